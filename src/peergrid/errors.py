@@ -1,0 +1,41 @@
+"""What can go wrong, each kind with the exit code of the command line."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+
+class PeergridError(Exception):
+    """Base of every error meant for the user: one sentence with what was expected, what came, what to do."""
+
+    exit_code: ClassVar[int] = 1
+
+
+class CheckFailed(PeergridError):
+    """A check found a fault: a race, a stale read, a figure outside its tolerance."""
+
+    exit_code = 1
+
+
+class UsageError(PeergridError):
+    """A command line, a model file or a call that cannot mean anything."""
+
+    exit_code = 2
+
+
+class DoesNotFit(PeergridError):
+    """The problem needs more memory than the devices have."""
+
+    exit_code = 3
+
+
+class Unstable(PeergridError):
+    """A field became NaN or infinite, or the time step cannot be stable."""
+
+    exit_code = 4
+
+
+class DeviceFault(PeergridError):
+    """A device or a link failed, or a signal never came."""
+
+    exit_code = 5

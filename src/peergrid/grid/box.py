@@ -1,0 +1,121 @@
+"""Boxes of cells: half-open, axis-aligned, in global coordinates. Pure geometry."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from itertools import product
+from math import prod
+
+Index = tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Box:
+    """The cells `lo <= index < hi`. Coordinates may be negative: ghost cells lie outside the grid."""
+
+    lo: Index
+    hi: Index
+
+    def __post_init__(self) -> None:
+        if len(self.lo) != len(self.hi):
+            raise ValueError(f"A box needs corners of equal length, got {self.lo} and {self.hi}.")
+
+    @classmethod
+    def of(cls, shape: Iterable[int]) -> Box:
+        """The box of that shape whose first cell is the origin."""
+        extent = tuple(shape)
+        return cls((0,) * len(extent), extent)
+
+    @classmethod
+    def cell(cls, index: Iterable[int]) -> Box:
+        """The box that holds one cell."""
+        corner = tuple(index)
+        return cls(corner, tuple(i + 1 for i in corner))
+
+    @property
+    def ndim(self) -> int:
+        return len(self.lo)
+
+    @property
+    def shape(self) -> Index:
+        return tuple(max(0, b - a) for a, b in zip(self.lo, self.hi, strict=True))
+
+    @property
+    def size(self) -> int:
+        """How many cells the box holds."""
+        return prod(self.shape)
+
+    @property
+    def empty(self) -> bool:
+        return any(b <= a for a, b in zip(self.lo, self.hi, strict=True))
+
+    def __and__(self, other: Box) -> Box:
+        """The cells in both."""
+        return Box(tuple(map(max, self.lo, other.lo)), tuple(map(min, self.hi, other.hi)))
+
+    def __contains__(self, index: object) -> bool:
+        return isinstance(index, tuple) and all(a <= i < b for a, i, b in zip(self.lo, index, self.hi, strict=True))
+
+    def overlaps(self, other: Box) -> bool:
+        return not (self & other).empty
+
+    def covers(self, other: Box) -> bool:
+        return other.empty or (self & other) == other
+
+    def hull(self, other: Box) -> Box:
+        """The smallest box that holds both; an empty box adds nothing."""
+        if self.empty:
+            return other
+        if other.empty:
+            return self
+        return Box(tuple(map(min, self.lo, other.lo)), tuple(map(max, self.hi, other.hi)))
+
+    def shift(self, offset: Index) -> Box:
+        return Box(
+            tuple(a + o for a, o in zip(self.lo, offset, strict=True)),
+            tuple(b + o for b, o in zip(self.hi, offset, strict=True)),
+        )
+
+    def grow(self, below: Index, above: Index) -> Box:
+        """Grown by `below` cells towards smaller and `above` towards larger indices, axis by axis."""
+        return Box(
+            tuple(a - g for a, g in zip(self.lo, below, strict=True)),
+            tuple(b + g for b, g in zip(self.hi, above, strict=True)),
+        )
+
+    def with_axis(self, axis: int, lo: int, hi: int) -> Box:
+        """The same box with other bounds along one axis."""
+        return Box(
+            self.lo[:axis] + (lo,) + self.lo[axis + 1 :],
+            self.hi[:axis] + (hi,) + self.hi[axis + 1 :],
+        )
+
+    def __sub__(self, other: Box) -> tuple[Box, ...]:
+        """The cells of this box outside the other, as disjoint boxes: slabs along axis 0 first."""
+        inner = self & other
+        if inner.empty:
+            return () if self.empty else (self,)
+        pieces: list[Box] = []
+        rest = self
+        for axis in range(self.ndim):
+            pieces.append(rest.with_axis(axis, rest.lo[axis], inner.lo[axis]))
+            pieces.append(rest.with_axis(axis, inner.hi[axis], rest.hi[axis]))
+            rest = rest.with_axis(axis, inner.lo[axis], inner.hi[axis])
+        return tuple(piece for piece in pieces if not piece.empty)
+
+    def slices(self, origin: Index) -> tuple[slice, ...]:
+        """Where the box lies in an array whose first element is the cell `origin`."""
+        return tuple(slice(a - o, b - o) for a, b, o in zip(self.lo, self.hi, origin, strict=True))
+
+    def cells(self) -> Iterator[Index]:
+        """Every index of the box in C order; for tests and small boxes."""
+        return product(*(range(a, b) for a, b in zip(self.lo, self.hi, strict=True)))
+
+    def __str__(self) -> str:
+        return "×".join(f"[{a},{b})" for a, b in zip(self.lo, self.hi, strict=True))
+
+
+def subtract(boxes: Iterable[Box], cut: Box) -> tuple[Box, ...]:
+    """The cells of disjoint boxes outside `cut`, as disjoint boxes."""
+    return tuple(piece for box in boxes for piece in box - cut)

@@ -1,0 +1,165 @@
+"""The grid and what lives on it, as descriptions: shapes, boundaries, fields. Data stay with their owner."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Literal, get_args
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from peergrid.errors import UsageError
+from peergrid.grid.box import Box, Index
+
+Boundary = Literal["fixed", "periodic", "reflecting"]
+Dtype = Literal["float32", "float64"]
+Array = NDArray[np.floating]
+
+
+@dataclass(frozen=True)
+class Grid:
+    """A regular grid in one to three dimensions.
+
+    boundary, for all axes or one for each:
+      fixed       a cell is updated where every cell that it reads lies inside the grid, else it keeps its value
+      periodic    the grid closes on itself
+      reflecting  a read beyond the edge finds the mirrored cell: index -1 is cell 0, index N is cell N-1
+    """
+
+    shape: Index
+    boundary: tuple[Boundary, ...]
+    dtype: Dtype
+
+    def __init__(
+        self,
+        shape: Sequence[int] | int,
+        boundary: Boundary | Sequence[Boundary] = "fixed",
+        dtype: Dtype = "float32",
+    ) -> None:
+        extent = (shape,) if isinstance(shape, int) else tuple(shape)
+        kinds = (boundary,) * len(extent) if isinstance(boundary, str) else tuple(boundary)
+        if not 1 <= len(extent) <= 3 or any(isinstance(n, bool) or int(n) != n or n < 1 for n in extent):
+            raise UsageError(f"A grid's shape is expected to be one to three positive integers, got {shape!r}.")
+        if len(kinds) != len(extent):
+            raise UsageError(f"A grid of {len(extent)} axes takes one boundary or {len(extent)}, got {len(kinds)}.")
+        for kind in kinds:
+            if kind not in get_args(Boundary):
+                raise UsageError(f"A boundary is 'fixed', 'periodic' or 'reflecting', got {kind!r}.")
+        if dtype not in get_args(Dtype):
+            raise UsageError(f"A grid's dtype is 'float32' or 'float64', got {dtype!r}.")
+        object.__setattr__(self, "shape", tuple(int(n) for n in extent))
+        object.__setattr__(self, "boundary", kinds)
+        object.__setattr__(self, "dtype", dtype)
+
+    @property
+    def ndim(self) -> int:
+        return len(self.shape)
+
+    @property
+    def box(self) -> Box:
+        return Box.of(self.shape)
+
+    @property
+    def periodic(self) -> tuple[bool, ...]:
+        return tuple(kind == "periodic" for kind in self.boundary)
+
+    def clip(self, box: Box) -> Box:
+        """The box without what lies beyond an edge that is not periodic."""
+        lo = tuple(a if p else max(a, 0) for a, p in zip(box.lo, self.periodic, strict=True))
+        hi = tuple(b if p else min(b, n) for b, n, p in zip(box.hi, self.shape, self.periodic, strict=True))
+        return Box(lo, hi)
+
+    def images(self, box: Box, window: Box) -> tuple[Box, ...]:
+        """The parts of `window` that are `box` or one of its periodic copies."""
+        return tuple(image & window for image, _ in self.shifted_images(box, window))
+
+    def shifted_images(self, box: Box, window: Box) -> tuple[tuple[Box, Index], ...]:
+        """As `images`, uncut, each with the shift that made it."""
+        found: list[tuple[Box, Index]] = []
+        for shift in _shifts(self.shape, self.periodic, box, window):
+            image = box.shift(shift)
+            if image.overlaps(window):
+                found.append((image, shift))
+        return tuple(found)
+
+    def field(self, name: str, init: ArrayLike = 0.0, *, within: Box | None = None) -> Field:
+        """A field with one value for each cell of the grid, or of the box `within` alone.
+
+        init: a number, or an array of the box's shape; it is converted to the grid's dtype.
+        """
+        box = self.box if within is None else within
+        if box.empty or not self.box.covers(box):
+            raise UsageError(f"Field '{name}' is confined to {box}, which is not inside the grid {self.box}.")
+        for axis in range(self.ndim):
+            if self.periodic[axis] and box.shape[axis] != self.shape[axis]:
+                raise UsageError(f"Field '{name}' cannot be confined along the periodic axis {axis}: {box}.")
+        return Field(name, self, box, tuple(range(self.ndim)), _values(name, self, box.shape, init))
+
+    def profile(self, name: str, axis: int, values: ArrayLike) -> Field:
+        """A coefficient that varies along one axis only; `values` has one entry for each index of that axis."""
+        if not 0 <= axis < self.ndim:
+            raise UsageError(f"Profile '{name}' names axis {axis}; the grid has axes 0 to {self.ndim - 1}.")
+        return Field(name, self, self.box, (axis,), _values(name, self, (self.shape[axis],), values))
+
+    def signal(self, name: str, samples: ArrayLike) -> Signal:
+        """A number for each time step, read in a stencil as `signal.now`; zero after its last sample."""
+        array = np.atleast_1d(np.asarray(samples, dtype=self.dtype))
+        if array.ndim != 1:
+            raise UsageError(f"Signal '{name}' takes a one-dimensional array, got shape {array.shape}.")
+        return Signal(name, self, array)
+
+
+@dataclass(frozen=True)
+class Field:
+    """A named quantity on a grid: where it exists, along which axes it varies, and its first values.
+
+    box: the cells that have a value; axes: the axes along which it varies (all for a field, one for a profile);
+    init: the values at step 0, shape = extent of the box along `axes`, or a single number (shape ()).
+    """
+
+    name: str
+    grid: Grid
+    box: Box
+    axes: tuple[int, ...]
+    init: Array = field(compare=False, repr=False)
+
+    @property
+    def full(self) -> bool:
+        """Whether the field varies along every axis."""
+        return len(self.axes) == self.grid.ndim
+
+    def global_array(self) -> Array:
+        """A fresh array of the first values, shape = extent of the box along the field's axes."""
+        shape = tuple(self.box.shape[a] for a in self.axes)
+        return np.array(np.broadcast_to(self.init, shape), dtype=self.grid.dtype, order="C")
+
+
+@dataclass(frozen=True)
+class Signal:
+    """A number for each time step, the same for all cells."""
+
+    name: str
+    grid: Grid
+    samples: Array = field(compare=False, repr=False)
+
+
+def _values(name: str, grid: Grid, shape: Index, init: ArrayLike) -> Array:
+    array = np.asarray(init, dtype=grid.dtype)
+    if array.ndim and array.shape != shape:
+        raise UsageError(f"'{name}' takes a number or an array of shape {shape}, got shape {array.shape}.")
+    return array
+
+
+def _shifts(shape: Index, periodic: tuple[bool, ...], box: Box, window: Box) -> list[Index]:
+    """Every shift by whole periods that may bring the box into the window."""
+    shifts: list[Index] = [()]
+    for axis, (extent, wraps) in enumerate(zip(shape, periodic, strict=True)):
+        if wraps:
+            first = -((box.hi[axis] - 1 - window.lo[axis]) // extent)
+            last = (window.hi[axis] - 1 - box.lo[axis]) // extent
+            steps = range(first, last + 1)
+        else:
+            steps = range(1)
+        shifts = [(*head, k * extent) for head in shifts for k in steps]
+    return shifts

@@ -1,0 +1,26 @@
+"""What a user writes: the update of one cell, traced into expressions, joined into the stages of a step."""
+
+from peergrid.stencil.expr import equal, maximum, minimum, sqrt, where
+from peergrid.stencil.footprint import Footprint, Growth, footprint, read_box, write_box
+from peergrid.stencil.problem import Assignment, Problem, Receiver, Stage, Update
+from peergrid.stencil.trace import Stencil, stencil
+
+__all__ = [
+    "Assignment",
+    "Footprint",
+    "Growth",
+    "Problem",
+    "Receiver",
+    "Stage",
+    "Stencil",
+    "Update",
+    "equal",
+    "footprint",
+    "maximum",
+    "minimum",
+    "read_box",
+    "sqrt",
+    "stencil",
+    "where",
+    "write_box",
+]

@@ -1,0 +1,210 @@
+"""The expressions of a cell's update: a small frozen tree of IEEE basic operations.
+
+Only operations whose result IEEE 754 fixes to the last bit are here (+ - * / sqrt, minimum, maximum, comparisons,
+selection), so that every executor finds the same bits. An expression is evaluated exactly as written, in the grid's
+dtype: nothing is reassociated, contracted or folded.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, fields
+from typing import Literal, Union
+
+from peergrid.grid import Index
+
+UnaryOp = Literal["neg", "abs", "sqrt", "not"]
+BinaryOp = Literal["add", "sub", "mul", "div", "min", "max", "lt", "le", "gt", "ge", "eq", "ne", "and", "or"]
+COMPARISONS = frozenset({"lt", "le", "gt", "ge", "eq", "ne"})
+LOGICAL = frozenset({"and", "or", "not"})
+
+Number = Union["Expr", int, float]
+
+
+class Expr:
+    """Base of every node; the operators build larger expressions."""
+
+    __slots__ = ()
+
+    @property
+    def is_condition(self) -> bool:
+        """Whether the value is true or false rather than a number."""
+        return False
+
+    def __add__(self, other: Number) -> Expr:
+        return Binary("add", self, as_expr(other))
+
+    def __radd__(self, other: Number) -> Expr:
+        return Binary("add", as_expr(other), self)
+
+    def __sub__(self, other: Number) -> Expr:
+        return Binary("sub", self, as_expr(other))
+
+    def __rsub__(self, other: Number) -> Expr:
+        return Binary("sub", as_expr(other), self)
+
+    def __mul__(self, other: Number) -> Expr:
+        return Binary("mul", self, as_expr(other))
+
+    def __rmul__(self, other: Number) -> Expr:
+        return Binary("mul", as_expr(other), self)
+
+    def __truediv__(self, other: Number) -> Expr:
+        return Binary("div", self, as_expr(other))
+
+    def __rtruediv__(self, other: Number) -> Expr:
+        return Binary("div", as_expr(other), self)
+
+    def __pow__(self, power: int) -> Expr:
+        if isinstance(power, bool) or not isinstance(power, int) or not 1 <= power <= 8:
+            raise TypeError(f"A power in a stencil is a whole number from 1 to 8, got {power!r}.")
+        result: Expr = self
+        for _ in range(power - 1):
+            result = result * self
+        return result
+
+    def __neg__(self) -> Expr:
+        return Unary("neg", self)
+
+    def __abs__(self) -> Expr:
+        return Unary("abs", self)
+
+    def __lt__(self, other: Number) -> Expr:
+        return Binary("lt", self, as_expr(other))
+
+    def __le__(self, other: Number) -> Expr:
+        return Binary("le", self, as_expr(other))
+
+    def __gt__(self, other: Number) -> Expr:
+        return Binary("gt", self, as_expr(other))
+
+    def __ge__(self, other: Number) -> Expr:
+        return Binary("ge", self, as_expr(other))
+
+    def __and__(self, other: Number) -> Expr:
+        return Binary("and", _condition(self), _condition(as_expr(other)))
+
+    def __or__(self, other: Number) -> Expr:
+        return Binary("or", _condition(self), _condition(as_expr(other)))
+
+    def __invert__(self) -> Expr:
+        return Unary("not", _condition(self))
+
+    def __bool__(self) -> bool:
+        raise TypeError(
+            "A stencil's value is known only when it runs: use peergrid.where(condition, a, b), "
+            "& and | in place of if, and, or."
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Const(Expr):
+    """A literal of the stencil's source, rounded once to the grid's dtype."""
+
+    value: float
+
+
+@dataclass(frozen=True, slots=True)
+class Param(Expr):
+    """A number given when the stencil is applied; `key` is its place in `Problem.params`."""
+
+    key: str
+
+
+@dataclass(frozen=True, slots=True)
+class Read(Expr):
+    """The value of a field at the cell shifted by `offset`, before this stage writes it."""
+
+    field: str
+    offset: Index
+
+
+@dataclass(frozen=True, slots=True)
+class Now(Expr):
+    """The sample of a signal for the step being computed."""
+
+    signal: str
+
+
+@dataclass(frozen=True, slots=True)
+class Unary(Expr):
+    op: UnaryOp
+    a: Expr
+
+    @property
+    def is_condition(self) -> bool:
+        return self.op == "not"
+
+
+@dataclass(frozen=True, slots=True)
+class Binary(Expr):
+    op: BinaryOp
+    a: Expr
+    b: Expr
+
+    @property
+    def is_condition(self) -> bool:
+        return self.op in COMPARISONS or self.op in LOGICAL
+
+
+@dataclass(frozen=True, slots=True)
+class Where(Expr):
+    """`a` where the condition holds, `b` elsewhere; both are evaluated."""
+
+    condition: Expr
+    a: Expr
+    b: Expr
+
+
+def as_expr(value: Number) -> Expr:
+    """The expression of a number, or the expression itself."""
+    if isinstance(value, Expr):
+        return value
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise TypeError(f"A stencil combines fields, signals and numbers, got {value!r}.")
+    return Const(float(value))
+
+
+def where(condition: Expr, a: Number, b: Number) -> Expr:
+    """`a` where `condition` holds, `b` elsewhere."""
+    return Where(_condition(condition), as_expr(a), as_expr(b))
+
+
+def minimum(a: Number, b: Number) -> Expr:
+    """The smaller value; NaN where either is NaN."""
+    return Binary("min", as_expr(a), as_expr(b))
+
+
+def maximum(a: Number, b: Number) -> Expr:
+    """The larger value; NaN where either is NaN."""
+    return Binary("max", as_expr(a), as_expr(b))
+
+
+def sqrt(a: Number) -> Expr:
+    """The correctly rounded square root."""
+    return Unary("sqrt", as_expr(a))
+
+
+def equal(a: Number, b: Number) -> Expr:
+    """Whether two values are equal (`==` compares expressions, not values)."""
+    return Binary("eq", as_expr(a), as_expr(b))
+
+
+def walk(expr: Expr) -> Iterator[Expr]:
+    """The expression and all its parts, outermost first."""
+    yield expr
+    for part in fields(expr):  # type: ignore[arg-type]
+        child = getattr(expr, part.name)
+        if isinstance(child, Expr):
+            yield from walk(child)
+
+
+def reads(expr: Expr) -> Iterator[Read]:
+    """Every read of a field in the expression, with repetitions."""
+    return (node for node in walk(expr) if isinstance(node, Read))
+
+
+def _condition(value: Expr) -> Expr:
+    if not isinstance(value, Expr) or not value.is_condition:
+        raise TypeError(f"A condition is a comparison of values such as u[0, 0] > 0, got {value!r}.")
+    return value

@@ -1,0 +1,110 @@
+"""How far a result reaches back: which cells of which field are needed to advance a box by some steps.
+
+The method is plain backward propagation of offsets, stage by stage; it gives ghost widths (B+2R is its special case
+for one field and one stage), the shrinking boxes of temporal blocking, and the reads of every compute operation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+
+from peergrid.grid import Box, Grid, Index
+from peergrid.stencil.problem import Problem, Stage
+
+
+@dataclass(frozen=True, slots=True)
+class Growth:
+    """How many cells a box grows towards smaller (`below`) and larger (`above`) indices, axis by axis."""
+
+    below: Index
+    above: Index
+
+    @classmethod
+    def none(cls, ndim: int) -> Growth:
+        return cls((0,) * ndim, (0,) * ndim)
+
+    def __or__(self, other: Growth) -> Growth:
+        """The larger of both, axis by axis."""
+        return Growth(tuple(map(max, self.below, other.below)), tuple(map(max, self.above, other.above)))
+
+    def through(self, offset: Index, grid: Grid) -> Growth:
+        """Grown so that a read at `offset` from every cell is included; both ways where the edge reflects."""
+        below, above = [], []
+        for axis, o in enumerate(offset):
+            both = grid.boundary[axis] == "reflecting"
+            below.append(self.below[axis] + max(-o, abs(o) if both else 0))
+            above.append(self.above[axis] + max(o, abs(o) if both else 0))
+        return Growth(
+            tuple(max(g, s) for g, s in zip(below, self.below, strict=True)),
+            tuple(max(g, s) for g, s in zip(above, self.above, strict=True)),
+        )
+
+    def apply(self, box: Box) -> Box:
+        return box.grow(self.below, self.above)
+
+
+Need = Mapping[str, Growth]
+
+
+@dataclass(frozen=True)
+class Footprint:
+    """The needs of advancing every state field on a box by `steps` steps.
+
+    inputs: for each field (state and coefficient), how far beyond the box its values are needed at the start;
+    targets[t][s][f]: how far beyond the box stage `s` of step `t` (both from 0) must compute field `f`.
+    """
+
+    inputs: Need
+    targets: tuple[tuple[Need, ...], ...]
+
+
+@lru_cache(maxsize=256)
+def footprint(problem: Problem, steps: int) -> Footprint:
+    """The footprint of `steps` whole steps; steps = 0 needs the box itself."""
+    nothing = Growth.none(problem.grid.ndim)
+    need: dict[str, Growth] = dict.fromkeys(problem.state, nothing)
+    fixed: dict[str, Growth] = {}
+    computed: list[tuple[Need, ...]] = []
+    for _ in range(steps):
+        stages: list[Need] = []
+        for stage in reversed(problem.stages):
+            stages.append({target: need[target] for target in stage.targets})
+            need = _before(problem, stage, need, fixed)
+        computed.append(tuple(reversed(stages)))
+    return Footprint({**fixed, **need}, tuple(reversed(computed)))
+
+
+def _before(problem: Problem, stage: Stage, need: Mapping[str, Growth], fixed: dict[str, Growth]) -> dict[str, Growth]:
+    """What must be known before the stage so that `need` holds after it; coefficients gather in `fixed`."""
+    before = dict(need)
+    for target in stage.targets:
+        for _, assignment in stage.writers(target):
+            for read in assignment.reads:
+                reach = need[target].through(read.offset, problem.grid)
+                pool = before if read.field in before else fixed
+                pool[read.field] = pool[read.field] | reach if read.field in pool else reach
+    return before
+
+
+def read_box(problem: Problem, name: str, box: Box, steps: int) -> Box:
+    """The cells of a field that are read to advance `box` by `steps` steps (empty if none)."""
+    inputs = footprint(problem, steps).inputs
+    described = problem.fields[name]
+    if name not in inputs:
+        return Box(box.lo, box.lo)
+    return problem.grid.clip(inputs[name].apply(box)) & _reach(problem, described.box)
+
+
+def write_box(problem: Problem, name: str, box: Box) -> Box:
+    """The cells of a state field that advancing `box` writes."""
+    return box & _reach(problem, problem.fields[name].box)
+
+
+def _reach(problem: Problem, box: Box) -> Box:
+    """A field's box, unbounded along periodic axes (there it spans the axis and repeats)."""
+    far = 1 << 40
+    lo = tuple(-far if p else a for a, p in zip(box.lo, problem.grid.periodic, strict=True))
+    hi = tuple(far if p else b for b, p in zip(box.hi, problem.grid.periodic, strict=True))
+    return Box(lo, hi)

@@ -1,0 +1,214 @@
+"""One time step as data: stages of updates over fields, with what is recorded. The input of everything downstream."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from itertools import chain, combinations
+from types import MappingProxyType
+from typing import TypeVar
+
+from peergrid.errors import UsageError
+from peergrid.grid import Box, Field, Grid, Index, Signal
+from peergrid.stencil.expr import Expr, Read, reads
+
+Named = TypeVar("Named", Field, Signal)
+
+
+@dataclass(frozen=True)
+class Assignment:
+    """`target.next = value` at one cell."""
+
+    target: str
+    value: Expr
+
+    @cached_property
+    def reads(self) -> frozenset[Read]:
+        return frozenset(reads(self.value))
+
+
+@dataclass(frozen=True)
+class Update:
+    """Assignments made together at every cell of a box; the values read are those before the stage.
+
+    `fields`, `signals` and `params` are what the expressions name; they carry the data into `Problem`.
+    """
+
+    name: str = field(compare=False)
+    box: Box
+    assignments: tuple[Assignment, ...]
+    fields: tuple[Field, ...] = field(compare=False, repr=False)
+    signals: tuple[Signal, ...] = field(compare=False, repr=False, default=())
+    params: tuple[tuple[str, float], ...] = field(compare=False, repr=False, default=())
+
+    def within(self, box: Box) -> Update:
+        """The same update on the cells of `box` alone."""
+        return replace(self, box=self.box & box)
+
+    @cached_property
+    def targets(self) -> tuple[str, ...]:
+        return tuple(a.target for a in self.assignments)
+
+    @cached_property
+    def reads(self) -> frozenset[Read]:
+        return frozenset().union(*(a.reads for a in self.assignments))
+
+
+@dataclass(frozen=True)
+class Stage:
+    """Updates made together; where they write the same field their boxes do not overlap. Other cells keep their value."""
+
+    updates: tuple[Update, ...]
+
+    def __post_init__(self) -> None:
+        for one, two in combinations(self.updates, 2):
+            shared = set(one.targets) & set(two.targets)
+            if shared and one.box.overlaps(two.box):
+                raise UsageError(
+                    f"Updates '{one.name}' and '{two.name}' of one stage both write '{min(shared)}' in "
+                    f"{one.box & two.box}; put them into stages of their own, or on boxes that do not overlap."
+                )
+
+    @cached_property
+    def targets(self) -> tuple[str, ...]:
+        """The fields the stage writes, each once, in order of first appearance."""
+        return tuple(dict.fromkeys(t for update in self.updates for t in update.targets))
+
+    def writers(self, target: str) -> tuple[tuple[Update, Assignment], ...]:
+        """The updates that write `target`, each with its assignment."""
+        return tuple((u, a) for u in self.updates for a in u.assignments if a.target == target)
+
+
+@dataclass(frozen=True)
+class Receiver:
+    """Records one field at one cell after every step."""
+
+    name: str
+    field: str
+    cell: Index
+
+
+@dataclass(frozen=True, eq=False)
+class Problem:
+    """A grid, its fields and signals, the stages of one step, and the receivers: what is to be computed, not where.
+
+    A field that some stage writes is a *state* field; the others are *coefficients* and never change.
+    The boxes of the updates are cut to the cells where every read can be answered (see `Grid`).
+    """
+
+    grid: Grid
+    fields: Mapping[str, Field]
+    signals: Mapping[str, Signal]
+    params: Mapping[str, float]
+    stages: tuple[Stage, ...]
+    receivers: tuple[Receiver, ...] = ()
+
+    @classmethod
+    def of(cls, stages: Iterable[Stage | Update] | Stage | Update, receivers: Iterable[Receiver] = ()) -> Problem:
+        """The problem whose step is these stages in this order; a lone update is a stage of its own.
+
+        Raises UsageError where names clash, grids differ, or an update reads or writes outside a confined field.
+        """
+        ordered = [stages] if isinstance(stages, Stage | Update) else list(stages)
+        staged = [s if isinstance(s, Stage) else Stage((s,)) for s in ordered]
+        updates = [u for stage in staged for u in stage.updates]
+        if not updates:
+            raise UsageError("A problem needs at least one update, got none.")
+        fields = _by_name(chain.from_iterable(u.fields for u in updates))
+        grid = next(iter(fields.values())).grid
+        for one in fields.values():
+            if one.grid != grid:
+                raise UsageError(f"All fields of a problem share one grid; '{one.name}' lives on {one.grid}.")
+        signals = _by_name(chain.from_iterable(u.signals for u in updates))
+        params = dict(chain.from_iterable(u.params for u in updates))
+        cut = tuple(Stage(tuple(_cut(u, grid, fields) for u in stage.updates)) for stage in staged)
+        recorded = tuple(receivers)
+        for receiver in recorded:
+            _check_receiver(receiver, fields)
+        return cls(grid, MappingProxyType(fields), MappingProxyType(signals), MappingProxyType(params), cut, recorded)
+
+    @cached_property
+    def state(self) -> tuple[str, ...]:
+        """The fields that change, in order of first writing."""
+        return tuple(dict.fromkeys(t for stage in self.stages for t in stage.targets))
+
+    @cached_property
+    def coefficients(self) -> tuple[str, ...]:
+        """The fields that are only read."""
+        return tuple(name for name in self.fields if name not in self.state)
+
+    @property
+    def itemsize(self) -> int:
+        """Bytes of one value."""
+        return 4 if self.grid.dtype == "float32" else 8
+
+
+def _by_name(items: Iterable[Named]) -> dict[str, Named]:
+    found: dict[str, Named] = {}
+    for item in items:
+        known = found.setdefault(item.name, item)
+        if known is not item and not _same(known, item):
+            raise UsageError(f"Two different things are called '{item.name}'; give each its own name.")
+    return found
+
+
+def _same(one: Field | Signal, two: Field | Signal) -> bool:
+    if isinstance(one, Field) and isinstance(two, Field):
+        return one == two and one.init is two.init
+    return isinstance(one, Signal) and isinstance(two, Signal) and one.samples is two.samples
+
+
+def _cut(update: Update, grid: Grid, fields: Mapping[str, Field]) -> Update:
+    """The update on the cells where no read leaves the grid through a fixed edge."""
+    box = update.box & grid.box
+    for read in update.reads:
+        for axis in fields[read.field].axes:
+            if grid.boundary[axis] == "fixed":
+                offset = read.offset[axis]
+                lo, hi = max(box.lo[axis], -offset), min(box.hi[axis], grid.shape[axis] - offset)
+                box = box.with_axis(axis, lo, max(lo, hi))
+    cut = replace(update, box=box)
+    if not box.empty:
+        _check_confined(cut, grid, fields)
+    return cut
+
+
+def _check_confined(update: Update, grid: Grid, fields: Mapping[str, Field]) -> None:
+    for target in update.targets:
+        if not fields[target].box.covers(update.box):
+            raise UsageError(
+                f"Update '{update.name}' writes '{target}' on {update.box}, but the field exists only on "
+                f"{fields[target].box}; confine the update with .within(box)."
+            )
+        if not fields[target].full:
+            raise UsageError(f"Update '{update.name}' writes the profile '{target}', which varies along one axis only.")
+    for read in update.reads:
+        source = fields[read.field]
+        seen = update.box.shift(read.offset)
+        for axis in source.axes:
+            lo, hi = seen.lo[axis], seen.hi[axis]
+            if grid.boundary[axis] != "fixed":
+                lo, hi = max(lo, 0), min(hi, grid.shape[axis])
+                if abs(read.offset[axis]) > grid.shape[axis]:
+                    raise UsageError(
+                        f"Update '{update.name}' reads '{read.field}' {abs(read.offset[axis])} cells away along axis "
+                        f"{axis}, which has only {grid.shape[axis]}; use a larger grid."
+                    )
+            if lo < source.box.lo[axis] or hi > source.box.hi[axis]:
+                raise UsageError(
+                    f"Update '{update.name}' reads '{read.field}' at offset {read.offset} from {update.box}, outside "
+                    f"the field's box {source.box}; confine the update with .within(box)."
+                )
+
+
+def _check_receiver(receiver: Receiver, fields: Mapping[str, Field]) -> None:
+    if receiver.field not in fields:
+        raise UsageError(
+            f"Receiver '{receiver.name}' records '{receiver.field}', which is none of {', '.join(sorted(fields))}."
+        )
+    if receiver.cell not in fields[receiver.field].box:
+        raise UsageError(
+            f"Receiver '{receiver.name}' lies at {receiver.cell}, outside '{receiver.field}' on "
+            f"{fields[receiver.field].box}."
+        )
