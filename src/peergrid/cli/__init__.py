@@ -1,0 +1,22 @@
+"""The command line: one function per command, errors as one sentence and an exit code."""
+
+from __future__ import annotations
+
+import sys
+
+import typer
+
+from peergrid.cli.machine import machine
+from peergrid.errors import PeergridError
+
+app = typer.Typer(no_args_is_help=True, add_completion=False)
+app.command()(machine)
+
+
+def main() -> None:
+    """Run the command line; an error of ours becomes one line on standard error and its exit code."""
+    try:
+        app()
+    except PeergridError as error:
+        print(error, file=sys.stderr)
+        sys.exit(error.exit_code)

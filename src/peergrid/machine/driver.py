@@ -1,0 +1,59 @@
+"""The CUDA driver, looked for once and only when asked: calls that raise one sentence instead of a code."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from peergrid.errors import DeviceFault
+from peergrid.machine.model import Missing
+
+
+def find() -> tuple[Any, Missing | None]:
+    """The initialised module `cuda.bindings.driver`, or None and the reason why there is no CUDA here."""
+    try:
+        from cuda.bindings import driver
+    except ImportError:
+        return None, Missing("CUDA", "the package cuda-bindings is not installed: pip install 'peergrid[cuda]'")
+    try:
+        code = driver.cuInit(0)[0]
+    except (RuntimeError, OSError):
+        return None, Missing("CUDA", "no NVIDIA driver library (libcuda) on this system")
+    if int(code) != 0:
+        return None, Missing("CUDA", f"the NVIDIA driver did not start: {describe(driver, code)}")
+    if int(call(driver, "cuDeviceGetCount")) == 0:
+        return None, Missing("CUDA", "the NVIDIA driver shows no device")
+    return driver, None
+
+
+def call(driver: Any, name: str, *args: Any) -> Any:
+    """Call a driver function; returns its value, a tuple of several, or None.
+
+    Raises:
+        DeviceFault: the driver answered with an error.
+    """
+    code, *values = getattr(driver, name)(*args)
+    if int(code) != 0:
+        raise DeviceFault(f"The driver refused {name}: {describe(driver, code)}.")
+    if not values:
+        return None
+    return values[0] if len(values) == 1 else tuple(values)
+
+
+def describe(driver: Any, code: Any) -> str:
+    """The driver's own words for a result code, such as 'out of memory (CUDA_ERROR_OUT_OF_MEMORY)'."""
+    text, name = (_text(driver, query, code) for query in ("cuGetErrorString", "cuGetErrorName"))
+    return f"{text or 'unknown error'} ({name or int(code)})"
+
+
+def attribute(driver: Any, name: str, device: Any, default: int = 0) -> int:
+    """A device attribute by the end of its name; `default` where this driver or binding knows none."""
+    key = getattr(driver.CUdevice_attribute, f"CU_DEVICE_ATTRIBUTE_{name}", None)
+    if key is None:
+        return default
+    code, value = driver.cuDeviceGetAttribute(key, device)
+    return int(value) if int(code) == 0 else default
+
+
+def _text(driver: Any, query: str, code: Any) -> str:
+    result = getattr(driver, query)(code)
+    return result[1].decode() if int(result[0]) == 0 and result[1] else ""

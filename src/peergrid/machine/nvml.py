@@ -1,0 +1,116 @@
+"""What NVML knows and the CUDA driver does not: NVLink lines, CPU affinity, PCIe generation, distances.
+
+Every item degrades by itself: an answer that NVML refuses is left at its default.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any, TypeVar
+
+from peergrid.machine.model import Link, Missing, PcieLink
+
+T = TypeVar("T")
+
+# Line rates in bytes per second and direction by compute capability: NVIDIA's white papers for P100, V100,
+# A100, H100 and B200. NVML's own version numbers differ between drivers, so the chip decides.
+NVLINK = {6: ("1", 20e9), 7: ("2", 25e9), 8: ("3", 25e9), 9: ("4", 25e9), 10: ("5", 50e9)}
+PCIE_LANE = {1: 0.25e9, 2: 0.5e9, 3: 0.985e9, 4: 1.969e9, 5: 3.938e9, 6: 7.563e9}
+ANCESTOR = {
+    0: "same board",
+    10: "one PCIe switch",
+    20: "several PCIe switches",
+    30: "host bridge",
+    40: "NUMA node",
+    50: "link between the CPUs",
+}
+SWITCH = 2
+
+
+@contextmanager
+def session() -> Iterator[tuple[Any, Missing | None]]:
+    """The initialised module `pynvml`, or None and why there is none; shut down at the end."""
+    try:
+        import pynvml  # type: ignore[import-untyped]  # published without type stubs
+    except ImportError:
+        yield None, Missing("NVML", "the package nvidia-ml-py is not installed: pip install nvidia-ml-py")
+        return
+    try:
+        pynvml.nvmlInit()
+    except pynvml.NVMLError as error:
+        yield None, Missing("NVML", f"it did not start: {error}")
+        return
+    try:
+        yield pynvml, None
+    finally:
+        pynvml.nvmlShutdown()
+
+
+def attempt(nvml: Any, default: T, function: str, *args: Any) -> Any | T:
+    """`nvml.function(*args)`, or `default` where NVML is absent, too old, or refuses."""
+    if nvml is None:
+        return default
+    call: Callable[..., Any] | None = getattr(nvml, function, None)
+    if call is None:
+        return default
+    try:
+        return call(*args)
+    except nvml.NVMLError:
+        return default
+
+
+def handle(nvml: Any, pci: str) -> Any:
+    """NVML's handle of the GPU at a PCI address, or None."""
+    return attempt(nvml, None, "nvmlDeviceGetHandleByPciBusId", pci.encode())
+
+
+def pcie(nvml: Any, device: Any) -> PcieLink | None:
+    """The widest link the GPU and its slot can make (the current one sleeps when the GPU is idle)."""
+    generation = attempt(nvml, 0, "nvmlDeviceGetMaxPcieLinkGeneration", device)
+    lanes = attempt(nvml, 0, "nvmlDeviceGetMaxPcieLinkWidth", device)
+    if not generation or not lanes:
+        return None
+    return PcieLink(int(generation), int(lanes), PCIE_LANE.get(int(generation), 0.0) * int(lanes))
+
+
+def near_cpus(nvml: Any, device: Any, count: int) -> tuple[int, ...]:
+    """The logical CPUs NVML calls ideal for the GPU; empty when it does not say."""
+    words = attempt(nvml, (), "nvmlDeviceGetCpuAffinity", device, (count + 63) // 64)
+    return tuple(
+        64 * at + bit for at, word in enumerate(words) for bit in range(64) if word >> bit & 1
+    )  # one bit per CPU, least significant first
+
+
+def nearest(nvml: Any, first: Any, second: Any) -> str:
+    """The closest common ancestor of two GPUs in the PCIe tree, in words; empty when NVML does not say."""
+    return ANCESTOR.get(attempt(nvml, -1, "nvmlDeviceGetTopologyCommonAncestor", first, second), "")
+
+
+def links(nvml: Any, device: Any, source: int, major: int, by_pci: Mapping[str, int]) -> tuple[Link, ...]:
+    """The NVLink lines of GPU `source` that are up, gathered by where they lead."""
+    ends: dict[int | None, int] = {}
+    for line in range(getattr(nvml, "NVML_NVLINK_MAX_LINKS", 0)):
+        if attempt(nvml, 0, "nvmlDeviceGetNvLinkState", device, line) == 1:
+            target = _far_end(nvml, device, line, by_pci)
+            ends[target] = ends.get(target, 0) + 1
+    generation, rate = NVLINK.get(major, ("", 0.0))
+    return tuple(
+        Link(source, target, "NVLink" if target is not None else "NVLink switch", generation, n, n * rate)
+        for target, n in ends.items()
+    )
+
+
+def _far_end(nvml: Any, device: Any, line: int, by_pci: Mapping[str, int]) -> int | None:
+    """The GPU at the other end of a line; None for a switch (or for what is hidden from this machine)."""
+    if attempt(nvml, SWITCH, "nvmlDeviceGetNvLinkRemoteDeviceType", device, line) == SWITCH:
+        return None
+    remote = attempt(nvml, None, "nvmlDeviceGetNvLinkRemotePciInfo", device, line)
+    return by_pci.get(short_pci(remote.busId)) if remote is not None else None
+
+
+def short_pci(address: str | bytes) -> str:
+    """A PCI address in the kernel's form: '00000000:18:00.0' and '0000:18:00.0' are the same place."""
+    text = address.decode() if isinstance(address, bytes) else address
+    domain, _, rest = text.lower().partition(":")
+    return f"{domain[-4:]}:{rest}"

@@ -1,0 +1,81 @@
+"""GPUs as a made-up driver and a made-up NVML show them, whole and with refusals."""
+
+from __future__ import annotations
+
+import pytest
+from machine_fakes import Driver, Nvml
+
+from peergrid.errors import DeviceFault
+from peergrid.machine import gpus, nvml
+from peergrid.machine.driver import call, find
+from peergrid.machine.model import Link, PcieLink
+
+
+def test_a_gpu_with_all_its_facts() -> None:
+    first, second = gpus.gpus(Driver(), Nvml())
+    assert (first.name, first.pci, second.pci) == ("NVIDIA H200", "0000:f0:00.0", "0000:f1:00.0")
+    assert (first.capability, first.copy_engines, first.memory) == ("9.0", 3, 141 << 30)
+    assert first.memory_rate == pytest.approx(4.917e12, rel=1e-3)
+    assert first.near_cpus == (0, 1, 3)
+    assert first.pcie == PcieLink(5, 16, 16 * 3.938e9)
+    assert first.flush == "writes from outside: seen by the owner without a flush; flush by host call"
+    assert first.uuid == "GPU-00010203-0405-0607-0809-0a0b0c0d0e0f"
+
+
+def test_without_nvml_the_rest_remains() -> None:
+    first = gpus.gpus(Driver(), None)[0]
+    assert (first.pcie, first.near_cpus, first.bound) == (None, (), False)
+    assert first.multiprocessors == 132
+
+
+def test_a_refusal_of_nvml_loses_one_item_only() -> None:
+    first = gpus.gpus(Driver(), Nvml(refuse=("nvmlDeviceGetCpuAffinity",)))[0]
+    assert first.near_cpus == ()
+    assert first.pcie == PcieLink(5, 16, 16 * 3.938e9)
+
+
+def test_lines_to_a_switch_and_lines_to_a_gpu() -> None:
+    found = gpus.gpus(Driver(), Nvml())
+    assert gpus.links(Nvml(), found)[0] == Link(0, None, "NVLink switch", "4", 18, 450e9)
+    assert gpus.links(Nvml(switched=False), found) == (
+        Link(0, 1, "NVLink", "4", 2, 50e9),
+        Link(1, 0, "NVLink", "4", 2, 50e9),
+    )
+    assert gpus.links(None, found) == ()
+
+
+def test_peers_are_checked_by_a_real_copy() -> None:
+    driver = Driver(lossy=((1, 0),))
+    there, back = gpus.peers(driver, Nvml(), gpus.gpus(driver, Nvml()))
+    assert (there.source, there.target, there.arrives, there.nearest) == (0, 1, True, "NUMA node")
+    assert (back.source, back.access, back.atomics, back.arrives) == (1, True, True, False)
+
+
+def test_an_integrated_gpu_is_told_to_share_pinned_memory() -> None:
+    assert gpus.gpus(Driver(integrated=True), None)[0].advice.startswith("pinned host memory")
+    assert gpus.gpus(Driver(), None)[0].advice.startswith("device memory")
+
+
+def test_a_driver_error_is_one_sentence() -> None:
+    class Broken(Driver):
+        def cuDeviceGetCount(self) -> tuple[int, int]:  # noqa: N802
+            return 999, 0
+
+        def cuGetErrorString(self, code: int) -> tuple[int, bytes]:  # noqa: N802
+            return 0, b"unknown error"
+
+        def cuGetErrorName(self, code: int) -> tuple[int, bytes]:  # noqa: N802
+            return 0, b"CUDA_ERROR_UNKNOWN"
+
+    with pytest.raises(DeviceFault) as error:
+        call(Broken(), "cuDeviceGetCount")
+    assert str(error.value) == "The driver refused cuDeviceGetCount: unknown error (CUDA_ERROR_UNKNOWN)."
+
+
+def test_no_driver_here_has_a_reason() -> None:
+    driver, missing = find()
+    assert (driver is None) == (missing is not None)
+
+
+def test_pci_addresses_have_one_form() -> None:
+    assert nvml.short_pci("00000000:18:00.0") == nvml.short_pci(b"0000:18:00.0") == "0000:18:00.0"
