@@ -1,0 +1,35 @@
+"""What carries schedules out, whatever the devices are."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from peergrid.grid import Array
+from peergrid.schedule import Layout, Schedule
+
+
+class Executor(Protocol):
+    """Devices with memory for one layout. Slot and step are the caller's to keep (see `Simulation`).
+
+    Every method returns when its work is done; after an error the executor can only be closed.
+    """
+
+    layout: Layout
+
+    def load(self, name: str, values: Array, slot: int) -> None:
+        """Set a field everywhere, ghost cells included, from its global array."""
+
+    def execute(self, schedule: Schedule, times: int, step: int) -> None:
+        """Carry out a schedule `times` times, from time step `step` on.
+
+        Raises DeviceFault where a device fails or a signal never comes.
+        """
+
+    def gather(self, name: str, slot: int) -> Array:
+        """The global array of a state field."""
+
+    def traces(self) -> Array:
+        """What the receivers recorded, shape (receivers, all steps); NaN where not yet recorded."""
+
+    def close(self) -> None:
+        """Release everything."""

@@ -1,0 +1,61 @@
+"""The executor that defines what is right: every operation at once, in the order of the list."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from peergrid.grid import Array
+from peergrid.runtime.kernel import Kernel
+from peergrid.runtime.memory import DeviceMemory, allocate, collect, fill
+from peergrid.runtime.reference import ReferenceKernel
+from peergrid.schedule import Layout, Schedule
+from peergrid.schedule.ops import Compute, Copy
+
+
+class InOrderExecutor:
+    """Virtual devices without any concurrency; queues, events, flags and barriers have nothing to do."""
+
+    def __init__(self, layout: Layout, total_steps: int, kernel: Kernel | None = None) -> None:
+        self.layout = layout
+        self.kernel = kernel or ReferenceKernel(layout.problem)
+        self.memories = [allocate(layout, device) for device in range(layout.devices)]
+        self.recorded = [owned_receivers(layout, device) for device in range(layout.devices)]
+        self._traces = np.full((len(layout.problem.receivers), total_steps), np.nan, layout.problem.grid.dtype)
+
+    def load(self, name: str, values: Array, slot: int) -> None:
+        for memory in self.memories:
+            fill(self.layout, memory, name, values, slot)
+
+    def execute(self, schedule: Schedule, times: int, step: int) -> None:
+        for turn in range(times):
+            for op in schedule.ops:
+                if isinstance(op, Compute):
+                    self._compute(op, step + turn * schedule.steps)
+                elif isinstance(op, Copy):
+                    copy(self.memories, op)
+
+    def gather(self, name: str, slot: int) -> Array:
+        return collect(self.layout, self.memories, name, slot)
+
+    def traces(self) -> Array:
+        return self._traces
+
+    def close(self) -> None:
+        self.memories = []
+
+    def _compute(self, op: Compute, base: int) -> None:
+        memory, recorded = self.memories[op.device], self.recorded[op.device]
+        self.kernel(memory, op.box, op.source, op.target, base + op.level, op.steps, self._traces, recorded)
+
+
+def copy(memories: list[DeviceMemory], op: Copy) -> None:
+    """Carry out a copy between two devices' memories."""
+    source = memories[op.source_device].block(op.field, op.slot)
+    target = memories[op.target_device].block(op.field, op.slot)
+    target.view(op.target_box)[...] = source.view(op.source_box)
+
+
+def owned_receivers(layout: Layout, device: int) -> tuple[int, ...]:
+    """The receivers whose cell a device owns, as indices into the problem's receivers."""
+    owned = layout.partition.owned(device)
+    return tuple(i for i, receiver in enumerate(layout.problem.receivers) if receiver.cell in owned)

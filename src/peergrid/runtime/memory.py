@@ -1,0 +1,91 @@
+"""The memory of virtual devices: NumPy arrays that know which cells of the grid they hold."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from peergrid.grid import Array, Box, Field, Index
+from peergrid.schedule.layout import Layout
+from peergrid.stencil import Problem
+
+
+@dataclass(frozen=True)
+class Block:
+    """The values of a field on the cells of `box`; a profile's array has one dimension only."""
+
+    field: Field
+    box: Box
+    array: Array
+
+    @property
+    def origin(self) -> Index:
+        """The global index of the array's first element, along the field's axes."""
+        return tuple(self.box.lo[axis] for axis in self.field.axes)
+
+    def view(self, box: Box) -> Array:
+        """The values on `box`; a profile gives extent 1 along the axes where it does not vary."""
+        chosen = tuple(slice(box.lo[a] - self.box.lo[a], box.hi[a] - self.box.lo[a]) for a in self.field.axes)
+        spread = tuple(slice(None) if a in self.field.axes else None for a in range(box.ndim))
+        return self.array[chosen][spread]
+
+
+@dataclass(frozen=True)
+class DeviceMemory:
+    """What one device holds: two slots of each state field, one block of each coefficient."""
+
+    device: int
+    state: dict[str, tuple[Block, Block]]
+    coefficients: dict[str, Block]
+
+    def block(self, name: str, slot: int) -> Block:
+        """The block of a field; a coefficient is the same in both slots."""
+        return self.state[name][slot] if name in self.state else self.coefficients[name]
+
+
+def allocate(layout: Layout, device: int) -> DeviceMemory:
+    """Fresh memory of a device, all values NaN so that what nobody wrote shows."""
+    problem = layout.problem
+    return DeviceMemory(
+        device,
+        {name: (_empty(layout, device, name), _empty(layout, device, name)) for name in problem.state},
+        {name: _empty(layout, device, name) for name in problem.coefficients},
+    )
+
+
+def fill(layout: Layout, memory: DeviceMemory, name: str, values: Array, slot: int = 0) -> None:
+    """Set a field on all cells of a device, ghost cells included, from its global array (shape: its box)."""
+    block = memory.block(name, slot)
+    if block.array.size:
+        block.array[...] = take_cells(layout.problem, block.field, values, block.box)
+
+
+def take_cells(problem: Problem, described: Field, values: Array, box: Box) -> Array:
+    """The values on `box` of a global array, following the grid around periodic edges."""
+    return values[np.ix_(*(_indices(problem, described, box, axis) for axis in described.axes))]
+
+
+def _indices(problem: Problem, described: Field, box: Box, axis: int) -> np.ndarray[tuple[int], np.dtype[np.intp]]:
+    index = np.arange(box.lo[axis], box.hi[axis])
+    if problem.grid.periodic[axis]:
+        return index % problem.grid.shape[axis]
+    return index - described.box.lo[axis]
+
+
+def collect(layout: Layout, memories: list[DeviceMemory], name: str, slot: int) -> Array:
+    """The global array of a state field, put together from what each device owns."""
+    described = layout.problem.fields[name]
+    whole = np.full(described.box.shape, np.nan, dtype=layout.problem.grid.dtype)
+    for memory in memories:
+        owned = layout.partition.owned(memory.device) & described.box
+        if not owned.empty:
+            whole[owned.slices(described.box.lo)] = memory.block(name, slot).view(owned)
+    return whole
+
+
+def _empty(layout: Layout, device: int, name: str) -> Block:
+    described = layout.problem.fields[name]
+    box = layout.local(device, name)
+    shape = tuple(box.shape[axis] for axis in described.axes)
+    return Block(described, box, np.full(shape, np.nan, dtype=layout.problem.grid.dtype))

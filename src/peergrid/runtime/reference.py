@@ -1,0 +1,127 @@
+"""The kernel that defines what is right: NumPy, one stage at a time over whole boxes, slow and plain."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from peergrid.grid import Array, Box
+from peergrid.runtime.memory import DeviceMemory
+from peergrid.stencil import Problem, Stage, footprint, read_box, write_box
+from peergrid.stencil.expr import Binary, Const, Expr, Now, Param, Read, Unary, Where
+
+UNARY = {"neg": np.negative, "abs": np.abs, "sqrt": np.sqrt, "not": np.logical_not}
+BINARY = {
+    "add": np.add,
+    "sub": np.subtract,
+    "mul": np.multiply,
+    "div": np.divide,
+    "min": np.minimum,
+    "max": np.maximum,
+    "lt": np.less,
+    "le": np.less_equal,
+    "gt": np.greater,
+    "ge": np.greater_equal,
+    "eq": np.equal,
+    "ne": np.not_equal,
+    "and": np.logical_and,
+    "or": np.logical_or,
+}
+
+
+@dataclass(frozen=True)
+class Patch:
+    """The values of a field on some cells, in an array of its own."""
+
+    box: Box
+    array: Array
+
+
+@dataclass(frozen=True)
+class ReferenceKernel:
+    """A `Kernel` for any problem."""
+
+    problem: Problem
+
+    def __call__(
+        self,
+        memory: DeviceMemory,
+        box: Box,
+        source: int,
+        target: int,
+        step: int,
+        steps: int,
+        traces: Array,
+        recorded: tuple[int, ...],
+    ) -> None:
+        patches = {name: self._load(memory, name, box, source, steps) for name in self.problem.fields}
+        needs = footprint(self.problem, steps).targets
+        for t in range(steps):
+            for stage, need in zip(self.problem.stages, needs[t], strict=True):
+                boxes = {name: self.problem.grid.clip(growth.apply(box)) for name, growth in need.items()}
+                self._apply(stage, boxes, patches, step + t)
+            for number in recorded:
+                receiver = self.problem.receivers[number]
+                if receiver.cell in box:
+                    patch = patches[receiver.field]
+                    traces[number, step + t] = patch.array[Box.cell(receiver.cell).slices(patch.box.lo)].item()
+        for name in self.problem.state:
+            written = write_box(self.problem, name, box)
+            if not written.empty:
+                memory.block(name, target).view(written)[...] = patches[name].array[
+                    written.slices(patches[name].box.lo)
+                ]
+
+    def _load(self, memory: DeviceMemory, name: str, box: Box, source: int, steps: int) -> Patch:
+        known = read_box(self.problem, name, box, steps)
+        if known.empty:
+            return Patch(Box(box.lo, box.lo), np.empty((0,) * box.ndim, dtype=self.problem.grid.dtype))
+        view = memory.block(name, source).view(known)
+        return Patch(known, np.array(np.broadcast_to(view, known.shape)))
+
+    def _apply(self, stage: Stage, boxes: dict[str, Box], patches: dict[str, Patch], step: int) -> None:
+        fresh: list[tuple[Patch, Box, Array]] = []
+        with np.errstate(all="ignore"):
+            for update in stage.updates:
+                for assignment in update.assignments:
+                    for cells in self.problem.grid.images(update.box, boxes[assignment.target]):
+                        value = self._evaluate(assignment.value, cells, patches, step)
+                        fresh.append((patches[assignment.target], cells, np.broadcast_to(value, cells.shape)))
+        for patch, cells, value in fresh:
+            patch.array[cells.slices(patch.box.lo)] = value
+
+    def _evaluate(self, expr: Expr, cells: Box, patches: dict[str, Patch], step: int) -> Any:
+        kind = np.dtype(self.problem.grid.dtype).type
+        match expr:
+            case Const(value):
+                return kind(value)
+            case Param(key):
+                return kind(self.problem.params[key])
+            case Now(name):
+                samples = self.problem.signals[name].samples
+                return samples[step] if step < len(samples) else kind(0)
+            case Read():
+                return self._read(expr, cells, patches[expr.field])
+            case Unary(op, a):
+                return UNARY[op](self._evaluate(a, cells, patches, step))
+            case Binary(op, a, b):
+                left, right = self._evaluate(a, cells, patches, step), self._evaluate(b, cells, patches, step)
+                return BINARY[op](left, right)
+            case Where(condition, a, b):
+                parts = (self._evaluate(part, cells, patches, step) for part in (condition, a, b))
+                return np.where(*parts)
+        raise TypeError(f"Unknown expression {expr!r}.")
+
+    def _read(self, read: Read, cells: Box, patch: Patch) -> Array:
+        """The values at an offset from the cells; beyond a reflecting edge, the mirrored ones."""
+        index = []
+        for axis, offset in enumerate(read.offset):
+            line = np.arange(cells.lo[axis] + offset, cells.hi[axis] + offset)
+            if self.problem.grid.boundary[axis] == "reflecting":
+                extent = self.problem.grid.shape[axis]
+                line = np.where(line < 0, -1 - line, line)
+                line = np.where(line >= extent, 2 * extent - 1 - line, line)
+            index.append(line - patch.box.lo[axis])
+        return patch.array[np.ix_(*index)]

@@ -1,0 +1,88 @@
+"""From a layout and a strategy's name to a schedule: the frozen list of operations of some steps."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import get_args
+
+from peergrid.errors import UsageError
+from peergrid.grid.partition import Partition
+from peergrid.schedule.exchange import ORDERS, Order
+from peergrid.schedule.layout import Layout, blocks_of
+from peergrid.schedule.ops import Op, Route
+from peergrid.schedule.strategies import STRATEGIES, StrategyName
+from peergrid.schedule.work import Work, passes_of
+from peergrid.stencil import Problem
+
+
+@dataclass(frozen=True)
+class Options:
+    """How to arrange a run.
+
+    depth: steps between two exchanges (R ghost layers per step's reach); block: steps per pass, at most `depth`
+    (None: all of them in one pass); order: of the halos; separate: keep the stages of the order apart.
+    """
+
+    strategy: StrategyName = "overlap"
+    depth: int = 1
+    block: int | None = None
+    order: Order = "all"
+    separate: bool = False
+    route: Route | None = None
+
+    def __post_init__(self) -> None:
+        if self.strategy not in STRATEGIES:
+            raise UsageError(f"A strategy is one of {', '.join(STRATEGIES)}, got '{self.strategy}'.")
+        if self.order not in ORDERS:
+            raise UsageError(f"An exchange order is one of {', '.join(ORDERS)}, got '{self.order}'.")
+        if self.route is not None and self.route not in get_args(Route):
+            raise UsageError(f"A route is one of {', '.join(get_args(Route))}, got '{self.route}'.")
+        if self.depth < 1:
+            raise UsageError(f"The depth is a positive number of steps, got {self.depth}.")
+        if self.block is not None and not 1 <= self.block <= self.depth:
+            raise UsageError(f"A pass takes 1 to {self.depth} steps (the depth), got block = {self.block}.")
+
+    @property
+    def steps_per_pass(self) -> int:
+        return self.depth if self.block is None else self.block
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """The operations that advance every device by `steps` steps, from slot `first` to slot `final`.
+
+    Hosts issue the operations that name them in this order. Ghost cells are valid before and after, so schedules
+    can be carried out one after another; levels and flag values count from the start of each.
+    """
+
+    options: Options
+    devices: int
+    steps: int
+    first: int
+    final: int
+    ops: tuple[Op, ...]
+
+
+def layout(problem: Problem, partition: Partition, options: Options) -> Layout:
+    """The memory of every device under the options."""
+    return Layout(problem, partition, blocks_of(options.depth, options.steps_per_pass))
+
+
+def build(plan: Layout, options: Options, steps: int, first: int = 0) -> Schedule:
+    """The schedule of `steps` steps that starts from slot `first`."""
+    strategy = STRATEGIES[options.strategy]
+    work = Work(
+        layout=plan,
+        passes=tuple(passes_of(plan, options.steps_per_pass, steps, first)),
+        stages=ORDERS[options.order](plan.halos),
+        separate=options.separate,
+        route=options.route or strategy.route,
+    )
+    final = work.passes[-1].target if work.passes else first
+    return Schedule(options, plan.devices, steps, first, final, tuple(strategy.build(work)))
+
+
+def period(plan: Layout, options: Options) -> Schedule:
+    """The shortest schedule that ends in the slot it starts from: two cycles, or one with an even number of passes."""
+    cycles = 1 + len(plan.blocks) % 2
+    return build(plan, options, cycles * plan.depth)

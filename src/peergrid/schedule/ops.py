@@ -1,0 +1,217 @@
+"""The operations a schedule is made of, as frozen data.
+
+Hosts issue operations in order. A queue (CUDA: a stream) carries out what was issued to it in order; different queues
+run at the same time unless something orders them: an event recorded in one queue and waited for in another, a flag
+raised and awaited in memory, a barrier, or a host that waits before it issues more.
+
+Ownership follows CUDA's rules, and an operation that breaks them cannot be made: a kernel goes to a queue of the
+device that is current, an event is recorded into a queue of its own device; copies may be issued to any queue, and
+any queue or host may wait for any event.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from peergrid.errors import UsageError
+from peergrid.grid import Box
+
+Route = Literal["copy", "store", "host"]
+"""How a halo travels: copy engine, stores from the computing kernel, or staged through host memory."""
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Queue:
+    """Work of one device in order. Priority as in CUDA: smaller numbers go first."""
+
+    device: int
+    name: str
+    priority: int = 0
+
+    def __str__(self) -> str:
+        return f"{self.device}:{self.name}"
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Event:
+    """A point in a queue of its device that others can wait for. Recording it again moves it."""
+
+    device: int
+    name: str
+
+    def __str__(self) -> str:
+        return f"{self.device}:{self.name}"
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Flag:
+    """A counter in the memory of its device that only grows; others raise it, its device awaits it."""
+
+    device: int
+    name: str
+
+    def __str__(self) -> str:
+        return f"{self.device}:{self.name}"
+
+
+@dataclass(frozen=True, slots=True)
+class Compute:
+    """Advance every state field on `box` from time `level` by `steps`, reading slot `source`, writing slot `target`.
+
+    `device` is the device current at the issue; `level` counts from the start of the schedule.
+    """
+
+    host: int
+    device: int
+    queue: Queue
+    box: Box
+    level: int
+    steps: int
+    source: int
+    target: int
+
+    def __post_init__(self) -> None:
+        if self.queue.device != self.device:
+            raise UsageError(
+                f"A kernel can be launched only into a queue of the current device: device {self.device} is current, "
+                f"queue '{self.queue.name}' belongs to device {self.queue.device}; make that device current first."
+            )
+
+
+@dataclass(frozen=True, slots=True)
+class Copy:
+    """Copy one field of slot `slot`, at time `level`, from the owner's box into another device's ghost cells."""
+
+    host: int
+    queue: Queue
+    field: str
+    slot: int
+    level: int
+    source_device: int
+    source_box: Box
+    target_device: int
+    target_box: Box
+    route: Route = "copy"
+
+    def __post_init__(self) -> None:
+        if self.source_box.shape != self.target_box.shape:
+            raise UsageError(f"A copy needs boxes of one shape, got {self.source_box} and {self.target_box}.")
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """Set the event to this point of the queue."""
+
+    host: int
+    device: int
+    queue: Queue
+    event: Event
+
+    def __post_init__(self) -> None:
+        if self.queue.device != self.device:
+            raise UsageError(
+                f"An event can be recorded only while its queue's device is current: device {self.device} is current, "
+                f"queue '{self.queue.name}' belongs to device {self.queue.device}; make that device current first."
+            )
+        if self.event.device != self.queue.device:
+            raise UsageError(
+                f"An event can be recorded only into a queue of its own device: event '{self.event.name}' belongs to "
+                f"device {self.event.device}, queue '{self.queue.name}' to device {self.queue.device}; "
+                f"use an event of device {self.queue.device}."
+            )
+
+
+@dataclass(frozen=True, slots=True)
+class Wait:
+    """The queue goes on only after the event, as last recorded before this operation was issued."""
+
+    host: int
+    queue: Queue
+    event: Event
+
+
+@dataclass(frozen=True, slots=True)
+class Raise:
+    """After all earlier work of the queue is visible, raise a flag to `value` (counted from the schedule's start)."""
+
+    host: int
+    queue: Queue
+    flag: Flag
+    value: int
+
+
+@dataclass(frozen=True, slots=True)
+class Await:
+    """The queue goes on only when the flag, which lies on its own device, has reached `value`."""
+
+    host: int
+    queue: Queue
+    flag: Flag
+    value: int
+
+    def __post_init__(self) -> None:
+        if self.flag.device != self.queue.device:
+            raise UsageError(
+                f"A queue awaits flags of its own device: flag '{self.flag.name}' lies on device {self.flag.device}, "
+                f"queue '{self.queue.name}' belongs to device {self.queue.device}."
+            )
+
+
+@dataclass(frozen=True, slots=True)
+class Sync:
+    """The host issues no more until the queue is drained, or the event has happened; any device's will do."""
+
+    host: int
+    target: Queue | Event
+
+
+@dataclass(frozen=True, slots=True)
+class HostBarrier:
+    """The hosts issue no more until all of them are here."""
+
+    hosts: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceBarrier:
+    """The queues go on only when all of them are here, and what each did before is visible to all."""
+
+    queues: tuple[Queue, ...]
+    hosts: tuple[int, ...]
+
+
+Op = Compute | Copy | Record | Wait | Raise | Await | Sync | HostBarrier | DeviceBarrier
+
+
+def hosts_of(op: Op) -> tuple[int, ...]:
+    """The hosts that take part in issuing an operation."""
+    return op.hosts if isinstance(op, HostBarrier | DeviceBarrier) else (op.host,)
+
+
+def queues_of(op: Op) -> tuple[Queue, ...]:
+    """The queues that an operation runs in (none for what the host alone does)."""
+    if isinstance(op, DeviceBarrier):
+        return op.queues
+    return () if isinstance(op, Sync | HostBarrier) else (op.queue,)
+
+
+def describe(op: Op) -> str:
+    """One line that names an operation in messages."""
+    match op:
+        case Compute():
+            span = f"{op.level}→{op.level + op.steps}"
+            return f"Compute {op.box} steps {span} slot {op.source}→{op.target} in {op.queue}"
+        case Copy():
+            way = f"{op.source_device}:{op.source_box}→{op.target_device}:{op.target_box}"
+            return f"Copy '{op.field}' {way} slot {op.slot} level {op.level} in {op.queue}"
+        case Record() | Wait():
+            return f"{type(op).__name__} event {op.event} in {op.queue}"
+        case Raise() | Await():
+            return f"{type(op).__name__} flag {op.flag} = {op.value} in {op.queue}"
+        case Sync():
+            return f"Sync host {op.host} with {op.target}"
+        case HostBarrier():
+            return f"HostBarrier of hosts {', '.join(map(str, op.hosts))}"
+        case DeviceBarrier():
+            return f"DeviceBarrier of queues {', '.join(map(str, op.queues))}"

@@ -1,0 +1,36 @@
+"""The strategies: each a builder of the same few operations, in a file of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+from peergrid.schedule.ops import Op, Route
+from peergrid.schedule.strategies.overlap import overlap
+from peergrid.schedule.strategies.peer import peer
+from peergrid.schedule.strategies.persistent import persistent
+from peergrid.schedule.strategies.serial import serial
+from peergrid.schedule.strategies.stream_ordered import stream_ordered
+from peergrid.schedule.strategies.threads import threads
+from peergrid.schedule.work import Work
+
+StrategyName = Literal["serial", "async", "threads", "overlap", "peer", "persistent"]
+
+
+@dataclass(frozen=True)
+class Strategy:
+    """A builder with the route its halos take unless told otherwise."""
+
+    build: Callable[[Work], Iterator[Op]]
+    route: Route
+
+
+STRATEGIES: dict[StrategyName, Strategy] = {
+    "serial": Strategy(serial, "copy"),
+    "async": Strategy(stream_ordered, "copy"),
+    "threads": Strategy(threads, "copy"),
+    "overlap": Strategy(overlap, "copy"),
+    "peer": Strategy(peer, "store"),
+    "persistent": Strategy(persistent, "store"),
+}

@@ -1,0 +1,42 @@
+"""Rim and exchange on a queue of high priority, the interior beside them; events tie them together.
+
+The rim is computed first and sent while the interior is still being computed, so that a step takes the longer of
+the two. Only the closing pass of a cycle is split: the passes before it need the ghost cells everywhere.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from peergrid.schedule.ops import Event, Op, Queue, Record, Wait
+from peergrid.schedule.strategies.stream_ordered import meet, send
+from peergrid.schedule.work import Work
+
+
+def overlap(work: Work) -> Iterator[Op]:
+    rims = [Queue(d, "rim", -1) for d in work.devices]
+    inners = [Queue(d, "interior") for d in work.devices]
+    for part in work.passes:
+        if not part.closing:
+            yield from (work.compute(0, rim, part) for rim in rims)
+            continue
+        if work.deep:
+            yield from join(rims, inners, "deep")
+        for rim, inner in zip(rims, inners, strict=True):
+            yield from (work.compute(0, rim, part, box) for box in work.rim(rim.device))
+            if not work.interior[inner.device].empty:
+                yield work.compute(0, inner, part, work.interior[inner.device])
+        yield from join(rims, inners, "rim")
+        if work.deep:
+            yield from meet(work, rims, "computed")
+        yield from send(work, rims, part)
+        yield from join(inners, rims, "interior")
+        yield from meet(work, rims, "sent")
+
+
+def join(before: list[Queue], after: list[Queue], name: str) -> Iterator[Op]:
+    """On each device one queue waits for what the other holds so far."""
+    for first, second in zip(before, after, strict=True):
+        event = Event(first.device, name)
+        yield Record(0, first.device, first, event)
+        yield Wait(0, second, event)

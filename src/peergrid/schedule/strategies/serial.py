@@ -1,0 +1,18 @@
+"""One host, blocking copies: the plain program. Devices compute together, then halos travel one after another."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from peergrid.schedule.ops import Op, Queue, Sync
+from peergrid.schedule.work import Work
+
+
+def serial(work: Work) -> Iterator[Op]:
+    queues = [Queue(d, "main") for d in work.devices]
+    for part in work.passes:
+        yield from (work.compute(0, queue, part) for queue in queues)
+        yield from (Sync(0, queue) for queue in queues)
+        for halo in (halo for stage in work.stages for halo in stage if part.closing):
+            yield work.copy(0, queues[halo.source], part, halo)
+            yield Sync(0, queues[halo.source])

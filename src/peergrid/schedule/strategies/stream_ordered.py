@@ -1,0 +1,34 @@
+"""One host that never blocks: copies follow the computation in the device's queue, events tie neighbours together."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from peergrid.schedule.ops import Event, Op, Queue, Record, Wait
+from peergrid.schedule.work import Pass, Work
+
+
+def stream_ordered(work: Work) -> Iterator[Op]:
+    queues = [Queue(d, "main") for d in work.devices]
+    for part in work.passes:
+        yield from (work.compute(0, queue, part) for queue in queues)
+        if part.closing:
+            if work.deep:
+                yield from meet(work, queues, "computed")
+            yield from send(work, queues, part)
+            yield from meet(work, queues, "sent")
+
+
+def send(work: Work, queues: Sequence[Queue], part: Pass) -> Iterator[Op]:
+    """The halos, stage by stage, each in its source's queue; neighbours meet between stages if they are separate."""
+    for number, stage in enumerate(work.stages):
+        if number and work.separate:
+            yield from meet(work, queues, f"stage {number}")
+        yield from (work.copy(0, queues[halo.source], part, halo) for halo in stage)
+
+
+def meet(work: Work, queues: Sequence[Queue], name: str) -> Iterator[Op]:
+    """Every queue records an event, and waits for those of the device's peers."""
+    events = [Event(queue.device, name) for queue in queues]
+    yield from (Record(0, q.device, q, e) for q, e in zip(queues, events, strict=True) if work.peers[q.device])
+    yield from (Wait(0, queue, events[peer]) for queue in queues for peer in work.peers[queue.device])

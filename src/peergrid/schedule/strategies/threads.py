@@ -1,0 +1,27 @@
+"""One host for each device; barriers among the hosts stand between computing and using a halo."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from peergrid.schedule.ops import HostBarrier, Op, Queue, Sync
+from peergrid.schedule.work import Work
+
+
+def threads(work: Work) -> Iterator[Op]:
+    queues = [Queue(d, "main") for d in work.devices]
+    everyone = HostBarrier(tuple(work.devices))
+    for part in work.passes:
+        yield from (work.compute(queue.device, queue, part) for queue in queues)
+        if not part.closing:
+            continue
+        if work.deep:
+            yield from (Sync(queue.device, queue) for queue in queues)
+            yield everyone
+        for number, stage in enumerate(work.stages):
+            if number and work.separate:
+                yield from (Sync(queue.device, queue) for queue in queues)
+                yield everyone
+            yield from (work.copy(halo.source, queues[halo.source], part, halo) for halo in stage)
+        yield from (Sync(queue.device, queue) for queue in queues)
+        yield everyone
