@@ -1,0 +1,1 @@
+"""From a problem to CUDA C++ text. Pure: nothing here imports CUDA."""
