@@ -7,10 +7,12 @@ import sys
 import typer
 
 from peergrid.cli.machine import machine
+from peergrid.cli.probe import probe
 from peergrid.errors import PeergridError
 
 app = typer.Typer(no_args_is_help=True, add_completion=False)
 app.command()(machine)
+app.command()(probe)
 
 
 def main() -> None:

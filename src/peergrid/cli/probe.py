@@ -1,0 +1,61 @@
+"""`peergrid probe`: measure the machine, write the profile, compare it with another."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from peergrid.machine import discover, encode
+from peergrid.probe import PROBES, Probe, choose, compare, measure, show
+from peergrid.probe import profile as profiles
+
+
+def probe(
+    names: Annotated[list[str] | None, typer.Argument(help="Experiments or groups; all of them if none.")] = None,
+    quick: Annotated[bool, typer.Option("--quick", help="Fewer samples and smaller tables.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON object on standard output.")] = False,
+    output: Annotated[Path | None, typer.Option("-o", "--output", help="Write the profile here.")] = None,
+    compare_with: Annotated[
+        Path | None, typer.Option("--compare", help="Show what differs from this profile by more than the noise.")
+    ] = None,
+    recorded: Annotated[
+        Path | None, typer.Option("--profile", help="Take this recorded profile instead of measuring.")
+    ] = None,
+    catalogue: Annotated[bool, typer.Option("--list", help="List the experiments and measure nothing.")] = False,
+) -> None:
+    """Measure links, memory, synchronisation and host of this machine."""
+    if catalogue:
+        typer.echo(show.catalogue(PROBES))
+        return
+    chosen = choose(names or [])
+    other = profiles.read(compare_with) if compare_with else None  # before measuring: bad input costs nothing
+    if output is not None:
+        profiles.guard(output)
+    found = profiles.read(recorded) if recorded else _measure(chosen, quick)
+    if output is not None:
+        profiles.write(output, found)
+    _present(found, other, as_json)
+
+
+def _measure(chosen: tuple[Probe, ...], quick: bool) -> profiles.Profile:
+    outcomes = measure(chosen, quick, say=lambda words: typer.echo(words, err=True))
+    return profiles.new(discover(), outcomes, quick)
+
+
+def _present(found: profiles.Profile, other: profiles.Profile | None, as_json: bool) -> None:
+    flagged = compare.flags(found)
+    changed = compare.differences(found, other) if other else ()
+    if as_json:
+        content = encode(found) | {"flags": encode(flagged)}
+        if other:
+            content["differences"] = encode(changed)
+        typer.echo(json.dumps(content, ensure_ascii=False, indent=1))
+        return
+    typer.echo(show.profile(found))
+    if flagged:
+        typer.echo("\n" + show.flags(flagged))
+    if other:
+        typer.echo("\n" + show.differences(changed, compare.compared(found, other)))

@@ -1,0 +1,1 @@
+"""Experiments on virtual devices: threads of the host stand for GPUs."""

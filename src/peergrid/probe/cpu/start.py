@@ -1,0 +1,49 @@
+"""What it costs to start a kernel on a virtual device."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+
+from peergrid.probe.cpu.spin import lines, nothing
+from peergrid.probe.experiment import Bench, Probe, Result, result
+
+PER_SAMPLE = 200
+
+
+def run(bench: Bench) -> Iterator[Result]:
+    """Call a compiled kernel that does nothing, from this thread and through a waiting one."""
+    words = lines(1)
+    samples = bench.choose(25, 100)
+    with ThreadPoolExecutor(1) as pool:
+        ways: dict[str, Callable[[], object]] = {
+            "call": lambda: nothing(words),
+            "thread": lambda: pool.submit(nothing, words).result(),
+        }
+        for how, start in ways.items():
+            timed(start)
+            each = [timed(start) for _ in range(samples)]
+            yield result("host_start", "s", each, {"how": how}, floor=0.1)
+
+
+def timed(start: Callable[[], object]) -> float:
+    """Seconds of one start, averaged over some hundred."""
+    begin = time.perf_counter()
+    for _ in range(PER_SAMPLE):
+        start()
+    return (time.perf_counter() - begin) / PER_SAMPLE
+
+
+PROBE = Probe(
+    name="host-start",
+    group="host",
+    rows=("M3", "M30"),
+    title="Cost of starting a kernel on a virtual device, from the same thread and from another",
+    unit="s",
+    method=(
+        "A compiled kernel that does nothing is called 200 times per sample, directly and through a thread that "
+        "waits for work; the mean of a sample is one start."
+    ),
+    run=run,
+)

@@ -1,0 +1,61 @@
+"""Run one function on several threads at once, each on its own core where the system allows it."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections.abc import Callable, Sequence
+
+from peergrid.errors import DeviceFault
+from peergrid.machine.host import usable_cpus
+
+
+def together(work: Callable[[int], bool], cpus: Sequence[int]) -> float:
+    """Seconds from the common start of `work(0) … work(n-1)`, thread i on CPU `cpus[i]`, to the last end.
+
+    Raises:
+        DeviceFault: a thread reported that it waited in vain, or raised.
+    """
+    gate = threading.Barrier(len(cpus))
+    ends = [0.0] * len(cpus)
+    starts = [0.0] * len(cpus)
+    fine = [False] * len(cpus)
+
+    def body(index: int) -> None:
+        pin(cpus[index])
+        gate.wait()
+        starts[index] = time.perf_counter()
+        fine[index] = bool(work(index))
+        ends[index] = time.perf_counter()
+
+    crew = [threading.Thread(target=body, args=(index,)) for index in range(len(cpus))]
+    for member in crew:
+        member.start()
+    for member in crew:
+        member.join()
+    if not all(fine):
+        raise DeviceFault(f"Of {len(cpus)} threads {fine.count(False)} waited in vain: free some cores.")
+    return max(ends) - min(starts)
+
+
+def pin(cpu: int) -> None:
+    """Bind the calling thread to a logical CPU, where the system knows how."""
+    if hasattr(os, "sched_setaffinity"):
+        os.sched_setaffinity(threading.get_native_id(), {cpu})
+
+
+def rounds_in(seconds: float, few: int, took: float, most: int) -> int:
+    """How many rounds fit into `seconds` when `few` of them took `took`: at least 4 × few, at most `most`."""
+    return max(4 * few, min(most, round(few * seconds / max(took, 1e-9))))
+
+
+def counts(limit: int) -> tuple[int, ...]:
+    """1, 2, 4, … and `limit` itself."""
+    powers = [2**at for at in range(limit.bit_length()) if 2**at < limit]
+    return (*powers, limit)
+
+
+def cores() -> tuple[int, ...]:
+    """The logical CPUs that threads may be pinned to."""
+    return usable_cpus()

@@ -1,0 +1,1 @@
+"""Experiments on GPUs: one file each, kernels beside them in `kernels/`."""

@@ -1,0 +1,143 @@
+"""The one small interface of every experiment: what it measures, how, and numbers with their uncertainty."""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+Scalar = int | float | str
+FLOOR = 0.01
+CENTRAL = 0.9
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """One number of an experiment.
+
+    Attributes:
+        quantity: the name that programs look up, such as 'peer_copy_bandwidth'.
+        unit: 'B/s', 's', 'cycles', …; an empty string for a plain ratio or count.
+        at: the coordinates of the number: devices, sizes, variants.
+        median: of the samples.
+        spread: width of the central 90 % of the samples.
+        uncertainty: half the width of the interval in which the median of another run is expected.
+        samples: what was measured, in the order of measuring.
+    """
+
+    quantity: str
+    unit: str
+    at: dict[str, Scalar]
+    median: float
+    spread: float
+    uncertainty: float
+    samples: tuple[float, ...]
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        """Where the median of another run is expected."""
+        return self.median - self.uncertainty, self.median + self.uncertainty
+
+
+@dataclass(frozen=True, slots=True)
+class Probe:
+    """An experiment.
+
+    Attributes:
+        name: what a user types.
+        group: links, memory, atomics and order, synchronisation, model, or host.
+        rows: the mission rows it serves.
+        title: one line that says what it measures.
+        unit: the unit of its main quantity.
+        method: how it measures, in two or three sentences.
+        run: yields the results; gets the bench, raises `Impossible` where the machine cannot give them.
+        gpus: how many GPUs it needs.
+    """
+
+    name: str
+    group: str
+    rows: tuple[str, ...]
+    title: str
+    unit: str
+    method: str
+    run: Callable[[Bench], Iterable[Result]]
+    gpus: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Bench:
+    """What an experiment may use: how much time it has, the devices, and who may be asked for GPUs.
+
+    `devices` is a `peergrid.probe.cuda.devices.Devices` on a machine with GPUs and None without.
+    """
+
+    quick: bool = False
+    devices: Any = field(default=None, compare=False)
+
+    def choose(self, quick: int, full: int) -> int:
+        """A sample or repeat count for the time there is."""
+        return quick if self.quick else full
+
+
+class Impossible(Exception):  # noqa: N818 - no fault: an answer
+    """This machine cannot give these numbers; the text is the stated reason."""
+
+
+def result(
+    quantity: str,
+    unit: str,
+    samples: Sequence[float],
+    at: Mapping[str, Scalar] | None = None,
+    floor: float = FLOOR,
+) -> Result:
+    """Condense samples into a number with its spread and uncertainty.
+
+    The uncertainty covers what one run cannot see: the larger tail of its central 90 %, and `floor`, the share
+    of the median that such measurements were seen to move between runs, added in quadrature.
+
+    Raises:
+        ValueError: there are no samples.
+    """
+    if not samples:
+        raise ValueError(f"'{quantity}' needs at least one sample, but got none: measure it first.")
+    ordered = sorted(samples)
+    median = statistics.median(ordered)
+    low, high = quantile(ordered, (1 - CENTRAL) / 2), quantile(ordered, (1 + CENTRAL) / 2)
+    tail = max(high - median, median - low)
+    uncertainty = math.hypot(tail, floor * abs(median))
+    values = tuple(float(value) for value in samples)
+    return Result(quantity, unit, dict(at or {}), float(median), float(high - low), float(uncertainty), values)
+
+
+def quantile(ordered: Sequence[float], share: float) -> float:
+    """The value below which `share` of the sorted samples lie, interpolated linearly."""
+    place = share * (len(ordered) - 1)
+    below = math.floor(place)
+    above = min(below + 1, len(ordered) - 1)
+    return ordered[below] + (ordered[above] - ordered[below]) * (place - below)
+
+
+def differences(longer: Sequence[float], shorter: Sequence[float], repeats: int, fewer: int) -> tuple[float, ...]:
+    """Cost of one repeat from runs with `repeats` and with `fewer` of them, sample by sample.
+
+    Everything that does not depend on the repeats cancels: L. Zhang, M. Wahib, H. Zhang and S. Matsuoka, "A
+    Study of Single and Multi-device Synchronization Methods in Nvidia GPUs", equation 7.
+    """
+    return tuple((a - b) / (repeats - fewer) for a, b in zip(longer, shorter, strict=True))
+
+
+def deviation_of_difference(longer: Sequence[float], shorter: Sequence[float], repeats: int, fewer: int) -> float:
+    """Standard deviation of `differences` for independent runs: equation 8 of the same study."""
+    return math.hypot(statistics.stdev(longer), statistics.stdev(shorter)) / (repeats - fewer)
+
+
+def fusion_overhead(many_short: float, few_long: float, launches: int, units: int) -> float:
+    """Launch overhead by kernel fusion, equation 6 of the same study.
+
+    Args:
+        many_short: seconds of `launches` launches, each waiting `units` units.
+        few_long: seconds of `units` launches, each waiting `launches` units.
+    """
+    return (many_short - few_long) / (launches - units)

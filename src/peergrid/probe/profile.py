@@ -1,0 +1,175 @@
+"""The profile: every number of a machine in one JSON file. The schema is described in docs/profile.md."""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+from peergrid.errors import UsageError
+from peergrid.machine import Machine, decode, encode
+from peergrid.probe.experiment import Result, Scalar
+
+FORMAT = "peergrid-profile"
+VERSION = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What became of one experiment.
+
+    `status` is 'done', 'impossible' (this machine cannot give it), 'failed', or 'timeout'; `reason` says why
+    where it is not 'done'.
+    """
+
+    name: str
+    group: str
+    rows: tuple[str, ...]
+    title: str
+    unit: str
+    method: str
+    status: str
+    reason: str
+    seconds: float
+    results: tuple[Result, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Profile:
+    """A measured machine. `format` and `version` say how to read the file; `created` is UTC, ISO 8601."""
+
+    format: str
+    version: int
+    created: str
+    peergrid: str
+    quick: bool
+    machine: Machine
+    probes: tuple[Outcome, ...]
+
+    def results(self, quantity: str = "") -> Iterator[Result]:
+        """All results, or those of one quantity."""
+        for outcome in self.probes:
+            for item in outcome.results:
+                if quantity in ("", item.quantity):
+                    yield item
+
+    def find(self, quantity: str, at: Mapping[str, Scalar]) -> Result | None:
+        """The first result of `quantity` whose coordinates include `at`; None where there is none."""
+        for item in self.results(quantity):
+            if all(item.at.get(key) == value for key, value in at.items()):
+                return item
+        return None
+
+
+def new(machine: Machine, probes: tuple[Outcome, ...], quick: bool) -> Profile:
+    """A profile of now."""
+    created = datetime.now(UTC).isoformat(timespec="seconds")
+    return Profile(FORMAT, VERSION, created, _own_version(), quick, machine, probes)
+
+
+def dumps(profile: Profile) -> str:
+    """The profile as JSON text."""
+    return json.dumps(encode(profile), ensure_ascii=False, indent=1, allow_nan=False) + "\n"
+
+
+def loads(text: str, name: str = "the profile") -> Profile:
+    """Read a profile from JSON text.
+
+    Raises:
+        UsageError: the text is damaged, belongs to another program or to a later version.
+    """
+    try:
+        data: Any = json.loads(text)
+    except json.JSONDecodeError as error:
+        raise UsageError(
+            f"'{name}' should be a profile in JSON, but is damaged at line {error.lineno}: measure it again."
+        ) from error
+    if not isinstance(data, dict) or data.get("format") != FORMAT:
+        raise UsageError(
+            f'\'{name}\' should say "format": "{FORMAT}", but does not: give a file that peergrid probe wrote.'
+        )
+    version = data.get("version")
+    if version != VERSION:
+        raise UsageError(
+            f"'{name}' has version {version!r} of the profile, but this peergrid reads version {VERSION}: "
+            "update peergrid or measure again."
+        )
+    return decode(Profile, data, f"'{name}'")
+
+
+def read(path: Path) -> Profile:
+    """Read a profile from a file.
+
+    Raises:
+        UsageError: there is no such file, or it is no readable profile.
+    """
+    try:
+        text = path.read_text(encoding="utf-8")
+    except OSError as error:
+        raise UsageError(f"'{path}' should be a profile, but {error.strerror}: give an existing file.") from error
+    except UnicodeDecodeError as error:
+        raise UsageError(f"'{path}' should be a profile in JSON, but is not text: measure it again.") from error
+    return loads(text, path.name)
+
+
+def write(path: Path, profile: Profile) -> None:
+    """Write a profile whole or not at all.
+
+    Raises:
+        UsageError: the place cannot be written, or holds something that is no profile.
+    """
+    guard(path)
+    replace(path, dumps(profile))
+
+
+def guard(path: Path) -> None:
+    """Refuse a place that holds a file which is not a profile of ours: it would be lost.
+
+    Raises:
+        UsageError: so it is.
+    """
+    if not path.parent.is_dir():
+        raise UsageError(f"'{path}' should lie in an existing folder, but '{path.parent}' is none: create it.")
+    if path.exists() and path.stat().st_size:
+        try:
+            read(path)
+        except UsageError as error:
+            raise UsageError(
+                f"'{path}' should be free or a profile to replace, but holds something else: "
+                "choose another name or remove it."
+            ) from error
+
+
+def replace(path: Path, text: str) -> None:
+    """Put `text` at `path` in one step: a reader, or a crash, sees the old file or the new one.
+
+    Raises:
+        UsageError: the place cannot be written.
+    """
+    try:
+        handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    except OSError as error:
+        raise UsageError(f"'{path}' should be writable, but {error.strerror}: choose another place.") from error
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        os.chmod(name, 0o644)
+        os.replace(name, path)
+    except BaseException:
+        Path(name).unlink(missing_ok=True)
+        raise
+
+
+def _own_version() -> str:
+    try:
+        return metadata.version("peergrid")
+    except metadata.PackageNotFoundError:
+        return "unknown"

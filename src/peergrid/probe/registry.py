@@ -1,0 +1,36 @@
+"""All experiments, in the order in which they run, and how names choose among them."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Sequence
+
+from peergrid.errors import UsageError
+from peergrid.probe.cpu import barrier, copy_bandwidth, flags, start
+from peergrid.probe.experiment import Probe
+
+PROBES: tuple[Probe, ...] = (
+    copy_bandwidth.PROBE,
+    start.PROBE,
+    flags.PROBE,
+    barrier.PROBE,
+)
+
+
+def choose(names: Sequence[str], probes: tuple[Probe, ...] = PROBES) -> tuple[Probe, ...]:
+    """The experiments with these names or of these groups; all of them for no names.
+
+    Raises:
+        UsageError: a name is neither.
+    """
+    known = [probe.name for probe in probes] + list(dict.fromkeys(probe.group for probe in probes))
+    for name in names:
+        if name not in known:
+            raise UsageError(_unknown(name, known))
+    return tuple(probe for probe in probes if not names or {probe.name, probe.group} & set(names))
+
+
+def _unknown(name: str, known: list[str]) -> str:
+    near = difflib.get_close_matches(name, known, 1)
+    hint = f"did you mean '{near[0]}'?" if near else "see peergrid probe --list."
+    return f"'{name}' should be an experiment or a group of them, but none has that name: {hint}"

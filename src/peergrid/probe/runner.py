@@ -1,0 +1,54 @@
+"""Run experiments one after the other; whatever one of them does, the others still run."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+from peergrid.errors import PeergridError
+from peergrid.probe.experiment import Bench, Impossible, Probe, Result
+from peergrid.probe.profile import Outcome
+
+
+def run(probe: Probe, bench: Bench, gpus: int, why: str = "") -> Outcome:
+    """Run one experiment on a machine with `gpus` GPUs (`why` says why there are none)."""
+    if gpus < probe.gpus:
+        return outcome(probe, "impossible", _too_few(probe.gpus, gpus, why))
+    found: list[Result] = []
+    begin = time.perf_counter()
+    status, reason = _guarded(lambda: found.extend(probe.run(bench)))
+    return outcome(probe, status, reason, time.perf_counter() - begin, tuple(found))
+
+
+def outcome(probe: Probe, status: str, reason: str, seconds: float = 0.0, results: tuple[Result, ...] = ()) -> Outcome:
+    """What became of `probe`, with its description."""
+    return Outcome(
+        probe.name,
+        probe.group,
+        probe.rows,
+        probe.title,
+        probe.unit,
+        probe.method,
+        status,
+        reason,
+        round(seconds, 3),
+        results,
+    )
+
+
+def _guarded(work: Callable[[], None]) -> tuple[str, str]:
+    """'done', or the way it ended and why; every kind of error stays inside its experiment."""
+    try:
+        work()
+    except Impossible as error:
+        return "impossible", str(error)
+    except PeergridError as error:
+        return "failed", str(error)
+    except Exception as error:
+        return "failed", f"{type(error).__name__}: {error}"
+    return "done", ""
+
+
+def _too_few(needed: int, there: int, why: str) -> str:
+    many = f"{needed} GPU{'s' * (needed > 1)}"
+    return f"needs {many}, and this machine has {there or 'none'}" + (f": {why}" if why else "")

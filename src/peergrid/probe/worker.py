@@ -1,0 +1,49 @@
+"""A process of its own for the experiments: one that crashes or hangs takes nothing else with it.
+
+Started as `python -m peergrid.probe.worker [--quick] NAME…`; writes one JSON line per experiment begun and one
+per experiment ended. It stops after a failure on a GPU, whose context may be spoilt; `session` starts another.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Sequence
+
+from peergrid.machine import encode
+from peergrid.machine.driver import find
+from peergrid.probe.experiment import Bench
+from peergrid.probe.registry import choose
+from peergrid.probe.runner import run
+
+STOPPED = 3
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Run the named experiments; returns the exit code."""
+    quick = "--quick" in arguments
+    driver, missing = find()
+    if driver is None:
+        return _all(arguments, Bench(quick), 0, missing.why if missing else "")
+    from peergrid.probe.cuda.devices import Devices
+
+    with Devices.open(driver) as devices:
+        return _all(arguments, Bench(quick, devices), len(devices), "")
+
+
+def _all(arguments: Sequence[str], bench: Bench, gpus: int, why: str) -> int:
+    for probe in choose([name for name in arguments if name != "--quick"]):
+        _say({"begin": probe.name})
+        found = run(probe, bench, gpus, why)
+        _say({"outcome": encode(found)})
+        if probe.gpus and found.status == "failed":
+            return STOPPED
+    return 0
+
+
+def _say(line: object) -> None:
+    print(json.dumps(line), flush=True)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

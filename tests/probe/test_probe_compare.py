@@ -1,0 +1,48 @@
+"""Comparing two profiles, and flagging what is clearly below its expected value."""
+
+from __future__ import annotations
+
+import pytest
+from probe_examples import machine, number, profile
+
+from peergrid.probe.compare import Expected, compared, differences, expected, flags
+from peergrid.probe.experiment import Result
+
+
+def pair(value: float, source: int = 0) -> Result:
+    return number("peer_copy_bandwidth", value, source=source, target=1, route="copy engine", ways=1)
+
+
+def test_noise_is_no_difference() -> None:
+    assert differences(profile(pair(1.01e11)), profile(pair(1.00e11))) == ()
+
+
+def test_more_than_noise_is_one() -> None:
+    (found,) = differences(profile(pair(2e11), pair(1e11, 2)), profile(pair(1e11), pair(1e11, 2)))
+    assert (found.at["source"], found.ratio) == (0, pytest.approx(2.0))
+
+
+def test_only_common_numbers_are_compared() -> None:
+    assert compared(profile(pair(1.0), pair(1.0, 3)), profile(pair(1.0))) == 1
+
+
+def test_a_slow_link_is_flagged() -> None:
+    (flag,) = flags(profile(pair(3.9e11), pair(1.0e11, 3), gpus=8))
+    assert (flag.at["source"], flag.found, flag.expected) == (3, 1.0e11, 3.96e11)
+
+
+def test_other_hardware_is_not_judged() -> None:
+    assert flags(profile(pair(1.0e11))) == ()
+    assert expected(machine()) == ()
+
+
+@pytest.mark.parametrize(("better", "value", "flagged"), [("less", 1.4, 0), ("less", 1.7, 1), ("more", 1.7, 0)])
+def test_direction(better: str, value: float, flagged: int) -> None:
+    table = (Expected("H200", "q", {}, 1.0, "s", better, 0.5, "somewhere"),)
+    assert len(flags(profile(number("q", value, "s"), gpus=1), table)) == flagged
+
+
+def test_the_table_is_sound() -> None:
+    for item in expected(machine(1)):
+        assert item.better in ("more", "less")
+        assert 0 < item.tolerance < 1

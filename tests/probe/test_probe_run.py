@@ -1,0 +1,146 @@
+"""Choosing, running and guarding experiments; the host experiments on this very machine."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from probe_examples import number
+
+from peergrid.cli.probe import probe as command
+from peergrid.errors import DeviceFault, UsageError
+from peergrid.probe import PROBES, Bench, Impossible, Probe, Result, choose, measure, session
+from peergrid.probe import profile as profiles
+from peergrid.probe.cpu import spin
+from peergrid.probe.cpu.threads import counts, rounds_in, together
+from peergrid.probe.runner import run
+
+ENOUGH_CORES = len(os.sched_getaffinity(0)) >= 2
+
+
+def made(work: object, gpus: int = 0, name: str = "made") -> Probe:
+    return Probe(name, "host", ("M1",), "Made up", "s", "By hand.", work, gpus)  # type: ignore[arg-type]
+
+
+def test_names_and_groups_choose() -> None:
+    assert choose([]) == PROBES
+    assert [probe.name for probe in choose(["host-start", "host-copy"])] == ["host-copy", "host-start"]
+    assert {probe.group for probe in choose(["host"])} == {"host"}
+
+
+def test_an_unknown_name_is_one_sentence() -> None:
+    with pytest.raises(UsageError) as error:
+        choose(["host-cpy"])
+    assert str(error.value) == (
+        "'host-cpy' should be an experiment or a group of them, but none has that name: did you mean 'host-copy'?"
+    )
+
+
+def test_every_experiment_is_described() -> None:
+    names = [probe.name for probe in PROBES]
+    assert len(set(names)) == len(names)
+    for probe in PROBES:
+        assert probe.title
+        assert probe.method.endswith(".")
+        assert all(row[0] in "MB" and row[1:].isdigit() for row in probe.rows)
+        assert probe.group in ("host", "links", "memory", "atomics and order", "synchronisation", "model")
+
+
+def test_results_before_a_failure_are_kept() -> None:
+    def half(bench: Bench) -> Iterator[Result]:
+        yield number("q", 1.0)
+        raise DeviceFault("The link went down.")
+
+    found = run(made(half), Bench(), 0)
+    assert (found.status, found.reason, len(found.results)) == ("failed", "The link went down.", 1)
+
+
+def test_reasons() -> None:
+    def never(bench: Bench) -> Iterator[Result]:
+        raise Impossible("this hardware has no such thing")
+        yield
+
+    def bug(bench: Bench) -> Iterator[Result]:
+        raise ZeroDivisionError("division by zero")
+        yield
+
+    assert run(made(never), Bench(), 0).reason == "this hardware has no such thing"
+    assert run(made(bug), Bench(), 0).reason == "ZeroDivisionError: division by zero"
+    few = run(made(never, gpus=2), Bench(), 0, "no driver")
+    assert (few.status, few.reason) == ("impossible", "needs 2 GPUs, and this machine has none: no driver")
+
+
+def worker(tmp_path: Path, body: str) -> list[str]:
+    """A command that behaves as `body` says instead of measuring."""
+    script = tmp_path / "worker.py"
+    script.write_text("import json, sys, time\nnames = sys.argv[1:]\n" + body, encoding="utf-8")
+    return [sys.executable, str(script)]
+
+
+def test_a_hanging_experiment_costs_only_itself(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(session, "START_LIMIT", 0.5)
+    first, second = made(None, name="one"), made(None, name="two")
+    ended = json.dumps({"outcome": json.loads(json.dumps(_outcome(second)))})
+    script = worker(tmp_path, f"if names[0] == 'one': time.sleep(60)\nprint({ended!r}, flush=True)")
+    found = measure([first, second], quick=False, limit=0.5, command=script)
+    assert [item.status for item in found] == ["timeout", "done"]
+    assert found[0].reason == "it took longer than 0.5 s"
+
+
+def test_a_crashing_experiment_costs_only_itself(tmp_path: Path) -> None:
+    first, second = made(None, name="one"), made(None, name="two")
+    ended = json.dumps({"outcome": _outcome(second)})
+    body = f"if names[0] == 'one': sys.exit('it broke')\nprint({ended!r}, flush=True)"
+    found = measure([first, second], quick=False, command=worker(tmp_path, body))
+    assert [item.status for item in found] == ["failed", "done"]
+    assert found[0].reason == "the measuring process ended with code 1: it broke"
+
+
+def _outcome(probe: Probe) -> object:
+    from peergrid.machine import encode
+    from peergrid.probe.runner import outcome
+
+    return encode(outcome(probe, "done", ""))
+
+
+def test_thread_counts() -> None:
+    assert [counts(limit) for limit in (1, 2, 3, 8, 12)] == [(1,), (1, 2), (1, 2, 3), (1, 2, 4, 8), (1, 2, 4, 8, 12)]
+    assert rounds_in(0.02, 100, 0.001, 10_000) == 2000
+    assert rounds_in(0.02, 100, 10.0, 10_000) == 400
+
+
+def test_a_thread_that_waits_in_vain_is_reported() -> None:
+    with pytest.raises(DeviceFault, match="Of 2 threads 1 waited in vain"):
+        together(lambda index: index == 0, (0, 0))
+
+
+@pytest.mark.skipif(not ENOUGH_CORES, reason="two threads need two cores")
+def test_spinning_words_arrive() -> None:
+    words = spin.lines(2)
+    cpus = tuple(sorted(os.sched_getaffinity(0)))[:2]
+    together(lambda index: bool(spin.meet(words, 100, 2)), cpus)
+    assert words[0] == 200
+    assert words[spin.WORDS_PER_LINE] == 100
+
+
+def test_the_command_measures_and_compares(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    place = tmp_path / "p.json"
+    command(names=["host-start"], quick=True, output=place)
+    capsys.readouterr()
+    found = profiles.read(place)
+    assert [item.status for item in found.probes] == ["done"]
+    assert all(item.median > 0 for item in found.results("host_start"))
+    command(names=[], recorded=place, compare_with=place, as_json=True)
+    shown = json.loads(capsys.readouterr().out)
+    assert (shown["differences"], shown["flags"]) == ([], [])
+    command(names=[], recorded=place, compare_with=place)
+    assert "2 numbers compared: none differs by more than the noise." in capsys.readouterr().out
+
+
+def test_the_list(capsys: pytest.CaptureFixture[str]) -> None:
+    command(catalogue=True)
+    assert "host-flag" in capsys.readouterr().out
