@@ -3,4 +3,36 @@
 The folders are named after that line; `docs/architecture.md` says what is in each.
 """
 
+from peergrid.errors import CheckFailed, DeviceFault, DoesNotFit, PeergridError, Unstable, UsageError
+from peergrid.grid import Box, Field, Grid, Signal
+from peergrid.schedule import Options
+from peergrid.simulate import Result, Simulation, run
+from peergrid.stencil import Problem, Receiver, Stage, equal, maximum, minimum, sqrt, stencil, where
+
 __version__ = "0.1.0"
+
+__all__ = [
+    "Box",
+    "CheckFailed",
+    "DeviceFault",
+    "DoesNotFit",
+    "Field",
+    "Grid",
+    "Options",
+    "PeergridError",
+    "Problem",
+    "Receiver",
+    "Result",
+    "Signal",
+    "Simulation",
+    "Stage",
+    "Unstable",
+    "UsageError",
+    "equal",
+    "maximum",
+    "minimum",
+    "run",
+    "sqrt",
+    "stencil",
+    "where",
+]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from peergrid.grid import Array
+from peergrid.grid import Array, Index
 from peergrid.schedule import Layout, Schedule
 
 
@@ -30,6 +30,9 @@ class Executor(Protocol):
 
     def traces(self) -> Array:
         """What the receivers recorded, shape (receivers, all steps); NaN where not yet recorded."""
+
+    def first_nonfinite(self, name: str, slot: int) -> Index | None:
+        """The first cell where a state field is NaN or infinite."""
 
     def close(self) -> None:
         """Release everything."""

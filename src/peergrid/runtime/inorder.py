@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from peergrid.grid import Array
+from peergrid.grid import Array, Index
 from peergrid.runtime.kernel import Kernel
-from peergrid.runtime.memory import DeviceMemory, allocate, collect, fill
+from peergrid.runtime.memory import DeviceMemory, allocate, collect, fill, first_nonfinite
 from peergrid.runtime.reference import ReferenceKernel
 from peergrid.schedule import Layout, Schedule
 from peergrid.schedule.ops import Compute, Copy
@@ -39,6 +39,9 @@ class InOrderExecutor:
 
     def traces(self) -> Array:
         return self._traces
+
+    def first_nonfinite(self, name: str, slot: int) -> Index | None:
+        return first_nonfinite(self.layout, self.memories, name, slot)
 
     def close(self) -> None:
         self.memories = []

@@ -84,6 +84,19 @@ def collect(layout: Layout, memories: list[DeviceMemory], name: str, slot: int) 
     return whole
 
 
+def first_nonfinite(layout: Layout, memories: list[DeviceMemory], name: str, slot: int) -> Index | None:
+    """The first owned cell, in global order of the devices, where a state field is NaN or infinite."""
+    for memory in memories:
+        owned = layout.partition.owned(memory.device) & layout.problem.fields[name].box
+        if owned.empty:
+            continue
+        finite = np.isfinite(memory.block(name, slot).view(owned))
+        if not finite.all():
+            place = np.unravel_index(int(np.argmin(finite)), owned.shape)
+            return tuple(int(i) + o for i, o in zip(place, owned.lo, strict=True))
+    return None
+
+
 def _empty(layout: Layout, device: int, name: str) -> Block:
     described = layout.problem.fields[name]
     box = layout.local(device, name)

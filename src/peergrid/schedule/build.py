@@ -82,7 +82,7 @@ def build(plan: Layout, options: Options, steps: int, first: int = 0) -> Schedul
     return Schedule(options, plan.devices, steps, first, final, tuple(strategy.build(work)))
 
 
-def period(plan: Layout, options: Options) -> Schedule:
+def period(plan: Layout, options: Options, first: int = 0) -> Schedule:
     """The shortest schedule that ends in the slot it starts from: two cycles, or one with an even number of passes."""
     cycles = 1 + len(plan.blocks) % 2
-    return build(plan, options, cycles * plan.depth)
+    return build(plan, options, cycles * plan.depth, first)

@@ -1,0 +1,204 @@
+"""Virtual devices on CPU threads: one thread works off each queue, hosts issue, nothing shares memory but by copies.
+
+It mirrors CUDA's semantics on purpose, so that a schedule is tested here as it will run on GPUs: issuing never waits,
+queues run on their own, an event binds to its latest record when the wait is issued.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from functools import partial
+from queue import SimpleQueue
+
+import numpy as np
+
+from peergrid.grid import Array, Index
+from peergrid.runtime.cpu.sync import Aborted, Board, Token
+from peergrid.runtime.inorder import copy, owned_receivers
+from peergrid.runtime.kernel import Kernel
+from peergrid.runtime.memory import allocate, collect, fill, first_nonfinite
+from peergrid.schedule import Layout, Schedule
+from peergrid.schedule.ops import (
+    Await,
+    Compute,
+    Copy,
+    DeviceBarrier,
+    Event,
+    Flag,
+    HostBarrier,
+    Op,
+    Queue,
+    Raise,
+    Record,
+    Sync,
+    Wait,
+    hosts_of,
+    queues_of,
+)
+
+Job = Callable[[], None]
+
+
+class ThreadedExecutor:
+    """An `Executor` on virtual devices. `patience`: seconds without any progress before a wait is given up."""
+
+    def __init__(self, layout: Layout, total_steps: int, kernel: Kernel, patience: float = 60.0) -> None:
+        self.layout = layout
+        self.kernel = kernel
+        self.memories = [allocate(layout, device) for device in range(layout.devices)]
+        self.recorded = [owned_receivers(layout, device) for device in range(layout.devices)]
+        self._traces = np.full((len(layout.problem.receivers), total_steps), np.nan, layout.problem.grid.dtype)
+        self._board = Board(patience)
+        self._events: dict[Event, Token] = {}
+        self._inboxes: dict[Queue, SimpleQueue[Job | None]] = {}
+        self._workers: list[threading.Thread] = []
+
+    def load(self, name: str, values: Array, slot: int) -> None:
+        for memory in self.memories:
+            fill(self.layout, memory, name, values, slot)
+
+    def execute(self, schedule: Schedule, times: int, step: int) -> None:
+        for queue in sorted({queue for op in schedule.ops for queue in queues_of(op)} - self._inboxes.keys()):
+            self._open(queue)
+        programs: dict[int, list[Op]] = {}
+        for op in schedule.ops:
+            for host in hosts_of(op):
+                programs.setdefault(host, []).append(op)
+        meetings = {op.hosts: threading.Barrier(len(op.hosts)) for op in schedule.ops if isinstance(op, HostBarrier)}
+        hosts = [
+            threading.Thread(target=self._host, args=(ops, schedule, times, step, meetings), daemon=True)
+            for host, ops in programs.items()
+            if host != 0
+        ]
+        for thread in hosts:
+            thread.start()
+        self._host(programs.get(0, []), schedule, times, step, meetings)
+        for thread in hosts:
+            thread.join()
+        self._drain()
+        self._board.settle(_raised(schedule), times)
+
+    def gather(self, name: str, slot: int) -> Array:
+        return collect(self.layout, self.memories, name, slot)
+
+    def traces(self) -> Array:
+        return self._traces
+
+    def first_nonfinite(self, name: str, slot: int) -> Index | None:
+        return first_nonfinite(self.layout, self.memories, name, slot)
+
+    def close(self) -> None:
+        for inbox in self._inboxes.values():
+            inbox.put(None)
+        for worker in self._workers:
+            worker.join()
+        self._inboxes.clear()
+        self._workers.clear()
+        self.memories = []
+
+    def _open(self, queue: Queue) -> None:
+        self._inboxes[queue] = SimpleQueue()
+        worker = threading.Thread(target=self._serve, args=(self._inboxes[queue],), name=str(queue), daemon=True)
+        self._workers.append(worker)
+        worker.start()
+
+    def _serve(self, inbox: SimpleQueue[Job | None]) -> None:
+        """Work off a queue; after a failure anywhere, pass over what is left."""
+        while (job := inbox.get()) is not None:
+            if not self._board.aborted:
+                self._guard(job)
+
+    def _host(
+        self,
+        ops: list[Op],
+        schedule: Schedule,
+        times: int,
+        step: int,
+        meetings: dict[tuple[int, ...], threading.Barrier],
+    ) -> None:
+        raised = _raised(schedule)
+
+        def issue_all() -> None:
+            for turn in range(times):
+                base = step + turn * schedule.steps
+                for op in ops:
+                    self._issue(op, base, {flag: turn * count for flag, count in raised.items()}, meetings)
+
+        self._guard(issue_all)
+        if self._board.aborted:
+            for meeting in meetings.values():
+                meeting.abort()
+
+    def _issue(
+        self,
+        op: Op,
+        base: int,
+        offsets: dict[Flag, int],
+        meetings: dict[tuple[int, ...], threading.Barrier],
+    ) -> None:
+        match op:
+            case Compute():
+                self._put(op.queue, partial(self._compute, op, base))
+            case Copy():
+                self._put(op.queue, partial(copy, self.memories, op))
+            case Record():
+                point = self._events[op.event] = Token()
+                self._put(op.queue, point.set)
+            case Wait():
+                if (latest := self._events.get(op.event)) is not None:
+                    self._put(op.queue, partial(self._board.wait, latest, op))
+            case Raise():
+                self._put(op.queue, partial(self._board.raise_flag, op.flag, offsets[op.flag] + op.value))
+            case Await():
+                self._put(op.queue, partial(self._board.await_flag, op, offsets.get(op.flag, 0) + op.value))
+            case Sync():
+                self._sync(op)
+            case HostBarrier():
+                self._board.meet(meetings[op.hosts], op)
+            case DeviceBarrier():
+                meeting = threading.Barrier(len(op.queues))
+                for queue in op.queues:
+                    self._put(queue, partial(self._board.meet, meeting, op))
+
+    def _compute(self, op: Compute, base: int) -> None:
+        memory, recorded = self.memories[op.device], self.recorded[op.device]
+        self.kernel(memory, op.box, op.source, op.target, base + op.level, op.steps, self._traces, recorded)
+        self._board.progress()
+
+    def _sync(self, op: Sync) -> None:
+        if isinstance(op.target, Event):
+            recorded = self._events.get(op.target)
+        else:
+            recorded = Token()
+            self._put(op.target, recorded.set)
+        if recorded is not None:
+            self._board.wait(recorded, op)
+
+    def _put(self, queue: Queue, job: Job) -> None:
+        self._inboxes[queue].put(job)
+
+    def _drain(self) -> None:
+        tokens = [Token() for _ in self._inboxes]
+        for inbox, token in zip(self._inboxes.values(), tokens, strict=True):
+            inbox.put(token.set)
+        for token in tokens:
+            self._guard(partial(self._board.wait, token, None))
+        self._board.reraise()
+
+    def _guard(self, job: Job) -> None:
+        try:
+            job()
+        except Aborted:
+            pass
+        except BaseException as error:
+            self._board.abort(error)
+
+
+def _raised(schedule: Schedule) -> dict[Flag, int]:
+    """How far each flag rises in one turn of a schedule."""
+    counts: dict[Flag, int] = {}
+    for op in schedule.ops:
+        if isinstance(op, Raise):
+            counts[op.flag] = max(counts.get(op.flag, 0), op.value)
+    return counts

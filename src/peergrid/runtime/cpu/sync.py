@@ -1,0 +1,89 @@
+"""What threads wait for, with a watchdog: nobody waits for ever, and whoever gives up says for which operation."""
+
+from __future__ import annotations
+
+import threading
+import time
+
+from peergrid.errors import DeviceFault
+from peergrid.schedule.ops import Await, Flag, Op, describe
+
+TICK = 0.05  # seconds between two looks at the abort flag and the clock
+
+Token = threading.Event
+"""Set once, when the point of a queue that an event was recorded at has been passed."""
+
+
+class Aborted(Exception):
+    """Another thread failed; this one stops quietly."""
+
+
+class Board:
+    """Flags, the abort switch and the clock shared by all threads of an executor."""
+
+    def __init__(self, patience: float) -> None:
+        self.aborted = False
+        self._error: BaseException | None = None
+        self._patience = patience
+        self._last_progress = time.monotonic()
+        self._changed = threading.Condition()
+        self._flags: dict[Flag, int] = {}
+        self._settled: dict[Flag, int] = {}
+
+    def progress(self) -> None:
+        self._last_progress = time.monotonic()
+
+    def abort(self, error: BaseException) -> None:
+        """Keep the first error and wake everybody."""
+        with self._changed:
+            if self._error is None:
+                self._error = error
+            self.aborted = True
+            self._changed.notify_all()
+
+    def reraise(self) -> None:
+        if self._error is not None:
+            raise self._error
+
+    def wait(self, token: Token, op: Op | None) -> None:
+        """Wait until the token is set."""
+        while not token.wait(TICK):
+            self._check(op)
+
+    def meet(self, meeting: threading.Barrier, op: Op) -> None:
+        """Wait until all parties of a barrier are here."""
+        try:
+            meeting.wait(self._patience)
+        except threading.BrokenBarrierError:
+            if self.aborted:
+                raise Aborted from None
+            raise self._fault(op) from None
+
+    def raise_flag(self, flag: Flag, value: int) -> None:
+        with self._changed:
+            self._flags[flag] = self._settled.get(flag, 0) + value
+            self._changed.notify_all()
+
+    def await_flag(self, op: Await, value: int) -> None:
+        wanted = self._settled.get(op.flag, 0) + value
+        with self._changed:
+            while self._flags.get(op.flag, 0) < wanted:
+                self._changed.wait(TICK)
+                self._check(op)
+
+    def settle(self, raised: dict[Flag, int], times: int) -> None:
+        """After a schedule ran `times` times: later values count from here."""
+        for flag, count in raised.items():
+            self._settled[flag] = self._settled.get(flag, 0) + count * times
+
+    def _check(self, op: Op | None) -> None:
+        if self.aborted:
+            raise Aborted
+        if op is not None and time.monotonic() - self._last_progress > self._patience:
+            raise self._fault(op)
+
+    def _fault(self, op: Op) -> DeviceFault:
+        return DeviceFault(
+            f"Nothing moved for {self._patience:g} s: '{describe(op)}' is still waiting; "
+            "run 'peergrid verify' on the model to see which order is missing."
+        )

@@ -1,0 +1,76 @@
+"""Which devices a run asks for: `auto`, `cpu:4`, `cuda`, `cuda:0,1`, `cuda:0,0`."""
+
+from __future__ import annotations
+
+import os
+import re
+from dataclasses import dataclass
+from typing import Literal
+
+from peergrid.errors import UsageError
+
+MOST_VIRTUAL = 1024
+
+
+@dataclass(frozen=True)
+class Devices:
+    """The devices of a run in order; `ordinals` are GPU numbers, or 0, 1, 2, … for virtual devices."""
+
+    kind: Literal["cpu", "cuda"]
+    ordinals: tuple[int, ...]
+
+    @property
+    def count(self) -> int:
+        return len(self.ordinals)
+
+    def __str__(self) -> str:
+        return f"cpu:{self.count}" if self.kind == "cpu" else "cuda:" + ",".join(map(str, self.ordinals))
+
+
+def parse_devices(spec: str) -> Devices:
+    """The devices that a specification names.
+
+    Raises UsageError where it cannot be read, or names GPUs that are not there.
+    """
+    if spec == "auto":
+        gpus = _gpu_count()
+        return Devices("cuda", tuple(range(gpus))) if gpus else Devices("cpu", tuple(range(cores())))
+    if match := re.fullmatch(r"cpu(?::(\d+))?", spec):
+        count = cores() if match[1] is None else int(match[1])
+        if not 1 <= count <= MOST_VIRTUAL:
+            raise UsageError(f"'cpu:N' takes 1 to {MOST_VIRTUAL} virtual devices, got {count}.")
+        return Devices("cpu", tuple(range(count)))
+    if match := re.fullmatch(r"cuda(?::(\d+(?:,\d+)*))?", spec):
+        return _gpus(match[1])
+    raise UsageError(f"Devices are 'auto', 'cpu:4', 'cuda', 'cuda:0,1' or 'cuda:0,0', got '{spec}'.")
+
+
+def cores() -> int:
+    """The processors this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def _gpus(listed: str | None) -> Devices:
+    present = _gpu_count()
+    if not present:
+        raise UsageError(
+            "No CUDA device was found here; use --devices cpu:N, or see 'peergrid machine' for the reason."
+        )
+    ordinals = tuple(range(present)) if listed is None else tuple(map(int, listed.split(",")))
+    if max(ordinals) >= present:
+        raise UsageError(f"This machine has CUDA devices 0 to {present - 1}, got {max(ordinals)}.")
+    return Devices("cuda", ordinals)
+
+
+def _gpu_count() -> int:
+    """How many CUDA devices the driver shows; 0 without driver or package."""
+    try:
+        from cuda.bindings import driver
+    except ImportError:
+        return 0
+    try:
+        (status,) = driver.cuInit(0)
+        failed, count = driver.cuDeviceGetCount()
+    except RuntimeError:  # the package is there, the driver library is not
+        return 0
+    return 0 if status or failed else int(count)

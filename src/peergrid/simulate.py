@@ -1,0 +1,204 @@
+"""One run of a problem on some devices: memory, schedules, and the step count, held together."""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Literal, Self
+
+from peergrid.errors import Unstable, UsageError
+from peergrid.grid import Array, Index
+from peergrid.grid.partition import Partition
+from peergrid.runtime.devices import Devices, parse_devices
+from peergrid.runtime.executor import Executor
+from peergrid.schedule import Layout, Options, Schedule, build, layout, period
+from peergrid.stencil import Problem, Stage, Update
+
+CHECK_EVERY = 100  # steps between two looks for values that are not finite
+CPU_DEPTH = 8  # ghost depth on virtual devices unless told otherwise: enough to work from the cache
+
+KernelKind = Literal["compiled", "reference"]
+
+
+@dataclass(frozen=True)
+class Result:
+    """What a finished run leaves: the final state fields, the receivers' records, and the time of stepping alone."""
+
+    fields: Mapping[str, Array]
+    traces: Mapping[str, Array]
+    steps: int
+    cells: int
+    seconds: float
+    sha256: str
+
+    @property
+    def cells_per_second(self) -> float:
+        return self.cells * self.steps / self.seconds if self.seconds else 0.0
+
+
+class Simulation:
+    """A problem on its devices. Use as a context manager, or call `close`.
+
+    steps: the largest step count the run can reach (receivers have room for so many);
+    devices: see `parse_devices`; split: parts along each axis; depth and so on: see `Options`.
+    """
+
+    def __init__(
+        self,
+        problem: Problem,
+        steps: int,
+        *,
+        devices: str | Devices = "auto",
+        options: Options | None = None,
+        split: Index | None = None,
+        kernel: KernelKind = "compiled",
+        cache: Path | None = None,
+    ) -> None:
+        if steps < 0:
+            raise UsageError(f"A run takes zero or more steps, got {steps}.")
+        self.devices = parse_devices(devices) if isinstance(devices, str) else devices
+        self.options = options or default_options(self.devices)
+        self.problem = problem
+        self.total_steps = steps
+        self.partition = _partition(problem, self.devices, split)
+        self.layout = layout(problem, self.partition, self.options)
+        self.step = 0
+        self.seconds = 0.0
+        self._slot = 0
+        self._schedules: dict[tuple[int, int], Schedule] = {}
+        self._executor = _executor(self.devices, self.layout, steps, kernel, cache)
+        for name, described in problem.fields.items():
+            self._executor.load(name, described.global_array(), 0)
+
+    def run(self, steps: int) -> None:
+        """Advance by `steps` steps. Raises DeviceFault where a device fails, UsageError past the run's end."""
+        if not 0 <= steps <= self.total_steps - self.step:
+            raise UsageError(f"The run has {self.total_steps - self.step} steps left, asked for {steps}.")
+        whole = self._period()
+        started = time.perf_counter()
+        times, rest = divmod(steps, whole.steps)
+        self._execute(whole, times)
+        if rest:
+            self._execute(self._tail(rest), 1)
+        self.seconds += time.perf_counter() - started
+
+    def gather(self, name: str) -> Array:
+        """The values of a state field now, shape of its box."""
+        if name not in self.problem.state:
+            raise UsageError(f"'{name}' is none of the fields that change: {', '.join(self.problem.state)}.")
+        return self._executor.gather(name, self._slot)
+
+    def traces(self) -> dict[str, Array]:
+        """What each receiver recorded, one value per step done so far."""
+        records = self._executor.traces()
+        return {r.name: records[i, : self.step].copy() for i, r in enumerate(self.problem.receivers)}
+
+    def check(self) -> None:
+        """Raise Unstable, with step and place, where a state field is NaN or infinite."""
+        for name in self.problem.state:
+            place = self._executor.first_nonfinite(name, self._slot)
+            if place is not None:
+                raise Unstable(
+                    f"Field '{name}' is not finite at cell {place} after step {self.step}; expected finite values: "
+                    "use a smaller time step (Courant factor), or look at the materials and sources there."
+                )
+
+    def sha256(self) -> str:
+        """A digest of all state fields in global order: the same on any devices, under any strategy."""
+        digest = hashlib.sha256()
+        for name in self.problem.state:
+            digest.update(name.encode())
+            digest.update(self.gather(name).tobytes())
+        return digest.hexdigest()
+
+    def result(self) -> Result:
+        """Everything a finished run leaves."""
+        fields = {name: self.gather(name) for name in self.problem.state}
+        return Result(fields, self.traces(), self.step, self.problem.grid.box.size, self.seconds, self.sha256())
+
+    def close(self) -> None:
+        self._executor.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, where: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _execute(self, schedule: Schedule, times: int) -> None:
+        if times:
+            self._executor.execute(schedule, times, self.step)
+            self.step += times * schedule.steps
+            self._slot = schedule.final
+
+    def _period(self) -> Schedule:
+        key = (0, self._slot)
+        if key not in self._schedules:
+            self._schedules[key] = period(self.layout, self.options, self._slot)
+        return self._schedules[key]
+
+    def _tail(self, steps: int) -> Schedule:
+        key = (steps, self._slot)
+        if key not in self._schedules:
+            self._schedules[key] = build(self.layout, self.options, steps, self._slot)
+        return self._schedules[key]
+
+
+def run(
+    step: Problem | Iterable[Stage | Update] | Stage | Update,
+    steps: int,
+    *,
+    devices: str = "auto",
+    options: Options | None = None,
+    split: Index | None = None,
+) -> Result:
+    """Advance a step `steps` times on all devices and return the fields.
+
+    Raises Unstable if a field becomes NaN or infinite; it is noticed within `CHECK_EVERY` steps.
+    """
+    problem = step if isinstance(step, Problem) else Problem.of(step)
+    with Simulation(problem, steps, devices=devices, options=options, split=split) as simulation:
+        while simulation.step < steps:
+            simulation.run(min(CHECK_EVERY, steps - simulation.step))
+            simulation.check()
+        return simulation.result()
+
+
+def default_options(devices: Devices) -> Options:
+    """The strategy and depth used unless the user chooses."""
+    if devices.kind == "cpu":
+        return Options("async", depth=CPU_DEPTH)
+    return Options("overlap", depth=1)
+
+
+def _partition(problem: Problem, devices: Devices, split: Index | None) -> Partition:
+    if split is None:
+        return Partition.over(problem.grid, devices.count)
+    partition = Partition(problem.grid, split)
+    if partition.devices != devices.count:
+        raise UsageError(
+            f"The split {'×'.join(map(str, split))} makes {partition.devices} parts for {devices.count} devices; "
+            "give as many parts as devices."
+        )
+    return partition
+
+
+def _executor(devices: Devices, plan: Layout, steps: int, kernel: KernelKind, cache: Path | None) -> Executor:
+    if devices.kind == "cuda":
+        from peergrid.runtime.cuda.executor import CudaExecutor
+
+        return CudaExecutor(plan, steps, devices.ordinals)
+    from peergrid.runtime.cpu.executor import ThreadedExecutor
+    from peergrid.runtime.reference import ReferenceKernel
+
+    if kernel == "reference":
+        return ThreadedExecutor(plan, steps, ReferenceKernel(plan.problem))
+    from peergrid.runtime.cpu.kernel import compile_kernel
+
+    return ThreadedExecutor(plan, steps, compile_kernel(plan.problem, cache))
