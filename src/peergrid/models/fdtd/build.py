@@ -1,0 +1,188 @@
+"""From a model to a problem: geometry, coefficients, stages, receivers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from itertools import count
+from math import ceil
+from types import MappingProxyType
+
+from peergrid.errors import UsageError
+from peergrid.grid import Boundary, Grid, Index
+from peergrid.models.fdtd import assembly, cpml, sources
+from peergrid.models.fdtd.check import check
+from peergrid.models.fdtd.constants import ETA_0
+from peergrid.models.fdtd.dispersion import Resolution, judge, resolution
+from peergrid.models.fdtd.materials import BUILT_IN, Geometry, coefficients, time_step
+from peergrid.models.fdtd.model import Component, LineSource, PlaneWave, RadarModel
+from peergrid.models.fdtd.raster import rasterise
+from peergrid.models.rule import Point
+from peergrid.stencil import Problem, Receiver
+
+
+@dataclass(frozen=True)
+class Recorder:
+    """A receiver as placed: `position` (metres) is that of its node; `traces` names one trace for each field."""
+
+    name: str
+    cell: Index
+    position: Point
+    traces: Mapping[Component, str]
+
+
+@dataclass(frozen=True)
+class Emitter:
+    """A source as placed; a plane wave has the position of its sheet along one axis and the middle along the other."""
+
+    kind: str
+    cell: Index
+    position: Point
+
+
+@dataclass(frozen=True, eq=False)
+class Built:
+    """A problem with what its results need to be understood.
+
+    dt: seconds; units: what one unit of each stored field is in V/m or A/m; warnings: sentences for the user.
+    """
+
+    model: RadarModel
+    problem: Problem
+    geometry: Geometry
+    dt: float
+    steps: int
+    recorders: tuple[Recorder, ...]
+    emitters: tuple[Emitter, ...]
+    units: Mapping[str, float]
+    resolution: Resolution
+    warnings: tuple[str, ...]
+
+
+def build(model: RadarModel) -> Built:
+    """The problem of a model. Raises UsageError where the model cannot mean anything (see `check`)."""
+    check(model)
+    geometry = place(model)
+    grid = Grid(geometry.nodes, tuple(_boundary(wraps) for wraps in model.periodic), model.grid.dtype)
+    dt = time_step(geometry.used(), geometry.spacing, model.grid.courant)
+    steps = model.grid.steps or ceil((model.grid.time_window or 0.0) / dt)
+    recorders = tuple(_recorders(model, geometry))
+    emitters = tuple(_emitters(model, geometry))
+    fine = resolution(model, geometry)
+    return Built(
+        model=model,
+        problem=_problem(model, grid, geometry, dt, steps, recorders, emitters),
+        geometry=geometry,
+        dt=dt,
+        steps=steps,
+        recorders=recorders,
+        emitters=emitters,
+        units=MappingProxyType({"Ez": 1.0, "Hx": geometry.spacing[1] / geometry.spacing[0] / ETA_0, "Hy": 1 / ETA_0}),
+        resolution=fine,
+        warnings=(*judge(fine, model), *_placement_warnings(model, recorders, emitters)),
+    )
+
+
+def place(model: RadarModel) -> Geometry:
+    """Which material fills which cell."""
+    materials = (*BUILT_IN, *model.materials)
+    index = {material.name: number for number, material in enumerate(materials)}
+    cells = rasterise(model.cells, model.grid.spacings, index[model.grid.background], model.shapes, index)
+    return Geometry(cells, materials, model.grid.spacings, model.periodic)
+
+
+def _problem(
+    model: RadarModel, grid: Grid, geometry: Geometry, dt: float, steps: int,
+    recorders: tuple[Recorder, ...], emitters: tuple[Emitter, ...],
+) -> Problem:  # fmt: skip
+    layers = (
+        cpml.layer(geometry, 0, (model.thickness("x-"), model.thickness("x+"))),
+        cpml.layer(geometry, 1, (model.thickness("y-"), model.thickness("y+"))),
+    )
+    frame = assembly.Frame(grid, geometry, layers, model.absorber, dt)
+    fields, factors = assembly.Fields.on(grid), coefficients(grid, geometry, dt)
+    driven = sources.drives(frame, model.sources, [emitter.cell for emitter in emitters], steps)
+    after_h, after_e = sources.stages(fields, driven)
+    magnetic = assembly.magnetic_stage(fields, factors, assembly.cut(frame, half=True))
+    electric = assembly.electric_stage(fields, factors, assembly.cut(frame, half=False))
+    return Problem.of((magnetic, *after_h, electric, *after_e), _receivers(recorders))
+
+
+def _receivers(recorders: tuple[Recorder, ...]) -> Iterator[Receiver]:
+    for recorder in recorders:
+        for component, trace in recorder.traces.items():
+            yield Receiver(trace, component, recorder.cell)
+
+
+def _boundary(wraps: bool) -> Boundary:
+    return "periodic" if wraps else "fixed"
+
+
+def _recorders(model: RadarModel, geometry: Geometry) -> Iterator[Recorder]:
+    taken: set[str] = set()
+    for number, (name, position, components) in zip(count(1), _positions(model), strict=False):
+        label = name or f"rx{number}"
+        if label in taken:
+            raise UsageError(f"Receivers are expected to have different names, got '{label}' twice; rename one.")
+        taken.add(label)
+        cell = _node(geometry, position)
+        traces: dict[Component, str] = {component: f"{label}.{component}" for component in components}
+        yield Recorder(label, cell, _position(geometry, cell), MappingProxyType(traces))
+
+
+def _positions(model: RadarModel) -> Iterator[tuple[str, Point, tuple[Component, ...]]]:
+    """Name, position and fields of every receiver, single ones first."""
+    for receiver in model.receivers:
+        yield receiver.name, receiver.position, receiver.fields
+    for array in model.receiver_arrays:
+        for k in range(array.count):
+            share = k / (array.count - 1)
+            x, y = (a + (b - a) * share for a, b in zip(array.first, array.last, strict=True))
+            yield f"{array.name}-{k + 1}" if array.name else "", (x, y), array.fields
+
+
+def _emitters(model: RadarModel, geometry: Geometry) -> Iterator[Emitter]:
+    for source in model.sources:
+        cell = _node(geometry, _source_position(model, source))
+        yield Emitter(source.kind, cell, _position(geometry, cell))
+
+
+def _source_position(model: RadarModel, source: LineSource | PlaneWave) -> Point:
+    if isinstance(source, LineSource):
+        return source.position
+    middle = (model.grid.size[0] / 2, model.grid.size[1] / 2)
+    return (source.position, middle[1]) if source.direction[0] == "x" else (middle[0], source.position)
+
+
+def _node(geometry: Geometry, position: Point) -> Index:
+    """The nearest node; across a periodic edge, its image."""
+    nearest = (round(p / step) for p, step in zip(position, geometry.spacing, strict=True))
+    return tuple(n % extent for n, extent in zip(nearest, geometry.nodes, strict=True))
+
+
+def _position(geometry: Geometry, cell: Index) -> Point:
+    return cell[0] * geometry.spacing[0], cell[1] * geometry.spacing[1]
+
+
+def _placement_warnings(
+    model: RadarModel, recorders: tuple[Recorder, ...], emitters: tuple[Emitter, ...]
+) -> Iterator[str]:
+    for recorder in recorders:
+        if _absorbed(model, recorder.cell):
+            yield f"Receiver '{recorder.name}' lies inside the absorber, where fields mean nothing; move it inwards."
+    for number, (source, emitter) in enumerate(zip(model.sources, emitters, strict=True), start=1):
+        if isinstance(source, LineSource) and _absorbed(model, emitter.cell):
+            yield f"source[{number}] lies inside the absorber, which weakens it; move it inwards."
+        if isinstance(source, PlaneWave) and not {"x", "y"} - {source.direction[0]} <= set(model.grid.periodic):
+            across = "y" if source.direction[0] == "x" else "x"
+            yield (
+                f"source[{number}] is a plane wave of finite width and diffracts at its edges; add '{across}' to "
+                f"grid.periodic for an unbounded one."
+            )
+
+
+def _absorbed(model: RadarModel, cell: Index) -> bool:
+    sides = ((model.thickness("x-"), model.thickness("x+")), (model.thickness("y-"), model.thickness("y+")))
+    return any(
+        i < low or i > n - high for i, n, (low, high) in zip(cell, model.cells, sides, strict=True) if low or high
+    )

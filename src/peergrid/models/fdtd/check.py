@@ -1,0 +1,168 @@
+"""What a model must satisfy beyond the types of its keys; each fault is one sentence with the key's path."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from difflib import get_close_matches
+from math import isclose
+
+from peergrid.errors import UsageError
+from peergrid.models.fdtd.materials import BUILT_IN
+from peergrid.models.fdtd.model import SIDES, LineSource, PlaneWave, RadarModel
+from peergrid.models.fdtd.shapes import Box, Layer, Voxels
+from peergrid.models.rule import Point
+
+
+def check(model: RadarModel) -> None:
+    """Raises UsageError for the first fault found."""
+    _check_duration(model)
+    _check_extent(model)
+    _check_absorber(model)
+    _check_materials(model)
+    _check_shapes(model)
+    _check_sources(model)
+    _check_receivers(model)
+    _check_output(model)
+
+
+def suggestion(got: str, known: Sequence[str]) -> str:
+    """'did you mean ...?' where something known is close, else what is known."""
+    close = get_close_matches(got, known, n=1)
+    return f"did you mean '{close[0]}'?" if close else f"known are {', '.join(repr(k) for k in known)}."
+
+
+def _check_duration(model: RadarModel) -> None:
+    if (model.grid.time_window is None) == (model.grid.steps is None):
+        got = "none" if model.grid.steps is None else "both"
+        raise UsageError(f"Exactly one of grid.time_window and grid.steps is expected, got {got}; keep one.")
+
+
+def _check_extent(model: RadarModel) -> None:
+    for length, step, count, axis in zip(model.grid.size, model.grid.spacings, model.cells, "xy", strict=True):
+        if not isclose(count * step, length, rel_tol=1e-6):
+            raise UsageError(
+                f"grid.size along {axis} is expected to be a whole number of cells of {step:g} m, got {length:g} m; "
+                f"use {max(count, 1) * step:g}."
+            )
+        thickness = sum(model.thickness(side) for side in SIDES if side[0] == axis)
+        if count < thickness + 3:
+            raise UsageError(
+                f"grid.size along {axis} is expected to leave at least 3 cells between the absorbers, got {count} "
+                f"cells with {thickness} of absorber; enlarge the grid or lower absorber.cells."
+            )
+
+
+def _check_absorber(model: RadarModel) -> None:
+    _check_distinct(model.grid.periodic, "grid.periodic")
+    _check_distinct(model.absorber.sides or (), "absorber.sides")
+    for side in model.absorber.sides or ():
+        if side[0] in model.grid.periodic:
+            raise UsageError(
+                f"absorber.sides is expected to name no side of a periodic axis, got '{side}' with '{side[0]}' in "
+                f"grid.periodic; remove one of them."
+            )
+
+
+def _check_materials(model: RadarModel) -> None:
+    known = [m.name for m in BUILT_IN]
+    for number, material in enumerate(model.materials, start=1):
+        if material.name in known:
+            raise UsageError(f"material[{number}].name is expected to be a new name, got '{material.name}' again.")
+        known.append(material.name)
+    for path, name in _named_materials(model):
+        if name not in known:
+            raise UsageError(f"{path} is expected to name a material, got '{name}'; {suggestion(name, known)}")
+
+
+def _named_materials(model: RadarModel) -> Iterator[tuple[str, str]]:
+    yield "grid.background", model.grid.background
+    for number, shape in enumerate(model.shapes, start=1):
+        if isinstance(shape, Voxels):
+            yield from ((f"shape[{number}].materials[{k}]", name) for k, name in enumerate(shape.materials, start=1))
+        else:
+            yield f"shape[{number}].material", shape.material
+
+
+def _check_shapes(model: RadarModel) -> None:
+    for number, shape in enumerate(model.shapes, start=1):
+        if isinstance(shape, Box) and not (shape.lower[0] < shape.upper[0] and shape.lower[1] < shape.upper[1]):
+            raise UsageError(
+                f"shape[{number}].upper is expected to lie above and right of lower {_show(shape.lower)}, "
+                f"got {_show(shape.upper)}; swap or correct them."
+            )
+        if isinstance(shape, Layer) and not shape.bottom < shape.top:
+            raise UsageError(
+                f"shape[{number}].top is expected to lie above bottom {shape.bottom:g}, got {shape.top:g}; "
+                f"swap or correct them."
+            )
+
+
+def _check_sources(model: RadarModel) -> None:
+    for number, source in enumerate(model.sources, start=1):
+        path = f"source[{number}].position"
+        if isinstance(source, LineSource):
+            _check_inside(model, source.position, path, margin=1)
+        elif isinstance(source, PlaneWave):
+            _check_sheet(model, source, path)
+
+
+def _check_sheet(model: RadarModel, source: PlaneWave, path: str) -> None:
+    axis = "xy".index(source.direction[0])
+    if source.direction[0] in model.grid.periodic:
+        raise UsageError(
+            f"{path[:-9]}.direction is expected to be along an axis that is not periodic, got '{source.direction}'; "
+            f"remove '{source.direction[0]}' from grid.periodic."
+        )
+    low, high = (model.thickness(side) for side in SIDES if side[0] == source.direction[0])
+    step, count = model.grid.spacings[axis], model.cells[axis]
+    if not low + 1 <= round(source.position / step) <= count - high - 1:
+        raise UsageError(
+            f"{path} is expected to lie between {(low + 1) * step:g} and {(count - high - 1) * step:g} m, clear of the "
+            f"absorber and the walls, got {source.position:g}; move the plane wave."
+        )
+
+
+def _check_receivers(model: RadarModel) -> None:
+    for number, receiver in enumerate(model.receivers, start=1):
+        _check_inside(model, receiver.position, f"receiver[{number}].position")
+        _check_distinct(receiver.fields, f"receiver[{number}].fields")
+    for number, array in enumerate(model.receiver_arrays, start=1):
+        _check_inside(model, array.first, f"receiver_array[{number}].first")
+        _check_inside(model, array.last, f"receiver_array[{number}].last")
+        _check_distinct(array.fields, f"receiver_array[{number}].fields")
+
+
+def _check_output(model: RadarModel) -> None:
+    output = model.output
+    _check_distinct(output.fields, "output.fields")
+    if output.snapshots and not output.fields:
+        raise UsageError(
+            "output.fields is expected to name at least one field to take snapshots of, got an empty list."
+        )
+    if output.animation != "none" and not output.snapshots:
+        raise UsageError(
+            f"output.snapshots is expected to be above 0 for output.animation = '{output.animation}', got 0; "
+            f"set the number of steps between two frames."
+        )
+
+
+def _check_distinct(values: Sequence[str], path: str) -> None:
+    for value in values:
+        if values.count(value) > 1:
+            raise UsageError(f"{path} is expected to name each entry once, got '{value}' twice; remove one.")
+
+
+def _check_inside(model: RadarModel, position: Point, path: str, margin: int = 0) -> None:
+    """A node of the grid; with a margin, none of a conducting wall."""
+    for value, step, count, wraps in zip(position, model.grid.spacings, model.cells, model.periodic, strict=True):
+        edge = 0 if wraps else margin
+        if not edge <= round(value / step) <= count - edge or abs(value) > 1e9:
+            inside = " and off its walls" if margin else ""
+            raise UsageError(
+                f"{path} is expected to lie in the grid of {model.grid.size[0]:g} by {model.grid.size[1]:g} m{inside}, "
+                f"got {_show(position)}; move it inside."
+            )
+
+
+def _show(point: Point) -> str:
+    return f"[{point[0]:g}, {point[1]:g}]"

@@ -1,0 +1,176 @@
+"""A radar model as data: what a model file says, key by key (`docs/model-files.md`)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Annotated, ClassVar, Literal
+
+from peergrid.grid import Dtype
+from peergrid.models.fdtd.materials import Material
+from peergrid.models.fdtd.shapes import Shape
+from peergrid.models.fdtd.waveforms import Waveform
+from peergrid.models.rule import AtLeastOne, Count, Finite, Name, NotNegative, Point, Positive, PositiveCount, Rule
+
+Axis = Literal["x", "y"]
+Side = Literal["x-", "x+", "y-", "y+"]
+Component = Literal["Ez", "Hx", "Hy"]
+SIDES: tuple[Side, ...] = ("x-", "x+", "y-", "y+")
+Courant = Annotated[float, Rule("a number above 0 and not above 1 (the limit of stability)", lambda v: 0 < v <= 1)]
+
+
+@dataclass(frozen=True)
+class Head:
+    """What the model is called, and which equations it is for."""
+
+    title: str = ""
+    kind: Literal["fdtd2d"] = "fdtd2d"
+
+
+@dataclass(frozen=True)
+class GridSpec:
+    """Extent and spacing in metres, duration in seconds or steps, and how numbers are kept.
+
+    Exactly one of `time_window` and `steps` is given. `background` is the material that fills the grid.
+    """
+
+    size: tuple[Positive, Positive]
+    spacing: Positive | tuple[Positive, Positive]
+    time_window: Positive | None = None
+    steps: PositiveCount | None = None
+    courant: Courant = 0.99
+    dtype: Dtype = "float32"
+    background: Name = "vacuum"
+    periodic: tuple[Axis, ...] = ()
+    allow_underresolved: bool = False
+
+    @property
+    def spacings(self) -> tuple[float, float]:
+        """(dx, dy) in metres."""
+        return self.spacing if isinstance(self.spacing, tuple) else (self.spacing, self.spacing)
+
+
+@dataclass(frozen=True)
+class LineSource:
+    """A current along z through one node, amperes."""
+
+    kind: ClassVar[str] = "line"
+    position: Point
+    waveform: Waveform
+
+
+@dataclass(frozen=True)
+class PlaneWave:
+    """A plane wave, volts per metre, that sets out at `position` along an axis; what lies behind sees only echoes."""
+
+    kind: ClassVar[str] = "plane_wave"
+    direction: Side
+    position: Finite
+    waveform: Waveform
+
+
+Source = LineSource | PlaneWave
+
+
+@dataclass(frozen=True)
+class ReceiverSpec:
+    """Records field components at the node nearest to a position."""
+
+    position: Point
+    name: str = ""
+    fields: Annotated[tuple[Component, ...], Rule("at least one field", lambda v: len(v) >= 1)] = ("Ez",)
+
+
+@dataclass(frozen=True)
+class ReceiverArray:
+    """`count` receivers at equal distances on the line from `first` to `last`, both included."""
+
+    first: Point
+    last: Point
+    count: Annotated[int, Rule("a whole number not below 2", lambda v: v >= 2)]
+    name: str = ""
+    fields: Annotated[tuple[Component, ...], Rule("at least one field", lambda v: len(v) >= 1)] = ("Ez",)
+
+
+@dataclass(frozen=True)
+class Absorber:
+    """A convolutional perfectly matched layer on some sides; a side without one is a perfect conductor.
+
+    order: of the polynomial grading; strength: the scale of the conductivity against its usual optimum;
+    kappa: the largest stretch; alpha: the largest frequency shift, S/m.
+    """
+
+    cells: Count = 10
+    sides: tuple[Side, ...] | None = None
+    order: AtLeastOne = 3.0
+    strength: Positive = 1.0
+    kappa: AtLeastOne = 1.0
+    alpha: NotNegative = 0.0
+
+
+@dataclass(frozen=True)
+class Output:
+    """What is written beside the receivers' traces.
+
+    snapshots: one of the whole field every so many steps, 0 for none; fields: which components; stride: every so
+    many cells along each axis; pictures: PNG files; animation: of the snapshots; width: of the animation in pixels.
+    """
+
+    snapshots: Count = 0
+    fields: tuple[Component, ...] = ("Ez",)
+    stride: PositiveCount = 1
+    pictures: bool = True
+    animation: Literal["gif", "mp4", "none"] = "none"
+    width: Annotated[int, Rule("a whole number from 160 to 3840", lambda v: 160 <= v <= 3840)] = 720
+
+
+@dataclass(frozen=True)
+class RunSpec:
+    """Where and how to run, unless the command line says otherwise; `auto` leaves the choice to peergrid.
+
+    check_every: how often, in steps, the fields are searched for values that are not finite.
+    """
+
+    devices: Name = "auto"
+    strategy: Literal["auto", "serial", "async", "threads", "overlap", "peer", "persistent"] = "auto"
+    depth: PositiveCount | Literal["auto"] = "auto"
+    exchange: Literal["auto", "left-right", "pairwise", "all"] = "auto"
+    check_every: PositiveCount = 100
+
+
+@dataclass(frozen=True)
+class RadarModel:
+    """A whole model file."""
+
+    grid: GridSpec
+    model: Head = Head()
+    materials: tuple[Material, ...] = field(default=(), metadata={"key": "material"})
+    shapes: tuple[Shape, ...] = field(default=(), metadata={"key": "shape"})
+    sources: tuple[Source, ...] = field(default=(), metadata={"key": "source"})
+    receivers: tuple[ReceiverSpec, ...] = field(default=(), metadata={"key": "receiver"})
+    receiver_arrays: tuple[ReceiverArray, ...] = field(default=(), metadata={"key": "receiver_array"})
+    absorber: Absorber = Absorber()
+    output: Output = Output()
+    run: RunSpec = RunSpec()
+
+    @property
+    def cells(self) -> tuple[int, int]:
+        """How many cells fit along x and y."""
+        nx, ny = (round(length / step) for length, step in zip(self.grid.size, self.grid.spacings, strict=True))
+        return nx, ny
+
+    @property
+    def periodic(self) -> tuple[bool, bool]:
+        return "x" in self.grid.periodic, "y" in self.grid.periodic
+
+    @property
+    def absorbing(self) -> tuple[Side, ...]:
+        """The sides that absorb: those asked for, or all that are not periodic."""
+        if self.absorber.cells == 0:
+            return ()
+        if self.absorber.sides is not None:
+            return tuple(side for side in SIDES if side in self.absorber.sides)
+        return tuple(side for side in SIDES if side[0] not in self.grid.periodic)
+
+    def thickness(self, side: Side) -> int:
+        """The cells of absorber on a side."""
+        return self.absorber.cells if side in self.absorbing else 0

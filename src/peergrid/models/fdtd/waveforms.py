@@ -1,0 +1,154 @@
+"""Waveforms of sources: amplitude against time, and the highest frequency that matters."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import pi, sqrt
+from pathlib import Path
+from typing import Annotated, ClassVar, Literal
+
+import numpy as np
+
+from peergrid.errors import UsageError
+from peergrid.models.fdtd.materials import Doubles
+from peergrid.models.rule import Finite, Name, NotNegative, Positive, Rule
+
+SIGNIFICANT = 0.01
+"""A frequency matters where the spectrum is above this share of its largest value (-40 dB)."""
+
+
+@dataclass(frozen=True)
+class Ricker:
+    """The negative, normalised second derivative of a Gaussian; its spectrum peaks at `frequency` (Hz).
+
+    w(t) = (1 - 2 a) exp(-a), a = (π f (t - delay - √2/f))².
+    """
+
+    kind: ClassVar[str] = "ricker"
+    frequency: Positive
+    amplitude: Finite = 1.0
+    delay: NotNegative = 0.0
+
+    def sample(self, times: Doubles) -> Doubles:
+        a = (pi * self.frequency * (times - self.delay - sqrt(2) / self.frequency)) ** 2
+        return self.amplitude * (1 - 2 * a) * np.exp(-a)
+
+    def highest_frequency(self) -> float:
+        return _highest(self, 2 * sqrt(2) / self.frequency, self.frequency, self.delay)
+
+
+@dataclass(frozen=True)
+class Gaussian:
+    """A Gaussian pulse or one of its first two derivatives, each with a largest value of `amplitude`.
+
+    g(t) = exp(-2 (π f (t - delay - 1/f))²).
+    """
+
+    kind: ClassVar[str] = "gaussian"
+    frequency: Positive
+    derivative: Literal[0, 1, 2] = 0
+    amplitude: Finite = 1.0
+    delay: NotNegative = 0.0
+
+    def sample(self, times: Doubles) -> Doubles:
+        s = 2 * pi * self.frequency * (times - self.delay - 1 / self.frequency)
+        pulse = np.exp(-(s**2) / 2)
+        shapes = (pulse, -s * pulse * np.exp(0.5), (s**2 - 1) * pulse)
+        return self.amplitude * shapes[self.derivative]
+
+    def highest_frequency(self) -> float:
+        return _highest(self, 2 / self.frequency, self.frequency, self.delay)
+
+
+@dataclass(frozen=True)
+class Sine:
+    """A sine that grows over its first `ramp` periods along a squared sine, then keeps its amplitude.
+
+    Its highest frequency is taken as f (1 + 2 / ramp): the first zero of the ramp's spectrum beside the line.
+    """
+
+    kind: ClassVar[str] = "sine"
+    frequency: Positive
+    ramp: Annotated[float, Rule("a number of periods not below 1", lambda v: v >= 1)] = 3.0
+    amplitude: Finite = 1.0
+    delay: NotNegative = 0.0
+
+    def sample(self, times: Doubles) -> Doubles:
+        phase = self.frequency * np.maximum(times - self.delay, 0.0)
+        envelope = np.sin(0.5 * pi * np.minimum(phase / self.ramp, 1.0)) ** 2
+        return self.amplitude * envelope * np.sin(2 * pi * phase)
+
+    def highest_frequency(self) -> float:
+        return self.frequency * (1 + 2 / self.ramp)
+
+
+@dataclass(frozen=True)
+class Samples:
+    """Samples from a CSV file with two columns, seconds and value; straight lines between, zero outside.
+
+    A first line that is no pair of numbers is taken as a heading.
+    """
+
+    kind: ClassVar[str] = "samples"
+    file: Name
+    amplitude: Finite = 1.0
+    delay: NotNegative = 0.0
+
+    def sample(self, times: Doubles) -> Doubles:
+        known, values = read_samples(Path(self.file))
+        shifted = np.asarray(times, dtype=np.float64) - self.delay
+        return self.amplitude * np.interp(shifted, known, values, left=0.0, right=0.0)
+
+    def highest_frequency(self) -> float:
+        known, _ = read_samples(Path(self.file))
+        step = float(np.diff(known).min()) / 2
+        times = np.arange(known[0], known[-1] + step, step) + self.delay
+        return _highest_of(self.sample(times), step)
+
+
+Waveform = Ricker | Gaussian | Sine | Samples
+
+
+def read_samples(file: Path) -> tuple[Doubles, Doubles]:
+    """Times and values of a CSV file; UsageError where it is not two columns with rising times."""
+    expected = f"Samples are expected in '{file}' as lines 'seconds,value' with rising times"
+    try:
+        lines = [line for line in file.read_text(encoding="utf-8").splitlines() if line.strip()]
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(f"{expected}; it cannot be read: {error}.") from None
+    rows = [_pair(line) for line in lines]
+    if rows and rows[0] is None:
+        rows = rows[1:]
+    if None in rows:
+        bad = lines[len(lines) - len(rows) + rows.index(None)]
+        raise UsageError(f"{expected}; got the line '{bad.strip()}'.")
+    table = np.array(rows, dtype=np.float64).reshape(-1, 2)
+    if len(table) < 2 or not np.isfinite(table).all() or (np.diff(table[:, 0]) <= 0).any():
+        raise UsageError(
+            f"{expected}; got {len(table)} lines, or times that do not rise, or numbers that are not finite."
+        )
+    return table[:, 0], table[:, 1]
+
+
+def _pair(line: str) -> tuple[float, float] | None:
+    parts = line.split(",")
+    try:
+        return (float(parts[0]), float(parts[1])) if len(parts) == 2 else None
+    except ValueError:
+        return None
+
+
+def _highest(waveform: Ricker | Gaussian, duration: float, frequency: float, delay: float) -> float:
+    """The highest significant frequency of a pulse that lasts `duration` after its delay."""
+    step = 1 / (64 * frequency)
+    return _highest_of(waveform.sample(delay + np.arange(0, duration, step)), step)
+
+
+def _highest_of(values: Doubles, step: float) -> float:
+    """The highest frequency whose spectral amplitude is above `SIGNIFICANT` of the largest."""
+    length = 1 << max(12, 3 + int(np.ceil(np.log2(len(values)))))
+    spectrum = np.abs(np.fft.rfft(values, length))
+    if not spectrum.any():
+        return 0.0
+    last = np.flatnonzero(spectrum > SIGNIFICANT * spectrum.max())[-1]
+    return float(last / (length * step))
