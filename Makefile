@@ -1,0 +1,43 @@
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+
+.PHONY: demo test lint nvrtc lock clean
+
+demo: $(VENV)/run
+	$(BIN)/peergrid run examples/gpr.toml -o demo
+
+test: $(VENV)/dev
+	$(BIN)/python -m pytest -q -n auto
+
+lint: $(VENV)/dev
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+# The kernels compile for every architecture we name; NVRTC needs no GPU.
+nvrtc: $(VENV)/dev
+	$(BIN)/python -m pytest -q -m nvrtc tests
+
+# Versions are locked; `make lock` renews them.
+lock: $(VENV)/dev
+	$(BIN)/uv pip compile -q --universal --python-version 3.11 pyproject.toml -o requirements.lock
+	$(BIN)/uv pip compile -q --universal --python-version 3.11 pyproject.toml --extra cuda --group dev -o requirements-dev.lock
+
+$(VENV)/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "peergrid needs Python 3.11 or newer; try make PYTHON=python3.12")'
+	$(PYTHON) -m venv $(VENV)
+	touch $@
+
+$(VENV)/run: $(VENV)/python requirements.lock pyproject.toml
+	$(BIN)/python -m pip install -q -r requirements.lock
+	$(BIN)/python -m pip install -q --no-deps -e .
+	touch $@
+
+$(VENV)/dev: $(VENV)/run requirements-dev.lock
+	$(BIN)/python -m pip install -q -r requirements-dev.lock
+	touch $@
+
+clean:
+	rm -rf $(VENV) build dist demo out

@@ -1,0 +1,55 @@
+"""How far a run is: a bar on a terminal, a plain line now and then elsewhere. Always on standard error."""
+
+from __future__ import annotations
+
+import sys
+import time
+from types import TracebackType
+from typing import Self
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
+LINE_EVERY = 5.0  # seconds between two plain lines
+
+
+class Reporter:
+    """Shows steps done, Mcells/s and the time left."""
+
+    def __init__(self, total: int, cells: int, quiet: bool) -> None:
+        self._total, self._cells, self._quiet = total, cells, quiet
+        self._started = self._said = time.monotonic()
+        self._bar = _bar() if not quiet and sys.stderr.isatty() else None
+        self._task = self._bar.add_task("", total=total, rate="") if self._bar else None
+
+    def update(self, step: int) -> None:
+        """Called between chunks of steps."""
+        now = time.monotonic()
+        rate = self._cells * step / max(now - self._started, 1e-9) / 1e6
+        if self._bar is not None and self._task is not None:
+            self._bar.update(self._task, completed=step, rate=f"{rate:,.0f} Mcells/s")
+        elif not self._quiet and now - self._said >= LINE_EVERY:
+            self._said = now
+            left = (now - self._started) / max(step, 1) * (self._total - step)
+            print(f"step {step} of {self._total}, {rate:,.0f} Mcells/s, {left:.0f} s left", file=sys.stderr, flush=True)
+
+    def __enter__(self) -> Self:
+        if self._bar is not None:
+            self._bar.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, where: TracebackType | None
+    ) -> None:
+        if self._bar is not None:
+            self._bar.stop()
+
+
+def _bar() -> Progress:
+    columns = (
+        TextColumn("step {task.completed:.0f}/{task.total:.0f}"),
+        BarColumn(bar_width=None),
+        TextColumn("{task.fields[rate]}"),
+        TimeRemainingColumn(compact=True),
+    )
+    return Progress(*columns, console=Console(stderr=True), transient=True)

@@ -1,0 +1,44 @@
+"""Ctrl-C and SIGTERM ask a run to stop at the next pause; a second one stops it at once."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from types import FrameType
+
+
+@dataclass
+class StopRequest:
+    """Whether, and by which signal, the run was asked to stop."""
+
+    signal_number: int = 0
+
+    def __bool__(self) -> bool:
+        return self.signal_number != 0
+
+    @property
+    def name(self) -> str:
+        return signal.Signals(self.signal_number).name
+
+
+@contextmanager
+def stop_on_signal() -> Iterator[StopRequest]:
+    """While inside, SIGINT and SIGTERM only set the request; the second one acts as usual."""
+    request = StopRequest()
+    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+
+    def note(number: int, _frame: FrameType | None) -> None:
+        if request:
+            signal.signal(number, before[signal.Signals(number)])
+            signal.raise_signal(number)
+        request.signal_number = number
+
+    for number in before:
+        signal.signal(number, note)
+    try:
+        yield request
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

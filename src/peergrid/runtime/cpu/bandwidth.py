@@ -1,0 +1,28 @@
+"""What this machine's memory can do: a plain copy by as many threads as will compute."""
+
+from __future__ import annotations
+
+import statistics
+import time
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+
+MEBIBYTE = 1 << 20
+
+
+def copy_bandwidth(threads: int, mebibytes: int = 192, samples: int = 7) -> float:
+    """Bytes per second, read plus written, of copying one large array to another; the median of some samples."""
+    source = np.ones(mebibytes * MEBIBYTE // 4, dtype=np.float32)
+    target = np.empty_like(source)
+    parts = list(zip(np.array_split(target, threads), np.array_split(source, threads), strict=True))
+
+    with ThreadPoolExecutor(threads) as pool:
+
+        def sample() -> float:
+            started = time.perf_counter()
+            list(pool.map(lambda pair: np.copyto(*pair), parts))
+            return time.perf_counter() - started
+
+        sample()  # first touch
+        return 2 * source.nbytes / statistics.median(sample() for _ in range(samples))
