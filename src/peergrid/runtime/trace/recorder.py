@@ -1,0 +1,79 @@
+"""What an executor notes while it runs: one totally ordered log of who began and ended which operation, and why."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal, NamedTuple, Protocol
+
+from peergrid.schedule.build import Schedule
+from peergrid.schedule.ops import Queue
+
+Place = tuple[int, int]
+"""Which operation: the turn, counted from the first schedule ever carried out, and the index in that turn's list."""
+
+Actor = Queue | int
+"""Who acts: a queue, or a host by its number."""
+
+Kind = Literal["issue", "start", "finish"]
+
+
+class Recorder(Protocol):
+    """Callbacks of an executor; each may be called from any thread.
+
+    The calls bracket what they note: `start` comes before anything the operation does can be seen by others, `finish`
+    after everything it waited for has happened and before anybody is told that it is done.
+    """
+
+    def begin(self, schedule: Schedule, times: int) -> int:
+        """A schedule is carried out `times` times, everything before it being done; the number of its first turn."""
+
+    def issue(self, host: int, place: Place) -> None:
+        """A host hands an operation to its queues (not called for Sync and HostBarrier)."""
+
+    def start(self, actor: Actor, place: Place) -> None:
+        """A queue, or for Sync and HostBarrier a host, begins an operation; at a barrier: arrives."""
+
+    def finish(self, actor: Actor, place: Place, saw: Place | None = None) -> None:
+        """The operation ends; at a barrier: the actor leaves.
+
+        saw: for Wait and Sync with an event, the place of the Record that let it go, None where the event was never
+        recorded; for Await, the place of the Raise whose value it found.
+        """
+
+
+class Entry(NamedTuple):
+    """One line of the log."""
+
+    kind: Kind
+    actor: Actor
+    place: Place
+    saw: Place | None
+
+
+class Begin(NamedTuple):
+    """From this turn on a new call of `execute`: all that went before is done."""
+
+    turn: int
+
+
+@dataclass
+class Log:
+    """A recorder that keeps everything. Appending to a list is atomic, so that no lock is needed."""
+
+    turns: list[Schedule] = field(default_factory=list)
+    entries: list[Entry | Begin] = field(default_factory=list)
+
+    def begin(self, schedule: Schedule, times: int) -> int:
+        first = len(self.turns)
+        self.turns.extend([schedule] * times)
+        self.entries.append(Begin(first))
+        return first
+
+    def issue(self, host: int, place: Place) -> None:
+        self.entries.append(Entry("issue", host, place, None))
+
+    def start(self, actor: Actor, place: Place) -> None:
+        self.entries.append(Entry("start", actor, place, None))
+
+    def finish(self, actor: Actor, place: Place, saw: Place | None = None) -> None:
+        self.entries.append(Entry("finish", actor, place, saw))

@@ -1,0 +1,56 @@
+"""Schedules carried out one after another, as one list with levels and flag values counted from the very start."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import lru_cache
+
+from peergrid.schedule.build import Schedule
+from peergrid.schedule.ops import Await, Flag, Op, Raise, describe
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Placed:
+    """One operation of one turn. `base` is the time level at which the turn starts, `flags` what flags stood at."""
+
+    op: Op
+    turn: int
+    number: int
+    base: int
+    flags: Mapping[Flag, int] = field(repr=False)
+
+    @property
+    def value(self) -> int:
+        """The value that a Raise sets or an Await expects."""
+        assert isinstance(self.op, Raise | Await)
+        return self.flags.get(self.op.flag, 0) + self.op.value
+
+    def __str__(self) -> str:
+        return f"{describe(self.op)} (turn {self.turn}, op {self.number})"
+
+
+def unroll(turns: Iterable[Schedule]) -> Iterator[Placed]:
+    """Every operation of every turn, in the order of the lists."""
+    base, flags = 0, dict[Flag, int]()
+    for turn, schedule in enumerate(turns):
+        for number, op in enumerate(schedule.ops):
+            yield Placed(op, turn, number, base, flags)
+        base += schedule.steps
+        flags = advanced(flags, schedule)
+
+
+def advanced(flags: Mapping[Flag, int], schedule: Schedule) -> dict[Flag, int]:
+    """What the flags stand at after a schedule: they count on from turn to turn."""
+    spans = flag_spans(schedule.ops)
+    return {flag: flags.get(flag, 0) + spans.get(flag, 0) for flag in flags.keys() | spans.keys()}
+
+
+@lru_cache(maxsize=64)
+def flag_spans(ops: tuple[Op, ...]) -> Mapping[Flag, int]:
+    """How far each flag counts within a list of operations: the largest value that is raised or awaited."""
+    spans: dict[Flag, int] = {}
+    for op in ops:
+        if isinstance(op, Raise | Await):
+            spans[op.flag] = max(spans.get(op.flag, 0), op.value)
+    return spans
