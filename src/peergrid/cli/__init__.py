@@ -8,11 +8,13 @@ import typer
 
 from peergrid.cli.machine import machine
 from peergrid.cli.probe import probe
+from peergrid.cli.report import report
 from peergrid.errors import PeergridError
 
 app = typer.Typer(no_args_is_help=True, add_completion=False)
 app.command()(machine)
 app.command()(probe)
+app.command()(report)
 
 
 def main() -> None:

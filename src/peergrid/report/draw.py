@@ -1,0 +1,147 @@
+"""Heat maps, curves and tables as HTML and inline SVG; nothing here knows what is measured."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from html import escape
+
+from peergrid.machine.units import BINARY, digits, quantity, scale, size
+
+WIDE, HIGH, LEFT, BELOW, TOP = 640, 300, 64, 40, 12
+COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#7f7f7f", "#8b5cf6")
+DASHES = ("", "6 3", "2 3", "8 3 2 3")
+
+Point = tuple[float, float]
+
+
+def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """A table of texts; the first column names the row."""
+    top = "".join(f'<th scope="col">{escape(word)}</th>' for word in head)
+    body = "".join(
+        "<tr>"
+        + "".join(
+            f'<th scope="row">{escape(cell)}</th>' if at == 0 else f"<td>{escape(cell)}</td>"
+            for at, cell in enumerate(row)
+        )
+        + "</tr>"
+        for row in rows
+    )
+    return f'<div class="wide"><table><thead><tr>{top}</tr></thead><tbody>{body}</tbody></table></div>'
+
+
+def heat(
+    cells: Mapping[tuple[str, str], float],
+    rows: Sequence[str],
+    columns: Sequence[str],
+    corner: str,
+    unit: str,
+) -> str:
+    """A matrix of numbers on a ground that is darker the larger they are; all share one unit prefix."""
+    finite = [value for value in cells.values() if math.isfinite(value)]
+    low, high = min(finite), max(finite)
+    factor, prefix = _prefix(high, unit)
+    head = "".join(f'<th scope="col">{escape(name)}</th>' for name in columns)
+    body = ""
+    for row in rows:
+        line = "".join(_cell(cells.get((row, column)), low, high, factor) for column in columns)
+        body += f'<tr><th scope="row">{escape(row)}</th>{line}</tr>'
+    return (
+        f'<div class="wide"><table class="heat"><caption>{escape(prefix + unit)}</caption><thead><tr>'
+        f"<th>{escape(corner)}</th>{head}</tr></thead><tbody>{body}</tbody></table></div>"
+    )
+
+
+def _cell(value: float | None, low: float, high: float, factor: float) -> str:
+    if value is None or not math.isfinite(value):
+        return "<td>–</td>"
+    share = (value - low) / (high - low) if high > low else 0.5
+    return f'<td style="--heat:{10 + 55 * share:.0f}%">{digits(value / factor)}</td>'
+
+
+def curves(lines: Mapping[str, Sequence[Point]], x_name: str, unit: str) -> str:
+    """Lines over logarithmic axes, with a legend below; points that are not positive are left out."""
+    kept = {name: [p for p in points if p[0] > 0 and p[1] > 0] for name, points in lines.items()}
+    everything = [point for points in kept.values() for point in points]
+    if not everything:
+        return "<p>No positive number to draw.</p>"
+    xs, ys = _range([p[0] for p in everything]), _range([p[1] for p in everything])
+    parts = [_axes(xs, ys, x_name, unit)]
+    parts += [_line(at, points, xs, ys) for at, points in enumerate(kept.values())]
+    legend = "".join(_legend(at, name) for at, name in enumerate(kept)) if len(kept) > 1 or "" not in kept else ""
+    return (
+        f'<figure><svg viewBox="0 0 {WIDE} {HIGH + BELOW + TOP}" role="img" class="curve">{"".join(parts)}</svg>'
+        f'<figcaption class="legend">{legend}</figcaption></figure>'
+    )
+
+
+def _range(values: Sequence[float]) -> Point:
+    """The decades that hold all values (at least one)."""
+    low, high = min(values), max(values)
+    if high / low < 1.001:
+        return low / 2, high * 2
+    margin = (high / low) ** 0.04
+    return low / margin, high * margin
+
+
+def _place(point: Point, xs: Point, ys: Point) -> Point:
+    across = math.log(point[0] / xs[0]) / math.log(xs[1] / xs[0])
+    up = math.log(point[1] / ys[0]) / math.log(ys[1] / ys[0])
+    return LEFT + across * (WIDE - LEFT - 10), TOP + HIGH * (1 - up)
+
+
+def _line(at: int, points: Sequence[Point], xs: Point, ys: Point) -> str:
+    colour, dash = COLOURS[at % len(COLOURS)], DASHES[at // len(COLOURS) % len(DASHES)]
+    places = [_place(point, xs, ys) for point in sorted(points)]
+    path = " ".join(f"{x:.1f},{y:.1f}" for x, y in places)
+    dots = "".join(f'<circle cx="{x:.1f}" cy="{y:.1f}" r="2.6" fill="{colour}"/>' for x, y in places)
+    return f'<polyline points="{path}" fill="none" stroke="{colour}" stroke-width="2" stroke-dasharray="{dash}"/>{dots}'
+
+
+def _axes(xs: Point, ys: Point, x_name: str, unit: str) -> str:
+    parts = []
+    for value in _ticks(xs, 2):
+        x, _ = _place((value, ys[0]), xs, ys)
+        label = _binary(value) if x_name in ("bytes", "footprint") else digits(value)
+        parts.append(f'<path class="grid" d="M{x:.1f} {TOP}V{TOP + HIGH}"/>')
+        parts.append(f'<text class="tick" x="{x:.1f}" y="{TOP + HIGH + 16}">{label}</text>')
+    for value in _ticks(ys, 10):
+        _, y = _place((xs[0], value), xs, ys)
+        parts.append(f'<path class="grid" d="M{LEFT} {y:.1f}H{WIDE - 10}"/>')
+        parts.append(f'<text class="tick end" x="{LEFT - 6}" y="{y + 4:.1f}">{quantity(value, unit)}</text>')
+    parts.append(
+        f'<text class="tick" x="{(WIDE + LEFT) / 2}" y="{TOP + HIGH + 34}">{escape(x_name.replace("_", " "))}</text>'
+    )
+    return "".join(parts)
+
+
+def _ticks(span: Point, base: int) -> list[float]:
+    """Powers of the base inside the span, with 2 and 5 between when decades are few, and at most about ten."""
+    low, high = math.log(span[0], base), math.log(span[1], base)
+    step = max(1, math.ceil((high - low) / 9))
+    powers = [float(base) ** at for at in range(math.ceil(low), math.floor(high) + 1, step)]
+    if base == 10 and len(powers) < 3:
+        wide = [m * 10.0**at for at in range(math.floor(low), math.ceil(high) + 1) for m in (1, 2, 5)]
+        return [value for value in wide if span[0] <= value <= span[1]]
+    return powers
+
+
+def _binary(value: float) -> str:
+    text = size(value)
+    return text.replace(f" {BINARY[0]}", " B")
+
+
+def _legend(at: int, name: str) -> str:
+    colour, dash = COLOURS[at % len(COLOURS)], DASHES[at // len(COLOURS) % len(DASHES)]
+    sample = (
+        f'<svg viewBox="0 0 24 8" width="24" height="8" aria-hidden="true"><path d="M0 4H24" stroke="{colour}" '
+        f'stroke-width="3" stroke-dasharray="{dash}"/></svg>'
+    )
+    return f"<span>{sample} {escape(name or 'all')}</span> "
+
+
+def _prefix(value: float, unit: str) -> tuple[float, str]:
+    """The factor and prefix of a whole matrix; units without prefixes stay as they are."""
+    if quantity(1e9, unit).startswith("1 G"):
+        return scale(value)
+    return 1.0, ""

@@ -1,0 +1,144 @@
+"""Two sentences per group: what the numbers mean for a program on this machine."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from peergrid.machine.units import quantity, size
+from peergrid.probe.experiment import Result
+from peergrid.probe.profile import Profile
+
+Say = Callable[[Profile], str]
+
+
+def follows(profile: Profile, group: str) -> str:
+    """What follows for a program from one group, in two sentences."""
+    return SENTENCES[group](profile)
+
+
+def _host(profile: Profile) -> str:
+    copies = sorted(profile.results("host_copy_bandwidth"), key=lambda item: item.median)
+    flag = next(profile.results("host_flag_latency"), None)
+    if not copies:
+        return _nothing("The host was not measured", "host")
+    best = copies[-1]
+    first = (
+        f"Main memory moves {_show(best)} with {best.at.get('threads')} threads, so a sweep on virtual devices "
+        "cannot pass that rate divided by the bytes of a cell."
+    )
+    if flag is None:
+        return first + " The cost of a flag between threads was not measured, so small steps cannot be predicted."
+    return first + f" A flag takes {_show(flag)} from thread to thread: a step of less than some tens of these is lost."
+
+
+def _links(profile: Profile) -> str:
+    pairs = [item for item in profile.results("peer_copy_bandwidth") if item.at.get("ways") == 1]
+    engine = [item for item in pairs if item.at.get("route") == "copy engine"]
+    stores = [item for item in pairs if item.at.get("route") == "store"]
+    if not engine:
+        return _nothing("No links between GPUs were measured", "links")
+    slow, fast = min(engine, key=_median), max(engine, key=_median)
+    even = fast.median < 1.1 * slow.median
+    first = (
+        f"All pairs are alike at {_show(fast)}, so the order of the GPUs in a split does not matter."
+        if even
+        else f"The best pair moves {_show(fast)} and the worst {_show(slow)} (GPU {slow.at.get('source')} to "
+        f"{slow.at.get('target')}), so neighbours in the grid should be neighbours on the links."
+    )
+    messages = sorted(
+        (item for item in profile.results("peer_message_time") if item.at.get("route") == "copy engine"),
+        key=lambda item: float(item.at.get("bytes", 0)),
+    )
+    if not messages:
+        return first + " Small messages were not measured, so the depth of halos has to be tried."
+    half = messages[0].median * fast.median
+    second = (
+        f" A copy costs {_show(messages[0])} before its first byte: halos below {size(half)} pay mostly this, and "
+        f"are better stored by the kernel itself{' at ' + _show(max(stores, key=_median)) if stores else ''}."
+    )
+    return first + second
+
+
+def _memory(profile: Profile) -> str:
+    own = profile.find("load_latency", {"place": "own", "modifier": "cg"})
+    remote = profile.find("load_latency", {"place": "remote", "modifier": "cv"})
+    hide = next(profile.results("loads_to_hide"), None)
+    if own is None or remote is None:
+        return _nothing("The latency of GPU memory was not measured", "memory")
+    first = (
+        f"A dependent load takes {_show(own)} from own memory and {_show(remote)} from a remote one "
+        f"({remote.median / own.median:.1f} times), so remote data is read in bulk or not at all."
+    )
+    if hide is None:
+        return first + " How many loads in flight hide this was not measured."
+    return first + f" {hide.median:.0f} independent loads per thread hide it, so kernels that read remotely unroll."
+
+
+def _order(profile: Profile) -> str:
+    bare = [item for item in profile.results("stale_reads") if item.at.get("fence") == "without"]
+    fenced = [item for item in profile.results("stale_reads") if item.at.get("fence") == "with"]
+    if not fenced:
+        return _nothing("The order of remote writes was not measured", "'atomics and order'")
+    seen = sum(item.median for item in bare)
+    first = (
+        "Without fences a flag overtook its data, so every signal needs release and acquire."
+        if seen
+        else "No stale read was seen even without fences, but nothing promises that, so signals keep them."
+    )
+    bad = sum(item.median for item in fenced)
+    second = (
+        " With release and acquire no stale read was seen: flags in memory are a sound signal between these GPUs."
+        if not bad
+        else f" Even with fences {bad:.0f} stale reads were seen: flags must not be used on this machine."
+    )
+    return first + second
+
+
+def _synchronisation(profile: Profile) -> str:
+    launch = profile.find("launch_overhead", {"how": "plain"})
+    grid = profile.find("grid_barrier", {"blocks_per_multiprocessor": 1})
+    several = max(profile.results("device_barrier"), key=lambda item: float(item.at.get("devices", 0)), default=None)
+    if launch is None or grid is None:
+        return _nothing("Launches and barriers of GPUs were not measured", "synchronisation")
+    cheaper = "a new kernel per step" if launch.median < grid.median else "one kernel for all steps"
+    first = f"One more launch costs {_show(launch)} and a grid barrier {_show(grid)}: {cheaper} is cheaper on one GPU."
+    if several is None:
+        return first + " A barrier over several GPUs was not measured."
+    return first + (
+        f" A barrier over {several.at.get('devices')} GPUs costs {_show(several)}, so steps much shorter than that "
+        "should exchange deeper halos less often."
+    )
+
+
+def _model(profile: Profile) -> str:
+    predicted = profile.find("switch_point", {"scenario": "32 → 1024 threads", "way": "predicted"})
+    measured = profile.find("switch_point", {"scenario": "32 → 1024 threads", "way": "measured"})
+    if predicted is None:
+        return _nothing("The concurrency of shared memory was not measured", "model")
+    first = f"Below about {size(predicted.median)} one warp reduces faster than a block of 1024 threads."
+    if measured is None:
+        return first + " The switching point itself was not measured, so this is the model's word alone."
+    ratio = measured.median / predicted.median if predicted.median else 0.0
+    return first + f" Measured it is {size(measured.median)}, {ratio:.1f} times the prediction of Little's law."
+
+
+def _median(item: Result) -> float:
+    return item.median
+
+
+def _show(item: Result) -> str:
+    return quantity(item.median, item.unit)
+
+
+def _nothing(what: str, name: str) -> str:
+    return f"{what}, so nothing follows from this group yet. Run peergrid probe {name} on a machine that has them."
+
+
+SENTENCES: dict[str, Say] = {
+    "host": _host,
+    "links": _links,
+    "memory": _memory,
+    "atomics and order": _order,
+    "synchronisation": _synchronisation,
+    "model": _model,
+}

@@ -1,0 +1,166 @@
+"""The documents' own figures, to stand beside today's. Each names its source and the number of ours it meets."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from peergrid.probe.experiment import Scalar
+
+SYNC = "Zhang et al., A Study of Single and Multi-device Synchronization Methods in Nvidia GPUs"
+ARTICLE = "Multi-GPU Programming (article)"
+SLIDES = "Multi-GPU Programming (slides, 2013)"
+
+
+@dataclass(frozen=True, slots=True)
+class Paper:
+    """A figure of a document: what it is, the figures by hardware, and where ours is to be found."""
+
+    group: str
+    source: str
+    what: str
+    unit: str
+    figures: dict[str, float]
+    quantity: str
+    at: dict[str, Scalar]
+
+
+def _sync(
+    table: str, what: str, unit: str, v100: float, p100: float | None, quantity: str, at: dict[str, Scalar]
+) -> Paper:
+    figures = {"V100": v100} if p100 is None else {"V100": v100, "P100": p100}
+    return Paper("synchronisation", f"{SYNC}, {table}", what, unit, figures, quantity, at)
+
+
+def _grid(blocks: int, threads: int, v100: float, p100: float) -> Paper:
+    at: dict[str, Scalar] = {"blocks_per_multiprocessor": blocks, "threads": threads}
+    what = f"grid barrier, {blocks} blocks per multiprocessor, {threads} threads"
+    return _sync("figure 5", what, "s", v100 * 1e-6, p100 * 1e-6, "grid_barrier", at)
+
+
+PAPERS: tuple[Paper, ...] = (
+    _sync("table I", "launch overhead, plain", "s", 1081e-9, None, "launch_overhead", {"how": "plain"}),
+    _sync("table I", "launch overhead, cooperative", "s", 1063e-9, None, "launch_overhead", {"how": "cooperative"}),
+    _sync("table I", "null kernel, plain", "s", 8888e-9, None, "null_kernel_latency", {"how": "plain"}),
+    _sync("table I", "null kernel, cooperative", "s", 10248e-9, None, "null_kernel_latency", {"how": "cooperative"}),
+    _sync("table II", "tile barrier of 32", "cycles", 14, 1, "warp_barrier", {"kind": "tile", "size": 32}),
+    _sync("table II", "shuffle of 32", "cycles", 22, 31, "warp_barrier", {"kind": "shuffle", "size": 32}),
+    _sync("table II", "coalesced barrier of 32", "cycles", 14, 1, "warp_barrier", {"kind": "coalesced", "size": 32}),
+    _sync("table II", "coalesced barrier of 16", "cycles", 108, 1, "warp_barrier", {"kind": "coalesced", "size": 16}),
+    _sync(
+        "table II",
+        "tile barriers per cycle",
+        "per cycle",
+        0.812,
+        1.774,
+        "warp_barrier_rate",
+        {"kind": "tile", "size": 32},
+    ),
+    _sync(
+        "table II",
+        "shuffles per cycle",
+        "per cycle",
+        0.928,
+        0.642,
+        "warp_barrier_rate",
+        {"kind": "shuffle", "size": 32},
+    ),
+    _sync("table II", "block barrier of one warp", "cycles", 22, 218, "block_barrier", {"threads": 32}),
+    _grid(1, 32, 1.43, 1.77),
+    _grid(1, 256, 1.50, 1.83),
+    _grid(1, 1024, 2.21, 2.26),
+    _grid(2, 256, 1.99, 2.23),
+    _grid(2, 1024, 3.49, 3.52),
+    _grid(4, 256, 3.53, 4.04),
+    _grid(8, 256, 6.71, 8.39),
+    _sync("section IX-D", "one float addition", "cycles", 4, 6, "add_latency", {"way": "clock register"}),
+    Paper(
+        "model",
+        f"{SYNC}, table III",
+        "shared memory, one warp",
+        "B/cycle",
+        {"V100": 19.6, "P100": 13.8},
+        "shared_bandwidth",
+        {"threads": 32},
+    ),
+    Paper(
+        "model",
+        f"{SYNC}, table III",
+        "shared memory, 1024 threads",
+        "B/cycle",
+        {"V100": 215, "P100": 141},
+        "shared_bandwidth",
+        {"threads": 1024},
+    ),
+    Paper(
+        "model",
+        f"{SYNC}, table IV",
+        "one warp instead of one thread from",
+        "B",
+        {"V100": 70, "P100": 70},
+        "switch_point",
+        {"scenario": "1 → 32 threads", "way": "predicted"},
+    ),
+    Paper(
+        "model",
+        f"{SYNC}, table IV",
+        "1024 threads instead of 32 from",
+        "B",
+        {"V100": 9076, "P100": 32681},
+        "switch_point",
+        {"scenario": "32 → 1024 threads", "way": "predicted"},
+    ),
+    Paper(
+        "links",
+        ARTICLE,
+        "host to GPU, pinned, large",
+        "B/s",
+        {"2 × RTX 2070, PCIe 3": 13e9},
+        "host_link_bandwidth",
+        {"direction": "to device", "memory": "pinned", "bytes": 64 << 20},
+    ),
+    Paper(
+        "links",
+        ARTICLE,
+        "512 messages of 1 KiB against one of 512 KiB",
+        "× slower",
+        {"RTX, PCIe 3": 130},
+        "message_ratio",
+        {},
+    ),
+    Paper(
+        "links",
+        SLIDES,
+        "halos left-right over 4 GPUs, sum",
+        "B/s",
+        {"M2090, PCIe 2": 15e9},
+        "halo_exchange_bandwidth",
+        {"pattern": "left-right", "separated": "yes", "devices": 4},
+    ),
+    Paper(
+        "links",
+        SLIDES,
+        "halos left-right over 8 GPUs, sum",
+        "B/s",
+        {"M2090, PCIe 2": 34e9},
+        "halo_exchange_bandwidth",
+        {"pattern": "left-right", "separated": "yes", "devices": 8},
+    ),
+    Paper(
+        "memory",
+        ARTICLE,
+        "allocating 2 MiB without peers",
+        "s",
+        {"RTX": 1e-4},
+        "allocation_time",
+        {"way": "cuMemAlloc", "peers": 0},
+    ),
+    Paper(
+        "memory",
+        ARTICLE,
+        "allocating 2 MiB with one peer",
+        "s",
+        {"RTX": 2.3e-4},
+        "allocation_time",
+        {"way": "cuMemAlloc", "peers": 1},
+    ),
+)

@@ -1,0 +1,146 @@
+"""The page: complete, alone, well formed, and true to the profile."""
+
+from __future__ import annotations
+
+import re
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+from report_examples import host_only, two_gpus
+
+from peergrid.cli.report import report
+from peergrid.errors import UsageError
+from peergrid.probe import profile as profiles
+from peergrid.probe.profile import Profile
+from peergrid.report import page
+from peergrid.report.draw import curves, heat
+from peergrid.report.follows import follows
+from peergrid.report.papers import PAPERS
+from peergrid.report.views import GROUPS, VIEWS
+
+VOID = {"meta", "link", "br", "path", "rect", "circle", "polyline"}
+PROFILES = {"host": host_only(), "gpus": two_gpus()}
+
+
+class Reader(HTMLParser):
+    """Collects tags and text, and fails on tags that do not close in order."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.tags: list[str] = []
+        self.text: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append(tag)
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        if not self.open or self.open[-1] != "style":
+            self.text.append(data)
+
+
+def read(profile: Profile) -> Reader:
+    reader = Reader()
+    reader.feed(page(profile))
+    assert reader.open == []
+    return reader
+
+
+@pytest.mark.parametrize("name", PROFILES)
+def test_it_is_alone_and_runs_nothing(name: str) -> None:
+    content = page(PROFILES[name])
+    assert "script" not in read(PROFILES[name]).tags
+    outside = re.findall(r'(?:src|href|url)\s*[=(]\s*["\']?(https?:[^"\')\s>]*)', content)
+    assert outside == []
+    assert 'name="viewport"' in content
+
+
+@pytest.mark.parametrize("name", PROFILES)
+def test_every_experiment_and_every_status_is_there(name: str) -> None:
+    words = " ".join(read(PROFILES[name]).text)
+    for item in PROFILES[name].probes:
+        assert item.title in words
+        assert item.reason in words
+
+
+def test_numbers_arrive() -> None:
+    words = " ".join(read(two_gpus()).text)
+    for shown in ("400 GB/s", "invented by a later version", "through the host"):
+        assert shown in words, shown
+
+
+def test_text_of_a_profile_cannot_become_markup() -> None:
+    assert "no <driver>" in "".join(read(host_only()).text)
+    assert "no <driver>" not in page(host_only())
+
+
+@pytest.mark.parametrize("name", PROFILES)
+@pytest.mark.parametrize("group", GROUPS)
+def test_two_sentences_per_group(name: str, group: str) -> None:
+    told = follows(PROFILES[name], group)
+    assert len(re.findall(r"[.](?: |$)", told)) == 2, told
+
+
+def test_what_follows_depends_on_the_numbers() -> None:
+    assert "GPU 1 to 0" in follows(two_gpus(), "links")
+    assert "a flag overtook its data" in follows(two_gpus(), "atomics and order")
+    assert "a new kernel per step is cheaper" in follows(two_gpus(), "synchronisation")
+    assert "4.3 times" in follows(two_gpus(), "memory")
+
+
+def test_a_slow_link_is_flagged_on_the_page() -> None:
+    assert "Slow: peer copy bandwidth" in " ".join(read(two_gpus()).text)
+
+
+def test_papers_stand_beside_today() -> None:
+    words = " ".join(read(two_gpus()).text)
+    assert "grid barrier, 1 blocks per multiprocessor, 256 threads" in words
+    assert "1.43 µs (V100), 1.77 µs (P100)" in words
+    assert "not measured" in words
+
+
+def test_the_tables_are_sound() -> None:
+    assert len({view.quantity for view in VIEWS}) == len(VIEWS)
+    assert {paper.group for paper in PAPERS} <= set(GROUPS)
+
+
+def test_a_heat_map_has_all_cells_and_one_prefix() -> None:
+    shown = heat({("0", "1"): 3.96e11, ("1", "0"): 1e11}, ["0", "1"], ["0", "1"], "a", "B/s")
+    assert shown.count("<td") == 4
+    assert "GB/s" in shown
+    assert ">396<" in shown
+    assert shown.count(">–<") == 2
+
+
+def test_curves_keep_every_point_inside() -> None:
+    drawn = curves({"a": [(1, 1e9), (1024, 4e11)], "b": [(1, -1.0), (4, 2e9)]}, "bytes", "B/s")
+    points = [tuple(map(float, p.split(","))) for text in re.findall(r'points="([^"]*)"', drawn) for p in text.split()]
+    assert len(points) == 3
+    assert all(0 <= x <= 640 and 0 <= y <= 312 for x, y in points)
+
+
+def test_curves_of_nothing() -> None:
+    assert "No positive number" in curves({"a": [(0, 1)]}, "bytes", "s")
+
+
+def test_the_command(tmp_path: Path) -> None:
+    profiles.write(tmp_path / "p.json", two_gpus())
+    report(tmp_path / "p.json", tmp_path / "r.html")
+    assert (tmp_path / "r.html").read_text(encoding="utf-8").startswith("<!DOCTYPE html>")
+    with pytest.raises(UsageError, match="create it first"):
+        report(tmp_path / "p.json", tmp_path / "none" / "r.html")
+
+
+def test_a_matrix_per_other_coordinate() -> None:
+    words = " ".join(read(two_gpus()).text)
+    assert "source \\ target" in words
+    assert "route" not in words  # a coordinate that never varies names nothing
