@@ -1,0 +1,1 @@
+"""Model files in; results, snapshots and pictures out."""

@@ -1,0 +1,59 @@
+"""Model files: TOML in, a checked `RadarModel` out. `docs/model-files.md` explains every key."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from peergrid.errors import UsageError
+from peergrid.io.schema import read_table
+from peergrid.models.fdtd.check import check
+from peergrid.models.fdtd.model import RadarModel
+
+
+def read(path: Path | str) -> RadarModel:
+    """The model of a file. Files that it names are looked for beside it.
+
+    Raises UsageError, one sentence that starts with the file's name.
+    """
+    file = Path(path)
+    try:
+        return parse(_text(file), file.parent)
+    except UsageError as error:
+        raise UsageError(f"{file.name}: {error}") from None
+
+
+def parse(text: str, folder: Path = Path()) -> RadarModel:
+    """The model of a file's text; `folder` is where the files that it names are looked for."""
+    try:
+        table = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise UsageError(
+            f"A model file is expected to be TOML, got a line that is none: {error}; correct it."
+        ) from None
+    model = read_table(RadarModel, _beside(table, folder))
+    check(model)
+    return model
+
+
+def _text(file: Path) -> str:
+    try:
+        return file.read_text(encoding="utf-8")
+    except UnicodeDecodeError:
+        raise UsageError("A model file is expected to be UTF-8 text, got other bytes; save it as UTF-8.") from None
+    except OSError as error:
+        raise UsageError(f"A model file is expected at '{file}', got: {error.strerror}; check the path.") from None
+
+
+def _beside(table: Any, folder: Path) -> Any:
+    """The same tables with every `file` relative to the folder."""
+    if isinstance(table, Mapping):
+        return {
+            key: str(folder / value)
+            if key == "file" and isinstance(value, str) and value.strip()
+            else _beside(value, folder)
+            for key, value in table.items()
+        }
+    return [_beside(entry, folder) for entry in table] if isinstance(table, list) else table
