@@ -126,9 +126,6 @@ class ThreadedExecutor:
                     self._issue(op, base, {flag: turn * count for flag, count in raised.items()}, meetings)
 
         self._guard(issue_all)
-        if self._board.aborted:
-            for meeting in meetings.values():
-                meeting.abort()
 
     def _issue(
         self,

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import threading
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 from peergrid.errors import DeviceFault
 from peergrid.schedule.ops import Await, Flag, Op, describe
@@ -29,6 +31,8 @@ class Board:
         self._changed = threading.Condition()
         self._flags: dict[Flag, int] = {}
         self._settled: dict[Flag, int] = {}
+        self._waiting: dict[int, tuple[float, Op]] = {}
+        self._meetings: set[threading.Barrier] = set()
 
     def progress(self) -> None:
         self._last_progress = time.monotonic()
@@ -40,6 +44,8 @@ class Board:
                 self._error = error
             self.aborted = True
             self._changed.notify_all()
+            for meeting in tuple(self._meetings):
+                meeting.abort()
 
     def reraise(self) -> None:
         if self._error is not None:
@@ -47,17 +53,25 @@ class Board:
 
     def wait(self, token: Token, op: Op | None) -> None:
         """Wait until the token is set."""
-        while not token.wait(TICK):
-            self._check(op)
+        with self._noted(op):
+            while not token.wait(TICK):
+                self._check(op)
 
     def meet(self, meeting: threading.Barrier, op: Op) -> None:
         """Wait until all parties of a barrier are here."""
-        try:
-            meeting.wait(self._patience)
-        except threading.BrokenBarrierError:
+        with self._changed:
             if self.aborted:
-                raise Aborted from None
-            raise self._fault(op) from None
+                raise Aborted
+            self._meetings.add(meeting)
+        with self._noted(op):
+            try:
+                meeting.wait(self._patience)
+            except threading.BrokenBarrierError:
+                if self.aborted:
+                    raise Aborted from None
+                raise self._fault() from None
+            finally:
+                self._meetings.discard(meeting)
 
     def raise_flag(self, flag: Flag, value: int) -> None:
         with self._changed:
@@ -66,7 +80,7 @@ class Board:
 
     def await_flag(self, op: Await, value: int) -> None:
         wanted = self._settled.get(op.flag, 0) + value
-        with self._changed:
+        with self._noted(op), self._changed:
             while self._flags.get(op.flag, 0) < wanted:
                 self._changed.wait(TICK)
                 self._check(op)
@@ -80,9 +94,22 @@ class Board:
         if self.aborted:
             raise Aborted
         if op is not None and time.monotonic() - self._last_progress > self._patience:
-            raise self._fault(op)
+            raise self._fault()
 
-    def _fault(self, op: Op) -> DeviceFault:
+    @contextmanager
+    def _noted(self, op: Op | None) -> Iterator[None]:
+        """While inside, the thread is known to wait for the operation."""
+        me = threading.get_ident()
+        if op is not None:
+            self._waiting[me] = (time.monotonic(), op)
+        try:
+            yield
+        finally:
+            self._waiting.pop(me, None)
+
+    def _fault(self) -> DeviceFault:
+        """Blame the wait that began first: the later ones wait for it."""
+        _, op = min(self._waiting.values(), key=lambda entry: entry[0])
         return DeviceFault(
             f"Nothing moved for {self._patience:g} s: '{describe(op)}' is still waiting; "
             "run 'peergrid verify' on the model to see which order is missing."

@@ -1,0 +1,118 @@
+"""`peergrid plan`: will it fit, how long will it take, and how will it be arranged; nothing is run but a short trial."""
+
+from __future__ import annotations
+
+import json
+import statistics
+from dataclasses import asdict, dataclass
+
+import typer
+
+from peergrid.cli.choose import (
+    AsJson,
+    DepthSpec,
+    DeviceSpec,
+    ModelFile,
+    OrderSpec,
+    SplitSpec,
+    StrategySpec,
+    choose_devices,
+    choose_options,
+    choose_split,
+)
+from peergrid.cli.guard import check_model_memory
+from peergrid.io.modelfile import read
+from peergrid.models.fdtd.build import Built, build
+from peergrid.runtime.fit import gibibytes
+from peergrid.simulate import Simulation
+
+TRIALS = 3
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What a run will need; times in seconds, memory in bytes. `seconds` is an estimate from a short trial."""
+
+    model: str
+    shape: tuple[int, ...]
+    cells: int
+    steps: int
+    dtype: str
+    devices: str
+    strategy: str
+    depth: int
+    split: tuple[int, ...]
+    memory_per_device: tuple[int, ...]
+    memory: int
+    gcells_per_s: float
+    seconds: float
+
+
+def plan(
+    model: ModelFile,
+    devices: DeviceSpec = "auto",
+    strategy: StrategySpec = "auto",
+    depth: DepthSpec = "auto",
+    order: OrderSpec = "auto",
+    split: SplitSpec = "auto",
+    as_json: AsJson = False,
+) -> None:
+    """Say what a model needs, how it would be arranged, and how long it would take, without running it."""
+    described = read(model)
+    chosen = choose_devices(devices, described.run)
+    options = choose_options(chosen, strategy, depth, order, described.run)
+    check_model_memory(described, chosen)
+    built = build(described)
+    trial_steps = 2 * options.depth
+    with Simulation(
+        built.problem,
+        trial_steps * (TRIALS + 1),
+        devices=chosen,
+        options=options,
+        split=choose_split(split, built.problem.grid.ndim),
+    ) as simulation:
+        found = _plan(str(model), built, simulation, _seconds_per_step(simulation, trial_steps))
+    typer.echo(json.dumps(asdict(found), indent=2) if as_json else _text(found))
+
+
+def _seconds_per_step(simulation: Simulation, steps: int) -> float:
+    """The median of a few trials after one to warm up."""
+    samples = []
+    for _ in range(TRIALS + 1):
+        before = simulation.seconds
+        simulation.run(steps)
+        samples.append((simulation.seconds - before) / steps)
+    return statistics.median(samples[1:])
+
+
+def _plan(name: str, built: Built, simulation: Simulation, per_step: float) -> Plan:
+    layout, grid = simulation.layout, built.problem.grid
+    memory = tuple(layout.memory(device) for device in range(layout.devices))
+    return Plan(
+        model=name,
+        shape=grid.shape,
+        cells=grid.box.size,
+        steps=built.steps,
+        dtype=grid.dtype,
+        devices=str(simulation.devices),
+        strategy=simulation.options.strategy,
+        depth=simulation.options.depth,
+        split=simulation.partition.parts,
+        memory_per_device=memory,
+        memory=sum(memory),
+        gcells_per_s=grid.box.size / per_step / 1e9,
+        seconds=per_step * built.steps,
+    )
+
+
+def _text(found: Plan) -> str:
+    rows = {
+        "model": found.model,
+        "grid": f"{' × '.join(map(str, found.shape))} = {found.cells:,} cells, {found.dtype}",
+        "steps": f"{found.steps:,}",
+        "devices": f"{found.devices}, split {'×'.join(map(str, found.split))}",
+        "strategy": f"{found.strategy}, depth {found.depth}",
+        "memory": f"{gibibytes(found.memory)}, at most {gibibytes(max(found.memory_per_device))} on one device",
+        "time": f"about {found.seconds:.3g} s at {found.gcells_per_s * 1e3:,.0f} Mcells/s, from a short trial",
+    }
+    return "\n".join(f"{key:<10}{value}" for key, value in rows.items())

@@ -1,0 +1,122 @@
+"""A handful of problems that between them use everything the language has."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from peergrid import Box, Grid, Problem, Receiver, maximum, stencil, where
+
+
+def values(shape: tuple[int, ...], seed: int = 1) -> np.ndarray:
+    return np.random.default_rng(seed).random(shape)
+
+
+@stencil
+def heat_2d(u, k):
+    u.next[0, 0] = u[0, 0] + k * (u[-1, 0] + u[1, 0] + u[0, -1] + u[0, 1] - 4 * u[0, 0])
+
+
+@stencil
+def heat_3d(u, k):
+    around = u[-1, 0, 0] + u[1, 0, 0] + u[0, -1, 0] + u[0, 1, 0] + u[0, 0, -1] + u[0, 0, 1]
+    u.next[0, 0, 0] = u[0, 0, 0] + k * (around - 6 * u[0, 0, 0])
+
+
+@stencil
+def wide(u):
+    u.next[0, 0] = 0.5 * u[0, 0] + 0.1 * (u[-4, 0] + u[4, 0]) + 0.15 * (u[0, -4] + u[0, 4])
+
+
+@stencil
+def upwind(u, speed):
+    u.next[0, 0] = u[0, 0] - speed[0, 0] * (u[0, 0] - u[-1, -2])
+
+
+@stencil
+def magnetic(ez, hx, hy, c):
+    hx.next[0, 0] = hx[0, 0] - c * (ez[0, 1] - ez[0, 0])
+    hy.next[0, 0] = hy[0, 0] + c * (ez[1, 0] - ez[0, 0])
+
+
+@stencil
+def electric(ez, hx, hy, ca, c):
+    ez.next[0, 0] = ca[0, 0] * ez[0, 0] + c * ((hy[0, 0] - hy[-1, 0]) - (hx[0, 0] - hx[0, -1]))
+
+
+@stencil
+def source(ez, wave):
+    ez.next[0, 0] = ez[0, 0] + wave.now
+
+
+@stencil
+def layer(psi, ez, b):
+    psi.next[0, 0] = b[0, 0] * psi[0, 0] + ez[0, 0]
+    ez.next[0, 0] = where(psi[0, 0] > 0.5, maximum(ez[0, 0] - psi[0, 0], -1.0), ez[0, 0])
+
+
+@stencil
+def wave_1d(u, c):
+    u.next[0] = 2 * u[0] - u.prev[0] + c * (u[-1] - 2 * u[0] + u[1])
+
+
+def heat_fixed() -> Problem:
+    grid = Grid((23, 17))
+    return Problem.of(heat_2d(grid.field("u", values(grid.shape)), 0.2), [Receiver("r", "u", (11, 3))])
+
+
+def heat_periodic() -> Problem:
+    grid = Grid((14, 19), boundary="periodic", dtype="float64")
+    return Problem.of(heat_2d(grid.field("u", values(grid.shape)), 0.2))
+
+
+def heat_reflecting() -> Problem:
+    grid = Grid((13, 16), boundary="reflecting")
+    return Problem.of(heat_2d(grid.field("u", values(grid.shape)), 0.2))
+
+
+def heat_cube() -> Problem:
+    grid = Grid((11, 10, 9), boundary=("fixed", "periodic", "reflecting"))
+    return Problem.of(heat_3d(grid.field("u", values(grid.shape)), 0.1))
+
+
+def radius_four() -> Problem:
+    grid = Grid((37, 24), boundary=("periodic", "fixed"))
+    return Problem.of(wide(grid.field("u", values(grid.shape))))
+
+
+def one_sided() -> Problem:
+    grid = Grid((19, 15), boundary=("fixed", "periodic"))
+    return Problem.of(upwind(grid.field("u", values(grid.shape)), grid.profile("speed", 1, values((15,), 2))))
+
+
+def yee() -> Problem:
+    grid = Grid((21, 18))
+    side = Box((0, 0), (4, 18))
+    ez, hx, hy = (grid.field(name, values(grid.shape, i)) for i, name in enumerate(("ez", "hx", "hy")))
+    ca, b = grid.field("ca", values(grid.shape, 9)), grid.profile("b", 0, values((21,), 5))
+    psi = grid.field("psi", 0.0, within=side)
+    wave = grid.signal("wave", np.sin(np.arange(9)))
+    return Problem.of(
+        [
+            magnetic(ez, hx, hy, 0.5),
+            electric(ez, hx, hy, ca, 0.5),
+            layer(psi, ez, b).within(side),
+            source(ez, wave).within(Box.cell((10, 9))),
+        ],
+        [Receiver("a", "ez", (10, 9)), Receiver("b", "hy", (20, 0))],
+    )
+
+
+def string() -> Problem:
+    grid = Grid(29)
+    return Problem.of(wave_1d(grid.field("u", values((29,))), 0.25))
+
+
+PROBLEMS: dict[str, Callable[[], Problem]] = {
+    make.__name__: make
+    for make in (
+        heat_fixed, heat_periodic, heat_reflecting, heat_cube, radius_four, one_sided, yee, string,
+    )
+}  # fmt: skip

@@ -1,0 +1,78 @@
+"""The promise: the same bits on any number of devices, under any strategy, depth, order, split and kernel."""
+
+from __future__ import annotations
+
+from functools import cache
+
+import numpy as np
+import pytest
+from runtime_problems import PROBLEMS
+
+from peergrid import Options, Simulation
+from peergrid.grid import Index
+from peergrid.grid.partition import Partition
+from peergrid.runtime.inorder import InOrderExecutor
+from peergrid.schedule import build, layout
+from peergrid.schedule.strategies import STRATEGIES
+
+STEPS = 11
+SPLITS: dict[int, list[Index]] = {
+    1: [(1,), (2,), (3,), (7,)],
+    2: [(1, 1), (2, 1), (1, 3), (2, 2), (7, 1)],
+    3: [(1, 1, 1), (2, 1, 1), (2, 2, 1), (1, 1, 3)],
+}
+
+
+@cache
+def expected(name: str) -> tuple[dict[str, bytes], bytes]:
+    """Fields and traces of one device, one operation after another, by the reference kernel."""
+    problem = PROBLEMS[name]()
+    options = Options("serial")
+    plan = layout(problem, Partition.over(problem.grid, 1), options)
+    executor = InOrderExecutor(plan, STEPS)
+    for field, described in problem.fields.items():
+        executor.load(field, described.global_array(), 0)
+    schedule = build(plan, options, STEPS)
+    executor.execute(schedule, 1, 0)
+    fields = {field: executor.gather(field, schedule.final) for field in problem.state}
+    assert all(np.isfinite(array).all() for array in fields.values())
+    return {field: array.tobytes() for field, array in fields.items()}, executor.traces().tobytes()
+
+
+def check(name: str, split: Index, options: Options, kernel: str) -> None:
+    problem = PROBLEMS[name]()
+    count = int(np.prod(split))
+    with Simulation(problem, STEPS, devices=f"cpu:{count}", split=split, options=options, kernel=kernel) as simulation:
+        simulation.run(4)  # a run in parts is the same run
+        simulation.run(STEPS - 4)
+        fields, traces = expected(name)
+        for field in problem.state:
+            assert simulation.gather(field).tobytes() == fields[field], field
+        recorded = simulation.traces()
+        assert b"".join(recorded[r.name].tobytes() for r in problem.receivers) == traces
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+@pytest.mark.parametrize("name", PROBLEMS)
+def test_every_strategy_split_and_depth(name: str, strategy: str) -> None:
+    axes = PROBLEMS[name]().grid.ndim
+    for split in SPLITS[axes]:
+        for depth, block in ((1, 1), (2, 2), (3, 2), (5, 5)):
+            check(name, split, Options(strategy, depth, block), "reference")
+
+
+@pytest.mark.parametrize("order", ["left-right", "pairwise", "all"])
+@pytest.mark.parametrize("separate", [False, True])
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_every_exchange_order(strategy: str, separate: bool, order: str) -> None:
+    for name in ("yee", "heat_periodic"):
+        check(name, (3, 1), Options(strategy, 2, order=order, separate=separate), "reference")
+        check(name, (2, 2), Options(strategy, 2, order=order, separate=separate), "reference")
+
+
+@pytest.mark.parametrize("name", PROBLEMS)
+def test_compiled_kernels_find_the_same_bits(name: str) -> None:
+    axes = PROBLEMS[name]().grid.ndim
+    for split in SPLITS[axes]:
+        for strategy, depth, block in (("async", 1, 1), ("overlap", 4, 4), ("peer", 3, 2)):
+            check(name, split, Options(strategy, depth, block), "compiled")

@@ -1,0 +1,60 @@
+"""Faults on virtual devices: a kernel that fails, a signal that never comes, a barrier that is not met."""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import replace
+
+import pytest
+from runtime_problems import heat_fixed
+
+from peergrid import DeviceFault, Options
+from peergrid.grid.partition import Partition
+from peergrid.runtime.cpu.executor import ThreadedExecutor
+from peergrid.runtime.reference import ReferenceKernel
+from peergrid.schedule import Schedule, build, layout
+from peergrid.schedule.ops import Raise
+
+
+def executor_and_schedule(strategy: str, patience: float = 0.3) -> tuple[ThreadedExecutor, Schedule]:
+    problem, options = heat_fixed(), Options(strategy)
+    plan = layout(problem, Partition.over(problem.grid, 3), options)
+    executor = ThreadedExecutor(plan, 4, ReferenceKernel(problem), patience)
+    for name, described in problem.fields.items():
+        executor.load(name, described.global_array(), 0)
+    return executor, build(plan, options, 4)
+
+
+@pytest.mark.parametrize("strategy", ["serial", "async", "threads", "overlap", "peer", "persistent"])
+def test_a_failing_kernel_ends_the_run_with_its_own_error(strategy: str) -> None:
+    executor, schedule = executor_and_schedule(strategy, patience=20)
+
+    def broken(*arguments: object) -> None:
+        if arguments[0].device == 1:  # type: ignore[attr-defined]
+            raise RuntimeError("planted")
+
+    executor.kernel = broken  # type: ignore[assignment]
+    with pytest.raises(RuntimeError, match="planted"):
+        executor.execute(schedule, 1, 0)
+    executor.close()
+
+
+def test_a_dropped_signal_is_named() -> None:
+    executor, schedule = executor_and_schedule("peer")
+    dropped = next(op for op in schedule.ops if isinstance(op, Raise))
+    mutilated = replace(schedule, ops=tuple(op for op in schedule.ops if op is not dropped and not _later(op, dropped)))
+    with pytest.raises(DeviceFault, match=r"Nothing moved for 0\.3 s: 'Await flag 1:halo from 0 = 1 in 1:rim'"):
+        executor.execute(mutilated, 1, 0)
+    executor.close()
+
+
+def test_nothing_is_left_behind() -> None:
+    before = threading.active_count()
+    executor, schedule = executor_and_schedule("overlap")
+    executor.execute(schedule, 1, 0)
+    executor.close()
+    assert threading.active_count() == before
+
+
+def _later(op: object, dropped: Raise) -> bool:
+    return isinstance(op, Raise) and op.flag == dropped.flag
