@@ -107,6 +107,13 @@ class Simulation:
                     "use a smaller time step (Courant factor), or look at the materials and sources there."
                 )
 
+    def exposed_communication(self) -> float | None:
+        """The share of the stepping time in which the busiest device computed nothing; None where it is not known."""
+        busy = self._executor.busy_seconds()
+        if busy is None or not self.seconds:
+            return None
+        return max(0.0, 1.0 - max(busy) / self.seconds)
+
     def sha256(self) -> str:
         """A digest of all state fields in global order: the same on any devices, under any strategy."""
         digest = hashlib.sha256()

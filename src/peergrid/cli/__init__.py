@@ -7,11 +7,15 @@ import sys
 import typer
 
 from peergrid.cli.machine import machine
+from peergrid.cli.plan import plan
 from peergrid.cli.probe import probe
 from peergrid.cli.report import report
+from peergrid.cli.run import run
 from peergrid.errors import PeergridError
 
 app = typer.Typer(no_args_is_help=True, add_completion=False)
+app.command()(run)
+app.command()(plan)
 app.command()(machine)
 app.command()(probe)
 app.command()(report)

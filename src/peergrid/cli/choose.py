@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, cast
 
 import typer
 
@@ -13,6 +13,8 @@ from peergrid.grid import Index
 from peergrid.models.fdtd.model import RunSpec
 from peergrid.runtime.devices import Devices, parse_devices
 from peergrid.schedule import Options
+from peergrid.schedule.exchange import Order
+from peergrid.schedule.strategies import StrategyName
 from peergrid.simulate import default_options
 
 ModelFile = Annotated[Path, typer.Argument(metavar="MODEL.toml", help="The model file; see docs/model-files.md.")]
@@ -34,13 +36,13 @@ def choose_options(devices: Devices, strategy: str, depth: str, order: str, wish
     options = default_options(devices)
     named = _first(strategy, wished.strategy)
     if named != "auto":
-        options = replace(options, strategy=named)
+        options = replace(options, strategy=cast(StrategyName, named))  # Options refuses an unknown one
     layers = _first(depth, str(wished.depth))
     if layers != "auto":
         options = replace(options, depth=_whole("--depth", layers), block=None)
     exchange = _first(order, wished.exchange)
     if exchange != "auto":
-        options = replace(options, order=exchange)
+        options = replace(options, order=cast(Order, exchange))
     return options
 
 

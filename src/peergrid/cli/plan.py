@@ -1,4 +1,4 @@
-"""`peergrid plan`: will it fit, how long will it take, and how will it be arranged; nothing is run but a short trial."""
+"""`peergrid plan`: will it fit, how long will it take, how will it be arranged; nothing is run but a short trial."""
 
 from __future__ import annotations
 

@@ -34,5 +34,8 @@ class Executor(Protocol):
     def first_nonfinite(self, name: str, slot: int) -> Index | None:
         """The first cell where a state field is NaN or infinite."""
 
+    def busy_seconds(self) -> tuple[float, ...] | None:
+        """How long each device has computed so far; None where it is not measured."""
+
     def close(self) -> None:
         """Release everything."""

@@ -43,6 +43,9 @@ class InOrderExecutor:
     def first_nonfinite(self, name: str, slot: int) -> Index | None:
         return first_nonfinite(self.layout, self.memories, name, slot)
 
+    def busy_seconds(self) -> None:
+        return None
+
     def close(self) -> None:
         self.memories = []
 

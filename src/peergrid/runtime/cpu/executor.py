@@ -7,6 +7,7 @@ queues run on their own, an event binds to its latest record when the wait is is
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable
 from functools import partial
 from queue import SimpleQueue
@@ -49,6 +50,7 @@ class ThreadedExecutor:
         self.memories = [allocate(layout, device) for device in range(layout.devices)]
         self.recorded = [owned_receivers(layout, device) for device in range(layout.devices)]
         self._traces = np.full((len(layout.problem.receivers), total_steps), np.nan, layout.problem.grid.dtype)
+        self._busy: dict[Queue, float] = {}
         self._board = Board(patience)
         self._events: dict[Event, Token] = {}
         self._inboxes: dict[Queue, SimpleQueue[Job | None]] = {}
@@ -87,6 +89,11 @@ class ThreadedExecutor:
 
     def first_nonfinite(self, name: str, slot: int) -> Index | None:
         return first_nonfinite(self.layout, self.memories, name, slot)
+
+    def busy_seconds(self) -> tuple[float, ...]:
+        """The longest any one queue of each device computed: queues of a device run side by side."""
+        queues = [[t for q, t in self._busy.items() if q.device == d] for d in range(self.layout.devices)]
+        return tuple(max(times, default=0.0) for times in queues)
 
     def close(self) -> None:
         for inbox in self._inboxes.values():
@@ -160,7 +167,9 @@ class ThreadedExecutor:
 
     def _compute(self, op: Compute, base: int) -> None:
         memory, recorded = self.memories[op.device], self.recorded[op.device]
+        started = time.perf_counter()
         self.kernel(memory, op.box, op.source, op.target, base + op.level, op.steps, self._traces, recorded)
+        self._busy[op.queue] = self._busy.get(op.queue, 0.0) + time.perf_counter() - started
         self._board.progress()
 
     def _sync(self, op: Sync) -> None:
