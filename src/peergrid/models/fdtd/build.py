@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from itertools import count
 from math import ceil
 from types import MappingProxyType
 
@@ -23,9 +22,13 @@ from peergrid.stencil import Problem, Receiver
 
 @dataclass(frozen=True)
 class Recorder:
-    """A receiver as placed: `position` (metres) is that of its node; `traces` names one trace for each field."""
+    """A receiver as placed: `position` (metres) is that of its node; `traces` names one trace for each field.
+
+    array: the name of the array it belongs to, '' for a single receiver.
+    """
 
     name: str
+    array: str
     cell: Index
     position: Point
     traces: Mapping[Component, str]
@@ -120,25 +123,25 @@ def _boundary(wraps: bool) -> Boundary:
 
 def _recorders(model: RadarModel, geometry: Geometry) -> Iterator[Recorder]:
     taken: set[str] = set()
-    for number, (name, position, components) in zip(count(1), _positions(model), strict=False):
-        label = name or f"rx{number}"
-        if label in taken:
-            raise UsageError(f"Receivers are expected to have different names, got '{label}' twice; rename one.")
-        taken.add(label)
+    for name, array, position, components in _placed(model):
+        if name in taken:
+            raise UsageError(f"Receivers are expected to have different names, got '{name}' twice; rename one.")
+        taken.add(name)
         cell = _node(geometry, position)
-        traces: dict[Component, str] = {component: f"{label}.{component}" for component in components}
-        yield Recorder(label, cell, _position(geometry, cell), MappingProxyType(traces))
+        traces: dict[Component, str] = {component: f"{name}.{component}" for component in components}
+        yield Recorder(name, array, cell, _position(geometry, cell), MappingProxyType(traces))
 
 
-def _positions(model: RadarModel) -> Iterator[tuple[str, Point, tuple[Component, ...]]]:
-    """Name, position and fields of every receiver, single ones first."""
-    for receiver in model.receivers:
-        yield receiver.name, receiver.position, receiver.fields
-    for array in model.receiver_arrays:
+def _placed(model: RadarModel) -> Iterator[tuple[str, str, Point, tuple[Component, ...]]]:
+    """Name, array, position and fields of every receiver, single ones first."""
+    for number, receiver in enumerate(model.receivers, start=1):
+        yield receiver.name or f"rx{number}", "", receiver.position, receiver.fields
+    for number, array in enumerate(model.receiver_arrays, start=1):
+        label = array.name or f"array{number}"
         for k in range(array.count):
             share = k / (array.count - 1)
             x, y = (a + (b - a) * share for a, b in zip(array.first, array.last, strict=True))
-            yield f"{array.name}-{k + 1}" if array.name else "", (x, y), array.fields
+            yield f"{label}-{k + 1}", label, (x, y), array.fields
 
 
 def _emitters(model: RadarModel, geometry: Geometry) -> Iterator[Emitter]:

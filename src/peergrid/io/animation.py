@@ -1,0 +1,201 @@
+"""The animation of a field's snapshots over the model: GIF by Pillow, MP4 where imageio-ffmpeg is installed.
+
+Every frame is drawn in a palette fixed beforehand, a level of the field over the tint of a material, so that nothing is
+dithered and files stay small. Amplitudes fall by orders of magnitude as waves spread; each frame is scaled by a smooth
+envelope of the amplitude and says its scale.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from math import floor, log10
+from pathlib import Path
+from typing import Any
+
+import matplotlib
+import numpy as np
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
+from numpy.typing import NDArray
+from PIL import Image, ImageDraw, ImageFont
+
+from peergrid.errors import UsageError
+from peergrid.grid import Array
+from peergrid.io.atomic import replacing
+from peergrid.io.colours import LEVELS, OUTLINE, material_tints, wave_colours
+from peergrid.io.pictures import STYLE, UNITS, boundaries, robust_limit
+from peergrid.io.snapshots import SnapshotReader, read_snapshots
+from peergrid.models.fdtd import Built
+
+DPI = 100
+PERIOD = 60  # milliseconds from frame to frame
+GREYS = 8  # shades kept for axes and text
+Bytes = NDArray[np.uint8]
+
+
+@dataclass(frozen=True)
+class Stage:
+    """What does not change from frame to frame.
+
+    canvas: the axes and title as palette indices, shape (height, width); window: left, top, right, bottom of the map
+    on it; materials: for each pixel of the map, the palette index of its material's level 0; outline: pixels that
+    keep the canvas's own colour; palette: shape (256, 3).
+    """
+
+    canvas: Bytes
+    window: tuple[int, int, int, int]
+    materials: Bytes
+    outline: NDArray[np.bool_]
+    palette: Bytes
+
+
+def animate(path: Path, built: Built, snapshots: Path, field: str = "Ez") -> None:
+    """Draw all snapshots of a field; the suffix of `path` (.gif or .mp4) decides how.
+
+    Raises UsageError where there are no snapshots, or MP4 is asked for and imageio-ffmpeg is not installed.
+    """
+    with read_snapshots(snapshots) as reader:
+        if not reader.steps:
+            raise UsageError(f"An animation is expected to have at least one snapshot, '{snapshots}' has none.")
+        stage = _stage(built, field)
+        with replacing(path) as partial:
+            if path.suffix == ".mp4":
+                _write_mp4(partial, stage, _frames(stage, reader, field))
+            else:
+                _write_gif(partial, stage, _frames(stage, reader, field))
+
+
+def envelope(limits: list[float], fall: float = 0.93, floor_share: float = 2e-3) -> list[float]:
+    """The scale of each frame: its own limit, never falling faster than `fall` a frame, nor below a share of the top.
+
+    limits: the robust limit of each frame.
+    """
+    lowest = floor_share * max(limits)
+    scales: list[float] = []
+    for limit in limits:
+        scales.append(max(limit, lowest, fall * scales[-1] if scales else 0.0))
+    return scales
+
+
+def _frames(stage: Stage, reader: SnapshotReader, field: str) -> Iterator[Bytes]:
+    scales = envelope([robust_limit(reader.frame(field, n), 99.0) for n in range(len(reader.steps))])
+    font = ImageFont.truetype(str(Path(matplotlib.get_data_path()) / "fonts/ttf/DejaVuSans.ttf"), 12)
+    for number, (time, scale) in enumerate(zip(reader.times, scales, strict=True)):
+        caption = f"t = {time * 1e9:5.2f} ns    colours ± {_round(scale):g} {UNITS[field]}"
+        yield _draw(stage, reader.frame(field, number), _round(scale), caption, font)
+
+
+def _draw(stage: Stage, values: Array, scale: float, caption: str, font: ImageFont.FreeTypeFont) -> Bytes:
+    left, top, right, bottom = stage.window
+    upright = np.ascontiguousarray(np.asarray(values, np.float32).T[::-1])
+    resized = Image.fromarray(upright).resize((right - left, bottom - top), Image.Resampling.BILINEAR)
+    half = LEVELS // 2
+    level = np.rint(np.clip(np.asarray(resized) / scale, -1, 1) * half).astype(np.int16) + half
+    frame = stage.canvas.copy()
+    window = frame[top:bottom, left:right]
+    window[~stage.outline] = (stage.materials + level)[~stage.outline]
+    image = Image.fromarray(frame)
+    draw = ImageDraw.Draw(image)
+    draw.fontmode = "1"
+    draw.text((left, top - 18), caption, fill=256 - GREYS, font=font)
+    return np.asarray(image)
+
+
+def _stage(built: Built, field: str) -> Stage:
+    tints, indices = _tints(built)
+    colours = wave_colours(tints).reshape(-1, 3)
+    greys = np.linspace(0, 255, GREYS).astype(np.uint8)[:, None].repeat(3, axis=1)
+    palette = np.zeros((256, 3), np.uint8)
+    palette[: len(colours)] = colours
+    palette[255 - GREYS] = OUTLINE
+    palette[256 - GREYS :] = greys
+    picture, window = _canvas(built, field)
+    canvas = (256 - GREYS + np.rint(picture / 255 * (GREYS - 1))).astype(np.uint8)
+    left, top, right, bottom = window
+    cells = _resample(indices[built.geometry.cells], bottom - top, right - left)
+    marked = _marks(built, right - left, bottom - top)
+    edges = boundaries(_resample(built.geometry.cells, bottom - top, right - left))
+    canvas[top:bottom, left:right][edges] = 255 - GREYS
+    canvas[top:bottom, left:right][marked] = 256 - GREYS
+    return Stage(canvas, window, (cells * LEVELS).astype(np.uint8), edges | marked, palette)
+
+
+def _tints(built: Built) -> tuple[Bytes, NDArray[np.intp]]:
+    """The tints in use, at most as many as the palette holds, and for each material the number of its tint."""
+    tints, inverse = np.unique(material_tints(built.geometry.materials), axis=0, return_inverse=True)
+    room = (255 - GREYS) // LEVELS
+    return tints[-room:], np.clip(inverse.ravel() - max(0, len(tints) - room), 0, None)
+
+
+def _canvas(built: Built, field: str) -> tuple[Bytes, tuple[int, int, int, int]]:
+    """Axes, ticks and title in grey, shape (height, width), and the window of the map."""
+    width = built.model.output.width // 2 * 2
+    inner = width - 72
+    map_height = max(40, round(inner * built.model.grid.size[1] / built.model.grid.size[0]))
+    height = (map_height + 92) // 2 * 2
+    window = (54, 46, 54 + inner, 46 + map_height)
+    with matplotlib.rc_context(STYLE):
+        figure = Figure(figsize=(width / DPI, height / DPI), dpi=DPI)
+        axes = figure.add_axes((54 / width, 1 - (46 + map_height) / height, inner / width, map_height / height))
+        axes.set_xlim(0, built.model.grid.size[0])
+        axes.set_ylim(0, built.model.grid.size[1])
+        axes.set_xlabel("x (m)")
+        axes.set_ylabel("y (m)")
+        title = f"{built.model.model.title}: {field}" if built.model.model.title else field
+        figure.text(54 / width, 1 - 8 / height, title, va="top", fontsize=10)
+        canvas: Any = FigureCanvasAgg(figure)
+        canvas.draw()
+        picture = np.asarray(canvas.buffer_rgba())[..., :3].mean(axis=2)
+    return picture.astype(np.uint8)[:height, :width], window
+
+
+def _resample(cells: NDArray[Any], height: int, width: int) -> NDArray[Any]:
+    """The nearest cell of each pixel, y upwards, shape (height, width)."""
+    columns = (np.arange(width) + 0.5) * cells.shape[0] / width
+    rows = (np.arange(height)[::-1] + 0.5) * cells.shape[1] / height
+    return cells[np.ix_(columns.astype(np.intp), rows.astype(np.intp))].T
+
+
+def _marks(built: Built, width: int, height: int) -> NDArray[np.bool_]:
+    """Pixels of the sources (disks) and receivers (dots)."""
+    image = Image.new("1", (width, height))
+    draw = ImageDraw.Draw(image)
+    spots = [(r.position, 1) for r in built.recorders] + [(e.position, 3) for e in built.emitters]
+    for (x, y), radius in spots:
+        u, v = x / built.model.grid.size[0] * width, (1 - y / built.model.grid.size[1]) * height
+        draw.ellipse((u - radius, v - radius, u + radius, v + radius), fill=1)
+    return np.asarray(image, dtype=np.bool_)
+
+
+def _write_gif(path: Path, stage: Stage, frames: Iterator[Bytes]) -> None:
+    images = (_paletted(frame, stage) for frame in frames)
+    first = next(images)
+    first.save(path, format="GIF", save_all=True, append_images=images, duration=PERIOD, loop=0, optimize=False)
+
+
+def _paletted(frame: Bytes, stage: Stage) -> Image.Image:
+    image = Image.fromarray(frame, mode="P")
+    image.putpalette(stage.palette.tobytes())
+    return image
+
+
+def _write_mp4(path: Path, stage: Stage, frames: Iterator[Bytes]) -> None:
+    try:
+        import imageio_ffmpeg
+    except ImportError:
+        raise UsageError(
+            "output.animation = 'mp4' is expected to find imageio-ffmpeg, which is not installed; install "
+            "'peergrid[mp4]' or use 'gif'."
+        ) from None
+    height, width = stage.canvas.shape
+    film = imageio_ffmpeg.write_frames(str(path), (width, height), fps=1000 / PERIOD, macro_block_size=2, quality=7)
+    film.send(None)
+    for frame in frames:
+        film.send(stage.palette[frame].tobytes())
+    film.close()
+
+
+def _round(value: float) -> float:
+    """To two significant digits."""
+    return round(value, 1 - floor(log10(value)))

@@ -1,0 +1,44 @@
+"""Files that appear under their final name only when complete."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from peergrid.errors import UsageError
+
+
+@contextmanager
+def replacing(path: Path) -> Iterator[Path]:
+    """A temporary sibling of `path` to write to: it takes the name when the block ends well, else it is removed.
+
+    Raises UsageError where the folder cannot be written or the disk is full.
+    """
+    partial = path.with_name(f".{path.stem}.{os.getpid()}.partial{path.suffix}")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        yield partial
+        _settle(partial)
+        partial.replace(path)
+    except OSError as error:
+        reason = error.strerror or str(error)
+        raise UsageError(
+            f"Room to write '{path}' is expected, got: {reason}; free some space or choose another folder."
+        ) from None
+    finally:
+        partial.unlink(missing_ok=True) if _reachable(partial) else None
+
+
+def _settle(file: Path) -> None:
+    """Wait until the contents are on the disk, so that the name never stands for an empty file."""
+    with file.open("rb") as opened:
+        os.fsync(opened.fileno())
+
+
+def _reachable(file: Path) -> bool:
+    try:
+        return file.exists()
+    except OSError:
+        return False

@@ -1,0 +1,54 @@
+"""Colours of pictures: a diverging map of even lightness steps, and a pale tint for each material below it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from peergrid.models.fdtd.materials import CONDUCTOR, Material
+
+Rgb = NDArray[np.uint8]
+Floats = NDArray[np.float64]
+
+LEVELS = 41  # odd: the middle one is no field at all
+OUTLINE = (70, 70, 74)
+CONDUCTOR_TINT = (88, 90, 96)
+TINTS = ((255, 255, 255), (240, 228, 205), (222, 229, 214), (226, 220, 232), (214, 227, 233), (236, 218, 214))
+
+# CIELAB of the two arms at full amplitude; lightness falls in proportion to |value| from white at the middle.
+_NEGATIVE = (32.0, 12.0, -56.0)
+_POSITIVE = (36.0, 56.0, 40.0)
+
+
+def material_tints(materials: Sequence[Material]) -> Rgb:
+    """One pale colour for each material, shape (n, 3): conductors dark grey, the others in order of permittivity."""
+    order = sorted({m.permittivity for m in materials if m != CONDUCTOR})
+    rank = {value: n % len(TINTS) for n, value in enumerate(order)}
+    return np.array([CONDUCTOR_TINT if m == CONDUCTOR else TINTS[rank[m.permittivity]] for m in materials], np.uint8)
+
+
+def wave_colours(tints: Rgb, levels: int = LEVELS) -> Rgb:
+    """The colour of each level of a field over each tint, shape (n, levels, 3); the middle level is the tint itself."""
+    value = np.linspace(-1, 1, levels)
+    strength = np.abs(value)[None, :, None]
+    return np.asarray(np.rint(tints[:, None, :] * (1 - strength) + diverging(value)[None] * strength), np.uint8)
+
+
+def diverging(value: Floats) -> Rgb:
+    """Blue through white to red for values from -1 to 1, shape (..., 3), even in CIELAB along each arm."""
+    arm = np.where((value < 0)[..., None], np.array(_NEGATIVE), np.array(_POSITIVE))
+    share = np.abs(value)[..., None]
+    return _srgb((1 - share) * np.array([100.0, 0.0, 0.0]) + share * arm)
+
+
+def _srgb(lab: Floats) -> Rgb:
+    """CIELAB (D65) to sRGB bytes, IEC 61966-2-1; what lies outside is clipped."""
+    fy = (lab[..., 0] + 16) / 116
+    f = np.stack([fy + lab[..., 1] / 500, fy, fy - lab[..., 2] / 200], axis=-1)
+    xyz = np.where(f > 6 / 29, f**3, 3 * (6 / 29) ** 2 * (f - 4 / 29)) * np.array([0.95047, 1.0, 1.08883])
+    matrix = np.array([[3.2406, -1.5372, -0.4986], [-0.9689, 1.8758, 0.0415], [0.0557, -0.2040, 1.0570]])
+    linear = np.clip(xyz @ matrix.T, 0, 1)
+    encoded = np.where(linear <= 0.0031308, 12.92 * linear, 1.055 * linear ** (1 / 2.4) - 0.055)
+    return np.asarray(np.rint(255 * encoded), np.uint8)

@@ -1,0 +1,59 @@
+"""All the pictures that a model's output section asks for, in one folder."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from itertools import groupby
+from pathlib import Path
+
+from peergrid.grid import Array
+from peergrid.io.animation import animate
+from peergrid.io.pictures import picture_model, picture_receiver, picture_section, picture_snapshot
+from peergrid.io.snapshots import read_snapshots
+from peergrid.models.fdtd import Built
+
+
+def draw_all(folder: Path, built: Built, traces: Mapping[str, Array], snapshots: Path | None) -> tuple[Path, ...]:
+    """Draw the model, the receivers, a snapshot of each quarter of the run, and the animation; the files written.
+
+    traces: as for `write_results`; snapshots: the file of a finished `SnapshotWriter`, or None.
+    """
+    made: list[Path] = []
+    if built.model.output.pictures:
+        made.append(folder / "model.png")
+        picture_model(made[-1], built)
+        made += _draw_receivers(folder, built, traces)
+        made += _draw_snapshots(folder, built, snapshots) if snapshots else []
+    if snapshots and built.model.output.animation != "none":
+        made.append(folder / f"animation.{built.model.output.animation}")
+        animate(made[-1], built, snapshots, built.model.output.fields[0])
+    return tuple(made)
+
+
+def _draw_receivers(folder: Path, built: Built, traces: Mapping[str, Array]) -> list[Path]:
+    made: list[Path] = []
+    for array, members in groupby(built.recorders, key=lambda recorder: recorder.array):
+        if array:
+            made.append(folder / f"section-{_safe(array)}.png")
+            picture_section(made[-1], built, tuple(members), traces)
+            continue
+        for recorder in members:
+            made.append(folder / f"receiver-{_safe(recorder.name)}.png")
+            picture_receiver(made[-1], built, recorder, traces)
+    return made
+
+
+def _draw_snapshots(folder: Path, built: Built, snapshots: Path) -> list[Path]:
+    made: list[Path] = []
+    with read_snapshots(snapshots) as reader:
+        last = len(reader.steps) - 1
+        for number in sorted({round(last * quarter / 4) for quarter in range(1, 5)} if last >= 0 else ()):
+            for field in built.model.output.fields:
+                made.append(folder / f"snapshot-{field}-{reader.steps[number]:06d}.png")
+                picture_snapshot(made[-1], built, field, reader.frame(field, number), reader.times[number])
+    return made
+
+
+def _safe(name: str) -> str:
+    """A name as part of a file name."""
+    return "".join(c if c.isalnum() or c in "-_." else "_" for c in name)

@@ -1,0 +1,84 @@
+"""Results in one HDF5 file in the layout of gprMax: `/rxs/rx1/Ez` and attributes, so that its plotting tools read them.
+
+Beyond that layout there are the final fields (`/fields`) and the materials (`/geometry`). All values are in SI units.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import h5py
+import numpy as np
+
+import peergrid
+from peergrid.grid import Array
+from peergrid.io.atomic import replacing
+from peergrid.models.fdtd import Built
+from peergrid.models.fdtd.build import Recorder
+
+
+def write_results(
+    path: Path,
+    built: Built,
+    traces: Mapping[str, Array],
+    fields: Mapping[str, Array],
+    about: Mapping[str, str | int | float] | None = None,
+) -> None:
+    """Write traces, final fields and geometry.
+
+    traces: by the names in `built.recorders`, one value per step, as stored by the run; fields: final values by name;
+    about: further attributes of the file, such as devices and digest. Raises UsageError where the file cannot be
+    written; it appears under its name only when complete.
+    """
+    samples = 1 + max((len(trace) for trace in traces.values()), default=0)
+    with replacing(path) as partial, h5py.File(partial, "w") as file:
+        _describe(file, built, samples, about or {})
+        for number, emitter in enumerate(built.emitters, start=1):
+            source = file.create_group(f"srcs/src{number}")
+            source.attrs["Type"] = emitter.kind
+            source.attrs["Position"] = (*emitter.position, 0.0)
+        for number, recorder in enumerate(built.recorders, start=1):
+            _write_receiver(file.create_group(f"rxs/rx{number}"), built, recorder, traces)
+        _write_fields(file, built, fields)
+        _write_geometry(file, built)
+
+
+def _describe(file: h5py.File, built: Built, samples: int, about: Mapping[str, str | int | float]) -> None:
+    (nx, ny), (dx, dy) = built.geometry.cells.shape, built.geometry.spacing
+    file.attrs["Title"] = built.model.model.title
+    file.attrs["peergrid"] = peergrid.__version__
+    file.attrs["Iterations"] = samples
+    file.attrs["nx_ny_nz"] = (nx, ny, 1)
+    file.attrs["dx_dy_dz"] = (dx, dy, dx)
+    file.attrs["dt"] = built.dt
+    file.attrs["nsrc"] = len(built.emitters)
+    file.attrs["nrx"] = len(built.recorders)
+    file.attrs["srcsteps"] = (0, 0, 0)
+    file.attrs["rxsteps"] = (0, 0, 0)
+    for name, value in about.items():
+        file.attrs[name] = value
+
+
+def _write_receiver(group: h5py.Group, built: Built, recorder: Recorder, traces: Mapping[str, Array]) -> None:
+    group.attrs["Name"] = recorder.name
+    group.attrs["Position"] = (*recorder.position, 0.0)
+    for component, name in recorder.traces.items():
+        group[component] = from_rest(traces[name], built.units[component])
+
+
+def from_rest(trace: Array, unit: float) -> Array:
+    """A trace in SI units with the field at rest before the first step: sample k is Ez at time k dt (H at k - 1/2)."""
+    return np.concatenate([np.zeros(1, trace.dtype), trace * trace.dtype.type(unit)])
+
+
+def _write_fields(file: h5py.File, built: Built, fields: Mapping[str, Array]) -> None:
+    group = file.create_group("fields")
+    for name, values in fields.items():
+        if name in built.units:
+            group[name] = values * values.dtype.type(built.units[name])
+
+
+def _write_geometry(file: h5py.File, built: Built) -> None:
+    cells = file.create_dataset("geometry/cells", data=built.geometry.cells, compression="gzip", compression_opts=1)
+    cells.attrs["materials"] = [material.name for material in built.geometry.materials]

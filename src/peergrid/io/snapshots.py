@@ -1,0 +1,131 @@
+"""Snapshots streamed to HDF5 by a thread of its own while the run goes on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from queue import Queue
+from threading import Thread
+from types import TracebackType
+from typing import Any, Self
+
+import h5py
+import numpy as np
+from numpy.typing import NDArray
+
+from peergrid.errors import PeergridError
+from peergrid.grid import Array
+from peergrid.io.atomic import replacing
+from peergrid.models.fdtd import Built
+
+WAITING = 4  # snapshots kept in memory before the run waits for the disk
+
+Snapshot = tuple[int, Mapping[str, Array]]
+
+
+class SnapshotWriter:
+    """Takes snapshots from the run and writes them behind its back; use as a context manager.
+
+    File: `step` (n), `time` (n, seconds) and one dataset per field (n, nodes along x, nodes along y) in SI units, every
+    `stride`-th node. It gets its name when the block is left, also by an error or an interrupt: what is there is whole.
+    """
+
+    def __init__(self, path: Path, built: Built) -> None:
+        self._path = path
+        self._built = built
+        self._queue: Queue[Snapshot | None] = Queue(maxsize=WAITING)
+        self._fault: Exception | None = None
+        self._thread = Thread(target=self._work, name="snapshots", daemon=True)
+
+    def put(self, step: int, fields: Mapping[str, Array]) -> None:
+        """Hand over the fields after `step` steps; the arrays must not change afterwards.
+
+        Raises UsageError where an earlier snapshot could not be written.
+        """
+        self._raise()
+        stride = self._built.model.output.stride
+        thinned = {name: values[::stride, ::stride] for name, values in fields.items()}
+        self._queue.put((step, thinned))
+
+    def close(self) -> None:
+        """Write what waits and give the file its name. Raises UsageError where that fails."""
+        self._queue.put(None)
+        self._thread.join()
+        self._raise()
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, where: TracebackType | None
+    ) -> None:
+        if error is None:
+            self.close()
+        else:  # the first error is the one to report
+            self._queue.put(None)
+            self._thread.join()
+
+    def _work(self) -> None:
+        try:
+            with replacing(self._path) as partial, h5py.File(partial, "w") as file:
+                _describe(file, self._built)
+                for step, fields in iter(self._queue.get, None):
+                    _append(file, self._built, step, fields)
+        except Exception as error:
+            self._fault = error
+            for _ in iter(self._queue.get, None):  # never let the run wait for a dead writer
+                pass
+
+    def _raise(self) -> None:
+        if isinstance(self._fault, PeergridError):
+            raise self._fault
+        if self._fault is not None:
+            raise RuntimeError("The thread that writes snapshots failed.") from self._fault
+
+
+class SnapshotReader:
+    """The snapshots of a finished file."""
+
+    def __init__(self, file: h5py.File) -> None:
+        self._file = file
+        self.steps: tuple[int, ...] = tuple(int(s) for s in file["step"]) if "step" in file else ()
+        self.times: tuple[float, ...] = tuple(float(t) for t in file["time"]) if "time" in file else ()
+
+    def frame(self, field: str, number: int) -> Array:
+        """The snapshot `number` of a field, shape (nodes along x, nodes along y)."""
+        values: Array = self._file[field][number]
+        return values
+
+
+@contextmanager
+def read_snapshots(path: Path) -> Iterator[SnapshotReader]:
+    """Open a file of snapshots."""
+    with h5py.File(path, "r") as file:
+        yield SnapshotReader(file)
+
+
+def _describe(file: h5py.File, built: Built) -> None:
+    (dx, dy), stride = built.geometry.spacing, built.model.output.stride
+    file.attrs["Title"] = built.model.model.title
+    file.attrs["dt"] = built.dt
+    file.attrs["dx_dy_dz"] = (dx * stride, dy * stride, dx)
+
+
+def _append(file: h5py.File, built: Built, step: int, fields: Mapping[str, Array]) -> None:
+    for name, values in fields.items():
+        scaled = np.asarray(values) * values.dtype.type(built.units[name])
+        _extend(file, name, scaled)
+    _extend(file, "step", np.asarray(step, dtype=np.int64))
+    _extend(file, "time", np.asarray(step * built.dt, dtype=np.float64))
+
+
+def _extend(file: h5py.File, name: str, values: NDArray[Any]) -> None:
+    """Add one entry along the first axis of a dataset; the first one makes it."""
+    if name not in file:
+        chunk = (1, *values.shape) if values.ndim else (256,)
+        file.create_dataset(name, (0, *values.shape), values.dtype, maxshape=(None, *values.shape), chunks=chunk)
+    dataset = file[name]
+    dataset.resize(dataset.shape[0] + 1, axis=0)
+    dataset[-1] = values
