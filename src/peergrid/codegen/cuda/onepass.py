@@ -1,0 +1,155 @@
+"""One step per pass, for any problem: the kernels that advance boxes from slot to slot, and how to launch them.
+
+Method: the groups of a step one after another (see `groups`); each group's cells are cut into regions of one variant
+(see `regions`). A large region has a kernel and a launch of its own (`wide`), so that the interior carries neither
+the registers nor the conditions of absorbing layers and sources; all small ones share one launch (`cell`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from peergrid.codegen.cuda import cell
+from peergrid.codegen.cuda.arguments import REGION, Arguments
+from peergrid.codegen.cuda.groups import Group, groups, scratch_fields
+from peergrid.codegen.cuda.prelude import prelude
+from peergrid.codegen.cuda.regions import Region, Variant, regions
+from peergrid.codegen.cuda.wide import THREADS, WideKernel
+from peergrid.grid import Box
+from peergrid.stencil import Problem
+
+WIDE_CELLS = 1 << 15
+WIDE_COLUMNS = 64
+
+RECORD = """\
+extern "C" __global__ void record(const __grid_constant__ Arguments a) {
+  const int n = blockIdx.x * blockDim.x + threadIdx.x;
+  if (n >= a.count) return;
+  const Receiver receiver = a.receivers[n];
+  const Field& f = a.fields[receiver.field];
+  const long long at = __AT__;
+  a.traces[receiver.number * a.total_steps + now(a)] = f.slot[a.target][at];
+}
+"""
+RECORD_AT = {
+    1: "receiver.cell[0]",
+    2: "receiver.cell[0] * f.pitch[0] + receiver.cell[1]",
+    3: "receiver.cell[0] * f.pitch[0] + receiver.cell[1] * f.pitch[1] + receiver.cell[2]",
+}
+
+
+@dataclass(frozen=True)
+class Launch:
+    """One kernel of a program: its thread blocks, and the box or the table of regions it works on.
+
+    receivers: whether the kernel records receivers; then the box names the cells whose receivers it records.
+    """
+
+    kernel: str
+    blocks: int
+    threads: int
+    box: Box
+    regions: tuple[tuple[Box, int], ...] = ()
+    receivers: tuple[int, ...] = ()
+
+    def table(self) -> np.ndarray[tuple[int], np.dtype[np.void]]:
+        """The table of regions as the kernel reads it."""
+        rows = np.zeros(len(self.regions), REGION)
+        first = 0
+        for row, (box, variant) in zip(rows, self.regions, strict=True):
+            row["lo"][: box.ndim], row["hi"][: box.ndim] = box.lo, box.hi
+            row["variant"], row["first"] = variant, first
+            first += -(-box.size // cell.THREADS)
+        return rows
+
+
+@dataclass(frozen=True)
+class Program:
+    """The C++ text of some kernels; `wide` and `cells` are the variants it has kernels for."""
+
+    arguments: Arguments
+    wide: tuple[Variant, ...]
+    cells: tuple[Variant, ...]
+
+    @cached_property
+    def source(self) -> str:
+        """One translation unit without includes; kernels have C names."""
+        parts = groups(self.arguments.problem)
+        text = [prelude(self.arguments)]
+        text += [
+            WideKernel(self.arguments, parts[variant.group], variant).source(f"wide_{number}")
+            for number, variant in enumerate(self.wide)
+        ]
+        text += [
+            cell.function(self.arguments, parts[variant.group], variant, number)
+            for number, variant in enumerate(self.cells)
+        ]
+        for group in sorted({variant.group for variant in self.cells}):
+            chosen = {number: variant for number, variant in enumerate(self.cells) if variant.group == group}
+            text.append(cell.kernel(self.arguments, f"cells_{group}", chosen))
+        if self.arguments.problem.receivers:
+            text.append(RECORD.replace("__AT__", RECORD_AT[self.arguments.problem.grid.ndim]))
+        return "\n".join(text)
+
+    def launches(self, boxes: Iterable[Box], recorded: tuple[int, ...] = ()) -> tuple[Launch, ...]:
+        """The launches that advance all the boxes by one step, in order.
+
+        recorded: the receivers of the device that computes (indices into the problem's receivers).
+        """
+        boxes, problem = tuple(boxes), self.arguments.problem
+        found: list[Launch] = []
+        for number, group in enumerate(groups(problem)):
+            parts = _regions(problem, number, group, boxes)
+            found += [self._wide(region, group) for region in parts if is_wide(region)]
+            found += self._cells(number, [region for region in parts if not is_wide(region)])
+        inside = tuple(n for n in recorded if any(problem.receivers[n].cell in box for box in boxes))
+        if inside:
+            found.append(Launch("record", -(-len(inside) // 128), 128, boxes[0], receivers=inside))
+        return tuple(found)
+
+    def _wide(self, region: Region, group: Group) -> Launch:
+        kernel = WideKernel(self.arguments, group, region.variant)
+        name = f"wide_{self.wide.index(region.variant)}"
+        return Launch(name, kernel.blocks(region.box), THREADS, region.box)
+
+    def _cells(self, group: int, parts: list[Region]) -> list[Launch]:
+        if not parts:
+            return []
+        table = tuple((region.box, self.cells.index(region.variant)) for region in parts)
+        blocks = sum(-(-box.size // cell.THREADS) for box, _ in table)
+        return [Launch(f"cells_{group}", blocks, cell.THREADS, parts[0].box, regions=table)]
+
+
+def supports(problem: Problem, steps: int) -> bool:
+    """Whether one-pass kernels advance the problem by that many steps: one."""
+    return steps == 1
+
+
+def arguments_of(problem: Problem) -> Arguments:
+    """The argument struct of a problem's one-pass kernels."""
+    return Arguments(problem, len(scratch_fields(problem)))
+
+
+def program(problem: Problem, works: Iterable[Iterable[Box]]) -> Program:
+    """The program for advancing each of several sets of boxes by one step."""
+    wide: dict[Variant, None] = {}
+    cells: dict[Variant, None] = {}
+    for boxes in works:
+        for number, group in enumerate(groups(problem)):
+            for region in _regions(problem, number, group, tuple(boxes)):
+                (wide if is_wide(region) else cells)[region.variant] = None
+    return Program(arguments_of(problem), tuple(wide), tuple(cells))
+
+
+def is_wide(region: Region) -> bool:
+    """Whether a region is worth a kernel and a launch of its own."""
+    box = region.box
+    return not region.variant.mirrored and box.size >= WIDE_CELLS and box.shape[-1] >= WIDE_COLUMNS
+
+
+def _regions(problem: Problem, number: int, group: Group, boxes: tuple[Box, ...]) -> list[Region]:
+    return [region for box in boxes for region in regions(problem, number, group, box)]

@@ -1,0 +1,108 @@
+"""From CUDA C++ text to machine code: NVRTC through cuda.core, with a cache on disk. Needs no GPU and no toolkit."""
+
+from __future__ import annotations
+
+import io
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from peergrid.errors import PeergridError, UsageError
+
+
+class CompileError(PeergridError):
+    """Generated text that the compiler refuses: a fault of peergrid, with the compiler's words and the text."""
+
+    def __init__(self, message: str, source: str) -> None:
+        super().__init__(message)
+        self.source = source
+
+
+@dataclass(frozen=True)
+class Resources:
+    """What a kernel takes of a multiprocessor, from the compiler's report."""
+
+    registers: int
+    stack: int
+    spills: int
+
+
+def compile_cubin(source: str, arch: str, cache: Path | None = None, registers: int | None = None) -> bytes:
+    """The machine code of a program for an architecture such as `sm_90`.
+
+    IEEE arithmetic as written: no contraction, no fast math. cache: a folder that keeps results between runs;
+    registers: the most a thread may use.
+
+    Raises CompileError where the compiler refuses the text, UsageError without the packages.
+    """
+    program = _program(source, arch, registers)
+    log = io.StringIO()
+    try:
+        found = program.compile("cubin", logs=log, cache=_cache(cache))
+    except Exception as error:
+        raise CompileError(_refusal(error, log.getvalue()), source) from error
+    finally:
+        program.close()
+    return bytes(found.code)
+
+
+def resources(source: str, arch: str) -> dict[str, Resources]:
+    """Registers, stack and spilled bytes of each kernel of a program."""
+    program = _program(source, arch, None, ["-v"])
+    log = io.StringIO()
+    try:
+        program.compile("cubin", logs=log)
+    except Exception as error:
+        raise CompileError(_refusal(error, log.getvalue()), source) from error
+    finally:
+        program.close()
+    return _parse(log.getvalue())
+
+
+def _program(source: str, arch: str, registers: int | None, ptxas: list[str] | None = None) -> Any:
+    try:
+        from cuda.core import Program, ProgramOptions
+    except ImportError:
+        raise UsageError("Kernels for GPUs need the CUDA packages: pip install 'peergrid[cuda]'.") from None
+    options = ProgramOptions(
+        arch=arch,
+        std="c++17",
+        fma=False,
+        ftz=False,
+        prec_div=True,
+        prec_sqrt=True,
+        use_fast_math=False,
+        max_register_count=registers,
+        ptxas_options=ptxas,
+    )
+    return Program(source, "c++", options)
+
+
+def _cache(folder: Path | None) -> Any:
+    if folder is None:
+        return None
+    from cuda.core.utils import FileStreamProgramCache
+
+    return FileStreamProgramCache(str(folder))
+
+
+def _refusal(error: Exception, log: str) -> str:
+    said = log.strip() or str(error)
+    return f"NVRTC refused a generated kernel; please report it with this text: {said}"
+
+
+def _parse(log: str) -> dict[str, Resources]:
+    found: dict[str, Resources] = {}
+    for part in re.split(r"Compiling entry function ", log)[1:]:
+        name = part[1 : part.index("'", 1)]
+        numbers = {
+            key: int(match[1]) if (match := re.search(pattern, part)) else 0
+            for key, pattern in (
+                ("registers", r"Used (\d+) registers"),
+                ("stack", r"(\d+) bytes stack frame"),
+                ("spills", r"(\d+) bytes spill stores"),
+            )
+        }
+        found[name] = Resources(**numbers)
+    return found

@@ -1,0 +1,91 @@
+"""Where each cell of a field lies in device memory: padded rows, aligned alike on every device. Pure arithmetic.
+
+Columns are aligned by their global index: the cell whose last index is a multiple of 32 starts a line of 32 values, on
+every device and for every field, so that 16-byte accesses of one field are 16-byte accesses of all. On both sides of
+a block lies a guard that threads at the border may read and never write.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from peergrid.grid import Array, Box, Field, Index
+from peergrid.schedule.layout import Layout
+
+LINE = 32
+GUARD = 1024  # values on each side: more than the longest reach of a stencil and a 16-byte access
+
+
+@dataclass(frozen=True)
+class BlockLayout:
+    """One slot of a field on one device: the cells of `box`, along the field's axes."""
+
+    field: Field
+    box: Box
+    itemsize: int
+
+    @cached_property
+    def extent(self) -> Index:
+        """Cells along each of the field's axes."""
+        return tuple(self.box.shape[axis] for axis in self.field.axes)
+
+    @cached_property
+    def lead(self) -> int:
+        """Unused values at the start of each row, so that rows are aligned by their global column."""
+        return self.box.lo[self.field.axes[-1]] % LINE
+
+    @cached_property
+    def pitches(self) -> Index:
+        """Values from one cell to the next along each of the field's axes."""
+        row = -(-(self.lead + self.extent[-1]) // LINE) * LINE
+        steps = [1]
+        for size in (row, *reversed(self.extent[1:-1]))[: len(self.extent) - 1]:
+            steps.append(steps[-1] * size)
+        return tuple(reversed(steps))
+
+    @cached_property
+    def values(self) -> int:
+        """Values that the block takes, guards included; 0 for a field without cells on this device."""
+        if not all(self.extent):
+            return 0
+        row = -(-(self.lead + self.extent[-1]) // LINE) * LINE
+        lines = int(np.prod(self.extent[:-1], dtype=np.int64))
+        return 2 * GUARD + row * lines
+
+    @property
+    def bytes(self) -> int:
+        return self.values * self.itemsize
+
+    def index(self, cell: Index) -> int:
+        """The place of a cell among the block's values."""
+        along = (cell[axis] - self.box.lo[axis] for axis in self.field.axes)
+        return GUARD + self.lead + sum(i * p for i, p in zip(along, self.pitches, strict=True))
+
+    @property
+    def shift(self) -> int:
+        """The place that cell 0 would have, by which pointers are shifted."""
+        return self.index((0,) * self.box.ndim)
+
+    def view(self, values: Array) -> Array:
+        """The cells of a flat array of the block's values, shape `extent`."""
+        start = self.index(self.box.lo)
+        strides = tuple(p * self.itemsize for p in self.pitches)
+        return np.lib.stride_tricks.as_strided(values[start:], self.extent, strides)
+
+    def flat(self, cells: Array) -> Array:
+        """A flat array of the block's values that holds the cells, and NaN elsewhere."""
+        values = np.full(self.values, np.nan, cells.dtype)
+        self.view(values)[...] = cells
+        return values
+
+
+def block_layouts(layout: Layout, device: int) -> dict[str, BlockLayout]:
+    """The block of every field on a device."""
+    problem = layout.problem
+    return {
+        name: BlockLayout(described, layout.local(device, name), problem.itemsize)
+        for name, described in problem.fields.items()
+    }
