@@ -66,7 +66,7 @@ def animate(path: Path, built: Built, snapshots: Path, field: str = "Ez") -> Non
                 _write_gif(partial, stage, _frames(stage, reader, field))
 
 
-def envelope(limits: list[float], fall: float = 0.93, floor_share: float = 2e-3) -> list[float]:
+def envelope(limits: list[float], fall: float = 0.88, floor_share: float = 2e-3) -> list[float]:
     """The scale of each frame: its own limit, never falling faster than `fall` a frame, nor below a share of the top.
 
     limits: the robust limit of each frame.
@@ -79,7 +79,7 @@ def envelope(limits: list[float], fall: float = 0.93, floor_share: float = 2e-3)
 
 
 def _frames(stage: Stage, reader: SnapshotReader, field: str) -> Iterator[Bytes]:
-    scales = envelope([robust_limit(reader.frame(field, n), 99.0) for n in range(len(reader.steps))])
+    scales = envelope([robust_limit(reader.frame(field, n), 98.0) for n in range(len(reader.steps))])
     font = ImageFont.truetype(str(Path(matplotlib.get_data_path()) / "fonts/ttf/DejaVuSans.ttf"), 12)
     for number, (time, scale) in enumerate(zip(reader.times, scales, strict=True)):
         caption = f"t = {time * 1e9:5.2f} ns    colours ± {_round(scale):g} {UNITS[field]}"
@@ -95,11 +95,8 @@ def _draw(stage: Stage, values: Array, scale: float, caption: str, font: ImageFo
     frame = stage.canvas.copy()
     window = frame[top:bottom, left:right]
     window[~stage.outline] = (stage.materials + level)[~stage.outline]
-    image = Image.fromarray(frame)
-    draw = ImageDraw.Draw(image)
-    draw.fontmode = "1"
-    draw.text((left, top - 18), caption, fill=256 - GREYS, font=font)
-    return np.asarray(image)
+    frame[top - 20 : top - 4, left:right] = _grey(_caption(caption, right - left, 16, font))
+    return frame
 
 
 def _stage(built: Built, field: str) -> Stage:
@@ -111,7 +108,7 @@ def _stage(built: Built, field: str) -> Stage:
     palette[255 - GREYS] = OUTLINE
     palette[256 - GREYS :] = greys
     picture, window = _canvas(built, field)
-    canvas = (256 - GREYS + np.rint(picture / 255 * (GREYS - 1))).astype(np.uint8)
+    canvas = _grey(picture)
     left, top, right, bottom = window
     cells = _resample(indices[built.geometry.cells], bottom - top, right - left)
     marked = _marks(built, right - left, bottom - top)
@@ -119,6 +116,17 @@ def _stage(built: Built, field: str) -> Stage:
     canvas[top:bottom, left:right][edges] = 255 - GREYS
     canvas[top:bottom, left:right][marked] = 256 - GREYS
     return Stage(canvas, window, (cells * LEVELS).astype(np.uint8), edges | marked, palette)
+
+
+def _grey(picture: Bytes) -> Bytes:
+    """The palette indices of shades from 0 to 255."""
+    return (256 - GREYS + np.rint(picture / 255 * (GREYS - 1))).astype(np.uint8)
+
+
+def _caption(text: str, width: int, height: int, font: ImageFont.FreeTypeFont) -> Bytes:
+    image = Image.new("L", (width, height), 255)
+    ImageDraw.Draw(image).text((0, 0), text, fill=0, font=font)
+    return np.asarray(image)
 
 
 def _tints(built: Built) -> tuple[Bytes, NDArray[np.intp]]:

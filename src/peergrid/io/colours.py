@@ -23,10 +23,10 @@ _POSITIVE = (36.0, 56.0, 40.0)
 
 
 def material_tints(materials: Sequence[Material]) -> Rgb:
-    """One pale colour for each material, shape (n, 3): conductors dark grey, the others in order of permittivity."""
-    order = sorted({m.permittivity for m in materials if m != CONDUCTOR})
-    rank = {value: n % len(TINTS) for n, value in enumerate(order)}
-    return np.array([CONDUCTOR_TINT if m == CONDUCTOR else TINTS[rank[m.permittivity]] for m in materials], np.uint8)
+    """One pale colour for each material, shape (n, 3): conductors dark grey, the others in their order."""
+    media = [m for m in materials if m != CONDUCTOR]
+    tint = {m: TINTS[n % len(TINTS)] for n, m in enumerate(media)}
+    return np.array([CONDUCTOR_TINT if m == CONDUCTOR else tint[m] for m in materials], np.uint8)
 
 
 def wave_colours(tints: Rgb, levels: int = LEVELS) -> Rgb:

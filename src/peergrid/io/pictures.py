@@ -79,14 +79,14 @@ def picture_receiver(path: Path, built: Built, recorder: Recorder, traces: Mappi
 def picture_section(path: Path, built: Built, recorders: Sequence[Recorder], traces: Mapping[str, Array]) -> None:
     """The traces of a line of receivers side by side: distance along the line against time, gained to one level.
 
-    Each time is divided by the largest running root mean square over all receivers around it, so that late echoes show.
+    Each time is divided by the root mean square of all receivers in a window around it, so that late echoes show.
     """
     component = next(iter(recorders[0].traces))
     values = np.stack([from_rest(traces[r.traces[component]], built.units[component]) for r in recorders])
     gained = values / running_level(values)
     start = np.array(recorders[0].position)
     length = float(np.linalg.norm(np.array(recorders[-1].position) - start))
-    limit = robust_limit(gained)
+    limit = robust_limit(gained, 97.0)
     with matplotlib.rc_context(STYLE):
         figure = Figure(figsize=(7.2, 5.0), dpi=120, layout="constrained")
         axes = figure.subplots()
@@ -106,12 +106,12 @@ def robust_limit(values: Array, percentile: float = 99.5) -> float:
     return limit if np.isfinite(limit) and limit > 0 else 1.0
 
 
-def running_level(values: Array, share: float = 1 / 16) -> Array:
-    """The root mean square of the typical receiver in a window of time around each sample, never below 1e-4 of its top.
+def running_level(values: Array, share: float = 1 / 12) -> Array:
+    """The root mean square over all receivers in a window of time around each sample, never below 1e-4 of its top.
 
     values: shape (receivers, samples); result: shape (samples,).
     """
-    power = np.median(np.asarray(values, np.float64) ** 2, axis=0)
+    power = np.mean(np.asarray(values, np.float64) ** 2, axis=0)
     width = max(1, int(share * len(power)))
     level: Array = np.sqrt(np.convolve(power, np.full(width, 1 / width), mode="same"))
     return np.maximum(level, 1e-4 * level.max() or 1.0)
