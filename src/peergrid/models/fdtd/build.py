@@ -154,7 +154,7 @@ def _source_position(model: RadarModel, source: LineSource | PlaneWave) -> Point
     if isinstance(source, LineSource):
         return source.position
     middle = (model.grid.size[0] / 2, model.grid.size[1] / 2)
-    return (source.position, middle[1]) if source.direction[0] == "x" else (middle[0], source.position)
+    return (source.position, middle[1]) if source.direction[1] == "x" else (middle[0], source.position)
 
 
 def _node(geometry: Geometry, position: Point) -> Index:
@@ -176,8 +176,8 @@ def _placement_warnings(
     for number, (source, emitter) in enumerate(zip(model.sources, emitters, strict=True), start=1):
         if isinstance(source, LineSource) and _absorbed(model, emitter.cell):
             yield f"source[{number}] lies inside the absorber, which weakens it; move it inwards."
-        if isinstance(source, PlaneWave) and not {"x", "y"} - {source.direction[0]} <= set(model.grid.periodic):
-            across = "y" if source.direction[0] == "x" else "x"
+        across = "y" if isinstance(source, PlaneWave) and source.direction[1] == "x" else "x"
+        if isinstance(source, PlaneWave) and across not in model.grid.periodic:
             yield (
                 f"source[{number}] is a plane wave of finite width and diffracts at its edges; add '{across}' to "
                 f"grid.periodic for an unbounded one."

@@ -107,13 +107,14 @@ def _check_sources(model: RadarModel) -> None:
 
 
 def _check_sheet(model: RadarModel, source: PlaneWave, path: str) -> None:
-    axis = "xy".index(source.direction[0])
-    if source.direction[0] in model.grid.periodic:
+    along = source.direction[1]
+    axis = "xy".index(along)
+    if along in model.grid.periodic:
         raise UsageError(
             f"{path[:-9]}.direction is expected to be along an axis that is not periodic, got '{source.direction}'; "
-            f"remove '{source.direction[0]}' from grid.periodic."
+            f"remove '{along}' from grid.periodic."
         )
-    low, high = (model.thickness(side) for side in SIDES if side[0] == source.direction[0])
+    low, high = (model.thickness(side) for side in SIDES if side[0] == along)
     step, count = model.grid.spacings[axis], model.cells[axis]
     if not low + 1 <= round(source.position / step) <= count - high - 1:
         raise UsageError(

@@ -13,6 +13,7 @@ from peergrid.models.rule import AtLeastOne, Count, Finite, Name, NotNegative, P
 
 Axis = Literal["x", "y"]
 Side = Literal["x-", "x+", "y-", "y+"]
+Direction = Literal["+x", "-x", "+y", "-y"]
 Component = Literal["Ez", "Hx", "Hy"]
 SIDES: tuple[Side, ...] = ("x-", "x+", "y-", "y+")
 Courant = Annotated[float, Rule("a number above 0 and not above 1 (the limit of stability)", lambda v: 0 < v <= 1)]
@@ -63,7 +64,7 @@ class PlaneWave:
     """A plane wave, volts per metre, that sets out at `position` along an axis; what lies behind sees only echoes."""
 
     kind: ClassVar[str] = "plane_wave"
-    direction: Side
+    direction: Direction
     position: Finite
     waveform: Waveform
 

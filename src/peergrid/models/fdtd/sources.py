@@ -130,7 +130,7 @@ def _plane(frame: Frame, source: PlaneWave, node: Index, steps: int, path: str) 
     The electric sheet adds what the magnetic field half a cell behind it lacks, the magnetic sheet removes what the
     electric field on it has too much; both follow from the same wave on a line, so that nothing leaks backwards.
     """
-    axis, ahead = "xy".index(source.direction[0]), source.direction[1] == "+"
+    axis, ahead = "xy".index(source.direction[1]), source.direction[0] == "+"
     medium = _uniform(frame.geometry, axis, node[axis], path)
     courant = SPEED_OF_LIGHT * frame.dt / frame.geometry.spacing[0]
     squeeze = (frame.geometry.spacing[0] / frame.geometry.spacing[axis]) ** 2
