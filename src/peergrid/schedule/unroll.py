@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import lru_cache
 
 from peergrid.schedule.build import Schedule
 from peergrid.schedule.ops import Await, Flag, Op, Raise, describe
@@ -46,8 +45,7 @@ def advanced(flags: Mapping[Flag, int], schedule: Schedule) -> dict[Flag, int]:
     return {flag: flags.get(flag, 0) + spans.get(flag, 0) for flag in flags.keys() | spans.keys()}
 
 
-@lru_cache(maxsize=64)
-def flag_spans(ops: tuple[Op, ...]) -> Mapping[Flag, int]:
+def flag_spans(ops: Iterable[Op]) -> Mapping[Flag, int]:
     """How far each flag counts within a list of operations: the largest value that is raised or awaited."""
     spans: dict[Flag, int] = {}
     for op in ops:

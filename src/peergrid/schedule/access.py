@@ -1,0 +1,60 @@
+"""What an operation touches: cells of a field in one slot of one device, at one time level."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+
+from peergrid.grid import Box
+from peergrid.schedule.layout import Layout
+from peergrid.schedule.ops import Compute, Copy, Op
+from peergrid.stencil import Problem, read_box, write_box
+
+Place = tuple[int, str, int]
+"""Memory that can conflict: device, state field, slot."""
+
+Reads = Callable[[Problem, str, Box, int], tuple[Box, ...]]
+"""The cells of a field that are read to advance a box by some steps, as boxes that do not overlap."""
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """Cells read or written; `level` counts from the start of the turn."""
+
+    place: Place
+    box: Box
+    level: int
+    writes: bool
+
+
+@lru_cache(maxsize=1 << 14)
+def declared(problem: Problem, name: str, box: Box, steps: int) -> tuple[Box, ...]:
+    """What a kernel may read: the box that the footprint of the steps gives."""
+    found = read_box(problem, name, box, steps)
+    return () if found.empty else (found,)
+
+
+def accesses(layout: Layout, op: Op, reads: Reads = declared) -> tuple[Access, ...]:
+    """What an operation reads and writes of the state fields, reads first; operations that only order touch nothing."""
+    if isinstance(op, Compute):
+        return (*_read(layout.problem, op, reads), *_written(layout.problem, op))
+    if isinstance(op, Copy) and not op.source_box.empty:
+        return (
+            Access((op.source_device, op.field, op.slot), op.source_box, op.level, False),
+            Access((op.target_device, op.field, op.slot), op.target_box, op.level, True),
+        )
+    return ()
+
+
+def _read(problem: Problem, op: Compute, reads: Reads) -> Iterator[Access]:
+    for name in problem.state:
+        for box in reads(problem, name, op.box, op.steps):
+            yield Access((op.device, name, op.source), box, op.level, False)
+
+
+def _written(problem: Problem, op: Compute) -> Iterator[Access]:
+    for name in problem.state:
+        box = write_box(problem, name, op.box)
+        if not box.empty:
+            yield Access((op.device, name, op.target), box, op.level + op.steps, True)
