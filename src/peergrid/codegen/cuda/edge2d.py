@@ -1,0 +1,374 @@
+"""Several time steps of a 2D problem in one pass over memory: the kernel of the tiles that are not plain.
+
+It serves what `stream2d` does not: the grid's edges, confined updates such as absorbing layers, sources, receivers. One
+thread block works on a tile and streams down its rows; each of its warps makes one step, the last one loads rows ahead.
+Rows wait in shared memory, in a ring for each field and step. In one tick every warp advances its own row (see
+`step_plan`); between ticks the block meets at a barrier. Its registers are its own: the interior pays nothing.
+
+The receivers of a tile are `count = variant` entries of `Arguments.receivers`, from `first` on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+from peergrid.codegen.cuda.arguments import Arguments
+from peergrid.codegen.cuda.expressions import PRELUDE, emit
+from peergrid.codegen.cuda.step_plan import Rows, StagePlan, StepPlan, step_plan
+from peergrid.codegen.cuda.stream2d import PRIMITIVES, SAMPLE, row_reach
+from peergrid.grid import Box, Field
+from peergrid.stencil import Problem, footprint
+from peergrid.stencil.expr import Read
+from peergrid.stencil.problem import Update
+
+HELPERS = """\
+__device__ __forceinline__ int pg_wrap(int i, int n) { i %= n; return i < 0 ? i + n : i; }
+__device__ __forceinline__ int pg_mirror(int i, int n) { return i < 0 ? -1 - i : i >= n ? 2 * n - 1 - i : i; }
+__device__ __forceinline__ int pg_clamp(int i, int lo, int hi) { return i < lo ? lo : i >= hi ? hi - 1 : i; }
+template <int N> __device__ __forceinline__ int pg_place(int row) { return static_cast<int>(static_cast<unsigned>(row + (N << 20)) % N); }
+"""
+
+
+@dataclass(frozen=True)
+class EdgeShape:
+    """Steps of a pass, columns of a tile (a multiple of 32, redundant ones included), rows loaded ahead."""
+
+    steps: int
+    width: int = 64
+    ahead: int = 3
+
+
+@dataclass(frozen=True)
+class Edge2D:
+    """The text of the kernel for one problem and shape."""
+
+    problem: Problem
+    shape: EdgeShape
+    entry: str = "edge2d"
+
+    @cached_property
+    def plan(self) -> StepPlan:
+        return step_plan(self.problem)
+
+    @property
+    def arguments(self) -> Arguments:
+        return Arguments(self.problem)
+
+    @property
+    def threads(self) -> int:
+        """Threads of a block: a warp for each step, one to load."""
+        return 32 * (self.shape.steps + 1)
+
+    @cached_property
+    def pad(self) -> int:
+        """Columns beside a tile's that reads may touch (their values are never used)."""
+        reads = (r for stage in self.problem.stages for u in stage.updates for r in u.reads)
+        return max((abs(r.offset[1]) for r in reads), default=0)
+
+    @property
+    def stride(self) -> int:
+        """Values of a row in shared memory."""
+        return self.shape.width + 2 * self.pad
+
+    def depth(self, rows: Rows, first: bool) -> int:
+        """How many rows a ring holds; `first`: of those loaded from memory."""
+        if rows.made:
+            return rows.age + 1
+        if first:
+            return self.shape.ahead + rows.age + 1
+        left = self.plan.final[rows.field]
+        return max(self.plan.lag - left.lag + rows.age, left.age) + 1
+
+    @cached_property
+    def starts(self) -> dict[str, tuple[int, int]]:
+        """Where the rings of each kind begin in shared memory and how far apart those of two steps are, in values.
+
+        `given`: of a state field at each step's beginning, from step 1 on (and what the last step leaves);
+        `loaded`: of step 0; `between`: made inside a step.
+        """
+        at = 0
+        found: dict[str, tuple[int, int]] = {}
+        for name in self.problem.state:
+            rows = self.plan.given[name]
+            found[f"loaded {name}"] = (at, 0)
+            at += self.depth(rows, first=True) * self.stride
+            size = self.depth(rows, first=False) * self.stride
+            found[f"given {name}"] = (at, size)
+            at += size * self.shape.steps
+        for rows in self.plan.between:
+            size = self.depth(rows, first=False) * self.stride
+            found[f"between {rows.place}"] = (at, size)
+            at += size * self.shape.steps
+        found["end"] = (at, 0)
+        return found
+
+    @property
+    def shared_bytes(self) -> int:
+        """Shared memory of a block."""
+        return self.starts["end"][0] * self.problem.itemsize
+
+    @property
+    def source(self) -> str:
+        """The whole translation unit."""
+        return "\n".join((PRELUDE, self.arguments.source, SAMPLE, PRIMITIVES, HELPERS, self.kernel))
+
+    @cached_property
+    def kernel(self) -> str:
+        above, below = row_reach(self.problem, self.shape.steps)
+        lines = [
+            f'extern "C" __global__ void __launch_bounds__({self.threads})',
+            f"{self.entry}(const __grid_constant__ Arguments a) {{",
+            "  extern __shared__ __align__(128) unsigned char shared[];",
+            "  R* const s = reinterpret_cast<R*>(shared);",
+            "  const int lane = threadIdx.x & 31, t = threadIdx.x >> 5;",
+            "  const Region tile = a.regions[blockIdx.x];",
+            "  const int y0 = tile.lo[0], y1 = tile.hi[0], c0 = tile.lo[1], c1 = tile.hi[1];",
+            f"  const int x0 = {self._left()};",
+            f"  const int first = y0 - {above}, last = y1 + {below};",
+            f"  const long long step = a.step + (a.clock ? *a.clock : 0) + t;",
+            *self._constant_receivers(),
+            f"  if (t == {self.shape.steps})",
+            f"    for (int r = first; r < first + {self.shape.ahead}; ++r) {{",
+            *self._load("r"),
+            "    }",
+            f"  for (int r = first; r < y1 + {self.shape.steps * self.plan.lag}; ++r) {{",
+            f"    if (t == {self.shape.steps}) {{",
+            f"      const int row = r + {self.shape.ahead};",
+            *self._load("row"),
+            f"      pg_await<{self.shape.ahead}>();",
+            "    } else {",
+            *(line for number in range(len(self.plan.stages)) for line in _StageText(self, number).lines()),
+            "    }",
+            "    __syncthreads();",
+            "  }",
+            "}",
+        ]
+        return "\n".join(lines) + "\n"
+
+    def _left(self) -> str:
+        """The first column of a tile: its margin, but none beyond an edge that is not periodic."""
+        reach = max(g.below[1] for g in footprint(self.problem, self.shape.steps).inputs.values())
+        return f"c0 - {reach}" if self.problem.grid.periodic[1] else f"max(c0 - {reach}, 0)"
+
+    def _load(self, row: str) -> Iterator[str]:
+        """One row of every state field into its ring; zero where there is no such cell."""
+        for number, name in enumerate(self.arguments.fields):
+            if name not in self.problem.state:
+                continue
+            depth = self.depth(self.plan.given[name], first=True)
+            start = self.starts[f"loaded {name}"][0] + self.pad
+            described = self.problem.fields[name]
+            (ylo, yhi), (xlo, xhi) = (self.known(described, axis) for axis in (0, 1))
+            yield f"      for (int c = lane; c < {self.shape.width}; c += 32) {{"
+            yield f"        R* const to = s + {start} + pg_place<{depth}>({row}) * {self.stride} + c;"
+            yield f"        const int x = x0 + c;"
+            yield f"        if ({row} >= {ylo} && {row} < {yhi} && x >= {xlo} && x < {xhi})"
+            yield (
+                f"          pg_fetch<sizeof(R)>(to, a.fields[{number}].slot[a.source] + "
+                f"({row} * a.fields[{number}].pitch[0] + x));"
+            )
+            yield "        else *to = R(0);"
+            yield "      }"
+        yield "      pg_fetched();"
+
+    def known(self, described: Field, axis: int) -> tuple[str, str]:
+        """The text of the bounds between which the device holds values of a field for this pass."""
+        growth = footprint(self.problem, self.shape.steps).inputs.get(described.name)
+        below, above = (growth.below[axis], growth.above[axis]) if growth else (0, 0)
+        lo, hi = f"(a.lo[{axis}] - {below})", f"(a.hi[{axis}] + {above})"
+        if self.problem.grid.periodic[axis]:
+            return lo, hi
+        return f"max({lo}, {described.box.lo[axis]})", f"min({hi}, {described.box.hi[axis]})"
+
+    def _constant_receivers(self) -> Iterator[str]:
+        """Receivers of coefficients, which no step changes."""
+        constant = {r.field for r in self.problem.receivers} - set(self.problem.state)
+        for name in sorted(constant):
+            number = self.arguments.fields.index(name)
+            axes = self.problem.fields[name].axes
+            place = [f"q.cell[{axis}]" for axis in axes]
+            index = place[0] if len(place) == 1 else f"{place[0]} * a.fields[{number}].pitch[0] + {place[1]}"
+            yield f"  if (t < {self.shape.steps} && lane == 0)"
+            yield "    for (int k = tile.first; k < tile.first + tile.variant; ++k) {"
+            yield "      const Receiver q = a.receivers[k];"
+            yield f"      if (q.field == {number})"
+            yield f"        a.traces[q.number * a.total_steps + step] = a.fields[{number}].slot[0][{index}];"
+            yield "    }"
+
+    def ring(self, rows: Rows) -> tuple[str, str]:
+        """The text of where a warp's ring begins, and of a row's place in it (to be filled with the row)."""
+        name = rows.field
+        if not rows.made:
+            early, late = self.depth(rows, first=True), self.depth(rows, first=False)
+            start, size = self.starts[f"given {name}"]
+            base = f"(t ? {start} + (t - 1) * {size} : {self.starts[f'loaded {name}'][0]})"
+            return base, f"(t ? pg_place<{late}>({{row}}) : pg_place<{early}>({{row}}))"
+        if rows is self.plan.final[name]:
+            start, size = self.starts[f"given {name}"]
+            return f"({start} + t * {size})", f"pg_place<{self.depth(self.plan.given[name], first=False)}>({{row}})"
+        start, size = self.starts[f"between {rows.place}"]
+        return f"({start} + t * {size})", f"pg_place<{self.depth(rows, first=False)}>({{row}})"
+
+
+@dataclass(frozen=True)
+class _StageText:
+    """The text of one stage of the step of warp `t`."""
+
+    kernel: Edge2D
+    number: int
+
+    @property
+    def plan(self) -> StagePlan:
+        return self.kernel.plan.stages[self.number]
+
+    @property
+    def problem(self) -> Problem:
+        return self.kernel.problem
+
+    def lines(self) -> Iterator[str]:
+        if all(update.box.empty for update in self.plan.stage.updates) and all(
+            self.plan.in_place(target) for target in self.plan.targets
+        ):
+            return
+        yield f"      {{  // stage {self.plan.number}"
+        yield f"        const int y = r - t * {self.kernel.plan.lag} - {self.plan.lag};"
+        yield "        if (y >= first && y < last) {"
+        yield from self._rows()
+        yield from self._row_tests()
+        yield f"          for (int c = lane; c < {self.kernel.shape.width}; c += 32) {{"
+        yield "            const int x = x0 + c;"
+        if self.problem.grid.periodic[1]:
+            yield f"            const int xw = pg_wrap(x, {self.problem.grid.shape[1]});"
+        for k, target in enumerate(self.plan.targets):
+            yield f"            R n{k} = {self._read(Read(target, (0, 0)))};"
+        for k, update in enumerate(self.plan.stage.updates):
+            yield from self._update(k, update)
+        for k, rows in enumerate(self.plan.targets.values()):
+            yield f"            {self._pointer(rows, 'w')}[c] = n{k};"
+        yield "          }"
+        yield "          __syncwarp();"
+        yield from self._finished()
+        yield "        }"
+        yield "      }"
+
+    def _rows(self) -> Iterator[str]:
+        """Pointers to the rows that the stage reads and writes."""
+        offsets = {(r.field, r.offset[0]) for u in self.plan.stage.updates for r in u.reads}
+        offsets |= {(target, 0) for target in self.plan.targets}
+        for name, offset in sorted(offsets):
+            if name in self.plan.before:
+                row = self._mirrored(f"y + {offset}" if offset else "y", 0) if offset else "y"
+                yield self._row(self.plan.before[name], self._tag(offset), row, const=True)
+        for rows in self.plan.targets.values():
+            yield self._row(rows, "w", "y", const=False)
+
+    def _row(self, rows: Rows, tag: str, row: str, *, const: bool) -> str:
+        base, place = self.kernel.ring(rows)
+        kind = "const R*" if const else "R*"
+        where = place.format(row=row)
+        return (
+            f"          {kind} const {self._pointer(rows, tag)} = s + {base} + {where} * {self.kernel.stride} "
+            f"+ {self.kernel.pad};"
+        )
+
+    def _pointer(self, rows: Rows, tag: str) -> str:
+        return f"p{self.kernel.arguments.fields.index(rows.field)}{tag}"
+
+    def _tag(self, offset: int) -> str:
+        return f"m{-offset}" if offset < 0 else f"p{offset}"
+
+    def _mirrored(self, text: str, axis: int) -> str:
+        if self.problem.grid.boundary[axis] != "reflecting":
+            return text
+        return f"pg_mirror({text}, {self.problem.grid.shape[axis]})"
+
+    def _row_tests(self) -> Iterator[str]:
+        if self.problem.grid.periodic[0]:
+            yield f"          const int yw = pg_wrap(y, {self.problem.grid.shape[0]});"
+        for k, update in enumerate(self.plan.stage.updates):
+            yield f"          const bool in{k} = {self._inside(update.box, 0)};"
+
+    def _inside(self, box: Box, axis: int) -> str:
+        if self.problem.grid.periodic[axis]:
+            if (box.lo[axis], box.hi[axis]) == (0, self.problem.grid.shape[axis]):
+                return "true"
+            name = "yw" if axis == 0 else "xw"
+        else:
+            name = "y" if axis == 0 else "x"
+        return f"{name} >= {box.lo[axis]} && {name} < {box.hi[axis]}"
+
+    def _update(self, k: int, update: Update) -> Iterator[str]:
+        if update.box.empty:
+            return
+        yield f"            if (in{k} && {self._inside(update.box, 1)}) {{"
+        for assignment in update.assignments:
+            place = list(self.plan.targets).index(assignment.target)
+            text = emit(
+                assignment.value,
+                self._read,
+                self.kernel.arguments.param,
+                self.kernel.arguments.now,
+                self.problem.grid.dtype,
+            )
+            yield f"              n{place} = {text};"
+        yield "            }"
+
+    def _read(self, read: Read) -> str:
+        if read.field not in self.plan.before:
+            return self._coefficient(read)
+        pointer = self._pointer(self.plan.before[read.field], self._tag(read.offset[0]))
+        offset = read.offset[1]
+        if offset == 0:
+            return f"{pointer}[c]"
+        if self.problem.grid.boundary[1] == "reflecting":
+            return f"{pointer}[{self._mirrored(f'x + {offset}', 1)} - x0]"
+        return f"{pointer}[c + {offset}]"
+
+    def _coefficient(self, read: Read) -> str:
+        """A value straight from memory; where the device has none, its nearest (such cells are never used)."""
+        described = self.problem.fields[read.field]
+        number = self.kernel.arguments.fields.index(read.field)
+        index = []
+        for axis in described.axes:
+            here = self._mirrored(f"{'yx'[axis]} + {read.offset[axis]}", axis)
+            lo, hi = self.kernel.known(described, axis)
+            index.append(f"pg_clamp({here}, {lo}, {hi})")
+        place = index[0] if len(index) == 1 else f"{index[0]} * a.fields[{number}].pitch[0] + {index[1]}"
+        return f"a.fields[{number}].slot[0][{place}]"
+
+    def _finished(self) -> Iterator[str]:
+        """What is final after this stage goes to the receivers, and after the last step to memory."""
+        done = [name for name in self.plan.targets if self.kernel.plan.last_stage(name) == self.number]
+        for name in done:
+            pointer, number = self._pointer(self.plan.targets[name], "w"), self.kernel.arguments.fields.index(name)
+            (xlo, xhi), (ylo, yhi) = (self._written(name, axis) for axis in (1, 0))
+            yield f"          if (t == {self.kernel.shape.steps - 1} && y >= {ylo} && y < {yhi})"
+            yield f"            for (int x = {xlo} + lane; x < {xhi}; x += 32)"
+            yield (
+                f"              a.fields[{number}].slot[a.target][y * a.fields[{number}].pitch[0] + x] = "
+                f"{pointer}[x - x0];"
+            )
+        recorded = {receiver.field for receiver in self.problem.receivers}
+        for name in done:
+            if name in recorded:
+                yield from self._record(name)
+
+    def _written(self, name: str, axis: int) -> tuple[str, str]:
+        lo, hi = ("y0", "y1") if axis == 0 else ("c0", "c1")
+        box = self.problem.fields[name].box
+        if self.problem.grid.periodic[axis]:
+            return lo, hi
+        return f"max({lo}, {box.lo[axis]})", f"min({hi}, {box.hi[axis]})"
+
+    def _record(self, name: str) -> Iterator[str]:
+        number = self.kernel.arguments.fields.index(name)
+        yield "          for (int k = tile.first + lane; k < tile.first + tile.variant; k += 32) {"
+        yield "            const Receiver q = a.receivers[k];"
+        yield f"            if (q.field == {number} && q.cell[0] == y)"
+        yield (
+            "              a.traces[q.number * a.total_steps + step] = "
+            f"{self._pointer(self.plan.targets[name], 'w')}[q.cell[1] - x0];"
+        )
+        yield "          }"

@@ -1,0 +1,158 @@
+"""Streaming through the rows of a grid with several time steps at once: which node computes which row when.
+
+A *node* is one stage of one step. While rows arrive one by one, each node computes the row that lies its *lag* behind
+the newest. What a node writes is a new *version* of a field; a version keeps as many rows as the oldest reader asks for.
+The lags follow from the offsets along axis 0 alone: Jacobi's step lags one row, and so does Yee's whole step (H, then E).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from peergrid.stencil import Problem
+from peergrid.stencil.expr import Read
+from peergrid.stencil.problem import Assignment, Update
+
+
+@dataclass(eq=False)
+class Version:
+    """A field as it stands after some node. Row `age` is the one that lies `lag + age` behind the newest input row."""
+
+    number: int
+    field: str
+    lag: int
+    depth: int = 1
+    source: bool = False
+
+    def reach(self, age: int) -> int:
+        """Make sure that the row of that age is kept."""
+        self.depth = max(self.depth, age + 1)
+        return age
+
+
+@dataclass(frozen=True)
+class Write:
+    """One assignment of a node: the version it makes, and the version before it."""
+
+    assignment: Assignment
+    new: Version
+    old: Version
+
+
+@dataclass(frozen=True)
+class Node:
+    """One stage of one step, `lag` rows behind the input; `before` gives the version of each field that it reads."""
+
+    step: int
+    stage: int
+    lag: int
+    writes: tuple[Write, ...]
+    before: Mapping[str, Version]
+
+    def row(self, read: Read) -> tuple[Version, int]:
+        """The version and age of the row that a read asks for."""
+        version = self.before[read.field]
+        return version, self.lag - read.offset[0] - version.lag
+
+
+@dataclass(frozen=True)
+class Levels:
+    """The nodes of `steps` steps in order, the input version of every field read, and the final ones of the state.
+
+    A final version that is an input is carried over: the interior does not change it.
+    """
+
+    steps: int
+    nodes: tuple[Node, ...]
+    inputs: tuple[Version, ...]
+    finals: tuple[Version, ...]
+    starts: tuple[Mapping[str, Version], ...] = field(repr=False)
+    """For each step, the versions of the state fields before it; one more entry for the end."""
+
+    @cached_property
+    def versions(self) -> tuple[Version, ...]:
+        """The versions that nodes make."""
+        return tuple(write.new for node in self.nodes for write in node.writes)
+
+    @property
+    def lag(self) -> int:
+        """How many rows the slowest result lies behind the newest input row."""
+        return max(version.lag for version in self.finals)
+
+    @property
+    def period(self) -> int:
+        """After how many rows the places of all kept rows repeat, each row in a place of its own."""
+        return max((version.depth for version in self.versions), default=1)
+
+
+def plain_updates(problem: Problem) -> tuple[dict[str, tuple[Update, Assignment]], ...]:
+    """For each stage and target, the update of most cells: what the interior does (none where no update has half)."""
+    half = problem.grid.box.size / 2
+    found: list[dict[str, tuple[Update, Assignment]]] = []
+    for stage in problem.stages:
+        plain: dict[str, tuple[Update, Assignment]] = {}
+        for target in stage.targets:
+            best = max(stage.writers(target), key=lambda pair: pair[0].box.size)
+            if best[0].box.size > half:
+                plain[target] = best
+        found.append(plain)
+    return tuple(found)
+
+
+def levels(problem: Problem, steps: int, skew: int = 0) -> Levels:
+    """The nodes of the interior's updates. skew: additional rows between steps, so that steps become independent."""
+    stages = plain_updates(problem)
+    count = 0
+    current: dict[str, Version] = {}
+
+    def version(name: str, lag: int, source: bool = False) -> Version:
+        nonlocal count
+        count += 1
+        return Version(count - 1, name, lag, source=source)
+
+    for name in _read_or_carried(problem, stages):
+        current[name] = version(name, 0, source=True)
+    inputs = tuple(current.values())
+    nodes: list[Node] = []
+    starts: list[Mapping[str, Version]] = []
+    for step in range(steps):
+        starts.append(dict(current))
+        for number, plain in enumerate(stages):
+            if not plain:
+                continue
+            reads = {read for _, assignment in plain.values() for read in assignment.reads}
+            lag = max((_needed(current[r.field], r, step, starts, skew) for r in reads), default=0)
+            lag = max([lag, *(current[target].lag for target in plain)])
+            before = dict(current)
+            writes = []
+            for target, (_, assignment) in plain.items():
+                fresh = version(target, lag)
+                writes.append(Write(assignment, fresh, before[target]))
+                current[target] = fresh
+            node = Node(step, number, lag, tuple(writes), before)
+            for read in reads:
+                kept, age = node.row(read)
+                kept.reach(age)
+            nodes.append(node)
+    starts.append(dict(current))
+    finals = tuple(current[name] for name in problem.state if name in current)
+    return Levels(steps, tuple(nodes), inputs, finals, tuple(starts))
+
+
+def _read_or_carried(problem: Problem, stages: tuple[dict[str, tuple[Update, Assignment]], ...]) -> list[str]:
+    """The fields that the interior reads or writes, and those it has to carry over because they change elsewhere."""
+    half = problem.grid.box.size / 2
+    named: dict[str, None] = {name: None for name in problem.state if problem.fields[name].box.size > half}
+    for plain in stages:
+        for target, (_, assignment) in plain.items():
+            named[target] = None
+            named.update(dict.fromkeys(sorted(read.field for read in assignment.reads)))
+    return [name for name in problem.fields if name in named]
+
+
+def _needed(known: Version, read: Read, step: int, starts: list[Mapping[str, Version]], skew: int) -> int:
+    """The smallest lag at which a read finds its row; one that an earlier step made, `skew` rows later."""
+    earlier = not known.source and starts[step].get(read.field) is known
+    return known.lag + read.offset[0] + (skew if earlier else 0)

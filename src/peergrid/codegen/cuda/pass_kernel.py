@@ -1,0 +1,114 @@
+"""A pass of several steps as what an executor needs to launch it: texts, entries, tiles, threads, shared memory.
+
+A pass is two launches over complementary tiles, in any order and at the same time if there is room: the plain tiles
+(`stream2d`) and the edge tiles (`edge2d`). Each takes `Arguments` with `regions` and `count` of its own; `lo` and `hi`
+are the box of the pass. The cell (i, j) with j a multiple of 4 has to lie at a multiple of 16 bytes (`pitch` too).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from peergrid.codegen.cuda.arguments import RECEIVER, REGION
+from peergrid.codegen.cuda.edge2d import Edge2D, EdgeShape
+from peergrid.codegen.cuda.stream2d import Shape, Stream2D, margin
+from peergrid.codegen.cuda.tiles import Cut, tiles
+from peergrid.grid import Box
+from peergrid.stencil import Problem, footprint
+
+
+@dataclass(frozen=True)
+class Program:
+    """One kernel: its text, its entry, threads of a block and bytes of shared memory."""
+
+    source: str = field(repr=False)
+    entry: str
+    threads: int
+    shared_bytes: int
+    tiles_per_block: int
+
+
+@dataclass(frozen=True, eq=False)
+class Launch:
+    """A program over tiles (dtype REGION) with the receivers they serve (dtype RECEIVER)."""
+
+    program: Program
+    regions: NDArray[Any]
+    receivers: NDArray[Any]
+
+    @property
+    def blocks(self) -> int:
+        return -(-len(self.regions) // self.program.tiles_per_block)
+
+
+@dataclass(frozen=True)
+class PassKernel:
+    """How `shape.steps` steps of a 2D problem are made in one pass."""
+
+    problem: Problem
+    shape: Shape
+    edge_width: int = 64
+
+    @cached_property
+    def plain(self) -> Program:
+        kernel = Stream2D(self.problem, self.shape)
+        return Program(kernel.source, kernel.entry, 32 * self.shape.warps, kernel.shared_bytes, self.shape.warps)
+
+    @cached_property
+    def edge(self) -> Program:
+        kernel = Edge2D(self.problem, EdgeShape(self.shape.steps, self.edge_width))
+        return Program(kernel.source, kernel.entry, kernel.threads, kernel.shared_bytes, 1)
+
+    @cached_property
+    def cut(self) -> Cut:
+        beside = margin(self.problem, self.shape)
+        inputs = footprint(self.problem, self.shape.steps).inputs.values()
+        reach = max(g.below[1] for g in inputs) + max(g.above[1] for g in inputs)
+        return Cut(self.shape.width - 2 * beside, beside, self.edge_width - reach)
+
+    def launches(self, box: Box, slots: int, recorded: Sequence[int] = ()) -> tuple[Launch, ...]:
+        """The launches that advance `box`; slots: plain tiles that run at once on the device (see `slots_of`)."""
+        here = [k for k in recorded if self.problem.receivers[k].cell in box]
+        found = tiles(self.problem, self.shape.steps, box, self.cut, slots, here)
+        edges = np.zeros(len(found.edge), REGION)
+        served: list[tuple[tuple[int, int, int], int, int]] = []
+        names = list(self.problem.fields)
+        pending = list(here)
+        for row, tile in zip(edges, found.edge, strict=True):
+            mine = [k for k in pending if self.problem.receivers[k].cell in tile]
+            row["first"], row["variant"] = len(served), len(mine)
+            served += [
+                ((*self.problem.receivers[k].cell, 0), names.index(self.problem.receivers[k].field), k) for k in mine
+            ]  # type: ignore[arg-type]
+        _place(edges, found.edge)
+        plain = np.zeros(len(found.plain), REGION)
+        _place(plain, found.plain)
+        both = (
+            Launch(self.edge, edges, np.array(served, RECEIVER)),
+            Launch(self.plain, plain, np.zeros(0, RECEIVER)),
+        )
+        return tuple(launch for launch in both if len(launch.regions))
+
+
+def slots_of(
+    registers: int, program: Program, multiprocessors: int, shared_limit: int, resident_warps: int = 64
+) -> int:
+    """How many tiles of a program run at once: bounded by registers, shared memory and resident warps."""
+    warps = program.threads // 32
+    per_warp = -(-registers // 8) * 8 * 32
+    by_registers = 65536 // (per_warp * warps)
+    by_shared = shared_limit // (program.shared_bytes + 1024) if program.shared_bytes else by_registers
+    blocks = max(1, min(by_registers, by_shared, resident_warps // warps))
+    return multiprocessors * blocks * program.tiles_per_block
+
+
+def _place(rows: NDArray[Any], boxes: Sequence[Box]) -> None:
+    if boxes:
+        rows["lo"][:, :2] = [tile.lo for tile in boxes]
+        rows["hi"][:, :2] = [tile.hi for tile in boxes]

@@ -1,0 +1,193 @@
+"""The tiles of a pass: which cells the plain kernel advances, and which the one that knows edges and confined updates.
+
+A tile is plain where every cell that its steps compute has one and the same update. Layers along the sides are cut off
+the box; what is left is the *core*, tiled in strips and chunks; a plain tile that a source or a receiver touches is
+handed over. Tiles may overlap: where two compute a cell, both find the same bits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import reduce
+from math import ceil
+
+from peergrid.codegen.cuda.levels import plain_updates
+from peergrid.grid import Box
+from peergrid.stencil import Growth, Problem, footprint
+from peergrid.stencil.problem import Update
+
+FAR = 1 << 30
+
+
+@dataclass(frozen=True)
+class Cut:
+    """How tiles are laid: useful columns of a plain tile and the columns it loads beside them; useful columns and most
+    rows of an edge tile; multiples at which plain tiles begin and end, along rows and columns.
+    """
+
+    columns: int
+    margin: int
+    edge_columns: int
+    edge_rows: int = 64
+    align: tuple[int, int] = (1, 8)
+
+
+@dataclass(frozen=True)
+class Tiles:
+    """Disjoint or agreeing boxes that cover the box of a pass."""
+
+    plain: tuple[Box, ...]
+    edge: tuple[Box, ...]
+
+
+def tiles(problem: Problem, steps: int, box: Box, cut: Cut, slots: int, recorded: Iterable[int] = ()) -> Tiles:
+    """The tiles of advancing `box`; slots: how many plain tiles run at once; recorded: receivers to serve."""
+    barred = [*_obstacles(problem, steps), *(Box.cell(problem.receivers[k].cell) for k in recorded)]
+    core, points = _core(box & _allowed(problem, steps, box, cut.margin), barred)
+    core = _aligned(core, cut)
+    if core.empty or core.shape[1] < cut.columns:
+        return Tiles((), tuple(_edges([box], cut)))
+    lost = _overhead(problem, steps)
+    plain, rest = [], list(box - core)
+    for tile in _strips(core, cut, slots, lost):
+        if any(tile.overlaps(point) for point in points):
+            rest.append(tile)
+        else:
+            plain.append(tile)
+    return Tiles(tuple(plain), tuple(_edges(rest, cut)))
+
+
+def chunks(rows: int, strips: int, slots: int, lost: int, align: int = 1) -> int:
+    """In how many chunks to cut the rows: the fewest rows, redundant ones included, for the busiest slot."""
+
+    def busiest(count: int) -> int:
+        return ceil(strips * count / slots) * (_round_up(ceil(rows / count), align) + lost)
+
+    return min(range(1, max(1, rows // 32) + 1), key=busiest)
+
+
+def _allowed(problem: Problem, steps: int, box: Box, margin: int) -> Box:
+    """Where a plain tile may lie: inside the plain updates, and where all it loads exists."""
+    allowed = Box((-FAR, -FAR), (FAR, FAR))
+    for target, update, growth in _grown(problem, steps):
+        if update is plain_updates(problem)[target[0]].get(target[1], (None,))[0]:
+            allowed &= _shrunk(_unbounded(problem, update.box), growth)
+    inputs = footprint(problem, steps).inputs
+    for name, growth in inputs.items():
+        known = problem.grid.clip(growth.apply(box)) & _unbounded(problem, problem.fields[name].box)
+        if problem.fields[name].full and name in _plain_fields(problem):
+            beside = Growth((growth.below[0], margin), (growth.above[0], margin))
+            allowed &= _shrunk(known, beside)
+    return allowed
+
+
+def _plain_fields(problem: Problem) -> set[str]:
+    half = problem.grid.box.size / 2
+    found = {name for name in problem.state if problem.fields[name].box.size > half}
+    for stage in plain_updates(problem):
+        for target, (_, assignment) in stage.items():
+            found |= {target, *(read.field for read in assignment.reads)}
+    return found
+
+
+def _obstacles(problem: Problem, steps: int) -> Iterator[Box]:
+    """Where a plain tile may not be: too close to the box of any other update, or on a field that exists there alone."""
+    plain = plain_updates(problem)
+    window = Box(tuple(-n for n in problem.grid.shape), tuple(2 * n for n in problem.grid.shape))
+    for (stage, target), update, growth in _grown(problem, steps):
+        if update is not plain[stage].get(target, (None,))[0]:
+            for image in problem.grid.images(update.box, window):
+                yield image.grow(growth.above, growth.below)
+    half = problem.grid.box.size / 2
+    yield from (problem.fields[name].box for name in problem.state if problem.fields[name].box.size <= half)
+
+
+def _grown(problem: Problem, steps: int) -> Iterator[tuple[tuple[int, str], Update, Growth]]:
+    """Every update of every target, and how far beyond a tile its steps compute that target."""
+    needs = footprint(problem, steps).targets
+    for number, stage in enumerate(problem.stages):
+        for target in stage.targets:
+            growth = reduce(Growth.__or__, (need[number][target] for need in needs))
+            for update, _ in stage.writers(target):
+                if not update.box.empty:
+                    yield (number, target), update, growth
+
+
+def _unbounded(problem: Problem, box: Box) -> Box:
+    """The box, without bounds along periodic axes that it spans."""
+    for axis, wraps in enumerate(problem.grid.periodic):
+        if wraps and box.shape[axis] == problem.grid.shape[axis]:
+            box = box.with_axis(axis, -FAR, FAR)
+    return box
+
+
+def _shrunk(box: Box, growth: Growth) -> Box:
+    lo = tuple(a + g for a, g in zip(box.lo, growth.below, strict=True))
+    hi = tuple(b - g for b, g in zip(box.hi, growth.above, strict=True))
+    return Box(lo, hi)
+
+
+def _core(box: Box, barred: list[Box]) -> tuple[Box, list[Box]]:
+    """The box without the layers along its sides, and what bars single tiles inside it."""
+    points = []
+    for bar in sorted(barred, key=lambda b: -b.size):
+        hit = box & bar
+        if hit.empty:
+            continue
+        best = min(_cuts(box, bar), key=lambda rest: box.size - rest.size)
+        if box.size - best.size <= 3 * hit.size:
+            box = best
+        else:
+            points.append(bar)
+    return box, points
+
+
+def _cuts(box: Box, bar: Box) -> Iterator[Box]:
+    """What is left of the box when a slab with the bar in it is cut off one of its sides."""
+    for axis in range(box.ndim):
+        yield box.with_axis(axis, min(bar.hi[axis], box.hi[axis]), box.hi[axis])
+        yield box.with_axis(axis, box.lo[axis], max(bar.lo[axis], box.lo[axis]))
+
+
+def _aligned(core: Box, cut: Cut) -> Box:
+    lo = tuple(_round_up(a, n) for a, n in zip(core.lo, cut.align, strict=True))
+    hi = tuple(b // n * n for b, n in zip(core.hi, cut.align, strict=True))
+    return Box(lo, hi)
+
+
+def _strips(core: Box, cut: Cut, slots: int, lost: int) -> Iterator[Box]:
+    """Strips of the core, chunk by chunk; the last strip of a chunk may overlap the one before it."""
+    strips = ceil(core.shape[1] / cut.columns)
+    count = chunks(core.shape[0], strips, slots, lost, cut.align[0])
+    for lo, hi in spans(core.lo[0], core.hi[0], count, cut.align[0]):
+        for strip in range(strips):
+            left = min(core.lo[1] + strip * cut.columns, core.hi[1] - cut.columns)
+            yield Box((lo, left), (hi, left + cut.columns))
+
+
+def spans(lo: int, hi: int, count: int, align: int = 1) -> Iterator[tuple[int, int]]:
+    """The range cut into `count` spans of nearly equal length, at multiples of `align` from its start."""
+    units = ceil((hi - lo) / align)
+    for k in range(count):
+        first, last = lo + units * k // count * align, min(hi, lo + units * (k + 1) // count * align)
+        if first < last:
+            yield first, last
+
+
+def _edges(boxes: Iterable[Box], cut: Cut) -> Iterator[Box]:
+    """The boxes cut into edge tiles."""
+    for box in boxes:
+        for lo, hi in spans(box.lo[0], box.hi[0], ceil(box.shape[0] / cut.edge_rows), cut.align[0]):
+            for left in range(box.lo[1], box.hi[1], cut.edge_columns):
+                yield Box((lo, left), (hi, min(left + cut.edge_columns, box.hi[1])))
+
+
+def _overhead(problem: Problem, steps: int) -> int:
+    """Rows that a tile streams beside its own."""
+    inputs = footprint(problem, steps).inputs.values()
+    return max(g.below[0] for g in inputs) + max(g.above[0] for g in inputs)
+
+
+def _round_up(value: int, multiple: int) -> int:
+    return -(-value // multiple) * multiple
