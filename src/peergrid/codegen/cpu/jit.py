@@ -1,0 +1,146 @@
+"""From source to machine code: compiled by Numba without the GIL, kept in a folder of generated modules.
+
+Modules are named after their content and written whole or not at all; Numba keeps the machine code beside them. Where
+the folder cannot be written, the code is compiled for this run alone.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.util
+import os
+import sys
+import tempfile
+import types as python_types
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from llvmlite import ir
+from numba import cfunc, njit, types
+from numba.core.compiler import CompilerBase, DefaultPassBuilder
+from numba.extending import intrinsic
+
+pointer_to: Any = types.CPointer
+INTEGERS = pointer_to(types.int64)
+ROWS = types.void(INTEGERS, INTEGERS, types.int64, types.int64)
+TABLE = types.Array(types.int64, 2, "C")
+STREAM = types.void(
+    types.Array(types.int64, 1, "C"), TABLE, TABLE, TABLE, TABLE, TABLE, types.int64, types.int64
+)  # fmt: skip
+
+
+class NoAlias(CompilerBase):
+    """The usual compiler, told that no two arguments overlap: long lists of pointers vectorise without checks."""
+
+    def define_pipelines(self) -> list[Any]:
+        passes: Any = DefaultPassBuilder
+        self.state.flags.noalias = True
+        return [passes.define_nopython_pipeline(self.state)]
+
+
+def _at(number: Any) -> Any:
+    """An intrinsic: the pointer to numbers of a type at an address."""
+    pointer = pointer_to(number)
+
+    def at(typing: Any, address: Any) -> Any:
+        def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            return builder.inttoptr(arguments[0], context.get_value_type(pointer))
+
+        return pointer(types.int64), generate
+
+    return intrinsic(at)
+
+
+float32_at = _at(types.float32)
+float64_at = _at(types.float64)
+
+
+def _address_of(typing: Any, array: Any) -> Any:
+    """The address of an array's first element."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        data = context.make_array(array)(context, builder, arguments[0]).data
+        return builder.ptrtoint(data, ir.IntType(64))
+
+    return types.int64(array), generate
+
+
+def _invoke(typing: Any, function: Any, pointers: Any, strides: Any, ny: Any, nx: Any) -> Any:
+    """Call a row function by its address."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        word = ir.IntType(64)
+        kind = ir.FunctionType(ir.VoidType(), (word.as_pointer(), word.as_pointer(), word, word))
+        callee = builder.inttoptr(arguments[0], kind.as_pointer())
+        tables = [builder.inttoptr(a, word.as_pointer()) for a in arguments[1:3]]
+        builder.call(callee, [*tables, arguments[3], arguments[4]])
+        return context.get_dummy_value()
+
+    return types.void(*(types.int64,) * 5), generate
+
+
+address_of: Any = intrinsic(_address_of)
+invoke: Any = intrinsic(_invoke)
+
+
+def compile_rows(text: str, cache: Path | None) -> Any:
+    """The function `rows` of a generated module as a C callback; its `address` is what the driver calls."""
+
+    def build(module: Any, keep: bool) -> Any:
+        module.cells = njit(nogil=True, error_model="numpy", pipeline_class=NoAlias)(module.cells)
+        return cfunc(ROWS, cache=keep, error_model="numpy")(module.rows)
+
+    return _built("rows", text, cache, build)
+
+
+def compile_driver(cache: Path | None) -> Callable[..., None]:
+    """The compiled `driver.stream`."""
+    text = (Path(__file__).parent / "driver.py").read_text(encoding="utf-8")
+
+    def build(module: Any, keep: bool) -> Callable[..., None]:
+        compiled: Callable[..., None] = njit(STREAM, nogil=True, error_model="numpy", cache=keep)(module.stream)
+        return compiled
+
+    built: Callable[..., None] = _built("driver", text, cache, build)
+    return built
+
+
+def _built(prefix: str, text: str, cache: Path | None, build: Callable[[Any, bool], Any]) -> Any:
+    """What `build` makes of the module, from the folder where it can be had."""
+    name = f"peergrid_{prefix}_{hashlib.sha256(text.encode()).hexdigest()[:24]}"
+    if cache is not None:
+        try:
+            return build(_load(name, _stored(name, text, cache)), True)
+        except (OSError, RuntimeError):
+            pass  # the folder is read-only or full, or its files are damaged: Numba says either
+    module = python_types.ModuleType(name)
+    exec(compile(text, name, "exec"), module.__dict__)
+    return build(module, False)
+
+
+def _stored(name: str, text: str, cache: Path) -> Path:
+    """The module's file, written under another name first. Its time is fixed: Numba takes a new time for a new text."""
+    path = cache / f"{name}.py"
+    if not path.exists() or path.read_text(encoding="utf-8") != text:
+        cache.mkdir(parents=True, exist_ok=True)
+        handle, draft = tempfile.mkstemp(dir=cache, prefix=f".{name}.")
+        try:
+            with os.fdopen(handle, "w", encoding="utf-8") as file:
+                file.write(text)
+            os.utime(draft, (0, 0))
+            os.replace(draft, path)
+        except OSError:
+            Path(draft).unlink(missing_ok=True)
+            raise
+    return path
+
+
+def _load(name: str, path: Path) -> Any:
+    spec = importlib.util.spec_from_file_location(name, path)
+    if spec is None or spec.loader is None:
+        raise RuntimeError(f"{path} cannot be loaded as a module.")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module  # where Numba looks for it
+    spec.loader.exec_module(module)
+    return module

@@ -1,0 +1,35 @@
+"""The generated source for people to read."""
+
+from __future__ import annotations
+
+from peergrid.codegen.cpu.plan import code_of, stream_plan
+from peergrid.codegen.cpu.rows import Operand, Write
+from peergrid.stencil import Problem
+from peergrid.stencil.expr import Now, Param, Read
+
+ENOUGH = 3  # steps: a first, a middle and a last one show every form of an update
+
+
+def source(problem: Problem) -> str:
+    """The row functions of a problem as Python source, each under the updates it serves and what its pointers mean."""
+    uses: dict[str, list[str]] = {}
+    for number, stage in enumerate(problem.stages):
+        for in_place in sorted({node.in_place for s in range(1, ENOUGH + 1) for node in stream_plan(problem, s).nodes
+                                if node.stage == number}, key=sorted):  # fmt: skip
+            for index, update in enumerate(stage.updates):
+                code = code_of(problem, number, index, in_place)
+                pointers = ", ".join(f"p{i}: {_name(operand)}" for i, operand in enumerate(code.operands))
+                uses.setdefault(code.text, []).append(f"# stage {number}, {update.name} on {update.box}: {pointers}")
+    return "\n\n".join("\n".join((*notes, text)) for text, notes in uses.items())
+
+
+def _name(operand: Operand) -> str:
+    match operand:
+        case Write(field):
+            return f"{field}.next"
+        case Read(field, offset):
+            return f"{field}[{', '.join(map(str, offset))}]"
+        case Param(key):
+            return key
+        case Now(signal):
+            return f"{signal}.now"

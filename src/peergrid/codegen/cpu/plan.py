@@ -1,0 +1,185 @@
+"""Streaming with temporal blocking: all steps of a pass in one sweep along axis 0.
+
+A front moves along the rows (planes in 3D) of a tile. At every position the nodes, one for each stage of each step, run
+in order, each on the row that lies its *lag* behind the front: the least lag at which every row that it reads is
+there. Between its making and its last reading a value lives in a *window*, a rolling buffer of a few rows; so memory
+is read and written once per pass, whatever the number of steps.
+
+Method: time skewing along one axis (Wonnacott, IPDPS 2000; "wavefront" blocking), lags from the offsets of the reads.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Literal
+
+from peergrid.codegen.cpu.rows import RowCode, row_code
+from peergrid.stencil import Growth, Problem, Stage, Update, footprint
+
+Kind = Literal["window", "source", "target", "coefficient", "parameter", "signal", "traces", "sink"]
+
+
+@dataclass(frozen=True, slots=True)
+class Storage:
+    """Where values are: a window by number, a field's block in a slot, or what its kind says."""
+
+    kind: Kind
+    name: str = ""
+    number: int = 0
+
+
+@dataclass(frozen=True)
+class Node:
+    """One stage of one step.
+
+    lag: rows behind the front; before, after: where the state fields' values are before and after the stage.
+    """
+
+    step: int
+    stage: int
+    lag: int
+    before: Mapping[str, Storage]
+    after: Mapping[str, Storage]
+
+    @property
+    def in_place(self) -> frozenset[str]:
+        """The fields whose new values overwrite the old ones."""
+        return frozenset(name for name, home in self.after.items() if home == self.before[name])
+
+
+@dataclass(frozen=True)
+class StreamPlan:
+    """The nodes in order, and how many rows each window keeps."""
+
+    steps: int
+    nodes: tuple[Node, ...]
+    depths: tuple[int, ...]
+
+
+@dataclass
+class _Rows:
+    """A window while the plan is made: the lags of its first writer and of the oldest row still to be read."""
+
+    first: int
+    oldest: int
+
+
+@dataclass
+class _Level:
+    """The latest values of a field: where they are, the lag of their writer, the oldest row their readers need."""
+
+    home: Storage
+    lag: int | None = None
+    oldest: int = 0
+
+
+@dataclass
+class _Planner:
+    problem: Problem
+    steps: int
+    levels: dict[str, _Level] = field(init=False)
+    windows: list[_Rows] = field(default_factory=list)
+    nodes: list[Node] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.levels = {name: _Level(Storage("source", name)) for name in self.problem.state}
+
+    def plan(self) -> StreamPlan:
+        for step in range(self.steps):
+            for number in range(len(self.problem.stages)):
+                self._stage(step, number)
+        return StreamPlan(self.steps, tuple(self.nodes), tuple(w.oldest - w.first + 1 for w in self.windows))
+
+    def _stage(self, step: int, number: int) -> None:
+        stage = self.problem.stages[number]
+        spans = _spans(self.problem, stage)
+        lag = max([0] + [self._reached(name, ahead) for name, (_, ahead) in spans.items()])
+        before = {name: level.home for name, level in self.levels.items()}
+        free = {name for name in stage.targets if self._may_overwrite(stage, name, lag)}
+        for name, (behind, _) in spans.items():
+            self._keep(name, lag - behind)
+        for name in stage.targets:
+            self._write(name, lag, self._is_final(step, number, name), name in free)
+        after = {name: self.levels[name].home for name in stage.targets}
+        self.nodes.append(Node(step, number, lag, before, after))
+
+    def _reached(self, name: str, ahead: int) -> int:
+        made = self.levels[name].lag
+        return 0 if made is None else made + ahead
+
+    def _keep(self, name: str, lag: int) -> None:
+        """The field's values stay until the row at that lag has been read."""
+        level = self.levels[name]
+        level.oldest = max(level.oldest, lag)
+        if level.home.kind == "window":
+            window = self.windows[level.home.number]
+            window.oldest = max(window.oldest, lag)
+
+    def _may_overwrite(self, stage: Stage, name: str, lag: int) -> bool:
+        """Whether old values are dead where the stage writes: all earlier readers are done, it reads its own cell."""
+        level = self.levels[name]
+        return level.home.kind == "window" and lag >= level.oldest and _reads_own_cell(stage, name)
+
+    def _write(self, name: str, lag: int, final: bool, free: bool) -> None:
+        level = self.levels[name]
+        if final:
+            self.levels[name] = _Level(Storage("target", name), lag)
+        elif free:
+            self._keep(name, lag)
+            self.levels[name] = _Level(level.home, lag, lag)
+        else:
+            self.windows.append(_Rows(lag, lag))
+            self.levels[name] = _Level(Storage("window", number=len(self.windows) - 1), lag, lag)
+
+    def _is_final(self, step: int, stage: int, name: str) -> bool:
+        """Whether these are the values to hand over and nobody reads them beyond the tile."""
+        stages = self.problem.stages
+        last = step == self.steps - 1 and not any(name in later.targets for later in stages[stage + 1 :])
+        needed = footprint(self.problem, self.steps).targets[step][stage][name]
+        return last and needed == Growth.none(self.problem.grid.ndim)
+
+
+@lru_cache(maxsize=64)
+def stream_plan(problem: Problem, steps: int) -> StreamPlan:
+    """The plan of a pass of `steps` steps; it holds for every box and tile."""
+    return _Planner(problem, steps).plan()
+
+
+@lru_cache(maxsize=256)
+def code_of(problem: Problem, stage: int, update: int, in_place: frozenset[str]) -> RowCode:
+    """The row function of one update of a stage."""
+    chosen = problem.stages[stage].updates[update]
+    return row_code(problem, chosen, in_place & frozenset(chosen.targets))
+
+
+def _spans(problem: Problem, stage: Stage) -> dict[str, tuple[int, int]]:
+    """For each state field that a stage reads or carries over: its first and last row relative to the row written."""
+    spans = dict.fromkeys(stage.targets, (0, 0))
+    if problem.grid.ndim == 1:
+        return {**{r.field: (0, 0) for u in stage.updates for r in u.reads if r.field in problem.state}, **spans}
+    for update in stage.updates:
+        for read in update.reads:
+            if read.field in problem.state:
+                behind, ahead = _reach(problem, read.offset[0])
+                known = spans.get(read.field, (behind, ahead))
+                spans[read.field] = (min(known[0], behind), max(known[1], ahead))
+    return spans
+
+
+def _reach(problem: Problem, offset: int) -> tuple[int, int]:
+    """The rows that a read may touch: a mirrored one lies on the other side, one row nearer."""
+    if problem.grid.boundary[0] != "reflecting" or offset == 0:
+        return offset, offset
+    far = abs(offset) - 1
+    return min(offset, -far), max(offset, far)
+
+
+def _reads_own_cell(stage: Stage, name: str) -> bool:
+    return all(_overwrites_safely(update, name) for update in stage.updates)
+
+
+def _overwrites_safely(update: Update, name: str) -> bool:
+    offsets = [read.offset for read in update.reads if read.field == name]
+    return not offsets or (name in update.targets and not any(map(any, offsets)))

@@ -1,0 +1,86 @@
+"""How wide a tile may be: its windows and the coefficients in flight have to stay in the second-level cache."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import reduce
+from itertools import product
+from math import ceil, prod
+
+from peergrid.codegen.cpu.plan import StreamPlan
+from peergrid.grid import Box, Index
+from peergrid.stencil import Growth, Problem, footprint
+
+SHARE = 0.75  # of the cache; the rest is for rows of the slots, tables and whatever else runs
+NARROWEST = 64  # cells along the last axis: below, a row function's start costs more than its cells
+
+
+@dataclass(frozen=True)
+class Weight:
+    """Bytes in flight for each cell of a tile's cross-section, and the cells added around it along each plane axis."""
+
+    bytes_per_cell: int
+    margins: Index
+
+
+def weigh(problem: Problem, plan: StreamPlan) -> Weight:
+    """What a tile of a plan weighs; confined fields count as full ones only if they span most of the plane."""
+    inputs = footprint(problem, plan.steps).inputs
+    growth = reduce(Growth.__or__, (inputs[name] for name in problem.state))
+    margins = tuple(a + b for a, b in zip(growth.below, growth.above, strict=True))
+    streamed = [problem.fields[name] for name in problem.coefficients if problem.fields[name].full]
+    lag = max((node.lag for node in plan.nodes), default=0)
+    rows = sum(_rows(problem, plan)) + len(streamed) * (lag + 1) + 2 * len(problem.state)
+    return Weight(rows * problem.itemsize, margins[1:] if problem.grid.ndim > 1 else margins)
+
+
+def tiles(problem: Problem, plan: StreamPlan, box: Box, cache_bytes: int) -> tuple[Box, ...]:
+    """The box cut across the stream into tiles that fit, with as few redundant cells as may be."""
+    weight = weigh(problem, plan)
+    axes = tuple(range(1, box.ndim)) or (0,)
+    extents = tuple(box.shape[axis] for axis in axes)
+    parts = min(_splits(extents), key=lambda counts: _cost(extents, counts, weight, SHARE * cache_bytes))
+    return tuple(_cut(box, axes, parts))
+
+
+def _rows(problem: Problem, plan: StreamPlan) -> Iterator[int]:
+    """The rows of every window whose field spans most of the plane."""
+    fields = {
+        home.number: problem.fields[name] for node in plan.nodes for name, home in node.after.items()
+        if home.kind == "window"
+    }  # fmt: skip
+    for number, depth in enumerate(plan.depths):
+        box = fields[number].box
+        across = slice(1, None) if box.ndim > 1 else slice(None)
+        if 2 * prod(box.shape[across]) > prod(problem.grid.shape[across]):
+            yield depth
+
+
+def _splits(extents: Index) -> Iterator[Index]:
+    """Numbers of parts along each axis, none narrower than worth while."""
+    narrowest = (8,) * (len(extents) - 1) + (NARROWEST,)
+    return product(*(_counts(extent, least) for extent, least in zip(extents, narrowest, strict=True)))
+
+
+def _counts(extent: int, least: int) -> list[int]:
+    most = max(1, extent // least)
+    return sorted({min(most, ceil(most / k)) for k in range(1, most + 1)} | set(range(1, min(most, 32) + 1)))
+
+
+def _cost(extents: Index, counts: Index, weight: Weight, budget: float) -> tuple[float, int]:
+    """Cells computed for each cell wanted, thrice as dear where a tile does not fit; then the number of tiles."""
+    sizes = tuple(ceil(extent / count) for extent, count in zip(extents, counts, strict=True))
+    grown = tuple(size + margin for size, margin in zip(sizes, weight.margins, strict=True))
+    redundancy = prod(g / s for g, s in zip(grown, sizes, strict=True))
+    fits = prod(grown) * weight.bytes_per_cell <= budget
+    return redundancy * (1 if fits else 3), prod(counts)
+
+
+def _cut(box: Box, axes: tuple[int, ...], counts: Index) -> Iterator[Box]:
+    for place in product(*(range(count) for count in counts)):
+        tile = box
+        for axis, at, count in zip(axes, place, counts, strict=True):
+            extent = box.shape[axis]
+            tile = tile.with_axis(axis, box.lo[axis] + at * extent // count, box.lo[axis] + (at + 1) * extent // count)
+        yield tile

@@ -1,0 +1,185 @@
+"""A plan on one tile: which row function runs on which cells, and where each of its operands lies."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from itertools import product
+
+from peergrid.codegen.cpu.plan import Node, Storage, StreamPlan, code_of
+from peergrid.codegen.cpu.rows import Operand, RowCode, Write, copy_code
+from peergrid.grid import Box, Grid, Index
+from peergrid.grid.box import subtract
+from peergrid.stencil import Problem, Update, footprint, write_box
+from peergrid.stencil.expr import Param, Read
+
+Active = frozenset[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """Where an operand's value for a cell lies: in `storage` at the cell plus `shift`, or at a fixed `place`."""
+
+    storage: Storage
+    shift: Index = ()
+    place: tuple[int, int] = (0, 0)
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """A row function on a box of cells, at every row of the box when its node comes there."""
+
+    code: RowCode
+    box: Box
+    accesses: tuple[Access, ...]
+
+
+@dataclass(frozen=True)
+class Tile:
+    """A part of the computed box along the axes across the stream, worked off on its own.
+
+    recorded: the receivers (indices) to be recorded where their cell lies in the tile.
+    """
+
+    problem: Problem
+    plan: StreamPlan
+    box: Box
+    recorded: tuple[int, ...]
+
+    def region(self, node: Node, name: str) -> Box:
+        """The cells on which a node must know a field it writes."""
+        growth = footprint(self.problem, self.plan.steps).targets[node.step][node.stage][name]
+        return write_box(self.problem, name, self.problem.grid.clip(growth.apply(self.box)))
+
+    def pieces(self, node: Node) -> Iterator[Piece]:
+        """All that a node does, in order: updates, values carried over, records, values handed over."""
+        stage = self.problem.stages[node.stage]
+        regions = {name: self.region(node, name) for name in stage.targets}
+        rest: dict[str, tuple[Box, ...]] = {
+            name: (region,) for name, region in regions.items() if name not in node.in_place
+        }
+        for number, update in enumerate(stage.updates):
+            code = code_of(self.problem, node.stage, number, node.in_place)
+            for cells, active in _parts(self.problem.grid, update, regions):
+                rest = {name: subtract(boxes, cells) if name in active else boxes for name, boxes in rest.items()}
+                yield from self._updated(node, update, code, cells, active)
+        for name, boxes in rest.items():
+            yield from (self._copied(name, box, node.before[name], node.after[name]) for box in boxes)
+        yield from self._recorded(node)
+        yield from self._handed_over(node)
+
+    def _updated(self, node: Node, update: Update, code: RowCode, cells: Box, active: Active) -> Iterator[Piece]:
+        offsets = [read.offset for read in update.reads]
+        for box in mirror_cuts(self.problem.grid, cells, offsets):
+            yield Piece(code, box, tuple(self._access(node, code, i, box, active) for i in range(len(code.operands))))
+
+    def _access(self, node: Node, code: RowCode, number: int, box: Box, active: Active) -> Access:
+        if not code.users[number] & active:
+            return Access(Storage("sink", number=number))
+        return self._place(node, code.operands[number], box)
+
+    def _place(self, node: Node, operand: Operand, box: Box) -> Access:
+        match operand:
+            case Write(name):
+                return Access(node.after[name], (0,) * box.ndim)
+            case Read(name, offset):
+                home = node.before.get(name, Storage("coefficient", name))
+                return Access(home, mirrored(self.problem.grid, box.lo, offset))
+            case Param(key):
+                return Access(Storage("parameter", key))
+        return Access(Storage("signal", operand.signal), place=(0, node.step))
+
+    def _copied(self, name: str, box: Box, source: Storage, target: Storage) -> Piece:
+        here = (0,) * box.ndim
+        return Piece(copy_code(self.problem, name), box, (Access(target, here), Access(source, here)))
+
+    def _recorded(self, node: Node) -> Iterator[Piece]:
+        for number in self.recorded:
+            receiver = self.problem.receivers[number]
+            if receiver.cell in self.box and node.stage == self._last_writer(receiver.field):
+                cell = Box.cell(receiver.cell)
+                home = node.after.get(receiver.field, Storage("coefficient", receiver.field))
+                target = Access(Storage("traces"), place=(number, node.step))
+                yield Piece(copy_code(self.problem, receiver.field), cell, (target, Access(home, (0,) * cell.ndim)))
+
+    def _handed_over(self, node: Node) -> Iterator[Piece]:
+        if node.step == self.plan.steps - 1:
+            for name, home in node.after.items():
+                if home.kind != "target" and node.stage == self._last_writer(name):
+                    box = write_box(self.problem, name, self.box)
+                    if not box.empty:
+                        yield self._copied(name, box, home, Storage("target", name))
+
+    def _last_writer(self, name: str) -> int:
+        """The last stage that writes a field; of a coefficient, the last stage."""
+        stages = self.problem.stages
+        return max((s for s, stage in enumerate(stages) if name in stage.targets), default=len(stages) - 1)
+
+
+def _parts(grid: Grid, update: Update, regions: dict[str, Box]) -> list[tuple[Box, Active]]:
+    """Disjoint boxes that cover what is asked of an update, each with the fields whose new values are needed there."""
+    parts: list[tuple[Box, Active]] = []
+    for target in update.targets:
+        for wanted in _images(grid, update.box, regions[target]):
+            rest: tuple[Box, ...] = (wanted,)
+            met: list[tuple[Box, Active]] = []
+            for box, active in parts:
+                rest = subtract(rest, box)
+                if box.overlaps(wanted):
+                    met.append((box & wanted, active | {target}))
+                met += [(piece, active) for piece in box - wanted]
+            parts = met + [(piece, frozenset((target,))) for piece in rest]
+    return parts
+
+
+def _images(grid: Grid, box: Box, window: Box) -> tuple[Box, ...]:
+    """As `Grid.images`, but one piece along periodic axes that the box spans."""
+    for axis, wraps in enumerate(grid.periodic):
+        if wraps and (box.lo[axis], box.hi[axis]) == (0, grid.shape[axis]):
+            box = box.with_axis(axis, window.lo[axis], window.hi[axis])
+    if box.empty or window.empty:
+        return ()
+    images = (image & window for image in _copies(grid, box, window))
+    return tuple(image for image in images if not image.empty)
+
+
+def _copies(grid: Grid, box: Box, window: Box) -> Iterator[Box]:
+    """The box shifted by whole periods along the periodic axes on which it is a proper part."""
+    shifts: list[Iterable[int]] = []
+    for axis, (wraps, extent) in enumerate(zip(grid.periodic, grid.shape, strict=True)):
+        lo, hi = box.lo[axis], box.hi[axis]
+        spans = not wraps or (lo, hi) == (window.lo[axis], window.hi[axis])
+        first = -((hi - 1 - window.lo[axis]) // extent)
+        last = (window.hi[axis] - 1 - lo) // extent
+        shifts.append((0,) if spans else range(first * extent, last * extent + 1, extent))
+    return (box.shift(shift) for shift in product(*shifts))
+
+
+def mirror_cuts(grid: Grid, box: Box, offsets: Iterable[Index]) -> Iterator[Box]:
+    """The box cut so that within each part every read is a plain shift: single cells at reflecting edges."""
+    reach = list(offsets)
+    spans = [_cuts(grid, box, axis, [offset[axis] for offset in reach]) for axis in range(grid.ndim)]
+    for corner in product(*spans):
+        yield Box(tuple(lo for lo, _ in corner), tuple(hi for _, hi in corner))
+
+
+def _cuts(grid: Grid, box: Box, axis: int, offsets: list[int]) -> list[tuple[int, int]]:
+    lo, hi = box.lo[axis], box.hi[axis]
+    if grid.boundary[axis] != "reflecting" or not offsets:
+        return [(lo, hi)]
+    first = min(max(lo, -min(offsets)), hi)
+    last = max(min(hi, grid.shape[axis] - max(offsets)), first)
+    middle = [(first, last)] if first < last else []
+    return [(i, i + 1) for i in range(lo, first)] + middle + [(i, i + 1) for i in range(last, hi)]
+
+
+def mirrored(grid: Grid, cell: Index, offset: Index) -> Index:
+    """The shift from a cell to where a read at `offset` finds its value."""
+    shift: list[int] = []
+    for i, o, extent, kind in zip(cell, offset, grid.shape, grid.boundary, strict=True):
+        at = i + o
+        if kind == "reflecting":
+            at = -1 - at if at < 0 else at
+            at = 2 * extent - 1 - at if at >= extent else at
+        shift.append(at - i)
+    return tuple(shift)

@@ -1,0 +1,202 @@
+"""The fast CPU kernel: generated row functions, streamed over a box by one compiled driver."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from peergrid.codegen.cpu.jit import compile_driver, compile_rows
+from peergrid.codegen.cpu.plan import Storage, StreamPlan, stream_plan
+from peergrid.codegen.cpu.tables import AXES, Buffer, Program, program
+from peergrid.codegen.cpu.tiles import tiles
+from peergrid.grid import Array, Box
+from peergrid.runtime.cpu.caches import second_level
+from peergrid.runtime.memory import Block, DeviceMemory
+from peergrid.stencil import Problem
+
+Table = NDArray[np.int64]
+Row = tuple[int, int, int, int, int, int, int]  # base, bytes between rows, lines, cells; rows kept; in scratch; moves
+KEPT = 512  # bound calls; a run has a few for each device
+
+
+def default_cache() -> Path:
+    """The user's folder for compiled code, after the XDG base directory specification."""
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "peergrid"
+
+
+def compile_kernel(problem: Problem, cache: Path | None, cache_bytes: int | None = None) -> CpuKernel:
+    """The `Kernel` of a problem.
+
+    cache: folder for compiled code, kept between runs (None: nowhere; a folder that cannot be written does no harm);
+    cache_bytes: of the processor cache that one thread may fill, by default a core's second level.
+    """
+    budget = second_level() if cache_bytes is None else cache_bytes
+    return CpuKernel(problem, cache, partial(tiles, problem, cache_bytes=budget))
+
+
+@dataclass(frozen=True)
+class _Bound:
+    """A program with the addresses of one memory, ready to be called."""
+
+    memory: DeviceMemory
+    traces: Array
+    last: int
+    tables: tuple[Table, ...]
+    scratch: int
+    keep: tuple[object, ...]
+
+
+class CpuKernel:
+    """A `Kernel` from generated code. Row functions are compiled when first needed: see `prepare`.
+
+    cut: gives the tiles of a plan and a box, disjoint and together the box, whole along axis 0 (1D: any parts).
+    """
+
+    def __init__(self, problem: Problem, cache: Path | None, cut: Callable[[StreamPlan, Box], tuple[Box, ...]]) -> None:
+        self.problem = problem
+        self._cache = cache
+        self._cut = cut
+        self._lock = threading.RLock()
+        self._threads = threading.local()
+        self._functions: dict[str, Any] = {}
+        self._programs: dict[tuple[Box, int, tuple[int, ...]], Program] = {}
+        self._bound: dict[tuple[object, ...], _Bound] = {}
+        self._driver: Callable[..., None] | None = None
+
+    def __call__(
+        self,
+        memory: DeviceMemory,
+        box: Box,
+        source: int,
+        target: int,
+        step: int,
+        steps: int,
+        traces: Array,
+        recorded: tuple[int, ...],
+    ) -> None:
+        if box.empty or steps < 1:
+            return
+        key = (id(memory), box, source, target, steps, recorded)
+        bound = self._bound.get(key)
+        if bound is None or bound.memory is not memory or bound.traces is not traces or step + steps > bound.last:
+            bound = self._bind(key, memory, box, source, target, step, steps, traces, recorded)
+        assert self._driver is not None
+        self._driver(*bound.tables, self._scratch(bound.scratch), step * self.problem.itemsize)
+
+    def prepare(self, box: Box, steps: int, recorded: tuple[int, ...] = ()) -> None:
+        """Plan and compile what calls on `box` with `steps` steps need, so that the first of them is not slow."""
+        self._ready(self._program(box, steps, recorded))
+
+    def _bind(
+        self,
+        key: tuple[object, ...],
+        memory: DeviceMemory,
+        box: Box,
+        source: int,
+        target: int,
+        step: int,
+        steps: int,
+        traces: Array,
+        recorded: tuple[int, ...],
+    ) -> _Bound:
+        chosen = self._program(box, steps, recorded)
+        functions = self._ready(chosen)
+        last = max(traces.shape[1], step + steps)
+        places = _Places(self.problem, chosen, memory, source, target, traces, last)
+        storages = np.array([places.row(s) for s in chosen.storages], dtype=np.int64).reshape(-1, 7)
+        tables = (functions, chosen.tiles, chosen.nodes, chosen.works, chosen.operands, storages)
+        bound = _Bound(memory, traces, last, tables, chosen.scratch, (places, chosen))
+        with self._lock:
+            if len(self._bound) >= KEPT:
+                self._bound.clear()
+            self._bound[key] = bound
+        return bound
+
+    def _program(self, box: Box, steps: int, recorded: tuple[int, ...]) -> Program:
+        with self._lock:
+            key = (box, steps, tuple(n for n in recorded if self.problem.receivers[n].cell in box))
+            if key not in self._programs:
+                plan = stream_plan(self.problem, steps)
+                self._programs[key] = program(self.problem, plan, self._cut(plan, box), key[2])
+            return self._programs[key]
+
+    def _ready(self, chosen: Program) -> Table:
+        """The addresses of a program's functions, compiled where they are new."""
+        with self._lock:
+            if self._driver is None:
+                self._driver = compile_driver(self._cache)
+            for text in chosen.functions:
+                if text not in self._functions:
+                    self._functions[text] = compile_rows(text, self._cache)
+            return np.array([self._functions[text].address for text in chosen.functions], dtype=np.int64)
+
+    def _scratch(self, size: int) -> int:
+        """The address of this thread's scratch memory of at least `size` bytes."""
+        held: tuple[Array, int] | None = getattr(self._threads, "held", None)
+        if held is None or held[0].nbytes < size:
+            fresh = np.zeros(size // 8 + 64, dtype=np.float64)
+            held = self._threads.held = (fresh, -(-fresh.ctypes.data // 64) * 64)
+        return held[1]
+
+
+class _Places:
+    """Rows of the driver's storage table; keeps the arrays that it made alive."""
+
+    def __init__(
+        self,
+        problem: Problem,
+        chosen: Program,
+        memory: DeviceMemory,
+        source: int,
+        target: int,
+        traces: Array,
+        last: int,
+    ) -> None:
+        self.problem = problem
+        self.buffers = chosen.buffers
+        self.memory = memory
+        self.slots = {"source": source, "target": target, "coefficient": source}
+        self.traces = traces
+        self.last = last
+        self.made: list[Array] = []
+
+    def row(self, storage: Storage) -> Row:
+        match storage.kind:
+            case "window":
+                return _buffer_row(self.buffers[storage], self.problem.itemsize)
+            case "sink":
+                return self.buffers[storage].offset, 0, 0, 0, 0, 1, 0
+            case "parameter":
+                return self._series([self.problem.params[storage.name]], moves=0)
+            case "signal":
+                samples = self.problem.signals[storage.name].samples[: self.last]
+                return self._series([*samples, *[0.0] * (self.last - len(samples))], moves=1)
+            case "traces":
+                return self.traces.ctypes.data, 0, self.traces.strides[0], self.traces.strides[1], 0, 0, 1
+        return _block_row(self.memory.block(storage.name, self.slots[storage.kind]))
+
+    def _series(self, values: Iterable[float], moves: int) -> Row:
+        self.made.append(np.array(values, dtype=self.problem.grid.dtype))
+        return self.made[-1].ctypes.data, 0, 0, self.problem.itemsize, 0, 0, moves
+
+
+def _buffer_row(buffer: Buffer, itemsize: int) -> Row:
+    return buffer.offset, buffer.row, buffer.line, itemsize, buffer.depth, 1, 0
+
+
+def _block_row(block: Block) -> Row:
+    """A block of a device's memory: its base is where the cell of index 0 would be."""
+    steps = [0, 0, 0]
+    axes = AXES[block.box.ndim]
+    for axis, stride in zip(block.field.axes, block.array.strides, strict=True):
+        steps[axes[axis]] = stride
+    base = block.array.ctypes.data - sum(o * s for o, s in zip(block.origin, block.array.strides, strict=True))
+    return base, steps[0], steps[1], steps[2], 0, 0, 0

@@ -1,0 +1,139 @@
+"""The generated kernel against the reference, bit for bit."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from stream_problems import PLANE, Maker, cube, line
+
+from peergrid.codegen.cpu.plan import StreamPlan
+from peergrid.grid import Array, Boundary, Box, Dtype
+from peergrid.grid.partition import Partition
+from peergrid.runtime.cpu.kernel import CpuKernel
+from peergrid.runtime.inorder import owned_receivers
+from peergrid.runtime.kernel import Kernel
+from peergrid.runtime.memory import DeviceMemory, allocate, fill
+from peergrid.runtime.reference import ReferenceKernel
+from peergrid.schedule.layout import Layout
+from peergrid.stencil import Problem
+
+STEP = 1  # of the first step: signals and receivers do not start at 0
+BOUNDARIES: tuple[Boundary, ...] = ("fixed", "periodic", "reflecting")
+DTYPES: tuple[Dtype, ...] = ("float32", "float64")
+
+
+@pytest.fixture(scope="session")
+def compiled(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """One folder of compiled code for all tests."""
+    return tmp_path_factory.mktemp("compiled")
+
+
+def in_tiles(width: int) -> Callable[[StreamPlan, Box], tuple[Box, ...]]:
+    """Tiles of at most that many cells along every axis across the stream."""
+
+    def cut(_: StreamPlan, box: Box) -> tuple[Box, ...]:
+        parts = [box]
+        for axis in range(min(1, box.ndim - 1), box.ndim):
+            parts = [piece for part in parts for piece in _slices(part, axis, width)]
+        return tuple(parts)
+
+    return cut
+
+
+def _slices(box: Box, axis: int, width: int) -> Iterator[Box]:
+    for lo in range(box.lo[axis], box.hi[axis], width):
+        yield box.with_axis(axis, lo, min(lo + width, box.hi[axis]))
+
+
+def advance(kernel: Kernel, layout: Layout, device: int, box: Box, steps: int) -> tuple[DeviceMemory, Array]:
+    """Memory and traces after one call on a device whose fields have their first values."""
+    problem = layout.problem
+    memory = allocate(layout, device)
+    for name, described in problem.fields.items():
+        fill(layout, memory, name, described.global_array(), slot=0)
+    traces = np.full((len(problem.receivers), STEP + steps + 1), np.nan, problem.grid.dtype)
+    kernel(memory, box, 0, 1, STEP, steps, traces, owned_receivers(layout, device))
+    return memory, traces
+
+
+def same(one: Array, two: Array) -> bool:
+    """Equal bits, and NaN in the same places (its sign means nothing)."""
+    number = ~np.isnan(one)
+    return bool((number == ~np.isnan(two)).all()) and one[number].tobytes() == two[number].tobytes()
+
+
+def check(problem: Problem, kernel: Kernel, split: tuple[int, ...], steps: int, cut_rows: int = 0) -> None:
+    """Every device's box (less some rows at its end), memory and traces compared whole."""
+    layout = Layout(problem, Partition(problem.grid, split), (steps,))
+    for device in range(layout.devices):
+        box = layout.partition.owned(device)
+        box = box.with_axis(0, box.lo[0], max(box.lo[0], box.hi[0] - cut_rows))
+        right, right_traces = advance(ReferenceKernel(problem), layout, device, box, steps)
+        found, found_traces = advance(kernel, layout, device, box, steps)
+        for name in problem.state:
+            for slot in (0, 1):
+                assert same(right.block(name, slot).array, found.block(name, slot).array), (name, slot, device)
+        assert same(right_traces, found_traces)
+
+
+SMALLEST = {"wide": 5}
+
+
+@pytest.mark.parametrize("name", PLANE)
+@settings(max_examples=40)
+@given(data=st.data())
+def test_planes(name: str, compiled: Path, data: st.DataObject) -> None:
+    least = SMALLEST.get(name, 3)
+    shape = data.draw(st.tuples(st.integers(least, 19), st.integers(least, 23)))
+    boundary = data.draw(st.tuples(st.sampled_from(BOUNDARIES), st.sampled_from(BOUNDARIES)))
+    problem = PLANE[name](shape, boundary, data.draw(st.sampled_from(DTYPES)))
+    split = data.draw(st.sampled_from([(1, 1), (2, 1), (1, 2), (3, 2)]))
+    kernel = CpuKernel(problem, compiled, in_tiles(data.draw(st.sampled_from([1, 3, 8, 100]))))
+    check(problem, kernel, split, data.draw(st.integers(1, 5)), data.draw(st.integers(0, 2)))
+
+
+@settings(max_examples=40)
+@given(
+    extent=st.integers(3, 150),
+    boundary=st.sampled_from(BOUNDARIES),
+    dtype=st.sampled_from(DTYPES),
+    devices=st.integers(1, 3),
+    steps=st.integers(1, 5),
+    width=st.sampled_from([1, 7, 64]),
+)
+def test_lines(
+    compiled: Path, extent: int, boundary: Boundary, dtype: Dtype, devices: int, steps: int, width: int
+) -> None:
+    problem = line((extent,), (boundary,), dtype)
+    check(problem, CpuKernel(problem, compiled, in_tiles(width)), (devices,), steps)
+
+
+@settings(max_examples=30)
+@given(
+    shape=st.tuples(*(st.integers(3, 9),) * 3),
+    boundary=st.tuples(*(st.sampled_from(BOUNDARIES),) * 3),
+    dtype=st.sampled_from(DTYPES),
+    split=st.sampled_from([(1, 1, 1), (2, 1, 1), (1, 2, 2)]),
+    steps=st.integers(1, 4),
+    width=st.sampled_from([2, 5, 64]),
+)
+def test_cubes(
+    compiled: Path,
+    shape: tuple[int, int, int],
+    boundary: tuple[Boundary, Boundary, Boundary],
+    dtype: Dtype,
+    split: tuple[int, int, int],
+    steps: int,
+    width: int,
+) -> None:
+    problem = cube(shape, boundary, dtype)
+    check(problem, CpuKernel(problem, compiled, in_tiles(width)), split, steps)
+
+
+def _makers() -> dict[str, Maker]:
+    return {**PLANE, "cube": cube, "line": line}
