@@ -1,0 +1,111 @@
+"""Memory as a trace sees it: for every cell who wrote it last and when, who read it when, and its time level."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from peergrid.grid import Box
+from peergrid.runtime.trace.cells import CellSet, cells_read, cells_written
+from peergrid.schedule import Layout
+from peergrid.schedule.ops import Compute, Copy
+
+Cells = NDArray[np.int64]
+Where = tuple[int, str, int]
+"""A device, a field, a slot."""
+
+
+@dataclass(frozen=True, eq=False)
+class Touch:
+    """Which cells an operation reads and which it writes, as places in the arrays of a `CellMap`."""
+
+    reads: Cells
+    writes: Cells
+
+
+Sets = list[tuple[Where, CellSet]]
+
+
+def read_sets(layout: Layout, op: Compute | Copy) -> Sets:
+    """What an operation reads."""
+    if isinstance(op, Copy):
+        return _copied((op.source_device, op.field, op.slot), op.source_box)
+    found = cells_read(layout.problem, op.box, op.steps)
+    return [((op.device, name, op.source), cells) for name, cells in found.items()]
+
+
+def write_sets(layout: Layout, op: Compute | Copy) -> Sets:
+    """What an operation writes."""
+    if isinstance(op, Copy):
+        return _copied((op.target_device, op.field, op.slot), op.target_box)
+    found = cells_written(layout.problem, op.box)
+    return [((op.device, name, op.target), cells) for name, cells in found.items()]
+
+
+class CellMap:
+    """All cells of all places in one numbering, as coarse as the sets of cells that occur allow."""
+
+    def __init__(self, sets: Iterable[tuple[Where, CellSet]]) -> None:
+        cuts: dict[Where, list[set[int]]] = {}
+        for where, cells in sets:
+            for line, seen in zip(cells.cuts, cuts.setdefault(where, [set() for _ in cells.cuts]), strict=True):
+                seen.update(line)
+        self._cuts = {where: [np.array(sorted(line)) for line in lines] for where, lines in cuts.items()}
+        self._first: dict[Where, int] = {}
+        self.size = 0
+        for where, lines in self._cuts.items():
+            self._first[where] = self.size
+            self.size += int(np.prod([len(line) - 1 for line in lines]))
+
+    def in_slot(self, slot: int) -> Cells:
+        """The numbers of all cells of a slot, on every device."""
+        parts = [(first, where) for where, first in self._first.items() if where[2] == slot]
+        sizes = {w: int(np.prod([len(line) - 1 for line in self._cuts[w]])) for _, w in parts}
+        return np.concatenate([np.arange(first, first + sizes[w]) for first, w in parts] or [np.empty(0, np.int64)])
+
+    def numbers(self, sets: Sets) -> Cells:
+        """The numbers of the cells of some sets."""
+        found = [self._numbers(where, cells) for where, cells in sets]
+        return np.concatenate(found) if found else np.empty(0, dtype=np.int64)
+
+    def name(self, number: int) -> str:
+        """A cell in words: its field, slot, device and the box it stands for."""
+        where = max((w for w, first in self._first.items() if first <= number), key=self._first.__getitem__)
+        lines = self._cuts[where]
+        index = np.unravel_index(number - self._first[where], [len(line) - 1 for line in lines])
+        spans = [(int(line[i]), int(line[i + 1])) for line, i in zip(lines, index, strict=True)]
+        device, field, slot = where
+        return f"'{field}' slot {slot} of device {device} in {Box(*zip(*spans, strict=True))}"
+
+    def _numbers(self, where: Where, cells: CellSet) -> Cells:
+        lines = self._cuts[where]
+        rows, spans = [], []
+        for line, own in zip(lines, cells.cuts, strict=True):
+            low, high = np.searchsorted(line, (own[0], own[-1]))
+            spans.append(np.arange(low, high))
+            rows.append(np.searchsorted(own, line[low:high], side="right") - 1)
+        inside = cells.mask[np.ix_(*rows)]
+        flat = np.zeros((), dtype=np.int64)
+        for line, span in zip(lines, spans, strict=True):
+            flat = np.add.outer(flat * (len(line) - 1), span)
+        chosen: Cells = flat[inside] + self._first[where]
+        return chosen
+
+
+def outside(layout: Layout, sets: Sets) -> str | None:
+    """The first set that reaches beyond a device's memory, in words."""
+    for (device, name, slot), cells in sets:
+        if device >= layout.devices or slot not in (0, 1):
+            return f"slot {slot} of device {device}, which does not exist"
+        box = Box(tuple(line[0] for line in cells.cuts), tuple(line[-1] for line in cells.cuts))
+        held = layout.local(device, name)
+        if not held.covers(box) and not all(held.covers(part) for part in cells.boxes()):
+            return f"'{name}' on device {device} in {box}, which holds {held}"
+    return None
+
+
+def _copied(where: Where, box: Box) -> Sets:
+    return [] if box.empty else [(where, CellSet.all_of(box))]

@@ -1,0 +1,333 @@
+"""The second opinion: a recorded trace, replayed with vector clocks over the cells that really matter.
+
+Independent of the static proof: it knows nothing of happens-before graphs, footprints or declared reads. What was
+ordered is taken from what the trace says happened (Lamport's happened-before, kept as one counter for each host and
+queue); what is read follows from the offsets in the stencils (`cells`).
+
+Only what is guaranteed counts as order. An Await that happened to see a later raise is joined with the first raise
+that would have let it go, and two hosts that happened to be quick or slow enough are not ordered by that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from peergrid.runtime.trace.cellmap import CellMap, Cells, Touch, outside, read_sets, write_sets
+from peergrid.runtime.trace.cells import cells_written
+from peergrid.runtime.trace.recorder import Actor, Begin, Entry, Log, Place
+from peergrid.schedule import Layout
+from peergrid.schedule.faults import Fault, FaultKind
+from peergrid.schedule.ops import (
+    Await,
+    Compute,
+    Copy,
+    DeviceBarrier,
+    Event,
+    Flag,
+    HostBarrier,
+    Op,
+    Queue,
+    Raise,
+    Record,
+    Sync,
+    Wait,
+    hosts_of,
+    queues_of,
+)
+from peergrid.schedule.unroll import Placed, unroll
+
+Clock = NDArray[np.int64]
+
+
+def check_trace(layout: Layout, log: Log) -> tuple[Fault, ...]:
+    """Every reason why the run that the log describes, or one that differs in timing alone, is wrong."""
+    replay = _Replay(layout, log)
+    for entry in log.entries:
+        if isinstance(entry, Begin):
+            replay.join_all()
+        else:
+            replay.follow(entry)
+    unfinished = list(replay.unfinished(log))
+    replay.faults.extend(unfinished or replay.memory.wrong_at_end(layout, log, replay))
+    return tuple(replay.faults)
+
+
+@dataclass(eq=False)
+class _Line:
+    """What was issued to a queue, in order, and how much of it has started."""
+
+    places: list[Place] = field(default_factory=list)
+    started: int = 0
+
+
+@dataclass(eq=False)
+class _Uses:
+    """The last record of an event and the waits issued since, by their places."""
+
+    record: Place | None = None
+    waits: list[Place] = field(default_factory=list)
+
+
+class _Replay:
+    """Clocks of all hosts and queues, and what is known about events, flags and barriers."""
+
+    def __init__(self, layout: Layout, log: Log) -> None:
+        self.placed = {(p.turn, p.number): p for p in unroll(log.turns)}
+        actors = dict.fromkeys(a for p in self.placed.values() for a in _actors(p.op))
+        self.number = {actor: i for i, actor in enumerate(actors)}
+        self.clocks: Clock = np.zeros((len(actors), len(actors)), dtype=np.int64)
+        self.issued: dict[Place, tuple[int, Clock]] = {}
+        self.started: dict[Place, dict[Actor, Clock]] = {}
+        self.finished: dict[Place, dict[Actor, Clock]] = {}
+        self.lines: dict[Queue, _Line] = {}
+        self.events: dict[Event, _Uses] = {}
+        self.bound: dict[Place, Place | None] = {}
+        self.raises: dict[Flag, list[Place]] = {}
+        self.faults: list[Fault] = []
+        self.memory = _Memory(layout, self.placed, len(actors), log.turns[0].first if log.turns else 0)
+        self.faults.extend(self.memory.misfits(layout, self.placed))
+
+    def join_all(self) -> None:
+        """Everything so far is over."""
+        self.clocks[:] = self.clocks.max(axis=0, initial=0)
+
+    def follow(self, entry: Entry) -> None:
+        """One line of the log."""
+        placed = self.placed[entry.place]
+        actor = self.number[entry.actor]
+        if entry.kind == "issue":
+            self._issue(actor, placed, entry.place)
+        elif entry.kind == "start":
+            self._start(entry.actor, placed, entry.place)
+        else:
+            self._finish(entry.actor, placed, entry.place, entry.saw)
+
+    def fault(self, kind: FaultKind, message: str, *placed: Placed) -> None:
+        self.faults.append(Fault(kind, message, tuple(p.op for p in placed)))
+
+    def unfinished(self, log: Log) -> Iterator[Fault]:
+        """For every actor its first operation that did not end."""
+        blamed: set[Actor] = set()
+        for place, placed in self.placed.items():
+            for actor in _parties(placed.op):
+                if actor not in blamed and actor not in self.finished.get(place, {}):
+                    blamed.add(actor)
+                    yield Fault("deadlock", f"Deadlock: {placed} never ended in {actor}.", (placed.op,))
+
+    def _tick(self, actor: int) -> Clock:
+        self.clocks[actor, actor] += 1
+        now: Clock = self.clocks[actor].copy()
+        return now
+
+    def _issue(self, host: int, placed: Placed, place: Place) -> None:
+        op = placed.op
+        if isinstance(op, DeviceBarrier) and len(op.hosts) != 1:
+            self.fault("undetermined", f"{placed} is issued by several hosts.", placed)
+        self.issued[place] = (host, self._tick(host))
+        for queue in queues_of(op):
+            line = self.lines.setdefault(queue, _Line())
+            if line.places:
+                self._ordered(line.places[-1], place, f"queue {queue}")
+            line.places.append(place)
+        if isinstance(op, Record | Wait):
+            self._use(op.event, place, records=isinstance(op, Record))
+
+    def _use(self, event: Event, place: Place, *, records: bool) -> None:
+        uses = self.events.setdefault(event, _Uses())
+        if uses.record is not None:
+            self._ordered(uses.record, place, f"event {event}")
+        if records:
+            for wait in uses.waits:
+                self._ordered(wait, place, f"event {event}")
+            self.events[event] = _Uses(place)
+        else:
+            self.bound[place] = uses.record
+            uses.waits.append(place)
+
+    def _ordered(self, one: Place, two: Place, subject: str) -> None:
+        """Both were issued one after the other; was that more than luck?"""
+        host, clock = self.issued[one]
+        if clock[host] > self.issued[two][1][host]:
+            first, second = self.placed[one], self.placed[two]
+            self.fault("undetermined", f"Nothing orders {first} and {second}, which both use {subject}.", first, second)
+
+    def _start(self, actor: Actor, placed: Placed, place: Place) -> None:
+        op, row = placed.op, self.number[actor]
+        if isinstance(actor, Queue):
+            self._take(actor, placed, place)
+        clock = self._tick(row)
+        self.started.setdefault(place, {})[actor] = clock
+        if isinstance(op, Compute | Copy):
+            self.memory.touch(self, row, clock, placed, place)
+        elif isinstance(op, Raise):
+            self._raise(op.flag, placed, place, clock)
+        elif isinstance(op, Sync):
+            self.issued[place] = (row, clock)
+            if isinstance(op.target, Event):
+                self._use(op.target, place, records=False)
+            else:
+                self.bound[place] = self._last_known(op.target, clock)
+
+    def _take(self, queue: Queue, placed: Placed, place: Place) -> None:
+        """A queue takes what was issued to it, in the order of issue."""
+        line = self.lines.get(queue)
+        if line is None or line.places[line.started : line.started + 1] != [place]:
+            self.fault("undetermined", f"Queue {queue} starts {placed} out of the order of issue.", placed)
+            return
+        line.started += 1
+        row = self.number[queue]
+        np.maximum(self.clocks[row], self.issued[place][1], out=self.clocks[row])
+
+    def _last_known(self, queue: Queue, clock: Clock) -> Place | None:
+        line = self.lines.get(queue, _Line())
+        known = (p for p in reversed(line.places) if self.issued[p][1][self.issued[p][0]] <= clock[self.issued[p][0]])
+        return next(known, None)
+
+    def _raise(self, flag: Flag, placed: Placed, place: Place, clock: Clock) -> None:
+        line = self.raises.setdefault(flag, [])
+        if line:
+            last = self.placed[line[-1]]
+            ((actor, earlier),) = self.started[line[-1]].items()
+            row = self.number[actor]
+            if earlier[row] > clock[row] or last.value >= placed.value:
+                self.fault("undetermined", f"Flag {flag} does not surely grow from {last} to {placed}.", last, placed)
+        line.append(place)
+
+    def _finish(self, actor: Actor, placed: Placed, place: Place, saw: Place | None) -> None:
+        op, row = placed.op, self.number[actor]
+        if isinstance(op, HostBarrier | DeviceBarrier):
+            self._leave(row, placed, place)
+        elif isinstance(op, Await):
+            self._awaited(row, op.flag, placed, saw)
+        elif isinstance(op, Wait) or (isinstance(op, Sync) and isinstance(op.target, Event)):
+            if saw != self.bound.get(place):
+                self.fault(
+                    "undetermined", f"{placed} was let go by another record than the one it is bound to.", placed
+                )
+            self._join_end(row, saw, placed)
+        elif isinstance(op, Sync):
+            self._join_end(row, self.bound[place], placed)
+        self.finished.setdefault(place, {})[actor] = self.clocks[row].copy()
+
+    def _join_end(self, row: int, other: Place | None, placed: Placed) -> None:
+        """Go on after another operation, which must have come so far."""
+        if other is None:
+            return
+        point = self.started if isinstance(self.placed[other].op, Record) else self.finished
+        ends = point.get(other)
+        if ends is None:
+            self.fault("undetermined", f"{placed} went on before {self.placed[other]}.", placed, self.placed[other])
+            return
+        self._join(row, *ends.values())
+
+    def _awaited(self, row: int, flag: Flag, placed: Placed, saw: Place | None) -> None:
+        raised = self.raises.get(flag, [])
+        if saw not in raised or self.placed[saw].value < placed.value:
+            self.fault("undetermined", f"{placed} went on though nobody had raised the flag so far.", placed)
+            return
+        surely = next(place for place in raised if self.placed[place].value >= placed.value)
+        self._join(row, *self.started[surely].values())
+
+    def _leave(self, row: int, placed: Placed, place: Place) -> None:
+        here = self.started.get(place, {})
+        if len(here) < len(_parties(placed.op)):
+            self.fault("undetermined", f"{placed} was left before all had arrived.", placed)
+        self._join(row, *here.values())
+
+    def _join(self, row: int, *clocks: Clock) -> None:
+        for clock in clocks:
+            np.maximum(self.clocks[row], clock, out=self.clocks[row])
+
+
+class _Memory:
+    """Who touched each cell last, by the clocks of the actors, and the cell's level (-1: never written)."""
+
+    def __init__(self, layout: Layout, placed: dict[Place, Placed], actors: int, first: int) -> None:
+        ops = {id(p.op): p.op for p in placed.values() if isinstance(p.op, Compute | Copy)}
+        self.sets = {key: (read_sets(layout, op), write_sets(layout, op)) for key, op in ops.items()}
+        owned = [(d, cells_written(layout.problem, layout.partition.owned(d))) for d in range(layout.devices)]
+        self.ends = [((d, n, slot), c) for d, found in owned for n, c in found.items() for slot in (0, 1)]
+        self.map = CellMap([*self.ends, *(s for both in self.sets.values() for half in both for s in half)])
+        self.touches = {k: Touch(self.map.numbers(r), self.map.numbers(w)) for k, (r, w) in self.sets.items()}
+        self.levels = np.full(self.map.size, -1, dtype=np.int64)
+        self.levels[self.map.in_slot(first)] = 0
+        self.writer = np.zeros(self.map.size, dtype=np.int64)
+        self.written = np.zeros(self.map.size, dtype=np.int64)
+        self.readings = np.zeros((actors, self.map.size), dtype=np.int64)
+        self.author = np.full(self.map.size, -1, dtype=np.int64)
+        self.places = list(placed)
+        self.ordinal = {place: i for i, place in enumerate(self.places)}
+
+    def misfits(self, layout: Layout, placed: dict[Place, Placed]) -> Iterator[Fault]:
+        """Operations that leave a device's memory, or bring cells to where they do not belong."""
+        seen: set[int] = set()
+        for each in placed.values():
+            op = each.op
+            if id(op) in seen or not isinstance(op, Compute | Copy):
+                continue
+            seen.add(id(op))
+            for half in self.sets[id(op)]:
+                if beyond := outside(layout, half):
+                    yield Fault("outside", f"{each} touches {beyond}.", (op,))
+            if isinstance(op, Copy) and not op.source_box.empty and not _same_cells(layout, op):
+                yield Fault("stale read", f"{each} brings other cells than those of its target.", (op,))
+
+    def touch(self, replay: _Replay, row: int, clock: Clock, placed: Placed, place: Place) -> None:
+        """Check and note the accesses of an operation that starts in actor `row` at time `clock`."""
+        op, touch = placed.op, self.touches[id(placed.op)]
+        assert isinstance(op, Compute | Copy)
+        for cells in (touch.reads, touch.writes):
+            late = cells[self.written[cells] > clock[self.writer[cells]]]
+            if len(late):
+                other = replay.placed[self.places[int(self.author[late[0]])]]
+                replay.fault(
+                    "race", f"Race on {self.map.name(int(late[0]))} between {other} and {placed}.", other, placed
+                )
+        open_ = (self.readings[:, touch.writes] > clock[:, np.newaxis]).any(axis=0)
+        twice = np.intersect1d(touch.reads, touch.writes)
+        if len(unsafe := np.concatenate((touch.writes[open_], twice))):
+            replay.fault("race", f"Race on {self.map.name(int(unsafe[0]))} between {placed} and who reads it.", placed)
+        self._level(replay, touch.reads, placed, placed.base + op.level)
+        self.readings[row, touch.reads] = clock[row]
+        self.writer[touch.writes], self.written[touch.writes] = row, clock[row]
+        self.author[touch.writes] = self.ordinal[place]
+        self.levels[touch.writes] = placed.base + op.level + (op.steps if isinstance(op, Compute) else 0)
+
+    def wrong_at_end(self, layout: Layout, log: Log, replay: _Replay) -> list[Fault]:
+        """Devices that do not own the last level in the last slot."""
+        if not log.turns:
+            return []
+        steps, final = sum(s.steps for s in log.turns), log.turns[-1].final
+        cells = self.map.numbers([(where, found) for where, found in self.ends if where[2] == final])
+        wrong = cells[self.levels[cells] != steps]
+        if not len(wrong):
+            return []
+        what = f"{self.map.name(int(wrong[0]))} ends at level {self.levels[wrong[0]]}, needed is {steps}"
+        return [Fault("stale read", f"Stale read: {what}.", ())]
+
+    def _level(self, replay: _Replay, cells: Cells, placed: Placed, level: int) -> None:
+        wrong = cells[self.levels[cells] != level]
+        if len(wrong):
+            what = f"{self.map.name(int(wrong[0]))} at level {level}, finds {self.levels[wrong[0]]}"
+            replay.fault("stale read", f"Stale read: {placed} needs {what}.", placed)
+            self.levels[wrong] = level  # one fault, not all that follow from it
+
+
+def _same_cells(layout: Layout, op: Copy) -> bool:
+    """Whether every target cell is its source cell, or its image around a periodic edge."""
+    grid = layout.problem.grid
+    pairs = zip(op.source_box.lo, op.target_box.lo, grid.shape, grid.periodic, strict=True)
+    return all((a - b) % n == 0 if wraps else a == b for a, b, n, wraps in pairs)
+
+
+def _actors(op: Op) -> tuple[Actor, ...]:
+    return (*hosts_of(op), *queues_of(op))
+
+
+def _parties(op: Op) -> tuple[Actor, ...]:
+    """Who carries an operation out."""
+    return queues_of(op) or hosts_of(op)
