@@ -24,7 +24,7 @@ def draw_all(folder: Path, built: Built, traces: Mapping[str, Array], snapshots:
         picture_model(made[-1], built)
         made += _draw_receivers(folder, built, traces)
         made += _draw_snapshots(folder, built, snapshots) if snapshots else []
-    if snapshots and built.model.output.animation != "none":
+    if snapshots and built.model.output.animation != "none" and _any(snapshots):
         made.append(folder / f"animation.{built.model.output.animation}")
         animate(made[-1], built, snapshots, built.model.output.fields[0])
     return tuple(made)
@@ -52,6 +52,11 @@ def _draw_snapshots(folder: Path, built: Built, snapshots: Path) -> list[Path]:
                 made.append(folder / f"snapshot-{field}-{reader.steps[number]:06d}.png")
                 picture_snapshot(made[-1], built, field, reader.frame(field, number), reader.times[number])
     return made
+
+
+def _any(snapshots: Path) -> bool:
+    with read_snapshots(snapshots) as reader:
+        return bool(reader.steps)
 
 
 def _safe(name: str) -> str:

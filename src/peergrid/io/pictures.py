@@ -102,8 +102,10 @@ def picture_section(path: Path, built: Built, recorders: Sequence[Recorder], tra
 
 def robust_limit(values: Array, percentile: float = 99.5) -> float:
     """The amplitude that only the largest half per cent of the values pass; 1 where there is no field."""
-    limit = float(np.percentile(np.abs(values), percentile)) or float(np.abs(values).max())
-    return limit if np.isfinite(limit) and limit > 0 else 1.0
+    sizes = np.abs(values[np.isfinite(values)])
+    if not sizes.size or not sizes.any():
+        return 1.0
+    return float(np.percentile(sizes, percentile)) or float(sizes.max())
 
 
 def running_level(values: Array, share: float = 1 / 12) -> Array:

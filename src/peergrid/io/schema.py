@@ -67,7 +67,7 @@ def describe(hint: Any) -> str:
     if origin is Annotated:
         return _described_rule(hint)
     if origin is Literal:
-        return " or ".join(_show(part) for part in parts)
+        return either([_show(part) for part in parts])
     if origin is tuple and parts[-1] is Ellipsis:
         return f"a list, each entry {describe(parts[0])}"
     if origin is tuple:
@@ -75,10 +75,15 @@ def describe(hint: Any) -> str:
     if origin in (Union, UnionType):
         if _tagged(hint):
             return "a table with a kind"
-        return " or ".join(describe(part) for part in parts if part is not NoneType)
+        return either([describe(part) for part in parts if part is not NoneType])
     if is_dataclass(hint):
         return "a table"
-    return {str: "a text", bool: "true or false", int: "a whole number", float: "a number"}[hint]
+    return {str: "text", bool: "true or false", int: "a whole number", float: "a number"}[hint]
+
+
+def either(parts: Sequence[str]) -> str:
+    """'a', 'a or b', 'a, b or c'."""
+    return " or ".join(filter(None, [", ".join(parts[:-1]), parts[-1]]))
 
 
 def _described_rule(hint: Any) -> str:
@@ -164,7 +169,7 @@ def _tagged(hint: Any) -> dict[str, type[Any]]:
 def _variant(kinds: Mapping[str, type[Any]], value: object, path: str) -> Any:
     if not isinstance(value, Mapping):
         raise UsageError(f"{path} is expected to be a table with a kind, got {_show(value)}; write {{ kind = ... }}.")
-    expected = f"{path}.kind is expected to be {' or '.join(_show(k) for k in kinds)}"
+    expected = f"{path}.kind is expected to be {either([_show(k) for k in kinds])}"
     if "kind" not in value:
         raise UsageError(f"{expected}, but is missing; add it.")
     name = value["kind"]

@@ -36,6 +36,7 @@ class SnapshotWriter:
         self._built = built
         self._queue: Queue[Snapshot | None] = Queue(maxsize=WAITING)
         self._fault: Exception | None = None
+        self._ended = False
         self._thread = Thread(target=self._work, name="snapshots", daemon=True)
 
     def put(self, step: int, fields: Mapping[str, Array]) -> None:
@@ -71,12 +72,21 @@ class SnapshotWriter:
         try:
             with replacing(self._path) as partial, h5py.File(partial, "w") as file:
                 _describe(file, self._built)
-                for step, fields in iter(self._queue.get, None):
+                for step, fields in self._taken():
                     _append(file, self._built, step, fields)
         except Exception as error:
             self._fault = error
-            for _ in iter(self._queue.get, None):  # never let the run wait for a dead writer
+            for _ in self._taken():  # never let the run wait for a dead writer
                 pass
+
+    def _taken(self) -> Iterator[Snapshot]:
+        """The snapshots handed over, until the writer is closed; nothing once it is."""
+        while not self._ended:
+            item = self._queue.get()
+            if item is None:
+                self._ended = True
+            else:
+                yield item
 
     def _raise(self) -> None:
         if isinstance(self._fault, PeergridError):

@@ -22,5 +22,5 @@ NotNegative = Annotated[float, Rule("a number not below 0", lambda v: isfinite(v
 AtLeastOne = Annotated[float, Rule("a number not below 1", lambda v: isfinite(v) and v >= 1)]
 Count = Annotated[int, Rule("a whole number not below 0", lambda v: v >= 0)]
 PositiveCount = Annotated[int, Rule("a whole number not below 1", lambda v: v >= 1)]
-Name = Annotated[str, Rule("a text that is not empty", lambda v: bool(v.strip()))]
+Name = Annotated[str, Rule("text that is not empty", lambda v: bool(v.strip()))]
 Point = tuple[Finite, Finite]

@@ -33,8 +33,8 @@ def suggestion(got: str, known: Sequence[str]) -> str:
 
 def _check_duration(model: RadarModel) -> None:
     if (model.grid.time_window is None) == (model.grid.steps is None):
-        got = "none" if model.grid.steps is None else "both"
-        raise UsageError(f"Exactly one of grid.time_window and grid.steps is expected, got {got}; keep one.")
+        got = "none; add one" if model.grid.steps is None else "both; keep one"
+        raise UsageError(f"Exactly one of grid.time_window and grid.steps is expected, got {got}.")
 
 
 def _check_extent(model: RadarModel) -> None:
@@ -67,7 +67,9 @@ def _check_materials(model: RadarModel) -> None:
     known = [m.name for m in BUILT_IN]
     for number, material in enumerate(model.materials, start=1):
         if material.name in known:
-            raise UsageError(f"material[{number}].name is expected to be a new name, got '{material.name}' again.")
+            raise UsageError(
+                f"material[{number}].name is expected to be a new name, got '{material.name}' again; rename it."
+            )
         known.append(material.name)
     for path, name in _named_materials(model):
         if name not in known:
@@ -131,6 +133,11 @@ def _check_receivers(model: RadarModel) -> None:
         _check_inside(model, array.first, f"receiver_array[{number}].first")
         _check_inside(model, array.last, f"receiver_array[{number}].last")
         _check_distinct(array.fields, f"receiver_array[{number}].fields")
+        if array.first == array.last:
+            raise UsageError(
+                f"receiver_array[{number}].last is expected to differ from first, got {_show(array.last)} for both; "
+                f"use a [[receiver]] for a single place."
+            )
 
 
 def _check_output(model: RadarModel) -> None:
@@ -138,7 +145,7 @@ def _check_output(model: RadarModel) -> None:
     _check_distinct(output.fields, "output.fields")
     if output.snapshots and not output.fields:
         raise UsageError(
-            "output.fields is expected to name at least one field to take snapshots of, got an empty list."
+            "output.fields is expected to name at least one field to take snapshots of, got none; add one."
         )
     if output.animation != "none" and not output.snapshots:
         raise UsageError(

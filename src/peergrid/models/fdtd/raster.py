@@ -85,10 +85,13 @@ def _load(file: Path, dataset: str, path: str) -> NDArray[np.integer[Any]]:
     try:
         array = np.load(file, allow_pickle=False) if file.suffix == ".npy" else _load_hdf5(file, dataset)
     except KeyError:
-        raise UsageError(f"{path}.dataset is expected to name an array in '{file}', got '{dataset}'.") from None
-    except (OSError, ValueError) as error:
         raise UsageError(
-            f"{path}.file is expected to be a readable .npy or HDF5 file, got '{file}': {error}."
+            f"{path}.dataset is expected to name an array in '{file}', got '{dataset}'; correct it."
+        ) from None
+    except (OSError, ValueError, EOFError) as error:
+        reason = getattr(error, "strerror", None) or str(error)
+        raise UsageError(
+            f"{path}.file is expected to be a readable .npy or HDF5 file, got '{file}': {reason}; correct it."
         ) from None
     if array.ndim != 2 or not np.issubdtype(array.dtype, np.integer):
         raise UsageError(

@@ -169,14 +169,15 @@ def incident(samples: Doubles, gain: float, factor: float) -> tuple[Doubles, Dou
 def _uniform(geometry: Geometry, axis: int, node: int, path: str) -> Material:
     """The one material without losses around a sheet."""
     along = np.moveaxis(geometry.cells, axis, 0)
-    found = {geometry.materials[k] for k in np.unique(along[[(node - 1) % len(along), node % len(along)]])}
-    medium: Material = found.pop()
-    if found or medium.conductivity > 0 or medium == CONDUCTOR:
+    found: list[Material] = [
+        geometry.materials[k] for k in np.unique(along[[(node - 1) % len(along), node % len(along)]])
+    ]
+    if len(found) > 1 or found[0].conductivity > 0 or found[0] == CONDUCTOR:
         raise UsageError(
-            f"{path}.position is expected to lie where one material without losses fills the whole width of the grid; "
-            f"move the plane wave, or use a line source."
+            f"{path}.position is expected to lie where one material without losses fills the whole width of the grid, "
+            f"got {' and '.join(repr(m.name) for m in found)}; move the plane wave, or use a line source."
         )
-    return medium
+    return found[0]
 
 
 def _clear(frame: Frame, axis: int) -> tuple[int, int]:

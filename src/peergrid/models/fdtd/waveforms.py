@@ -115,19 +115,24 @@ def read_samples(file: Path) -> tuple[Doubles, Doubles]:
     try:
         lines = [line for line in file.read_text(encoding="utf-8").splitlines() if line.strip()]
     except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(f"{expected}; it cannot be read: {error}.") from None
+        reason = getattr(error, "strerror", None) or str(error)
+        raise UsageError(f"{expected}; it cannot be read: {reason}; correct the path or the file.") from None
     rows = [_pair(line) for line in lines]
     if rows and rows[0] is None:
         rows = rows[1:]
     if None in rows:
         bad = lines[len(lines) - len(rows) + rows.index(None)]
-        raise UsageError(f"{expected}; got the line '{bad.strip()}'.")
+        raise UsageError(f"{expected}; got the line '{bad.strip()}'; correct it.")
     table = np.array(rows, dtype=np.float64).reshape(-1, 2)
     if len(table) < 2 or not np.isfinite(table).all() or (np.diff(table[:, 0]) <= 0).any():
-        raise UsageError(
-            f"{expected}; got {len(table)} lines, or times that do not rise, or numbers that are not finite."
-        )
+        raise UsageError(f"{expected}; {_complaint(table)}; correct them.")
     return table[:, 0], table[:, 1]
+
+
+def _complaint(table: Doubles) -> str:
+    if len(table) < 2:
+        return f"got {len(table)} of at least two lines"
+    return "got times that do not rise" if np.isfinite(table).all() else "got numbers that are not finite"
 
 
 def _pair(line: str) -> tuple[float, float] | None:

@@ -1,0 +1,219 @@
+"""Model files that are right: every key arrives, and every key is documented."""
+
+from __future__ import annotations
+
+import re
+import types
+import typing
+from collections.abc import Iterator
+from dataclasses import is_dataclass
+from pathlib import Path
+from typing import Annotated, Any, get_args, get_origin, get_type_hints
+
+import numpy as np
+import pytest
+
+from peergrid.io.modelfile import parse, read
+from peergrid.io.schema import keys
+from peergrid.models.fdtd import RadarModel, build
+from peergrid.models.fdtd.materials import Material
+from peergrid.models.fdtd.model import (
+    Absorber,
+    GridSpec,
+    Head,
+    LineSource,
+    Output,
+    PlaneWave,
+    ReceiverArray,
+    ReceiverSpec,
+    RunSpec,
+)
+from peergrid.models.fdtd.shapes import Box, Cylinder, Ellipse, Layer, Polygon, Triangle, Voxels
+from peergrid.models.fdtd.waveforms import Gaussian, Ricker, Samples, Sine
+
+ROOT = Path(__file__).parents[2]
+
+EVERYTHING = """
+[model]
+title = "all"
+kind = "fdtd2d"
+[grid]
+size = [1, 0.5]
+spacing = [0.01, 0.005]
+steps = 12
+courant = 0.5
+dtype = "float64"
+background = "sand"
+periodic = ["y"]
+allow_underresolved = true
+[[material]]
+name = "sand"
+permittivity = 4
+conductivity = 0.01
+permeability = 1.5
+[[shape]]
+kind = "box"
+material = "vacuum"
+lower = [0, 0]
+upper = [1, 0.2]
+[[shape]]
+kind = "cylinder"
+material = "sand"
+centre = [0.5, 0.1]
+radius = 0.05
+[[shape]]
+kind = "ellipse"
+material = "sand"
+centre = [0.5, 0.1]
+radii = [0.05, 0.1]
+angle = 30
+[[shape]]
+kind = "triangle"
+material = "sand"
+vertices = [[0, 0], [1, 0], [0, 1]]
+[[shape]]
+kind = "polygon"
+material = "sand"
+vertices = [[0, 0], [1, 0], [1, 1], [0, 1]]
+[[shape]]
+kind = "layer"
+material = "sand"
+axis = "x"
+bottom = 0
+top = 0.3
+roughness = 0.01
+correlation = 0.2
+seed = 3
+[[shape]]
+kind = "voxels"
+file = "grain.h5"
+dataset = "grains"
+origin = [0.1, 0.1]
+materials = ["vacuum", "sand"]
+[[source]]
+kind = "line"
+position = [0.5, 0.25]
+waveform = { kind = "ricker", frequency = 5e8, amplitude = 2, delay = 1e-9 }
+[[source]]
+kind = "plane_wave"
+direction = "-x"
+position = 0.5
+waveform = { kind = "gaussian", frequency = 5e8, derivative = 1 }
+[[source]]
+kind = "line"
+position = [0.4, 0.25]
+waveform = { kind = "sine", frequency = 5e8, ramp = 2 }
+[[source]]
+kind = "line"
+position = [0.4, 0.2]
+waveform = { kind = "samples", file = "pulse.csv" }
+[[receiver]]
+name = "a"
+position = [0.5, 0.3]
+fields = ["Ez", "Hx"]
+[[receiver_array]]
+name = "b"
+first = [0.2, 0.3]
+last = [0.8, 0.3]
+count = 3
+fields = ["Hy"]
+[absorber]
+cells = 8
+sides = ["x+"]
+order = 4
+strength = 0.9
+kappa = 3
+alpha = 0.05
+[output]
+snapshots = 4
+fields = ["Ez", "Hy"]
+stride = 2
+pictures = false
+animation = "mp4"
+width = 320
+[run]
+devices = "cpu:2"
+strategy = "overlap"
+depth = 3
+exchange = "pairwise"
+check_every = 7
+"""
+
+EXPECTED = RadarModel(
+    model=Head("all"),
+    grid=GridSpec((1.0, 0.5), (0.01, 0.005), None, 12, 0.5, "float64", "sand", ("y",), True),
+    materials=(Material("sand", 4.0, 0.01, 1.5),),
+    shapes=(
+        Box("vacuum", (0.0, 0.0), (1.0, 0.2)),
+        Cylinder("sand", (0.5, 0.1), 0.05),
+        Ellipse("sand", (0.5, 0.1), (0.05, 0.1), 30.0),
+        Triangle("sand", ((0.0, 0.0), (1.0, 0.0), (0.0, 1.0))),
+        Polygon("sand", ((0.0, 0.0), (1.0, 0.0), (1.0, 1.0), (0.0, 1.0))),
+        Layer("sand", 0.0, 0.3, "x", 0.01, 0.2, 3),
+        Voxels("folder/grain.h5", ("vacuum", "sand"), "grains", (0.1, 0.1)),
+    ),
+    sources=(
+        LineSource((0.5, 0.25), Ricker(5e8, 2.0, 1e-9)),
+        PlaneWave("-x", 0.5, Gaussian(5e8, 1)),
+        LineSource((0.4, 0.25), Sine(5e8, 2.0)),
+        LineSource((0.4, 0.2), Samples("folder/pulse.csv")),
+    ),
+    receivers=(ReceiverSpec((0.5, 0.3), "a", ("Ez", "Hx")),),
+    receiver_arrays=(ReceiverArray((0.2, 0.3), (0.8, 0.3), 3, "b", ("Hy",)),),
+    absorber=Absorber(8, ("x+",), 4.0, 0.9, 3.0, 0.05),
+    output=Output(4, ("Ez", "Hy"), 2, False, "mp4", 320),
+    run=RunSpec("cpu:2", "overlap", 3, "pairwise", 7),
+)
+
+
+def test_every_key_arrives_in_its_dataclass() -> None:
+    model = parse(EVERYTHING, Path("folder"))
+    assert model == EXPECTED
+    assert isinstance(model.grid.size[0], float), "a whole number is a number too"
+
+
+def test_a_short_file_has_the_documented_defaults() -> None:
+    model = parse("[grid]\nsize = [1, 1]\nspacing = 0.1\nsteps = 1\nperiodic = ['y']\n[absorber]\ncells = 2\n")
+    assert model == RadarModel(
+        GridSpec((1.0, 1.0), 0.1, steps=1, periodic=("y",)), absorber=Absorber(cells=2), output=Output(), run=RunSpec()
+    )
+    assert model.absorbing == ("x-", "x+"), "all sides that are not periodic absorb"
+
+
+def dataclasses_in(hint: Any) -> Iterator[Any]:
+    """Every dataclass that a type hint reaches."""
+    if isinstance(hint, type) and is_dataclass(hint):
+        yield hint
+        for inner in get_type_hints(hint, include_extras=True).values():
+            yield from dataclasses_in(inner)
+    elif get_origin(hint) in (Annotated, tuple, typing.Union, types.UnionType):
+        for inner in get_args(hint):
+            yield from dataclasses_in(inner)
+
+
+@pytest.mark.parametrize("kind", sorted(set(dataclasses_in(RadarModel)), key=lambda k: k.__name__))
+def test_every_key_is_documented(kind: Any) -> None:
+    """docs/model-files.md has each key in back quotes, and each kind as it is written."""
+    page = (ROOT / "docs" / "model-files.md").read_text(encoding="utf-8")
+    documented = set(re.findall(r"`([a-z_]+)`", page)) | set(re.findall(r"`\[+([a-z_]+)\]+`", page))
+    assert set(keys(kind)) <= documented
+    if hasattr(kind, "kind"):
+        assert f'`kind = "{kind.kind}"`' in page
+
+
+def test_every_example_of_the_documentation_is_a_model() -> None:
+    page = (ROOT / "docs" / "model-files.md").read_text(encoding="utf-8")
+    examples = re.findall(r"```toml\n(.*?)```", page, re.DOTALL)
+    assert examples
+    for example in examples:
+        parse(example)
+
+
+def test_the_radar_example_is_a_model_without_warnings() -> None:
+    built = build(read(ROOT / "examples" / "gpr.toml"))
+    assert built.warnings == ()
+    assert built.geometry.cells.shape == (1200, 600)
+    assert {m.name for m in built.geometry.used()} == {"vacuum", "conductor", "damp sand", "PVC"}
+    assert built.steps * built.dt == pytest.approx(18e-9, rel=1e-3)
+    assert [r.name for r in built.recorders][:2] == ["beside", "line-1"]
+    assert np.hypot(*np.subtract(built.recorders[0].position, built.emitters[0].position)) < 0.1
