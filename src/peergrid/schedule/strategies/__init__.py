@@ -15,7 +15,7 @@ from peergrid.schedule.strategies.stream_ordered import stream_ordered
 from peergrid.schedule.strategies.threads import threads
 from peergrid.schedule.work import Work
 
-StrategyName = Literal["serial", "async", "threads", "overlap", "peer", "persistent"]
+StrategyName = Literal["serial", "async", "threads", "overlap", "graph", "peer", "persistent"]
 
 
 @dataclass(frozen=True)
@@ -31,6 +31,7 @@ STRATEGIES: dict[StrategyName, Strategy] = {
     "async": Strategy(stream_ordered, "copy"),
     "threads": Strategy(threads, "copy"),
     "overlap": Strategy(overlap, "copy"),
+    "graph": Strategy(overlap, "copy"),  # the same operations, replayed as a CUDA graph where devices have them
     "peer": Strategy(peer, "store"),
     "persistent": Strategy(persistent, "store"),
 }

@@ -1,0 +1,130 @@
+"""The devices of one run: contexts, queues as streams, events, memory. Whatever is taken is given back by `close`."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable
+from contextlib import ExitStack
+from typing import Any
+
+import numpy as np
+
+from peergrid.errors import PeergridError, UsageError
+from peergrid.runtime.cuda.driver import Driver
+from peergrid.schedule.ops import Event, Queue
+
+
+class Devices:
+    """Virtual devices on GPUs: `ordinals[d]` is the GPU of device `d`; one GPU may stand for several devices."""
+
+    def __init__(self, driver: Driver, ordinals: tuple[int, ...]) -> None:
+        self.driver = driver
+        self.ordinals = ordinals
+        self._stack = ExitStack()
+        self._streams: dict[Queue, int] = {}
+        self._events: dict[tuple[Event, bool], int] = {}
+        self._constants: dict[tuple[int, bytes], int] = {}
+        self._modules: dict[tuple[int, bytes], int] = {}
+        present = driver.device_count()
+        for ordinal in ordinals:
+            if not 0 <= ordinal < present:
+                raise UsageError(f"This machine has {present} CUDA devices, numbered from 0; got {ordinal}.")
+        self._context_of: dict[int, int] = {}
+        for ordinal in sorted(set(ordinals)):
+            self._context_of[ordinal] = driver.retain(ordinal)
+            self._stack.callback(_quietly, driver.release, ordinal)
+
+    @property
+    def count(self) -> int:
+        return len(self.ordinals)
+
+    @property
+    def queues(self) -> tuple[Queue, ...]:
+        """The queues that have a stream."""
+        return tuple(self._streams)
+
+    def context(self, device: int) -> int:
+        return self._context_of[self.ordinals[device]]
+
+    def enter(self, device: int) -> None:
+        """Make the device current for this thread."""
+        self.driver.make_current(self.context(device))
+
+    def architecture(self, device: int) -> str:
+        return self.driver.architecture(self.ordinals[device])
+
+    def stream(self, queue: Queue) -> int:
+        """The stream of a queue."""
+        if queue not in self._streams:
+            self.enter(queue.device)
+            self._streams[queue] = self.driver.create_stream(queue.priority)
+            self._on_close(queue.device, self.driver.destroy_stream, self._streams[queue])
+        return self._streams[queue]
+
+    def event(self, event: Event, timing: bool = False) -> int:
+        """The event's handle; without timing unless asked for, which costs less."""
+        if (event, timing) not in self._events:
+            self.enter(event.device)
+            handle = self._events[event, timing] = self.driver.create_event(timing)
+            self._on_close(event.device, self.driver.destroy_event, handle)
+        return self._events[event, timing]
+
+    def allocate(self, device: int, count: int) -> int:
+        """That many bytes of device memory."""
+        self.enter(device)
+        pointer = self.driver.allocate(count)
+        self._on_close(device, self.driver.free, pointer)
+        return pointer
+
+    def allocate_host(self, count: int) -> int:
+        """That many bytes of pinned host memory that all devices reach."""
+        self.enter(0)
+        pointer = self.driver.allocate_host(count)
+        self._on_close(0, self.driver.free_host, pointer)
+        return pointer
+
+    def constant(self, device: int, values: np.ndarray[Any, Any]) -> int:
+        """Device memory that holds these values and never changes; the same bytes are kept once."""
+        key = (device, values.tobytes())
+        if key not in self._constants:
+            self._constants[key] = self.allocate(device, values.nbytes)
+            self.driver.upload(self._constants[key], values)
+        return self._constants[key]
+
+    def function(self, device: int, cubin: bytes, name: str) -> int:
+        """A kernel of a program on a device."""
+        key = (self.context(device), cubin)
+        self.enter(device)
+        if key not in self._modules:
+            self._modules[key] = self.driver.load(cubin)
+            self._on_close(device, self.driver.unload, self._modules[key])
+        return self.driver.function(self._modules[key], name)
+
+    def synchronize(self) -> None:
+        """Wait until every device has nothing left to do."""
+        for device in range(self.count):
+            self.enter(device)
+            self.driver.synchronize()
+
+    def close(self) -> None:
+        """Give everything back; what fails because the device is lost is passed over."""
+        self._stack.close()
+
+    def _on_close(self, device: int, action: Callable[[int], None], handle: int) -> None:
+        def undo() -> None:
+            self.enter(device)
+            action(handle)
+
+        self._stack.callback(_quietly, undo)
+
+
+def _quietly(action: Callable[..., None], *args: int) -> None:
+    try:
+        action(*args)
+    except PeergridError:
+        return
+
+
+def host_words(pointer: int, count: int) -> np.ndarray[Any, np.dtype[np.int64]]:
+    """Words of host memory at an address, as an array."""
+    return np.ctypeslib.as_array((ctypes.c_int64 * count).from_address(pointer))

@@ -1,0 +1,205 @@
+"""The CUDA driver as this package uses it: few calls, integers as handles, every failure one classified sentence.
+
+`Driver` is what the executor is written against; `CudaDriver` is the real one, tests bring one that runs on the host.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+
+from peergrid.codegen.nvrtc import compile_cubin
+from peergrid.errors import DeviceFault
+from peergrid.runtime.cuda.faults import error
+
+PEER_ALREADY_ENABLED = 704
+ATTRIBUTES = {"major": 75, "minor": 76, "multiprocessors": 16}
+LATEST = 13000  # the version of the entry points asked for
+
+
+class Driver(Protocol):
+    """Handles are integers; a context must be current for allocations, streams, events and modules."""
+
+    def device_count(self) -> int: ...
+    def architecture(self, ordinal: int) -> str: ...
+    def compile(self, source: str, architecture: str, cache: Path | None) -> bytes: ...
+    def retain(self, ordinal: int) -> int: ...
+    def release(self, ordinal: int) -> None: ...
+    def make_current(self, context: int) -> None: ...
+    def memory(self) -> tuple[int, int]: ...
+    def allocate(self, count: int) -> int: ...
+    def free(self, pointer: int) -> None: ...
+    def fill(self, pointer: int, word: int, words: int) -> None: ...
+    def upload(self, pointer: int, values: np.ndarray[Any, Any]) -> None: ...
+    def download(self, values: np.ndarray[Any, Any], pointer: int) -> None: ...
+    def allocate_host(self, count: int) -> int: ...
+    def free_host(self, pointer: int) -> None: ...
+    def create_stream(self, priority: int) -> int: ...
+    def destroy_stream(self, stream: int) -> None: ...
+    def create_event(self, timing: bool) -> int: ...
+    def destroy_event(self, event: int) -> None: ...
+    def elapsed(self, start: int, end: int) -> float: ...
+    def load(self, cubin: bytes) -> int: ...
+    def unload(self, module: int) -> None: ...
+    def function(self, module: int, name: str) -> int: ...
+    def reaches(self, ordinal: int, peer: int) -> bool: ...
+    def enable_peer(self, context: int, peer: int) -> None: ...
+    def synchronize(self) -> None: ...
+    def begin_capture(self, stream: int) -> None: ...
+    def end_capture(self, stream: int) -> int: ...
+    def instantiate(self, graph: int) -> int: ...
+    def destroy_graph(self, graph: int, executable: int) -> None: ...
+    def entry(self, name: str) -> int: ...
+
+
+class CudaDriver:
+    """The installed NVIDIA driver through cuda.bindings. Raises DeviceFault where there is none."""
+
+    def __init__(self) -> None:
+        try:
+            from cuda.bindings import driver
+        except ImportError:
+            raise DeviceFault("CUDA devices need the CUDA packages: pip install 'peergrid[cuda]'.") from None
+        self._d: Any = driver
+        try:
+            self._call("cuInit", 0)
+        except RuntimeError:
+            raise DeviceFault("No NVIDIA driver library (libcuda) was found; use --devices cpu:N.") from None
+
+    def device_count(self) -> int:
+        return int(self._call("cuDeviceGetCount"))
+
+    def architecture(self, ordinal: int) -> str:
+        """Such as `sm_90`."""
+        return f"sm_{self._attribute('major', ordinal)}{self._attribute('minor', ordinal)}"
+
+    def compile(self, source: str, architecture: str, cache: Path | None) -> bytes:
+        """The machine code of a program."""
+        return compile_cubin(source, architecture, cache)
+
+    def retain(self, ordinal: int) -> int:
+        """The primary context of a device."""
+        return int(self._call("cuDevicePrimaryCtxRetain", self._device(ordinal)))
+
+    def release(self, ordinal: int) -> None:
+        self._call("cuDevicePrimaryCtxRelease", self._device(ordinal))
+
+    def make_current(self, context: int) -> None:
+        self._call("cuCtxSetCurrent", self._d.CUcontext(context))
+
+    def memory(self) -> tuple[int, int]:
+        """Free and total bytes of the current device."""
+        free, total = self._call("cuMemGetInfo")
+        return int(free), int(total)
+
+    def allocate(self, count: int) -> int:
+        return int(self._call("cuMemAlloc", max(count, 16)))
+
+    def free(self, pointer: int) -> None:
+        self._call("cuMemFree", pointer)
+
+    def fill(self, pointer: int, word: int, words: int) -> None:
+        """Set `words` 32-bit words."""
+        if words:
+            self._call("cuMemsetD32", pointer, word, words)
+
+    def upload(self, pointer: int, values: np.ndarray[Any, Any]) -> None:
+        if values.nbytes:
+            self._call("cuMemcpyHtoD", pointer, np.ascontiguousarray(values).ctypes.data, values.nbytes)
+
+    def download(self, values: np.ndarray[Any, Any], pointer: int) -> None:
+        """Fill a C-contiguous array."""
+        if values.nbytes:
+            self._call("cuMemcpyDtoH", values.ctypes.data, pointer, values.nbytes)
+
+    def allocate_host(self, count: int) -> int:
+        """Pinned memory that every device reaches under the same address."""
+        flags = self._d.CU_MEMHOSTALLOC_PORTABLE | self._d.CU_MEMHOSTALLOC_DEVICEMAP
+        return int(self._call("cuMemHostAlloc", max(count, 16), flags))
+
+    def free_host(self, pointer: int) -> None:
+        self._call("cuMemFreeHost", pointer)
+
+    def create_stream(self, priority: int) -> int:
+        """A stream that does not wait for the default one; priorities are cut to what the device has."""
+        least, greatest = (int(p) for p in self._call("cuCtxGetStreamPriorityRange"))
+        flags = self._d.CUstream_flags.CU_STREAM_NON_BLOCKING
+        return int(self._call("cuStreamCreateWithPriority", int(flags), min(least, max(greatest, priority))))
+
+    def destroy_stream(self, stream: int) -> None:
+        self._call("cuStreamDestroy", self._d.CUstream(stream))
+
+    def create_event(self, timing: bool) -> int:
+        flags = self._d.CUevent_flags
+        return int(
+            self._call("cuEventCreate", int(flags.CU_EVENT_DEFAULT if timing else flags.CU_EVENT_DISABLE_TIMING))
+        )
+
+    def destroy_event(self, event: int) -> None:
+        self._call("cuEventDestroy", self._d.CUevent(event))
+
+    def elapsed(self, start: int, end: int) -> float:
+        """Seconds between two events."""
+        return float(self._call("cuEventElapsedTime", self._d.CUevent(start), self._d.CUevent(end))) * 1e-3
+
+    def load(self, cubin: bytes) -> int:
+        return int(self._call("cuModuleLoadData", cubin))
+
+    def unload(self, module: int) -> None:
+        self._call("cuModuleUnload", self._d.CUmodule(module))
+
+    def function(self, module: int, name: str) -> int:
+        return int(self._call("cuModuleGetFunction", self._d.CUmodule(module), name.encode()))
+
+    def reaches(self, ordinal: int, peer: int) -> bool:
+        """Whether a device can address another's memory; its own it always can."""
+        return ordinal == peer or bool(self._call("cuDeviceCanAccessPeer", self._device(ordinal), self._device(peer)))
+
+    def enable_peer(self, context: int, peer: int) -> None:
+        """Let a context address the memory of another; asking twice is fine."""
+        self.make_current(context)
+        code = int(self._d.cuCtxEnablePeerAccess(self._d.CUcontext(peer), 0)[0])
+        if code not in (0, PEER_ALREADY_ENABLED):
+            raise error(code, "cuCtxEnablePeerAccess")
+
+    def synchronize(self) -> None:
+        self._call("cuCtxSynchronize")
+
+    def begin_capture(self, stream: int) -> None:
+        mode = self._d.CUstreamCaptureMode.CU_STREAM_CAPTURE_MODE_RELAXED
+        self._call("cuStreamBeginCapture", self._d.CUstream(stream), mode)
+
+    def end_capture(self, stream: int) -> int:
+        return int(self._call("cuStreamEndCapture", self._d.CUstream(stream)))
+
+    def instantiate(self, graph: int) -> int:
+        return int(self._call("cuGraphInstantiate", self._d.CUgraph(graph), 0))
+
+    def destroy_graph(self, graph: int, executable: int) -> None:
+        self._call("cuGraphExecDestroy", self._d.CUgraphExec(executable))
+        self._call("cuGraphDestroy", self._d.CUgraph(graph))
+
+    def entry(self, name: str) -> int:
+        """The address of a driver function, for calls without the interpreter."""
+        flags = self._d.CUdriverProcAddress_flags.CU_GET_PROC_ADDRESS_DEFAULT
+        pointer, status = self._call("cuGetProcAddress", name.encode(), LATEST, flags)
+        if not int(pointer):
+            raise DeviceFault(f"The NVIDIA driver has no '{name}' (status {int(status)}): update it to CUDA 13.")
+        return int(pointer)
+
+    def _device(self, ordinal: int) -> Any:
+        return self._call("cuDeviceGet", ordinal)
+
+    def _attribute(self, name: str, ordinal: int) -> int:
+        key = self._d.CUdevice_attribute(ATTRIBUTES[name])
+        return int(self._call("cuDeviceGetAttribute", key, self._device(ordinal)))
+
+    def _call(self, name: str, *args: Any) -> Any:
+        code, *values = getattr(self._d, name)(*args)
+        if int(code):
+            raise error(int(code), name)
+        if not values:
+            return None
+        return values[0] if len(values) == 1 else tuple(values)

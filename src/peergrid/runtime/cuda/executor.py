@@ -1,0 +1,251 @@
+"""CUDA devices as an `Executor`: schedules become tapes once, and tapes are replayed without the interpreter."""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from peergrid.errors import DeviceFault, PeergridError
+from peergrid.grid import Array, Index
+from peergrid.runtime.cuda.driver import CudaDriver, Driver
+from peergrid.runtime.cuda.faults import error
+from peergrid.runtime.cuda.graphs import Captured, launch_tape, rows_between, set_clocks
+from peergrid.runtime.cuda.lower import Lowered, lower
+from peergrid.runtime.cuda.replay import DONE, FAILED, TIMED_OUT, replay
+from peergrid.runtime.cuda.station import Station
+from peergrid.runtime.cuda.tape import Tape, TapeWriter, Words
+from peergrid.runtime.cuda.watchdog import blame
+from peergrid.schedule import Layout, Schedule
+from peergrid.schedule.ops import Event, Flag, Op, Queue, Raise, describe, hosts_of, queues_of
+
+SECOND = 1_000_000_000
+AHEAD_CELLS = 1 << 33  # cell updates per device that a host may be ahead of its device: a few seconds of work
+MOST_AHEAD = 64
+
+
+@dataclass
+class End:
+    """How a host's replay ended."""
+
+    state: int = DONE
+    code: int = 0
+    row: int = -1
+    turn: int = 0
+
+
+class CudaExecutor:
+    """An `Executor` on GPUs.
+
+    ordinals: the GPU of each virtual device; patience: seconds without progress before a wait is given up;
+    cache: folder for compiled kernels (None: none kept); driver: what to run on, the installed one by default.
+    `notes` says where a route other than the one asked for was taken, and why.
+
+    Raises DoesNotFit before anything is allocated, DeviceFault where a device cannot be used.
+    """
+
+    def __init__(
+        self,
+        layout: Layout,
+        total_steps: int,
+        ordinals: tuple[int, ...],
+        *,
+        patience: float = 8.0,
+        cache: Path | None = None,
+        driver: Driver | None = None,
+    ) -> None:
+        self.layout = layout
+        self.patience = patience
+        self._station = Station(driver or CudaDriver(), layout, total_steps, ordinals, int(patience * SECOND), cache)
+        self._lowered: dict[int, Lowered] = {}  # by identity: hashing a schedule walks all its operations
+        self._graphs: dict[int, Captured] = {}
+        self._settled: dict[Flag, int] = {}
+        self._broken = False
+        self.notes: list[str] = list(self._station.peers.notes)
+
+    def load(self, name: str, values: Array, slot: int) -> None:
+        self._station.memory.load(name, values, slot)
+
+    def execute(self, schedule: Schedule, times: int, step: int) -> None:
+        if self._broken:
+            raise DeviceFault("The devices failed earlier in this run; start it again.")
+        if not times or not schedule.ops:
+            return
+        try:
+            lowered = self._lower(schedule)
+            if schedule.options.strategy == "graph":
+                self._replay_graph(lowered, times, step)
+            else:
+                self._replay(lowered, lowered.tapes, times, step)
+        except PeergridError:
+            self._broken = True
+            raise
+
+    def gather(self, name: str, slot: int) -> Array:
+        return self._station.memory.gather(name, slot)
+
+    def traces(self) -> Array:
+        return self._station.memory.traces()
+
+    def first_nonfinite(self, name: str, slot: int) -> Index | None:
+        values = self.gather(name, slot)
+        finite = np.isfinite(values)
+        if finite.all():
+            return None
+        place = np.unravel_index(int(np.argmin(finite)), values.shape)
+        return tuple(int(i) + o for i, o in zip(place, self.layout.problem.fields[name].box.lo, strict=True))
+
+    def busy_seconds(self) -> tuple[float, ...] | None:
+        return None
+
+    def close(self) -> None:
+        for captured in self._graphs.values():
+            if not self._broken:
+                self._station.devices.driver.destroy_graph(captured.graph, captured.executable)
+        self._graphs.clear()
+        self._station.close()
+
+    def _lower(self, schedule: Schedule) -> Lowered:
+        if id(schedule) not in self._lowered:
+            lowered = lower(self._station, schedule, captured=schedule.options.strategy == "graph")
+            self._lowered[id(schedule)] = lowered
+            self.notes += sorted({c.reason for c in lowered.choices if c.reason} - set(self.notes))
+        return self._lowered[id(schedule)]
+
+    def _replay(self, lowered: Lowered, tapes: dict[int, Tape], times: int, step: int) -> None:
+        """Every host replays its tape in a thread of its own; then the queues are drained."""
+        ends = {host: End() for host in tapes}
+        self._station.words[:] = 0
+        threads = [
+            threading.Thread(target=self._host, args=(lowered, host, tapes[host], times, step, ends[host]), daemon=True)
+            for host in tapes
+        ]
+        for thread in threads[1:]:
+            thread.start()
+        threads[0].run()
+        for thread in threads[1:]:
+            thread.join()
+        self._finish(lowered, tapes, ends)
+        for flag, count in _raised(lowered.schedule).items():
+            self._settled[flag] = self._settled.get(flag, 0) + count * times
+
+    def _host(self, lowered: Lowered, host: int, tape: Tape, times: int, step: int, end: End) -> None:
+        schedule = lowered.schedule
+        patches = tape.patch_table(step, schedule.steps, self._settled, _raised(schedule))
+        marks = self._marks(lowered, host)
+        every = max(1, min(MOST_AHEAD, AHEAD_CELLS * self.layout.devices // max(1, self._cells * schedule.steps)))
+        end.state, end.code, end.row, end.turn = self._carry_out(tape, patches, marks, every, times)
+
+    def _carry_out(
+        self, tape: Tape, patches: Words | None, marks: tuple[Tape, Tape] | None, every: int, times: int
+    ) -> tuple[int, int, int, int]:
+        nothing = np.zeros((0, 3), np.int64)
+        tables = (tape.table[:0], tape.table[:0]) if marks is None else (marks[0].table, marks[1].table)
+        state, code, row, turn = replay(
+            tape.table,
+            nothing if patches is None else patches,
+            tables,
+            every,
+            times,
+            self._station.entry("cuCtxSetCurrent"),
+            max(1, int(self.patience * 2)),
+            self._station.abort_address,
+        )
+        return int(state), int(code), int(row), int(turn)
+
+    @property
+    def _cells(self) -> int:
+        return self.layout.problem.grid.box.size
+
+    def _marks(self, lowered: Lowered, host: int) -> tuple[Tape, Tape]:
+        """Rows that record where the host's queues are, and wait for where they were the time before."""
+        mine = sorted({queue for op in lowered.schedule.ops for queue in _issued(op, host)})
+        tapes = []
+        for parity in (0, 1):
+            tape = TapeWriter()
+            for queue in mine:
+                self._mark(tape, queue, parity)
+            tapes.append(tape.finish())
+        return tapes[0], tapes[1]
+
+    def _mark(self, tape: TapeWriter, queue: Queue, parity: int) -> None:
+        station = self._station
+        context = station.devices.context(queue.device)
+        here, before = (
+            station.devices.event(Event(queue.device, f"mark {p} of {queue}")) for p in (parity, 1 - parity)
+        )
+        tape.call(-1, context, station.entry("cuEventRecord"), here, station.devices.stream(queue))
+        tape.poll(-1, context, station.entry("cuEventQuery"), before)
+
+    def _replay_graph(self, lowered: Lowered, times: int, step: int) -> None:
+        key = id(lowered.schedule)
+        if key not in self._graphs:
+            self._graphs[key] = self._capture(lowered)
+        captured = self._graphs[key]
+        set_clocks(self._station, lowered, step)
+        self._replay(lowered, {0: launch_tape(self._station, captured)}, times, step)
+
+    def _capture(self, lowered: Lowered) -> Captured:
+        station, origin = self._station, lowered.queues[0]
+        driver = station.devices.driver
+        fork, join = rows_between(station, lowered)
+        station.devices.enter(origin.device)
+        driver.begin_capture(station.devices.stream(origin))
+        end = End()
+        for tape in (fork, lowered.tapes[0], join):
+            if end.state == DONE:
+                end.state, end.code, end.row, end.turn = self._carry_out(tape, None, None, 1, 1)
+                failed = tape
+        station.devices.enter(origin.device)
+        if end.state != DONE:
+            raise self._failure(lowered, failed, end, "Capturing ")
+        graph = driver.end_capture(station.devices.stream(origin))
+        return Captured(graph, driver.instantiate(graph), origin)
+
+    def _finish(self, lowered: Lowered, tapes: dict[int, Tape], ends: dict[int, End]) -> None:
+        """Drain the queues; raise what went wrong, the first cause before what followed from it."""
+        drain = TapeWriter()
+        for queue in lowered.queues:
+            context = self._station.devices.context(queue.device)
+            stream = self._station.devices.stream(queue)
+            drain.poll(-1, context, self._station.entry("cuStreamQuery"), stream)
+        failed = [host for host, end in ends.items() if end.state in (FAILED, TIMED_OUT)]
+        if failed:
+            self._station.board[0] = 1
+        self._station.words[0] = 0
+        state, code, row, _ = self._carry_out(drain.finish(), None, None, 1, 1)
+        blame(lowered.schedule, self._station.board)
+        if failed:
+            host = failed[0]
+            raise self._failure(lowered, tapes[host], ends[host])
+        if state == FAILED:
+            raise error(code, f"The work of queue {lowered.queues[row]}")
+        if state != DONE:
+            raise DeviceFault(
+                f"Queue {lowered.queues[row]} did not finish within {self.patience * 2:g} s of the last progress; "
+                "look at 'nvidia-smi' for a device that hangs, and run 'peergrid verify' on the model."
+            )
+
+    def _failure(self, lowered: Lowered, tape: Tape, end: End, doing: str = "") -> PeergridError:
+        number = tape.ops[end.row] if 0 <= end.row < len(tape.ops) else -1
+        what = f"'{describe(lowered.schedule.ops[number])}'" if number >= 0 else "keeping pace with the devices"
+        place = f"{doing}{what} (row {end.row}, turn {end.turn})"
+        if end.state == FAILED:
+            return error(end.code, place)
+        return DeviceFault(f"Nothing moved for {self.patience * 2:g} s: {place} is still waiting for its devices.")
+
+
+def _raised(schedule: Schedule) -> dict[Flag, int]:
+    """How far each flag rises in one turn."""
+    counts: dict[Flag, int] = {}
+    for op in schedule.ops:
+        if isinstance(op, Raise):
+            counts[op.flag] = max(counts.get(op.flag, 0), op.value)
+    return counts
+
+
+def _issued(op: Op, host: int) -> tuple[Queue, ...]:
+    """The queues into which a host issues an operation."""
+    return queues_of(op) if host in hosts_of(op) else ()

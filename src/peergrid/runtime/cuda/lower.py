@@ -1,0 +1,288 @@
+"""From a schedule to tapes: each operation becomes the driver calls that carry it out, resolved to addresses once.
+
+Neighbouring computations of one pass in one queue become one set of launches, neighbouring stores one kernel. Flags
+are raised and awaited by small kernels, a barrier of devices is an event of each queue that all others wait for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from itertools import groupby
+
+import numpy as np
+
+from peergrid.codegen.cuda import onepass, service
+from peergrid.codegen.cuda.onepass import Launch, Program
+from peergrid.errors import UsageError
+from peergrid.runtime.cuda.routes import Choice, choose
+from peergrid.runtime.cuda.station import Station
+from peergrid.runtime.cuda.tape import Patch, Tape, TapeWriter
+from peergrid.runtime.cuda.transfer import Side, Transfer, memcpy_2d, memcpy_3d, transfer
+from peergrid.schedule import Schedule
+from peergrid.schedule.ops import (
+    Await,
+    Compute,
+    Copy,
+    DeviceBarrier,
+    Event,
+    HostBarrier,
+    Op,
+    Queue,
+    Raise,
+    Record,
+    Route,
+    Sync,
+    Wait,
+    hosts_of,
+    queues_of,
+)
+
+Numbered = tuple[int, Op]
+
+
+@dataclass(frozen=True)
+class Lowered:
+    """A schedule ready to run: the tape of each host, and the route each halo takes."""
+
+    schedule: Schedule
+    tapes: dict[int, Tape]
+    queues: tuple[Queue, ...]
+    choices: frozenset[Choice]
+
+
+def lower(station: Station, schedule: Schedule, captured: bool = False) -> Lowered:
+    """The tapes of a schedule. captured: for a graph, where clocks on the devices count the steps."""
+    work = Lowering(station, schedule, captured)
+    tapes = {host: work.host(host) for host in sorted({h for op in schedule.ops for h in hosts_of(op)})}
+    queues = tuple(sorted({queue for op in schedule.ops for queue in queues_of(op)}))
+    return Lowered(schedule, tapes, queues, frozenset(work.choices))
+
+
+@dataclass
+class Lowering:
+    """The state of one translation."""
+
+    station: Station
+    schedule: Schedule
+    captured: bool
+    choices: set[Choice] = field(default_factory=set)
+
+    def __post_init__(self) -> None:
+        problem = self.station.layout.problem
+        items = [item for host in range(self._hosts) for item in self._items(host)]
+        computes = [[op for _, op in item if isinstance(op, Compute)] for item in items]
+        for op in (op for ops in computes for op in ops):
+            if not onepass.supports(problem, op.steps):
+                raise UsageError(
+                    f"These devices advance this problem by one step per pass, the schedule asks for {op.steps}; "
+                    "use block = 1."
+                )
+        self.program: Program = onepass.program(problem, [[op.box for op in ops] for ops in computes if ops])
+        self.cubins = self.station.compile(self.program.source)
+
+    def host(self, host: int) -> Tape:
+        """The tape of one host."""
+        tape = TapeWriter()
+        for item in self._items(host):
+            self._item(tape, item)
+        if self.captured:
+            for queue in sorted({queue for op in self.schedule.ops for queue in queues_of(op)}):
+                self._tick(tape, queue)
+        return tape.finish()
+
+    @property
+    def _hosts(self) -> int:
+        return 1 + max((h for op in self.schedule.ops for h in hosts_of(op)), default=0)
+
+    def _items(self, host: int) -> Iterator[list[Numbered]]:
+        """The host's operations in order, those that go together joined."""
+        mine = [(n, op) for n, op in enumerate(self.schedule.ops) if host in hosts_of(op)]
+        for key, part in groupby(mine, key=lambda numbered: _joint(*numbered)):
+            ops = list(part)
+            if key[0] == "copy":
+                yield from self._by_route(ops)
+            elif key[0] == "compute":
+                yield ops
+            else:
+                yield from ([one] for one in ops)
+
+    def _by_route(self, ops: list[Numbered]) -> Iterator[list[Numbered]]:
+        """Copies of one queue: stores together, others one by one."""
+        for route, part in groupby(ops, key=lambda numbered: self._choice(numbered[1]).route):  # type: ignore[arg-type]
+            if route == "store":
+                yield list(part)
+            else:
+                yield from ([one] for one in part)
+
+    def _item(self, tape: TapeWriter, item: list[Numbered]) -> None:
+        number, op = item[0]
+        station = self.station
+        match op:
+            case Compute():
+                self._compute(tape, number, [part for _, part in item if isinstance(part, Compute)])
+            case Copy():
+                self._copy(tape, number, [part for _, part in item if isinstance(part, Copy)])
+            case Record():
+                self._record(tape, number, op.queue, op.event)
+            case Wait():
+                self._wait(tape, number, op.queue, op.event)
+            case Raise() | Await():
+                self._flag(tape, number, op)
+            case Sync(target=Queue() as queue):
+                context = station.devices.context(queue.device)
+                tape.poll(number, context, station.entry("cuStreamQuery"), station.devices.stream(queue))
+            case Sync(target=Event() as event):
+                context = station.devices.context(event.device)
+                tape.poll(number, context, station.entry("cuEventQuery"), station.devices.event(event))
+            case HostBarrier():
+                tape.meet(number, station.barrier(op.hosts), len(op.hosts))
+            case DeviceBarrier():
+                self._device_barrier(tape, number, op)
+
+    def _compute(self, tape: TapeWriter, number: int, ops: list[Compute]) -> None:
+        first = ops[0]
+        recorded = self.station.memory.recorded[first.device]
+        for launch in self.program.launches([op.box for op in ops], recorded):
+            self._launch(tape, number, first, launch)
+
+    def _launch(self, tape: TapeWriter, number: int, op: Compute, launch: Launch) -> None:
+        station, device = self.station, op.device
+        values = station.template(device).copy()
+        values["source"], values["target"] = op.source, op.target
+        values["lo"][0, : launch.box.ndim], values["hi"][0, : launch.box.ndim] = launch.box.lo, launch.box.hi
+        if launch.regions:
+            values["regions"] = station.devices.constant(device, launch.table())
+            values["count"] = len(launch.regions)
+        if launch.receivers:
+            values["receivers"] = station.devices.constant(device, station.memory.receivers(launch.receivers))
+            values["count"] = len(launch.receivers)
+        if self.captured:
+            values["clock"], values["step"] = station.clock(op.queue), op.level
+        kernel = station.devices.function(device, self.cubins[device], launch.kernel)
+        address = self._start(tape, number, op.queue, kernel, launch.blocks, launch.threads, values)
+        if not self.captured:
+            offset = int(station.memory.arguments.dtype.fields["step"][1])  # type: ignore[index]
+            tape.patches.append(Patch(address + offset, op.level, None))
+
+    def _start(
+        self, tape: TapeWriter, number: int, queue: Queue, kernel: int, blocks: int, threads: int, values: object
+    ) -> int:
+        devices = self.station.devices
+        context, stream = devices.context(queue.device), devices.stream(queue)
+        return tape.launch(
+            number, context, self.station.entry("cuLaunchKernel"), kernel, stream, blocks, threads, values
+        )
+
+    def _choice(self, op: Copy) -> Choice:
+        moved = self._transfer(op)
+        ends = (op.source_device, op.target_device)
+        reachable = all(self.station.peers.reaches(op.queue.device, end) for end in ends)
+        free = self.schedule.options.route is None
+        choice = choose(op.route, free, reachable, moved.run, moved.bytes // moved.run)
+        self.choices.add(choice)
+        return choice
+
+    def _transfer(self, op: Copy) -> Transfer:
+        memory = self.station.memory
+        blocks = memory.plan.blocks
+        return transfer(
+            blocks[op.source_device][op.field],
+            blocks[op.target_device][op.field],
+            (op.source_box, op.target_box),
+            (
+                memory.pointer(op.source_device, op.field, op.slot),
+                memory.pointer(op.target_device, op.field, op.slot),
+            ),
+        )
+
+    def _copy(self, tape: TapeWriter, number: int, ops: list[Copy]) -> None:
+        route: Route = self._choice(ops[0]).route
+        if route == "store":
+            self._stores(tape, number, ops)
+            return
+        (op,) = ops
+        moved, queue = self._transfer(op), op.queue
+        if route == "copy":
+            self._memcpy(tape, number, queue, moved.source, moved.target, moved)
+        else:
+            staged = moved.packed(self.station.staging(op, moved.bytes))
+            self._memcpy(tape, number, queue, moved.source, staged, moved)
+            self._memcpy(tape, number, queue, staged, moved.target, moved)
+
+    def _memcpy(self, tape: TapeWriter, number: int, queue: Queue, source: Side, target: Side, moved: Transfer) -> None:
+        devices, entry = self.station.devices, self.station.entry
+        context, stream = devices.context(queue.device), devices.stream(queue)
+        if not moved.counts:
+            tape.call(number, context, entry("cuMemcpyAsync"), target.address, source.address, moved.run, stream)
+            return
+        describe = memcpy_2d if len(moved.counts) == 1 else memcpy_3d
+        words = describe(source, target, moved.counts, moved.run)
+        tape.keep.append(words)
+        name = "cuMemcpy2DAsync" if len(moved.counts) == 1 else "cuMemcpy3DAsync"
+        tape.call(number, context, entry(name), int(words.ctypes.data), stream)
+
+    def _stores(self, tape: TapeWriter, number: int, ops: Iterable[Copy]) -> None:
+        """One kernel of the source device that stores several halos into their targets."""
+        ops = list(ops)
+        queue = ops[0].queue
+        device = queue.device
+        size = self.station.layout.problem.itemsize
+        table = np.zeros(len(ops), service.COPY_BOX)
+        blocks = 0
+        for row, moved in zip(table, map(self._transfer, ops), strict=True):
+            shape = (*moved.counts, moved.run // size)
+            row["shape"] = (1,) * (3 - len(shape)) + shape
+            row["source"], row["target"], row["first"] = moved.source.address, moved.target.address, blocks
+            for name, side in (("source_pitch", moved.source), ("target_pitch", moved.target)):
+                row[name][2 - len(side.pitches) :] = [pitch // size for pitch in side.pitches]
+            blocks += -(-moved.bytes // size // service.STORE_THREADS)
+        values = np.zeros(1, service.STORES)
+        values["boxes"], values["count"] = self.station.devices.constant(device, table), len(ops)
+        kernel = self.station.service(device, f"store_{size}")
+        self._start(tape, number, queue, kernel, blocks, service.STORE_THREADS, values)
+
+    def _record(self, tape: TapeWriter, number: int, queue: Queue, event: Event) -> None:
+        devices = self.station.devices
+        context = devices.context(queue.device)
+        tape.call(number, context, self.station.entry("cuEventRecord"), devices.event(event), devices.stream(queue))
+
+    def _wait(self, tape: TapeWriter, number: int, queue: Queue, event: Event) -> None:
+        devices = self.station.devices
+        context, entry = devices.context(queue.device), self.station.entry("cuStreamWaitEvent")
+        tape.call(number, context, entry, devices.stream(queue), devices.event(event), 0)
+
+    def _flag(self, tape: TapeWriter, number: int, op: Raise | Await) -> None:
+        values = np.zeros(1, service.NOTICE)
+        values["flag"], values["board"] = self.station.flag(op.flag), self.station.board_address
+        values["budget"], values["op"] = self.station.budget, number
+        values["report"] = service.REPORT * (op.queue.device + 1)
+        name = "raise_flag" if isinstance(op, Raise) else "await_flag"
+        kernel = self.station.service(op.queue.device, name)
+        address = self._start(tape, number, op.queue, kernel, 1, 1, values)
+        tape.patches.append(Patch(address + int(service.NOTICE.fields["value"][1]), op.value, op.flag))  # type: ignore[index]
+
+    def _device_barrier(self, tape: TapeWriter, number: int, op: DeviceBarrier) -> None:
+        events = [Event(queue.device, f"barrier of {queue}") for queue in op.queues]
+        for queue, event in zip(op.queues, events, strict=True):
+            self._record(tape, number, queue, event)
+        for queue in op.queues:
+            for other, event in zip(op.queues, events, strict=True):
+                if other != queue:
+                    self._wait(tape, number, queue, event)
+
+    def _tick(self, tape: TapeWriter, queue: Queue) -> None:
+        values = np.zeros(1, service.TICK)
+        values["clock"], values["steps"] = self.station.clock(queue), self.schedule.steps
+        self._start(tape, -1, queue, self.station.service(queue.device, "tick"), 1, 1, values)
+
+
+def _joint(number: int, op: Op) -> tuple[object, ...]:
+    """Neighbouring operations with the same key may be carried out together."""
+    match op:
+        case Compute():
+            return ("compute", op.queue, op.level, op.steps, op.source, op.target)
+        case Copy():
+            return ("copy", op.queue, op.source_device, op.slot)
+        case _:
+            return (number,)

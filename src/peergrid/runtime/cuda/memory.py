@@ -1,0 +1,186 @@
+"""The memory of a run on its devices: slots of fields, scratch, signals, records of receivers, clocks and flags."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from math import prod
+
+import numpy as np
+
+from peergrid.codegen.cuda.arguments import RECEIVER, Arguments
+from peergrid.codegen.cuda.groups import scratch_fields
+from peergrid.errors import DoesNotFit
+from peergrid.grid import Array
+from peergrid.runtime.cuda.blocks import BlockLayout, block_layouts
+from peergrid.runtime.cuda.devices import Devices
+from peergrid.runtime.inorder import owned_receivers
+from peergrid.runtime.memory import take_cells
+from peergrid.schedule import Layout
+
+NAN_WORD = 0x7FF80000  # a NaN in float32, and twice in a row a NaN in float64
+SPARE = 64 << 20  # bytes a device keeps free for the driver
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How many bytes each device needs, known before anything is allocated."""
+
+    layout: Layout
+    total_steps: int
+
+    @cached_property
+    def blocks(self) -> tuple[dict[str, BlockLayout], ...]:
+        return tuple(block_layouts(self.layout, d) for d in range(self.layout.devices))
+
+    @cached_property
+    def scratch(self) -> tuple[str, ...]:
+        return scratch_fields(self.layout.problem)
+
+    def slots(self, name: str) -> int:
+        return 2 if name in self.layout.problem.state else 1
+
+    def bytes(self, device: int) -> int:
+        """Bytes of device memory that a device needs."""
+        problem, blocks = self.layout.problem, self.blocks[device]
+        fields = sum(self.slots(name) * block.bytes for name, block in blocks.items())
+        scratch = sum(blocks[name].bytes for name in self.scratch)
+        signals = sum(signal.samples.nbytes for signal in problem.signals.values())
+        return fields + scratch + signals + len(problem.receivers) * self.total_steps * problem.itemsize
+
+    def check(self, devices: Devices) -> None:
+        """Raise DoesNotFit, with what would fit, where a GPU has not enough memory free."""
+        needed: dict[int, int] = {}
+        for device, ordinal in enumerate(devices.ordinals):
+            needed[ordinal] = needed.get(ordinal, 0) + self.bytes(device)
+        for ordinal, count in needed.items():
+            devices.enter(devices.ordinals.index(ordinal))
+            free = devices.driver.memory()[0] - SPARE
+            if count > free:
+                raise DoesNotFit(self._refusal(ordinal, count, max(free, 0)))
+
+    def _refusal(self, ordinal: int, needed: int, free: int) -> str:
+        cells = prod(self.layout.problem.grid.shape)
+        return (
+            f"The run needs {needed / 2**30:.2f} GiB on GPU {ordinal}, which has {free / 2**30:.2f} GiB free: "
+            f"about {int(cells * free / needed):,} of the {cells:,} cells would fit; use a smaller grid or "
+            f"about {-(-needed * self.layout.devices // max(free, 1))} such GPUs."
+        )
+
+
+class FieldMemory:
+    """The allocated blocks. Every value is NaN until something is stored."""
+
+    def __init__(self, plan: Plan, devices: Devices) -> None:
+        self.plan = plan
+        self.devices = devices
+        self.layout = plan.layout
+        problem = self.layout.problem
+        self.arguments = Arguments(problem, len(plan.scratch))
+        self._fields = [
+            {
+                name: tuple(self._block(d, block) for _ in range(plan.slots(name)))
+                for name, block in plan.blocks[d].items()
+            }
+            for d in range(devices.count)
+        ]
+        self._scratch = [
+            tuple(self._block(d, plan.blocks[d][name]) for name in plan.scratch) for d in range(devices.count)
+        ]
+        self.recorded = [owned_receivers(self.layout, d) for d in range(devices.count)]
+        self._traces = [self._filled(d, self._trace_values * problem.itemsize) for d in range(devices.count)]
+
+    def pointer(self, device: int, name: str, slot: int) -> int:
+        """The address of a block's first value; a coefficient is the same in both slots."""
+        slots = self._fields[device][name]
+        return slots[slot if len(slots) == 2 else 0]
+
+    def template(self, device: int) -> np.ndarray[tuple[int], np.dtype[np.void]]:
+        """The arguments of a device's kernels, shape (1,), without what differs from launch to launch."""
+        problem = self.layout.problem
+        filled = np.zeros(1, self.arguments.dtype)
+        for n, name in enumerate(self.arguments.fields):
+            block = self.plan.blocks[device][name]
+            for slot in (0, 1):
+                filled["fields"]["slot"][0, n, slot] = self._shifted(self.pointer(device, name, slot), block)
+            if block.field.full:
+                pitches = block.pitches[:-1][:2]
+                filled["fields"]["pitch"][0, n, : len(pitches)] = pitches
+        for n, name in enumerate(self.plan.scratch):
+            filled["scratch"][0, n] = self._shifted(self._scratch[device][n], self.plan.blocks[device][name])
+        for n, signal in enumerate(problem.signals.values()):
+            filled["signals"]["samples"][0, n] = self.devices.constant(device, signal.samples)
+            filled["signals"]["count"][0, n] = len(signal.samples)
+        filled["params"][0, : len(problem.params)] = list(problem.params.values())
+        filled["traces"] = self._traces[device]
+        filled["total_steps"] = self.plan.total_steps
+        return filled
+
+    def receivers(self, numbers: tuple[int, ...]) -> np.ndarray[tuple[int], np.dtype[np.void]]:
+        """The table of some receivers as the recording kernel reads it."""
+        table = np.zeros(len(numbers), RECEIVER)
+        for row, number in zip(table, numbers, strict=True):
+            receiver = self.layout.problem.receivers[number]
+            row["cell"][: len(receiver.cell)] = receiver.cell
+            row["field"], row["number"] = self.arguments.fields.index(receiver.field), number
+        return table
+
+    def load(self, name: str, values: Array, slot: int) -> None:
+        """Set a field everywhere, ghost cells included, from its global array."""
+        for device in range(self.devices.count):
+            block = self.plan.blocks[device][name]
+            if block.values:
+                cells = take_cells(self.layout.problem, block.field, values, block.box)
+                self.devices.enter(device)
+                self.devices.driver.upload(self.pointer(device, name, slot), block.flat(cells))
+
+    def gather(self, name: str, slot: int) -> Array:
+        """The global array of a state field, put together from what each device owns."""
+        described = self.layout.problem.fields[name]
+        whole = np.full(described.box.shape, np.nan, dtype=self.layout.problem.grid.dtype)
+        for device in range(self.devices.count):
+            owned = self.layout.partition.owned(device) & described.box
+            if not owned.empty:
+                block = self.plan.blocks[device][name]
+                values = np.empty(block.values, whole.dtype)
+                self.devices.enter(device)
+                self.devices.driver.download(values, self.pointer(device, name, slot))
+                whole[owned.slices(described.box.lo)] = block.view(values)[owned.slices(block.box.lo)]
+        return whole
+
+    def traces(self) -> Array:
+        """What the receivers recorded, shape (receivers, all steps)."""
+        shape = (len(self.layout.problem.receivers), self.plan.total_steps)
+        whole = np.full(shape, np.nan, dtype=self.layout.problem.grid.dtype)
+        for device, numbers in enumerate(self.recorded):
+            if numbers and whole.size:
+                part = np.empty_like(whole)
+                self.devices.enter(device)
+                self.devices.driver.download(part, self._traces[device])
+                whole[list(numbers)] = part[list(numbers)]
+        return whole
+
+    @property
+    def _trace_values(self) -> int:
+        return len(self.layout.problem.receivers) * self.plan.total_steps
+
+    def _shifted(self, pointer: int, block: BlockLayout) -> int:
+        """The address that cell 0 would have."""
+        return (pointer + block.shift * block.itemsize) % (1 << 64) if block.values else 0
+
+    def _block(self, device: int, block: BlockLayout) -> int:
+        return self._filled(device, block.bytes)
+
+    def _filled(self, device: int, count: int) -> int:
+        pointer = self.devices.allocate(device, count)
+        self.devices.driver.fill(pointer, NAN_WORD, count // 4)
+        return pointer
+
+
+def owned_parts(memory: FieldMemory, name: str) -> Iterator[tuple[int, BlockLayout]]:
+    """The devices that own cells of a field, each with its block."""
+    box = memory.layout.problem.fields[name].box
+    for device in range(memory.devices.count):
+        if memory.layout.partition.owned(device).overlaps(box):
+            yield device, memory.plan.blocks[device][name]

@@ -1,0 +1,66 @@
+"""Numba intrinsics on plain addresses: call a C function, read and write words that other threads see."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, cast
+
+from llvmlite import ir
+from numba import types
+from numba.extending import intrinsic
+
+ARGUMENTS = 11
+"""Every call passes this many 64-bit words: the most a function of the driver takes (`cuLaunchKernel`).
+
+The calling conventions of Linux on x86-64 and AArch64 pass integers and pointers in 64-bit registers and stack slots
+that the caller cleans up, so a function that takes fewer, or 32-bit ones, finds what it expects.
+"""
+
+_WORD = ir.IntType(64)
+TUPLE: Any = cast(Any, types).UniTuple(types.int64, ARGUMENTS)
+Code = tuple[Any, Callable[..., Any]]
+
+
+def _call(typing_context: Any, address: Any, words: Any) -> Code:
+    """Call the function at an address with a tuple of 11 words; returns its 32-bit result."""
+
+    def code(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        kind = ir.FunctionType(ir.IntType(32), [_WORD] * ARGUMENTS)
+        function = builder.inttoptr(args[0], kind.as_pointer())
+        return builder.call(function, [builder.extract_value(args[1], n) for n in range(ARGUMENTS)])
+
+    return types.int32(types.int64, TUPLE), code
+
+
+def _load(typing_context: Any, address: Any) -> Code:
+    """The word at an address, with acquire order."""
+
+    def code(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        return builder.load_atomic(builder.inttoptr(args[0], _WORD.as_pointer()), "acquire", 8)
+
+    return types.int64(types.int64), code
+
+
+def _store(typing_context: Any, address: Any, value: Any) -> Code:
+    """Set the word at an address, with release order."""
+
+    def code(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        builder.store_atomic(args[1], builder.inttoptr(args[0], _WORD.as_pointer()), "release", 8)
+        return context.get_dummy_value()
+
+    return types.void(types.int64, types.int64), code
+
+
+def _add(typing_context: Any, address: Any, value: Any) -> Code:
+    """Add to the word at an address in one step; returns the value before."""
+
+    def code(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        return builder.atomic_rmw("add", builder.inttoptr(args[0], _WORD.as_pointer()), args[1], "acq_rel")
+
+    return types.int64(types.int64, types.int64), code
+
+
+call: Any = intrinsic(_call)
+load: Any = intrinsic(_load)
+store: Any = intrinsic(_store)
+add: Any = intrinsic(_add)

@@ -1,0 +1,73 @@
+"""Who reaches whose memory: peer access granted where halos need it, and verified by data once."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from peergrid.errors import PeergridError
+from peergrid.runtime.cuda.devices import Devices
+from peergrid.runtime.cuda.native import ARGUMENTS
+from peergrid.runtime.cuda.replay import invoke
+from peergrid.schedule import Layout
+
+PROBE_WORDS = 1024
+
+
+class Peers:
+    """The pairs of devices that address each other. `notes` says which do not, and why."""
+
+    def __init__(self, devices: Devices, layout: Layout) -> None:
+        self.devices = devices
+        self.notes: list[str] = []
+        self._granted: set[tuple[int, int]] = set()
+        for one, two in sorted(_pairs(layout)):
+            for source, target in ((one, two), (two, one)):
+                self._grant(devices.ordinals[source], devices.ordinals[target], source, target)
+
+    def reaches(self, source: int, target: int) -> bool:
+        """Whether kernels of one device may load from and store into the memory of the other."""
+        ends = self.devices.ordinals[source], self.devices.ordinals[target]
+        return ends[0] == ends[1] or ends in self._granted
+
+    def _grant(self, ordinal: int, peer: int, source: int, target: int) -> None:
+        if ordinal == peer or (ordinal, peer) in self._granted:
+            return
+        if not self.devices.driver.reaches(ordinal, peer):
+            self.notes.append(f"GPU {ordinal} cannot reach the memory of GPU {peer}: halos go through host memory")
+            return
+        try:
+            self.devices.driver.enable_peer(self.devices.context(source), self.devices.context(target))
+        except PeergridError as error:
+            self.notes.append(f"GPU {ordinal} was refused access to GPU {peer}: {error}")
+            return
+        if _carries(self.devices, source, target):
+            self._granted.add((ordinal, peer))
+        else:
+            self.notes.append(f"what GPU {ordinal} copies to GPU {peer} arrives changed: halos go through host memory")
+
+
+def _pairs(layout: Layout) -> set[tuple[int, int]]:
+    """The pairs of devices that exchange halos."""
+    return {(min(h.source, h.target), max(h.source, h.target)) for h in layout.halos if h.source != h.target}
+
+
+def _carries(devices: Devices, source: int, target: int) -> bool:
+    """Whether a pattern copied from one device to the other arrives as it was."""
+    driver = devices.driver
+    pattern = np.random.default_rng(source * 1000 + target).integers(0, 1 << 62, PROBE_WORDS)
+    arrived = np.zeros_like(pattern)
+    devices.enter(target)
+    there = driver.allocate(pattern.nbytes)
+    driver.upload(there, arrived)
+    devices.enter(source)
+    here = driver.allocate(pattern.nbytes)
+    driver.upload(here, pattern)
+    words = (there, here, pattern.nbytes, 0)
+    code = invoke(driver.entry("cuMemcpyAsync"), words + (0,) * (ARGUMENTS - len(words)))
+    driver.synchronize()
+    driver.free(here)
+    devices.enter(target)
+    driver.synchronize()
+    driver.download(arrived, there)
+    driver.free(there)
+    return code == 0 and bool((arrived == pattern).all())

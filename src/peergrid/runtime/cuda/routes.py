@@ -1,0 +1,31 @@
+"""Which way each halo takes: as asked where the devices allow it, else the next best, and why."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from peergrid.schedule.ops import Route
+
+SHORT_RUN = 1024  # bytes: the copy engine is slow on many short runs, stores are not
+
+
+@dataclass(frozen=True)
+class Choice:
+    """The route taken; `reason` says why where it is not the one asked for."""
+
+    route: Route
+    reason: str = ""
+
+
+def choose(wanted: Route, free: bool, reachable: bool, run: int, runs: int) -> Choice:
+    """The route of one halo of `runs` contiguous pieces of `run` bytes.
+
+    free: whether the user left the choice open; reachable: whether the source can store into the target's memory.
+    """
+    if not reachable:
+        if wanted == "host":
+            return Choice("host")
+        return Choice("host", f"'{wanted}' needs peer access, which these devices do not have")
+    if free and wanted == "copy" and runs > 1 and run < SHORT_RUN:
+        return Choice("store", f"the halo lies in {runs} pieces of {run} bytes, which stores move faster than copies")
+    return Choice(wanted)

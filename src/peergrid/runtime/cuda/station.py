@@ -1,0 +1,135 @@
+"""What a schedule is translated against: devices, memory, entry points, flags, clocks, and the watchdog's board."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from peergrid.codegen.cuda import service
+from peergrid.runtime.cuda.devices import Devices, host_words
+from peergrid.runtime.cuda.driver import Driver
+from peergrid.runtime.cuda.memory import FieldMemory, Plan
+from peergrid.runtime.cuda.peers import Peers
+from peergrid.schedule import Layout
+from peergrid.schedule.ops import Copy, Flag, Queue
+
+WORDS_PER_LINE = 16
+MOST_BARRIERS = 16
+FLAGS = 1024  # words of each device's block of flags
+
+
+class Station:
+    """The resources of one executor.
+
+    budget: nanoseconds that a waiting kernel spins before it gives up; cache: a folder for compiled kernels.
+    """
+
+    def __init__(
+        self,
+        driver: Driver,
+        layout: Layout,
+        total_steps: int,
+        ordinals: tuple[int, ...],
+        budget: int,
+        cache: Path | None,
+    ) -> None:
+        self.layout = layout
+        self.budget = budget
+        self.cache = cache
+        self.devices = Devices(driver, ordinals)
+        try:
+            plan = Plan(layout, total_steps)
+            plan.check(self.devices)
+            self.peers = Peers(self.devices, layout)
+            self.memory = FieldMemory(plan, self.devices)
+            words = service.REPORT * (1 + self.devices.count)
+            self.board_address = self.devices.allocate_host(words * 8)
+            self.board = host_words(self.board_address, words)
+            self.board[:] = 0
+        except BaseException:
+            self.devices.close()
+            raise
+        self.words = np.zeros(WORDS_PER_LINE * (1 + MOST_BARRIERS), np.int64)
+        self._barriers: dict[tuple[int, ...], int] = {}
+        self._flags: dict[Flag, int] = {}
+        self._flag_blocks: dict[int, int] = {}
+        self._clocks: dict[Queue, int] = {}
+        self._staging: dict[tuple[object, ...], int] = {}
+        self._templates: dict[int, np.ndarray[Any, Any]] = {}
+        self._entries: dict[str, int] = {}
+        self._service: dict[int, bytes] = {}
+
+    @property
+    def abort_address(self) -> int:
+        """The word that stops every host thread."""
+        return int(self.words.ctypes.data)
+
+    def entry(self, name: str) -> int:
+        """The address of a driver function."""
+        if name not in self._entries:
+            self._entries[name] = self.devices.driver.entry(name)
+        return self._entries[name]
+
+    def compile(self, source: str) -> dict[int, bytes]:
+        """The machine code of a program for each device."""
+        architectures = {d: self.devices.architecture(d) for d in range(self.devices.count)}
+        made = {
+            arch: self.devices.driver.compile(source, arch, self.cache) for arch in sorted(set(architectures.values()))
+        }
+        return {d: made[arch] for d, arch in architectures.items()}
+
+    def service(self, device: int, name: str) -> int:
+        """One of the small kernels on a device."""
+        if not self._service:
+            self._service = self.compile(service.SOURCE)
+        return self.devices.function(device, self._service[device], name)
+
+    def template(self, device: int) -> np.ndarray[Any, Any]:
+        """The kernel arguments of a device, without what differs from launch to launch."""
+        if device not in self._templates:
+            self._templates[device] = self.memory.template(device)
+        return self._templates[device]
+
+    def flag(self, flag: Flag) -> int:
+        """The address of a flag: on its device where all that exchange with it reach it, else in host memory."""
+        if flag not in self._flags:
+            place = len([known for known in self._flags if known.device == flag.device])
+            self._flags[flag] = self._flag_block(flag.device) + 8 * WORDS_PER_LINE * place
+        return self._flags[flag]
+
+    def clock(self, queue: Queue) -> int:
+        """The address of the word that counts a queue's time steps when graphs are replayed."""
+        if queue not in self._clocks:
+            self._clocks[queue] = self.devices.allocate(queue.device, 8)
+        return self._clocks[queue]
+
+    def barrier(self, hosts: tuple[int, ...]) -> int:
+        """The address of the word that counts arrivals at a barrier of hosts."""
+        number = self._barriers.setdefault(hosts, len(self._barriers))
+        return self.abort_address + 8 * WORDS_PER_LINE * (1 + number)
+
+    def staging(self, op: Copy, count: int) -> int:
+        """Pinned memory for one halo on its way through the host; the same for every turn."""
+        key = (op.field, op.source_device, op.source_box, op.target_device, op.target_box, op.slot)
+        if key not in self._staging:
+            self._staging[key] = self.devices.allocate_host(count)
+        return self._staging[key]
+
+    def close(self) -> None:
+        self.devices.close()
+
+    def _flag_block(self, device: int) -> int:
+        if device not in self._flag_blocks:
+            others = {h.source for h in self.layout.halos if h.target == device} - {device}
+            near = all(self.peers.reaches(other, device) for other in others)
+            count = FLAGS * 8
+            if near:
+                block = self.devices.allocate(device, count)
+                self.devices.driver.fill(block, 0, count // 4)
+            else:
+                block = self.devices.allocate_host(count)
+                host_words(block, FLAGS)[:] = 0
+            self._flag_blocks[device] = block
+        return self._flag_blocks[device]

@@ -1,0 +1,91 @@
+"""The tape of one host: what it has to call, as the words that `replay` carries out."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from peergrid.runtime.cuda.replay import CALL, COLUMNS, FIRST, MEET, POLL
+from peergrid.schedule.ops import Flag
+
+Words = np.ndarray[Any, np.dtype[np.int64]]
+
+
+@dataclass(frozen=True)
+class Patch:
+    """A word to set before each turn: the time step or a flag's value, plus `offset`."""
+
+    address: int
+    offset: int
+    flag: Flag | None
+
+
+@dataclass(frozen=True)
+class Tape:
+    """Rows of calls; `ops` gives for each row the schedule's operation it belongs to (-1: none)."""
+
+    table: Words
+    ops: tuple[int, ...]
+    patches: tuple[Patch, ...]
+    keep: tuple[object, ...]
+
+    def patch_table(self, step: int, steps: int, settled: dict[Flag, int], raised: dict[Flag, int]) -> Words:
+        """The words (address, first value, increment per turn) for turns that start at a time step."""
+        rows = [
+            (p.address, step + p.offset, steps)
+            if p.flag is None
+            else (p.address, settled.get(p.flag, 0) + p.offset, raised.get(p.flag, 0))
+            for p in self.patches
+        ]
+        return np.array(rows, np.int64).reshape(-1, 3)
+
+
+@dataclass
+class TapeWriter:
+    """Writes a tape row by row; keeps alive what the rows point at."""
+
+    rows: list[list[int]] = field(default_factory=list)
+    ops: list[int] = field(default_factory=list)
+    patches: list[Patch] = field(default_factory=list)
+    keep: list[object] = field(default_factory=list)
+
+    def call(self, op: int, context: int, function: int, *words: int) -> None:
+        """Call a function with a context current."""
+        self._row(op, CALL, context, function, words)
+
+    def poll(self, op: int, context: int, function: int, handle: int) -> None:
+        """Ask a function about a handle until it is ready."""
+        self._row(op, POLL, context, function, (handle,))
+
+    def meet(self, op: int, counter: int, parties: int) -> None:
+        """Wait until all hosts are here; `counter` is the address of a word they share."""
+        self._row(op, MEET, 0, 0, (counter, parties))
+
+    def launch(
+        self, op: int, context: int, launcher: int, kernel: int, stream: int, grid: int, block: int, values: Any
+    ) -> int:
+        """Launch a kernel whose one parameter is the struct `values`; returns the struct's address."""
+        address = int(values.ctypes.data)
+        pointers = np.array([address], np.uint64)
+        self.keep += [values, pointers]
+        self.call(op, context, launcher, kernel, grid, 1, 1, block, 1, 1, 0, stream, int(pointers.ctypes.data), 0)
+        return address
+
+    def finish(self) -> Tape:
+        table = np.zeros((len(self.rows), COLUMNS), np.int64)
+        for n, row in enumerate(self.rows):
+            table[n, : len(row)] = [_signed(word) for word in row]
+        return Tape(table, tuple(self.ops), tuple(self.patches), tuple(self.keep))
+
+    def _row(self, op: int, kind: int, context: int, function: int, words: tuple[int, ...]) -> None:
+        if len(words) > COLUMNS - FIRST:
+            raise ValueError(f"A row holds {COLUMNS - FIRST} arguments, got {len(words)}.")
+        self.rows.append([kind, context, function, *words])
+        self.ops.append(op)
+
+
+def _signed(word: int) -> int:
+    """A 64-bit word as NumPy's signed integer."""
+    return word - (1 << 64) if word >= 1 << 63 else word

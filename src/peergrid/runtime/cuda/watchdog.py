@@ -1,0 +1,37 @@
+"""What kernels that stopped waiting left on the board, in words: the operation, the device, and the missing edge."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from peergrid.codegen.cuda.service import REPORT
+from peergrid.errors import DeviceFault
+from peergrid.schedule import Schedule
+from peergrid.schedule.ops import Await, Op, Raise, describe
+
+
+def blame(schedule: Schedule, board: np.ndarray[tuple[int], np.dtype[np.int64]]) -> None:
+    """Raise DeviceFault where a kernel gave up; the board is cleared for the next run.
+
+    Who waits for the smallest value of its flag has waited longest; others only wait for what follows from it.
+    """
+    reports = [(int(w), int(op) - 1, int(seen)) for op, w, seen in board.reshape(-1, REPORT)[1:, :3] if op]
+    board[:] = 0
+    if not reports:
+        return
+    wanted, blamed, seen = min(reports)
+    op = schedule.ops[blamed]
+    raise DeviceFault(
+        f"'{describe(op)}' waited too long: its flag should have reached {wanted} and stood at {seen}; "
+        f"{_missing(schedule, op)}."
+    )
+
+
+def _missing(schedule: Schedule, op: Op) -> str:
+    """Who should have raised the flag."""
+    if not isinstance(op, Await):
+        return "no operation of the schedule is waited for there"
+    raisers = [o for o in schedule.ops if isinstance(o, Raise) and o.flag == op.flag and o.value >= op.value]
+    if not raisers:
+        return "the schedule has no operation that raises it so far; 'peergrid verify' shows the missing edge"
+    return f"'{describe(raisers[0])}' on device {raisers[0].queue.device} never took effect"

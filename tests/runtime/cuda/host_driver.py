@@ -1,0 +1,176 @@
+"""A CUDA driver on the host: generated kernels compiled as plain C++, streams as queues worked off in a random order.
+
+Nothing that is issued runs before somebody asks for it, and then streams take turns at random, held back by events and
+flags alone: a missing edge shows as wrong bits. Handles are addresses, device memory is host memory.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import hashlib
+import re
+import shutil
+import subprocess
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+COMPILER = shutil.which("g++")
+FOLDER = Path(tempfile.gettempdir()) / "peergrid-host-kernels"
+
+HEAD = (Path(__file__).parent / "host_device.hpp").read_text()
+HANDLE = """
+static void run_{name}(void* a, int blocks, int threads) {{
+  blockDim = {{(unsigned)threads, 1, 1}}; gridDim = {{(unsigned)blocks, 1, 1}};
+  for (int b = 0; b < blocks; ++b) for (int t = 0; t < threads; ++t) {{
+    blockIdx = {{(unsigned)b, 0, 0}}; threadIdx = {{(unsigned)t, 0, 0}};
+    {name}(*(const {kind}*)a);
+  }}
+}}
+extern "C" HostKernel handle_{name} = {{run_{name}, sizeof({kind}), {awaits}}};
+"""
+RUNTIME = (Path(__file__).parent / "host_runtime.cpp").read_text()
+
+
+def build(text: str) -> Path:
+    """The shared library of some C++ text; built once for each text."""
+    FOLDER.mkdir(exist_ok=True)
+    path = FOLDER / f"{hashlib.sha256(text.encode()).hexdigest()[:24]}.so"
+    if not path.exists():
+        source, made = path.with_suffix(".cpp"), path.with_suffix(".tmp")
+        source.write_text(text)
+        command = [str(COMPILER), "-O1", "-w", "-std=c++17", "-ffp-contract=off", "-fPIC", "-shared"]
+        subprocess.run([*command, "-o", str(made), str(source)], check=True, capture_output=True, text=True)
+        made.replace(path)
+    return path
+
+
+def as_host(source: str) -> str:
+    """Generated text with a handle for each of its kernels."""
+    source = re.sub(r'asm volatile\("ld.acquire[^;]*;"[^;]*;', "v = host_acquire(p);", source)
+    source = re.sub(r'asm volatile\("st.release[^;]*;"[^;]*;', "*p = v;", source)
+    source = re.sub(r'asm volatile\("mov.u64[^;]*;"[^;]*;', "t = 0;", source)
+    kernels = re.findall(r"void (?:__launch_bounds__\(\d+\) )?(\w+)\(const __grid_constant__ (\w+) \w+\)", source)
+    handles = [HANDLE.format(name=n, kind=k, awaits=int(n == "await_flag")) for n, k in kernels]
+    return HEAD + source + "".join(handles)
+
+
+class HostDriver:
+    """A `Driver` for tests; `gpus` of them, of which each reaches those that `links` allows."""
+
+    def __init__(self, gpus: int = 8, seed: int = 1, links: bool = True, free: int = 1 << 30) -> None:
+        self.gpus, self.links, self.free_bytes = gpus, links, free
+        self._library = ctypes.CDLL(str(build(HEAD + RUNTIME)))
+        self._library.begin_capture.restype = self._library.end_capture.restype = ctypes.c_longlong
+        self._library.drain()
+        self._library.seed(seed)
+        self._taken: dict[int, Any] = {}
+        self._next = 1
+        self._modules: list[ctypes.CDLL] = []
+        self.live: set[tuple[str, int]] = set()
+        self.captures = 0
+
+    def device_count(self) -> int:
+        return self.gpus
+
+    def architecture(self, ordinal: int) -> str:
+        return "sm_90"
+
+    def compile(self, source: str, architecture: str, cache: Path | None) -> bytes:
+        return str(build(as_host(source))).encode()
+
+    def retain(self, ordinal: int) -> int:
+        self.live.add(("context", ordinal))
+        return 1000 + ordinal
+
+    def release(self, ordinal: int) -> None:
+        self.live.remove(("context", ordinal))
+
+    def make_current(self, context: int) -> None:
+        assert 1000 <= context < 1000 + self.gpus
+
+    def memory(self) -> tuple[int, int]:
+        return self.free_bytes, self.free_bytes
+
+    def allocate(self, count: int) -> int:
+        block = np.zeros(count + 512, np.uint8)
+        address = -(-block.ctypes.data // 256) * 256
+        self._taken[address] = block
+        self.live.add(("memory", address))
+        return address
+
+    def free(self, pointer: int) -> None:
+        self._library.drain()
+        self.live.remove(("memory", pointer))
+        del self._taken[pointer]
+
+    allocate_host, free_host = allocate, free
+
+    def fill(self, pointer: int, word: int, words: int) -> None:
+        np.ctypeslib.as_array((ctypes.c_uint32 * words).from_address(pointer))[:] = word
+
+    def upload(self, pointer: int, values: np.ndarray[Any, Any]) -> None:
+        values = np.ascontiguousarray(values)
+        ctypes.memmove(pointer, values.ctypes.data, values.nbytes)
+
+    def download(self, values: np.ndarray[Any, Any], pointer: int) -> None:
+        ctypes.memmove(values.ctypes.data, pointer, values.nbytes)
+
+    def create_stream(self, priority: int) -> int:
+        return self._handle("stream")
+
+    def destroy_stream(self, stream: int) -> None:
+        self.live.remove(("stream", stream))
+
+    def create_event(self, timing: bool) -> int:
+        return self._handle("event")
+
+    def destroy_event(self, event: int) -> None:
+        self.live.remove(("event", event))
+
+    def elapsed(self, start: int, end: int) -> float:
+        return 1e-6
+
+    def load(self, cubin: bytes) -> int:
+        self._modules.append(ctypes.CDLL(cubin.decode()))
+        self.live.add(("module", len(self._modules)))
+        return len(self._modules)
+
+    def unload(self, module: int) -> None:
+        self.live.remove(("module", module))
+
+    def function(self, module: int, name: str) -> int:
+        return ctypes.addressof(ctypes.c_char.in_dll(self._modules[module - 1], f"handle_{name}"))
+
+    def reaches(self, ordinal: int, peer: int) -> bool:
+        return ordinal == peer or self.links
+
+    def enable_peer(self, context: int, peer: int) -> None:
+        assert self.links
+
+    def synchronize(self) -> None:
+        self._library.drain()
+
+    def begin_capture(self, stream: int) -> None:
+        self.captures += 1
+        self._library.begin_capture()
+
+    def end_capture(self, stream: int) -> int:
+        return int(self._library.end_capture())
+
+    def instantiate(self, graph: int) -> int:
+        self.live.add(("graph", graph))
+        return graph
+
+    def destroy_graph(self, graph: int, executable: int) -> None:
+        self.live.remove(("graph", graph))
+
+    def entry(self, name: str) -> int:
+        return int(ctypes.cast(getattr(self._library, name), ctypes.c_void_p).value or 0)
+
+    def _handle(self, kind: str) -> int:
+        self._next += 1
+        self.live.add((kind, self._next))
+        return self._next

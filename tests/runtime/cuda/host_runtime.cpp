@@ -1,0 +1,97 @@
+// The driver's entry points on the host: streams are queues of tasks, worked off in a random order when asked for.
+#include <memory>
+#include <deque>
+#include <map>
+#include <mutex>
+#include <random>
+#include <vector>
+#include <functional>
+typedef long long W;
+struct Task { std::function<void()> run; W event; long long point; W notice; };
+struct Notice { long long* flag; long long value; long long budget; long long* board; long long op; long long report; };
+static std::recursive_mutex lock;
+static std::map<W, std::deque<Task>> streams;
+static std::map<W, long long> recorded, reached;
+static std::mt19937 order(1);
+static std::vector<std::pair<W, Task>>* capturing = nullptr;
+
+static void put(W stream, Task task) { if (capturing) capturing->push_back({stream, task}); else streams[stream].push_back(task); }
+static bool ready(const Task& t) {
+  if (t.event && reached[t.event] < t.point) return false;
+  if (t.notice) { auto n = (const Notice*)t.notice; return *n->flag >= n->value || n->board[0]; }
+  return true;
+}
+static bool step(bool give_up) {
+  std::vector<W> can, waiting;
+  for (auto& [s, q] : streams) if (!q.empty()) (ready(q.front()) ? can : waiting).push_back(s);
+  if (can.empty()) {
+    if (!give_up) return false;
+    for (W s : waiting) if (streams[s].front().notice) {
+      auto n = (const Notice*)streams[s].front().notice;
+      long long* report = n->board + n->report;
+      if (!report[0]) { report[0] = n->op + 1; report[1] = n->value; report[2] = *n->flag; }
+      n->board[0] = 1;
+    }
+    return std::any_of(waiting.begin(), waiting.end(), [](W s) { return streams[s].front().notice != 0; });
+  }
+  W s = can[order() % can.size()];
+  Task t = streams[s].front(); streams[s].pop_front();
+  if (t.run) t.run();
+  return true;
+}
+#define GUARD std::lock_guard<std::recursive_mutex> guard(lock)
+extern "C" {
+void seed(int n) { order.seed(n); }
+int cuCtxSetCurrent(W) { return 0; }
+int cuStreamQuery(W stream) { GUARD; while (!streams[stream].empty()) if (!step(true)) return 600; return 0; }
+int cuEventQuery(W event) { GUARD; while (reached[event] < recorded[event]) if (!step(true)) return 600; return 0; }
+int drain() { GUARD; while (step(false)); return 0; }
+int cuEventRecord(W event, W stream) {
+  GUARD;
+  if (capturing) {  // the point is counted when the graph runs
+    capturing->push_back({stream, {nullptr, event, -1, 0}}); return 0;
+  }
+  long long point = ++recorded[event];
+  put(stream, {[=] { reached[event] = std::max(reached[event], point); }, 0, 0, 0}); return 0;
+}
+int cuStreamWaitEvent(W stream, W event, W) {
+  GUARD;
+  if (capturing) { capturing->push_back({stream, {nullptr, event, -2, 0}}); return 0; }
+  put(stream, {nullptr, event, recorded[event], 0}); return 0;
+}
+static void copy_runs(char* d, const char* s, W run, W rows, W dp, W sp, W planes, W dpp, W spp) {
+  for (W p = 0; p < planes; ++p) for (W r = 0; r < rows; ++r) std::memcpy(d + p * dpp + r * dp, s + p * spp + r * sp, run);
+}
+int cuMemcpyAsync(W d, W s, W n, W stream) { GUARD; put(stream, {[=] { std::memcpy((void*)d, (void*)s, n); }, 0, 0, 0}); return 0; }
+int cuMemcpy2DAsync(const W* w, W stream) {
+  GUARD; std::vector<W> c(w, w + 16);
+  put(stream, {[=] { copy_runs((char*)c[11], (char*)c[4], c[14], c[15], c[13], c[6], 1, 0, 0); }, 0, 0, 0}); return 0;
+}
+int cuMemcpy3DAsync(const W* w, W stream) {
+  GUARD; std::vector<W> c(w, w + 25);
+  put(stream, {[=] { copy_runs((char*)c[17], (char*)c[6], c[22], c[23], c[20], c[9], c[24], c[20] * c[21], c[9] * c[10]); }, 0, 0, 0});
+  return 0;
+}
+int cuLaunchKernel(W f, W gx, W, W, W bx, W, W, W, W stream, void** params, W) {
+  GUARD; auto k = (const HostKernel*)f; auto a = std::make_shared<std::vector<char>>((char*)params[0], (char*)params[0] + k->bytes);
+  if (!gx) return 1;
+  if (k->awaits) put(stream, {[=] { (void)a; }, 0, 0, (W)a->data()});
+  else put(stream, {[=] { k->run(a->data(), gx, bx); }, 0, 0, 0});
+  return 0;
+}
+W begin_capture() { GUARD; capturing = new std::vector<std::pair<W, Task>>(); return 0; }
+W end_capture() { GUARD; W g = (W)capturing; capturing = nullptr; return g; }
+int cuGraphLaunch(W graph, W origin) {
+  GUARD;
+  put(origin, {[=] {
+    auto saved = streams; streams.clear();
+    for (auto& [s, t] : *(std::vector<std::pair<W, Task>>*)graph) {
+      if (t.point == -1) cuEventRecord(t.event, s);
+      else if (t.point == -2) cuStreamWaitEvent(s, t.event, 0);
+      else put(s, t);
+    }
+    while (step(false)); streams = saved;
+  }, 0, 0, 0});
+  return 0;
+}
+}

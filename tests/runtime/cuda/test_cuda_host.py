@@ -1,0 +1,200 @@
+"""The CUDA executor on a driver that runs on the host: same bits as the reference under every strategy and route."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import cache
+
+import pytest
+from host_driver import COMPILER, HostDriver
+from runtime_problems import PROBLEMS
+
+from peergrid import Options
+from peergrid.codegen.cuda import onepass
+from peergrid.errors import DeviceFault, DoesNotFit, UsageError
+from peergrid.grid import Index
+from peergrid.grid.partition import Partition
+from peergrid.runtime.cuda.executor import CudaExecutor
+from peergrid.runtime.inorder import InOrderExecutor
+from peergrid.schedule import build, layout, period
+from peergrid.schedule.exchange import ORDERS, Order
+from peergrid.schedule.ops import Raise, Route
+from peergrid.schedule.strategies import STRATEGIES, StrategyName
+
+pytestmark = pytest.mark.skipif(COMPILER is None, reason="no C++ compiler here to run generated kernels on the host")
+STEPS = 11
+SPLIT: dict[int, Index] = {1: (3,), 2: (2, 1), 3: (2, 2, 1)}
+SPLITS: dict[int, list[Index]] = {
+    1: [(1,), (4,)],
+    2: [(1, 1), (3, 1), (1, 3), (2, 2)],
+    3: [(1, 1, 1), (3, 1, 1), (2, 2, 1), (1, 1, 2)],
+}
+
+
+@cache
+def expected(name: str) -> tuple[dict[str, bytes], bytes]:
+    """Fields and traces of one device by the reference kernel."""
+    problem = PROBLEMS[name]()
+    options = Options("serial")
+    plan = layout(problem, Partition.over(problem.grid, 1), options)
+    executor = InOrderExecutor(plan, STEPS)
+    for field, described in problem.fields.items():
+        executor.load(field, described.global_array(), 0)
+    schedule = build(plan, options, STEPS)
+    executor.execute(schedule, 1, 0)
+    return {f: executor.gather(f, schedule.final).tobytes() for f in problem.state}, executor.traces().tobytes()
+
+
+def check(name: str, split: Index, options: Options, driver: HostDriver | None = None) -> CudaExecutor:
+    """Run in whole periods and a rest on the host's driver; compare every bit; return the closed executor."""
+    driver = driver or HostDriver()
+    problem = PROBLEMS[name]()
+    plan = layout(problem, Partition(problem.grid, split), options)
+    executor = CudaExecutor(plan, STEPS, tuple(range(plan.devices)), driver=driver)
+    try:
+        for field, described in problem.fields.items():
+            executor.load(field, described.global_array(), 0)
+        whole = period(plan, options)
+        times, rest = divmod(STEPS, whole.steps)
+        executor.execute(whole, times, 0)
+        slot = whole.final if times else 0
+        if rest:
+            tail = build(plan, options, rest, slot)
+            executor.execute(tail, 1, times * whole.steps)
+            slot = tail.final
+        fields, traces = expected(name)
+        for field in problem.state:
+            assert executor.gather(field, slot).tobytes() == fields[field], field
+        assert executor.traces().tobytes() == traces
+    finally:
+        executor.close()
+    assert not driver.live
+    return executor
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+@pytest.mark.parametrize("name", PROBLEMS)
+def test_every_strategy(name: str, strategy: str) -> None:
+    axes = PROBLEMS[name]().grid.ndim
+    check(name, SPLIT[axes], Options(strategy))
+
+
+@pytest.mark.parametrize("name", PROBLEMS)
+def test_wide_kernels(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The kernels of large regions, forced on small ones, at every alignment that splits bring about."""
+    monkeypatch.setattr(onepass, "WIDE_CELLS", 1)
+    monkeypatch.setattr(onepass, "WIDE_COLUMNS", 1)
+    axes = PROBLEMS[name]().grid.ndim
+    for split in SPLITS[axes]:
+        check(name, split, Options("overlap"))
+
+
+@pytest.mark.parametrize("name", PROBLEMS)
+def test_every_split_and_depth(name: str) -> None:
+    axes = PROBLEMS[name]().grid.ndim
+    for split in SPLITS[axes]:
+        for depth in (2, 3):
+            check(name, split, Options("async", depth=depth, block=1))
+
+
+@pytest.mark.parametrize("route", ["copy", "store", "host"])
+@pytest.mark.parametrize("name", ["yee", "heat_cube", "radius_four", "string"])
+def test_every_route(name: str, route: Route) -> None:
+    axes = PROBLEMS[name]().grid.ndim
+    for split in SPLITS[axes]:
+        check(name, split, Options("overlap", depth=2, block=1, route=route))
+
+
+@pytest.mark.parametrize("order", ORDERS)
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_every_order(strategy: StrategyName, order: Order) -> None:
+    check("heat_cube", (2, 2, 1), Options(strategy, order=order, separate=True))
+
+
+@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_any_order_of_streams(strategy: StrategyName, seed: int) -> None:
+    check("yee", (3, 1), Options(strategy, depth=2, block=1), HostDriver(seed=seed))
+
+
+def test_devices_that_do_not_reach_each_other_go_through_the_host() -> None:
+    executor = check("heat_fixed", (3, 1), Options("overlap"), HostDriver(links=False))
+    assert any("halos go through host memory" in note for note in executor.notes)
+    assert any("'copy' needs peer access" in note for note in executor.notes)
+
+
+def test_short_pieces_are_stored_unless_copies_were_asked_for() -> None:
+    executor = check("heat_fixed", (1, 3), Options("overlap"))
+    assert any("which stores move faster" in note for note in executor.notes)
+    assert not check("heat_fixed", (1, 3), Options("overlap", route="copy")).notes
+
+
+def test_one_gpu_may_be_named_twice() -> None:
+    problem = PROBLEMS["yee"]()
+    for strategy in STRATEGIES:
+        options = Options(strategy)
+        plan = layout(problem, Partition.over(problem.grid, 3), options)
+        executor = CudaExecutor(plan, STEPS, (0, 0, 0), driver=HostDriver(gpus=1, links=False))
+        for field, described in problem.fields.items():
+            executor.load(field, described.global_array(), 0)
+        schedule = build(plan, options, STEPS)
+        executor.execute(schedule, 1, 0)
+        assert executor.gather("ez", schedule.final).tobytes() == expected("yee")[0]["ez"]
+        executor.close()
+
+
+def test_a_graph_is_captured_once() -> None:
+    driver = HostDriver()
+    problem = PROBLEMS["heat_fixed"]()
+    options = Options("graph")
+    plan = layout(problem, Partition.over(problem.grid, 2), options)
+    executor = CudaExecutor(plan, STEPS, (0, 1), driver=driver)
+    whole = period(plan, options)
+    executor.execute(whole, 2, 0)
+    executor.execute(whole, 1, 4)
+    executor.close()
+    assert driver.captures == 1
+
+
+def test_a_grid_that_does_not_fit_is_refused_before_anything_is_allocated() -> None:
+    problem = PROBLEMS["heat_fixed"]()
+    driver = HostDriver(free=(64 << 20) + 4096)
+    plan = layout(problem, Partition.over(problem.grid, 2), Options())
+    with pytest.raises(DoesNotFit, match=r"needs .* GiB on GPU 0, which has .* free: about \d+ of the 391 cells"):
+        CudaExecutor(plan, STEPS, (0, 0), driver=driver)
+    assert not driver.live
+
+
+def test_an_unknown_gpu_is_refused() -> None:
+    problem = PROBLEMS["heat_fixed"]()
+    plan = layout(problem, Partition.over(problem.grid, 1), Options())
+    with pytest.raises(UsageError, match=r"This machine has 2 CUDA devices, numbered from 0; got 5\."):
+        CudaExecutor(plan, STEPS, (5,), driver=HostDriver(gpus=2))
+
+
+def test_a_dropped_signal_is_named() -> None:
+    problem = PROBLEMS["heat_fixed"]()
+    options = Options("peer")
+    plan = layout(problem, Partition.over(problem.grid, 2), options)
+    whole = period(plan, options)
+    dropped = next(op.flag for op in whole.ops if isinstance(op, Raise))
+    broken = replace(whole, ops=tuple(op for op in whole.ops if not isinstance(op, Raise) or op.flag != dropped))
+    driver = HostDriver()
+    executor = CudaExecutor(plan, STEPS, (0, 1), driver=driver, patience=1)
+    with pytest.raises(DeviceFault, match=r"'Await flag 1:halo from 0 = 1 in 1:rim' waited too long.*stood at 0"):
+        executor.execute(broken, 1, 0)
+    with pytest.raises(DeviceFault, match="failed earlier"):
+        executor.execute(whole, 1, 0)
+    executor.close()
+    assert not driver.live
+    check("heat_fixed", (2, 1), options, driver)
+
+
+def test_several_steps_per_pass_are_refused_without_a_kernel() -> None:
+    problem = PROBLEMS["heat_fixed"]()
+    options = Options("async", depth=2)
+    plan = layout(problem, Partition.over(problem.grid, 1), options)
+    executor = CudaExecutor(plan, STEPS, (0,), driver=HostDriver())
+    with pytest.raises(UsageError, match="one step per pass, the schedule asks for 2; use block = 1"):
+        executor.execute(period(plan, options), 1, 0)
+    executor.close()
