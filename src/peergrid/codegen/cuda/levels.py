@@ -76,6 +76,15 @@ class Levels:
         """The versions that nodes make."""
         return tuple(write.new for node in self.nodes for write in node.writes)
 
+    @cached_property
+    def last_reader(self) -> dict[Version, int]:
+        """The place in `nodes` of the last node that reads a version."""
+        found: dict[Version, int] = {}
+        for place, node in enumerate(self.nodes):
+            for write in node.writes:
+                found |= {node.before[read.field]: place for read in write.assignment.reads}
+        return found
+
     @property
     def lag(self) -> int:
         """How many rows the slowest result lies behind the newest input row."""

@@ -27,7 +27,8 @@ class Shape:
     """How a pass is cut: steps, columns per lane, rows loaded ahead, warps per block, rows between steps (`skew`).
 
     blocks: thread blocks that shall fit on a multiprocessor at once, which bounds the registers (0: no bound);
-    rotate: rows keep their registers and the loop is unrolled, instead of moving from register to register.
+    rotate: rows keep their registers and the loop is unrolled; else they move from register to register, which costs
+    instructions and saves registers.
     """
 
     steps: int
@@ -226,11 +227,11 @@ class Stream2D:
         yield from self._fetch(f"{row} + {self.shape.ahead} < last")
         yield f"    pg_await<{self.shape.ahead}>();"
         body = _Turn(self, turn)
-        for node in self.levels.nodes:
+        for place, node in enumerate(self.levels.nodes):
             yield from body.node(node)
+            yield from body.move_on(place)
         yield from self._store(row, body)
         yield from self._advance("at")
-        yield from body.rotate()
         yield "    }"
 
     def _store(self, row: str, body: _Turn) -> Iterator[str]:
@@ -287,14 +288,15 @@ class _Turn:
                 )
                 yield f"    {self.name(write.new, 0)}[{i}] = {text};"
 
-    def rotate(self) -> Iterator[str]:
-        """Without unrolling, every kept row moves on by one."""
+    def move_on(self, place: int) -> Iterator[str]:
+        """Without unrolling, the rows of a version move on by one as soon as no later node reads them."""
         if self.kernel.shape.rotate:
             return
         for version in self.kernel.levels.versions:
-            for age in range(version.depth - 1, 0, -1):
-                for i in range(self.kernel.shape.columns):
-                    yield f"    v{version.number}_{age}[{i}] = v{version.number}_{age - 1}[{i}];"
+            if version.depth > 1 and self.kernel.levels.last_reader[version] == place:
+                for age in range(version.depth - 1, 0, -1):
+                    for i in range(self.kernel.shape.columns):
+                        yield f"    v{version.number}_{age}[{i}] = v{version.number}_{age - 1}[{i}];"
 
     def load(self, version: Version, age: int) -> Iterator[str]:
         """An input row from its ring."""

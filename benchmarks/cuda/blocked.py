@@ -1,0 +1,630 @@
+"""Measure the time-blocked 2D kernels on one GPU: shapes side by side, each checked to the bit against plain sweeps.
+
+    python benchmarks/cuda/blocked.py [--cases jacobi,norm,yee,radar] [--quick] [--out blocked.json]
+
+Needs a GPU, NumPy, cuda-core and cuda-bindings. A variant that fails is reported and the rest goes on.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ctypes
+import importlib.util
+import json
+import sys
+import time
+import types
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from cuda.bindings import driver
+
+ROOT = Path(__file__).resolve().parents[2]
+if importlib.util.find_spec("numba") is None:
+    # Code generation needs NumPy alone; without the other dependencies the packages' front doors stay shut.
+    for package in ("peergrid", "peergrid.codegen", "peergrid.models.fdtd"):
+        bare = types.ModuleType(package)
+        bare.__path__ = [str(ROOT / "src" / package.replace(".", "/"))]
+        sys.modules[package] = bare
+else:
+    sys.path.insert(0, str(ROOT / "src"))
+
+from peergrid.codegen.cuda.arguments import Arguments  # noqa: E402
+from peergrid.codegen.cuda.pass_kernel import Launch, PassKernel, Program  # noqa: E402
+from peergrid.codegen.cuda.stream2d import Shape  # noqa: E402
+from peergrid.codegen.nvrtc import compile_cubin  # noqa: E402
+from peergrid.grid import Box, Grid  # noqa: E402
+from peergrid.stencil import Problem, Receiver, Stage, stencil  # noqa: E402
+
+HELPERS = """
+extern "C" __global__ void noise(float* p, long long n, unsigned seed, float scale, float shift) {
+  for (long long i = blockIdx.x * (long long)blockDim.x + threadIdx.x; i < n; i += (long long)gridDim.x * blockDim.x) {
+    unsigned h = (unsigned)(i * 2654435761u) ^ (unsigned)(i >> 16) ^ seed;
+    h ^= h >> 16; h *= 0x7feb352du; h ^= h >> 15; h *= 0x846ca68bu; h ^= h >> 16;
+    p[i] = shift + scale * ((h >> 8) * 5.9604645e-8f);
+  }
+}
+extern "C" __global__ void differ(const unsigned* a, const unsigned* b, int rows, int columns, long long pitch,
+                                  unsigned long long* count) {
+  unsigned long long found = 0;
+  for (int y = blockIdx.x; y < rows; y += gridDim.x)
+    for (int x = threadIdx.x; x < columns; x += blockDim.x) found += a[y * pitch + x] != b[y * pitch + x];
+  if (found) atomicAdd(count, found);
+}
+extern "C" __global__ void copy(const float4* a, float4* b, long long n) {
+  for (long long i = blockIdx.x * (long long)blockDim.x + threadIdx.x; i < n; i += (long long)gridDim.x * blockDim.x)
+    b[i] = a[i];
+}
+extern "C" __global__ void jacobi(const float* u, float* v, int rows, int columns, long long pitch) {
+  const int x = blockIdx.x * blockDim.x + threadIdx.x, y = blockIdx.y * blockDim.y + threadIdx.y;
+  if (x >= columns || y >= rows) return;
+  const float* p = u + y * pitch + x;
+  const bool inside = x > 0 && y > 0 && x < columns - 1 && y < rows - 1;
+  v[y * pitch + x] = inside ? 0.25f * ((p[-1] + p[1]) + (p[-pitch] + p[pitch])) : *p;
+}
+extern "C" __global__ void magnetic(const float* ez, const float* hx, const float* hy, float* nx, float* ny, int rows,
+                                    int columns, long long pitch) {
+  const int x = blockIdx.x * blockDim.x + threadIdx.x, y = blockIdx.y * blockDim.y + threadIdx.y;
+  if (x >= columns || y >= rows) return;
+  const long long i = y * pitch + x;
+  const bool inside = x < columns - 1 && y < rows - 1;
+  nx[i] = inside ? hx[i] - 0.5f * (ez[i + 1] - ez[i]) : hx[i];
+  ny[i] = inside ? hy[i] + 0.5f * (ez[i + pitch] - ez[i]) : hy[i];
+}
+extern "C" __global__ void electric(const float* ez, const float* hx, const float* hy, const float* ca, const float* cb,
+                                    float* nz, int rows, int columns, long long pitch) {
+  const int x = blockIdx.x * blockDim.x + threadIdx.x, y = blockIdx.y * blockDim.y + threadIdx.y;
+  if (x >= columns || y >= rows) return;
+  const long long i = y * pitch + x;
+  const bool inside = x > 0 && y > 0;
+  nz[i] = inside ? ca[i] * ez[i] + cb[i] * ((hy[i] - hy[i - pitch]) - (hx[i] - hx[i - 1])) : ez[i];
+}
+"""
+
+
+def check(result: tuple[Any, ...]) -> Any:
+    """The value of a driver call; an error as an exception."""
+    status, *values = result
+    if status != driver.CUresult.CUDA_SUCCESS:
+        raise RuntimeError(f"CUDA driver: {status.name}")
+    return values[0] if values else None
+
+
+@stencil
+def relax(u: Any) -> None:
+    u.next[0, 0] = 0.25 * ((u[0, -1] + u[0, 1]) + (u[-1, 0] + u[1, 0]))
+
+
+@stencil
+def h_step(ez: Any, hx: Any, hy: Any) -> None:
+    hx.next[0, 0] = hx[0, 0] - 0.5 * (ez[0, 1] - ez[0, 0])
+    hy.next[0, 0] = hy[0, 0] + 0.5 * (ez[1, 0] - ez[0, 0])
+
+
+@stencil
+def e_step(ez: Any, hx: Any, hy: Any, ca: Any, cb: Any) -> None:
+    ez.next[0, 0] = ca[0, 0] * ez[0, 0] + cb[0, 0] * ((hy[0, 0] - hy[-1, 0]) - (hx[0, 0] - hx[0, -1]))
+
+
+def jacobi_problem(n: int) -> Problem:
+    return Problem.of(relax(Grid((n, n)).field("u")))
+
+
+def yee_problem(n: int) -> Problem:
+    grid = Grid((n, n))
+    ez, hx, hy, ca, cb = (grid.field(name) for name in ("Ez", "Hx", "Hy", "ca", "cb"))
+    return Problem.of([h_step(ez, hx, hy), e_step(ez, hx, hy, ca, cb)])
+
+
+def radar_problem(n: int) -> Problem:
+    """Yee with coefficient fields, an absorber on all four sides, one source, receivers: as the radar models are."""
+    from peergrid.models.fdtd import yee
+
+    grid, d = Grid((n, n)), 10
+    ez, hx, hy, ca, cb = (grid.field(name) for name in ("Ez", "Hx", "Hy", "ca", "cb"))
+    spans = (("lo", 0, d), ("", d, n - d), ("hi", n - d, n))
+    profiles = {
+        (half, axis): tuple(
+            grid.profile(f"{k}.{half}.{axis}", axis, np.full(n, v)) for k, v in (("k", 0.9), ("b", 0.5), ("c", -0.1))
+        )
+        for half in "HE"
+        for axis in (0, 1)
+    }
+    memory = {
+        (half, axis, end): (
+            grid.field(f"psi.{half}.{axis}.{end}", within=grid.box.with_axis(axis, lo, hi)),
+            *profiles[half, axis],
+        )
+        for half in "HE"
+        for axis in (0, 1)
+        for end, lo, hi in spans
+        if end
+    }
+
+    def stage(half: str, plain: Any, along_x: Any, along_y: Any, both: Any, args: tuple[Any, ...]) -> Stage:
+        updates = []
+        for xe, xa, xb in spans:
+            for ye, ya, yb in spans:
+                mx, my = memory.get((half, 0, xe), ()), memory.get((half, 1, ye), ())
+                made = both if mx and my else along_x if mx else along_y if my else plain
+                updates.append(made(*args, *mx, *my).within(Box((xa, ya), (xb, yb))))
+        return Stage(tuple(updates))
+
+    h = stage("H", yee.magnetic, yee.magnetic_x, yee.magnetic_y, yee.magnetic_xy, (ez, hx, hy, 0.5, 0.5))
+    e = stage("E", yee.electric, yee.electric_x, yee.electric_y, yee.electric_xy, (ez, hx, hy, ca, cb))
+    pulse = _add(ez, grid.signal("pulse", np.sin(np.arange(4096) / 9))).within(Box.cell((n // 3, n // 2)))
+    receivers = [Receiver(f"r{k}", "Ez", (n // 3, n // 4 + 64 * k)) for k in range(8)]
+    return Problem.of([h, e, pulse], receivers)
+
+
+@stencil
+def _add(u: Any, s: Any) -> None:
+    u.next[0, 0] = u[0, 0] + s.now
+
+
+class Module:
+    """A compiled program on the device."""
+
+    def __init__(self, cubin: bytes) -> None:
+        self.cubin = cubin
+        self.handle = check(driver.cuModuleLoadData(cubin))
+
+    def function(self, name: str, shared: int = 0) -> Any:
+        found = check(driver.cuModuleGetFunction(self.handle, name.encode()))
+        if shared > 48 * 1024:
+            what = driver.CUfunction_attribute.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
+            check(driver.cuFuncSetAttribute(found, what, shared))
+        return found
+
+
+def start(function: Any, grid: tuple[int, int], block: tuple[int, int], shared: int, stream: Any, *values: Any) -> None:
+    """Launch a kernel; values are ctypes numbers, or NumPy records for structs passed by value."""
+    places = [v.ctypes.data if isinstance(v, np.ndarray) else ctypes.addressof(v) for v in values]
+    table = (ctypes.c_void_p * len(places))(*places)
+    check(driver.cuLaunchKernel(function, *grid, 1, *block, 1, shared, stream, ctypes.addressof(table), 0))
+
+
+@dataclass
+class Device:
+    """The GPU with two streams, two timing events and the helper kernels."""
+
+    arch: str = ""
+    name: str = ""
+    multiprocessors: int = 0
+    shared_limit: int = 0
+    buffers: list[Any] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        check(driver.cuInit(0))
+        self.device = check(driver.cuDeviceGet(0))
+        context = check(driver.cuDevicePrimaryCtxRetain(self.device))
+        check(driver.cuCtxSetCurrent(context))
+        of, kind = driver.cuDeviceGetAttribute, driver.CUdevice_attribute
+        major = check(of(kind.CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, self.device))
+        minor = check(of(kind.CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, self.device))
+        self.arch = f"sm_{major}{minor}"
+        self.name = check(driver.cuDeviceGetName(128, self.device)).split(b"\0")[0].decode()
+        self.multiprocessors = check(of(kind.CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, self.device))
+        self.main, self.side = (check(driver.cuStreamCreate(1)) for _ in range(2))
+        self.begin, self.end = (check(driver.cuEventCreate(0)) for _ in range(2))
+        self.fork, self.join = (check(driver.cuEventCreate(2)) for _ in range(2))
+        self.helpers = Module(compile_cubin(HELPERS, self.arch))
+
+    def allocate(self, size: int) -> int:
+        pointer = check(driver.cuMemAlloc(size))
+        self.buffers.append(pointer)
+        return int(pointer)
+
+    def upload(self, values: np.ndarray) -> int:
+        pointer = self.allocate(max(values.nbytes, 16))
+        if values.nbytes:
+            check(driver.cuMemcpyHtoD(pointer, values.ctypes.data, values.nbytes))
+        return pointer
+
+    def release(self) -> None:
+        self.sync()
+        for pointer in self.buffers:
+            check(driver.cuMemFree(pointer))
+        self.buffers.clear()
+
+    def sync(self) -> None:
+        check(driver.cuCtxSynchronize())
+
+    def timed(self, body: Callable[[], None], repeats: int = 5) -> float:
+        """The median of the milliseconds that the body takes on the main stream."""
+        found = []
+        for _ in range(repeats):
+            check(driver.cuEventRecord(self.begin, self.main))
+            body()
+            check(driver.cuEventRecord(self.end, self.main))
+            check(driver.cuEventSynchronize(self.end))
+            found.append(check(driver.cuEventElapsedTime(self.begin, self.end)))
+        return float(np.median(found))
+
+
+PAD = 32
+
+
+class Memory:
+    """The fields of a problem on the device, two slots for the state, columns at multiples of 32 floats."""
+
+    def __init__(self, device: Device, problem: Problem) -> None:
+        self.device, self.problem = device, problem
+        self.pitch, self.bases = {}, {}
+        for seed, (name, described) in enumerate(problem.fields.items()):
+            if not described.full:
+                self.bases[name] = (device.upload(described.global_array()),)
+                continue
+            box = described.box
+            self.pitch[name] = -(-(box.hi[1] - box.lo[1] // PAD * PAD) // PAD) * PAD
+            size = self.pitch[name] * box.shape[0] * 4
+            slots = 2 if name in problem.state else 1
+            self.bases[name] = tuple(device.allocate(size) for _ in range(slots))
+            for base in self.bases[name]:
+                self.noise(
+                    base,
+                    size // 4,
+                    seed,
+                    *((0.1, 0.9) if name == "ca" else (0.5, 0.0) if name == "cb" else (1.0, -0.5)),
+                )
+        self.signals = {name: (device.upload(s.samples), len(s.samples)) for name, s in problem.signals.items()}
+        self.total_steps = 4096
+        self.traces = device.upload(np.full((max(1, len(problem.receivers)), self.total_steps), np.nan, np.float32))
+        device.sync()
+
+    def noise(self, base: int, n: int, seed: int, scale: float, shift: float) -> None:
+        function = self.device.helpers.function("noise")
+        c = ctypes
+        start(function, (2048, 1), (256, 1), 0, self.device.main, c.c_void_p(base), c.c_longlong(n), c.c_uint(seed),
+              c.c_float(scale), c.c_float(shift))  # fmt: skip
+
+    def origin(self, name: str, slot: int) -> int:
+        box = self.problem.fields[name].box
+        if name not in self.pitch:
+            return self.bases[name][0]
+        return self.bases[name][slot] - (box.lo[0] * self.pitch[name] + box.lo[1] // PAD * PAD) * 4
+
+    def arguments(self, launch: Launch, source: int, step: int = 0) -> np.ndarray:
+        table = Arguments(self.problem)
+        given = np.zeros((), table.dtype)
+        for number, name in enumerate(table.fields):
+            row = given["fields"][number]
+            slots = len(self.bases[name])
+            row["slot"][:slots] = [self.origin(name, slot) for slot in range(slots)]
+            row["pitch"][0] = self.pitch.get(name, 0)
+        for number, name in enumerate(table.signals):
+            given["signals"][number] = self.signals[name]
+        given["params"][: len(table.params)] = list(self.problem.params.values())
+        given["traces"], given["total_steps"], given["step"] = self.traces, self.total_steps, step
+        given["source"], given["target"] = source, 1 - source
+        given["lo"][:2], given["hi"][:2] = (0, 0), self.problem.grid.shape
+        given["regions"], given["receivers"] = self.device.upload(launch.regions), self.device.upload(launch.receivers)
+        given["count"] = len(launch.regions)
+        return given
+
+
+@dataclass
+class Result:
+    """One variant, as it goes into the JSON."""
+
+    case: str
+    shape: dict[str, Any]
+    gcells: float = 0.0
+    ms_per_pass: float = 0.0
+    plain_ms: float = 0.0
+    edge_ms: float = 0.0
+    registers: int = 0
+    edge_registers: int = 0
+    local_bytes: int = 0
+    warps_per_multiprocessor: int = 0
+    shared_bytes: int = 0
+    tiles: tuple[int, int] = (0, 0)
+    compile_seconds: float = 0.0
+    fraction_of_copy: float = 0.0
+    different: int = -1
+    error: str = ""
+
+
+@dataclass(frozen=True)
+class Built:
+    """The machine code of a pass."""
+
+    kernel: PassKernel
+    plain: bytes
+    edge: bytes
+    seconds: float
+
+
+def build(kernel: PassKernel, arch: str) -> Built:
+    began = time.perf_counter()
+    plain, edge = (compile_cubin(program.source, arch) for program in (kernel.plain, kernel.edge))
+    return Built(kernel, plain, edge, time.perf_counter() - began)
+
+
+class Bench:
+    """One problem: its memory, its plain sweeps, and the variants measured on it."""
+
+    def __init__(self, device: Device, case: str, problem: Problem, bytes_per_cell: int, copy_rate: float) -> None:
+        self.device, self.case, self.problem = device, case, problem
+        self.memory = Memory(device, problem)
+        self.limit = copy_rate / bytes_per_cell
+        self.n = problem.grid.shape[0]
+        self.expected: dict[int, dict[str, int]] = {}
+        self.keep = len(device.buffers)
+
+    def reference(self, steps: list[int], sweep: Callable[[Bench, dict[str, int], dict[str, int]], None]) -> None:
+        """The state after each of the numbers of steps, by plain sweeps from slot 0."""
+        sizes = {
+            name: self.memory.pitch[name] * self.problem.fields[name].box.shape[0] * 4 for name in self.problem.state
+        }
+        one = {name: self.device.allocate(size) for name, size in sizes.items()}
+        two = {name: self.device.allocate(size) for name, size in sizes.items()}
+        for name, size in sizes.items():
+            check(driver.cuMemcpyDtoD(one[name], self.memory.bases[name][0], size))
+        for done in range(max(steps)):
+            sweep(self, one, two)
+            one, two = two, one
+            if done + 1 in steps:
+                self.expected[done + 1] = {name: self.device.allocate(size) for name, size in sizes.items()}
+                for name, size in sizes.items():
+                    check(driver.cuMemcpyDtoDAsync(self.expected[done + 1][name], one[name], size, self.device.main))
+        self.device.sync()
+        self.keep = len(self.device.buffers)
+
+    def measure(self, built: Built) -> Result:
+        kernel, device = built.kernel, self.device
+        result = Result(self.case, asdict(kernel.shape), compile_seconds=round(built.seconds, 2))
+        plain, edge = Module(built.plain), Module(built.edge)
+        functions = {
+            kernel.plain: plain.function(kernel.plain.entry, kernel.plain.shared_bytes),
+            kernel.edge: edge.function(kernel.edge.entry, kernel.edge.shared_bytes),
+        }
+        kind = driver.CUfunction_attribute
+        of = driver.cuFuncGetAttribute
+        result.registers = check(of(kind.CU_FUNC_ATTRIBUTE_NUM_REGS, functions[kernel.plain]))
+        result.edge_registers = check(of(kind.CU_FUNC_ATTRIBUTE_NUM_REGS, functions[kernel.edge]))
+        result.local_bytes = check(of(kind.CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES, functions[kernel.plain]))
+        result.shared_bytes = kernel.plain.shared_bytes
+        blocks = check(driver.cuOccupancyMaxActiveBlocksPerMultiprocessor(
+            functions[kernel.plain], kernel.plain.threads, kernel.plain.shared_bytes))  # fmt: skip
+        result.warps_per_multiprocessor = blocks * kernel.shape.warps
+        slots = device.multiprocessors * max(1, blocks) * kernel.shape.warps
+        launches = kernel.launches(self.problem.grid.box, slots, range(len(self.problem.receivers)))
+        result.tiles = tuple(len(l.regions) for l in launches)  # type: ignore[assignment]
+        given = {(k, s): self.memory.arguments(l, s) for k, l in enumerate(launches) for s in (0, 1)}
+
+        def run(which: list[int], source: int) -> None:
+            forked = len(which) > 1
+            if forked:
+                check(driver.cuEventRecord(device.fork, device.main))
+                check(driver.cuStreamWaitEvent(device.side, device.fork, 0))
+            for k in which:
+                program = launches[k].program
+                stream = device.side if forked and program is not kernel.plain else device.main
+                start(functions[program], (launches[k].blocks, 1), (program.threads, 1), program.shared_bytes, stream,
+                      given[k, source])  # fmt: skip
+            if forked:
+                check(driver.cuEventRecord(device.join, device.side))
+                check(driver.cuStreamWaitEvent(device.main, device.join, 0))
+
+        every = list(range(len(launches)))
+        for name in self.problem.state:
+            size = self.memory.pitch[name] * self.problem.fields[name].box.shape[0] * 4
+            check(driver.cuMemsetD8(self.memory.bases[name][1], 0xFF, size))
+        run(every, 0)
+        device.sync()
+        if kernel.shape.steps in self.expected:
+            result.different = self.differences(kernel.shape.steps)
+        passes = 16
+
+        def several(which: list[int]) -> Callable[[], None]:
+            return lambda: [run(which, 0) for _ in range(passes)] and None
+
+        several(every)()
+        result.ms_per_pass = device.timed(several(every)) / passes
+        for k in every:
+            alone = device.timed(several([k]), 3) / passes
+            if launches[k].program is kernel.plain:
+                result.plain_ms = alone
+            else:
+                result.edge_ms = alone
+        cells = float(np.prod(self.problem.grid.shape))
+        result.gcells = cells * kernel.shape.steps / result.ms_per_pass / 1e6
+        result.fraction_of_copy = result.gcells / self.limit
+        for pointer in device.buffers[self.keep :]:
+            check(driver.cuMemFree(pointer))
+        del device.buffers[self.keep :]
+        for module in (plain, edge):
+            check(driver.cuModuleUnload(module.handle))
+        return result
+
+    def differences(self, steps: int) -> int:
+        """How many values of slot 1 differ in a bit from the plain sweeps."""
+        device, count = self.device, self.device.upload(np.zeros(1, np.uint64))
+        c = ctypes
+        for name in self.problem.state:
+            rows, columns = self.problem.fields[name].box.shape
+            skip = self.problem.fields[name].box.lo[1] % PAD * 4
+            start(device.helpers.function("differ"), (2048, 1), (256, 1), 0, device.main,
+                  c.c_void_p(self.memory.bases[name][1] + skip), c.c_void_p(self.expected[steps][name] + skip), c.c_int(rows),
+                  c.c_int(columns), c.c_longlong(self.memory.pitch[name]), c.c_void_p(count))  # fmt: skip
+        found = np.zeros(1, np.uint64)
+        device.sync()
+        check(driver.cuMemcpyDtoH(found.ctypes.data, count, 8))
+        return int(found[0])
+
+
+def sweep_jacobi(bench: Bench, one: dict[str, int], two: dict[str, int]) -> None:
+    n, c = bench.n, ctypes
+    start(bench.device.helpers.function("jacobi"), (-(-n // 64), -(-n // 4)), (64, 4), 0, bench.device.main,
+          c.c_void_p(one["u"]), c.c_void_p(two["u"]), c.c_int(n), c.c_int(n), c.c_longlong(bench.memory.pitch["u"]))  # fmt: skip
+
+
+def sweep_yee(bench: Bench, one: dict[str, int], two: dict[str, int]) -> None:
+    n, c, p = bench.n, ctypes, ctypes.c_void_p
+    size = (-(-n // 64), -(-n // 4))
+    shape = (c.c_int(n), c.c_int(n), c.c_longlong(bench.memory.pitch["Ez"]))
+    start(bench.device.helpers.function("magnetic"), size, (64, 4), 0, bench.device.main, p(one["Ez"]), p(one["Hx"]),
+          p(one["Hy"]), p(two["Hx"]), p(two["Hy"]), *shape)  # fmt: skip
+    start(bench.device.helpers.function("electric"), size, (64, 4), 0, bench.device.main, p(one["Ez"]), p(two["Hx"]),
+          p(two["Hy"]), p(bench.memory.bases["ca"][0]), p(bench.memory.bases["cb"][0]), p(two["Ez"]), *shape)  # fmt: skip
+
+
+class OneStep:
+    """Plain sweeps by the edge kernel alone, one step at a time, for problems without a hand-written kernel."""
+
+    def __init__(self, bench: Bench) -> None:
+        kernel = PassKernel(bench.problem, Shape(1), 128)
+        self.program: Program = kernel.edge
+        self.function = Module(compile_cubin(self.program.source, bench.device.arch)).function(
+            self.program.entry, self.program.shared_bytes
+        )
+        from peergrid.codegen.cuda.tiles import _edges
+
+        boxes = list(_edges([bench.problem.grid.box], kernel.cut))
+        from peergrid.codegen.cuda.arguments import RECEIVER, REGION
+
+        regions = np.zeros(len(boxes), REGION)
+        regions["lo"][:, :2] = [b.lo for b in boxes]
+        regions["hi"][:, :2] = [b.hi for b in boxes]
+        self.launch = Launch(self.program, regions, np.zeros(0, RECEIVER))
+        self.step = 0
+
+    def __call__(self, bench: Bench, one: dict[str, int], two: dict[str, int]) -> None:
+        given = bench.memory.arguments(self.launch, 0, self.step)
+        for number, name in enumerate(bench.problem.fields):
+            if name in bench.problem.state:
+                for slot, base in enumerate((one[name], two[name])):
+                    shift = bench.memory.bases[name][0] - bench.memory.origin(name, 0)
+                    given["fields"][number]["slot"][slot] = base - shift
+        start(self.function, (self.launch.blocks, 1), (self.program.threads, 1), self.program.shared_bytes,
+              bench.device.main, given)  # fmt: skip
+        self.step += 1
+
+
+def copy_rate(device: Device) -> dict[str, float]:
+    """GB/s of reading and writing 2 GiB: by the copy engine's call and by a kernel."""
+    size = 2 << 30
+    one, two = device.allocate(size), device.allocate(size)
+    function = device.helpers.function("copy")
+    c = ctypes
+
+    def by_kernel() -> None:
+        start(function, (device.multiprocessors * 16, 1), (512, 1), 0, device.main, c.c_void_p(one), c.c_void_p(two),
+              c.c_longlong(size // 16))  # fmt: skip
+
+    rates = {
+        "memcpy": device.timed(lambda: check(driver.cuMemcpyDtoDAsync(two, one, size, device.main)), 9),
+        "kernel": device.timed(by_kernel, 9),
+    }
+    device.release()
+    return {name: 2 * size / ms / 1e6 for name, ms in rates.items()}
+
+
+def shapes(case: str, quick: bool) -> Iterator[Shape]:
+    """The variants of a case, the likely best first."""
+    if case == "jacobi":
+        yield from (Shape(8, 4), Shape(8, 4, rotate=False), Shape(8, 4, skew=1), Shape(12, 4), Shape(6, 4))
+        if quick:
+            return
+        yield from (Shape(8, 4, ahead=a) for a in (1, 2, 6))
+        yield from (Shape(8, 4, warps=w) for w in (1, 2, 8))
+        yield from (Shape(8, 4, blocks=b) for b in (5, 6))
+        yield from (Shape(8, 4, rotate=False, blocks=b) for b in (5, 6))
+        yield from (Shape(4, 4), Shape(4, 8), Shape(6, 8), Shape(8, 8), Shape(4, 2), Shape(8, 2), Shape(12, 2))
+        yield from (Shape(16, 4, rotate=False), Shape(10, 4), Shape(6, 4, blocks=5), Shape(12, 4, rotate=False))
+    else:
+        yield from (Shape(4, 4), Shape(8, 4, ahead=2), Shape(6, 4, ahead=2), Shape(4, 4, rotate=False))
+        if quick:
+            return
+        yield from (Shape(4, 4, ahead=2), Shape(8, 2, ahead=2), Shape(6, 4, ahead=2, warps=2), Shape(8, 4, ahead=1))
+        if case == "yee":
+            yield from (
+                Shape(12, 4, ahead=1),
+                Shape(12, 2, ahead=2),
+                Shape(4, 4, warps=2),
+                Shape(6, 4, ahead=2, blocks=4),
+            )
+            yield from (Shape(4, 4, ahead=2, blocks=5), Shape(8, 4, ahead=2, rotate=False), Shape(4, 4, skew=1))
+
+
+CASES: dict[str, tuple[Callable[[int], Problem], int, int]] = {
+    "jacobi": (jacobi_problem, 17408, 8),
+    "yee": (yee_problem, 8192, 32),
+    "radar": (radar_problem, 8192, 32),
+}
+
+
+def run_case(
+    device: Device, case: str, size: int | None, quick: bool, copy: float, pool: ThreadPoolExecutor
+) -> list[Result]:
+    make, n, cell_bytes = CASES[case]
+    problem = make(size or n)
+    wanted = list(shapes(case, quick))
+    waiting: list[tuple[Shape, Future[Built]]] = [
+        (shape, pool.submit(build, PassKernel(problem, shape), device.arch)) for shape in wanted
+    ]
+    bench = Bench(device, case, problem, cell_bytes, copy)
+    sweep = {"jacobi": sweep_jacobi, "yee": sweep_yee}.get(case) or OneStep(bench)
+    bench.reference(sorted({shape.steps for shape in wanted}), sweep)
+    results = []
+    for shape, future in waiting:
+        try:
+            results.append(bench.measure(future.result()))
+        except Exception as error:  # each variant stands alone
+            results.append(Result(case, asdict(shape), error=f"{type(error).__name__}: {error}"[:400]))
+        print(line(results[-1]), flush=True)
+    device.release()
+    return results
+
+
+def line(r: Result) -> str:
+    s = r.shape
+    name = f"{r.case} T={s['steps']} VX={s['columns']} ahead={s['ahead']} warps={s['warps']} skew={s['skew']}"
+    name += f" blocks={s['blocks']}{'' if s['rotate'] else ' moved'}"
+    if r.error:
+        return f"{name}: {r.error}"
+    return (
+        f"{name}: {r.gcells:.0f} GC/s x{r.fraction_of_copy:.2f} pass {r.ms_per_pass:.3f} (plain {r.plain_ms:.3f} edge "
+        f"{r.edge_ms:.3f}) ms regs {r.registers}/{r.edge_registers} local {r.local_bytes} warps {r.warps_per_multiprocessor} "
+        f"tiles {r.tiles} bad {r.different}"
+    )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--cases", default="jacobi,yee,radar")
+    parser.add_argument("--size", type=int, help="cells along each axis instead of the usual ones")
+    parser.add_argument("--quick", action="store_true", help="a few variants only")
+    parser.add_argument("--out", type=Path)
+    options = parser.parse_args()
+    device = Device()
+    rates = copy_rate(device)
+    print(
+        f"{device.name}, {device.multiprocessors} multiprocessors, copy {rates['memcpy']:.0f} GB/s, kernel {rates['kernel']:.0f}"
+    )
+    results: list[Result] = []
+    with ThreadPoolExecutor(8) as pool:
+        for case in options.cases.split(","):
+            try:
+                results += run_case(device, case, options.size, options.quick, max(rates.values()), pool)
+            except Exception as error:  # each case stands alone
+                results.append(Result(case, {}, error=f"{type(error).__name__}: {error}"[:400]))
+                print(f"{case}: {results[-1].error}", flush=True)
+                device.release()
+            if options.out:
+                report = {"device": device.name, "copy_gb_per_s": rates, "results": [asdict(r) for r in results]}
+                options.out.write_text(json.dumps(report, indent=1))
+    print("--- best of each case")
+    for case in dict.fromkeys(r.case for r in results):
+        good = [r for r in results if r.case == case and not r.error and r.different <= 0]
+        for r in sorted(good, key=lambda r: -r.gcells)[:3]:
+            print(line(r))
+
+
+if __name__ == "__main__":
+    main()
