@@ -157,7 +157,7 @@ def radar_problem(n: int) -> Problem:
     h = stage("H", yee.magnetic, yee.magnetic_x, yee.magnetic_y, yee.magnetic_xy, (ez, hx, hy, 0.5, 0.5))
     e = stage("E", yee.electric, yee.electric_x, yee.electric_y, yee.electric_xy, (ez, hx, hy, ca, cb))
     pulse = _add(ez, grid.signal("pulse", np.sin(np.arange(4096) / 9))).within(Box.cell((n // 3, n // 2)))
-    receivers = [Receiver(f"r{k}", "Ez", (n // 3, n // 4 + 64 * k)) for k in range(8)]
+    receivers = [Receiver(f"r{k}", "Ez", (n // 3, n // 4 + n // 20 * k)) for k in range(8)]
     return Problem.of([h, e, pulse], receivers)
 
 
