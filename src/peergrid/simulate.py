@@ -44,7 +44,8 @@ class Simulation:
     """A problem on its devices. Use as a context manager, or call `close`.
 
     steps: the largest step count the run can reach (receivers have room for so many);
-    devices: see `parse_devices`; split: parts along each axis; depth and so on: see `Options`.
+    devices: see `parse_devices`; split: parts along each axis; depth and so on: see `Options`;
+    cache: folder for compiled code (default: the user's cache folder).
     """
 
     def __init__(
@@ -200,12 +201,12 @@ def _executor(devices: Devices, plan: Layout, steps: int, kernel: KernelKind, ca
     if devices.kind == "cuda":
         from peergrid.runtime.cuda.executor import CudaExecutor
 
-        return CudaExecutor(plan, steps, devices.ordinals)
+        return CudaExecutor(plan, steps, devices.ordinals, cache=cache or default_cache())
     from peergrid.runtime.cpu.executor import ThreadedExecutor
     from peergrid.runtime.reference import ReferenceKernel
 
     if kernel == "reference":
         return ThreadedExecutor(plan, steps, ReferenceKernel(plan.problem))
-    from peergrid.runtime.cpu.kernel import compile_kernel
+    from peergrid.runtime.cpu.kernel import compile_kernel, default_cache
 
-    return ThreadedExecutor(plan, steps, compile_kernel(plan.problem, cache))
+    return ThreadedExecutor(plan, steps, compile_kernel(plan.problem, cache or default_cache()))

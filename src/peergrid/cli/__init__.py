@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 
 import typer
+from typer.exceptions import TyperException
 
 from peergrid.cli.machine import machine
 from peergrid.cli.plan import plan
@@ -13,7 +14,9 @@ from peergrid.cli.report import report
 from peergrid.cli.run import run
 from peergrid.errors import PeergridError
 
-app = typer.Typer(no_args_is_help=True, add_completion=False)
+INTERRUPTED = 130  # what shells expect of a program that Ctrl-C ended
+
+app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
 app.command()(run)
 app.command()(plan)
 app.command()(machine)
@@ -22,9 +25,21 @@ app.command()(report)
 
 
 def main() -> None:
-    """Run the command line; an error of ours becomes one line on standard error and its exit code."""
+    """Run the command line; an error becomes one line on standard error and its exit code."""
     try:
-        app()
+        sys.exit(app(standalone_mode=False))
+    except typer.Exit as done:
+        sys.exit(done.exit_code)
+    except typer.Abort:
+        sys.exit(INTERRUPTED)
+    except TyperException as error:
+        message = error.format_message().rstrip(".")  # empty where the help was shown for want of arguments
+        _refuse(f"{message}; see 'peergrid --help'." if message else "", error.exit_code)
     except PeergridError as error:
-        print(error, file=sys.stderr)
-        sys.exit(error.exit_code)
+        _refuse(str(error), error.exit_code)
+
+
+def _refuse(sentence: str, code: int) -> None:
+    if sentence:
+        print(sentence, file=sys.stderr)
+    sys.exit(code)

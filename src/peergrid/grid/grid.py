@@ -104,7 +104,10 @@ class Grid:
 
     def signal(self, name: str, samples: ArrayLike) -> Signal:
         """A number for each time step, read in a stencil as `signal.now`; zero after its last sample."""
-        array = np.atleast_1d(np.asarray(samples, dtype=self.dtype))
+        with np.errstate(over="ignore"):
+            array = np.atleast_1d(np.asarray(samples).astype(self.dtype))
+        if not np.isfinite(array).all():
+            raise UsageError(f"Signal '{name}' takes finite numbers, got some that {self.dtype} cannot hold; scale it.")
         if array.ndim != 1:
             raise UsageError(f"Signal '{name}' takes a one-dimensional array, got shape {array.shape}.")
         return Signal(name, self, array)

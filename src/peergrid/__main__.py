@@ -1,0 +1,5 @@
+"""`python -m peergrid`."""
+
+from peergrid.cli import main
+
+main()

@@ -1,0 +1,128 @@
+"""`peergrid run`: its JSON contract, its files, its exit codes."""
+
+from __future__ import annotations
+
+import os
+import resource
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import h5py
+import numpy as np
+import pytest
+from cli_call import MODEL, Call
+
+from peergrid.schedule.strategies import STRATEGIES
+
+CONTRACT = {
+    "model", "shape", "cells", "steps", "dtype", "devices", "strategy", "depth", "seconds", "gcells_per_s",
+    "roofline_fraction", "exposed_communication", "sha256", "outputs",
+}  # fmt: skip
+
+
+def test_json_holds_the_contract_and_nothing_else_is_printed(call: Call, model: Path) -> None:
+    answer = call("run", model, "--devices", "cpu:2", "--json")
+    assert answer.code == 0
+    found = answer.json
+    assert found.keys() >= CONTRACT
+    assert found["shape"] == [61, 41]
+    assert found["cells"] == 61 * 41
+    assert found["steps"] == 30
+    assert found["dtype"] == "float32"
+    assert found["devices"] == "cpu:2"
+    assert 0 <= found["exposed_communication"] <= 1
+    assert found["roofline_fraction"] > 0
+
+
+def test_files_are_whole_and_in_the_known_layout(call: Call, model: Path, tmp_path: Path) -> None:
+    found = call("run", model, "-o", "here", "--json").json
+    assert sorted(path.name for path in (tmp_path / "here").iterdir()) == ["results.h5", "snapshots.h5"]
+    assert found["outputs"] == ["here/results.h5", "here/snapshots.h5"]
+    with h5py.File(tmp_path / "here/results.h5") as file:
+        assert file["rxs/rx1/Ez"].shape == (31,)
+        assert np.abs(file["rxs/rx1/Ez"]).max() > 0
+        assert file.attrs["sha256"] == found["sha256"]
+        assert {"dt", "dx_dy_dz", "nx_ny_nz", "Iterations", "Title"} <= file.attrs.keys()
+    with h5py.File(tmp_path / "here/snapshots.h5") as file:
+        assert list(file["step"]) == [10, 20, 30]
+
+
+def test_same_digest_on_any_devices_and_under_any_strategy(call: Call, model: Path) -> None:
+    digests = {
+        call("run", model, "--no-write", "--json", "--devices", f"cpu:{n}", "--strategy", strategy, "--depth", depth,
+             "--order", order).json["sha256"]
+        for n, strategy, depth, order in [
+            (1, "serial", 1, "all"),
+            *((3, strategy, 2, "pairwise") for strategy in STRATEGIES),
+            (4, "overlap", 5, "left-right"),
+            (7, "peer", 3, "all"),
+        ]
+    }  # fmt: skip
+    assert len(digests) == 1
+
+
+def test_split_along_two_axes(call: Call, model: Path) -> None:
+    plain = call("run", model, "--no-write", "--json", "--devices", "cpu:1").json
+    split = call("run", model, "--no-write", "--json", "--devices", "cpu:6", "--split", "3x2").json
+    assert split["split"] == [3, 2]
+    assert split["sha256"] == plain["sha256"]
+
+
+def test_text_names_the_digest_and_the_files(call: Call, model: Path) -> None:
+    answer = call("run", model, "--devices", "cpu:1", "--steps", "5")
+    assert "61 × 41 cells, 5 steps on cpu:1" in answer.out
+    assert "sha256 " in answer.out
+    assert "results/small/results.h5" in answer.out
+
+
+def test_a_field_that_is_not_finite_ends_with_step_and_place(call: Call, model: Path) -> None:
+    model.write_text(MODEL.replace("4e9", "4e9, amplitude = 1e37").replace("steps = 30", "steps = 300"))
+    answer = call("run", model, "--devices", "cpu:1")
+    assert answer.code == 4
+    assert "is not finite at cell (" in answer.err
+    assert "after step 200: expected" in answer.err or "after step 100: expected" in answer.err
+
+
+def test_an_unwritable_folder_is_refused_before_anything_is_computed(call: Call, model: Path, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("in the way")
+    answer = call("run", model, "-o", "file/results")
+    assert answer.code == 2
+    assert answer.err.startswith("The results should go to 'file/results', but Not a directory: choose a folder")
+
+
+def test_a_full_disk_leaves_no_broken_file(model: Path, tmp_path: Path) -> None:
+    """A limit on file size stands for the full disk: the same failing write, without mounting anything."""
+    done = subprocess.run(
+        [sys.executable, "-m", "peergrid", "run", str(model), "-o", "full", "--devices", "cpu:1"],
+        cwd=tmp_path, capture_output=True, text=True, check=False,
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096)),
+    )  # fmt: skip
+    assert done.returncode == 2, done.stderr
+    assert "is expected, got: File too large" in done.stderr
+    assert list((tmp_path / "full").iterdir()) == []
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_ends_the_run_with_whole_files(model: Path, tmp_path: Path, number: signal.Signals) -> None:
+    model.write_text(MODEL.replace("steps = 30", "steps = 50000000"))
+    process = subprocess.Popen(
+        [sys.executable, "-m", "peergrid", "run", str(model), "-o", "cut", "--devices", "cpu:2", "--json"],
+        cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        env={**os.environ, "PYTHONUNBUFFERED": "1"},
+    )  # fmt: skip
+    deadline = time.monotonic() + 120
+    while not list((tmp_path / "cut").glob(".snapshots*")) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    time.sleep(0.5)
+    process.send_signal(number)
+    out, err = process.communicate(timeout=60)
+    assert process.returncode == 0, err
+    assert f'"interrupted_by": "{number.name}"' in out
+    assert sorted(path.name for path in (tmp_path / "cut").iterdir()) == ["results.h5", "snapshots.h5"]
+    with h5py.File(tmp_path / "cut/results.h5") as file:
+        steps = int(file.attrs["steps"])
+        assert 0 < steps < 50000000
+        assert file["rxs/rx1/Ez"].shape == (steps + 1,)

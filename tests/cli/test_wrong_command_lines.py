@@ -1,0 +1,43 @@
+"""Command lines that cannot mean anything: one sentence each, exit code 2, nothing written."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from cli_call import Call
+
+WRONG = [
+    (("run", "nowhere.toml"), "nowhere.toml"),
+    (("run", "MODEL", "--devices", "gpu"), "Devices are 'auto', 'cpu:4', 'cuda', 'cuda:0,1' or 'cuda:0,0', got 'gpu'."),
+    (("run", "MODEL", "--devices", "cpu:0"), "'cpu:N' takes 1 to 1024 virtual devices, got 0."),
+    (("run", "MODEL", "--devices", "cpu:62", "--depth", "1", "--split", "62x1"),
+     "The grid has 61 cells along axis 0, too few for 62 parts; use at most 61 devices there or split another axis."),
+    (("run", "MODEL", "--strategy", "fast"),
+     "A strategy is one of serial, async, threads, overlap, peer, persistent"),
+    (("run", "MODEL", "--depth", "0"), "'--depth' takes a whole number above 0 (or 'auto'), got '0'."),
+    (("run", "MODEL", "--depth", "deep"), "'--depth' takes a whole number above 0 (or 'auto'), got 'deep'."),
+    (("run", "MODEL", "--order", "zigzag"),
+     "An exchange order is one of all, left-right, pairwise, got 'zigzag'."),
+    (("run", "MODEL", "--split", "2"), "'--split' takes 2 numbers such as 2x2, got '2'."),
+    (("run", "MODEL", "--split", "2x-1"), "'--split' takes a whole number above 0 (or 'auto'), got '-1'."),
+    (("run", "MODEL", "--devices", "cpu:3", "--split", "2x2"),
+     "The split 2×2 makes 4 parts for 3 devices; give as many parts as devices."),
+    (("run", "MODEL", "--steps", "0"), "'--steps' takes a whole number above 0, got 0."),
+    (("run", "MODEL", "--steps", "many"),
+     "Invalid value for '--steps': Input should be a valid integer, unable to parse string as an integer; see"),
+    (("run", "MODEL", "--no-such-option"), "No such option: --no-such-option"),
+    (("plan", "nowhere.toml"), "nowhere.toml"),
+    (("plan", "MODEL", "--strategy", "magic"), "A strategy is one of"),
+    (("frobnicate",), "No such command 'frobnicate'"),
+    (("run",), "Missing argument 'MODEL.toml'"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("arguments", "sentence"), WRONG, ids=[" ".join(a) for a, _ in WRONG])
+def test_wrong_command_line(call: Call, model: Path, tmp_path: Path, arguments: tuple[str, ...], sentence: str) -> None:
+    answer = call(*(str(model) if a == "MODEL" else a for a in arguments))
+    assert answer.code == 2
+    assert sentence in answer.err
+    assert answer.out == ""
+    assert not list(tmp_path.glob("results/**/*.h5"))
