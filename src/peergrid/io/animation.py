@@ -88,10 +88,10 @@ def _frames(stage: Stage, reader: SnapshotReader, field: str) -> Iterator[Bytes]
 
 def _draw(stage: Stage, values: Array, scale: float, caption: str, font: ImageFont.FreeTypeFont) -> Bytes:
     left, top, right, bottom = stage.window
-    upright = np.ascontiguousarray(np.asarray(values, np.float32).T[::-1])
+    upright = np.ascontiguousarray(np.nan_to_num(values.T[::-1] / scale, posinf=1.0, neginf=-1.0), np.float32)
     resized = Image.fromarray(upright).resize((right - left, bottom - top), Image.Resampling.BILINEAR)
     half = LEVELS // 2
-    level = np.rint(np.clip(np.asarray(resized) / scale, -1, 1) * half).astype(np.int16) + half
+    level = np.rint(np.clip(np.asarray(resized), -1, 1) * half).astype(np.int16) + half
     frame = stage.canvas.copy()
     window = frame[top:bottom, left:right]
     window[~stage.outline] = (stage.materials + level)[~stage.outline]

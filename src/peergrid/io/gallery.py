@@ -22,7 +22,7 @@ def draw_all(folder: Path, built: Built, traces: Mapping[str, Array], snapshots:
     if built.model.output.pictures:
         made.append(folder / "model.png")
         picture_model(made[-1], built)
-        made += _draw_receivers(folder, built, traces)
+        made += _draw_receivers(folder, built, traces) if _begun(traces) else []
         made += _draw_snapshots(folder, built, snapshots) if snapshots else []
     if snapshots and built.model.output.animation != "none" and _any(snapshots):
         made.append(folder / f"animation.{built.model.output.animation}")
@@ -52,6 +52,10 @@ def _draw_snapshots(folder: Path, built: Built, snapshots: Path) -> list[Path]:
                 made.append(folder / f"snapshot-{field}-{reader.steps[number]:06d}.png")
                 picture_snapshot(made[-1], built, field, reader.frame(field, number), reader.times[number])
     return made
+
+
+def _begun(traces: Mapping[str, Array]) -> bool:
+    return any(len(trace) for trace in traces.values())
 
 
 def _any(snapshots: Path) -> bool:

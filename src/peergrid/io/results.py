@@ -13,7 +13,7 @@ import numpy as np
 
 import peergrid
 from peergrid.grid import Array
-from peergrid.io.atomic import replacing
+from peergrid.io.hdf5 import creating
 from peergrid.models.fdtd import Built
 from peergrid.models.fdtd.build import Recorder
 
@@ -32,7 +32,8 @@ def write_results(
     written; it appears under its name only when complete.
     """
     samples = 1 + max((len(trace) for trace in traces.values()), default=0)
-    with replacing(path) as partial, h5py.File(partial, "w") as file:
+    with creating(path) as new:
+        file = new.hdf5
         _describe(file, built, samples, about or {})
         for number, emitter in enumerate(built.emitters, start=1):
             source = file.create_group(f"srcs/src{number}")

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from peergrid.errors import PeergridError
 from peergrid.grid import Array
-from peergrid.io.atomic import replacing
+from peergrid.io.hdf5 import creating
 from peergrid.models.fdtd import Built
 
 WAITING = 4  # snapshots kept in memory before the run waits for the disk
@@ -70,10 +70,11 @@ class SnapshotWriter:
 
     def _work(self) -> None:
         try:
-            with replacing(self._path) as partial, h5py.File(partial, "w") as file:
-                _describe(file, self._built)
+            with creating(self._path) as new:
+                _describe(new.hdf5, self._built)
                 for step, fields in self._taken():
-                    _append(file, self._built, step, fields)
+                    _append(new.hdf5, self._built, step, fields)
+                    new.check()
         except Exception as error:
             self._fault = error
             for _ in self._taken():  # never let the run wait for a dead writer

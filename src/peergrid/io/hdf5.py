@@ -1,0 +1,89 @@
+"""New HDF5 files on disks that may be full.
+
+The HDF5 library cannot leave a file whose writes fail: it tries again while closing and complains past every handler.
+So it writes through an object that notes the first fault, lets the rest pass, and reports when asked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from io import FileIO, RawIOBase
+from pathlib import Path
+from typing import Any
+
+import h5py
+
+from peergrid.io.atomic import replacing
+
+
+class Disk(RawIOBase):
+    """A binary file that never refuses a write; `fault` is the first one that failed."""
+
+    def __init__(self, raw: FileIO) -> None:
+        self._raw = raw
+        self.fault: OSError | None = None
+
+    def readable(self) -> bool:
+        return True
+
+    def writable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def write(self, data: Any) -> int:
+        rest = memoryview(data).cast("B")
+        size = len(rest)
+        try:
+            while rest and self.fault is None:
+                rest = rest[self._raw.write(rest) :]
+        except OSError as error:
+            self.fault = error
+        return size
+
+    def truncate(self, size: int | None = None) -> int:
+        try:
+            return self._raw.truncate(size)
+        except OSError as error:
+            self.fault = self.fault or error
+            return size or 0
+
+    def readinto(self, buffer: Any) -> int:
+        return self._raw.readinto(buffer)
+
+    def seek(self, offset: int, whence: int = 0) -> int:
+        return self._raw.seek(offset, whence)
+
+    def tell(self) -> int:
+        return self._raw.tell()
+
+    def flush(self) -> None:
+        """Nothing is kept back: the file below has no buffer."""
+
+
+@dataclass(frozen=True)
+class NewFile:
+    """An HDF5 file in the making."""
+
+    hdf5: h5py.File
+    disk: Disk
+
+    def check(self) -> None:
+        """Put what is there on the disk. Raises OSError where a write failed."""
+        self.hdf5.flush()
+        if self.disk.fault is not None:
+            raise self.disk.fault
+
+
+@contextmanager
+def creating(path: Path) -> Iterator[NewFile]:
+    """A new file that takes its name when the block ends well. Raises UsageError where it cannot be written."""
+    with replacing(path) as partial, partial.open("w+b", buffering=0) as raw:
+        disk = Disk(raw)
+        with h5py.File(disk, "w") as file:
+            yield NewFile(file, disk)
+        if disk.fault is not None:
+            raise disk.fault

@@ -1,0 +1,206 @@
+"""Result files: gprMax's layout, SI units, whole or not there at all; snapshots by a thread."""
+
+from __future__ import annotations
+
+import os
+import resource
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+
+import h5py
+import numpy as np
+import pytest
+
+from peergrid.errors import UsageError
+from peergrid.io.atomic import replacing
+from peergrid.io.results import write_results
+from peergrid.io.snapshots import SnapshotWriter, read_snapshots
+from peergrid.models.fdtd import Built, build
+from peergrid.models.fdtd.constants import ETA_0
+from peergrid.models.fdtd.model import (
+    GridSpec,
+    Head,
+    LineSource,
+    Output,
+    RadarModel,
+    ReceiverArray,
+    ReceiverSpec,
+)
+from peergrid.models.fdtd.shapes import Box
+from peergrid.models.fdtd.waveforms import Ricker
+
+
+@pytest.fixture(scope="module")
+def built() -> Built:
+    return build(
+        RadarModel(
+            GridSpec((0.4, 0.3), 0.01, steps=5),
+            model=Head("small"),
+            shapes=(Box("conductor", (0.0, 0.0), (0.4, 0.1)),),
+            sources=(LineSource((0.2, 0.15), Ricker(5e8)),),
+            receivers=(ReceiverSpec((0.25, 0.15), "near", ("Ez", "Hy")),),
+            receiver_arrays=(ReceiverArray((0.1, 0.15), (0.3, 0.15), 2, "line"),),
+            output=Output(snapshots=2, stride=2),
+        )
+    )
+
+
+def traces(built: Built) -> dict[str, np.ndarray[tuple[int], np.dtype[np.float32]]]:
+    names = [name for recorder in built.recorders for name in recorder.traces.values()]
+    return {name: np.arange(1, 6, dtype=np.float32) * (k + 1) for k, name in enumerate(names)}
+
+
+def test_results_have_the_layout_that_plotting_tools_read(built: Built, tmp_path: Path) -> None:
+    """As such a tool does: nrx, dt, Iterations from the attributes, then /rxs/rxN and its components."""
+    path = tmp_path / "deep" / "results.h5"
+    shape = built.problem.grid.shape
+    fields = {"Ez": np.full(shape, 2, np.float32), "Hy": np.full(shape, 3, np.float32), "psi": np.zeros(3)}
+    write_results(path, built, traces(built), fields, {"devices": "cpu:2", "steps": 5})
+    with h5py.File(path) as file:
+        assert file.attrs["Title"] == "small"
+        assert file.attrs["nrx"] == 3
+        assert file.attrs["nsrc"] == 1
+        assert file.attrs["Iterations"] == 6
+        assert file.attrs["dt"] == built.dt
+        assert tuple(file.attrs["dx_dy_dz"]) == (0.01, 0.01, 0.01)
+        assert tuple(file.attrs["nx_ny_nz"]) == (40, 30, 1)
+        assert tuple(file.attrs["rxsteps"]) == tuple(file.attrs["srcsteps"]) == (0, 0, 0)
+        assert file.attrs["devices"] == "cpu:2"
+        assert file["srcs/src1"].attrs["Type"] == "line"
+        assert tuple(file["srcs/src1"].attrs["Position"]) == pytest.approx((0.2, 0.15, 0.0))
+        assert list(file["rxs"]) == ["rx1", "rx2", "rx3"]
+        assert list(file["rxs/rx1"]) == ["Ez", "Hy"]
+        assert file["rxs/rx1"].attrs["Name"] == "near"
+        assert file["rxs/rx3"].attrs["Name"] == "line-2"
+        np.testing.assert_array_equal(file["rxs/rx1/Ez"], [0, 1, 2, 3, 4, 5])
+        np.testing.assert_allclose(file["rxs/rx1/Hy"], np.array([0, 2, 4, 6, 8, 10]) / ETA_0, rtol=1e-6)
+        assert file["rxs/rx1/Ez"].dtype == np.float32
+        assert list(file["fields"]) == ["Ez", "Hy"]
+        np.testing.assert_allclose(file["fields/Hy"], 3 / ETA_0, rtol=1e-6)
+        assert list(file["geometry/cells"].attrs["materials"]) == ["vacuum", "conductor"]
+        np.testing.assert_array_equal(file["geometry/cells"], built.geometry.cells)
+
+
+def test_a_file_appears_only_when_complete(tmp_path: Path) -> None:
+    path = tmp_path / "result.txt"
+    with replacing(path) as partial:
+        partial.write_text("new")
+        assert not path.exists()
+        assert partial.parent == path.parent
+    assert path.read_text() == "new"
+
+    def fail_half_way() -> None:
+        with replacing(path) as partial:
+            partial.write_text("half")
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        fail_half_way()
+    assert path.read_text() == "new", "the earlier file is still whole"
+    assert os.listdir(tmp_path) == ["result.txt"]
+
+
+def test_a_folder_that_cannot_be_made(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    path = tmp_path / "file" / "result.txt"
+    with pytest.raises(UsageError) as caught, replacing(path):
+        raise AssertionError("the block must not be entered")
+    assert str(caught.value).startswith(f"Room to write '{path}' is expected, got: ")
+    assert str(caught.value).endswith("; free some space or choose another folder.")
+
+
+FULL = """
+import resource, signal, sys
+from pathlib import Path
+import numpy as np
+from peergrid.errors import UsageError
+from peergrid.io.results import write_results
+from peergrid.io.snapshots import SnapshotWriter
+from peergrid.models.fdtd import RadarModel, build
+from peergrid.models.fdtd.model import GridSpec
+
+built = build(RadarModel(GridSpec((4.0, 3.0), 0.01, steps=5)))
+ez = np.random.default_rng(0).standard_normal(built.problem.grid.shape).astype(np.float32)
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, resource.RLIM_INFINITY))
+folder = Path(sys.argv[1])
+for write in (
+    lambda: write_results(folder / "results.h5", built, {}, {"Ez": ez}),
+    lambda: snapshots(),
+):
+    def snapshots():
+        with SnapshotWriter(folder / "snapshots.h5", built) as writer:
+            for step in range(20):
+                writer.put(step, {"Ez": ez})
+    try:
+        write()
+    except UsageError as error:
+        print(error)
+"""
+
+
+@pytest.mark.skipif(
+    not hasattr(resource, "RLIMIT_FSIZE"), reason="needs a limit on file sizes to stand for a full disk"
+)
+def test_a_full_disk_is_one_sentence_and_leaves_nothing_half_written(tmp_path: Path) -> None:
+    """A process that may write 100 kB only stands for a full disk: HDF5 sees the same failing writes."""
+    command = [sys.executable, "-c", textwrap.dedent(FULL), str(tmp_path)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    lines = done.stdout.splitlines()
+    assert [line.split(" is expected")[0] for line in lines] == [
+        f"Room to write '{tmp_path / name}'" for name in ("results.h5", "snapshots.h5")
+    ], done.stderr
+    assert os.listdir(tmp_path) == []
+
+
+def test_snapshots_are_written_while_the_run_goes_on(built: Built, tmp_path: Path) -> None:
+    path = tmp_path / "snapshots.h5"
+    shape = built.problem.grid.shape
+    with SnapshotWriter(path, built) as writer:
+        for step in range(0, 20, 2):
+            writer.put(step, {"Ez": np.full(shape, step, np.float32), "Hy": np.full(shape, step, np.float32)})
+            assert not path.exists()
+    with read_snapshots(path) as reader:
+        assert reader.steps == tuple(range(0, 20, 2))
+        assert reader.times == pytest.approx([step * built.dt for step in range(0, 20, 2)])
+        assert reader.frame("Ez", 3).shape == (21, 16), "every second node"
+        np.testing.assert_array_equal(reader.frame("Ez", 3), 6)
+        np.testing.assert_allclose(reader.frame("Hy", 9), 18 / ETA_0, rtol=1e-6)
+    assert os.listdir(tmp_path) == ["snapshots.h5"]
+
+
+def test_an_interrupted_run_leaves_its_snapshots_whole(built: Built, tmp_path: Path) -> None:
+    path = tmp_path / "snapshots.h5"
+
+    def interrupted() -> None:
+        with SnapshotWriter(path, built) as writer:
+            writer.put(2, {"Ez": np.ones(built.problem.grid.shape, np.float32)})
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        interrupted()
+    with read_snapshots(path) as reader:
+        assert reader.steps == (2,)
+
+
+def test_a_run_without_snapshots_leaves_an_empty_file_that_can_be_read(built: Built, tmp_path: Path) -> None:
+    with SnapshotWriter(tmp_path / "snapshots.h5", built):
+        pass
+    with read_snapshots(tmp_path / "snapshots.h5") as reader:
+        assert reader.steps == ()
+
+
+def test_a_writer_that_fails_tells_the_run_and_never_blocks_it(built: Built, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    path = tmp_path / "file" / "snapshots.h5"
+    values = {"Ez": np.ones(built.problem.grid.shape, np.float32)}
+
+    def run() -> None:
+        with SnapshotWriter(path, built) as writer:
+            for step in range(50):
+                writer.put(step, values)
+
+    with pytest.raises(UsageError, match="Room to write"):
+        run()
