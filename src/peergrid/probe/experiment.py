@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 Scalar = int | float | str
+At = dict[str, Scalar]
 FLOOR = 0.01
 CENTRAL = 0.9
 
@@ -81,7 +82,7 @@ class Bench:
         return quick if self.quick else full
 
 
-class Impossible(Exception):  # noqa: N818 - no fault: an answer
+class Impossible(Exception):
     """This machine cannot give these numbers; the text is the stated reason."""
 
 

@@ -7,6 +7,27 @@ from collections.abc import Sequence
 
 from peergrid.errors import UsageError
 from peergrid.probe.cpu import barrier, copy_bandwidth, flags, start
+from peergrid.probe.cuda import (
+    allocation,
+    block_barrier,
+    chase,
+    device_barrier,
+    grid_barrier,
+    halo,
+    hiding,
+    host_link,
+    launch,
+    little,
+    method_check,
+    one_range,
+    ordering,
+    peer_copy,
+    pitfalls,
+    relay,
+    remote_atomics,
+    traffic,
+    warp_barrier,
+)
 from peergrid.probe.experiment import Probe
 
 PROBES: tuple[Probe, ...] = (
@@ -14,6 +35,25 @@ PROBES: tuple[Probe, ...] = (
     start.PROBE,
     flags.PROBE,
     barrier.PROBE,
+    host_link.PROBE,
+    peer_copy.PROBE,
+    halo.PROBE,
+    relay.PROBE,
+    traffic.PROBE,
+    chase.PROBE,
+    hiding.PROBE,
+    allocation.PROBE,
+    one_range.PROBE,
+    remote_atomics.PROBE,
+    ordering.PROBE,
+    method_check.PROBE,
+    launch.PROBE,
+    warp_barrier.PROBE,
+    block_barrier.PROBE,
+    grid_barrier.PROBE,
+    device_barrier.PROBE,
+    pitfalls.PROBE,
+    little.PROBE,
 )
 
 

@@ -7,6 +7,7 @@ per experiment ended. It stops after a failure on a GPU, whose context may be sp
 from __future__ import annotations
 
 import json
+import os
 import sys
 from collections.abc import Sequence
 
@@ -22,6 +23,8 @@ STOPPED = 3
 def main(arguments: Sequence[str]) -> int:
     """Run the named experiments; returns the exit code."""
     quick = "--quick" in arguments
+    # A kernel loaded at its first launch may wait for kernels that run, and those may wait for it.
+    os.environ.setdefault("CUDA_MODULE_LOADING", "EAGER")
     driver, missing = find()
     if driver is None:
         return _all(arguments, Bench(quick), 0, missing.why if missing else "")

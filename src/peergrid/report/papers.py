@@ -96,7 +96,7 @@ PAPERS: tuple[Paper, ...] = (
         f"{SYNC}, table IV",
         "one warp instead of one thread from",
         "B",
-        {"V100": 70, "P100": 70},
+        {"V100": 76, "P100": 75},
         "switch_point",
         {"scenario": "1 → 32 threads", "way": "predicted"},
     ),

@@ -39,10 +39,10 @@ def together(work: Callable[[int], bool], cpus: Sequence[int]) -> float:
     return max(ends) - min(starts)
 
 
-def pin(cpu: int) -> None:
-    """Bind the calling thread to a logical CPU, where the system knows how."""
+def pin(*cpus: int) -> None:
+    """Bind the calling thread to logical CPUs, where the system knows how."""
     if hasattr(os, "sched_setaffinity"):
-        os.sched_setaffinity(threading.get_native_id(), {cpu})
+        os.sched_setaffinity(threading.get_native_id(), set(cpus))
 
 
 def rounds_in(seconds: float, few: int, took: float, most: int) -> int:

@@ -1,0 +1,37 @@
+"""CUDA C++ text of `kernels/` to machine code for one kind of GPU, through NVRTC by cuda.core."""
+
+from __future__ import annotations
+
+from functools import cache
+from importlib import resources
+
+from peergrid.errors import DeviceFault
+
+SOURCES = ("copy", "chase", "atomics", "order", "launch", "warp", "barrier", "arithmetic")
+
+
+def text(source: str) -> str:
+    """The text of a source with the common part before it."""
+    folder = resources.files("peergrid.probe.cuda").joinpath("kernels")
+    parts = [folder.joinpath(name).read_text(encoding="utf-8") for name in ("common.cuh", f"{source}.cu")]
+    return "\n".join(parts)
+
+
+@cache
+def cubin(source: str, architecture: str) -> bytes:
+    """Machine code of a source for an architecture such as 'sm_90'; each is compiled once per process.
+
+    Raises:
+        DeviceFault: NVRTC is missing or refuses the text; the message holds its log.
+    """
+    try:
+        from cuda import core
+    except ImportError as error:
+        raise DeviceFault("Kernels need cuda.core, which is not there: pip install 'peergrid[cuda]'.") from error
+    if not hasattr(core, "Program"):  # releases before 1.0 kept it in a room of its own
+        from cuda.core import experimental as core
+    options = core.ProgramOptions(std="c++17", arch=architecture, name=f"{source}.cu")
+    try:
+        return bytes(core.Program(text(source), "c++", options).compile("cubin").code)
+    except Exception as error:  # cuda.core raises several kinds, all with NVRTC's log in the text
+        raise DeviceFault(f"NVRTC did not compile '{source}.cu' for {architecture}: {error}") from error

@@ -1,0 +1,142 @@
+"""The barrier over several GPUs, and the barrier that the host makes by waiting for all of them."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from peergrid.errors import DeviceFault
+from peergrid.probe.cuda.devices import Devices, Kernel, Scope, Stream, u32, u64
+from peergrid.probe.cuda.hostloop import entries, meetings, words
+from peergrid.probe.cuda.timing import sound
+from peergrid.probe.experiment import At, Bench, Probe, Result, differences, result
+
+THREADS, BLOCKS = (32, 128, 256, 512, 1024), (1, 2, 4, 8)
+FEW, MANY = 50, 550
+LINE, FAULT = 32, 256  # words per flag; bytes from the counter to the word of faults
+
+
+def run(bench: Bench) -> Iterator[Result]:
+    """1 to N GPUs: the map of shapes for the ends and powers of two, one shape for the others."""
+    devices: Devices = bench.devices
+    reach = _row(devices)
+    full = {1, 2, 4, 8, 16, reach}
+    with devices.scope() as scope:
+        crew = Crew.make(scope, reach)
+        for count in range(1, reach + 1):
+            for blocks, threads in _shapes(devices, bench.quick or count not in full):
+                yield _shape(bench, crew, count, blocks, threads)
+    yield from _host_side(bench, len(devices))
+
+
+def _row(devices: Devices) -> int:
+    """How many GPUs from the first on can all reach each other."""
+    count = 1
+    while count < len(devices) and all(
+        (count, i) in devices.peers and (i, count) in devices.peers for i in range(count)
+    ):
+        count += 1
+    return count
+
+
+def _shapes(devices: Devices, few: bool) -> list[tuple[int, int]]:
+    kernel = devices.kernel(0, "barrier", "devices")
+    wanted = [(1, 32), (1, 256), (2, 256)] if few else [(b, t) for t in THREADS for b in BLOCKS]
+    return [(blocks, threads) for blocks, threads in wanted if blocks <= kernel.fits(threads)]
+
+
+@dataclass(frozen=True, slots=True)
+class Crew:
+    """What every GPU needs for the barrier, taken once: a stream, a counter, its flags, and where all flags are."""
+
+    devices: Devices
+    kernels: list[Kernel]
+    streams: list[Stream]
+    counters: list[int]
+    flags: list[int]
+    tables: list[int]
+
+    @classmethod
+    def make(cls, scope: Scope, count: int) -> Crew:
+        """A crew of the first `count` GPUs. Word 64 of a counter's memory takes faults."""
+        devices, everyone = scope.devices, range(count)
+        flags = [scope.words(device, LINE * count) for device in everyone]
+        tables = [scope.memory(device, 8 * count) for device in everyone]
+        for device in everyone:
+            devices.put(device, tables[device], np.array(flags, np.uint64))
+        kernels = [devices.kernel(device, "barrier", "devices") for device in everyone]
+        counters = [scope.words(device, 128) for device in everyone]
+        return cls(devices, kernels, [scope.stream(device) for device in everyone], counters, flags, tables)
+
+    def seconds(self, count: int, blocks: int, threads: int, repeats: int) -> float:
+        """Host seconds of one cooperative launch on each of `count` GPUs, all meeting `repeats` times."""
+        devices, grid = self.devices, blocks * self.devices.multiprocessors
+        for device in range(count):
+            devices.fill(device, self.counters[device], 0, 128)
+            devices.fill(device, self.flags[device], 0, LINE * count)
+        begin = time.perf_counter()
+        for device in range(count):
+            place = (u64(self.counters[device]), u64(self.tables[device]), u32(device), u32(count), u32(repeats))
+            fault = u64(self.counters[device] + FAULT)
+            self.kernels[device](self.streams[device], grid, threads, *place, fault, cooperative=True)
+        devices.wait_all(count)
+        seconds = time.perf_counter() - begin
+        for device in range(count):
+            sound(devices, device, self.counters[device] + FAULT, "a barrier over several GPUs")
+        return seconds
+
+
+def _shape(bench: Bench, crew: Crew, count: int, blocks: int, threads: int) -> Result:
+    crew.seconds(count, blocks, threads, FEW)
+    samples = bench.choose(5, 9)
+    shorter = [crew.seconds(count, blocks, threads, FEW) for _ in range(samples)]
+    longer = [crew.seconds(count, blocks, threads, MANY) for _ in range(samples)]
+    at: At = {"devices": count, "blocks_per_multiprocessor": blocks, "threads": threads}
+    return result("device_barrier", "s", differences(longer, shorter, MANY, FEW), at, floor=0.05)
+
+
+def _host_side(bench: Bench, limit: int) -> Iterator[Result]:
+    """One thread launches a null kernel on every GPU and waits for all of them: the implicit barrier."""
+    devices: Devices = bench.devices
+    driver = entries()
+    loop = meetings(driver.launch, driver.synchronize, driver.set_current)
+    with devices.scope() as scope:
+        kernels = [devices.kernel(device, "launch", "nothing") for device in range(limit)]
+        streams = [scope.stream(device) for device in range(limit)]
+        for kernel, stream in zip(kernels, streams, strict=True):
+            kernel(stream, 1, 32)
+            devices.wait(stream.device)
+        handles = words(devices.contexts), words([k.function for k in kernels]), words([s.handle for s in streams])
+        for count in range(1, limit + 1):
+            chosen = tuple(part[:count] for part in handles)
+            _timed(loop, chosen, 5)
+            each = [_timed(loop, chosen, 20) for _ in range(bench.choose(7, 21))]
+            yield result("host_side_barrier", "s", each, {"devices": count}, floor=0.05)
+
+
+def _timed(loop: Callable[..., int], handles: tuple[np.ndarray, ...], turns: int) -> float:
+    """Seconds per turn of a compiled loop."""
+    begin = time.perf_counter()
+    code = loop(*handles, turns)
+    if code:
+        raise DeviceFault(f"A launch from the compiled loop failed with code {code}: try again.")
+    return (time.perf_counter() - begin) / turns
+
+
+PROBE = Probe(
+    name="device-barrier",
+    group="synchronisation",
+    rows=("M34",),
+    title="Barrier over 1 to N GPUs in memory, and by the host",
+    unit="s",
+    method=(
+        "A cooperative launch per GPU with 550 barriers less one with 50, by the host's clock (equation 7). The last "
+        "block of a GPU to arrive stores a flag to every GPU with release; all blocks wait for all flags in own "
+        "memory. By the host: a null kernel on every GPU and a wait for each, from one compiled loop."
+    ),
+    run=run,
+    gpus=1,
+)

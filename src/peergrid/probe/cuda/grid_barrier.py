@@ -1,0 +1,58 @@
+"""The grid barrier against blocks per multiprocessor and threads per block."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+
+from peergrid.probe.cuda.devices import Devices, u32, u64
+from peergrid.probe.cuda.timing import Desk, sound
+from peergrid.probe.experiment import At, Bench, Probe, Result, differences, result
+
+THREADS = (32, 64, 128, 256, 512, 1024)
+BLOCKS = (1, 2, 4, 8, 16, 32)
+FEW, MANY = 50, 550
+
+
+def run(bench: Bench) -> Iterator[Result]:
+    """Every shape that the multiprocessors can hold at once."""
+    devices: Devices = bench.devices
+    kernel = devices.kernel(0, "barrier", "grid")
+    with devices.scope() as scope:
+        desk = Desk.make(scope)
+        for threads in THREADS if not bench.quick else (32, 256, 1024):
+            for blocks in [count for count in BLOCKS if count <= kernel.fits(threads)]:
+                _seconds(desk, blocks, threads, FEW)
+                samples = bench.choose(5, 15)
+                shorter = [_seconds(desk, blocks, threads, FEW) for _ in range(samples)]
+                longer = [_seconds(desk, blocks, threads, MANY) for _ in range(samples)]
+                at: At = {"blocks_per_multiprocessor": blocks, "threads": threads}
+                yield result("grid_barrier", "s", differences(longer, shorter, MANY, FEW), at, floor=0.03)
+
+
+def _seconds(desk: Desk, blocks: int, threads: int, repeats: int) -> float:
+    """Host seconds of one cooperative launch with so many barriers."""
+    devices = desk.devices
+    kernel, grid = devices.kernel(0, "barrier", "grid"), blocks * devices.multiprocessors
+    counter, fault = desk.out, desk.out + 256
+    devices.fill(0, counter, 0, 128)
+    begin = time.perf_counter()
+    desk.run(kernel, grid, threads, u64(counter), u32(repeats), u64(fault), cooperative=True)
+    seconds = time.perf_counter() - begin
+    sound(devices, 0, fault, "a grid barrier")
+    return seconds
+
+
+PROBE = Probe(
+    name="grid-barrier",
+    group="synchronisation",
+    rows=("M33", "M14"),
+    title="Grid barrier against blocks per multiprocessor and threads per block",
+    unit="s",
+    method=(
+        "A cooperative launch with 550 barriers less one with 50, by the host's clock, over the difference "
+        "(equation 7). The barrier is one counter: an acq_rel addition per block, then acquire loads."
+    ),
+    run=run,
+    gpus=1,
+)

@@ -1,0 +1,136 @@
+"""Between host and GPU: bandwidth against size, pinned and pageable, and many small messages against one."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from peergrid.machine.host import nodes, usable_cpus
+from peergrid.probe.cpu.threads import pin
+from peergrid.probe.cuda.devices import Devices
+from peergrid.probe.cuda.timing import Gate, copies, host_seconds
+from peergrid.probe.experiment import At, Bench, Probe, Result, result
+
+LARGEST = 64 << 20
+SMALL, MANY = 1 << 10, 512
+
+
+def run(bench: Bench) -> Iterator[Result]:
+    """Every GPU at the largest size, the first one over all sizes and from every NUMA node."""
+    devices: Devices = bench.devices
+    sizes = [1 << power for power in range(10, 27, bench.choose(4, 2))]
+    for device in range(len(devices)):
+        yield from _pinned(bench, device, sizes if device == 0 else [LARGEST], {})
+    yield from _pageable(bench, sizes)
+    yield from _both_ways(bench)
+    yield from _messages(bench)
+    yield from _by_node(bench)
+
+
+def _pinned(bench: Bench, device: int, sizes: Sequence[int], extra: dict[str, int]) -> Iterator[Result]:
+    devices: Devices = bench.devices
+    with devices.scope() as scope:
+        there, here = scope.memory(device, LARGEST), scope.pinned(LARGEST).address
+        stream, gate = scope.stream(device), Gate.make(scope, [device])
+        for size in sizes:
+            for direction, (to, source) in {"to device": (there, here), "to host": (here, there)}.items():
+                repeats = max(4, min(64, LARGEST // size))
+
+                work = copies(devices, to, source, size, repeats)
+                rates = [size * repeats / s for (s,) in gate.samples([(stream, work)], bench.choose(5, 15))]
+                at: At = {"device": device, "direction": direction, "memory": "pinned", "bytes": size, **extra}
+                yield result("host_link_bandwidth", "B/s", rates, at, floor=0.02)
+
+
+def _pageable(bench: Bench, sizes: Sequence[int]) -> Iterator[Result]:
+    """Blocking copies of ordinary memory, by the host's clock: the driver stages them itself."""
+    devices: Devices = bench.devices
+    with devices.scope() as scope:
+        there, here = scope.memory(0, LARGEST), np.ones(LARGEST, np.uint8)
+        for size in sizes:
+            for direction, name in {"to device": "cuMemcpyHtoD", "to host": "cuMemcpyDtoH"}.items():
+                pair = (there, here.ctypes.data) if direction == "to device" else (here.ctypes.data, there)
+
+                def work(name: str = name, pair: tuple[int, int] = pair, size: int = size) -> None:
+                    devices.call(name, *pair, size)
+
+                work()
+                rates = [size / host_seconds(work, lambda: devices.wait(0)) for _ in range(bench.choose(7, 15))]
+                at: At = {"device": 0, "direction": direction, "memory": "pageable", "bytes": size}
+                yield result("host_link_bandwidth", "B/s", rates, at, floor=0.05)
+
+
+def _both_ways(bench: Bench) -> Iterator[Result]:
+    """Both directions at once from pinned memory: the sum of the rates."""
+    devices: Devices = bench.devices
+    repeats = 8
+    with devices.scope() as scope:
+        memory = [(scope.memory(0, LARGEST), scope.pinned(LARGEST).address) for _ in range(2)]
+        streams = [scope.stream(0), scope.stream(0)]
+
+        def work() -> None:
+            for _ in range(repeats):
+                for (there, here), stream, out in zip(memory, streams, (True, False), strict=True):
+                    to, source = (there, here) if out else (here, there)
+                    devices.call("cuMemcpyAsync", to, source, LARGEST, stream.handle)
+
+        host_seconds(work, lambda: devices.wait(0))
+        seconds = [host_seconds(work, lambda: devices.wait(0)) for _ in range(bench.choose(5, 11))]
+        at: At = {"device": 0, "direction": "both", "memory": "pinned", "bytes": LARGEST}
+        yield result("host_link_bandwidth", "B/s", [2 * repeats * LARGEST / s for s in seconds], at, floor=0.03)
+
+
+def _messages(bench: Bench) -> Iterator[Result]:
+    """512 KiB as one message and as 512, blocking from pinned memory."""
+    devices: Devices = bench.devices
+    with devices.scope() as scope:
+        there, here = scope.memory(0, SMALL * MANY), scope.pinned(SMALL * MANY).address
+
+        def send(messages: int) -> float:
+            size = SMALL * MANY // messages
+            begin = time.perf_counter()
+            for at in range(messages):
+                devices.call("cuMemcpyHtoD", there + at * size, here + at * size, size)
+            return time.perf_counter() - begin
+
+        devices.use(0)
+        send(MANY)
+        samples = bench.choose(7, 21)
+        times = {messages: [send(messages) for _ in range(samples)] for messages in (MANY, 1)}
+        for messages, seconds in times.items():
+            yield result("message_time", "s", seconds, {"messages": messages}, floor=0.05)
+        ratios = [many / one for many, one in zip(times[MANY], times[1], strict=True)]
+        yield result("message_ratio", "× slower", ratios, {}, floor=0.05)
+
+
+def _by_node(bench: Bench) -> Iterator[Result]:
+    """The largest copy from memory of each NUMA node: pinned memory is taken where its first toucher runs."""
+    found = [node for node in nodes() if set(node.cpus) & set(usable_cpus())]
+    if len(found) < 2:
+        return
+    before = usable_cpus()
+    try:
+        for node in found:
+            pin(*sorted(set(node.cpus) & set(before)))
+            for device in range(len(bench.devices)):
+                yield from _pinned(bench, device, [LARGEST], {"node": node.index})
+    finally:
+        pin(*before)
+
+
+PROBE = Probe(
+    name="host-link",
+    group="links",
+    rows=("M4", "M6"),
+    title="Bandwidth between host and GPU against size, and 512 messages of 1 KiB against one of 512 KiB",
+    unit="B/s",
+    method=(
+        "Pinned: 4 to 64 copies of the same size behind a gate kernel, timed by events, the median of the samples "
+        "(the copy-engine method of nvbandwidth). Pageable and small messages: blocking copies by the host's "
+        "clock, from Python, which adds about a microsecond per call."
+    ),
+    run=run,
+    gpus=1,
+)

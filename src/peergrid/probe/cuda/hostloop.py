@@ -1,0 +1,112 @@
+"""Launch loops at the speed of C: compiled code calls the driver's own entry points, no Python per launch."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import numpy as np
+from numba import njit
+
+from peergrid.errors import DeviceFault
+
+LIBRARY = "libcuda.so.1"
+WORD, COUNT = ctypes.c_uint64, ctypes.c_uint32
+
+# Pointers and handles travel as 64-bit words; that is their form in the calling conventions of these systems.
+LAUNCH = ctypes.CFUNCTYPE(ctypes.c_int32, WORD, *([COUNT] * 7), WORD, WORD, WORD)
+COOPERATIVE = ctypes.CFUNCTYPE(ctypes.c_int32, WORD, *([COUNT] * 7), WORD, WORD)
+ON_STREAM = ctypes.CFUNCTYPE(ctypes.c_int32, WORD)
+SET_CURRENT = ctypes.CFUNCTYPE(ctypes.c_int32, WORD)
+
+Loop = Callable[..., int]
+
+
+@dataclass(frozen=True, slots=True)
+class Entries:
+    """The driver's entry points as functions that compiled code can call."""
+
+    launch: Any
+    cooperative: Any
+    synchronize: Any
+    set_current: Any
+
+
+@cache
+def entries() -> Entries:
+    """The entry points of the NVIDIA driver in this process.
+
+    Raises:
+        DeviceFault: there is no driver library.
+    """
+    try:
+        library = ctypes.CDLL(LIBRARY)
+    except OSError as error:
+        raise DeviceFault(f"Launch loops need the driver library '{LIBRARY}', which cannot be loaded.") from error
+
+    def entry(kind: Any, name: str) -> Any:
+        return kind(ctypes.cast(getattr(library, name), ctypes.c_void_p).value)
+
+    return Entries(
+        entry(LAUNCH, "cuLaunchKernel"),
+        entry(COOPERATIVE, "cuLaunchCooperativeKernel"),
+        entry(ON_STREAM, "cuStreamSynchronize"),
+        entry(SET_CURRENT, "cuCtxSetCurrent"),
+    )
+
+
+def launches(launch: Any, synchronize: Any, cooperative: bool) -> Loop:
+    """A compiled loop `(function, grid, block, stream, count) → worst code`: so many launches, then one wait."""
+    if cooperative:
+
+        @njit(nogil=True)
+        def loop_cooperative(function: int, grid: int, block: int, stream: int, count: int) -> Any:
+            worst = 0
+            for _ in range(count):
+                worst |= launch(function, grid, 1, 1, block, 1, 1, 0, stream, 0)
+            return worst | synchronize(stream)
+
+        return loop_cooperative
+
+    @njit(nogil=True)
+    def loop_plain(function: int, grid: int, block: int, stream: int, count: int) -> Any:
+        worst = 0
+        for _ in range(count):
+            worst |= launch(function, grid, 1, 1, block, 1, 1, 0, stream, 0, 0)
+        return worst | synchronize(stream)
+
+    return loop_plain
+
+
+def meetings(launch: Any, synchronize: Any, set_current: Any) -> Loop:
+    """A compiled loop over several GPUs: each turn launches on all of them and waits for all of them.
+
+    Its arguments are arrays of contexts, functions and streams, and the number of turns.
+    """
+
+    @njit(nogil=True)
+    def loop(contexts: Any, functions: Any, streams: Any, count: int) -> Any:
+        worst = 0
+        for _ in range(count):
+            for at in range(contexts.size):
+                worst |= set_current(contexts[at])
+                worst |= launch(functions[at], 1, 1, 1, 32, 1, 1, 0, streams[at], 0, 0)
+            for at in range(contexts.size):
+                worst |= set_current(contexts[at])
+                worst |= synchronize(streams[at])
+        return worst
+
+    return loop
+
+
+def words(handles: list[Any]) -> np.ndarray[Any, np.dtype[np.uint64]]:
+    """Handles of the driver as an array of 64-bit words."""
+    return np.array([int(handle) for handle in handles], np.uint64)
+
+
+def handle(value: Any) -> int:
+    """A handle of the driver as a 64-bit word."""
+    return int(value)

@@ -1,0 +1,68 @@
+"""Atomic additions to own and remote memory: are they all there at the end, and how many per second?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from peergrid.probe.cuda.devices import Devices, Stream, u32, u64
+from peergrid.probe.cuda.timing import Gate, Work
+from peergrid.probe.experiment import Bench, Probe, Result, result
+
+BLOCKS, THREADS = 128, 256
+
+
+def run(bench: Bench) -> Iterator[Result]:
+    """One word and a word per thread; own, remote, and all GPUs on the words of GPU 0 at once."""
+    devices: Devices = bench.devices
+    everyone = [0, *(device for device in range(1, len(devices)) if (device, 0) in devices.peers)]
+    crews: dict[str, Sequence[int]] = {"own": [0]}
+    if len(everyone) > 1:
+        crews |= {"remote": everyone[1:2], "all at once": everyone}
+    for place, crew in crews.items():
+        for words in ("one word", "own words"):
+            yield from _crew(bench, place, crew, words)
+
+
+def _crew(bench: Bench, place: str, crew: Sequence[int], words: str) -> Iterator[Result]:
+    devices: Devices = bench.devices
+    threads, repeats = BLOCKS * THREADS, bench.choose(50, 200)
+    count = 1 if words == "one word" else threads
+    with devices.scope() as scope:
+        target = scope.words(0, count)
+        gate = Gate.make(scope, crew)
+        works = [(scope.stream(device), adding(devices, device, target, count, repeats)) for device in crew]
+        samples = bench.choose(3, 9)
+        seconds = [max(times) for times in gate.samples(works, samples)]
+        total = int(devices.read(0, target, count).sum(dtype="uint64"))
+    done = threads * repeats * len(crew)
+    at = {"place": place, "words": words}
+    yield result("remote_atomic_rate", "atomics/s", [done / s for s in seconds], at, floor=0.03)
+    # The run outside the gate counts too; one word wraps at 2^32.
+    lost = (done * (samples + 1) - total) % 2**32
+    yield result("remote_atomics_lost", "", [float(lost)], at, floor=0.0)
+
+
+def adding(devices: Devices, device: int, target: int, count: int, repeats: int) -> Work:
+    """Work of a kernel whose every thread adds 1 `repeats` times."""
+    kernel = devices.kernel(device, "atomics", "add")
+
+    def work(stream: Stream) -> None:
+        kernel(stream, BLOCKS, THREADS, u64(target), u32(int(count > 1)), u32(repeats))
+
+    return work
+
+
+PROBE = Probe(
+    name="atomics",
+    group="atomics and order",
+    rows=("M9",),
+    title="Remote atomic additions: lost ones and rate",
+    unit="atomics/s",
+    method=(
+        "32768 threads add 1 by red.relaxed.sys to one word or to a word each, on the own GPU, on another, and from "
+        "all GPUs to the same words at once; behind a gate kernel, timed by events. The sums are read back: a "
+        "difference from what was added is a lost addition."
+    ),
+    run=run,
+    gpus=1,
+)

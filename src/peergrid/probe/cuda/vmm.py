@@ -1,0 +1,53 @@
+"""Virtual memory management: physical memory of chosen GPUs mapped into one range, access granted GPU by GPU."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from typing import Any
+
+from peergrid.probe.cuda.devices import Devices
+
+
+def properties(driver: Any, device: int) -> Any:
+    """The properties of plain device memory on one GPU."""
+    found = driver.CUmemAllocationProp()
+    found.type = driver.CUmemAllocationType.CU_MEM_ALLOCATION_TYPE_PINNED
+    found.location.type = driver.CUmemLocationType.CU_MEM_LOCATION_TYPE_DEVICE
+    found.location.id = device
+    return found
+
+
+def access(driver: Any, device: int) -> Any:
+    """The right of one GPU to read and write."""
+    found = driver.CUmemAccessDesc()
+    found.location.type = driver.CUmemLocationType.CU_MEM_LOCATION_TYPE_DEVICE
+    found.location.id = device
+    found.flags = driver.CUmemAccess_flags.CU_MEM_ACCESS_FLAGS_PROT_READWRITE
+    return found
+
+
+def granularity(devices: Devices, device: int) -> int:
+    """The size that every piece must be a multiple of."""
+    kind = devices.driver.CUmemAllocationGranularity_flags.CU_MEM_ALLOC_GRANULARITY_MINIMUM
+    return int(devices.call("cuMemGetAllocationGranularity", properties(devices.driver, device), kind))
+
+
+@contextmanager
+def mapped(devices: Devices, owners: Sequence[int], each: int, readers: Sequence[int]) -> Iterator[int]:
+    """One contiguous range, `each` bytes of it on every owner in turn, open to all readers; its address.
+
+    Unmapped and released at the end in the order the driver asks for: unmap, release, free the range.
+    """
+    with ExitStack() as stack:
+        total = each * len(owners)
+        base = int(devices.call("cuMemAddressReserve", total, 0, 0, 0))
+        stack.callback(devices.driver.cuMemAddressFree, base, total)
+        for at, owner in enumerate(owners):
+            handle = devices.call("cuMemCreate", each, properties(devices.driver, owner), 0)
+            stack.callback(devices.driver.cuMemRelease, handle)
+            devices.call("cuMemMap", base + at * each, each, 0, handle, 0)
+            stack.callback(devices.driver.cuMemUnmap, base + at * each, each)
+        rights = [access(devices.driver, reader) for reader in readers]
+        devices.call("cuMemSetAccess", base, total, rights, len(rights))
+        yield base

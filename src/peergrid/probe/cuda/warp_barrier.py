@@ -1,0 +1,58 @@
+"""Barriers inside a warp: tile, shuffle and coalesced group of every size, latency and throughput."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from peergrid.probe.cuda.devices import Devices, u32, u64
+from peergrid.probe.cuda.timing import Desk
+from peergrid.probe.experiment import At, Bench, Probe, Result, result
+
+TILES = (1, 2, 4, 8, 16, 32)
+UNROLL, FEW, MANY = 16, 16, 144
+
+
+def run(bench: Bench) -> Iterator[Result]:
+    """Latency with one warp, throughput with the best number of warps of one block."""
+    devices: Devices = bench.devices
+    groups = TILES if bench.quick else tuple(range(1, 33))
+    with devices.scope() as scope:
+        desk = Desk.make(scope)
+        for kind, sizes in {"tile": TILES, "shuffle": TILES, "coalesced": groups}.items():
+            for size in sizes:
+                at: At = {"kind": kind, "size": size}
+                latency = [_per_barrier(desk, kind, size, 32) for _ in range(bench.choose(3, 9))]
+                yield result("warp_barrier", "cycles", latency, at, floor=0.02)
+                rates = {
+                    threads: [threads / 32 / _per_barrier(desk, kind, size, threads) for _ in range(3)]
+                    for threads in (128, 256, 512, 1024)
+                }
+                best = max(rates.values(), key=np.median)
+                yield result("warp_barrier_rate", "per cycle", best, at, floor=0.02)
+
+
+def _per_barrier(desk: Desk, kind: str, size: int, threads: int) -> float:
+    """Cycles of one barrier, from many less few."""
+    kernel = desk.devices.kernel(0, "warp", kind)
+    cycles = []
+    for repeats in (FEW, MANY):
+        desk.run(kernel, 1, threads, u32(size), u32(repeats), u64(desk.out))
+        cycles.append(int(desk.read()[0]))
+    return (cycles[1] - cycles[0]) / ((MANY - FEW) * UNROLL)
+
+
+PROBE = Probe(
+    name="warp-barrier",
+    group="synchronisation",
+    rows=("M31",),
+    title="Barrier inside a warp by kind and group size: latency and throughput",
+    unit="cycles",
+    method=(
+        "2304 barriers less 256, by the clock register, in one block of one multiprocessor: bar.warp.sync for tiles "
+        "and coalesced groups, shfl.sync in a dependent chain for shuffles. Throughput is the best of 4 to 32 warps."
+    ),
+    run=run,
+    gpus=1,
+)

@@ -1,0 +1,191 @@
+"""The GPU experiments without a GPU: sources compile, every call and argument is checked by a pretended driver."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+import pytest
+
+pytest.importorskip("cuda.core")
+
+from pretend_driver import PretendDriver, PretendNvml, signatures
+
+from peergrid.errors import DeviceFault
+from peergrid.machine import nvml
+from peergrid.probe import PROBES, Bench, Probe
+from peergrid.probe.cuda import compile as compiling
+from peergrid.probe.cuda import device_barrier, halo, hostloop, launch, little, ordering
+from peergrid.probe.cuda.chase import chain
+from peergrid.probe.cuda.devices import Devices, u64
+from peergrid.probe.cuda.timing import sound
+from peergrid.report.views import VIEWS
+
+GPU_PROBES = [probe for probe in PROBES if probe.gpus]
+
+
+def nvrtc() -> bool:
+    """Whether NVRTC can be loaded here."""
+    try:
+        from cuda.bindings import nvrtc as library
+
+        library.nvrtcVersion()
+    except (ImportError, RuntimeError, OSError):
+        return False
+    return True
+
+
+needs_nvrtc = pytest.mark.skipif(not nvrtc(), reason="NVRTC is not installed")
+
+
+@needs_nvrtc
+@pytest.mark.parametrize("architecture", ["sm_80", "sm_90", "sm_100"])
+@pytest.mark.parametrize("source", compiling.SOURCES)
+def test_sources_compile(source: str, architecture: str) -> None:
+    assert compiling.cubin(source, architecture)[:4] == b"\x7fELF"
+
+
+@needs_nvrtc
+def test_a_bad_source_gives_the_log(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(compiling, "text", lambda source: "this is no kernel")
+    with pytest.raises(DeviceFault, match=r"NVRTC did not compile 'bad.cu' for sm_90"):
+        compiling.cubin("bad", "sm_90")
+
+
+def entries() -> hostloop.Entries:
+    """Entry points that do nothing and succeed."""
+    kinds = (hostloop.LAUNCH, hostloop.COOPERATIVE, hostloop.ON_STREAM, hostloop.SET_CURRENT)
+    return hostloop.Entries(*(kind(lambda *arguments: 0) for kind in kinds))
+
+
+@contextmanager
+def counters() -> Iterator[tuple[Any, None]]:
+    yield PretendNvml(), None
+
+
+@pytest.fixture
+def pretended(monkeypatch: pytest.MonkeyPatch) -> PretendDriver:
+    found = entries()
+    monkeypatch.setattr(launch, "entries", lambda: found)
+    monkeypatch.setattr(device_barrier, "entries", lambda: found)
+    monkeypatch.setattr(launch, "handle", lambda value: 1)
+    monkeypatch.setattr(device_barrier, "words", lambda handles: np.ones(len(handles), np.uint64))
+    monkeypatch.setattr(nvml, "session", counters)
+    return PretendDriver(3)
+
+
+@needs_nvrtc
+@pytest.mark.parametrize("probe", GPU_PROBES, ids=lambda probe: probe.name)
+def test_every_experiment_runs_to_its_end(probe: Probe, pretended: PretendDriver) -> None:
+    with Devices.open(pretended) as devices:
+        peers = set(devices.peers)
+        found = list(probe.run(Bench(quick=True, devices=devices)))
+        assert devices.peers == peers, "peer access was not restored"
+    assert found
+    assert {kind: left for kind, left in pretended.held.items() if left} == {}, "something was not given back"
+    shown = {view.quantity for view in VIEWS}
+    side = {
+        "message_ratio", "order_tries", "round_trip", "add_deviation", "clock_rate", "shared_latency", "sync_latency",
+    }  # fmt: skip
+    for item in found:
+        assert item.quantity in shown | side
+        assert item.unit or item.quantity in shown | side
+    keys = [(item.quantity, tuple(item.at.items())) for item in found]
+    assert len(set(keys)) == len(keys), "two numbers with the same coordinates"
+
+
+@needs_nvrtc
+def test_every_kernel_is_used(pretended: PretendDriver) -> None:
+    with Devices.open(pretended) as devices:
+        for probe in GPU_PROBES:
+            list(probe.run(Bench(quick=True, devices=devices)))
+    assert set(signatures()) == pretended.launched
+
+
+def test_a_chain_is_one_cycle_through_all_places() -> None:
+    base, links, stride = 1 << 20, 37, 64
+    words = chain(base, links, stride)
+    at, seen = base, set()
+    while at not in seen:
+        seen.add(at)
+        at = int(words[(at - base) // 8])
+    assert seen == {base + i * stride for i in range(links)}
+
+
+@pytest.mark.parametrize("count", [2, 3, 4, 8])
+@pytest.mark.parametrize("pattern", halo.PATTERNS)
+def test_every_pattern_sends_every_halo_once(pattern: str, count: int) -> None:
+    sent = [pair for stage in halo.PATTERNS[pattern](count) for pair in stage]
+    wanted = {(i, j) for i in range(count) for j in (i - 1, i + 1) if 0 <= j < count}
+    assert len(sent) == len(set(sent))
+    assert set(sent) == wanted
+
+
+@pytest.mark.parametrize("count", [2, 3, 4, 8])
+def test_pairwise_stages_never_give_a_gpu_two_partners(count: int) -> None:
+    for stage in halo.pairwise(count):
+        senders = [source for source, _ in stage]
+        assert len(senders) == len(set(senders))
+
+
+def test_switch_points_of_the_paper() -> None:
+    """Tables III and IV for the V100: 76 bytes by equation 4, 9076 by equation 5."""
+    assert little.switch_point(13.0, 110, 0.62, 19.6) == pytest.approx(76, rel=0.01)
+    assert little.switch_point(13.0, 420, 19.6, 215) == pytest.approx(9076, rel=0.01)
+
+
+def test_more_threads_that_are_no_faster_never_pay() -> None:
+    assert little.switch_point(10.0, 1000.0, 5.0, 5.0) == float("inf")
+    assert little.switch_point(10.0, 1000.0, 5.0, 4.0) == float("inf")
+
+
+def test_the_compiled_loop_launches_and_waits() -> None:
+    calls: list[tuple[str, tuple[int, ...]]] = []
+    start = hostloop.LAUNCH(lambda *a: calls.append(("launch", a)) or 0)
+    wait = hostloop.ON_STREAM(lambda *a: calls.append(("wait", a)) or 4)
+    loop = hostloop.launches(start, wait, False)
+    assert loop(11, 1, 32, 22, 3) == 4
+    assert calls == [("launch", (11, 1, 1, 1, 32, 1, 1, 0, 22, 0, 0))] * 3 + [("wait", (22,))]
+
+
+def test_no_driver_library_is_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
+    def absent(name: str) -> None:
+        raise OSError("not found")
+
+    monkeypatch.setattr(ctypes, "CDLL", absent)
+    with pytest.raises(DeviceFault, match=r"^Launch loops need the driver library 'libcuda.so.1'"):
+        hostloop.entries.__wrapped__()
+
+
+def test_a_wait_in_vain_is_a_fault() -> None:
+    driver = PretendDriver(1)
+    with Devices.open(driver) as devices, devices.scope() as scope:
+        fault = scope.words(0, 1)
+        sound(devices, 0, fault, "a barrier")
+        devices.fill(0, fault, 1, 1)
+        with pytest.raises(DeviceFault) as error:
+            sound(devices, 0, fault, "a barrier")
+    assert str(error.value) == "On GPU 0 a barrier waited in vain and gave up: check its links and neighbours."
+
+
+def test_a_kernel_that_never_answers_the_host(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ordering, "PATIENCE", 0.01)
+    with pytest.raises(DeviceFault, match="did not answer turn 3"):
+        ordering._answered(np.array([2], np.uint32), 3)
+
+
+def fail(event: object) -> str:
+    raise DeviceFault("The GPU is lost.")
+
+
+def test_everything_is_given_back_after_an_error() -> None:
+    driver = PretendDriver(2)
+    with Devices.open(driver) as devices:
+        with pytest.raises(DeviceFault), devices.scope() as scope:
+            sound(devices, 0, scope.memory(1, 64) + (1 << 50) * scope.stream(0).device, fail(scope.event(1)))
+        assert not any(driver.held.values())
+        assert devices.pairs() == [(0, 1), (1, 0)]
+        assert u64(5).value == 5
