@@ -199,9 +199,10 @@ def _partition(problem: Problem, devices: Devices, split: Index | None) -> Parti
 
 def _executor(devices: Devices, plan: Layout, steps: int, kernel: KernelKind, cache: Path | None) -> Executor:
     if devices.kind == "cuda":
+        from peergrid.runtime.cpu.kernel import default_cache
         from peergrid.runtime.cuda.executor import CudaExecutor
 
-        return CudaExecutor(plan, steps, devices.ordinals, cache=cache or default_cache())
+        return CudaExecutor(plan, steps, devices.ordinals, cache=(cache or default_cache()) / "cubin")
     from peergrid.runtime.cpu.executor import ThreadedExecutor
     from peergrid.runtime.reference import ReferenceKernel
 

@@ -31,15 +31,15 @@ class Resources:
 def compile_cubin(source: str, arch: str, cache: Path | None = None, registers: int | None = None) -> bytes:
     """The machine code of a program for an architecture such as `sm_90`.
 
-    IEEE arithmetic as written: no contraction, no fast math. cache: a folder that keeps results between runs;
-    registers: the most a thread may use.
+    IEEE arithmetic as written: no contraction, no fast math. cache: a folder that keeps results between runs (one that
+    cannot be written does no harm); registers: the most a thread may use.
 
     Raises CompileError where the compiler refuses the text, UsageError without the packages.
     """
     program = _program(source, arch, registers)
     log = io.StringIO()
     try:
-        found = program.compile("cubin", logs=log, cache=_cache(cache))
+        found = _compile(program, log, cache)
     except Exception as error:
         raise CompileError(_refusal(error, log.getvalue()), source) from error
     finally:
@@ -79,12 +79,16 @@ def _program(source: str, arch: str, registers: int | None, ptxas: list[str] | N
     return Program(source, "c++", options)
 
 
-def _cache(folder: Path | None) -> Any:
-    if folder is None:
-        return None
-    from cuda.core.utils import FileStreamProgramCache
+def _compile(program: Any, log: io.StringIO, folder: Path | None) -> Any:
+    """The compiled program, through the cache where there is one and it can be used."""
+    if folder is not None:
+        from cuda.core.utils import FileStreamProgramCache
 
-    return FileStreamProgramCache(str(folder))
+        try:
+            return program.compile("cubin", logs=log, cache=FileStreamProgramCache(str(folder)))
+        except OSError:
+            pass
+    return program.compile("cubin", logs=log)
 
 
 def _refusal(error: Exception, log: str) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import cache
 
+import numpy as np
 import pytest
 from host_driver import COMPILER, HostDriver
 from runtime_problems import PROBLEMS
@@ -14,6 +15,8 @@ from peergrid.codegen.cuda import onepass
 from peergrid.errors import DeviceFault, DoesNotFit, UsageError
 from peergrid.grid import Index
 from peergrid.grid.partition import Partition
+from peergrid.io.modelfile import parse
+from peergrid.models.fdtd.build import build as radar
 from peergrid.runtime.cuda.executor import CudaExecutor
 from peergrid.runtime.inorder import InOrderExecutor
 from peergrid.schedule import build, layout, period
@@ -29,6 +32,19 @@ SPLITS: dict[int, list[Index]] = {
     2: [(1, 1), (3, 1), (1, 3), (2, 2)],
     3: [(1, 1, 1), (3, 1, 1), (2, 2, 1), (1, 1, 2)],
 }
+RADAR = """
+[grid]
+size = [0.3, 0.24]
+spacing = 0.005
+steps = 40
+[[source]]
+kind = "line"
+position = [0.15, 0.12]
+waveform = { kind = "ricker", frequency = 1.5e9 }
+[[receiver]]
+position = [0.2, 0.15]
+fields = ["Ez", "Hx"]
+"""
 
 
 @cache
@@ -152,8 +168,11 @@ def test_a_graph_is_captured_once() -> None:
     whole = period(plan, options)
     executor.execute(whole, 2, 0)
     executor.execute(whole, 1, 4)
-    executor.close()
     assert driver.captures == 1
+    executor.execute(whole, 17, 6)
+    assert driver.captures == 2
+    executor.close()
+    assert not driver.live
 
 
 def test_a_grid_that_does_not_fit_is_refused_before_anything_is_allocated() -> None:
@@ -198,3 +217,35 @@ def test_several_steps_per_pass_are_refused_without_a_kernel() -> None:
     with pytest.raises(UsageError, match="one step per pass, the schedule asks for 2; use block = 1"):
         executor.execute(period(plan, options), 1, 0)
     executor.close()
+
+
+@pytest.mark.parametrize(("name", "place"), [("heat_fixed", (17, 9)), ("heat_cube", (3, 9, 4)), ("string", (28,))])
+@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
+def test_a_value_that_is_not_finite_is_found(name: str, place: Index, value: float) -> None:
+    problem = PROBLEMS[name]()
+    plan = layout(problem, Partition(problem.grid, SPLIT[problem.grid.ndim]), Options())
+    executor = CudaExecutor(plan, STEPS, tuple(range(plan.devices)), driver=HostDriver())
+    values = problem.fields["u"].global_array()
+    executor.load("u", values, 0)
+    assert executor.first_nonfinite("u", 0) is None
+    values[place] = value
+    executor.load("u", values, 0)
+    assert executor.first_nonfinite("u", 0) == place
+    executor.close()
+
+
+def test_radar_with_absorber_and_source() -> None:
+    """The radar model: fused sources, layers on all sides, several regions per kernel."""
+    built = radar(parse(RADAR))
+    plan = layout(built.problem, Partition(built.problem.grid, (1, 1)), Options("serial"))
+    reference = InOrderExecutor(plan, built.steps)
+    digests = []
+    schedule = build(plan, Options("serial"), built.steps)
+    for executor in (reference, CudaExecutor(plan, built.steps, (0,), driver=HostDriver())):
+        for field, described in built.problem.fields.items():
+            executor.load(field, described.global_array(), 0)
+        executor.execute(schedule, 1, 0)
+        fields = b"".join(executor.gather(f, schedule.final).tobytes() for f in built.problem.state)
+        digests.append((fields, executor.traces().tobytes()))
+        executor.close()
+    assert digests[0] == digests[1]

@@ -26,7 +26,7 @@ INTEGERS = pointer_to(types.int64)
 ROWS = types.void(INTEGERS, INTEGERS, types.int64, types.int64)
 TABLE = types.Array(types.int64, 2, "C")
 STREAM = types.void(
-    types.Array(types.int64, 1, "C"), TABLE, TABLE, TABLE, TABLE, TABLE, types.int64, types.int64
+    types.Array(types.int64, 1, "C"), TABLE, TABLE, TABLE, TABLE, TABLE, TABLE, types.int64, types.int64
 )  # fmt: skip
 
 
@@ -99,6 +99,8 @@ def compile_driver(cache: Path | None) -> Callable[..., None]:
     text = (Path(__file__).parent / "driver.py").read_text(encoding="utf-8")
 
     def build(module: Any, keep: bool) -> Callable[..., None]:
+        module.place = njit(nogil=True, error_model="numpy")(module.place)
+        module.advance = njit(nogil=True, error_model="numpy", pipeline_class=NoAlias)(module.advance)
         compiled: Callable[..., None] = njit(STREAM, nogil=True, error_model="numpy", cache=keep)(module.stream)
         return compiled
 

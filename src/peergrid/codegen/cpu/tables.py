@@ -5,19 +5,22 @@ Every grid counts as (stream, y, x): 1D grids have one row and one y, 2D grids o
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import chain, pairwise
 
 import numpy as np
 from numpy.typing import NDArray
 
-from peergrid.codegen.cpu.plan import Storage, StreamPlan
+from peergrid.codegen.cpu.plan import Node, Storage, StreamPlan
 from peergrid.codegen.cpu.work import Access, Piece, Tile
 from peergrid.grid import Box, Index
 from peergrid.stencil import Problem
 
 Table = NDArray[np.int64]
 Triple = tuple[int, int, int]
+Windows = Mapping[int, Box]
 AXES = {1: (2,), 2: (0, 2), 3: (0, 1, 2)}
 LINE = 64  # bytes of a cache line
 PAGE = 4096  # addresses that differ by a multiple of this collide in a first-level cache
@@ -35,17 +38,22 @@ class Buffer:
 
 @dataclass(frozen=True)
 class Program:
-    """A pass over one box.
+    """A pass over one box, as tables with a row of integers for each
 
-    functions: the distinct row functions' sources; tiles: first and last front, first and last node; nodes: lag, first
-    and last work; works: first and last row, function, first operand, operands, lines, cells; operands: storage, row
-    relative to the front, line, cell; storages: what the storage numbers mean; buffers: of windows and sinks, `scratch`
-    bytes in all.
+    tile      first and last front, first and last node
+    node      lag, first and last band
+    band      first and last row, first and last work: rows on which a node does the same
+    work      function, first and last operand, lines, cells of each line
+    operand   storage, and on the band's first row: row, line, cell
+
+    functions: the distinct row functions' sources; storages: what the storage numbers mean; buffers: of windows and
+    sinks, in `scratch` bytes.
     """
 
     functions: tuple[str, ...]
     tiles: Table
     nodes: Table
+    bands: Table
     works: Table
     operands: Table
     storages: tuple[Storage, ...]
@@ -57,61 +65,73 @@ class Program:
 class _Packer:
     """The tables while they are filled."""
 
-    depths: tuple[int, ...]
     functions: dict[str, int] = field(default_factory=dict)
     storages: dict[Storage, int] = field(default_factory=dict)
     tiles: list[tuple[int, ...]] = field(default_factory=list)
     nodes: list[tuple[int, ...]] = field(default_factory=list)
+    bands: list[tuple[int, ...]] = field(default_factory=list)
     works: list[tuple[int, ...]] = field(default_factory=list)
     operands: list[tuple[int, ...]] = field(default_factory=list)
 
-    def tile(self, tile: Tile, origins: dict[int, Box]) -> None:
-        first_node, fronts = len(self.nodes), []
-        for node in tile.plan.nodes:
+    def tile(self, nodes: Sequence[Node], pieces: Sequence[Sequence[Piece]], windows: Windows) -> None:
+        first_node, first_band = len(self.nodes), len(self.bands)
+        fronts: list[int] = []
+        for node, parts in zip(nodes, pieces, strict=True):
+            first = len(self.bands)
+            self._bands(parts, windows)
+            fronts += [edge + node.lag for band in self.bands[first:] for edge in band[:2]]
+            self.nodes.append((node.lag, first, len(self.bands)))
+        if len(self.bands) > first_band:
+            self.tiles.append((min(fronts), max(fronts), first_node, len(self.nodes)))
+
+    def _bands(self, pieces: Sequence[Piece], windows: Windows) -> None:
+        rows = [(lifted(piece.box.lo, 0)[0], lifted(piece.box.hi, 1)[0]) for piece in pieces]
+        edges = sorted({edge for span in rows for edge in span})
+        for low, high in pairwise(edges):
             first = len(self.works)
-            for piece in tile.pieces(node):
-                self._work(piece, node.lag, origins)
-                fronts += [self.works[-1][0] + node.lag, self.works[-1][1] + node.lag]
-            self.nodes.append((node.lag, first, len(self.works)))
-        self.tiles.append((min(fronts, default=0), max(fronts, default=0), first_node, len(self.nodes)))
+            for piece, (start, end) in zip(pieces, rows, strict=True):
+                if start <= low and high <= end:
+                    self._work(piece, low, windows)
+            if len(self.works) > first:
+                self.bands.append((low, high, first, len(self.works)))
 
-    def _work(self, piece: Piece, lag: int, origins: dict[int, Box]) -> None:
-        lo, hi = lifted(piece.box.lo, 0), lifted(piece.box.hi, 1)
+    def _work(self, piece: Piece, row: int, windows: Windows) -> None:
+        _, y, x = lifted(piece.box.lo, 0)
+        _, y_end, x_end = lifted(piece.box.hi, 1)
         number = self.functions.setdefault(piece.code.text, len(self.functions))
-        count = len(piece.accesses)
-        self.works.append((lo[0], hi[0], number, len(self.operands), count, hi[1] - lo[1], hi[2] - lo[2]))
-        self.operands += [self._operand(access, lo, lag, origins) for access in piece.accesses]
+        first = len(self.operands)
+        self.operands += [self._operand(access, (row, y, x), windows) for access in piece.accesses]
+        self.works.append((number, first, len(self.operands), y_end - y, x_end - x))
 
-    def _operand(self, access: Access, cell: Triple, lag: int, origins: dict[int, Box]) -> tuple[int, ...]:
+    def _operand(self, access: Access, cell: Triple, windows: Windows) -> tuple[int, ...]:
         storage = access.storage
         number = self.storages.setdefault(storage, len(self.storages))
         if not access.shift:
             return number, 0, *access.place
         row, line, column = lifted(access.shift, 0)
-        if storage.kind != "window":
-            return number, row - lag, cell[1] + line, cell[2] + column
-        origin = lifted(origins[storage.number].lo, 0)
-        behind = (lag - row) % self.depths[storage.number]
-        return number, -behind, cell[1] + line - origin[1], cell[2] + column - origin[2]
+        origin = lifted(windows[storage.number].lo, 0) if storage.kind == "window" else (0, 0, 0)
+        return number, cell[0] + row, cell[1] + line - origin[1], cell[2] + column - origin[2]
 
 
 def program(problem: Problem, plan: StreamPlan, tiles: Iterable[Box], recorded: tuple[int, ...]) -> Program:
     """The tables of a pass over disjoint tiles."""
-    parts = [Tile(problem, plan, box, recorded) for box in tiles]
-    origins = [window_boxes(tile) for tile in parts]
-    packer = _Packer(plan.depths)
-    for tile, origin in zip(parts, origins, strict=True):
-        packer.tile(tile, origin)
-    shapes = [_extent(origins, number) for number in range(len(plan.depths))]
+    packer = _Packer()
+    held: list[Windows] = []
+    for tile in (Tile(problem, plan, box, recorded) for box in tiles):
+        pieces = [tuple(tile.pieces(node)) for node in plan.nodes]
+        held.append(_windows(tile, _main_column(pieces), LINE // problem.itemsize))
+        packer.tile(plan.nodes, pieces, held[-1])
+    shapes = [_extent(held, number) for number in range(len(plan.depths))]
     wanted = {Storage("window", number=n): (plan.depths[n], *shape) for n, shape in enumerate(shapes)}
-    widest = max((work[6] for work in packer.works), default=0)
+    widest = max((work[4] for work in packer.works), default=0)
     wanted.update({storage: (1, 1, widest) for storage in packer.storages if storage.kind == "sink"})
     buffers, size = _buffers(wanted, problem.itemsize)
     return Program(
         functions=tuple(packer.functions),
         tiles=_table(packer.tiles, 4),
         nodes=_table(packer.nodes, 3),
-        works=_table(packer.works, 7),
+        bands=_table(packer.bands, 4),
+        works=_table(packer.works, 5),
         operands=_table(packer.operands, 4),
         storages=tuple(packer.storages),
         buffers=buffers,
@@ -119,15 +139,32 @@ def program(problem: Problem, plan: StreamPlan, tiles: Iterable[Box], recorded: 
     )
 
 
-def window_boxes(tile: Tile) -> dict[int, Box]:
-    """For each window the cells of the tile whose values pass through it."""
+def _windows(tile: Tile, column: int, cells: int) -> Windows:
+    """For each window the cells of the tile whose values pass through it.
+
+    The boxes start a whole number of cache lines of `cells` before `column`, so that the longest rows lie on lines.
+    """
     boxes: dict[int, Box] = {}
     for node in tile.plan.nodes:
         for name, home in node.after.items():
             if home.kind == "window":
                 region = tile.region(node, name)
                 boxes[home.number] = boxes[home.number].hull(region) if home.number in boxes else region
-    return boxes
+    return {number: _aligned(box, column, cells) for number, box in boxes.items()}
+
+
+def _aligned(box: Box, column: int, cells: int) -> Box:
+    axis = box.ndim - 1
+    lo = box.lo[axis]
+    return box if box.empty else box.with_axis(axis, lo - (lo - column) % cells, box.hi[axis])
+
+
+def _main_column(pieces: Iterable[Iterable[Piece]]) -> int:
+    """The column at which the rows of most values begin."""
+    values: Counter[int] = Counter()
+    for piece in chain.from_iterable(pieces):
+        values[piece.box.lo[-1]] += piece.box.size * len(piece.accesses)
+    return max(values, key=values.__getitem__, default=0)
 
 
 def lifted(index: Index, rest: int) -> Triple:
@@ -138,7 +175,7 @@ def lifted(index: Index, rest: int) -> Triple:
     return triple[0], triple[1], triple[2]
 
 
-def _extent(tiles: list[dict[int, Box]], number: int) -> tuple[int, int]:
+def _extent(tiles: Sequence[Windows], number: int) -> tuple[int, int]:
     """Lines and cells that a window holds of each row, enough for every tile."""
     shapes = [lifted(boxes[number].shape, 1) for boxes in tiles if not boxes[number].empty]
     return max((s[1] for s in shapes), default=0), max((s[2] for s in shapes), default=0)

@@ -15,9 +15,10 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from peergrid.codegen.cuda.arguments import Arguments
-from peergrid.codegen.cuda.expressions import PRELUDE, emit
+from peergrid.codegen.cuda.expressions import emit
+from peergrid.codegen.cuda.norm import NORM_COLUMNS, NORM_PARAMETER, NORM_ROWS
 from peergrid.codegen.cuda.step_plan import Rows, StagePlan, StepPlan, step_plan
-from peergrid.codegen.cuda.stream2d import PRIMITIVES, SAMPLE, row_reach
+from peergrid.codegen.cuda.stream_parts import prelude, row_reach
 from peergrid.grid import Box, Field
 from peergrid.stencil import Problem, footprint
 from peergrid.stencil.expr import Read
@@ -28,6 +29,14 @@ __device__ __forceinline__ int pg_wrap(int i, int n) { i %= n; return i < 0 ? i 
 __device__ __forceinline__ int pg_mirror(int i, int n) { return i < 0 ? -1 - i : i >= n ? 2 * n - 1 - i : i; }
 __device__ __forceinline__ int pg_clamp(int i, int lo, int hi) { return i < lo ? lo : i >= hi ? hi - 1 : i; }
 template <int N> __device__ __forceinline__ int pg_place(int row) { return static_cast<int>(static_cast<unsigned>(row + (N << 20)) % N); }
+"""
+
+
+KERNEL = """\
+extern "C" __global__ void __launch_bounds__({threads}) {entry}(const __grid_constant__ Arguments a{more}) {{
+  extern __shared__ __align__(128) unsigned char shared[];
+  {entry}_tile(a, a.regions[blockIdx.x], a.source, a.target, now(a), shared{norms});
+}}
 """
 
 
@@ -47,10 +56,11 @@ class Edge2D:
     problem: Problem
     shape: EdgeShape
     entry: str = "edge2d"
+    norm: str | None = None
 
     @cached_property
     def plan(self) -> StepPlan:
-        return step_plan(self.problem)
+        return step_plan(self.problem, self.norm)
 
     @property
     def arguments(self) -> Arguments:
@@ -112,22 +122,29 @@ class Edge2D:
     @property
     def source(self) -> str:
         """The whole translation unit."""
-        return "\n".join((PRELUDE, self.arguments.source, SAMPLE, PRIMITIVES, HELPERS, self.kernel))
+        return "\n".join((prelude(self.arguments, self.norm), HELPERS, self.tile, self.kernel))
+
+    @property
+    def kernel(self) -> str:
+        """The kernel whose blocks take one tile each."""
+        more, norms = (NORM_PARAMETER, ", norms") if self.norm else ("", "")
+        return KERNEL.format(entry=self.entry, threads=self.threads, more=more, norms=norms)
 
     @cached_property
-    def kernel(self) -> str:
+    def tile(self) -> str:
+        """The device function that advances a tile by one block."""
         above, below = row_reach(self.problem, self.shape.steps)
+        more = ", const Norms& norms" if self.norm else ""
         lines = [
-            f'extern "C" __global__ void __launch_bounds__({self.threads})',
-            f"{self.entry}(const __grid_constant__ Arguments a) {{",
-            "  extern __shared__ __align__(128) unsigned char shared[];",
+            f"__device__ __forceinline__ void {self.entry}_tile(const Arguments& a, const Region& tile, const int source,",
+            f"    const int target, const long long step0, unsigned char* const shared{more}) {{",
             "  R* const s = reinterpret_cast<R*>(shared);",
             "  const int lane = threadIdx.x & 31, t = threadIdx.x >> 5;",
-            "  const Region tile = a.regions[blockIdx.x];",
             "  const int y0 = tile.lo[0], y1 = tile.hi[0], c0 = tile.lo[1], c1 = tile.hi[1];",
             f"  const int x0 = {self._left()};",
             f"  const int first = y0 - {above}, last = y1 + {below};",
-            f"  const long long step = a.step + (a.clock ? *a.clock : 0) + t;",
+            "  const long long step = step0 + t;",
+            *(["  R q = R(0);"] if self.norm else []),
             *self._constant_receivers(),
             f"  if (t == {self.shape.steps})",
             f"    for (int r = first; r < first + {self.shape.ahead}; ++r) {{",
@@ -138,7 +155,7 @@ class Edge2D:
             f"      const int row = r + {self.shape.ahead};",
             *self._load("row"),
             f"      pg_await<{self.shape.ahead}>();",
-            "    } else {",
+            f"    }} else if (t < {self.shape.steps}) {{",
             *(line for number in range(len(self.plan.stages)) for line in _StageText(self, number).lines()),
             "    }",
             "    __syncthreads();",
@@ -149,8 +166,15 @@ class Edge2D:
 
     def _left(self) -> str:
         """The first column of a tile: its margin, but none beyond an edge that is not periodic."""
-        reach = max(g.below[1] for g in footprint(self.problem, self.shape.steps).inputs.values())
-        return f"c0 - {reach}" if self.problem.grid.periodic[1] else f"max(c0 - {reach}, 0)"
+        beside = self.beside[0]
+        return f"c0 - {beside}" if self.problem.grid.periodic[1] else f"max(c0 - {beside}, 0)"
+
+    @cached_property
+    def beside(self) -> tuple[int, int]:
+        """The columns that a tile loads on its left and right; on the left in whole blocks of a norm, if one is asked for."""
+        inputs = footprint(self.problem, self.shape.steps).inputs.values()
+        left, right = max(g.below[1] for g in inputs), max(g.above[1] for g in inputs)
+        return (-(-left // NORM_COLUMNS) * NORM_COLUMNS if self.norm else left), right
 
     def _load(self, row: str) -> Iterator[str]:
         """One row of every state field into its ring; zero where there is no such cell."""
@@ -166,7 +190,7 @@ class Edge2D:
             yield f"        const int x = x0 + c;"
             yield f"        if ({row} >= {ylo} && {row} < {yhi} && x >= {xlo} && x < {xhi})"
             yield (
-                f"          pg_fetch<sizeof(R)>(to, a.fields[{number}].slot[a.source] + "
+                f"          pg_fetch<sizeof(R)>(to, a.fields[{number}].slot[source] + "
                 f"({row} * a.fields[{number}].pitch[0] + x));"
             )
             yield "        else *to = R(0);"
@@ -347,13 +371,34 @@ class _StageText:
             yield f"          if (t == {self.kernel.shape.steps - 1} && y >= {ylo} && y < {yhi})"
             yield f"            for (int x = {xlo} + lane; x < {xhi}; x += 32)"
             yield (
-                f"              a.fields[{number}].slot[a.target][y * a.fields[{number}].pitch[0] + x] = "
+                f"              a.fields[{number}].slot[target][y * a.fields[{number}].pitch[0] + x] = "
                 f"{pointer}[x - x0];"
             )
+        if self.kernel.norm in done:
+            yield from self._difference(self.kernel.norm)
         recorded = {receiver.field for receiver in self.problem.receivers}
         for name in done:
             if name in recorded:
                 yield from self._record(name)
+
+    def _difference(self, name: str) -> Iterator[str]:
+        """The squared change of the step, by lanes that take four columns each; blocks that end here go to memory."""
+        base, place = self.kernel.ring(self.kernel.plan.given[name])
+        now = self._pointer(self.plan.targets[name], "w")
+        yield f"          const R* const was = s + {base} + {place.format(row='y')} * {self.kernel.stride} + {self.kernel.pad};"
+        yield f"          if (4 * lane < {self.kernel.shape.width})"
+        yield "            for (int c = 4 * lane; c < 4 * lane + 4; ++c) {"
+        yield f"              const R d = {now}[c] - was[c];"
+        yield "              q = fma(d, d, q);"
+        yield "            }"
+        yield f"          if (y % {NORM_ROWS} == {NORM_ROWS - 1} || y == y1 - 1) {{"
+        yield "            const R sum = q + __shfl_xor_sync(0xffffffffu, q, 1);"
+        yield "            const int x = x0 + 4 * lane;"
+        yield "            if (y >= y0 && y < y1 && !(lane & 1) && x >= c0 && x < c1)"
+        yield f"              norms.partial[t * norms.plane + (y / {NORM_ROWS}) * norms.pitch + x / {NORM_COLUMNS}] = sum;"
+        yield "            q = R(0);"
+        yield "          }"
+        yield f"          if (y % {NORM_ROWS} == {NORM_ROWS - 1}) q = R(0);"
 
     def _written(self, name: str, axis: int) -> tuple[str, str]:
         lo, hi = ("y0", "y1") if axis == 0 else ("c0", "c1")

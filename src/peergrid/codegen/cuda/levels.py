@@ -76,6 +76,10 @@ class Levels:
         """The versions that nodes make."""
         return tuple(write.new for node in self.nodes for write in node.writes)
 
+    def ends(self, name: str) -> tuple[Version, ...]:
+        """The version of a field after each step."""
+        return tuple(versions[name] for versions in self.starts[1:])
+
     @cached_property
     def last_reader(self) -> dict[Version, int]:
         """The place in `nodes` of the last node that reads a version."""
@@ -83,6 +87,7 @@ class Levels:
         for place, node in enumerate(self.nodes):
             for write in node.writes:
                 found |= {node.before[read.field]: place for read in write.assignment.reads}
+                found[self.starts[node.step].get(write.new.field, write.old)] = place
         return found
 
     @property
@@ -110,8 +115,10 @@ def plain_updates(problem: Problem) -> tuple[dict[str, tuple[Update, Assignment]
     return tuple(found)
 
 
-def levels(problem: Problem, steps: int, skew: int = 0) -> Levels:
-    """The nodes of the interior's updates. skew: additional rows between steps, so that steps become independent."""
+def levels(problem: Problem, steps: int, skew: int = 0, norm: str | None = None) -> Levels:
+    """The nodes of the interior's updates. skew: additional rows between steps, so that steps become
+    independent; norm: a field whose rows before each step are kept until its row after the step is known.
+    """
     stages = plain_updates(problem)
     count = 0
     current: dict[str, Version] = {}
@@ -145,6 +152,9 @@ def levels(problem: Problem, steps: int, skew: int = 0) -> Levels:
                 kept, age = node.row(read)
                 kept.reach(age)
             nodes.append(node)
+        if norm is not None:
+            known = starts[step][norm]
+            known.reach(current[norm].lag - known.lag)
     starts.append(dict(current))
     finals = tuple(current[name] for name in problem.state if name in current)
     return Levels(steps, tuple(nodes), inputs, finals, tuple(starts))

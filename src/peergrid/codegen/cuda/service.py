@@ -23,6 +23,9 @@ NOTICE = np.dtype(
 """A flag to raise or await: its address and value; nanoseconds of patience; the board, the operation's number, and the
 first word of the device's report on the board."""
 
+SEARCH = np.dtype([("values", "<u8"), ("pitch", "<i8", 2), ("shape", "<i4", 3), ("spare", "<i4"), ("found", "<u8")])
+"""A box to search: the address of its first value, pitches, extent; where the smallest index found is written."""
+
 TICK = np.dtype([("clock", "<u8"), ("steps", "<i8")])
 
 REPORT = 8
@@ -38,6 +41,7 @@ SOURCE = """\
 struct CopyBox { unsigned long long source, target; long long source_pitch[2], target_pitch[2]; int shape[3], first; };
 struct Stores { const CopyBox* boxes; long long count; };
 struct Notice { long long* flag; long long value; long long budget; long long* board; long long op; long long report; };
+struct Search { unsigned long long values; long long pitch[2]; int shape[3], spare; unsigned long long* found; };
 struct Tick { long long* clock; long long steps; };
 
 __device__ __forceinline__ long long acquire(const long long* p) {
@@ -64,10 +68,26 @@ template <typename T> __device__ __forceinline__ void store_box(const Stores& s)
   const int j = (int)(at % box.shape[1]);
   const int i = (int)(at / box.shape[1]);
   if (i >= box.shape[0]) return;
-  const T* from = reinterpret_cast<const T*>(box.source);
-  T* to = reinterpret_cast<T*>(box.target);
-  to[i * box.target_pitch[0] + j * box.target_pitch[1] + k] = from[i * box.source_pitch[0] + j * box.source_pitch[1] + k];
+  const T* from = reinterpret_cast<const T*>(box.source) + i * box.source_pitch[0] + j * box.source_pitch[1];
+  T* to = reinterpret_cast<T*>(box.target) + i * box.target_pitch[0] + j * box.target_pitch[1];
+  to[k] = from[k];
 }
+
+// The smallest index, in C order, of a value that is NaN or infinite: one whose difference from itself is not zero.
+template <typename T> __device__ __forceinline__ void search_box(const Search& s) {
+  const long long row = s.shape[2], plane = row * s.shape[1], all = plane * s.shape[0];
+  const T* values = reinterpret_cast<const T*>(s.values);
+  const long long stride = (long long)gridDim.x * blockDim.x;
+  for (long long at = (long long)blockIdx.x * blockDim.x + threadIdx.x; at < all; at += stride) {
+    const T value = values[at / plane * s.pitch[0] + at % plane / row * s.pitch[1] + at % row];
+    if (!(value - value == T(0))) {
+      atomicMin(s.found, (unsigned long long)at);
+      return;
+    }
+  }
+}
+extern "C" __global__ void __launch_bounds__(256) search_4(const __grid_constant__ Search s) { search_box<float>(s); }
+extern "C" __global__ void __launch_bounds__(256) search_8(const __grid_constant__ Search s) { search_box<double>(s); }
 extern "C" __global__ void __launch_bounds__(256) store_4(const __grid_constant__ Stores s) { store_box<unsigned>(s); }
 extern "C" __global__ void __launch_bounds__(256) store_8(const __grid_constant__ Stores s) {
   store_box<unsigned long long>(s);

@@ -57,8 +57,8 @@ class StepPlan:
         return max(k for k, plan in enumerate(self.stages) if field in plan.targets)
 
 
-def step_plan(problem: Problem) -> StepPlan:
-    """The smallest lags at which every read finds its row."""
+def step_plan(problem: Problem, norm: str | None = None) -> StepPlan:
+    """The smallest lags at which every read finds its row; of the field `norm` the row before the step is kept, too."""
     given = {name: Rows(name, 0, made=False, place=number) for number, name in enumerate(problem.state)}
     current, made, stages = dict(given), list[Rows](), list[StagePlan]()
     for number, stage in enumerate(problem.stages):
@@ -75,6 +75,8 @@ def step_plan(problem: Problem) -> StepPlan:
             if current[target] is not before[target]:
                 made.append(current[target])
         stages.append(StagePlan(number, stage, lag, {t: current[t] for t in stage.targets}, before))
+    if norm is not None:
+        given[norm].age = max(given[norm].age, current[norm].lag)
     between = [rows for rows in made if rows is not current[rows.field]]
     for place, rows in enumerate(between):
         rows.place = place

@@ -15,47 +15,24 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from peergrid.codegen.cuda.arguments import Arguments
-from peergrid.codegen.cuda.expressions import PRELUDE, emit
+from peergrid.codegen.cuda.expressions import emit
 from peergrid.codegen.cuda.levels import Levels, Node, Version, levels
+from peergrid.codegen.cuda.norm import NORM_PARAMETER, NORM_ROWS
+from peergrid.codegen.cuda.stream_parts import Shape, margin, prelude, row_reach
 from peergrid.grid import Dtype
-from peergrid.stencil import Problem, footprint
+from peergrid.stencil import Problem
 from peergrid.stencil.expr import Read
 
 
-@dataclass(frozen=True)
-class Shape:
-    """How a pass is cut: steps, columns per lane, rows loaded ahead, warps per block, rows between steps (`skew`).
-
-    blocks: thread blocks that shall fit on a multiprocessor at once, which bounds the registers (0: no bound);
-    rotate: rows keep their registers and the loop is unrolled; else they move from register to register, which costs
-    instructions and saves registers.
-    """
-
-    steps: int
-    columns: int = 4
-    ahead: int = 4
-    warps: int = 4
-    skew: int = 0
-    blocks: int = 0
-    rotate: bool = True
-
-    @property
-    def width(self) -> int:
-        """Columns that a warp loads."""
-        return 32 * self.columns
-
-
-def margin(problem: Problem, shape: Shape, align: int = 4) -> int:
-    """The columns that a strip loses on each side, a multiple of what one store writes."""
-    inputs = footprint(problem, shape.steps).inputs.values()
-    reach = max(max(growth.below[1], growth.above[1]) for growth in inputs)
-    return -(-reach // align) * align
-
-
-def row_reach(problem: Problem, steps: int) -> tuple[int, int]:
-    """How many rows above and below its own a tile reads."""
-    inputs = footprint(problem, steps).inputs.values()
-    return max(g.below[0] for g in inputs), max(g.above[0] for g in inputs)
+KERNEL = """\
+extern "C" __global__ void __launch_bounds__({threads}{bound})
+{entry}(const __grid_constant__ Arguments a{more}) {{
+  extern __shared__ __align__(128) unsigned char shared[];
+  const int warp = threadIdx.x >> 5, tile = blockIdx.x * {warps} + warp;
+  if (tile < a.count)
+    {entry}_tile(a, a.regions[tile], a.source, a.target, now(a), shared + warp * {warp_bytes}{norms});
+}}
+"""
 
 
 @dataclass(frozen=True)
@@ -65,21 +42,6 @@ class Ring:
     version: Version
     rows: int
     start: int
-
-
-PRIMITIVES = """\
-template <int BYTES> __device__ __forceinline__ void pg_fetch(void* to, const void* from) {
-  const unsigned place = static_cast<unsigned>(__cvta_generic_to_shared(to));
-  if constexpr (BYTES == 16)
-    asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(place), "l"(from) : "memory");
-  else
-    asm volatile("cp.async.ca.shared.global [%0], [%1], %2;" ::"r"(place), "l"(from), "n"(BYTES) : "memory");
-}
-__device__ __forceinline__ void pg_fetched() { asm volatile("cp.async.commit_group;" ::: "memory"); }
-template <int N> __device__ __forceinline__ void pg_await() { asm volatile("cp.async.wait_group %0;" ::"n"(N) : "memory"); }
-template <int N> struct __align__(N * sizeof(R)) Pack { R v[N]; };
-"""
-"""Asynchronous copies into shared memory; the tests put others in their place."""
 
 
 @dataclass(frozen=True)
@@ -93,7 +55,7 @@ class Stream2D:
 
     @cached_property
     def levels(self) -> Levels:
-        return levels(self.problem, self.shape.steps, self.shape.skew)
+        return levels(self.problem, self.shape.steps, self.shape.skew, self.norm)
 
     @property
     def arguments(self) -> Arguments:
@@ -136,26 +98,39 @@ class Stream2D:
     @property
     def source(self) -> str:
         """The whole translation unit."""
-        return "\n".join((PRELUDE, self.arguments.source, SAMPLE, PRIMITIVES, self.kernel))
+        return "\n".join((prelude(self.arguments, self.norm), self.tile, self.kernel))
+
+    @property
+    def warp_bytes(self) -> int:
+        """Shared memory of a warp."""
+        return self.shared_bytes // self.shape.warps
+
+    @property
+    def kernel(self) -> str:
+        """The kernel whose warps take one tile each."""
+        return KERNEL.format(
+            entry=self.entry,
+            threads=32 * self.shape.warps,
+            bound=f", {self.shape.blocks}" if self.shape.blocks else "",
+            warps=self.shape.warps,
+            warp_bytes=self.warp_bytes,
+            more=NORM_PARAMETER if self.norm else "",
+            norms=", norms" if self.norm else "",
+        )
 
     @cached_property
-    def kernel(self) -> str:
-        bound = f", {self.shape.blocks}" if self.shape.blocks else ""
+    def tile(self) -> str:
+        """The device function that advances a tile by one warp."""
         above, below = row_reach(self.problem, self.shape.steps)
+        more = ", const Norms& norms" if self.norm else ""
         lines = [
-            f'extern "C" __global__ void __launch_bounds__({32 * self.shape.warps}{bound})',
-            f"{self.entry}(const __grid_constant__ Arguments a) {{",
-            "  extern __shared__ __align__(128) unsigned char shared[];",
-            "  const int lane = threadIdx.x & 31, warp = threadIdx.x >> 5;",
-            f"  const int tile = blockIdx.x * {self.shape.warps} + warp;",
-            "  if (tile >= a.count) return;",
-            "  const int y0 = a.regions[tile].lo[0], y1 = a.regions[tile].hi[0];",
-            "  const int c0 = a.regions[tile].lo[1], c1 = a.regions[tile].hi[1];",
+            f"__device__ __forceinline__ void {self.entry}_tile(const Arguments& a, const Region& tile, const int source,",
+            f"    const int target, const long long step0, unsigned char* const shared{more}) {{",
+            "  const int lane = threadIdx.x & 31;",
+            "  const int y0 = tile.lo[0], y1 = tile.hi[0], c0 = tile.lo[1], c1 = tile.hi[1];",
             f"  const int x = c0 - {margin(self.problem, self.shape)} + lane * {self.shape.columns};",
             f"  const int first = y0 - {above}, last = y1 + {below};",
-            f"  unsigned char* const ring = shared + warp * {self.shared_bytes // self.shape.warps}"
-            f" + lane * {self.pack * self.problem.itemsize};",
-            *self._step_numbers(),
+            f"  unsigned char* const ring = shared + lane * {self.pack * self.problem.itemsize};",
             *self._sources(),
             *self._targets(),
             *self._declarations(),
@@ -167,23 +142,17 @@ class Stream2D:
         ]
         return "\n".join(lines) + "\n"
 
-    def _step_numbers(self) -> Iterator[str]:
-        if self.problem.signals:
-            yield "  const long long step0 = a.step + (a.clock ? *a.clock : 0);"
-
     def _sources(self) -> Iterator[str]:
         for ring in self.rings.values():
             number = self.arguments.fields.index(ring.version.field)
-            slot = "a.source" if ring.version.field in self.problem.state else "0"
-            yield (
-                f"  const R* in{number} = a.fields[{number}].slot[{slot}] + (first * a.fields[{number}].pitch[0] + x);"
-            )
+            slot = "source" if ring.version.field in self.problem.state else "0"
+            yield f"  const R* in{number} = a.fields[{number}].slot[{slot}] + (first * a.fields[{number}].pitch[0] + x);"
 
     def _targets(self) -> Iterator[str]:
         for version in self.levels.finals:
             number = self.arguments.fields.index(version.field)
             yield (
-                f"  R* out{number} = a.fields[{number}].slot[a.target] + "
+                f"  R* out{number} = a.fields[{number}].slot[target] + "
                 f"((first - {version.lag}) * a.fields[{number}].pitch[0] + x);"
             )
 
@@ -193,6 +162,9 @@ class Stream2D:
             yield f"  R {names};"
         for rows in sorted({ring.rows for ring in self.rings.values()}):
             yield f"  unsigned in_{rows} = 0, at_{rows} = 0;"
+        if self.norm:
+            for step in range(self.shape.steps):
+                yield f"  R q{step}[{self.shape.columns // 4}] = {{}};"
 
     def _slots(self, version: Version) -> range:
         return range(self.period) if self.shape.rotate else range(version.depth)
@@ -229,9 +201,33 @@ class Stream2D:
         body = _Turn(self, turn)
         for place, node in enumerate(self.levels.nodes):
             yield from body.node(node)
+            yield from body.difference(node)
             yield from body.move_on(place)
+        yield from self._flush(row)
         yield from self._store(row, body)
         yield from self._advance("at")
+        yield "    }"
+
+    def _flush(self, row: str) -> Iterator[str]:
+        """Partial sums of the blocks of cells whose last row this was; every step has a turn of its own."""
+        if not self.norm:
+            return
+        yield f"    switch (({row}) & {NORM_ROWS - 1}) {{"
+        for step, version in enumerate(self.levels.ends(self.norm)):
+            yield f"      case {(version.lag + NORM_ROWS - 1) % NORM_ROWS}: {{"
+            yield f"        const int y = {row} - {version.lag};"
+            for part in range(self.shape.columns // 8):
+                yield f"        const R s{part} = q{step}[{2 * part}] + q{step}[{2 * part + 1}];"
+            if self.shape.columns == 4:
+                yield f"        const R s0 = q{step}[0] + __shfl_xor_sync(0xffffffffu, q{step}[0], 1);"
+            store = "if (y >= y0 && y < y1" + (" && !(lane & 1)" if self.shape.columns == 4 else "")
+            for part in range(max(1, self.shape.columns // 8)):
+                column = f"x + {8 * part}"
+                yield f"        {store} && {column} >= c0 && {column} < c1)"
+                yield f"          norms.partial[{step} * norms.plane + (y / {NORM_ROWS}) * norms.pitch + ({column}) / 8] = s{part};"
+            yield f"        for (int k = 0; k < {self.shape.columns // 4}; ++k) q{step}[k] = R(0);"
+            yield "        break;"
+            yield "      }"
         yield "    }"
 
     def _store(self, row: str, body: _Turn) -> Iterator[str]:
@@ -248,11 +244,6 @@ class Stream2D:
                 )
             yield "    }"
             yield f"    out{number} += a.fields[{number}].pitch[0];"
-
-
-SAMPLE = """\
-__device__ __forceinline__ R sample(const Signal& s, long long step) { return step < s.count ? s.samples[step] : R(0); }
-"""
 
 
 class _Turn:
@@ -287,6 +278,20 @@ class _Turn:
                     self.kernel.dtype,
                 )
                 yield f"    {self.name(write.new, 0)}[{i}] = {text};"
+
+    def difference(self, node: Node) -> Iterator[str]:
+        """The squared change of the step of the field whose norm is asked for, cell by cell in order."""
+        kernel = self.kernel
+        if not kernel.norm:
+            return
+        end, start = kernel.levels.ends(kernel.norm)[node.step], kernel.levels.starts[node.step][kernel.norm]
+        if all(write.new is not end for write in node.writes):
+            return
+        age = end.lag - start.lag
+        yield from self.load(start, age)
+        for i in range(kernel.shape.columns):
+            yield f"    {{ const R d = {self.name(end, 0)}[{i}] - {self.name(start, age)}[{i}];"
+            yield f"      q{node.step}[{i // 4}] = fma(d, d, q{node.step}[{i // 4}]); }}"
 
     def move_on(self, place: int) -> Iterator[str]:
         """Without unrolling, the rows of a version move on by one as soon as no later node reads them."""

@@ -151,7 +151,10 @@ class CudaDriver:
         self._call("cuModuleUnload", self._d.CUmodule(module))
 
     def function(self, module: int, name: str) -> int:
-        return int(self._call("cuModuleGetFunction", self._d.CUmodule(module), name.encode()))
+        """A kernel, loaded now: loading it at its first launch could wait for a kernel that spins on a flag."""
+        found = self._call("cuModuleGetFunction", self._d.CUmodule(module), name.encode())
+        self._call("cuFuncLoad", found)
+        return int(found)
 
     def reaches(self, ordinal: int, peer: int) -> bool:
         """Whether a device can address another's memory; its own it always can."""

@@ -15,6 +15,7 @@ from peergrid.runtime.cuda.faults import error
 from peergrid.runtime.cuda.graphs import Captured, launch_tape, rows_between, set_clocks
 from peergrid.runtime.cuda.lower import Lowered, lower
 from peergrid.runtime.cuda.replay import DONE, FAILED, TIMED_OUT, replay
+from peergrid.runtime.cuda.search import first_nonfinite
 from peergrid.runtime.cuda.station import Station
 from peergrid.runtime.cuda.tape import Tape, TapeWriter, Words
 from peergrid.runtime.cuda.watchdog import blame
@@ -24,6 +25,7 @@ from peergrid.schedule.ops import Event, Flag, Op, Queue, Raise, describe, hosts
 SECOND = 1_000_000_000
 AHEAD_CELLS = 1 << 33  # cell updates per device that a host may be ahead of its device: a few seconds of work
 MOST_AHEAD = 64
+BUNDLE = 16  # turns of a schedule in one graph
 
 
 @dataclass
@@ -60,7 +62,7 @@ class CudaExecutor:
         self.patience = patience
         self._station = Station(driver or CudaDriver(), layout, total_steps, ordinals, int(patience * SECOND), cache)
         self._lowered: dict[int, Lowered] = {}  # by identity: hashing a schedule walks all its operations
-        self._graphs: dict[int, Captured] = {}
+        self._graphs: dict[tuple[int, int], Captured] = {}
         self._settled: dict[Flag, int] = {}
         self._broken = False
         self.notes: list[str] = list(self._station.peers.notes)
@@ -90,12 +92,7 @@ class CudaExecutor:
         return self._station.memory.traces()
 
     def first_nonfinite(self, name: str, slot: int) -> Index | None:
-        values = self.gather(name, slot)
-        finite = np.isfinite(values)
-        if finite.all():
-            return None
-        place = np.unravel_index(int(np.argmin(finite)), values.shape)
-        return tuple(int(i) + o for i, o in zip(place, self.layout.problem.fields[name].box.lo, strict=True))
+        return first_nonfinite(self._station, name, slot)
 
     def busy_seconds(self) -> tuple[float, ...] | None:
         return None
@@ -180,23 +177,26 @@ class CudaExecutor:
         tape.poll(-1, context, station.entry("cuEventQuery"), before)
 
     def _replay_graph(self, lowered: Lowered, times: int, step: int) -> None:
-        key = id(lowered.schedule)
-        if key not in self._graphs:
-            self._graphs[key] = self._capture(lowered)
-        captured = self._graphs[key]
+        """Many turns by graphs of `BUNDLE` turns each, the rest by graphs of one."""
         set_clocks(self._station, lowered, step)
-        self._replay(lowered, {0: launch_tape(self._station, captured)}, times, step)
+        bundles, rest = divmod(times, BUNDLE)
+        for turns, count in ((BUNDLE, bundles), (1, rest)):
+            if count:
+                key = (id(lowered.schedule), turns)
+                if key not in self._graphs:
+                    self._graphs[key] = self._capture(lowered, turns)
+                self._replay(lowered, {0: launch_tape(self._station, self._graphs[key])}, count, step)
 
-    def _capture(self, lowered: Lowered) -> Captured:
+    def _capture(self, lowered: Lowered, turns: int) -> Captured:
         station, origin = self._station, lowered.queues[0]
         driver = station.devices.driver
         fork, join = rows_between(station, lowered)
         station.devices.enter(origin.device)
         driver.begin_capture(station.devices.stream(origin))
         end = End()
-        for tape in (fork, lowered.tapes[0], join):
+        for tape, count in ((fork, 1), (lowered.tapes[0], turns), (join, 1)):
             if end.state == DONE:
-                end.state, end.code, end.row, end.turn = self._carry_out(tape, None, None, 1, 1)
+                end.state, end.code, end.row, end.turn = self._carry_out(tape, None, None, count + 1, count)
                 failed = tape
         station.devices.enter(origin.device)
         if end.state != DONE:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from math import prod
@@ -12,12 +11,13 @@ import numpy as np
 from peergrid.codegen.cuda.arguments import RECEIVER, Arguments
 from peergrid.codegen.cuda.groups import scratch_fields
 from peergrid.errors import DoesNotFit
-from peergrid.grid import Array
+from peergrid.grid import Array, Box
 from peergrid.runtime.cuda.blocks import BlockLayout, block_layouts
 from peergrid.runtime.cuda.devices import Devices
 from peergrid.runtime.inorder import owned_receivers
 from peergrid.runtime.memory import take_cells
 from peergrid.schedule import Layout
+from peergrid.stencil import Problem
 
 NAN_WORD = 0x7FF80000  # a NaN in float32, and twice in a row a NaN in float64
 SPARE = 64 << 20  # bytes a device keeps free for the driver
@@ -131,7 +131,7 @@ class FieldMemory:
         for device in range(self.devices.count):
             block = self.plan.blocks[device][name]
             if block.values:
-                cells = take_cells(self.layout.problem, block.field, values, block.box)
+                cells = _cells(self.layout.problem, block, values)
                 self.devices.enter(device)
                 self.devices.driver.upload(self.pointer(device, name, slot), block.flat(cells))
 
@@ -140,7 +140,7 @@ class FieldMemory:
         described = self.layout.problem.fields[name]
         whole = np.full(described.box.shape, np.nan, dtype=self.layout.problem.grid.dtype)
         for device in range(self.devices.count):
-            owned = self.layout.partition.owned(device) & described.box
+            owned = self.owned(device, name)
             if not owned.empty:
                 block = self.plan.blocks[device][name]
                 values = np.empty(block.values, whole.dtype)
@@ -161,6 +161,10 @@ class FieldMemory:
                 whole[list(numbers)] = part[list(numbers)]
         return whole
 
+    def owned(self, device: int, name: str) -> Box:
+        """The cells of a field that a device owns."""
+        return self.layout.partition.owned(device) & self.layout.problem.fields[name].box
+
     @property
     def _trace_values(self) -> int:
         return len(self.layout.problem.receivers) * self.plan.total_steps
@@ -178,9 +182,10 @@ class FieldMemory:
         return pointer
 
 
-def owned_parts(memory: FieldMemory, name: str) -> Iterator[tuple[int, BlockLayout]]:
-    """The devices that own cells of a field, each with its block."""
-    box = memory.layout.problem.fields[name].box
-    for device in range(memory.devices.count):
-        if memory.layout.partition.owned(device).overlaps(box):
-            yield device, memory.plan.blocks[device][name]
+def _cells(problem: Problem, block: BlockLayout, values: Array) -> Array:
+    """The values of a block's cells; without a copy where they are a plain part of the global array."""
+    described = block.field
+    if any(problem.grid.periodic[axis] for axis in described.axes):
+        return take_cells(problem, described, values, block.box)
+    spans = block.box.slices(described.box.lo)
+    return values[tuple(spans[axis] for axis in described.axes)]

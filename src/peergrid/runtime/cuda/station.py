@@ -10,6 +10,7 @@ import numpy as np
 from peergrid.codegen.cuda import service
 from peergrid.runtime.cuda.devices import Devices, host_words
 from peergrid.runtime.cuda.driver import Driver
+from peergrid.runtime.cuda.faults import error
 from peergrid.runtime.cuda.memory import FieldMemory, Plan
 from peergrid.runtime.cuda.peers import Peers
 from peergrid.schedule import Layout
@@ -60,6 +61,7 @@ class Station:
         self._templates: dict[int, np.ndarray[Any, Any]] = {}
         self._entries: dict[str, int] = {}
         self._service: dict[int, bytes] = {}
+        self._found: dict[int, int] = {}
 
     @property
     def abort_address(self) -> int:
@@ -116,6 +118,17 @@ class Station:
         if key not in self._staging:
             self._staging[key] = self.devices.allocate_host(count)
         return self._staging[key]
+
+    def found(self, device: int) -> int:
+        """A word of device memory for an answer."""
+        if device not in self._found:
+            self._found[device] = self.devices.allocate(device, 8)
+        return self._found[device]
+
+    def check(self, code: int, doing: str) -> None:
+        """Raise the classified error of a driver call made by address."""
+        if code:
+            raise error(code, doing)
 
     def close(self) -> None:
         self.devices.close()

@@ -1,0 +1,97 @@
+"""What only a GPU can show: same bits on the hardware, faults named in time, and everything given back."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+from functools import cache
+
+import numpy as np
+import pytest
+from runtime_problems import PROBLEMS
+
+from peergrid import Options, Simulation
+from peergrid.errors import DeviceFault, DoesNotFit
+from peergrid.grid.partition import Partition
+from peergrid.runtime.cuda.driver import CudaDriver
+from peergrid.runtime.cuda.executor import CudaExecutor
+from peergrid.runtime.devices import _gpu_count
+from peergrid.schedule import layout, period
+from peergrid.schedule.ops import Raise
+from peergrid.schedule.strategies import STRATEGIES, StrategyName
+
+GPUS = _gpu_count()
+pytestmark = [pytest.mark.gpu, pytest.mark.skipif(not GPUS, reason="no CUDA device here")]
+STEPS = 11
+DEVICES = ["cuda:0", "cuda:0,0", "cuda:0,0,0", *(["cuda:0,1"] if GPUS > 1 else [])]
+
+
+@cache
+def expected(name: str) -> str:
+    with Simulation(PROBLEMS[name](), STEPS, devices="cpu:1", options=Options("serial"), kernel="reference") as run:
+        run.run(STEPS)
+        return run.sha256()
+
+
+@pytest.mark.parametrize("devices", DEVICES)
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_same_bits(strategy: StrategyName, devices: str) -> None:
+    for name in PROBLEMS:
+        with Simulation(PROBLEMS[name](), STEPS, devices=devices, options=Options(strategy)) as run:
+            run.run(4)
+            run.run(STEPS - 4)
+            assert run.sha256() == expected(name), name
+
+
+@pytest.mark.parametrize("route", ["copy", "store", "host"])
+def test_every_route(route: str) -> None:
+    for name in ("yee", "heat_cube", "radius_four"):
+        options = Options("overlap", depth=2, block=1, route=route)
+        with Simulation(PROBLEMS[name](), STEPS, devices=DEVICES[-1], options=options) as run:
+            run.run(STEPS)
+            assert run.sha256() == expected(name), name
+
+
+def test_a_dropped_signal_is_named_in_time_and_the_next_run_works() -> None:
+    problem = PROBLEMS["heat_fixed"]()
+    options = Options("peer")
+    plan = layout(problem, Partition.over(problem.grid, 2), options)
+    whole = period(plan, options)
+    dropped = next(op.flag for op in whole.ops if isinstance(op, Raise))
+    broken = replace(whole, ops=tuple(op for op in whole.ops if not isinstance(op, Raise) or op.flag != dropped))
+    executor = CudaExecutor(plan, STEPS, (0, 0), patience=2)
+    started = time.perf_counter()
+    with pytest.raises(DeviceFault, match=r"'Await flag 1:halo from 0 = 1 in 1:rim' waited too long.*stood at 0"):
+        executor.execute(broken, 1, 0)
+    assert time.perf_counter() - started < 10
+    executor.close()
+    with Simulation(problem, STEPS, devices="cuda:0,0", options=options) as run:
+        run.run(STEPS)
+        assert run.sha256() == expected("heat_fixed")
+
+
+def test_memory_is_given_back() -> None:
+    driver = CudaDriver()
+    driver.make_current(driver.retain(0))
+    before = None
+    for _ in range(3):
+        with Simulation(PROBLEMS["yee"](), STEPS, devices="cuda:0", options=Options("graph")) as run:
+            run.run(STEPS)
+        free = driver.memory()[0]
+        assert before is None or abs(free - before) < 1 << 20
+        before = free
+    driver.release(0)
+
+
+def test_a_grid_that_does_not_fit_is_refused() -> None:
+    from peergrid import Grid, Problem, stencil
+
+    @stencil
+    def copy(u):
+        u.next[0, 0] = u[0, 0]
+
+    grid = Grid((1 << 20, 1 << 18))
+    problem = Problem.of(copy(grid.field("u", np.float32(0))))
+    plan = layout(problem, Partition.over(grid, 1), Options("async"))
+    with pytest.raises(DoesNotFit, match="cells would fit"):
+        CudaExecutor(plan, 1, (0,))
