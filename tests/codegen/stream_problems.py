@@ -30,7 +30,7 @@ def plain(shape, boundary, dtype):
 @stencil
 def skewed(u, v, slope):
     u.next[0, 0] = slope[0, 0] * u[-2, 1] - slope[1, 0] * v[0, -2]
-    v.next[0, 0] = u[0, 0] - v[1, 0] + abs(slope[0, 0])
+    v.next[0, 0] = u[0, 0] - v[-3, 0] + abs(slope[0, 0])
 
 
 def lopsided(shape, boundary, dtype):

@@ -112,7 +112,7 @@ class CpuKernel:
         last = max(traces.shape[1], step + steps)
         places = _Places(self.problem, chosen, memory, source, target, traces, last)
         storages = np.array([places.row(s) for s in chosen.storages], dtype=np.int64).reshape(-1, 7)
-        tables = (functions, chosen.tiles, chosen.nodes, chosen.works, chosen.operands, storages)
+        tables = (functions, chosen.tiles, chosen.nodes, chosen.bands, chosen.works, chosen.operands, storages)
         bound = _Bound(memory, traces, last, tables, chosen.scratch, (places, chosen))
         with self._lock:
             if len(self._bound) >= KEPT:
