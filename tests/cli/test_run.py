@@ -79,11 +79,10 @@ def test_text_names_the_digest_and_the_files(call: Call, model: Path) -> None:
 
 
 def test_a_field_that_is_not_finite_ends_with_step_and_place(call: Call, model: Path) -> None:
-    model.write_text(MODEL.replace("4e9", "4e9, amplitude = 1e37").replace("steps = 30", "steps = 300"))
+    model.write_text(MODEL.replace("4e9", "4e9, amplitude = 1e33").replace("steps = 30", "steps = 300"))
     answer = call("run", model, "--devices", "cpu:1")
     assert answer.code == 4
-    assert "is not finite at cell (" in answer.err
-    assert "after step 200: expected" in answer.err or "after step 100: expected" in answer.err
+    assert "after step 200; expected finite values" in answer.err
 
 
 def test_an_unwritable_folder_is_refused_before_anything_is_computed(call: Call, model: Path, tmp_path: Path) -> None:
