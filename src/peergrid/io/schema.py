@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import MISSING, Field, fields, is_dataclass
 from difflib import get_close_matches
 from functools import lru_cache
+from math import inf
 from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
@@ -173,7 +174,7 @@ def _variant(kinds: Mapping[str, type[Any]], value: object, path: str) -> Any:
     if "kind" not in value:
         raise UsageError(f"{expected}, but is missing; add it.")
     name = value["kind"]
-    if name not in kinds:
+    if not isinstance(name, str) or name not in kinds:
         close = get_close_matches(str(name), list(kinds), n=1)
         advice = f"did you mean {_show(close[0])}?" if close else "use one of them."
         raise UsageError(f"{expected}, got {_show(name)}; {advice}")
@@ -182,10 +183,18 @@ def _variant(kinds: Mapping[str, type[Any]], value: object, path: str) -> Any:
 
 def _plain(hint: Any, value: object, path: str) -> Any:
     if hint is float and isinstance(value, int | float) and not isinstance(value, bool):
-        return float(value)
+        return _as_float(value)
     if hint in (int, bool, str) and type(value) is hint:
         return value
     raise _wrong(path, hint, value)
+
+
+def _as_float(value: int | float) -> float:
+    """A number as float; a whole number too large for one is infinite."""
+    try:
+        return float(value)
+    except OverflowError:
+        return inf if value > 0 else -inf
 
 
 @lru_cache(maxsize=64)

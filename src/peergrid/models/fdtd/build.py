@@ -10,7 +10,7 @@ from types import MappingProxyType
 from peergrid.errors import UsageError
 from peergrid.grid import Boundary, Grid, Index
 from peergrid.models.fdtd import assembly, cpml, sources
-from peergrid.models.fdtd.check import check
+from peergrid.models.fdtd.check import MOST, check
 from peergrid.models.fdtd.constants import ETA_0
 from peergrid.models.fdtd.dispersion import Resolution, judge, resolution
 from peergrid.models.fdtd.materials import BUILT_IN, Geometry, coefficients, time_step
@@ -68,7 +68,7 @@ def build(model: RadarModel) -> Built:
     geometry = place(model)
     grid = Grid(geometry.nodes, tuple(_boundary(wraps) for wraps in model.periodic), model.grid.dtype)
     dt = time_step(geometry.used(), geometry.spacing, model.grid.courant)
-    steps = model.grid.steps or ceil((model.grid.time_window or 0.0) / dt)
+    steps = model.grid.steps or _steps(model.grid.time_window or 0.0, dt)
     recorders = tuple(_recorders(model, geometry))
     emitters = tuple(_emitters(model, geometry))
     fine = resolution(model, geometry)
@@ -84,6 +84,14 @@ def build(model: RadarModel) -> Built:
         resolution=fine,
         warnings=(*judge(fine, model), *_placement_warnings(model, recorders, emitters)),
     )
+
+
+def _steps(window: float, dt: float) -> int:
+    if not window <= MOST * dt:
+        raise UsageError(
+            f"grid.time_window is expected to be at most {MOST} steps of {dt:.3g} s, got {window:g} s; shorten it."
+        )
+    return ceil(window / dt)
 
 
 def place(model: RadarModel) -> Geometry:

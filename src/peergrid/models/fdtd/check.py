@@ -12,6 +12,9 @@ from peergrid.models.fdtd.model import SIDES, LineSource, PlaneWave, RadarModel
 from peergrid.models.fdtd.shapes import Box, Layer, Voxels
 from peergrid.models.rule import Point
 
+MOST = 10**9
+"""The most cells along an axis, and the most time steps."""
+
 
 def check(model: RadarModel) -> None:
     """Raises UsageError for the first fault found."""
@@ -38,6 +41,12 @@ def _check_duration(model: RadarModel) -> None:
 
 
 def _check_extent(model: RadarModel) -> None:
+    for length, step, axis in zip(model.grid.size, model.grid.spacings, "xy", strict=True):
+        if not length <= MOST * step:
+            raise UsageError(
+                f"grid.size along {axis} is expected to be at most {MOST} cells, got {length:g} m in cells of {step:g} "
+                f"m; use a larger grid.spacing."
+            )
     for length, step, count, axis in zip(model.grid.size, model.grid.spacings, model.cells, "xy", strict=True):
         if not isclose(count * step, length, rel_tol=1e-6):
             raise UsageError(

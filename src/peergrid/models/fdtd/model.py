@@ -37,7 +37,7 @@ class GridSpec:
     size: tuple[Positive, Positive]
     spacing: Positive | tuple[Positive, Positive]
     time_window: Positive | None = None
-    steps: PositiveCount | None = None
+    steps: Annotated[int, Rule("a whole number from 1 to 1000000000", lambda v: 1 <= v <= 10**9)] | None = None
     courant: Courant = 0.99
     dtype: Dtype = "float32"
     background: Name = "vacuum"
