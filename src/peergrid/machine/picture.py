@@ -45,7 +45,7 @@ def _height(machine: Machine) -> float:
     if not machine.gpus:
         return GAP * 2 + HIGH + 40
     direct = [link for link in machine.links if link.target is not None]
-    below = 130 if direct else 90 if machine.links else 20
+    below = 130 if direct else 100 if machine.links else 20
     return GAP * 2 + HIGH * 2 + 60 + below
 
 
@@ -86,8 +86,9 @@ def _links(links: tuple[Link, ...], places: dict[int, float], width: float) -> l
     switched = [link for link in links if link.target is None and link.source in places]
     parts = [part for link in links if link.target is not None for part in _arc(link, places, floor)]
     if switched:
-        parts.append(_box(GAP, floor + 40, width - 2 * GAP, 32, "pg-gpu"))
-        parts.append(_say(width / 2, floor + 60, f"NVLink switch: {_lines(switched)}", "pg-strong"))
+        parts.append(_box(GAP, floor + 40, width - 2 * GAP, 42, "pg-gpu"))
+        parts.append(_say(width / 2, floor + 58, "NVLink switch", "pg-strong"))
+        parts.append(_say(width / 2, floor + 74, _lines(switched)))
     parts += [
         f'<path class="pg-link" stroke-width="4" d="M{places[link.source]:.0f} {floor}v40"/>' for link in switched
     ]
@@ -100,7 +101,7 @@ def _lines(links: list[Link]) -> str:
     if len(kinds) > 1:
         return "different line counts, from " + " to ".join(f"{n[0]}" for n in (min(kinds), max(kinds)))
     count, generation, rate = kinds.pop()
-    return f"{count} lines of generation {generation} per GPU, {units.quantity(rate, 'B/s')} each way"
+    return f"{count} × generation {generation} per GPU, {units.quantity(rate, 'B/s')} each way"
 
 
 def _arc(link: Link, places: dict[int, float], floor: float) -> list[str]:

@@ -8,7 +8,7 @@ from html import escape
 
 from peergrid.machine.units import BINARY, digits, quantity, scale, size
 
-WIDE, HIGH, LEFT, BELOW, TOP = 640, 300, 64, 40, 12
+WIDE, HIGH, LEFT, BELOW, TOP = 640, 300, 64, 44, 18
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#7f7f7f", "#8b5cf6")
 DASHES = ("", "6 3", "2 3", "8 3 2 3")
 
@@ -105,10 +105,12 @@ def _axes(xs: Point, ys: Point, x_name: str, unit: str) -> str:
         label = _binary(value) if x_name in ("bytes", "footprint") else digits(value)
         parts.append(f'<path class="grid" d="M{x:.1f} {TOP}V{TOP + HIGH}"/>')
         parts.append(f'<text class="tick" x="{x:.1f}" y="{TOP + HIGH + 16}">{label}</text>')
+    factor, prefix = _prefix(ys[1], unit)
     for value in _ticks(ys, 10):
         _, y = _place((xs[0], value), xs, ys)
         parts.append(f'<path class="grid" d="M{LEFT} {y:.1f}H{WIDE - 10}"/>')
-        parts.append(f'<text class="tick end" x="{LEFT - 6}" y="{y + 4:.1f}">{quantity(value, unit)}</text>')
+        parts.append(f'<text class="tick end" x="{LEFT - 6}" y="{y + 4:.1f}">{digits(value / factor)}</text>')
+    parts.append(f'<text class="tick start" x="4" y="{TOP + 2}">{escape(prefix + unit)}</text>')
     parts.append(
         f'<text class="tick" x="{(WIDE + LEFT) / 2}" y="{TOP + HIGH + 34}">{escape(x_name.replace("_", " "))}</text>'
     )
@@ -122,7 +124,9 @@ def _ticks(span: Point, base: int) -> list[float]:
     powers = [float(base) ** at for at in range(math.ceil(low), math.floor(high) + 1, step)]
     if base == 10 and len(powers) < 3:
         wide = [m * 10.0**at for at in range(math.floor(low), math.ceil(high) + 1) for m in (1, 2, 5)]
-        return [value for value in wide if span[0] <= value <= span[1]]
+        powers = [value for value in wide if span[0] <= value <= span[1]]
+    if len(powers) < 2:
+        powers = [span[0] * (span[1] / span[0]) ** share for share in (0.1, 0.5, 0.9)]
     return powers
 
 

@@ -127,6 +127,8 @@ def _matrices(view: Matrix, results: Sequence[Result]) -> str:
 
 def _curves(view: Curve, results: Sequence[Result]) -> str:
     by_line = _by_others(results, (view.x,))
+    if any(len(part) > 1 for part in by_line.values()):  # lone points clutter the legend; they are in the numbers
+        by_line = {name: part for name, part in by_line.items() if len(part) > 1}
     lines = {name: [(float(r.at.get(view.x, 0)), r.median) for r in part] for name, part in by_line.items()}
     return curves(lines, view.x, results[0].unit) + _detail(results)
 

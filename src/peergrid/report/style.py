@@ -26,7 +26,8 @@ svg{max-width:100%;height:auto}
 .curve{width:100%;max-width:44rem}
 .grid{stroke:var(--rule);stroke-width:1}
 .tick{font:11px system-ui,sans-serif;fill:var(--faint);text-anchor:middle}
-.end{text-anchor:end}
+.end{text-anchor:end}.start{text-anchor:start}
+@media (max-width:600px){.tick{font-size:18px}.wide>svg{max-width:none!important}}
 .legend{font-size:.85rem;display:flex;flex-wrap:wrap;gap:.2rem .9rem}
 nav{display:flex;flex-wrap:wrap;gap:.3rem 1rem}
 a{color:var(--heat-ink)}
