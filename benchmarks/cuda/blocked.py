@@ -34,8 +34,9 @@ else:
     sys.path.insert(0, str(ROOT / "src"))
 
 from peergrid.codegen.cuda.arguments import Arguments  # noqa: E402
+from peergrid.codegen.cuda.norm import NORMS  # noqa: E402
 from peergrid.codegen.cuda.pass_kernel import Launch, PassKernel, Program  # noqa: E402
-from peergrid.codegen.cuda.stream2d import Shape  # noqa: E402
+from peergrid.codegen.cuda.stream_parts import Shape  # noqa: E402
 from peergrid.codegen.nvrtc import compile_cubin  # noqa: E402
 from peergrid.grid import Box, Grid  # noqa: E402
 from peergrid.stencil import Problem, Receiver, Stage, stencil  # noqa: E402
@@ -326,6 +327,7 @@ class Result:
     compile_seconds: float = 0.0
     fraction_of_copy: float = 0.0
     different: int = -1
+    norms_different: int = -1
     error: str = ""
 
 
@@ -336,13 +338,15 @@ class Built:
     kernel: PassKernel
     plain: bytes
     edge: bytes
+    sums: bytes | None
     seconds: float
 
 
 def build(kernel: PassKernel, arch: str) -> Built:
     began = time.perf_counter()
     plain, edge = (compile_cubin(program.source, arch) for program in (kernel.plain, kernel.edge))
-    return Built(kernel, plain, edge, time.perf_counter() - began)
+    sums = compile_cubin(kernel.sums.source, arch) if kernel.norm else None
+    return Built(kernel, plain, edge, sums, time.perf_counter() - began)
 
 
 class Bench:
@@ -354,6 +358,7 @@ class Bench:
         self.limit = copy_rate / bytes_per_cell
         self.n = problem.grid.shape[0]
         self.expected: dict[int, dict[str, int]] = {}
+        self.norms: np.ndarray | None = None
         self.keep = len(device.buffers)
 
     def reference(self, steps: list[int], sweep: Callable[[Bench, dict[str, int], dict[str, int]], None]) -> None:
@@ -397,6 +402,17 @@ class Bench:
         result.tiles = tuple(len(l.regions) for l in launches)  # type: ignore[assignment]
         given = {(k, s): self.memory.arguments(l, s) for k, l in enumerate(launches) for s in (0, 1)}
 
+        bands, across = -(-self.n // 32), -(-self.n // 8)
+        steps = kernel.shape.steps
+        norms, more = np.zeros((), NORMS), []
+        if kernel.norm:
+            norms["partial"] = device.allocate(steps * bands * across * 4)
+            norms["rows"] = device.allocate(steps * bands * 8)
+            norms["pitch"], norms["plane"], norms["row_plane"] = across, bands * across, bands
+            more = [norms]
+            summing = Module(built.sums or b"")
+            adding = summing.function(kernel.sums.entry)
+
         def run(which: list[int], source: int) -> None:
             forked = len(which) > 1
             if forked:
@@ -406,10 +422,12 @@ class Bench:
                 program = launches[k].program
                 stream = device.side if forked and program is not kernel.plain else device.main
                 start(functions[program], (launches[k].blocks, 1), (program.threads, 1), program.shared_bytes, stream,
-                      given[k, source])  # fmt: skip
+                      given[k, source], *more)  # fmt: skip
             if forked:
                 check(driver.cuEventRecord(device.join, device.side))
                 check(driver.cuStreamWaitEvent(device.main, device.join, 0))
+            if kernel.norm and forked:
+                start(adding, (bands, steps), (256, 1), kernel.sums.shared_bytes, device.main, given[0, source], norms)
 
         every = list(range(len(launches)))
         for name in self.problem.state:
@@ -419,6 +437,12 @@ class Bench:
         device.sync()
         if kernel.shape.steps in self.expected:
             result.different = self.differences(kernel.shape.steps)
+        if kernel.norm:
+            found = np.zeros((steps, bands))
+            check(driver.cuMemcpyDtoH(found.ctypes.data, int(norms["rows"]), found.nbytes))
+            self.norms = found if self.norms is None else self.norms
+            both = min(steps, len(self.norms))
+            result.norms_different = int((found[:both] != self.norms[:both]).sum())
         passes = 16
 
         def several(which: list[int]) -> Callable[[], None]:
@@ -527,7 +551,11 @@ def copy_rate(device: Device) -> dict[str, float]:
 
 def shapes(case: str, quick: bool) -> Iterator[Shape]:
     """The variants of a case, the likely best first."""
-    if case == "jacobi":
+    if case == "norm":
+        yield from (Shape(8, 4), Shape(8, 4, rotate=False), Shape(6, 4), Shape(4, 8))
+        if not quick:
+            yield from (Shape(8, 4, warps=2), Shape(8, 4, ahead=2), Shape(12, 4), Shape(4, 4), Shape(8, 8))
+    elif case == "jacobi":
         yield from (Shape(8, 4), Shape(8, 4, rotate=False), Shape(8, 4, skew=1), Shape(12, 4), Shape(6, 4))
         if quick:
             return
@@ -554,6 +582,7 @@ def shapes(case: str, quick: bool) -> Iterator[Shape]:
 
 CASES: dict[str, tuple[Callable[[int], Problem], int, int]] = {
     "jacobi": (jacobi_problem, 17408, 8),
+    "norm": (jacobi_problem, 17408, 8),
     "yee": (yee_problem, 8192, 32),
     "radar": (radar_problem, 8192, 32),
 }
@@ -566,10 +595,11 @@ def run_case(
     problem = make(size or n)
     wanted = list(shapes(case, quick))
     waiting: list[tuple[Shape, Future[Built]]] = [
-        (shape, pool.submit(build, PassKernel(problem, shape), device.arch)) for shape in wanted
+        (shape, pool.submit(build, PassKernel(problem, shape, norm="u" if case == "norm" else None), device.arch))
+        for shape in wanted
     ]
     bench = Bench(device, case, problem, cell_bytes, copy)
-    sweep = {"jacobi": sweep_jacobi, "yee": sweep_yee}.get(case) or OneStep(bench)
+    sweep = {"jacobi": sweep_jacobi, "norm": sweep_jacobi, "yee": sweep_yee}.get(case) or OneStep(bench)
     bench.reference(sorted({shape.steps for shape in wanted}), sweep)
     results = []
     for shape, future in waiting:
@@ -591,13 +621,13 @@ def line(r: Result) -> str:
     return (
         f"{name}: {r.gcells:.0f} GC/s x{r.fraction_of_copy:.2f} pass {r.ms_per_pass:.3f} (plain {r.plain_ms:.3f} edge "
         f"{r.edge_ms:.3f}) ms regs {r.registers}/{r.edge_registers} local {r.local_bytes} warps {r.warps_per_multiprocessor} "
-        f"tiles {r.tiles} bad {r.different}"
+        f"tiles {r.tiles} bad {r.different}" + (f" norms bad {r.norms_different}" if r.case == "norm" else "")
     )
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--cases", default="jacobi,yee,radar")
+    parser.add_argument("--cases", default="jacobi,norm,yee,radar")
     parser.add_argument("--size", type=int, help="cells along each axis instead of the usual ones")
     parser.add_argument("--quick", action="store_true", help="a few variants only")
     parser.add_argument("--out", type=Path)

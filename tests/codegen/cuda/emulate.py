@@ -13,8 +13,9 @@ import numpy as np
 import pytest
 
 from peergrid.codegen.cuda.arguments import Arguments
+from peergrid.codegen.cuda.norm import NORMS
 from peergrid.codegen.cuda.pass_kernel import Launch, PassKernel, Program
-from peergrid.codegen.cuda.stream2d import PRIMITIVES
+from peergrid.codegen.cuda.stream_parts import PRIMITIVES
 from peergrid.grid import Array, Box
 from peergrid.grid.partition import Partition
 from peergrid.runtime.memory import allocate, fill
@@ -58,16 +59,19 @@ class Padded:
         return self.array[rows, box.lo[1] - self.left : box.hi[1] - self.left]
 
 
-def compiled(program: Program, directory: Path) -> ctypes.CDLL:
-    """The program as a shared library with one function `launch(arguments, blocks)`."""
+def compiled(program: Program, directory: Path, more: str = "") -> ctypes.CDLL:
+    """The program as a shared library with one function `launch(arguments, blocks, rows of blocks, more)`."""
     compiler = shutil.which("g++")
     if compiler is None:
         pytest.skip("no C++ compiler")
+    given = f", *static_cast<const {more}*>(more)" if more else ""
     text = program.source.replace(PRIMITIVES, PACK)
-    text = (
-        f'#include "{HERE / "warp_shim.h"}"\n{text}\nextern "C" const char* launch(const Arguments* a, int blocks) {{\n'
-    )
-    text += f"  return shim::launch<Arguments>({program.entry}, *a, blocks, {program.threads});\n}}\n"
+    text = f"""#include "{HERE / "warp_shim.h"}"
+{text}
+extern "C" const char* launch(const Arguments* a, int blocks, int high, const void* more) {{
+  return shim::launch(blocks, high, {program.threads}, [=] {{ {program.entry}(*a{given}); }});
+}}
+"""
     name = hashlib.sha256(text.encode()).hexdigest()[:16]
     source, library = directory / f"{name}.cpp", directory / f"{name}.so"
     if not library.exists():
@@ -87,6 +91,7 @@ class Outcome:
     found: dict[str, Array]
     expected_traces: Array
     found_traces: Array
+    norm_rows: Array | None
     launches: tuple[Launch, ...]
 
 
@@ -129,16 +134,32 @@ def advance(problem: Problem, kernel: PassKernel, directory: Path, parts: tuple[
     given["source"], given["target"] = 0, 1
     given["lo"][:2], given["hi"][:2] = box.lo, box.hi
     launches = kernel.launches(box, slots, recorded)
+    norms = np.zeros((), NORMS)
+    bands, blocks = -(-box.hi[0] // 32), -(-box.hi[1] // 8)
+    partial = np.full((steps, bands, blocks), np.nan, problem.grid.dtype)
+    rows = np.full((steps, bands), np.nan)
+    norms["partial"], norms["rows"] = partial.ctypes.data, rows.ctypes.data
+    norms["pitch"], norms["plane"], norms["row_plane"] = blocks, bands * blocks, bands
+    kind = "Norms" if kernel.norm else ""
+
+    def start(program: Program, across: int, high: int = 1) -> None:
+        start = compiled(program, directory, kind).launch
+        pointers = [ctypes.c_void_p(table.ctypes.data) for table in (given, norms)]
+        fault = start(pointers[0], across, high, pointers[1])
+        assert fault is None, fault
+
     for launch in launches:
         given["regions"], given["receivers"] = launch.regions.ctypes.data, launch.receivers.ctypes.data
         given["count"] = len(launch.regions)
-        fault = compiled(launch.program, directory).launch(given.ctypes.data_as(ctypes.c_void_p), launch.blocks)
-        assert fault is None, fault
+        start(launch.program, launch.blocks)
+    if kernel.norm:
+        start(kernel.sums, bands - box.lo[0] // 32, steps)
     written = {name: write_box(problem, name, box) for name in problem.state}
     return Outcome(
         {name: memory.block(name, 1).view(cells) for name, cells in written.items()},
         {name: targets[name].view(cells) for name, cells in written.items()},
         expected_traces,
         found_traces,
+        rows[:, box.lo[0] // 32 :] if kernel.norm else None,
         launches,
     )

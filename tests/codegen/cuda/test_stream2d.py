@@ -11,7 +11,7 @@ from emulate import Outcome, advance
 from stream_examples import radar, relaxation, two_fields, wide_reads, yee
 
 from peergrid.codegen.cuda.pass_kernel import PassKernel
-from peergrid.codegen.cuda.stream2d import Shape
+from peergrid.codegen.cuda.stream_parts import Shape
 from peergrid.stencil import Problem
 
 Make = Callable[..., Problem]
@@ -43,3 +43,31 @@ def test_absorber_source_receivers(directory: Path) -> None:
     assert {launch.program.entry for launch in outcome.launches} == {"stream2d", "edge2d"}
     agree(outcome)
     assert np.isfinite(outcome.found_traces[:, 3:]).all()
+
+
+@pytest.mark.parametrize(("width", "columns", "steps"), [(64, 4, 4), (128, 8, 3)])
+def test_norms_do_not_depend_on_tiles_or_devices(width: int, columns: int, steps: int, directory: Path) -> None:
+    problem = relaxation((128, 420))
+    kernel = PassKernel(problem, Shape(steps, columns, warps=2), width, norm="u")
+    whole = advance(problem, kernel, directory)
+    assert {launch.program.entry for launch in whole.launches} == {"stream2d", "edge2d"}
+    agree(whole)
+    assert whole.norm_rows is not None
+    expected = squared_changes(problem, steps)
+    np.testing.assert_allclose(whole.norm_rows.sum(axis=1), expected, rtol=1e-5)
+    parts = [advance(problem, kernel, directory, (2, 1), device).norm_rows for device in (0, 1)]
+    assert np.array_equal(np.concatenate(parts, axis=1), whole.norm_rows)  # type: ignore[arg-type]
+    only_edges = advance(problem, PassKernel(problem, Shape(steps, 16, warps=2), 64, norm="u"), directory)
+    assert {launch.program.entry for launch in only_edges.launches} == {"edge2d"}
+    assert np.array_equal(only_edges.norm_rows, whole.norm_rows)  # type: ignore[arg-type]
+
+
+def squared_changes(problem: Problem, steps: int) -> list[float]:
+    """In double precision, from the states themselves."""
+    u, found = problem.fields["u"].global_array(), []
+    for _ in range(steps):
+        v = u.copy()
+        v[1:-1, 1:-1] = 0.25 * ((u[1:-1, :-2] + u[1:-1, 2:]) + (u[:-2, 1:-1] + u[2:, 1:-1]))
+        found.append(float(((v.astype(np.float64) - u) ** 2).sum()))
+        u = v
+    return found

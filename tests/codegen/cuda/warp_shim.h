@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
+#include <functional>
 #include <vector>
 
 #define __global__
@@ -84,26 +85,23 @@ template <int N> void pg_await() {
 }
 
 namespace shim {
-template <typename Kernel, typename A> struct Start {
-  static inline Kernel* kernel;
-  static inline const A* arguments;
-  static void run() {
-    kernel(*arguments);
-    (*fibres)[current].done = true;
-    leave(warp());
-    leave(block);
-    yield();
-  }
-};
+static std::function<void()> kernel;
+inline void run() {
+  kernel();
+  (*fibres)[current].done = true;
+  leave(warp());
+  leave(block);
+  yield();
+}
 
-template <typename A> const char* launch(void (*kernel)(A), const A& arguments, int blocks, int threads) {
-  using Go = Start<void(A), A>;
-  Go::kernel = kernel;
-  Go::arguments = &arguments;
+// Every block on its own, in order; a fault that the kernel made is returned as a word.
+inline const char* launch(int blocks, int high, int threads, std::function<void()> body) {
+  kernel = body;
   fault = nullptr;
   blockDim.x = threads;
-  gridDim.x = blocks;
-  for (blockIdx.x = 0; blockIdx.x < blocks; ++blockIdx.x) {
+  gridDim = {blocks, high, 1};
+  for (int number = 0; number < blocks * high; ++number) {
+    blockIdx = {number % blocks, number / blocks, 0};
     std::vector<Fibre> all(threads);
     std::vector<Meeting> groups(threads / 32, Meeting{32});
     std::vector<double> values(threads);
@@ -114,7 +112,7 @@ template <typename A> const char* launch(void (*kernel)(A), const A& arguments, 
       f.context.uc_stack.ss_sp = f.stack.data();
       f.context.uc_stack.ss_size = f.stack.size();
       f.context.uc_link = &scheduler;
-      makecontext(&f.context, Go::run, 0);
+      makecontext(&f.context, run, 0);
     }
     for (int left = threads; left;) {
       left = 0;

@@ -187,7 +187,7 @@ class Edge2D:
             (ylo, yhi), (xlo, xhi) = (self.known(described, axis) for axis in (0, 1))
             yield f"      for (int c = lane; c < {self.shape.width}; c += 32) {{"
             yield f"        R* const to = s + {start} + pg_place<{depth}>({row}) * {self.stride} + c;"
-            yield f"        const int x = x0 + c;"
+            yield "        const int x = x0 + c;"
             yield f"        if ({row} >= {ylo} && {row} < {yhi} && x >= {xlo} && x < {xhi})"
             yield (
                 f"          pg_fetch<sizeof(R)>(to, a.fields[{number}].slot[source] + "
@@ -391,14 +391,13 @@ class _StageText:
         yield f"              const R d = {now}[c] - was[c];"
         yield "              q = fma(d, d, q);"
         yield "            }"
-        yield f"          if (y % {NORM_ROWS} == {NORM_ROWS - 1} || y == y1 - 1) {{"
+        yield f"          if ((y & {NORM_ROWS - 1}) == {NORM_ROWS - 1} || y == y1 - 1) {{"
         yield "            const R sum = q + __shfl_xor_sync(0xffffffffu, q, 1);"
         yield "            const int x = x0 + 4 * lane;"
         yield "            if (y >= y0 && y < y1 && !(lane & 1) && x >= c0 && x < c1)"
         yield f"              norms.partial[t * norms.plane + (y / {NORM_ROWS}) * norms.pitch + x / {NORM_COLUMNS}] = sum;"
         yield "            q = R(0);"
         yield "          }"
-        yield f"          if (y % {NORM_ROWS} == {NORM_ROWS - 1}) q = R(0);"
 
     def _written(self, name: str, axis: int) -> tuple[str, str]:
         lo, hi = ("y0", "y1") if axis == 0 else ("c0", "c1")

@@ -15,12 +15,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from peergrid.codegen.cuda.arguments import RECEIVER, REGION
+from peergrid.codegen.cuda.arguments import RECEIVER, REGION, Arguments
 from peergrid.codegen.cuda.edge2d import Edge2D, EdgeShape
-from peergrid.codegen.cuda.stream2d import Shape, Stream2D, margin
+from peergrid.codegen.cuda.norm import NORM_COLUMNS, NORM_ROWS, NORM_SUM, NORM_SUM_BYTES
+from peergrid.codegen.cuda.stream2d import Stream2D
+from peergrid.codegen.cuda.stream_parts import Shape, margin, prelude
 from peergrid.codegen.cuda.tiles import Cut, tiles
 from peergrid.grid import Box
-from peergrid.stencil import Problem, footprint
+from peergrid.stencil import Problem
 
 
 @dataclass(frozen=True)
@@ -49,51 +51,67 @@ class Launch:
 
 @dataclass(frozen=True)
 class PassKernel:
-    """How `shape.steps` steps of a 2D problem are made in one pass."""
+    """How `shape.steps` steps of a 2D problem are made in one pass.
+
+    norm: a field the norm of whose change is summed up for every step (see `norm`); then both kernels take `Norms`
+    after `Arguments`, and so does `norm_sum`, which is launched after them on (bands, steps) blocks.
+    """
 
     problem: Problem
     shape: Shape
     edge_width: int = 64
+    norm: str | None = None
+
+    @cached_property
+    def stream(self) -> Stream2D:
+        return Stream2D(self.problem, self.shape, norm=self.norm)
+
+    @cached_property
+    def edges(self) -> Edge2D:
+        return Edge2D(self.problem, EdgeShape(self.shape.steps, self.edge_width), norm=self.norm)
 
     @cached_property
     def plain(self) -> Program:
-        kernel = Stream2D(self.problem, self.shape)
+        kernel = self.stream
         return Program(kernel.source, kernel.entry, 32 * self.shape.warps, kernel.shared_bytes, self.shape.warps)
 
     @cached_property
     def edge(self) -> Program:
-        kernel = Edge2D(self.problem, EdgeShape(self.shape.steps, self.edge_width))
+        kernel = self.edges
         return Program(kernel.source, kernel.entry, kernel.threads, kernel.shared_bytes, 1)
 
     @cached_property
+    def sums(self) -> Program:
+        """The kernel that adds up the partial sums of the norms."""
+        source = "\n".join((prelude(Arguments(self.problem), self.norm), NORM_SUM))
+        return Program(source, "norm_sum", 256, NORM_SUM_BYTES, 1)
+
+    @cached_property
     def cut(self) -> Cut:
-        beside = margin(self.problem, self.shape)
-        inputs = footprint(self.problem, self.shape.steps).inputs.values()
-        reach = max(g.below[1] for g in inputs) + max(g.above[1] for g in inputs)
-        return Cut(self.shape.width - 2 * beside, beside, self.edge_width - reach)
+        beside, useful = margin(self.problem, self.shape), self.edge_width - sum(self.edges.beside)
+        if self.norm:
+            useful = useful // NORM_COLUMNS * NORM_COLUMNS
+        align = (NORM_ROWS, NORM_COLUMNS) if self.norm else (1, 8)
+        return Cut(self.shape.width - 2 * beside, beside, useful, align=align)
 
     def launches(self, box: Box, slots: int, recorded: Sequence[int] = ()) -> tuple[Launch, ...]:
         """The launches that advance `box`; slots: plain tiles that run at once on the device (see `slots_of`)."""
         here = [k for k in recorded if self.problem.receivers[k].cell in box]
         found = tiles(self.problem, self.shape.steps, box, self.cut, slots, here)
-        edges = np.zeros(len(found.edge), REGION)
-        served: list[tuple[tuple[int, int, int], int, int]] = []
-        names = list(self.problem.fields)
-        pending = list(here)
+        edges, served = _regions(found.edge), list[tuple[Any, ...]]()
         for row, tile in zip(edges, found.edge, strict=True):
-            mine = [k for k in pending if self.problem.receivers[k].cell in tile]
+            mine = [k for k in here if self.problem.receivers[k].cell in tile]
             row["first"], row["variant"] = len(served), len(mine)
-            served += [
-                ((*self.problem.receivers[k].cell, 0), names.index(self.problem.receivers[k].field), k) for k in mine
-            ]  # type: ignore[arg-type]
-        _place(edges, found.edge)
-        plain = np.zeros(len(found.plain), REGION)
-        _place(plain, found.plain)
+            served += [self._receiver(k) for k in mine]
         both = (
             Launch(self.edge, edges, np.array(served, RECEIVER)),
-            Launch(self.plain, plain, np.zeros(0, RECEIVER)),
+            Launch(self.plain, _regions(found.plain), np.zeros(0, RECEIVER)),
         )
         return tuple(launch for launch in both if len(launch.regions))
+
+    def _receiver(self, number: int) -> tuple[Any, ...]:
+        receiver = self.problem.receivers[number]
+        return (*receiver.cell, 0), list(self.problem.fields).index(receiver.field), number
 
 
 def slots_of(
@@ -108,7 +126,9 @@ def slots_of(
     return multiprocessors * blocks * program.tiles_per_block
 
 
-def _place(rows: NDArray[Any], boxes: Sequence[Box]) -> None:
+def _regions(boxes: Sequence[Box]) -> NDArray[Any]:
+    rows = np.zeros(len(boxes), REGION)
     if boxes:
         rows["lo"][:, :2] = [tile.lo for tile in boxes]
         rows["hi"][:, :2] = [tile.hi for tile in boxes]
+    return rows

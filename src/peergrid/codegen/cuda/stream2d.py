@@ -23,7 +23,6 @@ from peergrid.grid import Dtype
 from peergrid.stencil import Problem
 from peergrid.stencil.expr import Read
 
-
 KERNEL = """\
 extern "C" __global__ void __launch_bounds__({threads}{bound})
 {entry}(const __grid_constant__ Arguments a{more}) {{
