@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from peergrid.errors import UsageError
@@ -28,17 +28,11 @@ def replacing(path: Path) -> Iterator[Path]:
             f"Room to write '{path}' is expected, got: {reason}; free some space or choose another folder."
         ) from None
     finally:
-        partial.unlink(missing_ok=True) if _reachable(partial) else None
+        with suppress(OSError):  # nothing can be there to remove where the folder itself is none
+            partial.unlink(missing_ok=True)
 
 
 def _settle(file: Path) -> None:
     """Wait until the contents are on the disk, so that the name never stands for an empty file."""
     with file.open("rb") as opened:
         os.fsync(opened.fileno())
-
-
-def _reachable(file: Path) -> bool:
-    try:
-        return file.exists()
-    except OSError:
-        return False
