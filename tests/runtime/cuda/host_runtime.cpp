@@ -11,7 +11,8 @@ struct Task { std::function<void()> run; W event; long long point; W notice; };
 struct Notice { long long* flag; long long value; long long budget; long long* board; long long op; long long report; };
 static std::recursive_mutex lock;
 static std::map<W, std::deque<Task>> streams;
-static std::map<W, long long> recorded, reached;
+static std::map<W, long long> recorded, reached, stamps;
+static long long work = 0;
 static std::mt19937 order(1);
 static std::vector<std::pair<W, Task>>* capturing = nullptr;
 
@@ -36,6 +37,7 @@ static bool step(bool give_up) {
   }
   W s = can[order() % can.size()];
   Task t = streams[s].front(); streams[s].pop_front();
+  ++work;
   if (t.run) t.run();
   return true;
 }
@@ -45,6 +47,7 @@ void seed(int n) { order.seed(n); }
 int cuCtxSetCurrent(W) { return 0; }
 int cuStreamQuery(W stream) { GUARD; while (!streams[stream].empty()) if (!step(true)) return 600; return 0; }
 int cuEventQuery(W event) { GUARD; while (reached[event] < recorded[event]) if (!step(true)) return 600; return 0; }
+W stamp(W event) { GUARD; return stamps[event]; }
 int drain() { GUARD; while (step(false)); return 0; }
 int cuEventRecord(W event, W stream) {
   GUARD;
@@ -52,7 +55,7 @@ int cuEventRecord(W event, W stream) {
     capturing->push_back({stream, {nullptr, event, -1, 0}}); return 0;
   }
   long long point = ++recorded[event];
-  put(stream, {[=] { reached[event] = std::max(reached[event], point); }, 0, 0, 0}); return 0;
+  put(stream, {[=] { reached[event] = std::max(reached[event], point); stamps[event] = work; }, 0, 0, 0}); return 0;
 }
 int cuStreamWaitEvent(W stream, W event, W) {
   GUARD;

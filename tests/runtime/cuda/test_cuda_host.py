@@ -21,8 +21,9 @@ from peergrid.runtime.cuda.executor import CudaExecutor
 from peergrid.runtime.inorder import InOrderExecutor
 from peergrid.schedule import build, layout, period
 from peergrid.schedule.exchange import ORDERS, Order
-from peergrid.schedule.ops import Raise, Route
+from peergrid.schedule.ops import Compute, Raise, Route
 from peergrid.schedule.strategies import STRATEGIES, StrategyName
+from peergrid.schedule.timeline import chrome, exposed_communication
 
 pytestmark = pytest.mark.skipif(COMPILER is None, reason="no C++ compiler here to run generated kernels on the host")
 STEPS = 11
@@ -249,3 +250,22 @@ def test_radar_with_absorber_and_source() -> None:
         digests.append((fields, executor.traces().tobytes()))
         executor.close()
     assert digests[0] == digests[1]
+
+
+@pytest.mark.parametrize("strategy", ["overlap", "threads", "peer", "graph"])
+def test_a_trace_has_every_computation_and_the_same_bits(strategy: StrategyName) -> None:
+    problem, options = PROBLEMS["heat_fixed"](), Options(strategy)
+    plan = layout(problem, Partition.over(problem.grid, 3), options)
+    executor = CudaExecutor(plan, STEPS, (0, 1, 2), driver=HostDriver())
+    executor.load("u", problem.fields["u"].global_array(), 0)
+    schedule = build(plan, options, STEPS)
+    spans = executor.trace(schedule, 0)
+    assert executor.gather("u", schedule.final).tobytes() == expected("heat_fixed")[0]["u"]
+    executor.close()
+    computed = {
+        (span.queue.device, schedule.ops[span.op].level) for span in spans if isinstance(schedule.ops[span.op], Compute)
+    }
+    assert computed == {(device, level) for device in range(3) for level in range(STEPS)}
+    assert all(span.end > span.start >= 0 for span in spans)
+    assert 0 < exposed_communication(schedule.ops, spans) < 1
+    assert chrome(schedule.ops, spans)["traceEvents"]

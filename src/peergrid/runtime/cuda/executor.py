@@ -6,8 +6,6 @@ import threading
 from dataclasses import dataclass
 from pathlib import Path
 
-import numpy as np
-
 from peergrid.errors import DeviceFault, PeergridError
 from peergrid.grid import Array, Index
 from peergrid.runtime.cuda.driver import CudaDriver, Driver
@@ -17,10 +15,12 @@ from peergrid.runtime.cuda.lower import Lowered, lower
 from peergrid.runtime.cuda.replay import DONE, FAILED, TIMED_OUT, replay
 from peergrid.runtime.cuda.search import first_nonfinite
 from peergrid.runtime.cuda.station import Station
-from peergrid.runtime.cuda.tape import Tape, TapeWriter, Words
+from peergrid.runtime.cuda.tape import NOTHING, Tape, TapeWriter, Words
+from peergrid.runtime.cuda.timing import spans, start_clocks, timed
 from peergrid.runtime.cuda.watchdog import blame
 from peergrid.schedule import Layout, Schedule
 from peergrid.schedule.ops import Event, Flag, Op, Queue, Raise, describe, hosts_of, queues_of
+from peergrid.schedule.timeline import Span
 
 SECOND = 1_000_000_000
 AHEAD_CELLS = 1 << 33  # cell updates per device that a host may be ahead of its device: a few seconds of work
@@ -97,6 +97,14 @@ class CudaExecutor:
     def busy_seconds(self) -> tuple[float, ...] | None:
         return None
 
+    def trace(self, schedule: Schedule, step: int) -> tuple[Span, ...]:
+        """Carry out a schedule once, as `execute` does, with timing events around its operations; their spans."""
+        lowered = lower(self._station, schedule)
+        plan = timed(self._station, lowered)
+        clocks = start_clocks(self._station, lowered.queues)
+        self._replay(lowered, plan.tapes, 1, step)
+        return spans(self._station, lowered, plan.marks, clocks)
+
     def close(self) -> None:
         for captured in self._graphs.values():
             if not self._broken:
@@ -138,11 +146,10 @@ class CudaExecutor:
     def _carry_out(
         self, tape: Tape, patches: Words | None, marks: tuple[Tape, Tape] | None, every: int, times: int
     ) -> tuple[int, int, int, int]:
-        nothing = np.zeros((0, 3), np.int64)
         tables = (tape.table[:0], tape.table[:0]) if marks is None else (marks[0].table, marks[1].table)
         state, code, row, turn = replay(
             tape.table,
-            nothing if patches is None else patches,
+            NOTHING if patches is None else patches,
             tables,
             every,
             times,

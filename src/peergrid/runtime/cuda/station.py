@@ -13,6 +13,8 @@ from peergrid.runtime.cuda.driver import Driver
 from peergrid.runtime.cuda.faults import error
 from peergrid.runtime.cuda.memory import FieldMemory, Plan
 from peergrid.runtime.cuda.peers import Peers
+from peergrid.runtime.cuda.replay import replay
+from peergrid.runtime.cuda.tape import NOTHING, Tape
 from peergrid.schedule import Layout
 from peergrid.schedule.ops import Copy, Flag, Queue
 
@@ -124,6 +126,21 @@ class Station:
         if device not in self._found:
             self._found[device] = self.devices.allocate(device, 8)
         return self._found[device]
+
+    def issue(self, tape: Tape) -> None:
+        """Carry out a few calls, none of which waits, once and from this thread."""
+        state, code, row, _ = replay(
+            tape.table,
+            NOTHING,
+            (tape.table[:0], tape.table[:0]),
+            2,
+            1,
+            self.entry("cuCtxSetCurrent"),
+            1,
+            self.abort_address,
+        )
+        if state:
+            raise error(int(code), f"Row {int(row)} of a tape of {len(tape.ops)} calls")
 
     def check(self, code: int, doing: str) -> None:
         """Raise the classified error of a driver call made by address."""

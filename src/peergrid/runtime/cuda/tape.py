@@ -11,6 +11,8 @@ from peergrid.runtime.cuda.replay import CALL, COLUMNS, FIRST, MEET, POLL
 from peergrid.schedule.ops import Flag
 
 Words = np.ndarray[Any, np.dtype[np.int64]]
+NOTHING: Words = np.zeros((0, 3), np.int64)
+"""Patches of a tape that has none."""
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,85 @@
+"""What ran when, on which queue of which device: spans, their Chrome/Perfetto trace, and the communication left over.
+
+Spans are measured by an executor or predicted; this module only arranges them. Perfetto (https://ui.perfetto.dev) and
+chrome://tracing read the result: a process per device, a thread per queue, times in microseconds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from peergrid.schedule.ops import Compute, Copy, Op, Queue, describe
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """An operation (its number in the schedule) from `start` to `end`, in seconds."""
+
+    op: int
+    queue: Queue
+    start: float
+    end: float
+
+
+def chrome(ops: Sequence[Op], spans: Iterable[Span]) -> dict[str, Any]:
+    """The trace in Chrome's format: a JSON object with `traceEvents`."""
+    spans = tuple(spans)
+    queues = sorted({span.queue for span in spans})
+    threads = {queue: number for number, queue in enumerate(queues)}
+    events: list[dict[str, Any]] = []
+    for device in sorted({queue.device for queue in queues}):
+        events.append(_meta("process_name", device, 0, f"device {device}"))
+    for queue, thread in threads.items():
+        events.append(_meta("thread_name", queue.device, thread, queue.name))
+    events += [_event(ops[span.op], span, threads[span.queue]) for span in sorted(spans, key=lambda s: s.start)]
+    return {"traceEvents": events, "displayTimeUnit": "ns"}
+
+
+def exposed_communication(ops: Sequence[Op], spans: Iterable[Span]) -> float:
+    """The share of the whole time in which the busiest device computed nothing; 0 where nothing was computed."""
+    spans = tuple(spans)
+    computing = [span for span in spans if isinstance(ops[span.op], Compute)]
+    if not computing:
+        return 0.0
+    whole = max(span.end for span in spans) - min(span.start for span in spans)
+    devices = {span.queue.device for span in computing}
+    busy = max(_covered(span for span in computing if span.queue.device == device) for device in devices)
+    return max(0.0, 1.0 - busy / whole) if whole > 0 else 0.0
+
+
+def _covered(spans: Iterable[Span]) -> float:
+    """The time that spans cover together, what overlaps counted once."""
+    total, reached = 0.0, float("-inf")
+    for span in sorted(spans, key=lambda s: s.start):
+        total += max(0.0, span.end - max(span.start, reached))
+        reached = max(reached, span.end)
+    return total
+
+
+def _event(op: Op, span: Span, thread: int) -> dict[str, Any]:
+    return {
+        "name": _name(op),
+        "cat": type(op).__name__.lower(),
+        "ph": "X",
+        "pid": span.queue.device,
+        "tid": thread,
+        "ts": span.start * 1e6,
+        "dur": (span.end - span.start) * 1e6,
+        "args": {"op": span.op, "what": describe(op)},
+    }
+
+
+def _name(op: Op) -> str:
+    """Short enough for a bar in the picture."""
+    match op:
+        case Compute():
+            return f"steps {op.level}→{op.level + op.steps}"
+        case Copy():
+            return f"{op.field} {op.source_device}→{op.target_device}"
+    return type(op).__name__.lower()
+
+
+def _meta(kind: str, process: int, thread: int, name: str) -> dict[str, Any]:
+    return {"name": kind, "ph": "M", "pid": process, "tid": thread, "args": {"name": name}}
