@@ -1,0 +1,57 @@
+"""What every recorded result carries: the command, the hardware, the versions, the date, the commit."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import shlex
+import subprocess
+import sys
+from datetime import UTC, datetime
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+RESULTS = Path(__file__).resolve().parent / "results"
+
+
+def about(packages: tuple[str, ...] = ("peergrid", "numpy", "numba")) -> dict[str, Any]:
+    """The circumstances of a measurement."""
+    return {
+        "command": shlex.join(["python", *sys.argv]),
+        "date": datetime.now(UTC).strftime("%Y-%m-%d"),
+        "commit": _commit(),
+        "hardware": {"cpu": _cpu(), "cores": len(os.sched_getaffinity(0)), "system": platform.system()},
+        "versions": {"python": platform.python_version(), **{name: _version(name) for name in packages}},
+    }
+
+
+def save(name: str, found: dict[str, Any]) -> Path:
+    """Write a result under `benchmarks/results`."""
+    RESULTS.mkdir(exist_ok=True)
+    path = RESULTS / f"{name}.json"
+    path.write_text(json.dumps(found, indent=2) + "\n")
+    return path
+
+
+def _commit() -> str:
+    here = Path(__file__).parent
+    done = subprocess.run(["git", "rev-parse", "HEAD"], cwd=here, capture_output=True, text=True, check=False)
+    dirty = subprocess.run(
+        ["git", "status", "--porcelain", "src"], cwd=here, capture_output=True, text=True, check=False
+    )
+    return done.stdout.strip() + ("-dirty" if dirty.stdout.strip() else "")
+
+
+def _cpu() -> str:
+    lines = Path("/proc/cpuinfo").read_text().splitlines() if Path("/proc/cpuinfo").exists() else []
+    names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
+    return names[0] if names else platform.processor()
+
+
+def _version(name: str) -> str:
+    try:
+        return version(name)
+    except PackageNotFoundError:
+        return "absent"

@@ -1,0 +1,68 @@
+"""The README says what the files say, and its examples run."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+README = (ROOT / "README.md").read_text()
+EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
+
+
+def run(*command: str | Path, cwd: Path) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([sys.executable, *map(str, command)], cwd=cwd, capture_output=True, text=True, check=False)
+
+
+def test_figures_and_examples_are_those_of_the_files() -> None:
+    done = run(ROOT / "tools/readme_figures", "--check", cwd=ROOT)
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("example", EXAMPLES, ids=lambda path: path.name)
+def test_example_runs(example: Path, tmp_path: Path) -> None:
+    done = run(example, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    if example.name == "life.py":
+        assert done.stdout == "the glider arrived\n"
+
+
+@pytest.mark.parametrize("document", ["README.md", "docs/stencils.md"])
+def test_python_blocks_run(document: str, tmp_path: Path) -> None:
+    script = tmp_path / "blocks.py"
+    script.write_text("\n".join(re.findall(r"```python\n(.*?)```", (ROOT / document).read_text(), re.DOTALL)))
+    done = run(script, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+
+
+def test_heat_takes_at_most_fifteen_lines() -> None:
+    lines = (ROOT / "examples/heat.py").read_text().splitlines()
+    code = [line for line in lines if line.strip() and not line.startswith(('"""', "#"))]
+    assert len(code) <= 15
+
+
+def test_links_lead_somewhere() -> None:
+    for target in re.findall(r"\]\(([^)#:]+)\)", README):
+        assert (ROOT / target).exists(), target
+
+
+def test_commands_of_the_readme_exist(tmp_path: Path) -> None:
+    commands = re.findall(r"^    peergrid (.+?)(?:\s+#.*)?$", README, re.MULTILINE)
+    assert commands
+    for command in commands:
+        name = shlex.split(command)[0]
+        done = run("-m", "peergrid", name, "--help", cwd=tmp_path)
+        assert done.returncode == 0, command
+
+
+@pytest.mark.parametrize(
+    "document", ["README.md", "CONTRIBUTING.md", *(f"docs/{p.name}" for p in (ROOT / "docs").glob("*.md"))]
+)
+def test_documents_speak_of_the_product_alone(document: str) -> None:
+    text = (ROOT / document).read_text()
+    assert not re.search(r"/work/|/tmp/|session|workplace", text)
