@@ -40,8 +40,14 @@ def test_quantile_agrees_with_numpy() -> None:
 
 
 def test_no_samples_is_a_fault() -> None:
-    with pytest.raises(ValueError, match="needs at least one sample"):
+    with pytest.raises(ValueError, match="'q' needs finite samples, but got none"):
         result("q", "s", [])
+
+
+@pytest.mark.parametrize("bad", [math.nan, math.inf])
+def test_a_sample_that_is_no_number_is_a_fault(bad: float) -> None:
+    with pytest.raises(ValueError, match="'q' needs finite samples, but got one that is not finite"):
+        result("q", "s", [1.0, bad])
 
 
 @given(st.floats(1e-9, 1e-3), st.floats(0, 1e-2), st.integers(1, 50), st.integers(1, 50))

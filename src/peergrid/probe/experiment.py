@@ -99,10 +99,11 @@ def result(
     of the median that such measurements were seen to move between runs, added in quadrature.
 
     Raises:
-        ValueError: there are no samples.
+        ValueError: there are no samples, or one is not a finite number.
     """
-    if not samples:
-        raise ValueError(f"'{quantity}' needs at least one sample, but got none: measure it first.")
+    if not samples or not all(math.isfinite(value) for value in samples):
+        got = "none" if not samples else "one that is not finite"
+        raise ValueError(f"'{quantity}' needs finite samples, but got {got}: measure it again.")
     ordered = sorted(samples)
     median = statistics.median(ordered)
     low, high = quantile(ordered, (1 - CENTRAL) / 2), quantile(ordered, (1 + CENTRAL) / 2)

@@ -51,7 +51,7 @@ VIEWS: tuple[View, ...] = (
     Table("remote_cached", "Where remote accesses are cached (1: yes)"),
     Curve("load_time", "independent", "Time per load against independent loads in flight"),
     Table("loads_to_hide", "Independent loads that hide a remote one"),
-    Curve("allocation_time", "peers", "Allocating 2 MiB, against the number of peers that may see it"),
+    Table("allocation_time", "Allocating 2 MiB, against the number of peers that may see it"),
     Matrix("range_bandwidth", "reader", "owner", "One range over all GPUs: read by row, owned by column"),
     Table("remote_atomic_rate", "Atomic additions"),
     Table("remote_atomics_lost", "Atomic additions that were lost"),

@@ -25,7 +25,7 @@ def run(bench: Bench) -> Iterator[Result]:
             shorter = [barrier(FEW, used) for _ in range(samples)]
             longer = [barrier(many, used) for _ in range(samples)]
             each = differences(longer, shorter, many, FEW)
-            yield result("host_barrier", "s", each, {"kind": kind, "threads": threads}, floor=0.2)
+            yield result("host_barrier", "s", each, {"kind": kind, "threads": threads}, floor=0.25)
 
 
 def spinning(rounds: int, cpus: tuple[int, ...]) -> float:

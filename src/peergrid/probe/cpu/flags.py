@@ -23,7 +23,7 @@ def run(bench: Bench) -> Iterator[Result]:
         shorter = [game(few, pair) for _ in range(samples)]
         longer = [game(many, pair) for _ in range(samples)]
         one_way = [value / 2 for value in differences(longer, shorter, many, few)]
-        yield result("host_flag_latency", "s", one_way, {"place": place}, floor=0.2)
+        yield result("host_flag_latency", "s", one_way, {"place": place}, floor=0.25)
 
 
 def game(rounds: int, pair: tuple[int, int]) -> float:

@@ -15,7 +15,7 @@ from peergrid.probe.cuda.timing import sound
 from peergrid.probe.experiment import At, Bench, Probe, Result, differences, result
 
 THREADS, BLOCKS = (32, 128, 256, 512, 1024), (1, 2, 4, 8)
-FEW, MANY = 50, 550
+FEW, MANY = 50, 1050
 LINE, FAULT = 32, 256  # words per flag; bytes from the counter to the word of faults
 
 
@@ -133,7 +133,7 @@ PROBE = Probe(
     title="Barrier over 1 to N GPUs in memory, and by the host",
     unit="s",
     method=(
-        "A cooperative launch per GPU with 550 barriers less one with 50, by the host's clock (equation 7). The last "
+        "A cooperative launch per GPU with 1050 barriers less one with 50, by the host's clock (equation 7). The last "
         "block of a GPU to arrive stores a flag to every GPU with release; all blocks wait for all flags in own "
         "memory. By the host: a null kernel on every GPU and a wait for each, from one compiled loop."
     ),

@@ -11,7 +11,7 @@ from peergrid.probe.experiment import At, Bench, Probe, Result, differences, res
 
 THREADS = (32, 64, 128, 256, 512, 1024)
 BLOCKS = (1, 2, 4, 8, 16, 32)
-FEW, MANY = 50, 550
+FEW, MANY = 50, 2050
 
 
 def run(bench: Bench) -> Iterator[Result]:
@@ -50,7 +50,7 @@ PROBE = Probe(
     title="Grid barrier against blocks per multiprocessor and threads per block",
     unit="s",
     method=(
-        "A cooperative launch with 550 barriers less one with 50, by the host's clock, over the difference "
+        "A cooperative launch with 2050 barriers less one with 50, by the host's clock, over the difference "
         "(equation 7). The barrier is one counter: an acq_rel addition per block, then acquire loads."
     ),
     run=run,
