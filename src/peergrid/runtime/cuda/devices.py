@@ -25,6 +25,7 @@ class Devices:
         self._events: dict[tuple[Event, bool], int] = {}
         self._constants: dict[tuple[int, bytes], int] = {}
         self._modules: dict[tuple[int, bytes], int] = {}
+        self._functions: dict[tuple[int, bytes, str], int] = {}
         present = driver.device_count()
         for ordinal in ordinals:
             if not 0 <= ordinal < present:
@@ -98,7 +99,9 @@ class Devices:
         if key not in self._modules:
             self._modules[key] = self.driver.load(cubin)
             self._on_close(device, self.driver.unload, self._modules[key])
-        return self.driver.function(self._modules[key], name)
+        if (*key, name) not in self._functions:
+            self._functions[*key, name] = self.driver.function(self._modules[key], name)
+        return self._functions[*key, name]
 
     def synchronize(self) -> None:
         """Wait until every device has nothing left to do."""

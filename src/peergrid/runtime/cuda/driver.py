@@ -104,10 +104,12 @@ class CudaDriver:
         """Set `words` 32-bit words."""
         if words:
             self._call("cuMemsetD32", pointer, word, words)
+            self._settle()
 
     def upload(self, pointer: int, values: np.ndarray[Any, Any]) -> None:
         if values.nbytes:
             self._call("cuMemcpyHtoD", pointer, np.ascontiguousarray(values).ctypes.data, values.nbytes)
+            self._settle()
 
     def download(self, values: np.ndarray[Any, Any], pointer: int) -> None:
         """Fill a C-contiguous array."""
@@ -186,11 +188,14 @@ class CudaDriver:
 
     def entry(self, name: str) -> int:
         """The address of a driver function, for calls without the interpreter."""
-        flags = self._d.CUdriverProcAddress_flags.CU_GET_PROC_ADDRESS_DEFAULT
-        pointer, status = self._call("cuGetProcAddress", name.encode(), LATEST, flags)
+        pointer, status = self._call("cuGetProcAddress", name.encode(), LATEST, 0)
         if not int(pointer):
             raise DeviceFault(f"The NVIDIA driver has no '{name}' (status {int(status)}): update it to CUDA 13.")
         return int(pointer)
+
+    def _settle(self) -> None:
+        """Wait for the default stream: its copies and fills may return early, and our streams do not wait for it."""
+        self._call("cuStreamSynchronize", self._d.CUstream(0))
 
     def _device(self, ordinal: int) -> Any:
         return self._call("cuDeviceGet", ordinal)
