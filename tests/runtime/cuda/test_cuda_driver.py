@@ -1,0 +1,94 @@
+"""What the package takes for granted about the driver, checked against the installed bindings; no GPU needed."""
+
+from __future__ import annotations
+
+import ctypes
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from peergrid.errors import DeviceFault, DoesNotFit
+from peergrid.grid import Box, Grid
+from peergrid.runtime.cuda import driver as ours
+from peergrid.runtime.cuda.blocks import GUARD, LINE, BlockLayout
+from peergrid.runtime.cuda.faults import FAULTS, classify, error
+from peergrid.runtime.cuda.routes import choose
+from peergrid.runtime.cuda.transfer import Side, memcpy_2d, memcpy_3d, transfer
+
+bindings = pytest.importorskip("cuda.bindings.driver")
+FOLDER = Path(ours.__file__).parent
+
+
+def test_every_name_exists() -> None:
+    text = "\n".join(path.read_text() for path in FOLDER.glob("*.py"))
+    names = set(re.findall(r'"(cu[A-Z]\w+)"', text))
+    assert len(names) > 30
+    assert not [name for name in names if not hasattr(bindings, name)]
+
+
+@pytest.mark.parametrize("code", FAULTS)
+def test_fault_names_are_the_drivers(code: int) -> None:
+    assert bindings.CUresult(code).name == FAULTS[code].name
+
+
+def test_faults_say_what_to_do() -> None:
+    lost = error(700, "'Copy'")
+    assert isinstance(lost, DeviceFault)
+    assert str(lost).startswith("'Copy' failed with CUDA_ERROR_ILLEGAL_ADDRESS (launch failure): a kernel failed;")
+    assert str(lost).endswith("This process can do no more CUDA work: start it again.")
+    assert isinstance(error(2, "cuMemAlloc"), DoesNotFit)
+    assert classify(12345).kind == "unknown"
+
+
+def words_of(struct: object, count: int) -> np.ndarray:
+    return np.array((ctypes.c_int64 * count).from_address(struct.getPtr()))  # type: ignore[attr-defined]
+
+
+def test_a_2d_copy_is_described_as_the_driver_reads_it() -> None:
+    wanted = bindings.CUDA_MEMCPY2D()
+    wanted.srcMemoryType = wanted.dstMemoryType = bindings.CUmemorytype.CU_MEMORYTYPE_UNIFIED
+    wanted.srcDevice, wanted.srcPitch, wanted.dstDevice, wanted.dstPitch = 4096, 512, 8192, 640
+    wanted.WidthInBytes, wanted.Height = 40, 7
+    assert (memcpy_2d(Side(4096, (512,)), Side(8192, (640,)), (7,), 40) == words_of(wanted, 16)).all()
+
+
+def test_a_3d_copy_is_described_as_the_driver_reads_it() -> None:
+    wanted = bindings.CUDA_MEMCPY3D()
+    wanted.srcMemoryType = wanted.dstMemoryType = bindings.CUmemorytype.CU_MEMORYTYPE_UNIFIED
+    wanted.srcDevice, wanted.srcPitch, wanted.srcHeight = 4096, 512, 9
+    wanted.dstDevice, wanted.dstPitch, wanted.dstHeight = 8192, 640, 11
+    wanted.WidthInBytes, wanted.Height, wanted.Depth = 40, 7, 3
+    found = memcpy_3d(Side(4096, (9 * 512, 512)), Side(8192, (11 * 640, 640)), (3, 7), 40)
+    assert (found == words_of(wanted, 25)).all()
+
+
+def block(lo: tuple[int, ...], hi: tuple[int, ...]) -> BlockLayout:
+    return BlockLayout(Grid((100,) * len(lo)).field("u"), Box(lo, hi), 4)
+
+
+def test_columns_are_aligned_by_their_global_index() -> None:
+    for lo in ((-3, -5), (7, 31), (0, 64)):
+        found = block(lo, (lo[0] + 9, lo[1] + 40))
+        assert (found.index((lo[0], 32)) - GUARD) % LINE == 0
+        assert found.pitches[0] % LINE == 0
+        assert found.index(lo) >= GUARD
+        assert found.index((lo[0] + 8, lo[1] + 39)) < found.values - GUARD
+
+
+def test_whole_rows_travel_as_one_run() -> None:
+    one, two = block((0, 0), (10, 50)), block((8, 0), (20, 50))
+    moved = transfer(one, two, (Box((8, 0), (10, 50)), Box((8, 0), (10, 50))), (0, 0))
+    assert moved.counts == ()
+    assert moved.run == (64 + 50) * 4
+    part = transfer(one, two, (Box((8, 1), (10, 50)), Box((8, 1), (10, 50))), (0, 0))
+    assert (part.counts, part.run) == ((2,), 49 * 4)
+
+
+def test_routes_follow_what_devices_can_do() -> None:
+    assert choose("store", False, True, 4, 1).route == "store"
+    assert choose("copy", True, True, 64, 100).route == "store"
+    assert choose("copy", False, True, 64, 100).route == "copy"
+    assert choose("store", False, False, 4, 1).route == "host"
+    assert not choose("host", False, False, 4, 1).reason
