@@ -17,6 +17,12 @@ def test_noise_is_no_difference() -> None:
     assert differences(profile(pair(1.01e11)), profile(pair(1.00e11))) == ()
 
 
+@pytest.mark.parametrize(("apart", "found"), [(1.5, 0), (2.5, 1)])
+def test_the_noise_of_both_counts(apart: float, found: int) -> None:
+    one, other = (Result("q", "s", {}, value, 0.0, 1.0, (value,)) for value in (10.0, 10.0 + apart))
+    assert len(differences(profile(one), profile(other))) == found
+
+
 def test_more_than_noise_is_one() -> None:
     (found,) = differences(profile(pair(2e11), pair(1e11, 2)), profile(pair(1e11), pair(1e11, 2)))
     assert (found.at["source"], found.ratio) == (0, pytest.approx(2.0))

@@ -18,7 +18,7 @@ from peergrid.errors import DeviceFault
 from peergrid.machine import nvml
 from peergrid.probe import PROBES, Bench, Probe
 from peergrid.probe.cuda import compile as compiling
-from peergrid.probe.cuda import device_barrier, halo, hostloop, launch, little, ordering
+from peergrid.probe.cuda import allocation, device_barrier, halo, hostloop, launch, little, ordering
 from peergrid.probe.cuda.chase import chain
 from peergrid.probe.cuda.devices import Devices, u64
 from peergrid.probe.cuda.timing import sound
@@ -158,6 +158,16 @@ def test_no_driver_library_is_one_sentence(monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setattr(ctypes, "CDLL", absent)
     with pytest.raises(DeviceFault, match=r"^Launch loops need the driver library 'libcuda.so.1'"):
         hostloop.entries.__wrapped__()
+
+
+def test_peer_access_comes_back_after_an_error() -> None:
+    driver = PretendDriver(3)
+    driver.calls["cuMemAlloc"] = lambda size: 1 // 0
+    with Devices.open(driver) as devices:
+        peers = set(devices.peers)
+        with pytest.raises(ZeroDivisionError):
+            list(allocation.run(Bench(quick=True, devices=devices)))
+        assert devices.peers == peers
 
 
 def test_a_wait_in_vain_is_a_fault() -> None:

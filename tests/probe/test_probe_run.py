@@ -100,6 +100,12 @@ def test_a_crashing_experiment_costs_only_itself(tmp_path: Path) -> None:
     assert found[0].reason == "the measuring process ended with code 1: it broke"
 
 
+def test_a_worker_that_never_says_a_word_is_not_started_for_ever(tmp_path: Path) -> None:
+    probes = [made(None, name="one"), made(None, name="two")]
+    found = measure(probes, quick=False, command=worker(tmp_path, "sys.exit(3)"))
+    assert [item.reason for item in found] == ["the measuring process did not start"] * 2
+
+
 def _outcome(probe: Probe) -> object:
     from peergrid.machine import encode
     from peergrid.probe.runner import outcome
