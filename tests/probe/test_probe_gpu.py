@@ -17,8 +17,8 @@ from pretend_driver import PretendDriver, PretendNvml, signatures
 from peergrid.errors import DeviceFault
 from peergrid.machine import nvml
 from peergrid.probe import PROBES, Bench, Probe
-from peergrid.probe.cuda import compile as compiling
 from peergrid.probe.cuda import allocation, device_barrier, halo, hostloop, launch, little, ordering
+from peergrid.probe.cuda import compile as compiling
 from peergrid.probe.cuda.chase import chain
 from peergrid.probe.cuda.devices import Devices, u64
 from peergrid.probe.cuda.timing import sound
