@@ -73,7 +73,7 @@ def exact_reads(problem: Problem, name: str, box: Box, steps: int) -> tuple[Box,
 
 
 def _before(grid: Grid, stage: Stage, need: Mapping[str, Mask], window: Box) -> dict[str, Mask]:
-    """What must be known before a stage: cells that it does not write keep their value, others come from their reads."""
+    """What must be known before a stage: cells that it leaves alone, and what it reads for the others."""
     before = {name: mask.copy() for name, mask in need.items()}
     for target in stage.targets:
         kept = before[target]

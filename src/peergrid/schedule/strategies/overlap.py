@@ -21,22 +21,24 @@ def overlap(work: Work) -> Iterator[Op]:
             yield from (work.compute(0, rim, part) for rim in rims)
             continue
         if work.deep:
-            yield from join(rims, inners, "deep")
+            yield from join(work, rims, inners, "deep")
         for rim, inner in zip(rims, inners, strict=True):
             yield from (work.compute(0, rim, part, box) for box in work.rim(rim.device))
             if not work.interior[inner.device].empty:
                 yield work.compute(0, inner, part, work.interior[inner.device])
-        yield from join(rims, inners, "rim")
         if work.deep:
             yield from meet(work, rims, "computed")
+        else:
+            yield from join(work, rims, inners, "rim")
         yield from send(work, rims, part)
-        yield from join(inners, rims, "interior")
+        yield from join(work, inners, rims, "interior")
         yield from meet(work, rims, "sent")
 
 
-def join(before: list[Queue], after: list[Queue], name: str) -> Iterator[Op]:
-    """On each device one queue waits for what the other holds so far."""
+def join(work: Work, before: list[Queue], after: list[Queue], name: str) -> Iterator[Op]:
+    """On each device that has an interior, one queue waits for what the other holds so far."""
     for first, second in zip(before, after, strict=True):
-        event = Event(first.device, name)
-        yield Record(0, first.device, first, event)
-        yield Wait(0, second, event)
+        if not work.interior[first.device].empty:
+            event = Event(first.device, name)
+            yield Record(0, first.device, first, event)
+            yield Wait(0, second, event)

@@ -26,7 +26,7 @@ def peer(work: Work) -> Iterator[Op]:
         number = next(exchanges)
         if work.deep:
             yield from tell(work, rims, "ready", number + 1)
-            yield from join(rims, inners, "deep")
+            yield from join(work, rims, inners, "deep")
         for rim, inner in zip(rims, inners, strict=True):
             yield from (work.compute(0, rim, part, box) for box in work.rim(rim.device))
             if not work.interior[inner.device].empty:
@@ -35,8 +35,9 @@ def peer(work: Work) -> Iterator[Op]:
             yield from listen(work, rims, "ready", number + 1)
         yield from (work.copy(0, rims[halo.source], part, halo) for stage in work.stages for halo in stage)
         yield from tell(work, rims, "halo", number + 1)
-        yield from join(inners, rims, "interior")
-        yield from join(rims, inners, "rim")
+        yield from join(work, inners, rims, "interior")
+        if not work.deep:
+            yield from join(work, rims, inners, "rim")
         yield from listen(work, rims, "halo", number + 1)
 
 

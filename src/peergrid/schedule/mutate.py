@@ -1,0 +1,117 @@
+"""Schedules with one thing wrong: what a proof has to reject if it is worth anything."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from itertools import groupby
+from typing import Literal
+
+from peergrid.grid import Box
+from peergrid.schedule.build import Schedule
+from peergrid.schedule.ops import (
+    Compute,
+    Copy,
+    DeviceBarrier,
+    HostBarrier,
+    Op,
+    Queue,
+    describe,
+    queues_of,
+)
+
+Change = Literal["drop", "absent", "shrink", "slots", "swap", "level", "steps", "source"]
+"""
+drop    the operation is missing
+absent  one host or queue does not take part in a barrier
+shrink  a copy is a cell smaller on one side
+slots   slots are exchanged
+swap    the operation and the next one of its queue change places
+level   the operation claims another time level
+steps   a computation takes one step more or less
+source  a copy takes other cells, or those of another device
+"""
+
+
+@dataclass(frozen=True)
+class Mutant:
+    """A schedule with one change. kind: the change and the operation, such as 'drop Wait'."""
+
+    kind: str
+    what: str
+    schedule: Schedule
+
+
+def mutants(schedule: Schedule, per_kind: int | None = None) -> Iterator[Mutant]:
+    """Every schedule that differs in one change, kind by kind; or of each kind so many, spread over the list."""
+    found = [*_replaced(schedule), *_swapped(schedule)]
+    found.sort(key=lambda mutant: mutant.kind)
+    for _, group in groupby(found, key=lambda mutant: mutant.kind):
+        alike = list(group)
+        chosen = len(alike) if per_kind is None else min(per_kind, len(alike))
+        yield from (alike[(2 * i + 1) * len(alike) // (2 * chosen)] for i in range(chosen))
+
+
+def _replaced(schedule: Schedule) -> Iterator[Mutant]:
+    for number, op in enumerate(schedule.ops):
+        for change, others in _variants(op, schedule.devices):
+            ops = (*schedule.ops[:number], *others, *schedule.ops[number + 1 :])
+            yield _mutant(schedule, change, number, op, ops)
+
+
+def _swapped(schedule: Schedule) -> Iterator[Mutant]:
+    """Each operation exchanged with the next one in its queue."""
+    last: dict[Queue, int] = {}
+    pairs: dict[tuple[int, int], None] = {}
+    for number, op in enumerate(schedule.ops):
+        for queue in queues_of(op):
+            if queue in last:
+                pairs[last[queue], number] = None
+            last[queue] = number
+    for one, two in pairs:
+        ops = list(schedule.ops)
+        ops[one], ops[two] = ops[two], ops[one]
+        yield _mutant(schedule, "swap", one, schedule.ops[one], ops)
+
+
+def _mutant(schedule: Schedule, change: Change, number: int, op: Op, ops: Iterable[Op]) -> Mutant:
+    kind = f"{change} {type(op).__name__}"
+    return Mutant(kind, f"{change} op {number}: {describe(op)}", replace(schedule, ops=tuple(ops)))
+
+
+def _variants(op: Op, devices: int) -> Iterator[tuple[Change, tuple[Op, ...]]]:
+    """What may stand in the place of an operation."""
+    yield "drop", ()
+    match op:
+        case HostBarrier():
+            for host in op.hosts:
+                yield "absent", (HostBarrier(tuple(h for h in op.hosts if h != host)),)
+        case DeviceBarrier():
+            for queue in op.queues:
+                yield "absent", (replace(op, queues=tuple(q for q in op.queues if q != queue)),)
+        case Compute():
+            yield "slots", (replace(op, source=op.target, target=op.source),)
+            for change in (-1, 1):
+                yield "level", (replace(op, level=op.level + change),)
+                yield "steps", (replace(op, steps=op.steps + change),)
+        case Copy():
+            yield from _other_copies(op, devices)
+
+
+def _other_copies(op: Copy, devices: int) -> Iterator[tuple[Change, tuple[Op, ...]]]:
+    yield "slots", (replace(op, slot=1 - op.slot),)
+    for change in (-1, 1):
+        yield "level", (replace(op, level=op.level + change),)
+    if devices > 1:
+        yield "source", (replace(op, source_device=(op.source_device + 1) % devices),)
+    for axis in range(op.source_box.ndim):
+        for lower, upper in ((1, 0), (0, -1)):
+            source, target = (_moved(box, axis, lower, upper) for box in (op.source_box, op.target_box))
+            yield "shrink", (replace(op, source_box=source, target_box=target),)
+        for step in (-1, 1):
+            yield "source", (replace(op, source_box=_moved(op.source_box, axis, step, step)),)
+
+
+def _moved(box: Box, axis: int, lower: int, upper: int) -> Box:
+    """The box with its faces across one axis moved."""
+    return box.with_axis(axis, box.lo[axis] + lower, box.hi[axis] + upper)
