@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -11,10 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from stream_problems import PLANE, Maker, cube, line
 
-from peergrid.codegen.cpu.plan import StreamPlan
+from peergrid.codegen.cpu.plan import StreamPlan, stream_plan
 from peergrid.grid import Array, Boundary, Box, Dtype
 from peergrid.grid.partition import Partition
-from peergrid.runtime.cpu.kernel import CpuKernel
+from peergrid.runtime.cpu.kernel import Arrange, CpuKernel
 from peergrid.runtime.inorder import owned_receivers
 from peergrid.runtime.kernel import Kernel
 from peergrid.runtime.memory import DeviceMemory, allocate, fill
@@ -33,16 +33,16 @@ def compiled(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("compiled")
 
 
-def in_tiles(width: int) -> Callable[[StreamPlan, Box], tuple[Box, ...]]:
+def in_tiles(problem: Problem, width: int, past_cache: bool = False) -> Arrange:
     """Tiles of at most that many cells along every axis across the stream."""
 
-    def cut(_: StreamPlan, box: Box) -> tuple[Box, ...]:
+    def arrange(box: Box, steps: int) -> tuple[StreamPlan, tuple[Box, ...]]:
         parts = [box]
         for axis in range(min(1, box.ndim - 1), box.ndim):
             parts = [piece for part in parts for piece in _slices(part, axis, width)]
-        return tuple(parts)
+        return stream_plan(problem, steps, past_cache), tuple(parts)
 
-    return cut
+    return arrange
 
 
 def _slices(box: Box, axis: int, width: int) -> Iterator[Box]:
@@ -93,7 +93,9 @@ def test_planes(name: str, compiled: Path, data: st.DataObject) -> None:
     boundary = data.draw(st.tuples(st.sampled_from(BOUNDARIES), st.sampled_from(BOUNDARIES)))
     problem = PLANE[name](shape, boundary, data.draw(st.sampled_from(DTYPES)))
     split = data.draw(st.sampled_from([(1, 1), (2, 1), (1, 2), (3, 2)]))
-    kernel = CpuKernel(problem, compiled, in_tiles(data.draw(st.sampled_from([1, 3, 8, 100]))))
+    kernel = CpuKernel(
+        problem, compiled, in_tiles(problem, data.draw(st.sampled_from([1, 3, 8, 100])), data.draw(st.booleans()))
+    )
     check(problem, kernel, split, data.draw(st.integers(1, 5)), data.draw(st.integers(0, 2)))
 
 
@@ -110,7 +112,7 @@ def test_lines(
     compiled: Path, extent: int, boundary: Boundary, dtype: Dtype, devices: int, steps: int, width: int
 ) -> None:
     problem = line((extent,), (boundary,), dtype)
-    check(problem, CpuKernel(problem, compiled, in_tiles(width)), (devices,), steps)
+    check(problem, CpuKernel(problem, compiled, in_tiles(problem, width, steps % 2 == 0)), (devices,), steps)
 
 
 @settings(max_examples=30)
@@ -132,7 +134,7 @@ def test_cubes(
     width: int,
 ) -> None:
     problem = cube(shape, boundary, dtype)
-    check(problem, CpuKernel(problem, compiled, in_tiles(width)), split, steps)
+    check(problem, CpuKernel(problem, compiled, in_tiles(problem, width, steps % 2 == 0)), split, steps)
 
 
 def _makers() -> dict[str, Maker]:

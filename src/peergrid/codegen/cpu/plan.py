@@ -51,9 +51,13 @@ class Node:
 
 @dataclass(frozen=True)
 class StreamPlan:
-    """The nodes in order, and how many rows each window keeps."""
+    """The nodes in order, and how many rows each window keeps.
+
+    past_cache: the last values are handed over by stores past the caches, for passes too large to stay in them.
+    """
 
     steps: int
+    past_cache: bool
     nodes: tuple[Node, ...]
     depths: tuple[int, ...]
 
@@ -79,6 +83,7 @@ class _Level:
 class _Planner:
     problem: Problem
     steps: int
+    past_cache: bool
     levels: dict[str, _Level] = field(init=False)
     windows: list[_Rows] = field(default_factory=list)
     nodes: list[Node] = field(default_factory=list)
@@ -90,7 +95,8 @@ class _Planner:
         for step in range(self.steps):
             for number in range(len(self.problem.stages)):
                 self._stage(step, number)
-        return StreamPlan(self.steps, tuple(self.nodes), tuple(w.oldest - w.first + 1 for w in self.windows))
+        depths = tuple(window.oldest - window.first + 1 for window in self.windows)
+        return StreamPlan(self.steps, self.past_cache, tuple(self.nodes), depths)
 
     def _stage(self, step: int, number: int) -> None:
         stage = self.problem.stages[number]
@@ -134,7 +140,9 @@ class _Planner:
             self.levels[name] = _Level(Storage("window", number=len(self.windows) - 1), lag, lag)
 
     def _is_final(self, step: int, stage: int, name: str) -> bool:
-        """Whether these are the values to hand over and nobody reads them beyond the tile."""
+        """Whether these are the values to hand over, at once, and nobody reads them beyond the tile."""
+        if self.past_cache:
+            return False
         stages = self.problem.stages
         last = step == self.steps - 1 and not any(name in later.targets for later in stages[stage + 1 :])
         needed = footprint(self.problem, self.steps).targets[step][stage][name]
@@ -142,9 +150,9 @@ class _Planner:
 
 
 @lru_cache(maxsize=64)
-def stream_plan(problem: Problem, steps: int) -> StreamPlan:
+def stream_plan(problem: Problem, steps: int, past_cache: bool = False) -> StreamPlan:
     """The plan of a pass of `steps` steps; it holds for every box and tile."""
-    return _Planner(problem, steps).plan()
+    return _Planner(problem, steps, past_cache).plan()
 
 
 @lru_cache(maxsize=256)

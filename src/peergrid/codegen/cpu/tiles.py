@@ -1,4 +1,4 @@
-"""How wide a tile may be: its windows and the coefficients in flight have to stay in the second-level cache."""
+"""What fits where: tiles whose values in flight stay in a core's own cache, passes that stay in no cache."""
 
 from __future__ import annotations
 
@@ -8,12 +8,20 @@ from functools import reduce
 from itertools import product
 from math import ceil, prod
 
-from peergrid.codegen.cpu.plan import StreamPlan
+from peergrid.codegen.cpu.plan import StreamPlan, stream_plan
 from peergrid.grid import Box, Index
-from peergrid.stencil import Growth, Problem, footprint
+from peergrid.stencil import Growth, Problem, footprint, write_box
 
 SHARE = 0.75  # of the cache; the rest is for rows of the slots, tables and whatever else runs
 NARROWEST = 64  # cells along the last axis: below, a row function's start costs more than its cells
+
+
+@dataclass(frozen=True)
+class Caches:
+    """Bytes of the second-level cache of a core and of the last level, which cores share."""
+
+    own: int
+    last: int
 
 
 @dataclass(frozen=True)
@@ -22,6 +30,18 @@ class Weight:
 
     bytes_per_cell: int
     margins: Index
+
+
+def fitted(problem: Problem, caches: Caches, box: Box, steps: int) -> tuple[StreamPlan, tuple[Box, ...]]:
+    """The plan of a pass over a box, and its tiles."""
+    plan = stream_plan(problem, steps, past_cache=_traffic(problem, box) > caches.last)
+    return plan, tiles(problem, plan, box, caches.own)
+
+
+def _traffic(problem: Problem, box: Box) -> int:
+    """Bytes that a pass has to read and to write."""
+    values = {name: write_box(problem, name, box).size for name in problem.fields if problem.fields[name].full}
+    return problem.itemsize * sum(n * (2 if name in problem.state else 1) for name, n in values.items())
 
 
 def weigh(problem: Problem, plan: StreamPlan) -> Weight:

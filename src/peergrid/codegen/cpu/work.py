@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import product
 
 from peergrid.codegen.cpu.plan import Node, Storage, StreamPlan, code_of
-from peergrid.codegen.cpu.rows import Operand, RowCode, Write, copy_code
+from peergrid.codegen.cpu.rows import Operand, RowCode, Write, copy_code, past_cache_code
 from peergrid.grid import Box, Grid, Index
 from peergrid.grid.box import subtract
 from peergrid.stencil import Problem, Update, footprint, write_box
@@ -91,7 +91,9 @@ class Tile:
 
     def _copied(self, name: str, box: Box, source: Storage, target: Storage) -> Piece:
         here = (0,) * box.ndim
-        return Piece(copy_code(self.problem, name), box, (Access(target, here), Access(source, here)))
+        past_cache = self.plan.past_cache and target.kind == "target"
+        code = past_cache_code(self.problem, name) if past_cache else copy_code(self.problem, name)
+        return Piece(code, box, (Access(target, here), Access(source, here)))
 
     def _recorded(self, node: Node) -> Iterator[Piece]:
         for number in self.recorded:

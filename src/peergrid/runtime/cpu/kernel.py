@@ -14,15 +14,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from peergrid.codegen.cpu.jit import compile_driver, compile_rows
-from peergrid.codegen.cpu.plan import Storage, StreamPlan, stream_plan
+from peergrid.codegen.cpu.plan import Storage, StreamPlan
 from peergrid.codegen.cpu.tables import AXES, Buffer, Program, program
-from peergrid.codegen.cpu.tiles import tiles
+from peergrid.codegen.cpu.tiles import Caches, fitted
 from peergrid.grid import Array, Box
-from peergrid.runtime.cpu.caches import second_level
+from peergrid.runtime.cpu.caches import caches
 from peergrid.runtime.memory import Block, DeviceMemory
 from peergrid.stencil import Problem
 
 Table = NDArray[np.int64]
+Arrange = Callable[[Box, int], tuple[StreamPlan, tuple[Box, ...]]]
 Row = tuple[int, int, int, int, int, int, int]  # base, bytes between rows, lines, cells; rows kept; in scratch; moves
 KEPT = 512  # bound calls; a run has a few for each device
 
@@ -32,14 +33,13 @@ def default_cache() -> Path:
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "peergrid"
 
 
-def compile_kernel(problem: Problem, cache: Path | None, cache_bytes: int | None = None) -> CpuKernel:
+def compile_kernel(problem: Problem, cache: Path | None, fit: Caches | None = None) -> CpuKernel:
     """The `Kernel` of a problem.
 
     cache: folder for compiled code, kept between runs (None: nowhere; a folder that cannot be written does no harm);
-    cache_bytes: of the processor cache that one thread may fill, by default a core's second level.
+    fit: the processor caches to plan for, by default this machine's.
     """
-    budget = second_level() if cache_bytes is None else cache_bytes
-    return CpuKernel(problem, cache, partial(tiles, problem, cache_bytes=budget))
+    return CpuKernel(problem, cache, partial(fitted, problem, fit or caches()))
 
 
 @dataclass(frozen=True)
@@ -57,13 +57,14 @@ class _Bound:
 class CpuKernel:
     """A `Kernel` from generated code. Row functions are compiled when first needed: see `prepare`.
 
-    cut: gives the tiles of a plan and a box, disjoint and together the box, whole along axis 0 (1D: any parts).
+    arrange: the plan for a box and a number of steps, and tiles: disjoint, together the box, whole along axis 0 (in
+    1D any parts).
     """
 
-    def __init__(self, problem: Problem, cache: Path | None, cut: Callable[[StreamPlan, Box], tuple[Box, ...]]) -> None:
+    def __init__(self, problem: Problem, cache: Path | None, arrange: Arrange) -> None:
         self.problem = problem
         self._cache = cache
-        self._cut = cut
+        self._arrange = arrange
         self._lock = threading.RLock()
         self._threads = threading.local()
         self._functions: dict[str, Any] = {}
@@ -124,8 +125,8 @@ class CpuKernel:
         with self._lock:
             key = (box, steps, tuple(n for n in recorded if self.problem.receivers[n].cell in box))
             if key not in self._programs:
-                plan = stream_plan(self.problem, steps)
-                self._programs[key] = program(self.problem, plan, self._cut(plan, box), key[2])
+                plan, parts = self._arrange(box, steps)
+                self._programs[key] = program(self.problem, plan, parts, key[2])
             return self._programs[key]
 
     def _ready(self, chosen: Program) -> Table:

@@ -1,0 +1,115 @@
+"""Compiled code on disk: found again, and no harm where it cannot be kept."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from stream_problems import plain
+
+from peergrid.codegen.cpu import jit
+from peergrid.codegen.cpu.rows import copy_code
+from peergrid.runtime.cpu.kernel import compile_kernel, default_cache
+
+PROBLEM = plain((5, 6), ("fixed", "fixed"), "float32")
+TEXT = copy_code(PROBLEM, "u").text
+WORKS = """
+import sys
+from pathlib import Path
+from numba.core import compiler
+from peergrid.codegen.cpu import jit
+
+def forbidden(*arguments, **options):
+    raise AssertionError("compiled again")
+
+if sys.argv[2] == "warm":
+    compiler.compile_extra = compiler.CompilerBase.compile_extra = forbidden
+assert jit.compile_rows(Path(sys.argv[3]).read_text(), Path(sys.argv[1])).address
+"""
+
+
+def copies(function: Any) -> bool:
+    """Whether a compiled copy function copies."""
+    source, target = np.arange(40, dtype=np.float32), np.zeros(40, dtype=np.float32)
+    pointers = np.array([target.ctypes.data, source.ctypes.data])
+    strides = np.zeros(2, dtype=np.int64)
+    function.ctypes(np.ctypeslib.as_ctypes(pointers), np.ctypeslib.as_ctypes(strides), 1, 33)
+    return bool((target[:33] == source[:33]).all() and not target[33:].any())
+
+
+def files(folder: Path) -> dict[str, int]:
+    return {str(path.relative_to(folder)): path.stat().st_mtime_ns for path in folder.rglob("*") if path.is_file()}
+
+
+def test_a_second_start_compiles_nothing(tmp_path: Path) -> None:
+    text, folder = tmp_path / "text", tmp_path / "cache"
+    text.write_text(TEXT)
+    command = [sys.executable, "-W", "error", "-c", WORKS, str(folder)]
+    subprocess.run([*command, "cold", str(text)], check=True, timeout=60)
+    kept = files(folder)
+    assert any(name.endswith(".nbc") for name in kept)
+    subprocess.run([*command, "warm", str(text)], check=True, timeout=60)
+    assert files(folder) == kept
+
+
+def test_without_a_folder_nothing_is_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert copies(jit.compile_rows(TEXT, None))
+    assert not files(tmp_path)
+
+
+def test_a_folder_that_cannot_be_made_does_no_harm(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("in the way")
+    assert copies(jit.compile_rows(TEXT, tmp_path / "file" / "cache"))
+
+
+def test_a_full_disk_does_no_harm(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*arguments: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "replace", full)
+    assert copies(jit.compile_rows(TEXT, tmp_path))
+    assert not files(tmp_path)
+
+
+def test_a_disk_full_of_machine_code_does_no_harm(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from numba.core import caching
+
+    def full(*arguments: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(caching.IndexDataCacheFile, "save", full)
+    assert copies(jit.compile_rows(TEXT, tmp_path))
+
+
+def test_damaged_files_are_made_anew(tmp_path: Path) -> None:
+    assert copies(jit.compile_rows(TEXT, tmp_path))
+    for path in tmp_path.rglob("peergrid_*"):
+        if path.is_file():
+            path.write_bytes(b"damaged")
+    assert copies(jit.compile_rows(TEXT, tmp_path))
+
+
+def test_the_usual_folder_follows_the_xdg_specification(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    assert default_cache() == tmp_path / "peergrid"
+    monkeypatch.delenv("XDG_CACHE_HOME")
+    monkeypatch.setenv("HOME", str(tmp_path))
+    assert default_cache() == tmp_path / ".cache" / "peergrid"
+
+
+def test_functions_are_compiled_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    compiled: list[str] = []
+    monkeypatch.setattr(
+        "peergrid.runtime.cpu.kernel.compile_rows",
+        lambda text, cache: compiled.append(text) or jit.compile_rows(text, cache),
+    )
+    kernel = compile_kernel(PROBLEM, tmp_path)
+    for steps in (1, 2, 5):
+        kernel.prepare(PROBLEM.grid.box, steps)
+    assert len(compiled) == len(set(compiled)) == 2  # the update, and values carried over
