@@ -55,6 +55,8 @@ VIEWS: tuple[View, ...] = (
     Matrix("range_bandwidth", "reader", "owner", "One range over all GPUs: read by row, owned by column"),
     Table("remote_atomic_rate", "Atomic additions"),
     Table("remote_atomics_lost", "Atomic additions that were lost"),
+    Table("flush_options", "Flush calls the driver offers (1: by the host, 2: in a stream, 3: both)"),
+    Table("write_ordering", "Writes from outside are seen unflushed by (0: nobody, 100: their GPU, 200: all GPUs)"),
     Table("stale_reads", "Stale reads after the flag was seen"),
     Table("launch_overhead", "Overhead of one more launch"),
     Table("null_kernel_latency", "A kernel that does nothing, from call to end"),

@@ -16,11 +16,18 @@ BLOCKS, WIDE, LINE = 64, 32, 32
 BLOCK_BYTES = 16 << 10
 FENCE = {"with": 1, "without": 0}
 PATIENCE = 5.0
+# What the driver promises about writes from outside: CUDA's flags and levels, as numbers.
+PROMISES = {
+    "flush_options": "GPU_DIRECT_RDMA_FLUSH_WRITES_OPTIONS",
+    "write_ordering": "GPU_DIRECT_RDMA_WRITES_ORDERING",
+}
 
 
 def run(bench: Bench) -> Iterator[Result]:
     """Stale words in so many tries, with and without fences."""
     devices: Devices = bench.devices
+    for quantity, name in PROMISES.items():
+        yield result(quantity, "", [float(devices.attribute(name))], {"device": 0}, floor=0.0)
     for fence, fenced in FENCE.items():
         writer = 1 if (1, 0) in devices.peers and (0, 1) in devices.peers else 0
         with devices.scope() as scope:
