@@ -6,6 +6,7 @@ import hashlib
 import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from itertools import product
 from pathlib import Path
 from types import TracebackType
 from typing import Literal, Self
@@ -210,4 +211,7 @@ def _executor(devices: Devices, plan: Layout, steps: int, kernel: KernelKind, ca
         return ThreadedExecutor(plan, steps, ReferenceKernel(plan.problem))
     from peergrid.runtime.cpu.kernel import compile_kernel, default_cache
 
-    return ThreadedExecutor(plan, steps, compile_kernel(plan.problem, cache or default_cache()))
+    compiled = compile_kernel(plan.problem, cache or default_cache())
+    for device, length in product(range(plan.devices), sorted(set(plan.blocks))):
+        compiled.prepare(plan.partition.owned(device), length)  # now, not in the first step
+    return ThreadedExecutor(plan, steps, compiled)
