@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from probe_examples import number
+from probe_examples import number, outcome
 
 from peergrid.cli.probe import probe as command
 from peergrid.errors import DeviceFault, UsageError
@@ -108,9 +108,9 @@ def test_a_worker_that_never_says_a_word_is_not_started_for_ever(tmp_path: Path)
 
 def _outcome(probe: Probe) -> object:
     from peergrid.machine import encode
-    from peergrid.probe.runner import outcome
+    from peergrid.probe import runner
 
-    return encode(outcome(probe, "done", ""))
+    return encode(runner.outcome(probe, "done", ""))
 
 
 def test_thread_counts() -> None:
@@ -145,6 +145,18 @@ def test_the_command_measures_and_compares(tmp_path: Path, capsys: pytest.Captur
     assert (shown["differences"], shown["flags"]) == ([], [])
     command(names=[], recorded=place, compare_with=place)
     assert "2 numbers compared: none differs by more than the noise." in capsys.readouterr().out
+
+
+def test_a_broken_experiment_shows_in_the_exit_code(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    broken = outcome(name="host-start", status="timeout", reason="it took longer than 30 s")
+    monkeypatch.setattr(sys.modules["peergrid.cli.probe"], "measure", lambda *arguments, **named: (broken, outcome()))
+    place = tmp_path / "p.json"
+    with pytest.raises(DeviceFault) as error:
+        command(names=[], output=place)
+    assert str(error.value) == (
+        "All experiments should end, but 1 of 2 did not (host-start): the profile holds each reason."
+    )
+    assert [item.status for item in profiles.read(place).probes] == ["timeout", "done"]
 
 
 def test_the_list(capsys: pytest.CaptureFixture[str]) -> None:

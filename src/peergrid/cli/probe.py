@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from peergrid.errors import DeviceFault
 from peergrid.machine import discover, encode
 from peergrid.probe import PROBES, Probe, choose, compare, measure, show
 from peergrid.probe import profile as profiles
@@ -38,11 +39,23 @@ def probe(
     if output is not None:
         profiles.write(output, found)
     _present(found, other, as_json)
+    if recorded is None:
+        _judge(found)
 
 
 def _measure(chosen: tuple[Probe, ...], quick: bool) -> profiles.Profile:
     outcomes = measure(chosen, quick, say=lambda words: typer.echo(words, err=True))
     return profiles.new(discover(), outcomes, quick)
+
+
+def _judge(found: profiles.Profile) -> None:
+    """Everything was shown and written; the exit code still says that something broke."""
+    broken = [item.name for item in found.probes if item.status in ("failed", "timeout")]
+    if broken:
+        raise DeviceFault(
+            f"All experiments should end, but {len(broken)} of {len(found.probes)} did not ({', '.join(broken)}): "
+            "the profile holds each reason."
+        )
 
 
 def _present(found: profiles.Profile, other: profiles.Profile | None, as_json: bool) -> None:
