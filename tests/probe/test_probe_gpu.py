@@ -170,6 +170,15 @@ def test_peer_access_comes_back_after_an_error() -> None:
         assert devices.peers == peers
 
 
+def test_a_pair_that_is_refused_is_no_pair() -> None:
+    class Limited(PretendDriver):
+        def cuCtxEnablePeerAccess(self, context: int, flags: int) -> tuple[int]:  # noqa: N802
+            return (711 if context == 102 else 0,)
+
+    with Devices.open(Limited(3)) as devices:
+        assert devices.pairs() == [(0, 1), (1, 0), (2, 0), (2, 1)]
+
+
 def test_a_wait_in_vain_is_a_fault() -> None:
     driver = PretendDriver(1)
     with Devices.open(driver) as devices, devices.scope() as scope:

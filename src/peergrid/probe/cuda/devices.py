@@ -119,13 +119,17 @@ class Devices:
         return self.attribute("MULTIPROCESSOR_COUNT")
 
     def enable(self, source: int, target: int) -> bool:
-        """Let kernels of `source` reach the memory of `target`; False where the machine does not allow it."""
+        """Let kernels of `source` reach the memory of `target`; False where the machine does not allow it.
+
+        A pair may be able to and still be refused: without a switch a GPU serves a limited number of peers.
+        """
         if source == target or (source, target) in self.peers:
             return source != target
         if not int(self.call("cuDeviceCanAccessPeer", source, target)):
             return False
         self.use(source)
-        self.call("cuCtxEnablePeerAccess", self.contexts[target], 0)
+        if int(self.driver.cuCtxEnablePeerAccess(self.contexts[target], 0)[0]):
+            return False
         self.peers.add((source, target))
         return True
 
