@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from probe_examples import machine, number, profile
 
+from peergrid.machine import Link
 from peergrid.probe.compare import Expected, compared, differences, expected, flags
 from peergrid.probe.experiment import Result
+from peergrid.probe.profile import Profile
 
 
 def pair(value: float, source: int = 0) -> Result:
@@ -46,6 +50,24 @@ def test_other_hardware_is_not_judged() -> None:
 def test_direction(better: str, value: float, flagged: int) -> None:
     table = (Expected("H200", "q", {}, 1.0, "s", better, 0.5, "somewhere"),)
     assert len(flags(profile(number("q", value, "s"), gpus=1), table)) == flagged
+
+
+def linked(*results: Result, counts: tuple[int, ...] = (18, 18)) -> Profile:
+    links = tuple(Link(at, None, "NVLink switch", "4", n, 25e9 * n) for at, n in enumerate(counts))
+    found = profile(*results)
+    return replace(found, machine=replace(found.machine, links=links))
+
+
+def test_a_link_slower_than_its_equals_is_flagged_on_any_hardware() -> None:
+    pairs = [pair(1e11, source) for source in (2, 3, 4)]
+    (flag,) = flags(linked(pair(0.5e11), *pairs))
+    assert (flag.at["source"], flag.expected, flag.source) == (0, 1e11, "the median of all pairs")
+    assert flags(linked(pair(0.95e11), *pairs)) == ()
+
+
+def test_links_that_differ_by_design_are_not_compared() -> None:
+    pairs = [pair(1e11, source) for source in (2, 3, 4)]
+    assert flags(linked(pair(0.5e11), *pairs, counts=(18, 6))) == ()
 
 
 def test_the_table_is_sound() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import statistics
 from collections.abc import Iterator
 from dataclasses import dataclass
 from importlib import resources
@@ -10,6 +11,8 @@ from importlib import resources
 from peergrid.machine import Machine, decode
 from peergrid.probe.experiment import Result, Scalar
 from peergrid.probe.profile import Profile
+
+OUTLIER = 0.1
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,14 +72,40 @@ def compared(now: Profile, before: Profile) -> int:
 
 
 def flags(profile: Profile, table: tuple[Expected, ...] | None = None) -> tuple[Flag, ...]:
-    """Results that are clearly worse than the values known for this hardware."""
+    """Results that are clearly worse than the values known for this hardware, or than those of like pairs."""
     known = expected(profile.machine) if table is None else table
-    return tuple(
-        Flag(found.quantity, found.at, found.unit, found.median, item.value, item.source)
+    found = tuple(
+        Flag(hit.quantity, hit.at, hit.unit, hit.median, item.value, item.source)
         for item in known
-        for found in profile.results(item.quantity)
-        if _agrees(found, item) and _worse(found, item)
+        for hit in profile.results(item.quantity)
+        if _agrees(hit, item) and _worse(hit, item)
     )
+    places = [(flag.quantity, flag.at) for flag in found]
+    return found + tuple(flag for flag in outliers(profile) if (flag.quantity, flag.at) not in places)
+
+
+def outliers(profile: Profile) -> tuple[Flag, ...]:
+    """Pairs of GPUs clearly slower than the median of all pairs, on machines where all GPUs are linked alike.
+
+    This needs no knowledge of the hardware: a link that lost lines shows beside its equals.
+    """
+    links = profile.machine.links
+    kinds = {(link.kind, link.count, link.rate) for link in links if link.target is None}
+    if len(kinds) != 1 or any(link.target is not None for link in links):
+        return ()
+    groups: dict[tuple[Scalar, ...], list[Result]] = {}
+    for item in profile.results("peer_copy_bandwidth"):
+        groups.setdefault((item.at.get("route", ""), item.at.get("ways", 1)), []).append(item)
+    return tuple(flag for group in groups.values() for flag in _slow_ones(group))
+
+
+def _slow_ones(group: list[Result]) -> list[Flag]:
+    middle = statistics.median(item.median for item in group)
+    return [
+        Flag(item.quantity, item.at, item.unit, item.median, middle, "the median of all pairs")
+        for item in group
+        if middle - item.median > OUTLIER * middle + item.uncertainty
+    ]
 
 
 def expected(machine: Machine) -> tuple[Expected, ...]:
