@@ -52,8 +52,8 @@ def test_direction(better: str, value: float, flagged: int) -> None:
     assert len(flags(profile(number("q", value, "s"), gpus=1), table)) == flagged
 
 
-def linked(*results: Result, counts: tuple[int, ...] = (18, 18)) -> Profile:
-    links = tuple(Link(at, None, "NVLink switch", "4", n, 25e9 * n) for at, n in enumerate(counts))
+def linked(*results: Result, counts: tuple[int, ...] = (18, 18), target: int | None = None) -> Profile:
+    links = tuple(Link(at, target, "NVLink", "4", n, 25e9 * n) for at, n in enumerate(counts))
     found = profile(*results)
     return replace(found, machine=replace(found.machine, links=links))
 
@@ -65,9 +65,14 @@ def test_a_link_slower_than_its_equals_is_flagged_on_any_hardware() -> None:
     assert flags(linked(pair(0.95e11), *pairs)) == ()
 
 
-def test_links_that_differ_by_design_are_not_compared() -> None:
+def test_a_gpu_that_lost_lines_to_the_switch_shows() -> None:
     pairs = [pair(1e11, source) for source in (2, 3, 4)]
-    assert flags(linked(pair(0.5e11), *pairs, counts=(18, 6))) == ()
+    assert len(flags(linked(pair(0.5e11), *pairs, counts=(18, 9)))) == 1
+
+
+def test_direct_links_differ_by_design_and_are_not_compared() -> None:
+    pairs = [pair(1e11, source) for source in (2, 3, 4)]
+    assert flags(linked(pair(0.5e11), *pairs, target=1)) == ()
 
 
 def test_the_table_is_sound() -> None:

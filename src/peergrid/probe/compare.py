@@ -85,13 +85,12 @@ def flags(profile: Profile, table: tuple[Expected, ...] | None = None) -> tuple[
 
 
 def outliers(profile: Profile) -> tuple[Flag, ...]:
-    """Pairs of GPUs clearly slower than the median of all pairs, on machines where all GPUs are linked alike.
+    """Pairs of GPUs clearly slower than the median of all pairs, on machines whose GPUs all hang on a switch.
 
     This needs no knowledge of the hardware: a link that lost lines shows beside its equals.
     """
     links = profile.machine.links
-    kinds = {(link.kind, link.count, link.rate) for link in links if link.target is None}
-    if len(kinds) != 1 or any(link.target is not None for link in links):
+    if not links or any(link.target is not None for link in links):
         return ()
     groups: dict[tuple[Scalar, ...], list[Result]] = {}
     for item in profile.results("peer_copy_bandwidth"):
