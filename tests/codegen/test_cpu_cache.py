@@ -113,3 +113,8 @@ def test_functions_are_compiled_once(tmp_path: Path, monkeypatch: pytest.MonkeyP
     for steps in (1, 2, 5):
         kernel.prepare(PROBLEM.grid.box, steps)
     assert len(compiled) == len(set(compiled)) == 2  # the update, and values carried over
+
+
+def test_the_driver_lets_go_of_the_interpreter(tmp_path: Path) -> None:
+    driver: Any = jit.compile_driver(tmp_path)
+    assert driver.targetoptions["nogil"]

@@ -86,6 +86,7 @@ class _Planner:
     past_cache: bool
     levels: dict[str, _Level] = field(init=False)
     windows: list[_Rows] = field(default_factory=list)
+    unused: list[int] = field(default_factory=list)
     nodes: list[Node] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -110,6 +111,8 @@ class _Planner:
             self._write(name, lag, self._is_final(step, number, name), name in free)
         after = {name: self.levels[name].home for name in stage.targets}
         self.nodes.append(Node(step, number, lag, before, after))
+        if self.problem.grid.ndim == 1:
+            self._release(before, after)
 
     def _reached(self, name: str, ahead: int) -> int:
         made = self.levels[name].lag
@@ -136,8 +139,18 @@ class _Planner:
             self._keep(name, lag)
             self.levels[name] = _Level(level.home, lag, lag)
         else:
-            self.windows.append(_Rows(lag, lag))
-            self.levels[name] = _Level(Storage("window", number=len(self.windows) - 1), lag, lag)
+            self.levels[name] = _Level(self._new_window(lag), lag, lag)
+
+    def _new_window(self, lag: int) -> Storage:
+        if self.unused:
+            return Storage("window", number=self.unused.pop())
+        self.windows.append(_Rows(lag, lag))
+        return Storage("window", number=len(self.windows) - 1)
+
+    def _release(self, before: Mapping[str, Storage], after: Mapping[str, Storage]) -> None:
+        """Windows of values that were replaced. In 1D a node is done with its only row; otherwise they roll on."""
+        replaced = {before[name] for name in after} - {level.home for level in self.levels.values()}
+        self.unused += sorted(home.number for home in replaced if home.kind == "window")
 
     def _is_final(self, step: int, stage: int, name: str) -> bool:
         """Whether these are the values to hand over, at once, and nobody reads them beyond the tile."""

@@ -25,7 +25,7 @@ from peergrid.stencil import Problem
 Table = NDArray[np.int64]
 Arrange = Callable[[Box, int], tuple[StreamPlan, tuple[Box, ...]]]
 Row = tuple[int, int, int, int, int, int, int]  # base, bytes between rows, lines, cells; rows kept; in scratch; moves
-KEPT = 512  # bound calls; a run has a few for each device
+KEPT = 4096  # bound calls; a run has a few for each box of each device
 
 
 def default_cache() -> Path:
