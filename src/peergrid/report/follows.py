@@ -23,7 +23,7 @@ def _host(profile: Profile) -> str:
         return _nothing("The host was not measured", "host")
     best = copies[-1]
     first = (
-        f"Main memory moves {_show(best)} at {best.at.get('threads')} of its threads, so a sweep on virtual devices "
+        f"Main memory moves {_show(best)} at its best ({best.at.get('threads')} threads at once), so a sweep on virtual devices "
         "cannot pass that rate divided by the bytes of a cell."
     )
     if flag is None:
