@@ -23,8 +23,8 @@ def _host(profile: Profile) -> str:
         return _nothing("The host was not measured", "host")
     best = copies[-1]
     first = (
-        f"Main memory moves {_show(best)} at its best ({best.at.get('threads')} threads at once), so a sweep on virtual devices "
-        "cannot pass that rate divided by the bytes of a cell."
+        f"Main memory moves {_show(best)} at its best ({best.at.get('threads')} threads at once), so a sweep on "
+        "virtual devices cannot pass that rate divided by the bytes of a cell."
     )
     if flag is None:
         return first + " The cost of a flag between threads was not measured, so small steps cannot be predicted."
