@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from stream_problems import PLANE, Maker, cube, line
+from stream_problems import PLANE, cube, line
 
 from peergrid.codegen.cpu.plan import StreamPlan, stream_plan
 from peergrid.grid import Array, Boundary, Box, Dtype
@@ -137,5 +137,31 @@ def test_cubes(
     check(problem, CpuKernel(problem, compiled, in_tiles(problem, width, steps % 2 == 0)), split, steps)
 
 
-def _makers() -> dict[str, Maker]:
-    return {**PLANE, "cube": cube, "line": line}
+def test_traces_without_room_are_refused(compiled: Path) -> None:
+    problem = PLANE["plain"]((6, 7), ("fixed", "fixed"), "float32")
+    layout = Layout(problem, Partition(problem.grid, (1, 1)), (2,))
+    kernel = CpuKernel(problem, compiled, in_tiles(problem, 100))
+    traces = np.zeros((1, 3), np.float32)
+    with pytest.raises(IndexError, match=r"^The traces have room for 3 steps, got steps 2 to 4\.$"):
+        kernel(allocate(layout, 0), problem.grid.box, 0, 1, 2, 2, traces, (0,))
+
+
+def test_one_kernel_serves_many_memories_and_slots(compiled: Path) -> None:
+    """Addresses are kept for each memory and slot, and given up with them."""
+    problem = PLANE["yee"]((12, 13), ("fixed", "fixed"), "float32")
+    layout = Layout(problem, Partition(problem.grid, (1, 1)), (2,))
+    kernels = ReferenceKernel(problem), CpuKernel(problem, compiled, in_tiles(problem, 100))
+    for _ in range(3):
+        ends = []
+        for kernel in kernels:
+            memory = allocate(layout, 0)
+            for name, described in problem.fields.items():
+                fill(layout, memory, name, described.global_array(), slot=0)
+            traces = np.full((3, 8), np.nan, np.float32)
+            for turn in range(4):
+                kernel(memory, problem.grid.box, turn % 2, 1 - turn % 2, 2 * turn, 2, traces, (0, 1, 2))
+            ends.append((memory, traces))
+        (right, right_traces), (found, found_traces) = ends
+        assert all(same(right.block(n, 0).array, found.block(n, 0).array) for n in problem.state)
+        assert same(right_traces, found_traces)
+        assert np.isfinite(found_traces).all()

@@ -110,7 +110,9 @@ class CpuKernel:
     ) -> _Bound:
         chosen = self._program(box, steps, recorded)
         functions = self._ready(chosen)
-        last = max(traces.shape[1], step + steps)
+        last = traces.shape[1] if recorded else max(traces.shape[1], step + steps)
+        if step + steps > last:
+            raise IndexError(f"The traces have room for {last} steps, got steps {step} to {step + steps}.")
         places = _Places(self.problem, chosen, memory, source, target, traces, last)
         storages = np.array([places.row(s) for s in chosen.storages], dtype=np.int64).reshape(-1, 7)
         tables = (functions, chosen.tiles, chosen.nodes, chosen.bands, chosen.works, chosen.operands, storages)
