@@ -6,25 +6,30 @@ import ctypes
 import hashlib
 import shutil
 import subprocess
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 from peergrid.codegen.cuda.arguments import Arguments
+from peergrid.codegen.cuda.links import LINK_PRIMITIVES
 from peergrid.codegen.cuda.norm import NORMS
 from peergrid.codegen.cuda.pass_kernel import Launch, PassKernel, Program
 from peergrid.codegen.cuda.stream_parts import PRIMITIVES
 from peergrid.grid import Array, Box
 from peergrid.grid.partition import Partition
-from peergrid.runtime.memory import allocate, fill
+from peergrid.runtime.memory import DeviceMemory, allocate, fill
 from peergrid.runtime.reference import ReferenceKernel
 from peergrid.schedule.layout import Layout
 from peergrid.stencil import Problem, write_box
 
 HERE = Path(__file__).parent
-PACK = "template <int N> struct __align__(N * sizeof(R)) Pack { R v[N]; };\n"
+PACK = "template <int N> struct Pack { R v[N]; };\n"
+SHARED = "extern __shared__ __align__(128) unsigned char shared[];"
 
 
 @dataclass(frozen=True)
@@ -59,17 +64,25 @@ class Padded:
         return self.array[rows, box.lo[1] - self.left : box.hi[1] - self.left]
 
 
-def compiled(program: Program, directory: Path, more: str = "") -> ctypes.CDLL:
-    """The program as a shared library with one function `launch(arguments, blocks, rows of blocks, more)`."""
+def compiled(program: Program, directory: Path, more: Sequence[str] = (), *, together: bool = False) -> Any:
+    """The program's launch function; more: the structs that the kernel takes after `Arguments`.
+
+    It takes (blocks, rows of blocks, pointers to the structs), or for devices that run together (devices, blocks,
+    pointers to the structs, device by device).
+    """
     compiler = shutil.which("g++")
     if compiler is None:
         pytest.skip("no C++ compiler")
-    given = f", *static_cast<const {more}*>(more)" if more else ""
-    text = program.source.replace(PRIMITIVES, PACK)
+    kinds = ["Arguments", *more]
+    text = program.source.replace(PRIMITIVES, PACK).replace(LINK_PRIMITIVES, "")
+    text = text.replace(SHARED, "unsigned char* const shared = shim::memory();")
+    first = f"d * {len(kinds)} + " if together else ""
+    given = ", ".join(f"*static_cast<const {kind}*>(tables[{first}{k}])" for k, kind in enumerate(kinds))
+    call = f"shim::{'together' if together else 'launch'}(one, two, {program.threads}, {program.shared_bytes}"
     text = f"""#include "{HERE / "warp_shim.h"}"
 {text}
-extern "C" const char* launch(const Arguments* a, int blocks, int high, const void* more) {{
-  return shim::launch(blocks, high, {program.threads}, [=] {{ {program.entry}(*a{given}); }});
+extern "C" const char* launch(int one, int two, const void** tables) {{
+  return {call}, [=] ({"int d" if together else ""}) {{ {program.entry}({given}); }});
 }}
 """
     name = hashlib.sha256(text.encode()).hexdigest()[:16]
@@ -78,74 +91,120 @@ extern "C" const char* launch(const Arguments* a, int blocks, int high, const vo
         source.write_text(text)
         options = ["-std=c++20", "-O1", "-ffp-contract=off", "-shared", "-fPIC", "-w"]
         subprocess.run([compiler, *options, "-o", library, source], check=True)
-    loaded = ctypes.CDLL(str(library))
-    loaded.launch.restype = ctypes.c_char_p
-    return loaded
+    launch = ctypes.CDLL(str(library)).launch
+    launch.restype = ctypes.c_char_p
+    return launch
+
+
+def pointers(tables: Sequence[np.ndarray[Any, Any]]) -> Any:
+    return (ctypes.c_void_p * len(tables))(*(table.ctypes.data for table in tables))
+
+
+@dataclass
+class Device:
+    """A device's memory twice: as the reference kernel wants it, and as generated kernels do, with their arguments."""
+
+    layout: Layout
+    number: int
+    total_steps: int
+    memory: DeviceMemory = field(init=False)
+    padded: dict[str, tuple[Padded, ...]] = field(init=False, default_factory=dict)
+
+    def __post_init__(self) -> None:
+        problem = self.problem
+        self.memory = allocate(self.layout, self.number)
+        for name, described in problem.fields.items():
+            fill(self.layout, self.memory, name, described.global_array())
+        for name, described in problem.fields.items():
+            if described.full:
+                block = self.memory.block(name, 0)
+                fresh = [np.full_like(block.array, np.nan)] if name in problem.state else []
+                self.padded[name] = tuple(Padded.of(block.box, values) for values in (block.array, *fresh))
+        self.expected_traces = np.full((len(problem.receivers), self.total_steps), np.nan, problem.grid.dtype)
+        self.traces = self.expected_traces.copy()
+
+    @property
+    def problem(self) -> Problem:
+        return self.layout.problem
+
+    @property
+    def box(self) -> Box:
+        return self.layout.partition.owned(self.number)
+
+    @property
+    def recorded(self) -> tuple[int, ...]:
+        return tuple(k for k, receiver in enumerate(self.problem.receivers) if receiver.cell in self.box)
+
+    def arguments(self, source: int, step: int) -> np.ndarray[Any, Any]:
+        """`Arguments` without tiles."""
+        fields = Arguments(self.problem)
+        given = np.zeros((), fields.dtype)
+        for number, name in enumerate(fields.fields):
+            row, block = given["fields"][number], self.memory.block(name, 0)
+            if block.field.full:
+                row["pitch"][0] = self.padded[name][0].array.shape[1]
+                row["slot"][: len(self.padded[name])] = [padded.origin for padded in self.padded[name]]
+            else:
+                row["slot"][0] = block.array.ctypes.data - block.origin[0] * block.array.itemsize
+        for number, name in enumerate(fields.signals):
+            samples = self.problem.signals[name].samples
+            given["signals"][number] = (samples.ctypes.data, len(samples))
+        given["params"][: len(fields.params)] = list(self.problem.params.values())
+        given["traces"], given["total_steps"], given["step"] = self.traces.ctypes.data, self.total_steps, step
+        given["source"], given["target"] = source, 1 - source
+        given["lo"][:2], given["hi"][:2] = self.box.lo, self.box.hi
+        return given
+
+    def reference(self, source: int, step: int, steps: int) -> None:
+        kernel = ReferenceKernel(self.problem)
+        kernel(self.memory, self.box, source, 1 - source, step, steps, self.expected_traces, self.recorded)
+
+    def agrees(self, slot: int) -> bool:
+        """Whether both memories hold the same bits on the device's own cells, and both traces."""
+        for name in self.problem.state:
+            cells = write_box(self.problem, name, self.box)
+            if not cells.empty:
+                expected, found = self.memory.block(name, slot).view(cells), self.padded[name][slot].view(cells)
+                if not np.array_equal(expected, found, equal_nan=True):
+                    return False
+        return np.array_equal(self.expected_traces, self.traces, equal_nan=True)
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """The state after a pass and the traces, from the reference and from the generated kernels."""
+    """What a pass on one device gave."""
 
-    expected: dict[str, Array]
-    found: dict[str, Array]
-    expected_traces: Array
-    found_traces: Array
-    norm_rows: Array | None
+    device: Device
     launches: tuple[Launch, ...]
+    norm_rows: Array | None
+
+    @cached_property
+    def entries(self) -> set[str]:
+        return {launch.program.entry for launch in self.launches}
+
+    @property
+    def agrees(self) -> bool:
+        return self.device.agrees(1)
 
 
 def advance(problem: Problem, kernel: PassKernel, directory: Path, parts: tuple[int, int] = (1, 1), device: int = 0,
             step: int = 3, slots: int = 4) -> Outcome:  # fmt: skip
-    """One pass on one device of a partition, by both."""
+    """One pass on one device of a partition, by the reference and by the generated kernels."""
     steps = kernel.shape.steps
-    layout = Layout(problem, Partition(problem.grid, parts), (steps,))
-    memory = allocate(layout, device)
-    for name, described in problem.fields.items():
-        fill(layout, memory, name, described.global_array())
-    box = layout.partition.owned(device)
-    recorded = tuple(k for k, r in enumerate(problem.receivers) if r.cell in box)
-    expected_traces = np.full((len(problem.receivers), step + steps), np.nan, problem.grid.dtype)
-    found_traces = expected_traces.copy()
-    ReferenceKernel(problem)(memory, box, 0, 1, step, steps, expected_traces, recorded)
-    fields = Arguments(problem)
-    given = np.zeros((), fields.dtype)
-    keep: list[object] = []
-    targets: dict[str, Padded] = {}
-    for number, name in enumerate(fields.fields):
-        block = memory.block(name, 0)
-        row = given["fields"][number]
-        if block.field.full:
-            padded = Padded.of(block.box, block.array)
-            row["pitch"][0] = padded.array.shape[1]
-            row["slot"][0] = padded.origin
-            if name in problem.state:
-                targets[name] = Padded.of(block.box, np.full_like(block.array, np.nan))
-                row["slot"][1] = targets[name].origin
-            keep.append(padded)
-        else:
-            axis = block.field.axes[0]
-            row["slot"][0] = block.array.ctypes.data - block.box.lo[axis] * block.array.itemsize
-    for number, name in enumerate(fields.signals):
-        samples = problem.signals[name].samples
-        given["signals"][number] = (samples.ctypes.data, len(samples))
-    given["params"][: len(fields.params)] = list(problem.params.values())
-    given["traces"], given["total_steps"], given["step"] = found_traces.ctypes.data, step + steps, step
-    given["source"], given["target"] = 0, 1
-    given["lo"][:2], given["hi"][:2] = box.lo, box.hi
-    launches = kernel.launches(box, slots, recorded)
+    one = Device(Layout(problem, Partition(problem.grid, parts), (steps,)), device, step + steps)
+    one.reference(0, step, steps)
+    given, box = one.arguments(0, step), one.box
+    launches = kernel.launches(box, slots, one.recorded)
     norms = np.zeros((), NORMS)
     bands, blocks = -(-box.hi[0] // 32), -(-box.hi[1] // 8)
     partial = np.full((steps, bands, blocks), np.nan, problem.grid.dtype)
     rows = np.full((steps, bands), np.nan)
     norms["partial"], norms["rows"] = partial.ctypes.data, rows.ctypes.data
     norms["pitch"], norms["plane"], norms["row_plane"] = blocks, bands * blocks, bands
-    kind = "Norms" if kernel.norm else ""
 
     def start(program: Program, across: int, high: int = 1) -> None:
-        start = compiled(program, directory, kind).launch
-        pointers = [ctypes.c_void_p(table.ctypes.data) for table in (given, norms)]
-        fault = start(pointers[0], across, high, pointers[1])
+        launch = compiled(program, directory, ["Norms"] if kernel.norm else [])
+        fault = launch(across, high, pointers([given, norms]))
         assert fault is None, fault
 
     for launch in launches:
@@ -154,12 +213,4 @@ def advance(problem: Problem, kernel: PassKernel, directory: Path, parts: tuple[
         start(launch.program, launch.blocks)
     if kernel.norm:
         start(kernel.sums, bands - box.lo[0] // 32, steps)
-    written = {name: write_box(problem, name, box) for name in problem.state}
-    return Outcome(
-        {name: memory.block(name, 1).view(cells) for name, cells in written.items()},
-        {name: targets[name].view(cells) for name, cells in written.items()},
-        expected_traces,
-        found_traces,
-        rows[:, box.lo[0] // 32 :] if kernel.norm else None,
-        launches,
-    )
+    return Outcome(one, launches, rows[:, box.lo[0] // 32 :] if kernel.norm else None)

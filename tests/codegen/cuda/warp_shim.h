@@ -12,13 +12,13 @@
 #define __device__
 #define __shared__
 #define __forceinline__ inline
+#define __noinline__
 #define __grid_constant__
 #define __launch_bounds__(...)
 #define __align__(n) __attribute__((aligned(n)))
 
 struct Dim { int x = 0, y = 0, z = 0; };
 static Dim threadIdx, blockIdx, blockDim, gridDim;
-__attribute__((aligned(128))) unsigned char shared[1 << 20];
 
 template <typename A> A min(A a, A b) { return b < a ? b : a; }
 template <typename A> A max(A a, A b) { return a < b ? b : a; }
@@ -36,94 +36,136 @@ struct Fibre {
   bool done = false;
 };
 struct Meeting { int members = 0, here = 0; long turn = 0; };
-static std::vector<Fibre>* fibres;
-static ucontext_t scheduler;
+struct Block {
+  std::function<void()> kernel;
+  Dim place, grid;
+  int threads;
+  std::vector<Fibre> fibres;
+  std::vector<Meeting> warps;
+  Meeting all;
+  std::vector<double> values;
+  std::vector<unsigned char> memory;
+};
+static Block* block;
 static int current;
-static std::vector<Meeting>* warps;
-static Meeting block;
-static std::vector<double>* slots;
+static ucontext_t scheduler;
 static const char* fault;
 
-inline void yield() { swapcontext(&(*fibres)[current].context, &scheduler); }
+inline void yield() { swapcontext(&block->fibres[current].context, &scheduler); }
 inline void meet(Meeting& m) {
   const long turn = m.turn;
   if (++m.here == m.members) { m.here = 0; ++m.turn; return; }
   while (m.turn == turn) yield();
 }
-inline Meeting& warp() { return (*warps)[current / 32]; }
+inline Meeting& warp() { return block->warps[current / 32]; }
 template <typename V> V exchange(V value, int from) {
-  (*slots)[current] = value;
+  block->values[current] = value;
   meet(warp());
   const int lane = current % 32;
-  const V found = from < 0 || from > 31 ? value : static_cast<V>((*slots)[current - lane + from]);
+  const V found = from < 0 || from > 31 ? value : static_cast<V>(block->values[current - lane + from]);
   meet(warp());
   return found;
 }
 inline void leave(Meeting& m) { if (--m.members && m.here == m.members) { m.here = 0; ++m.turn; } }
+inline unsigned char* memory() { return reinterpret_cast<unsigned char*>((reinterpret_cast<uintptr_t>(block->memory.data()) + 127) & ~uintptr_t{127}); }
 }  // namespace shim
 
+template <typename V> V __shfl_sync(unsigned, V v, int from) { return shim::exchange(v, from); }
 template <typename V> V __shfl_up_sync(unsigned, V v, int d) { return shim::exchange(v, shim::current % 32 - d); }
 template <typename V> V __shfl_down_sync(unsigned, V v, int d) { return shim::exchange(v, shim::current % 32 + d); }
 template <typename V> V __shfl_xor_sync(unsigned, V v, int d) { return shim::exchange(v, (shim::current % 32) ^ d); }
 inline void __syncwarp(unsigned = ~0u) { shim::meet(shim::warp()); }
-inline void __syncthreads() { shim::meet(shim::block); }
+inline void __syncthreads() { shim::meet(shim::block->all); }
 
 template <int BYTES> void pg_fetch(void* to, const void* from) {
   if (reinterpret_cast<uintptr_t>(from) % BYTES || reinterpret_cast<uintptr_t>(to) % BYTES) shim::fault = "alignment";
-  if (static_cast<unsigned char*>(to) < shared || static_cast<unsigned char*>(to) + BYTES > shared + sizeof shared)
-    shim::fault = "shared memory";
+  const auto at = static_cast<unsigned char*>(to) - shim::block->memory.data();
+  if (at < 0 || at + BYTES > static_cast<long>(shim::block->memory.size())) shim::fault = "shared memory";
   memset(to, 0xff, BYTES);
-  (*shim::fibres)[shim::current].groups.back().push_back({to, from, BYTES});
+  shim::block->fibres[shim::current].groups.back().push_back({to, from, BYTES});
 }
-inline void pg_fetched() { (*shim::fibres)[shim::current].groups.push_back({}); }
+inline void pg_fetched() { shim::block->fibres[shim::current].groups.push_back({}); }
 template <int N> void pg_await() {
-  auto& groups = (*shim::fibres)[shim::current].groups;
+  auto& groups = shim::block->fibres[shim::current].groups;
   while (static_cast<int>(groups.size()) > N + 1) {
     for (auto& c : groups.front()) memcpy(c.to, c.from, c.bytes);
     groups.erase(groups.begin());
   }
 }
 
+inline void __threadfence_system() {}
+inline long long pg_acquire(const long long* p) { shim::yield(); return *p; }
+inline long long pg_acquire_here(const long long* p) { shim::yield(); return *p; }
+inline void pg_release(long long* p, long long v) { *p = v; }
+inline void pg_add(long long* p) { ++*p; }
+inline long long pg_add_here(long long* p) { return (*p)++; }
+inline long long pg_nanoseconds() {
+  static long long now;  // every look at the clock takes a microsecond
+  return now += 1000;
+}
+
 namespace shim {
-static std::function<void()> kernel;
 inline void run() {
-  kernel();
-  (*fibres)[current].done = true;
+  block->kernel();
+  block->fibres[current].done = true;
   leave(warp());
-  leave(block);
+  leave(block->all);
   yield();
 }
 
-// Every block on its own, in order; a fault that the kernel made is returned as a word.
-inline const char* launch(int blocks, int high, int threads, std::function<void()> body) {
-  kernel = body;
-  fault = nullptr;
-  blockDim.x = threads;
-  gridDim = {blocks, high, 1};
-  for (int number = 0; number < blocks * high; ++number) {
-    blockIdx = {number % blocks, number / blocks, 0};
-    std::vector<Fibre> all(threads);
-    std::vector<Meeting> groups(threads / 32, Meeting{32});
-    std::vector<double> values(threads);
-    fibres = &all; warps = &groups; slots = &values; block = Meeting{threads};
-    memset(shared, 0xff, sizeof shared);
-    for (auto& f : all) {
+inline Block make(std::function<void()> kernel, Dim place, Dim grid, int threads, int bytes) {
+  Block b{kernel, place, grid, threads, std::vector<Fibre>(threads), std::vector<Meeting>(threads / 32, Meeting{32}),
+          Meeting{threads}, std::vector<double>(threads), std::vector<unsigned char>(bytes + 128, 0xff)};
+  return b;
+}
+
+// All blocks at the same time.
+inline void carry_out(std::vector<Block>& blocks) {
+  for (auto& b : blocks)
+    for (auto& f : b.fibres) {
       getcontext(&f.context);
       f.context.uc_stack.ss_sp = f.stack.data();
       f.context.uc_stack.ss_size = f.stack.size();
       f.context.uc_link = &scheduler;
       makecontext(&f.context, run, 0);
     }
-    for (int left = threads; left;) {
-      left = 0;
-      for (current = 0; current < threads; ++current) {
-        if (all[current].done) continue;
+  for (bool left = true; left;) {
+    left = false;
+    for (auto& b : blocks) {
+      block = &b;
+      blockIdx = b.place;
+      gridDim = b.grid;
+      blockDim = {b.threads, 1, 1};
+      for (current = 0; current < b.threads; ++current) {
+        if (b.fibres[current].done) continue;
         threadIdx.x = current;
-        swapcontext(&scheduler, &all[current].context);
-        left += !all[current].done;
+        swapcontext(&scheduler, &b.fibres[current].context);
+        left |= !b.fibres[current].done;
       }
     }
   }
+}
+
+// Every block on its own, in order; a fault that the kernel made is returned as a word.
+inline const char* launch(int wide, int high, int threads, int bytes, std::function<void()> kernel) {
+  fault = nullptr;
+  for (int y = 0; y < high; ++y)
+    for (int x = 0; x < wide; ++x) {
+      std::vector<Block> one;
+      one.push_back(make(kernel, {x, y, 0}, {wide, high, 1}, threads, bytes));
+      carry_out(one);
+    }
+  return fault;
+}
+
+// The blocks of several devices at the same time; each device has a kernel of its own.
+inline const char* together(int devices, int wide, int threads, int bytes, std::function<void(int)> kernel) {
+  fault = nullptr;
+  std::vector<Block> blocks;
+  blocks.reserve(devices * wide);
+  for (int d = 0; d < devices; ++d)
+    for (int x = 0; x < wide; ++x) blocks.push_back(make([=] { kernel(d); }, {x, 0, 0}, {wide, 1, 1}, threads, bytes));
+  carry_out(blocks);
   return fault;
 }
 }  // namespace shim

@@ -1,0 +1,198 @@
+"""How kernels on neighbouring devices keep step with each other: counters, and rows stored into ghost cells.
+
+Devices own slabs along axis 0. A tile within reach of a neighbour's slab belongs to the *rim*: before it computes it
+awaits the neighbour's counter, after it has computed it stores what the neighbour needs of its rows into the
+neighbour's ghost cells and adds one to its counter. A counter that stands at `passes · each` says that all `each` rim
+tiles of that neighbour have read their ghost cells and delivered their rows in that many passes: so the same counter
+tells that ghost cells may be read, and that they may be overwritten.
+
+Whoever waits looks at the board, stops when anybody else stopped or its patience ends, and says there what it waited
+for (see `service`). All of this runs before and after the tile's own loop and costs it no register.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from peergrid.codegen.cuda.arguments import Arguments
+from peergrid.grid import Box
+from peergrid.grid.partition import Partition
+from peergrid.stencil import Problem, footprint
+
+LINK_PRIMITIVES = """\
+__device__ __forceinline__ long long pg_acquire(const long long* p) {
+  long long v;
+  asm volatile("ld.acquire.sys.global.s64 %0, [%1];" : "=l"(v) : "l"(p) : "memory");
+  return v;
+}
+__device__ __forceinline__ void pg_release(long long* p, long long v) {
+  asm volatile("st.release.sys.global.s64 [%0], %1;" ::"l"(p), "l"(v) : "memory");
+}
+__device__ __forceinline__ void pg_add(long long* p) {
+  asm volatile("red.release.sys.global.add.u64 [%0], 1;" ::"l"(p) : "memory");
+}
+__device__ __forceinline__ long long pg_acquire_here(const long long* p) {
+  long long v;
+  asm volatile("ld.acquire.gpu.global.s64 %0, [%1];" : "=l"(v) : "l"(p) : "memory");
+  return v;
+}
+__device__ __forceinline__ long long pg_add_here(long long* p) {
+  long long v;
+  asm volatile("atom.acq_rel.gpu.global.add.u64 %0, [%1], 1;" : "=l"(v) : "l"(p) : "memory");
+  return v;
+}
+__device__ __forceinline__ long long pg_nanoseconds() {
+  long long t;
+  asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(t));
+  return t;
+}
+"""
+"""Flags and time; the tests put others in their place."""
+
+STRUCTS = """\
+struct Link {{ const long long* mine; long long* theirs; long long each; Field fields[{fields}]; }};
+struct Links {{ Link side[2]; long long passed; long long budget; long long* board; long long report; long long op; }};
+
+// Whether the counter reaches the value before patience ends or somebody stops.
+__device__ __noinline__ bool pg_patient(const Links& l, const long long* counter, long long wanted) {{
+  const long long start = pg_nanoseconds();
+  for (unsigned look = 1;; ++look) {{
+    const long long seen = pg_acquire(counter);
+    if (seen >= wanted) return true;
+    if (look % 256) continue;
+    if (!pg_acquire(l.board) && pg_nanoseconds() - start < l.budget) continue;
+    long long* const report = l.board + l.report;
+    if (!report[0]) {{
+      report[1] = wanted;
+      report[2] = seen;
+      report[0] = l.op + 1;
+    }}
+    __threadfence_system();
+    pg_release(l.board, 1);
+    return false;
+  }}
+}}
+__device__ __forceinline__ bool pg_on_rim(const Arguments& a, const Links& l, const Region& tile, int side) {{
+  if (!l.side[side].mine) return false;
+  return side ? tile.hi[0] > a.hi[0] - {reach} : tile.lo[0] < a.lo[0] + {reach};
+}}
+// By one thread: whether the neighbours let the tile begin.
+__device__ __forceinline__ bool pg_meet(const Arguments& a, const Links& l, const Region& tile, long long passed) {{
+  bool fine = true;
+  for (int side = 0; side < 2 && fine; ++side)
+    if (pg_on_rim(a, l, tile, side)) fine = pg_patient(l, l.side[side].mine, passed * l.side[side].each);
+  return fine;
+}}
+// By one thread, after all stores are fenced.
+__device__ __forceinline__ void pg_tell(const Arguments& a, const Links& l, const Region& tile) {{
+  for (int side = 0; side < 2; ++side)
+    if (pg_on_rim(a, l, tile, side)) pg_add(l.side[side].theirs);
+}}
+// By many threads: the rows that the neighbours need.
+__device__ __forceinline__ void pg_deliver(const Arguments& a, const Links& l, const Region& tile, const int target,
+                                           const int thread, const int threads) {{
+  for (int side = 0; side < 2; ++side) {{
+    if (!pg_on_rim(a, l, tile, side)) continue;
+    const Link& link = l.side[side];
+{rows}
+  }}
+}}
+"""
+
+ROWS = """\
+    {{
+      const int lo = max(side ? a.hi[0] - {down} : a.lo[0], max(tile.lo[0], {first}));
+      const int hi = min(side ? a.hi[0] : a.lo[0] + {up}, min(tile.hi[0], {last}));
+      for (int y = lo; y < hi; ++y)
+        for (int x = max(tile.lo[1], {left}) + thread; x < min(tile.hi[1], {right}); x += threads)
+          link.fields[{n}].slot[target][y * link.fields[{n}].pitch[0] + x] =
+              a.fields[{n}].slot[target][y * a.fields[{n}].pitch[0] + x];
+    }}"""
+
+
+@dataclass(frozen=True)
+class LinkText:
+    """Structs and functions for passes of so many steps."""
+
+    arguments: Arguments
+    steps: int
+
+    @property
+    def problem(self) -> Problem:
+        return self.arguments.problem
+
+    @property
+    def reach(self) -> int:
+        """Rows of a slab, counted from its end, that a neighbour needs, or from which the ghost cells are read."""
+        return rim_reach(self.problem, self.steps)
+
+    @property
+    def source(self) -> str:
+        rows = "\n".join(self._rows())
+        structs = STRUCTS.format(fields=len(self.arguments.fields), reach=self.reach, rows=rows)
+        return LINK_PRIMITIVES + structs
+
+    def _rows(self) -> Iterator[str]:
+        inputs = footprint(self.problem, self.steps).inputs
+        far = 1 << 30
+        for number, name in enumerate(self.arguments.fields):
+            if name in self.problem.state:
+                growth, box = inputs[name], self.problem.fields[name].box
+                wraps = self.problem.grid.periodic[0]
+                yield ROWS.format(
+                    n=number,
+                    up=growth.above[0],
+                    down=growth.below[0],
+                    first=-far if wraps else box.lo[0],
+                    last=far if wraps else box.hi[0],
+                    left=box.lo[1],
+                    right=box.hi[1],
+                )
+
+    def dtype(self) -> np.dtype[Any]:
+        """`Links` for NumPy. fields: as in `Arguments`, of the neighbour, shifted by whole periods where the grid wraps;
+        mine, theirs: addresses of counters (0: no neighbour); passed: exchanges since the counters stood at zero;
+        budget: nanoseconds; board, report, op: as in `service`.
+        """
+        field = np.dtype([("slot", "<u8", 2), ("pitch", "<i8", 2)])
+        link = np.dtype(
+            [("mine", "<u8"), ("theirs", "<u8"), ("each", "<i8"), ("fields", field, (len(self.arguments.fields),))]
+        )
+        words = [(name, "<i8") for name in ("passed", "budget", "board", "report", "op")]
+        return np.dtype([("side", link, (2,)), *words])
+
+
+def rim_reach(problem: Problem, steps: int) -> int:
+    """The depth of the rim in rows."""
+    inputs = footprint(problem, steps).inputs
+    return max(max(inputs[name].below[0], inputs[name].above[0]) for name in problem.state)
+
+
+def rim_tiles(problem: Problem, steps: int, box: Box, regions: Iterable[NDArray[Any]]) -> tuple[int, int]:
+    """How many tiles lie on the rim of a slab, at its low and at its high end: what the neighbours there count."""
+    reach = rim_reach(problem, steps)
+    low = high = 0
+    for table in regions:
+        low += int((table["lo"][:, 0] < box.lo[0] + reach).sum())
+        high += int((table["hi"][:, 0] > box.hi[0] - reach).sum())
+    return low, high
+
+
+def rim_first(problem: Problem, steps: int, box: Box, regions: NDArray[Any]) -> NDArray[Any]:
+    """The tiles with those of the rim in front, else in order."""
+    reach = rim_reach(problem, steps)
+    rim = (regions["lo"][:, 0] < box.lo[0] + reach) | (regions["hi"][:, 0] > box.hi[0] - reach)
+    return np.concatenate([regions[rim], regions[~rim]])
+
+
+def supports(problem: Problem, partition: Partition, steps: int) -> bool:
+    """Whether linked kernels can serve: 2D slabs along axis 0 that are thick enough, rows that do not wrap."""
+    if problem.grid.ndim != 2 or partition.parts[1] != 1 or problem.grid.periodic[1]:
+        return False
+    thinnest = min(partition.owned(device).shape[0] for device in range(partition.devices))
+    return thinnest >= 2 * rim_reach(problem, steps)

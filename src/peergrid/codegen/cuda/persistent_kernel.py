@@ -1,0 +1,202 @@
+"""All passes of a run in one cooperative kernel on each device, for grids so small that launches would cost most.
+
+A block takes *units*: an edge tile for the whole block, or a plain tile for each of its warps, those of the rim first.
+Between passes the blocks of a device meet at a counter in its memory; devices keep step through the counters of `links`
+alone, each with its neighbours only, so that the way across hides behind the meeting at home.
+
+`Arguments.source` and `target` are the slots of the first pass. The kernel has to be launched with all its blocks
+resident at once (a cooperative launch), `Turns.arrived` and the counters zeroed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from peergrid.codegen.cuda.arguments import RECEIVER, REGION, Arguments
+from peergrid.codegen.cuda.edge2d import HELPERS
+from peergrid.codegen.cuda.links import LINK_PRIMITIVES, LinkText, rim_first, rim_tiles
+from peergrid.codegen.cuda.pass_kernel import PassKernel, Program
+from peergrid.codegen.cuda.stream_parts import prelude
+from peergrid.grid import Box
+
+TURNS = np.dtype(
+    [
+        ("plain", "<u8"),
+        ("edge", "<u8"),
+        ("plain_count", "<i8"),
+        ("edge_count", "<i8"),
+        ("passes", "<i8"),
+        ("arrived", "<u8"),
+    ]
+)
+"""The tiles of a device (tables of REGION), how many passes, and the address of the counter where its blocks meet."""
+
+ROOM = 128  # bytes of shared memory before the tiles' part: a word that tells the block to stop
+
+KERNEL = """\
+struct Turns {{ const Region* plain; const Region* edge; long long plain_count, edge_count, passes; long long* arrived; }};
+
+// By one thread of each block: whether all blocks of the device came, before patience ends or somebody stops.
+__device__ __forceinline__ bool pg_gather(const Links& l, long long* counter, long long wanted) {{
+  if (pg_add_here(counter) + 1 >= wanted) return true;
+  for (int look = 0; look < 1 << 12; ++look) {{
+    if (pg_acquire_here(counter) >= wanted) return true;
+  }}
+  return pg_patient(l, counter, wanted);
+}}
+
+extern "C" __global__ void __launch_bounds__({threads}{bound})
+persistent2d(const __grid_constant__ Arguments a, const __grid_constant__ Links links, const __grid_constant__ Turns turns) {{
+  extern __shared__ __align__(128) unsigned char shared[];
+  volatile int* const stop = reinterpret_cast<int*>(shared);
+  unsigned char* const room = shared + {room};
+  const int lane = threadIdx.x & 31, warp = threadIdx.x >> 5;
+  const long long units = turns.edge_count + (turns.plain_count + {warps} - 1) / {warps};
+  if (threadIdx.x == 0) *stop = 0;
+  __syncthreads();
+  for (long long pass = 0; pass < turns.passes; ++pass) {{
+    const int source = pass & 1 ? a.target : a.source, target = pass & 1 ? a.source : a.target;
+    const long long step = now(a) + pass * {steps};
+    for (long long unit = blockIdx.x; unit < units; unit += gridDim.x) {{
+      if (unit < turns.edge_count) {{
+        const Region tile = turns.edge[unit];
+        if (threadIdx.x == 0 && !pg_meet(a, links, tile, links.passed + pass)) *stop = 1;
+        __syncthreads();
+        if (*stop) return;
+        edge2d_tile(a, tile, source, target, step, room);
+        pg_deliver(a, links, tile, target, threadIdx.x, {threads});
+        __threadfence_system();
+        __syncthreads();
+        if (threadIdx.x == 0) pg_tell(a, links, tile);
+        continue;
+      }}
+      const long long number = (unit - turns.edge_count) * {warps} + warp;
+      if (number < turns.plain_count) {{
+        const Region tile = turns.plain[number];
+        int fine = 1;
+        if (lane == 0) fine = pg_meet(a, links, tile, links.passed + pass);
+        __syncwarp();
+        if (__shfl_sync(0xffffffffu, fine, 0)) {{
+          stream2d_tile(a, tile, source, target, step, room + warp * {warp_bytes});
+          __syncwarp();
+          pg_deliver(a, links, tile, target, lane, 32);
+          __threadfence_system();
+          __syncwarp();
+          if (lane == 0) pg_tell(a, links, tile);
+        }} else {{
+          *stop = 1;
+        }}
+      }}
+    }}
+    __syncthreads();
+    if (*stop) return;
+    if (pass + 1 == turns.passes) break;
+    if (threadIdx.x == 0 && !pg_gather(links, turns.arrived, (pass + 1) * gridDim.x)) *stop = 1;
+    __syncthreads();
+    if (*stop) return;
+  }}
+}}
+"""
+
+
+@dataclass(frozen=True)
+class PersistentKernel:
+    """`made` says how the tiles of each pass are computed; `blocks`: of a multiprocessor, which bounds the registers."""
+
+    made: PassKernel
+    blocks: int = 0
+
+    @cached_property
+    def links(self) -> LinkText:
+        return LinkText(Arguments(self.made.problem), self.made.shape.steps)
+
+    @property
+    def threads(self) -> int:
+        """Threads of a block: as an edge tile needs."""
+        return self.made.edges.threads
+
+    @cached_property
+    def program(self) -> Program:
+        warps, stream, edges = self.threads // 32, self.made.stream, self.made.edges
+        kernel = KERNEL.format(
+            threads=self.threads,
+            bound=f", {self.blocks}" if self.blocks else "",
+            room=ROOM,
+            warps=warps,
+            warp_bytes=stream.warp_bytes,
+            steps=self.made.shape.steps,
+        )
+        parts = (prelude(Arguments(self.made.problem)), self.links.source, HELPERS, stream.tile, edges.tile, kernel)
+        shared = ROOM + max(edges.shared_bytes, warps * stream.warp_bytes)
+        return Program("\n".join(parts), "persistent2d", self.threads, shared, warps)
+
+    def tables(self, box: Box, slots: int, recorded: Sequence[int] = ()) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
+        """The plain tiles, the edge tiles and the receivers of a device's box; slots as in `PassKernel.launches`."""
+        plain, edge, receivers = np.zeros(0, REGION), np.zeros(0, REGION), np.zeros(0, RECEIVER)
+        for launch in self.made.launches(box, slots, recorded):
+            table = rim_first(self.made.problem, self.made.shape.steps, box, launch.regions)
+            if launch.program == self.made.edge:
+                edge, receivers = table, launch.receivers
+            else:
+                plain = table
+        return plain, edge, receivers
+
+    def rim(self, box: Box, plain: NDArray[Any], edge: NDArray[Any]) -> tuple[int, int]:
+        """What a device adds to its neighbours' counters in one pass, at the low and at the high end of its box."""
+        return rim_tiles(self.made.problem, self.made.shape.steps, box, (plain, edge))
+
+    def units(self, plain: NDArray[Any], edge: NDArray[Any]) -> int:
+        """How many blocks have work at most."""
+        return len(edge) + -(-len(plain) // (self.threads // 32))
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """`Links` for NumPy."""
+        return self.links.dtype()
+
+
+BARRIER = (
+    LINK_PRIMITIVES
+    + """\
+struct Barrier { long long* arrived; long long* mine; long long* theirs[16]; long long devices, self, turns, neighbours; };
+
+// Meetings of all blocks of all devices, one after another: the last block of a device tells the others, every block
+// looks at what the others told its device. neighbours: only those one number away, on a ring.
+extern "C" __global__ void barrier(const __grid_constant__ Barrier b) {
+  const int lane = threadIdx.x;
+  const bool near = lane == b.self || lane == (b.self + 1) % b.devices || lane == (b.self + b.devices - 1) % b.devices;
+  const bool concerned = lane < b.devices && (near || !b.neighbours);
+  for (long long turn = 1; turn <= b.turns; ++turn) {
+    __syncthreads();
+    if (threadIdx.x < 32) {
+      long long before = 0;
+      if (lane == 0) before = pg_add_here(b.arrived);
+      before = __shfl_sync(0xffffffffu, before, 0);
+      if (before + 1 == turn * gridDim.x && concerned) pg_release(b.theirs[lane] + 16 * b.self, turn);
+      if (concerned)
+        while (pg_acquire(b.mine + 16 * lane) < turn) {
+        }
+    }
+    __syncthreads();
+  }
+}
+"""
+)
+"""A kernel that does nothing but meet, to measure what that costs; flags lie 16 words apart."""
+BARRIER_DTYPE = np.dtype(
+    [
+        ("arrived", "<u8"),
+        ("mine", "<u8"),
+        ("theirs", "<u8", 16),
+        ("devices", "<i8"),
+        ("self", "<i8"),
+        ("turns", "<i8"),
+        ("neighbours", "<i8"),
+    ]
+)
