@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -12,7 +13,7 @@ from hypothesis import strategies as st
 from stream_problems import PLANE, cube, line
 
 from peergrid.codegen.cpu.plan import StreamPlan, stream_plan
-from peergrid.grid import Array, Boundary, Box, Dtype
+from peergrid.grid import Array, Boundary, Box, Dtype, Grid
 from peergrid.grid.partition import Partition
 from peergrid.runtime.cpu.kernel import Arrange, CpuKernel
 from peergrid.runtime.inorder import owned_receivers
@@ -20,7 +21,7 @@ from peergrid.runtime.kernel import Kernel
 from peergrid.runtime.memory import DeviceMemory, allocate, fill
 from peergrid.runtime.reference import ReferenceKernel
 from peergrid.schedule.layout import Layout
-from peergrid.stencil import Problem
+from peergrid.stencil import Problem, maximum, minimum, stencil
 
 STEP = 1  # of the first step: signals and receivers do not start at 0
 BOUNDARIES: tuple[Boundary, ...] = ("fixed", "periodic", "reflecting")
@@ -135,6 +136,22 @@ def test_cubes(
 ) -> None:
     problem = cube(shape, boundary, dtype)
     check(problem, CpuKernel(problem, compiled, in_tiles(problem, width, steps % 2 == 0)), split, steps)
+
+
+@stencil
+def choose(low, high, u, v):
+    low.next[0] = minimum(u[0], v[0])
+    high.next[0] = maximum(u[0], v[0])
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_zeros_and_nan_are_chosen_as_by_numpy(compiled: Path, dtype: Dtype) -> None:
+    special = (0.0, -0.0, 1.0, -np.inf, np.nan)
+    u, v = (np.array(side * 5) for side in zip(*product(special, special), strict=True))
+    grid = Grid(len(u), dtype=dtype)
+    low, high, one, two = (grid.field(n, init) for n, init in (("low", 0.0), ("high", 0.0), ("u", u), ("v", v)))
+    problem = Problem.of(choose(low, high, one, two))
+    check(problem, CpuKernel(problem, compiled, in_tiles(problem, 100)), (1,), 1)
 
 
 def test_traces_without_room_are_refused(compiled: Path) -> None:
