@@ -1,0 +1,139 @@
+"""Hypothesis strategies for problems, splits and options: everything that a schedule may have to cope with, small."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import get_args
+
+import numpy as np
+from hypothesis import assume
+from hypothesis import strategies as st
+
+from peergrid.grid import Array, Box, Field, Grid, Index
+from peergrid.grid.grid import Boundary
+from peergrid.grid.partition import Partition
+from peergrid.runtime.inorder import InOrderExecutor
+from peergrid.schedule import Layout, Options, build, layout
+from peergrid.schedule.exchange import ORDERS
+from peergrid.schedule.strategies import STRATEGIES
+from peergrid.stencil import Problem, Stage, Update
+from peergrid.stencil.expr import Const, Expr, Read
+from peergrid.stencil.problem import Assignment
+
+LONGEST = {1: 23, 2: 11, 3: 6}  # cells along an axis, by the number of axes
+MOST_DEVICES = 5
+
+
+@dataclass(frozen=True)
+class Case:
+    """A problem with a way to run it."""
+
+    plan: Layout
+    options: Options
+
+
+@st.composite
+def cases(draw: st.DrawFn) -> Case:
+    """Any problem on any split under any options."""
+    problem = draw(problems())
+    options = draw(all_options())
+    parts = draw(splits(problem.grid))
+    return Case(layout(problem, Partition(problem.grid, parts), options), options)
+
+
+@st.composite
+def grids(draw: st.DrawFn) -> Grid:
+    """Grids of one to three axes, single cells and primes among the lengths, each axis with its own boundary."""
+    axes = draw(st.integers(1, 3))
+    shape = draw(st.tuples(*[st.integers(1, LONGEST[axes])] * axes))
+    kinds = draw(st.tuples(*[st.sampled_from(get_args(Boundary))] * axes))
+    return Grid(shape, kinds, draw(st.sampled_from(("float32", "float64"))))
+
+
+@st.composite
+def splits(draw: st.DrawFn, grid: Grid) -> Index:
+    """Parts along each axis, a few devices in all."""
+    parts: list[int] = []
+    for extent in grid.shape:
+        parts.append(draw(st.integers(1, min(extent, MOST_DEVICES // int(np.prod(parts or [1]))))))
+    return tuple(parts)
+
+
+@st.composite
+def all_options(draw: st.DrawFn) -> Options:
+    """Any strategy, depth, steps per pass and exchange order."""
+    depth = draw(st.integers(1, 4))
+    return Options(
+        strategy=draw(st.sampled_from(tuple(STRATEGIES))),
+        depth=depth,
+        block=draw(st.none() | st.integers(1, depth)),
+        order=draw(st.sampled_from(tuple(ORDERS))),
+        separate=draw(st.booleans()),
+    )
+
+
+@st.composite
+def problems(draw: st.DrawFn) -> Problem:
+    """One to three stages over up to three fields and a coefficient, with lopsided offsets up to four cells."""
+    grid = draw(grids())
+    names = ("u", "v", "w")[: draw(st.integers(1, 3))]
+    rng = np.random.default_rng(7)
+    fields = {name: grid.field(name, rng.random(grid.shape)) for name in (*names, "c")}
+    stages = [draw(stages_of(grid, fields, names)) for _ in range(draw(st.integers(1, 3)))]
+    problem = Problem.of(stages)
+    assume(any(not u.box.empty for stage in problem.stages for u in stage.updates))
+    return problem
+
+
+@st.composite
+def stages_of(draw: st.DrawFn, grid: Grid, fields: dict[str, Field], names: tuple[str, ...]) -> Stage:
+    """Updates of different fields, some confined to a box."""
+    targets = draw(st.lists(st.sampled_from(names), min_size=1, max_size=2, unique=True))
+    return Stage(tuple(draw(updates_of(grid, fields, names, target)) for target in targets))
+
+
+@st.composite
+def updates_of(draw: st.DrawFn, grid: Grid, fields: dict[str, Field], names: tuple[str, ...], target: str) -> Update:
+    """A sum of reads with different weights, so that no two cells can be mistaken for each other."""
+    reach = draw(st.sampled_from((0, 1, 1, 1, 2, 4)))
+    reads = draw(st.lists(st.tuples(st.sampled_from((*names, "c")), offsets(grid, reach)), min_size=1, max_size=4))
+    value: Expr = Const(0.125)
+    for number, (name, offset) in enumerate(reads):
+        value = value + Const(0.5 / (number + 2)) * Read(name, offset)
+    box = draw(boxes_in(grid)) if draw(st.booleans()) else grid.box
+    used = tuple(fields[name] for name in dict.fromkeys((target, *(name for name, _ in reads))))
+    return Update(f"update of {target}", box, (Assignment(target, value),), used)
+
+
+def offsets(grid: Grid, reach: int) -> st.SearchStrategy[Index]:
+    """Offsets of at most `reach` cells that do not lead once around the grid."""
+    return st.tuples(*(st.integers(-min(reach, n), min(reach, n)) for n in grid.shape))
+
+
+@st.composite
+def boxes_in(draw: st.DrawFn, grid: Grid) -> Box:
+    """A box inside the grid, with at least one cell; whole along periodic axes, as confined fields are."""
+    spans = [sorted(draw(st.tuples(st.integers(0, n - 1), st.integers(0, n - 1)))) for n in grid.shape]
+    return Box(tuple(a for a, _ in spans), tuple(b + 1 for _, b in spans))
+
+
+def loaded(plan: Layout, steps: int, slot: int = 0) -> InOrderExecutor:
+    """An executor with the problem's first values."""
+    executor = InOrderExecutor(plan, steps)
+    for name, described in plan.problem.fields.items():
+        executor.load(name, described.global_array(), slot)
+    return executor
+
+
+def results(executor: InOrderExecutor, slot: int) -> dict[str, Array]:
+    """The global arrays of all state fields."""
+    return {name: executor.gather(name, slot) for name in executor.layout.problem.state}
+
+
+def alone(problem: Problem, steps: int) -> dict[str, Array]:
+    """What one device finds, step by step: the definition of right."""
+    plan = Layout(problem, Partition.over(problem.grid, 1), (1,))
+    schedule = build(plan, Options(strategy="serial"), steps)
+    executor = loaded(plan, steps)
+    executor.execute(schedule, 1, 0)
+    return results(executor, schedule.final)
