@@ -399,8 +399,8 @@ class Bench:
         result.warps_per_multiprocessor = blocks * kernel.shape.warps
         slots = device.multiprocessors * max(1, blocks) * kernel.shape.warps
         launches = kernel.launches(self.problem.grid.box, slots, range(len(self.problem.receivers)))
-        result.tiles = tuple(len(l.regions) for l in launches)  # type: ignore[assignment]
-        given = {(k, s): self.memory.arguments(l, s) for k, l in enumerate(launches) for s in (0, 1)}
+        result.tiles = tuple(len(launch.regions) for launch in launches)  # type: ignore[assignment]
+        given = {(k, s): self.memory.arguments(launch, s) for k, launch in enumerate(launches) for s in (0, 1)}
 
         bands, across = -(-self.n // 32), -(-self.n // 8)
         steps = kernel.shape.steps

@@ -1,4 +1,4 @@
-"""Problems for the time-blocked kernels: one stage, several, confined updates, sources, wide offsets, every boundary."""
+"""Problems for the time-blocked kernels: one stage and several, confined updates, sources, wide offsets."""
 
 from __future__ import annotations
 

@@ -48,7 +48,9 @@ class Row:
             return None
         return other % self.count, -(other // self.count) * self.problem.grid.shape[0]
 
-    def links(self, dtype: np.dtype[Any], device: int, rims: list[tuple[int, int]], passed: int) -> np.ndarray[Any, Any]:
+    def links(
+        self, dtype: np.dtype[Any], device: int, rims: list[tuple[int, int]], passed: int
+    ) -> np.ndarray[Any, Any]:
         links = np.zeros((), dtype)
         links["passed"], links["budget"] = passed, BUDGET
         links["board"], links["report"], links["op"] = self.board.ctypes.data, 8 * (device + 1), 70 + device
@@ -127,13 +129,17 @@ def test_peers_with_absorber_source_receivers(directory: Path) -> None:
     problem = radar((120, 260))
     row = Row(problem, 2, 4, 2)
     kernel = PeerKernel(PassKernel(problem, Shape(4, warps=2)))
-    assert {launch.program.entry for launch in kernel.launches(row.devices[0].box, 4)} == {"stream2d_peer", "edge2d_peer"}
+    assert {launch.program.entry for launch in kernel.launches(row.devices[0].box, 4)} == {
+        "stream2d_peer",
+        "edge2d_peer",
+    }
     run_peers(row, kernel, directory)
     agree(row)
 
 
-@pytest.mark.parametrize(("make", "count", "boundary"), [(relaxation, 1, "fixed"), (relaxation, 3, "fixed"),
-                                                          (yee, 2, ("periodic", "fixed")), (radar, 2, "fixed")])  # fmt: skip
+@pytest.mark.parametrize(("make", "count", "boundary"), [
+    (relaxation, 1, "fixed"), (relaxation, 3, "fixed"), (yee, 2, ("periodic", "fixed")), (radar, 2, "fixed"),
+])  # fmt: skip
 def test_persistent(make: Make, count: int, boundary: Any, directory: Path) -> None:
     problem = make((60 * count, 190), boundary)
     row = Row(problem, count, 3, 4)

@@ -28,7 +28,9 @@ HELPERS = """\
 __device__ __forceinline__ int pg_wrap(int i, int n) { i %= n; return i < 0 ? i + n : i; }
 __device__ __forceinline__ int pg_mirror(int i, int n) { return i < 0 ? -1 - i : i >= n ? 2 * n - 1 - i : i; }
 __device__ __forceinline__ int pg_clamp(int i, int lo, int hi) { return i < lo ? lo : i >= hi ? hi - 1 : i; }
-template <int N> __device__ __forceinline__ int pg_place(int row) { return static_cast<int>(static_cast<unsigned>(row + (N << 20)) % N); }
+template <int N> __device__ __forceinline__ int pg_place(int row) {
+  return static_cast<int>(static_cast<unsigned>(row + (N << 20)) % N);
+}
 """
 
 
@@ -136,8 +138,8 @@ class Edge2D:
         above, below = row_reach(self.problem, self.shape.steps)
         more = ", const Norms& norms" if self.norm else ""
         lines = [
-            f"__device__ __forceinline__ void {self.entry}_tile(const Arguments& a, const Region& tile, const int source,",
-            f"    const int target, const long long step0, unsigned char* const shared{more}) {{",
+            f"__device__ __forceinline__ void {self.entry}_tile(const Arguments& a, const Region& tile,",
+            f"    const int source, const int target, const long long step0, unsigned char* const shared{more}) {{",
             "  R* const s = reinterpret_cast<R*>(shared);",
             "  const int lane = threadIdx.x & 31, t = threadIdx.x >> 5;",
             "  const int y0 = tile.lo[0], y1 = tile.hi[0], c0 = tile.lo[1], c1 = tile.hi[1];",
@@ -171,7 +173,7 @@ class Edge2D:
 
     @cached_property
     def beside(self) -> tuple[int, int]:
-        """The columns that a tile loads on its left and right; on the left in whole blocks of a norm, if one is asked for."""
+        """The columns that a tile loads on its left and right; for a norm, on the left in whole blocks."""
         inputs = footprint(self.problem, self.shape.steps).inputs.values()
         left, right = max(g.below[1] for g in inputs), max(g.above[1] for g in inputs)
         return (-(-left // NORM_COLUMNS) * NORM_COLUMNS if self.norm else left), right
@@ -385,7 +387,8 @@ class _StageText:
         """The squared change of the step, by lanes that take four columns each; blocks that end here go to memory."""
         base, place = self.kernel.ring(self.kernel.plan.given[name])
         now = self._pointer(self.plan.targets[name], "w")
-        yield f"          const R* const was = s + {base} + {place.format(row='y')} * {self.kernel.stride} + {self.kernel.pad};"
+        row = f"{place.format(row='y')} * {self.kernel.stride} + {self.kernel.pad}"
+        yield f"          const R* const was = s + {base} + {row};"
         yield f"          if (4 * lane < {self.kernel.shape.width})"
         yield "            for (int c = 4 * lane; c < 4 * lane + 4; ++c) {"
         yield f"              const R d = {now}[c] - was[c];"
@@ -395,7 +398,10 @@ class _StageText:
         yield "            const R sum = q + __shfl_xor_sync(0xffffffffu, q, 1);"
         yield "            const int x = x0 + 4 * lane;"
         yield "            if (y >= y0 && y < y1 && !(lane & 1) && x >= c0 && x < c1)"
-        yield f"              norms.partial[t * norms.plane + (y / {NORM_ROWS}) * norms.pitch + x / {NORM_COLUMNS}] = sum;"
+        yield (
+            f"              norms.partial[t * norms.plane + (y / {NORM_ROWS}) * norms.pitch + x / {NORM_COLUMNS}] "
+            "= sum;"
+        )
         yield "            q = R(0);"
         yield "          }"
 

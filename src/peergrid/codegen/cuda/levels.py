@@ -1,8 +1,8 @@
 """Streaming through the rows of a grid with several time steps at once: which node computes which row when.
 
-A *node* is one stage of one step. While rows arrive one by one, each node computes the row that lies its *lag* behind
-the newest. What a node writes is a new *version* of a field; a version keeps as many rows as the oldest reader asks for.
-The lags follow from the offsets along axis 0 alone: Jacobi's step lags one row, and so does Yee's whole step (H, then E).
+A *node* is one stage of one step. While rows arrive one by one, each node computes the row that lies its *lag*
+behind the newest. What a node writes is a new *version* of a field; a version keeps the rows that its readers ask for.
+The lags follow from the offsets along axis 0 alone: Jacobi's step lags one row, so does Yee's whole step (H, then E).
 """
 
 from __future__ import annotations

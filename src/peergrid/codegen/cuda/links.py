@@ -155,9 +155,11 @@ class LinkText:
                 )
 
     def dtype(self) -> np.dtype[Any]:
-        """`Links` for NumPy. fields: as in `Arguments`, of the neighbour, shifted by whole periods where the grid wraps;
-        mine, theirs: addresses of counters (0: no neighbour); passed: exchanges since the counters stood at zero;
-        budget: nanoseconds; board, report, op: as in `service`.
+        """`Links` for NumPy.
+
+        fields: as in `Arguments`, of the neighbour, shifted by whole periods where the grid wraps; mine, theirs:
+        addresses of counters (0: no neighbour); each: the neighbour's rim tiles that face this device; passed:
+        exchanges since the counters stood at zero; budget: nanoseconds; board, report, op: as in `service`.
         """
         field = np.dtype([("slot", "<u8", 2), ("pitch", "<i8", 2)])
         link = np.dtype(

@@ -1,4 +1,4 @@
-"""The norm of every step: the sum over all cells of the squared change of a field, the same bits however it is computed.
+"""The norm of every step: the squared change of a field summed over all cells, the same bits however it is computed.
 
 The tree is fixed in the coordinates of the grid, not of tiles, strips or devices: squares of four neighbours along a
 row are added one after another, row by row, in blocks of 32 rows and 8 columns that begin at multiples of 32 and 8; the

@@ -37,10 +37,17 @@ TURNS = np.dtype(
 )
 """The tiles of a device (tables of REGION), how many passes, and the address of the counter where its blocks meet."""
 
+Tables = tuple[NDArray[Any], NDArray[Any], NDArray[Any]]
+
 ROOM = 128  # bytes of shared memory before the tiles' part: a word that tells the block to stop
 
 KERNEL = """\
-struct Turns {{ const Region* plain; const Region* edge; long long plain_count, edge_count, passes; long long* arrived; }};
+struct Turns {{
+  const Region* plain;
+  const Region* edge;
+  long long plain_count, edge_count, passes;
+  long long* arrived;
+}};
 
 // By one thread of each block: whether all blocks of the device came, before patience ends or somebody stops.
 __device__ __forceinline__ bool pg_gather(const Links& l, long long* counter, long long wanted) {{
@@ -52,7 +59,8 @@ __device__ __forceinline__ bool pg_gather(const Links& l, long long* counter, lo
 }}
 
 extern "C" __global__ void __launch_bounds__({threads}{bound})
-persistent2d(const __grid_constant__ Arguments a, const __grid_constant__ Links links, const __grid_constant__ Turns turns) {{
+persistent2d(const __grid_constant__ Arguments a, const __grid_constant__ Links links,
+             const __grid_constant__ Turns turns) {{
   extern __shared__ __align__(128) unsigned char shared[];
   volatile int* const stop = reinterpret_cast<int*>(shared);
   unsigned char* const room = shared + {room};
@@ -107,7 +115,7 @@ persistent2d(const __grid_constant__ Arguments a, const __grid_constant__ Links 
 
 @dataclass(frozen=True)
 class PersistentKernel:
-    """`made` says how the tiles of each pass are computed; `blocks`: of a multiprocessor, which bounds the registers."""
+    """`made` says how the tiles of a pass are computed; blocks: on each multiprocessor, which bounds the registers."""
 
     made: PassKernel
     blocks: int = 0
@@ -136,7 +144,9 @@ class PersistentKernel:
         shared = ROOM + max(edges.shared_bytes, warps * stream.warp_bytes)
         return Program("\n".join(parts), "persistent2d", self.threads, shared, warps)
 
-    def tables(self, box: Box, slots: int, recorded: Sequence[int] = ()) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
+    def tables(
+        self, box: Box, slots: int, recorded: Sequence[int] = ()
+    ) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
         """The plain tiles, the edge tiles and the receivers of a device's box; slots as in `PassKernel.launches`."""
         plain, edge, receivers = np.zeros(0, REGION), np.zeros(0, REGION), np.zeros(0, RECEIVER)
         for launch in self.made.launches(box, slots, recorded):
@@ -164,7 +174,12 @@ class PersistentKernel:
 BARRIER = (
     LINK_PRIMITIVES
     + """\
-struct Barrier { long long* arrived; long long* mine; long long* theirs[16]; long long devices, self, turns, neighbours; };
+struct Barrier {
+  long long* arrived;
+  long long* mine;
+  long long* theirs[16];
+  long long devices, self, turns, neighbours;
+};
 
 // Meetings of all blocks of all devices, one after another: the last block of a device tells the others, every block
 // looks at what the others told its device. neighbours: only those one number away, on a ring.

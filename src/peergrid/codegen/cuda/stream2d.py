@@ -123,8 +123,8 @@ class Stream2D:
         above, below = row_reach(self.problem, self.shape.steps)
         more = ", const Norms& norms" if self.norm else ""
         lines = [
-            f"__device__ __forceinline__ void {self.entry}_tile(const Arguments& a, const Region& tile, const int source,",
-            f"    const int target, const long long step0, unsigned char* const shared{more}) {{",
+            f"__device__ __forceinline__ void {self.entry}_tile(const Arguments& a, const Region& tile,",
+            f"    const int source, const int target, const long long step0, unsigned char* const shared{more}) {{",
             "  const int lane = threadIdx.x & 31;",
             "  const int y0 = tile.lo[0], y1 = tile.hi[0], c0 = tile.lo[1], c1 = tile.hi[1];",
             f"  const int x = c0 - {margin(self.problem, self.shape)} + lane * {self.shape.columns};",
@@ -145,7 +145,8 @@ class Stream2D:
         for ring in self.rings.values():
             number = self.arguments.fields.index(ring.version.field)
             slot = "source" if ring.version.field in self.problem.state else "0"
-            yield f"  const R* in{number} = a.fields[{number}].slot[{slot}] + (first * a.fields[{number}].pitch[0] + x);"
+            yield f"  const R* in{number} = a.fields[{number}].slot[{slot}]"
+            yield f"      + (first * a.fields[{number}].pitch[0] + x);"
 
     def _targets(self) -> Iterator[str]:
         for version in self.levels.finals:
@@ -188,8 +189,8 @@ class Stream2D:
 
     def _advance(self, name: str) -> Iterator[str]:
         for rows in sorted({ring.rows for ring in self.rings.values()}):
-            total = rows * self.row_bytes
-            yield f"    {name}_{rows} = {name}_{rows} == {total - self.row_bytes} ? 0 : {name}_{rows} + {self.row_bytes};"
+            last, place = (rows - 1) * self.row_bytes, f"{name}_{rows}"
+            yield f"    {place} = {place} == {last} ? 0 : {place} + {self.row_bytes};"
 
     def _turn(self, turn: int) -> Iterator[str]:
         """One row: load ahead, wait for the newest, every node, the finished rows."""
@@ -223,7 +224,8 @@ class Stream2D:
             for part in range(max(1, self.shape.columns // 8)):
                 column = f"x + {8 * part}"
                 yield f"        {store} && {column} >= c0 && {column} < c1)"
-                yield f"          norms.partial[{step} * norms.plane + (y / {NORM_ROWS}) * norms.pitch + ({column}) / 8] = s{part};"
+                block = f"(y / {NORM_ROWS}) * norms.pitch + ({column}) / 8"
+                yield f"          norms.partial[{step} * norms.plane + {block}] = s{part};"
             yield f"        for (int k = 0; k < {self.shape.columns // 4}; ++k) q{step}[k] = R(0);"
             yield "        break;"
             yield "      }"
@@ -317,7 +319,8 @@ class _Turn:
         yield f"    R {name}[{kernel.shape.columns}];"
         for part in range(kernel.shape.columns // kernel.pack):
             start = ring.start + part * 32 * kernel.pack * kernel.problem.itemsize
-            yield f"    {{ const Pack<{kernel.pack}> q = *reinterpret_cast<const Pack<{kernel.pack}>*>(ring + {place} + {start});"
+            pack = f"const Pack<{kernel.pack}>"
+            yield f"    {{ {pack} q = *reinterpret_cast<{pack}*>(ring + {place} + {start});"
             for k in range(kernel.pack):
                 yield f"      {name}[{part * kernel.pack + k}] = q.v[{k}];"
             yield "    }"

@@ -55,7 +55,9 @@ template <int BYTES> __device__ __forceinline__ void pg_fetch(void* to, const vo
     asm volatile("cp.async.ca.shared.global [%0], [%1], %2;" ::"r"(place), "l"(from), "n"(BYTES) : "memory");
 }
 __device__ __forceinline__ void pg_fetched() { asm volatile("cp.async.commit_group;" ::: "memory"); }
-template <int N> __device__ __forceinline__ void pg_await() { asm volatile("cp.async.wait_group %0;" ::"n"(N) : "memory"); }
+template <int N> __device__ __forceinline__ void pg_await() {
+  asm volatile("cp.async.wait_group %0;" ::"n"(N) : "memory");
+}
 template <int N> struct __align__(N * sizeof(R)) Pack { R v[N]; };
 """
 """Asynchronous copies into shared memory; the tests put others in their place."""

@@ -92,7 +92,7 @@ def _plain_fields(problem: Problem) -> set[str]:
 
 
 def _obstacles(problem: Problem, steps: int) -> Iterator[Box]:
-    """Where a plain tile may not be: too close to the box of any other update, or on a field that exists there alone."""
+    """Where a plain tile may not be: close to the box of any other update, or on a field that exists there alone."""
     plain = plain_updates(problem)
     window = Box(tuple(-n for n in problem.grid.shape), tuple(2 * n for n in problem.grid.shape))
     for (stage, target), update, growth in _grown(problem, steps):
