@@ -1,0 +1,70 @@
+"""The algebra of boxes, against plain sets of cells."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from peergrid.grid import Box, subtract
+
+
+@st.composite
+def boxes(draw: st.DrawFn, axes: int = 2) -> Box:
+    """Boxes around the origin, some of them empty."""
+    lo = draw(st.tuples(*[st.integers(-4, 4)] * axes))
+    return Box(lo, tuple(a + draw(st.integers(0, 4)) for a in lo))
+
+
+def cells(*some: Box) -> set[tuple[int, ...]]:
+    return {cell for box in some for cell in box.cells()}
+
+
+@given(boxes(), boxes())
+def test_intersection_difference_and_cover_are_those_of_sets(one: Box, two: Box) -> None:
+    assert cells(one & two) == cells(one) & cells(two)
+    assert cells(*(one - two)) == cells(one) - cells(two)
+    assert sum(piece.size for piece in one - two) == len(cells(one) - cells(two)), "the pieces are disjoint"
+    assert one.overlaps(two) == bool(cells(one) & cells(two))
+    assert one.covers(two) == (cells(two) <= cells(one))
+
+
+@given(boxes(3), boxes(3))
+def test_the_hull_is_the_smallest_box_around_both(one: Box, two: Box) -> None:
+    both = cells(one, two)
+    hull = one.hull(two)
+    assert cells(hull) >= both
+    if both:
+        lo, hi = np.min(list(both), axis=0), np.max(list(both), axis=0) + 1
+        assert hull == Box(tuple(lo.tolist()), tuple(hi.tolist()))
+
+
+@given(st.lists(boxes(), max_size=3), boxes())
+def test_subtract_takes_the_cut_from_every_box(some: list[Box], cut: Box) -> None:
+    assert cells(*subtract(some, cut)) == cells(*some) - cells(cut)
+
+
+@given(boxes(3))
+def test_size_shape_and_membership(box: Box) -> None:
+    inside = cells(box)
+    assert box.size == len(inside)
+    assert box.empty == (not inside)
+    assert all(cell in box for cell in inside)
+    assert box.hi not in box
+    assert "anything else" not in box
+
+
+def test_moving_and_growing() -> None:
+    box = Box((1, 2), (3, 5))
+    assert box.shift((1, -2)) == Box((2, 0), (4, 3))
+    assert box.grow((1, 0), (0, 2)) == Box((0, 2), (3, 7))
+    assert box.with_axis(1, 0, 1) == Box((1, 0), (3, 1))
+    assert box.slices((1, 1)) == (slice(0, 2), slice(1, 4))
+    assert Box.cell((4, 5)) == Box((4, 5), (5, 6))
+    assert str(box) == "[1,3)×[2,5)"
+
+
+def test_corners_of_different_length_are_refused() -> None:
+    with pytest.raises(ValueError, match=r"^A box needs corners of equal length, got \(1,\) and \(2, 3\)\.$"):
+        Box((1,), (2, 3))

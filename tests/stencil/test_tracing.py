@@ -1,0 +1,151 @@
+"""From a function of one cell to expressions: what is noted, and what is refused."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from peergrid.errors import UsageError
+from peergrid.grid import Box, Grid
+from peergrid.stencil import Problem, Receiver, Stage, equal, maximum, minimum, sqrt, stencil, where
+from peergrid.stencil.expr import Binary, Const, Now, Param, Read, Unary, Where
+
+GRID = Grid(9)
+U, V = GRID.field("u"), GRID.field("v")
+
+
+@stencil
+def smooth(u, k):  # type: ignore[no-untyped-def]
+    u.next[0] = u[0] + k * (u[-1] - 2 * u[0] + u[1])
+
+
+@stencil
+def history(u):  # type: ignore[no-untyped-def]
+    u.next[0] = 2 * u[0] - u.prev[0]
+
+
+@stencil
+def follow(u, v):  # type: ignore[no-untyped-def]
+    u.next[0] = v[3]
+
+
+def test_an_expression_is_kept_exactly_as_written() -> None:
+    (assignment,) = smooth(U, 0.5).assignments
+    u = {i: Read("u", (i,)) for i in (-1, 0, 1)}
+    inner = Binary("add", Binary("sub", u[-1], Binary("mul", Const(2.0), u[0])), u[1])
+    assert assignment.value == Binary("add", u[0], Binary("mul", Param("k=0.5"), inner))
+    assert smooth(U, 0.5).params == (("k=0.5", 0.5),)
+
+
+def test_every_operator_has_its_node() -> None:
+    a, b = Read("u", (0,)), Read("v", (0,))
+    assert -a == Unary("neg", a)
+    assert abs(a) == Unary("abs", a)
+    assert sqrt(a) == Unary("sqrt", a)
+    assert a**3 == Binary("mul", Binary("mul", a, a), a)
+    assert 1 / a == Binary("div", Const(1.0), a)
+    assert 1 - a == Binary("sub", Const(1.0), a)
+    assert minimum(a, b) == Binary("min", a, b)
+    assert maximum(a, 2) == Binary("max", a, Const(2.0))
+    condition = (a < b) & ~(a >= 1) | equal(a, b)
+    assert where(condition, a, 0) == Where(condition, a, Const(0.0))
+
+
+def test_the_value_one_step_before_is_a_field_of_its_own() -> None:
+    update = history(U)
+    assert update.targets == ("u.prev", "u")
+    assert update.assignments[0].value == Read("u", (0,))
+
+
+def test_a_signal_is_read_as_now() -> None:
+    @stencil
+    def drive(u, wave):  # type: ignore[no-untyped-def]
+        u.next[0] = wave.now
+
+    assert drive(U, GRID.signal("w", [1.0])).assignments[0].value == Now("w")
+
+
+def test_an_update_is_cut_to_the_cells_whose_reads_can_be_answered() -> None:
+    assert Problem.of(follow(U, V)).stages[0].updates[0].box == Box((0,), (6,))
+    ring = Grid(9, "periodic")
+    assert Problem.of(follow(ring.field("u"), ring.field("v"))).stages[0].updates[0].box == ring.box
+
+
+def test_state_and_coefficients_are_told_apart() -> None:
+    problem = Problem.of([follow(U, V)])
+    assert problem.state == ("u",)
+    assert problem.coefficients == ("v",)
+
+
+def nothing(u) -> None:  # type: ignore[no-untyped-def]
+    pass
+
+
+def aside(u):  # type: ignore[no-untyped-def]
+    u.next[1] = u[0]
+
+
+def twice(u):  # type: ignore[no-untyped-def]
+    u.next[0] = u[0]
+    u.next[0] = u[1]
+
+
+def truth(u):  # type: ignore[no-untyped-def]
+    u.next[0] = u[0] > 1
+
+
+def flat(u):  # type: ignore[no-untyped-def]
+    u.next[0] = u[0, 0]
+
+
+@pytest.mark.parametrize(
+    ("make", "sentence"),
+    [
+        (
+            lambda: stencil(nothing)(U),
+            "Stencil 'nothing' assigns nothing: expected at least one 'field.next[...] = ...'.",
+        ),
+        (lambda: stencil(aside)(U), "A stencil writes its own cell: expected 'u.next' at offset 0, got 1."),
+        (
+            lambda: stencil(twice)(U),
+            "'u.next' is assigned twice in one stencil; use one assignment, or two stages.",
+        ),
+        (
+            lambda: stencil(truth)(U),
+            "'u.next' takes a number, got a condition; use peergrid.where(condition, 1, 0).",
+        ),
+        (lambda: stencil(flat)(U), "'u' is indexed by 1 whole-number offsets from the cell, got (0, 0)."),
+        (lambda: smooth(U, "k"), "Stencil 'smooth' takes fields, signals and numbers; 'k' is 'k'."),
+        (lambda: Problem.of([]), "A problem needs at least one update, got none."),
+        (
+            lambda: Stage((smooth(U, 0.1), history(U))),
+            "Updates 'smooth' and 'history' of one stage both write 'u' in [0,9); put them into stages of their own, "
+            "or on boxes that do not overlap.",
+        ),
+        (
+            lambda: Problem.of(follow(U, GRID.field("v", within=Box((0,), (5,))))),
+            "Update 'follow' reads 'v' at offset (3,) from [0,6), outside the field's box [0,5); confine the update "
+            "with .within(box).",
+        ),
+        (
+            lambda: Problem.of(smooth(U, 0.1), [Receiver("r", "w", (1,))]),
+            "Receiver 'r' records 'w', which is none of u.",
+        ),
+        (
+            lambda: Problem.of([follow(U, V), follow(GRID.field("u"), V)]),
+            "Two different things are called 'u'; give each its own name.",
+        ),
+    ],
+)
+def test_what_cannot_be_is_refused(make: Callable[[], object], sentence: str) -> None:
+    with pytest.raises(UsageError) as refused:
+        make()
+    assert str(refused.value) == sentence
+
+
+def test_python_conditions_are_refused_while_tracing() -> None:
+    with pytest.raises(TypeError, match="known only when it runs"):
+        bool(Read("u", (0,)) > 1)
+    with pytest.raises(TypeError, match="whole number from 1 to 8"):
+        Read("u", (0,)) ** 9
