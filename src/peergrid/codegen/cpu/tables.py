@@ -6,14 +6,14 @@ Every grid counts as (stream, y, x): 1D grids have one row and one y, 2D grids o
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain, pairwise
 
 import numpy as np
 from numpy.typing import NDArray
 
-from peergrid.codegen.cpu.plan import Node, Storage, StreamPlan
+from peergrid.codegen.cpu.plan import Storage, StreamPlan
 from peergrid.codegen.cpu.work import Access, Piece, Tile
 from peergrid.grid import Box, Index
 from peergrid.stencil import Problem
@@ -41,7 +41,7 @@ class Program:
     """A pass over one box, as tables with a row of integers for each
 
     tile      first and last front, first and last node
-    node      lag, first and last band
+    node      lag, first and last band; records are nodes of their own
     band      first and last row, first and last work: rows on which a node does the same
     work      function, first and last operand, lines, cells of each line
     operand   storage, and on the band's first row: row, line, cell
@@ -73,14 +73,15 @@ class _Packer:
     works: list[tuple[int, ...]] = field(default_factory=list)
     operands: list[tuple[int, ...]] = field(default_factory=list)
 
-    def tile(self, nodes: Sequence[Node], pieces: Sequence[Sequence[Piece]], windows: Windows) -> None:
+    def tile(self, parts: Iterable[tuple[int, Sequence[Piece]]], windows: Windows) -> None:
+        """One tile: its nodes as lags and pieces."""
         first_node, first_band = len(self.nodes), len(self.bands)
         fronts: list[int] = []
-        for node, parts in zip(nodes, pieces, strict=True):
+        for lag, pieces in parts:
             first = len(self.bands)
-            self._bands(parts, windows)
-            fronts += [edge + node.lag for band in self.bands[first:] for edge in band[:2]]
-            self.nodes.append((node.lag, first, len(self.bands)))
+            self._bands(pieces, windows)
+            fronts += [edge + lag for band in self.bands[first:] for edge in band[:2]]
+            self.nodes.append((lag, first, len(self.bands)))
         if len(self.bands) > first_band:
             self.tiles.append((min(fronts), max(fronts), first_node, len(self.nodes)))
 
@@ -118,9 +119,9 @@ def program(problem: Problem, plan: StreamPlan, tiles: Iterable[Box], recorded: 
     packer = _Packer()
     held: list[Windows] = []
     for tile in (Tile(problem, plan, box, recorded) for box in tiles):
-        pieces = [tuple(tile.pieces(node)) for node in plan.nodes]
-        held.append(_windows(tile, _main_column(pieces), LINE // problem.itemsize))
-        packer.tile(plan.nodes, pieces, held[-1])
+        parts = list(_parts(tile))
+        held.append(_windows(tile, _main_column(pieces for _, pieces in parts), LINE // problem.itemsize))
+        packer.tile(parts, held[-1])
     shapes = [_extent(held, number) for number in range(len(plan.depths))]
     wanted = {Storage("window", number=n): (plan.depths[n], *shape) for n, shape in enumerate(shapes)}
     widest = max((work[4] for work in packer.works), default=0)
@@ -137,6 +138,14 @@ def program(problem: Problem, plan: StreamPlan, tiles: Iterable[Box], recorded: 
         buffers=buffers,
         scratch=size,
     )
+
+
+def _parts(tile: Tile) -> Iterator[tuple[int, tuple[Piece, ...]]]:
+    """The lags and pieces of a tile's nodes; records are nodes, so that they do not cut the bands of the others."""
+    for node in tile.plan.nodes:
+        yield node.lag, tuple(tile.pieces(node))
+        if records := tuple(tile.records(node)):
+            yield node.lag, records
 
 
 def _windows(tile: Tile, column: int, cells: int) -> Windows:

@@ -52,7 +52,7 @@ class Tile:
         return write_box(self.problem, name, self.problem.grid.clip(growth.apply(self.box)))
 
     def pieces(self, node: Node) -> Iterator[Piece]:
-        """All that a node does, in order: updates, values carried over, records, values handed over."""
+        """What a node does, in order: updates, values carried over, values handed over."""
         stage = self.problem.stages[node.stage]
         regions = {name: self.region(node, name) for name in stage.targets}
         rest: dict[str, tuple[Box, ...]] = {
@@ -65,7 +65,6 @@ class Tile:
                 yield from self._updated(node, update, code, cells, active)
         for name, boxes in rest.items():
             yield from (self._copied(name, box, node.before[name], node.after[name]) for box in boxes)
-        yield from self._recorded(node)
         yield from self._handed_over(node)
 
     def _updated(self, node: Node, update: Update, code: RowCode, cells: Box, active: Active) -> Iterator[Piece]:
@@ -95,7 +94,8 @@ class Tile:
         code = past_cache_code(self.problem, name) if past_cache else copy_code(self.problem, name)
         return Piece(code, box, (Access(target, here), Access(source, here)))
 
-    def _recorded(self, node: Node) -> Iterator[Piece]:
+    def records(self, node: Node) -> Iterator[Piece]:
+        """The receivers to be recorded when a node is done with their row."""
         for number in self.recorded:
             receiver = self.problem.receivers[number]
             if receiver.cell in self.box and node.stage == self._last_writer(receiver.field):
