@@ -75,8 +75,14 @@ def yee(shape: tuple[int, int], boundary: Boundary = "fixed", dtype: Dtype = "fl
     return Problem.of([magnetic(ez, hx, hy), electric(ez, hx, hy, ca, cb)])
 
 
-def radar(shape: tuple[int, int], boundary: Boundary = "fixed", dtype: Dtype = "float32") -> Problem:
-    """Yee with an absorber at the low end of axis 0, two sources, receivers."""
+def radar(
+    shape: tuple[int, int],
+    boundary: Boundary = "fixed",
+    dtype: Dtype = "float32",
+    source: tuple[int, int] | None = None,
+) -> Problem:
+    """Yee with an absorber at the low end of axis 0, two sources (one in the middle or as given), receivers."""
+    middle = source or (shape[0] // 2, shape[1] // 2)
     grid = Grid(shape, boundary, dtype)
     ez, hx, hy, ca, cb = (random(grid, name, k) for k, name in enumerate(("Ez", "Hx", "Hy", "ca", "cb")))
     layer = Box((0, 0), (6, shape[1]))
@@ -90,7 +96,7 @@ def radar(shape: tuple[int, int], boundary: Boundary = "fixed", dtype: Dtype = "
                 electric(ez, hx, hy, ca, cb).within(Box((6, 0), shape)),
             )
         ),
-        add(ez, grid.signal("s", np.linspace(1, 2, 6))).within(Box.cell((shape[0] // 2, shape[1] // 2))),
+        add(ez, grid.signal("s", np.linspace(1, 2, 6))).within(Box.cell(middle)),
         add(hx, grid.signal("q", np.linspace(3, 4, 40))).within(Box.cell((1, shape[1] - 2))),
     ]
     receivers = [

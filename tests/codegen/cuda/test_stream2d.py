@@ -39,6 +39,26 @@ def test_absorber_source_receivers(directory: Path) -> None:
     assert np.isfinite(outcome.device.traces[:, 3:]).all()
 
 
+def test_a_source_just_beside_a_plain_tile(directory: Path) -> None:
+    problem = radar((90, 300))
+    kernel = PassKernel(problem, Shape(4, warps=2))
+    plain = next(launch for launch in kernel.launches(problem.grid.box, 4) if launch.program == kernel.plain)
+    right = int(plain.regions["hi"][:, 1].min())
+    beside = radar((90, 300), source=(45, right + 1))
+    outcome = advance(beside, PassKernel(beside, Shape(4, warps=2)), directory)
+    assert outcome.entries == {"stream2d", "edge2d"}
+    assert outcome.agrees
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_shapes(dtype: str, directory: Path) -> None:
+    problem = yee((80, 600), "fixed", dtype)
+    for shape in (Shape(2, 2, ahead=1, warps=1), Shape(3, 8, skew=1, warps=1), Shape(4, 4, rotate=False, warps=3)):
+        outcome = advance(problem, PassKernel(problem, shape), directory)
+        assert outcome.entries == {"stream2d", "edge2d"}
+        assert outcome.agrees
+
+
 @pytest.mark.parametrize(("width", "columns", "steps"), [(64, 4, 4), (128, 8, 3)])
 def test_norms_do_not_depend_on_tiles_or_devices(width: int, columns: int, steps: int, directory: Path) -> None:
     problem = relaxation((128, 420))
