@@ -16,8 +16,8 @@ from peergrid.grid.partition import Partition
 
 @st.composite
 def partitions(draw: st.DrawFn) -> Partition:
-    shape = tuple(draw(st.lists(st.integers(1, 13), min_size=1, max_size=3)))
-    return Partition(Grid(shape), tuple(draw(st.integers(1, n)) for n in shape))
+    shape = tuple(draw(st.lists(st.integers(1, 7), min_size=1, max_size=3)))
+    return Partition(Grid(shape), tuple(draw(st.integers(1, min(n, 5))) for n in shape))
 
 
 @given(partitions())

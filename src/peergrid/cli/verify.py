@@ -1,0 +1,91 @@
+"""`peergrid verify`: prove every way to run a model, and test the proof by mutation."""
+
+from __future__ import annotations
+
+import json
+import sys
+from dataclasses import asdict, replace
+from typing import Annotated
+
+import typer
+
+from peergrid.cli.choose import AsJson, ModelFile
+from peergrid.cli.verification import Verification, Ways, verify_all
+from peergrid.errors import CheckFailed, UsageError
+from peergrid.io.modelfile import read
+from peergrid.models.fdtd import build
+from peergrid.schedule.strategies import STRATEGIES
+
+SHOWN = 5  # faults in the text
+PER_KIND = 1  # mutants of each kind on every schedule
+
+
+def verify(
+    model: ModelFile,
+    strategy: Annotated[
+        str | None, typer.Option("--strategy", metavar="NAME", help="Look at one strategy (default: all).")
+    ] = None,
+    devices: Annotated[
+        str | None, typer.Option("--devices", metavar="SPEC", help="cpu:N, or a count (default: 1, 2, 3, 4 and 7).")
+    ] = None,
+    depth: Annotated[
+        int | None, typer.Option("--depth", metavar="R", help="Look at one depth (default: 1, 2, 3, 5 and 8).")
+    ] = None,
+    mutants: Annotated[
+        bool, typer.Option("--mutants", help="Try schedules with one thing wrong, some of each kind.")
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Prove that no schedule of a model has a race, a stale read or a deadlock, with two independent checkers."""
+    ways = _ways(strategy, devices, depth, mutants=mutants)
+    built = build(read(model))
+    found = verify_all(built.problem, replace(ways, steps=built.steps), None if as_json else _show)
+    typer.echo(json.dumps(_contract(found), indent=2) if as_json else _text(found))
+    if not found.holds:
+        raise CheckFailed(found.faults[0])
+
+
+def _ways(strategy: str | None, devices: str | None, depth: int | None, *, mutants: bool) -> Ways:
+    usual = Ways()
+    if strategy is not None and strategy not in STRATEGIES:
+        raise UsageError(f"A strategy is one of {', '.join(STRATEGIES)}, got '{strategy}'.")
+    if depth is not None and depth < 1:
+        raise UsageError(f"'--depth' takes a whole number above 0, got {depth}.")
+    return Ways(
+        devices=usual.devices if devices is None else (_count(devices),),
+        strategies=tuple(name for name in STRATEGIES if strategy in (None, name)),
+        depths=usual.depths if depth is None else (depth,),
+        mutants=PER_KIND if mutants else None,
+    )
+
+
+def _count(spec: str) -> int:
+    """How many devices a SPEC names; which ones makes no difference to a proof."""
+    text = spec.removeprefix("cpu:")
+    if not text.isdigit() or int(text) < 1:
+        raise UsageError(f"'--devices' of verify takes cpu:N with N at least 1, got '{spec}'.")
+    return int(text)
+
+
+def _contract(found: Verification) -> dict[str, object]:
+    """The keys of `--json`: those of the mutants only where there are any."""
+    return {key: value for key, value in asdict(found).items() if value is not None}
+
+
+def _show(done: int, all_: int) -> None:
+    if sys.stderr.isatty():
+        print(f"\r{done} of {all_} ways", end="\n" if done == all_ else "", file=sys.stderr, flush=True)
+
+
+def _text(found: Verification) -> str:
+    lines = [
+        f"{found.schedules} schedules, {found.ops} operations",
+        f"{found.races} races, {found.stale_reads} stale reads, {found.deadlocks} deadlocks",
+    ]
+    if found.mutants is not None:
+        lines.append(
+            f"{found.mutants} mutants: {found.killed} rejected by both checkers, {found.redundant} as good as before, "
+            f"{found.disagreements} on which the checkers disagree"
+        )
+        lines += [f"  {number:6d} {outcome}" for outcome, number in sorted(found.outcomes.items())]
+    return "\n".join([*lines, *found.faults[:SHOWN]])

@@ -1,0 +1,59 @@
+"""`peergrid verify`: its JSON contract and its exit codes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from cli_call import Call
+
+from peergrid.schedule.strategies import STRATEGIES, Strategy
+
+FIGURES = ("schedules", "ops", "races", "stale_reads", "deadlocks")
+OF_MUTANTS = ("mutants", "killed", "redundant")
+
+
+def test_json_holds_the_figures(call: Call, model: Path) -> None:
+    answer = call("verify", model, "--devices", "cpu:2", "--depth", 2, "--json")
+    assert answer.code == 0
+    found = answer.json
+    assert [found[key] > 0 for key in FIGURES] == [True, True, False, False, False]
+    assert not found.keys() & set(OF_MUTANTS)
+
+
+def test_mutants_are_killed_or_redundant(call: Call, model: Path) -> None:
+    found = call("verify", model, "--devices", 2, "--depth", 1, "--strategy", "async", "--mutants", "--json").json
+    assert found["mutants"] == found["killed"] + found["redundant"] > found["redundant"]
+    assert found["disagreements"] == 0
+
+
+def test_text_says_the_same(call: Call, model: Path) -> None:
+    answer = call("verify", model, "--devices", 2, "--depth", 1, "--strategy", "peer")
+    assert answer.out.splitlines()[1] == "0 races, 0 stale reads, 0 deadlocks"
+
+
+def test_a_wrong_strategy_is_rejected_with_exit_code_1(
+    call: Call, model: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    unordered = Strategy(lambda work: (op for op in STRATEGIES["async"].build(work) if hasattr(op, "level")), "copy")
+    monkeypatch.setitem(STRATEGIES, "threads", unordered)
+    answer = call("verify", model, "--devices", 2, "--depth", 1, "--strategy", "threads", "--json")
+    assert answer.code == 1
+    assert answer.json["races"] > 0
+    assert answer.err.startswith("threads, 2 devices, depth 1, order left-right: Race on ")
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        (
+            ("--strategy", "nope"),
+            "A strategy is one of serial, async, threads, overlap, graph, peer, persistent, got 'nope'.",
+        ),
+        (("--devices", "cuda"), "'--devices' of verify takes cpu:N with N at least 1, got 'cuda'."),
+        (("--depth", "0"), "'--depth' takes a whole number above 0, got 0."),
+    ],
+)
+def test_what_cannot_be_is_refused(call: Call, model: Path, options: tuple[str, ...], sentence: str) -> None:
+    answer = call("verify", model, *options)
+    assert (answer.code, answer.err.strip()) == (2, sentence)
