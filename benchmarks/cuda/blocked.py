@@ -9,90 +9,25 @@ from __future__ import annotations
 
 import argparse
 import ctypes
-import importlib.util
 import json
-import sys
 import time
-import types
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from cuda.bindings import driver
+from gpu import Device, Module, check, copy_rate, start
 
-ROOT = Path(__file__).resolve().parents[2]
-if importlib.util.find_spec("numba") is None:
-    # Code generation needs NumPy alone; without the other dependencies the packages' front doors stay shut.
-    for package in ("peergrid", "peergrid.codegen", "peergrid.models.fdtd"):
-        bare = types.ModuleType(package)
-        bare.__path__ = [str(ROOT / "src" / package.replace(".", "/"))]
-        sys.modules[package] = bare
-else:
-    sys.path.insert(0, str(ROOT / "src"))
-
-from peergrid.codegen.cuda.arguments import Arguments  # noqa: E402
-from peergrid.codegen.cuda.norm import NORMS  # noqa: E402
-from peergrid.codegen.cuda.pass_kernel import Launch, PassKernel, Program  # noqa: E402
-from peergrid.codegen.cuda.stream_parts import Shape  # noqa: E402
-from peergrid.codegen.nvrtc import compile_cubin  # noqa: E402
-from peergrid.grid import Box, Grid  # noqa: E402
-from peergrid.stencil import Problem, Receiver, Stage, stencil  # noqa: E402
-
-HELPERS = """
-extern "C" __global__ void noise(float* p, long long n, unsigned seed, float scale, float shift) {
-  for (long long i = blockIdx.x * (long long)blockDim.x + threadIdx.x; i < n; i += (long long)gridDim.x * blockDim.x) {
-    unsigned h = (unsigned)(i * 2654435761u) ^ (unsigned)(i >> 16) ^ seed;
-    h ^= h >> 16; h *= 0x7feb352du; h ^= h >> 15; h *= 0x846ca68bu; h ^= h >> 16;
-    p[i] = shift + scale * ((h >> 8) * 5.9604645e-8f);
-  }
-}
-extern "C" __global__ void differ(const unsigned* a, const unsigned* b, int rows, int columns, long long pitch,
-                                  unsigned long long* count) {
-  unsigned long long found = 0;
-  for (int y = blockIdx.x; y < rows; y += gridDim.x)
-    for (int x = threadIdx.x; x < columns; x += blockDim.x) found += a[y * pitch + x] != b[y * pitch + x];
-  if (found) atomicAdd(count, found);
-}
-extern "C" __global__ void copy(const float4* a, float4* b, long long n) {
-  for (long long i = blockIdx.x * (long long)blockDim.x + threadIdx.x; i < n; i += (long long)gridDim.x * blockDim.x)
-    b[i] = a[i];
-}
-extern "C" __global__ void jacobi(const float* u, float* v, int rows, int columns, long long pitch) {
-  const int x = blockIdx.x * blockDim.x + threadIdx.x, y = blockIdx.y * blockDim.y + threadIdx.y;
-  if (x >= columns || y >= rows) return;
-  const float* p = u + y * pitch + x;
-  const bool inside = x > 0 && y > 0 && x < columns - 1 && y < rows - 1;
-  v[y * pitch + x] = inside ? 0.25f * ((p[-1] + p[1]) + (p[-pitch] + p[pitch])) : *p;
-}
-extern "C" __global__ void magnetic(const float* ez, const float* hx, const float* hy, float* nx, float* ny, int rows,
-                                    int columns, long long pitch) {
-  const int x = blockIdx.x * blockDim.x + threadIdx.x, y = blockIdx.y * blockDim.y + threadIdx.y;
-  if (x >= columns || y >= rows) return;
-  const long long i = y * pitch + x;
-  const bool inside = x < columns - 1 && y < rows - 1;
-  nx[i] = inside ? hx[i] - 0.5f * (ez[i + 1] - ez[i]) : hx[i];
-  ny[i] = inside ? hy[i] + 0.5f * (ez[i + pitch] - ez[i]) : hy[i];
-}
-extern "C" __global__ void electric(const float* ez, const float* hx, const float* hy, const float* ca, const float* cb,
-                                    float* nz, int rows, int columns, long long pitch) {
-  const int x = blockIdx.x * blockDim.x + threadIdx.x, y = blockIdx.y * blockDim.y + threadIdx.y;
-  if (x >= columns || y >= rows) return;
-  const long long i = y * pitch + x;
-  const bool inside = x > 0 && y > 0;
-  nz[i] = inside ? ca[i] * ez[i] + cb[i] * ((hy[i] - hy[i - pitch]) - (hx[i] - hx[i - 1])) : ez[i];
-}
-"""
-
-
-def check(result: tuple[Any, ...]) -> Any:
-    """The value of a driver call; an error as an exception."""
-    status, *values = result
-    if status != driver.CUresult.CUDA_SUCCESS:
-        raise RuntimeError(f"CUDA driver: {status.name}")
-    return values[0] if values else None
+from peergrid.codegen.cuda.arguments import Arguments
+from peergrid.codegen.cuda.norm import NORMS
+from peergrid.codegen.cuda.pass_kernel import Launch, PassKernel, Program
+from peergrid.codegen.cuda.stream_parts import Shape
+from peergrid.codegen.nvrtc import compile_cubin
+from peergrid.grid import Box, Grid
+from peergrid.stencil import Problem, Receiver, Stage, stencil
 
 
 @stencil
@@ -165,86 +100,6 @@ def radar_problem(n: int) -> Problem:
 @stencil
 def _add(u: Any, s: Any) -> None:
     u.next[0, 0] = u[0, 0] + s.now
-
-
-class Module:
-    """A compiled program on the device."""
-
-    def __init__(self, cubin: bytes) -> None:
-        self.cubin = cubin
-        self.handle = check(driver.cuModuleLoadData(cubin))
-
-    def function(self, name: str, shared: int = 0) -> Any:
-        found = check(driver.cuModuleGetFunction(self.handle, name.encode()))
-        if shared > 48 * 1024:
-            what = driver.CUfunction_attribute.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
-            check(driver.cuFuncSetAttribute(found, what, shared))
-        return found
-
-
-def start(function: Any, grid: tuple[int, int], block: tuple[int, int], shared: int, stream: Any, *values: Any) -> None:
-    """Launch a kernel; values are ctypes numbers, or NumPy records for structs passed by value."""
-    places = [v.ctypes.data if isinstance(v, np.ndarray) else ctypes.addressof(v) for v in values]
-    table = (ctypes.c_void_p * len(places))(*places)
-    check(driver.cuLaunchKernel(function, *grid, 1, *block, 1, shared, stream, ctypes.addressof(table), 0))
-
-
-@dataclass
-class Device:
-    """The GPU with two streams, two timing events and the helper kernels."""
-
-    arch: str = ""
-    name: str = ""
-    multiprocessors: int = 0
-    shared_limit: int = 0
-    buffers: list[Any] = field(default_factory=list)
-
-    def __post_init__(self) -> None:
-        check(driver.cuInit(0))
-        self.device = check(driver.cuDeviceGet(0))
-        context = check(driver.cuDevicePrimaryCtxRetain(self.device))
-        check(driver.cuCtxSetCurrent(context))
-        of, kind = driver.cuDeviceGetAttribute, driver.CUdevice_attribute
-        major = check(of(kind.CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, self.device))
-        minor = check(of(kind.CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, self.device))
-        self.arch = f"sm_{major}{minor}"
-        self.name = check(driver.cuDeviceGetName(128, self.device)).split(b"\0")[0].decode()
-        self.multiprocessors = check(of(kind.CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, self.device))
-        self.main, self.side = (check(driver.cuStreamCreate(1)) for _ in range(2))
-        self.begin, self.end = (check(driver.cuEventCreate(0)) for _ in range(2))
-        self.fork, self.join = (check(driver.cuEventCreate(2)) for _ in range(2))
-        self.helpers = Module(compile_cubin(HELPERS, self.arch))
-
-    def allocate(self, size: int) -> int:
-        pointer = check(driver.cuMemAlloc(size))
-        self.buffers.append(pointer)
-        return int(pointer)
-
-    def upload(self, values: np.ndarray) -> int:
-        pointer = self.allocate(max(values.nbytes, 16))
-        if values.nbytes:
-            check(driver.cuMemcpyHtoD(pointer, values.ctypes.data, values.nbytes))
-        return pointer
-
-    def release(self) -> None:
-        self.sync()
-        for pointer in self.buffers:
-            check(driver.cuMemFree(pointer))
-        self.buffers.clear()
-
-    def sync(self) -> None:
-        check(driver.cuCtxSynchronize())
-
-    def timed(self, body: Callable[[], None], repeats: int = 5) -> float:
-        """The median of the milliseconds that the body takes on the main stream."""
-        found = []
-        for _ in range(repeats):
-            check(driver.cuEventRecord(self.begin, self.main))
-            body()
-            check(driver.cuEventRecord(self.end, self.main))
-            check(driver.cuEventSynchronize(self.end))
-            found.append(check(driver.cuEventElapsedTime(self.begin, self.end)))
-        return float(np.median(found))
 
 
 PAD = 32
@@ -474,8 +329,8 @@ class Bench:
             rows, columns = self.problem.fields[name].box.shape
             skip = self.problem.fields[name].box.lo[1] % PAD * 4
             start(device.helpers.function("differ"), (2048, 1), (256, 1), 0, device.main,
-                  c.c_void_p(self.memory.bases[name][1] + skip), c.c_void_p(self.expected[steps][name] + skip), c.c_int(rows),
-                  c.c_int(columns), c.c_longlong(self.memory.pitch[name]), c.c_void_p(count))  # fmt: skip
+                  c.c_void_p(self.memory.bases[name][1] + skip), c.c_void_p(self.expected[steps][name] + skip),
+                  c.c_int(rows), c.c_int(columns), c.c_longlong(self.memory.pitch[name]), c.c_void_p(count))  # fmt: skip
         found = np.zeros(1, np.uint64)
         device.sync()
         check(driver.cuMemcpyDtoH(found.ctypes.data, count, 8))
@@ -485,7 +340,8 @@ class Bench:
 def sweep_jacobi(bench: Bench, one: dict[str, int], two: dict[str, int]) -> None:
     n, c = bench.n, ctypes
     start(bench.device.helpers.function("jacobi"), (-(-n // 64), -(-n // 4)), (64, 4), 0, bench.device.main,
-          c.c_void_p(one["u"]), c.c_void_p(two["u"]), c.c_int(n), c.c_int(n), c.c_longlong(bench.memory.pitch["u"]))  # fmt: skip
+          c.c_void_p(one["u"]), c.c_void_p(two["u"]), c.c_int(n), c.c_int(n),
+          c.c_longlong(bench.memory.pitch["u"]))  # fmt: skip
 
 
 def sweep_yee(bench: Bench, one: dict[str, int], two: dict[str, int]) -> None:
@@ -495,7 +351,8 @@ def sweep_yee(bench: Bench, one: dict[str, int], two: dict[str, int]) -> None:
     start(bench.device.helpers.function("magnetic"), size, (64, 4), 0, bench.device.main, p(one["Ez"]), p(one["Hx"]),
           p(one["Hy"]), p(two["Hx"]), p(two["Hy"]), *shape)  # fmt: skip
     start(bench.device.helpers.function("electric"), size, (64, 4), 0, bench.device.main, p(one["Ez"]), p(two["Hx"]),
-          p(two["Hy"]), p(bench.memory.bases["ca"][0]), p(bench.memory.bases["cb"][0]), p(two["Ez"]), *shape)  # fmt: skip
+          p(two["Hy"]), p(bench.memory.bases["ca"][0]), p(bench.memory.bases["cb"][0]),
+          p(two["Ez"]), *shape)  # fmt: skip
 
 
 class OneStep:
@@ -528,25 +385,6 @@ class OneStep:
         start(self.function, (self.launch.blocks, 1), (self.program.threads, 1), self.program.shared_bytes,
               bench.device.main, given)  # fmt: skip
         self.step += 1
-
-
-def copy_rate(device: Device) -> dict[str, float]:
-    """GB/s of reading and writing 2 GiB: by the copy engine's call and by a kernel."""
-    size = 2 << 30
-    one, two = device.allocate(size), device.allocate(size)
-    function = device.helpers.function("copy")
-    c = ctypes
-
-    def by_kernel() -> None:
-        start(function, (device.multiprocessors * 16, 1), (512, 1), 0, device.main, c.c_void_p(one), c.c_void_p(two),
-              c.c_longlong(size // 16))  # fmt: skip
-
-    rates = {
-        "memcpy": device.timed(lambda: check(driver.cuMemcpyDtoDAsync(two, one, size, device.main)), 9),
-        "kernel": device.timed(by_kernel, 9),
-    }
-    device.release()
-    return {name: 2 * size / ms / 1e6 for name, ms in rates.items()}
 
 
 def shapes(case: str, quick: bool) -> Iterator[Shape]:
@@ -620,8 +458,9 @@ def line(r: Result) -> str:
         return f"{name}: {r.error}"
     return (
         f"{name}: {r.gcells:.0f} GC/s x{r.fraction_of_copy:.2f} pass {r.ms_per_pass:.3f} (plain {r.plain_ms:.3f} edge "
-        f"{r.edge_ms:.3f}) ms regs {r.registers}/{r.edge_registers} local {r.local_bytes} warps {r.warps_per_multiprocessor} "
-        f"tiles {r.tiles} bad {r.different}" + (f" norms bad {r.norms_different}" if r.case == "norm" else "")
+        f"{r.edge_ms:.3f}) ms regs {r.registers}/{r.edge_registers} local {r.local_bytes} "
+        f"warps {r.warps_per_multiprocessor} tiles {r.tiles} bad {r.different}"
+        + (f" norms bad {r.norms_different}" if r.case == "norm" else "")
     )
 
 
@@ -635,7 +474,8 @@ def main() -> None:
     device = Device()
     rates = copy_rate(device)
     print(
-        f"{device.name}, {device.multiprocessors} multiprocessors, copy {rates['memcpy']:.0f} GB/s, kernel {rates['kernel']:.0f}"
+        f"{device.name}, {device.multiprocessors} multiprocessors, copy {rates['memcpy']:.0f} GB/s, "
+        f"by a kernel {rates['kernel']:.0f}"
     )
     results: list[Result] = []
     with ThreadPoolExecutor(8) as pool:
