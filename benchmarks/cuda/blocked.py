@@ -330,7 +330,8 @@ class Bench:
             skip = self.problem.fields[name].box.lo[1] % PAD * 4
             start(device.helpers.function("differ"), (2048, 1), (256, 1), 0, device.main,
                   c.c_void_p(self.memory.bases[name][1] + skip), c.c_void_p(self.expected[steps][name] + skip),
-                  c.c_int(rows), c.c_int(columns), c.c_longlong(self.memory.pitch[name]), c.c_void_p(count))  # fmt: skip
+                  c.c_int(rows), c.c_int(columns),
+                  c.c_longlong(self.memory.pitch[name]), c.c_void_p(count))  # fmt: skip
         found = np.zeros(1, np.uint64)
         device.sync()
         check(driver.cuMemcpyDtoH(found.ctypes.data, count, 8))
