@@ -45,7 +45,7 @@ def _traffic(problem: Problem, box: Box) -> int:
 
 
 def weigh(problem: Problem, plan: StreamPlan) -> Weight:
-    """What a tile of a plan weighs; confined fields count as full ones only if they span most of the plane."""
+    """What a tile of a plan weighs; confined fields count only if they span most of the grid."""
     inputs = footprint(problem, plan.steps).inputs
     growth = reduce(Growth.__or__, (inputs[name] for name in problem.state))
     margins = tuple(a + b for a, b in zip(growth.below, growth.above, strict=True))
@@ -65,15 +65,13 @@ def tiles(problem: Problem, plan: StreamPlan, box: Box, cache_bytes: int) -> tup
 
 
 def _rows(problem: Problem, plan: StreamPlan) -> Iterator[int]:
-    """The rows of every window whose field spans most of the plane."""
+    """The rows of every window whose field spans most of the grid."""
     fields = {
         home.number: problem.fields[name] for node in plan.nodes for name, home in node.after.items()
         if home.kind == "window"
     }  # fmt: skip
     for number, depth in enumerate(plan.depths):
-        box = fields[number].box
-        across = slice(1, None) if box.ndim > 1 else slice(None)
-        if 2 * prod(box.shape[across]) > prod(problem.grid.shape[across]):
+        if 2 * fields[number].box.size > problem.grid.box.size:
             yield depth
 
 
