@@ -19,6 +19,7 @@ from peergrid.runtime.cpu.sync import Aborted, Board, Token
 from peergrid.runtime.inorder import copy, owned_receivers
 from peergrid.runtime.kernel import Kernel
 from peergrid.runtime.memory import allocate, collect, fill, first_nonfinite
+from peergrid.runtime.trace.recorder import Place, Recorder, Silent
 from peergrid.schedule import Layout, Schedule
 from peergrid.schedule.ops import (
     Await,
@@ -38,13 +39,24 @@ from peergrid.schedule.ops import (
     queues_of,
 )
 
-Job = Callable[[], None]
+Job = Callable[[], Place | None]
+"""Work of a queue; a wait gives the place of the operation that let it go."""
 
 
 class ThreadedExecutor:
-    """An `Executor` on virtual devices. `patience`: seconds without any progress before a wait is given up."""
+    """An `Executor` on virtual devices.
 
-    def __init__(self, layout: Layout, total_steps: int, kernel: Kernel, patience: float = 60.0) -> None:
+    patience: seconds without any progress before a wait is given up; recorder: told of everything that happens.
+    """
+
+    def __init__(
+        self,
+        layout: Layout,
+        total_steps: int,
+        kernel: Kernel,
+        patience: float = 60.0,
+        recorder: Recorder | None = None,
+    ) -> None:
         self.layout = layout
         self.kernel = kernel
         self.memories = [allocate(layout, device) for device in range(layout.devices)]
@@ -52,8 +64,10 @@ class ThreadedExecutor:
         self._traces = np.full((len(layout.problem.receivers), total_steps), np.nan, layout.problem.grid.dtype)
         self._busy: dict[Queue, float] = {}
         self._board = Board(patience)
-        self._events: dict[Event, Token] = {}
-        self._inboxes: dict[Queue, SimpleQueue[Job | None]] = {}
+        self._recorder = recorder or Silent()
+        self._events: dict[Event, tuple[Token, Place]] = {}
+        self._raises: dict[tuple[Flag, int], Place] = {}
+        self._inboxes: dict[Queue, SimpleQueue[Callable[[], object] | None]] = {}
         self._workers: list[threading.Thread] = []
 
     def load(self, name: str, values: Array, slot: int) -> None:
@@ -63,19 +77,21 @@ class ThreadedExecutor:
     def execute(self, schedule: Schedule, times: int, step: int) -> None:
         for queue in sorted({queue for op in schedule.ops for queue in queues_of(op)} - self._inboxes.keys()):
             self._open(queue)
-        programs: dict[int, list[Op]] = {}
-        for op in schedule.ops:
+        programs: dict[int, list[tuple[int, Op]]] = {}
+        for number, op in enumerate(schedule.ops):
             for host in hosts_of(op):
-                programs.setdefault(host, []).append(op)
+                programs.setdefault(host, []).append((number, op))
         meetings = {op.hosts: threading.Barrier(len(op.hosts)) for op in schedule.ops if isinstance(op, HostBarrier)}
+        first = self._recorder.begin(schedule, times)
+        self._raises.clear()
         hosts = [
-            threading.Thread(target=self._host, args=(ops, schedule, times, step, meetings), daemon=True)
+            threading.Thread(target=self._host, args=(host, ops, schedule, times, step, first, meetings), daemon=True)
             for host, ops in programs.items()
             if host != 0
         ]
         for thread in hosts:
             thread.start()
-        self._host(programs.get(0, []), schedule, times, step, meetings)
+        self._host(0, programs.get(0, []), schedule, times, step, first, meetings)
         for thread in hosts:
             thread.join()
         self._drain()
@@ -110,7 +126,7 @@ class ThreadedExecutor:
         self._workers.append(worker)
         worker.start()
 
-    def _serve(self, inbox: SimpleQueue[Job | None]) -> None:
+    def _serve(self, inbox: SimpleQueue[Callable[[], object] | None]) -> None:
         """Work off a queue; after a failure anywhere, pass over what is left."""
         while (job := inbox.get()) is not None:
             if not self._board.aborted:
@@ -118,10 +134,12 @@ class ThreadedExecutor:
 
     def _host(
         self,
-        ops: list[Op],
+        host: int,
+        ops: list[tuple[int, Op]],
         schedule: Schedule,
         times: int,
         step: int,
+        first: int,
         meetings: dict[tuple[int, ...], threading.Barrier],
     ) -> None:
         raised = _raised(schedule)
@@ -129,41 +147,67 @@ class ThreadedExecutor:
         def issue_all() -> None:
             for turn in range(times):
                 base = step + turn * schedule.steps
-                for op in ops:
-                    self._issue(op, base, {flag: turn * count for flag, count in raised.items()}, meetings)
+                offsets = {flag: turn * count for flag, count in raised.items()}
+                for number, op in ops:
+                    place = (first + turn, number)
+                    if isinstance(op, Sync | HostBarrier):
+                        self._recorder.start(host, place)
+                        self._recorder.finish(host, place, self._wait_on_host(op, meetings))
+                    else:
+                        self._recorder.issue(host, place)
+                        self._issue(op, place, base, offsets)
 
         self._guard(issue_all)
 
     def _issue(
         self,
-        op: Op,
+        op: Compute | Copy | Record | Wait | Raise | Await | DeviceBarrier,
+        place: Place,
         base: int,
         offsets: dict[Flag, int],
-        meetings: dict[tuple[int, ...], threading.Barrier],
     ) -> None:
+        """Hand an operation to its queues."""
         match op:
             case Compute():
-                self._put(op.queue, partial(self._compute, op, base))
+                self._put(op.queue, place, partial(self._compute, op, base))
             case Copy():
-                self._put(op.queue, partial(copy, self.memories, op))
+                self._put(op.queue, place, partial(copy, self.memories, op))
             case Record():
-                point = self._events[op.event] = Token()
-                self._put(op.queue, point.set)
+                point, _ = self._events[op.event] = (Token(), place)
+                self._put(op.queue, place, point.set)
             case Wait():
-                if (latest := self._events.get(op.event)) is not None:
-                    self._put(op.queue, partial(self._board.wait, latest, op))
+                self._put(op.queue, place, partial(self._wait_for, op, self._events.get(op.event)))
             case Raise():
-                self._put(op.queue, partial(self._board.raise_flag, op.flag, offsets[op.flag] + op.value))
+                value = offsets[op.flag] + op.value
+                self._raises[op.flag, value] = place
+                self._put(op.queue, place, partial(self._board.raise_flag, op.flag, value))
             case Await():
-                self._put(op.queue, partial(self._board.await_flag, op, offsets.get(op.flag, 0) + op.value))
-            case Sync():
-                self._sync(op)
-            case HostBarrier():
-                self._board.meet(meetings[op.hosts], op)
+                self._put(op.queue, place, partial(self._await, op, offsets.get(op.flag, 0) + op.value))
             case DeviceBarrier():
                 meeting = threading.Barrier(len(op.queues))
                 for queue in op.queues:
-                    self._put(queue, partial(self._board.meet, meeting, op))
+                    self._put(queue, place, partial(self._board.meet, meeting, op))
+
+    def _wait_on_host(self, op: Sync | HostBarrier, meetings: dict[tuple[int, ...], threading.Barrier]) -> Place | None:
+        if isinstance(op, HostBarrier):
+            self._board.meet(meetings[op.hosts], op)
+            return None
+        if isinstance(op.target, Event):
+            return self._wait_for(op, self._events.get(op.target))
+        drained = Token()
+        self._inboxes[op.target].put(drained.set)
+        self._board.wait(drained, op)
+        return None
+
+    def _wait_for(self, op: Wait | Sync, record: tuple[Token, Place] | None) -> Place | None:
+        """Wait for a record, if there ever was one; its place."""
+        if record is None:
+            return None
+        self._board.wait(record[0], op)
+        return record[1]
+
+    def _await(self, op: Await, value: int) -> Place:
+        return self._raises[op.flag, self._board.await_flag(op, value)]
 
     def _compute(self, op: Compute, base: int) -> None:
         memory, recorded = self.memories[op.device], self.recorded[op.device]
@@ -172,17 +216,12 @@ class ThreadedExecutor:
         self._busy[op.queue] = self._busy.get(op.queue, 0.0) + time.perf_counter() - started
         self._board.progress()
 
-    def _sync(self, op: Sync) -> None:
-        if isinstance(op.target, Event):
-            recorded = self._events.get(op.target)
-        else:
-            recorded = Token()
-            self._put(op.target, recorded.set)
-        if recorded is not None:
-            self._board.wait(recorded, op)
+    def _put(self, queue: Queue, place: Place, job: Job) -> None:
+        def carry_out() -> None:
+            self._recorder.start(queue, place)
+            self._recorder.finish(queue, place, job())
 
-    def _put(self, queue: Queue, job: Job) -> None:
-        self._inboxes[queue].put(job)
+        self._inboxes[queue].put(carry_out)
 
     def _drain(self) -> None:
         tokens = [Token() for _ in self._inboxes]
@@ -192,7 +231,7 @@ class ThreadedExecutor:
             self._guard(partial(self._board.wait, token, None))
         self._board.reraise()
 
-    def _guard(self, job: Job) -> None:
+    def _guard(self, job: Callable[[], object]) -> None:
         try:
             job()
         except Aborted:

@@ -78,12 +78,15 @@ class Board:
             self._flags[flag] = self._settled.get(flag, 0) + value
             self._changed.notify_all()
 
-    def await_flag(self, op: Await, value: int) -> None:
-        wanted = self._settled.get(op.flag, 0) + value
+    def await_flag(self, op: Await, value: int) -> int:
+        """Wait until the flag has reached the value; the value found, at least as large."""
+        settled = self._settled.get(op.flag, 0)
+        wanted = settled + value
         with self._noted(op), self._changed:
             while self._flags.get(op.flag, 0) < wanted:
                 self._changed.wait(TICK)
                 self._check(op)
+            return self._flags[op.flag] - settled
 
     def settle(self, raised: dict[Flag, int], times: int) -> None:
         """After a schedule ran `times` times: later values count from here."""

@@ -77,3 +77,19 @@ class Log:
 
     def finish(self, actor: Actor, place: Place, saw: Place | None = None) -> None:
         self.entries.append(Entry("finish", actor, place, saw))
+
+
+class Silent:
+    """A recorder that keeps nothing."""
+
+    def begin(self, schedule: Schedule, times: int) -> int:
+        return 0
+
+    def issue(self, host: int, place: Place) -> None:
+        pass
+
+    def start(self, actor: Actor, place: Place) -> None:
+        pass
+
+    def finish(self, actor: Actor, place: Place, saw: Place | None = None) -> None:
+        pass
