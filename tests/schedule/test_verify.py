@@ -166,3 +166,10 @@ def test_a_computation_in_place_races_with_itself() -> None:
 def test_a_rejected_schedule_raises_the_first_fault() -> None:
     with pytest.raises(CheckFailed, match=r"^Stale read: at the end .* \(1 more faults\)$"):
         require(prove(two_devices(), (schedule(),)))
+
+
+def test_a_barrier_of_nobody_keeps_nobody() -> None:
+    empty = (DeviceBarrier((), (0,)), HostBarrier(()))
+    plan, turns = two_devices(), (schedule(compute(0), *empty, compute(1)),)
+    assert not prove(plan, turns).faults
+    assert not check(plan, turns)

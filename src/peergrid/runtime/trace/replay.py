@@ -330,4 +330,4 @@ def _actors(op: Op) -> tuple[Actor, ...]:
 
 def _parties(op: Op) -> tuple[Actor, ...]:
     """Who carries an operation out."""
-    return queues_of(op) or hosts_of(op)
+    return hosts_of(op) if isinstance(op, Sync | HostBarrier) else queues_of(op)
