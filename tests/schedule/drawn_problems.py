@@ -20,7 +20,7 @@ from peergrid.stencil import Problem, Stage, Update
 from peergrid.stencil.expr import Const, Expr, Read
 from peergrid.stencil.problem import Assignment
 
-LONGEST = {1: 23, 2: 11, 3: 6}  # cells along an axis, by the number of axes
+LONGEST = {1: 43, 2: 13, 3: 6}  # cells along an axis, by the number of axes
 MOST_DEVICES = 5
 
 

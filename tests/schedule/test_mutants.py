@@ -11,11 +11,11 @@ from verify_examples import smooth
 import peergrid.runtime.trace.judge as judging
 from peergrid.grid import Grid
 from peergrid.grid.partition import Partition
-from peergrid.runtime.trace.judge import REDUNDANT, Outcome, judge
+from peergrid.runtime.trace.judge import REDUNDANT, Outcome, check, judge
 from peergrid.schedule import Layout, Options, Schedule, layout, period
 from peergrid.schedule.mutate import Change, mutants
 from peergrid.schedule.strategies import STRATEGIES, StrategyName
-from peergrid.schedule.verify import Proof
+from peergrid.schedule.verify import Proof, program, prove
 from peergrid.stencil import Problem, stencil
 
 DIFFERENT = {strategy.build: name for name, strategy in STRATEGIES.items()}.values()  # 'graph' is 'overlap' replayed
@@ -47,6 +47,15 @@ def plane(strategy: StrategyName, depth: int, block: int | None) -> tuple[Layout
     options = Options(strategy=strategy, depth=depth, block=block, order="left-right")
     plan = layout(Problem.of([magnetic(h, e), electric(e, h)]), Partition(grid, (2, 2)), options)
     return plan, period(plan, options)
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+@pytest.mark.parametrize(("depth", "block"), [(1, None), (2, 1), (2, None), (3, 2)])
+def test_the_originals_are_right(strategy: StrategyName, depth: int, block: int | None) -> None:
+    for plan, original in (line(strategy, depth, block), plane(strategy, depth, block)):
+        turns = program(plan, original)
+        assert prove(plan, turns).faults == ()
+        assert check(plan, turns) == ()
 
 
 @pytest.mark.parametrize("strategy", DIFFERENT)
