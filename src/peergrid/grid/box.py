@@ -87,8 +87,8 @@ class Box:
     def with_axis(self, axis: int, lo: int, hi: int) -> Box:
         """The same box with other bounds along one axis."""
         return Box(
-            self.lo[:axis] + (lo,) + self.lo[axis + 1 :],
-            self.hi[:axis] + (hi,) + self.hi[axis + 1 :],
+            (*self.lo[:axis], lo, *self.lo[axis + 1 :]),
+            (*self.hi[:axis], hi, *self.hi[axis + 1 :]),
         )
 
     def __sub__(self, other: Box) -> tuple[Box, ...]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import product
+from itertools import pairwise, product
 from math import prod
 
 from peergrid.errors import UsageError
@@ -72,7 +72,7 @@ class Partition:
     @cached_property
     def _boxes(self) -> tuple[Box, ...]:
         cuts = [_cuts(n, p) for n, p in zip(self.grid.shape, self.parts, strict=True)]
-        spans = [list(zip(c[:-1], c[1:], strict=True)) for c in cuts]
+        spans = [list(pairwise(c)) for c in cuts]
         return tuple(Box(tuple(a for a, _ in span), tuple(b for _, b in span)) for span in product(*spans))
 
 

@@ -57,7 +57,7 @@ class Update:
 
 @dataclass(frozen=True)
 class Stage:
-    """Updates made together; where they write the same field their boxes do not overlap. Other cells keep their value."""
+    """Updates made together, on boxes that do not overlap where they write one field. Other cells keep their value."""
 
     updates: tuple[Update, ...]
 

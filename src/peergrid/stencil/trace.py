@@ -141,6 +141,7 @@ def _offset(described: Field, offset: int | Index) -> Index:
     index = offset if isinstance(offset, tuple) else (offset,)
     if len(index) != described.grid.ndim or not all(isinstance(i, int) for i in index):
         raise UsageError(
-            f"'{described.name}' is indexed by {described.grid.ndim} whole-number offsets from the cell, got {offset!r}."
+            f"'{described.name}' is indexed by {described.grid.ndim} whole-number offsets from the cell, "
+            f"got {offset!r}."
         )
     return index

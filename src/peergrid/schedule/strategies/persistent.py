@@ -1,4 +1,4 @@
-"""One kernel per device for all steps: compute, store the halos into the neighbours, meet at a barrier of all devices."""
+"""One kernel per device for all steps: compute, store the halos into the neighbours, meet at a barrier of all."""
 
 from __future__ import annotations
 
