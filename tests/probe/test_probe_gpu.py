@@ -42,6 +42,7 @@ needs_nvrtc = pytest.mark.skipif(not nvrtc(), reason="NVRTC is not installed")
 
 
 @needs_nvrtc
+@pytest.mark.nvrtc
 @pytest.mark.parametrize("architecture", ["sm_80", "sm_90", "sm_100"])
 @pytest.mark.parametrize("source", compiling.SOURCES)
 def test_sources_compile(source: str, architecture: str) -> None:

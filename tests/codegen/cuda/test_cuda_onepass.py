@@ -85,6 +85,7 @@ def test_small_regions_share_a_launch() -> None:
     assert len(program(problem, [[grid.box]]).launches([grid.box])) == 1
 
 
+@pytest.mark.nvrtc
 @pytest.mark.parametrize("arch", ARCHITECTURES)
 @pytest.mark.parametrize("name", PROBLEMS)
 def test_nvrtc_takes_the_text(name: str, arch: str, tmp_path: Path) -> None:
@@ -93,6 +94,7 @@ def test_nvrtc_takes_the_text(name: str, arch: str, tmp_path: Path) -> None:
     assert compile_cubin(text, arch, tmp_path)[:4] == b"\x7fELF"
 
 
+@pytest.mark.nvrtc
 @pytest.mark.parametrize("arch", ARCHITECTURES)
 def test_large_regions_spill_nothing(arch: str) -> None:
     problem = driven()

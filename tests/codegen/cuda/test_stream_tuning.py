@@ -17,6 +17,7 @@ from peergrid.codegen.nvrtc import resources
 CHIP = Chip("a chip", "sm_90", 132, 227 * 1024)
 
 
+@pytest.mark.nvrtc
 @pytest.mark.parametrize("arch", ["sm_80", "sm_90", "sm_100"])
 def test_relaxation_keeps_its_steps_in_registers(arch: str) -> None:
     pytest.importorskip("cuda.core")
@@ -28,6 +29,7 @@ def test_relaxation_keeps_its_steps_in_registers(arch: str) -> None:
             assert report.registers <= 128
 
 
+@pytest.mark.nvrtc
 @pytest.mark.parametrize("arch", ["sm_80", "sm_90", "sm_100"])
 def test_all_kernels_compile(arch: str) -> None:
     pytest.importorskip("cuda.core")
