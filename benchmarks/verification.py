@@ -1,0 +1,37 @@
+"""Prove every way to run the radar example, try mutants of every schedule, and record the counts.
+
+    python benchmarks/verification.py
+
+Runs `peergrid verify examples/gpr.toml --mutants --json`; writes benchmarks/results/verification.json; exits as it does.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+from record import about, save
+
+COMMAND = ("verify", "examples/gpr.toml", "--mutants", "--json")
+
+
+def main() -> int:
+    started = time.perf_counter()
+    done = subprocess.run(
+        [sys.executable, "-m", "peergrid", *COMMAND],
+        cwd=Path(__file__).parents[1],
+        stdout=subprocess.PIPE,
+        text=True,
+        check=False,
+    )
+    found = json.loads(done.stdout)
+    seconds = round(time.perf_counter() - started)
+    save("verification", {**about(), "command": f"peergrid {' '.join(COMMAND)}", "seconds": seconds, "found": found})
+    return done.returncode
+
+
+if __name__ == "__main__":
+    sys.exit(main())
