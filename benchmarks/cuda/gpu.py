@@ -123,7 +123,8 @@ class Device:
         self.arch = f"sm_{major}{minor}"
         self.name = check(driver.cuDeviceGetName(128, self.device)).split(b"\0")[0].decode()
         self.multiprocessors = check(of(kind.CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, self.device))
-        self.main, self.side = (check(driver.cuStreamCreate(1)) for _ in range(2))
+        # Streams that wait for the default one, on which copies and fills return before they are done.
+        self.main, self.side = (check(driver.cuStreamCreate(0)) for _ in range(2))
         self.begin, self.end = (check(driver.cuEventCreate(0)) for _ in range(2))
         self.fork, self.join = (check(driver.cuEventCreate(2)) for _ in range(2))
         self.helpers = Module(compile_cubin(HELPERS, self.arch))
