@@ -34,14 +34,14 @@ def compiled(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("compiled")
 
 
-def in_tiles(problem: Problem, width: int, past_cache: bool = False) -> Arrange:
+def in_tiles(problem: Problem, width: int) -> Arrange:
     """Tiles of at most that many cells along every axis across the stream."""
 
     def arrange(box: Box, steps: int) -> tuple[StreamPlan, tuple[Box, ...]]:
         parts = [box]
         for axis in range(min(1, box.ndim - 1), box.ndim):
             parts = [piece for part in parts for piece in _slices(part, axis, width)]
-        return stream_plan(problem, steps, past_cache), tuple(parts)
+        return stream_plan(problem, steps), tuple(parts)
 
     return arrange
 
@@ -94,9 +94,7 @@ def test_planes(name: str, compiled: Path, data: st.DataObject) -> None:
     boundary = data.draw(st.tuples(st.sampled_from(BOUNDARIES), st.sampled_from(BOUNDARIES)))
     problem = PLANE[name](shape, boundary, data.draw(st.sampled_from(DTYPES)))
     split = data.draw(st.sampled_from([(1, 1), (2, 1), (1, 2), (3, 2)]))
-    kernel = CpuKernel(
-        problem, compiled, in_tiles(problem, data.draw(st.sampled_from([1, 3, 8, 100])), data.draw(st.booleans()))
-    )
+    kernel = CpuKernel(problem, compiled, in_tiles(problem, data.draw(st.sampled_from([1, 3, 8, 100]))))
     check(problem, kernel, split, data.draw(st.integers(1, 5)), data.draw(st.integers(0, 2)))
 
 
@@ -113,7 +111,7 @@ def test_lines(
     compiled: Path, extent: int, boundary: Boundary, dtype: Dtype, devices: int, steps: int, width: int
 ) -> None:
     problem = line((extent,), (boundary,), dtype)
-    check(problem, CpuKernel(problem, compiled, in_tiles(problem, width, steps % 2 == 0)), (devices,), steps)
+    check(problem, CpuKernel(problem, compiled, in_tiles(problem, width)), (devices,), steps)
 
 
 @settings(max_examples=30)
@@ -135,7 +133,7 @@ def test_cubes(
     width: int,
 ) -> None:
     problem = cube(shape, boundary, dtype)
-    check(problem, CpuKernel(problem, compiled, in_tiles(problem, width, steps % 2 == 0)), split, steps)
+    check(problem, CpuKernel(problem, compiled, in_tiles(problem, width)), split, steps)
 
 
 @stencil

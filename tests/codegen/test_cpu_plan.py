@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+from functools import reduce
+from itertools import chain, product
+from typing import get_args
+
 import pytest
 from stream_problems import PLANE, line, plain, values, yee
 
 from peergrid.codegen.cpu.plan import stream_plan
-from peergrid.codegen.cpu.tiles import Caches, fitted, tiles, weigh
-from peergrid.codegen.cpu.work import mirror_cuts, mirrored
-from peergrid.grid import Box, Grid
-from peergrid.runtime.cpu.caches import caches
+from peergrid.codegen.cpu.tiles import tiles, weigh
+from peergrid.codegen.cpu.work import Access, Tile, mirror_cuts, mirrored
+from peergrid.grid import Boundary, Box, Grid
+from peergrid.grid.partition import Partition
+from peergrid.runtime.cpu.caches import second_level
+from peergrid.schedule.layout import Layout
 from peergrid.stencil import Problem, stencil
 
 FIXED = ("fixed", "fixed")
@@ -27,6 +33,14 @@ def test_a_step_of_yee_lags_one_row_and_works_in_place() -> None:
     assert [node.lag for node in plan.nodes] == [0, 0, 0, 1, 1, 1, 2, 2, 2]
     assert [sorted(node.in_place) for node in plan.nodes[3:5]] == [["hx", "hy"], ["ez"]]
     assert plan.nodes[2].in_place == {"ez"}  # a source on one cell leaves the row where it is
+
+
+def test_the_last_values_go_straight_to_where_they_are_wanted() -> None:
+    plan = stream_plan(yee((20, 20), ("periodic", "fixed"), "float32"), 1)
+    magnetic, electric, source = plan.nodes
+    assert {name: home.kind for name, home in magnetic.after.items()} == {"hx": "handover", "hy": "handover"}
+    assert electric.after["ez"].kind == "target"
+    assert source.in_place == {"ez"}
 
 
 def test_a_mirrored_row_is_waited_for() -> None:
@@ -75,19 +89,41 @@ def test_tiles_fit_the_cache_and_cover_the_box() -> None:
     assert tiles(problem, plan, box, 1 << 30) == (box,)
 
 
-def test_large_passes_are_handed_over_past_the_caches() -> None:
-    problem = plain((100, 100), FIXED, "float32")
-    assert not fitted(problem, Caches(1 << 20, 100 * 100 * 8), problem.grid.box, 1)[0].past_cache
-    assert fitted(problem, Caches(1 << 20, 100 * 100 * 8 - 1), problem.grid.box, 1)[0].past_cache
-
-
-def test_caches_are_read_from_the_system(tmp_path) -> None:
-    for number, (level, kind, size) in enumerate(
-        [("1", "Data", "48K"), ("2", "Unified", "2M"), ("3", "Unified", "8M")]
-    ):
+def test_the_cache_is_read_from_the_system(tmp_path) -> None:
+    for number, (level, size) in enumerate([("1", "48K"), ("2", "2M"), ("3", "8M")]):
         folder = tmp_path / f"index{number}"
         folder.mkdir()
-        for name, text in (("level", level), ("type", kind), ("size", size)):
-            (folder / name).write_text(text + "\n")
-    assert caches(tmp_path) == Caches(2 << 20, 8 << 20)
-    assert caches(tmp_path / "absent") == Caches(1 << 20, 32 << 20)
+        (folder / "level").write_text(level + "\n")
+        (folder / "size").write_text(size + "\n")
+    assert second_level(tmp_path) == 2 << 20
+    assert second_level(tmp_path / "absent") == 1 << 20
+
+
+def reached(tile: Tile, layout: Layout, access: Access, cells: Box) -> tuple[Box, Box]:
+    """The cells that an access reaches, and those that are there; rows of a window count as there."""
+    found, storage = cells.shift(access.shift), access.storage
+    if storage.kind == "window":
+        nodes = [(node, name) for node in tile.plan.nodes for name in node.after]
+        parts = [tile.region(node, name) for node, name in nodes if node.after[name].number == storage.number]
+        there = reduce(Box.hull, parts).with_axis(0, found.lo[0], found.hi[0])
+    else:
+        there = tile.box if storage.kind == "target" else layout.local(0, storage.name)
+    for axis in range(found.ndim):
+        if storage.name and axis not in tile.problem.fields[storage.name].axes:
+            there = there.with_axis(axis, found.lo[axis], found.hi[axis])
+    return found, there
+
+
+@pytest.mark.parametrize("steps", [1, 2, 3])
+@pytest.mark.parametrize("name", PLANE)
+def test_no_pointer_leaves_its_place(name: str, steps: int) -> None:
+    """The compiled code checks nothing: every access of every piece must lie where it may."""
+    for boundary in product(get_args(Boundary), repeat=2):
+        problem = PLANE[name]((11, 12), boundary, "float32")
+        for split in ((1, 1), (2, 1), (1, 2)):
+            layout = Layout(problem, Partition(problem.grid, split), (steps,))
+            tile = Tile(problem, stream_plan(problem, steps), layout.partition.owned(0), ())
+            for piece in chain.from_iterable(tile.pieces(node) for node in tile.plan.nodes):
+                for access in (a for a in piece.accesses if a.shift):
+                    found, there = reached(tile, layout, access, piece.box)
+                    assert there.covers(found), (piece.box, access)

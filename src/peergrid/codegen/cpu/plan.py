@@ -18,16 +18,20 @@ from typing import Literal
 from peergrid.codegen.cpu.rows import RowCode, row_code
 from peergrid.stencil import Growth, Problem, Stage, Update, footprint
 
-Kind = Literal["window", "source", "target", "coefficient", "parameter", "signal", "traces", "sink"]
+Kind = Literal["window", "handover", "source", "target", "coefficient", "parameter", "signal", "traces", "sink"]
+Final = Literal["", "inside", "beyond"]
 
 
 @dataclass(frozen=True, slots=True)
 class Storage:
-    """Where values are: a window by number, a field's block in a slot, or what its kind says."""
+    """Where values are: a window by number, a field's block in a slot, or what its kind says.
+
+    A handover is the target slot for cells of the tile, and a window (by number) for those beyond it.
+    """
 
     kind: Kind
     name: str = ""
-    number: int = 0
+    number: int = -1
 
 
 @dataclass(frozen=True)
@@ -48,16 +52,16 @@ class Node:
         """The fields whose new values overwrite the old ones."""
         return frozenset(name for name, home in self.after.items() if home == self.before[name])
 
+    def kinds(self, name: str) -> set[Kind]:
+        """Where a field's values are before and after, in a word each; none for a coefficient."""
+        return {homes[name].kind for homes in (self.before, self.after) if name in homes}
+
 
 @dataclass(frozen=True)
 class StreamPlan:
-    """The nodes in order, and how many rows each window keeps.
-
-    past_cache: the last values are handed over by stores past the caches, for passes too large to stay in them.
-    """
+    """The nodes in order, and how many rows each window keeps."""
 
     steps: int
-    past_cache: bool
     nodes: tuple[Node, ...]
     depths: tuple[int, ...]
 
@@ -78,12 +82,15 @@ class _Level:
     lag: int | None = None
     oldest: int = 0
 
+    @property
+    def handed_over(self) -> bool:
+        return self.home.kind in ("target", "handover")
+
 
 @dataclass
 class _Planner:
     problem: Problem
     steps: int
-    past_cache: bool
     levels: dict[str, _Level] = field(init=False)
     windows: list[_Rows] = field(default_factory=list)
     unused: list[int] = field(default_factory=list)
@@ -97,18 +104,19 @@ class _Planner:
             for number in range(len(self.problem.stages)):
                 self._stage(step, number)
         depths = tuple(window.oldest - window.first + 1 for window in self.windows)
-        return StreamPlan(self.steps, self.past_cache, tuple(self.nodes), depths)
+        return StreamPlan(self.steps, tuple(self.nodes), depths)
 
     def _stage(self, step: int, number: int) -> None:
         stage = self.problem.stages[number]
         spans = _spans(self.problem, stage)
         lag = max([0] + [self._reached(name, ahead) for name, (_, ahead) in spans.items()])
+        lag = max([lag] + [self.levels[name].oldest for name in stage.targets if self.levels[name].handed_over])
         before = {name: level.home for name, level in self.levels.items()}
         free = {name for name in stage.targets if self._may_overwrite(stage, name, lag)}
         for name, (behind, _) in spans.items():
             self._keep(name, lag - behind)
         for name in stage.targets:
-            self._write(name, lag, self._is_final(step, number, name), name in free)
+            self._write(name, lag, name in free, self._handed_over(step, number, name))
         after = {name: self.levels[name].home for name in stage.targets}
         self.nodes.append(Node(step, number, lag, before, after))
         if self.problem.grid.ndim == 1:
@@ -122,50 +130,54 @@ class _Planner:
         """The field's values stay until the row at that lag has been read."""
         level = self.levels[name]
         level.oldest = max(level.oldest, lag)
-        if level.home.kind == "window":
+        if level.home.number >= 0:
             window = self.windows[level.home.number]
             window.oldest = max(window.oldest, lag)
 
     def _may_overwrite(self, stage: Stage, name: str, lag: int) -> bool:
         """Whether old values are dead where the stage writes: all earlier readers are done, it reads its own cell."""
         level = self.levels[name]
-        return level.home.kind == "window" and lag >= level.oldest and _reads_own_cell(stage, name)
+        return level.home.kind != "source" and lag >= level.oldest and _reads_own_cell(stage, name)
 
-    def _write(self, name: str, lag: int, final: bool, free: bool) -> None:
+    def _write(self, name: str, lag: int, free: bool, final: Final) -> None:
         level = self.levels[name]
-        if final:
-            self.levels[name] = _Level(Storage("target", name), lag)
-        elif free:
+        if free and (level.handed_over or not final):
             self._keep(name, lag)
             self.levels[name] = _Level(level.home, lag, lag)
+        elif final == "inside":
+            self.levels[name] = _Level(Storage("target", name), lag, lag)
+        elif final == "beyond":
+            self.levels[name] = _Level(Storage("handover", name, self._new_window(lag)), lag, lag)
         else:
-            self.levels[name] = _Level(self._new_window(lag), lag, lag)
+            self.levels[name] = _Level(Storage("window", number=self._new_window(lag)), lag, lag)
 
-    def _new_window(self, lag: int) -> Storage:
+    def _new_window(self, lag: int) -> int:
         if self.unused:
-            return Storage("window", number=self.unused.pop())
+            return self.unused.pop()
         self.windows.append(_Rows(lag, lag))
-        return Storage("window", number=len(self.windows) - 1)
+        return len(self.windows) - 1
 
     def _release(self, before: Mapping[str, Storage], after: Mapping[str, Storage]) -> None:
         """Windows of values that were replaced. In 1D a node is done with its only row; otherwise they roll on."""
         replaced = {before[name] for name in after} - {level.home for level in self.levels.values()}
-        self.unused += sorted(home.number for home in replaced if home.kind == "window")
+        self.unused += sorted(home.number for home in replaced if home.number >= 0)
 
-    def _is_final(self, step: int, stage: int, name: str) -> bool:
-        """Whether these are the values to hand over, at once, and nobody reads them beyond the tile."""
-        if self.past_cache:
-            return False
-        stages = self.problem.stages
-        last = step == self.steps - 1 and not any(name in later.targets for later in stages[stage + 1 :])
+    def _handed_over(self, step: int, stage: int, name: str) -> Final:
+        """Whether a stage writes what is handed over: in the last step, if later stages only work on it in place.
+
+        'inside': only within the tile; 'beyond': others read some of it around the tile.
+        """
+        later = [s for s in self.problem.stages[stage + 1 :] if name in s.targets]
+        if step < self.steps - 1 or not all(_reads_own_cell(s, name) for s in later):
+            return ""
         needed = footprint(self.problem, self.steps).targets[step][stage][name]
-        return last and needed == Growth.none(self.problem.grid.ndim)
+        return "inside" if needed == Growth.none(self.problem.grid.ndim) else "beyond"
 
 
 @lru_cache(maxsize=64)
-def stream_plan(problem: Problem, steps: int, past_cache: bool = False) -> StreamPlan:
+def stream_plan(problem: Problem, steps: int) -> StreamPlan:
     """The plan of a pass of `steps` steps; it holds for every box and tile."""
-    return _Planner(problem, steps, past_cache).plan()
+    return _Planner(problem, steps).plan()
 
 
 @lru_cache(maxsize=256)

@@ -7,7 +7,7 @@ ends of an absorber, every value of a parameter, every shape. Constants of the s
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from peergrid.grid import Index
 from peergrid.stencil import Problem, Update
@@ -144,32 +144,6 @@ def copy_code(problem: Problem, name: str) -> RowCode:
     pointers = (Write(name), Read(name, here))
     text = _module(problem.grid.dtype, 2, body.constants, body.before, ["p0[x] = p1[x]"])
     return RowCode(text, pointers, (frozenset((name,)), frozenset((name,))))
-
-
-def past_cache_code(problem: Problem, name: str) -> RowCode:
-    """As `copy_code`, with stores that go past the caches: nobody reads the values soon, and the lines they replace
-    need not be fetched first."""
-    size = problem.itemsize
-    lines = [
-        "def cells(n, to, source):",
-        "    target, values = at(to), at(source)",
-        f"    head = min(n, -to % 64 // {size})",
-        f"    tail = n - (n - head) % {64 // size}",
-        "    for x in range(head):",
-        "        target[x] = values[x]",
-        f"    for x in range(head, tail, {64 // size}):",
-        f"        store_line(to + {size} * x, source + {size} * x)",
-        "    for x in range(tail, n):",
-        "        target[x] = values[x]",
-        "",
-        "",
-        "def rows(p, s, ny, nx):",
-        "    for y in range(ny):",
-        "        cells(nx, p[0] + y * s[0], p[1] + y * s[1])",
-        "",
-    ]
-    head = f"from peergrid.codegen.cpu.jit import {problem.grid.dtype}_at as at, store_line\n\n\n"
-    return replace(copy_code(problem, name), text=head + "\n".join(lines))
 
 
 def _module(dtype: str, pointers: int, constants: Iterable[str], before: Iterable[str], loop: Iterable[str]) -> str:

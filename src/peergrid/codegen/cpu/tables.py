@@ -156,7 +156,7 @@ def _windows(tile: Tile, column: int, cells: int) -> Windows:
     boxes: dict[int, Box] = {}
     for node in tile.plan.nodes:
         for name, home in node.after.items():
-            if home.kind == "window":
+            if home.number >= 0:
                 region = tile.region(node, name)
                 boxes[home.number] = boxes[home.number].hull(region) if home.number in boxes else region
     return {number: _aligned(box, column, cells) for number, box in boxes.items()}

@@ -1,4 +1,4 @@
-"""What fits where: tiles whose values in flight stay in a core's own cache, passes that stay in no cache."""
+"""Tiles whose values in flight stay in a core's own cache."""
 
 from __future__ import annotations
 
@@ -10,18 +10,10 @@ from math import ceil, prod
 
 from peergrid.codegen.cpu.plan import StreamPlan, stream_plan
 from peergrid.grid import Box, Index
-from peergrid.stencil import Growth, Problem, footprint, write_box
+from peergrid.stencil import Growth, Problem, footprint
 
 SHARE = 0.75  # of the cache; the rest is for rows of the slots, tables and whatever else runs
 NARROWEST = 64  # cells along the last axis: below, a row function's start costs more than its cells
-
-
-@dataclass(frozen=True)
-class Caches:
-    """Bytes of the second-level cache of a core and of the last level, which cores share."""
-
-    own: int
-    last: int
 
 
 @dataclass(frozen=True)
@@ -32,16 +24,10 @@ class Weight:
     margins: Index
 
 
-def fitted(problem: Problem, caches: Caches, box: Box, steps: int) -> tuple[StreamPlan, tuple[Box, ...]]:
-    """The plan of a pass over a box, and its tiles."""
-    plan = stream_plan(problem, steps, past_cache=_traffic(problem, box) > caches.last)
-    return plan, tiles(problem, plan, box, caches.own)
-
-
-def _traffic(problem: Problem, box: Box) -> int:
-    """Bytes that a pass has to read and to write."""
-    values = {name: write_box(problem, name, box).size for name in problem.fields if problem.fields[name].full}
-    return problem.itemsize * sum(n * (2 if name in problem.state else 1) for name, n in values.items())
+def fitted(problem: Problem, cache_bytes: int, box: Box, steps: int) -> tuple[StreamPlan, tuple[Box, ...]]:
+    """The plan of a pass over a box, and tiles for a cache of that size."""
+    plan = stream_plan(problem, steps)
+    return plan, tiles(problem, plan, box, cache_bytes)
 
 
 def weigh(problem: Problem, plan: StreamPlan) -> Weight:
@@ -70,9 +56,9 @@ def _rows(problem: Problem, plan: StreamPlan) -> Iterator[int]:
         home.number: problem.fields[name] for node in plan.nodes for name, home in node.after.items()
         if home.kind == "window"
     }  # fmt: skip
-    for number, depth in enumerate(plan.depths):
-        if 2 * fields[number].box.size > problem.grid.box.size:
-            yield depth
+    for number, described in fields.items():
+        if 2 * described.box.size > problem.grid.box.size:
+            yield plan.depths[number]
 
 
 def _splits(extents: Index) -> Iterator[Index]:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from itertools import product
+from itertools import chain, pairwise, product
 
 from peergrid.codegen.cpu.plan import Node, Storage, StreamPlan, code_of
-from peergrid.codegen.cpu.rows import Operand, RowCode, Write, copy_code, past_cache_code
+from peergrid.codegen.cpu.rows import Operand, RowCode, Write, copy_code
 from peergrid.grid import Box, Grid, Index
 from peergrid.grid.box import subtract
 from peergrid.stencil import Problem, Update, footprint, write_box
@@ -52,11 +52,11 @@ class Tile:
         return write_box(self.problem, name, self.problem.grid.clip(growth.apply(self.box)))
 
     def pieces(self, node: Node) -> Iterator[Piece]:
-        """What a node does, in order: updates, values carried over, values handed over."""
+        """What a node does, in order: updates, then values carried over."""
         stage = self.problem.stages[node.stage]
         regions = {name: self.region(node, name) for name in stage.targets}
         rest: dict[str, tuple[Box, ...]] = {
-            name: (region,) for name, region in regions.items() if name not in node.in_place
+            name: (region,) for name, region in regions.items() if name not in node.in_place and not region.empty
         }
         for number, update in enumerate(stage.updates):
             code = code_of(self.problem, node.stage, number, node.in_place)
@@ -64,13 +64,28 @@ class Tile:
                 rest = {name: subtract(boxes, cells) if name in active else boxes for name, boxes in rest.items()}
                 yield from self._updated(node, update, code, cells, active)
         for name, boxes in rest.items():
-            yield from (self._copied(name, box, node.before[name], node.after[name]) for box in boxes)
-        yield from self._handed_over(node)
+            for part in chain.from_iterable(self._handover_cuts(node, box, [(name, (0,) * box.ndim)]) for box in boxes):
+                yield self._copied(name, part, node.before[name], node.after[name])
 
     def _updated(self, node: Node, update: Update, code: RowCode, cells: Box, active: Active) -> Iterator[Piece]:
         offsets = [read.offset for read in update.reads]
-        for box in mirror_cuts(self.problem.grid, cells, offsets):
-            yield Piece(code, box, tuple(self._access(node, code, i, box, active) for i in range(len(code.operands))))
+        for corner in mirror_cuts(self.problem.grid, cells, offsets):
+            shifts = [(read.field, mirrored(self.problem.grid, corner.lo, read.offset)) for read in update.reads]
+            shifts += [(name, (0,) * cells.ndim) for name in update.targets]
+            for box in self._handover_cuts(node, corner, shifts):
+                accesses = tuple(self._access(node, code, i, box, active) for i in range(len(code.operands)))
+                yield Piece(code, box, accesses)
+
+    def _handover_cuts(self, node: Node, box: Box, shifts: Iterable[tuple[str, Index]]) -> Iterator[Box]:
+        """The box cut so that what is handed over is met either inside the tile alone or beyond it alone."""
+        split = [shift for name, shift in shifts if "handover" in node.kinds(name)]
+        spans: list[list[tuple[int, int]]] = []
+        for axis in range(box.ndim):
+            lo, hi = box.lo[axis], box.hi[axis]
+            edges = {edge - shift[axis] for shift in split for edge in (self.box.lo[axis], self.box.hi[axis])}
+            spans.append(list(pairwise(sorted({lo, hi} | {edge for edge in edges if lo < edge < hi}))))
+        for corner in product(*spans):
+            yield Box(tuple(a for a, _ in corner), tuple(b for _, b in corner))
 
     def _access(self, node: Node, code: RowCode, number: int, box: Box, active: Active) -> Access:
         if not code.users[number] & active:
@@ -80,19 +95,24 @@ class Tile:
     def _place(self, node: Node, operand: Operand, box: Box) -> Access:
         match operand:
             case Write(name):
-                return Access(node.after[name], (0,) * box.ndim)
+                return self._at(node.after[name], box, (0,) * box.ndim)
             case Read(name, offset):
                 home = node.before.get(name, Storage("coefficient", name))
-                return Access(home, mirrored(self.problem.grid, box.lo, offset))
+                return self._at(home, box, mirrored(self.problem.grid, box.lo, offset))
             case Param(key):
                 return Access(Storage("parameter", key))
         return Access(Storage("signal", operand.signal), place=(0, node.step))
 
+    def _at(self, home: Storage, box: Box, shift: Index) -> Access:
+        """The access to the values at `shift` from the cells of a box; of a handover, in the part where they are."""
+        if home.kind == "handover":
+            inside = self.box.covers(box.shift(shift))
+            home = Storage("target", home.name) if inside else Storage("window", number=home.number)
+        return Access(home, shift)
+
     def _copied(self, name: str, box: Box, source: Storage, target: Storage) -> Piece:
         here = (0,) * box.ndim
-        past_cache = self.plan.past_cache and target.kind == "target"
-        code = past_cache_code(self.problem, name) if past_cache else copy_code(self.problem, name)
-        return Piece(code, box, (Access(target, here), Access(source, here)))
+        return Piece(copy_code(self.problem, name), box, (self._at(target, box, here), self._at(source, box, here)))
 
     def records(self, node: Node) -> Iterator[Piece]:
         """The receivers to be recorded when a node is done with their row."""
@@ -101,16 +121,8 @@ class Tile:
             if receiver.cell in self.box and node.stage == self._last_writer(receiver.field):
                 cell = Box.cell(receiver.cell)
                 home = node.after.get(receiver.field, Storage("coefficient", receiver.field))
-                target = Access(Storage("traces"), place=(number, node.step))
-                yield Piece(copy_code(self.problem, receiver.field), cell, (target, Access(home, (0,) * cell.ndim)))
-
-    def _handed_over(self, node: Node) -> Iterator[Piece]:
-        if node.step == self.plan.steps - 1:
-            for name, home in node.after.items():
-                if home.kind != "target" and node.stage == self._last_writer(name):
-                    box = write_box(self.problem, name, self.box)
-                    if not box.empty:
-                        yield self._copied(name, box, home, Storage("target", name))
+                accesses = Access(Storage("traces"), place=(number, node.step)), self._at(home, cell, (0,) * cell.ndim)
+                yield Piece(copy_code(self.problem, receiver.field), cell, accesses)
 
     def _last_writer(self, name: str) -> int:
         """The last stage that writes a field; of a coefficient, the last stage."""

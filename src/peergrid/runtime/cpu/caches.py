@@ -1,27 +1,20 @@
-"""The processor's caches, as a kernel has to know them."""
+"""How much of a core's own cache a kernel may count on."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
-from peergrid.codegen.cpu.tiles import Caches
-
-USUAL = Caches(own=1 << 20, last=32 << 20)  # where the system does not say
+USUAL = 1 << 20  # bytes, where the system does not say
 SUFFIX = {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 
 
-def caches(root: Path = Path("/sys/devices/system/cpu/cpu0/cache")) -> Caches:
-    """The caches of the first core."""
-    sizes = dict(filter(None, (_size(index) for index in sorted(root.glob("index[0-9]*")))))
-    return Caches(sizes.get(2, USUAL.own), sizes.get(3, USUAL.last))
-
-
-def _size(index: Path) -> tuple[int, int] | None:
-    """Level and bytes of a cache that holds data; None where they cannot be read."""
-    try:
-        level, kind, size = ((index / name).read_text().strip() for name in ("level", "type", "size"))
-    except OSError:
-        return None
-    if kind == "Instruction" or not level.isdigit() or not size[:-1].isdigit() or size[-1] not in SUFFIX:
-        return None
-    return int(level), int(size[:-1]) * SUFFIX[size[-1]]
+def second_level(root: Path = Path("/sys/devices/system/cpu/cpu0/cache")) -> int:
+    """Bytes of the second-level cache of one core."""
+    for index in sorted(root.glob("index[0-9]*")):
+        try:
+            level, size = (index / "level").read_text().strip(), (index / "size").read_text().strip()
+        except OSError:
+            continue
+        if level == "2" and size[:-1].isdigit() and size[-1] in SUFFIX:
+            return int(size[:-1]) * SUFFIX[size[-1]]
+    return USUAL

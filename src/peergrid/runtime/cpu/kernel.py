@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 from peergrid.codegen.cpu.jit import compile_driver, compile_rows
 from peergrid.codegen.cpu.plan import Storage, StreamPlan
 from peergrid.codegen.cpu.tables import AXES, Buffer, Program, program
-from peergrid.codegen.cpu.tiles import Caches, fitted
+from peergrid.codegen.cpu.tiles import fitted
 from peergrid.grid import Array, Box
-from peergrid.runtime.cpu.caches import caches
+from peergrid.runtime.cpu.caches import second_level
 from peergrid.runtime.memory import Block, DeviceMemory
 from peergrid.stencil import Problem
 
@@ -33,13 +33,13 @@ def default_cache() -> Path:
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "peergrid"
 
 
-def compile_kernel(problem: Problem, cache: Path | None, fit: Caches | None = None) -> CpuKernel:
+def compile_kernel(problem: Problem, cache: Path | None, cache_bytes: int | None = None) -> CpuKernel:
     """The `Kernel` of a problem.
 
     cache: folder for compiled code, kept between runs (None: nowhere; a folder that cannot be written does no harm);
-    fit: the processor caches to plan for, by default this machine's.
+    cache_bytes: of the processor cache to plan for, by default the second level of one core.
     """
-    return CpuKernel(problem, cache, partial(fitted, problem, fit or caches()))
+    return CpuKernel(problem, cache, partial(fitted, problem, cache_bytes or second_level()))
 
 
 @dataclass(frozen=True)
