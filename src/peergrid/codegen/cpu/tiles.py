@@ -37,7 +37,9 @@ def weigh(problem: Problem, plan: StreamPlan) -> Weight:
     margins = tuple(a + b for a, b in zip(growth.below, growth.above, strict=True))
     streamed = [problem.fields[name] for name in problem.coefficients if problem.fields[name].full]
     lag = max((node.lag for node in plan.nodes), default=0)
-    rows = sum(_rows(problem, plan)) + len(streamed) * (lag + 1) + 2 * len(problem.state)
+    rows = (
+        sum(_rows(problem, plan)) + len(streamed) * (lag + 1) + 2 * sum(_large(problem, name) for name in problem.state)
+    )
     return Weight(rows * problem.itemsize, margins[1:] if problem.grid.ndim > 1 else margins)
 
 
@@ -51,14 +53,14 @@ def tiles(problem: Problem, plan: StreamPlan, box: Box, cache_bytes: int) -> tup
 
 
 def _rows(problem: Problem, plan: StreamPlan) -> Iterator[int]:
-    """The rows of every window whose field spans most of the grid."""
-    fields = {
-        home.number: problem.fields[name] for node in plan.nodes for name, home in node.after.items()
-        if home.kind == "window"
-    }  # fmt: skip
-    for number, described in fields.items():
-        if 2 * described.box.size > problem.grid.box.size:
-            yield plan.depths[number]
+    """The rows of every window that most rows of the tile pass through."""
+    names = {home.number: name for node in plan.nodes for name, home in node.after.items() if home.kind == "window"}
+    return (plan.depths[number] for number, name in names.items() if _large(problem, name))
+
+
+def _large(problem: Problem, name: str) -> bool:
+    """Whether a field spans most of the grid."""
+    return 2 * problem.fields[name].box.size > problem.grid.box.size
 
 
 def _splits(extents: Index) -> Iterator[Index]:
