@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import time
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 from pathlib import Path
 from types import TracebackType
@@ -21,6 +21,8 @@ from peergrid.stencil import Problem, Stage, Update
 
 CHECK_EVERY = 100  # steps between two looks for values that are not finite
 CPU_DEPTH = 8  # ghost depth on virtual devices unless told otherwise: enough to work from the cache
+
+ROWS_PER_STEP = 4  # rows of a device for each step of depth, so that most of its work is not redundant
 
 KernelKind = Literal["compiled", "reference"]
 
@@ -46,7 +48,7 @@ class Simulation:
 
     steps: the largest step count the run can reach (receivers have room for so many);
     devices: see `parse_devices`; split: parts along each axis; depth and so on: see `Options`;
-    cache: folder for compiled code (default: the user's cache folder).
+    cache: folder for compiled code (default: the user's cache folder). `options` are those in use, see `fitting`.
     """
 
     def __init__(
@@ -63,7 +65,8 @@ class Simulation:
         if steps < 0:
             raise UsageError(f"A run takes zero or more steps, got {steps}.")
         self.devices = parse_devices(devices) if isinstance(devices, str) else devices
-        self.options = options or default_options(self.devices)
+        self._asked = options or default_options(self.devices, problem)
+        self.options = fitting(self._asked, self.devices, problem)
         self.problem = problem
         self.total_steps = steps
         self.partition = _partition(problem, self.devices, split)
@@ -108,6 +111,13 @@ class Simulation:
                     f"Field '{name}' is not finite at cell {place} after step {self.step}; expected finite values: "
                     "use a smaller time step (Courant factor), or look at the materials and sources there."
                 )
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What was arranged otherwise than asked for, each with its reason."""
+        shorter = self.options.block is not None and self._asked.block is None
+        passes = f"One pass makes at most {self.options.block} steps of this problem here, not {self.options.depth}."
+        return ((passes,) if shorter else ()) + tuple(getattr(self._executor, "notes", ()))
 
     def exposed_communication(self) -> float | None:
         """The share of the stepping time in which the busiest device computed nothing; None where it is not known."""
@@ -179,11 +189,24 @@ def run(
         return simulation.result()
 
 
-def default_options(devices: Devices) -> Options:
-    """The strategy and depth used unless the user chooses."""
+def default_options(devices: Devices, problem: Problem) -> Options:
+    """The strategy and depth used unless the user chooses: on GPUs as many steps as one pass is worth."""
     if devices.kind == "cpu":
         return Options("async", depth=CPU_DEPTH)
-    return Options("overlap", depth=1)
+    from peergrid.codegen.cuda.choose import steps_per_pass
+
+    rows = problem.grid.shape[0] // devices.count
+    return Options("overlap", depth=steps_per_pass(problem, most=max(1, rows // ROWS_PER_STEP)))
+
+
+def fitting(options: Options, devices: Devices, problem: Problem) -> Options:
+    """The options with a number of steps per pass that the devices have a kernel for, unless one was asked for."""
+    if devices.kind == "cpu" or options.block is not None:
+        return options
+    from peergrid.codegen.cuda.choose import block_of
+
+    block = block_of(problem, options.depth)
+    return options if block == options.depth else replace(options, block=block)
 
 
 def _partition(problem: Problem, devices: Devices, split: Index | None) -> Partition:

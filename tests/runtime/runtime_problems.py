@@ -91,11 +91,13 @@ def one_sided() -> Problem:
     return Problem.of(upwind(grid.field("u", values(grid.shape)), grid.profile("speed", 1, values((15,), 2))))
 
 
-def yee() -> Problem:
-    grid = Grid((21, 18))
-    side = Box((0, 0), (4, 18))
+def yee_with_absorber(shape: tuple[int, int]) -> Problem:
+    """Yee's scheme, a layer with memory along one side, a source and two receivers, one of them in the middle."""
+    rows, columns = shape
+    grid, middle = Grid(shape), (rows // 2, columns // 2)
+    side = Box((0, 0), (4, columns))
     ez, hx, hy = (grid.field(name, values(grid.shape, i)) for i, name in enumerate(("ez", "hx", "hy")))
-    ca, b = grid.field("ca", values(grid.shape, 9)), grid.profile("b", 0, values((21,), 5))
+    ca, b = grid.field("ca", values(grid.shape, 9)), grid.profile("b", 0, values((rows,), 5))
     psi = grid.field("psi", 0.0, within=side)
     wave = grid.signal("wave", np.sin(np.arange(9)))
     return Problem.of(
@@ -103,10 +105,14 @@ def yee() -> Problem:
             magnetic(ez, hx, hy, 0.5),
             electric(ez, hx, hy, ca, 0.5),
             layer(psi, ez, b).within(side),
-            source(ez, wave).within(Box.cell((10, 9))),
+            source(ez, wave).within(Box.cell(middle)),
         ],
-        [Receiver("a", "ez", (10, 9)), Receiver("b", "hy", (20, 0))],
+        [Receiver("a", "ez", middle), Receiver("b", "hy", (rows - 1, 0))],
     )
+
+
+def yee() -> Problem:
+    return yee_with_absorber((21, 18))
 
 
 def string() -> Problem:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, cast
 
@@ -16,6 +16,7 @@ from peergrid.schedule import Options
 from peergrid.schedule.exchange import Order
 from peergrid.schedule.strategies import StrategyName
 from peergrid.simulate import default_options
+from peergrid.stencil import Problem
 
 ModelFile = Annotated[Path, typer.Argument(metavar="MODEL.toml", help="The model file; see docs/model-files.md.")]
 DeviceSpec = Annotated[str, typer.Option("--devices", metavar="SPEC", help="auto, cpu:4, cuda, cuda:0,1 or cuda:0,0.")]
@@ -31,19 +32,30 @@ def choose_devices(spec: str, wished: RunSpec) -> Devices:
     return parse_devices(wished.devices if spec == "auto" else spec)
 
 
-def choose_options(devices: Devices, strategy: str, depth: str, order: str, wished: RunSpec) -> Options:
-    """The options of the command line, or else of the model file, or else those that suit the devices."""
-    options = default_options(devices)
-    named = _first(strategy, wished.strategy)
-    if named != "auto":
-        options = replace(options, strategy=cast(StrategyName, named))  # Options refuses an unknown one
-    layers = _first(depth, str(wished.depth))
-    if layers != "auto":
-        options = replace(options, depth=_whole("--depth", layers), block=None)
-    exchange = _first(order, wished.exchange)
-    if exchange != "auto":
-        options = replace(options, order=cast(Order, exchange))
-    return options
+@dataclass(frozen=True)
+class Wish:
+    """What the command line and the model file ask for; None leaves the choice to the devices and the problem."""
+
+    strategy: StrategyName | None
+    depth: int | None
+    order: Order | None
+
+    def options(self, devices: Devices, problem: Problem) -> Options:
+        """The wish, completed by what suits the devices."""
+        usual = default_options(devices, problem)
+        return Options(self.strategy or usual.strategy, self.depth or usual.depth, order=self.order or usual.order)
+
+
+def choose_options(strategy: str, depth: str, order: str, wished: RunSpec) -> Wish:
+    """The wish of the command line, or else of the model file. Raises UsageError where it makes no sense."""
+    named, layers = _named(strategy, wished.strategy), _named(depth, str(wished.depth))
+    found = Wish(
+        cast(StrategyName | None, named),
+        None if layers is None else _whole("--depth", layers),
+        cast(Order | None, _named(order, wished.exchange)),
+    )
+    Options(found.strategy or "overlap", found.depth or 1, order=found.order or "all")  # refuses unknown names
+    return found
 
 
 def choose_split(spec: str, axes: int) -> Index | None:
@@ -56,8 +68,8 @@ def choose_split(spec: str, axes: int) -> Index | None:
     return parts
 
 
-def _first(*values: str) -> str:
-    return next((value for value in values if value != "auto"), "auto")
+def _named(*values: str) -> str | None:
+    return next((value for value in values if value != "auto"), None)
 
 
 def _whole(option: str, text: str) -> int:

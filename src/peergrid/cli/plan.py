@@ -60,9 +60,10 @@ def plan(
     """Say what a model needs, how it would be arranged, and how long it would take, without running it."""
     described = read(model)
     chosen = choose_devices(devices, described.run)
-    options = choose_options(chosen, strategy, depth, order, described.run)
+    wish = choose_options(strategy, depth, order, described.run)
     check_model_memory(described, chosen)
     built = build(described)
+    options = wish.options(chosen, built.problem)
     trial_steps = 2 * options.depth
     with Simulation(
         built.problem,

@@ -85,7 +85,7 @@ def run(
             raise UsageError(f"'--steps' takes a whole number above 0, got {steps}.")
         described = replace(described, grid=replace(described.grid, steps=steps, time_window=None))
     chosen = choose_devices(devices, described.run)
-    options = choose_options(chosen, strategy, depth, order, described.run)
+    wish = choose_options(strategy, depth, order, described.run)
     check_model_memory(described, chosen)
     folder = Folder(output or Path("results") / model.stem) if write else None
     if folder is not None:
@@ -96,11 +96,15 @@ def run(
     parts = choose_split(split, built.problem.grid.ndim)
     with (
         stop_on_signal() as stop,
-        Simulation(built.problem, built.steps, devices=chosen, options=options, split=parts) as simulation,
+        Simulation(
+            built.problem, built.steps, devices=chosen, options=wish.options(chosen, built.problem), split=parts
+        ) as simulation,
     ):
         with _recording(folder, built, simulation) as pauses:
             _advance(simulation, built, pauses, stop, quiet=as_json)
         simulation.check()
+        for note in simulation.notes:
+            print(f"note: {note}", file=sys.stderr)
         summary = _summary(str(model), built, simulation, stop)
         if folder is not None:
             written = folder.finish(built, simulation, summary.sha256)

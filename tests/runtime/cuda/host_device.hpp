@@ -21,4 +21,3 @@ inline double __longlong_as_double(unsigned long long b) { double f; std::memcpy
 inline void __threadfence_system() {}
 inline long long host_acquire(const long long* p) { return __atomic_load_n(p, __ATOMIC_ACQUIRE); }
 template <typename T> inline T atomicMin(T* p, T v) { T old = *p; *p = std::min(old, v); return old; }
-struct HostKernel { void (*run)(void*, int, int); unsigned long long bytes; int awaits; };

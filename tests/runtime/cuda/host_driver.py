@@ -17,20 +17,30 @@ from typing import Any
 
 import numpy as np
 
+from peergrid.codegen.cuda.stream_parts import PRIMITIVES
+
 COMPILER = shutil.which("g++")
 FOLDER = Path(tempfile.gettempdir()) / "peergrid-host-kernels"
 
-HEAD = (Path(__file__).parent / "host_device.hpp").read_text()
+HERE = Path(__file__).parent
+HEAD = (HERE / "host_device.hpp").read_text()
+KERNEL = "struct HostKernel { void (*run)(void*, int, int, int); unsigned long long bytes; int awaits; };\n"
+FIBRES = (HERE.parents[1] / "codegen" / "cuda" / "warp_shim.h").read_text()
+PACK = "template <int N> struct Pack { R v[N]; };\n"
+SHARED = "extern __shared__ __align__(128) unsigned char shared[];"
 HANDLE = """
-static void run_{name}(void* a, int blocks, int threads) {{
-  blockDim = {{(unsigned)threads, 1, 1}}; gridDim = {{(unsigned)blocks, 1, 1}};
-  for (int b = 0; b < blocks; ++b) for (int t = 0; t < threads; ++t) {{
-    blockIdx = {{(unsigned)b, 0, 0}}; threadIdx = {{(unsigned)t, 0, 0}};
-    {name}(*(const {kind}*)a);
-  }}
+static void run_{name}(void* a, int blocks, int threads, int shared) {{
+  {launch}
 }}
 extern "C" HostKernel handle_{name} = {{run_{name}, sizeof({kind}), {awaits}}};
 """
+ONE_BY_ONE = """\
+blockDim = {{(unsigned)threads, 1, 1}}; gridDim = {{(unsigned)blocks, 1, 1}};
+  for (int b = 0; b < blocks; ++b) for (int t = 0; t < threads; ++t) {{
+    blockIdx = {{(unsigned)b, 0, 0}}; threadIdx = {{(unsigned)t, 0, 0}};
+    {name}(*(const {kind}*)a);
+  }}"""
+AS_FIBRES = "if (shim::launch(blocks, 1, threads, shared, [=] {{ {name}(*(const {kind}*)a); }})) abort();"
 RUNTIME = (Path(__file__).parent / "host_runtime.cpp").read_text()
 
 
@@ -41,20 +51,26 @@ def build(text: str) -> Path:
     if not path.exists():
         source, made = path.with_suffix(".cpp"), path.with_suffix(".tmp")
         source.write_text(text)
-        command = [str(COMPILER), "-O1", "-w", "-std=c++17", "-ffp-contract=off", "-fPIC", "-shared"]
+        command = [str(COMPILER), "-O1", "-w", "-std=c++20", "-ffp-contract=off", "-fPIC", "-shared"]
         subprocess.run([*command, "-o", str(made), str(source)], check=True, capture_output=True, text=True)
         made.replace(path)
     return path
 
 
 def as_host(source: str) -> str:
-    """Generated text with a handle for each of its kernels."""
+    """Generated text with a handle for each of its kernels; those whose threads work together run as fibres."""
+    together = PRIMITIVES in source
+    source = source.replace(PRIMITIVES, PACK).replace(SHARED, "unsigned char* const shared = shim::memory();")
     source = re.sub(r'asm volatile\("ld.acquire[^;]*;"[^;]*;', "v = host_acquire(p);", source)
     source = re.sub(r'asm volatile\("st.release[^;]*;"[^;]*;', "*p = v;", source)
     source = re.sub(r'asm volatile\("mov.u64[^;]*;"[^;]*;', "t = 0;", source)
-    kernels = re.findall(r"void (?:__launch_bounds__\(\d+\) )?(\w+)\(const __grid_constant__ (\w+) \w+\)", source)
-    handles = [HANDLE.format(name=n, kind=k, awaits=int(n == "await_flag")) for n, k in kernels]
-    return HEAD + source + "".join(handles)
+    kernels = re.findall(r"void (?:__launch_bounds__\([\d, ]+\)\s)?(\w+)\(const __grid_constant__ (\w+) \w+\)", source)
+    launch = AS_FIBRES if together else ONE_BY_ONE
+    handles = [
+        HANDLE.format(name=n, kind=k, awaits=int(n == "await_flag"), launch=launch.format(name=n, kind=k))
+        for n, k in kernels
+    ]
+    return (FIBRES if together else HEAD) + KERNEL + source + "".join(handles)
 
 
 class HostDriver:
@@ -62,7 +78,7 @@ class HostDriver:
 
     def __init__(self, gpus: int = 8, seed: int = 1, links: bool = True, free: int = 1 << 30) -> None:
         self.gpus, self.links, self.free_bytes = gpus, links, free
-        self._library = ctypes.CDLL(str(build(HEAD + RUNTIME)))
+        self._library = ctypes.CDLL(str(build(HEAD + KERNEL + RUNTIME)))
         for name in ("begin_capture", "end_capture", "stamp"):
             getattr(self._library, name).restype = ctypes.c_longlong
         self._library.drain()
@@ -145,6 +161,9 @@ class HostDriver:
 
     def function(self, module: int, name: str) -> int:
         return ctypes.addressof(ctypes.c_char.in_dll(self._modules[module - 1], f"handle_{name}"))
+
+    def resident(self, function: int, threads: int, shared: int) -> int:
+        return 3
 
     def reaches(self, ordinal: int, peer: int) -> bool:
         return ordinal == peer or self.links

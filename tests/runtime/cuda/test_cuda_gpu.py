@@ -8,7 +8,7 @@ from functools import cache
 
 import numpy as np
 import pytest
-from runtime_problems import PROBLEMS
+from runtime_problems import PROBLEMS, yee_with_absorber
 
 from peergrid import Options, Simulation
 from peergrid.errors import DeviceFault, DoesNotFit
@@ -41,6 +41,24 @@ def test_same_bits(strategy: StrategyName, devices: str) -> None:
             run.run(4)
             run.run(STEPS - 4)
             assert run.sha256() == expected(name), name
+
+
+@pytest.mark.parametrize("devices", DEVICES)
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_several_steps_per_pass(strategy: StrategyName, devices: str) -> None:
+    """Every length of a pass, with edge tiles alone and with plain ones."""
+    for name in ("heat_fixed", "heat_periodic", "heat_reflecting", "one_sided", "yee"):
+        with Simulation(PROBLEMS[name](), STEPS, devices=devices, options=Options(strategy, depth=4)) as run:
+            run.run(STEPS)
+            assert run.sha256() == expected(name), name
+    problem, steps = yee_with_absorber((400, 700)), 27
+    digests = []
+    for where, options in (("cpu:1", Options("serial")), (devices, Options(strategy, depth=8))):
+        with Simulation(problem, steps, devices=where, options=options) as run:
+            run.run(20)
+            run.run(steps - 20)
+            digests.append((run.sha256(), {name: trace.tobytes() for name, trace in run.traces().items()}))
+    assert digests[0] == digests[1]
 
 
 @pytest.mark.parametrize("route", ["copy", "store", "host"])

@@ -8,7 +8,7 @@ from functools import cache
 import numpy as np
 import pytest
 from host_driver import COMPILER, HostDriver
-from runtime_problems import PROBLEMS
+from runtime_problems import PROBLEMS, yee_with_absorber
 
 from peergrid import Options
 from peergrid.codegen.cuda import onepass
@@ -210,12 +210,40 @@ def test_a_dropped_signal_is_named() -> None:
     check("heat_fixed", (2, 1), options, driver)
 
 
+@pytest.mark.parametrize("strategy", STRATEGIES)
+@pytest.mark.parametrize("name", ["heat_fixed", "heat_periodic", "heat_reflecting", "radius_four", "one_sided", "yee"])
+def test_several_steps_per_pass(name: str, strategy: StrategyName) -> None:
+    check(name, (2, 1), Options(strategy, depth=3))
+    check(name, (1, 1) if strategy == "threads" else (1, 2), Options(strategy, depth=4, block=2))
+
+
+@pytest.mark.parametrize("strategy", ["overlap", "graph", "peer"])
+def test_plain_and_edge_tiles_together(strategy: StrategyName) -> None:
+    """A grid with room for plain tiles, receivers in both kinds, rim and interior."""
+    problem, options = yee_with_absorber((150, 330)), Options(strategy, depth=4)
+    digests = []
+    for parts in ((1, 1), (2, 1)):
+        plan = layout(problem, Partition(problem.grid, parts), options)
+        schedule = build(plan, options, 10)
+        devices = tuple(range(plan.devices))
+        executor = (
+            InOrderExecutor(plan, 10) if parts == (1, 1) else CudaExecutor(plan, 10, devices, driver=HostDriver())
+        )
+        for field, described in problem.fields.items():
+            executor.load(field, described.global_array(), 0)
+        executor.execute(schedule, 1, 0)
+        fields = b"".join(executor.gather(f, schedule.final).tobytes() for f in problem.state)
+        digests.append((fields, executor.traces().tobytes()))
+        executor.close()
+    assert digests[0] == digests[1]
+
+
 def test_several_steps_per_pass_are_refused_without_a_kernel() -> None:
-    problem = PROBLEMS["heat_fixed"]()
+    problem = PROBLEMS["heat_cube"]()
     options = Options("async", depth=2)
     plan = layout(problem, Partition.over(problem.grid, 1), options)
     executor = CudaExecutor(plan, STEPS, (0,), driver=HostDriver())
-    with pytest.raises(UsageError, match="one step per pass, the schedule asks for 2; use block = 1"):
+    with pytest.raises(UsageError, match="No kernel makes 2 steps of this problem in one pass; use block = 1"):
         executor.execute(period(plan, options), 1, 0)
     executor.close()
 

@@ -16,6 +16,7 @@ from peergrid.runtime.cuda.faults import error
 
 PEER_ALREADY_ENABLED = 704
 ATTRIBUTES = {"major": 75, "minor": 76, "multiprocessors": 16}
+PLAIN_SHARED = 48 << 10  # bytes of shared memory that a thread block may have without asking
 LATEST = 13000  # the version of the entry points asked for
 
 
@@ -44,6 +45,7 @@ class Driver(Protocol):
     def load(self, cubin: bytes) -> int: ...
     def unload(self, module: int) -> None: ...
     def function(self, module: int, name: str) -> int: ...
+    def resident(self, function: int, threads: int, shared: int) -> int: ...
     def reaches(self, ordinal: int, peer: int) -> bool: ...
     def enable_peer(self, context: int, peer: int) -> None: ...
     def synchronize(self) -> None: ...
@@ -157,6 +159,20 @@ class CudaDriver:
         found = self._call("cuModuleGetFunction", self._d.CUmodule(module), name.encode())
         self._call("cuFuncLoad", found)
         return int(found)
+
+    def resident(self, function: int, threads: int, shared: int) -> int:
+        """Thread blocks of a kernel that the current device runs at once; grants the shared memory they need."""
+        handle, keys = self._d.CUfunction(function), self._d.CUfunction_attribute
+        if shared > PLAIN_SHARED:
+            self._call("cuFuncSetAttribute", handle, keys.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, shared)
+        each = self._call("cuOccupancyMaxActiveBlocksPerMultiprocessor", handle, threads, shared)
+        return int(each) * int(
+            self._call(
+                "cuDeviceGetAttribute",
+                self._d.CUdevice_attribute(ATTRIBUTES["multiprocessors"]),
+                self._call("cuCtxGetDevice"),
+            )
+        )
 
     def reaches(self, ordinal: int, peer: int) -> bool:
         """Whether a device can address another's memory; its own it always can."""

@@ -9,14 +9,17 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from itertools import groupby
+from typing import Any
 
 import numpy as np
 
-from peergrid.codegen.cuda import onepass, service
-from peergrid.codegen.cuda.onepass import Launch, Program
+from peergrid.codegen.cuda import service
+from peergrid.codegen.cuda.choose import pass_kernel
 from peergrid.errors import UsageError
+from peergrid.grid import Box
 from peergrid.runtime.cuda.routes import Choice, choose
 from peergrid.runtime.cuda.station import Station
+from peergrid.runtime.cuda.sweeps import OneStep, SeveralSteps, Sweep
 from peergrid.runtime.cuda.tape import Patch, Tape, TapeWriter
 from peergrid.runtime.cuda.transfer import Side, Transfer, memcpy_2d, memcpy_3d, transfer
 from peergrid.schedule import Schedule
@@ -69,17 +72,16 @@ class Lowering:
     choices: set[Choice] = field(default_factory=set)
 
     def __post_init__(self) -> None:
-        problem = self.station.layout.problem
-        items = [item for host in range(self._hosts) for item in self._items(host)]
-        computes = [[op for _, op in item if isinstance(op, Compute)] for item in items]
-        for op in (op for ops in computes for op in ops):
-            if not onepass.supports(problem, op.steps):
-                raise UsageError(
-                    f"These devices advance this problem by one step per pass, the schedule asks for {op.steps}; "
-                    "use block = 1."
-                )
-        self.program: Program = onepass.program(problem, [[op.box for op in ops] for ops in computes if ops])
-        self.cubins = self.station.compile(self.program.source)
+        computes = [
+            [op for _, op in item if isinstance(op, Compute)]
+            for host in range(self._hosts)
+            for item in self._items(host)
+        ]
+        works: dict[int, list[tuple[Box, ...]]] = {}
+        for ops in computes:
+            if ops:
+                works.setdefault(ops[0].steps, []).append(tuple(op.box for op in ops))
+        self.sweeps = {steps: self._sweep(steps, boxes) for steps, boxes in works.items()}
 
     def host(self, host: int) -> Tape:
         """The tape of one host."""
@@ -140,38 +142,45 @@ class Lowering:
             case DeviceBarrier():
                 self._device_barrier(tape, number, op)
 
+    def _sweep(self, steps: int, works: list[tuple[Box, ...]]) -> Sweep:
+        if steps == 1:
+            return OneStep(self.station, works)
+        kernel = pass_kernel(self.station.layout.problem, steps)
+        if kernel is None:
+            raise UsageError(
+                f"No kernel makes {steps} steps of this problem in one pass; use block = 1, or leave the block open."
+            )
+        return SeveralSteps(self.station, kernel)
+
     def _compute(self, tape: TapeWriter, number: int, ops: list[Compute]) -> None:
         first = ops[0]
-        recorded = self.station.memory.recorded[first.device]
-        for launch in self.program.launches([op.box for op in ops], recorded):
-            self._launch(tape, number, first, launch)
-
-    def _launch(self, tape: TapeWriter, number: int, op: Compute, launch: Launch) -> None:
-        station, device = self.station, op.device
-        values = station.template(device).copy()
-        values["source"], values["target"] = op.source, op.target
-        values["lo"][0, : launch.box.ndim], values["hi"][0, : launch.box.ndim] = launch.box.lo, launch.box.hi
-        if launch.regions:
-            values["regions"] = station.devices.constant(device, launch.table())
-            values["count"] = len(launch.regions)
-        if launch.receivers:
-            values["receivers"] = station.devices.constant(device, station.memory.receivers(launch.receivers))
-            values["count"] = len(launch.receivers)
-        if self.captured:
-            values["clock"], values["step"] = station.clock(op.queue), op.level
-        kernel = station.devices.function(device, self.cubins[device], launch.kernel)
-        address = self._start(tape, number, op.queue, kernel, launch.blocks, launch.threads, values)
-        if not self.captured:
-            offset = int(station.memory.arguments.dtype.fields["step"][1])  # type: ignore[index]
-            tape.patches.append(Patch(address + offset, op.level, None))
+        for start in self.sweeps[first.steps].starts(first.device, tuple(op.box for op in ops)):
+            values = start.values
+            values["source"], values["target"] = first.source, first.target
+            if self.captured:
+                values["clock"], values["step"] = self.station.clock(first.queue), first.level
+            address = self._start(
+                tape, number, first.queue, start.function, start.blocks, start.threads, values, start.shared
+            )
+            if not self.captured:
+                offset = int(values.dtype.fields["step"][1])  # type: ignore[index]
+                tape.patches.append(Patch(address + offset, first.level, None))
 
     def _start(
-        self, tape: TapeWriter, number: int, queue: Queue, kernel: int, blocks: int, threads: int, values: object
+        self,
+        tape: TapeWriter,
+        number: int,
+        queue: Queue,
+        kernel: int,
+        blocks: int,
+        threads: int,
+        values: np.ndarray[Any, Any],
+        shared: int = 0,
     ) -> int:
         devices = self.station.devices
         context, stream = devices.context(queue.device), devices.stream(queue)
         return tape.launch(
-            number, context, self.station.entry("cuLaunchKernel"), kernel, stream, blocks, threads, values
+            number, context, self.station.entry("cuLaunchKernel"), kernel, stream, blocks, threads, values, shared
         )
 
     def _choice(self, op: Copy) -> Choice:

@@ -66,13 +66,22 @@ class TapeWriter:
         self._row(op, MEET, 0, 0, (counter, parties))
 
     def launch(
-        self, op: int, context: int, launcher: int, kernel: int, stream: int, grid: int, block: int, values: Any
+        self,
+        op: int,
+        context: int,
+        launcher: int,
+        kernel: int,
+        stream: int,
+        grid: int,
+        block: int,
+        values: Any,
+        shared: int = 0,
     ) -> int:
         """Launch a kernel whose one parameter is the struct `values`; returns the struct's address."""
         address = int(values.ctypes.data)
         pointers = np.array([address], np.uint64)
         self.keep += [values, pointers]
-        self.call(op, context, launcher, kernel, grid, 1, 1, block, 1, 1, 0, stream, int(pointers.ctypes.data), 0)
+        self.call(op, context, launcher, kernel, grid, 1, 1, block, 1, 1, shared, stream, int(pointers.ctypes.data), 0)
         return address
 
     def finish(self) -> Tape:

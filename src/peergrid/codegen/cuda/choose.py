@@ -1,0 +1,74 @@
+"""How many steps a pass makes, and in which shape: chosen from the problem alone, without a compiler or a device.
+
+A pass of the streaming kernel keeps its rows in registers: `BASE` of them and, for each column of a lane, one (two in
+double precision) for every row that some version of a field keeps. The compiler's reports bear this out within a tenth.
+The worth of a shape is the steps it makes times the share of its columns that are not redundant. What a short
+measurement finds better (see `tuning`) may replace the choice; it changes no bit.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+from peergrid.codegen.cuda.levels import levels
+from peergrid.codegen.cuda.pass_kernel import PassKernel
+from peergrid.codegen.cuda.stream_parts import Shape
+from peergrid.stencil import Problem
+
+BASE = 24
+MOST_REGISTERS = 216  # of 255: what a compiler adds must not spill
+FEW_BYTES = 6 << 10  # of shared memory for a warp: then rows are loaded further ahead
+MOST_BYTES = 160 << 10  # of shared memory for a thread block on every architecture from sm_80 on
+EDGE_COLUMNS = 16  # useful columns of an edge tile below which it is wider
+LENGTHS = (8, 6, 4, 3, 2)
+MOST_STEPS = 16
+
+
+def supports(problem: Problem, steps: int) -> bool:
+    """Whether one pass can make that many steps: one always, several of 2D problems whose reach leaves columns over."""
+    return steps == 1 or pass_kernel(problem, steps) is not None
+
+
+@lru_cache(maxsize=64)
+def pass_kernel(problem: Problem, steps: int) -> PassKernel | None:
+    """The kernel that makes `steps` steps in one pass; None where there is none."""
+    if problem.grid.ndim != 2 or not 1 < steps <= MOST_STEPS:
+        return None
+    found = [kernel for columns in (4, 2) if (kernel := _kernel(problem, steps, columns)) is not None]
+    return max(found, key=_worth, default=None)
+
+
+@lru_cache(maxsize=64)
+def steps_per_pass(problem: Problem, most: int = MOST_STEPS) -> int:
+    """The number of steps, at most `most`, that passes had best make; 1 where more are not worth it or not possible."""
+    kernels = [kernel for steps in LENGTHS if steps <= most and (kernel := pass_kernel(problem, steps)) is not None]
+    best = max(kernels, key=_worth, default=None)
+    return 1 if best is None or _worth(best) <= 1 else best.shape.steps
+
+
+def block_of(problem: Problem, depth: int) -> int:
+    """The steps of a pass for `depth` steps between exchanges: the fewest passes there can be, of even length."""
+    longest = next(steps for steps in range(depth, 0, -1) if supports(problem, steps))
+    return -(-depth // -(-depth // longest))
+
+
+def _worth(kernel: PassKernel) -> float:
+    return kernel.shape.steps * kernel.cut.columns / kernel.shape.width
+
+
+def _kernel(problem: Problem, steps: int, columns: int) -> PassKernel | None:
+    rows = sum(version.depth for version in levels(problem, steps).versions)
+    if BASE + columns * rows * (problem.itemsize // 4) > MOST_REGISTERS:
+        return None
+    for width in (64, 128):
+        kernel = PassKernel(problem, _shape(problem, steps, columns), width)
+        fits = max(kernel.plain.shared_bytes, kernel.edge.shared_bytes) <= MOST_BYTES
+        if fits and kernel.cut.columns > 0 and kernel.cut.edge_columns >= EDGE_COLUMNS:
+            return kernel
+    return None
+
+
+def _shape(problem: Problem, steps: int, columns: int) -> Shape:
+    far = Shape(steps, columns, ahead=4)
+    few = PassKernel(problem, far).plain.shared_bytes <= FEW_BYTES * far.warps
+    return far if few else Shape(steps, columns, ahead=2)

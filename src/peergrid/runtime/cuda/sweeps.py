@@ -1,0 +1,129 @@
+"""What a pass over some boxes launches on a device: one step by the kernels of `onepass`, several by a `PassKernel`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property, reduce
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from peergrid.codegen.cuda import onepass
+from peergrid.codegen.cuda.arguments import Arguments
+from peergrid.codegen.cuda.pass_kernel import Launch, PassKernel
+from peergrid.codegen.cuda.pass_kernel import Program as PassProgram
+from peergrid.grid import Box
+from peergrid.runtime.cuda.station import Station
+
+Boxes = tuple[Box, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Start:
+    """One launch; `values` is the kernel's struct, to which slots and time step are still to be added."""
+
+    function: int
+    blocks: int
+    threads: int
+    shared: int
+    values: NDArray[Any]
+
+
+class Sweep(Protocol):
+    """Passes of one length."""
+
+    def starts(self, device: int, boxes: Boxes) -> Iterator[Start]:
+        """The launches that advance the boxes on a device, in order."""
+
+
+class OneStep:
+    """Passes of one step; `works` are all the sets of boxes that will be asked for."""
+
+    def __init__(self, station: Station, works: Iterable[Boxes]) -> None:
+        self._station = station
+        self._program = onepass.program(station.layout.problem, works)
+        self._cubins = station.compile(self._program.source)
+
+    def starts(self, device: int, boxes: Boxes) -> Iterator[Start]:
+        for launch in self._program.launches(boxes, self._station.memory.recorded[device]):
+            function = self._station.devices.function(device, self._cubins[device], launch.kernel)
+            yield Start(function, launch.blocks, launch.threads, 0, self._values(device, launch))
+
+    def _values(self, device: int, launch: onepass.Launch) -> NDArray[Any]:
+        station, box = self._station, launch.box
+        values = station.template(device).copy()
+        values["lo"][0, : box.ndim], values["hi"][0, : box.ndim] = box.lo, box.hi
+        if launch.regions:
+            values["regions"] = station.devices.constant(device, launch.table())
+            values["count"] = len(launch.regions)
+        if launch.receivers:
+            values["receivers"] = station.devices.constant(device, station.memory.receivers(launch.receivers))
+            values["count"] = len(launch.receivers)
+        return values
+
+
+class SeveralSteps:
+    """Passes of several steps: edge tiles, which are few and slow, then plain ones."""
+
+    def __init__(self, station: Station, kernel: PassKernel) -> None:
+        self._station, self._kernel = station, kernel
+        self._cubins: dict[str, dict[int, bytes]] = {}
+
+    def starts(self, device: int, boxes: Boxes) -> Iterator[Start]:
+        recorded = self._station.memory.recorded[device]
+        found = [self._kernel.launches(box, self._slots(device, box), recorded) for box in boxes]
+        whole = reduce(Box.hull, boxes)
+        for program in (self._kernel.edge, self._kernel.plain):
+            same = [launch for launches in found for launch in launches if launch.program is program]
+            if same:
+                launch = _together(same)
+                function = self._function(device, program)
+                values = self._values(device, launch, whole)
+                yield Start(function, launch.blocks, program.threads, program.shared_bytes, values)
+
+    def _slots(self, device: int, box: Box) -> int:
+        """Plain tiles that the device works on at once; 1 where the box has none: then their kernel is not needed."""
+        plain = self._kernel.plain
+        if all(launch.program is not plain for launch in self._kernel.launches(box, 1)):
+            return 1
+        function = self._function(device, plain)
+        blocks = self._station.devices.resident(device, function, plain.threads, plain.shared_bytes)
+        return max(1, blocks) * plain.tiles_per_block
+
+    def _function(self, device: int, program: PassProgram) -> int:
+        if program.entry not in self._cubins:
+            self._cubins[program.entry] = self._station.compile(program.source)
+        function = self._station.devices.function(device, self._cubins[program.entry][device], program.entry)
+        self._station.devices.resident(device, function, program.threads, program.shared_bytes)
+        return function
+
+    def _values(self, device: int, launch: Launch, box: Box) -> NDArray[Any]:
+        station, template = self._station, self._station.template(device)
+        values = np.zeros(1, self._dtype)
+        for name in self._dtype.names or ():
+            if name != "scratch":
+                values[name] = template[name]
+        values["lo"][0, :2], values["hi"][0, :2] = box.lo, box.hi
+        values["regions"] = station.devices.constant(device, launch.regions)
+        values["count"] = len(launch.regions)
+        if len(launch.receivers):
+            values["receivers"] = station.devices.constant(device, launch.receivers)
+        return values
+
+    @cached_property
+    def _dtype(self) -> np.dtype[Any]:
+        return Arguments(self._kernel.problem).dtype
+
+
+def _together(launches: Sequence[Launch]) -> Launch:
+    """The tiles of several launches of one program in one; tiles say where their receivers begin."""
+    regions, served = [], 0
+    for launch in launches:
+        moved = launch.regions.copy()
+        moved["first"] += served
+        regions.append(moved)
+        served += len(launch.receivers)
+    receivers = np.concatenate([launch.receivers for launch in launches])
+    return Launch(launches[0].program, np.concatenate(regions), receivers)
