@@ -132,7 +132,7 @@ class RunSpec:
     """
 
     devices: Name = "auto"
-    strategy: Literal["auto", "serial", "async", "threads", "overlap", "peer", "persistent"] = "auto"
+    strategy: Literal["auto", "serial", "async", "threads", "overlap", "graph", "peer", "persistent"] = "auto"
     depth: PositiveCount | Literal["auto"] = "auto"
     exchange: Literal["auto", "left-right", "pairwise", "all"] = "auto"
     check_every: PositiveCount = 100
