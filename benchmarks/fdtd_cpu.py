@@ -132,6 +132,17 @@ def verdict(found: dict[str, dict[str, Any]], depths: list[int]) -> dict[str, fl
     return figures
 
 
+def circumstances(gprmax_python: Path | None) -> dict[str, Any]:
+    """As `about`, with the version of gprMax in place of where it lies on this machine."""
+    found = about()
+    found["command"] = found["command"].replace(str(gprmax_python), "PATH")
+    if gprmax_python:
+        ask = "from importlib.metadata import version; print(version('gprMax'))"
+        done = subprocess.run([gprmax_python, "-c", ask], capture_output=True, text=True, check=True)
+        found["versions"]["gprMax"] = done.stdout.strip()
+    return found
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--gprmax-python", type=Path, help="Python of an environment with gprMax 4.0.1; left out: skip")
@@ -164,7 +175,7 @@ def main() -> None:
     path = save(
         chosen.name,
         {
-            **about(),
+            **circumstances(chosen.gprmax_python),
             "prediction": PREDICTION,
             "targets": TARGETS,
             "cells": cells,
