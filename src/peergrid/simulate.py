@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from itertools import product
 from pathlib import Path
 from types import TracebackType
-from typing import Literal, Self
+from typing import Any, Literal, Self
 
 from peergrid.errors import Unstable, UsageError
 from peergrid.grid import Array, Index
@@ -17,6 +17,7 @@ from peergrid.grid.partition import Partition
 from peergrid.runtime.devices import Devices, parse_devices
 from peergrid.runtime.executor import Executor
 from peergrid.schedule import Layout, Options, Schedule, build, layout, period
+from peergrid.schedule.timeline import Span, chrome, exposed_communication
 from peergrid.stencil import Problem, Stage, Update
 
 CHECK_EVERY = 100  # steps between two looks for values that are not finite
@@ -41,6 +42,18 @@ class Result:
     @property
     def cells_per_second(self) -> float:
         return self.cells * self.steps / self.seconds if self.seconds else 0.0
+
+
+@dataclass(frozen=True)
+class Timeline:
+    """A schedule as it was carried out once: when each operation ran."""
+
+    schedule: Schedule
+    spans: tuple[Span, ...]
+
+    def chrome(self) -> dict[str, Any]:
+        """In Chrome's format, as Perfetto shows it."""
+        return chrome(self.schedule.ops, self.spans)
 
 
 class Simulation:
@@ -74,6 +87,7 @@ class Simulation:
         self.step = 0
         self.seconds = 0.0
         self._slot = 0
+        self._exposed: float | None = None
         self._schedules: dict[tuple[int, int], Schedule] = {}
         self._executor = _executor(self.devices, self.layout, steps, kernel, cache)
         for name, described in problem.fields.items():
@@ -81,8 +95,7 @@ class Simulation:
 
     def run(self, steps: int) -> None:
         """Advance by `steps` steps. Raises DeviceFault where a device fails, UsageError past the run's end."""
-        if not 0 <= steps <= self.total_steps - self.step:
-            raise UsageError(f"The run has {self.total_steps - self.step} steps left, asked for {steps}.")
+        self._check_left(steps)
         whole = self._period()
         started = time.perf_counter()
         times, rest = divmod(steps, whole.steps)
@@ -119,10 +132,27 @@ class Simulation:
         passes = f"One pass makes at most {self.options.block} steps of this problem here, not {self.options.depth}."
         return ((passes,) if shorter else ()) + tuple(getattr(self._executor, "notes", ()))
 
+    def trace(self, steps: int) -> Timeline:
+        """Advance by `steps` steps as `run` does, in one schedule, and take the time of every operation."""
+        self._check_left(steps)
+        schedule = build(self.layout, self.options, steps, self._slot)
+        started = time.perf_counter()
+        spans = self._executor.trace(schedule, self.step)
+        self.seconds += time.perf_counter() - started
+        self.step += steps
+        self._slot = schedule.final
+        self._exposed = exposed_communication(schedule.ops, spans)
+        return Timeline(schedule, spans)
+
     def exposed_communication(self) -> float | None:
-        """The share of the stepping time in which the busiest device computed nothing; None where it is not known."""
+        """The share of the stepping time in which the busiest device computed nothing; None where it is not known.
+
+        On GPUs it is that of the last `trace`, which alone measures there.
+        """
         busy = self._executor.busy_seconds()
-        if busy is None or not self.seconds:
+        if busy is None:
+            return self._exposed
+        if not self.seconds:
             return None
         return max(0.0, 1.0 - max(busy) / self.seconds)
 
@@ -149,6 +179,10 @@ class Simulation:
         self, kind: type[BaseException] | None, error: BaseException | None, where: TracebackType | None
     ) -> None:
         self.close()
+
+    def _check_left(self, steps: int) -> None:
+        if not 0 <= steps <= self.total_steps - self.step:
+            raise UsageError(f"The run has {self.total_steps - self.step} steps left, asked for {steps}.")
 
     def _execute(self, schedule: Schedule, times: int) -> None:
         if times:

@@ -12,6 +12,7 @@ from peergrid.cli.plan import plan
 from peergrid.cli.probe import probe
 from peergrid.cli.report import report
 from peergrid.cli.run import run
+from peergrid.cli.trace import trace
 from peergrid.cli.verify import verify
 from peergrid.errors import PeergridError
 
@@ -19,6 +20,7 @@ INTERRUPTED = 130  # what shells expect of a program that Ctrl-C ended
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
 app.command()(run)
+app.command()(trace)
 app.command()(verify)
 app.command()(plan)
 app.command()(machine)

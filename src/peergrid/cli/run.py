@@ -37,6 +37,8 @@ from peergrid.runtime.devices import Devices, cores
 from peergrid.simulate import Simulation
 from peergrid.stencil.cost import minimal_bytes
 
+FEW = 20  # parts of a run of which one may be measured operation by operation
+
 
 @dataclass(frozen=True)
 class Summary:
@@ -146,6 +148,7 @@ def _recording(folder: Folder | None, built: Built, simulation: Simulation) -> I
 
 def _advance(simulation: Simulation, built: Built, pauses: Pauses, stop: StopRequest, *, quiet: bool) -> None:
     """Step to the end, or to the pause after a signal."""
+    _look_at_overlap(simulation, built.steps, pauses)
     with Reporter(built.steps, built.problem.grid.box.size, quiet) as reporter:
         for step in march(simulation, built.steps, (pauses.check_every, pauses.snapshot_every)):
             reporter.update(step)
@@ -155,6 +158,15 @@ def _advance(simulation: Simulation, built: Built, pauses: Pauses, stop: StopReq
                 pauses.snap()
             if stop:
                 return
+
+
+def _look_at_overlap(simulation: Simulation, steps: int, pauses: Pauses) -> None:
+    """Take the time of one early period, where devices do not measure by themselves and it is a small part of all."""
+    period = 2 * simulation.options.depth
+    room = [steps // FEW, *(every for every in (pauses.check_every, pauses.snapshot_every) if every)]
+    if simulation.devices.kind == "cuda" and 2 * period < min(room):
+        simulation.run(period)
+        simulation.trace(period)
 
 
 def _summary(name: str, built: Built, simulation: Simulation, stop: StopRequest) -> Summary:
@@ -182,11 +194,17 @@ def _summary(name: str, built: Built, simulation: Simulation, stop: StopRequest)
 
 
 def _roofline_fraction(built: Built, devices: Devices, rate: float) -> float | None:
-    """The rate over what the memory allows one step at a time (temporal blocking can pass 1)."""
-    if devices.kind != "cpu":
-        return None
+    """The rate over what the memory allows one step at a time (temporal blocking can pass 1); None if not measured."""
+    if devices.kind == "cpu":
+        bandwidth: float | None = copy_bandwidth(min(devices.count, cores()))
+    else:
+        from peergrid.runtime.cuda import bandwidth as cuda
+
+        gpus = sorted(set(devices.ordinals))
+        one = cuda.copy_bandwidth(gpus[0])
+        bandwidth = None if one is None else one * len(gpus)
     bytes_per_cell = minimal_bytes(built.problem) / built.problem.grid.box.size
-    return rate * bytes_per_cell / copy_bandwidth(min(devices.count, cores()))
+    return None if bandwidth is None else rate * bytes_per_cell / bandwidth
 
 
 def _text(found: Summary) -> str:

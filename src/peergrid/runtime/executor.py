@@ -6,6 +6,7 @@ from typing import Protocol
 
 from peergrid.grid import Array, Index
 from peergrid.schedule import Layout, Schedule
+from peergrid.schedule.timeline import Span
 
 
 class Executor(Protocol):
@@ -24,6 +25,9 @@ class Executor(Protocol):
 
         Raises DeviceFault where a device fails or a signal never comes.
         """
+
+    def trace(self, schedule: Schedule, step: int) -> tuple[Span, ...]:
+        """Carry out a schedule once, with the time taken of every operation that takes a queue's time."""
 
     def gather(self, name: str, slot: int) -> Array:
         """The global array of a state field."""

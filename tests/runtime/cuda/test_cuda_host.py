@@ -17,6 +17,7 @@ from peergrid.grid import Index
 from peergrid.grid.partition import Partition
 from peergrid.io.modelfile import parse
 from peergrid.models.fdtd.build import build as radar
+from peergrid.runtime.cuda.bandwidth import COPIES, LEAST, copy_bandwidth
 from peergrid.runtime.cuda.executor import CudaExecutor
 from peergrid.runtime.inorder import InOrderExecutor
 from peergrid.schedule import build, layout, period
@@ -297,3 +298,11 @@ def test_a_trace_has_every_computation_and_the_same_bits(strategy: StrategyName)
     assert all(span.end > span.start >= 0 for span in spans)
     assert 0 < exposed_communication(schedule.ops, spans) < 1
     assert chrome(schedule.ops, spans)["traceEvents"]
+
+
+def test_the_copy_bandwidth_counts_both_ways_and_everything_is_given_back() -> None:
+    driver = HostDriver(free=4 * LEAST)
+    found = copy_bandwidth(1, samples=2, driver=driver)
+    assert found == pytest.approx(2 * COPIES * LEAST / ((COPIES + 1) * 1e-6))  # a task takes a microsecond there
+    assert not driver.live
+    assert copy_bandwidth(driver=HostDriver(free=4 * LEAST - 4)) is None

@@ -20,6 +20,7 @@ from peergrid.runtime.inorder import copy, owned_receivers
 from peergrid.runtime.kernel import Kernel
 from peergrid.runtime.memory import allocate, collect, fill, first_nonfinite
 from peergrid.runtime.trace.recorder import Place, Recorder, Silent
+from peergrid.runtime.trace.stopwatch import Stopwatch
 from peergrid.schedule import Layout, Schedule
 from peergrid.schedule.ops import (
     Await,
@@ -38,6 +39,7 @@ from peergrid.schedule.ops import (
     hosts_of,
     queues_of,
 )
+from peergrid.schedule.timeline import Span
 
 Job = Callable[[], Place | None]
 """Work of a queue; a wait gives the place of the operation that let it go."""
@@ -110,6 +112,16 @@ class ThreadedExecutor:
         """The longest any one queue of each device computed: queues of a device run side by side."""
         queues = [[t for q, t in self._busy.items() if q.device == d] for d in range(self.layout.devices)]
         return tuple(max(times, default=0.0) for times in queues)
+
+    def trace(self, schedule: Schedule, step: int) -> tuple[Span, ...]:
+        """Carry out a schedule once, as `execute` does; when its operations ran."""
+        watch, usual = Stopwatch(), self._recorder
+        self._recorder = watch
+        try:
+            self.execute(schedule, 1, step)
+        finally:
+            self._recorder = usual
+        return watch.spans(schedule.ops)
 
     def close(self) -> None:
         for inbox in self._inboxes.values():

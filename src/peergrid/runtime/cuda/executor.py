@@ -99,10 +99,16 @@ class CudaExecutor:
 
     def trace(self, schedule: Schedule, step: int) -> tuple[Span, ...]:
         """Carry out a schedule once, as `execute` does, with timing events around its operations; their spans."""
-        lowered = lower(self._station, schedule)
-        plan = timed(self._station, lowered)
-        clocks = start_clocks(self._station, lowered.queues)
-        self._replay(lowered, plan.tapes, 1, step)
+        if self._broken:
+            raise DeviceFault("The devices failed earlier in this run; start it again.")
+        try:
+            lowered = lower(self._station, schedule)
+            plan = timed(self._station, lowered)
+            clocks = start_clocks(self._station, lowered.queues)
+            self._replay(lowered, plan.tapes, 1, step)
+        except PeergridError:
+            self._broken = True
+            raise
         return spans(self._station, lowered, plan.marks, clocks)
 
     def close(self) -> None:

@@ -1,0 +1,98 @@
+"""`peergrid trace`: what ran where and when, measured, for Perfetto or chrome://tracing."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from peergrid.cli.choose import (
+    AsJson,
+    DepthSpec,
+    DeviceSpec,
+    ModelFile,
+    OrderSpec,
+    SplitSpec,
+    StrategySpec,
+    choose_devices,
+    choose_options,
+    choose_split,
+)
+from peergrid.cli.guard import check_model_memory
+from peergrid.errors import UsageError
+from peergrid.io.atomic import replacing
+from peergrid.io.modelfile import read
+from peergrid.models.fdtd import build
+from peergrid.simulate import Simulation
+
+CYCLES = 4  # exchanges in the picture unless told otherwise
+
+
+@dataclass(frozen=True)
+class Traced:
+    """What `trace --json` prints. steps: in the timeline, after as many to warm up; seconds: what it spans."""
+
+    model: str
+    devices: str
+    strategy: str
+    depth: int
+    steps: int
+    operations: int
+    seconds: float
+    exposed_communication: float
+    output: str
+
+
+def trace(
+    model: ModelFile,
+    output: Annotated[Path, typer.Option("-o", "--output", metavar="FILE", help="The timeline.")] = Path("trace.json"),
+    devices: DeviceSpec = "auto",
+    strategy: StrategySpec = "auto",
+    depth: DepthSpec = "auto",
+    order: OrderSpec = "auto",
+    split: SplitSpec = "auto",
+    steps: Annotated[int | None, typer.Option("--steps", metavar="N", help="Steps in the timeline.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Run some steps of a model and write the timeline of every queue of every device."""
+    if steps is not None and steps < 1:
+        raise UsageError(f"'--steps' takes a whole number above 0, got {steps}.")
+    described = read(model)
+    chosen = choose_devices(devices, described.run)
+    wish = choose_options(strategy, depth, order, described.run)
+    check_model_memory(described, chosen)
+    problem = build(described).problem
+    options = wish.options(chosen, problem)
+    shown = steps or CYCLES * options.depth
+    parts = choose_split(split, problem.grid.ndim)
+    with Simulation(problem, 2 * shown, devices=chosen, options=options, split=parts) as simulation:
+        simulation.run(shown)
+        timeline = simulation.trace(shown)
+        exposed = simulation.exposed_communication() or 0.0
+    with replacing(output) as partial:
+        partial.write_text(json.dumps(timeline.chrome()))
+    whole = max((span.end for span in timeline.spans), default=0.0)
+    found = Traced(
+        str(model),
+        str(chosen),
+        options.strategy,
+        options.depth,
+        shown,
+        len(timeline.spans),
+        whole,
+        exposed,
+        str(output),
+    )
+    typer.echo(json.dumps(asdict(found), indent=2) if as_json else _text(found))
+
+
+def _text(found: Traced) -> str:
+    spent = f"{found.operations} operations in {found.seconds * 1e3:.3g} ms"
+    return (
+        f"{found.steps} steps on {found.devices} ({found.strategy}, depth {found.depth}): {spent}, "
+        f"{found.exposed_communication:.1%} of it without computation\n"
+        f"{found.output}: open it in https://ui.perfetto.dev or chrome://tracing"
+    )

@@ -1,0 +1,56 @@
+"""What a GPU's memory can do: a plain copy within it, the measure that rates are compared with."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from peergrid.runtime.cuda.devices import Devices
+from peergrid.runtime.cuda.driver import CudaDriver, Driver
+from peergrid.runtime.cuda.faults import error
+from peergrid.runtime.cuda.replay import replay
+from peergrid.runtime.cuda.tape import NOTHING, TapeWriter, Words
+from peergrid.schedule.ops import Event, Queue
+
+COUNT = 1 << 30
+LEAST = 64 << 20  # bytes below which caches would be measured
+COPIES = 8
+
+
+def copy_bandwidth(ordinal: int = 0, samples: int = 5, driver: Driver | None = None) -> float | None:
+    """Bytes per second, read plus written, of copies within a GPU; the best of some samples.
+
+    None where too little memory is free to tell.
+    """
+    devices = Devices(driver or CudaDriver(), (ordinal,))
+    try:
+        devices.enter(0)
+        count = min(COUNT, devices.driver.memory()[0] // 4)
+        if count < LEAST:
+            return None
+        source, target = devices.allocate(0, count), devices.allocate(0, count)
+        times = [_copy(devices, source, target, count) for _ in range(samples + 1)]  # the first one warms up
+        return 2 * COPIES * count / min(times[1:])
+    finally:
+        devices.close()
+
+
+def _copy(devices: Devices, source: int, target: int, count: int) -> float:
+    """Seconds of several copies."""
+    queue, entry = Queue(0, "copy"), devices.driver.entry
+    stream, context = devices.stream(queue), devices.context(0)
+    before, after = (devices.event(Event(0, name), timing=True) for name in ("before", "after"))
+    tape = TapeWriter()
+    tape.call(-1, context, entry("cuEventRecord"), before, stream)
+    for _ in range(COPIES):
+        tape.call(-1, context, entry("cuMemcpyAsync"), target, source, count, stream)
+    tape.call(-1, context, entry("cuEventRecord"), after, stream)
+    _issue(tape.finish().table, entry("cuCtxSetCurrent"))
+    devices.synchronize()
+    return devices.driver.elapsed(before, after)
+
+
+def _issue(table: Words, set_context: int) -> None:
+    abort = np.zeros(1, np.int64)
+    state, code, _, _ = replay(table, NOTHING, (table[:0], table[:0]), 2, 1, set_context, 1, int(abort.ctypes.data))
+    if state:
+        raise error(int(code), "A copy to measure the memory with")
