@@ -20,89 +20,17 @@ from typing import Any
 import numpy as np
 from cuda.bindings import driver
 from gpu import Device, Module, check, copy_rate, start
+from problems import jacobi_problem, radar_problem, sweep_jacobi, sweep_yee, yee_problem
 
 from peergrid.codegen.cuda.arguments import Arguments
 from peergrid.codegen.cuda.norm import NORMS
 from peergrid.codegen.cuda.pass_kernel import Launch, PassKernel, Program
 from peergrid.codegen.cuda.stream_parts import Shape
 from peergrid.codegen.nvrtc import compile_cubin
-from peergrid.grid import Box, Grid
-from peergrid.stencil import Problem, Receiver, Stage, stencil
-
-
-@stencil
-def relax(u: Any) -> None:
-    u.next[0, 0] = 0.25 * ((u[0, -1] + u[0, 1]) + (u[-1, 0] + u[1, 0]))
-
-
-@stencil
-def h_step(ez: Any, hx: Any, hy: Any) -> None:
-    hx.next[0, 0] = hx[0, 0] - 0.5 * (ez[0, 1] - ez[0, 0])
-    hy.next[0, 0] = hy[0, 0] + 0.5 * (ez[1, 0] - ez[0, 0])
-
-
-@stencil
-def e_step(ez: Any, hx: Any, hy: Any, ca: Any, cb: Any) -> None:
-    ez.next[0, 0] = ca[0, 0] * ez[0, 0] + cb[0, 0] * ((hy[0, 0] - hy[-1, 0]) - (hx[0, 0] - hx[0, -1]))
-
-
-def jacobi_problem(n: int) -> Problem:
-    return Problem.of(relax(Grid((n, n)).field("u")))
-
-
-def yee_problem(n: int) -> Problem:
-    grid = Grid((n, n))
-    ez, hx, hy, ca, cb = (grid.field(name) for name in ("Ez", "Hx", "Hy", "ca", "cb"))
-    return Problem.of([h_step(ez, hx, hy), e_step(ez, hx, hy, ca, cb)])
-
-
-def radar_problem(n: int) -> Problem:
-    """Yee with coefficient fields, an absorber on all four sides, one source, receivers: as the radar models are."""
-    from peergrid.models.fdtd import yee
-
-    grid, d = Grid((n, n)), 10
-    ez, hx, hy, ca, cb = (grid.field(name) for name in ("Ez", "Hx", "Hy", "ca", "cb"))
-    spans = (("lo", 0, d), ("", d, n - d), ("hi", n - d, n))
-    profiles = {
-        (half, axis): tuple(
-            grid.profile(f"{k}.{half}.{axis}", axis, np.full(n, v)) for k, v in (("k", 0.9), ("b", 0.5), ("c", -0.1))
-        )
-        for half in "HE"
-        for axis in (0, 1)
-    }
-    memory = {
-        (half, axis, end): (
-            grid.field(f"psi.{half}.{axis}.{end}", within=grid.box.with_axis(axis, lo, hi)),
-            *profiles[half, axis],
-        )
-        for half in "HE"
-        for axis in (0, 1)
-        for end, lo, hi in spans
-        if end
-    }
-
-    def stage(half: str, plain: Any, along_x: Any, along_y: Any, both: Any, args: tuple[Any, ...]) -> Stage:
-        updates = []
-        for xe, xa, xb in spans:
-            for ye, ya, yb in spans:
-                mx, my = memory.get((half, 0, xe), ()), memory.get((half, 1, ye), ())
-                made = both if mx and my else along_x if mx else along_y if my else plain
-                updates.append(made(*args, *mx, *my).within(Box((xa, ya), (xb, yb))))
-        return Stage(tuple(updates))
-
-    h = stage("H", yee.magnetic, yee.magnetic_x, yee.magnetic_y, yee.magnetic_xy, (ez, hx, hy, 0.5, 0.5))
-    e = stage("E", yee.electric, yee.electric_x, yee.electric_y, yee.electric_xy, (ez, hx, hy, ca, cb))
-    pulse = _add(ez, grid.signal("pulse", np.sin(np.arange(4096) / 9))).within(Box.cell((n // 3, n // 2)))
-    receivers = [Receiver(f"r{k}", "Ez", (n // 3, n // 4 + n // 20 * k)) for k in range(8)]
-    return Problem.of([h, e, pulse], receivers)
-
-
-@stencil
-def _add(u: Any, s: Any) -> None:
-    u.next[0, 0] = u[0, 0] + s.now
-
+from peergrid.stencil import Problem
 
 PAD = 32
+SCALES = {"ca": (0.1, 0.9), "cb": (0.5, 0.0)}  # the others: noise around zero
 
 
 class Memory:
@@ -121,22 +49,11 @@ class Memory:
             slots = 2 if name in problem.state else 1
             self.bases[name] = tuple(device.allocate(size) for _ in range(slots))
             for base in self.bases[name]:
-                self.noise(
-                    base,
-                    size // 4,
-                    seed,
-                    *((0.1, 0.9) if name == "ca" else (0.5, 0.0) if name == "cb" else (1.0, -0.5)),
-                )
+                self.device.noise(base, size // 4, seed, *SCALES.get(name, (1.0, -0.5)))
         self.signals = {name: (device.upload(s.samples), len(s.samples)) for name, s in problem.signals.items()}
         self.total_steps = 4096
         self.traces = device.upload(np.full((max(1, len(problem.receivers)), self.total_steps), np.nan, np.float32))
         device.sync()
-
-    def noise(self, base: int, n: int, seed: int, scale: float, shift: float) -> None:
-        function = self.device.helpers.function("noise")
-        c = ctypes
-        start(function, (2048, 1), (256, 1), 0, self.device.main, c.c_void_p(base), c.c_longlong(n), c.c_uint(seed),
-              c.c_float(scale), c.c_float(shift))  # fmt: skip
 
     def origin(self, name: str, slot: int) -> int:
         box = self.problem.fields[name].box
@@ -216,7 +133,7 @@ class Bench:
         self.norms: np.ndarray | None = None
         self.keep = len(device.buffers)
 
-    def reference(self, steps: list[int], sweep: Callable[[Bench, dict[str, int], dict[str, int]], None]) -> None:
+    def reference(self, steps: list[int], sweep: Callable[[Memory, dict[str, int], dict[str, int]], None]) -> None:
         """The state after each of the numbers of steps, by plain sweeps from slot 0."""
         sizes = {
             name: self.memory.pitch[name] * self.problem.fields[name].box.shape[0] * 4 for name in self.problem.state
@@ -226,7 +143,7 @@ class Bench:
         for name, size in sizes.items():
             check(driver.cuMemcpyDtoD(one[name], self.memory.bases[name][0], size))
         for done in range(max(steps)):
-            sweep(self, one, two)
+            sweep(self.memory, one, two)
             one, two = two, one
             if done + 1 in steps:
                 self.expected[done + 1] = {name: self.device.allocate(size) for name, size in sizes.items()}
@@ -338,24 +255,6 @@ class Bench:
         return int(found[0])
 
 
-def sweep_jacobi(bench: Bench, one: dict[str, int], two: dict[str, int]) -> None:
-    n, c = bench.n, ctypes
-    start(bench.device.helpers.function("jacobi"), (-(-n // 64), -(-n // 4)), (64, 4), 0, bench.device.main,
-          c.c_void_p(one["u"]), c.c_void_p(two["u"]), c.c_int(n), c.c_int(n),
-          c.c_longlong(bench.memory.pitch["u"]))  # fmt: skip
-
-
-def sweep_yee(bench: Bench, one: dict[str, int], two: dict[str, int]) -> None:
-    n, c, p = bench.n, ctypes, ctypes.c_void_p
-    size = (-(-n // 64), -(-n // 4))
-    shape = (c.c_int(n), c.c_int(n), c.c_longlong(bench.memory.pitch["Ez"]))
-    start(bench.device.helpers.function("magnetic"), size, (64, 4), 0, bench.device.main, p(one["Ez"]), p(one["Hx"]),
-          p(one["Hy"]), p(two["Hx"]), p(two["Hy"]), *shape)  # fmt: skip
-    start(bench.device.helpers.function("electric"), size, (64, 4), 0, bench.device.main, p(one["Ez"]), p(two["Hx"]),
-          p(two["Hy"]), p(bench.memory.bases["ca"][0]), p(bench.memory.bases["cb"][0]),
-          p(two["Ez"]), *shape)  # fmt: skip
-
-
 class OneStep:
     """Plain sweeps by the edge kernel alone, one step at a time, for problems without a hand-written kernel."""
 
@@ -376,15 +275,15 @@ class OneStep:
         self.launch = Launch(self.program, regions, np.zeros(0, RECEIVER))
         self.step = 0
 
-    def __call__(self, bench: Bench, one: dict[str, int], two: dict[str, int]) -> None:
-        given = bench.memory.arguments(self.launch, 0, self.step)
-        for number, name in enumerate(bench.problem.fields):
-            if name in bench.problem.state:
+    def __call__(self, memory: Memory, one: dict[str, int], two: dict[str, int]) -> None:
+        given = memory.arguments(self.launch, 0, self.step)
+        for number, name in enumerate(memory.problem.fields):
+            if name in memory.problem.state:
                 for slot, base in enumerate((one[name], two[name])):
-                    shift = bench.memory.bases[name][0] - bench.memory.origin(name, 0)
+                    shift = memory.bases[name][0] - memory.origin(name, 0)
                     given["fields"][number]["slot"][slot] = base - shift
         start(self.function, (self.launch.blocks, 1), (self.program.threads, 1), self.program.shared_bytes,
-              bench.device.main, given)  # fmt: skip
+              memory.device.main, given)  # fmt: skip
         self.step += 1
 
 
@@ -419,7 +318,7 @@ def shapes(case: str, quick: bool) -> Iterator[Shape]:
             yield from (Shape(4, 4, ahead=2, blocks=5), Shape(8, 4, ahead=2, rotate=False), Shape(4, 4, skew=1))
 
 
-CASES: dict[str, tuple[Callable[[int], Problem], int, int]] = {
+CASES: dict[str, tuple[Callable[[tuple[int, int]], Problem], int, int]] = {
     "jacobi": (jacobi_problem, 17408, 8),
     "norm": (jacobi_problem, 17408, 8),
     "yee": (yee_problem, 8192, 32),
@@ -431,7 +330,7 @@ def run_case(
     device: Device, case: str, size: int | None, quick: bool, copy: float, pool: ThreadPoolExecutor
 ) -> list[Result]:
     make, n, cell_bytes = CASES[case]
-    problem = make(size or n)
+    problem = make((size or n, size or n))
     wanted = list(shapes(case, quick))
     waiting: list[tuple[Shape, Future[Built]]] = [
         (shape, pool.submit(build, PassKernel(problem, shape, norm="u" if case == "norm" else None), device.arch))

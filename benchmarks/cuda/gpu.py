@@ -27,11 +27,12 @@ else:
 from peergrid.codegen.nvrtc import compile_cubin  # noqa: E402
 
 HELPERS = """
-extern "C" __global__ void noise(float* p, long long n, unsigned seed, float scale, float shift) {
-  for (long long i = blockIdx.x * (long long)blockDim.x + threadIdx.x; i < n; i += (long long)gridDim.x * blockDim.x) {
+extern "C" __global__ void noise(float* p, long long n, unsigned seed, float scale, float shift, long long first) {
+  for (long long k = blockIdx.x * (long long)blockDim.x + threadIdx.x; k < n; k += (long long)gridDim.x * blockDim.x) {
+    const long long i = first + k;
     unsigned h = (unsigned)(i * 2654435761u) ^ (unsigned)(i >> 16) ^ seed;
     h ^= h >> 16; h *= 0x7feb352du; h ^= h >> 15; h *= 0x846ca68bu; h ^= h >> 16;
-    p[i] = shift + scale * ((h >> 8) * 5.9604645e-8f);
+    p[k] = shift + scale * ((h >> 8) * 5.9604645e-8f);
   }
 }
 extern "C" __global__ void differ(const unsigned* a, const unsigned* b, int rows, int columns, long long pitch,
@@ -104,8 +105,9 @@ def start(function: Any, grid: tuple[int, int], block: tuple[int, int], shared: 
 
 @dataclass
 class Device:
-    """The GPU with two streams, two timing events and the helper kernels."""
+    """A GPU with two streams, the second one urgent, two timing events and the helper kernels."""
 
+    number: int = 0
     arch: str = ""
     name: str = ""
     multiprocessors: int = 0
@@ -114,9 +116,9 @@ class Device:
 
     def __post_init__(self) -> None:
         check(driver.cuInit(0))
-        self.device = check(driver.cuDeviceGet(0))
-        context = check(driver.cuDevicePrimaryCtxRetain(self.device))
-        check(driver.cuCtxSetCurrent(context))
+        self.device = check(driver.cuDeviceGet(self.number))
+        self.context = check(driver.cuDevicePrimaryCtxRetain(self.device))
+        self.use()
         of, kind = driver.cuDeviceGetAttribute, driver.CUdevice_attribute
         major = check(of(kind.CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, self.device))
         minor = check(of(kind.CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, self.device))
@@ -124,10 +126,14 @@ class Device:
         self.name = check(driver.cuDeviceGetName(128, self.device)).split(b"\0")[0].decode()
         self.multiprocessors = check(of(kind.CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, self.device))
         # Streams that wait for the default one, on which copies and fills return before they are done.
-        self.main, self.side = (check(driver.cuStreamCreate(0)) for _ in range(2))
+        self.main, self.side = (check(driver.cuStreamCreateWithPriority(0, urgency)) for urgency in (0, -1))
         self.begin, self.end = (check(driver.cuEventCreate(0)) for _ in range(2))
         self.fork, self.join = (check(driver.cuEventCreate(2)) for _ in range(2))
         self.helpers = Module(compile_cubin(HELPERS, self.arch))
+
+    def use(self) -> None:
+        """Make the calls that follow in this thread concern this GPU."""
+        check(driver.cuCtxSetCurrent(self.context))
 
     def allocate(self, size: int) -> int:
         pointer = check(driver.cuMemAlloc(size))
@@ -140,6 +146,12 @@ class Device:
             check(driver.cuMemcpyHtoD(pointer, values.ctypes.data, values.nbytes))
         return pointer
 
+    def noise(self, base: int, n: int, seed: int, scale: float, shift: float, first: int = 0) -> None:
+        """Fill with numbers in [shift, shift + scale) that depend on the seed and on the place from `first` on."""
+        c = ctypes
+        start(self.helpers.function("noise"), (2048, 1), (256, 1), 0, self.main, c.c_void_p(base), c.c_longlong(n),
+              c.c_uint(seed), c.c_float(scale), c.c_float(shift), c.c_longlong(first))  # fmt: skip
+
     def release(self) -> None:
         self.sync()
         for pointer in self.buffers:
@@ -147,6 +159,7 @@ class Device:
         self.buffers.clear()
 
     def sync(self) -> None:
+        self.use()
         check(driver.cuCtxSynchronize())
 
     def timed(self, body: Callable[[], None], repeats: int = 5) -> float:

@@ -162,6 +162,7 @@ class Edge2D:
             "    }",
             "    __syncthreads();",
             "  }",
+            "  pg_await<0>();  // rows loaded beyond the end must not arrive in what uses this memory next",
             "}",
         ]
         return "\n".join(lines) + "\n"
