@@ -54,13 +54,16 @@ class PassKernel:
     """How `shape.steps` steps of a 2D problem are made in one pass.
 
     norm: a field the norm of whose change is summed up for every step (see `norm`); then both kernels take `Norms`
-    after `Arguments`, and so does `norm_sum`, which is launched after them on (bands, steps) blocks.
+    after `Arguments`, and so does `norm_sum`, which is launched after them on (bands, steps) blocks. edge_rows,
+    least_rows: most rows of an edge tile, fewest of a plain one; short tiles cost more and are done sooner.
     """
 
     problem: Problem
     shape: Shape
     edge_width: int = 64
     norm: str | None = None
+    edge_rows: int = 64
+    least_rows: int = 32
 
     @cached_property
     def stream(self) -> Stream2D:
@@ -92,7 +95,7 @@ class PassKernel:
         if self.norm:
             useful = useful // NORM_COLUMNS * NORM_COLUMNS
         align = (NORM_ROWS, NORM_COLUMNS) if self.norm else (1, 8)
-        return Cut(self.shape.width - 2 * beside, beside, useful, align=align)
+        return Cut(self.shape.width - 2 * beside, beside, useful, self.edge_rows, align, self.least_rows)
 
     def launches(self, box: Box, slots: int, recorded: Sequence[int] = ()) -> tuple[Launch, ...]:
         """The launches that advance `box`; slots: plain tiles that run at once on the device (see `slots_of`)."""

@@ -187,6 +187,7 @@ extern "C" __global__ void barrier(const __grid_constant__ Barrier b) {
   const int lane = threadIdx.x;
   const bool near = lane == b.self || lane == (b.self + 1) % b.devices || lane == (b.self + b.devices - 1) % b.devices;
   const bool concerned = lane < b.devices && (near || !b.neighbours);
+  int patience = 1 << 23;  // looks in vain: about ten seconds
   for (long long turn = 1; turn <= b.turns; ++turn) {
     __syncthreads();
     if (threadIdx.x < 32) {
@@ -195,8 +196,7 @@ extern "C" __global__ void barrier(const __grid_constant__ Barrier b) {
       before = __shfl_sync(0xffffffffu, before, 0);
       if (before + 1 == turn * gridDim.x && concerned) pg_release(b.theirs[lane] + 16 * b.self, turn);
       if (concerned)
-        while (pg_acquire(b.mine + 16 * lane) < turn) {
-        }
+        while (pg_acquire(b.mine + 16 * lane) < turn && patience) --patience;
     }
     __syncthreads();
   }

@@ -23,7 +23,8 @@ FAR = 1 << 30
 @dataclass(frozen=True)
 class Cut:
     """How tiles are laid: useful columns of a plain tile and the columns it loads beside them; useful columns and most
-    rows of an edge tile; multiples at which plain tiles begin and end, along rows and columns.
+    rows of an edge tile; multiples at which plain tiles begin and end, along rows and columns; fewest rows of a plain
+    tile.
     """
 
     columns: int
@@ -31,6 +32,7 @@ class Cut:
     edge_columns: int
     edge_rows: int = 64
     align: tuple[int, int] = (1, 8)
+    least_rows: int = 32
 
 
 @dataclass(frozen=True)
@@ -58,13 +60,13 @@ def tiles(problem: Problem, steps: int, box: Box, cut: Cut, slots: int, recorded
     return Tiles(tuple(plain), tuple(_edges(rest, cut)))
 
 
-def chunks(rows: int, strips: int, slots: int, lost: int, align: int = 1) -> int:
+def chunks(rows: int, strips: int, slots: int, lost: int, align: int = 1, least: int = 32) -> int:
     """In how many chunks to cut the rows: the fewest rows, redundant ones included, for the busiest slot."""
 
     def busiest(count: int) -> int:
         return ceil(strips * count / slots) * (_round_up(ceil(rows / count), align) + lost)
 
-    return min(range(1, max(1, rows // 32) + 1), key=busiest)
+    return min(range(1, max(1, rows // least) + 1), key=busiest)
 
 
 def _allowed(problem: Problem, steps: int, box: Box, margin: int) -> Box:
@@ -159,7 +161,7 @@ def _aligned(core: Box, cut: Cut) -> Box:
 def _strips(core: Box, cut: Cut, slots: int, lost: int) -> Iterator[Box]:
     """Strips of the core, chunk by chunk; the last strip of a chunk may overlap the one before it."""
     strips = ceil(core.shape[1] / cut.columns)
-    count = chunks(core.shape[0], strips, slots, lost, cut.align[0])
+    count = chunks(core.shape[0], strips, slots, lost, cut.align[0], cut.least_rows)
     for lo, hi in spans(core.lo[0], core.hi[0], count, cut.align[0]):
         for strip in range(strips):
             left = min(core.lo[1] + strip * cut.columns, core.hi[1] - cut.columns)
