@@ -7,6 +7,7 @@ import sys
 import typer
 from typer.exceptions import TyperException
 
+from peergrid.cli.bench import bench
 from peergrid.cli.machine import machine
 from peergrid.cli.plan import plan
 from peergrid.cli.probe import probe
@@ -25,6 +26,7 @@ app.command()(verify)
 app.command()(plan)
 app.command()(machine)
 app.command()(probe)
+app.command()(bench)
 app.command()(report)
 
 

@@ -1,0 +1,67 @@
+"""The problems that are measured."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from peergrid.grid import Grid
+from peergrid.io.modelfile import parse
+from peergrid.models.fdtd import build
+from peergrid.stencil import Problem, stencil
+
+RADAR = """
+[grid]
+size = [{x}, {y}]
+spacing = 0.002
+steps = {steps}
+[[material]]
+name = "sand"
+permittivity = 6.0
+conductivity = 0.003
+[[shape]]
+kind = "layer"
+material = "sand"
+bottom = -1.0
+top = {top}
+[[source]]
+kind = "line"
+position = [{sx}, {sy}]
+waveform = {{ kind = "ricker", frequency = 9e8 }}
+[[receiver]]
+position = [{rx}, {sy}]
+"""
+
+
+@stencil
+def relax(u: Any) -> None:
+    """Jacobi's step for Laplace's equation."""
+    u.next[0, 0] = 0.25 * ((u[0, -1] + u[0, 1]) + (u[-1, 0] + u[1, 0]))
+
+
+@lru_cache(maxsize=1)
+def jacobi(rows: int, columns: int) -> Problem:
+    """Laplace's equation as NVIDIA's multi-gpu-programming-models have it.
+
+    The first and last column hold sin(2π y), rows repeat; float32, zero elsewhere.
+    """
+    grid = Grid((rows, columns), boundary=("periodic", "fixed"))
+    values = np.zeros(grid.shape, np.float32)
+    values[:, 0] = values[:, -1] = np.sin(2 * np.pi * np.arange(1, rows + 1) / (rows + 1))
+    return Problem.of(relax(grid.field("u", values)))
+
+
+@lru_cache(maxsize=1)
+def radar(rows: int, columns: int, steps: int) -> Problem:
+    """A ground-penetrating radar: Yee's scheme, two materials, absorbers on all sides, a source, a receiver."""
+    x, y = (rows - 1) * 0.002, (columns - 1) * 0.002
+    text = RADAR.format(x=x, y=y, steps=steps, top=0.7 * y, sx=0.4 * x, sy=0.75 * y, rx=0.6 * x)
+    return build(parse(text)).problem
+
+
+def forget() -> None:
+    """Give back the memory of the last problems."""
+    jacobi.cache_clear()
+    radar.cache_clear()
