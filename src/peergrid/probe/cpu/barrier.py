@@ -10,6 +10,7 @@ from peergrid.probe.cpu.threads import cores, counts, rounds_in, together
 from peergrid.probe.experiment import Bench, Impossible, Probe, Result, differences, result
 
 FEW = 50
+MOST_PYTHON = 16  # threads at Python's barrier
 
 
 def run(bench: Bench) -> Iterator[Result]:
@@ -20,6 +21,8 @@ def run(bench: Bench) -> Iterator[Result]:
     kinds: dict[str, Callable[[int, tuple[int, ...]], float]] = {"spin": spinning, "python": pythonic}
     for threads in counts(min(len(cpus), 64))[1:]:
         for kind, barrier in kinds.items():
+            if kind == "python" and threads > MOST_PYTHON:
+                continue  # the interpreter lock makes it milliseconds, and the point is clear before
             used, samples = cpus[:threads], bench.choose(9, 25)
             many = rounds_in(bench.choose(2, 4) / 100, FEW, barrier(FEW, used), 500_000)
             shorter = [barrier(FEW, used) for _ in range(samples)]
