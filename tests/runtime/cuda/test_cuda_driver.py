@@ -8,14 +8,20 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from runtime_problems import yee_with_absorber
 
+from peergrid import Options
+from peergrid.codegen.cuda.choose import pass_kernel
+from peergrid.codegen.cuda.stream_parts import row_reach
 from peergrid.errors import DeviceFault, DoesNotFit
 from peergrid.grid import Box, Grid
+from peergrid.grid.partition import Partition
 from peergrid.runtime.cuda import driver as ours
-from peergrid.runtime.cuda.blocks import GUARD, LINE, BlockLayout
+from peergrid.runtime.cuda.blocks import GUARD, LINE, BlockLayout, block_layouts
 from peergrid.runtime.cuda.faults import FAULTS, classify, error
 from peergrid.runtime.cuda.routes import choose
 from peergrid.runtime.cuda.transfer import Side, memcpy_2d, memcpy_3d, transfer
+from peergrid.schedule import layout
 
 bindings = pytest.importorskip("cuda.bindings.driver")
 FOLDER = Path(ours.__file__).parent
@@ -92,3 +98,29 @@ def test_routes_follow_what_devices_can_do() -> None:
     assert choose("copy", False, True, 64, 100).route == "copy"
     assert choose("store", False, False, 4, 1).route == "host"
     assert not choose("host", False, False, 4, 1).reason
+
+
+@pytest.mark.parametrize("depth", [2, 8])
+def test_passes_of_several_steps_read_within_the_blocks(depth: int) -> None:
+    """Plain tiles load as many rows of every field as the farthest-reaching one needs, coefficients included."""
+    problem = yee_with_absorber((120, 2000))
+    plan = layout(problem, Partition(problem.grid, (2, 1)), Options("serial", depth=depth))
+    kernel = pass_kernel(problem, depth)
+    assert kernel is not None
+    above, below = row_reach(problem, depth)
+    seen = 0
+    for device in range(plan.devices):
+        blocks = block_layouts(plan, device)
+        plain = [one for one in kernel.launches(plan.partition.owned(device), 64) if one.program is kernel.plain]
+        for launch in plain:
+            for version in kernel.stream.levels.inputs:
+                block, lo, hi = (
+                    blocks[version.field],
+                    launch.regions["lo"][:, 0].min(),
+                    launch.regions["hi"][:, 0].max(),
+                )
+                if block.field.full:
+                    seen += 1
+                    assert block.index((int(lo) - above, 0)) >= 0
+                    assert block.index((int(hi) + below - 1, 1999)) < block.values
+    assert seen == 2 * 4  # Ez, Hx, Hy and ca on both devices

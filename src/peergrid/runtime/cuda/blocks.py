@@ -2,7 +2,8 @@
 
 Columns are aligned by their global index: the cell whose last index is a multiple of 32 starts a line of 32 values, on
 every device and for every field, so that 16-byte accesses of one field are 16-byte accesses of all. On both sides of
-a block lies a guard that threads at the border may read and never write.
+a block lies a guard that threads at the border may read and never write: passes of several steps load as many rows of
+every field as the farthest-reaching one needs.
 """
 
 from __future__ import annotations
@@ -12,20 +13,22 @@ from functools import cached_property
 
 import numpy as np
 
+from peergrid.codegen.cuda.stream_parts import row_reach
 from peergrid.grid import Array, Box, Field, Index
 from peergrid.schedule.layout import Layout
 
 LINE = 32
-GUARD = 1024  # values on each side: more than the longest reach of a stencil and a 16-byte access
+GUARD = 1024  # values at least on each side: more than the longest reach of a stencil and a 16-byte access
 
 
 @dataclass(frozen=True)
 class BlockLayout:
-    """One slot of a field on one device: the cells of `box`, along the field's axes."""
+    """One slot of a field on one device: the cells of `box`, along the field's axes; guard_rows: on each side."""
 
     field: Field
     box: Box
     itemsize: int
+    guard_rows: int = 0
 
     @cached_property
     def extent(self) -> Index:
@@ -53,7 +56,12 @@ class BlockLayout:
             return 0
         row = -(-(self.lead + self.extent[-1]) // LINE) * LINE
         lines = int(np.prod(self.extent[:-1], dtype=np.int64))
-        return 2 * GUARD + row * lines
+        return 2 * self.guard + row * lines
+
+    @cached_property
+    def guard(self) -> int:
+        """Values before the first row and after the last one."""
+        return max(GUARD, self.guard_rows * self.pitches[0] if self.field.full else 0)
 
     @property
     def bytes(self) -> int:
@@ -62,7 +70,7 @@ class BlockLayout:
     def index(self, cell: Index) -> int:
         """The place of a cell among the block's values."""
         along = (cell[axis] - self.box.lo[axis] for axis in self.field.axes)
-        return GUARD + self.lead + sum(i * p for i, p in zip(along, self.pitches, strict=True))
+        return self.guard + self.lead + sum(i * p for i, p in zip(along, self.pitches, strict=True))
 
     @property
     def shift(self) -> int:
@@ -85,7 +93,8 @@ class BlockLayout:
 def block_layouts(layout: Layout, device: int) -> dict[str, BlockLayout]:
     """The block of every field on a device."""
     problem = layout.problem
+    rows = max((max(row_reach(problem, steps)) for steps in layout.blocks if steps > 1), default=0)
     return {
-        name: BlockLayout(described, layout.local(device, name), problem.itemsize)
+        name: BlockLayout(described, layout.local(device, name), problem.itemsize, rows)
         for name, described in problem.fields.items()
     }
