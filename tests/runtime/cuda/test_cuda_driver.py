@@ -114,7 +114,8 @@ def test_passes_of_several_steps_read_within_the_blocks(depth: int) -> None:
         plain = [one for one in kernel.launches(plan.partition.owned(device), 64) if one.program is kernel.plain]
         for launch in plain:
             for version in kernel.stream.levels.inputs:
-                block, lo, hi = (
+                block = blocks[version.field]
+                lo, hi = launch.regions["lo"][:, 0].min(), launch.regions["hi"][:, 0].max()
                     blocks[version.field],
                     launch.regions["lo"][:, 0].min(),
                     launch.regions["hi"][:, 0].max(),
