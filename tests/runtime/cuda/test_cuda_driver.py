@@ -116,10 +116,6 @@ def test_passes_of_several_steps_read_within_the_blocks(depth: int) -> None:
             for version in kernel.stream.levels.inputs:
                 block = blocks[version.field]
                 lo, hi = launch.regions["lo"][:, 0].min(), launch.regions["hi"][:, 0].max()
-                    blocks[version.field],
-                    launch.regions["lo"][:, 0].min(),
-                    launch.regions["hi"][:, 0].max(),
-                )
                 if block.field.full:
                     seen += 1
                     assert block.index((int(lo) - above, 0)) >= 0
