@@ -62,7 +62,7 @@ def cases() -> Iterator[Case]:
     """In the order of measuring."""
     fast = Shape(8, 4, ahead=6, warps=8)
     yield Case("strong", lambda n: (BIG, BIG), fast, 1000, 1000)
-    yield Case("strong norm", lambda n: (BIG, BIG), Shape(8, 8), 1000, 1000, norm=True)
+    yield Case("strong norm", lambda n: (BIG, BIG), Shape(8, 4), 1000, 1000, norm=True)
     yield Case("strong norm", lambda n: (BIG, BIG), Shape(6, 4), 1002, 1002, norm=True)
     yield Case("weak", lambda n: (BIG * n, BIG), fast, 1000, 24)
     yee = Shape(8, 4, ahead=2)

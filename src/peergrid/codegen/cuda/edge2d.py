@@ -2,8 +2,9 @@
 
 It serves what `stream2d` does not: the grid's edges, confined updates such as absorbing layers, sources, receivers. One
 thread block works on a tile and streams down its rows; each of its warps makes one step, the last one loads rows ahead.
-Rows wait in shared memory, in a ring for each field and step. In one tick every warp advances its own row (see
-`step_plan`); between ticks the block meets at a barrier. Its registers are its own: the interior pays nothing.
+Rows wait in shared memory, in a ring for each field and step, those of a coefficient in one ring for all steps. In one
+tick every warp advances its own row (see `step_plan`); between ticks the block meets at a barrier. Its registers are
+its own: the interior pays nothing.
 
 The receivers of a tile are `count = variant` entries of `Arguments.receivers`, from `first` on.
 """
@@ -17,7 +18,7 @@ from functools import cached_property
 from peergrid.codegen.cuda.arguments import Arguments
 from peergrid.codegen.cuda.expressions import emit
 from peergrid.codegen.cuda.norm import NORM_COLUMNS, NORM_PARAMETER, NORM_ROWS
-from peergrid.codegen.cuda.step_plan import Rows, StagePlan, StepPlan, step_plan
+from peergrid.codegen.cuda.step_plan import Rows, StagePlan, StepPlan, reach_down, reach_up, step_plan
 from peergrid.codegen.cuda.stream_parts import prelude, row_reach
 from peergrid.grid import Box, Field
 from peergrid.stencil import Problem, footprint
@@ -94,11 +95,25 @@ class Edge2D:
         return max(self.plan.lag - left.lag + rows.age, left.age) + 1
 
     @cached_property
+    def coefficients(self) -> dict[str, int]:
+        """How many rows are kept of each coefficient field; one that is read too far ahead is left in memory."""
+        found, early = dict[str, int](), set[str]()
+        for plan in self.plan.stages:
+            for read in {r for u in plan.stage.updates for r in u.reads}:
+                if read.field in self.problem.state or not self.problem.fields[read.field].full:
+                    continue
+                age = self.shape.steps * self.plan.lag - self.plan.lag + plan.lag - reach_down(self.problem, read)
+                found[read.field] = max(found.get(read.field, 0), self.shape.ahead + age + 1)
+                if plan.lag - reach_up(self.problem, read) < 1:
+                    early.add(read.field)
+        return {name: found[name] for name in self.problem.fields if name in found and name not in early}
+
+    @cached_property
     def starts(self) -> dict[str, tuple[int, int]]:
         """Where the rings of each kind begin in shared memory and how far apart those of two steps are, in values.
 
         `given`: of a state field at each step's beginning, from step 1 on (and what the last step leaves);
-        `loaded`: of step 0; `between`: made inside a step.
+        `loaded`: of step 0; `between`: made inside a step; `kept`: of a coefficient.
         """
         at = 0
         found: dict[str, tuple[int, int]] = {}
@@ -113,6 +128,9 @@ class Edge2D:
             size = self.depth(rows, first=False) * self.stride
             found[f"between {rows.place}"] = (at, size)
             at += size * self.shape.steps
+        for name, depth in self.coefficients.items():
+            found[f"kept {name}"] = (at, 0)
+            at += depth * self.stride
         found["end"] = (at, 0)
         return found
 
@@ -144,7 +162,7 @@ class Edge2D:
             "  const int lane = threadIdx.x & 31, t = threadIdx.x >> 5;",
             "  const int y0 = tile.lo[0], y1 = tile.hi[0], c0 = tile.lo[1], c1 = tile.hi[1];",
             f"  const int x0 = {self._left()};",
-            f"  const int first = y0 - {above}, last = y1 + {below};",
+            *self._bounds(above, below),
             "  const long long step = step0 + t;",
             *(["  R q = R(0);"] if self.norm else []),
             *self._constant_receivers(),
@@ -172,6 +190,17 @@ class Edge2D:
         beside = self.beside[0]
         return f"c0 - {beside}" if self.problem.grid.periodic[1] else f"max(c0 - {beside}, 0)"
 
+    def _bounds(self, above: int, below: int) -> Iterator[str]:
+        """The rows and columns that a tile needs, none beyond an edge that is not periodic."""
+        rows, columns = self.problem.grid.shape
+        first, last, right = f"y0 - {above}", f"y1 + {below}", f"c1 + {self.beside[1]}"
+        if not self.problem.grid.periodic[0]:
+            first, last = f"max({first}, 0)", f"min({last}, {rows})"
+        if not self.problem.grid.periodic[1]:
+            right = f"min({right}, {columns})"
+        yield f"  const int first = {first}, last = {last};"
+        yield f"  const int width = min({self.shape.width}, {right} - x0);"
+
     @cached_property
     def beside(self) -> tuple[int, int]:
         """The columns that a tile loads on its left and right; for a norm, on the left in whole blocks."""
@@ -180,20 +209,23 @@ class Edge2D:
         return (-(-left // NORM_COLUMNS) * NORM_COLUMNS if self.norm else left), right
 
     def _load(self, row: str) -> Iterator[str]:
-        """One row of every state field into its ring; zero where there is no such cell."""
+        """One row of every field that waits in a ring; zero where there is no such cell."""
         for number, name in enumerate(self.arguments.fields):
-            if name not in self.problem.state:
+            if name in self.problem.state:
+                depth, start, slot = self.depth(self.plan.given[name], first=True), f"loaded {name}", "source"
+            elif name in self.coefficients:
+                depth, start, slot = self.coefficients[name], f"kept {name}", "0"
+            else:
                 continue
-            depth = self.depth(self.plan.given[name], first=True)
-            start = self.starts[f"loaded {name}"][0] + self.pad
             described = self.problem.fields[name]
             (ylo, yhi), (xlo, xhi) = (self.known(described, axis) for axis in (0, 1))
-            yield f"      for (int c = lane; c < {self.shape.width}; c += 32) {{"
-            yield f"        R* const to = s + {start} + pg_place<{depth}>({row}) * {self.stride} + c;"
+            yield "      for (int c = lane; c < width; c += 32) {"
+            ring = f"s + {self.starts[start][0] + self.pad} + pg_place<{depth}>({row}) * {self.stride}"
+            yield f"        R* const to = {ring} + c;"
             yield "        const int x = x0 + c;"
             yield f"        if ({row} >= {ylo} && {row} < {yhi} && x >= {xlo} && x < {xhi})"
             yield (
-                f"          pg_fetch<sizeof(R)>(to, a.fields[{number}].slot[source] + "
+                f"          pg_fetch<sizeof(R)>(to, a.fields[{number}].slot[{slot}] + "
                 f"({row} * a.fields[{number}].pitch[0] + x));"
             )
             yield "        else *to = R(0);"
@@ -264,7 +296,7 @@ class _StageText:
         yield "        if (y >= first && y < last) {"
         yield from self._rows()
         yield from self._row_tests()
-        yield f"          for (int c = lane; c < {self.kernel.shape.width}; c += 32) {{"
+        yield "          for (int c = lane; c < width; c += 32) {"
         yield "            const int x = x0 + c;"
         if self.problem.grid.periodic[1]:
             yield f"            const int xw = pg_wrap(x, {self.problem.grid.shape[1]});"
@@ -285,9 +317,11 @@ class _StageText:
         offsets = {(r.field, r.offset[0]) for u in self.plan.stage.updates for r in u.reads}
         offsets |= {(target, 0) for target in self.plan.targets}
         for name, offset in sorted(offsets):
+            row = self._mirrored(f"y + {offset}", 0) if offset else "y"
             if name in self.plan.before:
-                row = self._mirrored(f"y + {offset}" if offset else "y", 0) if offset else "y"
                 yield self._row(self.plan.before[name], self._tag(offset), row, const=True)
+            elif name in self.kernel.coefficients:
+                yield self._kept(name, self._tag(offset), row)
         for rows in self.plan.targets.values():
             yield self._row(rows, "w", "y", const=False)
 
@@ -300,8 +334,16 @@ class _StageText:
             f"+ {self.kernel.pad};"
         )
 
+    def _kept(self, name: str, tag: str, row: str) -> str:
+        start, depth = self.kernel.starts[f"kept {name}"][0], self.kernel.coefficients[name]
+        where = f"{start + self.kernel.pad} + pg_place<{depth}>({row}) * {self.kernel.stride}"
+        return f"          const R* const {self._name(name, tag)} = s + {where};"
+
     def _pointer(self, rows: Rows, tag: str) -> str:
-        return f"p{self.kernel.arguments.fields.index(rows.field)}{tag}"
+        return self._name(rows.field, tag)
+
+    def _name(self, field: str, tag: str) -> str:
+        return f"p{self.kernel.arguments.fields.index(field)}{tag}"
 
     def _tag(self, offset: int) -> str:
         return f"m{-offset}" if offset < 0 else f"p{offset}"
@@ -343,9 +385,9 @@ class _StageText:
         yield "            }"
 
     def _read(self, read: Read) -> str:
-        if read.field not in self.plan.before:
+        if read.field not in self.plan.before and read.field not in self.kernel.coefficients:
             return self._coefficient(read)
-        pointer = self._pointer(self.plan.before[read.field], self._tag(read.offset[0]))
+        pointer = self._name(read.field, self._tag(read.offset[0]))
         offset = read.offset[1]
         if offset == 0:
             return f"{pointer}[c]"
@@ -390,8 +432,7 @@ class _StageText:
         now = self._pointer(self.plan.targets[name], "w")
         row = f"{place.format(row='y')} * {self.kernel.stride} + {self.kernel.pad}"
         yield f"          const R* const was = s + {base} + {row};"
-        yield f"          if (4 * lane < {self.kernel.shape.width})"
-        yield "            for (int c = 4 * lane; c < 4 * lane + 4; ++c) {"
+        yield "            for (int c = 4 * lane; c < min(4 * lane + 4, width); ++c) {"
         yield f"              const R d = {now}[c] - was[c];"
         yield "              q = fma(d, d, q);"
         yield "            }"

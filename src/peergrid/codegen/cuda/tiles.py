@@ -1,8 +1,8 @@
 """The tiles of a pass: which cells the plain kernel advances, and which the one that knows edges and confined updates.
 
 A tile is plain where every cell that its steps compute has one and the same update. Layers along the sides are cut off
-the box; what is left is the *core*, tiled in strips and chunks; a plain tile that a source or a receiver touches is
-handed over. Tiles may overlap: where two compute a cell, both find the same bits.
+the box; what is left is the *core*, tiled in strips and chunks; the rows of a plain tile that a source or a receiver
+touches are handed over. Tiles may overlap: where two compute a cell, both find the same bits.
 """
 
 from __future__ import annotations
@@ -53,11 +53,12 @@ def tiles(problem: Problem, steps: int, box: Box, cut: Cut, slots: int, recorded
     lost = _overhead(problem, steps)
     plain, rest = [], list(box - core)
     for tile in _strips(core, cut, slots, lost):
-        if any(tile.overlaps(point) for point in points):
-            rest.append(tile)
-        else:
-            plain.append(tile)
-    return Tiles(tuple(plain), tuple(_edges(rest, cut)))
+        barred_rows = _bands(tile, [tile & point for point in points if tile.overlaps(point)], cut.align[0], lost)
+        rest += [tile.with_axis(0, lo, hi) for lo, hi in barred_rows]
+        ends = [tile.lo[0], *(row for band in barred_rows for row in band), tile.hi[0]]
+        plain += [tile.with_axis(0, lo, hi) for lo, hi in zip(ends[::2], ends[1::2], strict=True) if lo < hi]
+    edge = sorted(_edges(rest, cut), key=lambda tile: -tile.shape[0])  # the long ones begin first
+    return Tiles(tuple(plain), tuple(edge))
 
 
 def chunks(rows: int, strips: int, slots: int, lost: int, align: int = 1, least: int = 32) -> int:
@@ -156,6 +157,17 @@ def _aligned(core: Box, cut: Cut) -> Box:
     lo = tuple(_round_up(a, n) for a, n in zip(core.lo, cut.align, strict=True))
     hi = tuple(b // n * n for b, n in zip(core.hi, cut.align, strict=True))
     return Box(lo, hi)
+
+
+def _bands(tile: Box, barred: list[Box], align: int, least: int) -> list[tuple[int, int]]:
+    """The rows of a tile that are barred to the plain kernel, in bands with at least so many rows between them."""
+    bands: list[tuple[int, int]] = []
+    for bar in sorted(barred, key=lambda box: box.lo[0]):
+        lo, hi = max(tile.lo[0], bar.lo[0] // align * align), min(tile.hi[0], _round_up(bar.hi[0], align))
+        if bands and lo - bands[-1][1] < least:
+            lo, hi = bands[-1][0], max(hi, bands.pop()[1])
+        bands.append((lo, hi))
+    return bands
 
 
 def _strips(core: Box, cut: Cut, slots: int, lost: int) -> Iterator[Box]:
