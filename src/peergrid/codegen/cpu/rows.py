@@ -6,7 +6,7 @@ ends of an absorber, every value of a parameter, every shape. Constants of the s
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from peergrid.grid import Index
@@ -20,6 +20,9 @@ INFIX = {
 PREFIX = {"neg": "-{0}", "abs": "abs({0})", "sqrt": "sqrt({0})", "not": "not {0}"}
 # NumPy's minimum and maximum: NaN wins, and of two equal zeros the second.
 CHOICE = {"min": "{0} if ({0} < {1}) | ({0} != {0}) else {1}", "max": "{0} if ({0} > {1}) | ({0} != {0}) else {1}"}
+# LLVM turns a loop that it knows to end before 16 cells into one masked vector. Rows end with such a loop, and short
+# rows, as in absorbers, consist of nothing else.
+REST = 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,7 +136,7 @@ def row_code(problem: Problem, update: Update, in_place: frozenset[str] = frozen
     seen: dict[str, dict[int, str]] = {a.target: {} for a in update.assignments}
     values = [body.value(a.value, a.target, seen[a.target]) for a in update.assignments]
     body.loop += [f"p{number}[x] = {value}" for number, value in enumerate(values)]
-    text = _module(problem.grid.dtype, len(body.operands), body.constants, body.before, body.loop)
+    text = _module(problem, len(body.operands), body.constants, body.before, body.loop)
     return RowCode(text, tuple(body.operands), tuple(frozenset(users) for users in body.users))
 
 
@@ -142,14 +145,15 @@ def copy_code(problem: Problem, name: str) -> RowCode:
     here: Index = (0,) * problem.grid.ndim
     body = _Body(problem, frozenset())
     pointers = (Write(name), Read(name, here))
-    text = _module(problem.grid.dtype, 2, body.constants, body.before, ["p0[x] = p1[x]"])
+    text = _module(problem, 2, body.constants, body.before, ["p0[x] = p1[x]"])
     return RowCode(text, pointers, (frozenset((name,)), frozenset((name,))))
 
 
-def _module(dtype: str, pointers: int, constants: Iterable[str], before: Iterable[str], loop: Iterable[str]) -> str:
+def _module(
+    problem: Problem, pointers: int, constants: Iterable[str], before: Iterable[str], loop: Sequence[str]
+) -> str:
     """The source of a module with `cells`, one row, and `rows`, the function that the driver calls."""
-    names = ", ".join(f"p{i}" for i in range(pointers))
-    arguments = ", ".join(f"at(p[{i}] + y * s[{i}])" for i in range(pointers))
+    dtype = problem.grid.dtype
     lines = [
         "from math import sqrt",
         "",
@@ -160,15 +164,24 @@ def _module(dtype: str, pointers: int, constants: Iterable[str], before: Iterabl
         *constants,
         "",
         "",
-        f"def cells(n, {names}):",
+        f"def cells(n, {', '.join(f'p{i}' for i in range(pointers))}):",
         *(f"    {line}" for line in before),
-        "    for x in range(n):",
+        f"    for x in range(n & -{REST}):",
+        *(f"        {line}" for line in loop),
+        f"    for x in range(n & -{REST}, n):",
         *(f"        {line}" for line in loop),
         "",
         "",
         "def rows(p, s, ny, nx):",
-        "    for y in range(ny):",
-        f"        cells(nx, {arguments})",
+        *_calls(pointers, many=problem.grid.ndim > 2),
         "",
     ]
     return "\n".join(lines)
+
+
+def _calls(pointers: int, many: bool) -> list[str]:
+    """The body of `rows`: many lines one after another, or the only one."""
+    if not many:
+        return [f"    cells(nx, {', '.join(f'at(p[{i}])' for i in range(pointers))})"]
+    arguments = ", ".join(f"at(p[{i}] + y * s[{i}])" for i in range(pointers))
+    return ["    for y in range(ny):", f"        cells(nx, {arguments})"]
