@@ -61,7 +61,8 @@ class Simulation:
 
     steps: the largest step count the run can reach (receivers have room for so many);
     devices: see `parse_devices`; split: parts along each axis; depth and so on: see `Options`;
-    cache: folder for compiled code (default: the user's cache folder). `options` are those in use, see `fitting`.
+    cache: folder for compiled code (default: the user's cache folder); norm: on GPUs, a field the norm of whose change
+    is computed for every step (see `norms`). `options` are those in use, see `fitting`.
     """
 
     def __init__(
@@ -74,6 +75,7 @@ class Simulation:
         split: Index | None = None,
         kernel: KernelKind = "compiled",
         cache: Path | None = None,
+        norm: str | None = None,
     ) -> None:
         if steps < 0:
             raise UsageError(f"A run takes zero or more steps, got {steps}.")
@@ -89,7 +91,7 @@ class Simulation:
         self._slot = 0
         self._exposed: float | None = None
         self._schedules: dict[tuple[int, int], Schedule] = {}
-        self._executor = _executor(self.devices, self.layout, steps, kernel, cache)
+        self._executor = _executor(self.devices, self.layout, steps, kernel, cache, norm)
         for name, described in problem.fields.items():
             self._executor.load(name, described.global_array(), 0)
 
@@ -114,6 +116,16 @@ class Simulation:
         """What each receiver recorded, one value per step done so far."""
         records = self._executor.traces()
         return {r.name: records[i, : self.step].copy() for i, r in enumerate(self.problem.receivers)}
+
+    def norms(self) -> Array:
+        """The norm of the field's change in each step done so far, in float64, the same bits on any devices.
+
+        Raises UsageError where the run was made without.
+        """
+        if not hasattr(self._executor, "norms"):
+            raise UsageError("No norm was asked for; name the field when the run is made.")
+        found: Array = self._executor.norms(self.step)
+        return found
 
     def check(self) -> None:
         """Raise Unstable, with step and place, where a state field is NaN or infinite."""
@@ -255,12 +267,16 @@ def _partition(problem: Problem, devices: Devices, split: Index | None) -> Parti
     return partition
 
 
-def _executor(devices: Devices, plan: Layout, steps: int, kernel: KernelKind, cache: Path | None) -> Executor:
+def _executor(
+    devices: Devices, plan: Layout, steps: int, kernel: KernelKind, cache: Path | None, norm: str | None
+) -> Executor:
     if devices.kind == "cuda":
         from peergrid.runtime.cpu.kernel import default_cache
         from peergrid.runtime.cuda.executor import CudaExecutor
 
-        return CudaExecutor(plan, steps, devices.ordinals, cache=(cache or default_cache()) / "cubin")
+        return CudaExecutor(plan, steps, devices.ordinals, cache=(cache or default_cache()) / "cubin", norm=norm)
+    if norm is not None:
+        raise UsageError("The norm of every step is computed on CUDA devices alone; use --devices cuda, or no norm.")
     from peergrid.runtime.cpu.executor import ThreadedExecutor
     from peergrid.runtime.reference import ReferenceKernel
 

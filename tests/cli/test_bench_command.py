@@ -13,7 +13,7 @@ from peergrid.bench import suites
 from peergrid.bench.suites import SUITES, Size
 from peergrid.cli.bench import counts_of
 
-TINY = Size(jacobi=48, ladder=32, small=(32, 24), fdtd=64, steps=10)
+TINY = Size(jacobi=48, ladder=32, small=(32, 24), fdtd=64, steps=10, norms=False)
 
 
 @pytest.fixture(autouse=True)

@@ -20,7 +20,8 @@ class Case:
     """What to measure.
 
     series: the line of the chart it belongs to; count: how many of the devices; depth: 0 for what suits the problem;
-    base: the series whose rate on one device the efficiency is counted from; steps: of one sample, at least.
+    base: the series whose rate on one device the efficiency is counted from; steps: of one sample, at least;
+    norm: a field the norm of whose change is computed in every step.
     """
 
     series: str
@@ -30,6 +31,7 @@ class Case:
     depth: int
     steps: int
     base: str
+    norm: str | None = None
 
 
 @dataclass(frozen=True)
@@ -67,7 +69,9 @@ def measure(case: Case, devices: Devices, bandwidth: float | None, single: float
     options = Options(case.strategy, depth=case.depth or usual.depth)  # type: ignore[arg-type]
     period = 2 * options.depth
     steps = -(-case.steps // period) * period
-    with Simulation(problem, WARM_PERIODS * period + SAMPLES * steps, devices=chosen, options=options) as simulation:
+    with Simulation(
+        problem, WARM_PERIODS * period + SAMPLES * steps, devices=chosen, options=options, norm=case.norm
+    ) as simulation:
         simulation.run(WARM_PERIODS * period)
         seconds = []
         for _ in range(SAMPLES):

@@ -16,17 +16,18 @@ Metric = Literal["gcells_per_s", "seconds_per_step"]
 
 @dataclass(frozen=True)
 class Size:
-    """How large the cases are: cells along an axis, steps of a sample."""
+    """How large the cases are: cells along an axis, steps of a sample; norms: whether devices compute them."""
 
     jacobi: int
     ladder: int
     small: tuple[int, int]
     fdtd: int
     steps: int
+    norms: bool
 
 
-LARGE = Size(jacobi=17408, ladder=8192, small=(4096, 256), fdtd=8192, steps=1000)
-LITTLE = Size(jacobi=1024, ladder=512, small=(512, 64), fdtd=512, steps=48)
+LARGE = Size(jacobi=17408, ladder=8192, small=(4096, 256), fdtd=8192, steps=1000, norms=True)
+LITTLE = Size(jacobi=1024, ladder=512, small=(512, 64), fdtd=512, steps=48, norms=False)
 """For virtual devices."""
 
 
@@ -61,6 +62,10 @@ def laplace(size: Size, counts: tuple[int, ...]) -> Iterator[Case]:
             yield Case(f"strong {strategy}", strong, count, strategy, 0, size.steps, "strong overlap")
     for count in counts:
         yield Case("strong, one step", strong, count, "overlap", 1, size.steps // 5, "strong, one step")
+    if size.norms:
+        for count in counts:
+            series = "strong, norm of every step"
+            yield Case(series, strong, count, "async", 0, size.steps, series, norm="u")
     for count in counts:
         make = partial(jacobi, n * count, n)
         yield Case("weak overlap", make, count, "overlap", 0, size.steps, "weak overlap")

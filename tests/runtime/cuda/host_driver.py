@@ -24,23 +24,25 @@ FOLDER = Path(tempfile.gettempdir()) / "peergrid-host-kernels"
 
 HERE = Path(__file__).parent
 HEAD = (HERE / "host_device.hpp").read_text()
-KERNEL = "struct HostKernel { void (*run)(void*, int, int, int); unsigned long long bytes; int awaits; };\n"
+KERNEL = """\
+struct HostKernel { void (*run)(void**, int, int, int, int); int structs; unsigned long long bytes[2]; int awaits; };
+"""
 FIBRES = (HERE.parents[1] / "codegen" / "cuda" / "warp_shim.h").read_text()
 PACK = "template <int N> struct Pack { R v[N]; };\n"
 SHARED = "extern __shared__ __align__(128) unsigned char shared[];"
 HANDLE = """
-static void run_{name}(void* a, int blocks, int threads, int shared) {{
+static void run_{name}(void** a, int blocks, int rows, int threads, int shared) {{
   {launch}
 }}
-extern "C" HostKernel handle_{name} = {{run_{name}, sizeof({kind}), {awaits}}};
+extern "C" HostKernel handle_{name} = {{run_{name}, {count}, {{{sizes}}}, {awaits}}};
 """
 ONE_BY_ONE = """\
 blockDim = {{(unsigned)threads, 1, 1}}; gridDim = {{(unsigned)blocks, 1, 1}};
   for (int b = 0; b < blocks; ++b) for (int t = 0; t < threads; ++t) {{
     blockIdx = {{(unsigned)b, 0, 0}}; threadIdx = {{(unsigned)t, 0, 0}};
-    {name}(*(const {kind}*)a);
+    {name}({given});
   }}"""
-AS_FIBRES = "if (shim::launch(blocks, 1, threads, shared, [=] {{ {name}(*(const {kind}*)a); }})) abort();"
+AS_FIBRES = "if (shim::launch(blocks, rows, threads, shared, [=] {{ {name}({given}); }})) abort();"
 RUNTIME = (Path(__file__).parent / "host_runtime.cpp").read_text()
 
 
@@ -64,13 +66,21 @@ def as_host(source: str) -> str:
     source = re.sub(r'asm volatile\("ld.acquire[^;]*;"[^;]*;', "v = host_acquire(p);", source)
     source = re.sub(r'asm volatile\("st.release[^;]*;"[^;]*;', "*p = v;", source)
     source = re.sub(r'asm volatile\("mov.u64[^;]*;"[^;]*;', "t = 0;", source)
-    kernels = re.findall(r"void (?:__launch_bounds__\([\d, ]+\)\s)?(\w+)\(const __grid_constant__ (\w+) \w+\)", source)
-    launch = AS_FIBRES if together else ONE_BY_ONE
-    handles = [
-        HANDLE.format(name=n, kind=k, awaits=int(n == "await_flag"), launch=launch.format(name=n, kind=k))
-        for n, k in kernels
-    ]
+    kernels = re.findall(r"void (?:__launch_bounds__\([\d, ]+\)\s)?(\w+)\((const __grid_constant__ [^)]*)\)", source)
+    handles = [_handle(name, parameters, AS_FIBRES if together else ONE_BY_ONE) for name, parameters in kernels]
     return (FIBRES if together else HEAD) + KERNEL + source + "".join(handles)
+
+
+def _handle(name: str, parameters: str, launch: str) -> str:
+    kinds = re.findall(r"__grid_constant__ (\w+)", parameters)
+    given = ", ".join(f"*(const {kind}*)a[{k}]" for k, kind in enumerate(kinds))
+    return HANDLE.format(
+        name=name,
+        count=len(kinds),
+        sizes=", ".join(f"sizeof({kind})" for kind in kinds),
+        awaits=int(name == "await_flag"),
+        launch=launch.format(name=name, given=given),
+    )
 
 
 class HostDriver:

@@ -75,11 +75,14 @@ int cuMemcpy3DAsync(const W* w, W stream) {
   put(stream, {[=] { copy_runs((char*)c[17], (char*)c[6], c[22], c[23], c[20], c[9], c[24], c[20] * c[21], c[9] * c[10]); }, 0, 0, 0});
   return 0;
 }
-int cuLaunchKernel(W f, W gx, W, W, W bx, W, W, W shared, W stream, void** params, W) {
-  GUARD; auto k = (const HostKernel*)f; auto a = std::make_shared<std::vector<char>>((char*)params[0], (char*)params[0] + k->bytes);
+int cuLaunchKernel(W f, W gx, W gy, W, W bx, W, W, W shared, W stream, void** params, W) {
+  GUARD; auto k = (const HostKernel*)f;
+  auto a = std::make_shared<std::vector<char>>((char*)params[0], (char*)params[0] + k->bytes[0]);
+  std::vector<char> b;
+  if (k->structs > 1) b.assign((char*)params[1], (char*)params[1] + k->bytes[1]);
   if (!gx) return 1;
   if (k->awaits) put(stream, {[=] { (void)a; }, 0, 0, (W)a->data()});
-  else put(stream, {[=] { k->run(a->data(), gx, bx, shared); }, 0, 0, 0});
+  else put(stream, {[=] { void* both[2] = {a->data(), (void*)b.data()}; k->run(both, gx, gy, bx, shared); }, 0, 0, 0});
   return 0;
 }
 W begin_capture() { GUARD; capturing = new std::vector<std::pair<W, Task>>(); return 0; }

@@ -30,11 +30,15 @@ def supports(problem: Problem, steps: int) -> bool:
 
 
 @lru_cache(maxsize=64)
-def pass_kernel(problem: Problem, steps: int) -> PassKernel | None:
-    """The kernel that makes `steps` steps in one pass; None where there is none."""
-    if problem.grid.ndim != 2 or not 1 < steps <= MOST_STEPS:
+def pass_kernel(problem: Problem, steps: int, norm: str | None = None) -> PassKernel | None:
+    """The kernel that makes `steps` steps in one pass; None where there is none.
+
+    One step is left to other kernels, unless the norm of each step's change is asked for.
+    """
+    if problem.grid.ndim != 2 or not (1 if norm else 2) <= steps <= MOST_STEPS:
         return None
-    found = [kernel for columns in (4, 2) if (kernel := _kernel(problem, steps, columns)) is not None]
+    widths = (4,) if norm else (4, 2)
+    found = [kernel for columns in widths if (kernel := _kernel(problem, steps, columns, norm)) is not None]
     return max(found, key=_worth, default=None)
 
 
@@ -56,12 +60,12 @@ def _worth(kernel: PassKernel) -> float:
     return kernel.shape.steps * kernel.cut.columns / kernel.shape.width
 
 
-def _kernel(problem: Problem, steps: int, columns: int) -> PassKernel | None:
-    rows = sum(version.depth for version in levels(problem, steps).versions)
+def _kernel(problem: Problem, steps: int, columns: int, norm: str | None) -> PassKernel | None:
+    rows = sum(version.depth for version in levels(problem, steps, norm=norm).versions)
     if BASE + columns * rows * (problem.itemsize // 4) > MOST_REGISTERS:
         return None
     for width in (64, 128):
-        kernel = PassKernel(problem, _shape(problem, steps, columns), width)
+        kernel = PassKernel(problem, _shape(problem, steps, columns), width, norm)
         fits = max(kernel.plain.shared_bytes, kernel.edge.shared_bytes) <= MOST_BYTES
         if fits and kernel.cut.columns > 0 and kernel.cut.edge_columns >= EDGE_COLUMNS:
             return kernel

@@ -13,12 +13,22 @@ import numpy as np
 
 NORM_ROWS, NORM_COLUMNS = 32, 8
 
-NORMS = np.dtype([("partial", "<u8"), ("rows", "<u8"), ("pitch", "<i8"), ("plane", "<i8"), ("row_plane", "<i8")])
+NORMS = np.dtype(
+    [
+        ("partial", "<u8"),
+        ("rows", "<u8"),
+        ("pitch", "<i8"),
+        ("plane", "<i8"),
+        ("row_plane", "<i8"),
+        ("follow", "<i8"),
+    ]
+)
 """Where the sums go. partial: shifted so that the block of cell (y, x) after step t of the pass lies at
-`partial[t * plane + y / 32 * pitch + x / 8]`; rows: likewise `rows[t * row_plane + y / 32]`, in double precision."""
+`partial[t * plane + y / 32 * pitch + x / 8]`; rows: likewise `rows[t * row_plane + y / 32]`, in double precision;
+follow: 1 if t counts the steps of the run there, 0 if those of the pass."""
 
 NORM_STRUCT = """\
-struct Norms { R* partial; double* rows; long long pitch, plane, row_plane; };
+struct Norms { R* partial; double* rows; long long pitch, plane, row_plane, follow; };
 """
 NORM_PARAMETER = ", const __grid_constant__ Norms norms"
 
@@ -37,7 +47,8 @@ extern "C" __global__ void __launch_bounds__(256) norm_sum(const __grid_constant
     __syncthreads();
     if (threadIdx.x < half) sums[threadIdx.x] += sums[threadIdx.x + half];
   }
-  if (threadIdx.x == 0) norms.rows[step * norms.row_plane + band] = sums[0];
+  const long long at = step + (norms.follow ? now(a) : 0);
+  if (threadIdx.x == 0) norms.rows[at * norms.row_plane + band] = sums[0];
 }
 """
 NORM_SUM_BYTES = 256 * 8

@@ -6,7 +6,7 @@ import threading
 from dataclasses import dataclass
 from pathlib import Path
 
-from peergrid.errors import DeviceFault, PeergridError
+from peergrid.errors import DeviceFault, PeergridError, UsageError
 from peergrid.grid import Array, Index
 from peergrid.runtime.cuda.driver import CudaDriver, Driver
 from peergrid.runtime.cuda.faults import error
@@ -42,7 +42,8 @@ class CudaExecutor:
     """An `Executor` on GPUs.
 
     ordinals: the GPU of each virtual device; patience: seconds without progress before a wait is given up;
-    cache: folder for compiled kernels (None: none kept); driver: what to run on, the installed one by default.
+    cache: folder for compiled kernels (None: none kept); driver: what to run on, the installed one by default;
+    norm: a field the norm of whose change is computed for every step.
     `notes` says where a route other than the one asked for was taken, and why.
 
     Raises DoesNotFit before anything is allocated, DeviceFault where a device cannot be used.
@@ -57,10 +58,13 @@ class CudaExecutor:
         patience: float = 8.0,
         cache: Path | None = None,
         driver: Driver | None = None,
+        norm: str | None = None,
     ) -> None:
         self.layout = layout
         self.patience = patience
-        self._station = Station(driver or CudaDriver(), layout, total_steps, ordinals, int(patience * SECOND), cache)
+        self._station = Station(
+            driver or CudaDriver(), layout, total_steps, ordinals, int(patience * SECOND), cache, norm
+        )
         self._lowered: dict[int, Lowered] = {}  # by identity: hashing a schedule walks all its operations
         self._graphs: dict[tuple[int, int], Captured] = {}
         self._settled: dict[Flag, int] = {}
@@ -93,6 +97,12 @@ class CudaExecutor:
 
     def first_nonfinite(self, name: str, slot: int) -> Index | None:
         return first_nonfinite(self._station, name, slot)
+
+    def norms(self, steps: int) -> Array:
+        """The norms of the first so many steps, float64; raises UsageError where none was asked for."""
+        if self._station.norms is None:
+            raise UsageError("No norm was asked for; name the field when the run is made.")
+        return self._station.norms.norms(steps)
 
     def busy_seconds(self) -> tuple[float, ...] | None:
         return None

@@ -143,9 +143,10 @@ class Lowering:
                 self._device_barrier(tape, number, op)
 
     def _sweep(self, steps: int, works: list[tuple[Box, ...]]) -> Sweep:
-        if steps == 1:
+        norm = None if self.station.norms is None else self.station.norms.field
+        if steps == 1 and norm is None:
             return OneStep(self.station, works)
-        kernel = pass_kernel(self.station.layout.problem, steps)
+        kernel = pass_kernel(self.station.layout.problem, steps, norm)
         if kernel is None:
             raise UsageError(
                 f"No kernel makes {steps} steps of this problem in one pass; use block = 1, or leave the block open."
@@ -159,8 +160,19 @@ class Lowering:
             values["source"], values["target"] = first.source, first.target
             if self.captured:
                 values["clock"], values["step"] = self.station.clock(first.queue), first.level
-            address = self._start(
-                tape, number, first.queue, start.function, start.blocks, start.threads, values, start.shared
+            devices, queue = self.station.devices, first.queue
+            address = tape.launch(
+                number,
+                devices.context(queue.device),
+                self.station.entry("cuLaunchKernel"),
+                start.function,
+                devices.stream(queue),
+                start.blocks,
+                start.threads,
+                values,
+                start.shared,
+                start.more,
+                start.rows,
             )
             if not self.captured:
                 offset = int(values.dtype.fields["step"][1])  # type: ignore[index]
@@ -175,12 +187,11 @@ class Lowering:
         blocks: int,
         threads: int,
         values: np.ndarray[Any, Any],
-        shared: int = 0,
     ) -> int:
         devices = self.station.devices
         context, stream = devices.context(queue.device), devices.stream(queue)
         return tape.launch(
-            number, context, self.station.entry("cuLaunchKernel"), kernel, stream, blocks, threads, values, shared
+            number, context, self.station.entry("cuLaunchKernel"), kernel, stream, blocks, threads, values
         )
 
     def _choice(self, op: Copy) -> Choice:

@@ -12,6 +12,7 @@ from peergrid.runtime.cuda.devices import Devices, host_words
 from peergrid.runtime.cuda.driver import Driver
 from peergrid.runtime.cuda.faults import error
 from peergrid.runtime.cuda.memory import FieldMemory, Plan
+from peergrid.runtime.cuda.norms import NormMemory
 from peergrid.runtime.cuda.peers import Peers
 from peergrid.runtime.cuda.replay import replay
 from peergrid.runtime.cuda.tape import NOTHING, Tape
@@ -24,7 +25,7 @@ FLAGS = 1024  # words of each device's block of flags
 
 
 class Station:
-    """The resources of one executor.
+    """The resources of one executor; `norms` is None unless the norm of a field is asked for.
 
     budget: nanoseconds that a waiting kernel spins before it gives up; cache: a folder for compiled kernels.
     """
@@ -37,6 +38,7 @@ class Station:
         ordinals: tuple[int, ...],
         budget: int,
         cache: Path | None,
+        norm: str | None = None,
     ) -> None:
         self.layout = layout
         self.budget = budget
@@ -47,6 +49,7 @@ class Station:
             plan.check(self.devices)
             self.peers = Peers(self.devices, layout)
             self.memory = FieldMemory(plan, self.devices)
+            self.norms = None if norm is None else NormMemory(layout, self.devices, norm, total_steps)
             words = service.REPORT * (1 + self.devices.count)
             self.board_address = self.devices.allocate_host(words * 8)
             self.board = host_words(self.board_address, words)

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from peergrid.codegen.cuda import onepass
 from peergrid.codegen.cuda.arguments import Arguments
+from peergrid.codegen.cuda.norm import NORM_ROWS
 from peergrid.codegen.cuda.pass_kernel import Launch, PassKernel
 from peergrid.codegen.cuda.pass_kernel import Program as PassProgram
 from peergrid.grid import Box
@@ -22,13 +23,17 @@ Boxes = tuple[Box, ...]
 
 @dataclass(frozen=True, eq=False)
 class Start:
-    """One launch; `values` is the kernel's struct, to which slots and time step are still to be added."""
+    """One launch; `values` is the kernel's struct, to which slots and time step are still to be added, `more` what
+    follows it; `rows`: rows of blocks.
+    """
 
     function: int
     blocks: int
     threads: int
     shared: int
     values: NDArray[Any]
+    more: tuple[NDArray[Any], ...] = ()
+    rows: int = 1
 
 
 class Sweep(Protocol):
@@ -75,13 +80,23 @@ class SeveralSteps:
         recorded = self._station.memory.recorded[device]
         found = [self._kernel.launches(box, self._slots(device, box), recorded) for box in boxes]
         whole = reduce(Box.hull, boxes)
+        more = self._norms(device, whole)
         for program in (self._kernel.edge, self._kernel.plain):
             same = [launch for launches in found for launch in launches if launch.program is program]
             if same:
                 launch = _together(same)
                 function = self._function(device, program)
                 values = self._values(device, launch, whole)
-                yield Start(function, launch.blocks, program.threads, program.shared_bytes, values)
+                yield Start(function, launch.blocks, program.threads, program.shared_bytes, values, more)
+        if more:
+            sums, bands = self._kernel.sums, -(-whole.shape[0] // NORM_ROWS)
+            values, function = self._values(device, found[0][0], whole), self._function(device, sums)
+            yield Start(function, bands, sums.threads, sums.shared_bytes, values, more, self._kernel.shape.steps)
+
+    def _norms(self, device: int, box: Box) -> tuple[NDArray[Any], ...]:
+        """Where the norms go, if they are asked for."""
+        norms = self._station.norms
+        return () if norms is None else (norms.struct(device, box),)
 
     def _slots(self, device: int, box: Box) -> int:
         """Plain tiles that the device works on at once; 1 where the box has none: then their kernel is not needed."""

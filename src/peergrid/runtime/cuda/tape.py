@@ -76,12 +76,19 @@ class TapeWriter:
         block: int,
         values: Any,
         shared: int = 0,
+        more: tuple[Any, ...] = (),
+        rows: int = 1,
     ) -> int:
-        """Launch a kernel whose one parameter is the struct `values`; returns the struct's address."""
+        """Launch `grid` × `rows` blocks of a kernel whose parameters are the structs `values` and `more`.
+
+        Returns the address of the first struct.
+        """
         address = int(values.ctypes.data)
-        pointers = np.array([address], np.uint64)
-        self.keep += [values, pointers]
-        self.call(op, context, launcher, kernel, grid, 1, 1, block, 1, 1, shared, stream, int(pointers.ctypes.data), 0)
+        pointers = np.array([address, *(int(struct.ctypes.data) for struct in more)], np.uint64)
+        self.keep += [values, *more, pointers]
+        self.call(
+            op, context, launcher, kernel, grid, rows, 1, block, 1, 1, shared, stream, int(pointers.ctypes.data), 0
+        )
         return address
 
     def finish(self) -> Tape:

@@ -1,0 +1,90 @@
+"""Memory for the norm of every step's change: sums of blocks of cells for one pass, sums of rows for the whole run."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from peergrid.codegen.cuda.norm import NORM_COLUMNS, NORM_ROWS, NORMS, total
+from peergrid.errors import UsageError
+from peergrid.grid import Box
+from peergrid.runtime.cuda.devices import Devices
+from peergrid.schedule import Layout
+
+
+class NormMemory:
+    """The sums of one field on every device.
+
+    A device's rows have to begin at a multiple of 32, so that blocks of cells do not cross devices, and every pass has
+    to end in an exchange and to advance the whole of what a device owns. Raises UsageError where that is not so.
+    """
+
+    def __init__(self, layout: Layout, devices: Devices, field: str, total_steps: int) -> None:
+        self.field = field
+        self._layout, self._devices, self._total = layout, devices, total_steps
+        _check(layout, field)
+        steps, itemsize = max(layout.blocks), layout.problem.itemsize
+        self._partial, self._rows = [], []
+        for device in range(devices.count):
+            bands, blocks = self._extent(device)
+            self._partial.append(devices.allocate(device, steps * bands * blocks * itemsize))
+            self._rows.append(devices.allocate(device, max(1, total_steps) * bands * 8))
+
+    def struct(self, device: int, box: Box) -> NDArray[Any]:
+        """What the kernels of a device are given, shape (1,)."""
+        owned = self._owned(device)
+        if box != owned:
+            raise UsageError(
+                f"The norm of every step is summed up over all that a device owns at once ({owned}), this strategy "
+                f"computes {box} by itself; use one of serial, async, threads, persistent."
+            )
+        bands, blocks = self._extent(device)
+        first, left = owned.lo[0] // NORM_ROWS, owned.lo[1] // NORM_COLUMNS
+        values = np.zeros(1, NORMS)
+        skipped = (first * blocks + left) * self._layout.problem.itemsize
+        values["partial"] = self._partial[device] - skipped
+        values["rows"] = self._rows[device] - first * 8
+        values["pitch"], values["plane"] = blocks, bands * blocks
+        values["row_plane"], values["follow"] = bands, 1
+        return values
+
+    def norms(self, steps: int) -> NDArray[np.float64]:
+        """The norms of the first so many steps."""
+        found = []
+        for device in range(self._devices.count):
+            rows = np.empty((max(1, self._total), self._extent(device)[0]))
+            self._devices.enter(device)
+            self._devices.driver.download(rows, self._rows[device])
+            found.append(rows[:steps])
+        return total(np.concatenate(found, axis=1))
+
+    def _owned(self, device: int) -> Box:
+        return self._layout.partition.owned(device)
+
+    def _extent(self, device: int) -> tuple[int, int]:
+        """Blocks of cells along both axes."""
+        rows, columns = self._owned(device).shape
+        return -(-rows // NORM_ROWS), -(-columns // NORM_COLUMNS)
+
+
+def _check(layout: Layout, field: str) -> None:
+    problem = layout.problem
+    if field not in problem.state or problem.grid.ndim != 2:
+        raise UsageError(
+            f"The norm of every step's change is that of one of the fields of a 2D grid that change "
+            f"({', '.join(problem.state)}), got '{field}' of a {problem.grid.ndim}D grid."
+        )
+    if len(layout.blocks) != 1:
+        raise UsageError("The norm of every step asks for an exchange after every pass; leave the block open.")
+    if layout.partition.parts[1] != 1:
+        raise UsageError(f"The norm of every step asks for a split along rows alone, got {layout.partition.parts}.")
+    for device in range(layout.devices):
+        first = layout.partition.owned(device).lo[0]
+        if first % NORM_ROWS:
+            raise UsageError(
+                f"The norm of every step asks for devices whose rows begin at multiples of {NORM_ROWS}; "
+                f"device {device} begins at row {first}: use a multiple of "
+                f"{NORM_ROWS * layout.devices} rows, or fewer devices."
+            )
