@@ -65,6 +65,10 @@ class PassKernel:
     edge_rows: int = 64
     least_rows: int = 32
 
+    @property
+    def steps(self) -> int:
+        return self.shape.steps
+
     @cached_property
     def stream(self) -> Stream2D:
         return Stream2D(self.problem, self.shape, norm=self.norm)

@@ -20,6 +20,7 @@ from peergrid.codegen.cuda.links import LinkText, rim_first, rim_tiles
 from peergrid.codegen.cuda.pass_kernel import Launch, PassKernel, Program
 from peergrid.codegen.cuda.stream_parts import prelude
 from peergrid.grid import Box
+from peergrid.stencil import Problem
 
 PLAIN = """\
 extern "C" __global__ void __launch_bounds__({threads}{bound})
@@ -66,6 +67,19 @@ class PeerKernel:
     """A pass with the exchange in it; `made` says how its tiles are computed. Check `links.supports` first."""
 
     made: PassKernel
+
+    @property
+    def problem(self) -> Problem:
+        return self.made.problem
+
+    @property
+    def steps(self) -> int:
+        return self.made.steps
+
+    @property
+    def sums(self) -> Program:
+        """See `PassKernel`."""
+        return self.made.sums
 
     @cached_property
     def links(self) -> LinkText:

@@ -19,7 +19,7 @@ from peergrid.errors import UsageError
 from peergrid.grid import Box
 from peergrid.runtime.cuda.routes import Choice, choose
 from peergrid.runtime.cuda.station import Station
-from peergrid.runtime.cuda.sweeps import OneStep, SeveralSteps, Sweep
+from peergrid.runtime.cuda.sweeps import OneStep, SeveralSteps, Start, Sweep
 from peergrid.runtime.cuda.tape import Patch, Tape, TapeWriter
 from peergrid.runtime.cuda.transfer import Side, Transfer, memcpy_2d, memcpy_3d, transfer
 from peergrid.schedule import Schedule
@@ -29,6 +29,7 @@ from peergrid.schedule.ops import (
     Copy,
     DeviceBarrier,
     Event,
+    Flag,
     HostBarrier,
     Op,
     Queue,
@@ -46,12 +47,13 @@ Numbered = tuple[int, Op]
 
 @dataclass(frozen=True)
 class Lowered:
-    """A schedule ready to run: the tape of each host, and the route each halo takes."""
+    """A schedule ready to run: the tape of each host, the route each halo takes, how far each flag rises."""
 
     schedule: Schedule
     tapes: dict[int, Tape]
     queues: tuple[Queue, ...]
     choices: frozenset[Choice]
+    raised: dict[Flag, int]
 
 
 def lower(station: Station, schedule: Schedule, captured: bool = False) -> Lowered:
@@ -59,7 +61,16 @@ def lower(station: Station, schedule: Schedule, captured: bool = False) -> Lower
     work = Lowering(station, schedule, captured)
     tapes = {host: work.host(host) for host in sorted({h for op in schedule.ops for h in hosts_of(op)})}
     queues = tuple(sorted({queue for op in schedule.ops for queue in queues_of(op)}))
-    return Lowered(schedule, tapes, queues, frozenset(work.choices))
+    return Lowered(schedule, tapes, queues, frozenset(work.choices), raised(schedule))
+
+
+def raised(schedule: Schedule) -> dict[Flag, int]:
+    """How far each flag rises in one turn."""
+    counts: dict[Flag, int] = {}
+    for op in schedule.ops:
+        if isinstance(op, Raise):
+            counts[op.flag] = max(counts.get(op.flag, 0), op.value)
+    return counts
 
 
 @dataclass
@@ -154,29 +165,48 @@ class Lowering:
         return SeveralSteps(self.station, kernel)
 
     def _compute(self, tape: TapeWriter, number: int, ops: list[Compute]) -> None:
-        first = ops[0]
+        """The launches of one pass; what may run beside the next one gets a stream of its own, forked and joined."""
+        first, forked = ops[0], False
+        queue = first.queue
+        side = Queue(queue.device, f"beside {queue.name}", queue.priority)
         for start in self.sweeps[first.steps].starts(first.device, tuple(op.box for op in ops)):
-            values = start.values
-            values["source"], values["target"] = first.source, first.target
-            if self.captured:
-                values["clock"], values["step"] = self.station.clock(first.queue), first.level
-            devices, queue = self.station.devices, first.queue
-            address = tape.launch(
-                number,
-                devices.context(queue.device),
-                self.station.entry("cuLaunchKernel"),
-                start.function,
-                devices.stream(queue),
-                start.blocks,
-                start.threads,
-                values,
-                start.shared,
-                start.more,
-                start.rows,
-            )
-            if not self.captured:
-                offset = int(values.dtype.fields["step"][1])  # type: ignore[index]
-                tape.patches.append(Patch(address + offset, first.level, None))
+            if start.beside:
+                self._tie(tape, number, queue, side)
+                self._pass(tape, number, first, start, side)
+                forked = True
+                continue
+            self._pass(tape, number, first, start, queue)
+            if forked:
+                self._tie(tape, number, side, queue)
+                forked = False
+
+    def _pass(self, tape: TapeWriter, number: int, op: Compute, start: Start, queue: Queue) -> None:
+        station, values = self.station, start.values
+        values["source"], values["target"] = op.source, op.target
+        if self.captured:
+            values["clock"], values["step"] = station.clock(op.queue), op.level
+        address = tape.launch(
+            number,
+            station.devices.context(queue.device),
+            station.entry("cuLaunchKernel"),
+            start.function,
+            station.devices.stream(queue),
+            start.blocks,
+            start.threads,
+            values,
+            start.shared,
+            start.more,
+            start.rows,
+        )
+        if not self.captured:
+            offset = int(values.dtype.fields["step"][1])  # type: ignore[index]
+            tape.patches.append(Patch(address + offset, op.level, None))
+
+    def _tie(self, tape: TapeWriter, number: int, before: Queue, after: Queue) -> None:
+        """One queue of a device waits for what the other holds so far."""
+        event = Event(before.device, f"from {before} to {after}")
+        self._record(tape, number, before, event)
+        self._wait(tape, number, after, event)
 
     def _start(
         self,

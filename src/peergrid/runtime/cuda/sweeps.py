@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, reduce
 from typing import Any, Protocol
 
@@ -15,6 +15,7 @@ from peergrid.codegen.cuda.arguments import Arguments
 from peergrid.codegen.cuda.norm import NORM_ROWS
 from peergrid.codegen.cuda.pass_kernel import Launch, PassKernel
 from peergrid.codegen.cuda.pass_kernel import Program as PassProgram
+from peergrid.codegen.cuda.peer_kernel import PeerKernel
 from peergrid.grid import Box
 from peergrid.runtime.cuda.station import Station
 
@@ -24,7 +25,7 @@ Boxes = tuple[Box, ...]
 @dataclass(frozen=True, eq=False)
 class Start:
     """One launch; `values` is the kernel's struct, to which slots and time step are still to be added, `more` what
-    follows it; `rows`: rows of blocks.
+    follows it; rows: rows of blocks; beside: whether it may run beside the next launch of the pass.
     """
 
     function: int
@@ -34,6 +35,7 @@ class Start:
     values: NDArray[Any]
     more: tuple[NDArray[Any], ...] = ()
     rows: int = 1
+    beside: bool = False
 
 
 class Sweep(Protocol):
@@ -70,42 +72,58 @@ class OneStep:
 
 
 class SeveralSteps:
-    """Passes of several steps: edge tiles, which are few and slow, then plain ones."""
+    """Passes of several steps: edge tiles, which are few and slow, and plain ones beside them."""
 
-    def __init__(self, station: Station, kernel: PassKernel) -> None:
+    def __init__(self, station: Station, kernel: PassKernel | PeerKernel) -> None:
         self._station, self._kernel = station, kernel
         self._cubins: dict[str, dict[int, bytes]] = {}
 
     def starts(self, device: int, boxes: Boxes) -> Iterator[Start]:
+        whole, launches = reduce(Box.hull, boxes), list(self.launches(device, boxes))
+        for number, launch in enumerate(launches, start=1):
+            yield replace(self.start(device, launch, whole), beside=number < len(launches))
+        if self._station.norms is not None:
+            yield self.sums(device, launches[0], whole)
+
+    def launches(self, device: int, boxes: Boxes) -> Iterator[Launch]:
+        """The tiles of the boxes, those of each program together."""
         recorded = self._station.memory.recorded[device]
-        found = [self._kernel.launches(box, self._slots(device, box), recorded) for box in boxes]
-        whole = reduce(Box.hull, boxes)
-        more = self._norms(device, whole)
+        found = [self._kernel.launches(box, self.slots(device, box), recorded) for box in boxes]
         for program in (self._kernel.edge, self._kernel.plain):
             same = [launch for launches in found for launch in launches if launch.program is program]
             if same:
-                launch = _together(same)
-                function = self._function(device, program)
-                values = self._values(device, launch, whole)
-                yield Start(function, launch.blocks, program.threads, program.shared_bytes, values, more)
-        if more:
-            sums, bands = self._kernel.sums, -(-whole.shape[0] // NORM_ROWS)
-            values, function = self._values(device, found[0][0], whole), self._function(device, sums)
-            yield Start(function, bands, sums.threads, sums.shared_bytes, values, more, self._kernel.shape.steps)
+                yield _together(same)
+
+    def start(self, device: int, launch: Launch, whole: Box) -> Start:
+        """A launch over tiles of a box."""
+        program, values = launch.program, self._values(device, launch, whole)
+        function, more = self._function(device, program), self._norms(device, whole)
+        return Start(function, launch.blocks, program.threads, program.shared_bytes, values, more)
+
+    def sums(self, device: int, launch: Launch, whole: Box) -> Start:
+        """The launch that adds up what the others left of the norms."""
+        made = self._kernel.made if isinstance(self._kernel, PeerKernel) else self._kernel
+        program, bands = made.sums, -(-whole.shape[0] // NORM_ROWS)
+        values, function = self._values(device, launch, whole), self._function(device, program)
+        more, steps = self._norms(device, whole), self._kernel.steps
+        return Start(function, bands, program.threads, program.shared_bytes, values, more, steps)
 
     def _norms(self, device: int, box: Box) -> tuple[NDArray[Any], ...]:
         """Where the norms go, if they are asked for."""
         norms = self._station.norms
         return () if norms is None else (norms.struct(device, box),)
 
-    def _slots(self, device: int, box: Box) -> int:
+    def resident(self, device: int, program: PassProgram) -> int:
+        """Thread blocks of a program that the device works on at once."""
+        function = self._function(device, program)
+        return max(1, self._station.devices.resident(device, function, program.threads, program.shared_bytes))
+
+    def slots(self, device: int, box: Box) -> int:
         """Plain tiles that the device works on at once; 1 where the box has none: then their kernel is not needed."""
         plain = self._kernel.plain
         if all(launch.program is not plain for launch in self._kernel.launches(box, 1)):
             return 1
-        function = self._function(device, plain)
-        blocks = self._station.devices.resident(device, function, plain.threads, plain.shared_bytes)
-        return max(1, blocks) * plain.tiles_per_block
+        return self.resident(device, plain) * plain.tiles_per_block
 
     def _function(self, device: int, program: PassProgram) -> int:
         if program.entry not in self._cubins:
