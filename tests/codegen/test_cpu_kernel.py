@@ -34,14 +34,14 @@ def compiled(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("compiled")
 
 
-def in_tiles(problem: Problem, width: int) -> Arrange:
+def in_tiles(problem: Problem, width: int, past_cache: bool = False) -> Arrange:
     """Tiles of at most that many cells along every axis across the stream."""
 
     def arrange(box: Box, steps: int) -> tuple[StreamPlan, tuple[Box, ...]]:
         parts = [box]
         for axis in range(min(1, box.ndim - 1), box.ndim):
             parts = [piece for part in parts for piece in _slices(part, axis, width)]
-        return stream_plan(problem, steps), tuple(parts)
+        return stream_plan(problem, steps, past_cache), tuple(parts)
 
     return arrange
 
@@ -94,7 +94,8 @@ def test_planes(name: str, compiled: Path, data: st.DataObject) -> None:
     boundary = data.draw(st.tuples(st.sampled_from(BOUNDARIES), st.sampled_from(BOUNDARIES)))
     problem = PLANE[name](shape, boundary, data.draw(st.sampled_from(DTYPES)))
     split = data.draw(st.sampled_from([(1, 1), (2, 1), (1, 2), (3, 2)]))
-    kernel = CpuKernel(problem, compiled, in_tiles(problem, data.draw(st.sampled_from([1, 3, 8, 100]))))
+    arrange = in_tiles(problem, data.draw(st.sampled_from([1, 3, 8, 100])), data.draw(st.booleans()))
+    kernel = CpuKernel(problem, compiled, arrange)
     check(problem, kernel, split, data.draw(st.integers(1, 5)), data.draw(st.integers(0, 2)))
 
 
@@ -106,12 +107,20 @@ def test_planes(name: str, compiled: Path, data: st.DataObject) -> None:
     devices=st.integers(1, 3),
     steps=st.integers(1, 5),
     width=st.sampled_from([1, 7, 64]),
+    past_cache=st.booleans(),
 )
 def test_lines(
-    compiled: Path, extent: int, boundary: Boundary, dtype: Dtype, devices: int, steps: int, width: int
+    compiled: Path,
+    extent: int,
+    boundary: Boundary,
+    dtype: Dtype,
+    devices: int,
+    steps: int,
+    width: int,
+    past_cache: bool,
 ) -> None:
     problem = line((extent,), (boundary,), dtype)
-    check(problem, CpuKernel(problem, compiled, in_tiles(problem, width)), (devices,), steps)
+    check(problem, CpuKernel(problem, compiled, in_tiles(problem, width, past_cache)), (devices,), steps)
 
 
 @settings(max_examples=30)
@@ -122,6 +131,7 @@ def test_lines(
     split=st.sampled_from([(1, 1, 1), (2, 1, 1), (1, 2, 2)]),
     steps=st.integers(1, 4),
     width=st.sampled_from([2, 5, 64]),
+    past_cache=st.booleans(),
 )
 def test_cubes(
     compiled: Path,
@@ -131,9 +141,10 @@ def test_cubes(
     split: tuple[int, int, int],
     steps: int,
     width: int,
+    past_cache: bool,
 ) -> None:
     problem = cube(shape, boundary, dtype)
-    check(problem, CpuKernel(problem, compiled, in_tiles(problem, width)), split, steps)
+    check(problem, CpuKernel(problem, compiled, in_tiles(problem, width, past_cache)), split, steps)
 
 
 @stencil

@@ -10,7 +10,7 @@ import pytest
 from stream_problems import PLANE, line, plain, values, yee
 
 from peergrid.codegen.cpu.plan import stream_plan
-from peergrid.codegen.cpu.tiles import tiles, weigh
+from peergrid.codegen.cpu.tiles import LARGE, fitted, tiles, weigh
 from peergrid.codegen.cpu.work import Access, Tile, mirror_cuts, mirrored
 from peergrid.grid import Boundary, Box, Grid
 from peergrid.grid.partition import Partition
@@ -41,6 +41,19 @@ def test_the_last_values_go_straight_to_where_they_are_wanted() -> None:
     assert {name: home.kind for name, home in magnetic.after.items()} == {"hx": "handover", "hy": "handover"}
     assert electric.after["ez"].kind == "target"
     assert source.in_place == {"ez"}
+
+
+def test_values_that_go_past_the_cache_wait_in_windows() -> None:
+    plan = stream_plan(yee((20, 20), ("periodic", "fixed"), "float32"), 1, past_cache=True)
+    assert {home.kind for node in plan.nodes for home in node.after.values()} == {"window"}
+    assert plan.depths == (1, 2, 1)  # Hx, Hy (Ez reads the row behind), Ez
+
+
+def test_large_passes_go_past_the_cache() -> None:
+    problem, box = plain((100, 200), FIXED, "float32"), Box((0, 0), (100, 200))
+    moved = 4 * 2 * box.size  # one field, read and written
+    assert fitted(problem, moved // LARGE, box, 1)[0].past_cache is False
+    assert fitted(problem, moved // LARGE - 1, box, 1)[0].past_cache is True
 
 
 def test_a_mirrored_row_is_waited_for() -> None:
@@ -114,15 +127,16 @@ def reached(tile: Tile, layout: Layout, access: Access, cells: Box) -> tuple[Box
     return found, there
 
 
+@pytest.mark.parametrize("past_cache", [False, True])
 @pytest.mark.parametrize("steps", [1, 2, 3])
 @pytest.mark.parametrize("name", PLANE)
-def test_no_pointer_leaves_its_place(name: str, steps: int) -> None:
+def test_no_pointer_leaves_its_place(name: str, steps: int, past_cache: bool) -> None:
     """The compiled code checks nothing: every access of every piece must lie where it may."""
     for boundary in product(get_args(Boundary), repeat=2):
         problem = PLANE[name]((11, 12), boundary, "float32")
         for split in ((1, 1), (2, 1), (1, 2)):
             layout = Layout(problem, Partition(problem.grid, split), (steps,))
-            tile = Tile(problem, stream_plan(problem, steps), layout.partition.owned(0), ())
+            tile = Tile(problem, stream_plan(problem, steps, past_cache), layout.partition.owned(0), ())
             for piece in chain.from_iterable(tile.pieces(node) for node in tile.plan.nodes):
                 for access in (a for a in piece.accesses if a.shift):
                     found, there = reached(tile, layout, access, piece.box)

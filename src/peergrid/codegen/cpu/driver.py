@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from peergrid.codegen.cpu.jit import address_of, invoke
+from peergrid.codegen.cpu.jit import address_of, fence, invoke
 
 Table = NDArray[np.int64]
 NEVER = 1 << 62
@@ -69,3 +69,4 @@ def stream(
                         invoke(function, current_at + 8 * first, lines_at + 8 * first, works[work, 3], works[work, 4])
                     first, last = works[bands[band, 2], 1], works[bands[band, 3] - 1, 2]
                     advance(last - first, current[first:last], ahead[first:last], limit[first:last], length[first:last])
+    fence()

@@ -82,6 +82,31 @@ def _invoke(typing: Any, function: Any, pointers: Any, strides: Any, ny: Any, nx
     return types.void(*(types.int64,) * 5), generate
 
 
+def _store_line(typing: Any, target: Any, source: Any) -> Any:
+    """Copy a cache line to an address on a line, past the caches."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        line = ir.VectorType(ir.IntType(64), 8).as_pointer()
+        value = builder.load(builder.inttoptr(arguments[1], line), align=1)
+        store = builder.store(value, builder.inttoptr(arguments[0], line), align=64)
+        store.set_metadata("nontemporal", builder.module.add_metadata([ir.Constant(ir.IntType(32), 1)]))
+        return context.get_dummy_value()
+
+    return types.void(types.int64, types.int64), generate
+
+
+def _fence(typing: Any) -> Any:
+    """Stores past the caches are seen before anything that follows."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        builder.fence("seq_cst")
+        return context.get_dummy_value()
+
+    return types.void(), generate
+
+
+store_line: Any = intrinsic(_store_line)
+fence: Any = intrinsic(_fence)
 address_of: Any = intrinsic(_address_of)
 invoke: Any = intrinsic(_invoke)
 

@@ -59,9 +59,13 @@ class Node:
 
 @dataclass(frozen=True)
 class StreamPlan:
-    """The nodes in order, and how many rows each window keeps."""
+    """The nodes in order, and how many rows each window keeps.
+
+    past_cache: the last values stay in windows, and are copied to the target by stores past the caches.
+    """
 
     steps: int
+    past_cache: bool
     nodes: tuple[Node, ...]
     depths: tuple[int, ...]
 
@@ -91,6 +95,7 @@ class _Level:
 class _Planner:
     problem: Problem
     steps: int
+    past_cache: bool
     levels: dict[str, _Level] = field(init=False)
     windows: list[_Rows] = field(default_factory=list)
     unused: list[int] = field(default_factory=list)
@@ -104,7 +109,7 @@ class _Planner:
             for number in range(len(self.problem.stages)):
                 self._stage(step, number)
         depths = tuple(window.oldest - window.first + 1 for window in self.windows)
-        return StreamPlan(self.steps, tuple(self.nodes), depths)
+        return StreamPlan(self.steps, self.past_cache, tuple(self.nodes), depths)
 
     def _stage(self, step: int, number: int) -> None:
         stage = self.problem.stages[number]
@@ -168,16 +173,16 @@ class _Planner:
         'inside': only within the tile; 'beyond': others read some of it around the tile.
         """
         later = [s for s in self.problem.stages[stage + 1 :] if name in s.targets]
-        if step < self.steps - 1 or not all(_reads_own_cell(s, name) for s in later):
+        if self.past_cache or step < self.steps - 1 or not all(_reads_own_cell(s, name) for s in later):
             return ""
         needed = footprint(self.problem, self.steps).targets[step][stage][name]
         return "inside" if needed == Growth.none(self.problem.grid.ndim) else "beyond"
 
 
 @lru_cache(maxsize=64)
-def stream_plan(problem: Problem, steps: int) -> StreamPlan:
+def stream_plan(problem: Problem, steps: int, past_cache: bool = False) -> StreamPlan:
     """The plan of a pass of `steps` steps; it holds for every box and tile."""
-    return _Planner(problem, steps).plan()
+    return _Planner(problem, steps, past_cache).plan()
 
 
 @lru_cache(maxsize=256)

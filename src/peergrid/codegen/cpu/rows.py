@@ -7,7 +7,7 @@ ends of an absorber, every value of a parameter, every shape. Constants of the s
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from peergrid.grid import Index
 from peergrid.stencil import Problem, Update
@@ -147,6 +147,33 @@ def copy_code(problem: Problem, name: str) -> RowCode:
     pointers = (Write(name), Read(name, here))
     text = _module(problem, 2, body.constants, body.before, ["p0[x] = p1[x]"])
     return RowCode(text, pointers, (frozenset((name,)), frozenset((name,))))
+
+
+def past_cache_code(problem: Problem, name: str) -> RowCode:
+    """As `copy_code`, past the caches: lines that are written whole need not be fetched, and nobody reads them soon."""
+    size = problem.itemsize
+    lines = [
+        f"from peergrid.codegen.cpu.jit import {problem.grid.dtype}_at as at, store_line",
+        "",
+        "",
+        "def cells(n, to, source):",
+        "    target, values = at(to), at(source)",
+        f"    head = min(n, -to % 64 // {size})",
+        f"    tail = n - (n - head) % {64 // size}",
+        "    for x in range(head):",
+        "        target[x] = values[x]",
+        f"    for x in range(head, tail, {64 // size}):",
+        f"        store_line(to + {size} * x, source + {size} * x)",
+        "    for x in range(tail, n):",
+        "        target[x] = values[x]",
+        "",
+        "",
+        "def rows(p, s, ny, nx):",
+        "    for y in range(ny):",
+        "        cells(nx, p[0] + y * s[0], p[1] + y * s[1])",
+        "",
+    ]
+    return replace(copy_code(problem, name), text="\n".join(lines))
 
 
 def _module(

@@ -10,9 +10,10 @@ from math import ceil, prod
 
 from peergrid.codegen.cpu.plan import StreamPlan, stream_plan
 from peergrid.grid import Box, Index
-from peergrid.stencil import Growth, Problem, footprint
+from peergrid.stencil import Growth, Problem, footprint, write_box
 
 SHARE = 0.75  # of the cache; the rest is for rows of the slots, tables and whatever else runs
+LARGE = 32  # second-level caches: of a pass that moves more, nothing is left in the last level for the next
 NARROWEST = 64  # cells along the last axis: below, a row function's start costs more than its cells
 
 
@@ -26,8 +27,14 @@ class Weight:
 
 def fitted(problem: Problem, cache_bytes: int, box: Box, steps: int) -> tuple[StreamPlan, tuple[Box, ...]]:
     """The plan of a pass over a box, and tiles for a cache of that size."""
-    plan = stream_plan(problem, steps)
+    plan = stream_plan(problem, steps, past_cache=_traffic(problem, box) > LARGE * cache_bytes)
     return plan, tiles(problem, plan, box, cache_bytes)
+
+
+def _traffic(problem: Problem, box: Box) -> int:
+    """Bytes that a pass over a box has to read and to write."""
+    cells = {name: write_box(problem, name, box).size for name, field in problem.fields.items() if field.full}
+    return problem.itemsize * sum(n * (2 if name in problem.state else 1) for name, n in cells.items())
 
 
 def weigh(problem: Problem, plan: StreamPlan) -> Weight:

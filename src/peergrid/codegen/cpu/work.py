@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import chain, pairwise, product
 
 from peergrid.codegen.cpu.plan import Node, Storage, StreamPlan, code_of
-from peergrid.codegen.cpu.rows import Operand, RowCode, Write, copy_code
+from peergrid.codegen.cpu.rows import Operand, RowCode, Write, copy_code, past_cache_code
 from peergrid.grid import Box, Grid, Index
 from peergrid.grid.box import subtract
 from peergrid.stencil import Problem, Update, footprint, write_box
@@ -66,6 +66,8 @@ class Tile:
         for name, boxes in rest.items():
             for part in chain.from_iterable(self._handover_cuts(node, box, [(name, (0,) * box.ndim)]) for box in boxes):
                 yield self._copied(name, part, node.before[name], node.after[name])
+        if self.plan.past_cache and node.step == self.plan.steps - 1:
+            yield from self._stored(node)
 
     def _updated(self, node: Node, update: Update, code: RowCode, cells: Box, active: Active) -> Iterator[Piece]:
         offsets = [read.offset for read in update.reads]
@@ -113,6 +115,14 @@ class Tile:
     def _copied(self, name: str, box: Box, source: Storage, target: Storage) -> Piece:
         here = (0,) * box.ndim
         return Piece(copy_code(self.problem, name), box, (self._at(target, box, here), self._at(source, box, here)))
+
+    def _stored(self, node: Node) -> Iterator[Piece]:
+        """The values that a node is the last to write, from their windows to the target."""
+        for name, home in node.after.items():
+            box = write_box(self.problem, name, self.box)
+            if node.stage == self._last_writer(name) and not box.empty:
+                accesses = (self._at(place, box, (0,) * box.ndim) for place in (Storage("target", name), home))
+                yield Piece(past_cache_code(self.problem, name), box, tuple(accesses))
 
     def records(self, node: Node) -> Iterator[Piece]:
         """The receivers to be recorded when a node is done with their row."""
