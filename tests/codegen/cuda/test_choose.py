@@ -1,0 +1,62 @@
+"""Steps and shapes of passes, chosen from the problem alone."""
+
+from __future__ import annotations
+
+import pytest
+from runtime_problems import PROBLEMS
+from stream_examples import radar, relaxation, wide_reads, yee
+
+from peergrid import Options
+from peergrid.codegen.cuda.choose import MOST_STEPS, block_of, pass_kernel, steps_per_pass, supports
+from peergrid.codegen.cuda.stream_parts import Shape
+from peergrid.runtime.devices import Devices
+from peergrid.simulate import default_options, fitting
+from peergrid.stencil import Problem
+
+CUBE, STRING = PROBLEMS["heat_cube"](), PROBLEMS["string"]()
+SQUARE = (2048, 2048)
+
+
+def test_what_was_measured_best_is_chosen() -> None:
+    assert pass_kernel(relaxation(SQUARE), 8).shape == Shape(8, 4, ahead=4)  # type: ignore[union-attr]
+    assert pass_kernel(yee(SQUARE), 8).shape == Shape(8, 4, ahead=2)  # type: ignore[union-attr]
+    assert {steps_per_pass(problem) for problem in (relaxation(SQUARE), yee(SQUARE), radar(SQUARE))} == {8}
+
+
+def test_farther_reads_and_double_precision_make_passes_shorter() -> None:
+    assert steps_per_pass(wide_reads(SQUARE, dtype="float64")) < steps_per_pass(wide_reads(SQUARE))
+    assert pass_kernel(yee(SQUARE, dtype="float64"), 8).shape.columns == 2  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize("problem", [CUBE, STRING])
+def test_one_step_where_there_is_no_kernel_for_more(problem: Problem) -> None:
+    assert steps_per_pass(problem) == 1
+    assert [block_of(problem, depth) for depth in (1, 2, 8)] == [1, 1, 1]
+
+
+def test_passes_are_few_and_even() -> None:
+    problem = relaxation(SQUARE)
+    assert not supports(problem, MOST_STEPS + 1)
+    assert [block_of(problem, depth) for depth in (1, 8, 16, 17, 31)] == [1, 8, 16, 9, 16]
+
+
+def test_a_norm_wants_four_columns_and_may_have_one_step() -> None:
+    problem = relaxation(SQUARE)
+    assert pass_kernel(problem, 1) is None
+    for steps in (1, 3, 8):
+        kernel = pass_kernel(problem, steps, "u")
+        assert kernel is not None
+        assert kernel.norm == "u"
+        assert kernel.shape.columns == 4
+
+
+def test_usual_options_and_the_block_that_fits() -> None:
+    gpus, threads = Devices("cuda", (0, 1)), Devices("cpu", (0, 1))
+    assert default_options(gpus, relaxation(SQUARE)) == Options("overlap", depth=8)
+    assert default_options(gpus, relaxation((40, 2048))).depth == 4  # 20 rows each: half of the work not redundant
+    assert default_options(gpus, CUBE).depth == 1
+    assert fitting(Options("async", depth=4), gpus, CUBE) == Options("async", depth=4, block=1)
+    assert fitting(Options("async", depth=4), threads, CUBE) == Options("async", depth=4)
+    assert fitting(Options("async", depth=8), gpus, relaxation(SQUARE)).block is None
+    asked = Options("async", depth=8, block=2)
+    assert fitting(asked, gpus, CUBE) == asked  # refused by the executor, not changed behind the user's back
