@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from peergrid.codegen.cuda.links import LINK_PRIMITIVES
 from peergrid.codegen.cuda.stream_parts import PRIMITIVES
 
 COMPILER = shutil.which("g++")
@@ -25,7 +26,8 @@ FOLDER = Path(tempfile.gettempdir()) / "peergrid-host-kernels"
 HERE = Path(__file__).parent
 HEAD = (HERE / "host_device.hpp").read_text()
 KERNEL = """\
-struct HostKernel { void (*run)(void**, int, int, int, int); int structs; unsigned long long bytes[2]; int awaits; };
+struct HostKernel { void (*run)(void**, int, int, int, int); int structs; unsigned long long bytes[3]; int awaits;
+                    bool (*ready)(void**); };
 """
 FIBRES = (HERE.parents[1] / "codegen" / "cuda" / "warp_shim.h").read_text()
 PACK = "template <int N> struct Pack { R v[N]; };\n"
@@ -34,8 +36,18 @@ HANDLE = """
 static void run_{name}(void** a, int blocks, int rows, int threads, int shared) {{
   {launch}
 }}
-extern "C" HostKernel handle_{name} = {{run_{name}, {count}, {{{sizes}}}, {awaits}}};
+extern "C" HostKernel handle_{name} = {{run_{name}, {count}, {{{sizes}}}, {awaits}, {ready}}};
 """
+READY = """
+static bool ready_{name}(void** a) {{
+  const auto& l = *(const Links*)a[1];
+  for (const Link& side : l.side)
+    if (side.mine && *side.mine < l.passed * side.each) return false;
+  return true;
+}}
+"""
+"""A kernel that awaits its neighbours runs as a whole here, so not before they are that far."""
+
 ONE_BY_ONE = """\
 blockDim = {{(unsigned)threads, 1, 1}}; gridDim = {{(unsigned)blocks, 1, 1}};
   for (int b = 0; b < blocks; ++b) for (int t = 0; t < threads; ++t) {{
@@ -62,7 +74,11 @@ def build(text: str) -> Path:
 def as_host(source: str) -> str:
     """Generated text with a handle for each of its kernels; those whose threads work together run as fibres."""
     together = PRIMITIVES in source
-    source = source.replace(PRIMITIVES, PACK).replace(SHARED, "unsigned char* const shared = shim::memory();")
+    source = (
+        source.replace(PRIMITIVES, PACK)
+        .replace(LINK_PRIMITIVES, "")
+        .replace(SHARED, "unsigned char* const shared = shim::memory();")
+    )
     source = re.sub(r'asm volatile\("ld.acquire[^;]*;"[^;]*;', "v = host_acquire(p);", source)
     source = re.sub(r'asm volatile\("st.release[^;]*;"[^;]*;', "*p = v;", source)
     source = re.sub(r'asm volatile\("mov.u64[^;]*;"[^;]*;', "t = 0;", source)
@@ -74,11 +90,13 @@ def as_host(source: str) -> str:
 def _handle(name: str, parameters: str, launch: str) -> str:
     kinds = re.findall(r"__grid_constant__ (\w+)", parameters)
     given = ", ".join(f"*(const {kind}*)a[{k}]" for k, kind in enumerate(kinds))
-    return HANDLE.format(
+    linked = "Links" in kinds
+    return (READY.format(name=name) if linked else "") + HANDLE.format(
         name=name,
         count=len(kinds),
         sizes=", ".join(f"sizeof({kind})" for kind in kinds),
         awaits=int(name == "await_flag"),
+        ready=f"ready_{name}" if linked else "nullptr",
         launch=launch.format(name=name, given=given),
     )
 
@@ -98,6 +116,7 @@ class HostDriver:
         self._modules: list[ctypes.CDLL] = []
         self.live: set[tuple[str, int]] = set()
         self.captures = 0
+        self.kernels: set[str] = set()
 
     def device_count(self) -> int:
         return self.gpus
@@ -170,6 +189,7 @@ class HostDriver:
         self.live.remove(("module", module))
 
     def function(self, module: int, name: str) -> int:
+        self.kernels.add(name)
         return ctypes.addressof(ctypes.c_char.in_dll(self._modules[module - 1], f"handle_{name}"))
 
     def resident(self, function: int, threads: int, shared: int) -> int:

@@ -7,7 +7,7 @@
 #include <vector>
 #include <functional>
 typedef long long W;
-struct Task { std::function<void()> run; W event; long long point; W notice; };
+struct Task { std::function<void()> run; W event; long long point; W notice; std::function<bool()> able = nullptr; };
 struct Notice { long long* flag; long long value; long long budget; long long* board; long long op; long long report; };
 static std::recursive_mutex lock;
 static std::map<W, std::deque<Task>> streams;
@@ -18,6 +18,7 @@ static std::vector<std::pair<W, Task>>* capturing = nullptr;
 
 static void put(W stream, Task task) { if (capturing) capturing->push_back({stream, task}); else streams[stream].push_back(task); }
 static bool ready(const Task& t) {
+  if (t.able && !t.able()) return false;
   if (t.event && reached[t.event] < t.point) return false;
   if (t.notice) { auto n = (const Notice*)t.notice; return *n->flag >= n->value || n->board[0]; }
   return true;
@@ -77,12 +78,18 @@ int cuMemcpy3DAsync(const W* w, W stream) {
 }
 int cuLaunchKernel(W f, W gx, W gy, W, W bx, W, W, W shared, W stream, void** params, W) {
   GUARD; auto k = (const HostKernel*)f;
-  auto a = std::make_shared<std::vector<char>>((char*)params[0], (char*)params[0] + k->bytes[0]);
-  std::vector<char> b;
-  if (k->structs > 1) b.assign((char*)params[1], (char*)params[1] + k->bytes[1]);
+  std::vector<std::shared_ptr<std::vector<char>>> given;
+  for (int n = 0; n < k->structs; ++n)
+    given.push_back(std::make_shared<std::vector<char>>((char*)params[n], (char*)params[n] + k->bytes[n]));
+  auto places = [=] { std::vector<void*> all; for (auto& g : given) all.push_back(g->data()); return all; };
+  auto a = given[0];
   if (!gx) return 1;
   if (k->awaits) put(stream, {[=] { (void)a; }, 0, 0, (W)a->data()});
-  else put(stream, {[=] { void* both[2] = {a->data(), (void*)b.data()}; k->run(both, gx, gy, bx, shared); }, 0, 0, 0});
+  else {
+    Task task{[=] { k->run(places().data(), gx, gy, bx, shared); }, 0, 0, 0};
+    if (k->ready) task.able = [=] { return k->ready(places().data()); };
+    put(stream, task);
+  }
   return 0;
 }
 W begin_capture() { GUARD; capturing = new std::vector<std::pair<W, Task>>(); return 0; }

@@ -11,6 +11,7 @@ from peergrid.grid import Array, Index
 from peergrid.runtime.cuda.driver import CudaDriver, Driver
 from peergrid.runtime.cuda.faults import error
 from peergrid.runtime.cuda.graphs import Captured, launch_tape, rows_between, set_clocks
+from peergrid.runtime.cuda.linked import lower_linked
 from peergrid.runtime.cuda.lower import Lowered, lower
 from peergrid.runtime.cuda.replay import DONE, FAILED, TIMED_OUT, replay
 from peergrid.runtime.cuda.search import first_nonfinite
@@ -19,7 +20,7 @@ from peergrid.runtime.cuda.tape import NOTHING, Tape, TapeWriter, Words
 from peergrid.runtime.cuda.timing import spans, start_clocks, timed
 from peergrid.runtime.cuda.watchdog import blame
 from peergrid.schedule import Layout, Schedule
-from peergrid.schedule.ops import Event, Flag, Op, Queue, Raise, describe, hosts_of, queues_of
+from peergrid.schedule.ops import Event, Flag, Op, Queue, describe, hosts_of, queues_of
 from peergrid.schedule.timeline import Span
 
 SECOND = 1_000_000_000
@@ -130,9 +131,14 @@ class CudaExecutor:
 
     def _lower(self, schedule: Schedule) -> Lowered:
         if id(schedule) not in self._lowered:
-            lowered = lower(self._station, schedule, captured=schedule.options.strategy == "graph")
+            linked = lower_linked(self._station, schedule)
+            if isinstance(linked, str):
+                lowered = lower(self._station, schedule, captured=schedule.options.strategy == "graph")
+            else:
+                lowered = linked
             self._lowered[id(schedule)] = lowered
-            self.notes += sorted({c.reason for c in lowered.choices if c.reason} - set(self.notes))
+            reasons = {c.reason for c in lowered.choices} | ({linked} if isinstance(linked, str) else set())
+            self.notes += sorted(reasons - {"", *self.notes})
         return self._lowered[id(schedule)]
 
     def _replay(self, lowered: Lowered, tapes: dict[int, Tape], times: int, step: int) -> None:
@@ -149,12 +155,12 @@ class CudaExecutor:
         for thread in threads[1:]:
             thread.join()
         self._finish(lowered, tapes, ends)
-        for flag, count in _raised(lowered.schedule).items():
+        for flag, count in lowered.raised.items():
             self._settled[flag] = self._settled.get(flag, 0) + count * times
 
     def _host(self, lowered: Lowered, host: int, tape: Tape, times: int, step: int, end: End) -> None:
         schedule = lowered.schedule
-        patches = tape.patch_table(step, schedule.steps, self._settled, _raised(schedule))
+        patches = tape.patch_table(step, schedule.steps, self._settled, lowered.raised)
         marks = self._marks(lowered, host)
         every = max(1, min(MOST_AHEAD, AHEAD_CELLS * self.layout.devices // max(1, self._cells * schedule.steps)))
         end.state, end.code, end.row, end.turn = self._carry_out(tape, patches, marks, every, times)
@@ -258,15 +264,6 @@ class CudaExecutor:
         if end.state == FAILED:
             return error(end.code, place)
         return DeviceFault(f"Nothing moved for {self.patience * 2:g} s: {place} is still waiting for its devices.")
-
-
-def _raised(schedule: Schedule) -> dict[Flag, int]:
-    """How far each flag rises in one turn."""
-    counts: dict[Flag, int] = {}
-    for op in schedule.ops:
-        if isinstance(op, Raise):
-            counts[op.flag] = max(counts.get(op.flag, 0), op.value)
-    return counts
 
 
 def _issued(op: Op, host: int) -> tuple[Queue, ...]:

@@ -1,0 +1,195 @@
+"""The `peer` strategy fused: one pass of a device is one kernel for plain and one for edge tiles, which exchange rims.
+
+Where a cycle is one pass over slabs and devices reach each other, no queue of one device waits for another's: the
+tiles at the rim do (see `codegen.cuda.links`). What the schedule says of flags and copies happens inside the kernels.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from peergrid.codegen.cuda import service
+from peergrid.codegen.cuda.choose import pass_kernel
+from peergrid.codegen.cuda.links import rim_tiles, supports
+from peergrid.codegen.cuda.pass_kernel import Launch
+from peergrid.codegen.cuda.peer_kernel import PeerKernel
+from peergrid.runtime.cuda.lower import Lowered
+from peergrid.runtime.cuda.station import Station
+from peergrid.runtime.cuda.sweeps import SeveralSteps, Start
+from peergrid.runtime.cuda.tape import Patch, TapeWriter
+from peergrid.schedule import Schedule
+from peergrid.schedule.ops import Await, Compute, Event, Flag, Queue
+
+PASSED = Flag(0, "passes of linked kernels")
+MOST_WAITING = 0.5  # share of a GPU that waiting tiles of devices which share it may take
+
+
+def lower_linked(station: Station, schedule: Schedule) -> Lowered | str:
+    """The tape of a schedule whose passes exchange by themselves; else why it is queue-wise (empty: as expected)."""
+    kernel = _kernel(station, schedule)
+    if kernel is None:
+        return ""
+    row = _row(station, schedule, kernel)
+    for ordinal, share in row.waiting().items():
+        if share > MOST_WAITING:
+            return (
+                f"GPU {ordinal} stands for several devices, whose kernels would fill {share:.0%} of it while they wait "
+                "for each other: queues exchange in their place"
+            )
+    tape = TapeWriter()
+    for number, part in enumerate(row.passes):
+        for device in range(station.layout.devices):
+            row.write(tape, device, number, part)
+    queues = tuple(queue for device in range(station.layout.devices) for queue in _queues(device))
+    return Lowered(schedule, {0: tape.finish()}, queues, frozenset(), {PASSED: len(row.passes)})
+
+
+def _kernel(station: Station, schedule: Schedule) -> PeerKernel | None:
+    """The kernel of every pass of the schedule, if linked kernels can serve."""
+    layout, options = station.layout, schedule.options
+    steps = layout.blocks[0]
+    fitting = (
+        options.strategy == "peer"
+        and options.route in (None, "store")
+        and layout.devices > 1
+        and len(layout.blocks) == 1
+        and {op.steps for op in schedule.ops if isinstance(op, Compute)} == {steps}
+        and supports(layout.problem, layout.partition, steps)
+        and all(station.peers.reaches(halo.source, halo.target) for halo in layout.halos)
+    )
+    norm = None if station.norms is None else station.norms.field
+    made = pass_kernel(layout.problem, steps, norm) if fitting else None
+    return None if made is None else PeerKernel(made)
+
+
+def _row(station: Station, schedule: Schedule, kernel: PeerKernel) -> _Row:
+    sweep, devices = SeveralSteps(station, kernel), range(station.layout.devices)
+    boxes = [station.layout.partition.owned(device) for device in devices]
+    launches = [list(sweep.launches(device, (boxes[device],))) for device in devices]
+    rims = [kernel.rim(box, found) for box, found in zip(boxes, launches, strict=True)]
+    starts = [[sweep.start(d, launch, boxes[d]) for launch in launches[d]] for d in devices]
+    passes = {op.level: op for op in schedule.ops if isinstance(op, Compute)}
+    return _Row(station, schedule, kernel, sweep, launches, starts, rims, [passes[level] for level in sorted(passes)])
+
+
+@dataclass(frozen=True)
+class _Row:
+    """The devices in a row: what each launches in a pass, and how many tiles each has at its ends."""
+
+    station: Station
+    schedule: Schedule
+    kernel: PeerKernel
+    sweep: SeveralSteps
+    launches: Sequence[Sequence[Launch]]
+    starts: Sequence[Sequence[Start]]
+    rims: Sequence[tuple[int, int]]
+    passes: Sequence[Compute]
+
+    def waiting(self) -> dict[int, float]:
+        """For each GPU that stands for several devices, the share of it that tiles may take while they wait."""
+        ordinals = self.station.devices.ordinals
+        shares: dict[int, float] = {}
+        for device, launches in enumerate(self.launches):
+            if ordinals.count(ordinals[device]) > 1:
+                share = sum(self._share(device, launch) for launch in launches)
+                shares[ordinals[device]] = shares.get(ordinals[device], 0.0) + share
+        return shares
+
+    def _share(self, device: int, launch: Launch) -> float:
+        box = self.station.layout.partition.owned(device)
+        tiles = sum(rim_tiles(self.kernel.problem, self.kernel.made.shape.steps, box, [launch.regions]))
+        blocks = -(-tiles // launch.program.tiles_per_block)
+        return blocks / self.sweep.resident(device, launch.program)
+
+    def write(self, tape: TapeWriter, device: int, number: int, part: Compute) -> None:
+        """One pass of one device; its two kernels meet before the next."""
+        rim, interior = _queues(device)
+        launches, operation = self.launches[device], self._operation(device, number)
+        for launch, start in zip(launches, self.starts[device], strict=True):
+            links = self._links(device, number)
+            queue = interior if launch.program is self.kernel.plain else rim
+            self._launch(tape, queue, operation, part, replace(start, more=(links, *start.more)))
+            tape.patches.append(Patch(int(links.ctypes.data) + _offset(links, "passed"), number, PASSED))
+        self._join(tape, operation, rim, interior)
+        if self.station.norms is not None:
+            box = self.station.layout.partition.owned(device)
+            self._launch(tape, interior, operation, part, self.sweep.sums(device, launches[0], box))
+        self._join(tape, operation, interior, rim)
+
+    def _launch(self, tape: TapeWriter, queue: Queue, operation: int, part: Compute, start: Start) -> None:
+        devices, values = self.station.devices, start.values.copy()
+        values["source"], values["target"] = part.source, part.target
+        address = tape.launch(
+            operation,
+            devices.context(queue.device),
+            self.station.entry("cuLaunchKernel"),
+            start.function,
+            devices.stream(queue),
+            start.blocks,
+            start.threads,
+            values,
+            start.shared,
+            start.more,
+            start.rows,
+        )
+        tape.patches.append(Patch(address + _offset(values, "step"), part.level, None))
+
+    def _links(self, device: int, number: int) -> np.ndarray[Any, Any]:
+        station, links = self.station, np.zeros(1, self.kernel.dtype)
+        links["budget"], links["board"] = station.budget, station.board_address
+        links["report"], links["op"] = service.REPORT * (device + 1), self._operation(device, number)
+        for side in (0, 1):
+            found = self._neighbour(device, side)
+            if found is None:
+                continue
+            other, shift = found
+            link = links["side"][0, side]
+            link["mine"], link["theirs"] = _counter(station, device, side), _counter(station, other, 1 - side)
+            link["each"] = self.rims[other][1 - side]
+            theirs = station.template(other)["fields"][0]
+            link["fields"]["pitch"] = theirs["pitch"]
+            rows = theirs["pitch"][:, :1] * self.kernel.problem.itemsize * shift
+            link["fields"]["slot"] = (theirs["slot"].astype(np.int64) + rows).astype(np.uint64)
+        return links
+
+    def _neighbour(self, device: int, side: int) -> tuple[int, int] | None:
+        """The device on that side, and the rows by which the grid's coordinates there are shifted."""
+        layout = self.station.layout
+        other = device + (1 if side else -1)
+        turns, other = divmod(other, layout.devices)
+        if turns and not layout.problem.grid.periodic[0]:
+            return None
+        return other, -turns * layout.problem.grid.shape[0]
+
+    def _operation(self, device: int, number: int) -> int:
+        """The schedule's word for what a pass waits for: the flags that the pass before raised."""
+        return next(
+            n
+            for n, op in enumerate(self.schedule.ops)
+            if isinstance(op, Await) and op.queue.device == device and op.value == max(1, number)
+        )
+
+    def _join(self, tape: TapeWriter, number: int, one: Queue, other: Queue) -> None:
+        station, event = self.station, Event(one.device, f"pass of {one}")
+        context = station.devices.context(one.device)
+        handle = station.devices.event(event)
+        tape.call(number, context, station.entry("cuEventRecord"), handle, station.devices.stream(one))
+        tape.call(number, context, station.entry("cuStreamWaitEvent"), station.devices.stream(other), handle, 0)
+
+
+def _queues(device: int) -> tuple[Queue, Queue]:
+    """Where edge and plain tiles of a device run."""
+    return Queue(device, "rim", -1), Queue(device, "interior")
+
+
+def _counter(station: Station, device: int, side: int) -> int:
+    """The address of what the neighbour on a side of a device counts up."""
+    return station.flag(Flag(device, f"{PASSED.name} {side}"))
+
+
+def _offset(table: np.ndarray[Any, Any], name: str) -> int:
+    return int(table.dtype.fields[name][1])
