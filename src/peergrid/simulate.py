@@ -229,8 +229,10 @@ def run(
     """
     problem = step if isinstance(step, Problem) else Problem.of(step)
     with Simulation(problem, steps, devices=devices, options=options, split=split) as simulation:
+        depth = simulation.options.depth
+        often = max(1, CHECK_EVERY // depth) * depth  # whole cycles, so that no exchange is wasted
         while simulation.step < steps:
-            simulation.run(min(CHECK_EVERY, steps - simulation.step))
+            simulation.run(min(often, steps - simulation.step))
             simulation.check()
         return simulation.result()
 
