@@ -45,10 +45,18 @@ class Case:
     norm: bool = False
     edge_rows: int = 64
     least_rows: int = 32
+    edge_ahead: int = 3
 
     def made(self, problem: Problem) -> PassKernel:
         norm = "u" if self.norm else None
-        return PassKernel(problem, self.shape, norm=norm, edge_rows=self.edge_rows, least_rows=self.least_rows)
+        return PassKernel(
+            problem,
+            self.shape,
+            norm=norm,
+            edge_rows=self.edge_rows,
+            least_rows=self.least_rows,
+            edge_ahead=self.edge_ahead,
+        )
 
 
 PROBLEMS: dict[str, tuple[Callable[[tuple[int, int]], Problem], Callable[..., None], int]] = {
@@ -69,16 +77,18 @@ def cases() -> Iterator[Case]:
     yield Case("yee 8192", lambda n: (8192, 8192), yee, 1000, 24, problem="yee")
     yield Case("yee 16384", lambda n: (16384, 16384), yee, 1000, 24, problem="yee")
     yield Case("4096 peer", lambda n: (4096, 4096), fast, 4000, 200)
-    for shape in (Shape(8, 4), Shape(8, 4, skew=1), Shape(6, 4), Shape(12, 4)):
+    for shape, ahead in ((Shape(8, 4), 8), (Shape(6, 4), 3), (Shape(6, 4), 8), (Shape(4, 4), 8), (Shape(6, 2), 8)):
         steps = 4000 // shape.steps * shape.steps
-        yield Case("4096", lambda n: (4096, 4096), shape, steps, 10 * shape.steps, "persistent", edge_rows=32)
-    for shape, rows in (
-        (Shape(1, 2), 8), (Shape(1, 2), 16), (Shape(2, 2), 8), (Shape(4, 2), 8), (Shape(8, 2), 8), (Shape(8, 2), 16),
-        (Shape(8, 4), 16), (Shape(8, 2, skew=1), 16), (Shape(12, 2), 16),
+        yield Case("4096", lambda n: (4096, 4096), shape, steps, 10 * shape.steps, "persistent", edge_rows=32,
+                   edge_ahead=ahead)  # fmt: skip
+    for shape, rows, ahead in (
+        (Shape(1, 2), 8, 3), (Shape(1, 2, ahead=8), 8, 8), (Shape(1, 2), 4, 4), (Shape(4, 2), 8, 8),
+        (Shape(8, 2), 8, 3), (Shape(8, 2, ahead=8), 8, 8), (Shape(8, 2), 4, 8), (Shape(8, 2, skew=1), 8, 8),
+        (Shape(12, 2), 8, 8), (Shape(12, 2, skew=1), 8, 8), (Shape(16, 2), 16, 8),
     ):  # fmt: skip
         steps = 4000 // shape.steps * shape.steps
         yield Case("256 each", lambda n: (256 * n, 256), shape, steps, 10 * shape.steps, "persistent", edge_rows=rows,
-                   least_rows=rows)  # fmt: skip
+                   least_rows=rows, edge_ahead=ahead)  # fmt: skip
 
 
 @dataclass
@@ -89,6 +99,7 @@ class Result:
     gpus: int
     shape: dict[str, Any]
     rows: int = 0
+    edge_ahead: int = 0
     seconds: float = 0.0
     microseconds_per_step: float = 0.0
     gcells: float = 0.0
@@ -111,7 +122,7 @@ class Bench:
     def measure(self, case: Case, gpus: int) -> Result:
         make, sweep, cell_bytes = PROBLEMS[case.problem]
         problem = make(case.extent(gpus))
-        result = Result(case.name, gpus, asdict(case.shape), case.edge_rows)
+        result = Result(case.name, gpus, asdict(case.shape), case.edge_rows, case.edge_ahead)
         row = Row(self.devices[:gpus], problem, case.shape.steps)
         try:
             run = (PeerRun if case.kind == "peer" else PersistentRun)(row, case.made(problem), self.pool)
@@ -135,8 +146,8 @@ class Bench:
         result.microseconds_per_step = result.seconds / case.steps * 1e6
         result.gcells = cells * case.steps / result.seconds / 1e9
         result.fraction_of_copy = result.gcells / gpus * cell_bytes / self.copy
-        one = self.single.setdefault((*key, case.edge_rows), result.gcells) if gpus == 1 else None
-        one = one or self.single.get((*key, case.edge_rows), 0.0)
+        one = self.single.setdefault((*key, case.edge_rows, case.edge_ahead), result.gcells) if gpus == 1 else None
+        one = one or self.single.get((*key, case.edge_rows, case.edge_ahead), 0.0)
         result.efficiency = result.gcells / gpus / one if one else 0.0
         return result
 
@@ -181,7 +192,8 @@ def barrier(devices: list[Device], turns: int = 2000) -> Iterator[tuple[str, flo
 
 def line(r: Result) -> str:
     s = r.shape
-    name = f"{r.case} x{r.gpus} T={s['steps']} VX={s['columns']} skew={s['skew']} rows={r.rows}"
+    name = f"{r.case} x{r.gpus} T={s['steps']} VX={s['columns']} ahead={s['ahead']} skew={s['skew']} "
+    name += f"edge {r.rows}/{r.edge_ahead}"
     if r.error:
         return f"{name}: {r.error}"
     return (
@@ -233,7 +245,9 @@ def main() -> None:
                     results.append(bench.measure(case, gpus))
                 except Exception as error:  # each case stands alone
                     text = f"{type(error).__name__}: {error}"[:400]
-                    results.append(Result(case.name, gpus, asdict(case.shape), case.edge_rows, error=text))
+                    results.append(
+                        Result(case.name, gpus, asdict(case.shape), case.edge_rows, case.edge_ahead, error=text)
+                    )
                 print(line(results[-1]), flush=True)
             if options.out:
                 report = {"device": devices[0].name, "copy_gb_per_s": rates, "barrier_us": barriers}

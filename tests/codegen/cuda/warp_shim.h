@@ -98,6 +98,7 @@ inline long long pg_acquire(const long long* p) { shim::yield(); return *p; }
 inline long long pg_acquire_here(const long long* p) { shim::yield(); return *p; }
 inline void pg_release(long long* p, long long v) { *p = v; }
 inline void pg_add(long long* p) { ++*p; }
+inline void pg_come_here(long long* p) { ++*p; }
 inline long long pg_add_here(long long* p) { return (*p)++; }
 inline long long pg_nanoseconds() {
   static long long now;  // every look at the clock takes a microsecond

@@ -46,6 +46,9 @@ __device__ __forceinline__ long long pg_add_here(long long* p) {
   asm volatile("atom.acq_rel.gpu.global.add.u64 %0, [%1], 1;" : "=l"(v) : "l"(p) : "memory");
   return v;
 }
+__device__ __forceinline__ void pg_come_here(long long* p) {
+  asm volatile("red.release.gpu.global.add.u64 [%0], 1;" ::"l"(p) : "memory");
+}
 __device__ __forceinline__ long long pg_nanoseconds() {
   long long t;
   asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(t));
@@ -80,6 +83,9 @@ __device__ __noinline__ bool pg_patient(const Links& l, const long long* counter
 __device__ __forceinline__ bool pg_on_rim(const Arguments& a, const Links& l, const Region& tile, int side) {{
   if (!l.side[side].mine) return false;
   return side ? tile.hi[0] > a.hi[0] - {reach} : tile.lo[0] < a.lo[0] + {reach};
+}}
+__device__ __forceinline__ bool pg_on_rim(const Arguments& a, const Links& l, const Region& tile) {{
+  return pg_on_rim(a, l, tile, 0) || pg_on_rim(a, l, tile, 1);
 }}
 // By one thread: whether the neighbours let the tile begin.
 __device__ __forceinline__ bool pg_meet(const Arguments& a, const Links& l, const Region& tile, long long passed) {{

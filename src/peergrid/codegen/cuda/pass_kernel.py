@@ -55,7 +55,8 @@ class PassKernel:
 
     norm: a field the norm of whose change is summed up for every step (see `norm`); then both kernels take `Norms`
     after `Arguments`, and so does `norm_sum`, which is launched after them on (bands, steps) blocks. edge_rows,
-    least_rows: most rows of an edge tile, fewest of a plain one; short tiles cost more and are done sooner.
+    least_rows: most rows of an edge tile, fewest of a plain one; short tiles cost more and are done sooner;
+    edge_ahead: rows that an edge tile loads ahead.
     """
 
     problem: Problem
@@ -64,6 +65,7 @@ class PassKernel:
     norm: str | None = None
     edge_rows: int = 64
     least_rows: int = 32
+    edge_ahead: int = 3
 
     @property
     def steps(self) -> int:
@@ -75,7 +77,7 @@ class PassKernel:
 
     @cached_property
     def edges(self) -> Edge2D:
-        return Edge2D(self.problem, EdgeShape(self.shape.steps, self.edge_width), norm=self.norm)
+        return Edge2D(self.problem, EdgeShape(self.shape.steps, self.edge_width, self.edge_ahead), norm=self.norm)
 
     @cached_property
     def plain(self) -> Program:

@@ -34,6 +34,7 @@ stream2d_peer(const __grid_constant__ Arguments a, const __grid_constant__ Links
   __syncwarp();
   if (!__shfl_sync(0xffffffffu, fine, 0)) return;
   stream2d_tile(a, tile, a.source, a.target, now(a), shared + warp * {warp_bytes}{norms});
+  if (!pg_on_rim(a, links, tile)) return;
   __syncwarp();
   pg_deliver(a, links, tile, a.target, lane, 32);
   __threadfence_system();
@@ -54,6 +55,7 @@ edge2d_peer(const __grid_constant__ Arguments a, const __grid_constant__ Links l
   __syncthreads();
   if (!fine) return;
   edge2d_tile(a, tile, a.source, a.target, now(a), shared{norms});
+  if (!pg_on_rim(a, links, tile)) return;
   pg_deliver(a, links, tile, a.target, threadIdx.x, {threads});
   __threadfence_system();
   __syncthreads();

@@ -50,8 +50,7 @@ struct Turns {{
 }};
 
 // By one thread of each block: whether all blocks of the device came, before patience ends or somebody stops.
-__device__ __forceinline__ bool pg_gather(const Links& l, long long* counter, long long wanted) {{
-  if (pg_add_here(counter) + 1 >= wanted) return true;
+__device__ __forceinline__ bool pg_gather(const Links& l, const long long* counter, long long wanted) {{
   for (int look = 0; look < 1 << 12; ++look) {{
     if (pg_acquire_here(counter) >= wanted) return true;
   }}
@@ -72,12 +71,16 @@ persistent2d(const __grid_constant__ Arguments a, const __grid_constant__ Links 
     const int source = pass & 1 ? a.target : a.source, target = pass & 1 ? a.source : a.target;
     const long long step = now(a) + pass * {steps};
     for (long long unit = blockIdx.x; unit < units; unit += gridDim.x) {{
+      // A block comes to the meeting at home before it stores across, whose way then hides behind the meeting.
+      const bool last = unit + gridDim.x >= units;
       if (unit < turns.edge_count) {{
         const Region tile = turns.edge[unit];
         if (threadIdx.x == 0 && !pg_meet(a, links, tile, links.passed + pass)) *stop = 1;
         __syncthreads();
         if (*stop) return;
         edge2d_tile(a, tile, source, target, step, room);
+        if (last && threadIdx.x == 0) pg_come_here(turns.arrived);
+        if (!pg_on_rim(a, links, tile)) continue;
         pg_deliver(a, links, tile, target, threadIdx.x, {threads});
         __threadfence_system();
         __syncthreads();
@@ -85,6 +88,7 @@ persistent2d(const __grid_constant__ Arguments a, const __grid_constant__ Links 
         continue;
       }}
       const long long number = (unit - turns.edge_count) * {warps} + warp;
+      bool rim = false;
       if (number < turns.plain_count) {{
         const Region tile = turns.plain[number];
         int fine = 1;
@@ -92,14 +96,22 @@ persistent2d(const __grid_constant__ Arguments a, const __grid_constant__ Links 
         __syncwarp();
         if (__shfl_sync(0xffffffffu, fine, 0)) {{
           stream2d_tile(a, tile, source, target, step, room + warp * {warp_bytes});
-          __syncwarp();
-          pg_deliver(a, links, tile, target, lane, 32);
-          __threadfence_system();
-          __syncwarp();
-          if (lane == 0) pg_tell(a, links, tile);
+          rim = pg_on_rim(a, links, tile);
         }} else {{
           *stop = 1;
         }}
+      }}
+      if (last) {{
+        __syncthreads();
+        if (threadIdx.x == 0) pg_come_here(turns.arrived);
+      }}
+      if (rim) {{
+        const Region tile = turns.plain[number];
+        __syncwarp();
+        pg_deliver(a, links, tile, target, lane, 32);
+        __threadfence_system();
+        __syncwarp();
+        if (lane == 0) pg_tell(a, links, tile);
       }}
     }}
     __syncthreads();
