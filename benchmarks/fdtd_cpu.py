@@ -116,7 +116,7 @@ def gprmax_run(python: Path, cells: tuple[int, int], steps: int) -> float:
     )
     with tempfile.TemporaryDirectory() as folder:
         (Path(folder) / "bench.in").write_text(text)
-        command = [python, "-m", "gprMax", "bench.in", "--hide-progress-bars", "--allow-underresolved"]
+        command = [str(python), "-m", "gprMax", "bench.in", "--hide-progress-bars", "--allow-underresolved"]
         environment = {**os.environ, "OMP_NUM_THREADS": str(THREADS)}
         done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=True)
     found = re.search(r"Time taken: (?:(\d+) minutes? and )?([\d.]+) seconds", done.stdout)
