@@ -7,7 +7,8 @@ from runtime_problems import PROBLEMS
 from stream_examples import radar, relaxation, wide_reads, yee
 
 from peergrid import Options
-from peergrid.codegen.cuda.choose import MOST_STEPS, block_of, pass_kernel, steps_per_pass, supports
+from peergrid.codegen.cuda.choose import MOST_STEPS, block_of, pass_kernel, short_tiles, steps_per_pass, supports
+from peergrid.codegen.cuda.pass_kernel import PassKernel
 from peergrid.codegen.cuda.stream_parts import Shape
 from peergrid.runtime.devices import Devices
 from peergrid.simulate import default_options, fitting
@@ -38,6 +39,26 @@ def test_passes_are_few_and_even() -> None:
     problem = relaxation(SQUARE)
     assert not supports(problem, MOST_STEPS + 1)
     assert [block_of(problem, depth) for depth in (1, 8, 16, 17, 31)] == [1, 8, 16, 9, 16]
+
+
+def test_tiles_are_short_where_the_device_has_room() -> None:
+    kernel = pass_kernel(relaxation(SQUARE), 8)
+    assert kernel is not None
+    box = relaxation(SQUARE).grid.box
+    assert short_tiles(kernel, box, 1, 1) == kernel
+    shortest = short_tiles(kernel, box, 10**6, 10**6)
+    assert (shortest.edge_rows, shortest.least_rows) == (8, 8)
+
+    def longest(one: PassKernel, entry: str) -> int:
+        (regions,) = (launch.regions for launch in one.launches(box, 10**6) if launch.program.entry == entry)
+        return int((regions["hi"][:, 0] - regions["lo"][:, 0]).max())
+
+    assert longest(shortest, "edge2d") <= 8
+    assert longest(shortest, "stream2d") < longest(kernel, "stream2d")
+    assert shortest.plain.source == kernel.plain.source
+    normed = pass_kernel(relaxation(SQUARE), 8, "u")
+    assert normed is not None
+    assert short_tiles(normed, box, 10**6, 10**6) == normed
 
 
 def test_a_norm_wants_four_columns_and_may_have_one_step() -> None:

@@ -104,8 +104,8 @@ def _handle(name: str, parameters: str, launch: str) -> str:
 class HostDriver:
     """A `Driver` for tests; `gpus` of them, of which each reaches those that `links` allows."""
 
-    def __init__(self, gpus: int = 8, seed: int = 1, links: bool = True, free: int = 1 << 30) -> None:
-        self.gpus, self.links, self.free_bytes = gpus, links, free
+    def __init__(self, gpus: int = 8, seed: int = 1, links: bool = True, free: int = 1 << 30, blocks: int = 3) -> None:
+        self.gpus, self.links, self.free_bytes, self.blocks = gpus, links, free, blocks
         self._library = ctypes.CDLL(str(build(HEAD + KERNEL + RUNTIME)))
         for name in ("begin_capture", "end_capture", "stamp"):
             getattr(self._library, name).restype = ctypes.c_longlong
@@ -193,7 +193,7 @@ class HostDriver:
         return ctypes.addressof(ctypes.c_char.in_dll(self._modules[module - 1], f"handle_{name}"))
 
     def resident(self, function: int, threads: int, shared: int) -> int:
-        return 3
+        return self.blocks
 
     def reaches(self, ordinal: int, peer: int) -> bool:
         return ordinal == peer or self.links

@@ -219,8 +219,9 @@ def test_several_steps_per_pass(name: str, strategy: StrategyName) -> None:
     check(name, (1, 1) if strategy == "threads" else (1, 2), Options(strategy, depth=4, block=2))
 
 
+@pytest.mark.parametrize("blocks", [3, 500])
 @pytest.mark.parametrize("strategy", ["overlap", "graph", "peer"])
-def test_plain_and_edge_tiles_together(strategy: StrategyName) -> None:
+def test_plain_and_edge_tiles_together(strategy: StrategyName, blocks: int) -> None:
     """A grid with room for plain tiles, receivers in both kinds, rim and interior."""
     problem, options = yee_with_absorber((150, 330)), Options(strategy, depth=4)
     digests = []
@@ -229,7 +230,9 @@ def test_plain_and_edge_tiles_together(strategy: StrategyName) -> None:
         schedule = build(plan, options, 10)
         devices = tuple(range(plan.devices))
         executor = (
-            InOrderExecutor(plan, 10) if parts == (1, 1) else CudaExecutor(plan, 10, devices, driver=HostDriver())
+            InOrderExecutor(plan, 10)
+            if parts == (1, 1)
+            else CudaExecutor(plan, 10, devices, driver=HostDriver(blocks=blocks))
         )
         for field, described in problem.fields.items():
             executor.load(field, described.global_array(), 0)

@@ -8,11 +8,13 @@ measurement finds better (see `tuning`) may replace the choice; it changes no bi
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import lru_cache
 
 from peergrid.codegen.cuda.levels import levels
 from peergrid.codegen.cuda.pass_kernel import PassKernel
 from peergrid.codegen.cuda.stream_parts import Shape
+from peergrid.grid import Box
 from peergrid.stencil import Problem
 
 BASE = 24
@@ -22,6 +24,7 @@ MOST_BYTES = 160 << 10  # of shared memory for a thread block on every architect
 EDGE_COLUMNS = 16  # useful columns of an edge tile below which it is wider
 LENGTHS = (8, 6, 4, 3, 2)
 MOST_STEPS = 16
+ROWS = (8, 16, 32, 64)
 
 
 def supports(problem: Problem, steps: int) -> bool:
@@ -54,6 +57,21 @@ def block_of(problem: Problem, depth: int) -> int:
     """The steps of a pass for `depth` steps between exchanges: the fewest passes there can be, of even length."""
     longest = next(steps for steps in range(depth, 0, -1) if supports(problem, steps))
     return -(-depth // -(-depth // longest))
+
+
+def short_tiles(kernel: PassKernel, box: Box, edge_slots: int, plain_slots: int) -> PassKernel:
+    """The kernel with shorter tiles where `box` leaves a device room for more of them: a pass is over when its longest
+    tile is. Norms fix the rows of their blocks.
+
+    edge_slots, plain_slots: tiles of each kind that run at once; half of the plain ones keep a device busy.
+    """
+    if kernel.norm:
+        return kernel
+    strips = -(-box.shape[1] // kernel.cut.columns)
+    rim = sum(len(launch.regions) for launch in kernel.launches(box, 1) if launch.program is kernel.edge)
+    edge = next((r for r in ROWS if rim * kernel.edge_rows <= edge_slots * r), kernel.edge_rows)
+    plain = next((r for r in ROWS if 2 * strips * box.shape[0] <= plain_slots * r), kernel.least_rows)
+    return replace(kernel, edge_rows=min(edge, kernel.edge_rows), least_rows=min(plain, kernel.least_rows))
 
 
 def _worth(kernel: PassKernel) -> float:

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from peergrid.codegen.cuda import onepass
 from peergrid.codegen.cuda.arguments import Arguments
+from peergrid.codegen.cuda.choose import short_tiles
 from peergrid.codegen.cuda.norm import NORM_ROWS
 from peergrid.codegen.cuda.pass_kernel import Launch, PassKernel
 from peergrid.codegen.cuda.pass_kernel import Program as PassProgram
@@ -88,11 +89,22 @@ class SeveralSteps:
     def launches(self, device: int, boxes: Boxes) -> Iterator[Launch]:
         """The tiles of the boxes, those of each program together."""
         recorded = self._station.memory.recorded[device]
-        found = [self._kernel.launches(box, self.slots(device, box), recorded) for box in boxes]
+        found = [
+            launch
+            for box in boxes
+            for launch in self._fitted(device, box).launches(box, self.slots(device, box), recorded)
+        ]
         for program in (self._kernel.edge, self._kernel.plain):
-            same = [launch for launches in found for launch in launches if launch.program is program]
+            same = [replace(launch, program=program) for launch in found if launch.program.entry == program.entry]
             if same:
                 yield _together(same)
+
+    def _fitted(self, device: int, box: Box) -> PassKernel | PeerKernel:
+        """The kernel with tiles as short as the device has room for."""
+        slots = self.resident(device, self._kernel.edge), self.slots(device, box)
+        if isinstance(self._kernel, PeerKernel):
+            return PeerKernel(short_tiles(self._kernel.made, box, *slots))
+        return short_tiles(self._kernel, box, *slots)
 
     def start(self, device: int, launch: Launch, whole: Box) -> Start:
         """A launch over tiles of a box."""
