@@ -200,6 +200,21 @@ class Edge2D:
             right = f"min({right}, {columns})"
         yield f"  const int first = {first}, last = {last};"
         yield f"  const int width = min({self.shape.width}, {right} - x0);"
+        yield "  unsigned here = 0;"
+        for name in self.confined:
+            (top, left), (bottom, end) = self.problem.fields[name].box.lo, self.problem.fields[name].box.hi
+            near = f"first < {bottom} && last > {top} && x0 < {end} && x0 + width > {left}"
+            yield f"  if ({near}) here |= {1 << self.confined.index(name)}u;"
+
+    @cached_property
+    def confined(self) -> tuple[str, ...]:
+        """The fields that only tiles which touch their boxes have to deal with; at most one for each bit of a word."""
+        names = [name for name in self.problem.state if self.problem.fields[name].box != self.problem.grid.box]
+        return () if any(self.problem.grid.periodic) else tuple(names[:32])
+
+    def test(self, name: str) -> str:
+        """The text in front of what a tile does with a field, if only some tiles do it."""
+        return f"if (here & {1 << self.confined.index(name)}u) " if name in self.confined else ""
 
     @cached_property
     def beside(self) -> tuple[int, int]:
@@ -219,7 +234,7 @@ class Edge2D:
                 continue
             described = self.problem.fields[name]
             (ylo, yhi), (xlo, xhi) = (self.known(described, axis) for axis in (0, 1))
-            yield "      for (int c = lane; c < width; c += 32) {"
+            yield f"      {self.test(name)}for (int c = lane; c < width; c += 32) {{"
             ring = f"s + {self.starts[start][0] + self.pad} + pg_place<{depth}>({row}) * {self.stride}"
             yield f"        R* const to = {ring} + c;"
             yield "        const int x = x0 + c;"
@@ -301,11 +316,14 @@ class _StageText:
         if self.problem.grid.periodic[1]:
             yield f"            const int xw = pg_wrap(x, {self.problem.grid.shape[1]});"
         for k, target in enumerate(self.plan.targets):
-            yield f"            R n{k} = {self._read(Read(target, (0, 0)))};"
+            value, test = self._read(Read(target, (0, 0))), self.kernel.test(target)
+            yield f"            R n{k} = {'R(0)' if test else value};"
+            if test:
+                yield f"            {test}n{k} = {value};"
         for k, update in enumerate(self.plan.stage.updates):
             yield from self._update(k, update)
         for k, rows in enumerate(self.plan.targets.values()):
-            yield f"            {self._pointer(rows, 'w')}[c] = n{k};"
+            yield f"            {self.kernel.test(rows.field)}{self._pointer(rows, 'w')}[c] = n{k};"
         yield "          }"
         yield "          __syncwarp();"
         yield from self._finished()
@@ -357,7 +375,13 @@ class _StageText:
         if self.problem.grid.periodic[0]:
             yield f"          const int yw = pg_wrap(y, {self.problem.grid.shape[0]});"
         for k, update in enumerate(self.plan.stage.updates):
-            yield f"          const bool in{k} = {self._inside(update.box, 0)};"
+            yield f"          const bool in{k} = {self._inside(update.box, 0)}{self._near(update.box)};"
+
+    def _near(self, box: Box) -> str:
+        """Whether the tile's columns reach the box's, to be told once for a whole row."""
+        if self.problem.grid.periodic[1] or box.shape[1] * 2 > self.problem.grid.shape[1]:
+            return ""
+        return f" && x0 < {box.hi[1]} && x0 + width > {box.lo[1]}"
 
     def _inside(self, box: Box, axis: int) -> str:
         if self.problem.grid.periodic[axis]:
@@ -413,7 +437,8 @@ class _StageText:
         for name in done:
             pointer, number = self._pointer(self.plan.targets[name], "w"), self.kernel.arguments.fields.index(name)
             (xlo, xhi), (ylo, yhi) = (self._written(name, axis) for axis in (1, 0))
-            yield f"          if (t == {self.kernel.shape.steps - 1} && y >= {ylo} && y < {yhi})"
+            test = self.kernel.test(name)
+            yield f"          {test}if (t == {self.kernel.shape.steps - 1} && y >= {ylo} && y < {yhi})"
             yield f"            for (int x = {xlo} + lane; x < {xhi}; x += 32)"
             yield (
                 f"              a.fields[{number}].slot[target][y * a.fields[{number}].pitch[0] + x] = "
