@@ -2,7 +2,8 @@
 
     python benchmarks/verification.py
 
-Runs `peergrid verify examples/gpr.toml --mutants --json`; writes benchmarks/results/verification.json; exits as it does.
+Runs `peergrid verify examples/gpr.toml --mutants --json` and exits as it does; writes
+benchmarks/results/verification.json.
 """
 
 from __future__ import annotations
