@@ -4,6 +4,9 @@ A block takes *units*: an edge tile for the whole block, or a plain tile for eac
 Between passes the blocks of a device meet at a counter in its memory; devices keep step through the counters of `links`
 alone, each with its neighbours only, so that the way across hides behind the meeting at home.
 
+Not used by the executor yet: on a GPU a version without the barrier behind edge tiles gave wrong bits where one block
+takes an edge tile and then plain ones; with it the kernel has run on the emulator alone.
+
 `Arguments.source` and `target` are the slots of the first pass. The kernel has to be launched with all its blocks
 resident at once (a cooperative launch), `Turns.arrived` and the counters zeroed.
 """
@@ -79,6 +82,7 @@ persistent2d(const __grid_constant__ Arguments a, const __grid_constant__ Links 
         __syncthreads();
         if (*stop) return;
         edge2d_tile(a, tile, source, target, step, room);
+        __syncthreads();  // its last copies have come: the next tile may use the memory
         if (last && threadIdx.x == 0) pg_come_here(turns.arrived);
         if (!pg_on_rim(a, links, tile)) continue;
         pg_deliver(a, links, tile, target, threadIdx.x, {threads});
