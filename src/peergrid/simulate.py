@@ -16,6 +16,7 @@ from peergrid.grid import Array, Index
 from peergrid.grid.partition import Partition
 from peergrid.runtime.devices import Devices, parse_devices
 from peergrid.runtime.executor import Executor
+from peergrid.runtime.fit import check_host_memory
 from peergrid.schedule import Layout, Options, Schedule, build, layout, period
 from peergrid.schedule.timeline import Span, chrome, exposed_communication
 from peergrid.stencil import Problem, Stage, Update
@@ -230,7 +231,9 @@ def run(
     problem = step if isinstance(step, Problem) else Problem.of(step)
     with Simulation(problem, steps, devices=devices, options=options, split=split) as simulation:
         depth = simulation.options.depth
-        often = max(1, CHECK_EVERY // depth) * depth  # whole cycles, so that no exchange is wasted
+        often = (
+            CHECK_EVERY // depth * depth or CHECK_EVERY
+        )  # whole cycles where they fit, so that no exchange is wasted
         while simulation.step < steps:
             simulation.run(min(often, steps - simulation.step))
             simulation.check()
@@ -279,6 +282,7 @@ def _executor(
         return CudaExecutor(plan, steps, devices.ordinals, cache=(cache or default_cache()) / "cubin", norm=norm)
     if norm is not None:
         raise UsageError("The norm of every step is computed on CUDA devices alone; use --devices cuda, or no norm.")
+    check_host_memory(sum(plan.memory(device) for device in range(plan.devices)), plan.problem.grid.box.size)
     from peergrid.runtime.cpu.executor import ThreadedExecutor
     from peergrid.runtime.reference import ReferenceKernel
 
