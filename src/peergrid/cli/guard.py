@@ -12,8 +12,12 @@ ARRAYS = 8  # two slots of three fields and two coefficients: the least that any
 
 
 def check_model_memory(model: RadarModel, devices: Devices) -> None:
-    """Raise DoesNotFit where the least memory of the model exceeds what is free on the host."""
+    """Raise DoesNotFit where the least memory of the model exceeds what is free on the host, or on a GPU."""
+    cells = prod(model.cells)
+    needed = cells * (4 if model.grid.dtype == "float32" else 8) * ARRAYS
     if devices.kind == "cpu":
-        cells = prod(model.cells)
-        itemsize = 4 if model.grid.dtype == "float32" else 8
-        check_host_memory(cells * itemsize * ARRAYS, cells)
+        check_host_memory(needed, cells)
+        return
+    from peergrid.runtime.cuda.room import check_least
+
+    check_least(devices.ordinals, needed, cells)

@@ -10,17 +10,16 @@ import numpy as np
 
 from peergrid.codegen.cuda.arguments import RECEIVER, Arguments
 from peergrid.codegen.cuda.groups import scratch_fields
-from peergrid.errors import DoesNotFit
 from peergrid.grid import Array, Box
 from peergrid.runtime.cuda.blocks import BlockLayout, block_layouts
 from peergrid.runtime.cuda.devices import Devices
+from peergrid.runtime.cuda.room import check_room
 from peergrid.runtime.inorder import owned_receivers
 from peergrid.runtime.memory import take_cells
 from peergrid.schedule import Layout
 from peergrid.stencil import Problem
 
 NAN_WORD = 0x7FF80000  # a NaN in float32, and twice in a row a NaN in float64
-SPARE = 64 << 20  # bytes a device keeps free for the driver
 
 
 @dataclass(frozen=True)
@@ -51,22 +50,8 @@ class Plan:
 
     def check(self, devices: Devices) -> None:
         """Raise DoesNotFit, with what would fit, where a GPU has not enough memory free."""
-        needed: dict[int, int] = {}
-        for device, ordinal in enumerate(devices.ordinals):
-            needed[ordinal] = needed.get(ordinal, 0) + self.bytes(device)
-        for ordinal, count in needed.items():
-            devices.enter(devices.ordinals.index(ordinal))
-            free = devices.driver.memory()[0] - SPARE
-            if count > free:
-                raise DoesNotFit(self._refusal(ordinal, count, max(free, 0)))
-
-    def _refusal(self, ordinal: int, needed: int, free: int) -> str:
-        cells = prod(self.layout.problem.grid.shape)
-        return (
-            f"The run needs {needed / 2**30:.2f} GiB on GPU {ordinal}, which has {free / 2**30:.2f} GiB free: "
-            f"about {int(cells * free / needed):,} of the {cells:,} cells would fit; use a smaller grid or "
-            f"about {-(-needed * self.layout.devices // max(free, 1))} such GPUs."
-        )
+        needed = [self.bytes(device) for device in range(devices.count)]
+        check_room(devices, needed, prod(self.layout.problem.grid.shape))
 
 
 class FieldMemory:

@@ -1,0 +1,39 @@
+"""Does it fit on the GPUs: the bytes that devices need against what is free, before anything is allocated."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from peergrid.errors import DoesNotFit
+from peergrid.runtime.cuda.devices import Devices
+from peergrid.runtime.cuda.driver import CudaDriver, Driver
+
+SPARE = 64 << 20  # bytes a device keeps free for the driver
+
+
+def check_room(devices: Devices, needed: Sequence[int], cells: int) -> None:
+    """Raise DoesNotFit, with what would fit, where a GPU has not enough memory free.
+
+    needed: bytes of each device; cells: of the whole grid.
+    """
+    per_gpu: dict[int, int] = {}
+    for ordinal, count in zip(devices.ordinals, needed, strict=True):
+        per_gpu[ordinal] = per_gpu.get(ordinal, 0) + count
+    for ordinal, count in per_gpu.items():
+        devices.enter(devices.ordinals.index(ordinal))
+        free = max(0, devices.driver.memory()[0] - SPARE)
+        if count > free:
+            raise DoesNotFit(
+                f"The run needs {count / 2**30:.2f} GiB on GPU {ordinal}, which has {free / 2**30:.2f} GiB free: "
+                f"about {int(cells * free / count):,} of the {cells:,} cells would fit; use a smaller grid or "
+                f"about {-(-sum(needed) // max(free, 1))} such GPUs."
+            )
+
+
+def check_least(ordinals: tuple[int, ...], needed: int, cells: int, driver: Driver | None = None) -> None:
+    """Raise DoesNotFit where GPUs have less free than their equal shares of so many bytes."""
+    devices = Devices(driver or CudaDriver(), ordinals)
+    try:
+        check_room(devices, [needed // devices.count] * devices.count, cells)
+    finally:
+        devices.close()

@@ -1,0 +1,32 @@
+"""A model that a GPU has no room for is refused before anything is allocated."""
+
+from __future__ import annotations
+
+import pytest
+from host_driver import COMPILER, HostDriver
+
+from peergrid.errors import DoesNotFit
+from peergrid.runtime.cuda.room import SPARE, check_least
+
+pytestmark = pytest.mark.skipif(COMPILER is None, reason="the host's driver needs a C++ compiler")
+FREE = SPARE + (1 << 30)
+
+
+@pytest.mark.parametrize(
+    ("ordinals", "needed", "said"),
+    [
+        ((0,), 3 << 30, r"needs 3.00 GiB on GPU 0, which has 1.00 GiB free: about 333 of the 1,000 .* 3 such GPUs"),
+        ((1, 1), 2 << 30, r"needs 2.00 GiB on GPU 1, which has 1.00 GiB free: about 500 of the 1,000 .* 2 such GPUs"),
+    ],
+)
+def test_what_is_needed_what_is_free_and_what_would_fit(ordinals: tuple[int, ...], needed: int, said: str) -> None:
+    driver = HostDriver(free=FREE)
+    with pytest.raises(DoesNotFit, match=said):
+        check_least(ordinals, needed, 1000, driver)
+    assert not driver.live
+
+
+def test_shares_that_fit_pass() -> None:
+    driver = HostDriver(free=FREE)
+    check_least((0, 1), 2 << 30, 1000, driver)
+    assert not driver.live
