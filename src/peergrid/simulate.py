@@ -18,6 +18,7 @@ from peergrid.runtime.devices import Devices, parse_devices
 from peergrid.runtime.executor import Executor
 from peergrid.runtime.fit import check_host_memory
 from peergrid.schedule import Layout, Options, Schedule, build, layout, period
+from peergrid.schedule.strategies import StrategyName
 from peergrid.schedule.timeline import Span, chrome, exposed_communication
 from peergrid.stencil import Problem, Stage, Update
 
@@ -61,7 +62,7 @@ class Simulation:
     """A problem on its devices. Use as a context manager, or call `close`.
 
     steps: the largest step count the run can reach (receivers have room for so many);
-    devices: see `parse_devices`; split: parts along each axis; depth and so on: see `Options`;
+    devices: see `parse_devices`; split: parts along each axis, or any partition; depth and so on: see `Options`;
     cache: folder for compiled code (default: the user's cache folder); norm: on GPUs, a field the norm of whose change
     is computed for every step (see `norms`). `options` are those in use, see `fitting`.
     """
@@ -73,7 +74,7 @@ class Simulation:
         *,
         devices: str | Devices = "auto",
         options: Options | None = None,
-        split: Index | None = None,
+        split: Index | Partition | None = None,
         kernel: KernelKind = "compiled",
         cache: Path | None = None,
         norm: str | None = None,
@@ -81,11 +82,11 @@ class Simulation:
         if steps < 0:
             raise UsageError(f"A run takes zero or more steps, got {steps}.")
         self.devices = parse_devices(devices) if isinstance(devices, str) else devices
-        self._asked = options or default_options(self.devices, problem)
+        self._asked = options or suited(self.devices, problem, steps, split=split, cache=cache, norm=norm)
         self.options = fitting(self._asked, self.devices, problem)
         self.problem = problem
         self.total_steps = steps
-        self.partition = _partition(problem, self.devices, split)
+        self.partition = _partition(problem, self.devices, split, self.options, norm)
         self.layout = layout(problem, self.partition, self.options)
         self.step = 0
         self.seconds = 0.0
@@ -222,7 +223,7 @@ def run(
     *,
     devices: str = "auto",
     options: Options | None = None,
-    split: Index | None = None,
+    split: Index | Partition | None = None,
 ) -> Result:
     """Advance a step `steps` times on all devices and return the fields.
 
@@ -250,6 +251,33 @@ def default_options(devices: Devices, problem: Problem) -> Options:
     return Options("overlap", depth=steps_per_pass(problem, most=max(1, rows // ROWS_PER_STEP)))
 
 
+def suited(
+    devices: Devices,
+    problem: Problem,
+    steps: int,
+    *,
+    strategy: StrategyName | None = None,
+    depth: int | None = None,
+    split: Index | None = None,
+    cache: Path | None = None,
+    norm: str | None = None,
+) -> Options:
+    """The options of a run of so many steps: what is named, and the rest as suits it.
+
+    On GPUs a run that takes long enough is worth a trial, whose outcome is remembered in `cache`.
+    """
+    usual = default_options(devices, problem)
+    wished = Options(strategy or usual.strategy, depth or usual.depth)
+    if devices.kind == "cpu" or (strategy and depth):
+        return wished
+    from peergrid.runtime.cpu.kernel import default_cache
+    from peergrid.runtime.cuda.trial import Trial
+
+    folder = (cache or default_cache()) / "cubin"
+    trial = Trial(problem, _partition(problem, devices, split), devices.ordinals, steps, norm, folder)
+    return trial.fastest(usual, strategy, depth) if trial.worthwhile else wished
+
+
 def fitting(options: Options, devices: Devices, problem: Problem) -> Options:
     """The options with a number of steps per pass that the devices have a kernel for, unless one was asked for."""
     if devices.kind == "cpu" or options.block is not None:
@@ -260,14 +288,22 @@ def fitting(options: Options, devices: Devices, problem: Problem) -> Options:
     return options if block == options.depth else replace(options, block=block)
 
 
-def _partition(problem: Problem, devices: Devices, split: Index | None) -> Partition:
+def _partition(
+    problem: Problem, devices: Devices, split: Index | Partition | None, options: Options, norm: str | None
+) -> Partition:
+    """The split asked for; on GPUs unless one is asked for slabs along axis 0 that take equally long."""
     if split is None:
-        return Partition.over(problem.grid, devices.count)
-    partition = Partition(problem.grid, split)
+        partition = Partition.over(problem.grid, devices.count)
+        if devices.kind == "cpu" or partition.parts[0] != devices.count:
+            return partition
+        from peergrid.codegen.cuda.balance import balanced
+
+        return balanced(problem, devices.count, options.depth, norm)
+    partition = split if isinstance(split, Partition) else Partition(problem.grid, split)
     if partition.devices != devices.count:
         raise UsageError(
-            f"The split {'×'.join(map(str, split))} makes {partition.devices} parts for {devices.count} devices; "
-            "give as many parts as devices."
+            f"The split {'×'.join(map(str, partition.parts))} makes {partition.devices} parts for {devices.count} "
+            "devices; give as many parts as devices."
         )
     return partition
 

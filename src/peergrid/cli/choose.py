@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, cast
 
@@ -15,7 +15,7 @@ from peergrid.runtime.devices import Devices, parse_devices
 from peergrid.schedule import Options
 from peergrid.schedule.exchange import Order
 from peergrid.schedule.strategies import StrategyName
-from peergrid.simulate import default_options
+from peergrid.simulate import suited
 from peergrid.stencil import Problem
 
 ModelFile = Annotated[Path, typer.Argument(metavar="MODEL.toml", help="The model file; see docs/model-files.md.")]
@@ -40,10 +40,10 @@ class Wish:
     depth: int | None
     order: Order | None
 
-    def options(self, devices: Devices, problem: Problem) -> Options:
-        """The wish, completed by what suits the devices."""
-        usual = default_options(devices, problem)
-        return Options(self.strategy or usual.strategy, self.depth or usual.depth, order=self.order or usual.order)
+    def options(self, devices: Devices, problem: Problem, steps: int, split: Index | None) -> Options:
+        """The wish, completed by what suits a run of so many steps on the devices."""
+        found = suited(devices, problem, steps, strategy=self.strategy, depth=self.depth, split=split)
+        return replace(found, order=self.order or found.order)
 
 
 def choose_options(strategy: str, depth: str, order: str, wished: RunSpec) -> Wish:

@@ -63,14 +63,15 @@ def plan(
     wish = choose_options(strategy, depth, order, described.run)
     check_model_memory(described, chosen)
     built = build(described)
-    options = wish.options(chosen, built.problem)
+    parts = choose_split(split, built.problem.grid.ndim)
+    options = wish.options(chosen, built.problem, built.steps, parts)
     trial_steps = 2 * options.depth
     with Simulation(
         built.problem,
         trial_steps * (TRIALS + 1),
         devices=chosen,
         options=options,
-        split=choose_split(split, built.problem.grid.ndim),
+        split=parts,
     ) as simulation:
         found = _plan(str(model), built, simulation, _seconds_per_step(simulation, trial_steps))
     typer.echo(json.dumps(asdict(found), indent=2) if as_json else _text(found))

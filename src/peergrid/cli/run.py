@@ -96,11 +96,10 @@ def run(
     for warning in built.warnings:
         print(f"warning: {warning}", file=sys.stderr)
     parts = choose_split(split, built.problem.grid.ndim)
+    options = wish.options(chosen, built.problem, built.steps, parts)
     with (
         stop_on_signal() as stop,
-        Simulation(
-            built.problem, built.steps, devices=chosen, options=wish.options(chosen, built.problem), split=parts
-        ) as simulation,
+        Simulation(built.problem, built.steps, devices=chosen, options=options, split=parts) as simulation,
     ):
         with _recording(folder, built, simulation) as pauses:
             _advance(simulation, built, pauses, stop, quiet=as_json)

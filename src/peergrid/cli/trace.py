@@ -64,10 +64,11 @@ def trace(
     chosen = choose_devices(devices, described.run)
     wish = choose_options(strategy, depth, order, described.run)
     check_model_memory(described, chosen)
-    problem = build(described).problem
-    options = wish.options(chosen, problem)
-    shown = steps or CYCLES * options.depth
+    built = build(described)
+    problem = built.problem
     parts = choose_split(split, problem.grid.ndim)
+    options = wish.options(chosen, problem, built.steps, parts)
+    shown = steps or CYCLES * options.depth
     with Simulation(problem, 2 * shown, devices=chosen, options=options, split=parts) as simulation:
         simulation.run(shown)
         timeline = simulation.trace(shown)

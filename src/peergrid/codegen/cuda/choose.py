@@ -2,8 +2,8 @@
 
 A pass of the streaming kernel keeps its rows in registers: `BASE` of them and, for each column of a lane, one (two in
 double precision) for every row that some version of a field keeps. The compiler's reports bear this out within a tenth.
-The worth of a shape is the steps it makes times the share of its columns that are not redundant. What a short
-measurement finds better (see `tuning`) may replace the choice; it changes no bit.
+The worth of a shape is the steps it makes times the share of its columns that are not redundant. Which of the lengths
+a run makes is settled by a trial (`runtime.cuda.trial`); it changes no bit.
 """
 
 from __future__ import annotations
@@ -48,9 +48,14 @@ def pass_kernel(problem: Problem, steps: int, norm: str | None = None) -> PassKe
 @lru_cache(maxsize=64)
 def steps_per_pass(problem: Problem, most: int = MOST_STEPS) -> int:
     """The number of steps, at most `most`, that passes had best make; 1 where more are not worth it or not possible."""
+    return lengths(problem, most)[0]
+
+
+def lengths(problem: Problem, most: int = MOST_STEPS) -> tuple[int, ...]:
+    """The numbers of steps, at most `most`, that a pass may be worth making, the most promising first; 1 if none is."""
     kernels = [kernel for steps in LENGTHS if steps <= most and (kernel := pass_kernel(problem, steps)) is not None]
-    best = max(kernels, key=_worth, default=None)
-    return 1 if best is None or _worth(best) <= 1 else best.shape.steps
+    worthy = sorted((kernel for kernel in kernels if _worth(kernel) > 1), key=_worth, reverse=True)
+    return tuple(kernel.steps for kernel in worthy) or (1,)
 
 
 def block_of(problem: Problem, depth: int) -> int:
