@@ -134,9 +134,9 @@ def main() -> None:
     kernel = pass_kernel(problem, 8)
     if kernel is None:
         raise SystemExit("This problem has no kernel of 8 steps.")
-    changes = dict(item.split("=") for item in options.edge.split(",") if item)
+    changes: dict[str, Any] = {k: int(v) for k, v in (item.split("=") for item in options.edge.split(",") if item)}
     device = Device()
-    measured = Pass(device, problem, replace(kernel, **{name: int(value) for name, value in changes.items()}))
+    measured = Pass(device, problem, replace(kernel, **changes))
     asked = [tuple(map(int, item.split(":"))) for item in options.rows.split(",") if item]
     boxes = [*slabs(problem, [int(n) for n in options.devices.split(",") if n])]
     boxes += [problem.grid.box.with_axis(0, lo, hi) for lo, hi in asked]

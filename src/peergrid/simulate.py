@@ -258,7 +258,7 @@ def suited(
     *,
     strategy: StrategyName | None = None,
     depth: int | None = None,
-    split: Index | None = None,
+    split: Index | Partition | None = None,
     cache: Path | None = None,
     norm: str | None = None,
 ) -> Options:
@@ -274,7 +274,8 @@ def suited(
     from peergrid.runtime.cuda.trial import Trial
 
     folder = (cache or default_cache()) / "cubin"
-    trial = Trial(problem, _partition(problem, devices, split), devices.ordinals, steps, norm, folder)
+    cut = _partition(problem, devices, split, usual, norm)
+    trial = Trial(problem, cut, devices.ordinals, steps, norm, folder)
     return trial.fastest(usual, strategy, depth) if trial.worthwhile else wished
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from itertools import product
+from itertools import pairwise, product
 from math import prod
 
 import pytest
@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from peergrid.errors import UsageError
 from peergrid.grid import Grid
-from peergrid.grid.partition import Partition
+from peergrid.grid.partition import Partition, balanced_cuts, even_cuts
 
 
 @st.composite
@@ -20,15 +20,61 @@ def partitions(draw: st.DrawFn) -> Partition:
     return Partition(Grid(shape), tuple(draw(st.integers(1, min(n, 5))) for n in shape))
 
 
-@given(partitions())
-def test_every_cell_is_owned_once_and_the_shares_are_even(partition: Partition) -> None:
+@st.composite
+def uneven(draw: st.DrawFn) -> Partition:
+    shape = tuple(draw(st.lists(st.integers(1, 7), min_size=1, max_size=3)))
+    inner = [draw(st.sets(st.integers(1, n - 1), max_size=4)) if n > 1 else set() for n in shape]
+    cuts = tuple((0, *sorted(cells), n) for cells, n in zip(inner, shape, strict=True))
+    return Partition(Grid(shape), tuple(len(c) - 1 for c in cuts), cuts)
+
+
+@given(partitions() | uneven())
+def test_every_cell_is_owned_once(partition: Partition) -> None:
     boxes = [partition.owned(d) for d in range(partition.devices)]
     assert sum(box.size for box in boxes) == partition.grid.box.size
     assert all(partition.grid.box.covers(box) for box in boxes)
     assert not any(one.overlaps(two) for i, one in enumerate(boxes) for two in boxes[:i])
+
+
+@given(partitions())
+def test_the_shares_are_even_unless_cuts_are_given(partition: Partition) -> None:
+    boxes = [partition.owned(d) for d in range(partition.devices)]
     for axis in range(partition.grid.ndim):
         lengths = [box.shape[axis] for box in boxes]
         assert max(lengths) - min(lengths) <= 1
+    assert Partition(partition.grid, partition.parts, partition.cuts) == partition
+
+
+@given(uneven())
+def test_devices_own_what_lies_between_the_cuts(partition: Partition) -> None:
+    for device in range(partition.devices):
+        box, place = partition.owned(device), partition.coordinates(device)
+        for axis, cuts in enumerate(partition.cuts):
+            assert (box.lo[axis], box.hi[axis]) == (cuts[place[axis]], cuts[place[axis] + 1])
+
+
+@given(st.lists(st.integers(1, 9), min_size=1, max_size=60), st.integers(1, 6), st.sampled_from((1, 4)), st.data())
+def test_balanced_pieces_cost_alike(costs: list[int], parts: int, align: int, data: st.DataObject) -> None:
+    least = data.draw(st.integers(1, max(1, len(costs) // parts)))
+    cuts = balanced_cuts(costs, parts, align, least)
+    if parts * -(-least // align) > len(costs) // align:
+        assert cuts == even_cuts(len(costs), parts)
+        return
+    assert len(cuts) == parts + 1
+    assert (cuts[0], cuts[-1]) == (0, len(costs))
+    assert all(cut % align == 0 for cut in cuts[:-1])
+    assert min(b - a for a, b in pairwise(cuts)) >= least
+    dearest = max(sum(costs[k : k + align]) for k in range(0, len(costs), align))
+    mean = sum(costs) / parts
+    if least <= align and mean >= 2 * dearest:
+        assert max(sum(costs[a:b]) for a, b in pairwise(cuts)) <= mean + dearest
+
+
+def test_a_dear_end_gets_fewer_cells() -> None:
+    assert balanced_cuts([9, 9, *[1] * 18], 2) == (0, 2, 20)
+    assert balanced_cuts([1] * 6, 4) == (0, 2, 3, 5, 6)
+    assert balanced_cuts([1] * 100, 3, align=32) == (0, 32, 64, 100)
+    assert balanced_cuts([1] * 95, 3, align=32) == even_cuts(95, 3)
 
 
 @given(partitions())
@@ -71,6 +117,17 @@ def test_a_split_that_cannot_be_is_refused(shape: tuple[int, ...], parts: tuple[
     with pytest.raises(UsageError) as refused:
         Partition(Grid(shape), parts)
     assert str(refused.value) == sentence
+
+
+@pytest.mark.parametrize("cuts", [(0, 2, 2, 7), (1, 3, 5, 7), (0, 3, 5, 6), (0, 5, 3, 7)])
+def test_cuts_that_leave_a_device_nothing_are_refused(cuts: tuple[int, ...]) -> None:
+    with pytest.raises(UsageError, match=r"^Cuts along axis 0 rise from 0 to 7, got "):
+        Partition.slabs(Grid((7, 5)), cuts)
+
+
+def test_more_cuts_than_parts_are_refused() -> None:
+    with pytest.raises(UsageError, match=r"^A split in \(2, 1\) parts has one cut more than parts"):
+        Partition(Grid((7, 5)), (2, 1), ((0, 1, 2, 7), (0, 5)))
 
 
 def test_no_device_at_all_is_refused() -> None:

@@ -34,11 +34,10 @@ class Case:
 
 @st.composite
 def cases(draw: st.DrawFn) -> Case:
-    """Any problem on any split under any options."""
+    """Any problem on any split, even or not, under any options."""
     problem = draw(problems())
     options = draw(all_options())
-    parts = draw(splits(problem.grid))
-    return Case(layout(problem, Partition(problem.grid, parts), options), options)
+    return Case(layout(problem, draw(partitions(problem.grid)), options), options)
 
 
 @st.composite
@@ -57,6 +56,22 @@ def splits(draw: st.DrawFn, grid: Grid) -> Index:
     for extent in grid.shape:
         parts.append(draw(st.integers(1, min(extent, MOST_DEVICES // int(np.prod(parts or [1]))))))
     return tuple(parts)
+
+
+@st.composite
+def partitions(draw: st.DrawFn, grid: Grid) -> Partition:
+    """A few devices; their boxes as even as can be or cut anywhere."""
+    parts = draw(splits(grid))
+    if draw(st.booleans()):
+        return Partition(grid, parts)
+    return Partition(grid, parts, tuple(draw(cuts(n, p)) for n, p in zip(grid.shape, parts, strict=True)))
+
+
+def cuts(extent: int, parts: int) -> st.SearchStrategy[Index]:
+    """Any cuts of an axis into so many pieces."""
+    places = st.integers(1, max(1, extent - 1))
+    inner = st.sets(places, min_size=parts - 1, max_size=parts - 1)
+    return inner.map(lambda found: (0, *sorted(found), extent))
 
 
 @st.composite

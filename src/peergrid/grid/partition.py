@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise, product
 from math import prod
+
+import numpy as np
+from numpy.typing import NDArray
 
 from peergrid.errors import UsageError
 from peergrid.grid.box import Box, Index
@@ -14,13 +18,15 @@ from peergrid.grid.grid import Grid
 
 @dataclass(frozen=True)
 class Partition:
-    """The grid cut evenly along its axes: `parts[a]` pieces along axis `a`, numbered in C order.
+    """The grid cut along its axes: `parts[a]` pieces along axis `a`, numbered in C order.
 
-    Pieces along an axis differ by at most one cell, larger ones first.
+    cuts: for each axis where its pieces begin, and its end, as (0, …, extent). Unless given, pieces along an axis
+    differ by at most one cell, larger ones first.
     """
 
     grid: Grid
     parts: Index
+    cuts: tuple[Index, ...] = ()
 
     def __post_init__(self) -> None:
         if len(self.parts) != self.grid.ndim or any(p < 1 for p in self.parts):
@@ -33,6 +39,20 @@ class Partition:
                     f"The grid has {extent} cells along axis {axis}, too few for {parts} parts; "
                     f"use at most {extent} devices there or split another axis."
                 )
+        if not self.cuts:
+            even = (even_cuts(n, p) for n, p in zip(self.grid.shape, self.parts, strict=True))
+            object.__setattr__(self, "cuts", tuple(even))
+        if tuple(len(cuts) - 1 for cuts in self.cuts) != self.parts:
+            raise UsageError(f"A split in {self.parts} parts has one cut more than parts, got {self.cuts}.")
+        for axis, (cuts, extent) in enumerate(zip(self.cuts, self.grid.shape, strict=True)):
+            if (cuts[0], cuts[-1]) != (0, extent) or any(a >= b for a, b in pairwise(cuts)):
+                raise UsageError(f"Cuts along axis {axis} rise from 0 to {extent}, got {cuts}.")
+
+    @classmethod
+    def slabs(cls, grid: Grid, cuts: Sequence[int]) -> Partition:
+        """Slabs along axis 0 between the cuts, the first of which is 0, the last the extent of the axis."""
+        whole = tuple((0, extent) for extent in grid.shape[1:])
+        return cls(grid, (len(cuts) - 1,) + (1,) * (grid.ndim - 1), (tuple(cuts), *whole))
 
     @classmethod
     def over(cls, grid: Grid, devices: int) -> Partition:
@@ -71,14 +91,38 @@ class Partition:
 
     @cached_property
     def _boxes(self) -> tuple[Box, ...]:
-        cuts = [_cuts(n, p) for n, p in zip(self.grid.shape, self.parts, strict=True)]
-        spans = [list(pairwise(c)) for c in cuts]
+        spans = [list(pairwise(cuts)) for cuts in self.cuts]
         return tuple(Box(tuple(a for a, _ in span), tuple(b for _, b in span)) for span in product(*spans))
 
 
-def _cuts(extent: int, parts: int) -> list[int]:
+def even_cuts(extent: int, parts: int) -> Index:
+    """Cuts of an axis into pieces that differ by at most one cell, larger ones first."""
     size, larger = divmod(extent, parts)
-    return [i * size + min(i, larger) for i in range(parts + 1)]
+    return tuple(i * size + min(i, larger) for i in range(parts + 1))
+
+
+def balanced_cuts(costs: Sequence[int] | NDArray[np.int64], parts: int, align: int = 1, least: int = 1) -> Index:
+    """Cuts of an axis, at multiples of `align`, into pieces of equal cost as nearly as those multiples allow.
+
+    costs: of each cell of the axis, whole numbers above zero; least: the fewest cells of a piece. Even cuts at any
+    place where so many pieces of that length do not fit.
+    """
+    ends = [*range(0, len(costs), align), len(costs)]
+    short, last = -(-least // align), len(costs) // align
+    if parts * short > last:
+        return even_cuts(len(costs), parts)
+    sums = np.concatenate(([0], np.cumsum(np.asarray(costs, np.int64))))[ends]
+    places = [0]
+    for part in range(1, parts):
+        place = _nearest(sums * parts, int(sums[-1]) * part)
+        places.append(min(max(place, places[-1] + short), last - (parts - part) * short))
+    return (*(ends[place] for place in places), len(costs))
+
+
+def _nearest(rising: NDArray[np.int64], value: int) -> int:
+    """The place of the number nearest to a value that lies between the first and the last."""
+    above = int(np.searchsorted(rising, value))
+    return above - (value - int(rising[max(above - 1, 0)]) < int(rising[above]) - value)
 
 
 def _factorings(number: int, axes: int) -> list[Index]:

@@ -45,15 +45,15 @@ class Tiles:
 
 def tiles(problem: Problem, steps: int, box: Box, cut: Cut, slots: int, recorded: Iterable[int] = ()) -> Tiles:
     """The tiles of advancing `box`; slots: how many plain tiles run at once; recorded: receivers to serve."""
-    barred = [*_obstacles(problem, steps), *(Box.cell(problem.receivers[k].cell) for k in recorded)]
-    core, points = _core(box & _allowed(problem, steps, box, cut.margin), barred)
+    barred = [*obstacles(problem, steps), *(Box.cell(problem.receivers[k].cell) for k in recorded)]
+    core, points = core_of(box & _allowed(problem, steps, box, cut.margin), barred)
     core = _aligned(core, cut)
     if core.empty or core.shape[1] < cut.columns:
         return Tiles((), tuple(_edges([box], cut)))
-    lost = _overhead(problem, steps)
+    lost = overhead(problem, steps)
     plain, rest = [], list(box - core)
     for tile in _strips(core, cut, slots, lost):
-        barred_rows = _bands(tile, [tile & point for point in points if tile.overlaps(point)], cut.align[0], lost)
+        barred_rows = bands(tile, [tile & point for point in points if tile.overlaps(point)], cut.align[0], lost)
         rest += [tile.with_axis(0, lo, hi) for lo, hi in barred_rows]
         ends = [tile.lo[0], *(row for band in barred_rows for row in band), tile.hi[0]]
         plain += [tile.with_axis(0, lo, hi) for lo, hi in zip(ends[::2], ends[1::2], strict=True) if lo < hi]
@@ -72,16 +72,23 @@ def chunks(rows: int, strips: int, slots: int, lost: int, align: int = 1, least:
 
 def _allowed(problem: Problem, steps: int, box: Box, margin: int) -> Box:
     """Where a plain tile may lie: inside the plain updates, and where all it loads exists."""
-    allowed = Box((-FAR, -FAR), (FAR, FAR))
-    for target, update, growth in _grown(problem, steps):
-        if update is plain_updates(problem)[target[0]].get(target[1], (None,))[0]:
-            allowed &= _shrunk(_unbounded(problem, update.box), growth)
+    allowed = plain_box(problem, steps)
     inputs = footprint(problem, steps).inputs
     for name, growth in inputs.items():
         known = problem.grid.clip(growth.apply(box)) & _unbounded(problem, problem.fields[name].box)
         if problem.fields[name].full and name in _plain_fields(problem):
             beside = Growth((growth.below[0], margin), (growth.above[0], margin))
             allowed &= _shrunk(known, beside)
+    return allowed
+
+
+def plain_box(problem: Problem, steps: int) -> Box:
+    """The cells for which every step computes nothing but what lies inside the plain updates."""
+    plain = plain_updates(problem)
+    allowed = Box((-FAR,) * problem.grid.ndim, (FAR,) * problem.grid.ndim)
+    for (stage, target), update, growth in grown(problem, steps):
+        if update is plain[stage].get(target, (None,))[0]:
+            allowed &= _shrunk(_unbounded(problem, update.box), growth)
     return allowed
 
 
@@ -94,11 +101,11 @@ def _plain_fields(problem: Problem) -> set[str]:
     return found
 
 
-def _obstacles(problem: Problem, steps: int) -> Iterator[Box]:
+def obstacles(problem: Problem, steps: int) -> Iterator[Box]:
     """Where a plain tile may not be: close to the box of any other update, or on a field that exists there alone."""
     plain = plain_updates(problem)
     window = Box(tuple(-n for n in problem.grid.shape), tuple(2 * n for n in problem.grid.shape))
-    for (stage, target), update, growth in _grown(problem, steps):
+    for (stage, target), update, growth in grown(problem, steps):
         if update is not plain[stage].get(target, (None,))[0]:
             for image in problem.grid.images(update.box, window):
                 yield image.grow(growth.above, growth.below)
@@ -106,7 +113,7 @@ def _obstacles(problem: Problem, steps: int) -> Iterator[Box]:
     yield from (problem.fields[name].box for name in problem.state if problem.fields[name].box.size <= half)
 
 
-def _grown(problem: Problem, steps: int) -> Iterator[tuple[tuple[int, str], Update, Growth]]:
+def grown(problem: Problem, steps: int) -> Iterator[tuple[tuple[int, str], Update, Growth]]:
     """Every update of every target, and how far beyond a tile its steps compute that target."""
     needs = footprint(problem, steps).targets
     for number, stage in enumerate(problem.stages):
@@ -131,7 +138,7 @@ def _shrunk(box: Box, growth: Growth) -> Box:
     return Box(lo, hi)
 
 
-def _core(box: Box, barred: list[Box]) -> tuple[Box, list[Box]]:
+def core_of(box: Box, barred: list[Box]) -> tuple[Box, list[Box]]:
     """The box without the layers along its sides, and what bars single tiles inside it."""
     points = []
     for bar in sorted(barred, key=lambda b: -b.size):
@@ -159,7 +166,7 @@ def _aligned(core: Box, cut: Cut) -> Box:
     return Box(lo, hi)
 
 
-def _bands(tile: Box, barred: list[Box], align: int, least: int) -> list[tuple[int, int]]:
+def bands(tile: Box, barred: list[Box], align: int, least: int) -> list[tuple[int, int]]:
     """The rows of a tile that are barred to the plain kernel, in bands with at least so many rows between them."""
     bands: list[tuple[int, int]] = []
     for bar in sorted(barred, key=lambda box: box.lo[0]):
@@ -197,7 +204,7 @@ def _edges(boxes: Iterable[Box], cut: Cut) -> Iterator[Box]:
                 yield Box((lo, left), (hi, min(left + cut.edge_columns, box.hi[1])))
 
 
-def _overhead(problem: Problem, steps: int) -> int:
+def overhead(problem: Problem, steps: int) -> int:
     """Rows that a tile streams beside its own."""
     inputs = footprint(problem, steps).inputs.values()
     return max(g.below[0] for g in inputs) + max(g.above[0] for g in inputs)
