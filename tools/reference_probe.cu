@@ -2,6 +2,7 @@
 // Prints one JSON list for `tools/gpu_probe --reference FILE`.
 // Build: nvcc -O3 -std=c++17 -arch=native tools/reference_probe.cu -o reference_probe
 #include <cooperative_groups.h>
+#include <cuda.h>
 #include <cuda/atomic>
 #include <cuda_runtime.h>
 
@@ -155,34 +156,76 @@ static void bandwidths(int devices) {
     CHECK(cudaStreamDestroy(stream));
 }
 
+// The driver's own launch calls, as the experiments use them; the runtime's <<<>>> goes through these.
+using Launch = CUresult (*)(CUfunction, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, CUstream,
+                            void**, void**);
+using Cooperative = CUresult (*)(CUfunction, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,
+                                 CUstream, void**);
+
+template <class Entry>
+static Entry driver(const char* name) {
+    void* entry;
+    cudaDriverEntryPointQueryResult found;
+    CHECK(cudaGetDriverEntryPointByVersion(name, &entry, 12000, cudaEnableDefault, &found));
+    return (Entry)entry;
+}
+
+static CUfunction function(const void* kernel) {
+    cudaFunction_t found;
+    CHECK(cudaGetFuncBySymbol(&found, kernel));
+    return (CUfunction)found;
+}
+
+// Definitions, all by the host's clock from before the first launch to the return of the wait, pair by pair, the
+// median over the pairs:
+//   null_kernel_latency: (five launches and a wait - one launch and a wait) / 4; empty kernel, one block of 32.
+//   launch_overhead: (33 kernels that wait 40000 cycles - one that waits 33 * 40000) / 32, equation 6 of the study.
 static void launches() {
     CHECK(cudaSetDevice(0));
     cudaStream_t stream;
     CHECK(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
-    auto timed = [&](int kernels, const std::function<void()>& launch) {
+    const auto start = driver<Launch>("cuLaunchKernel");
+    const auto together = driver<Cooperative>("cuLaunchCooperativeKernel");
+    const CUfunction null = function((const void*)nothing), wait = function((const void*)linger);
+    auto timed = [&](int kernels, auto&& launch) {
         double begin = now();
         for (int i = 0; i < kernels; ++i) launch();
         CHECK(cudaStreamSynchronize(stream));
         return now() - begin;
     };
-    auto plain = [&] { nothing<<<1, 32, 0, stream>>>(); };
-    auto cooperative = [&] { CHECK(cudaLaunchCooperativeKernel((void*)nothing, 1, 32, nullptr, 0, stream)); };
-    for (auto& [how, launch] : {std::pair<const char*, std::function<void()>>{"plain", plain}, {"cooperative", cooperative}}) {
+    auto latency = [&](const char* at, auto&& launch) {
         std::vector<double> each;
         timed(5, launch);
-        for (int i = 0; i < 201; ++i) {
-            double one = timed(1, launch), five = timed(5, launch);
-            each.push_back((five - one) / 4);
+        for (int i = 0; i < 501; ++i) {
+            double one = timed(1, launch);
+            each.push_back((timed(5, launch) - one) / 4);
         }
-        say("null_kernel_latency", std::string("\"how\": \"") + how + "\"", median(each));
-    }
-    std::vector<double> each;
-    for (int i = 0; i < 22; ++i) {
-        double many = timed(33, [&] { linger<<<1, 32, 0, stream>>>(1, 40000); });
-        double one = timed(1, [&] { linger<<<1, 32, 0, stream>>>(33, 40000); });
-        if (i) each.push_back((many - one) / 32);
-    }
-    say("launch_overhead", "\"how\": \"plain\"", median(each));
+        say("null_kernel_latency", at, median(each));
+    };
+    auto overhead = [&](const char* at, auto&& launch) {
+        std::vector<double> each;
+        for (int i = 0; i < 101; ++i) {
+            double many = timed(33, [&] { launch(1); });
+            double one = timed(1, [&] { launch(33); });
+            if (i) each.push_back((many - one) / 32);
+        }
+        say("launch_overhead", at, median(each));
+    };
+    int units, cycles = 40000, worst = 0;
+    void* arguments[] = {&units, &cycles};
+    latency("\"how\": \"plain\"", [&] { worst |= start(null, 1, 1, 1, 32, 1, 1, 0, stream, nullptr, nullptr); });
+    latency("\"how\": \"cooperative\"", [&] { worst |= together(null, 1, 1, 1, 32, 1, 1, 0, stream, nullptr); });
+    latency("\"how\": \"plain\", \"by\": \"runtime\"", [&] { nothing<<<1, 32, 0, stream>>>(); });
+    overhead("\"how\": \"plain\"", [&](int n) {
+        units = n;
+        worst |= start(wait, 1, 1, 1, 32, 1, 1, 0, stream, arguments, nullptr);
+    });
+    overhead("\"how\": \"cooperative\"", [&](int n) {
+        units = n;
+        worst |= together(wait, 1, 1, 1, 32, 1, 1, 0, stream, arguments);
+    });
+    overhead("\"how\": \"plain\", \"by\": \"runtime\"", [&](int n) { linger<<<1, 32, 0, stream>>>(n, cycles); });
+    CHECK(worst ? cudaErrorLaunchFailure : cudaGetLastError());
     CHECK(cudaStreamDestroy(stream));
 }
 

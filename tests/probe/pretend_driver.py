@@ -59,6 +59,9 @@ class PretendDriver:
         self.count = count
         self.memory: dict[int, np.ndarray] = {}  # type: ignore[type-arg]
         self.next = 1 << 40
+        self.owner: dict[int, int] = {}
+        self.current = 0
+        self.linked = np.zeros((count, 2), np.int64)  # bytes that crossed a link, sent and received by each GPU
         self.launched: set[str] = set()
         self.held: dict[str, int] = {}
         self.calls: dict[str, Callable[..., Any]] = {
@@ -78,7 +81,7 @@ class PretendDriver:
             "cuOccupancyMaxActiveBlocksPerMultiprocessor": lambda function, block, shared: 2048 // block,
             "cuStreamEndCapture": lambda stream: self._take("graph", 8),
             "cuGraphInstantiate": lambda graph, flags: self._take("ready graph", 8),
-            "cuDeviceGetPCIBusId": lambda length, device: b"0000:01:00.0\0",
+            "cuDeviceGetPCIBusId": lambda length, device: f"0000:0{device}:00.0\0".encode(),
         }
         self.gives = {
             "cuMemFree": "memory",
@@ -118,6 +121,7 @@ class PretendDriver:
         self.next += max(size, 8) + 4096
         if kind == "memory":
             self.memory[address] = np.zeros(max(size, 8), np.uint8)
+            self.owner[address] = self.current
         return address
 
     def _host(self, size: int, flags: int) -> int:
@@ -125,6 +129,24 @@ class PretendDriver:
         block = np.zeros(size, np.uint8)
         self.memory[block.ctypes.data] = block
         return int(block.ctypes.data)
+
+    def moved(self, to: int, source: int, size: int) -> None:
+        """Count a copy that crosses a link."""
+        ends = [self._owner(source), self._owner(to)]
+        if None not in ends and ends[0] != ends[1]:
+            self.linked[ends[0], 0] += size
+            self.linked[ends[1], 1] += size
+
+    def _owner(self, address: int) -> int | None:
+        """The GPU whose memory holds an address; None for host memory."""
+        bases = [base for base, block in self.memory.items() if base <= address < base + block.size]
+        return self.owner.get(bases[0]) if bases else None
+
+    def _cuCtxSetCurrent(self, context: int) -> None:  # noqa: N802
+        self.current = context - 100
+
+    def _cuMemcpyAsync(self, to: int, source: int, size: int, stream: int) -> None:  # noqa: N802
+        self.moved(to, source, size)
 
     def at(self, address: int, count: int, kind: type[np.generic]) -> np.ndarray:  # type: ignore[type-arg]
         """A view of pretended memory."""
@@ -182,6 +204,16 @@ def _block(driver: PretendDriver, name: str, values: Any, grid: int) -> None:
     driver.at(values[1], grid, np.uint64)[:] = values[0] * 16 * 30
 
 
+def _copy(driver: PretendDriver, name: str, values: Any, grid: int) -> None:
+    """The runner stands in the middle: what it loads and what it stores may cross links."""
+    to, source, size = values[0], values[1], values[2] * 16 * values[3]
+    ends = driver._owner(source), driver.current, driver._owner(to)
+    for a, b in ((ends[0], ends[1]), (ends[1], ends[2])):
+        if a != b:
+            driver.linked[a, 0] += size
+            driver.linked[b, 1] += size
+
+
 def _watch(driver: PretendDriver, name: str, values: Any, grid: int) -> None:
     if values[3]:
         driver.at(values[3], 1, np.uint32)[0] = values[4]
@@ -220,6 +252,7 @@ EFFECTS: dict[str, Effect] = {
     "shuffle": _cycles(lambda v: v[1] * 16 * 22, 2),
     "coalesced": _cycles(lambda v: v[1] * 16 * 14, 2),
     "block": _block,
+    "copy": _copy,
     "watch": _watch,
     "add": _add,
     "apart": _apart,
@@ -230,21 +263,22 @@ EFFECTS: dict[str, Effect] = {
 
 
 class PretendNvml:
-    """Traffic counters that count 16 × 512 MiB between any two looks."""
+    """Traffic counters of a pretended driver, in KiB; `refuse` gives none."""
 
     NVML_FI_DEV_NVLINK_THROUGHPUT_DATA_TX = 138
     NVML_FI_DEV_NVLINK_THROUGHPUT_DATA_RX = 139
 
     class NVMLError(Exception):
-        """Never raised here."""
+        """What a refusal raises."""
 
-    def __init__(self) -> None:
-        self.looks = 0
+    def __init__(self, driver: PretendDriver, refuse: bool = False) -> None:
+        self.driver, self.refuse = driver, refuse
 
     def nvmlDeviceGetHandleByPciBusId(self, pci: bytes) -> int:  # noqa: N802
-        return 1
+        return int(pci.decode()[6])
 
     def nvmlDeviceGetFieldValues(self, handle: int, fields: Any) -> list[Any]:  # noqa: N802
-        turn, self.looks = self.looks // 2, self.looks + 1
-        counted = turn * 16 * (512 << 20) // 1024
-        return [SimpleNamespace(nvmlReturn=0, value=SimpleNamespace(ullVal=counted)) for _ in fields]
+        if self.refuse:
+            raise self.NVMLError("no permission")
+        counted = [int(value) // 1024 for value in self.driver.linked[handle]]
+        return [SimpleNamespace(nvmlReturn=0, value=SimpleNamespace(ullVal=value)) for value in counted]

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Iterator
-from contextlib import contextmanager
-from typing import Any
+from contextlib import nullcontext
 
 import numpy as np
 import pytest
@@ -16,12 +14,13 @@ from pretend_driver import PretendDriver, PretendNvml, signatures
 
 from peergrid.errors import DeviceFault
 from peergrid.machine import nvml
-from peergrid.probe import PROBES, Bench, Probe
+from peergrid.probe import PROBES, Bench, Probe, Result
 from peergrid.probe.cuda import allocation, device_barrier, halo, hostloop, launch, little, ordering
 from peergrid.probe.cuda import compile as compiling
 from peergrid.probe.cuda.chase import chain
 from peergrid.probe.cuda.devices import Devices, u64
 from peergrid.probe.cuda.timing import sound
+from peergrid.probe.runner import run
 from peergrid.report.views import VIEWS
 
 GPU_PROBES = [probe for probe in PROBES if probe.gpus]
@@ -62,11 +61,6 @@ def entries() -> hostloop.Entries:
     return hostloop.Entries(*(kind(lambda *arguments: 0) for kind in kinds))
 
 
-@contextmanager
-def counters() -> Iterator[tuple[Any, None]]:
-    yield PretendNvml(), None
-
-
 @pytest.fixture
 def pretended(monkeypatch: pytest.MonkeyPatch) -> PretendDriver:
     found = entries()
@@ -74,8 +68,9 @@ def pretended(monkeypatch: pytest.MonkeyPatch) -> PretendDriver:
     monkeypatch.setattr(device_barrier, "entries", lambda: found)
     monkeypatch.setattr(launch, "handle", lambda value: 1)
     monkeypatch.setattr(device_barrier, "words", lambda handles: np.ones(len(handles), np.uint64))
-    monkeypatch.setattr(nvml, "session", counters)
-    return PretendDriver(3)
+    driver = PretendDriver(3)
+    monkeypatch.setattr(nvml, "session", lambda: nullcontext((PretendNvml(driver), None)))
+    return driver
 
 
 @needs_nvrtc
@@ -83,7 +78,7 @@ def pretended(monkeypatch: pytest.MonkeyPatch) -> PretendDriver:
 def test_every_experiment_runs_to_its_end(probe: Probe, pretended: PretendDriver) -> None:
     with Devices.open(pretended) as devices:
         peers = set(devices.peers)
-        found = list(probe.run(Bench(quick=True, devices=devices)))
+        found = [item for item in probe.run(Bench(quick=True, devices=devices)) if isinstance(item, Result)]
         assert devices.peers == peers, "peer access was not restored"
     assert found
     assert {kind: left for kind, left in pretended.held.items() if left} == {}, "something was not given back"
@@ -96,6 +91,34 @@ def test_every_experiment_runs_to_its_end(probe: Probe, pretended: PretendDriver
         assert item.unit or item.quantity in shown | side
     keys = [(item.quantity, tuple(item.at.items())) for item in found]
     assert len(set(keys)) == len(keys), "two numbers with the same coordinates"
+
+
+LINKED = [probe for probe in GPU_PROBES if probe.name in ("peer-copy", "halo", "relay", "traffic")]
+
+
+@needs_nvrtc
+@pytest.mark.parametrize("probe", LINKED, ids=lambda probe: probe.name)
+def test_the_counters_see_what_every_link_experiment_says_it_sent(probe: Probe, pretended: PretendDriver) -> None:
+    with Devices.open(pretended) as devices:
+        found = [item for item in probe.run(Bench(quick=True, devices=devices)) if isinstance(item, Result)]
+    ratios = [item for item in found if item.quantity == "traffic_ratio"]
+    assert {item.at["counter"] for item in ratios} == {"sent", "received"}
+    for item in ratios:
+        assert item.at["experiment"] == probe.name
+        assert set(item.samples) == {0.0 if item.at.get("route") == "host" else 1.0}
+
+
+@needs_nvrtc
+@pytest.mark.parametrize("probe", LINKED, ids=lambda probe: probe.name)
+def test_without_counters_the_reason_stands_in_the_outcome(
+    probe: Probe, pretended: PretendDriver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(nvml, "session", lambda: nullcontext((PretendNvml(pretended, refuse=True), None)))
+    with Devices.open(pretended) as devices:
+        found = run(probe, Bench(quick=True, devices=devices), 3)
+    assert "NVML does not give the NVLink traffic counters of these GPUs (support or permission)" in found.reason
+    assert found.status == ("impossible" if probe.name == "traffic" else "done")
+    assert bool(found.results) == (probe.name != "traffic")
 
 
 @needs_nvrtc

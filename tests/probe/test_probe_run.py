@@ -9,11 +9,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from probe_examples import number, outcome
+from probe_examples import machine, number, outcome
 
 from peergrid.cli.probe import probe as command
 from peergrid.errors import DeviceFault, UsageError
-from peergrid.probe import PROBES, Bench, Impossible, Probe, Result, choose, measure, session
+from peergrid.probe import PROBES, Bench, Impossible, Lack, Probe, Result, choose, measure, session, show
 from peergrid.probe import profile as profiles
 from peergrid.probe.cpu import spin
 from peergrid.probe.cpu.threads import counts, rounds_in, together
@@ -72,6 +72,20 @@ def test_reasons() -> None:
     assert run(made(bug), Bench(), 0).reason == "ZeroDivisionError: division by zero"
     few = run(made(never, gpus=2), Bench(), 0, "no driver")
     assert (few.status, few.reason) == ("impossible", "needs 2 GPUs, and this machine has none: no driver")
+
+
+def test_what_the_machine_cannot_give_of_an_experiment_is_stated() -> None:
+    def part(bench: Bench) -> Iterator[Result | Lack]:
+        yield Lack("near and far: one node")
+        yield number("q", 1.0)
+        yield Lack("near and far: one node")
+
+    found = run(made(part), Bench(), 0)
+    assert (found.status, found.reason, len(found.results)) == ("done", "near and far: one node", 1)
+    assert (
+        "  not given: near and far: one node"
+        in show.profile(profiles.new(machine(), (found,), quick=True)).splitlines()
+    )
 
 
 def worker(tmp_path: Path, body: str) -> list[str]:

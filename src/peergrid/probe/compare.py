@@ -125,11 +125,12 @@ def _worse(found: Result, item: Expected) -> bool:
 
 
 def _pairs(now: Profile, before: Profile) -> Iterator[tuple[Result, Result]]:
-    older = {_key(item): item for item in before.results()}
+    older = {key(item): item for item in before.results()}
     for item in now.results():
-        if _key(item) in older:
-            yield item, older[_key(item)]
+        if key(item) in older:
+            yield item, older[key(item)]
 
 
-def _key(item: Result) -> tuple[str, str, tuple[tuple[str, Scalar], ...]]:
+def key(item: Result) -> tuple[str, str, tuple[tuple[str, Scalar], ...]]:
+    """What makes a number the same in two profiles."""
     return item.quantity, item.unit, tuple(sorted(item.at.items()))

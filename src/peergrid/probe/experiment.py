@@ -53,7 +53,8 @@ class Probe:
         title: one line that says what it measures.
         unit: the unit of its main quantity.
         method: how it measures, in two or three sentences.
-        run: yields the results; gets the bench, raises `Impossible` where the machine cannot give them.
+        run: yields the results, and a `Lack` for each part that the machine cannot give; gets the bench, raises
+            `Impossible` where the machine can give none.
         gpus: how many GPUs it needs.
     """
 
@@ -63,7 +64,7 @@ class Probe:
     title: str
     unit: str
     method: str
-    run: Callable[[Bench], Iterable[Result]]
+    run: Callable[[Bench], Iterable[Result | Lack]]
     gpus: int = 0
 
 
@@ -84,6 +85,13 @@ class Bench:
 
 class Impossible(Exception):
     """This machine cannot give these numbers; the text is the stated reason."""
+
+
+@dataclass(frozen=True, slots=True)
+class Lack:
+    """A part of an experiment that this machine cannot give: 'what: why'."""
+
+    what: str
 
 
 def result(

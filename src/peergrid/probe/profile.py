@@ -25,7 +25,7 @@ class Outcome:
     """What became of one experiment.
 
     `status` is 'done', 'impossible' (this machine cannot give it), 'failed', or 'timeout'; `reason` says why
-    where it is not 'done'.
+    where it is not 'done', and what this machine cannot give of one that is.
     """
 
     name: str

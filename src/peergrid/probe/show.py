@@ -53,8 +53,8 @@ def place(at: Mapping[str, Scalar]) -> str:
 
 def _outcome(found: Outcome) -> list[str]:
     head = f"\n{found.name} ({', '.join(found.rows)}): {found.title}"
-    if found.status != "done":
-        head += f"\n  {found.status}: {found.reason}"
+    if found.reason:
+        head += f"\n  {'not given' if found.status == 'done' else found.status}: {found.reason}"
     return [head, *(_result(item) for item in found.results)]
 
 

@@ -96,8 +96,9 @@ def _group(profile: Profile, group: str) -> str:
 def _outcome(outcome: Outcome) -> str:
     rows = ", ".join(outcome.rows)
     head = f"<h3>{escape(outcome.title)}</h3>"
-    if outcome.status != "done":
-        head += f"<p>{escape(outcome.status.capitalize())}: {escape(outcome.reason)}.</p>"
+    if outcome.reason:
+        why = "Not given" if outcome.status == "done" else outcome.status.capitalize()
+        head += f"<p>{escape(why)}: {escape(outcome.reason)}.</p>"
     known = [view for view in VIEWS if any(item.quantity == view.quantity for item in outcome.results)]
     shown = {view.quantity for view in known}
     rest = list(dict.fromkeys(item.quantity for item in outcome.results if item.quantity not in shown))

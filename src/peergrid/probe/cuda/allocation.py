@@ -6,13 +6,13 @@ import time
 from collections.abc import Iterator
 
 from peergrid.probe.cuda.devices import Devices
-from peergrid.probe.cuda.vmm import granularity, mapped
-from peergrid.probe.experiment import Bench, Probe, Result, result
+from peergrid.probe.cuda.vmm import grant, granularity, mapped
+from peergrid.probe.experiment import Bench, Lack, Probe, Result, result
 
 SIZE = 2 << 20
 
 
-def run(bench: Bench) -> Iterator[Result]:
+def run(bench: Bench) -> Iterator[Result | Lack]:
     """2 MiB on GPU 0 with 0, 1, … peers: by cuMemAlloc with peer access, and by virtual memory management."""
     devices: Devices = bench.devices
     watchers = [device for device in range(1, len(devices)) if (device, 0) in devices.peers]
@@ -46,9 +46,11 @@ def plain(devices: Devices, count: int) -> float:
             devices.driver.cuMemFree(address)
 
 
-def _virtual(bench: Bench, watchers: list[int]) -> Iterator[Result]:
+def _virtual(bench: Bench, watchers: list[int]) -> Iterator[Result | Lack]:
+    """The same by virtual memory management: all rights in one call, then one GPU's right after the other."""
     devices: Devices = bench.devices
     if not devices.attribute("VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED"):
+        yield Lack("virtual memory management: the driver has none on these GPUs")
         return
     devices.use(0)
     step = granularity(devices, 0)
@@ -60,6 +62,21 @@ def _virtual(bench: Bench, watchers: list[int]) -> Iterator[Result]:
             with mapped(devices, [0], size, [0, *watchers[:peers]]):
                 each.append(time.perf_counter() - begin)
         yield result("allocation_time", "s", each, {"way": "mapped", "peers": peers}, floor=0.1)
+    yield from _granted(bench, [0, *watchers], size)
+
+
+def _granted(bench: Bench, readers: list[int], size: int) -> Iterator[Result]:
+    """Seconds of the call that opens a mapped range to one more GPU, by how many could see it before."""
+    devices: Devices = bench.devices
+    seconds: dict[int, list[float]] = {}
+    for _ in range(bench.choose(20, 60)):
+        with mapped(devices, [0], size, []) as base:
+            for before, reader in enumerate(readers):
+                begin = time.perf_counter()
+                grant(devices, base, size, [reader])
+                seconds.setdefault(before, []).append(time.perf_counter() - begin)
+    for before, each in seconds.items():
+        yield result("grant_time", "s", each, {"before": before}, floor=0.1)
 
 
 PROBE = Probe(
@@ -70,8 +87,8 @@ PROBE = Probe(
     unit="s",
     method=(
         "500 allocations (quick: 100) of 2 MiB in a row by cuMemAlloc while 0, 1, … other GPUs have peer access to "
-        "GPU 0; then reserve, create, map and grant access to as many GPUs by virtual memory management. Host "
-        "clock, freeing not included."
+        "GPU 0; then reserve, create, map and grant access to as many GPUs by virtual memory management, in one call "
+        "and GPU by GPU. Host clock, freeing not included."
     ),
     run=run,
     gpus=1,

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from peergrid.probe.cuda.devices import Array, Devices, Stream, u32, u64
 from peergrid.probe.cuda.timing import Desk
-from peergrid.probe.experiment import Bench, Probe, Result, result
+from peergrid.probe.experiment import At, Bench, Lack, Probe, Result, result
 
 MODIFIERS = ("ca", "cg", "cv")
-LINE, LINKS = 128, 4096
+LINE, LINKS, STRIDED = 128, 4096, 1024
 FLUSH = 256 << 20
 
 
@@ -37,39 +37,53 @@ def chain(base: int, links: int, stride: int, seed: int = 1) -> Array:
     return words
 
 
-def run(bench: Bench) -> Iterator[Result]:
-    """All places, modifiers and footprints; then where remote accesses are cached, from these numbers."""
+def run(bench: Bench) -> Iterator[Result | Lack]:
+    """All places and modifiers against footprint, then against stride; then where remote accesses are cached."""
     devices: Devices = bench.devices
     places = [Place("own", 0, False)]
     if (0, 1) in devices.peers:
         places += [Place("remote", 1, False), Place("remote touched", 1, True)]
+    else:
+        yield Lack("remote memory: GPU 0 cannot reach the memory of a GPU 1")
     found: list[Result] = []
-    for power in (14, 17, 20, 24, 28) if not bench.quick else (14, 20, 24):
-        for place in places:
-            for item in _place(bench, place, 1 << power):
-                found.append(item)
-                yield item
+    for links, stride in footprints(bench.quick):
+        for item in _chain(bench, places, links, stride):
+            found.append(replace(item, at=item.at | {"footprint": links * stride}))
+            yield found[-1]
+    for stride in (32, 4096) if bench.quick else (8, 32, 128, 512, 4096, 65536):
+        for item in _chain(bench, places, STRIDED, stride):
+            yield replace(item, quantity="stride_latency", at=item.at | {"stride": stride})
     if len(places) > 1:
         yield from _cached(found)
 
 
-def _place(bench: Bench, place: Place, footprint: int) -> Iterator[Result]:
+def footprints(quick: bool) -> list[tuple[int, int]]:
+    """Links and strides of chains over 16 KiB to 256 MiB."""
+    powers = (14, 20, 24) if quick else (14, 17, 20, 24, 28)
+    links = {power: min((1 << power) // LINE, LINKS) for power in powers}
+    return [(count, (1 << power) // count) for power, count in links.items()]
+
+
+def _chain(bench: Bench, places: Sequence[Place], links: int, stride: int) -> Iterator[Result]:
+    """Latency of one chain in every place, by every modifier."""
+    for place in places:
+        yield from _place(bench, place, links, stride)
+
+
+def _place(bench: Bench, place: Place, links: int, stride: int) -> Iterator[Result]:
     devices: Devices = bench.devices
-    links = min(footprint // LINE, LINKS)
-    stride = footprint // links
+    footprint = links * stride
     with devices.scope() as scope:
         base = scope.memory(place.owner, footprint)
         words = chain(base, links, stride)
         devices.put(place.owner, base, words)
-        start = int(words[0])
-        junk, desk = scope.memory(place.owner, FLUSH), Desk.make(scope)
+        data = (base, int(words[0]), links, scope.memory(place.owner, FLUSH), footprint)
+        desk = Desk.make(scope)
         for modifier in MODIFIERS:
-            for again in ("first", "again") if not place.touched else ("first",):
-                cycles = [
-                    _chase(desk, place, modifier, again == "again", (base, start, links, junk, footprint))
-                    for _ in range(bench.choose(3, 7))
-                ]
-                at = {"place": place.name, "modifier": modifier, "pass": again, "footprint": footprint}
+            _chase(desk, place, modifier, False, data)  # a first launch may load code
+            for turn in ("first", "again") if not place.touched else ("first",):
+                cycles = [_chase(desk, place, modifier, turn == "again", data) for _ in range(bench.choose(3, 7))]
+                at: At = {"place": place.name, "modifier": modifier, "pass": turn}
                 yield result("load_latency", "cycles", cycles, at, floor=0.03)
 
 
@@ -115,10 +129,10 @@ PROBE = Probe(
     title="Latency of a dependent load: own, remote, and remote after its owner touched it",
     unit="cycles",
     method=(
-        "One thread follows a random cycle of up to 4096 links (128 bytes apart, further for footprints above "
-        "512 KiB) by loads with the cache modifier ca, cg or cv, timed by the clock register. Before each pass the "
-        "owner's L2 is emptied by 256 MiB of writes; 'again' is a second pass of the same kernel, 'touched' follows "
-        "a read by the owner."
+        "One thread follows a random cycle by loads with the cache modifier ca, cg or cv, timed by the clock "
+        "register: up to 4096 links over footprints of 16 KiB to 256 MiB (128 bytes apart or further), then 1024 "
+        "links with strides of 8 bytes to 64 KiB. Before each pass the owner's L2 is emptied by 256 MiB of writes; "
+        "'again' is a second pass of the same kernel, 'touched' follows a read by the owner."
     ),
     run=run,
     gpus=1,

@@ -6,7 +6,8 @@ from collections.abc import Callable, Iterator, Sequence
 
 from peergrid.probe.cuda.devices import Devices, Stream
 from peergrid.probe.cuda.timing import host_seconds
-from peergrid.probe.experiment import At, Bench, Impossible, Probe, Result, result
+from peergrid.probe.cuda.traffic import Flow, Tally
+from peergrid.probe.experiment import At, Bench, Impossible, Lack, Probe, Result, result
 
 SIZE = 64 << 20
 ROUNDS = 8
@@ -36,19 +37,23 @@ PATTERNS: dict[str, Callable[[int], list[list[Pair]]]] = {
 }
 
 
-def run(bench: Bench) -> Iterator[Result]:
+def run(bench: Bench) -> Iterator[Result | Lack]:
     """Sum of all traffic for each pattern and number of GPUs, with and without waiting between the stages."""
     devices: Devices = bench.devices
     counts = [count for count in (2, 4, 8, 16) if count <= len(devices)]
-    for count in sorted({*counts, len(devices)}):
-        if any((i, i + 1) not in devices.peers for i in range(count - 1)):
-            raise Impossible("neighbours along the row of GPUs cannot reach each other's memory")
-        for pattern, stages in PATTERNS.items():
-            for separated in ("yes", "no") if len(stages(count)) > 1 else ("no",):
-                yield _exchange(bench, pattern, stages(count), separated, count)
+    with Tally.open(devices, "halo") as tally:
+        for count in sorted({*counts, len(devices)}):
+            if any((i, i + 1) not in devices.peers for i in range(count - 1)):
+                raise Impossible("neighbours along the row of GPUs cannot reach each other's memory")
+            for pattern, stages in PATTERNS.items():
+                for separated in ("yes", "no") if len(stages(count)) > 1 else ("no",):
+                    yield _exchange(bench, pattern, stages(count), separated, count, tally)
+        yield from tally.results()
 
 
-def _exchange(bench: Bench, pattern: str, stages: Sequence[Sequence[Pair]], separated: str, count: int) -> Result:
+def _exchange(
+    bench: Bench, pattern: str, stages: Sequence[Sequence[Pair]], separated: str, count: int, tally: Tally
+) -> Result:
     devices: Devices = bench.devices
     with devices.scope() as scope:
         out = [scope.memory(device, 2 * SIZE) for device in range(count)]
@@ -62,9 +67,10 @@ def _exchange(bench: Bench, pattern: str, stages: Sequence[Sequence[Pair]], sepa
                     if separated == "yes":
                         devices.wait_all(count)
 
-        host_seconds(work, lambda: devices.wait_all(count))
         samples = bench.choose(3, 9)
-        seconds = [host_seconds(work, lambda: devices.wait_all(count)) for _ in range(samples)]
+        flows = [Flow(a, b, SIZE * ROUNDS * (samples + 1)) for stage in stages for a, b in stage]
+        with tally.around({"pattern": pattern}, flows):
+            seconds = [host_seconds(work, lambda: devices.wait_all(count)) for _ in range(samples + 1)][1:]
     moved = SIZE * ROUNDS * sum(len(stage) for stage in stages)
     at: At = {"pattern": pattern, "separated": separated, "devices": count}
     return result("halo_exchange_bandwidth", "B/s", [moved / s for s in seconds], at, floor=0.03)

@@ -9,13 +9,13 @@ import numpy as np
 from peergrid.probe.cuda.chase import chain
 from peergrid.probe.cuda.devices import Array, Devices, u32, u64
 from peergrid.probe.cuda.timing import Desk
-from peergrid.probe.experiment import Bench, Probe, Result, result
+from peergrid.probe.experiment import Bench, Lack, Probe, Result, result
 
 KINDS = (1, 2, 4, 8, 16, 32)
 LINKS, STRIDE, STEPS = 4096, 4096, 256
 
 
-def run(bench: Bench) -> Iterator[Result]:
+def run(bench: Bench) -> Iterator[Result | Lack]:
     """Cycles per load against chains in one thread and against warps, own and remote; then who hides what."""
     devices: Devices = bench.devices
     owners = {"own": 0, "remote": 1} if (0, 1) in devices.peers else {"own": 0}
@@ -33,8 +33,10 @@ def run(bench: Bench) -> Iterator[Result]:
                     found = result("load_time", "cycles", each, at, floor=0.03)
                     times[place, by, independent] = found.median
                     yield found
-    if "remote" in owners:
-        yield from _hidden(times)
+    if "remote" not in owners:
+        yield Lack("remote loads: GPU 0 cannot reach the memory of a GPU 1")
+        return
+    yield from _hidden(times)
 
 
 def _one(desk: Desk, by: str, independent: int, words: Array) -> float:

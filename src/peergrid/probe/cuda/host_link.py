@@ -11,13 +11,13 @@ from peergrid.machine.host import nodes, usable_cpus
 from peergrid.probe.cpu.threads import pin
 from peergrid.probe.cuda.devices import Devices
 from peergrid.probe.cuda.timing import Gate, copies, host_seconds
-from peergrid.probe.experiment import At, Bench, Probe, Result, result
+from peergrid.probe.experiment import At, Bench, Lack, Probe, Result, result
 
 LARGEST = 64 << 20
 SMALL, MANY = 1 << 10, 512
 
 
-def run(bench: Bench) -> Iterator[Result]:
+def run(bench: Bench) -> Iterator[Result | Lack]:
     """Every GPU at the largest size, the first one over all sizes and from every NUMA node."""
     devices: Devices = bench.devices
     sizes = [1 << power for power in range(10, 27, bench.choose(4, 2))]
@@ -105,10 +105,11 @@ def _messages(bench: Bench) -> Iterator[Result]:
         yield result("message_ratio", "× slower", ratios, {}, floor=0.05)
 
 
-def _by_node(bench: Bench) -> Iterator[Result]:
+def _by_node(bench: Bench) -> Iterator[Result | Lack]:
     """The largest copy from memory of each NUMA node: pinned memory is taken where its first toucher runs."""
     found = [node for node in nodes() if set(node.cpus) & set(usable_cpus())]
     if len(found) < 2:
+        yield Lack("near and far memory: this process sees one NUMA node with processors")
         return
     before = usable_cpus()
     try:

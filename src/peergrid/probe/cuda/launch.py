@@ -2,33 +2,55 @@
 
 from __future__ import annotations
 
+import statistics
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 from peergrid.errors import DeviceFault
 from peergrid.probe.cuda.devices import Devices, Scope, Stream, u32
 from peergrid.probe.cuda.hostloop import entries, handle, launches
-from peergrid.probe.experiment import Bench, Impossible, Probe, Result, differences, fusion_overhead, result
+from peergrid.probe.experiment import Bench, Lack, Probe, Result, fusion_overhead, result
 
 UNIT = 40_000  # cycles: twenty microseconds, well above what the host needs for a launch
 MANY, ONE = 33, 1
+FIVE = 5
 NODES = 50
+PAIRS = {"overhead": 9, "null": 25}  # a sample is the median of so many pairs: the host's clock jumps
+
+Launch = Callable[[int], None]
+Timed = Callable[[int], float]
 
 
-def run(bench: Bench) -> Iterator[Result]:
+def run(bench: Bench) -> Iterator[Result | Lack]:
     """Launch overhead of every way to launch (equation 6), then null kernels."""
     devices: Devices = bench.devices
     with devices.scope() as scope:
         stream = scope.stream(0)
-        for how, launch in _ways(devices, stream).items():
-            each = [_fused(devices, launch) for _ in range(bench.choose(7, 21))]
-            yield result("launch_overhead", "s", each, {"how": how}, floor=0.05)
-        yield _graph_overhead(bench, scope, stream)
+        yield from _overheads(bench, scope, stream)
         yield from _null_kernels(bench, scope, stream)
 
 
-Launch = Callable[[int], None]
+def _overheads(bench: Bench, scope: Scope, stream: Stream) -> Iterator[Result | Lack]:
+    ways = {how: _fused(scope.devices, launch) for how, launch in _ways(scope.devices, stream).items()}
+    if "dependent" not in ways:
+        yield Lack("programmatic dependent launch: it needs compute capability 9 or later")
+    ways["graph"] = _fused_graph(scope, stream)
+    for how, timed in ways.items():
+        each = _samples(bench.choose(7, 21), partial(_overhead, timed), PAIRS["overhead"])
+        yield result("launch_overhead", "s", each, {"how": how}, floor=0.05)
+
+
+def _samples(count: int, pair: Callable[[], float], pairs: int) -> list[float]:
+    """Medians of `pairs` measurements each, after one of them that is not kept."""
+    pair()
+    return [statistics.median(pair() for _ in range(pairs)) for _ in range(count)]
+
+
+def _overhead(timed: Timed) -> float:
+    """Equation 6: the same waiting in many kernels and in one, one after the other."""
+    return fusion_overhead(timed(MANY), timed(ONE), MANY, ONE)
 
 
 def _ways(devices: Devices, stream: Stream) -> dict[str, Launch]:
@@ -62,19 +84,30 @@ def _dependent(devices: Devices, stream: Stream) -> Launch:
     return launch
 
 
-def _fused(devices: Devices, launch: Launch) -> float:
-    """Equation 6: the same waiting in many kernels and in one."""
-    times = {}
-    for kernels, units in ((MANY, ONE), (ONE, MANY)):
+def _fused(devices: Devices, launch: Launch) -> Timed:
+    """Host seconds of so many kernels that wait MANY units together."""
+
+    def timed(kernels: int) -> float:
+        units = MANY // kernels
         devices.use(0)
-        launch(1)
-        devices.wait(0)
         begin = time.perf_counter()
         for _ in range(kernels):
             launch(units)
         devices.wait(0)
-        times[kernels] = time.perf_counter() - begin
-    return fusion_overhead(times[MANY], times[ONE], MANY, ONE)
+        return time.perf_counter() - begin
+
+    return timed
+
+
+def _fused_graph(scope: Scope, stream: Stream) -> Timed:
+    """The same with the launches as nodes of one graph."""
+    devices = scope.devices
+    wait = devices.kernel(0, "launch", "wait")
+    graphs = {
+        kernels: _graph(scope, stream, kernels, partial(wait, stream, 1, 32, u32(MANY // kernels), u32(UNIT)))
+        for kernels in (MANY, ONE)
+    }
+    return lambda kernels: _launched(devices, graphs[kernels], stream)
 
 
 def _graph(scope: Scope, stream: Stream, nodes: int, record: Callable[[], None]) -> Any:
@@ -92,62 +125,46 @@ def _graph(scope: Scope, stream: Stream, nodes: int, record: Callable[[], None])
     return ready
 
 
-def _graph_overhead(bench: Bench, scope: Scope, stream: Stream) -> Result:
-    """Equation 6 with the launches as nodes of one graph."""
-    devices = scope.devices
-    wait = devices.kernel(0, "launch", "wait")
-    split = _graph(scope, stream, MANY, lambda: wait(stream, 1, 32, u32(ONE), u32(UNIT)))
-    fused = _graph(scope, stream, ONE, lambda: wait(stream, 1, 32, u32(MANY), u32(UNIT)))
-    seconds = {graph: [] for graph in ("split", "fused")}  # type: dict[str, list[float]]
-    for _ in range(bench.choose(7, 21) + 1):
-        for name, graph in (("split", split), ("fused", fused)):
-            begin = time.perf_counter()
-            devices.call("cuGraphLaunch", graph, stream.handle)
-            devices.wait(0)
-            seconds[name].append(time.perf_counter() - begin)
-    each = [fusion_overhead(a, b, MANY, ONE) for a, b in zip(seconds["split"], seconds["fused"], strict=True)]
-    return result("launch_overhead", "s", each[1:], {"how": "graph"}, floor=0.05)
+def _launched(devices: Devices, graph: Any, stream: Stream) -> float:
+    """Host seconds of one launch of a graph, until its end."""
+    begin = time.perf_counter()
+    devices.call("cuGraphLaunch", graph, stream.handle)
+    devices.wait(0)
+    return time.perf_counter() - begin
 
 
-def _null_kernels(bench: Bench, scope: Scope, stream: Stream) -> Iterator[Result]:
-    """Table I: time of five launches and a wait less that of one, by the difference of four."""
+def _null_kernels(bench: Bench, scope: Scope, stream: Stream) -> Iterator[Result | Lack]:
+    """Table I: five launches and a wait less one launch and a wait, over four; then the nodes of a graph."""
     devices = scope.devices
     kernel = devices.kernel(0, "launch", "nothing")
+    samples, pairs = bench.choose(9, 25), PAIRS["null"]
+    graph = _graph(scope, stream, NODES, lambda: kernel(stream, 1, 32))
+    nodes = _samples(samples, lambda: _launched(devices, graph, stream) / NODES, pairs)
+    yield result("null_kernel_latency", "s", nodes, {"how": "graph node"}, floor=0.05)
     try:
         driver = entries()
     except DeviceFault as error:
-        raise Impossible(f"null kernels need a compiled loop: {error}") from error
-    kernel(stream, 1, 32)
-    devices.wait(0)
-    samples = bench.choose(51, 201)
-    for how, launch, cooperative in (
-        ("plain", driver.launch, False),
-        ("cooperative", driver.cooperative, True),
-    ):
-        loop = launches(launch, driver.synchronize, cooperative)
+        yield Lack(f"null kernels from a compiled loop: {error}")
+        return
+    for how, launch in (("plain", driver.launch), ("cooperative", driver.cooperative)):
+        loop = launches(launch, driver.synchronize, how == "cooperative")
+        place = handle(kernel.function), 1, 32, handle(stream.handle)
 
-        def timed(count: int, loop: Callable[..., int] = loop) -> float:
+        def timed(count: int, loop: Callable[..., int] = loop, place: tuple[int, ...] = place) -> float:
             begin = time.perf_counter()
-            code = loop(handle(kernel.function), 1, 32, handle(stream.handle), count)
+            code = loop(*place, count)
             seconds = time.perf_counter() - begin
             if code:
                 raise DeviceFault(f"A launch from the compiled loop failed with code {code}: try again.")
             return seconds
 
-        timed(5)
-        one, five = [timed(1) for _ in range(samples)], [timed(5) for _ in range(samples)]
-        yield result("null_kernel_latency", "s", differences(five, one, 5, 1), {"how": how}, floor=0.05)
-        yield result("round_trip", "s", one, {"how": how}, floor=0.05)
-    graph = _graph(scope, stream, NODES, lambda: kernel(stream, 1, 32))
-    each = [_per_node(devices, graph, stream) for _ in range(samples + 1)]
-    yield result("null_kernel_latency", "s", each[1:], {"how": "graph node"}, floor=0.05)
+        def more(timed: Timed = timed) -> float:
+            one = timed(1)
+            return (timed(FIVE) - one) / (FIVE - 1)
 
-
-def _per_node(devices: Devices, graph: Any, stream: Stream) -> float:
-    begin = time.perf_counter()
-    devices.call("cuGraphLaunch", graph, stream.handle)
-    devices.wait(0)
-    return (time.perf_counter() - begin) / NODES
+        yield result("null_kernel_latency", "s", _samples(samples, more, pairs), {"how": how}, floor=0.05)
+        alone = _samples(samples, partial(timed, 1), pairs)
+        yield result("round_trip", "s", alone, {"how": how}, floor=0.05)
 
 
 PROBE = Probe(
@@ -157,10 +174,11 @@ PROBE = Probe(
     title="Launch overhead by kernel fusion, and the latency of a kernel that does nothing",
     unit="s",
     method=(
-        "Overhead: 33 kernels that wait twenty microseconds each against one that waits as long as all (equation 6 of "
-        "the study), so that the host's own calls hide behind the waiting. Null kernels: five launches and a wait "
-        "less one launch and a wait, divided by four, from a compiled loop that calls the driver directly; "
-        "'graph node' is a graph of 50, per node."
+        "All from the host's clock, from before the first launch to the return of the wait; a sample is the median of "
+        "several pairs measured one after the other. Overhead: 33 kernels of one block that wait 40000 cycles each, "
+        "less one that waits as long as all, over 32 (equation 6 of the study): the host's own calls hide behind the "
+        "waiting. Null kernel: five cuLaunchKernel and a wait less one and a wait, over four, from a compiled loop "
+        "that calls the driver; 'graph node': a graph of 50, launch and wait, over 50."
     ),
     run=run,
     gpus=1,

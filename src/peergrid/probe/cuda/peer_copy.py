@@ -2,26 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
-from peergrid.probe.cuda.devices import Devices, Scope, Stream, u32, u64
+from peergrid.probe.cuda.devices import Devices, Stream, u32, u64
 from peergrid.probe.cuda.timing import Gate, Work, copies, host_seconds
-from peergrid.probe.experiment import At, Bench, Impossible, Probe, Result, result
+from peergrid.probe.cuda.traffic import Flow, Tally
+from peergrid.probe.experiment import At, Bench, Impossible, Lack, Probe, Result, result
 
 THREADS = 512
+ROUTES = ("copy engine", "store", "load")
+COPIES, PASSES = 8, 2
+STAGED = 64 << 20
+
+Pair = tuple[int, int]
 
 
-def run(bench: Bench) -> Iterator[Result]:
+def run(bench: Bench) -> Iterator[Result | Lack]:
     """Inside each GPU, all ordered pairs, all pairs both ways, messages against size, and without peer access."""
     devices: Devices = bench.devices
     yield from _inside(bench)
     if not devices.pairs():
         raise Impossible("no two GPUs of this machine can reach each other's memory")
     size = bench.choose(128, 512) << 20
-    yield from _matrix(bench, size)
-    yield from _both_ways(bench, size)
-    yield from _sizes(bench)
-    yield from _through_host(bench)
+    with Tally.open(devices, "peer-copy") as tally:
+        yield from _matrix(bench, size, tally)
+        yield from _both_ways(bench, size, tally)
+        yield from _sizes(bench, tally)
+        yield from _through_host(bench, tally)
+        yield from tally.results()
 
 
 def kernel_copy(devices: Devices, runner: int, to: int, source: int, size: int, repeats: int) -> Work:
@@ -53,73 +61,79 @@ def _inside(bench: Bench) -> Iterator[Result]:
                 yield result("device_copy_bandwidth", "B/s", rates, {"device": device, "route": route})
 
 
-def _matrix(bench: Bench, size: int) -> Iterator[Result]:
+def _repeats(route: str) -> int:
+    """Copies per sample: a kernel fills the link by itself, a copy engine is given some in a row."""
+    return COPIES if route == "copy engine" else PASSES
+
+
+def _work(devices: Devices, route: str, pair: Pair, to: int, source: int, size: int) -> tuple[int, Work]:
+    """Who carries a copy from `pair[0]` to `pair[1]` out, and the copy: by its engine, its stores, or loads."""
+    runner = pair[1] if route == "load" else pair[0]
+    if route == "copy engine":
+        return runner, copies(devices, to, source, size, COPIES)
+    return runner, kernel_copy(devices, runner, to, source, size, PASSES)
+
+
+def _matrix(bench: Bench, size: int, tally: Tally) -> Iterator[Result]:
     devices: Devices = bench.devices
     with devices.scope() as scope:
         blocks = [scope.memory(device, size) for device in range(len(devices))]
         gate = Gate.make(scope, range(len(devices)))
         streams = [scope.stream(device) for device in range(len(devices))]
+        samples = bench.choose(3, 7)
         for source, target in devices.pairs():
-            a, b = blocks[source], blocks[target]
-            ways = {
-                "copy engine": (source, copies(devices, b, a, size, 8)),
-                "store": (source, kernel_copy(devices, source, b, a, size, 2)),
-                "load": (target, kernel_copy(devices, target, b, a, size, 2)),
-            }
-            for route, (runner, work) in ways.items():
-                repeats = 8 if route == "copy engine" else 2
-                found = gate.samples([(streams[runner], work)], bench.choose(3, 7))
+            for route in ROUTES:
+                runner, work = _work(devices, route, (source, target), blocks[target], blocks[source], size)
+                moved = size * _repeats(route)
+                with tally.around({"route": route, "ways": 1}, [Flow(source, target, moved * (samples + 1))]):
+                    found = gate.samples([(streams[runner], work)], samples)
                 at: At = {"route": route, "ways": 1, "source": source, "target": target}
-                rates = [size * repeats / s for (s,) in found]
-                yield result("peer_copy_bandwidth", "B/s", rates, at)
+                yield result("peer_copy_bandwidth", "B/s", [moved / s for (s,) in found], at)
 
 
-def _both_ways(bench: Bench, size: int) -> Iterator[Result]:
-    """Both directions at once: the sum of the two rates, each by the events of its sender."""
+def _both_ways(bench: Bench, size: int, tally: Tally) -> Iterator[Result]:
+    """Both directions at once: the sum of the two rates, each by the events of the GPU that carries it out."""
     devices: Devices = bench.devices
     with devices.scope() as scope:
         out = [scope.memory(device, size) for device in range(len(devices))]
         into = [scope.memory(device, size) for device in range(len(devices))]
         gate = Gate.make(scope, range(len(devices)))
         streams = [scope.stream(device) for device in range(len(devices))]
+        samples = bench.choose(3, 7)
         for i, j in [pair for pair in devices.pairs() if pair[0] < pair[1]]:
-            for route, repeats in {"copy engine": 8, "store": 2}.items():
-                make = copies if route == "copy engine" else None
-                works = [
-                    (
-                        streams[a],
-                        make(devices, into[b], out[a], size, repeats)
-                        if make
-                        else kernel_copy(devices, a, into[b], out[a], size, repeats),
-                    )
-                    for a, b in ((i, j), (j, i))
-                ]
-                found = gate.samples(works, bench.choose(3, 7))
-                rates = [sum(size * repeats / s for s in pair) for pair in found]
+            for route in ROUTES:
+                pairs, moved = ((i, j), (j, i)), size * _repeats(route)
+                carried = [_work(devices, route, (a, b), into[b], out[a], size) for a, b in pairs]
+                flows = [Flow(a, b, moved * (samples + 1)) for a, b in pairs]
+                with tally.around({"route": route, "ways": 2}, flows):
+                    found = gate.samples([(streams[runner], work) for runner, work in carried], samples)
                 at: At = {"route": route, "ways": 2, "source": i, "target": j}
-                yield result("peer_copy_bandwidth", "B/s", rates, at)
+                yield result("peer_copy_bandwidth", "B/s", [sum(moved / s for s in pair) for pair in found], at)
 
 
-def _sizes(bench: Bench) -> Iterator[Result]:
+def _sizes(bench: Bench, tally: Tally) -> Iterator[Result]:
     """Time of one message against its size, from many in a row in one stream."""
     devices: Devices = bench.devices
     source, target = devices.pairs()[0]
-    largest = 256 << 20
+    powers, samples = range(10, 29, bench.choose(3, 2)), bench.choose(5, 11)
     with devices.scope() as scope:
-        a, b = scope.memory(source, largest), scope.memory(target, largest)
+        a, b = scope.memory(source, 1 << powers[-1]), scope.memory(target, 1 << powers[-1])
         gate, stream = Gate.make(scope, [source]), scope.stream(source)
-        for power in range(10, 29, bench.choose(3, 2)):
-            size = 1 << power
-            repeats = max(4, min(100, (64 << 20) // size))
-            for route in ("copy engine", "store"):
-                work = (
-                    copies(devices, b, a, size, repeats)
-                    if route == "copy engine"
-                    else _launches(devices, source, b, a, size, repeats)
-                )
-                each = [s / repeats for (s,) in gate.samples([(stream, work)], bench.choose(5, 11))]
-                at: At = {"route": route, "source": source, "target": target, "bytes": size}
-                yield result("peer_message_time", "s", each, at, floor=0.02)
+        for route in ("copy engine", "store"):
+            moved = sum((samples + 1) * _messages(1 << power) << power for power in powers)
+            with tally.around({"route": route, "of": "messages"}, [Flow(source, target, moved)]):
+                for size in (1 << power for power in powers):
+                    repeats = _messages(size)
+                    make = copies(devices, b, a, size, repeats)
+                    work = make if route == "copy engine" else _launches(devices, source, b, a, size, repeats)
+                    each = [s / repeats for (s,) in gate.samples([(stream, work)], samples)]
+                    at: At = {"route": route, "source": source, "target": target, "bytes": size}
+                    yield result("peer_message_time", "s", each, at, floor=0.02)
+
+
+def _messages(size: int) -> int:
+    """Messages in a row: 64 MiB of them, but 4 to 100."""
+    return max(4, min(100, (64 << 20) // size))
 
 
 def _launches(devices: Devices, runner: int, to: int, source: int, size: int, repeats: int) -> Work:
@@ -136,35 +150,46 @@ def _launches(devices: Devices, runner: int, to: int, source: int, size: int, re
     return work
 
 
-def _through_host(bench: Bench) -> Iterator[Result]:
-    """The same copy with peer access taken away: the driver stages it through host memory."""
+def _through_host(bench: Bench, tally: Tally) -> Iterator[Result]:
+    """The same copies with peer access taken away: the driver stages them through host memory."""
     devices: Devices = bench.devices
-    size = 64 << 20
-    for source, target in devices.pairs()[: bench.choose(1, 56)]:
-        with devices.scope() as scope:
-            yield _staged(bench, scope, source, target, size)
+    ordered = [pair for pair in devices.pairs() if pair[0] < pair[1]]
+    for pair in devices.pairs()[: bench.choose(1, 56)]:
+        yield _staged(bench, [pair], tally)
+    for i, j in ordered[: bench.choose(1, 28)]:
+        yield _staged(bench, [(i, j), (j, i)], tally)
 
 
-def _staged(bench: Bench, scope: Scope, source: int, target: int, size: int) -> Result:
+def _staged(bench: Bench, ways: Sequence[Pair], tally: Tally) -> Result:
+    """Rate of one direction or the sum of both; the counters should see none of it."""
     devices: Devices = bench.devices
-    a, b, stream = scope.memory(source, size), scope.memory(target, size), scope.stream(source)
-    contexts = devices.contexts
+    contexts, samples, (source, target) = devices.contexts, bench.choose(3, 5), ways[0]
+    with devices.scope() as scope:
+        lanes = [
+            (scope.memory(b, STAGED), contexts[b], scope.memory(a, STAGED), contexts[a], STAGED, scope.stream(a).handle)
+            for a, b in ways
+        ]
 
-    def work() -> None:
-        for _ in range(4):
-            devices.call("cuMemcpyPeerAsync", b, contexts[target], a, contexts[source], size, stream.handle)
+        def work() -> None:
+            for _ in range(4):
+                for lane in lanes:
+                    devices.call("cuMemcpyPeerAsync", *lane)
 
-    devices.disable(source, target)
-    devices.disable(target, source)
-    try:
-        devices.use(source)
-        host_seconds(work, lambda: devices.wait(source))
-        seconds = [host_seconds(work, lambda: devices.wait(source)) for _ in range(bench.choose(3, 5))]
-    finally:
-        devices.enable(source, target)
-        devices.enable(target, source)
-    at: At = {"route": "host", "ways": 1, "source": source, "target": target}
-    return result("peer_copy_bandwidth", "B/s", [4 * size / s for s in seconds], at, floor=0.05)
+        def finish() -> None:
+            for a, _ in ways:
+                devices.wait(a)
+
+        devices.disable(source, target)
+        devices.disable(target, source)
+        try:
+            moved = 4 * STAGED * (samples + 1)
+            with tally.around({"route": "host", "ways": len(ways)}, [Flow(a, b, moved) for a, b in ways]):
+                seconds = [host_seconds(work, finish) for _ in range(samples + 1)][1:]
+        finally:
+            devices.enable(source, target)
+            devices.enable(target, source)
+    at: At = {"route": "host", "ways": len(ways), "source": source, "target": target}
+    return result("peer_copy_bandwidth", "B/s", [4 * STAGED * len(ways) / s for s in seconds], at, floor=0.05)
 
 
 PROBE = Probe(
@@ -176,7 +201,8 @@ PROBE = Probe(
     method=(
         "Copies of 512 MiB (quick: 128 MiB) behind a gate kernel, timed by events: eight per sample by the copy "
         "engine, two by a kernel that stores to or loads from the peer with 16-byte words. Through the host: the "
-        "driver's own staging with peer access disabled, by the host's clock."
+        "driver's own staging with peer access disabled, by the host's clock. NVML's NVLink counters are read around "
+        "each of them."
     ),
     run=run,
     gpus=1,

@@ -7,10 +7,11 @@ from collections.abc import Iterator
 from peergrid.probe.cuda.devices import Devices
 from peergrid.probe.cuda.peer_copy import kernel_copy
 from peergrid.probe.cuda.timing import Gate
-from peergrid.probe.experiment import Bench, Impossible, Probe, Result, result
+from peergrid.probe.cuda.traffic import Flow, Tally
+from peergrid.probe.experiment import Bench, Impossible, Lack, Probe, Result, result
 
 
-def run(bench: Bench) -> Iterator[Result]:
+def run(bench: Bench) -> Iterator[Result | Lack]:
     """A few triples; the middle needs access to both ends, the ends need none to each other."""
     devices: Devices = bench.devices
     count, size, repeats = len(devices), 256 << 20, 2
@@ -21,14 +22,19 @@ def run(bench: Bench) -> Iterator[Result]:
     ]
     if not triples:
         raise Impossible("no GPU reaches two others")
-    for source, middle, target in dict.fromkeys(triples):
-        with devices.scope() as scope:
-            a, b = scope.memory(source, size), scope.memory(target, size)
-            work = kernel_copy(devices, middle, b, a, size, repeats)
-            gate, stream = Gate.make(scope, [middle]), scope.stream(middle)
-            seconds = [s for (s,) in gate.samples([(stream, work)], bench.choose(3, 9))]
-            at = {"source": source, "middle": middle, "target": target}
-            yield result("relay_bandwidth", "B/s", [size * repeats / s for s in seconds], at, floor=0.02)
+    samples, moved = bench.choose(3, 9), size * repeats
+    with Tally.open(devices, "relay") as tally:
+        for source, middle, target in dict.fromkeys(triples):
+            with devices.scope() as scope:
+                a, b = scope.memory(source, size), scope.memory(target, size)
+                work = kernel_copy(devices, middle, b, a, size, repeats)
+                gate, stream = Gate.make(scope, [middle]), scope.stream(middle)
+                hops = [Flow(i, j, moved * (samples + 1)) for i, j in ((source, middle), (middle, target))]
+                with tally.around({"route": "load and store"}, hops):
+                    seconds = [s for (s,) in gate.samples([(stream, work)], samples)]
+                at = {"source": source, "middle": middle, "target": target}
+                yield result("relay_bandwidth", "B/s", [moved / s for s in seconds], at, floor=0.02)
+        yield from tally.results()
 
 
 PROBE = Probe(

@@ -6,18 +6,20 @@ from collections.abc import Iterator, Sequence
 
 from peergrid.probe.cuda.devices import Devices, Stream, u32, u64
 from peergrid.probe.cuda.timing import Gate, Work
-from peergrid.probe.experiment import Bench, Probe, Result, result
+from peergrid.probe.experiment import Bench, Lack, Probe, Result, result
 
 BLOCKS, THREADS = 128, 256
 
 
-def run(bench: Bench) -> Iterator[Result]:
+def run(bench: Bench) -> Iterator[Result | Lack]:
     """One word and a word per thread; own, remote, and all GPUs on the words of GPU 0 at once."""
     devices: Devices = bench.devices
     everyone = [0, *(device for device in range(1, len(devices)) if (device, 0) in devices.peers)]
     crews: dict[str, Sequence[int]] = {"own": [0]}
     if len(everyone) > 1:
         crews |= {"remote": everyone[1:2], "all at once": everyone}
+    else:
+        yield Lack("remote atomics: no other GPU can reach the memory of GPU 0")
     for place, crew in crews.items():
         for words in ("one word", "own words"):
             yield from _crew(bench, place, crew, words)

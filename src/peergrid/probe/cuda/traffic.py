@@ -1,46 +1,130 @@
-"""NVML's NVLink counters around copies of known size: do they count what was sent?"""
+"""NVML's NVLink counters around any region of code, and beside them the bytes that were sent."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 from typing import Any
 
 from peergrid.machine import nvml
 from peergrid.machine.driver import call
 from peergrid.probe.cuda.devices import Devices
 from peergrid.probe.cuda.timing import copies
-from peergrid.probe.experiment import At, Bench, Impossible, Probe, Result, result
+from peergrid.probe.experiment import At, Bench, Impossible, Lack, Probe, Result, result
 
 SIZE, REPEATS = 512 << 20, 16
 ALL_LINES = 0xFFFFFFFF
 KIB = 1024
+COUNTERS = ("sent", "received")
+REFUSED = "NVML does not give the NVLink traffic counters of these GPUs (support or permission)"
+
+Key = tuple[tuple[str, int | float | str], ...]
 
 
-def run(bench: Bench) -> Iterator[Result]:
-    """Counted over sent bytes, at the sender and at the receiver."""
+@dataclass(frozen=True, slots=True)
+class Flow:
+    """`size` bytes from the memory of one GPU to that of another."""
+
+    source: int
+    target: int
+    size: int
+
+
+@dataclass(frozen=True, slots=True)
+class Meter:
+    """The counters of all GPUs; `why` says why there are none, and is empty where there are."""
+
+    management: Any
+    handles: tuple[Any, ...]
+    why: str
+
+    @classmethod
+    @contextmanager
+    def open(cls, devices: Devices) -> Iterator[Meter]:
+        """A meter for the GPUs of this process; NVML is let go at the end."""
+        with nvml.session() as (management, missing):
+            if management is None:
+                yield cls(None, (), f"NVML is needed, and {missing.why if missing else 'it is not there'}")
+                return
+            handles = tuple(_handle(devices, management, device) for device in range(len(devices)))
+            given = all(traffic(management, handle) for handle in handles)
+            yield cls(management, handles, "" if given else REFUSED)
+
+    def counted(self, device: int) -> tuple[int, int]:
+        """Bytes that a GPU sent and received over NVLink since the driver started.
+
+        Raises:
+            Impossible: NVML gives no counters (any more).
+        """
+        found = None if self.why else traffic(self.management, self.handles[device])
+        if found is None:
+            raise Impossible(self.why or REFUSED)
+        return found
+
+
+@dataclass(frozen=True, slots=True)
+class Tally:
+    """Counted over sent bytes of an experiment, by the coordinates of its numbers."""
+
+    experiment: str
+    meter: Meter
+    ratios: dict[Key, list[float]] = field(default_factory=dict)
+
+    @classmethod
+    @contextmanager
+    def open(cls, devices: Devices, experiment: str) -> Iterator[Tally]:
+        """A tally with a meter of its own."""
+        with Meter.open(devices) as meter:
+            yield cls(experiment, meter)
+
+    @contextmanager
+    def around(self, at: At, flows: Sequence[Flow]) -> Iterator[None]:
+        """Count while the block runs, which sends `flows` and waits until they have arrived."""
+        if self.meter.why:
+            yield
+            return
+        parties = ({flow.source for flow in flows}, {flow.target for flow in flows})
+        before = self._sums(parties)
+        yield
+        sent = sum(flow.size for flow in flows)
+        for counter, first, last in zip(COUNTERS, before, self._sums(parties), strict=True):
+            key = tuple((at | {"counter": counter}).items())
+            self.ratios.setdefault(key, []).append((last - first) / sent)
+
+    def results(self) -> Iterator[Result | Lack]:
+        """One number per coordinates and counter, or why there are none."""
+        if self.meter.why:
+            yield Lack(f"NVLink counters: {self.meter.why}")
+        for key, values in self.ratios.items():
+            yield result("traffic_ratio", "", values, {"experiment": self.experiment, **dict(key)}, floor=0.005)
+
+    def _sums(self, parties: tuple[set[int], set[int]]) -> tuple[int, int]:
+        """Bytes counted as sent by all senders, and as received by all receivers."""
+        counted = {device: self.meter.counted(device) for device in set().union(*parties)}
+        senders, receivers = parties
+        return sum(counted[device][0] for device in senders), sum(counted[device][1] for device in receivers)
+
+
+def run(bench: Bench) -> Iterator[Result | Lack]:
+    """Counted over sent bytes of one long copy, at the sender and at the receiver."""
     devices: Devices = bench.devices
     if not devices.pairs():
         raise Impossible("no two GPUs of this machine can reach each other's memory")
     source, target = devices.pairs()[0]
-    with nvml.session() as (management, missing), devices.scope() as scope:
-        if management is None:
-            raise Impossible(f"NVML is needed, and {missing.why if missing else 'it is not there'}")
-        handles = [_handle(devices, management, device) for device in (source, target)]
+    with Tally.open(devices, "traffic") as tally, devices.scope() as scope:
+        if tally.meter.why:
+            raise Impossible(tally.meter.why)
         a, b, stream = scope.memory(source, SIZE), scope.memory(target, SIZE), scope.stream(source)
         work = copies(devices, b, a, SIZE, REPEATS)
         work(stream)
         devices.wait(source)
-        ratios: dict[str, list[float]] = {"sent": [], "received": []}
         for _ in range(bench.choose(3, 7)):
-            before = _counted(management, handles)
-            work(stream)
-            devices.wait(source)
-            after = _counted(management, handles)
-            for name, first, last in zip(ratios, before, after, strict=True):
-                ratios[name].append((last - first) / (SIZE * REPEATS))
-        for name, values in ratios.items():
-            at: At = {"source": source, "target": target, "counter": name}
-            yield result("traffic_ratio", "", values, at, floor=0.005)
+            at: At = {"route": "copy engine", "source": source, "target": target}
+            with tally.around(at, [Flow(source, target, SIZE * REPEATS)]):
+                work(stream)
+                devices.wait(source)
+        yield from tally.results()
 
 
 def traffic(management: Any, handle: Any) -> tuple[int, int] | None:
@@ -53,14 +137,6 @@ def traffic(management: Any, handle: Any) -> tuple[int, int] | None:
     if values is None or any(value.nvmlReturn for value in values):
         return None
     return int(values[0].value.ullVal) * KIB, int(values[1].value.ullVal) * KIB
-
-
-def _counted(management: Any, handles: list[Any]) -> tuple[int, int]:
-    """Bytes sent by the first GPU and received by the second."""
-    sender, receiver = (traffic(management, handle) for handle in handles)
-    if sender is None or receiver is None:
-        raise Impossible("NVML does not give the NVLink traffic counters of these GPUs (support or permission)")
-    return sender[0], receiver[1]
 
 
 def _handle(devices: Devices, management: Any, device: int) -> Any:
@@ -76,7 +152,8 @@ PROBE = Probe(
     unit="",
     method=(
         "The payload counters over all lines before and after 16 copies of 512 MiB, at the sender and at the "
-        "receiver, over the bytes copied: 1 means that the counters tell the truth."
+        "receiver, over the bytes copied: 1 means that the counters tell the truth. The other experiments on links "
+        "read the same counters around their own copies."
     ),
     run=run,
     gpus=2,

@@ -48,6 +48,12 @@ def mapped(devices: Devices, owners: Sequence[int], each: int, readers: Sequence
             stack.callback(devices.driver.cuMemRelease, handle)
             devices.call("cuMemMap", base + at * each, each, 0, handle, 0)
             stack.callback(devices.driver.cuMemUnmap, base + at * each, each)
-        rights = [access(devices.driver, reader) for reader in readers]
-        devices.call("cuMemSetAccess", base, total, rights, len(rights))
+        grant(devices, base, total, readers)
         yield base
+
+
+def grant(devices: Devices, base: int, size: int, readers: Sequence[int]) -> None:
+    """Open a mapped range to more GPUs; those that may see it already keep their right."""
+    if readers:
+        rights = [access(devices.driver, reader) for reader in readers]
+        devices.call("cuMemSetAccess", base, size, rights, len(rights))
