@@ -170,6 +170,12 @@ class Simulation:
             return None
         return max(0.0, 1.0 - max(busy) / self.seconds)
 
+    @property
+    def host_seconds(self) -> float | None:
+        """What issuing the work took of `seconds`; None where it is not known."""
+        found: float | None = getattr(self._executor, "host_seconds", None)
+        return found
+
     def sha256(self) -> str:
         """A digest of all state fields in global order: the same on any devices, under any strategy."""
         digest = hashlib.sha256()

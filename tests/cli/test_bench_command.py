@@ -9,11 +9,15 @@ from pathlib import Path
 import pytest
 from cli_call import Call
 
-from peergrid.bench import suites
+from peergrid.bench import measure, suites
+from peergrid.bench.measure import Measured, with_efficiency
 from peergrid.bench.suites import SUITES, Size
 from peergrid.cli.bench import counts_of
+from peergrid.schedule import Options
+from peergrid.schedule.strategies import STRATEGIES
 
-TINY = Size(jacobi=48, ladder=32, small=(32, 24), fdtd=64, steps=10, norms=False)
+TINY = Size(jacobi=48, ladder=32, small=(32, 24), fdtd=64, own=32, steps=10, norms=False)
+NAMES = "ladder, jacobi, fdtd, small, own"
 
 
 @pytest.fixture(autouse=True)
@@ -21,6 +25,7 @@ def tiny(monkeypatch: pytest.MonkeyPatch) -> None:
     command = import_module("peergrid.cli.bench")
     monkeypatch.setattr(command, "LITTLE", TINY)
     monkeypatch.setattr(command, "copy_bandwidth", lambda devices: 1e10)
+    monkeypatch.setattr(measure, "SAMPLE_SECONDS", 0.0)
 
 
 def test_rates_shares_and_efficiency_follow_from_the_times(call: Call, tmp_path: Path) -> None:
@@ -36,24 +41,67 @@ def test_rates_shares_and_efficiency_follow_from_the_times(call: Call, tmp_path:
         cells = row["shape"][0] * row["shape"][1]
         assert row["gcells_per_s"] == pytest.approx(cells / row["seconds_per_step"] / 1e9)
         assert row["of_copy"] == pytest.approx(8 * cells / row["seconds_per_step"] / 1e10 / row["count"])
+        assert row["seconds_per_step"] == sorted(row["samples"])[measure.SAMPLES // 2]
+        assert row["spread"] == pytest.approx((max(row["samples"]) - min(row["samples"])) / row["seconds_per_step"])
+        assert (row["options"]["strategy"], row["options"]["depth"]) == ("overlap", 8)
+        assert row["steps"] % 16 == 0
     assert one["efficiency"] == 1
     assert two["efficiency"] == pytest.approx(two["gcells_per_s"] / one["gcells_per_s"] / 2)
 
 
+def row(series: str, base: str, count: int, rate: float) -> Measured:
+    given = {"of_copy": None, "efficiency": None, "against": None, "host_seconds_per_step": None, "notes": ()}
+    options, seconds = Options("serial"), 1 / rate
+    return Measured(series, base, f"cpu:{count}", count, (4, 4), options, 2, (seconds,), seconds, 0.0, rate, **given)
+
+
+def test_efficiency_is_counted_from_the_fastest_single_device_of_the_group() -> None:
+    rows = [row("plain", "a", 1, 8.0), row("plain", "a", 2, 15.0), row("better", "a", 1, 10.0), row("b", "b", 2, 1.0)]
+    assert [found.efficiency for found in with_efficiency(rows)] == [0.8, 0.75, 1.0, None]
+
+
+def test_a_run_that_is_stopped_leaves_what_it_has(call: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    command, left = import_module("peergrid.cli.bench"), [3]
+
+    def stopping(*given: object) -> tuple[Measured, ...]:
+        left[0] -= 1
+        if not left[0]:
+            raise KeyboardInterrupt
+        return measure.measure(*given)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(command, "measure", stopping)
+    assert call("bench", "jacobi", "--devices", "cpu:2", "-o", "out").code
+    found = json.loads((tmp_path / "out/jacobi.json").read_text())
+    assert [(row["series"], row["count"]) for row in found["rows"]] == [("strong overlap", 1), ("strong overlap", 2)]
+    assert [path.name for path in (tmp_path / "out").iterdir()] == ["jacobi.json"]
+
+
+def test_what_is_compared_is_measured_in_turns(call: Call) -> None:
+    found = call("bench", "own", "--devices", "cpu:1", "--only", "lossy", "--json").json["rows"]
+    assert [row["series"] for row in found][:2] == ["lossy waves: shipped", "lossy waves: own"]
+    shipped, own = found[:2]
+    assert shipped["against"] == 1
+    assert own["against"] == pytest.approx(own["gcells_per_s"] / shipped["gcells_per_s"])
+
+
 @pytest.mark.parametrize("name", SUITES)
-def test_every_suite_has_a_base_for_every_series(name: str) -> None:
+def test_every_group_has_a_case_on_one_device(name: str) -> None:
     cases = list(SUITES[name].cases(suites.LARGE, (1, 2, 8)))
-    alone = {case.series for case in cases if case.count == 1}
-    assert {case.base for case in cases} <= alone
-    first = {case.series: number for number, case in reversed(list(enumerate(cases)))}
-    assert all(first[case.base] <= number for number, case in enumerate(cases))
+    assert {case.base for case in cases} == {case.base for case in cases if case.count == 1}
+
+
+def test_the_ladder_compares_every_strategy_on_every_problem() -> None:
+    cases = list(SUITES["ladder"].cases(suites.LARGE, (1, 2)))
+    for problem in ("radar, wide", "radar, tall", "Jacobi"):
+        ways = {(case.strategy, case.count) for case in cases if case.base == problem}
+        assert ways == {(strategy, count) for strategy in STRATEGIES for count in (1, 2)}
 
 
 def test_the_table(call: Call) -> None:
-    answer = call("bench", "ladder", "--devices", "cpu:1", "--only", "wide serial")
+    answer = call("bench", "ladder", "--devices", "cpu:1", "--only", "wide: serial")
     assert answer.code == 0
-    assert "wide serial" in answer.out
-    assert "tall serial" not in answer.out
+    assert "radar, wide: serial" in answer.out
+    assert "tall: serial" not in answer.out
     assert "100.0%" in answer.out
 
 
@@ -63,6 +111,6 @@ def test_all_powers_of_two_and_all_devices() -> None:
 
 
 def test_refusals(call: Call) -> None:
-    assert call("bench", "laddr").err == "A benchmark is one of ladder, jacobi, fdtd, small, got 'laddr'.\n"
+    assert call("bench", "laddr").err == f"A benchmark is one of {NAMES}, got 'laddr'.\n"
     found = call("bench", "small", "--devices", "cpu:1", "--only", "nothing")
     assert found.err.endswith("No series of 'small' has 'nothing' in its name; leave '--only' out to see them all.\n")

@@ -1,9 +1,10 @@
-"""The chart of a suite: one line per series over the number of devices."""
+"""The chart of a suite: a panel for each problem, a line for each series over the devices, and the ideal."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import matplotlib as mpl
 from matplotlib.backends.backend_agg import FigureCanvasAgg
@@ -15,24 +16,68 @@ from peergrid.bench.suites import Metric
 NAMES: dict[Metric, tuple[str, float]] = {
     "gcells_per_s": ("GCells/s", 1.0),
     "seconds_per_step": ("µs per step", 1e6),
+    "efficiency": ("rate over that of as many single devices, %", 100.0),
 }
+WIDTH, HEIGHT = 4.5, 4.5  # inches of a panel
+Line = tuple[list[int], list[float]]
 
 
 def draw(path: Path, title: str, metric: Metric, rows: Sequence[Measured]) -> None:
     """Write a PNG."""
-    label, scale = NAMES[metric]
+    panels = list(dict.fromkeys(_panel(row) for row in rows))
+    lines = list(dict.fromkeys(_line(row) for row in rows))
+    colours = dict(zip(lines, mpl.colormaps["tab20"](range(20)).tolist() * (1 + len(lines) // 20), strict=False))
+    label, _ = NAMES[metric]
+    scale = {} if metric == "efficiency" else {"yscale": "log"}
     with mpl.rc_context({"font.size": 9, "axes.spines.top": False, "axes.spines.right": False}):
-        figure = Figure(figsize=(8, 5), dpi=150, layout="constrained")
+        figure = Figure(figsize=(max(8.0, WIDTH * len(panels) + 2), HEIGHT), dpi=150, layout="constrained")
         FigureCanvasAgg(figure)
-        axes = figure.add_subplot(xscale="log", yscale="log", title=title, xlabel="devices", ylabel=label)
-        colours = mpl.colormaps["tab20"]
-        for number, series in enumerate(dict.fromkeys(row.series for row in rows)):
-            mine = sorted((row for row in rows if row.series == series), key=lambda row: row.count)
-            points = [row.count for row in mine], [scale * getattr(row, metric) for row in mine]
-            axes.plot(*points, marker="o", markersize=3.5, linewidth=1.2, color=colours(number % 20), label=series)
-        counts = sorted({row.count for row in rows})
-        axes.set_xticks(counts, [str(count) for count in counts])
-        axes.set_xticks([], minor=True)
-        axes.grid(visible=True, which="both", linewidth=0.3)
-        figure.legend(loc="outside right upper", fontsize=7, frameon=False)
+        figure.suptitle(title)
+        axes = figure.subplots(1, len(panels), sharey=True, squeeze=False)[0]
+        for place, panel in zip(axes, panels, strict=True):
+            mine = [row for row in rows if _panel(row) == panel]
+            place.set(title=panel, xlabel="devices", xscale="log", **scale)
+            _lines(place, metric, mine, colours)
+            _ideal(place, metric, mine)
+            counts = sorted({row.count for row in mine})
+            place.set_xticks(counts, [str(count) for count in counts])
+            place.set_xticks([], minor=True)
+            place.grid(visible=True, which="both", linewidth=0.3)
+        axes[0].set_ylabel(label)
+        named = {text: handle for ax in axes for handle, text in zip(*ax.get_legend_handles_labels(), strict=True)}
+        figure.legend(named.values(), named.keys(), loc="outside right upper", fontsize=7, frameon=False)
         figure.savefig(path)
+
+
+def _lines(axes: Any, metric: Metric, rows: Sequence[Measured], colours: dict[str, Any]) -> None:
+    for name in dict.fromkeys(_line(row) for row in rows):
+        found = sorted((row for row in rows if _line(row) == name), key=lambda row: row.count)
+        counts, values = _points(metric, found)
+        style = "--" if name.endswith("deep") else "-"
+        axes.plot(counts, values, style, marker="o", markersize=3.5, linewidth=1.2, color=colours[name], label=name)
+
+
+def _ideal(axes: Any, metric: Metric, rows: Sequence[Measured]) -> None:
+    """What the fastest single device of each group would reach as many times over."""
+    counts = sorted({row.count for row in rows})
+    for base in dict.fromkeys(row.base for row in rows) if metric == "gcells_per_s" else ():
+        single = max((row.gcells_per_s for row in rows if row.base == base and row.count == 1), default=None)
+        if single is not None:
+            axes.plot(counts, [single * n for n in counts], ":", color="grey", linewidth=1, label="ideal")
+    if metric == "efficiency":
+        axes.axhline(100, linestyle=":", color="grey", linewidth=1, label="ideal")
+
+
+def _points(metric: Metric, rows: Sequence[Measured]) -> Line:
+    scale = NAMES[metric][1]
+    pairs = [(row.count, value * scale) for row in rows if (value := getattr(row, metric)) is not None]
+    return [count for count, _ in pairs], [value for _, value in pairs]
+
+
+def _panel(row: Measured) -> str:
+    """The problem, where the series names it."""
+    return row.series.partition(": ")[0] if ": " in row.series else ""
+
+
+def _line(row: Measured) -> str:
+    return row.series.rpartition(": ")[2]

@@ -1,18 +1,24 @@
-"""One case: a problem on the first devices of a run, its rate in some samples after a warm-up."""
+"""Cases measured: rates as the median of several samples after a warm-up, of cases that are compared in turns."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+import time
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+from math import ceil
+from statistics import median
 
 from peergrid.runtime.devices import Devices, cores
 from peergrid.schedule import Options
+from peergrid.schedule.strategies import StrategyName
 from peergrid.simulate import Simulation, default_options
 from peergrid.stencil import Problem
 from peergrid.stencil.cost import minimal_bytes
 
-SAMPLES = 3
-WARM_PERIODS = 3
+SAMPLES = 7
+SAMPLE_SECONDS = 0.1  # a sample takes at least so long, if `LONGEST` times the steps asked for are enough
+LONGEST = 32
 
 
 @dataclass(frozen=True)
@@ -20,40 +26,47 @@ class Case:
     """What to measure.
 
     series: the line of the chart it belongs to; count: how many of the devices; depth: 0 for what suits the problem;
-    base: the series whose rate on one device the efficiency is counted from; steps: of one sample, at least;
-    norm: a field the norm of whose change is computed in every step.
+    base: the group of series among whose cases on one device the fastest is what the efficiency is counted from;
+    steps: of one sample, at least; norm: a field the norm of whose change is computed in every step;
+    turn: cases in a row with the same word are measured in turns and compared with the first of them.
     """
 
     series: str
     make: Callable[[], Problem]
     count: int
-    strategy: str
+    strategy: StrategyName
     depth: int
     steps: int
     base: str
     norm: str | None = None
+    turn: str = ""
 
 
 @dataclass(frozen=True)
 class Measured:
-    """What came of it. seconds_per_step: of the best sample; spread: of the worst over the best, less one;
-    of_copy: the share of the copy bandwidth of all devices that one step per pass would take at this rate
-    (None where that was not measured); efficiency: the rate over that of as many single devices (None without one).
+    """What came of it.
+
+    steps: of each sample; samples: seconds per step of each; seconds_per_step: their median; spread: their range over
+    the median; host_seconds_per_step: what issuing took of it (None where it is not known); of_copy: the share of the
+    copy bandwidth of all devices that one step per pass would take at this rate (None where that was not measured);
+    efficiency: the rate over that of as many single devices; against: the rate over that of the first case of the turn.
     """
 
     series: str
+    base: str
     devices: str
     count: int
     shape: tuple[int, ...]
-    strategy: str
-    depth: int
-    block: int
+    options: Options
     steps: int
+    samples: tuple[float, ...]
     seconds_per_step: float
-    gcells_per_s: float
     spread: float
+    gcells_per_s: float
+    host_seconds_per_step: float | None
     of_copy: float | None
     efficiency: float | None
+    against: float | None
     notes: tuple[str, ...]
 
 
@@ -62,43 +75,90 @@ def first(devices: Devices, count: int) -> Devices:
     return Devices(devices.kind, devices.ordinals[:count])
 
 
-def measure(case: Case, devices: Devices, bandwidth: float | None, single: float | None) -> Measured:
-    """Carry out a case. bandwidth: of copies on one device, B/s; single: cells per second of the base on one device."""
-    chosen, problem = first(devices, case.count), case.make()
-    usual = default_options(chosen, problem)
-    options = Options(case.strategy, depth=case.depth or usual.depth)  # type: ignore[arg-type]
-    period = 2 * options.depth
-    steps = -(-case.steps // period) * period
-    with Simulation(
-        problem, WARM_PERIODS * period + SAMPLES * steps, devices=chosen, options=options, norm=case.norm
-    ) as simulation:
-        simulation.run(WARM_PERIODS * period)
-        seconds = []
+def measure(cases: Sequence[Case], devices: Devices, bandwidth: float | None) -> tuple[Measured, ...]:
+    """Carry out cases in turns. bandwidth: of copies on one device, B/s.
+
+    Raises DoesNotFit where they need more memory than there is.
+    """
+    with ExitStack() as stack:
+        runs = [_Run(case, first(devices, case.count), stack) for case in cases]
         for _ in range(SAMPLES):
-            before = simulation.seconds
-            simulation.run(steps)
-            seconds.append(simulation.seconds - before)
-        notes, block = simulation.notes, simulation.options.steps_per_pass
-    cells, best = problem.grid.box.size, min(seconds) / steps
-    rate = cells / best
-    copies = None if bandwidth is None else bandwidth * len(set(chosen.ordinals))
-    alone = rate if case.count == 1 and single is None and case.base == case.series else single
-    return Measured(
-        series=case.series,
-        devices=str(chosen),
-        count=case.count,
-        shape=problem.grid.shape,
-        strategy=case.strategy,
-        depth=options.depth,
-        block=block,
-        steps=steps,
-        seconds_per_step=best,
-        gcells_per_s=rate / 1e9,
-        spread=max(seconds) / min(seconds) - 1,
-        of_copy=None if copies is None else minimal_bytes(problem) / best / copies,
-        efficiency=None if alone is None else rate / alone / case.count,
-        notes=notes,
+            for run in runs:
+                run.sample()
+        found = [run.measured(bandwidth) for run in runs]
+    return tuple(replace(row, against=row.gcells_per_s / found[0].gcells_per_s) for row in found)
+
+
+def with_efficiency(rows: Iterable[Measured]) -> tuple[Measured, ...]:
+    """The rows with their rates compared to as many of the fastest single device of their group."""
+    every = tuple(rows)
+    single: dict[str, float] = {}
+    for row in every:
+        if row.count == 1:
+            single[row.base] = max(row.gcells_per_s, single.get(row.base, 0.0))
+    return tuple(
+        replace(row, efficiency=row.gcells_per_s / single[row.base] / row.count) if row.base in single else row
+        for row in every
     )
+
+
+class _Run:
+    """A case on its devices, warmed up for samples of a length that suits it."""
+
+    def __init__(self, case: Case, devices: Devices, stack: ExitStack) -> None:
+        self._case, self._devices, problem = case, devices, case.make()
+        options = Options(case.strategy, depth=case.depth or default_options(devices, problem).depth)
+        self._period = 2 * options.depth
+        most = self._whole(LONGEST * case.steps)
+        self._simulation = stack.enter_context(
+            Simulation(problem, (SAMPLES + 3) * most, devices=devices, options=options, norm=case.norm)
+        )
+        self._advance(self._period)
+        short = self._whole(case.steps)
+        times = ceil(SAMPLE_SECONDS / (short * self._advance(short)[0]))
+        self.steps = min(most, short * max(1, times))
+        self._advance(self.steps)  # what is made once for so many steps, such as graphs, is made now
+        self._samples: list[tuple[float, float | None]] = []
+
+    def sample(self) -> None:
+        self._samples.append(self._advance(self.steps))
+
+    def measured(self, bandwidth: float | None) -> Measured:
+        case, problem, devices = self._case, self._simulation.problem, self._devices
+        samples = tuple(seconds for seconds, _ in self._samples)
+        hosts = [host for _, host in self._samples if host is not None]
+        middle = median(samples)
+        copies = None if bandwidth is None else bandwidth * len(set(devices.ordinals))
+        return Measured(
+            series=case.series,
+            base=case.base,
+            devices=str(devices),
+            count=case.count,
+            shape=problem.grid.shape,
+            options=self._simulation.options,
+            steps=self.steps,
+            samples=samples,
+            seconds_per_step=middle,
+            spread=(max(samples) - min(samples)) / middle,
+            gcells_per_s=problem.grid.box.size / middle / 1e9,
+            host_seconds_per_step=median(hosts) if hosts else None,
+            of_copy=None if copies is None else minimal_bytes(problem) / middle / copies,
+            efficiency=None,
+            against=None,
+            notes=self._simulation.notes,
+        )
+
+    def _advance(self, steps: int) -> tuple[float, float | None]:
+        """Seconds of a step, and of the host for a step, over so many."""
+        host = self._simulation.host_seconds
+        started = time.perf_counter()
+        self._simulation.run(steps)
+        seconds = (time.perf_counter() - started) / steps
+        spent = self._simulation.host_seconds
+        return seconds, None if host is None or spent is None else (spent - host) / steps
+
+    def _whole(self, steps: int) -> int:
+        return -(-steps // self._period) * self._period
 
 
 def copy_bandwidth(devices: Devices) -> float | None:

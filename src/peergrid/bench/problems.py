@@ -1,13 +1,16 @@
-"""The problems that are measured."""
+"""The problems that are measured. Fields start from noise: zeros would flatter the hardware, which they cost less."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
 from functools import lru_cache
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 
-from peergrid.grid import Grid
+from peergrid.grid import Array, Grid
 from peergrid.io.modelfile import parse
 from peergrid.models.fdtd import build
 from peergrid.stencil import Problem, stencil
@@ -34,6 +37,24 @@ waveform = {{ kind = "ricker", frequency = 9e8 }}
 position = [{rx}, {sy}]
 """
 
+PATTERN = 1 << 20  # numbers after which noise repeats
+
+
+def noise(shape: Sequence[int], seed: int) -> Array:
+    """Random numbers in [-0.5, 0.5), float32."""
+    count = int(np.prod(shape))
+    pattern = np.random.default_rng(seed).random(min(count, PATTERN), np.float32) - np.float32(0.5)
+    return np.resize(pattern, tuple(shape))
+
+
+def noisy(problem: Problem) -> Problem:
+    """The problem with noise in the fields that change."""
+    fields = {
+        name: replace(field, init=noise(field.box.shape, seed)) if name in problem.state else field
+        for seed, (name, field) in enumerate(problem.fields.items())
+    }
+    return replace(problem, fields=MappingProxyType(fields))
+
 
 @stencil
 def relax(u: Any) -> None:
@@ -45,10 +66,10 @@ def relax(u: Any) -> None:
 def jacobi(rows: int, columns: int) -> Problem:
     """Laplace's equation as NVIDIA's multi-gpu-programming-models have it.
 
-    The first and last column hold sin(2π y), rows repeat; float32, zero elsewhere.
+    The first and last column hold sin(2π y), rows repeat; float32, noise elsewhere.
     """
     grid = Grid((rows, columns), boundary=("periodic", "fixed"))
-    values = np.zeros(grid.shape, np.float32)
+    values = noise(grid.shape, 1)
     values[:, 0] = values[:, -1] = np.sin(2 * np.pi * np.arange(1, rows + 1) / (rows + 1))
     return Problem.of(relax(grid.field("u", values)))
 
@@ -58,7 +79,7 @@ def radar(rows: int, columns: int, steps: int) -> Problem:
     """A ground-penetrating radar: Yee's scheme, two materials, absorbers on all sides, a source, a receiver."""
     x, y = (rows - 1) * 0.002, (columns - 1) * 0.002
     text = RADAR.format(x=x, y=y, steps=steps, top=0.7 * y, sx=0.4 * x, sy=0.75 * y, rx=0.6 * x)
-    return build(parse(text)).problem
+    return noisy(build(parse(text)).problem)
 
 
 def forget() -> None:

@@ -8,10 +8,12 @@ from functools import partial
 from typing import Literal
 
 from peergrid.bench.measure import Case
+from peergrid.bench.own import own_average, own_heat, own_waves, shipped_waves
 from peergrid.bench.problems import jacobi, radar
-from peergrid.schedule.strategies import STRATEGIES
+from peergrid.schedule.strategies import STRATEGIES, StrategyName
+from peergrid.stencil import Problem
 
-Metric = Literal["gcells_per_s", "seconds_per_step"]
+Metric = Literal["gcells_per_s", "seconds_per_step", "efficiency"]
 
 
 @dataclass(frozen=True)
@@ -22,12 +24,13 @@ class Size:
     ladder: int
     small: tuple[int, int]
     fdtd: int
+    own: int
     steps: int
     norms: bool
 
 
-LARGE = Size(jacobi=17408, ladder=8192, small=(4096, 256), fdtd=8192, steps=1000, norms=True)
-LITTLE = Size(jacobi=1024, ladder=512, small=(512, 64), fdtd=512, steps=48, norms=False)
+LARGE = Size(jacobi=17408, ladder=8192, small=(4096, 256), fdtd=8192, own=8192, steps=1000, norms=True)
+LITTLE = Size(jacobi=1024, ladder=512, small=(512, 64), fdtd=512, own=1024, steps=48, norms=False)
 """For virtual devices."""
 
 
@@ -41,25 +44,31 @@ class Suite:
 
 
 def ladder(size: Size, counts: tuple[int, ...]) -> Iterator[Case]:
-    """Every strategy on 1 to all devices, on a wide and on a tall grid, one step per exchange."""
-    for aspect, rows, columns in (("wide", size.ladder, 2 * size.ladder), ("tall", 2 * size.ladder, size.ladder)):
-        make = partial(jacobi, rows, columns)
+    """Every strategy on 1 to all devices: radar wide and tall, and Jacobi; one step per exchange, and several."""
+    n, steps = size.ladder, 8 * size.steps
+    problems = {
+        "radar, wide": partial(radar, n, 2 * n, steps),
+        "radar, tall": partial(radar, 2 * n, n, steps),
+        "Jacobi": partial(jacobi, size.jacobi, size.jacobi),
+    }
+    deep: tuple[StrategyName, ...] = ("overlap", "peer")
+    for name, make in problems.items():
         for strategy in STRATEGIES:
             for count in counts:
-                yield Case(f"{aspect} {strategy}", make, count, strategy, 1, size.steps // 5, f"{aspect} serial")
-        for strategy in ("overlap", "peer"):
+                yield Case(f"{name}: {strategy}", make, count, strategy, 1, size.steps // 10, name)
+        for strategy in deep:
             for count in counts:
-                series = f"{aspect} {strategy}, deep"
-                yield Case(series, make, count, strategy, 0, size.steps // 2, f"{aspect} overlap, deep")
+                yield Case(f"{name}: {strategy}, deep", make, count, strategy, 0, size.steps // 4, f"{name}, deep")
 
 
 def laplace(size: Size, counts: tuple[int, ...]) -> Iterator[Case]:
     """One grid on more and more devices, a grid that grows with them, and one step per pass."""
     n = size.jacobi
     strong = partial(jacobi, n, n)
-    for strategy in ("overlap", "graph", "peer"):
+    strategies: tuple[StrategyName, ...] = ("overlap", "graph", "peer")
+    for strategy in strategies:
         for count in counts:
-            yield Case(f"strong {strategy}", strong, count, strategy, 0, size.steps, "strong overlap")
+            yield Case(f"strong {strategy}", strong, count, strategy, 0, size.steps, "strong")
     for count in counts:
         yield Case("strong, one step", strong, count, "overlap", 1, size.steps // 5, "strong, one step")
     if size.norms:
@@ -72,38 +81,55 @@ def laplace(size: Size, counts: tuple[int, ...]) -> Iterator[Case]:
 
 
 def fdtd(size: Size, counts: tuple[int, ...]) -> Iterator[Case]:
-    """Radar on one device and, four times larger, on all; then two devices, wide and tall, plain against overlapped."""
+    """Radar on one device and, four times larger, on all."""
     n, steps = size.fdtd, size.steps // 2
     one = partial(radar, n, n, 8 * size.steps)
     yield Case("radar", one, 1, "overlap", 0, steps, "radar")
     large = partial(radar, 2 * n, 2 * n, 8 * size.steps)
-    for count in counts:
-        yield Case("large radar", large, count, "overlap", 0, steps // 2, "large radar")
-    for aspect, rows, columns in (("wide", n // 2, 2 * n), ("tall", 2 * n, n // 2)):
-        make = partial(radar, rows, columns, 8 * size.steps)
-        for strategy in ("serial", "overlap"):
-            for count in (c for c in (1, 2) if c in counts):
-                series = f"{aspect} radar, {'plain' if strategy == 'serial' else 'overlapped'}"
-                yield Case(series, make, count, strategy, 1, steps, f"{aspect} radar, plain")
+    strategies: tuple[StrategyName, ...] = ("overlap", "peer")
+    for strategy in strategies:
+        for count in counts:
+            yield Case(f"large radar, {strategy}", large, count, strategy, 0, steps // 2, "large radar")
 
 
 def small(size: Size, counts: tuple[int, ...]) -> Iterator[Case]:
     """Grids so small that waiting costs most: one of fixed size, and one of a fixed size per device."""
     whole, each = size.small
+    strategies: tuple[StrategyName, ...] = ("async", "overlap", "graph", "peer", "persistent")
     for depth, said in ((0, ", deep"), (1, "")):
-        for strategy in ("async", "overlap", "graph", "peer", "persistent"):
+        for strategy in strategies:
             for count in counts:
-                series = f"{whole}² {strategy}{said}"
-                yield Case(series, partial(jacobi, whole, whole), count, strategy, depth, 2 * size.steps, series)
+                make = partial(jacobi, whole, whole)
+                yield Case(
+                    f"{whole}² {strategy}{said}", make, count, strategy, depth, 2 * size.steps, f"{whole}²{said}"
+                )
             for count in counts:
-                series = f"{each}² each {strategy}{said}"
                 make = partial(jacobi, each * count, each)
-                yield Case(series, make, count, strategy, depth, 4 * size.steps, series)
+                series, base = f"{each}² each {strategy}{said}", f"{each}² each{said}"
+                yield Case(series, make, count, strategy, depth, 4 * size.steps, base)
+
+
+def own(size: Size, counts: tuple[int, ...]) -> Iterator[Case]:
+    """What a user writes in the language of stencils beside the same thing shipped with peergrid, in turns."""
+    n = size.own
+    made: dict[str, tuple[Callable[[], Problem], ...]] = {
+        "heat": (partial(jacobi, n, n), partial(own_average, n, n), partial(own_heat, n, n)),
+        "waves": (partial(shipped_waves, n, n, lossy=False), partial(own_waves, n, n, lossy=False)),
+        "lossy waves": (partial(shipped_waves, n, n, lossy=True), partial(own_waves, n, n, lossy=True)),
+    }
+    for depth, said in ((0, ""), (1, ", one step")):
+        for name, makes in made.items():
+            words = ("shipped", "own") if len(makes) == 2 else ("shipped Jacobi", "own Jacobi", "own heat")
+            for count in counts:
+                for word, make in zip(words, makes, strict=True):
+                    series, turn = f"{name}: {word}{said}", f"{name}{said} on {count}"
+                    yield Case(series, make, count, "overlap", depth, size.steps // 4, series, turn=turn)
 
 
 SUITES: dict[str, Suite] = {
-    "ladder": Suite("Every strategy, wide and tall", "gcells_per_s", ladder),
+    "ladder": Suite("Every strategy: radar wide and tall, Jacobi", "efficiency", ladder),
     "jacobi": Suite("Jacobi", "gcells_per_s", laplace),
     "fdtd": Suite("Radar", "gcells_per_s", fdtd),
     "small": Suite("Small grids", "seconds_per_step", small),
+    "own": Suite("Stencils of one's own beside what is shipped", "gcells_per_s", own),
 }

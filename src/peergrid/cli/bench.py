@@ -6,28 +6,29 @@ import json
 import sys
 from collections.abc import Iterator
 from dataclasses import asdict
+from itertools import groupby
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from rich.console import Console
 from rich.table import Table
 
+from peergrid.bench import own, problems
 from peergrid.bench.chart import draw
 from peergrid.bench.circumstances import about
-from peergrid.bench.measure import Measured, copy_bandwidth, measure
-from peergrid.bench.problems import forget
+from peergrid.bench.measure import Case, Measured, copy_bandwidth, measure, with_efficiency
 from peergrid.bench.suites import LARGE, LITTLE, SUITES, Suite
 from peergrid.cli.choose import AsJson, DeviceSpec
 from peergrid.errors import DoesNotFit, UsageError
 from peergrid.io.atomic import replacing
 from peergrid.runtime.devices import Devices, parse_devices
 
-WIDTH = 140  # columns of a table that goes to a file
+WIDTH = 160  # columns of a table that goes to a file
 
 
 def bench(
-    name: Annotated[str, typer.Argument(metavar="NAME", help="ladder, jacobi, fdtd or small.")],
+    name: Annotated[str, typer.Argument(metavar="NAME", help=f"One of {', '.join(SUITES)}.")],
     devices: DeviceSpec = "auto",
     output: Annotated[
         Path | None, typer.Option("-o", "--output", metavar="DIR", help="Write NAME.json and NAME.png here.")
@@ -40,22 +41,22 @@ def bench(
         raise UsageError(f"A benchmark is one of {', '.join(SUITES)}, got '{name}'.")
     suite, chosen = SUITES[name], parse_devices(devices)
     bandwidth = copy_bandwidth(chosen)
+    found = {"benchmark": name, "copy_bytes_per_s": bandwidth, "about": asdict(about())}
     console = Console(stderr=True, quiet=as_json)
-    rows: list[Measured] = []
-    for row in _rows(suite, chosen, bandwidth, only, console):
-        rows.append(row)
-        console.print(_line(row), highlight=False)
+    rows: tuple[Measured, ...] = ()
+    for more in _rows(suite, chosen, bandwidth, only, console):
+        rows = with_efficiency((*rows, *more))
+        if output is not None:
+            _write(output / f"{name}.json", found, rows)
+        for row in rows[-len(more) :]:
+            console.print(_line(row), highlight=False, soft_wrap=True)
     if not rows:
         raise UsageError(f"No series of '{name}' has '{only}' in its name; leave '--only' out to see them all.")
-    found = {"benchmark": name, "copy_bytes_per_s": bandwidth, "about": asdict(about())}
-    text = json.dumps(found | {"rows": [asdict(row) for row in rows]}, indent=2)
     if output is not None:
-        with replacing(output / f"{name}.json") as partial:
-            partial.write_text(text + "\n")
         with replacing(output / f"{name}.png") as partial:
             draw(partial, suite.title, suite.metric, rows)
     if as_json:
-        typer.echo(text)
+        typer.echo(_text(found, rows))
     else:
         Console(width=None if sys.stdout.isatty() else WIDTH).print(_table(suite, rows, bandwidth))
 
@@ -65,46 +66,69 @@ def counts_of(devices: int) -> tuple[int, ...]:
     return tuple(sorted({1 << n for n in range(devices.bit_length()) if 1 << n <= devices} | {devices}))
 
 
-def _rows(suite: Suite, devices: Devices, bandwidth: float | None, only: str, console: Console) -> Iterator[Measured]:
+def _rows(
+    suite: Suite, devices: Devices, bandwidth: float | None, only: str, console: Console
+) -> Iterator[tuple[Measured, ...]]:
     """The measured cases; those that need more memory than there is are passed over, and said so."""
     size = LARGE if devices.kind == "cuda" else LITTLE
-    single: dict[str, float] = {}
-    for case in suite.cases(size, counts_of(devices.count)):
-        if only not in case.series:
-            continue
+    chosen = [case for case in suite.cases(size, counts_of(devices.count)) if only in case.series]
+    for cases in _turns(chosen):
         try:
-            row = measure(case, devices, bandwidth, single.get(case.base))
+            yield measure(cases, devices, bandwidth)
         except DoesNotFit as refusal:
-            console.print(f"{case.series} on {case.count}: {refusal}", highlight=False)
-            continue
-        if case.count == 1:
-            single.setdefault(case.series, row.gcells_per_s * 1e9)
-        yield row
-    forget()
+            console.print(f"{cases[0].series} on {cases[0].count}: {refusal}", highlight=False, soft_wrap=True)
+    problems.forget()
+    own.forget()
+
+
+def _turns(cases: list[Case]) -> Iterator[list[Case]]:
+    """Cases that are measured together."""
+    numbered = enumerate(cases)
+    for _, group in groupby(numbered, key=lambda item: item[1].turn or item[0]):
+        yield [case for _, case in group]
+
+
+def _write(path: Path, found: dict[str, Any], rows: tuple[Measured, ...]) -> None:
+    """Replace the file by what is known so far."""
+    with replacing(path) as partial:
+        partial.write_text(_text(found, rows) + "\n")
+
+
+def _text(found: dict[str, Any], rows: tuple[Measured, ...]) -> str:
+    return json.dumps(found | {"rows": [asdict(row) for row in rows]}, indent=2)
 
 
 def _line(row: Measured) -> str:
     rate, time = f"{row.gcells_per_s:,.4g} GCells/s", f"{row.seconds_per_step * 1e6:,.4g} µs per step"
-    return f"{row.series} on {row.devices}: {rate}, {time}"
+    more = "" if row.efficiency is None else f", efficiency {row.efficiency:.1%}"
+    return f"{row.series} on {row.devices}: {rate}, {time} ± {row.spread / 2:.1%}{more}"
 
 
-def _table(suite: Suite, rows: list[Measured], bandwidth: float | None) -> Table:
+def _table(suite: Suite, rows: tuple[Measured, ...], bandwidth: float | None) -> Table:
     copies = "" if bandwidth is None else f", copy bandwidth of one device {bandwidth / 1e9:,.0f} GB/s"
-    table = Table(title=f"{suite.title}{copies}", title_justify="left")
+    turns = any(row.against != 1 for row in rows)
+    noted = tuple(dict.fromkeys(note for row in rows for note in row.notes))
+    caption = "\n".join(f"{number} {note}" for number, note in enumerate(noted, start=1))
+    table = Table(title=f"{suite.title}{copies}", title_justify="left", caption=caption, caption_justify="left")
     table.add_column("case", no_wrap=True)
-    for head in ("devices", "grid", "depth", "µs per step", "GCells/s", "of copy", "efficiency", "spread"):
+    heads = ["devices", "grid", "depth", "µs per step", "spread", "GCells/s", "of copy", "efficiency", "host µs"]
+    for head in (*heads, *(["against first"] if turns else []), *(["notes"] if noted else [])):
         table.add_column(head, justify="right", no_wrap=True)
     for row in rows:
+        depth, block = row.options.depth, row.options.steps_per_pass
         table.add_row(
             row.series,
             str(row.count),
             "×".join(map(str, row.shape)),
-            str(row.depth) if row.block == row.depth else f"{row.depth} by {row.block}",
+            str(depth) if block == depth else f"{depth} by {block}",
             f"{row.seconds_per_step * 1e6:,.4g}",
+            _share(row.spread),
             f"{row.gcells_per_s:,.4g}",
             _share(row.of_copy),
             _share(row.efficiency),
-            _share(row.spread),
+            "–" if row.host_seconds_per_step is None else f"{row.host_seconds_per_step * 1e6:.3g}",
+            *([_share(row.against)] if turns else []),
+            *([", ".join(str(1 + noted.index(note)) for note in row.notes)] if noted else []),
         )
     return table
 

@@ -1,0 +1,1 @@
+"""The sections of `tools/gpu_check`, one in each file."""

@@ -1,0 +1,192 @@
+"""The same bits everywhere: every problem, device list, strategy, depth, route and order against the CPU's digest.
+
+Cases are worked off by several processes that share the GPUs and one disk cache of kernels, the most telling first.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, field
+from functools import cache
+from itertools import product
+from typing import Any
+
+from gpu_checks.pool import work_off
+from gpu_checks.problems import CHECKED
+from gpu_checks.report import Case, Report
+
+STEPS = 23
+DEPTHS: tuple[tuple[int, int | None], ...] = ((1, None), (8, None), (12, None), (3, 1))
+"""Steps between exchanges, and steps per pass (None: as many as suit)."""
+ROUTES = (None, "copy", "store", "host")
+ORDERS = (("all", False), ("pairwise", True), ("left-right", False))
+ENOUGH = 15.0  # seconds that are left for the last cases when no more are begun
+
+
+@dataclass(frozen=True)
+class Run:
+    """One run to compare. devices: GPU numbers, counted from whichever GPU the worker begins with."""
+
+    problem: str
+    devices: tuple[int, ...]
+    strategy: str
+    depth: int = 1
+    block: int | None = None
+    route: str | None = None
+    order: str = "all"
+    separate: bool = False
+    rank: int = field(default=0, compare=False)
+
+    @property
+    def group(self) -> str:
+        return f"{self.problem} cuda:{','.join(map(str, self.devices))} {self.strategy}"
+
+    @property
+    def name(self) -> str:
+        block = "" if self.block is None else f" by {self.block}"
+        words = [f"depth {self.depth}{block}", f"route {self.route}" if self.route else "", self.order]
+        return " ".join([self.group, *filter(None, words), *(["separate"] if self.separate else [])])
+
+
+def device_lists(counts: list[int]) -> list[tuple[int, ...]]:
+    """One GPU, one GPU twice, several."""
+    lists = [tuple(range(n)) for n in counts]
+    return [lists[0], (0, 0), *lists[1:]]
+
+
+def matrix(lists: list[tuple[int, ...]], strategies: tuple[str, ...]) -> list[Run]:
+    """All runs: first every strategy at depth 1 and 8, then every depth, then every route and order, then all of all.
+
+    A single device exchanges nothing: it has neither route nor order.
+    """
+    runs: dict[Run, None] = {}
+    for devices in lists:
+        routes, orders = (ROUTES, ORDERS) if len(devices) > 1 else (ROUTES[:1], ORDERS[:1])
+        for name, strategy, depth, route, order in product(CHECKED, strategies, DEPTHS, routes, orders):
+            usual = (depth in DEPTHS[:2], route is None, order == ORDERS[0])
+            rank = 0 if all(usual) else 1 if usual[1:] == (True, True) else 2 if usual[1] or usual[2] else 3
+            runs[Run(name, devices, strategy, *depth, route, *order, rank)] = None
+    return sorted(runs, key=lambda run: run.rank)
+
+
+def bits(report: Report, counts: list[int]) -> None:
+    """The whole matrix, as far as time allows."""
+    _compare(report, matrix(device_lists(counts), _strategies()), counts[-1])
+
+
+def smoke(report: Report, counts: list[int]) -> None:
+    """One small problem under every strategy, on one GPU and on one GPU twice."""
+    lists = device_lists(counts[:1])
+    runs = [run for run in matrix(lists, _strategies()) if (run.problem, run.rank) == ("jacobi", 0)]
+    _compare(report, runs, counts[-1], shown=True)
+
+
+def _compare(report: Report, runs: list[Run], gpus: int, shown: bool = False) -> None:
+    workers = max(2, min(12, (os.cpu_count() or 2) // 3))
+    tasks: list[tuple[str, Any]] = [(f"reference {name}", name) for name in dict.fromkeys(run.problem for run in runs)]
+    tasks += [(run.name, (run, gpus)) for run in runs]
+    expected, found = _References(), _Groups(runs)
+    for case in work_off(tasks, carry, workers, report.deadline - ENOUGH):
+        for done in expected.judged(case):
+            report.add(done, shown)
+            if not shown:
+                found.add(done)
+    left = len(runs) - sum(not case["case"].startswith("reference") for case in report.cases)
+    if left:
+        first = sum(run.rank == 0 for run in runs) > len(runs) - left
+        said = {"not_run": left, "of": len(runs)}
+        report.add({"case": "time was up", "ok": not first, "wall_s": 0.0, **said})
+
+
+class _References:
+    """Holds cases back until the digest to compare them with is there."""
+
+    def __init__(self) -> None:
+        self._digests: dict[str, str] = {}
+        self._waiting: list[Case] = []
+
+    def judged(self, case: Case) -> Iterator[Case]:
+        """The cases that can be judged now."""
+        problem = case["case"].split()[1 if case["case"].startswith("reference") else 0]
+        if case["case"].startswith("reference") and case["ok"]:
+            self._digests[problem] = case["sha256"]
+        self._waiting.append(case)
+        ready = [c for c in self._waiting if not c["ok"] or self._of(c) is not None]
+        self._waiting = [c for c in self._waiting if c not in ready]
+        yield from (self._judged(c) for c in ready)
+
+    def _of(self, case: Case) -> str | None:
+        words = case["case"].split()
+        return self._digests.get(words[1] if words[0] == "reference" else words[0])
+
+    def _judged(self, case: Case) -> Case:
+        if not case["ok"] or case["sha256"] == self._of(case):
+            return {**case, "sha256": case.get("sha256", "")[:12]}
+        said = f"sha256 {case['sha256'][:12]} differs from the CPU's {str(self._of(case))[:12]}"
+        return {**case, "ok": False, "error": said}
+
+
+class _Groups:
+    """Prints a line when all runs of a problem, device list and strategy are done."""
+
+    def __init__(self, runs: list[Run]) -> None:
+        self._group = {run.name: run.group for run in runs}
+        self._left = Counter(self._group.values())
+        self._good: Counter[str] = Counter()
+        self._all = Counter(self._left)
+
+    def add(self, case: Case) -> None:
+        group = self._group.get(case["case"])
+        if group is None:
+            return
+        self._left[group] -= 1
+        self._good[group] += case["ok"]
+        if not self._left[group]:
+            good, every = self._good[group], self._all[group]
+            print(f"{'ok  ' if good == every else 'FAIL'} {group}: {good} of {every} have the CPU's bits", flush=True)
+
+
+# In a worker ----------------------------------------------------------------------------------------------------------
+
+
+def carry(worker: int, task: Any) -> Case:
+    """A reference on the CPU, or a run on GPUs: its digest."""
+    from peergrid import Options, Simulation
+    from peergrid.runtime.devices import Devices
+
+    if isinstance(task, str):
+        with Simulation(CHECKED[task](), STEPS, devices="cpu:1", options=Options("serial"), kernel="reference") as run:
+            run.run(STEPS)
+            return {"sha256": run.sha256()}
+    wanted, gpus = task
+    start = worker % gpus if len(set(wanted.devices)) < gpus else 0
+    ordinals = tuple((start + n) % gpus for n in wanted.devices)
+    for ordinal in set(ordinals):
+        _keep(ordinal)
+    given = {key: value for key, value in asdict(wanted).items() if key not in ("problem", "devices", "rank")}
+    began = time.perf_counter()
+    with Simulation(
+        CHECKED[wanted.problem](), STEPS, devices=Devices("cuda", ordinals), options=Options(**given)
+    ) as run:
+        ready = time.perf_counter()
+        run.run(STEPS - 3)
+        run.run(3)
+        digest, notes = run.sha256(), run.notes
+    return {"sha256": digest, "setup_s": round(ready - began, 3), **({"notes": notes} if notes else {})}
+
+
+@cache
+def _keep(ordinal: int) -> None:
+    """Hold a GPU's context, which every run would otherwise make anew."""
+    from peergrid.runtime.cuda.driver import CudaDriver
+
+    CudaDriver().retain(ordinal)
+
+
+def _strategies() -> tuple[str, ...]:
+    from peergrid.schedule.strategies import STRATEGIES
+
+    return tuple(STRATEGIES)

@@ -1,0 +1,108 @@
+"""The problems that are checked; small ones are made once in each process."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parents[2]
+RADAR = """
+[grid]
+size = [{x}, {y}]
+spacing = 0.002
+steps = {steps}
+[[material]]
+name = "sand"
+permittivity = 6.0
+conductivity = 0.003
+[[shape]]
+kind = "layer"
+material = "sand"
+bottom = -1.0
+top = {top}
+[[source]]
+kind = "line"
+position = [{sx}, {sy}]
+waveform = {{ kind = "ricker", frequency = 9e8 }}
+[[receiver]]
+position = [{rx}, {sy}]
+"""
+
+
+@cache
+def relaxed(rows: int, columns: int) -> Any:
+    """Jacobi's step."""
+    from peergrid import Grid, Problem, stencil
+    from peergrid.bench.problems import noise
+
+    @stencil
+    def relax(u):  # type: ignore[no-untyped-def]
+        u.next[0, 0] = 0.25 * ((u[0, -1] + u[0, 1]) + (u[-1, 0] + u[1, 0]))
+
+    grid = Grid((rows, columns))
+    return Problem.of(relax(grid.field("u", noise(grid.shape, 1))))
+
+
+@cache
+def cube(shape: tuple[int, int, int]) -> Any:
+    """Heat in three dimensions, every kind of edge."""
+    from peergrid import Grid, Problem, stencil
+    from peergrid.bench.problems import noise
+
+    @stencil
+    def heat(u, k):  # type: ignore[no-untyped-def]
+        around = (u[-1, 0, 0] + u[1, 0, 0]) + (u[0, -1, 0] + u[0, 1, 0]) + (u[0, 0, -1] + u[0, 0, 1])
+        u.next[0, 0, 0] = u[0, 0, 0] + k * (around - 6 * u[0, 0, 0])
+
+    grid = Grid(shape, boundary=("fixed", "periodic", "reflecting"))
+    return Problem.of(heat(grid.field("u", noise(shape, 2)), 0.1))
+
+
+@cache
+def radius_four(rows: int, columns: int) -> Any:
+    """A cross that reaches four cells far."""
+    from peergrid import Grid, Problem, stencil
+    from peergrid.bench.problems import noise
+
+    @stencil
+    def wide(u):  # type: ignore[no-untyped-def]
+        total = 0.2 * u[0, 0]
+        for n in range(1, 5):
+            total = total + 0.05 * ((u[-n, 0] + u[n, 0]) + (u[0, -n] + u[0, n]))
+        u.next[0, 0] = total
+
+    grid = Grid((rows, columns), boundary=("periodic", "fixed"))
+    return Problem.of(wide(grid.field("u", noise(grid.shape, 3))))
+
+
+@cache
+def radar(nx: int, ny: int, steps: int) -> Any:
+    """Radar over sand, with absorbers, a source and a receiver."""
+    from peergrid.bench.problems import noisy
+    from peergrid.io.modelfile import parse
+    from peergrid.models.fdtd.build import build
+
+    x, y = nx * 0.002, ny * 0.002
+    text = RADAR.format(x=x, y=y, steps=steps, top=0.7 * y, sx=0.4 * x, sy=0.75 * y, rx=0.6 * x)
+    return noisy(build(parse(text)).problem)
+
+
+@cache
+def example() -> Any:
+    """The radar of `examples/gpr.toml`, from noise."""
+    from peergrid.bench.problems import noisy
+    from peergrid.io.modelfile import read
+    from peergrid.models.fdtd.build import build
+
+    return noisy(build(read(ROOT / "examples" / "gpr.toml")).problem)
+
+
+CHECKED: dict[str, Callable[[], Any]] = {
+    "gpr": example,
+    "jacobi": lambda: relaxed(700, 1000),
+    "heat3d": lambda: cube((96, 80, 72)),
+    "radius4": lambda: radius_four(600, 1100),
+}
+"""What the matrix of `bits` consists of."""
