@@ -11,12 +11,14 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from gpu_checks.call import ME, call, peergrid
-from gpu_checks.report import Case, Report
+from gpu_checks.report import Case, Report, carry_out
 
 IN_TIME = 10.0  # seconds within which a lost signal must be named
 STEPS = 32
@@ -36,14 +38,16 @@ position = [{sx}, {sy}]
 
 
 def faults(report: Report, counts: list[int]) -> None:
-    """Signals lost, one after another, and grids that are too large."""
+    """Signals lost and grids that are too large, all at once: each waits in a process of its own."""
     pairs = ["cuda:0,0", *(["cuda:0,1"] if counts[-1] > 1 else [])]
-    for devices in pairs:
-        for kind in LOST:
-            report.run(f"lost {kind} {devices}", lambda k=kind, d=devices: _lost(k, d))
-    report.run("does not fit, nothing allocated", lambda: _elsewhere("fit", 60))
-    for command in ("run", "plan"):
-        report.run(f"peergrid {command}, does not fit", lambda c=command: _refused(c))
+    cases: dict[str, Callable[[], Case]] = {
+        f"lost {kind} {devices}": partial(_lost, kind, devices) for devices in pairs for kind in LOST
+    }
+    cases["does not fit, nothing allocated"] = partial(_elsewhere, "fit", 60)
+    cases |= {f"peergrid {command}, does not fit": partial(_refused, command) for command in ("run", "plan")}
+    with ThreadPoolExecutor(len(cases)) as pool:
+        for case in pool.map(carry_out, cases, cases.values()):
+            report.add(case)
 
 
 # Lost signals ---------------------------------------------------------------------------------------------------------
