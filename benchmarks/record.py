@@ -6,12 +6,14 @@ import json
 import os
 import platform
 import shlex
-import subprocess
 import sys
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
+
+from peergrid.bench.commit import commit
+from peergrid.io.atomic import replacing
 
 RESULTS = Path(__file__).resolve().parent / "results"
 
@@ -21,27 +23,18 @@ def about(packages: tuple[str, ...] = ("peergrid", "numpy", "numba")) -> dict[st
     return {
         "command": shlex.join(["python", *sys.argv]),
         "date": datetime.now(UTC).strftime("%Y-%m-%d"),
-        "commit": _commit(),
+        "commit": commit(),
         "hardware": {"cpu": _cpu(), "cores": len(os.sched_getaffinity(0)), "system": platform.system()},
         "versions": {"python": platform.python_version(), **{name: _version(name) for name in packages}},
     }
 
 
 def save(name: str, found: dict[str, Any]) -> Path:
-    """Write a result under `benchmarks/results`."""
-    RESULTS.mkdir(exist_ok=True)
+    """Replace a result under `benchmarks/results`."""
     path = RESULTS / f"{name}.json"
-    path.write_text(json.dumps(found, indent=2) + "\n")
+    with replacing(path) as partial:
+        partial.write_text(json.dumps(found, indent=2) + "\n")
     return path
-
-
-def _commit() -> str:
-    here = Path(__file__).parent
-    done = subprocess.run(["git", "rev-parse", "HEAD"], cwd=here, capture_output=True, text=True, check=False)
-    dirty = subprocess.run(
-        ["git", "status", "--porcelain", "src"], cwd=here, capture_output=True, text=True, check=False
-    )
-    return done.stdout.strip() + ("-dirty" if dirty.stdout.strip() else "")
 
 
 def _cpu() -> str:

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import platform
 import shlex
-import subprocess
 import sys
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
-from pathlib import Path
 
+from peergrid.bench.commit import commit
 from peergrid.machine import discover
 
 PACKAGES = ("peergrid", "numpy", "numba", "cuda-core", "cuda-bindings", "nvidia-cuda-nvrtc")
@@ -18,7 +17,7 @@ PACKAGES = ("peergrid", "numpy", "numba", "cuda-core", "cuda-bindings", "nvidia-
 
 @dataclass(frozen=True)
 class Circumstances:
-    """Where and when a measurement was made; commit: '' outside a checkout; absent packages are left out."""
+    """Where and when a measurement was made; commit: '' where it is not known; absent packages are left out."""
 
     command: str
     date: str
@@ -41,24 +40,9 @@ def about() -> Circumstances:
     return Circumstances(
         command=shlex.join(["peergrid", *sys.argv[1:]]),
         date=datetime.now(UTC).strftime("%Y-%m-%d"),
-        commit=_commit(),
+        commit=commit(),
         hardware=machine.label,
         gpus=tuple(gpu.name for gpu in machine.gpus),
         driver=str(getattr(machine.software, "driver", "") or ""),
         versions=versions,
     )
-
-
-def _commit() -> str:
-    """The commit of the checkout that this file lies in, '-dirty' where files differ from it."""
-    here = Path(__file__).parent
-    head = _git(here, "rev-parse", "HEAD")
-    return head + ("-dirty" if head and _git(here, "status", "--porcelain", ".") else "")
-
-
-def _git(where: Path, *words: str) -> str:
-    try:
-        done = subprocess.run(["git", *words], cwd=where, capture_output=True, text=True, check=False, timeout=30)
-    except (OSError, subprocess.SubprocessError):
-        return ""
-    return done.stdout.strip() if done.returncode == 0 else ""
