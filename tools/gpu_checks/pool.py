@@ -12,7 +12,8 @@ from typing import Any
 
 from gpu_checks.report import Case, carry_out
 
-LIMIT = 60.0  # seconds of one task
+LIMIT = 60.0  # seconds of one task, and of a worker's beginning
+BEGIN = ("a worker begins", None)
 SPAWN = multiprocessing.get_context("spawn")
 Work = Callable[[int, Any], Case]
 
@@ -45,14 +46,15 @@ def work_off(
                     worker.line.send(worker.task)
             ready = wait([worker.line for worker in crew if worker.task], timeout=1.0)
             for place, worker in enumerate(crew):
-                case = _answer(worker, worker.line in ready, limit)
+                case = _answer(worker, worker.line in ready, LIMIT if worker.task is BEGIN else limit)
                 if case is None:
                     continue
-                worker.task = None
+                begun, worker.task = worker.task is BEGIN, None
                 if not case["ok"]:
                     _end(worker)
                     crew[place] = _start(worker.number, work)
-                yield case
+                if not (begun and case["ok"]):
+                    yield case
     finally:
         for worker in crew:
             _end(worker)
@@ -63,7 +65,7 @@ def _start(number: int, work: Work) -> Worker:
     process = SPAWN.Process(target=_serve, args=(there, number, work), daemon=True)
     process.start()
     there.close()
-    return Worker(number, process, here)
+    return Worker(number, process, here, BEGIN, time.monotonic())
 
 
 def _end(worker: Worker) -> None:
@@ -90,6 +92,7 @@ def _answer(worker: Worker, ready: bool, limit: float) -> Case | None:
 
 def _serve(line: Connection, number: int, work: Work) -> None:
     """The life of a worker."""
+    line.send(carry_out(BEGIN[0], dict))
     while True:
         try:
             name, task = line.recv()
