@@ -136,7 +136,7 @@ class Row:
     def links(self, dtype: np.dtype[Any], device: int, rims: list[tuple[int, int]], passed: int) -> np.ndarray:
         """`Links` of a device."""
         links = np.zeros((), dtype)
-        links["passed"], links["budget"], links["op"] = passed, BUDGET, passed
+        links["passed"], links["budget"] = passed, BUDGET
         links["board"], links["report"] = self.board_address, 8 * (device + 1)
         for side in (0, 1):
             other = device + (1 if side else -1)

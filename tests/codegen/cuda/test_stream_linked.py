@@ -37,7 +37,7 @@ class Row:
         self.problem, self.count, self.steps, self.passes = problem, count, steps, passes
         layout = Layout(problem, Partition(problem.grid, (count, 1)), (steps,))
         self.devices = [Device(layout, d, steps * passes) for d in range(count)]
-        self.counters = np.zeros((count, 2), np.int64)
+        self.counters = np.zeros((count, 2, 2), np.int64)
         self.board = np.zeros(8 * (count + 1), np.int64)
 
     def neighbour(self, device: int, side: int) -> tuple[int, int] | None:
@@ -53,7 +53,7 @@ class Row:
     ) -> np.ndarray[Any, Any]:
         links = np.zeros((), dtype)
         links["passed"], links["budget"] = passed, BUDGET
-        links["board"], links["report"], links["op"] = self.board.ctypes.data, 8 * (device + 1), 70 + device
+        links["board"], links["report"] = self.board.ctypes.data, 8 * (device + 1)
         for side in (0, 1):
             found = self.neighbour(device, side)
             if found is None:
@@ -61,7 +61,7 @@ class Row:
             other, shift = found
             links["side"]["mine"][side] = self.counters[device, side:].ctypes.data
             links["side"]["theirs"][side] = self.counters[other, 1 - side :].ctypes.data
-            links["side"]["each"][side] = rims[other][1 - side]
+            links["side"]["each"][side], links["side"]["op"][side] = rims[other][1 - side], 70 + device
             for number, name in enumerate(self.problem.fields):
                 if name in self.problem.state:
                     pitch = self.devices[other].padded[name][0].array.shape[1]
@@ -158,7 +158,7 @@ def test_a_neighbour_that_never_tells_is_reported(directory: Path) -> None:
         given["regions"], given["count"] = launch.regions.ctypes.data, len(launch.regions)
         assert compiled(launch.program, directory, ["Links"])(launch.blocks, 1, pointers([given, links])) is None
     assert row.board[0] == 1
-    assert list(row.board[8:11]) == [71, 5, 0]
+    assert list(row.board[8:11]) == [71, 1, 0]
 
 
 def test_support() -> None:

@@ -120,8 +120,7 @@ inline Block make(std::function<void()> kernel, Dim place, Dim grid, int threads
   return b;
 }
 
-// All blocks at the same time.
-inline void carry_out(std::vector<Block>& blocks) {
+inline void prepare(std::vector<Block>& blocks) {
   for (auto& b : blocks)
     for (auto& f : b.fibres) {
       getcontext(&f.context);
@@ -130,20 +129,28 @@ inline void carry_out(std::vector<Block>& blocks) {
       f.context.uc_link = &scheduler;
       makecontext(&f.context, run, 0);
     }
-  for (bool left = true; left;) {
-    left = false;
-    for (auto& b : blocks) {
-      block = &b;
-      blockIdx = b.place;
-      gridDim = b.grid;
-      blockDim = {b.threads, 1, 1};
-      for (current = 0; current < b.threads; ++current) {
-        if (b.fibres[current].done) continue;
-        threadIdx.x = current;
-        swapcontext(&scheduler, &b.fibres[current].context);
-        left |= !b.fibres[current].done;
-      }
+}
+// Every thread once, as far as it gets; whether any is left.
+inline bool turn(std::vector<Block>& blocks) {
+  bool left = false;
+  for (auto& b : blocks) {
+    block = &b;
+    blockIdx = b.place;
+    gridDim = b.grid;
+    blockDim = {b.threads, 1, 1};
+    for (current = 0; current < b.threads; ++current) {
+      if (b.fibres[current].done) continue;
+      threadIdx.x = current;
+      swapcontext(&scheduler, &b.fibres[current].context);
+      left |= !b.fibres[current].done;
     }
+  }
+  return left;
+}
+// All blocks at the same time.
+inline void carry_out(std::vector<Block>& blocks) {
+  prepare(blocks);
+  while (turn(blocks)) {
   }
 }
 
@@ -157,6 +164,15 @@ inline const char* launch(int wide, int high, int threads, int bytes, std::funct
       carry_out(one);
     }
   return fault;
+}
+
+// A kernel that others run beside: its blocks, to be given turns.
+inline std::vector<Block>* begin(int wide, int threads, int bytes, std::function<void()> kernel) {
+  fault = nullptr;
+  auto* const blocks = new std::vector<Block>;
+  for (int x = 0; x < wide; ++x) blocks->push_back(make(kernel, {x, 0, 0}, {wide, 1, 1}, threads, bytes));
+  prepare(*blocks);
+  return blocks;
 }
 
 // The blocks of several devices at the same time; each device has a kernel of its own.

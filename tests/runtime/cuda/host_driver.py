@@ -27,7 +27,7 @@ HERE = Path(__file__).parent
 HEAD = (HERE / "host_device.hpp").read_text()
 KERNEL = """\
 struct HostKernel { void (*run)(void**, int, int, int, int); int structs; unsigned long long bytes[3]; int awaits;
-                    bool (*ready)(void**); };
+                    bool (*ready)(void**); void* (*begin)(void**, int, int, int); bool (*more)(void*); };
 """
 FIBRES = (HERE.parents[1] / "codegen" / "cuda" / "warp_shim.h").read_text()
 PACK = "template <int N> struct Pack { R v[N]; };\n"
@@ -36,17 +36,31 @@ HANDLE = """
 static void run_{name}(void** a, int blocks, int rows, int threads, int shared) {{
   {launch}
 }}
-extern "C" HostKernel handle_{name} = {{run_{name}, {count}, {{{sizes}}}, {awaits}, {ready}}};
+extern "C" HostKernel handle_{name} = {{run_{name}, {count}, {{{sizes}}}, {awaits}, {ready}, {begin}, {more}}};
 """
 READY = """
 static bool ready_{name}(void** a) {{
   const auto& l = *(const Links*)a[1];
   for (const Link& side : l.side)
-    if (side.mine && *side.mine < l.passed * side.each) return false;
+    if (side.mine && side.mine[(l.passed + 1) & 1] < (l.passed + 1) / 2 * side.each) return false;
   return true;
 }}
 """
 """A kernel that awaits its neighbours runs as a whole here, so not before they are that far."""
+
+TURNS = """
+static void* begin_{name}(void** a, int blocks, int threads, int shared) {{
+  return shim::begin(blocks, threads, shared, [=] {{ {name}({given}); }});
+}}
+static bool more_{name}(void* held) {{
+  auto* const blocks = static_cast<std::vector<shim::Block>*>(held);
+  if (shim::turn(*blocks)) return true;
+  delete blocks;
+  if (shim::fault) abort();
+  return false;
+}}
+"""
+"""A kernel that makes many passes takes turns with those of other devices."""
 
 ONE_BY_ONE = """\
 blockDim = {{(unsigned)threads, 1, 1}}; gridDim = {{(unsigned)blocks, 1, 1}};
@@ -90,13 +104,17 @@ def as_host(source: str) -> str:
 def _handle(name: str, parameters: str, launch: str) -> str:
     kinds = re.findall(r"__grid_constant__ (\w+)", parameters)
     given = ", ".join(f"*(const {kind}*)a[{k}]" for k, kind in enumerate(kinds))
-    linked = "Links" in kinds
-    return (READY.format(name=name) if linked else "") + HANDLE.format(
+    lasting = "Turns" in kinds
+    linked = "Links" in kinds and not lasting
+    more = READY.format(name=name) if linked else TURNS.format(name=name, given=given) if lasting else ""
+    return more + HANDLE.format(
         name=name,
         count=len(kinds),
         sizes=", ".join(f"sizeof({kind})" for kind in kinds),
         awaits=int(name == "await_flag"),
         ready=f"ready_{name}" if linked else "nullptr",
+        begin=f"begin_{name}" if lasting else "nullptr",
+        more=f"more_{name}" if lasting else "nullptr",
         launch=launch.format(name=name, given=given),
     )
 

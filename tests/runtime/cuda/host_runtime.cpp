@@ -7,7 +7,8 @@
 #include <vector>
 #include <functional>
 typedef long long W;
-struct Task { std::function<void()> run; W event; long long point; W notice; std::function<bool()> able = nullptr; };
+struct Task { std::function<void()> run; W event; long long point; W notice; std::function<bool()> able = nullptr;
+              std::function<bool()> more = nullptr; };
 struct Notice { long long* flag; long long value; long long budget; long long* board; long long op; long long report; };
 static std::recursive_mutex lock;
 static std::map<W, std::deque<Task>> streams;
@@ -37,6 +38,7 @@ static bool step(bool give_up) {
     return std::any_of(waiting.begin(), waiting.end(), [](W s) { return streams[s].front().notice != 0; });
   }
   W s = can[order() % can.size()];
+  if (auto& first = streams[s].front(); first.more && first.more()) return true;
   Task t = streams[s].front(); streams[s].pop_front();
   ++work;
   if (t.run) t.run();
@@ -84,13 +86,27 @@ int cuLaunchKernel(W f, W gx, W gy, W, W bx, W, W, W shared, W stream, void** pa
   auto places = [=] { std::vector<void*> all; for (auto& g : given) all.push_back(g->data()); return all; };
   auto a = given[0];
   if (!gx) return 1;
-  if (k->awaits) put(stream, {[=] { (void)a; }, 0, 0, (W)a->data()});
+  if (k->more) {
+    auto all = std::make_shared<std::vector<void*>>(places());
+    auto held = std::make_shared<void*>(nullptr);
+    Task task{nullptr, 0, 0, 0};
+    task.more = [=] {
+      auto keep = given;
+      if (!*held) *held = k->begin(all->data(), gx, bx, shared);
+      return k->more(*held);
+    };
+    put(stream, task);
+  }
+  else if (k->awaits) put(stream, {[=] { (void)a; }, 0, 0, (W)a->data()});
   else {
     Task task{[=] { k->run(places().data(), gx, gy, bx, shared); }, 0, 0, 0};
     if (k->ready) task.able = [=] { return k->ready(places().data()); };
     put(stream, task);
   }
   return 0;
+}
+int cuLaunchCooperativeKernel(W f, W gx, W gy, W gz, W bx, W by, W bz, W shared, W stream, void** params) {
+  return cuLaunchKernel(f, gx, gy, gz, bx, by, bz, shared, stream, params, 0);
 }
 W begin_capture() { GUARD; capturing = new std::vector<std::pair<W, Task>>(); return 0; }
 W end_capture() { GUARD; W g = (W)capturing; capturing = nullptr; return g; }

@@ -33,12 +33,12 @@ def supports(problem: Problem, steps: int) -> bool:
 
 
 @lru_cache(maxsize=64)
-def pass_kernel(problem: Problem, steps: int, norm: str | None = None) -> PassKernel | None:
+def pass_kernel(problem: Problem, steps: int, norm: str | None = None, least: int = 2) -> PassKernel | None:
     """The kernel that makes `steps` steps in one pass; None where there is none.
 
-    One step is left to other kernels, unless the norm of each step's change is asked for.
+    Fewer than `least` are left to other kernels, unless the norm of each step's change is asked for.
     """
-    if problem.grid.ndim != 2 or not (1 if norm else 2) <= steps <= MOST_STEPS:
+    if problem.grid.ndim != 2 or not (1 if norm else least) <= steps <= MOST_STEPS:
         return None
     widths = (4,) if norm else (4, 2)
     found = [kernel for columns in widths if (kernel := _kernel(problem, steps, columns, norm)) is not None]

@@ -2,9 +2,12 @@
 
 Devices own slabs along axis 0. A tile within reach of a neighbour's slab belongs to the *rim*: before it computes it
 awaits the neighbour's counter, after it has computed it stores what the neighbour needs of its rows into the
-neighbour's ghost cells and adds one to its counter. A counter that stands at `passes · each` says that all `each` rim
-tiles of that neighbour have read their ghost cells and delivered their rows in that many passes: so the same counter
-tells that ghost cells may be read, and that they may be overwritten.
+neighbour's ghost cells and adds one to its counter. All `each` rim tiles of that neighbour have read their ghost cells
+and delivered their rows: so the same counter tells that ghost cells may be read, and that they may be overwritten.
+
+A counter is a pair of words, for even and for odd passes. Blocks of one kernel may tell of pass p + 1 while another has
+not yet told of pass p, so that one sum over both would not say that pass p is complete. Nobody tells of pass p + 2
+before all have told of p: a block comes to the meeting at the end of p + 1 after it has told of p.
 
 Whoever waits looks at the board, stops when anybody else stopped or its patience ends, and says there what it waited
 for (see `service`). All of this runs before and after the tile's own loop and costs it no register.
@@ -58,25 +61,30 @@ __device__ __forceinline__ long long pg_nanoseconds() {
 """Flags and time; the tests put others in their place."""
 
 STRUCTS = """\
-struct Link {{ const long long* mine; long long* theirs; long long each; Field fields[{fields}]; }};
+struct Link {{ const long long* mine; long long* theirs; long long each; long long op; Field fields[{fields}]; }};
 struct Links {{ Link side[2]; long long passed; long long budget; long long* board; long long report; long long op; }};
 
-// Whether the counter reaches the value before patience ends or somebody stops.
-__device__ __noinline__ bool pg_patient(const Links& l, const long long* counter, long long wanted) {{
-  const long long start = pg_nanoseconds();
+// Everybody stops; the device's first report stays.
+__device__ __noinline__ void pg_give_up(const Links& l, long long op, long long wanted, long long seen) {{
+  long long* const report = l.board + l.report;
+  if (!report[0]) {{
+    report[1] = wanted;
+    report[2] = seen;
+    report[0] = op + 1;
+  }}
+  __threadfence_system();
+  pg_release(l.board, 1);
+}}
+// Whether the neighbour's first `passed` passes are complete before patience ends or somebody stops.
+__device__ __noinline__ bool pg_patient(const Links& l, const Link& link, long long passed) {{
+  const long long odd = (passed + 1) & 1, wanted = (passed + 1) / 2 * link.each, start = pg_nanoseconds();
   for (unsigned look = 1;; ++look) {{
-    const long long seen = pg_acquire(counter);
+    const long long seen = pg_acquire(link.mine + odd);
     if (seen >= wanted) return true;
     if (look % 256) continue;
     if (!pg_acquire(l.board) && pg_nanoseconds() - start < l.budget) continue;
-    long long* const report = l.board + l.report;
-    if (!report[0]) {{
-      report[1] = wanted;
-      report[2] = seen;
-      report[0] = l.op + 1;
-    }}
-    __threadfence_system();
-    pg_release(l.board, 1);
+    const long long turns = seen / link.each;
+    pg_give_up(l, link.op, passed, turns ? 2 * turns - 1 + odd : 0);
     return false;
   }}
 }}
@@ -91,13 +99,13 @@ __device__ __forceinline__ bool pg_on_rim(const Arguments& a, const Links& l, co
 __device__ __forceinline__ bool pg_meet(const Arguments& a, const Links& l, const Region& tile, long long passed) {{
   bool fine = true;
   for (int side = 0; side < 2 && fine; ++side)
-    if (pg_on_rim(a, l, tile, side)) fine = pg_patient(l, l.side[side].mine, passed * l.side[side].each);
+    if (pg_on_rim(a, l, tile, side)) fine = pg_patient(l, l.side[side], passed);
   return fine;
 }}
-// By one thread, after all stores are fenced.
-__device__ __forceinline__ void pg_tell(const Arguments& a, const Links& l, const Region& tile) {{
+// By one thread, after all stores of the pass that follows `passed` others are fenced.
+__device__ __forceinline__ void pg_tell(const Arguments& a, const Links& l, const Region& tile, long long passed) {{
   for (int side = 0; side < 2; ++side)
-    if (pg_on_rim(a, l, tile, side)) pg_add(l.side[side].theirs);
+    if (pg_on_rim(a, l, tile, side)) pg_add(l.side[side].theirs + (passed & 1));
 }}
 // By many threads: the rows that the neighbours need.
 __device__ __forceinline__ void pg_deliver(const Arguments& a, const Links& l, const Region& tile, const int target,
@@ -164,13 +172,13 @@ class LinkText:
         """`Links` for NumPy.
 
         fields: as in `Arguments`, of the neighbour, shifted by whole periods where the grid wraps; mine, theirs:
-        addresses of counters (0: no neighbour); each: the neighbour's rim tiles that face this device; passed:
-        exchanges since the counters stood at zero; budget: nanoseconds; board, report, op: as in `service`.
+        addresses of counters (0: no neighbour); each: the neighbour's rim tiles that face this device; op: the
+        operation that is said to be missing; passed: passes since the counters stood at zero; budget: nanoseconds;
+        board, report, op: as in `service`.
         """
         field = np.dtype([("slot", "<u8", 2), ("pitch", "<i8", 2)])
-        link = np.dtype(
-            [("mine", "<u8"), ("theirs", "<u8"), ("each", "<i8"), ("fields", field, (len(self.arguments.fields),))]
-        )
+        words = [("mine", "<u8"), ("theirs", "<u8"), ("each", "<i8"), ("op", "<i8")]
+        link = np.dtype([*words, ("fields", field, (len(self.arguments.fields),))])
         words = [(name, "<i8") for name in ("passed", "budget", "board", "report", "op")]
         return np.dtype([("side", link, (2,)), *words])
 

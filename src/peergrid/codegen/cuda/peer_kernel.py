@@ -39,7 +39,7 @@ stream2d_peer(const __grid_constant__ Arguments a, const __grid_constant__ Links
   pg_deliver(a, links, tile, a.target, lane, 32);
   __threadfence_system();
   __syncwarp();
-  if (lane == 0) pg_tell(a, links, tile);
+  if (lane == 0) pg_tell(a, links, tile, links.passed);
 }}
 """
 
@@ -59,7 +59,7 @@ edge2d_peer(const __grid_constant__ Arguments a, const __grid_constant__ Links l
   pg_deliver(a, links, tile, a.target, threadIdx.x, {threads});
   __threadfence_system();
   __syncthreads();
-  if (threadIdx.x == 0) pg_tell(a, links, tile);
+  if (threadIdx.x == 0) pg_tell(a, links, tile, links.passed);
 }}
 """
 

@@ -4,11 +4,20 @@ A block takes *units*: an edge tile for the whole block, or a plain tile for eac
 Between passes the blocks of a device meet at a counter in its memory; devices keep step through the counters of `links`
 alone, each with its neighbours only, so that the way across hides behind the meeting at home.
 
-Not used by the executor yet: on a GPU a version without the barrier behind edge tiles gave wrong bits where one block
-takes an edge tile and then plain ones; with it the kernel has run on the emulator alone.
-
 `Arguments.source` and `target` are the slots of the first pass. The kernel has to be launched with all its blocks
-resident at once (a cooperative launch), `Turns.arrived` and the counters zeroed.
+resident at once, and with no more blocks than units: every block comes to every meeting.
+
+What makes a pass see the one before, and not be overwritten by the one after:
+
+- At home: all threads of a block store, meet at the block's barrier, then one thread comes (release, GPU). One lane
+  sees that all came (acquire, GPU or wider, which also empties the multiprocessor's first-level cache), then the
+  block's barrier: what follows reads what others stored. A block comes after its last read of the pass, so the slot
+  that was read may be written. Fields that a kernel writes are never read by way of the read-only path.
+- All loads and stores are of the generic proxy (`cp.async` included; bulk copies would need a proxy fence).
+- Across: threads store into the neighbour's memory, meet, then one thread tells (release, system: what it saw of the
+  others at the barrier goes before it). See `links` for why the counters are pairs.
+- Shared memory goes from a tile to the next: an edge tile ends with its copies awaited and a barrier, a plain tile's
+  lanes touch their own places only, and a pass ends with a barrier.
 """
 
 from __future__ import annotations
@@ -36,13 +45,15 @@ TURNS = np.dtype(
         ("edge_count", "<i8"),
         ("passes", "<i8"),
         ("arrived", "<u8"),
+        ("met", "<i8"),
     ]
 )
-"""The tiles of a device (tables of REGION), how many passes, and the address of the counter where its blocks meet."""
+"""The tiles of a device (tables of REGION), how many passes; the address of the counter where its blocks meet, and how
+often they have met there before."""
 
 Tables = tuple[NDArray[Any], NDArray[Any], NDArray[Any]]
 
-ROOM = 128  # bytes of shared memory before the tiles' part: a word that tells the block to stop
+HEAD = 32  # bytes of shared memory for a word that tells the block to stop; its first tiles follow
 
 KERNEL = """\
 struct Turns {{
@@ -50,14 +61,32 @@ struct Turns {{
   const Region* edge;
   long long plain_count, edge_count, passes;
   long long* arrived;
+  long long met;
 }};
 
-// By one thread of each block: whether all blocks of the device came, before patience ends or somebody stops.
-__device__ __forceinline__ bool pg_gather(const Links& l, const long long* counter, long long wanted) {{
-  for (int look = 0; look < 1 << 12; ++look) {{
-    if (pg_acquire_here(counter) >= wanted) return true;
+// Whether all blocks of the device came, before patience ends (later than that of who waits across) or somebody stops.
+__device__ __noinline__ bool pg_gather(const Links& l, const Turns& turns, long long wanted) {{
+  const long long start = pg_nanoseconds();
+  for (unsigned look = 1;; ++look) {{
+    const long long seen = pg_acquire(turns.arrived);
+    if (seen >= wanted) return true;
+    if (look % 256) continue;
+    if (pg_acquire(l.board)) return false;
+    if (pg_nanoseconds() - start < 2 * l.budget) continue;
+    pg_give_up(l, l.op, wanted / gridDim.x, seen / gridDim.x);
+    return false;
   }}
-  return pg_patient(l, counter, wanted);
+}}
+// By the first lanes of a block: whether the pass may begin for its first unit. sides: where that is on the rim.
+__device__ __forceinline__ bool pg_begin(const Links& l, const Turns& turns, int lane, int sides, long long pass) {{
+  if (lane && !(sides & lane)) return true;
+  const Link& link = l.side[lane == 2];
+  const long long passed = l.passed + pass;
+  const long long* const counter = lane ? link.mine + ((passed + 1) & 1) : turns.arrived;
+  const long long wanted = lane ? (passed + 1) / 2 * link.each : (turns.met + pass) * gridDim.x;
+  for (int look = 0; look < 1 << 12; ++look)
+    if (pg_acquire(counter) >= wanted) return true;
+  return lane ? pg_patient(l, link, passed) : pg_gather(l, turns, wanted);
 }}
 
 extern "C" __global__ void __launch_bounds__({threads}{bound})
@@ -65,40 +94,58 @@ persistent2d(const __grid_constant__ Arguments a, const __grid_constant__ Links 
              const __grid_constant__ Turns turns) {{
   extern __shared__ __align__(128) unsigned char shared[];
   volatile int* const stop = reinterpret_cast<int*>(shared);
+  Region* const held = reinterpret_cast<Region*>(shared + {head});
   unsigned char* const room = shared + {room};
   const int lane = threadIdx.x & 31, warp = threadIdx.x >> 5;
   const long long units = turns.edge_count + (turns.plain_count + {warps} - 1) / {warps};
+  const bool begins_with_edge = blockIdx.x < turns.edge_count;
   if (threadIdx.x == 0) *stop = 0;
+  if (lane == 0) {{
+    const long long number = (blockIdx.x - turns.edge_count) * {warps} + warp;
+    if (begins_with_edge) held[warp] = turns.edge[blockIdx.x];
+    else if (number < turns.plain_count) held[warp] = turns.plain[number];
+    else held[warp] = turns.plain[turns.plain_count - 1];
+  }}
   __syncthreads();
+  int sides = 0;
+  for (int n = 0; n < {warps}; ++n)
+    for (int side = 0; side < 2; ++side) sides |= pg_on_rim(a, links, held[n], side) << side;
   for (long long pass = 0; pass < turns.passes; ++pass) {{
     const int source = pass & 1 ? a.target : a.source, target = pass & 1 ? a.source : a.target;
-    const long long step = now(a) + pass * {steps};
+    const long long step = now(a) + pass * {steps}, passed = links.passed + pass;
+    if (threadIdx.x < 3 && !pg_begin(links, turns, threadIdx.x, sides, pass)) *stop = 1;
+    __syncthreads();
+    if (*stop) return;
     for (long long unit = blockIdx.x; unit < units; unit += gridDim.x) {{
       // A block comes to the meeting at home before it stores across, whose way then hides behind the meeting.
-      const bool last = unit + gridDim.x >= units;
+      const bool begun = unit == blockIdx.x, last = unit + gridDim.x >= units;
       if (unit < turns.edge_count) {{
-        const Region tile = turns.edge[unit];
-        if (threadIdx.x == 0 && !pg_meet(a, links, tile, links.passed + pass)) *stop = 1;
-        __syncthreads();
-        if (*stop) return;
+        const Region tile = begun ? held[0] : turns.edge[unit];
+        if (!begun) {{
+          if (threadIdx.x == 0 && !pg_meet(a, links, tile, passed)) *stop = 1;
+          __syncthreads();
+          if (*stop) return;
+        }}
         edge2d_tile(a, tile, source, target, step, room);
         __syncthreads();  // its last copies have come: the next tile may use the memory
         if (last && threadIdx.x == 0) pg_come_here(turns.arrived);
         if (!pg_on_rim(a, links, tile)) continue;
         pg_deliver(a, links, tile, target, threadIdx.x, {threads});
-        __threadfence_system();
         __syncthreads();
-        if (threadIdx.x == 0) pg_tell(a, links, tile);
+        if (threadIdx.x == 0) pg_tell(a, links, tile, passed);
         continue;
       }}
       const long long number = (unit - turns.edge_count) * {warps} + warp;
       bool rim = false;
       if (number < turns.plain_count) {{
-        const Region tile = turns.plain[number];
+        const Region tile = begun ? held[warp] : turns.plain[number];
         int fine = 1;
-        if (lane == 0) fine = pg_meet(a, links, tile, links.passed + pass);
-        __syncwarp();
-        if (__shfl_sync(0xffffffffu, fine, 0)) {{
+        if (!begun) {{
+          if (lane == 0) fine = pg_meet(a, links, tile, passed);
+          __syncwarp();
+          fine = __shfl_sync(0xffffffffu, fine, 0);
+        }}
+        if (fine) {{
           stream2d_tile(a, tile, source, target, step, room + warp * {warp_bytes});
           rim = pg_on_rim(a, links, tile);
         }} else {{
@@ -110,18 +157,13 @@ persistent2d(const __grid_constant__ Arguments a, const __grid_constant__ Links 
         if (threadIdx.x == 0) pg_come_here(turns.arrived);
       }}
       if (rim) {{
-        const Region tile = turns.plain[number];
+        const Region tile = begun ? held[warp] : turns.plain[number];
         __syncwarp();
         pg_deliver(a, links, tile, target, lane, 32);
-        __threadfence_system();
         __syncwarp();
-        if (lane == 0) pg_tell(a, links, tile);
+        if (lane == 0) pg_tell(a, links, tile, passed);
       }}
     }}
-    __syncthreads();
-    if (*stop) return;
-    if (pass + 1 == turns.passes) break;
-    if (threadIdx.x == 0 && !pg_gather(links, turns.arrived, (pass + 1) * gridDim.x)) *stop = 1;
     __syncthreads();
     if (*stop) return;
   }}
@@ -145,19 +187,25 @@ class PersistentKernel:
         """Threads of a block: as an edge tile needs."""
         return self.made.edges.threads
 
+    @property
+    def _room(self) -> int:
+        """Bytes of shared memory before the tiles' part."""
+        return -(-(HEAD + self.threads // 32 * REGION.itemsize) // 128) * 128
+
     @cached_property
     def program(self) -> Program:
         warps, stream, edges = self.threads // 32, self.made.stream, self.made.edges
         kernel = KERNEL.format(
             threads=self.threads,
             bound=f", {self.blocks}" if self.blocks else "",
-            room=ROOM,
+            head=HEAD,
+            room=self._room,
             warps=warps,
             warp_bytes=stream.warp_bytes,
             steps=self.made.shape.steps,
         )
         parts = (prelude(Arguments(self.made.problem)), self.links.source, HELPERS, stream.tile, edges.tile, kernel)
-        shared = ROOM + max(edges.shared_bytes, warps * stream.warp_bytes)
+        shared = self._room + max(edges.shared_bytes, warps * stream.warp_bytes)
         return Program("\n".join(parts), "persistent2d", self.threads, shared, warps)
 
     def tables(

@@ -13,6 +13,7 @@ from peergrid.runtime.cuda.faults import error
 from peergrid.runtime.cuda.graphs import Captured, launch_tape, rows_between, set_clocks
 from peergrid.runtime.cuda.linked import lower_linked
 from peergrid.runtime.cuda.lower import Lowered, lower
+from peergrid.runtime.cuda.persistent import lower_persistent, replays
 from peergrid.runtime.cuda.replay import DONE, FAILED, TIMED_OUT, replay
 from peergrid.runtime.cuda.search import first_nonfinite
 from peergrid.runtime.cuda.station import Station
@@ -85,7 +86,9 @@ class CudaExecutor:
             if schedule.options.strategy == "graph":
                 self._replay_graph(lowered, times, step)
             else:
-                self._replay(lowered, lowered.tapes, times, step)
+                for part, count in replays(lowered, times):
+                    self._replay(part, part.tapes, count, step)
+                    step += count * part.schedule.steps
         except PeergridError:
             self._broken = True
             raise
@@ -131,7 +134,7 @@ class CudaExecutor:
 
     def _lower(self, schedule: Schedule) -> Lowered:
         if id(schedule) not in self._lowered:
-            linked = lower_linked(self._station, schedule)
+            linked = lower_linked(self._station, schedule) or lower_persistent(self._station, schedule)
             if isinstance(linked, str):
                 lowered = lower(self._station, schedule, captured=schedule.options.strategy == "graph")
             else:

@@ -8,23 +8,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
-import numpy as np
-
-from peergrid.codegen.cuda import service
 from peergrid.codegen.cuda.choose import pass_kernel
-from peergrid.codegen.cuda.links import rim_tiles, supports
+from peergrid.codegen.cuda.links import rim_tiles
 from peergrid.codegen.cuda.pass_kernel import Launch
 from peergrid.codegen.cuda.peer_kernel import PeerKernel
+from peergrid.runtime.cuda.chain import PASSED, Chain, linkable, offset, passes
 from peergrid.runtime.cuda.lower import Lowered
 from peergrid.runtime.cuda.station import Station
 from peergrid.runtime.cuda.sweeps import SeveralSteps, Start
 from peergrid.runtime.cuda.tape import Patch, TapeWriter
 from peergrid.schedule import Schedule
-from peergrid.schedule.ops import Await, Compute, Event, Flag, Queue
+from peergrid.schedule.ops import Await, Compute, Event, Queue
 
-PASSED = Flag(0, "passes of linked kernels")
 MOST_WAITING = 0.5  # share of a GPU that waiting tiles of devices which share it may take
 
 
@@ -50,17 +46,8 @@ def lower_linked(station: Station, schedule: Schedule) -> Lowered | str:
 
 def _kernel(station: Station, schedule: Schedule) -> PeerKernel | None:
     """The kernel of every pass of the schedule, if linked kernels can serve."""
-    layout, options = station.layout, schedule.options
-    steps = layout.blocks[0]
-    fitting = (
-        options.strategy == "peer"
-        and options.route in (None, "store")
-        and layout.devices > 1
-        and len(layout.blocks) == 1
-        and {op.steps for op in schedule.ops if isinstance(op, Compute)} == {steps}
-        and supports(layout.problem, layout.partition, steps)
-        and all(station.peers.reaches(halo.source, halo.target) for halo in layout.halos)
-    )
+    layout, steps = station.layout, station.layout.blocks[0]
+    fitting = schedule.options.strategy == "peer" and layout.devices > 1 and linkable(station, schedule)
     norm = None if station.norms is None else station.norms.field
     made = pass_kernel(layout.problem, steps, norm) if fitting else None
     return None if made is None else PeerKernel(made)
@@ -72,8 +59,8 @@ def _row(station: Station, schedule: Schedule, kernel: PeerKernel) -> _Row:
     launches = [list(sweep.launches(device, (boxes[device],))) for device in devices]
     rims = [kernel.rim(box, found) for box, found in zip(boxes, launches, strict=True)]
     starts = [[sweep.start(d, launch, boxes[d]) for launch in launches[d]] for d in devices]
-    passes = {op.level: op for op in schedule.ops if isinstance(op, Compute)}
-    return _Row(station, schedule, kernel, sweep, launches, starts, rims, [passes[level] for level in sorted(passes)])
+    chain = Chain(station, kernel.dtype, rims)
+    return _Row(station, schedule, kernel, sweep, launches, starts, chain, passes(schedule))
 
 
 @dataclass(frozen=True)
@@ -86,7 +73,7 @@ class _Row:
     sweep: SeveralSteps
     launches: Sequence[Sequence[Launch]]
     starts: Sequence[Sequence[Start]]
-    rims: Sequence[tuple[int, int]]
+    chain: Chain
     passes: Sequence[Compute]
 
     def waiting(self) -> dict[int, float]:
@@ -110,10 +97,10 @@ class _Row:
         rim, interior = _queues(device)
         launches, operation = self.launches[device], self._operation(device, number)
         for launch, start in zip(launches, self.starts[device], strict=True):
-            links = self._links(device, number)
+            links = self.chain.links(device, lambda *_: operation)
             queue = interior if launch.program is self.kernel.plain else rim
             self._launch(tape, queue, operation, part, replace(start, more=(links, *start.more)))
-            tape.patches.append(Patch(int(links.ctypes.data) + _offset(links, "passed"), number, PASSED))
+            tape.patches.append(Patch(int(links.ctypes.data) + offset(links, "passed"), number, PASSED))
         self._join(tape, operation, rim, interior)
         if self.station.norms is not None:
             box = self.station.layout.partition.owned(device)
@@ -136,34 +123,7 @@ class _Row:
             start.more,
             start.rows,
         )
-        tape.patches.append(Patch(address + _offset(values, "step"), part.level, None))
-
-    def _links(self, device: int, number: int) -> np.ndarray[Any, Any]:
-        station, links = self.station, np.zeros(1, self.kernel.dtype)
-        links["budget"], links["board"] = station.budget, station.board_address
-        links["report"], links["op"] = service.REPORT * (device + 1), self._operation(device, number)
-        for side in (0, 1):
-            found = self._neighbour(device, side)
-            if found is None:
-                continue
-            other, shift = found
-            link = links["side"][0, side]
-            link["mine"], link["theirs"] = _counter(station, device, side), _counter(station, other, 1 - side)
-            link["each"] = self.rims[other][1 - side]
-            theirs = station.template(other)["fields"][0]
-            link["fields"]["pitch"] = theirs["pitch"]
-            rows = theirs["pitch"][:, :1] * self.kernel.problem.itemsize * shift
-            link["fields"]["slot"] = (theirs["slot"].astype(np.int64) + rows).astype(np.uint64)
-        return links
-
-    def _neighbour(self, device: int, side: int) -> tuple[int, int] | None:
-        """The device on that side, and the rows by which the grid's coordinates there are shifted."""
-        layout = self.station.layout
-        other = device + (1 if side else -1)
-        turns, other = divmod(other, layout.devices)
-        if turns and not layout.problem.grid.periodic[0]:
-            return None
-        return other, -turns * layout.problem.grid.shape[0]
+        tape.patches.append(Patch(address + offset(values, "step"), part.level, None))
 
     def _operation(self, device: int, number: int) -> int:
         """The schedule's word for what a pass waits for: the flags that the pass before raised."""
@@ -184,12 +144,3 @@ class _Row:
 def _queues(device: int) -> tuple[Queue, Queue]:
     """Where edge and plain tiles of a device run."""
     return Queue(device, "rim", -1), Queue(device, "interior")
-
-
-def _counter(station: Station, device: int, side: int) -> int:
-    """The address of what the neighbour on a side of a device counts up."""
-    return station.flag(Flag(device, f"{PASSED.name} {side}"))
-
-
-def _offset(table: np.ndarray[Any, Any], name: str) -> int:
-    return int(table.dtype.fields[name][1])

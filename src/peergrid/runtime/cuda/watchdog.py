@@ -7,7 +7,7 @@ import numpy as np
 from peergrid.codegen.cuda.service import REPORT
 from peergrid.errors import DeviceFault
 from peergrid.schedule import Schedule
-from peergrid.schedule.ops import Await, Op, Raise, describe
+from peergrid.schedule.ops import Await, Copy, Op, Raise, describe
 
 
 def blame(schedule: Schedule, board: np.ndarray[tuple[int], np.dtype[np.int64]]) -> None:
@@ -21,6 +21,11 @@ def blame(schedule: Schedule, board: np.ndarray[tuple[int], np.dtype[np.int64]])
         return
     wanted, blamed, seen = min(reports)
     op = schedule.ops[blamed]
+    if isinstance(op, Copy):
+        raise DeviceFault(
+            f"Device {op.target_device} waited too long for '{describe(op)}': after {wanted} passes it should have "
+            f"come {wanted} times and had come {seen} times; its sender, device {op.source_device}, stands still."
+        )
     raise DeviceFault(
         f"'{describe(op)}' waited too long: its flag should have reached {wanted} and stood at {seen}; "
         f"{_missing(schedule, op)}."

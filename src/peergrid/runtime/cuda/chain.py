@@ -1,0 +1,85 @@
+"""Devices in a chain, or in a ring where the grid wraps: who is whose neighbour, and the `Links` of their kernels."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from peergrid.codegen.cuda import service
+from peergrid.codegen.cuda.links import supports
+from peergrid.runtime.cuda.station import Station
+from peergrid.schedule import Schedule
+from peergrid.schedule.ops import Compute, Flag
+
+PASSED = Flag(0, "passes of linked kernels")
+Said = Callable[[int, int | None], int]
+"""The schedule's operation that a device waits for, given the device and the one it comes from (None: itself)."""
+
+
+@dataclass(frozen=True)
+class Chain:
+    """Kernels whose `Links` have a dtype; rims: the tiles at the low and the high end of each device's box."""
+
+    station: Station
+    dtype: np.dtype[Any]
+    rims: Sequence[tuple[int, int]]
+
+    def links(self, device: int, said: Said) -> NDArray[Any]:
+        """`Links` of a device, shape (1,), without the passes so far."""
+        station, links = self.station, np.zeros(1, self.dtype)
+        links["budget"], links["board"] = station.budget, station.board_address
+        links["report"], links["op"] = service.REPORT * (device + 1), said(device, None)
+        for side in (0, 1):
+            found = self.neighbour(device, side)
+            if found is None:
+                continue
+            other, shift = found
+            link = links["side"][0, side]
+            link["mine"], link["theirs"] = self._counter(device, side), self._counter(other, 1 - side)
+            link["each"], link["op"] = self.rims[other][1 - side], said(device, other)
+            theirs = station.template(other)["fields"][0]
+            link["fields"]["pitch"] = theirs["pitch"]
+            rows = theirs["pitch"][:, :1] * station.layout.problem.itemsize * shift
+            link["fields"]["slot"] = (theirs["slot"].astype(np.int64) + rows).astype(np.uint64)
+        return links
+
+    def neighbour(self, device: int, side: int) -> tuple[int, int] | None:
+        """The device on that side, and the rows by which the grid's coordinates there are shifted."""
+        layout = self.station.layout
+        other = device + (1 if side else -1)
+        turns, other = divmod(other, layout.devices)
+        if turns and not layout.problem.grid.periodic[0]:
+            return None
+        return other, -turns * layout.problem.grid.shape[0]
+
+    def _counter(self, device: int, side: int) -> int:
+        """The address of the pair of words that the neighbour on a side of a device counts up."""
+        return self.station.flag(Flag(device, f"{PASSED.name} {side}"))
+
+
+def linkable(station: Station, schedule: Schedule) -> bool:
+    """Whether kernels can exchange by themselves: a cycle is one pass over slabs of devices that reach each other."""
+    layout = station.layout
+    steps = {op.steps for op in schedule.ops if isinstance(op, Compute)}
+    return (
+        schedule.options.route in (None, "store")
+        and len(layout.blocks) == 1
+        and steps == {layout.blocks[0]}
+        and supports(layout.problem, layout.partition, layout.blocks[0])
+        and all(station.peers.reaches(halo.source, halo.target) for halo in layout.halos)
+    )
+
+
+def passes(schedule: Schedule) -> list[Compute]:
+    """One computation of each pass, in order."""
+    found = {op.level: op for op in schedule.ops if isinstance(op, Compute)}
+    return [found[level] for level in sorted(found)]
+
+
+def offset(table: NDArray[Any], name: str) -> int:
+    """Where a member of a struct lies, in bytes."""
+    return int(table.dtype.fields[name][1])  # type: ignore[index]

@@ -1,0 +1,164 @@
+"""The `persistent` strategy fused: one cooperative kernel on each device makes the passes of many turns.
+
+No host works between passes: blocks of a device meet in its memory, devices await each other's rims (see
+`codegen.cuda.persistent_kernel`). What the schedule says of copies and barriers happens inside the kernels.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from peergrid.codegen.cuda.choose import pass_kernel, short_tiles
+from peergrid.codegen.cuda.pass_kernel import Launch
+from peergrid.codegen.cuda.persistent_kernel import TURNS, PersistentKernel, Tables
+from peergrid.runtime.cuda.chain import PASSED, Chain, linkable, offset, passes
+from peergrid.runtime.cuda.lower import Lowered
+from peergrid.runtime.cuda.station import Station
+from peergrid.runtime.cuda.sweeps import SeveralSteps, Start
+from peergrid.runtime.cuda.tape import Patch, TapeWriter
+from peergrid.schedule import Schedule
+from peergrid.schedule.ops import Compute, Copy, DeviceBarrier, Flag, Queue
+
+MET = Flag(0, "passes of persistent kernels")
+MOST_CELLS = 1 << 33  # cell updates of a device in one launch: below a second of work
+MOST_PASSES = 4096  # in one launch
+
+
+@dataclass(frozen=True)
+class Repeated(Lowered):
+    """One turn of a schedule, and a way to make several (at most `most`) at once."""
+
+    most: int
+    together: Callable[[int], Lowered]
+
+
+def replays(lowered: Lowered, times: int) -> Iterator[tuple[Lowered, int]]:
+    """What to replay, and how often, for so many turns."""
+    if not isinstance(lowered, Repeated):
+        yield lowered, times
+        return
+    whole, rest = divmod(times, lowered.most)
+    for turns, count in ((lowered.most, whole), (rest, 1)):
+        if turns and count:
+            yield lowered.together(turns), count
+
+
+def lower_persistent(station: Station, schedule: Schedule) -> Lowered | str:
+    """One launch on each device for many turns of a schedule; else why it is queue-wise (empty: as expected)."""
+    if schedule.options.strategy != "persistent" or _shorter(station, schedule):
+        return ""
+    if station.norms is not None:
+        return "persistent kernels compute no norms: each pass is a kernel of its own"
+    layout = station.layout
+    made = pass_kernel(layout.problem, layout.blocks[0], least=1) if linkable(station, schedule) else None
+    if made is None:
+        return (
+            "persistent kernels need 2D slabs twice as thick as their halos, one pass between exchanges and devices "
+            "that reach each other: each pass is a kernel of its own"
+        )
+    found = _row(station, schedule, PersistentKernel(made))
+    if isinstance(found, str):
+        return found
+    one, together = found.lowered(1), lru_cache(maxsize=16)(found.lowered)
+    return Repeated(one.schedule, one.tapes, one.queues, one.choices, one.raised, found.most, together)
+
+
+def _shorter(station: Station, schedule: Schedule) -> bool:
+    """Whether a schedule ends in a shorter pass than the others, as the rest of a run does."""
+    return {op.steps for op in schedule.ops if isinstance(op, Compute)} != set(station.layout.blocks)
+
+
+def _row(station: Station, schedule: Schedule, kernel: PersistentKernel) -> _Row | str:
+    sweep, devices = SeveralSteps(station, kernel.made), range(station.layout.devices)
+    boxes = [station.layout.partition.owned(device) for device in devices]
+    ordinals = station.devices.ordinals
+    room = [sweep.resident(d, kernel.program) // ordinals.count(ordinals[d]) for d in devices]
+    if not all(room):
+        return f"the GPUs {ordinals} have no room for the kernels of all devices at once: each pass is a kernel"
+    tables: list[Tables] = []
+    for device in devices:
+        slots = room[device], room[device] * kernel.program.tiles_per_block
+        fitted = PersistentKernel(short_tiles(kernel.made, boxes[device], *slots))
+        tables.append(fitted.tables(boxes[device], slots[1], station.memory.recorded[device]))
+    starts = []
+    for device, (plain, edge, receivers) in enumerate(tables):
+        launch = Launch(kernel.program, edge if len(edge) else plain, receivers)
+        blocks = min(room[device], kernel.units(plain, edge))
+        starts.append(replace(sweep.start(device, launch, boxes[device]), blocks=blocks))
+    rims = [kernel.rim(box, plain, edge) for box, (plain, edge, _) in zip(boxes, tables, strict=True)]
+    return _Row(schedule, Chain(station, kernel.dtype, rims), tables, starts)
+
+
+@dataclass(frozen=True, eq=False)
+class _Row:
+    """What each device launches: its tiles and its start."""
+
+    schedule: Schedule
+    chain: Chain
+    tables: Sequence[Tables]
+    starts: Sequence[Start]
+
+    @property
+    def most(self) -> int:
+        """Turns in one launch."""
+        layout = self.chain.station.layout
+        cells = self.schedule.steps * layout.problem.grid.box.size // layout.devices
+        return max(1, min(MOST_CELLS // max(1, cells), MOST_PASSES // len(passes(self.schedule))))
+
+    def lowered(self, turns: int) -> Lowered:
+        """So many turns in one launch on each device."""
+        tape, count = TapeWriter(), turns * len(passes(self.schedule))
+        for device in range(len(self.starts)):
+            self._write(tape, device, count)
+        queues = tuple(self._queue(device) for device in range(len(self.starts)))
+        schedule = replace(self.schedule, steps=turns * self.schedule.steps)
+        return Lowered(schedule, {0: tape.finish()}, queues, frozenset(), {PASSED: count, MET: count})
+
+    def _write(self, tape: TapeWriter, device: int, count: int) -> None:
+        station, start, first = self.chain.station, self.starts[device], passes(self.schedule)[0]
+        values, links, turns = start.values.copy(), self.chain.links(device, self._missing), self._turns(device, count)
+        values["source"], values["target"] = first.source, first.target
+        shared = station.devices.ordinals.count(station.devices.ordinals[device]) > 1
+        address = tape.launch(
+            self._missing(device, None),
+            station.devices.context(device),
+            station.entry("cuLaunchKernel" if shared else "cuLaunchCooperativeKernel"),
+            start.function,
+            station.devices.stream(self._queue(device)),
+            start.blocks,
+            start.threads,
+            values,
+            start.shared,
+            (links, turns),
+        )
+        tape.patches += [
+            Patch(address + offset(values, "step"), 0, None),
+            Patch(int(links.ctypes.data) + offset(links, "passed"), 0, PASSED),
+            Patch(int(turns.ctypes.data) + offset(turns, "met"), 0, MET),
+        ]
+
+    def _turns(self, device: int, count: int) -> NDArray[Any]:
+        devices, (plain, edge, _) = self.chain.station.devices, self.tables[device]
+        turns = np.zeros(1, TURNS)
+        turns["plain"], turns["plain_count"] = devices.constant(device, plain), len(plain)
+        turns["edge"], turns["edge_count"] = devices.constant(device, edge), len(edge)
+        turns["passes"], turns["arrived"] = count, self.chain.station.flag(Flag(device, MET.name))
+        return turns
+
+    def _queue(self, device: int) -> Queue:
+        return next(op.queue for op in self.schedule.ops if isinstance(op, Compute) and op.device == device)
+
+    def _missing(self, device: int, source: int | None) -> int:
+        """The schedule's word for what a device waits for: a halo from another, or its own blocks at the barrier."""
+        return next(
+            n
+            for n, op in enumerate(self.schedule.ops)
+            if (isinstance(op, DeviceBarrier) and source is None)
+            or (isinstance(op, Copy) and (op.source_device, op.target_device) == (source, device))
+        )

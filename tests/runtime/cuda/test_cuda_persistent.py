@@ -1,0 +1,122 @@
+"""The `persistent` strategy as one kernel on each device, on a driver that runs on the host."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+from host_driver import COMPILER, HostDriver
+from runtime_problems import heat_2d, yee_with_absorber
+
+from peergrid import Options
+from peergrid.errors import DeviceFault
+from peergrid.grid import Boundary, Grid
+from peergrid.grid.partition import Partition
+from peergrid.runtime.cuda import persistent
+from peergrid.runtime.cuda.chain import Chain
+from peergrid.runtime.cuda.executor import CudaExecutor
+from peergrid.runtime.inorder import InOrderExecutor
+from peergrid.schedule import build, layout, period
+from peergrid.stencil import Problem
+
+pytestmark = pytest.mark.skipif(COMPILER is None, reason="no C++ compiler here to run generated kernels on the host")
+DEPTH, STEPS = 3, 16  # two turns of two passes, one pass, and a step that is left over
+PERSISTENT = {"persistent2d"}
+
+
+def heat(shape: tuple[int, int], boundary: tuple[Boundary, Boundary] = ("fixed", "fixed")) -> Problem:
+    grid = Grid(shape, boundary=boundary)
+    return Problem.of(heat_2d(grid.field("u", np.random.default_rng(1).random(shape, np.float32)), 0.2))
+
+
+def run(
+    problem: Problem, ordinals: tuple[int, ...], driver: HostDriver | None, depth: int = DEPTH, norm: str | None = None
+) -> tuple[list[bytes], list[str]]:
+    """Fields and traces after whole turns, an odd number of passes and a shorter one; and the executor's notes."""
+    options = Options("persistent" if driver else "serial", depth=depth)
+    plan = layout(problem, Partition(problem.grid, (len(ordinals), 1)), options)
+    executor = CudaExecutor(plan, STEPS, ordinals, driver=driver, norm=norm) if driver else InOrderExecutor(plan, STEPS)
+    for name, described in problem.fields.items():
+        executor.load(name, described.global_array(), 0)
+    whole = period(plan, options)
+    times, rest = divmod(STEPS, whole.steps)
+    executor.execute(whole, times, 0)
+    step, slot = times * whole.steps, whole.final
+    for steps in (rest // depth * depth, rest % depth):
+        tail = build(plan, options, steps, slot)
+        executor.execute(tail, 1, step)
+        step, slot = step + steps, tail.final
+    assert step == STEPS
+    found = [executor.gather(name, slot).tobytes() for name in problem.state] + [executor.traces().tobytes()]
+    if isinstance(executor, CudaExecutor):
+        executor.close()
+        return found, executor.notes
+    return found, []
+
+
+@pytest.mark.parametrize("boundary", [("fixed", "fixed"), ("periodic", "fixed"), ("reflecting", "reflecting")])
+@pytest.mark.parametrize("devices", [1, 2, 3])
+def test_bits(devices: int, boundary: tuple[Boundary, Boundary]) -> None:
+    problem, driver = heat((60, 200), boundary), HostDriver(seed=devices, blocks=2)
+    found, notes = run(problem, tuple(range(devices)), driver)
+    assert found == run(problem, (0,), None)[0]
+    assert driver.kernels >= PERSISTENT
+    assert not notes
+    assert not driver.live
+
+
+def test_bits_of_single_steps() -> None:
+    problem, driver = heat((60, 200)), HostDriver()
+    assert run(problem, (0, 1), driver, depth=1)[0] == run(problem, (0,), None)[0]
+    assert driver.kernels == PERSISTENT
+
+
+def test_bits_of_several_stages_with_absorber_and_receivers() -> None:
+    problem, driver = yee_with_absorber((110, 330)), HostDriver()
+    assert run(problem, (0, 1), driver)[0] == run(problem, (0,), None)[0]
+    assert driver.kernels >= PERSISTENT
+
+
+def test_many_launches_go_on_where_the_last_one_ended(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(persistent, "MOST_PASSES", 6)
+    problem, driver = heat((60, 200)), HostDriver()
+    assert run(problem, (0, 1), driver, depth=1)[0] == run(problem, (0,), None)[0]
+
+
+@pytest.mark.parametrize(("resident", "fused"), [(2, True), (1, False)])
+def test_one_gpu_twice_where_both_kernels_fit(resident: int, fused: bool) -> None:
+    problem, driver = heat((60, 200)), HostDriver(gpus=1, blocks=resident)
+    found, notes = run(problem, (0, 0), driver)
+    assert found == run(problem, (0,), None)[0]
+    assert any("no room" in note for note in notes) != fused
+
+
+@pytest.mark.parametrize(("make", "said"), [
+    (lambda problem: run(problem, (0, 1), HostDriver(links=False)), "reach each other"),
+    (lambda problem: run(problem, (0, 1), HostDriver(), norm="u"), "no norms"),
+])  # fmt: skip
+def test_what_it_does_not_serve_is_said(make: Callable[[Problem], tuple[list[bytes], list[str]]], said: str) -> None:
+    problem = heat((64, 200))
+    found, notes = make(problem)
+    assert found == run(problem, (0,), None)[0]
+    assert any(said in note for note in notes)
+
+
+def test_a_signal_that_never_comes_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    links = Chain.links
+
+    def mute(self: Chain, device: int, said: Callable[[int, int | None], int]) -> object:
+        found = links(self, device, said)
+        if device == 2:
+            found["side"]["theirs"][0, 0] = self.station.flag(persistent.MET) + 64  # counts where nobody looks
+        return found
+
+    monkeypatch.setattr(Chain, "links", mute)
+    problem, options = heat((90, 200)), Options("persistent", depth=DEPTH)
+    plan = layout(problem, Partition(problem.grid, (3, 1)), options)
+    executor = CudaExecutor(plan, STEPS, (0, 1, 2), driver=HostDriver(), patience=2e-5)
+    executor.load("u", problem.fields["u"].global_array(), 0)
+    with pytest.raises(DeviceFault, match=r"Device 1 waited too long for 'Copy 'u' 2:.*device 2, stands still"):
+        executor.execute(period(plan, options), 2, 0)
+    executor.close()
