@@ -120,15 +120,27 @@ def _handle(name: str, parameters: str, launch: str) -> str:
 
 
 class HostDriver:
-    """A `Driver` for tests; `gpus` of them, of which each reaches those that `links` allows."""
+    """A `Driver` for tests; `gpus` of them, of which each reaches those that `links` allows.
 
-    def __init__(self, gpus: int = 8, seed: int = 1, links: bool = True, free: int = 1 << 30, blocks: int = 3) -> None:
+    delay: microseconds that calls wait for at most, at random.
+    """
+
+    def __init__(
+        self,
+        gpus: int = 8,
+        seed: int = 1,
+        links: bool = True,
+        free: int = 1 << 30,
+        blocks: int = 3,
+        delay: int = 0,
+    ) -> None:
         self.gpus, self.links, self.free_bytes, self.blocks = gpus, links, free, blocks
         self._library = ctypes.CDLL(str(build(HEAD + KERNEL + RUNTIME)))
         for name in ("begin_capture", "end_capture", "stamp"):
             getattr(self._library, name).restype = ctypes.c_longlong
         self._library.drain()
         self._library.seed(seed)
+        self._library.delays(delay)
         self._taken: dict[int, Any] = {}
         self._next = 1
         self._modules: list[ctypes.CDLL] = []

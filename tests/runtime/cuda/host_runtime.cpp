@@ -1,5 +1,8 @@
 // The driver's entry points on the host: streams are queues of tasks, worked off in a random order when asked for.
+#include <atomic>
+#include <chrono>
 #include <memory>
+#include <thread>
 #include <deque>
 #include <map>
 #include <mutex>
@@ -44,9 +47,18 @@ static bool step(bool give_up) {
   if (t.run) t.run();
   return true;
 }
-#define GUARD std::lock_guard<std::recursive_mutex> guard(lock)
+static int delay = 0;
+// Threads that issue side by side get out of step: every call first waits for up to `delay` microseconds, now and then.
+static int hold() {
+  static std::atomic<int> born{0};
+  static thread_local std::mt19937 mine(++born);
+  if (delay && mine() % 4 == 0) std::this_thread::sleep_for(std::chrono::microseconds(mine() % delay));
+  return 0;
+}
+#define GUARD int held = hold(); (void)held; std::lock_guard<std::recursive_mutex> guard(lock)
 extern "C" {
 void seed(int n) { order.seed(n); }
+void delays(int most) { delay = most; }
 int cuCtxSetCurrent(W) { return 0; }
 int cuStreamQuery(W stream) { GUARD; while (!streams[stream].empty()) if (!step(true)) return 600; return 0; }
 int cuEventQuery(W event) { GUARD; while (reached[event] < recorded[event]) if (!step(true)) return 600; return 0; }

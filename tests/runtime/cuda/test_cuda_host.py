@@ -64,12 +64,17 @@ def expected(name: str) -> tuple[dict[str, bytes], bytes]:
     return {f: executor.gather(f, schedule.final).tobytes() for f in problem.state}, executor.traces().tobytes()
 
 
-def check(name: str, split: Index, options: Options, driver: HostDriver | None = None) -> CudaExecutor:
-    """Run in whole periods and a rest on the host's driver; compare every bit; return the closed executor."""
+def check(
+    name: str, split: Index, options: Options, driver: HostDriver | None = None, issuers: int | None = 8
+) -> CudaExecutor:
+    """Run in whole periods and a rest on the host's driver; compare every bit; return the closed executor.
+
+    issuers: threads that issue what one host of the schedule does; 8 are one for each GPU here.
+    """
     driver = driver or HostDriver()
     problem = PROBLEMS[name]()
     plan = layout(problem, Partition(problem.grid, split), options)
-    executor = CudaExecutor(plan, STEPS, tuple(range(plan.devices)), driver=driver)
+    executor = CudaExecutor(plan, STEPS, tuple(range(plan.devices)), driver=driver, issuers=issuers)
     try:
         for field, described in problem.fields.items():
             executor.load(field, described.global_array(), 0)
@@ -134,6 +139,14 @@ def test_every_order(strategy: StrategyName, order: Order) -> None:
 @pytest.mark.parametrize("strategy", STRATEGIES)
 def test_any_order_of_streams(strategy: StrategyName, seed: int) -> None:
     check("yee", (3, 1), Options(strategy, depth=2, block=1), HostDriver(seed=seed))
+
+
+@pytest.mark.parametrize("issuers", [1, 2, 5])
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_any_order_of_issue(strategy: StrategyName, issuers: int) -> None:
+    """Threads that issue side by side, each now and then held up."""
+    for options in (Options(strategy), Options(strategy, depth=2, block=1), Options(strategy, order="left-right")):
+        check("heat_fixed", (5, 1), options, HostDriver(delay=300), issuers)
 
 
 def test_devices_that_do_not_reach_each_other_go_through_the_host() -> None:

@@ -50,7 +50,8 @@ def _copy(devices: Devices, source: int, target: int, count: int) -> float:
 
 
 def _issue(table: Words, set_context: int) -> None:
-    abort = np.zeros(1, np.int64)
-    state, code, _, _ = replay(table, NOTHING, (table[:0], table[:0]), 2, 1, set_context, 1, int(abort.ctypes.data))
+    abort, spent = (np.zeros(n, np.int64) for n in (1, 3))
+    addresses = (int(abort.ctypes.data), int(spent.ctypes.data))
+    state, code, _, _ = replay(table, NOTHING, (table[:0], table[:0]), 2, 1, set_context, 1, *addresses)
     if state:
         raise error(int(code), "A copy to measure the memory with")

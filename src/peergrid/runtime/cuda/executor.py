@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-import threading
-from dataclasses import dataclass
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
+
+import numpy as np
 
 from peergrid.errors import DeviceFault, PeergridError, UsageError
 from peergrid.grid import Array, Index
@@ -13,31 +17,43 @@ from peergrid.runtime.cuda.faults import error
 from peergrid.runtime.cuda.graphs import Captured, launch_tape, rows_between, set_clocks
 from peergrid.runtime.cuda.linked import lower_linked
 from peergrid.runtime.cuda.lower import Lowered, lower
-from peergrid.runtime.cuda.persistent import lower_persistent, replays
-from peergrid.runtime.cuda.replay import DONE, FAILED, TIMED_OUT, replay
+from peergrid.runtime.cuda.parts import Events, Parts, split, whole
+from peergrid.runtime.cuda.replay import CONTEXT, DONE, FAILED, TIMED_OUT, replay
 from peergrid.runtime.cuda.search import first_nonfinite
 from peergrid.runtime.cuda.station import Station
 from peergrid.runtime.cuda.tape import NOTHING, Tape, TapeWriter, Words
 from peergrid.runtime.cuda.timing import spans, start_clocks, timed
 from peergrid.runtime.cuda.watchdog import blame
+from peergrid.runtime.devices import cores
 from peergrid.schedule import Layout, Schedule
 from peergrid.schedule.ops import Event, Flag, Op, Queue, describe, hosts_of, queues_of
 from peergrid.schedule.timeline import Span
 
 SECOND = 1_000_000_000
 AHEAD_CELLS = 1 << 33  # cell updates per device that a host may be ahead of its device: a few seconds of work
+AHEAD_CALLS = 256  # calls per device that a host may be ahead, twice: fewer than the driver takes before it blocks
 MOST_AHEAD = 64
+WORTH = 256  # calls from which on threads pay that have to be woken
 BUNDLE = 16  # turns of a schedule in one graph
 
 
 @dataclass
 class End:
-    """How a host's replay ended."""
+    """How a thread's replay ended; `spent`: nanoseconds of issuing, and two words for the clock."""
 
     state: int = DONE
     code: int = 0
     row: int = -1
     turn: int = 0
+    spent: Words = field(default_factory=lambda: np.zeros(3, np.int64))
+
+
+@dataclass(frozen=True, eq=False)
+class Share:
+    """What one thread issues of a host's operations."""
+
+    host: int
+    tape: Tape
 
 
 class CudaExecutor:
@@ -45,7 +61,8 @@ class CudaExecutor:
 
     ordinals: the GPU of each virtual device; patience: seconds without progress before a wait is given up;
     cache: folder for compiled kernels (None: none kept); driver: what to run on, the installed one by default;
-    norm: a field the norm of whose change is computed for every step.
+    norm: a field the norm of whose change is computed for every step; issuers: threads among which a host's calls are
+    shared (None: one for each GPU, if there are processors for them and enough to do).
     `notes` says where a route other than the one asked for was taken, and why.
 
     Raises DoesNotFit before anything is allocated, DeviceFault where a device cannot be used.
@@ -61,14 +78,19 @@ class CudaExecutor:
         cache: Path | None = None,
         driver: Driver | None = None,
         norm: str | None = None,
+        issuers: int | None = None,
     ) -> None:
         self.layout = layout
         self.patience = patience
+        self.host_seconds = 0.0
+        self._issuers = issuers
         self._station = Station(
             driver or CudaDriver(), layout, total_steps, ordinals, int(patience * SECOND), cache, norm
         )
         self._lowered: dict[int, Lowered] = {}  # by identity: hashing a schedule walks all its operations
         self._graphs: dict[tuple[int, int], Captured] = {}
+        self._parts: dict[int, tuple[Tape, Parts]] = {}  # by identity of the tape, which is kept
+        self._pool = ThreadPoolExecutor(layout.devices, "issuing")
         self._settled: dict[Flag, int] = {}
         self._broken = False
         self.notes: list[str] = list(self._station.peers.notes)
@@ -86,9 +108,7 @@ class CudaExecutor:
             if schedule.options.strategy == "graph":
                 self._replay_graph(lowered, times, step)
             else:
-                for part, count in replays(lowered, times):
-                    self._replay(part, part.tapes, count, step)
-                    step += count * part.schedule.steps
+                self._replay(lowered, self._shares(lowered.tapes, times), times, step)
         except PeergridError:
             self._broken = True
             raise
@@ -119,7 +139,7 @@ class CudaExecutor:
             lowered = lower(self._station, schedule)
             plan = timed(self._station, lowered)
             clocks = start_clocks(self._station, lowered.queues)
-            self._replay(lowered, plan.tapes, 1, step)
+            self._replay(lowered, [Share(host, tape) for host, tape in plan.tapes.items()], 1, step)
         except PeergridError:
             self._broken = True
             raise
@@ -130,11 +150,12 @@ class CudaExecutor:
             if not self._broken:
                 self._station.devices.driver.destroy_graph(captured.graph, captured.executable)
         self._graphs.clear()
+        self._pool.shutdown()
         self._station.close()
 
     def _lower(self, schedule: Schedule) -> Lowered:
         if id(schedule) not in self._lowered:
-            linked = lower_linked(self._station, schedule) or lower_persistent(self._station, schedule)
+            linked = lower_linked(self._station, schedule)
             if isinstance(linked, str):
                 lowered = lower(self._station, schedule, captured=schedule.options.strategy == "graph")
             else:
@@ -144,53 +165,82 @@ class CudaExecutor:
             self.notes += sorted(reasons - {"", *self.notes})
         return self._lowered[id(schedule)]
 
-    def _replay(self, lowered: Lowered, tapes: dict[int, Tape], times: int, step: int) -> None:
-        """Every host replays its tape in a thread of its own; then the queues are drained."""
-        ends = {host: End() for host in tapes}
+    def _shares(self, tapes: dict[int, Tape], times: int) -> list[Share]:
+        """What each thread issues of so many turns: what a host does, or a part of that where there is but one host."""
+        if len(tapes) > 1:
+            return [Share(host, tape) for host, tape in tapes.items()]
+        return [Share(host, part) for host, tape in tapes.items() for part in self._parts_of(tape, times).tapes]
+
+    def _parts_of(self, tape: Tape, times: int) -> Parts:
+        """A tape in as many parts as are worth while."""
+        contexts = _contexts(tape)
+        count = min(len(contexts), self._issuers or (cores() if len(tape.ops) * times >= WORTH else 1))
+        if count < 2:
+            return whole(tape)
+        if id(tape) not in self._parts:
+            events = Events(self._station.entry("cuEventRecord"), self._station.entry("cuStreamWaitEvent"))
+            part_of = {context: n * count // len(contexts) for n, context in enumerate(contexts)}
+            self._parts[id(tape)] = (tape, split(tape, part_of, events))
+        parts = self._parts[id(tape)][1]
+        parts.rewind()
+        return parts
+
+    def _replay(self, lowered: Lowered, shares: Sequence[Share], times: int, step: int) -> None:
+        """Every share in a thread of its own; then the queues are drained."""
+        ends = [End() for _ in shares]
         self._station.words[:] = 0
-        threads = [
-            threading.Thread(target=self._host, args=(lowered, host, tapes[host], times, step, ends[host]), daemon=True)
-            for host in tapes
-        ]
-        for thread in threads[1:]:
-            thread.start()
-        threads[0].run()
-        for thread in threads[1:]:
-            thread.join()
-        self._finish(lowered, tapes, ends)
+        issue = partial(self._issue, lowered, times, step)
+        others = [self._pool.submit(issue, *pair) for pair in list(zip(shares, ends, strict=True))[1:]]
+        issue(shares[0], ends[0])
+        for other in others:
+            other.result()
+        self.host_seconds += max(int(end.spent[0]) for end in ends) / SECOND
+        self._finish(lowered, shares, ends)
         for flag, count in lowered.raised.items():
             self._settled[flag] = self._settled.get(flag, 0) + count * times
 
-    def _host(self, lowered: Lowered, host: int, tape: Tape, times: int, step: int, end: End) -> None:
-        schedule = lowered.schedule
-        patches = tape.patch_table(step, schedule.steps, self._settled, lowered.raised)
-        marks = self._marks(lowered, host)
-        every = max(1, min(MOST_AHEAD, AHEAD_CELLS * self.layout.devices // max(1, self._cells * schedule.steps)))
-        end.state, end.code, end.row, end.turn = self._carry_out(tape, patches, marks, every, times)
+    def _issue(self, lowered: Lowered, times: int, step: int, share: Share, end: End) -> None:
+        steps, tape = lowered.schedule.steps, share.tape
+        patches = tape.patch_table(step, steps, self._settled, lowered.raised)
+        most = (
+            MOST_AHEAD,
+            AHEAD_CELLS * self.layout.devices // max(1, self._cells * steps),
+            AHEAD_CALLS * len(_contexts(tape)) // max(1, len(tape.ops)),
+        )
+        self._carry_out(tape, end, patches, self._marks(lowered, share), max(1, min(most)), times)
 
     def _carry_out(
-        self, tape: Tape, patches: Words | None, marks: tuple[Tape, Tape] | None, every: int, times: int
-    ) -> tuple[int, int, int, int]:
+        self,
+        tape: Tape,
+        end: End,
+        patches: Words = NOTHING,
+        marks: tuple[Tape, Tape] | None = None,
+        every: int = 2,
+        times: int = 1,
+    ) -> None:
         tables = (tape.table[:0], tape.table[:0]) if marks is None else (marks[0].table, marks[1].table)
         state, code, row, turn = replay(
             tape.table,
-            NOTHING if patches is None else patches,
+            patches,
             tables,
             every,
             times,
             self._station.entry("cuCtxSetCurrent"),
             max(1, int(self.patience * 2)),
             self._station.abort_address,
+            int(end.spent.ctypes.data),
         )
-        return int(state), int(code), int(row), int(turn)
+        end.state, end.code, end.row, end.turn = int(state), int(code), int(row), int(turn)
 
     @property
     def _cells(self) -> int:
         return self.layout.problem.grid.box.size
 
-    def _marks(self, lowered: Lowered, host: int) -> tuple[Tape, Tape]:
-        """Rows that record where the host's queues are, and wait for where they were the time before."""
-        mine = sorted({queue for op in lowered.schedule.ops for queue in _issued(op, host)})
+    def _marks(self, lowered: Lowered, share: Share) -> tuple[Tape, Tape]:
+        """Rows that record where a share's queues are, and wait for where they were the time before."""
+        contexts, devices = _contexts(share.tape), self._station.devices
+        issued = {queue for op in lowered.schedule.ops for queue in _issued(op, share.host)}
+        mine = sorted(queue for queue in issued if devices.context(queue.device) in contexts)
         tapes = []
         for parity in (0, 1):
             tape = TapeWriter()
@@ -217,7 +267,7 @@ class CudaExecutor:
                 key = (id(lowered.schedule), turns)
                 if key not in self._graphs:
                     self._graphs[key] = self._capture(lowered, turns)
-                self._replay(lowered, {0: launch_tape(self._station, self._graphs[key])}, count, step)
+                self._replay(lowered, [Share(0, launch_tape(self._station, self._graphs[key]))], count, step)
 
     def _capture(self, lowered: Lowered, turns: int) -> Captured:
         station, origin = self._station, lowered.queues[0]
@@ -228,7 +278,7 @@ class CudaExecutor:
         end = End()
         for tape, count in ((fork, 1), (lowered.tapes[0], turns), (join, 1)):
             if end.state == DONE:
-                end.state, end.code, end.row, end.turn = self._carry_out(tape, None, None, count + 1, count)
+                self._carry_out(tape, end, every=count + 1, times=count)
                 failed = tape
         station.devices.enter(origin.device)
         if end.state != DONE:
@@ -236,27 +286,27 @@ class CudaExecutor:
         graph = driver.end_capture(station.devices.stream(origin))
         return Captured(graph, driver.instantiate(graph), origin)
 
-    def _finish(self, lowered: Lowered, tapes: dict[int, Tape], ends: dict[int, End]) -> None:
+    def _finish(self, lowered: Lowered, shares: Sequence[Share], ends: Sequence[End]) -> None:
         """Drain the queues; raise what went wrong, the first cause before what followed from it."""
         drain = TapeWriter()
         for queue in lowered.queues:
             context = self._station.devices.context(queue.device)
             stream = self._station.devices.stream(queue)
             drain.poll(-1, context, self._station.entry("cuStreamQuery"), stream)
-        failed = [host for host, end in ends.items() if end.state in (FAILED, TIMED_OUT)]
+        failed = [n for n, end in enumerate(ends) if end.state in (FAILED, TIMED_OUT)]
         if failed:
             self._station.board[0] = 1
         self._station.words[0] = 0
-        state, code, row, _ = self._carry_out(drain.finish(), None, None, 1, 1)
+        end = End()
+        self._carry_out(drain.finish(), end)
         blame(lowered.schedule, self._station.board)
         if failed:
-            host = failed[0]
-            raise self._failure(lowered, tapes[host], ends[host])
-        if state == FAILED:
-            raise error(code, f"The work of queue {lowered.queues[row]}")
-        if state != DONE:
+            raise self._failure(lowered, shares[failed[0]].tape, ends[failed[0]])
+        if end.state == FAILED:
+            raise error(end.code, f"The work of queue {lowered.queues[end.row]}")
+        if end.state != DONE:
             raise DeviceFault(
-                f"Queue {lowered.queues[row]} did not finish within {self.patience * 2:g} s of the last progress; "
+                f"Queue {lowered.queues[end.row]} did not finish within {self.patience * 2:g} s of the last progress; "
                 "look at 'nvidia-smi' for a device that hangs, and run 'peergrid verify' on the model."
             )
 
@@ -272,3 +322,8 @@ class CudaExecutor:
 def _issued(op: Op, host: int) -> tuple[Queue, ...]:
     """The queues into which a host issues an operation."""
     return queues_of(op) if host in hosts_of(op) else ()
+
+
+def _contexts(tape: Tape) -> list[int]:
+    """The contexts of a tape's rows, in the order in which they first appear."""
+    return [context for context in dict.fromkeys(int(word) for word in tape.table[:, CONTEXT]) if context]

@@ -1,7 +1,7 @@
 """Carrying out a tape: the loop that issues a schedule's operations to the driver without the interpreter.
 
-A tape is a table of 64-bit words, one row per call: kind, context, function, eleven arguments. One thread per host of
-the schedule runs this loop; nothing in it holds the interpreter's lock.
+A tape is a table of 64-bit words, one row per call: kind, context, function, eleven arguments. A thread of its own
+carries out each tape in this loop; nothing in it holds the interpreter's lock.
 """
 
 from __future__ import annotations
@@ -12,8 +12,10 @@ from numba import njit, types
 
 from peergrid.runtime.cuda.native import add, call, load, store
 
-CALL, POLL, MEET = 0, 1, 2
-"""Kinds of rows: call a function; ask until it no longer answers 'not ready'; meet the other hosts."""
+CALL, POLL, MEET, TELL, FOLLOW = 0, 1, 2, 3, 4
+"""Kinds of rows: call a function; ask until it no longer answers 'not ready'; meet the other hosts; say in a word how
+far this tape is; go on only when another's word is that far. The words of the last two: address, value in the first
+turn, increment per turn."""
 
 KIND, CONTEXT, FUNCTION, FIRST = 0, 1, 2, 3
 COLUMNS = FIRST + 11
@@ -21,13 +23,51 @@ COLUMNS = FIRST + 11
 DONE, FAILED, TIMED_OUT, ABORTED = 0, 1, 2, 3
 NOT_READY = 600
 LOOKS = 2000  # looks before a waiting thread offers its core to others
+MONOTONIC = 1  # CLOCK_MONOTONIC
 
 _time: Any = types.ExternalFunction("time", types.int64(types.int64))
+_clock: Any = types.ExternalFunction("clock_gettime", types.int32(types.int64, types.int64))
 _sched_yield: Any = types.ExternalFunction("sched_yield", types.int32())
 
 
 @njit(nogil=True, cache=True)
-def _row(table: Any, n: int, patience: int, abort: int) -> tuple[int, int]:
+def _now(spent: int) -> int:
+    """Nanoseconds of a clock that only grows; `spent`: address of three words, of which it uses the last two."""
+    _clock(MONOTONIC, spent + 8)
+    return int(load(spent + 8) * 1_000_000_000 + load(spent + 16))
+
+
+@njit(nogil=True, cache=True)
+def _look(kind: int, function: int, words: Any, goal: int) -> int:
+    """Whether what a row waits for is there (0), is not (`NOT_READY`), or never will be (an error)."""
+    if kind == POLL:
+        return int(call(function, words))
+    return 0 if load(words[0]) >= goal else NOT_READY
+
+
+@njit(nogil=True, cache=True)
+def _wait(kind: int, function: int, words: Any, goal: int, patience: int, abort: int, spent: int) -> tuple[int, int]:
+    """Look again and again; the time that takes is taken off the time spent."""
+    code = _look(kind, function, words, goal)
+    if code != NOT_READY:
+        return (FAILED, code) if code else (DONE, 0)
+    began, started, looks, state = _now(spent), _time(0), 0, DONE
+    while code == NOT_READY:
+        code = _look(kind, function, words, goal)
+        looks += 1
+        if looks > LOOKS and code == NOT_READY:
+            if load(abort):
+                state, code = ABORTED, 0
+            elif _time(0) - started > patience:
+                state, code = TIMED_OUT, 0
+            else:
+                _sched_yield()
+    store(spent, load(spent) - (_now(spent) - began))
+    return (FAILED, code) if code else (state, 0)
+
+
+@njit(nogil=True, cache=True)
+def _row(table: Any, n: int, turn: int, patience: int, abort: int, spent: int) -> tuple[int, int]:
     """One row; returns what became of it and the function's result."""
     kind, function = table[n, KIND], table[n, FUNCTION]
     words = (
@@ -37,30 +77,19 @@ def _row(table: Any, n: int, patience: int, abort: int) -> tuple[int, int]:
     if kind == CALL:
         code = call(function, words)
         return (FAILED, code) if code else (DONE, 0)
-    looks = 0
-    started = _time(0)
-    goal = 0
+    if kind == TELL:
+        store(words[0], words[1] + turn * words[2])
+        return DONE, 0
+    goal = words[1] + turn * words[2]
     if kind == MEET:
         goal = (add(words[0], 1) // words[1] + 1) * words[1]
-    while True:
-        if kind == MEET:
-            if load(words[0]) >= goal:
-                return DONE, 0
-        else:
-            code = call(function, words)
-            if code != NOT_READY:
-                return (FAILED, code) if code else (DONE, 0)
-        looks += 1
-        if looks > LOOKS:
-            if load(abort):
-                return ABORTED, 0
-            if _time(0) - started > patience:
-                return TIMED_OUT, 0
-            _sched_yield()
+    return _wait(kind, function, words, goal, patience, abort, spent)
 
 
 @njit(nogil=True, cache=True)
-def _rows(table: Any, context: int, set_context: int, patience: int, abort: int) -> tuple[int, int, int, int]:
+def _rows(
+    table: Any, turn: int, context: int, set_context: int, patience: int, abort: int, spent: int
+) -> tuple[int, int, int, int]:
     """All rows of a table; returns (state, code, row, context left current)."""
     for n in range(table.shape[0]):
         wanted = table[n, CONTEXT]
@@ -69,7 +98,7 @@ def _rows(table: Any, context: int, set_context: int, patience: int, abort: int)
             if code:
                 return FAILED, code, n, context
             context = wanted
-        state, code = _row(table, n, patience, abort)
+        state, code = _row(table, n, turn, patience, abort, spent)
         if state != DONE:
             return state, code, n, context
     return DONE, 0, -1, context
@@ -85,27 +114,34 @@ def replay(
     set_context: int,
     patience: int,
     abort: int,
+    spent: int,
 ) -> tuple[int, int, int, int]:
     """Carry out a tape `turns` times; returns (state, code, row, turn): row -1 - n is row n of the marks.
 
     patches: rows (address, value, increment per turn), words stored before each turn; marks: two tables, used in
     turn every `every` turns: events are recorded, those of the time before awaited, so that the host is never far
-    ahead and a device that stands still is noticed; abort: address of a word that stops everybody.
+    ahead and a device that stands still is noticed; abort: address of a word that stops everybody; spent: address of
+    three words, the first of which grows by the nanoseconds that this took without waiting.
     """
-    context = 0
-    for turn in range(turns):
+    context, began = 0, _now(spent)
+    state, code, row, turn = DONE, 0, 0, 0
+    while turn < turns and state == DONE:
         for n in range(patches.shape[0]):
             store(patches[n, 0], patches[n, 1] + turn * patches[n, 2])
         if load(abort):
-            return ABORTED, 0, 0, turn
-        state, code, row, context = _rows(table, context, set_context, patience, abort)
+            state, code, row = ABORTED, 0, 0
+            break
+        state, code, row, context = _rows(table, turn, context, set_context, patience, abort, spent)
         if state == DONE and (turn + 1) % every == 0:
-            state, code, row, context = _rows(marks[(turn + 1) // every % 2], context, set_context, patience, abort)
+            mark = marks[(turn + 1) // every % 2]
+            state, code, row, context = _rows(mark, turn, context, set_context, patience, abort, spent)
             row = -1 - row
-        if state != DONE:
-            store(abort, 1)
-            return state, code, row, turn
-    return DONE, 0, 0, turns
+        if state == DONE:
+            turn += 1
+    store(spent, load(spent) + _now(spent) - began)
+    if state not in (DONE, ABORTED):
+        store(abort, 1)
+    return state, code, row, turn
 
 
 @njit(cache=True)

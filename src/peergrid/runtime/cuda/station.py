@@ -132,6 +132,7 @@ class Station:
 
     def issue(self, tape: Tape) -> None:
         """Carry out a few calls, none of which waits, once and from this thread."""
+        spent = np.zeros(3, np.int64)
         state, code, row, _ = replay(
             tape.table,
             NOTHING,
@@ -141,6 +142,7 @@ class Station:
             self.entry("cuCtxSetCurrent"),
             1,
             self.abort_address,
+            int(spent.ctypes.data),
         )
         if state:
             raise error(int(code), f"Row {int(row)} of a tape of {len(tape.ops)} calls")

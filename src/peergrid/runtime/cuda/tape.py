@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from peergrid.runtime.cuda.replay import CALL, COLUMNS, FIRST, MEET, POLL
+from peergrid.runtime.cuda.replay import CALL, COLUMNS, FIRST, FOLLOW, MEET, POLL, TELL
 from peergrid.schedule.ops import Flag
 
 Words = np.ndarray[Any, np.dtype[np.int64]]
@@ -26,12 +26,16 @@ class Patch:
 
 @dataclass(frozen=True)
 class Tape:
-    """Rows of calls; `ops` gives for each row the schedule's operation it belongs to (-1: none)."""
+    """Rows of calls; `ops` gives for each row the schedule's operation it belongs to (-1: none).
+
+    structs: (row, address, end) of the arguments that launches read.
+    """
 
     table: Words
     ops: tuple[int, ...]
     patches: tuple[Patch, ...]
     keep: tuple[object, ...]
+    structs: tuple[tuple[int, int, int], ...] = ()
 
     def patch_table(self, step: int, steps: int, settled: dict[Flag, int], raised: dict[Flag, int]) -> Words:
         """The words (address, first value, increment per turn) for turns that start at a time step."""
@@ -52,6 +56,7 @@ class TapeWriter:
     ops: list[int] = field(default_factory=list)
     patches: list[Patch] = field(default_factory=list)
     keep: list[object] = field(default_factory=list)
+    structs: list[tuple[int, int, int]] = field(default_factory=list)
 
     def call(self, op: int, context: int, function: int, *words: int) -> None:
         """Call a function with a context current."""
@@ -64,6 +69,14 @@ class TapeWriter:
     def meet(self, op: int, counter: int, parties: int) -> None:
         """Wait until all hosts are here; `counter` is the address of a word they share."""
         self._row(op, MEET, 0, 0, (counter, parties))
+
+    def tell(self, op: int, word: int, value: int, increment: int) -> None:
+        """Set the word at an address: to the value in the first turn, larger by the increment in every other."""
+        self._row(op, TELL, 0, 0, (word, value, increment))
+
+    def follow(self, op: int, word: int, value: int, increment: int) -> None:
+        """Go on when the word at an address is at the value, counted as `tell` does."""
+        self._row(op, FOLLOW, 0, 0, (word, value, increment))
 
     def launch(
         self,
@@ -86,6 +99,7 @@ class TapeWriter:
         address = int(values.ctypes.data)
         pointers = np.array([address, *(int(struct.ctypes.data) for struct in more)], np.uint64)
         self.keep += [values, *more, pointers]
+        self.structs += [(len(self.rows), int(s.ctypes.data), int(s.ctypes.data) + s.nbytes) for s in (values, *more)]
         self.call(
             op, context, launcher, kernel, grid, rows, 1, block, 1, 1, shared, stream, int(pointers.ctypes.data), 0
         )
@@ -95,7 +109,7 @@ class TapeWriter:
         table = np.zeros((len(self.rows), COLUMNS), np.int64)
         for n, row in enumerate(self.rows):
             table[n, : len(row)] = [_signed(word) for word in row]
-        return Tape(table, tuple(self.ops), tuple(self.patches), tuple(self.keep))
+        return Tape(table, tuple(self.ops), tuple(self.patches), tuple(self.keep), tuple(self.structs))
 
     def _row(self, op: int, kind: int, context: int, function: int, words: tuple[int, ...]) -> None:
         if len(words) > COLUMNS - FIRST:

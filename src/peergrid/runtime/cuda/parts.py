@@ -1,0 +1,165 @@
+"""A host's tape in parts for threads that issue side by side, held apart only as far as the driver could tell.
+
+Each part has the rows of some GPUs in the list's order. The one thing that rows of different parts have in common is
+an event: a wait means the event as last recorded before the wait was issued. So a wait follows the record before it,
+and a record the waits (and the record) before it: the part first looks into a word whether the other is that far.
+
+Nobody waits in a circle: a row follows only rows that come earlier in the list, turn after turn, and where a part
+waits for its devices, they wait only for what was issued earlier in the list. So the first row of the list that is not
+yet issued can always be.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from peergrid.runtime.cuda.replay import CALL, CONTEXT, FIRST, FUNCTION, KIND
+from peergrid.runtime.cuda.tape import Patch, Tape, TapeWriter, Words
+
+LINE = 16  # words from one part's word to the next, so that no two share a cache line
+
+Place = tuple[int, int]
+"""A row of the tape, and the turn it belongs to, counted from the present one: 0 or -1."""
+
+
+@dataclass(frozen=True)
+class Events:
+    """The addresses of the two driver functions on which the order of issue matters."""
+
+    record: int
+    wait: int
+
+    def use(self, row: Words) -> tuple[int, bool] | None:
+        """The event that a row uses, and whether it records it."""
+        if row[FUNCTION] == self.record:
+            return int(row[FIRST]), True
+        if row[FUNCTION] == self.wait:
+            return int(row[FIRST + 1]), False
+        return None
+
+
+@dataclass(frozen=True, eq=False)
+class Parts:
+    """The parts of a tape; `progress` holds the words in which they say how far they are: zero before the first turn.
+
+    Without `progress` there is one part, the tape itself.
+    """
+
+    tapes: tuple[Tape, ...]
+    progress: Words
+
+    def rewind(self) -> None:
+        self.progress[:] = 0
+
+
+def whole(tape: Tape) -> Parts:
+    """A tape as its only part."""
+    return Parts((tape,), np.zeros(0, np.int64))
+
+
+def split(tape: Tape, part_of: Mapping[int, int], events: Events) -> Parts:
+    """The tape in parts: rows go where `part_of` says for their context.
+
+    A tape that waits for devices or other hosts stays whole: what comes after may rely on it.
+    """
+    owners = [part_of.get(int(row[CONTEXT]), -1) for row in tape.table]
+    parts = sorted(set(owners))
+    waits = any(row[KIND] != CALL for row in tape.table)
+    if len(parts) < 2 or -1 in parts or waits or not all(_reader(tape, patch) >= 0 for patch in tape.patches):
+        return whole(tape)
+    progress = np.zeros(LINE * len(parts), np.int64)
+    work = _Split(tape, [parts.index(owner) for owner in owners], events, int(progress.ctypes.data))
+    return Parts(tuple(work.part(number) for number in range(len(parts))), progress)
+
+
+class _Split:
+    """One split: where each row goes, as which of its part's rows, and which rows of other parts it follows."""
+
+    def __init__(self, tape: Tape, owners: Sequence[int], events: Events, progress: int) -> None:
+        self.tape, self.owners, self._progress = tape, owners, progress
+        self._counts = [0] * (max(owners) + 1)
+        self._done: list[int] = []  # rows of its part that are issued once a row is
+        for owner in owners:
+            self._counts[owner] += 1
+            self._done.append(self._counts[owner])
+        self._follows = self._needed(befores(tape.table, events))
+        self._followed = {row for places in self._follows.values() for row, _ in places}
+
+    def part(self, number: int) -> Tape:
+        """The tape of one part."""
+        tape, made = self.tape, TapeWriter(keep=[*self.tape.keep])
+        rows = [row for row, owner in enumerate(self.owners) if owner == number]
+        untold = 0
+        for row in rows:
+            op, follows = tape.ops[row], self._follows.get(row, ())
+            if untold and (follows or row not in self._followed):
+                made.tell(op, self._word(number), untold, len(rows))
+                untold = 0
+            for other, turn in follows:
+                party = self.owners[other]
+                count = self._counts[party]
+                made.follow(op, self._word(party), self._done[other] + turn * count, count)
+            made.rows.append([int(word) for word in tape.table[row]])
+            made.ops.append(op)
+            if row in self._followed:
+                untold = self._done[row]
+        if untold:
+            made.tell(tape.ops[rows[-1]], self._word(number), untold, len(rows))
+        made.patches = [patch for patch in tape.patches if self.owners[_reader(tape, patch)] == number]
+        return made.finish()
+
+    def _word(self, part: int) -> int:
+        return self._progress + 8 * LINE * part
+
+    def _needed(self, before: Mapping[int, Sequence[Place]]) -> dict[int, list[Place]]:
+        """For each row what it follows in other parts, without what its part has followed by then anyhow."""
+        known: dict[tuple[int, int], int] = {}
+        others = {row: [p for p in places if self.owners[p[0]] != self.owners[row]] for row, places in before.items()}
+        for row, places in others.items():
+            for place in places:
+                key = (self.owners[row], self.owners[place[0]])
+                known[key] = max(known.get(key, self._goal(place)), self._goal(place))
+        known = {key: goal - self._counts[key[1]] for key, goal in known.items()}  # from the turn before
+        needed: dict[int, list[Place]] = {}
+        for row in sorted(others):
+            for place in sorted(others[row], key=self._goal, reverse=True):
+                key = (self.owners[row], self.owners[place[0]])
+                if self._goal(place) > known[key]:
+                    known[key] = self._goal(place)
+                    needed.setdefault(row, []).append(place)
+        return needed
+
+    def _goal(self, place: Place) -> int:
+        row, turn = place
+        return self._done[row] + turn * self._counts[self.owners[row]]
+
+
+def _reader(tape: Tape, patch: Patch) -> int:
+    """The row that reads a patched word; -1 where no launch does."""
+    return next((row for row, low, high in tape.structs if low <= patch.address < high), -1)
+
+
+def befores(table: Words, events: Events) -> dict[int, list[Place]]:
+    """For each row that uses an event, the rows that have to be issued before it for the event's sake."""
+    uses: dict[int, list[tuple[int, bool]]] = {}
+    for number, row in enumerate(table):
+        found = events.use(row)
+        if found is not None:
+            uses.setdefault(found[0], []).append((number, found[1]))
+    return {row: list(_before(line, at)) for line in uses.values() for at, (row, _) in enumerate(line)}
+
+
+def _before(line: Sequence[tuple[int, bool]], at: int) -> Iterator[Place]:
+    """Back to the last record, the turn before included; a wait follows that alone, a record the waits too."""
+    _, records = line[at]
+    if not any(recorded for _, recorded in line):
+        return
+    for back in range(1, len(line) + 1):
+        row, recorded = line[at - back]
+        if recorded or records:
+            yield row, 0 if at >= back else -1
+        if recorded:
+            return

@@ -1,0 +1,177 @@
+"""Parts of a tape side by side, carried out by a model: a wait takes the record that it takes in the list's order."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+import pytest
+from host_driver import COMPILER, HostDriver
+from hypothesis import given
+from hypothesis import strategies as st
+from runtime_problems import heat_2d
+
+from peergrid import Grid, Options, Problem
+from peergrid.grid.partition import Partition
+from peergrid.runtime.cuda.lower import lower
+from peergrid.runtime.cuda.parts import Events, Parts, split
+from peergrid.runtime.cuda.replay import CALL, FIRST, FOLLOW, KIND, TELL
+from peergrid.runtime.cuda.station import Station
+from peergrid.runtime.cuda.tape import Patch, Tape, TapeWriter
+from peergrid.schedule import layout, period
+
+EVENTS = Events(record=101, wait=102)
+TURNS = 4
+Bound = list[tuple[int, int, int]]
+"""For each wait in turn: event, part that recorded it last, how many times it had by then."""
+
+
+@dataclass
+class Model:
+    """Threads that carry out a part each, one row at a time."""
+
+    tapes: tuple[Tape, ...]
+    events: Events
+    words: dict[int, int] = field(default_factory=dict)
+    last: dict[int, tuple[int, int]] = field(default_factory=dict)
+    bound: list[Bound] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.at = [(0, 0)] * len(self.tapes)
+        self.bound = [[] for _ in self.tapes]
+
+    def able(self) -> list[int]:
+        """The threads that can go on."""
+        return [n for n in range(len(self.tapes)) if self.at[n][0] < TURNS and self._free(n)]
+
+    def go(self, n: int) -> None:
+        turn, row = self.at[n]
+        words = self.tapes[n].table[row]
+        use = self.events.use(words) if words[KIND] == CALL else None
+        if words[KIND] == TELL:
+            self.words[int(words[FIRST])] = int(words[FIRST + 1] + turn * words[FIRST + 2])
+        elif use is not None and use[1]:
+            self.last[use[0]] = (n, self.last.get(use[0], (n, 0))[1] + 1)
+        elif use is not None:
+            self.bound[n].append((use[0], *self.last.get(use[0], (-1, 0))))
+        self.at[n] = (turn, row + 1) if row + 1 < len(self.tapes[n].table) else (turn + 1, 0)
+
+    def run(self, choose: Callable[[list[int]], int]) -> list[Bound]:
+        """Until nobody can go on; nobody may be held up for ever."""
+        while able := self.able():
+            self.go(choose(able))
+        assert all(turn == TURNS for turn, _ in self.at), "held up for ever"
+        return self.bound
+
+    def _free(self, n: int) -> bool:
+        turn, row = self.at[n]
+        words = self.tapes[n].table[row]
+        goal = int(words[FIRST + 1] + turn * words[FIRST + 2])
+        return words[KIND] != FOLLOW or self.words.get(int(words[FIRST]), 0) >= goal
+
+
+def in_order(tape: Tape, events: Events, part_of: dict[int, int]) -> list[Bound]:
+    """What each wait takes in the list's order, by parts."""
+    count, last = len(set(part_of.values())), dict[int, tuple[int, int]]()
+    bound: list[Bound] = [[] for _ in range(count)]
+    for _ in range(TURNS):
+        for row in tape.table:
+            part, use = part_of[int(row[1])], events.use(row)
+            if use is not None and use[1]:
+                last[use[0]] = (part, last.get(use[0], (part, 0))[1] + 1)
+            elif use is not None:
+                bound[part].append((use[0], *last.get(use[0], (-1, 0))))
+    return bound
+
+
+@st.composite
+def tapes(draw: st.DrawFn) -> tuple[Tape, dict[int, int]]:
+    """Calls of up to four contexts, some of which record events or wait for any."""
+    made, contexts = TapeWriter(), draw(st.integers(2, 4))
+    for number in range(draw(st.integers(2, 16))):
+        context = draw(st.integers(1, contexts))
+        kind, event = draw(st.sampled_from(["record", "wait", "wait", "other"])), draw(st.integers(0, 2))
+        if kind == "record":  # an event is recorded on the device it belongs to
+            made.call(number, 1 + event % contexts, EVENTS.record, 1000 + event, 1)
+        elif kind == "wait":
+            made.call(number, context, EVENTS.wait, 1, 1000 + event)
+        else:
+            made.call(number, context, 103)
+    return made.finish(), {context: context - 1 for context in range(1, contexts + 1)}
+
+
+@given(tapes(), st.integers(0, 1 << 30))
+def test_any_interleaving_gives_the_records_of_the_list(drawn: tuple[Tape, dict[int, int]], seed: int) -> None:
+    tape, part_of = drawn
+    present = sorted({part_of[int(row[1])] for row in tape.table})
+    part_of = {context: present.index(part) for context, part in part_of.items() if part in present}
+    parts, chance = split(tape, part_of, EVENTS), random.Random(seed)
+    if len(present) < 2:
+        assert parts.tapes == (tape,)
+        return
+    expected = in_order(tape, EVENTS, part_of)
+    favourite = chance.randrange(len(present))
+    for choose in (chance.choice, lambda able: favourite if favourite in able else chance.choice(able)):
+        assert Model(parts.tapes, EVENTS).run(choose) == expected
+
+
+def lowered(options: Options, devices: int) -> tuple[Tape, dict[int, int], Events, Station]:
+    """A schedule's tape for the host's driver, with a part for each device."""
+    problem = Problem.of(heat_2d(Grid((8 * devices, 12)).field("u"), 0.2))
+    plan = layout(problem, Partition(problem.grid, (devices, 1)), options)
+    station = Station(HostDriver(), plan, 100, tuple(range(devices)), 1, None)
+    (tape,) = lower(station, period(plan, options)).tapes.values()
+    part_of = {station.devices.context(device): device for device in range(devices)}
+    return tape, part_of, Events(station.entry("cuEventRecord"), station.entry("cuStreamWaitEvent")), station
+
+
+def without(parts: Parts) -> Iterator[tuple[int, int, tuple[Tape, ...]]]:
+    """The parts with one `FOLLOW` left out: whose, whom it followed, and what is left."""
+    owner = {int(row[FIRST]): n for n, tape in enumerate(parts.tapes) for row in tape.table if row[KIND] == TELL}
+    for n, tape in enumerate(parts.tapes):
+        for row in np.flatnonzero(tape.table[:, KIND] == FOLLOW):
+            left = replace(tape, table=np.delete(tape.table, row, 0))
+            yield n, owner[int(tape.table[row, FIRST])], (*parts.tapes[:n], left, *parts.tapes[n + 1 :])
+
+
+@pytest.mark.skipif(COMPILER is None, reason="the host's driver needs a C++ compiler")
+@pytest.mark.parametrize(
+    "options",
+    [Options("overlap"), Options("async"), Options("overlap", depth=2, block=1), Options("async", order="left-right")],
+    ids=str,
+)
+def test_what_is_followed_has_to_be(options: Options) -> None:
+    """Each look at another's progress that is left out changes what some wait takes, if its part runs ahead."""
+    tape, part_of, events, station = lowered(options, 4)
+    parts, expected = split(tape, part_of, events), in_order(tape, events, part_of)
+    assert Model(parts.tapes, events).run(random.Random(1).choice) == expected
+    count = 0
+    for ahead, behind, left in without(parts):
+        rank = {ahead: 0, behind: 2}
+        found = Model(left, events).run(lambda able, rank=rank: min(able, key=lambda n: rank.get(n, 1)))
+        assert found != expected, (ahead, behind)
+        count += 1
+    assert count >= 2 * 6  # of both neighbours, in each direction
+    station.close()
+
+
+@pytest.mark.skipif(COMPILER is None, reason="the host's driver needs a C++ compiler")
+def test_every_row_and_patch_goes_to_one_part() -> None:
+    tape, part_of, events, station = lowered(Options("overlap"), 4)
+    parts = split(tape, part_of, events)
+    rows = sorted(tuple(row) for part in parts.tapes for row in part.table if row[KIND] == CALL)
+    assert rows == sorted(map(tuple, tape.table))
+    assert sorted(p.address for part in parts.tapes for p in part.patches) == sorted(p.address for p in tape.patches)
+    assert all(len(part.patches) == len(tape.patches) // 4 for part in parts.tapes)
+    stray = replace(tape, patches=(*tape.patches, Patch(0, 0, None)))
+    assert split(stray, part_of, events).tapes == (stray,)
+    station.close()
+
+
+@pytest.mark.skipif(COMPILER is None, reason="the host's driver needs a C++ compiler")
+def test_a_host_that_waits_issues_alone() -> None:
+    tape, part_of, events, station = lowered(Options("serial"), 3)
+    assert split(tape, part_of, events).tapes == (tape,)
+    station.close()
