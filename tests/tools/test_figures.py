@@ -1,0 +1,79 @@
+"""Which recorded result counts, and what the README's tables make of it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from figures import gpu, records
+
+Found = dict[str, Any]
+
+
+def record(suite: str, date: str, gpus: int, rows: list[Found]) -> Found:
+    about = {
+        "date": date,
+        "gpus": ["H200"] * gpus,
+        "hardware": f"{gpus} × H200",
+        "commit": "abcdef0123",
+        "command": "c",
+    }
+    return {"benchmark": suite, "about": about, "copy_bytes_per_s": 4e12, "rows": rows}
+
+
+def row(series: str, count: int, rate: float, **more: Any) -> Found:
+    return {"series": series, "count": count, "gcells_per_s": rate, **more}
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    for name in (gpu.SAMPLES, "h200-x8-linked"):
+        (tmp_path / f"{name}.json").write_text((records.RESULTS / f"{name}.json").read_text())
+    monkeypatch.setattr(records, "RESULTS", tmp_path)
+    return tmp_path
+
+
+def save(folder: Path, found: Found) -> None:
+    name = f"h200-x{len(found['about']['gpus'])}-{found['benchmark']}.json"
+    (folder / name).write_text(json.dumps(found))
+
+
+def test_the_newest_record_counts_and_of_one_day_the_largest_machine(folder: Path) -> None:
+    for date, gpus in (("2026-02-01", 2), ("2026-02-02", 1), ("2026-02-02", 4), ("2026-01-01", 8)):
+        save(folder, record("jacobi", date, gpus, []))
+    assert [len(found["about"]["gpus"]) for found in records.records("jacobi")] == [4, 1, 2, 8]
+
+
+def test_what_the_newest_lacks_comes_from_the_next_and_says_so(folder: Path) -> None:
+    save(folder, record("jacobi", "2026-02-02", 4, [row("strong peer", 1, 3400.0), row("strong overlap", 1, 3300.0)]))
+    save(folder, record("jacobi", "2026-02-01", 8, [row("strong peer", 1, 1.0), row("strong peer", 8, 17218.0)]))
+    text = gpu.gpu().splitlines()
+    assert "4 × H200, 2026-02-02, commit abcdef0" in text[0]
+    assert "| peergrid, no norm, eight steps per pass | 3,400 | 6,430 1) | 12,026 1) | 17,218 2) |" in text
+    assert "| times as fast  | 10.0 |  |  | 10.0 |" in text
+    assert "2) 8 × H200, 2026-02-01, commit abcdef0, `c`  " in text
+
+
+def test_the_ladder_shows_every_strategy_on_every_problem(folder: Path) -> None:
+    assert gpu.ladder() == ""
+    rows = [
+        row(f"{base}: {way}", count, 1.0, base=base, efficiency=share, shape=[8, 16])
+        for base in ("radar, wide", "Jacobi")
+        for way, count, share in (("serial", 1, 0.9), ("serial", 2, 0.85), ("peer", 1, 1.0), ("peer", 2, 0.991))
+    ]
+    save(folder, record("ladder", "2026-02-02", 2, rows))
+    text = gpu.ladder().splitlines()
+    assert text[2] == "| strategy | radar, wide, 8 × 16 | Jacobi, 8 × 16 |"
+    assert text[4:] == ["| serial | 85% | 85% |", "| peer | 99.1% | 99.1% |"]
+
+
+def test_stencils_of_ones_own(folder: Path) -> None:
+    assert gpu.own() == ""
+    rows = [
+        row("waves: shipped", 1, 900.0, against=1.0, spread=0.01),
+        row("waves: own", 1, 891.0, against=0.99, spread=0.02),
+    ]
+    save(folder, record("own", "2026-02-02", 1, rows))
+    assert gpu.own().splitlines()[-1] == "| waves: own | 1 | 891 | 99.0% | 2.0% |"

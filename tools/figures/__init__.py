@@ -1,0 +1,1 @@
+"""The figures of the README, each section made of the recorded results."""

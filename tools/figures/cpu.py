@@ -1,0 +1,56 @@
+"""What was shown on CPUs: the same bits, the proof, radar beside gprMax."""
+
+from __future__ import annotations
+
+from figures.records import load, table, where
+
+
+def same_bits() -> str:
+    found = load("same_bits")
+    rows = [
+        [entry["problem"], str(entry["steps"]), str(entry["runs"]), str(len(entry["digests"]))]
+        for entry in found["problems"]
+    ]
+    head = "**The same bits** over devices, strategies, depths and exchange orders: digests seen, of so many runs"
+    return "\n".join([f"{head} ({where(found)}).", "", *table(["problem", "steps", "runs", "digests"], rows)])
+
+
+def verification() -> str:
+    result = load("verification")
+    found = result["found"]
+    return (
+        f"**Proved**: {found['schedules']:,} schedules of the radar example ({found['ops']:,} operations; every "
+        f"strategy, 1, 2, 3, 4 and 7 devices, depths 1, 2, 3, 5 and 8, three exchange orders) have {found['races']} "
+        f"races, {found['stale_reads']} stale reads and {found['deadlocks']} deadlocks by two independent checkers. Of "
+        f"{found['mutants']:,} schedules with one thing wrong, both checkers reject {found['killed']:,}; "
+        f"{found['redundant']:,} are shown to be as good as the original, and on {found['disagreements']} the checkers "
+        f"disagree (`{result['command']}`, {result['seconds']} s; {where(result)}; "
+        "[docs/verification.md](docs/verification.md))."
+    )
+
+
+def fdtd_cpu() -> str:
+    found = load("fdtd_cpu")
+    median = {name: entry["median"] for name, entry in found["results"].items()}
+    copied = median["copy_bytes_per_s"]
+    one_pass = copied / found["bytes_per_cell_and_step"] / 1e6
+    rates = {
+        "gprMax 4.0.1": median["gprmax"],
+        "peergrid, one step per pass": median["peergrid_depth_1"],
+        "peergrid, 8 steps per pass": median["peergrid_depth_8"],
+        "peergrid, 16 steps per pass": median["peergrid_depth_16"],
+    }
+    rows = [
+        [name, f"{rate:,.0f}", f"{rate / median['gprmax']:.1f}", f"{rate / one_pass:.0%}"]
+        for name, rate in rates.items()
+    ]
+    grid = " × ".join(map(str, found["cells"]))
+    return "\n".join(
+        [
+            f"**Radar on {found['threads']} CPU threads**, {grid} cells, float32, with CPML, programs in turn, medians "
+            f"of {len(found['results']['gprmax']['samples'])} rounds ({where(found)}; copy bandwidth in the same run "
+            f"{copied / 1e9:.0f} GB/s, which allows {one_pass:,.0f} Mcells/s one step at a time).",
+            "",
+            *table(["program", "Mcells/s", "against gprMax", "of the one-pass limit"], rows),
+        ]
+    )

@@ -1,0 +1,168 @@
+"""Rates on GPUs: Jacobi beside NVIDIA's samples, radar, the ladder of strategies, stencils of one's own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from figures.records import Found, best, load, records, table, when
+
+COUNTS = (1, 2, 4, 8)
+SAMPLES = "nvidia-samples-h200-x8"
+Series = Callable[[str], bool]
+Rates = dict[int, tuple[float, Found | None]]
+
+
+def gpu() -> str:
+    """Jacobi beside NVIDIA's samples, and radar: GCells/s over the number of GPUs."""
+    jacobi, radar = [*records("jacobi"), _kernels()], records("fdtd")
+    main = jacobi[0]
+    marks, about = _Marks(main), load(SAMPLES)["about"]
+    samples = {every: _samples(every) for every in (1, 1000)}
+    normed = marks.rates(jacobi, lambda name: name.startswith("strong, norm"))
+    plain = marks.rates(jacobi, _strong)
+    rows = {
+        "NVIDIA's samples, norm of every step": _cells(samples[1]),
+        "peergrid, norm of every step": marks.cells(normed),
+        "times as fast": _times(normed, samples[1]),
+        "NVIDIA's samples, no norm": _cells(samples[1000]),
+        "peergrid, no norm, one step per pass": marks.cells(marks.rates(jacobi, lambda n: n == "strong, one step")),
+        "peergrid, no norm, eight steps per pass": marks.cells(plain),
+        "times as fast ": _times(plain, samples[1000]),
+        "peergrid, no norm, 17408² for each GPU": marks.cells(marks.rates(jacobi, lambda n: n.startswith("weak"))),
+        "radar 16384² with absorber, source, receiver": marks.cells(marks.rates(radar, _large)),
+    }
+    copied = next((found["copy_bytes_per_s"] for found in (*jacobi, *radar) if found.get("copy_bytes_per_s")), None)
+    limit = (
+        "" if copied is None else f" A copy moves {copied / 1e9:,.0f} GB/s on one GPU: {copied / 8e9:,.0f} GCells/s."
+    )
+    return "\n".join(
+        [
+            f"**Jacobi 17408² and radar on H200s**, GCells/s, float32 ({when(main)}), beside {about['program']}, the "
+            f"best of its programs ({about['hardware']}, {about['date']}).{limit}",
+            "",
+            *table(["GPUs", *map(str, COUNTS)], [[title, *cells] for title, cells in rows.items()]),
+            *marks.notes(),
+        ]
+    )
+
+
+def _kernels() -> Found:
+    """What the kernels for linked GPUs reached without the executor, for numbers of GPUs that nothing else has."""
+    found = load("h200-x8-linked")
+    named = {"strong": "strong peer", "strong norm": "strong, norm of every step", "weak": "weak"}
+    rows = [
+        {"series": named[row["case"]], "count": row["gpus"], "gcells_per_s": row["gcells"]}
+        for row in found["results"]
+        if row["case"] in named and not row["different"] and not row["error"]
+    ]
+    return {"about": found["about"], "rows": rows}
+
+
+def _strong(name: str) -> bool:
+    return name in ("strong overlap", "strong graph", "strong peer")
+
+
+def _large(name: str) -> bool:
+    return name.startswith("large radar")
+
+
+def _samples(norm_every: int) -> Rates:
+    """What NVIDIA's best program reached on each number of GPUs."""
+    rates: Rates = {}
+    for row in load(SAMPLES)["rows"]:
+        if (row["size"], row["norm_every"]) == (17408, norm_every):
+            rate = 1e-9 * row["size"] ** 2 * row["steps"] / row["seconds"]
+            rates[row["gpus"]] = max((rate, None), rates.get(row["gpus"], (0.0, None)), key=lambda pair: pair[0])
+    return rates
+
+
+def _cells(rates: Rates) -> list[str]:
+    return [f"{rates[count][0]:,.0f}" if count in rates else "–" for count in COUNTS]
+
+
+def _times(ours: Rates, theirs: Rates) -> list[str]:
+    both = {count: ours[count][0] / theirs[count][0] for count in COUNTS if count in ours and count in theirs}
+    return [f"{both[count]:.1f}" if count in both else "" for count in COUNTS]
+
+
+class _Marks:
+    """Notes on cells that another record than the main one gave."""
+
+    def __init__(self, main: Found) -> None:
+        self._main = main
+        self._said: dict[str, int] = {}
+
+    def rates(self, found: Sequence[Found], series: Series) -> Rates:
+        """The best rates over the number of GPUs, each with its record."""
+        chosen = {count: best(found, series, count, lambda row: float(row["gcells_per_s"])) for count in COUNTS}
+        return {
+            count: (row["gcells_per_s"], record) for count, pair in chosen.items() if pair for record, row in [pair]
+        }
+
+    def cells(self, rates: Rates) -> list[str]:
+        return [f"{rates[n][0]:,.0f}{self._mark(rates[n][1])}" if n in rates else "–" for n in COUNTS]
+
+    def notes(self) -> list[str]:
+        return ["", *(f"{number}) {said}  " for said, number in self._said.items())] if self._said else []
+
+    def _mark(self, record: Found | None) -> str:
+        if record is None or when(record) == when(self._main):
+            return ""
+        said = f"{when(record)}, `{record['about']['command']}`"
+        return f" {self._said.setdefault(said, 1 + len(self._said))})"
+
+
+# The ladder -----------------------------------------------------------------------------------------------------------
+
+
+def ladder() -> str:
+    """Efficiency of every strategy on radar, wide and tall, and on Jacobi."""
+    found = next((record for record in records("ladder") if all("base" in row for row in record["rows"])), None)
+    if found is None:
+        return ""
+    rows, counts = found["rows"], sorted({row["count"] for row in found["rows"]} - {1})
+    bases = list(dict.fromkeys(row["base"].removesuffix(", deep") for row in rows))
+    names = list(dict.fromkeys(row["series"].partition(": ")[2] for row in rows))
+    cells = {(row["series"], row["count"]): row["efficiency"] for row in rows}
+    lines = [
+        [name, *(" / ".join(_share(cells.get((f"{base}: {name}", count))) for count in counts) for base in bases)]
+        for name in names
+    ]
+    over = " / ".join(map(str, counts))
+    shapes = {row["base"]: " × ".join(map(str, row["shape"])) for row in rows}
+    heads = [f"{base}, {shapes[base]}" for base in bases]
+    return "\n".join(
+        [
+            f"**Every strategy** on {over} GPUs: the rate over that of as many of the fastest single GPU, one step per "
+            f"exchange, or several (deep) ({when(found)}; `{found['about']['command']}`).",
+            "",
+            *table(["strategy", *heads], lines),
+        ]
+    )
+
+
+def _share(value: float | None) -> str:
+    return "–" if value is None else f"{value:.0%}" if value < 0.9 else f"{value:.1%}"
+
+
+# Stencils of one's own ------------------------------------------------------------------------------------------------
+
+
+def own() -> str:
+    """A user's stencils beside the same thing shipped."""
+    found = next(iter(records("own")), None)
+    if found is None:
+        return ""
+    lines = [
+        [
+            row["series"],
+            str(row["count"]),
+            f"{row['gcells_per_s']:,.0f}",
+            f"{row['against']:.1%}",
+            f"{row['spread']:.1%}",
+        ]
+        for row in found["rows"]
+        if not row["series"].endswith("one step")
+    ]
+    said = f"**Stencils of one's own** run as fast as what is shipped, measured in turns ({when(found)})."
+    return "\n".join([said, "", *table(["stencil", "GPUs", "GCells/s", "of the shipped one", "spread"], lines)])
