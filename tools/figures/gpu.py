@@ -106,7 +106,7 @@ class _Marks:
         return ["", *(f"{number}) {said}  " for said, number in self._said.items())] if self._said else []
 
     def _mark(self, record: Found | None) -> str:
-        if record is None or when(record) == when(self._main):
+        if record is None or record is self._main:
             return ""
         said = f"{when(record)}, `{record['about']['command']}`"
         return f" {self._said.setdefault(said, 1 + len(self._said))})"
