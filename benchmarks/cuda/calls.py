@@ -67,9 +67,9 @@ class Gpu:
         self.memory = d.allocate(1 << 20)
         self.values = np.zeros(40, np.uint64)
         self.pointers = np.array([self.values.ctypes.data], np.uint64)
+        self.executable = self._graph()
         for event in self.events:
             self.issue([self.record(event)])
-        self.executable = self._graph()
 
     def issue(self, rows: list[Row]) -> None:
         self.driver.make_current(self.context)

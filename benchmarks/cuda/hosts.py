@@ -41,7 +41,7 @@ class Row:
     gpus: int
     microseconds_per_step: float
     worst_microseconds_per_step: float
-    host_microseconds_per_step: float | None
+    host_microseconds_per_step: float
     gcells_per_s: float
     equal: bool
     notes: tuple[str, ...]
@@ -59,11 +59,10 @@ def finished(given: Problem, devices: str, options: Options) -> tuple[Simulation
     simulation.run(WARM)
     seconds, issuing = [], []
     for _ in range(SAMPLES):
-        before, host = simulation.seconds, getattr(simulation, "host_seconds", None)
+        before, host = simulation.seconds, simulation.host_seconds or 0.0
         simulation.run(SAMPLE)
         seconds.append(simulation.seconds - before)
-        if host is not None:
-            issuing.append(simulation.host_seconds - host)
+        issuing.append((simulation.host_seconds or 0.0) - host)
     return simulation, seconds, issuing
 
 
@@ -82,17 +81,16 @@ def rows(asked: argparse.Namespace) -> Iterator[Row]:
                 best = min(seconds) / SAMPLE
                 yield Row(
                     strategy, depth, size, asked.gpus, best * 1e6, max(seconds) / SAMPLE * 1e6,
-                    min(issuing) / SAMPLE * 1e6 if issuing else None, size * size / best / 1e9, equal,
+                    min(issuing) / SAMPLE * 1e6, size * size / best / 1e9, equal,
                     simulation.notes,
                 )  # fmt: skip
 
 
 def line(row: Row) -> str:
-    host = "     -" if row.host_microseconds_per_step is None else f"{row.host_microseconds_per_step:6.1f}"
     return (
         f"{row.size:6d} {row.strategy:8s} depth {row.depth}: {row.microseconds_per_step:7.1f} µs per step "
-        f"(worst {row.worst_microseconds_per_step:7.1f}), host {host} µs, {row.gcells_per_s:8.0f} GCells/s, "
-        f"{'same bits' if row.equal else 'OTHER BITS'}"
+        f"(worst {row.worst_microseconds_per_step:7.1f}), host {row.host_microseconds_per_step:6.1f} µs, "
+        f"{row.gcells_per_s:8.0f} GCells/s, {'same bits' if row.equal else 'OTHER BITS'}"
     )
 
 
