@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from peergrid.codegen.cuda.arguments import RECEIVER, REGION, Arguments
-from peergrid.codegen.cuda.edge2d import Edge2D, EdgeShape
+from peergrid.codegen.cuda.edge2d import MOST_ROWS, Edge2D, EdgeShape
 from peergrid.codegen.cuda.norm import NORM_COLUMNS, NORM_ROWS, NORM_SUM, NORM_SUM_BYTES
 from peergrid.codegen.cuda.stream2d import Stream2D
 from peergrid.codegen.cuda.stream_parts import Shape, margin, prelude
@@ -101,7 +101,9 @@ class PassKernel:
         if self.norm:
             useful = useful // NORM_COLUMNS * NORM_COLUMNS
         align = (NORM_ROWS, NORM_COLUMNS) if self.norm else (1, 8)
-        return Cut(self.shape.width - 2 * beside, beside, useful, self.edge_rows, align, self.least_rows)
+        return Cut(
+            self.shape.width - 2 * beside, beside, useful, min(self.edge_rows, MOST_ROWS), align, self.least_rows
+        )
 
     def launches(self, box: Box, slots: int, recorded: Sequence[int] = ()) -> tuple[Launch, ...]:
         """The launches that advance `box`; slots: plain tiles that run at once on the device (see `slots_of`)."""

@@ -44,7 +44,7 @@ stream2d_peer(const __grid_constant__ Arguments a, const __grid_constant__ Links
 """
 
 EDGE = """\
-extern "C" __global__ void __launch_bounds__({threads})
+extern "C" __global__ void __launch_bounds__({threads}, {blocks})
 edge2d_peer(const __grid_constant__ Arguments a, const __grid_constant__ Links links{more}) {{
   extern __shared__ __align__(128) unsigned char shared[];
   const Region tile = a.regions[blockIdx.x];
@@ -102,7 +102,7 @@ class PeerKernel:
     @cached_property
     def edge(self) -> Program:
         edges = self.made.edges
-        kernel = EDGE.format(threads=edges.threads, **self._norms)
+        kernel = EDGE.format(threads=edges.threads, blocks=edges.blocks, **self._norms)
         return replace(self.made.edge, source=self._source(HELPERS, edges.tile, kernel), entry="edge2d_peer")
 
     def launches(self, box: Box, slots: int, recorded: Sequence[int] = ()) -> tuple[Launch, ...]:
