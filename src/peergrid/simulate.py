@@ -27,6 +27,12 @@ CPU_DEPTH = 8  # ghost depth on virtual devices unless told otherwise: enough to
 
 ROWS_PER_STEP = 4  # rows of a device for each step of depth, so that most of its work is not redundant
 
+FUSED: tuple[StrategyName, ...] = ("peer", "persistent")
+APART = (
+    "The kernels of '{}' exchange by themselves where they can, and no clock looks into them: the timeline and the "
+    "exposed communication are those of the same operations carried out one by one."
+)
+
 KernelKind = Literal["compiled", "reference"]
 
 
@@ -144,7 +150,12 @@ class Simulation:
         """What was arranged otherwise than asked for, each with its reason."""
         shorter = self.options.block is not None and self._asked.block is None
         passes = f"One pass makes at most {self.options.block} steps of this problem here, not {self.options.depth}."
-        return ((passes,) if shorter else ()) + tuple(getattr(self._executor, "notes", ()))
+        apart = self._exposed is not None and self.devices.kind == "cuda" and self.options.strategy in FUSED
+        return (
+            ((passes,) if shorter else ())
+            + ((APART.format(self.options.strategy),) if apart else ())
+            + tuple(getattr(self._executor, "notes", ()))
+        )
 
     def trace(self, steps: int) -> Timeline:
         """Advance by `steps` steps as `run` does, in one schedule, and take the time of every operation."""

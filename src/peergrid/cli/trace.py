@@ -44,6 +44,7 @@ class Traced:
     seconds: float
     exposed_communication: float
     output: str
+    notes: tuple[str, ...]
 
 
 def trace(
@@ -72,7 +73,7 @@ def trace(
     with Simulation(problem, 2 * shown, devices=chosen, options=options, split=parts) as simulation:
         simulation.run(shown)
         timeline = simulation.trace(shown)
-        exposed = simulation.exposed_communication() or 0.0
+        exposed, notes = simulation.exposed_communication() or 0.0, simulation.notes
     with replacing(output) as partial:
         partial.write_text(json.dumps(timeline.chrome()))
     whole = max((span.end for span in timeline.spans), default=0.0)
@@ -86,6 +87,7 @@ def trace(
         whole,
         exposed,
         str(output),
+        notes,
     )
     typer.echo(json.dumps(asdict(found), indent=2) if as_json else _text(found))
 
@@ -96,4 +98,5 @@ def _text(found: Traced) -> str:
         f"{found.steps} steps on {found.devices} ({found.strategy}, depth {found.depth}): {spent}, "
         f"{found.exposed_communication:.1%} of it without computation\n"
         f"{found.output}: open it in https://ui.perfetto.dev or chrome://tracing"
+        + "".join(f"\nnote: {note}" for note in found.notes)
     )
