@@ -24,6 +24,7 @@ from gpu import Device, Module, check, copy_rate
 from problems import jacobi_problem, sweep_jacobi, sweep_yee, yee_problem
 from row import APART, Expected, PeerRun, PersistentRun, Row, seconds
 
+from peergrid.codegen.cuda.norm import NORM_ROWS
 from peergrid.codegen.cuda.pass_kernel import PassKernel
 from peergrid.codegen.cuda.persistent_kernel import BARRIER, BARRIER_DTYPE
 from peergrid.codegen.cuda.stream_parts import Shape
@@ -123,7 +124,7 @@ class Bench:
         make, sweep, cell_bytes = PROBLEMS[case.problem]
         problem = make(case.extent(gpus))
         result = Result(case.name, gpus, asdict(case.shape), case.edge_rows, case.edge_ahead)
-        row = Row(self.devices[:gpus], problem, case.shape.steps)
+        row = Row(self.devices[:gpus], problem, case.shape.steps, NORM_ROWS if case.norm else 1)
         try:
             run = (PeerRun if case.kind == "peer" else PersistentRun)(row, case.made(problem), self.pool)
             result.about = run.description

@@ -14,13 +14,13 @@ from gpu import Device, Module, check, start
 
 from peergrid.codegen.cuda.arguments import Arguments
 from peergrid.codegen.cuda.links import rim_reach
-from peergrid.codegen.cuda.norm import NORMS
+from peergrid.codegen.cuda.norm import NORM_COLUMNS, NORM_ROWS, NORMS
 from peergrid.codegen.cuda.pass_kernel import Launch, PassKernel, Program
 from peergrid.codegen.cuda.peer_kernel import PeerKernel
 from peergrid.codegen.cuda.persistent_kernel import TURNS, PersistentKernel
 from peergrid.codegen.nvrtc import compile_cubin
 from peergrid.grid import Box
-from peergrid.grid.partition import Partition
+from peergrid.grid.partition import Partition, balanced_cuts
 from peergrid.stencil import Problem, footprint
 
 PAD, BUDGET = 32, 2_000_000_000
@@ -88,11 +88,11 @@ class Expected:
 
 
 class Row:
-    """A problem cut into slabs over some devices, for passes of so many steps."""
+    """A problem cut into slabs over some devices, at multiples of `align` rows, for passes of so many steps."""
 
-    def __init__(self, devices: Sequence[Device], problem: Problem, steps: int) -> None:
+    def __init__(self, devices: Sequence[Device], problem: Problem, steps: int, align: int = 1) -> None:
         self.devices, self.problem, self.steps = devices, problem, steps
-        partition = Partition(problem.grid, (len(devices), 1))
+        partition = Partition.slabs(problem.grid, balanced_cuts([1] * problem.grid.shape[0], len(devices), align))
         inputs = footprint(problem, steps).inputs.values()
         reach = max(rim_reach(problem, steps), *(max(g.below[0], g.above[0]) for g in inputs))
         self.slabs = [Slab(d, problem, partition.owned(n), reach) for n, d in enumerate(devices)]
@@ -212,7 +212,8 @@ class PeerRun:
         """Where partial sums go, for even and odd passes."""
         slab, steps = self.row.slabs[device], self.made.shape.steps
         slab.device.use()
-        low, bands, across = slab.box.lo[0] // 32, -(-slab.box.shape[0] // 32), -(-slab.box.hi[1] // 8)
+        low, bands = slab.box.lo[0] // NORM_ROWS, -(-slab.box.shape[0] // NORM_ROWS)
+        across = -(-slab.box.hi[1] // NORM_COLUMNS)
         found = []
         for _ in range(2):
             norms = np.zeros((), NORMS)
@@ -248,7 +249,7 @@ class PeerRun:
             if self.made.norm:
                 check(driver.cuEventRecord(device.fork, device.main))
                 check(driver.cuStreamWaitEvent(late, device.fork, 0))
-                bands = -(-slab.box.shape[0] // 32)
+                bands = -(-slab.box.shape[0] // NORM_ROWS)
                 self._start(self.loaded[number][2], (bands, self.made.shape.steps), late, given[0, turn % 2],
                             self.norms[number][turn % 2])  # fmt: skip
                 check(driver.cuEventRecord(summed[turn % 2], late))
@@ -296,9 +297,9 @@ class PeerRun:
         """The sums of rows that a pass left, of all devices."""
         found = []
         for slab, norms in zip(self.row.slabs, self.norms, strict=True):
-            mine = np.zeros((self.made.shape.steps, -(-slab.box.shape[0] // 32)))
+            mine = np.zeros((self.made.shape.steps, -(-slab.box.shape[0] // NORM_ROWS)))
             slab.device.use()
-            check(driver.cuMemcpyDtoH(mine.ctypes.data, int(norms[turn % 2]["rows"]) + slab.box.lo[0] // 32 * 8,
+            check(driver.cuMemcpyDtoH(mine.ctypes.data, int(norms[turn % 2]["rows"]) + slab.box.lo[0] // NORM_ROWS * 8,
                                       mine.nbytes))  # fmt: skip
             found.append(mine)
         return np.concatenate(found, axis=1)

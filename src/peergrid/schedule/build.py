@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import get_args
 
 from peergrid.errors import UsageError
+from peergrid.grid import Index
 from peergrid.grid.partition import Partition
 from peergrid.schedule.exchange import ORDERS, Order
 from peergrid.schedule.layout import Layout, blocks_of
@@ -63,9 +64,9 @@ class Schedule:
     ops: tuple[Op, ...]
 
 
-def layout(problem: Problem, partition: Partition, options: Options) -> Layout:
-    """The memory of every device under the options."""
-    return Layout(problem, partition, blocks_of(options.depth, options.steps_per_pass))
+def layout(problem: Problem, partition: Partition, options: Options, align: Index = ()) -> Layout:
+    """The memory of every device under the options; align: see `Layout`."""
+    return Layout(problem, partition, blocks_of(options.depth, options.steps_per_pass), align)
 
 
 def build(plan: Layout, options: Options, steps: int, first: int = 0) -> Schedule:

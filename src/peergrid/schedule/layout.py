@@ -27,11 +27,13 @@ class Layout:
     """The memory of every device for cycles of `blocks`: the steps of each pass between two exchanges.
 
     (8,) is one pass of eight steps; (1, 1, 1) is three passes of one step over shrinking boxes (B+2R with R = 3).
+    align: a device's own cells are split at multiples of so many alone, axis by axis (empty: anywhere).
     """
 
     problem: Problem
     partition: Partition
     blocks: tuple[int, ...]
+    align: Index = ()
 
     @property
     def depth(self) -> int:

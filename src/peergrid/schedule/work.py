@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property, reduce
 
-from peergrid.grid import Box
+from peergrid.grid import Box, Index
 from peergrid.schedule.exchange import Stages
 from peergrid.schedule.layout import Halo, Layout, blocks_of, growths
 from peergrid.schedule.ops import Compute, Copy, Queue, Route
@@ -122,7 +122,18 @@ def _interior(layout: Layout, device: int) -> Box:
             lo = owned.lo[axis] + reach.below[axis] if towards_larger else owned.lo[axis]
             hi = owned.hi[axis] if towards_larger else owned.hi[axis] - reach.above[axis]
             box &= owned.with_axis(axis, lo, max(lo, hi))
+    box = _aligned(box, owned, layout.align)
     return box if not box.empty else Box(owned.lo, owned.lo)
+
+
+def _aligned(box: Box, owned: Box, align: Index) -> Box:
+    """The box without what lies beyond multiples of `align`, save where it ends with the owned box."""
+    for axis, unit in enumerate(align):
+        lo, hi = box.lo[axis], box.hi[axis]
+        lo = lo if lo == owned.lo[axis] else -(-lo // unit) * unit
+        hi = hi if hi == owned.hi[axis] else hi // unit * unit
+        box = box.with_axis(axis, lo, hi)
+    return box
 
 
 def _cut(owned: Box, sent: Box, axis: int, *, upper: bool) -> Box:

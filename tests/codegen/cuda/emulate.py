@@ -17,7 +17,7 @@ import pytest
 
 from peergrid.codegen.cuda.arguments import Arguments
 from peergrid.codegen.cuda.links import LINK_PRIMITIVES
-from peergrid.codegen.cuda.norm import NORMS
+from peergrid.codegen.cuda.norm import NORM_ROWS, NORMS
 from peergrid.codegen.cuda.pass_kernel import Launch, PassKernel, Program
 from peergrid.codegen.cuda.stream_parts import PRIMITIVES
 from peergrid.grid import Array, Box
@@ -196,7 +196,7 @@ def advance(problem: Problem, kernel: PassKernel, directory: Path, parts: tuple[
     given, box = one.arguments(0, step), one.box
     launches = kernel.launches(box, slots, one.recorded)
     norms = np.zeros((), NORMS)
-    bands, blocks = -(-box.hi[0] // 32), -(-box.hi[1] // 8)
+    bands, blocks = -(-box.hi[0] // NORM_ROWS), -(-box.hi[1] // 8)
     partial = np.full((steps, bands, blocks), np.nan, problem.grid.dtype)
     rows = np.full((steps, bands), np.nan)
     norms["partial"], norms["rows"] = partial.ctypes.data, rows.ctypes.data
@@ -212,5 +212,5 @@ def advance(problem: Problem, kernel: PassKernel, directory: Path, parts: tuple[
         given["count"] = len(launch.regions)
         start(launch.program, launch.blocks)
     if kernel.norm:
-        start(kernel.sums, bands - box.lo[0] // 32, steps)
-    return Outcome(one, launches, rows[:, box.lo[0] // 32 :] if kernel.norm else None)
+        start(kernel.sums, bands - box.lo[0] // NORM_ROWS, steps)
+    return Outcome(one, launches, rows[:, box.lo[0] // NORM_ROWS :] if kernel.norm else None)

@@ -10,9 +10,10 @@ them (see `edge2d`).
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import groupby
 
 from peergrid.codegen.cuda.arguments import Arguments
 from peergrid.codegen.cuda.expressions import emit
@@ -70,8 +71,13 @@ class Stream2D:
         return min(self.shape.columns, 16 // self.problem.itemsize)
 
     @property
+    def rotates(self) -> bool:
+        """Whether rows keep their registers; with norms, only where the rows of a block are whole turns of that."""
+        return self.shape.rotate and not (self.norm and NORM_ROWS % self.levels.period)
+
+    @property
     def period(self) -> int:
-        return self.levels.period if self.shape.rotate else 1
+        return self.levels.period if self.rotates else 1
 
     @cached_property
     def rings(self) -> dict[int, Ring]:
@@ -134,9 +140,7 @@ class Stream2D:
             *self._targets(),
             *self._declarations(),
             *self._fill(),
-            f"  for (int r = first; r < y1 + {self.levels.lag}; r += {self.period}) {{",
-            *(line for turn in range(self.period) for line in self._turn(turn)),
-            "  }",
+            *(self._blocks() if self.norm else self._rows()),
             "}",
         ]
         return "\n".join(lines) + "\n"
@@ -167,7 +171,39 @@ class Stream2D:
                 yield f"  R q{step}[{self.shape.columns // 4}] = {{}};"
 
     def _slots(self, version: Version) -> range:
-        return range(self.period) if self.shape.rotate else range(version.depth)
+        return range(self.period) if self.rotates else range(version.depth)
+
+    def _rows(self) -> Iterator[str]:
+        """All rows of a tile, a turn of the registers after another."""
+        yield f"  for (int r = first; r < y1 + {self.levels.lag}; r += {self.period}) {{"
+        yield from self._turns()
+        yield "  }"
+
+    def _blocks(self) -> Iterator[str]:
+        """The same with norms, a block of cells after another: which sums end with a row is known in the text."""
+        yield f"  const int end = y1 + {self.levels.lag};"
+        yield "  for (int r = first; r < end;) {"
+        for ending, places in groupby(range(0, NORM_ROWS, self.period), lambda place: any(self._ending(place))):
+            turns = list(places)
+            if ending:
+                for place in turns:
+                    yield from self._turns(self._ending(place))
+                    yield f"    if ((r += {self.period}) >= end) break;"
+            else:
+                yield f"    for (int left = {len(turns)}; left && r < end; --left, r += {self.period}) {{"
+                yield from self._turns()
+                yield "    }"
+        yield "  }"
+
+    def _ending(self, place: int) -> list[list[int]]:
+        """For each row of the turn that begins so many rows into a block, the steps whose sums end there."""
+        above, _ = row_reach(self.problem, self.shape.steps)
+        ends = [(above + version.lag - 1) % NORM_ROWS for version in self.levels.ends(self.norm or "")]
+        return [[k for k, end in enumerate(ends) if end == place + turn] for turn in range(self.period)]
+
+    def _turns(self, ending: Sequence[Sequence[int]] = ()) -> Iterator[str]:
+        for turn in range(self.period):
+            yield from self._turn(turn, ending[turn] if ending else ())
 
     def _fill(self) -> Iterator[str]:
         for ahead in range(self.shape.ahead):
@@ -192,46 +228,39 @@ class Stream2D:
             last, place = (rows - 1) * self.row_bytes, f"{name}_{rows}"
             yield f"    {place} = {place} == {last} ? 0 : {place} + {self.row_bytes};"
 
-    def _turn(self, turn: int) -> Iterator[str]:
-        """One row: load ahead, wait for the newest, every node, the finished rows."""
+    def _turn(self, turn: int, ending: Sequence[int]) -> Iterator[str]:
+        """One row: load ahead, wait for the newest, every node, the sums that end, the finished rows."""
         row = f"r + {turn}" if turn else "r"
         yield "    {"
         yield from self._fetch(f"{row} + {self.shape.ahead} < last")
         yield f"    pg_await<{self.shape.ahead}>();"
-        body = _Turn(self, turn)
+        body = Turn(self, turn)
         for place, node in enumerate(self.levels.nodes):
             yield from body.node(node)
             yield from body.difference(node)
             yield from body.move_on(place)
-        yield from self._flush(row)
+        for step in ending:
+            yield from self._sums(row, step)
         yield from self._store(row, body)
         yield from self._advance("at")
         yield "    }"
 
-    def _flush(self, row: str) -> Iterator[str]:
-        """Partial sums of the blocks of cells whose last row this was; every step has a turn of its own."""
-        if not self.norm:
-            return
-        yield f"    switch (({row}) & {NORM_ROWS - 1}) {{"
-        for step, version in enumerate(self.levels.ends(self.norm)):
-            yield f"      case {(version.lag + NORM_ROWS - 1) % NORM_ROWS}: {{"
-            yield f"        const int y = {row} - {version.lag};"
-            for part in range(self.shape.columns // 8):
-                yield f"        const R s{part} = q{step}[{2 * part}] + q{step}[{2 * part + 1}];"
-            if self.shape.columns == 4:
-                yield f"        const R s0 = q{step}[0] + __shfl_xor_sync(0xffffffffu, q{step}[0], 1);"
-            store = "if (y >= y0 && y < y1" + (" && !(lane & 1)" if self.shape.columns == 4 else "")
-            for part in range(max(1, self.shape.columns // 8)):
-                column = f"x + {8 * part}"
-                yield f"        {store} && {column} >= c0 && {column} < c1)"
-                block = f"(y / {NORM_ROWS}) * norms.pitch + ({column}) / 8"
-                yield f"          norms.partial[{step} * norms.plane + {block}] = s{part};"
-            yield f"        for (int k = 0; k < {self.shape.columns // 4}; ++k) q{step}[k] = R(0);"
-            yield "        break;"
-            yield "      }"
-        yield "    }"
+    def _sums(self, row: str, step: int) -> Iterator[str]:
+        """Partial sums of a step to memory, of the blocks of cells whose last row this was."""
+        columns, lag = self.shape.columns, self.levels.ends(self.norm or "")[step].lag
+        yield f"    {{ const int y = {row} - {lag};"
+        for part in range(columns // 8):
+            yield f"      const R s{part} = q{step}[{2 * part}] + q{step}[{2 * part + 1}];"
+        if columns == 4:
+            yield f"      const R s0 = q{step}[0] + __shfl_xor_sync(0xffffffffu, q{step}[0], 1);"
+        test = "y >= y0 && y < y1" + (" && !(lane & 1)" if columns == 4 else "")
+        for part in range(max(1, columns // 8)):
+            column = f"x + {8 * part}"
+            block = f"{step} * norms.plane + (y / {NORM_ROWS}) * norms.pitch + ({column}) / 8"
+            yield f"      if ({test} && {column} >= c0 && {column} < c1) norms.partial[{block}] = s{part};"
+        yield f"      for (int k = 0; k < {columns // 4}; ++k) q{step}[k] = R(0); }}"
 
-    def _store(self, row: str, body: _Turn) -> Iterator[str]:
+    def _store(self, row: str, body: Turn) -> Iterator[str]:
         for version in self.levels.finals:
             number = self.arguments.fields.index(version.field)
             yield from body.load(version, 0)
@@ -247,7 +276,7 @@ class Stream2D:
             yield f"    out{number} += a.fields[{number}].pitch[0];"
 
 
-class _Turn:
+class Turn:
     """The text of one turn of the loop: which rows and shuffled neighbours it has already at hand."""
 
     def __init__(self, kernel: Stream2D, turn: int) -> None:
@@ -259,7 +288,7 @@ class _Turn:
         """The array that holds a version's row of that age."""
         if version.source:
             return f"u{version.number}_{age}"
-        place = (self.turn - age) % self.kernel.period if self.kernel.shape.rotate else age
+        place = (self.turn - age) % self.kernel.period if self.kernel.rotates else age
         return f"v{version.number}_{place}"
 
     def node(self, node: Node) -> Iterator[str]:
@@ -296,7 +325,7 @@ class _Turn:
 
     def move_on(self, place: int) -> Iterator[str]:
         """Without unrolling, the rows of a version move on by one as soon as no later node reads them."""
-        if self.kernel.shape.rotate:
+        if self.kernel.rotates:
             return
         for version in self.kernel.levels.versions:
             if version.depth > 1 and self.kernel.levels.last_reader[version] == place:

@@ -103,8 +103,7 @@ class _Row:
             tape.patches.append(Patch(int(links.ctypes.data) + offset(links, "passed"), number, PASSED))
         self._join(tape, operation, rim, interior)
         if self.station.norms is not None:
-            box = self.station.layout.partition.owned(device)
-            self._launch(tape, interior, operation, part, self.sweep.sums(device, launches[0], box))
+            self._launch(tape, interior, operation, part, self.sweep.sums(device))
         self._join(tape, operation, interior, rim)
 
     def _launch(self, tape: TapeWriter, queue: Queue, operation: int, part: Compute, start: Start) -> None:

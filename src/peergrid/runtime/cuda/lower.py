@@ -19,7 +19,7 @@ from peergrid.errors import UsageError
 from peergrid.grid import Box
 from peergrid.runtime.cuda.routes import Choice, choose
 from peergrid.runtime.cuda.station import Station
-from peergrid.runtime.cuda.sweeps import OneStep, SeveralSteps, Start, Sweep
+from peergrid.runtime.cuda.sweeps import OneStep, SeveralSteps, Start, Sweep, WithNorms, split_by_owner
 from peergrid.runtime.cuda.tape import Patch, Tape, TapeWriter
 from peergrid.runtime.cuda.transfer import Side, Transfer, memcpy_2d, memcpy_3d, transfer
 from peergrid.schedule import Schedule
@@ -43,6 +43,7 @@ from peergrid.schedule.ops import (
 )
 
 Numbered = tuple[int, Op]
+Work = tuple[int, tuple[Box, ...]]
 
 
 @dataclass(frozen=True)
@@ -83,15 +84,14 @@ class Lowering:
     choices: set[Choice] = field(default_factory=set)
 
     def __post_init__(self) -> None:
-        computes = [
-            [op for _, op in item if isinstance(op, Compute)]
-            for host in range(self._hosts)
-            for item in self._items(host)
-        ]
-        works: dict[int, list[tuple[Box, ...]]] = {}
-        for ops in computes:
-            if ops:
-                works.setdefault(ops[0].steps, []).append(tuple(op.box for op in ops))
+        works: dict[int, list[Work]] = {}
+        self.parts: dict[tuple[int, int], dict[int, Queue]] = {}  # what computes a device's part of a pass, by number
+        for host in range(self._hosts):
+            for item in self._items(host):
+                ops = [op for _, op in item if isinstance(op, Compute)]
+                if ops:
+                    works.setdefault(ops[0].steps, []).append((ops[0].device, tuple(op.box for op in ops)))
+                    self.parts.setdefault((ops[0].device, ops[0].level), {})[item[0][0]] = ops[0].queue
         self.sweeps = {steps: self._sweep(steps, boxes) for steps, boxes in works.items()}
 
     def host(self, host: int) -> Tape:
@@ -153,10 +153,19 @@ class Lowering:
             case DeviceBarrier():
                 self._device_barrier(tape, number, op)
 
-    def _sweep(self, steps: int, works: list[tuple[Box, ...]]) -> Sweep:
-        norm = None if self.station.norms is None else self.station.norms.field
-        if steps == 1 and norm is None:
-            return OneStep(self.station, works)
+    def _sweep(self, steps: int, works: list[Work]) -> Sweep:
+        station = self.station
+        if station.norms is None:
+            return self._plain(steps, [boxes for _, boxes in works])
+        beyond = [split_by_owner(station, *work)[1] for work in works]
+        return WithNorms(
+            station, self._several(steps, station.norms.field), self._plain(steps, [boxes for boxes in beyond if boxes])
+        )
+
+    def _plain(self, steps: int, works: list[tuple[Box, ...]]) -> Sweep:
+        return OneStep(self.station, works) if steps == 1 else self._several(steps)
+
+    def _several(self, steps: int, norm: str | None = None) -> SeveralSteps:
         kernel = pass_kernel(self.station.layout.problem, steps, norm)
         if kernel is None:
             raise UsageError(
@@ -179,6 +188,15 @@ class Lowering:
             if forked:
                 self._tie(tape, number, side, queue)
                 forked = False
+        self._sums(tape, number, first)
+
+    def _sums(self, tape: TapeWriter, number: int, op: Compute) -> None:
+        """The sums of a pass's norms, behind the last of the parts in which a device computes it."""
+        parts, sweep = self.parts[op.device, op.level], self.sweeps[op.steps]
+        if isinstance(sweep, WithNorms) and number == max(parts):
+            for queue in sorted(set(parts.values()) - {op.queue}):
+                self._tie(tape, number, queue, op.queue)
+            self._pass(tape, number, op, sweep.sums(op.device), op.queue)
 
     def _pass(self, tape: TapeWriter, number: int, op: Compute, start: Start, queue: Queue) -> None:
         station, values = self.station, start.values

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from peergrid.codegen.cuda.norm import NORM_COLUMNS, NORM_ROWS, NORMS, total
+from peergrid.codegen.cuda.norm import NORM_ALIGN, NORM_COLUMNS, NORM_ROWS, NORMS, total
 from peergrid.errors import UsageError
 from peergrid.grid import Box
 from peergrid.runtime.cuda.devices import Devices
@@ -17,8 +17,8 @@ from peergrid.schedule import Layout
 class NormMemory:
     """The sums of one field on every device.
 
-    A device's rows have to begin at a multiple of 32, so that blocks of cells do not cross devices, and every pass has
-    to end in an exchange and to advance the whole of what a device owns. Raises UsageError where that is not so.
+    A device's rows have to begin at a multiple of 24, so that blocks of cells do not cross devices, and so has every
+    part of a device's box that is computed by itself. Raises UsageError where that is not so.
     """
 
     def __init__(self, layout: Layout, devices: Devices, field: str, total_steps: int) -> None:
@@ -33,12 +33,12 @@ class NormMemory:
             self._rows.append(devices.allocate(device, max(1, total_steps) * bands * 8))
 
     def struct(self, device: int, box: Box) -> NDArray[Any]:
-        """What the kernels of a device are given, shape (1,)."""
+        """What the kernels of a device are given for a part of what it owns, shape (1,)."""
         owned = self._owned(device)
-        if box != owned:
+        if not _whole_blocks(box, owned):
             raise UsageError(
-                f"The norm of every step is summed up over all that a device owns at once ({owned}), this strategy "
-                f"computes {box} by itself; use one of serial, async, threads, persistent."
+                f"The norm of every step is summed up in blocks of {NORM_ROWS} × {NORM_COLUMNS} cells, but {box} of "
+                f"{owned} is computed by itself; make the layout with align = {NORM_ALIGN}."
             )
         bands, blocks = self._extent(device)
         first, left = owned.lo[0] // NORM_ROWS, owned.lo[1] // NORM_COLUMNS
@@ -69,6 +69,12 @@ class NormMemory:
         return -(-rows // NORM_ROWS), -(-columns // NORM_COLUMNS)
 
 
+def _whole_blocks(box: Box, owned: Box) -> bool:
+    """Whether a part of an owned box begins and ends where blocks of cells or the owned box do."""
+    ends = zip(NORM_ALIGN, box.lo, box.hi, owned.lo, owned.hi, strict=True)
+    return all((lo == first or lo % unit == 0) and (hi == last or hi % unit == 0) for unit, lo, hi, first, last in ends)
+
+
 def _check(layout: Layout, field: str) -> None:
     problem = layout.problem
     if field not in problem.state or problem.grid.ndim != 2:
@@ -76,8 +82,6 @@ def _check(layout: Layout, field: str) -> None:
             f"The norm of every step's change is that of one of the fields of a 2D grid that change "
             f"({', '.join(problem.state)}), got '{field}' of a {problem.grid.ndim}D grid."
         )
-    if len(layout.blocks) != 1:
-        raise UsageError("The norm of every step asks for an exchange after every pass; leave the block open.")
     if layout.partition.parts[1] != 1:
         raise UsageError(f"The norm of every step asks for a split along rows alone, got {layout.partition.parts}.")
     for device in range(layout.devices):

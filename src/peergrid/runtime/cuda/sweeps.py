@@ -83,8 +83,6 @@ class SeveralSteps:
         whole, launches = reduce(Box.hull, boxes), list(self.launches(device, boxes))
         for number, launch in enumerate(launches, start=1):
             yield replace(self.start(device, launch, whole), beside=number < len(launches))
-        if self._station.norms is not None:
-            yield self.sums(device, launches[0], whole)
 
     def launches(self, device: int, boxes: Boxes) -> Iterator[Launch]:
         """The tiles of the boxes, those of each program together."""
@@ -94,7 +92,9 @@ class SeveralSteps:
             for box in boxes
             for launch in self._fitted(device, box).launches(box, self.slots(device, box), recorded)
         ]
-        for program in (self._kernel.edge, self._kernel.plain):
+        plain = self._kernel.plain
+        programs = {launch.program.entry: launch.program for launch in found if launch.program.entry != plain.entry}
+        for program in (*programs.values(), plain):
             same = [replace(launch, program=program) for launch in found if launch.program.entry == program.entry]
             if same:
                 yield _together(same)
@@ -112,13 +112,13 @@ class SeveralSteps:
         function, more = self._function(device, program), self._norms(device, whole)
         return Start(function, launch.blocks, program.threads, program.shared_bytes, values, more)
 
-    def sums(self, device: int, launch: Launch, whole: Box) -> Start:
-        """The launch that adds up what the others left of the norms."""
+    def sums(self, device: int) -> Start:
+        """The launch that adds up what the others left of the norms, when all that the device owns is done."""
         made = self._kernel.made if isinstance(self._kernel, PeerKernel) else self._kernel
-        program, bands = made.sums, -(-whole.shape[0] // NORM_ROWS)
-        values, function = self._values(device, launch, whole), self._function(device, program)
-        more, steps = self._norms(device, whole), self._kernel.steps
-        return Start(function, bands, program.threads, program.shared_bytes, values, more, steps)
+        whole, program = self._station.layout.partition.owned(device), made.sums
+        values, bands = self._arguments(device, whole), -(-whole.shape[0] // NORM_ROWS)
+        function, more = self._function(device, program), self._norms(device, whole)
+        return Start(function, bands, program.threads, program.shared_bytes, values, more, self._kernel.steps)
 
     def _norms(self, device: int, box: Box) -> tuple[NDArray[Any], ...]:
         """Where the norms go, if they are asked for."""
@@ -145,21 +145,50 @@ class SeveralSteps:
         return function
 
     def _values(self, device: int, launch: Launch, box: Box) -> NDArray[Any]:
-        station, template = self._station, self._station.template(device)
-        values = np.zeros(1, self._dtype)
+        devices, values = self._station.devices, self._arguments(device, box)
+        values["regions"] = devices.constant(device, launch.regions)
+        values["count"] = len(launch.regions)
+        if len(launch.receivers):
+            values["receivers"] = devices.constant(device, launch.receivers)
+        return values
+
+    def _arguments(self, device: int, box: Box) -> NDArray[Any]:
+        """`Arguments` without tiles."""
+        template, values = self._station.template(device), np.zeros(1, self._dtype)
         for name in self._dtype.names or ():
             if name != "scratch":
                 values[name] = template[name]
         values["lo"][0, :2], values["hi"][0, :2] = box.lo, box.hi
-        values["regions"] = station.devices.constant(device, launch.regions)
-        values["count"] = len(launch.regions)
-        if len(launch.receivers):
-            values["receivers"] = station.devices.constant(device, launch.receivers)
         return values
 
     @cached_property
     def _dtype(self) -> np.dtype[Any]:
         return Arguments(self._kernel.problem).dtype
+
+
+class WithNorms:
+    """Passes that sum up the norms of what a device owns; what they compute beyond it counts on another device."""
+
+    def __init__(self, station: Station, owned: SeveralSteps, beyond: Sweep) -> None:
+        self._station, self._owned, self._beyond = station, owned, beyond
+
+    def starts(self, device: int, boxes: Boxes) -> Iterator[Start]:
+        inside, outside = split_by_owner(self._station, device, boxes)
+        if outside:
+            for start in self._beyond.starts(device, outside):
+                yield replace(start, beside=True)
+        yield from self._owned.starts(device, inside)
+
+    def sums(self, device: int) -> Start:
+        """See `SeveralSteps`."""
+        return self._owned.sums(device)
+
+
+def split_by_owner(station: Station, device: int, boxes: Boxes) -> tuple[Boxes, Boxes]:
+    """The parts of boxes that a device owns, and the others."""
+    owned = station.layout.partition.owned(device)
+    inside = tuple(box & owned for box in boxes if box.overlaps(owned))
+    return inside, tuple(piece for box in boxes for piece in box - owned)
 
 
 def _together(launches: Sequence[Launch]) -> Launch:

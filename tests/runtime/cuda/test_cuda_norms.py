@@ -1,0 +1,86 @@
+"""The norm of every step under every strategy, on any number of devices, at any depth: the same bits."""
+
+from __future__ import annotations
+
+from functools import cache
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from host_driver import COMPILER, HostDriver
+from runtime_problems import heat_2d
+
+from peergrid import Options, Problem, Simulation
+from peergrid.codegen.cuda.norm import NORM_ALIGN
+from peergrid.grid import Boundary, Grid, Index
+from peergrid.grid.partition import Partition
+from peergrid.runtime.cuda.executor import CudaExecutor
+from peergrid.schedule import build, layout, period
+from peergrid.schedule.strategies import STRATEGIES, StrategyName
+
+pytestmark = pytest.mark.skipif(COMPILER is None, reason="no C++ compiler here to run generated kernels on the host")
+STEPS = 11
+SHAPE = (110, 140)
+CUTS: dict[int, Index] = {1: (0, 110), 2: (0, 48, 110), 3: (0, 48, 72, 110), 4: (0, 24, 48, 72, 110)}
+Boundaries = tuple[Boundary, Boundary]
+FIXED: Boundaries = ("fixed", "fixed")
+
+
+def problem_of(boundary: Boundaries, shape: Index = SHAPE) -> Problem:
+    grid = Grid(shape, boundary=boundary)
+    return Problem.of(heat_2d(grid.field("u", np.random.default_rng(1).random(shape, np.float32)), 0.2))
+
+
+def run(problem: Problem, devices: int, options: Options, seed: int = 1) -> tuple[bytes, bytes]:
+    """The last state and the norms of all steps, in whole turns and a rest."""
+    plan = layout(problem, Partition.slabs(problem.grid, CUTS[devices]), options, NORM_ALIGN)
+    executor = CudaExecutor(plan, STEPS, tuple(range(devices)), driver=HostDriver(seed=seed), norm="u")
+    executor.load("u", problem.fields["u"].global_array(), 0)
+    whole = period(plan, options)
+    times, rest = divmod(STEPS, whole.steps)
+    executor.execute(whole, times, 0)
+    if rest:
+        whole = build(plan, options, rest)
+        executor.execute(whole, 1, STEPS - rest)
+    found = executor.gather("u", whole.final).tobytes(), executor.norms(STEPS).tobytes()
+    executor.close()
+    return found
+
+
+@cache
+def expected(boundary: Boundaries) -> tuple[bytes, bytes]:
+    """One device, one step per pass; the norms are those of the states themselves."""
+    problem = problem_of(boundary)
+    found = run(problem, 1, Options("serial"))
+    states = [problem.fields["u"].global_array()]
+    with Simulation(problem, STEPS, devices="cpu:1") as simulation:
+        for _ in range(STEPS):
+            simulation.run(1)
+            states.append(simulation.gather("u"))
+    assert found[0] == states[-1].tobytes()
+    changes = [np.sqrt(((b.astype(np.float64) - a) ** 2).sum()) for a, b in pairwise(states)]
+    np.testing.assert_allclose(np.frombuffer(found[1]), changes, rtol=1e-5)
+    return found
+
+
+@pytest.mark.parametrize("depth", [1, 4, 8])
+@pytest.mark.parametrize("devices", [1, 2, 3, 4])
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_same_bits(strategy: StrategyName, devices: int, depth: int) -> None:
+    assert run(problem_of(FIXED), devices, Options(strategy, depth=depth)) == expected(FIXED)
+
+
+@pytest.mark.parametrize("boundary", [("periodic", "fixed"), ("periodic", "periodic"), ("reflecting", "periodic")])
+@pytest.mark.parametrize("strategy", ["async", "overlap", "graph", "peer"])
+def test_same_bits_where_the_grid_wraps(strategy: StrategyName, boundary: Boundaries) -> None:
+    for seed in range(3):
+        assert run(problem_of(boundary), 3, Options(strategy, depth=4), seed) == expected(boundary)
+
+
+@pytest.mark.parametrize(("depth", "block"), [(2, 1), (6, 3), (8, 3)])
+@pytest.mark.parametrize("boundary", [FIXED, ("periodic", "periodic")])
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_same_bits_with_several_passes_between_exchanges(
+    strategy: StrategyName, boundary: Boundaries, depth: int, block: int
+) -> None:
+    assert run(problem_of(boundary), 3, Options(strategy, depth=depth, block=block)) == expected(boundary)
