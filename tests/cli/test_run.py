@@ -35,6 +35,7 @@ def test_json_holds_the_contract_and_nothing_else_is_printed(call: Call, model: 
     assert found["devices"] == "cpu:2"
     assert 0 <= found["exposed_communication"] <= 1
     assert found["roofline_fraction"] > 0
+    assert found["host_seconds"] is None  # no GPU
 
 
 def test_files_are_whole_and_in_the_known_layout(call: Call, model: Path, tmp_path: Path) -> None:

@@ -42,7 +42,11 @@ FEW = 20  # parts of a run of which one may be measured operation by operation
 
 @dataclass(frozen=True)
 class Summary:
-    """What `run --json` prints. seconds: stepping alone; interrupted_by: the signal that ended the run early, or ''."""
+    """What `run --json` prints.
+
+    seconds: stepping alone; host_seconds: how much of it the busiest thread issued work to GPUs, without waiting;
+    interrupted_by: the signal that ended the run early, or ''.
+    """
 
     model: str
     shape: tuple[int, ...]
@@ -55,6 +59,7 @@ class Summary:
     order: str
     split: tuple[int, ...]
     seconds: float
+    host_seconds: float | None
     gcells_per_s: float
     roofline_fraction: float | None
     exposed_communication: float | None
@@ -183,6 +188,7 @@ def _summary(name: str, built: Built, simulation: Simulation, stop: StopRequest)
         order=options.order,
         split=simulation.partition.parts,
         seconds=simulation.seconds,
+        host_seconds=simulation.host_seconds,
         gcells_per_s=rate / 1e9,
         roofline_fraction=_roofline_fraction(built, simulation.devices, rate),
         exposed_communication=simulation.exposed_communication(),

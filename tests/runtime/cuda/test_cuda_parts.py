@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 
@@ -17,9 +18,9 @@ from peergrid import Grid, Options, Problem
 from peergrid.grid.partition import Partition
 from peergrid.runtime.cuda.lower import lower
 from peergrid.runtime.cuda.parts import Events, Parts, split
-from peergrid.runtime.cuda.replay import CALL, FIRST, FOLLOW, KIND, TELL
+from peergrid.runtime.cuda.replay import ABORTED, CALL, DONE, FIRST, FOLLOW, KIND, TELL, TIMED_OUT, replay
 from peergrid.runtime.cuda.station import Station
-from peergrid.runtime.cuda.tape import Patch, Tape, TapeWriter
+from peergrid.runtime.cuda.tape import NOTHING, Patch, Tape, TapeWriter
 from peergrid.schedule import layout, period
 
 EVENTS = Events(record=101, wait=102)
@@ -175,3 +176,29 @@ def test_a_host_that_waits_issues_alone() -> None:
     tape, part_of, events, station = lowered(Options("serial"), 3)
     assert split(tape, part_of, events).tapes == (tape,)
     station.close()
+
+
+def carried_out(tape: Tape, words: np.ndarray) -> tuple[int, int]:
+    """What became of a tape without calls in three turns; words: abort, spent and two for the clock."""
+    tables, addresses = (tape.table[:0], tape.table[:0]), [int(words.ctypes.data) + 8 * n for n in (0, 1)]
+    state, _, _, turn = replay(tape.table, NOTHING, tables, 4, 3, 0, 1, *addresses)
+    return int(state), int(turn)
+
+
+def test_one_follows_what_another_tells() -> None:
+    """In turn n the word has to be at 5 + 3 n; who waits in vain gives up, stops all others, and has spent no time."""
+    word, made = np.zeros(1, np.int64), TapeWriter()
+    made.tell(0, int(word.ctypes.data), 5, 3)
+    made.follow(0, int(word.ctypes.data), 5, 3)
+    words = np.zeros(4, np.int64)
+    assert carried_out(made.finish(), words) == (DONE, 3)
+    assert word[0] == 5 + 3 * 2
+    assert words[0] == 0
+    ahead = TapeWriter()
+    ahead.follow(0, int(word.ctypes.data), 9, 2)
+    words, began = np.zeros(4, np.int64), time.perf_counter()
+    assert carried_out(ahead.finish(), words) == (TIMED_OUT, 2)
+    assert words[0] == 1
+    assert 0 < words[1] < (time.perf_counter() - began) * 5e8
+    ahead.follow(0, int(word.ctypes.data), 12, 0)
+    assert carried_out(ahead.finish(), words) == (ABORTED, 0)
