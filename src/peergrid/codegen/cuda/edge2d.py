@@ -25,6 +25,11 @@ from peergrid.stencil import Problem, footprint
 from peergrid.stencil.expr import Read
 from peergrid.stencil.problem import Update
 
+MOST_ROWS = 64  # of a tile
+REGISTERS = 1 << 16  # of a multiprocessor
+FEW_REGISTERS = 72  # of a thread, that a tile can do with
+MOST_SHARED, RESERVED = 228 << 10, 1 << 10  # bytes of shared memory of a multiprocessor, and of it for each block
+
 HELPERS = """\
 __device__ __forceinline__ int pg_wrap(int i, int n) { i %= n; return i < 0 ? i + n : i; }
 __device__ __forceinline__ int pg_mirror(int i, int n) { return i < 0 ? -1 - i : i >= n ? 2 * n - 1 - i : i; }
@@ -36,7 +41,7 @@ template <int N> __device__ __forceinline__ int pg_place(int row) {
 
 
 KERNEL = """\
-extern "C" __global__ void __launch_bounds__({threads}) {entry}(const __grid_constant__ Arguments a{more}) {{
+extern "C" __global__ void __launch_bounds__({threads}, {blocks}) {entry}(const __grid_constant__ Arguments a{more}) {{
   extern __shared__ __align__(128) unsigned char shared[];
   {entry}_tile(a, a.regions[blockIdx.x], a.source, a.target, now(a), shared{norms});
 }}
@@ -109,21 +114,38 @@ class Edge2D:
         return {name: found[name] for name in self.problem.fields if name in found and name not in early}
 
     @cached_property
+    def profiles(self) -> tuple[str, ...]:
+        """The coefficient fields along one axis, of which a tile keeps what it needs."""
+        reads = {r.field for stage in self.problem.stages for update in stage.updates for r in update.reads}
+        fields = self.problem.fields
+        return tuple(n for n in fields if n in reads - set(self.problem.state) and len(fields[n].axes) == 1)
+
+    def profile_length(self, name: str) -> int:
+        """How many values of a profile a tile keeps."""
+        rows = MOST_ROWS + sum(row_reach(self.problem, self.shape.steps)) + 2 * self.pad_rows
+        return rows if self.problem.fields[name].axes == (0,) else self.stride
+
+    @cached_property
+    def pad_rows(self) -> int:
+        """Rows beside a tile's that reads may touch."""
+        reads = (r for stage in self.problem.stages for u in stage.updates for r in u.reads)
+        return max((abs(r.offset[0]) for r in reads), default=0)
+
+    @cached_property
     def starts(self) -> dict[str, tuple[int, int]]:
         """Where the rings of each kind begin in shared memory and how far apart those of two steps are, in values.
 
         `given`: of a state field at each step's beginning, from step 1 on (and what the last step leaves);
-        `loaded`: of step 0; `between`: made inside a step; `kept`: of a coefficient.
+        `loaded`: of step 0; `between`: made inside a step; `kept`: of a coefficient; `profile`: one along an axis.
         """
         at = 0
         found: dict[str, tuple[int, int]] = {}
-        for name in self.problem.state:
-            rows = self.plan.given[name]
-            found[f"loaded {name}"] = (at, 0)
-            at += self.depth(rows, first=True) * self.stride
-            size = self.depth(rows, first=False) * self.stride
-            found[f"given {name}"] = (at, size)
-            at += size * self.shape.steps
+        for names in self.sharing:
+            loaded = max(self.depth(self.plan.given[name], first=True) for name in names) * self.stride
+            size = max(self.depth(self.plan.given[name], first=False) for name in names) * self.stride
+            found |= {f"loaded {name}": (at, 0) for name in names}
+            found |= {f"given {name}": (at + loaded, size) for name in names}
+            at += loaded + size * self.shape.steps
         for rows in self.plan.between:
             size = self.depth(rows, first=False) * self.stride
             found[f"between {rows.place}"] = (at, size)
@@ -131,8 +153,38 @@ class Edge2D:
         for name, depth in self.coefficients.items():
             found[f"kept {name}"] = (at, 0)
             at += depth * self.stride
+        for name in self.profiles:
+            found[f"profile {name}"] = (at, 0)
+            at += self.profile_length(name)
         found["end"] = (at, 0)
         return found
+
+    @cached_property
+    def sharing(self) -> tuple[tuple[str, ...], ...]:
+        """The state fields in groups of which a tile deals with one at most: they take the same room."""
+        groups: list[list[str]] = []
+        for name in self.problem.state:
+            fitting = (group for group in groups if all(self._apart(name, other) for other in group))
+            group = next(fitting, None)
+            if group is None:
+                groups.append([name])
+            else:
+                group.append(name)
+        return tuple(map(tuple, groups))
+
+    def _apart(self, one: str, other: str) -> bool:
+        """Whether no tile reaches the boxes of both fields."""
+        if one not in self.confined or other not in self.confined:
+            return False
+        a, b = self.problem.fields[one].box, self.problem.fields[other].box
+        most = (MOST_ROWS + sum(row_reach(self.problem, self.shape.steps)), self.shape.width)
+        return any(max(a.lo[k], b.lo[k]) - min(a.hi[k], b.hi[k]) >= most[k] for k in (0, 1))
+
+    @property
+    def blocks(self) -> int:
+        """How many blocks of a multiprocessor the compiler has to leave registers for: they hide each other's waits."""
+        by_memory = MOST_SHARED // (self.shared_bytes + RESERVED)
+        return max(1, min(by_memory, REGISTERS // (FEW_REGISTERS * self.threads)))
 
     @property
     def shared_bytes(self) -> int:
@@ -148,7 +200,7 @@ class Edge2D:
     def kernel(self) -> str:
         """The kernel whose blocks take one tile each."""
         more, norms = (NORM_PARAMETER, ", norms") if self.norm else ("", "")
-        return KERNEL.format(entry=self.entry, threads=self.threads, more=more, norms=norms)
+        return KERNEL.format(entry=self.entry, threads=self.threads, blocks=self.blocks, more=more, norms=norms)
 
     @cached_property
     def tile(self) -> str:
@@ -166,6 +218,7 @@ class Edge2D:
             "  const long long step = step0 + t;",
             *([f"  R q[{self.shape.width // 32}] = {{}};"] if self.norm else []),
             *self._constant_receivers(),
+            *self._load_profiles(),
             f"  if (t == {self.shape.steps})",
             f"    for (int r = first; r < first + {self.shape.ahead}; ++r) {{",
             *self._load("r"),
@@ -222,6 +275,31 @@ class Edge2D:
         inputs = footprint(self.problem, self.shape.steps).inputs.values()
         left, right = max(g.below[1] for g in inputs), max(g.above[1] for g in inputs)
         return (-(-left // NORM_COLUMNS) * NORM_COLUMNS if self.norm else left), right
+
+    def _load_profiles(self) -> Iterator[str]:
+        """What a tile needs of each profile; beyond its ends the nearest value (such cells are never used)."""
+        for name in self.profiles:
+            number, (axis,) = self.arguments.fields.index(name), self.problem.fields[name].axes
+            lo, hi = self.known(self.problem.fields[name], axis)
+            begin = (f"first - {self.pad_rows}", f"x0 - {self.pad}")[axis]
+            place = self.mirrored(f"{begin} + i", axis)
+            start, length = self.starts[f"profile {name}"][0], self.profile_length(name)
+            yield f"  for (int i = threadIdx.x; i < {length}; i += {self.threads})"
+            yield f"    s[{start} + i] = a.fields[{number}].slot[0][pg_clamp({place}, {lo}, {hi})];"
+        if self.profiles:
+            yield "  __syncthreads();"
+
+    def profile(self, read: Read) -> str:
+        """The text of a value of a profile."""
+        (axis,), start = self.problem.fields[read.field].axes, self.starts[f"profile {read.field}"][0]
+        here = (f"(y - first) + {self.pad_rows}", f"c + {self.pad}")[axis]
+        return f"s[{start} + {here} + {read.offset[axis]}]"
+
+    def mirrored(self, text: str, axis: int) -> str:
+        """A place with what lies beyond a reflecting edge brought back."""
+        if self.problem.grid.boundary[axis] != "reflecting":
+            return text
+        return f"pg_mirror({text}, {self.problem.grid.shape[axis]})"
 
     def _load(self, row: str) -> Iterator[str]:
         """One row of every field that waits in a ring; zero where there is no such cell."""
@@ -335,7 +413,7 @@ class _StageText:
         offsets = {(r.field, r.offset[0]) for u in self.plan.stage.updates for r in u.reads}
         offsets |= {(target, 0) for target in self.plan.targets}
         for name, offset in sorted(offsets):
-            row = self._mirrored(f"y + {offset}", 0) if offset else "y"
+            row = self.kernel.mirrored(f"y + {offset}", 0) if offset else "y"
             if name in self.plan.before:
                 yield self._row(self.plan.before[name], self._tag(offset), row, const=True)
             elif name in self.kernel.coefficients:
@@ -365,11 +443,6 @@ class _StageText:
 
     def _tag(self, offset: int) -> str:
         return f"m{-offset}" if offset < 0 else f"p{offset}"
-
-    def _mirrored(self, text: str, axis: int) -> str:
-        if self.problem.grid.boundary[axis] != "reflecting":
-            return text
-        return f"pg_mirror({text}, {self.problem.grid.shape[axis]})"
 
     def _row_tests(self) -> Iterator[str]:
         if self.problem.grid.periodic[0]:
@@ -409,6 +482,8 @@ class _StageText:
         yield "            }"
 
     def _read(self, read: Read) -> str:
+        if read.field in self.kernel.profiles:
+            return self.kernel.profile(read)
         if read.field not in self.plan.before and read.field not in self.kernel.coefficients:
             return self._coefficient(read)
         pointer = self._name(read.field, self._tag(read.offset[0]))
@@ -416,7 +491,7 @@ class _StageText:
         if offset == 0:
             return f"{pointer}[c]"
         if self.problem.grid.boundary[1] == "reflecting":
-            return f"{pointer}[{self._mirrored(f'x + {offset}', 1)} - x0]"
+            return f"{pointer}[{self.kernel.mirrored(f'x + {offset}', 1)} - x0]"
         return f"{pointer}[c + {offset}]"
 
     def _coefficient(self, read: Read) -> str:
@@ -425,7 +500,7 @@ class _StageText:
         number = self.kernel.arguments.fields.index(read.field)
         index = []
         for axis in described.axes:
-            here = self._mirrored(f"{'yx'[axis]} + {read.offset[axis]}", axis)
+            here = self.kernel.mirrored(f"{'yx'[axis]} + {read.offset[axis]}", axis)
             lo, hi = self.kernel.known(described, axis)
             index.append(f"pg_clamp({here}, {lo}, {hi})")
         place = index[0] if len(index) == 1 else f"{index[0]} * a.fields[{number}].pitch[0] + {index[1]}"
