@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import hashlib
+import math
 import shutil
 import subprocess
 from collections.abc import Sequence
@@ -18,9 +19,10 @@ import pytest
 from peergrid.codegen.cuda.arguments import Arguments
 from peergrid.codegen.cuda.links import LINK_PRIMITIVES
 from peergrid.codegen.cuda.norm import NORM_ROWS, NORMS
+from peergrid.codegen.cuda.pass3d import PassKernel3D
 from peergrid.codegen.cuda.pass_kernel import Launch, PassKernel, Program
 from peergrid.codegen.cuda.stream_parts import PRIMITIVES
-from peergrid.grid import Array, Box
+from peergrid.grid import Array, Box, Index
 from peergrid.grid.partition import Partition
 from peergrid.runtime.memory import DeviceMemory, allocate, fill
 from peergrid.runtime.reference import ReferenceKernel
@@ -41,27 +43,31 @@ class Padded:
 
     @classmethod
     def of(cls, box: Box, values: Array) -> Padded:
-        left = box.lo[1] // 32 * 32
-        pitch = -(-(box.hi[1] - left) // 32) * 32
-        raw = np.full(box.shape[0] * pitch + 64, np.nan, values.dtype)
+        left = box.lo[-1] // 32 * 32
+        shape = (*box.shape[:-1], -(-(box.hi[-1] - left) // 32) * 32)
+        size = math.prod(shape)
+        raw = np.full(size + 64, np.nan, values.dtype)
         skip = (-raw.ctypes.data % 128) // raw.itemsize
-        array = raw[skip : skip + box.shape[0] * pitch].reshape(box.shape[0], pitch)
-        array[:, box.lo[1] - left :][:, : box.shape[1]] = values
+        array = raw[skip : skip + size].reshape(shape)
+        array[..., box.lo[-1] - left :][..., : box.shape[-1]] = values
         return cls(box, array)
 
     @property
-    def left(self) -> int:
-        return self.box.lo[1] // 32 * 32
+    def corner(self) -> tuple[int, ...]:
+        """The cell of the array's first element."""
+        return (*self.box.lo[:-1], self.box.lo[-1] // 32 * 32)
+
+    @property
+    def pitches(self) -> list[int]:
+        return [step // self.array.itemsize for step in self.array.strides[:-1]]
 
     @property
     def origin(self) -> int:
-        """The address of cell (0, 0)."""
-        itemsize = self.array.itemsize
-        return self.array.ctypes.data - (self.box.lo[0] * self.array.shape[1] + self.left) * itemsize
+        """The address of cell (0, …, 0)."""
+        return self.array.ctypes.data - sum(i * n for i, n in zip(self.corner, self.array.strides, strict=True))
 
     def view(self, box: Box) -> Array:
-        rows = slice(box.lo[0] - self.box.lo[0], box.hi[0] - self.box.lo[0])
-        return self.array[rows, box.lo[1] - self.left : box.hi[1] - self.left]
+        return self.array[box.slices(self.corner)]
 
 
 def compiled(program: Program, directory: Path, more: Sequence[str] = (), *, together: bool = False) -> Any:
@@ -142,7 +148,7 @@ class Device:
         for number, name in enumerate(fields.fields):
             row, block = given["fields"][number], self.memory.block(name, 0)
             if block.field.full:
-                row["pitch"][0] = self.padded[name][0].array.shape[1]
+                row["pitch"][: self.problem.grid.ndim - 1] = self.padded[name][0].pitches
                 row["slot"][: len(self.padded[name])] = [padded.origin for padded in self.padded[name]]
             else:
                 row["slot"][0] = block.array.ctypes.data - block.origin[0] * block.array.itemsize
@@ -152,7 +158,7 @@ class Device:
         given["params"][: len(fields.params)] = list(self.problem.params.values())
         given["traces"], given["total_steps"], given["step"] = self.traces.ctypes.data, self.total_steps, step
         given["source"], given["target"] = source, 1 - source
-        given["lo"][:2], given["hi"][:2] = self.box.lo, self.box.hi
+        given["lo"][: self.box.ndim], given["hi"][: self.box.ndim] = self.box.lo, self.box.hi
         return given
 
     def reference(self, source: int, step: int, steps: int) -> None:
@@ -187,10 +193,11 @@ class Outcome:
         return self.device.agrees(1)
 
 
-def advance(problem: Problem, kernel: PassKernel, directory: Path, parts: tuple[int, int] = (1, 1), device: int = 0,
-            step: int = 3, slots: int = 4) -> Outcome:  # fmt: skip
+def advance(problem: Problem, kernel: PassKernel | PassKernel3D, directory: Path, parts: Index | None = None,
+            device: int = 0, step: int = 3, slots: int = 4) -> Outcome:  # fmt: skip
     """One pass on one device of a partition, by the reference and by the generated kernels."""
     steps = kernel.shape.steps
+    parts = parts or (1,) * problem.grid.ndim
     one = Device(Layout(problem, Partition(problem.grid, parts), (steps,)), device, step + steps)
     one.reference(0, step, steps)
     given, box = one.arguments(0, step), one.box

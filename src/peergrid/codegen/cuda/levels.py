@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
+from peergrid.codegen.cuda.shape3d import meanings
 from peergrid.stencil import Problem
 from peergrid.stencil.expr import Read
 from peergrid.stencil.problem import Assignment, Update
@@ -115,9 +116,10 @@ def plain_updates(problem: Problem) -> tuple[dict[str, tuple[Update, Assignment]
     return tuple(found)
 
 
-def levels(problem: Problem, steps: int, skew: int = 0, norm: str | None = None) -> Levels:
+def levels(problem: Problem, steps: int, skew: int = 0, norm: str | None = None, walls: bool = False) -> Levels:
     """The nodes of the interior's updates. skew: additional rows between steps, so that steps become
-    independent; norm: a field whose rows before each step are kept until its row after the step is known.
+    independent; norm: a field whose rows before each step are kept until its row after the step is known; walls: cells
+    may keep their value, and reads may mean mirrored cells.
     """
     stages = plain_updates(problem)
     count = 0
@@ -139,6 +141,8 @@ def levels(problem: Problem, steps: int, skew: int = 0, norm: str | None = None)
             if not plain:
                 continue
             reads = {read for _, assignment in plain.values() for read in assignment.reads}
+            if walls:
+                reads = {meaning for read in reads for meaning in meanings(problem, read)}
             lag = max((_needed(current[r.field], r, step, starts, skew) for r in reads), default=0)
             lag = max([lag, *(current[target].lag for target in plain)])
             before = dict(current)
@@ -146,6 +150,8 @@ def levels(problem: Problem, steps: int, skew: int = 0, norm: str | None = None)
             for target, (_, assignment) in plain.items():
                 fresh = version(target, lag)
                 writes.append(Write(assignment, fresh, before[target]))
+                if walls:
+                    before[target].reach(lag - before[target].lag)
                 current[target] = fresh
             node = Node(step, number, lag, tuple(writes), before)
             for read in reads:

@@ -1,0 +1,308 @@
+"""Measure the time-blocked 3D kernels on one GPU: shapes side by side, each checked to the bit against plain sweeps.
+
+    python benchmarks/cuda/blocked3d.py [--cases heat,heat64,yee] [--size 512] [--quick] [--out blocked3d.json]
+
+Needs a GPU, NumPy, cuda-core and cuda-bindings. A variant that fails is reported and the rest goes on.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ctypes
+import json
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from cuda.bindings import driver
+from gpu import Device, Module, check, copy_rate, start
+
+from peergrid.codegen.cuda import onepass
+from peergrid.codegen.cuda.pass3d import PassKernel3D
+from peergrid.codegen.cuda.shape3d import Shape3D
+from peergrid.codegen.nvrtc import compile_cubin
+from peergrid.grid import Dtype, Grid
+from peergrid.runtime.cuda.blocks import BlockLayout
+from peergrid.stencil import Problem, stencil
+
+HELPERS = """
+extern "C" __global__ void fill(REAL* p, long long n, unsigned seed) {
+  for (long long k = blockIdx.x * (long long)blockDim.x + threadIdx.x; k < n; k += (long long)gridDim.x * blockDim.x) {
+    unsigned h = (unsigned)(k * 2654435761u) ^ (unsigned)(k >> 16) ^ seed;
+    h ^= h >> 16; h *= 0x7feb352du; h ^= h >> 15; h *= 0x846ca68bu; h ^= h >> 16;
+    p[k] = (REAL)((h >> 8) * 5.9604645e-8f);
+  }
+}
+extern "C" __global__ void differ(const unsigned* a, const unsigned* b, long long n, unsigned long long* count) {
+  unsigned long long found = 0;
+  for (long long k = blockIdx.x * (long long)blockDim.x + threadIdx.x; k < n; k += (long long)gridDim.x * blockDim.x)
+    found += a[k] != b[k];
+  if (found) atomicAdd(count, found);
+}
+"""
+
+
+@stencil
+def heat(u: Any, k: float) -> None:
+    around = u[-1, 0, 0] + u[1, 0, 0] + u[0, -1, 0] + u[0, 1, 0] + u[0, 0, -1] + u[0, 0, 1]
+    u.next[0, 0, 0] = u[0, 0, 0] + k * (around - 6 * u[0, 0, 0])
+
+
+@stencil
+def magnetic(ex: Any, ey: Any, ez: Any, hx: Any, hy: Any, hz: Any, c: float) -> None:
+    hx.next[0, 0, 0] = hx[0, 0, 0] + c * ((ey[0, 0, 1] - ey[0, 0, 0]) - (ez[0, 1, 0] - ez[0, 0, 0]))
+    hy.next[0, 0, 0] = hy[0, 0, 0] + c * ((ez[1, 0, 0] - ez[0, 0, 0]) - (ex[0, 0, 1] - ex[0, 0, 0]))
+    hz.next[0, 0, 0] = hz[0, 0, 0] + c * ((ex[0, 1, 0] - ex[0, 0, 0]) - (ey[1, 0, 0] - ey[0, 0, 0]))
+
+
+@stencil
+def electric(ex: Any, ey: Any, ez: Any, hx: Any, hy: Any, hz: Any, cb: Any) -> None:
+    b = cb[0, 0, 0]
+    ex.next[0, 0, 0] = ex[0, 0, 0] + b * ((hz[0, 0, 0] - hz[0, -1, 0]) - (hy[0, 0, 0] - hy[0, 0, -1]))
+    ey.next[0, 0, 0] = ey[0, 0, 0] + b * ((hx[0, 0, 0] - hx[0, 0, -1]) - (hz[0, 0, 0] - hz[-1, 0, 0]))
+    ez.next[0, 0, 0] = ez[0, 0, 0] + b * ((hy[0, 0, 0] - hy[-1, 0, 0]) - (hx[0, 0, 0] - hx[0, -1, 0]))
+
+
+def heat_problem(n: int, dtype: Dtype = "float32") -> Problem:
+    return Problem.of(heat(Grid((n, n, n), "fixed", dtype).field("u"), 0.1))
+
+
+def yee_problem(n: int, dtype: Dtype = "float32") -> Problem:
+    """Yee's scheme with one coefficient field."""
+    grid = Grid((n, n, n), "fixed", dtype)
+    fields = [grid.field(name) for name in ("ex", "ey", "ez", "hx", "hy", "hz")]
+    return Problem.of([magnetic(*fields, 0.3), electric(*fields, grid.field("cb"))])
+
+
+@dataclass
+class Result:
+    """One variant, as it goes into the JSON; steps 0: one step after another by the kernels of `onepass`."""
+
+    case: str
+    shape: dict[str, Any] = field(default_factory=dict)
+    gcells: float = 0.0
+    ms_per_pass: float = 0.0
+    registers: int = 0
+    local_bytes: int = 0
+    warps_per_multiprocessor: int = 0
+    shared_bytes: int = 0
+    tiles: int = 0
+    useful: float = 0.0
+    different: int = -1
+    error: str = ""
+
+
+class Bench:
+    """One problem: its memory, plain sweeps of it, and the variants measured on it."""
+
+    def __init__(self, device: Device, case: str, problem: Problem) -> None:
+        self.device, self.case, self.problem = device, case, problem
+        real = "float" if problem.itemsize == 4 else "double"
+        self.helpers = Module(compile_cubin(HELPERS.replace("REAL", real), device.arch))
+        self.blocks = {
+            name: BlockLayout(f, problem.grid.box, problem.itemsize, 8) for name, f in problem.fields.items()
+        }
+        self.one = {name: self._block(name, seed) for seed, name in enumerate(problem.fields)}
+        self.two = {name: self._block(name, None) for name in problem.state}
+        self.program = onepass.program(problem, [[problem.grid.box]])
+        self.module = Module(compile_cubin(self.program.source, device.arch))
+        self.expected: dict[int, dict[str, int]] = {}
+
+    def _block(self, name: str, seed: int | None) -> int:
+        block = self.blocks[name]
+        place = self.device.allocate(block.bytes)
+        check(driver.cuMemsetD8(place, 0xFF, block.bytes))
+        if seed is not None:
+            c = ctypes
+            start(self.helpers.function("fill"), (2048, 1), (256, 1), 0, self.device.main, c.c_void_p(place),
+                  c.c_longlong(block.values), c.c_uint(seed))  # fmt: skip
+        return place
+
+    def arguments(self, slots: tuple[dict[str, int], dict[str, int]], scratch: dict[int, int] | None = None) -> Any:
+        table = self.program.arguments
+        given = np.zeros((), table.dtype)
+        for number, name in enumerate(table.fields):
+            block, row = self.blocks[name], given["fields"][number]
+            for slot in (0, 1):
+                row["slot"][slot] = slots[slot].get(name, self.one[name]) + block.shift * block.itemsize
+            row["pitch"][:2] = block.pitches[:-1]
+        given["params"][: len(table.params)] = list(self.problem.params.values())
+        given["target"] = 1
+        given["lo"], given["hi"] = (0, 0, 0), self.problem.grid.shape
+        return given
+
+    def sweep(self, slots: tuple[dict[str, int], dict[str, int]], scratch: list[int]) -> None:
+        """One step by the one-step kernels."""
+        for launch in self.program.launches([self.problem.grid.box]):
+            given = self.arguments(slots)
+            given["scratch"][: len(scratch)] = scratch
+            given["lo"], given["hi"] = launch.box.lo, launch.box.hi
+            if launch.regions:
+                if launch not in self.tables:
+                    self.tables[launch] = self.device.upload(launch.table())
+                given["regions"], given["count"] = self.tables[launch], len(launch.regions)
+            start(self.module.function(launch.kernel), (launch.blocks, 1), (launch.threads, 1), 0, self.device.main,
+                  given)  # fmt: skip
+
+    def reference(self, most: int) -> Result:
+        """The states after up to `most` steps, and the speed of single steps."""
+        self.tables: dict[Any, int] = {}
+        from peergrid.codegen.cuda.groups import scratch_fields
+
+        scratch = [
+            self._block(name, None) + self.blocks[name].shift * self.problem.itemsize
+            for name in scratch_fields(self.problem)
+        ]
+        before = self.one
+        for done in range(1, most + 1):
+            after = {name: self._block(name, None) for name in self.problem.state}
+            self.sweep((before, after), scratch)
+            self.expected[done] = before = after
+        self.device.sync()
+        result = Result(self.case, {"steps": 0})
+        result.ms_per_pass = (
+            self.device.timed(lambda: [self.sweep((self.one, self.two), scratch) for _ in range(16)] and None) / 16
+        )
+        result.gcells = self.problem.grid.box.size / result.ms_per_pass / 1e6
+        return result
+
+    def measure(self, kernel: PassKernel3D, cubin: bytes) -> Result:
+        device = self.device
+        result = Result(self.case, asdict(kernel.shape), shared_bytes=kernel.plain.shared_bytes)
+        module = Module(cubin)
+        function = module.function(kernel.plain.entry, kernel.plain.shared_bytes)
+        kind, of = driver.CUfunction_attribute, driver.cuFuncGetAttribute
+        result.registers = check(of(kind.CU_FUNC_ATTRIBUTE_NUM_REGS, function))
+        result.local_bytes = check(of(kind.CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES, function))
+        blocks = check(driver.cuOccupancyMaxActiveBlocksPerMultiprocessor(
+            function, kernel.plain.threads, kernel.plain.shared_bytes))  # fmt: skip
+        result.warps_per_multiprocessor = blocks * kernel.shape.warps
+        (launch,) = kernel.launches(self.problem.grid.box, device.multiprocessors * max(1, blocks))
+        result.tiles, result.useful = len(launch.regions), round(kernel.useful(self.problem.grid.box), 3)
+        given = self.arguments((self.one, self.two))
+        given["regions"], given["count"] = device.upload(launch.regions), len(launch.regions)
+        for name in self.problem.state:
+            check(driver.cuMemsetD8(self.two[name], 0xFF, self.blocks[name].bytes))
+
+        def run() -> None:
+            start(function, (launch.blocks, 1), (kernel.plain.threads, 1), kernel.plain.shared_bytes, device.main,
+                  given)  # fmt: skip
+
+        run()
+        device.sync()
+        if kernel.steps in self.expected:
+            result.different = self.differences(kernel.steps)
+        result.ms_per_pass = device.timed(lambda: [run() for _ in range(8)] and None) / 8
+        result.gcells = self.problem.grid.box.size * kernel.steps / result.ms_per_pass / 1e6
+        check(driver.cuModuleUnload(module.handle))
+        return result
+
+    def differences(self, steps: int) -> int:
+        """How many words of the new state differ from the plain sweeps'."""
+        c, count = ctypes, self.device.upload(np.zeros(1, np.uint64))
+        for name in self.problem.state:
+            start(self.helpers.function("differ"), (2048, 1), (256, 1), 0, self.device.main,
+                  c.c_void_p(self.two[name]), c.c_void_p(self.expected[steps][name]),
+                  c.c_longlong(self.blocks[name].bytes // 4), c.c_void_p(count))  # fmt: skip
+        found = np.zeros(1, np.uint64)
+        self.device.sync()
+        check(driver.cuMemcpyDtoH(found.ctypes.data, count, 8))
+        return int(found[0])
+
+
+def shapes(case: str, quick: bool) -> Iterator[Shape3D]:
+    """The variants of a case, the likely best first."""
+    if case == "heat":
+        yield from (Shape3D(1, 4, 2, 16), Shape3D(2, 4, 2, 16), Shape3D(2, 4, 4, 16, held=False))
+        yield from (Shape3D(3, 4, 2, 16), Shape3D(4, 4, 2, 16))
+        if quick:
+            return
+        yield from (Shape3D(1, 4, 2, 8), Shape3D(1, 4, 4, 8), Shape3D(1, 4, 4, 4))
+        yield from (Shape3D(2, 4, 2, 8), Shape3D(2, 4, 4, 8), Shape3D(2, 4, 2, 24), Shape3D(2, 4, 4, 12))
+        yield from (Shape3D(2, 4, 4, 12, held=False), Shape3D(2, 4, 2, 16, ahead=3), Shape3D(2, 4, 1, 32))
+        yield from (Shape3D(3, 4, 2, 16, held=False), Shape3D(3, 4, 2, 20), Shape3D(3, 4, 4, 8), Shape3D(3, 4, 1, 32))
+        yield from (Shape3D(3, 4, 2, 16, ahead=1), Shape3D(3, 4, 2, 18, held=False), Shape3D(3, 4, 2, 16, skew=1))
+        yield from (Shape3D(4, 4, 2, 16, held=False), Shape3D(4, 4, 1, 24), Shape3D(4, 4, 1, 32), Shape3D(4, 4, 2, 14))
+    elif case == "heat64":
+        yield from (Shape3D(1, 2, 2, 16), Shape3D(2, 2, 2, 16), Shape3D(3, 2, 2, 16), Shape3D(4, 2, 2, 16))
+        if quick:
+            return
+        yield from (Shape3D(2, 2, 4, 12), Shape3D(2, 2, 4, 16, held=False), Shape3D(2, 4, 2, 14, held=False))
+        yield from (Shape3D(3, 4, 1, 16), Shape3D(4, 2, 2, 16, held=False), Shape3D(4, 2, 1, 24))
+    else:
+        yield from (Shape3D(1, 2, 2, 16), Shape3D(1, 4, 1, 16, ahead=1), Shape3D(1, 2, 1, 16), Shape3D(2, 2, 1, 16))
+        yield from (Shape3D(2, 2, 2, 12, ahead=1), Shape3D(2, 2, 1, 16, held=False), Shape3D(2, 4, 1, 8, ahead=1))
+        if quick:
+            return
+        yield from (Shape3D(1, 2, 2, 16, held=False), Shape3D(2, 2, 1, 16, skew=1), Shape3D(1, 4, 1, 12))
+
+
+CASES: dict[str, tuple[Callable[[int, Dtype], Problem], Dtype]] = {
+    "heat": (heat_problem, "float32"),
+    "heat64": (heat_problem, "float64"),
+    "yee": (yee_problem, "float32"),
+}
+
+
+def run_case(device: Device, case: str, size: int, quick: bool, pool: ThreadPoolExecutor) -> list[Result]:
+    make, dtype = CASES[case]
+    problem = make(size, dtype)
+    kernels = [PassKernel3D(problem, shape) for shape in shapes(case, quick)]
+    waiting = [(kernel, pool.submit(compile_cubin, kernel.plain.source, device.arch)) for kernel in kernels]
+    bench = Bench(device, case, problem)
+    results = [bench.reference(max(kernel.steps for kernel in kernels))]
+    print(line(results[0]), flush=True)
+    for kernel, future in waiting:
+        try:
+            results.append(bench.measure(kernel, future.result()))
+        except Exception as error:  # each variant stands alone
+            results.append(Result(case, asdict(kernel.shape), error=f"{type(error).__name__}: {error}"[:400]))
+        print(line(results[-1]), flush=True)
+    device.release()
+    return results
+
+
+def line(r: Result) -> str:
+    s = r.shape
+    if not s["steps"]:
+        return f"{r.case} one step after another: {r.gcells:.0f} GC/s, {r.ms_per_pass:.3f} ms"
+    name = f"{r.case} T={s['steps']} VX={s['columns']} rows={s['rows']}x{s['warps']} ahead={s['ahead']}"
+    name += f"{'' if s['held'] else ' not held'}{' skew' if s['skew'] else ''}"
+    if r.error:
+        return f"{name}: {r.error}"
+    return (
+        f"{name}: {r.gcells:.0f} GC/s pass {r.ms_per_pass:.3f} ms regs {r.registers} local {r.local_bytes} "
+        f"warps {r.warps_per_multiprocessor} shared {r.shared_bytes} tiles {r.tiles} useful {r.useful} "
+        f"bad {r.different}"
+    )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--cases", default="heat,heat64,yee")
+    parser.add_argument("--size", type=int, default=512, help="cells along each axis")
+    parser.add_argument("--quick", action="store_true", help="a few variants only")
+    parser.add_argument("--out", type=Path)
+    options = parser.parse_args()
+    device = Device()
+    rates = copy_rate(device)
+    print(f"{device.name}, copy {rates['memcpy']:.0f} GB/s, by a kernel {rates['kernel']:.0f}")
+    results: list[Result] = []
+    with ThreadPoolExecutor(8) as pool:
+        for case in options.cases.split(","):
+            try:
+                results += run_case(device, case, options.size, options.quick, pool)
+            except Exception as error:  # each case stands alone
+                results.append(Result(case, {"steps": 0}, error=f"{type(error).__name__}: {error}"[:400]))
+                print(f"{case}: {results[-1].error}", flush=True)
+                device.release()
+            if options.out:
+                report = {"device": device.name, "copy_gb_per_s": rates, "results": [asdict(r) for r in results]}
+                options.out.write_text(json.dumps(report, indent=1))
+
+
+if __name__ == "__main__":
+    main()

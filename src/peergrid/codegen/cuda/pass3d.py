@@ -1,0 +1,100 @@
+"""A pass of several steps over a 3D box as what an executor needs to launch it; see `pass_kernel` for 2D."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from math import ceil
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from peergrid.codegen.cuda.arguments import RECEIVER, REGION
+from peergrid.codegen.cuda.edge3d import Edge3D, EdgeShape3D
+from peergrid.codegen.cuda.pass_kernel import Launch, Program
+from peergrid.codegen.cuda.shape3d import Shape3D
+from peergrid.codegen.cuda.stream3d import Stream3D
+from peergrid.codegen.cuda.tiles3d import across, tiles3d
+from peergrid.grid import Box
+from peergrid.stencil import Problem
+
+
+@dataclass(frozen=True)
+class PassKernel3D:
+    """How `shape.steps` steps of a 3D problem are made in one pass: plain tiles and, beside them, edge tiles.
+
+    least_planes: fewest of a plain tile; edge_planes: most of an edge tile.
+    """
+
+    problem: Problem
+    shape: Shape3D
+    edge_shape: EdgeShape3D | None = None
+    least_planes: int = 16
+    edge_planes: int = 64
+
+    norm = None
+
+    @property
+    def steps(self) -> int:
+        return self.shape.steps
+
+    @cached_property
+    def stream(self) -> Stream3D:
+        return Stream3D(self.problem, self.shape)
+
+    @cached_property
+    def edges(self) -> Edge3D:
+        return Edge3D(self.problem, self.edge_shape or EdgeShape3D(self.shape.steps))
+
+    @cached_property
+    def plain(self) -> Program:
+        kernel = self.stream
+        return Program(kernel.source, kernel.entry, self.shape.threads, kernel.shared_bytes, 1)
+
+    @cached_property
+    def edge(self) -> Program:
+        kernel = self.edges
+        return Program(kernel.source, kernel.entry, kernel.threads, kernel.shared_bytes, 1)
+
+    def launches(self, box: Box, slots: int, recorded: Sequence[int] = ()) -> tuple[Launch, ...]:
+        """The launches that advance `box`; slots: plain tiles that run at once on the device (see `slots_of`)."""
+        here = [k for k in recorded if self.problem.receivers[k].cell in box]
+        most = (self.edge_planes, *self.edges.useful)
+        found = tiles3d(self.problem, self.shape, box, slots, here, most, self.least_planes)
+        edges, served = _regions(found.edge), list[tuple[Any, ...]]()
+        for row, tile in zip(edges, found.edge, strict=True):
+            mine = [k for k in here if self.problem.receivers[k].cell in tile]
+            row["first"], row["variant"] = len(served), len(mine)
+            served += [self._receiver(k) for k in mine]
+        both = (
+            Launch(self.edge, edges, np.array(served, RECEIVER)),
+            Launch(self.plain, _regions(found.plain), np.zeros(0, RECEIVER)),
+        )
+        return tuple(launch for launch in both if len(launch.regions))
+
+    def useful(self, box: Box) -> float:
+        """The share of the cells of plain tiles over a box that is not redundant along rows and columns."""
+        rows, columns = across(self.problem, self.shape, box)
+        return box.shape[1] * box.shape[2] / (len(rows) * self.shape.height * len(columns) * self.shape.width)
+
+    def _receiver(self, number: int) -> tuple[Any, ...]:
+        receiver = self.problem.receivers[number]
+        return receiver.cell, list(self.problem.fields).index(receiver.field), number
+
+    def shorter(self, box: Box, edge_slots: int, plain_slots: int) -> PassKernel3D:
+        """The kernel with tiles as short as the device has room for (see `choose.short_tiles`)."""
+        rows, columns = across(self.problem, self.shape, box)
+        planes = ceil(box.shape[0] * len(rows) * len(columns) / plain_slots)
+        rim = sum(len(launch.regions) for launch in self.launches(box, 1) if launch.program is self.edge)
+        edge = next((n for n in (8, 16, 32) if rim * self.edge_planes <= edge_slots * n), self.edge_planes)
+        return replace(self, least_planes=min(self.least_planes, max(4, planes)), edge_planes=edge)
+
+
+def _regions(boxes: Sequence[Box]) -> NDArray[Any]:
+    """Tiles as the table that kernels read."""
+    rows = np.zeros(len(boxes), REGION)
+    if boxes:
+        rows["lo"], rows["hi"] = [tile.lo for tile in boxes], [tile.hi for tile in boxes]
+    return rows

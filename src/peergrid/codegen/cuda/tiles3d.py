@@ -1,0 +1,94 @@
+"""The tiles of a pass over a 3D box: which cells the plain kernel advances, and which the one that knows everything.
+
+Plain tiles may lie at the edges of the grid; layers that confined updates reach are cut off the box (see `tiles`), and
+of a plain tile that a source or a receiver touches the planes around it are handed over. Tiles are laid evenly: as few
+rows of them as there can be, all nearly equal.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import product
+
+from peergrid.codegen.cuda.shape3d import Shape3D, reach
+from peergrid.codegen.cuda.tiles import Tiles, bands, chunks, core_of, overhead, spans
+from peergrid.codegen.cuda.walls import core
+from peergrid.grid import Box
+from peergrid.stencil import Problem
+
+LINE = 8  # columns at multiples of which tiles meet: a memory sector of single precision
+Span = tuple[int, int]
+
+
+def tiles3d(
+    problem: Problem,
+    shape: Shape3D,
+    box: Box,
+    slots: int,
+    recorded: Iterable[int] = (),
+    edge: tuple[int, int, int] = (64, 16, 16),
+    least_planes: int = 16,
+) -> Tiles:
+    """The tiles of advancing `box`.
+
+    slots: plain tiles that run at once; recorded: receivers to serve; edge: most planes, rows and columns of an edge
+    tile; least_planes: fewest of a plain one.
+    """
+    allowed, barred = core(problem, shape.steps)
+    inside, points = core_of(box & allowed, [*barred, *(Box.cell(problem.receivers[k].cell) for k in recorded)])
+    if inside.empty:
+        return Tiles((), tuple(_edges([box], edge)))
+    lost = overhead(problem, shape.steps)
+    plain, rest = [], list(box - inside)
+    for tile in _plain(problem, shape, inside, slots, lost, least_planes):
+        cut = bands(tile, [tile & point for point in points if tile.overlaps(point)], 1, lost)
+        rest += [tile.with_axis(0, lo, hi) for lo, hi in cut]
+        ends = [tile.lo[0], *(plane for band in cut for plane in band), tile.hi[0]]
+        plain += [tile.with_axis(0, lo, hi) for lo, hi in zip(ends[::2], ends[1::2], strict=True) if lo < hi]
+    return Tiles(tuple(plain), tuple(sorted(_edges(rest, edge), key=lambda tile: -tile.shape[0])))
+
+
+def _plain(problem: Problem, shape: Shape3D, inside: Box, slots: int, lost: int, least_planes: int) -> Iterator[Box]:
+    """Chunk by chunk, so that tiles which share cells run at about the same time."""
+    rows, columns = across(problem, shape, inside)
+    count = chunks(inside.shape[0], len(rows) * len(columns), slots, lost, 1, least_planes)
+    for (zlo, zhi), (ylo, yhi), (xlo, xhi) in product(spans(inside.lo[0], inside.hi[0], count), rows, columns):
+        yield Box((zlo, ylo, xlo), (zhi, yhi, xhi))
+
+
+def across(problem: Problem, shape: Shape3D, inside: Box) -> tuple[list[Span], list[Span]]:
+    """The rows and the columns of tiles over a box."""
+    growth, grid = reach(problem, shape.steps), problem.grid
+
+    def fits(axis: int, most: int, align: int) -> Callable[[Span], bool]:
+        def test(span: Span) -> bool:
+            lo, hi = span[0] - growth.below[axis], span[1] + growth.above[axis]
+            if not grid.periodic[axis]:
+                lo, hi = max(lo, 0), min(hi, grid.shape[axis])
+            return hi - lo // align * align <= most
+
+        return test
+
+    rows = _fewest(inside.lo[1], inside.hi[1], 1, fits(1, shape.height, 1))
+    return rows, _fewest(inside.lo[2], inside.hi[2], LINE, fits(2, shape.width, shape.columns))
+
+
+def _fewest(lo: int, hi: int, align: int, fits: Callable[[Span], bool]) -> list[Span]:
+    """The fewest spans of nearly equal length that all fit, meeting at multiples of `align`.
+
+    Raises ValueError where not even the shortest do.
+    """
+    first = lo // align * align
+    for count in range(1, hi - first + 1):
+        found = [(max(lo, a), min(hi, b)) for a, b in spans(first, -(-hi // align) * align, count, align)]
+        if all(map(fits, found)):
+            return found
+    raise ValueError(f"No tile is wide enough for the cells from {lo} to {hi} and what they read.")
+
+
+def _edges(boxes: Iterable[Box], most: Sequence[int]) -> Iterator[Box]:
+    """The boxes cut into edge tiles."""
+    for box in boxes:
+        cuts = [spans(lo, hi, -(-(hi - lo) // n)) for lo, hi, n in zip(box.lo, box.hi, most, strict=True)]
+        for (zlo, zhi), (ylo, yhi), (xlo, xhi) in product(*map(list, cuts)):
+            yield Box((zlo, ylo, xlo), (zhi, yhi, xhi))
