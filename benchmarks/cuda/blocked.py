@@ -90,14 +90,12 @@ class Result:
     ms_per_pass: float = 0.0
     plain_ms: float = 0.0
     edge_ms: float = 0.0
-    layer_ms: float = 0.0
     registers: int = 0
     edge_registers: int = 0
-    layer_registers: int = 0
     local_bytes: int = 0
     warps_per_multiprocessor: int = 0
     shared_bytes: int = 0
-    tiles: tuple[int, ...] = ()
+    tiles: tuple[int, int] = (0, 0)
     compile_seconds: float = 0.0
     fraction_of_copy: float = 0.0
     different: int = -1
@@ -112,7 +110,6 @@ class Built:
     kernel: PassKernel
     plain: bytes
     edge: bytes
-    layer: bytes | None
     sums: bytes | None
     seconds: float
 
@@ -121,8 +118,7 @@ def build(kernel: PassKernel, arch: str) -> Built:
     began = time.perf_counter()
     plain, edge = (compile_cubin(program.source, arch) for program in (kernel.plain, kernel.edge))
     sums = compile_cubin(kernel.sums.source, arch) if kernel.norm else None
-    layer = compile_cubin(kernel.layer.source, arch) if kernel.layer else None
-    return Built(kernel, plain, edge, layer, sums, time.perf_counter() - began)
+    return Built(kernel, plain, edge, sums, time.perf_counter() - began)
 
 
 class Bench:
@@ -164,16 +160,10 @@ class Bench:
             kernel.plain: plain.function(kernel.plain.entry, kernel.plain.shared_bytes),
             kernel.edge: edge.function(kernel.edge.entry, kernel.edge.shared_bytes),
         }
-        modules = [plain, edge]
-        if kernel.layer is not None:
-            modules.append(Module(built.layer or b""))
-            functions[kernel.layer] = modules[-1].function(kernel.layer.entry, kernel.layer.shared_bytes)
         kind = driver.CUfunction_attribute
         of = driver.cuFuncGetAttribute
         result.registers = check(of(kind.CU_FUNC_ATTRIBUTE_NUM_REGS, functions[kernel.plain]))
         result.edge_registers = check(of(kind.CU_FUNC_ATTRIBUTE_NUM_REGS, functions[kernel.edge]))
-        if kernel.layer is not None:
-            result.layer_registers = check(of(kind.CU_FUNC_ATTRIBUTE_NUM_REGS, functions[kernel.layer]))
         result.local_bytes = check(of(kind.CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES, functions[kernel.plain]))
         result.shared_bytes = kernel.plain.shared_bytes
         blocks = check(driver.cuOccupancyMaxActiveBlocksPerMultiprocessor(
@@ -181,7 +171,7 @@ class Bench:
         result.warps_per_multiprocessor = blocks * kernel.shape.warps
         slots = device.multiprocessors * max(1, blocks) * kernel.shape.warps
         launches = kernel.launches(self.problem.grid.box, slots, range(len(self.problem.receivers)))
-        result.tiles = tuple(len(launch.regions) for launch in launches)
+        result.tiles = tuple(len(launch.regions) for launch in launches)  # type: ignore[assignment]
         given = {(k, s): self.memory.arguments(launch, s) for k, launch in enumerate(launches) for s in (0, 1)}
 
         bands, across = -(-self.n // NORM_ROWS), -(-self.n // NORM_COLUMNS)
@@ -236,8 +226,6 @@ class Bench:
             alone = device.timed(several([k]), 3) / passes
             if launches[k].program is kernel.plain:
                 result.plain_ms = alone
-            elif launches[k].program is kernel.layer:
-                result.layer_ms = alone
             else:
                 result.edge_ms = alone
         cells = float(np.prod(self.problem.grid.shape))
@@ -246,7 +234,7 @@ class Bench:
         for pointer in device.buffers[self.keep :]:
             check(driver.cuMemFree(pointer))
         del device.buffers[self.keep :]
-        for module in modules:
+        for module in (plain, edge):
             check(driver.cuModuleUnload(module.handle))
         return result
 
@@ -370,8 +358,7 @@ def line(r: Result) -> str:
         return f"{name}: {r.error}"
     return (
         f"{name}: {r.gcells:.0f} GC/s x{r.fraction_of_copy:.2f} pass {r.ms_per_pass:.3f} (plain {r.plain_ms:.3f} edge "
-        f"{r.edge_ms:.3f} layer {r.layer_ms:.3f}) ms regs {r.registers}/{r.edge_registers}/{r.layer_registers} "
-        f"local {r.local_bytes} "
+        f"{r.edge_ms:.3f}) ms regs {r.registers}/{r.edge_registers} local {r.local_bytes} "
         f"warps {r.warps_per_multiprocessor} tiles {r.tiles} bad {r.different}"
         + (f" norms bad {r.norms_different}" if r.case == "norm" else "")
     )
