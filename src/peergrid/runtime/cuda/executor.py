@@ -18,6 +18,7 @@ from peergrid.runtime.cuda.graphs import Captured, launch_tape, rows_between, se
 from peergrid.runtime.cuda.linked import lower_linked
 from peergrid.runtime.cuda.lower import Lowered, lower
 from peergrid.runtime.cuda.parts import Events, Parts, split, whole
+from peergrid.runtime.cuda.persistent import lower_persistent, replays
 from peergrid.runtime.cuda.replay import CONTEXT, DONE, FAILED, TIMED_OUT, replay
 from peergrid.runtime.cuda.search import first_nonfinite
 from peergrid.runtime.cuda.station import Station
@@ -74,7 +75,7 @@ class CudaExecutor:
         total_steps: int,
         ordinals: tuple[int, ...],
         *,
-        patience: float = 8.0,
+        patience: float = 5.0,
         cache: Path | None = None,
         driver: Driver | None = None,
         norm: str | None = None,
@@ -108,7 +109,9 @@ class CudaExecutor:
             if schedule.options.strategy == "graph":
                 self._replay_graph(lowered, times, step)
             else:
-                self._replay(lowered, self._shares(lowered.tapes, times), times, step)
+                for part, count in replays(lowered, times):
+                    self._replay(part, self._shares(part.tapes, count), count, step)
+                    step += count * part.schedule.steps
         except PeergridError:
             self._broken = True
             raise
@@ -155,7 +158,7 @@ class CudaExecutor:
 
     def _lower(self, schedule: Schedule) -> Lowered:
         if id(schedule) not in self._lowered:
-            linked = lower_linked(self._station, schedule)
+            linked = lower_linked(self._station, schedule) or lower_persistent(self._station, schedule)
             if isinstance(linked, str):
                 lowered = lower(self._station, schedule, captured=schedule.options.strategy == "graph")
             else:
