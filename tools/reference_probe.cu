@@ -1,5 +1,5 @@
 // A second opinion on the GPU experiments: a minimal C++ program with its own code and the CUDA runtime.
-// Prints one JSON list for `tools/gpu_probe --reference FILE`.
+// Prints one JSON list for `tools/gpu_probe --reference FILE`; the word `launch` measures launches alone.
 // Build: nvcc -O3 -std=c++17 -arch=native tools/reference_probe.cu -o reference_probe
 #include <cooperative_groups.h>
 #include <cuda.h>
@@ -179,6 +179,7 @@ static CUfunction function(const void* kernel) {
 // Definitions, all by the host's clock from before the first launch to the return of the wait, pair by pair, the
 // median over the pairs:
 //   null_kernel_latency: (five launches and a wait - one launch and a wait) / 4; empty kernel, one block of 32.
+//   round_trip: one launch of it and a wait.
 //   launch_overhead: (33 kernels that wait 40000 cycles - one that waits 33 * 40000) / 32, equation 6 of the study.
 static void launches() {
     CHECK(cudaSetDevice(0));
@@ -194,13 +195,14 @@ static void launches() {
         return now() - begin;
     };
     auto latency = [&](const char* at, auto&& launch) {
-        std::vector<double> each;
+        std::vector<double> each, alone;
         timed(5, launch);
         for (int i = 0; i < 501; ++i) {
-            double one = timed(1, launch);
-            each.push_back((timed(5, launch) - one) / 4);
+            alone.push_back(timed(1, launch));
+            each.push_back((timed(5, launch) - alone.back()) / 4);
         }
         say("null_kernel_latency", at, median(each));
+        say("round_trip", at, median(alone));
     };
     auto overhead = [&](const char* at, auto&& launch) {
         std::vector<double> each;
@@ -289,7 +291,8 @@ static void barriers(int devices) {
     }
 }
 
-int main() {
+int main(int words, char** word) {
+    const std::string only = words > 1 ? word[1] : "";
     int devices;
     CHECK(cudaGetDeviceCount(&devices));
     devices = std::min(devices, 16);
@@ -301,8 +304,8 @@ int main() {
             CHECK(cudaDeviceCanAccessPeer(&reachable, i, j));
             if (reachable) CHECK(cudaDeviceEnablePeerAccess(j, 0));
         }
-    bandwidths(devices);
+    if (only != "launch") bandwidths(devices);
     launches();
-    barriers(devices);
+    if (only != "launch") barriers(devices);
     std::printf("\n]\n");
 }

@@ -11,11 +11,13 @@ from pathlib import Path
 import pytest
 from report_examples import host_only, two_gpus
 
-from peergrid.probe.profile import Profile
+from peergrid.probe.profile import Profile, read
 from peergrid.report import page
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 WIDTHS = (390, 1280)
+RECORDED = sorted((Path(__file__).parents[2] / "benchmarks" / "results").glob("profile-*.json"))
+NAMES = [path.stem for path in RECORDED]
 MEASURE = """
 <script>onload = () => { document.title = [...document.querySelectorAll("iframe")].map(frame => {
   const root = frame.contentDocument.documentElement;
@@ -43,7 +45,7 @@ def in_browser(content: str, folder: Path) -> tuple[list[tuple[int, int, int]], 
 
 
 @pytest.mark.skipif(CHROMIUM is None, reason="Chromium is not installed")
-@pytest.mark.parametrize("profile", [host_only(), two_gpus()], ids=["host", "gpus"])
+@pytest.mark.parametrize("profile", [host_only(), two_gpus(), *map(read, RECORDED)], ids=["host", "gpus", *NAMES])
 def test_nothing_overflows_and_the_console_is_silent(profile: Profile, tmp_path: Path) -> None:
     sizes, said = in_browser(page(profile), tmp_path)
     assert len(sizes) == len(WIDTHS)

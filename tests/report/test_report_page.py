@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
-from report_examples import host_only, two_gpus
+from report_examples import host_only, outcome, two_gpus
 
 from peergrid.cli.report import report
 from peergrid.errors import UsageError
 from peergrid.probe import profile as profiles
+from peergrid.probe.experiment import Result, result
 from peergrid.probe.profile import Profile
 from peergrid.report import page
-from peergrid.report.draw import curves, heat
+from peergrid.report.draw import Cell, curves, heat
+from peergrid.report.figures import error, label, number
 from peergrid.report.follows import follows
+from peergrid.report.glance import glance
 from peergrid.report.papers import PAPERS
 from peergrid.report.views import GROUPS, VIEWS
 
@@ -74,8 +78,52 @@ def test_every_experiment_and_every_status_is_there(name: str) -> None:
 
 def test_numbers_arrive() -> None:
     words = " ".join(read(two_gpus()).text)
-    for shown in ("400 GB/s", "invented by a later version", "through the host"):
+    for shown in ("400 GB/s", "Invented by a later version", "through the host"):
         assert shown in words, shown
+
+
+def test_the_key_figures_come_first() -> None:
+    found = {key.what: key.number for key in glance(two_gpus())}
+    assert found["GPU to GPU"] == "101 – 400 GB/s"
+    assert found["Barrier of 2 GPUs"] == "4.04 µs"
+    assert {key.what for key in glance(host_only())} == {"Main memory"}
+
+
+def test_an_experiment_that_broke_is_named_at_the_top() -> None:
+    broken = outcome("links", status="timeout", reason="it took longer than 30 s")
+    head = page(replace(two_gpus(), probes=(*two_gpus().probes, broken))).split("</header>")[0]
+    assert "Not measured: links-x (timeout: it took longer than 30 s)." in head
+    assert "Not measured" not in page(host_only())
+
+
+def test_what_an_experiment_lacks_stands_beside_it() -> None:
+    part = replace(outcome("links"), reason="near and far memory: one node")
+    assert "<p>Not given: near and far memory: one node.</p>" in page(replace(two_gpus(), probes=(part,)))
+
+
+def test_coordinates_in_words() -> None:
+    assert label({"pattern": "left-right", "separated": "no", "devices": 2}) == "left-right, not separated, devices 2"
+    assert label({"route": "store", "ways": 2}) == "store, both ways"
+    assert label({"bytes": 1 << 20, "fence": "without"}) == "bytes 1 MiB, fence without"
+
+
+@pytest.mark.parametrize(
+    ("median", "uncertainty", "shown", "share"),
+    [
+        (81920000.0, 0.0, "81\u202f920\u202f000", "0"),
+        (0.5, 0.001, "0.5", "0.2 %"),
+        (1430.0, 143.0, "1\u202f430", "10 %"),
+    ],
+)
+def test_counts_and_shares(median: float, uncertainty: float, shown: str, share: str) -> None:
+    item = Result("q", "", {}, median, 0.0, uncertainty, (median,))
+    assert (number(item), error(item)) == (shown, share)
+
+
+def test_answers_are_words() -> None:
+    asked = outcome("memory", result("remote_cached", "", [1.0], {"level": "L1 of the reader"}, floor=0.0))
+    reader = read(replace(two_gpus(), probes=(asked,)))
+    assert "L1 of the reader yes" in " ".join(reader.text)
 
 
 def test_text_of_a_profile_cannot_become_markup() -> None:
@@ -104,8 +152,10 @@ def test_a_slow_link_is_flagged_on_the_page() -> None:
 def test_papers_stand_beside_today() -> None:
     words = " ".join(read(two_gpus()).text)
     assert "grid barrier, 1 blocks per multiprocessor, 256 threads" in words
-    assert "1.43 µs (V100), 1.77 µs (P100)" in words
-    assert "not measured" in words
+    for shown in ("V100", "1.5 µs", "1.83 µs", "not measured"):
+        assert shown in words
+    assert "grid barrier, 1 blocks per multiprocessor, 256 threads 1.5 µs 1.83 µs 1.01 µs" in words
+    assert "× 0.673" in words
 
 
 def test_the_tables_are_sound() -> None:
@@ -114,18 +164,31 @@ def test_the_tables_are_sound() -> None:
 
 
 def test_a_heat_map_has_all_cells_and_one_prefix() -> None:
-    shown = heat({("0", "1"): 3.96e11, ("1", "0"): 1e11}, ["0", "1"], ["0", "1"], "a", "B/s")
+    shown = heat({("0", "1"): Cell(3.96e11, "1 %"), ("1", "0"): Cell(1e11, "2 %")}, ["0", "1"], ["0", "1"], "a", "B/s")
     assert shown.count("<td") == 4
+    assert 'title="± 2 %"' in shown
+    assert shown.count("--heat:8%") == shown.count("--heat:60%") == 1
     assert "GB/s" in shown
     assert ">396<" in shown
     assert shown.count(">–<") == 2
+
+
+def test_noise_is_no_pattern_in_a_heat_map() -> None:
+    shown = heat({("0", "1"): Cell(3.96e11, ""), ("1", "0"): Cell(3.94e11, "")}, ["0", "1"], ["0", "1"], "", "B/s")
+    assert min(int(share) for share in re.findall(r"--heat:(\d+)%", shown)) > 50
+
+
+def test_a_matrix_of_zeros() -> None:
+    shown = heat({("own", "one"): Cell(0.0, "0")}, ["own"], ["one"], "", "", shaded=False)
+    assert ">0<" in shown
+    assert "--heat" not in shown
 
 
 def test_curves_keep_every_point_inside() -> None:
     drawn = curves({"a": [(1, 1e9), (1024, 4e11)], "b": [(1, -1.0), (4, 2e9)]}, "bytes", "B/s")
     points = [tuple(map(float, p.split(","))) for text in re.findall(r'points="([^"]*)"', drawn) for p in text.split()]
     assert len(points) == 3
-    assert all(0 <= x <= 640 and 0 <= y <= 312 for x, y in points)
+    assert all(0 <= x <= 640 and 0 <= y <= 330 for x, y in points)
 
 
 def test_curves_of_nothing() -> None:
@@ -142,5 +205,5 @@ def test_the_command(tmp_path: Path) -> None:
 
 def test_a_matrix_per_other_coordinate() -> None:
     words = " ".join(read(two_gpus()).text)
-    assert "source \\ target" in words
-    assert "<h4>" not in page(two_gpus())  # a coordinate that never varies names nothing
+    assert "From row to column" in words
+    assert "<h4>From row to column</h4>" in page(two_gpus())  # a coordinate that never varies names nothing

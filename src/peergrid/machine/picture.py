@@ -17,6 +17,7 @@ STYLE = """
 .pg-text{font:12px system-ui,sans-serif;fill:currentColor;text-anchor:middle}
 .pg-small{font-size:10px}
 .pg-strong{font-weight:600}
+.pg-side{text-anchor:start}
 """
 
 
@@ -73,7 +74,7 @@ def _gpu(gpu: Gpu, middle: float) -> list[str]:
     rate = "PCIe" if gpu.pcie is None else f"PCIe {gpu.pcie.generation}×{gpu.pcie.lanes}"
     return [
         f'<path class="pg-pcie" d="M{middle:.0f} {GAP + HIGH}V{top}"/>',
-        _say(middle, top - 26, rate, "pg-small"),
+        f'<text class="pg-text pg-small pg-side" x="{middle + 6:.0f}" y="{top - 26:.0f}">{escape(rate)}</text>',
         _box(middle - BOX / 2, top, BOX, HIGH, "pg-gpu"),
         _say(middle, top + 19, f"GPU {gpu.index}", "pg-strong"),
         _say(middle, top + 36, gpu.name.removeprefix("NVIDIA ")),

@@ -25,6 +25,12 @@ def quantity(value: float, unit: str) -> str:
     return f"{digits(value / factor)} {prefix}{unit}"
 
 
+def count(value: float) -> str:
+    """81920000 → '81 920 000'; what is no large whole number keeps three significant digits."""
+    whole = math.isfinite(value) and value == round(value) and abs(value) >= 1000
+    return f"{round(value):,}".replace(",", "\u202f") if whole else digits(value)
+
+
 def scale(value: float) -> tuple[float, str]:
     """The factor and the prefix that leave a value between 1 and 1000."""
     for factor, prefix in PREFIXES:

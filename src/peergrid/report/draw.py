@@ -4,15 +4,24 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from html import escape
 
-from peergrid.machine.units import BINARY, digits, quantity, scale, size
+from peergrid.machine.units import BINARY, count, digits, quantity, scale, size
 
-WIDE, HIGH, LEFT, BELOW, TOP = 640, 300, 64, 44, 18
-COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#7f7f7f", "#8b5cf6")
+WIDE, HIGH, LEFT, BELOW, TOP = 640, 300, 64, 44, 30
+COLOURS = tuple(f"var(--line-{at})" for at in range(8))
 DASHES = ("", "6 3", "2 3", "8 3 2 3")
 
 Point = tuple[float, float]
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """A number of a matrix, and its uncertainty in words."""
+
+    value: float
+    error: str
 
 
 def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
@@ -31,35 +40,46 @@ def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 
 
 def heat(
-    cells: Mapping[tuple[str, str], float],
+    cells: Mapping[tuple[str, str], Cell],
     rows: Sequence[str],
     columns: Sequence[str],
     corner: str,
     unit: str,
+    caption: str = "",
+    shaded: bool = True,
 ) -> str:
-    """A matrix of numbers on a ground that is darker the larger they are; all share one unit prefix."""
-    finite = [value for value in cells.values() if math.isfinite(value)]
-    low, high = min(finite), max(finite)
+    """A matrix of numbers that share one unit prefix, on a ground that is darker the larger they are.
+
+    Numbers less than a tenth apart look alike: noise is no pattern.
+    """
+    finite = [cell.value for cell in cells.values() if math.isfinite(cell.value)]
+    high = max(finite, default=0.0)
+    low = min([*finite, 0.9 * high])
     factor, prefix = _prefix(high, unit)
     head = "".join(f'<th scope="col">{escape(name)}</th>' for name in columns)
     body = ""
     for row in rows:
-        line = "".join(_cell(cells.get((row, column)), low, high, factor) for column in columns)
+        line = "".join(_cell(cells.get((row, column)), low, high, factor, shaded) for column in columns)
         body += f'<tr><th scope="row">{escape(row)}</th>{line}</tr>'
+    kind = "heat" if shaded else "plain"
+    words = ", ".join(filter(None, [caption, prefix + unit]))
+    top = f"<caption>{escape(words)}</caption>" if words else ""
     return (
-        f'<div class="wide"><table class="heat"><caption>{escape(prefix + unit)}</caption><thead><tr>'
+        f'<div class="wide"><table class="{kind}">{top}<thead><tr>'
         f"<th>{escape(corner)}</th>{head}</tr></thead><tbody>{body}</tbody></table></div>"
     )
 
 
-def _cell(value: float | None, low: float, high: float, factor: float) -> str:
-    if value is None or not math.isfinite(value):
+def _cell(cell: Cell | None, low: float, high: float, factor: float, shaded: bool) -> str:
+    if cell is None or not math.isfinite(cell.value):
         return "<td>–</td>"
-    share = (value - low) / (high - low) if high > low else 0.5
-    return f'<td style="--heat:{10 + 55 * share:.0f}%">{digits(value / factor)}</td>'
+    share = (cell.value - low) / (high - low) if high > low else 0.5
+    shade = f' style="--heat:{8 + 52 * share:.0f}%"' if shaded else ""
+    shown = count(cell.value) if factor == 1.0 else digits(cell.value / factor)
+    return f'<td{shade} title="± {escape(cell.error)}">{shown}</td>'
 
 
-def curves(lines: Mapping[str, Sequence[Point]], x_name: str, unit: str) -> str:
+def curves(lines: Mapping[str, Sequence[Point]], x_name: str, unit: str, title: str = "") -> str:
     """Lines over logarithmic axes, with a legend below; points that are not positive are left out."""
     kept = {name: [p for p in points if p[0] > 0 and p[1] > 0] for name, points in lines.items()}
     everything = [point for points in kept.values() for point in points]
@@ -70,7 +90,8 @@ def curves(lines: Mapping[str, Sequence[Point]], x_name: str, unit: str) -> str:
     parts += [_line(at, points, xs, ys) for at, points in enumerate(kept.values())]
     legend = "".join(_legend(at, name) for at, name in enumerate(kept)) if len(kept) > 1 or "" not in kept else ""
     return (
-        f'<figure><svg viewBox="0 0 {WIDE} {HIGH + BELOW + TOP}" role="img" class="curve">{"".join(parts)}</svg>'
+        f'<figure><svg viewBox="0 0 {WIDE} {HIGH + BELOW + TOP}" role="img" class="curve">'
+        f"<title>{escape(title)}</title>{''.join(parts)}</svg>"
         f'<figcaption class="legend">{legend}</figcaption></figure>'
     )
 
@@ -102,7 +123,7 @@ def _axes(xs: Point, ys: Point, x_name: str, unit: str) -> str:
     parts = []
     for value in _ticks(xs, 2):
         x, _ = _place((value, ys[0]), xs, ys)
-        label = _binary(value) if x_name in ("bytes", "footprint") else digits(value)
+        label = _binary(value) if x_name in ("bytes", "footprint", "stride") else digits(value)
         parts.append(f'<path class="grid" d="M{x:.1f} {TOP}V{TOP + HIGH}"/>')
         parts.append(f'<text class="tick" x="{x:.1f}" y="{TOP + HIGH + 16}">{label}</text>')
     factor, prefix = _prefix(ys[1], unit)
@@ -110,7 +131,7 @@ def _axes(xs: Point, ys: Point, x_name: str, unit: str) -> str:
         _, y = _place((xs[0], value), xs, ys)
         parts.append(f'<path class="grid" d="M{LEFT} {y:.1f}H{WIDE - 10}"/>')
         parts.append(f'<text class="tick end" x="{LEFT - 6}" y="{y + 4:.1f}">{digits(value / factor)}</text>')
-    parts.append(f'<text class="tick start" x="4" y="{TOP + 2}">{escape(prefix + unit)}</text>')
+    parts.append(f'<text class="tick start" x="4" y="14">{escape(prefix + unit)}</text>')
     parts.append(
         f'<text class="tick" x="{(WIDE + LEFT) / 2}" y="{TOP + HIGH + 34}">{escape(x_name.replace("_", " "))}</text>'
     )
@@ -118,9 +139,9 @@ def _axes(xs: Point, ys: Point, x_name: str, unit: str) -> str:
 
 
 def _ticks(span: Point, base: int) -> list[float]:
-    """Powers of the base inside the span, with 2 and 5 between when decades are few, and at most about ten."""
+    """Powers of the base inside the span, with 2 and 5 between when decades are few, and at most about eight."""
     low, high = math.log(span[0], base), math.log(span[1], base)
-    step = max(1, math.ceil((high - low) / 9))
+    step = max(1, math.ceil((high - low) / 7))
     powers = [float(base) ** at for at in range(math.ceil(low), math.floor(high) + 1, step)]
     if base == 10 and len(powers) < 3:
         wide = [m * 10.0**at for at in range(math.floor(low), math.ceil(high) + 1) for m in (1, 2, 5)]

@@ -54,9 +54,23 @@ def _links(profile: Profile) -> str:
     half = messages[0].median * fast.median
     second = (
         f" A copy costs {_show(messages[0])} before its first byte: halos below {size(half)} pay mostly this, and "
-        f"are better stored by the kernel itself{' at ' + _show(max(stores, key=_median)) if stores else ''}."
+        f"are better stored by the kernel itself{' at ' + _show(max(stores, key=_median)) if stores else ''}"
     )
-    return first + second
+    return first + second + _best_order(profile) + "."
+
+
+def _best_order(profile: Profile) -> str:
+    """The fastest order of a halo exchange over the most GPUs, with more than one to choose from."""
+    found = list(profile.results("halo_exchange_bandwidth"))
+    most = max((int(item.at.get("devices", 0)) for item in found), default=0)
+    orders = sorted((item for item in found if item.at.get("devices") == most), key=_median)
+    if len(orders) < 2:
+        return ""
+    best, waits = orders[-1], orders[-1].at.get("separated") == "yes"
+    return (
+        f"; large ones go '{best.at.get('pattern')}' {'with' if waits else 'without'} a wait between the stages "
+        f"({_show(best)} over {most} GPUs, the slowest order {_show(orders[0])})"
+    )
 
 
 def _memory(profile: Profile) -> str:
@@ -71,7 +85,20 @@ def _memory(profile: Profile) -> str:
     )
     if hide is None:
         return first + " How many loads in flight hide this was not measured."
-    return first + f" {hide.median:.0f} independent loads per thread hide it, so kernels that read remotely unroll."
+    loads = f" {hide.median:.0f} independent loads per thread hide it, so kernels that read remotely unroll"
+    return first + loads + _kept(profile) + "."
+
+
+def _kept(profile: Profile) -> str:
+    """Where remote data is cached, and so what a second read costs."""
+    cached = {str(item.at.get("level")): bool(item.median) for item in profile.results("remote_cached")}
+    if not cached:
+        return ""
+    if cached.get("L2 of the reader"):
+        return "; the reader's L2 keeps what it read"
+    if cached.get("L1 of the reader"):
+        return "; only the L1 of the reader keeps what it read (ld.ca), so what several blocks need is copied once"
+    return "; the reader keeps nothing of it, so what is needed twice is copied once"
 
 
 def _order(profile: Profile) -> str:

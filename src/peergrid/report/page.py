@@ -1,23 +1,23 @@
-"""The page itself: topology, then one section per group with its pictures, tables and what follows."""
+"""The page itself: key figures, topology, then one section per group with its pictures, tables and what follows."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from html import escape
 
-from peergrid.machine import picture
-from peergrid.machine.units import digits, quantity, size
+from peergrid.machine import Gpu, Machine, picture
+from peergrid.machine.host import as_list
+from peergrid.machine.units import quantity, size
 from peergrid.probe.compare import Flag, flags
-from peergrid.probe.experiment import Result, Scalar
 from peergrid.probe.profile import Outcome, Profile
 from peergrid.probe.show import place
-from peergrid.report.draw import curves, heat, table
+from peergrid.report.beside import beside
+from peergrid.report.draw import table
+from peergrid.report.figures import figure
 from peergrid.report.follows import follows
-from peergrid.report.papers import PAPERS, Paper
+from peergrid.report.glance import glance
 from peergrid.report.style import STYLE
-from peergrid.report.views import GROUPS, VIEWS, Curve, Matrix, Table, View
-
-SIZES = ("bytes", "footprint", "stride")
+from peergrid.report.views import GROUPS, VIEWS, Table, View
 
 
 def page(profile: Profile) -> str:
@@ -53,12 +53,13 @@ def _head(profile: Profile) -> str:
             ("Python", software.python),
             ("peergrid", profile.peergrid),
         )
-        if value
+        if value not in ("", "unknown")
     )
+    measured = profile.created[:16].replace("T", " ")
     return (
         f"<header><h1>{escape(profile.machine.label)}</h1>"
-        f'<p class="faint">A {kind} profile of {escape(profile.created)}; {escape(facts)}.</p>'
-        f"<nav>{links}</nav>{_flags(flags(profile))}</header>"
+        f'<p class="faint">A {kind} profile of {escape(measured)} UTC; {escape(facts)}.</p>'
+        f"<nav>{links}</nav>{_flags(flags(profile))}{_broken(profile)}{_glance(profile)}</header>"
     )
 
 
@@ -70,16 +71,63 @@ def _flags(found: Sequence[Flag]) -> str:
     )
 
 
+def _broken(profile: Profile) -> str:
+    """What should have been measured and was not, so that nobody takes its absence for a finding."""
+    return "".join(
+        f'<p class="slow">Not measured: {escape(item.name)} ({escape(item.status)}: {escape(item.reason)}).</p>'
+        for item in profile.probes
+        if item.status in ("failed", "timeout")
+    )
+
+
+def _glance(profile: Profile) -> str:
+    keys = "".join(
+        f"<div><dt>{escape(key.what)}</dt><dd>{escape(key.number)}<small>{escape(key.note)}</small></dd></div>"
+        for key in glance(profile)
+    )
+    return f'<dl class="glance">{keys}</dl>' if keys else ""
+
+
 def _topology(profile: Profile) -> str:
     machine = profile.machine
     lost = "".join(f"<li>{escape(item.what)}: {escape(item.why)}</li>" for item in machine.missing)
     costs = [item for item in machine.settings if item.cost]
     costly = "".join(f"<li>{escape(f'{item.name}={item.value}')}: {escape(item.cost)}</li>" for item in costs)
     return (
-        f'<section><h2>The machine</h2><figure class="wide">{picture(machine)}</figure>'
+        f'<section><h2>The machine</h2><figure class="wide">{picture(machine)}</figure>{_gpus(machine)}'
         + (f"<p>Not there, and why:</p><ul>{lost}</ul>" if lost else "")
         + (f"<p>Settings in force that cost performance:</p><ul>{costly}</ul>" if costly else "")
         + "</section>"
+    )
+
+
+def _gpus(machine: Machine) -> str:
+    """The GPUs, one line per kind, and who reaches whom in one sentence."""
+    if not machine.gpus:
+        return ""
+    kinds: dict[tuple[str, ...], list[int]] = {}
+    for gpu in machine.gpus:
+        kinds.setdefault(_facts(gpu), []).append(gpu.index)
+    head = ("GPU", "name", "capability", "processors", "memory", "rate (theory)", "L2", "near CPUs")
+    return table(head, [(as_list(tuple(numbers)), *facts) for facts, numbers in kinds.items()]) + _reach(machine)
+
+
+def _facts(gpu: Gpu) -> tuple[str, ...]:
+    rate = quantity(gpu.memory_rate, "B/s") if gpu.memory_rate else "unknown"
+    near = as_list(gpu.near_cpus) or "unknown"
+    facts = gpu.name, gpu.capability, str(gpu.multiprocessors), size(gpu.memory), rate, size(gpu.l2), near
+    return tuple(facts)
+
+
+def _reach(machine: Machine) -> str:
+    pairs = len(machine.peers)
+    if not pairs:
+        return ""
+    good = sum(1 for peer in machine.peers if peer.access and peer.arrives)
+    atomic = sum(1 for peer in machine.peers if peer.atomics)
+    return (
+        f"<p>Peer access works between {good} of {pairs} ordered pairs (a copy was read back), with remote atomics "
+        f"between {atomic}.</p>"
     )
 
 
@@ -89,7 +137,7 @@ def _group(profile: Profile, group: str) -> str:
     body = "".join(_outcome(outcome) for outcome in outcomes)
     return (
         f'<section id="{_anchor(group)}"><h2>{escape(group.capitalize())}</h2>{told}{body}'
-        f"{_papers(profile, group)}</section>"
+        f"{beside(profile, group)}</section>"
     )
 
 
@@ -103,87 +151,6 @@ def _outcome(outcome: Outcome) -> str:
     shown = {view.quantity for view in known}
     rest = list(dict.fromkeys(item.quantity for item in outcome.results if item.quantity not in shown))
     views: list[View] = [*known, *(Table(name, name.replace("_", " ")) for name in rest)]
-    body = "".join(_view(view, [r for r in outcome.results if r.quantity == view.quantity]) for view in views)
+    cards = "".join(figure(view, [r for r in outcome.results if r.quantity == view.quantity]) for view in views)
+    body = f'<div class="cards">{cards}</div>' if cards else ""
     return f'{head}{body}<p class="method">{escape(outcome.method)} Rows {escape(rows)}.</p>'
-
-
-def _view(view: View, results: Sequence[Result]) -> str:
-    if isinstance(view, Matrix):
-        return f"<p>{escape(view.title)}</p>" + _matrices(view, results)
-    if isinstance(view, Curve):
-        return f"<p>{escape(view.title)}</p>" + _curves(view, results)
-    return f"<p>{escape(view.title)}</p>" + _table(results)
-
-
-def _matrices(view: Matrix, results: Sequence[Result]) -> str:
-    parts = []
-    for name, part in _by_others(results, (view.rows, view.columns)).items():
-        rows, columns = (_sorted(item.at.get(key, "") for item in part) for key in (view.rows, view.columns))
-        cells = {(str(i.at.get(view.rows, "")), str(i.at.get(view.columns, ""))): i.median for i in part}
-        corner = f"{view.rows} \\ {view.columns}".replace("_", " ")
-        parts.append(f"<h4>{escape(name)}</h4>" if name else "")
-        parts.append(heat(cells, rows, columns, corner, part[0].unit))
-    return "".join(parts)
-
-
-def _curves(view: Curve, results: Sequence[Result]) -> str:
-    by_line = _by_others(results, (view.x,))
-    if any(len(part) > 1 for part in by_line.values()):  # lone points clutter the legend; they are in the numbers
-        by_line = {name: part for name, part in by_line.items() if len(part) > 1}
-    lines = {name: [(float(r.at.get(view.x, 0)), r.median) for r in part] for name, part in by_line.items()}
-    return curves(lines, view.x, results[0].unit) + _detail(results)
-
-
-def _table(results: Sequence[Result]) -> str:
-    rows = [(place(_readable(r.at)) or "here", quantity(r.median, r.unit), _error(r)) for r in results]
-    return table(("at", "median", "±"), rows)
-
-
-def _detail(results: Sequence[Result]) -> str:
-    """The numbers behind curves, folded away on the screen."""
-    return f"<details><summary>{len(results)} numbers</summary>{_table(results)}</details>"
-
-
-def _error(item: Result) -> str:
-    return quantity(item.uncertainty, item.unit) if item.uncertainty else "0"
-
-
-def _readable(at: dict[str, Scalar]) -> dict[str, Scalar]:
-    return {key: size(float(value)) if key in SIZES else value for key, value in at.items()}
-
-
-def _by_others(results: Iterable[Result], used: Sequence[str]) -> dict[str, list[Result]]:
-    """Results by the coordinates that are not `used`; those that never vary are left out of the names."""
-    items = list(results)
-    others = [key for key in dict.fromkeys(k for r in items for k in r.at) if key not in used]
-    varying = [key for key in others if len({str(r.at.get(key)) for r in items}) > 1]
-    found: dict[str, list[Result]] = {}
-    for item in items:
-        at = _readable({key: item.at[key] for key in varying if key in item.at})
-        found.setdefault(place(at), []).append(item)
-    return found
-
-
-def _sorted(values: Iterable[Scalar]) -> list[str]:
-    """Distinct coordinates as text, numbers by size."""
-    return [str(v) for v in sorted(set(values), key=lambda v: (isinstance(v, str), v if isinstance(v, str) else +v))]
-
-
-def _papers(profile: Profile, group: str) -> str:
-    mine = [paper for paper in PAPERS if paper.group == group]
-    if not mine:
-        return ""
-    rows = [(paper.what, _figures(paper), _today(profile, paper), paper.source) for paper in mine]
-    return "<h3>Beside the documents</h3>" + table(("what", "document", "this machine", "source"), rows)
-
-
-def _figures(paper: Paper) -> str:
-    return ", ".join(f"{quantity(value, paper.unit)} ({name})" for name, value in paper.figures.items())
-
-
-def _today(profile: Profile, paper: Paper) -> str:
-    found = profile.find(paper.quantity, paper.at)
-    if found is None:
-        return "not measured"
-    number = quantity(found.median, found.unit) if found.unit else digits(found.median)
-    return f"{number} ± {quantity(found.uncertainty, found.unit)}"

@@ -1,4 +1,4 @@
-"""How each quantity is shown: as a heat map, as curves, or as a table. A table of data, no code paths."""
+"""How each quantity is shown: as a matrix, as curves, as a table, or in words. A table of data, no code paths."""
 
 from __future__ import annotations
 
@@ -7,74 +7,111 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Matrix:
-    """A heat map with numbers; one per combination of the coordinates that are neither row nor column."""
+    """Numbers by row and column; one matrix per combination of the coordinates that are neither.
+
+    A shaded one is a heat map: the larger a number, the darker its ground.
+    """
 
     quantity: str
-    rows: str
+    rows: tuple[str, ...]
     columns: str
     title: str
+    shaded: bool = True
 
 
 @dataclass(frozen=True, slots=True)
 class Curve:
-    """Lines over `x`, both axes logarithmic; one line per combination of the other coordinates."""
+    """Lines over `x`, both axes logarithmic; one picture per value of `panel`, one line per other combination."""
 
     quantity: str
     x: str
     title: str
+    panel: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """One line per number."""
+    """One line per number, one column per coordinate."""
 
     quantity: str
     title: str
 
 
-View = Matrix | Curve | Table
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """Numbers that stand for words."""
+
+    quantity: str
+    title: str
+    words: tuple[tuple[float, str], ...] = ((1.0, "yes"), (0.0, "no"))
+
+
+View = Matrix | Curve | Table | Answer
+
+FLUSH = ((0.0, "none"), (1.0, "by the host"), (2.0, "in a stream"), (3.0, "by the host or in a stream"))
+SEEN = ((0.0, "nobody"), (100.0, "the GPU that owns the memory"), (200.0, "all GPUs"))
 
 VIEWS: tuple[View, ...] = (
-    Curve("host_copy_bandwidth", "threads", "Copy bandwidth of main memory"),
-    Table("host_start", "Starting a kernel on a virtual device"),
-    Table("host_flag_latency", "A flag from thread to thread, one way"),
-    Curve("host_barrier", "threads", "Barrier between threads"),
-    Curve("host_link_bandwidth", "bytes", "Between host and GPU, against size"),
-    Table("message_time", "512 KiB in one message and in 512"),
-    Table("device_copy_bandwidth", "Copy inside one GPU, read plus written"),
-    Matrix("peer_copy_bandwidth", "source", "target", "From GPU to GPU"),
-    Curve("peer_message_time", "bytes", "Time of one message from GPU to GPU"),
-    Table("halo_exchange_bandwidth", "All GPUs exchange halos at once, sum over all"),
-    Table("relay_bandwidth", "Through a GPU in the middle"),
-    Table("traffic_ratio", "NVML's traffic counters against the bytes sent"),
-    Curve("load_latency", "footprint", "Latency of a dependent load against footprint"),
-    Curve("stride_latency", "stride", "Latency of a dependent load against stride"),
-    Table("remote_cached", "Where remote accesses are cached (1: yes)"),
-    Curve("load_time", "independent", "Time per load against independent loads in flight"),
-    Table("loads_to_hide", "Independent loads that hide a remote one"),
-    Table("allocation_time", "Allocating 2 MiB, against the number of peers that may see it"),
-    Table("grant_time", "Opening a mapped range of 2 MiB to one more GPU, by how many could see it before"),
-    Matrix("range_bandwidth", "reader", "owner", "One range over all GPUs: read by row, owned by column"),
-    Table("remote_atomic_rate", "Atomic additions"),
-    Table("remote_atomics_lost", "Atomic additions that were lost"),
-    Table("flush_options", "Flush calls the driver offers (1: by the host, 2: in a stream, 3: both)"),
-    Table("write_ordering", "Writes from outside are seen unflushed by (0: nobody, 100: their GPU, 200: all GPUs)"),
-    Table("stale_reads", "Stale reads after the flag was seen"),
+    Curve("host_copy_bandwidth", "threads", "Copy bandwidth against threads"),
+    Table("host_start", "One start"),
+    Table("host_flag_latency", "One flag"),
+    Curve("host_barrier", "threads", "One barrier against threads"),
+    Curve("host_link_bandwidth", "bytes", "Bandwidth of GPU 0 against size", "memory"),
+    Table("message_time", "512 KiB in so many messages"),
+    Table("message_ratio", "512 messages against one"),
+    Matrix("device_copy_bandwidth", ("route",), "device", "Inside one GPU, read plus written"),
+    Matrix("peer_copy_bandwidth", ("source",), "target", "from row to column"),
+    Curve("peer_message_time", "bytes", "Time of one message against size"),
+    Matrix("halo_exchange_bandwidth", ("pattern", "separated"), "devices", "Sum over all GPUs"),
+    Table("relay_bandwidth", "Bandwidth by way"),
+    Matrix(
+        "traffic_ratio",
+        ("experiment", "route", "pattern", "of", "ways"),
+        "counter",
+        "NVLink bytes counted over bytes sent (through the host: none cross the links)",
+        shaded=False,
+    ),
+    Curve("load_latency", "footprint", "Latency against footprint", "modifier"),
+    Curve("stride_latency", "stride", "Latency against stride", "modifier"),
+    Answer("remote_cached", "Is a remote load cached there?"),
+    Curve("load_time", "independent", "Time per load against loads in flight", "by"),
+    Table("loads_to_hide", "Loads in flight that hide a remote one"),
+    Matrix("allocation_time", ("way",), "peers", "2 MiB, seen by so many peers", shaded=False),
+    Matrix("grant_time", (), "before", "Opening it to one more GPU, by how many could see it", shaded=False),
+    Matrix("range_bandwidth", ("reader",), "owner", "Read by row, owned by column"),
+    Matrix("remote_atomic_rate", ("place",), "words", "Additions per second", shaded=False),
+    Matrix("remote_atomics_lost", ("place",), "words", "Additions that were lost", shaded=False),
+    Answer("flush_options", "Flush calls the driver offers", FLUSH),
+    Answer("write_ordering", "Writes from outside are seen without a flush by", SEEN),
+    Matrix("stale_reads", ("writer",), "fence", "Stale words behind a flag", shaded=False),
+    Matrix("order_tries", ("writer",), "fence", "Words read", shaded=False),
     Table("launch_overhead", "Overhead of one more launch"),
-    Table("null_kernel_latency", "A kernel that does nothing, from call to end"),
-    Curve("warp_barrier", "size", "Barrier inside a warp"),
-    Curve("warp_barrier_rate", "size", "Barriers inside warps per cycle and multiprocessor"),
-    Curve("block_barrier", "threads", "Barrier of a block"),
-    Curve("block_barrier_rate", "warps", "Block barriers, counted per warp, per cycle and multiprocessor"),
-    Matrix("grid_barrier", "blocks_per_multiprocessor", "threads", "Barrier of a grid"),
-    Matrix("device_barrier", "blocks_per_multiprocessor", "threads", "Barrier over several GPUs"),
-    Curve("host_side_barrier", "devices", "Barrier on the host: launch, synchronise all GPUs"),
-    Table("warp_blocks", "A warp barrier blocks all its threads (1: yes)"),
-    Table("partial_group_hangs", "A barrier that only a part reaches never ends (1: the watchdog caught it)"),
-    Table("add_latency", "The method itself: one addition by clock register and by differences"),
-    Table("shared_bandwidth", "Shared memory: bytes per cycle"),
+    Table("null_kernel_latency", "One more kernel that does nothing"),
+    Table("round_trip", "Launch and wait of one"),
+    Curve("warp_barrier", "size", "Latency against group size"),
+    Curve("warp_barrier_rate", "size", "Barriers per cycle and multiprocessor"),
+    Curve("block_barrier", "threads", "Latency against threads"),
+    Curve("block_barrier_rate", "warps", "Barriers per cycle and multiprocessor, counted per warp"),
+    Matrix(
+        "grid_barrier", ("blocks_per_multiprocessor",), "threads", "Blocks per multiprocessor (row), threads (column)"
+    ),
+    Matrix(
+        "device_barrier",
+        ("devices", "blocks_per_multiprocessor"),
+        "threads",
+        "GPUs and blocks per multiprocessor (row), threads (column)",
+    ),
+    Curve("host_side_barrier", "devices", "By the host: launch on all GPUs, wait for all"),
+    Answer("warp_blocks", "Does the barrier block all threads of the warp?"),
+    Answer("partial_group_hangs", "Does a barrier that a part never reaches wait for ever?"),
+    Table("add_latency", "One addition"),
+    Table("add_deviation", "Standard deviation by equation 8"),
+    Table("clock_rate", "Clock of the multiprocessors"),
+    Table("shared_latency", "A dependent load from shared memory"),
+    Table("shared_bandwidth", "Bytes per cycle"),
     Table("concurrency", "Little's law: bytes in flight"),
-    Table("switch_point", "Where more threads begin to pay"),
+    Table("sync_latency", "Synchronisation that more threads need"),
+    Matrix("switch_point", ("scenario",), "way", "Where more threads begin to pay", shaded=False),
 )
 
 GROUPS = ("host", "links", "memory", "atomics and order", "synchronisation", "model")

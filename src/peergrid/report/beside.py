@@ -1,0 +1,49 @@
+"""The documents' figures beside this machine's, one table per place in a document."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from html import escape
+
+from peergrid.machine.units import digits, quantity
+from peergrid.probe.experiment import Result
+from peergrid.probe.profile import Profile
+from peergrid.report.draw import table
+from peergrid.report.figures import error, number
+from peergrid.report.papers import PAPERS, Paper
+
+
+def beside(profile: Profile, group: str) -> str:
+    """The tables of one group; empty where no document has figures for it."""
+    by_source: dict[str, list[Paper]] = {}
+    for paper in PAPERS:
+        if paper.group == group:
+            by_source.setdefault(paper.source, []).append(paper)
+    tables = "".join(_table(profile, source, papers) for source, papers in by_source.items())
+    return f'<h3>Beside the documents</h3><div class="cards">{tables}</div>' if tables else ""
+
+
+def _table(profile: Profile, source: str, papers: Sequence[Paper]) -> str:
+    hardware = list(dict.fromkeys(name for paper in papers for name in paper.figures))
+    rows = [
+        (
+            paper.what,
+            *(quantity(paper.figures[name], paper.unit) if name in paper.figures else "–" for name in hardware),
+            *_today(profile, paper),
+        )
+        for paper in papers
+    ]
+    head = ("", *hardware, "this machine", "±", "now / then")
+    return f'<div class="card"><h4>{escape(source)}</h4>{table(head, rows)}</div>'
+
+
+def _today(profile: Profile, paper: Paper) -> tuple[str, str, str]:
+    """The number, its uncertainty, and how it stands to the document's first figure."""
+    found = profile.find(paper.quantity, paper.at)
+    if found is None:
+        return "not measured", "", ""
+    return number(found), error(found), _ratio(found, next(iter(paper.figures.values())))
+
+
+def _ratio(found: Result, then: float) -> str:
+    return f"× {digits(found.median / then)}" if then else ""

@@ -1,0 +1,153 @@
+"""Results as the views say: coordinates become rows, columns, lines and words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from html import escape
+
+from peergrid.machine.units import count, quantity, size
+from peergrid.probe.experiment import Result, Scalar
+from peergrid.report.draw import Cell, curves, heat, table
+from peergrid.report.views import Answer, Curve, Matrix, View
+
+SIZES = ("bytes", "footprint", "stride")
+NAMES = {"blocks_per_multiprocessor": "blocks"}
+SPEAKING = ("source", "target", "reader", "owner")  # matrices whose axes the title names
+
+
+def figure(view: View, results: Sequence[Result]) -> str:
+    """One view of the results of one quantity."""
+    if isinstance(view, Matrix):
+        return _matrices(view, results)
+    if isinstance(view, Curve):
+        return _curves(view, results)
+    if isinstance(view, Answer):
+        return _card(view.title, _answers(view, results))
+    return _card(view.title, listing(results))
+
+
+def listing(results: Sequence[Result]) -> str:
+    """One line per number, one column per coordinate that has any."""
+    keys = list(dict.fromkeys(key for item in results for key in item.at))
+    kept = [key for key in keys if _varies(results, key)] or keys[:1]
+    rows = [(*(_cell(key, r.at.get(key, "")) for key in kept), number(r), error(r)) for r in results]
+    return table((*(_name(key) for key in kept), "median", "±"), rows)
+
+
+def number(item: Result) -> str:
+    """The median with its unit; a count in full."""
+    return quantity(item.median, item.unit) if item.unit else count(item.median)
+
+
+def error(item: Result) -> str:
+    """The uncertainty as a share of the median."""
+    if not item.uncertainty or not item.median:
+        return "0"
+    share = 100 * item.uncertainty / abs(item.median)
+    return f"{share:.0f} %" if share >= 2 else f"{share:.1f} %"
+
+
+def label(at: Mapping[str, Scalar]) -> str:
+    """Coordinates in a few words: texts speak for themselves, numbers and yes or no keep their names."""
+    words = []
+    for key, value in at.items():
+        if isinstance(value, str) and value not in ("yes", "no", "with", "without", "first", "again"):
+            words.append(value)
+        else:
+            words.append(_said(key, value))
+    return ", ".join(words)
+
+
+def _said(key: str, value: Scalar) -> str:
+    turns = {
+        ("pass", "first"): "first pass",
+        ("pass", "again"): "second pass",
+        ("separated", "yes"): "separated",
+        ("separated", "no"): "not separated",
+        ("ways", 1): "one way",
+        ("ways", 2): "both ways",
+    }
+    return turns.get((key, value), f"{_name(key)} {_cell(key, value)}")
+
+
+def _cell(key: str, value: Scalar) -> str:
+    return size(float(value)) if key in SIZES and value != "" else str(value)
+
+
+def _name(key: str) -> str:
+    return NAMES.get(key, key).replace("_", " ")
+
+
+def _card(title: str, content: str) -> str:
+    return f'<div class="card"><h4>{escape(title[:1].upper() + title[1:])}</h4>{content}</div>'
+
+
+def _matrices(view: Matrix, results: Sequence[Result]) -> str:
+    parts = _by_others(results, (*view.rows, view.columns))
+    cards = []
+    for name, part in parts.items():
+        rows = _sorted(tuple(item.at.get(key, "") for key in view.rows) for item in part)
+        columns = _sorted((item.at.get(view.columns, ""),) for item in part)
+        cells: dict[tuple[str, str], Cell] = {
+            (_row(view, item), str(item.at.get(view.columns, ""))): Cell(item.median, error(item)) for item in part
+        }
+        names = [_words(view.rows, row) for row in rows]
+        heads = [str(column[0]) for column in columns]
+        corner = "" if view.columns in SPEAKING else _name(view.columns)
+        shown = heat(cells, names, heads, corner, part[0].unit, view.title if name else "", view.shaded)
+        cards.append(_card(name or view.title, shown))
+    return "".join(cards)
+
+
+def _row(view: Matrix, item: Result) -> str:
+    return _words(view.rows, tuple(item.at.get(key, "") for key in view.rows))
+
+
+def _words(keys: Sequence[str], values: tuple[Scalar, ...]) -> str:
+    """The name of a row; a single coordinate needs no key, since the title names it."""
+    if len(keys) == 1:
+        return str(values[0])
+    return label({key: value for key, value in zip(keys, values, strict=True) if value != ""})
+
+
+def _curves(view: Curve, results: Sequence[Result]) -> str:
+    panels: dict[Scalar, list[Result]] = {}
+    for item in results:
+        panels.setdefault(item.at.get(view.panel, ""), []).append(item)
+    cards = []
+    for panel, part in panels.items():
+        by_line = _by_others(part, (view.x, view.panel))
+        if any(len(points) > 1 for points in by_line.values()):  # lone points clutter; they are in the numbers
+            by_line = {name: points for name, points in by_line.items() if len(points) > 1}
+        lines = {name: [(float(r.at.get(view.x, 0)), r.median) for r in points] for name, points in by_line.items()}
+        title = f"{view.title}: {label({view.panel: panel})}" if panel != "" else view.title
+        folded = f"<details><summary>{len(part)} numbers</summary>{listing(part)}</details>"
+        cards.append(_card(title, curves(lines, view.x, part[0].unit, title) + folded))
+    return "".join(cards)
+
+
+def _answers(view: Answer, results: Sequence[Result]) -> str:
+    words = dict(view.words)
+    rows = [(label(r.at) or "here", words.get(r.median, number(r))) for r in results]
+    return table(("", "answer"), rows)
+
+
+def _varies(results: Sequence[Result], key: str) -> bool:
+    return len({str(item.at.get(key)) for item in results}) > 1
+
+
+def _by_others(results: Sequence[Result], used: Sequence[str]) -> dict[str, list[Result]]:
+    """Results by the coordinates that are not `used`; those that never vary are left out of the names."""
+    others = [key for key in dict.fromkeys(k for r in results for k in r.at) if key not in used]
+    varying = [key for key in others if _varies(results, key)]
+    found: dict[str, list[Result]] = {}
+    for item in results:
+        found.setdefault(label({key: item.at[key] for key in varying if key in item.at}), []).append(item)
+    return found
+
+
+def _sorted(values: Iterable[tuple[Scalar, ...]]) -> list[tuple[Scalar, ...]]:
+    """Distinct coordinates: numbers by size, texts in the order of measuring."""
+    distinct = list(dict.fromkeys(values))
+    order = {value: at for at, value in enumerate(distinct)}
+    return sorted(distinct, key=lambda v: [(1, order[v]) if isinstance(one, str) else (0, one) for one in v])

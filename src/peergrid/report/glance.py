@@ -1,0 +1,124 @@
+"""The key figures of a machine: what a program's author wants to know first."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+from peergrid.machine.units import count, digits, quantity, scale
+from peergrid.probe.experiment import Result, Scalar
+from peergrid.probe.profile import Profile
+
+
+@dataclass(frozen=True, slots=True)
+class Key:
+    """A figure: what it is, the number, and a few words on where it holds."""
+
+    what: str
+    number: str
+    note: str
+
+
+def glance(profile: Profile) -> list[Key]:
+    """The figures that this profile has, in the order of the pipeline: memory, links, latency, synchronisation."""
+    return [key for make in FIGURES for key in make(profile)]
+
+
+def _range(what: str, found: Iterable[Result], note: str) -> list[Key]:
+    """The lowest and the highest of several numbers; one where they agree to a hundredth."""
+    medians = sorted(((item.median, item.unit) for item in found), key=lambda pair: pair[0])
+    if not medians:
+        return []
+    (low, unit), (high, _) = medians[0], medians[-1]
+    if high <= 1.01 * low:
+        return [Key(what, quantity(high, unit), note)]
+    factor, prefix = scale(high)
+    return [Key(what, f"{digits(low / factor)} – {digits(high / factor)} {prefix}{unit}", note)]
+
+
+def _one(what: str, found: Result | None, note: str) -> list[Key]:
+    return [Key(what, quantity(found.median, found.unit), note)] if found is not None else []
+
+
+def _where(profile: Profile, quantity_: str, **at: Scalar) -> list[Result]:
+    return [item for item in profile.results(quantity_) if all(item.at.get(key) == value for key, value in at.items())]
+
+
+def _gpu_memory(profile: Profile) -> list[Key]:
+    copies = _where(profile, "device_copy_bandwidth", route="copy engine")
+    return _range("GPU memory", copies, "copy in one GPU, read plus written")
+
+
+def _links(profile: Profile) -> list[Key]:
+    pairs = {ways: _where(profile, "peer_copy_bandwidth", route="copy engine", ways=ways) for ways in (1, 2)}
+    host = _where(profile, "peer_copy_bandwidth", route="host", ways=1)
+    return [
+        *_range("GPU to GPU", pairs[1], f"one way, {len(pairs[1])} pairs"),
+        *_range("GPU to GPU, both ways", pairs[2], "sum of the two"),
+        *_range("GPU to GPU by the host", host, "without peer access"),
+    ]
+
+
+def _host_link(profile: Profile) -> list[Key]:
+    found = _where(profile, "host_link_bandwidth", direction="to device", memory="pinned")
+    largest = max((int(item.at.get("bytes", 0)) for item in found), default=0)
+    return _range("Host to GPU", [item for item in found if item.at.get("bytes") == largest], "pinned memory")
+
+
+def _loads(profile: Profile) -> list[Key]:
+    own, remote = (profile.find("load_latency", {"place": place, "modifier": "cv"}) for place in ("own", "remote"))
+    return [*_one("Own load", own, "dependent, not cached"), *_one("Remote load", remote, "dependent, not cached")]
+
+
+def _message(profile: Profile) -> list[Key]:
+    found = _where(profile, "peer_message_time", route="copy engine")
+    least = min(found, key=lambda item: float(item.at.get("bytes", 0)), default=None)
+    return _one("Shortest peer copy", least, f"{least.at.get('bytes')} bytes, by copy engine" if least else "")
+
+
+def _launch(profile: Profile) -> list[Key]:
+    return _one("One more launch", profile.find("launch_overhead", {"how": "plain"}), "by kernel fusion")
+
+
+def _barriers(profile: Profile) -> list[Key]:
+    shape: dict[str, Scalar] = {"blocks_per_multiprocessor": 1, "threads": 256}
+    several = _where(profile, "device_barrier", **shape)
+    widest = max(several, key=lambda item: float(item.at.get("devices", 0)), default=None)
+    hosts = max(profile.results("host_side_barrier"), key=lambda item: float(item.at.get("devices", 0)), default=None)
+    return [
+        *_one("Grid barrier", profile.find("grid_barrier", shape), "1 block of 256 threads per multiprocessor"),
+        *_one(f"Barrier of {widest.at['devices']} GPUs" if widest else "", widest, "in memory, same shape"),
+        *_one("The same by the host", hosts, f"{hosts.at['devices']} GPUs: launch and wait" if hosts else ""),
+    ]
+
+
+def _order(profile: Profile) -> list[Key]:
+    stale, tries = (
+        sum(item.median for item in _where(profile, name, fence="with")) for name in ("stale_reads", "order_tries")
+    )
+    if not tries:
+        return []
+    return [Key("Stale reads with fences", count(stale), f"of {count(tries)} words")]
+
+
+def _host(profile: Profile) -> list[Key]:
+    best = max(profile.results("host_copy_bandwidth"), key=lambda item: item.median, default=None)
+    barriers = _where(profile, "host_barrier", kind="spin")
+    widest = max(barriers, key=lambda item: float(item.at.get("threads", 0)), default=None)
+    return [
+        *_one("Main memory", best, f"copy by {best.at.get('threads')} threads" if best else ""),
+        *_one("Barrier of threads", widest, f"{widest.at.get('threads')} threads, spinning" if widest else ""),
+    ]
+
+
+FIGURES: tuple[Callable[[Profile], list[Key]], ...] = (
+    _gpu_memory,
+    _links,
+    _host_link,
+    _message,
+    _loads,
+    _launch,
+    _barriers,
+    _order,
+    _host,
+)
