@@ -9,7 +9,7 @@ import os
 import time
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from functools import cache
 from itertools import product
 from typing import Any
@@ -38,7 +38,13 @@ class Run:
     route: str | None = None
     order: str = "all"
     separate: bool = False
-    rank: int = field(default=0, compare=False)
+
+    @property
+    def rank(self) -> int:
+        """How late it comes."""
+        if self.route is None and (self.order, self.separate) == ORDERS[0]:
+            return 0 if (self.depth, self.block) in DEPTHS[:2] else 1
+        return 2 if self.route is None or (self.order, self.separate) == ORDERS[0] else 3
 
     @property
     def group(self) -> str:
@@ -60,16 +66,16 @@ def device_lists(counts: list[int]) -> list[tuple[int, ...]]:
 def matrix(lists: list[tuple[int, ...]], strategies: tuple[str, ...]) -> list[Run]:
     """All runs: first every strategy at depth 1 and 8, then every depth, then every route and order, then all of all.
 
-    A single device exchanges nothing: it has neither route nor order.
+    A single device exchanges nothing: it has neither route nor order. Neighbours in the list need different kernels, so
+    that processes compile different ones at the same time.
     """
-    runs: dict[Run, None] = {}
+    runs: list[tuple[int, Run]] = []
     for devices in lists:
         routes, orders = (ROUTES, ORDERS) if len(devices) > 1 else (ROUTES[:1], ORDERS[:1])
-        for name, strategy, depth, route, order in product(CHECKED, strategies, DEPTHS, routes, orders):
-            usual = (depth in DEPTHS[:2], route is None, order == ORDERS[0])
-            rank = 0 if all(usual) else 1 if usual[1:] == (True, True) else 2 if usual[1] or usual[2] else 3
-            runs[Run(name, devices, strategy, *depth, route, *order, rank)] = None
-    return sorted(runs, key=lambda run: run.rank)
+        ways = product(strategies, DEPTHS, routes, orders, CHECKED)
+        for place, (strategy, depth, route, order, name) in enumerate(ways):
+            runs.append((place, Run(name, devices, strategy, *depth, route, *order)))
+    return [run for _, run in sorted(runs, key=lambda placed: (placed[1].rank, placed[0]))]
 
 
 def bits(report: Report, counts: list[int]) -> None:
@@ -85,7 +91,7 @@ def smoke(report: Report, counts: list[int]) -> None:
 
 
 def _compare(report: Report, runs: list[Run], gpus: int, shown: bool = False) -> None:
-    workers = max(2, min(12, (os.cpu_count() or 2) // 3))
+    workers = max(2, min(20, (os.cpu_count() or 2) // 3))
     tasks: list[tuple[str, Any]] = [(f"reference {name}", name) for name in dict.fromkeys(run.problem for run in runs)]
     tasks += [(run.name, (run, gpus)) for run in runs]
     expected, found = _References(), _Groups(runs)
@@ -166,7 +172,7 @@ def carry(worker: int, task: Any) -> Case:
     ordinals = tuple((start + n) % gpus for n in wanted.devices)
     for ordinal in set(ordinals):
         _keep(ordinal)
-    given = {key: value for key, value in asdict(wanted).items() if key not in ("problem", "devices", "rank")}
+    given = {key: value for key, value in asdict(wanted).items() if key not in ("problem", "devices")}
     began = time.perf_counter()
     with Simulation(
         CHECKED[wanted.problem](), STEPS, devices=Devices("cuda", ordinals), options=Options(**given)

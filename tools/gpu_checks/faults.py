@@ -99,7 +99,7 @@ def lost(kind: str, devices: str) -> Case:
         raise AssertionError("the run ended as if nothing were missing")
     seconds = round(time.perf_counter() - started, 2)
     executor.close()
-    if not re.search(words, said):
+    if not re.search(words, said) or "'" not in said:
         raise AssertionError(f"said without the name: {said}")
     digests = []
     for where, kernel in (("cpu:1", "reference"), (devices, "compiled")):
@@ -124,7 +124,7 @@ def _without_raises(executor: Any, plan: Any, options: Any) -> None:
 
 def _ahead_of_its_neighbours(executor: Any, plan: Any, options: Any) -> None:
     """Passes that exchange by themselves and wait for a pass of their neighbours that never was."""
-    from peergrid.runtime.cuda.linked import PASSED
+    from peergrid.runtime.cuda.chain import PASSED
     from peergrid.schedule import period
 
     executor._settled[PASSED] = 1
@@ -133,7 +133,8 @@ def _ahead_of_its_neighbours(executor: Any, plan: Any, options: Any) -> None:
 
 LOST: dict[str, tuple[dict[str, Any], Callable[[Any, Any, Any], None], str]] = {
     "flag": ({"strategy": "peer"}, _without_raises, r"'Await flag .*' waited too long.*stood at 0"),
-    "pass": ({"strategy": "peer", "depth": 8}, _ahead_of_its_neighbours, r"'Await flag .*' waited too long"),
+    "pass": ({"strategy": "peer", "depth": 8}, _ahead_of_its_neighbours, "waited too long"),
+    "persistent pass": ({"strategy": "persistent", "depth": 4}, _ahead_of_its_neighbours, "waited too long"),
 }
 """What is lost: the options of the run, how to lose it, and what the error must say."""
 

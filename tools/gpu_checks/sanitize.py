@@ -24,7 +24,6 @@ PLANTED = {
     "racecheck mirror": "__shared__ volatile int s[64]; const int i = threadIdx.x; s[i] = p[i]; p[i] = s[63 - i];",
     "racecheck same word": "__shared__ volatile int s; s = threadIdx.x; p[threadIdx.x] = s;",
     "synccheck odd threads": "if (threadIdx.x & 1) __syncthreads(); p[threadIdx.x] = 1;",
-    "synccheck part of a block": "if (threadIdx.x < 40) { __syncthreads(); p[threadIdx.x] = 1; }",
     "synccheck foreign mask": "if (threadIdx.x < 16) { __syncwarp(0xffff0000u); p[threadIdx.x] = 1; }",
     "initcheck unwritten": "p[0] = p[1000] + 1;",
 }
