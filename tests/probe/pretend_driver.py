@@ -62,6 +62,7 @@ class PretendDriver:
         self.owner: dict[int, int] = {}
         self.current = 0
         self.linked = np.zeros((count, 2), np.int64)  # bytes that crossed a link, sent and received by each GPU
+        self.hosted = np.zeros((count, 2), np.int64)  # bytes to and from the host
         self.launched: set[str] = set()
         self.held: dict[str, int] = {}
         self.calls: dict[str, Callable[..., Any]] = {
@@ -133,6 +134,9 @@ class PretendDriver:
     def moved(self, to: int, source: int, size: int) -> None:
         """Count a copy that crosses a link."""
         ends = [self._owner(source), self._owner(to)]
+        for way, end in enumerate(ends):
+            if end is not None and None in ends:
+                self.hosted[end, way] += size
         if None not in ends and ends[0] != ends[1]:
             self.linked[ends[0], 0] += size
             self.linked[ends[1], 1] += size
@@ -267,6 +271,8 @@ class PretendNvml:
 
     NVML_FI_DEV_NVLINK_THROUGHPUT_DATA_TX = 138
     NVML_FI_DEV_NVLINK_THROUGHPUT_DATA_RX = 139
+    NVML_FI_DEV_PCIE_COUNT_TX_BYTES = 197
+    NVML_FI_DEV_PCIE_COUNT_RX_BYTES = 198
 
     class NVMLError(Exception):
         """What a refusal raises."""
@@ -280,5 +286,8 @@ class PretendNvml:
     def nvmlDeviceGetFieldValues(self, handle: int, fields: Any) -> list[Any]:  # noqa: N802
         if self.refuse:
             raise self.NVMLError("no permission")
-        counted = [int(value) // 1024 for value in self.driver.linked[handle]]
+        if fields[0] == self.NVML_FI_DEV_PCIE_COUNT_TX_BYTES:
+            counted = [int(value) * 108 // 100 % 2**32 for value in self.driver.hosted[handle]]
+        else:
+            counted = [int(value) // 1024 for value in self.driver.linked[handle]]
         return [SimpleNamespace(nvmlReturn=0, value=SimpleNamespace(ullVal=value)) for value in counted]

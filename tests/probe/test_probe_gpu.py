@@ -15,7 +15,7 @@ from pretend_driver import PretendDriver, PretendNvml, signatures
 from peergrid.errors import DeviceFault
 from peergrid.machine import nvml
 from peergrid.probe import PROBES, Bench, Probe, Result
-from peergrid.probe.cuda import allocation, device_barrier, halo, hostloop, launch, little, ordering
+from peergrid.probe.cuda import allocation, device_barrier, halo, host_link, hostloop, launch, little, ordering
 from peergrid.probe.cuda import compile as compiling
 from peergrid.probe.cuda.chase import chain
 from peergrid.probe.cuda.devices import Devices, u64
@@ -106,6 +106,15 @@ def test_the_counters_see_what_every_link_experiment_says_it_sent(probe: Probe, 
     for item in ratios:
         assert item.at["experiment"] == probe.name
         assert set(item.samples) == {0.0 if item.at.get("route") == "host" else 1.0}
+
+
+@needs_nvrtc
+def test_pcie_counters_are_read_beyond_their_wrap(pretended: PretendDriver) -> None:
+    with Devices.open(pretended) as devices:
+        found = [item for item in host_link._counted(Bench(devices=devices)) if isinstance(item, Result)]
+    assert [item.at["direction"] for item in found] == ["to host", "to device"]
+    for item in found:
+        assert item.samples == pytest.approx([1.08] * 7)
 
 
 @needs_nvrtc

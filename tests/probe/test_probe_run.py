@@ -8,6 +8,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+import numpy as np
 import pytest
 from probe_examples import machine, number, outcome
 
@@ -16,7 +17,7 @@ from peergrid.errors import DeviceFault, UsageError
 from peergrid.probe import PROBES, Bench, Impossible, Lack, Probe, Result, choose, measure, session, show
 from peergrid.probe import profile as profiles
 from peergrid.probe.cpu import spin
-from peergrid.probe.cpu.threads import counts, rounds_in, together
+from peergrid.probe.cpu.threads import counts, inside, rounds_in, together
 from peergrid.probe.runner import run
 
 ENOUGH_CORES = len(os.sched_getaffinity(0)) >= 2
@@ -138,11 +139,26 @@ def test_a_thread_that_waits_in_vain_is_reported() -> None:
         together(lambda index: index == 0, (0, 0))
 
 
+def test_seconds_are_those_of_the_first_thread() -> None:
+    assert inside(lambda index: 1.5 + index, (0, 0)) == 1.5
+    with pytest.raises(DeviceFault, match="Of 2 threads 1 waited in vain"):
+        inside(lambda index: 1.5 if index == 0 else -1.0, (0, 0))
+
+
+@pytest.mark.skipif(not ENOUGH_CORES, reason="two threads need two cores")
+def test_a_timed_barrier_meets_as_often_as_it_says() -> None:
+    cpus = tuple(sorted(os.sched_getaffinity(0)))[:2]
+    words, clocks = spin.lines(2), np.zeros((2, spin.WORDS_PER_LINE), np.int64)
+    seconds = inside(lambda index: float(spin.timed_meet(words, clocks[index], 50, 2)), cpus)
+    assert seconds > 0.0
+    assert words[0] == 2 * (spin.WARM + 50)
+
+
 @pytest.mark.skipif(not ENOUGH_CORES, reason="two threads need two cores")
 def test_spinning_words_arrive() -> None:
     words = spin.lines(2)
     cpus = tuple(sorted(os.sched_getaffinity(0)))[:2]
-    together(lambda index: bool(spin.meet(words, 100, 2)), cpus)
+    together(lambda index: bool(spin.meet(words, 1, 100, 2)), cpus)
     assert words[0] == 200
     assert words[spin.WORDS_PER_LINE] == 100
 

@@ -59,6 +59,7 @@ VIEWS: tuple[View, ...] = (
     Curve("host_link_bandwidth", "bytes", "Bandwidth of GPU 0 against size", "memory"),
     Table("message_time", "512 KiB in so many messages"),
     Table("message_ratio", "512 messages against one"),
+    Table("pcie_traffic_ratio", "PCIe bytes counted, with packet headers, over bytes copied"),
     Matrix("device_copy_bandwidth", ("route",), "device", "Inside one GPU, read plus written"),
     Matrix("peer_copy_bandwidth", ("source",), "target", "from row to column"),
     Curve("peer_message_time", "bytes", "Time of one message against size"),

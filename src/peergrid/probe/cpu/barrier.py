@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable, Iterator
 
-from peergrid.probe.cpu.spin import lines, meet
-from peergrid.probe.cpu.threads import cores, counts, rounds_in, together
-from peergrid.probe.experiment import Bench, Impossible, Probe, Result, differences, result
+import numpy as np
+
+from peergrid.probe.cpu.spin import WARM, WORDS_PER_LINE, lines, timed_meet
+from peergrid.probe.cpu.threads import cores, counts, inside, rounds_in
+from peergrid.probe.experiment import Bench, Impossible, Probe, Result, result
 
 FEW = 50
 MOST_PYTHON = 16  # threads at Python's barrier
@@ -23,30 +26,31 @@ def run(bench: Bench) -> Iterator[Result]:
         for kind, barrier in kinds.items():
             if kind == "python" and threads > MOST_PYTHON:
                 continue  # the interpreter lock makes it milliseconds, and the point is clear before
-            used, samples = cpus[:threads], bench.choose(9, 25)
-            many = rounds_in(bench.choose(2, 4) / 100, FEW, barrier(FEW, used), 500_000)
-            shorter = [barrier(FEW, used) for _ in range(samples)]
-            longer = [barrier(many, used) for _ in range(samples)]
-            each = differences(longer, shorter, many, FEW)
+            used = cpus[:threads]
+            rounds = rounds_in(bench.choose(2, 4) / 100, FEW, barrier(FEW, used), 500_000)
+            each = [barrier(rounds, used) / rounds for _ in range(bench.choose(9, 25))]
             yield result("host_barrier", "s", each, {"kind": kind, "threads": threads}, floor=0.25)
 
 
 def spinning(rounds: int, cpus: tuple[int, ...]) -> float:
     """Seconds of `rounds` barriers over a shared counter."""
-    words = lines(2)
-    return together(lambda index: bool(meet(words, rounds, len(cpus))), cpus)
+    words, clocks = lines(2), np.zeros((len(cpus), WORDS_PER_LINE), np.int64)
+    return inside(lambda index: float(timed_meet(words, clocks[index], rounds, len(cpus))), cpus)
 
 
 def pythonic(rounds: int, cpus: tuple[int, ...]) -> float:
     """Seconds of `rounds` barriers of `threading.Barrier`."""
     barrier = threading.Barrier(len(cpus))
 
-    def body(index: int) -> bool:
+    def body(index: int) -> float:
+        for _ in range(WARM):
+            barrier.wait()
+        begin = time.perf_counter()
         for _ in range(rounds):
             barrier.wait()
-        return True
+        return time.perf_counter() - begin
 
-    return together(body, cpus)
+    return inside(body, cpus)
 
 
 PROBE = Probe(
@@ -57,7 +61,7 @@ PROBE = Probe(
     unit="s",
     method=(
         "Pinned threads meet many times at a spinning barrier (one counter, one generation word, no interpreter "
-        "lock) and at Python's; time of many meetings less that of few, by the difference of the counts."
+        "lock) and at Python's; by the clock of the first thread around many meetings, after twenty that warm up."
     ),
     run=run,
 )

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from peergrid.probe.cpu.spin import WORDS_PER_LINE, lines, ping
-from peergrid.probe.cpu.threads import cores, rounds_in, together
-from peergrid.probe.experiment import Bench, Impossible, Probe, Result, differences, result
+import numpy as np
+
+from peergrid.probe.cpu.spin import WORDS_PER_LINE, lines, timed_ping
+from peergrid.probe.cpu.threads import cores, inside, rounds_in
+from peergrid.probe.experiment import Bench, Impossible, Probe, Result, result
 
 
 def run(bench: Bench) -> Iterator[Result]:
@@ -14,27 +16,24 @@ def run(bench: Bench) -> Iterator[Result]:
     cpus = cores()
     if len(cpus) < 2:
         raise Impossible("two threads that wait for each other need two cores, and this process has one")
-    few = bench.choose(200, 1000)
+    few = 200
     for place, pair in {"next": (cpus[0], cpus[1]), "far": (cpus[0], cpus[-1])}.items():
         if place == "far" and len(cpus) == 2:
             continue
-        samples = bench.choose(11, 31)
-        many = rounds_in(bench.choose(2, 4) / 100, few, game(few, pair), 50_000)
-        shorter = [game(few, pair) for _ in range(samples)]
-        longer = [game(many, pair) for _ in range(samples)]
-        one_way = [value / 2 for value in differences(longer, shorter, many, few)]
+        rounds = rounds_in(bench.choose(2, 4) / 100, few, game(few, pair), 50_000)
+        one_way = [game(rounds, pair) / rounds / 2 for _ in range(bench.choose(11, 31))]
         yield result("host_flag_latency", "s", one_way, {"place": place}, floor=0.25)
 
 
 def game(rounds: int, pair: tuple[int, int]) -> float:
     """Seconds of `rounds` round trips between two pinned threads."""
-    words = lines(2)
+    words, clocks = lines(2), np.zeros((2, WORDS_PER_LINE), np.int64)
 
-    def side(index: int) -> bool:
+    def side(index: int) -> float:
         mine, other = index * WORDS_PER_LINE, (1 - index) * WORDS_PER_LINE
-        return bool(ping(words, rounds, mine, other, index == 0))
+        return float(timed_ping(words, clocks[index], rounds, mine, other, index == 0))
 
-    return together(side, pair)
+    return inside(side, pair)
 
 
 PROBE = Probe(
@@ -45,7 +44,8 @@ PROBE = Probe(
     unit="s",
     method=(
         "Two pinned threads without the interpreter lock raise and await each other's word, each on its own "
-        "cache line. Time of many round trips less that of few, by the difference of the counts, halved."
+        "cache line. Half of a round trip, by the clock of the first thread around many of them, after twenty that "
+        "warm up."
     ),
     run=run,
 )

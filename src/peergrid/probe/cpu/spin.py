@@ -16,6 +16,10 @@ get_item_pointer: Any = cgutils.get_item_pointer
 YIELD_AFTER = 4000
 GIVE_UP_AFTER = 50_000_000
 
+WARM = 20
+MONOTONIC = 1
+
+_clock_gettime: Any = types.ExternalFunction("clock_gettime", types.int32(types.int32, types.intp))
 _sched_yield = types.ExternalFunction("sched_yield", types.int32())
 
 
@@ -93,28 +97,55 @@ def wait_for(words: Any, index: int, value: int) -> bool:
 
 
 @njit(nogil=True)
-def ping(words: Any, rounds: int, mine: int, other: int, first: bool) -> bool:
-    """One side of a flag game: raise my word, wait for the other's, `rounds` times; False when it hung."""
-    for at in range(1, rounds + 1):
-        if first:
+def now(clock: Any) -> float:
+    """Seconds of the monotonic clock; `clock` is scratch, int64, shape (2,)."""
+    _clock_gettime(MONOTONIC, clock.ctypes.data)
+    return float(clock[0]) + 1e-9 * float(clock[1])
+
+
+@njit(nogil=True)
+def ping(words: Any, first: int, last: int, mine: int, other: int, leads: bool) -> bool:
+    """One side of a flag game, rounds `first` to `last`: raise my word, wait for the other's; False when it hung."""
+    for at in range(first, last + 1):
+        if leads:
             store(words, mine, at)
         if not wait_for(words, other, at):
             return False
-        if not first:
+        if not leads:
             store(words, mine, at)
     return True
 
 
 @njit(nogil=True)
-def meet(words: Any, rounds: int, threads: int) -> bool:
-    """`rounds` barriers of `threads` threads over one counter and one generation word; False when it hung."""
+def meet(words: Any, first: int, last: int, threads: int) -> bool:
+    """Barriers `first` to `last` of `threads` threads, over a counter and a generation word; False when it hung."""
     counter, generation = 0, WORDS_PER_LINE
-    for at in range(1, rounds + 1):
+    for at in range(first, last + 1):
         if add(words, counter, 1) == at * threads - 1:
             store(words, generation, at)
         elif not wait_for(words, generation, at):
             return False
     return True
+
+
+@njit(nogil=True)
+def timed_ping(words: Any, clock: Any, rounds: int, mine: int, other: int, leads: bool) -> float:
+    """Seconds of `rounds` round trips after some that warm up; negative when it hung."""
+    if not ping(words, 1, WARM, mine, other, leads):
+        return -1.0
+    begin = now(clock)
+    fine = ping(words, WARM + 1, WARM + rounds, mine, other, leads)
+    return now(clock) - begin if fine else -1.0
+
+
+@njit(nogil=True)
+def timed_meet(words: Any, clock: Any, rounds: int, threads: int) -> float:
+    """Seconds of `rounds` barriers after some that warm up; negative when it hung."""
+    if not meet(words, 1, WARM, threads):
+        return -1.0
+    begin = now(clock)
+    fine = meet(words, WARM + 1, WARM + rounds, threads)
+    return now(clock) - begin if fine else -1.0
 
 
 @njit(nogil=True)

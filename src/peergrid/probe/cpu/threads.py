@@ -11,6 +11,21 @@ from peergrid.errors import DeviceFault
 from peergrid.machine.host import usable_cpus
 
 
+def inside(work: Callable[[int], float], cpus: Sequence[int]) -> float:
+    """Seconds that `work` of the first thread measured, while all of them ran; negative seconds say that it hung.
+
+    The start of the threads is not in it: some may come late by more than all the work takes.
+    """
+    seconds = [0.0] * len(cpus)
+
+    def body(index: int) -> bool:
+        seconds[index] = work(index)
+        return seconds[index] >= 0.0
+
+    together(body, cpus)
+    return seconds[0]
+
+
 def together(work: Callable[[int], bool], cpus: Sequence[int]) -> float:
     """Seconds from the common start of `work(0) … work(n-1)`, thread i on CPU `cpus[i]`, to the last end.
 

@@ -139,6 +139,17 @@ def traffic(management: Any, handle: Any) -> tuple[int, int] | None:
     return int(values[0].value.ullVal) * KIB, int(values[1].value.ullVal) * KIB
 
 
+def pcie(management: Any, handle: Any) -> tuple[int, int] | None:
+    """Bytes that a GPU sent and received over PCIe, packet headers included, modulo 2^32; None if refused."""
+    fields = [getattr(management, f"NVML_FI_DEV_PCIE_COUNT_{way}_BYTES", None) for way in ("TX", "RX")]
+    if None in fields:
+        return None
+    values = nvml.attempt(management, None, "nvmlDeviceGetFieldValues", handle, fields)
+    if values is None or any(value.nvmlReturn for value in values):
+        return None
+    return int(values[0].value.ullVal), int(values[1].value.ullVal)
+
+
 def _handle(devices: Devices, management: Any, device: int) -> Any:
     raw = call(devices.driver, "cuDeviceGetPCIBusId", 32, device)
     return nvml.handle(management, nvml.short_pci(raw.split(b"\0")[0]))
