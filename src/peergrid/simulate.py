@@ -11,6 +11,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Literal, Self
 
+from peergrid.codegen.cuda.norm import NORM_ALIGN
 from peergrid.errors import Unstable, UsageError
 from peergrid.grid import Array, Index
 from peergrid.grid.partition import Partition
@@ -93,7 +94,7 @@ class Simulation:
         self.problem = problem
         self.total_steps = steps
         self.partition = _partition(problem, self.devices, split, self.options, norm)
-        self.layout = layout(problem, self.partition, self.options)
+        self.layout = layout(problem, self.partition, self.options, NORM_ALIGN if norm else ())
         self.step = 0
         self.seconds = 0.0
         self._slot = 0

@@ -63,24 +63,24 @@ def expected(boundary: Boundaries) -> tuple[bytes, bytes]:
     return found
 
 
-@pytest.mark.parametrize("depth", [1, 4, 8])
-@pytest.mark.parametrize("devices", [1, 2, 3, 4])
+@pytest.mark.parametrize(("place", "depth"), [*enumerate([1, 4, 8])])
 @pytest.mark.parametrize("strategy", STRATEGIES)
-def test_same_bits(strategy: StrategyName, devices: int, depth: int) -> None:
+def test_same_bits(strategy: StrategyName, depth: int, place: int) -> None:
+    devices = 1 + (list(STRATEGIES).index(strategy) + place) % 4
     assert run(problem_of(FIXED), devices, Options(strategy, depth=depth)) == expected(FIXED)
 
 
-@pytest.mark.parametrize("boundary", [("periodic", "fixed"), ("periodic", "periodic"), ("reflecting", "periodic")])
-@pytest.mark.parametrize("strategy", ["async", "overlap", "graph", "peer"])
-def test_same_bits_where_the_grid_wraps(strategy: StrategyName, boundary: Boundaries) -> None:
-    for seed in range(3):
+@pytest.mark.parametrize(("strategy", "rows"), [("overlap", "periodic"), ("graph", "reflecting"), ("peer", "periodic")])
+def test_same_bits_where_rims_have_columns(strategy: StrategyName, rows: Boundary) -> None:
+    boundary: Boundaries = (rows, "periodic")
+    for seed in range(2):
         assert run(problem_of(boundary), 3, Options(strategy, depth=4), seed) == expected(boundary)
 
 
-@pytest.mark.parametrize(("depth", "block"), [(2, 1), (6, 3), (8, 3)])
-@pytest.mark.parametrize("boundary", [FIXED, ("periodic", "periodic")])
-@pytest.mark.parametrize("strategy", STRATEGIES)
+@pytest.mark.parametrize(("depth", "block", "columns"), [(2, 1, "fixed"), (8, 3, "periodic")])
+@pytest.mark.parametrize("strategy", ["async", "overlap", "peer"])
 def test_same_bits_with_several_passes_between_exchanges(
-    strategy: StrategyName, boundary: Boundaries, depth: int, block: int
+    strategy: StrategyName, depth: int, block: int, columns: Boundary
 ) -> None:
+    boundary: Boundaries = ("periodic", columns)
     assert run(problem_of(boundary), 3, Options(strategy, depth=depth, block=block)) == expected(boundary)

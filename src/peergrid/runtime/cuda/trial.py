@@ -19,6 +19,7 @@ from pathlib import Path
 from statistics import median
 
 from peergrid.codegen.cuda.choose import block_of, lengths, pass_kernel
+from peergrid.codegen.cuda.norm import NORM_ALIGN
 from peergrid.errors import UsageError
 from peergrid.grid.partition import Partition
 from peergrid.runtime.cuda.driver import CudaDriver, Driver
@@ -86,7 +87,7 @@ class Trial:
         """Seconds of one step, the median of some samples; infinite where the devices cannot do it this way."""
         options = Options(strategy, depth, block_of(self.problem, depth))
         try:
-            plan = layout(self.problem, self.partition, options)
+            plan = layout(self.problem, self.partition, options, NORM_ALIGN if self.norm else ())
             made = CudaExecutor(plan, self.steps, self.ordinals, cache=self.cache, driver=self.driver, norm=self.norm)
             with closing(made) as executor:
                 return _step_seconds(executor, period(plan, options), self.steps)
