@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
-from math import ceil
+from math import ceil, prod
 from statistics import median
 
 from peergrid.runtime.devices import Devices, cores
@@ -49,7 +49,8 @@ class Measured:
     steps: of each sample; samples: seconds per step of each; seconds_per_step: their median; spread: their range over
     the median; host_seconds_per_step: what issuing took of it (None where it is not known); of_copy: the share of the
     copy bandwidth of all devices that one step per pass would take at this rate (None where that was not measured);
-    efficiency: the rate over that of as many single devices; against: the rate over that of the first case of the turn.
+    efficiency: the rate over that of as many single devices; against: the rate over that of the first case of the turn, the
+    median over the turns.
     """
 
     series: str
@@ -86,7 +87,13 @@ def measure(cases: Sequence[Case], devices: Devices, bandwidth: float | None) ->
             for run in runs:
                 run.sample()
         found = [run.measured(bandwidth) for run in runs]
-    return tuple(replace(row, against=row.gcells_per_s / found[0].gcells_per_s) for row in found)
+    return tuple(replace(row, against=_against(row, found[0])) for row in found)
+
+
+def _against(row: Measured, other: Measured) -> float:
+    """The rate over another's, turn by turn: what slows a machine down for a while slows both."""
+    shares = (theirs / mine for mine, theirs in zip(row.samples, other.samples, strict=True))
+    return median(shares) * prod(row.shape) / prod(other.shape)
 
 
 def with_efficiency(rows: Iterable[Measured]) -> tuple[Measured, ...]:
