@@ -49,8 +49,8 @@ class Measured:
     steps: of each sample; samples: seconds per step of each; seconds_per_step: their median; spread: their range over
     the median; host_seconds_per_step: what issuing took of it (None where it is not known); of_copy: the share of the
     copy bandwidth of all devices that one step per pass would take at this rate (None where that was not measured);
-    efficiency: the rate over that of as many single devices; against: the rate over that of the first case of the turn, the
-    median over the turns.
+    efficiency: the rate over that of as many single devices; against: the rate over that of the first case of the turn,
+    the median over the turns.
     """
 
     series: str
