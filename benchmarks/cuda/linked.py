@@ -26,7 +26,7 @@ from row import APART, Expected, PeerRun, PersistentRun, Row, seconds
 
 from peergrid.codegen.cuda.norm import NORM_ROWS
 from peergrid.codegen.cuda.pass_kernel import PassKernel
-from peergrid.codegen.cuda.persistent_kernel import BARRIER, BARRIER_DTYPE
+from peergrid.codegen.cuda.persistent_kernel import BARRIER, BARRIER_DTYPE, PersistentKernel
 from peergrid.codegen.cuda.stream_parts import Shape
 from peergrid.codegen.nvrtc import compile_cubin
 from peergrid.stencil import Problem
@@ -47,6 +47,15 @@ class Case:
     edge_rows: int = 64
     least_rows: int = 32
     edge_ahead: int = 3
+    plain: bool = True
+    warps: int = 16
+
+    def run(self, row: Row, problem: Problem, pool: ThreadPoolExecutor) -> PeerRun | PersistentRun:
+        """What carries the case out; compiles it."""
+        made = self.made(problem)
+        if self.kind == "peer":
+            return PeerRun(row, made, pool)
+        return PersistentRun(row, PersistentKernel(made, self.plain, self.edge_rows, self.warps))
 
     def made(self, problem: Problem) -> PassKernel:
         norm = "u" if self.norm else None
@@ -78,18 +87,21 @@ def cases() -> Iterator[Case]:
     yield Case("yee 8192", lambda n: (8192, 8192), yee, 1000, 24, problem="yee")
     yield Case("yee 16384", lambda n: (16384, 16384), yee, 1000, 24, problem="yee")
     yield Case("4096 peer", lambda n: (4096, 4096), fast, 4000, 200)
-    for shape, ahead in ((Shape(8, 4), 8), (Shape(6, 4), 3), (Shape(6, 4), 8), (Shape(4, 4), 8), (Shape(6, 2), 8)):
-        steps = 4000 // shape.steps * shape.steps
-        yield Case("4096", lambda n: (4096, 4096), shape, steps, 10 * shape.steps, "persistent", edge_rows=32,
-                   edge_ahead=ahead)  # fmt: skip
-    for shape, rows, ahead in (
-        (Shape(1, 2), 8, 3), (Shape(1, 2, ahead=8), 8, 8), (Shape(1, 2), 4, 4), (Shape(4, 2), 8, 8),
-        (Shape(8, 2), 8, 3), (Shape(8, 2, ahead=8), 8, 8), (Shape(8, 2), 4, 8), (Shape(8, 2, skew=1), 8, 8),
-        (Shape(12, 2), 8, 8), (Shape(12, 2, skew=1), 8, 8), (Shape(16, 2), 16, 8),
+    for name, rows in (("4096", 4096), ("half 4096", 2048)):
+        for shape, high, least, warps in (
+            (Shape(8, 4), 16, 32, 8), (Shape(6, 4), 16, 32, 8), (Shape(6, 2), 16, 32, 8), (Shape(6, 2), 16, 16, 16),
+            (Shape(4, 4), 16, 32, 8), (Shape(8, 2), 16, 32, 8), (Shape(8, 2), 32, 32, 16),
+        ):  # fmt: skip
+            steps = 4000 // shape.steps * shape.steps
+            yield Case(name, lambda n, rows=rows: (rows, 4096), shape, steps, 10 * shape.steps, "persistent",
+                       edge_rows=high, least_rows=least, warps=warps)  # fmt: skip
+    for steps, rows, warps in (
+        (1, 10, 16), (1, 10, 32), (1, 6, 16), (4, 12, 16), (8, 12, 16), (8, 12, 32), (8, 6, 16), (8, 24, 16),
+        (12, 16, 16), (12, 16, 32), (16, 16, 32), (16, 32, 32),
     ):  # fmt: skip
-        steps = 4000 // shape.steps * shape.steps
-        yield Case("256 each", lambda n: (256 * n, 256), shape, steps, 10 * shape.steps, "persistent", edge_rows=rows,
-                   least_rows=rows, edge_ahead=ahead)  # fmt: skip
+        whole = 4000 // steps * steps
+        yield Case("256 each", lambda n: (256 * n, 256), Shape(steps, 2), whole, 10 * steps, "persistent",
+                   edge_rows=rows, plain=False, warps=warps)  # fmt: skip
 
 
 @dataclass
@@ -101,6 +113,7 @@ class Result:
     shape: dict[str, Any]
     rows: int = 0
     edge_ahead: int = 0
+    warps: int = 0
     seconds: float = 0.0
     microseconds_per_step: float = 0.0
     gcells: float = 0.0
@@ -123,10 +136,10 @@ class Bench:
     def measure(self, case: Case, gpus: int) -> Result:
         make, sweep, cell_bytes = PROBLEMS[case.problem]
         problem = make(case.extent(gpus))
-        result = Result(case.name, gpus, asdict(case.shape), case.edge_rows, case.edge_ahead)
+        result = Result(case.name, gpus, asdict(case.shape), case.edge_rows, case.edge_ahead, case.warps)
         row = Row(self.devices[:gpus], problem, case.shape.steps, NORM_ROWS if case.norm else 1)
         try:
-            run = (PeerRun if case.kind == "peer" else PersistentRun)(row, case.made(problem), self.pool)
+            run = case.run(row, problem, self.pool)
             result.about = run.description
             expected = Expected(self.devices[0], problem, case.checked, sweep)
             passes = case.checked // case.shape.steps
@@ -134,7 +147,7 @@ class Bench:
             run.prepare(passes)
             seconds(row, run)
             result.different = row.different(expected, passes % 2)
-            key = (case.name, case.shape)
+            key = (case.name, case.shape, case.warps)
             if isinstance(run, PeerRun) and case.norm:
                 found = run.rows(passes - 1)
                 result.norms_different = int((self.norms.setdefault(key, found) != found).sum())
@@ -194,7 +207,7 @@ def barrier(devices: list[Device], turns: int = 2000) -> Iterator[tuple[str, flo
 def line(r: Result) -> str:
     s = r.shape
     name = f"{r.case} x{r.gpus} T={s['steps']} VX={s['columns']} ahead={s['ahead']} skew={s['skew']} "
-    name += f"edge {r.rows}/{r.edge_ahead}"
+    name += f"edge {r.rows}/{r.edge_ahead} warps {r.warps}"
     if r.error:
         return f"{name}: {r.error}"
     return (
@@ -247,7 +260,9 @@ def main() -> None:
                 except Exception as error:  # each case stands alone
                     text = f"{type(error).__name__}: {error}"[:400]
                     results.append(
-                        Result(case.name, gpus, asdict(case.shape), case.edge_rows, case.edge_ahead, error=text)
+                        Result(
+                            case.name, gpus, asdict(case.shape), case.edge_rows, case.edge_ahead, case.warps, error=text
+                        )
                     )
                 print(line(results[-1]), flush=True)
             if options.out:

@@ -308,8 +308,8 @@ class PeerRun:
 class PersistentRun:
     """All passes in one cooperative kernel on each device."""
 
-    def __init__(self, row: Row, made: PassKernel, pool: ThreadPoolExecutor) -> None:
-        self.row, self.made, self.kernel = row, made, PersistentKernel(made)
+    def __init__(self, row: Row, kernel: PersistentKernel) -> None:
+        self.row, self.kernel = row, kernel
         program = self.kernel.program
         cubin = compile_cubin(program.source, row.devices[0].arch)
         self.loaded = [Loaded(device, program, cubin) for device in row.devices]

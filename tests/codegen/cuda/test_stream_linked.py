@@ -137,13 +137,17 @@ def test_peers_with_absorber_source_receivers(directory: Path) -> None:
     agree(row)
 
 
+@pytest.mark.parametrize("plain", [True, False])
 @pytest.mark.parametrize(("make", "count", "boundary"), [
-    (relaxation, 1, "fixed"), (relaxation, 3, "fixed"), (yee, 2, ("periodic", "fixed")), (radar, 2, "fixed"),
+    (relaxation, 1, "fixed"), (relaxation, 3, "reflecting"), (yee, 2, ("periodic", "fixed")), (radar, 2, "fixed"),
+    (two_fields, 2, "fixed"), (wide_reads, 2, "reflecting"),
 ])  # fmt: skip
-def test_persistent(make: Make, count: int, boundary: Any, directory: Path) -> None:
+def test_persistent(make: Make, count: int, boundary: Any, plain: bool, directory: Path) -> None:
     problem = make((60 * count, 190), boundary)
     row = Row(problem, count, 3, 4)
-    run_persistent(row, PersistentKernel(PassKernel(problem, Shape(3, warps=2))), directory)
+    kernel = PersistentKernel(PassKernel(problem, Shape(3, warps=2)), plain, rows=20, warps=4)
+    assert bool(len(kernel.tables(row.devices[0].box, 4)[0])) == plain
+    run_persistent(row, kernel, directory)
     agree(row)
 
 

@@ -1,8 +1,9 @@
 """All passes of a run in one cooperative kernel on each device, for grids so small that launches would cost most.
 
-A block takes *units*: an edge tile for the whole block, or a plain tile for each of its warps, those of the rim first.
-Between passes the blocks of a device meet at a counter in its memory; devices keep step through the counters of `links`
-alone, each with its neighbours only, so that the way across hides behind the meeting at home.
+A block takes *units*: an edge tile for the whole block (`block2d`), or a plain tile for each of its warps (`stream2d`),
+those of the rim first; on the smallest grids all tiles are edge tiles. Between passes the blocks of a device meet at a
+counter in its memory; devices keep step through the counters of `links` alone, each with its neighbours only, so that
+the way across hides behind the meeting at home.
 
 `Arguments.source` and `target` are the slots of the first pass. The kernel has to be launched with all its blocks
 resident at once, and with no more blocks than units: every block comes to every meeting.
@@ -16,14 +17,14 @@ What makes a pass see the one before, and not be overwritten by the one after:
 - All loads and stores are of the generic proxy (`cp.async` included; bulk copies would need a proxy fence).
 - Across: threads store into the neighbour's memory, meet, then one thread tells (release, system: what it saw of the
   others at the barrier goes before it). See `links` for why the counters are pairs.
-- Shared memory goes from a tile to the next: an edge tile ends with its copies awaited and a barrier, a plain tile's
-  lanes touch their own places only, and a pass ends with a barrier.
+- Shared memory goes from a tile to the next: an edge tile ends with a barrier, a plain tile's lanes touch their own
+  places only, and a pass ends with a barrier.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -31,10 +32,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from peergrid.codegen.cuda.arguments import RECEIVER, REGION, Arguments
+from peergrid.codegen.cuda.block2d import Block2D, BlockShape
 from peergrid.codegen.cuda.edge2d import HELPERS
 from peergrid.codegen.cuda.links import LINK_PRIMITIVES, LinkText, rim_first, rim_tiles
 from peergrid.codegen.cuda.pass_kernel import PassKernel, Program
 from peergrid.codegen.cuda.stream_parts import prelude
+from peergrid.codegen.cuda.tiles import FAR, tiles
 from peergrid.grid import Box
 
 TURNS = np.dtype(
@@ -54,6 +57,38 @@ often they have met there before."""
 Tables = tuple[NDArray[Any], NDArray[Any], NDArray[Any]]
 
 HEAD = 32  # bytes of shared memory for a word that tells the block to stop; its first tiles follow
+
+PLAIN = """\
+      const long long number = (unit - turns.edge_count) * {warps} + warp;
+      bool rim = false;
+      if (number < turns.plain_count) {{
+        const Region tile = begun ? held[warp] : turns.plain[number];
+        int fine = 1;
+        if (!begun) {{
+          if (lane == 0) fine = pg_meet(a, links, tile, passed);
+          __syncwarp();
+          fine = __shfl_sync(0xffffffffu, fine, 0);
+        }}
+        if (fine) {{
+          stream2d_tile(a, tile, source, target, step, room + warp * {warp_bytes});
+          rim = pg_on_rim(a, links, tile);
+        }} else {{
+          *stop = 1;
+        }}
+      }}
+      if (last) {{
+        __syncthreads();
+        if (threadIdx.x == 0) pg_come_here(turns.arrived);
+      }}
+      if (rim) {{
+        const Region tile = begun ? held[warp] : turns.plain[number];
+        __syncwarp();
+        pg_deliver(a, links, tile, target, lane, 32);
+        __syncwarp();
+        if (lane == 0) pg_tell(a, links, tile, passed);
+      }}
+"""
+"""What a unit of plain tiles does; a block comes to the meeting at home before it stores across."""
 
 KERNEL = """\
 struct Turns {{
@@ -89,7 +124,7 @@ __device__ __forceinline__ bool pg_begin(const Links& l, const Turns& turns, int
   return lane ? pg_patient(l, link, passed) : pg_gather(l, turns, wanted);
 }}
 
-extern "C" __global__ void __launch_bounds__({threads}{bound})
+extern "C" __global__ void __launch_bounds__({threads})
 persistent2d(const __grid_constant__ Arguments a, const __grid_constant__ Links links,
              const __grid_constant__ Turns turns) {{
   extern __shared__ __align__(128) unsigned char shared[];
@@ -117,7 +152,6 @@ persistent2d(const __grid_constant__ Arguments a, const __grid_constant__ Links 
     __syncthreads();
     if (*stop) return;
     for (long long unit = blockIdx.x; unit < units; unit += gridDim.x) {{
-      // A block comes to the meeting at home before it stores across, whose way then hides behind the meeting.
       const bool begun = unit == blockIdx.x, last = unit + gridDim.x >= units;
       if (unit < turns.edge_count) {{
         const Region tile = begun ? held[0] : turns.edge[unit];
@@ -126,44 +160,12 @@ persistent2d(const __grid_constant__ Arguments a, const __grid_constant__ Links 
           __syncthreads();
           if (*stop) return;
         }}
-        edge2d_tile(a, tile, source, target, step, room);
-        __syncthreads();  // its last copies have come: the next tile may use the memory
+        block2d_tile(a, links, tile, source, target, step, room);
         if (last && threadIdx.x == 0) pg_come_here(turns.arrived);
-        if (!pg_on_rim(a, links, tile)) continue;
-        pg_deliver(a, links, tile, target, threadIdx.x, {threads});
-        __syncthreads();
-        if (threadIdx.x == 0) pg_tell(a, links, tile, passed);
+        if (threadIdx.x == 32 && pg_on_rim(a, links, tile)) pg_tell(a, links, tile, passed);
         continue;
       }}
-      const long long number = (unit - turns.edge_count) * {warps} + warp;
-      bool rim = false;
-      if (number < turns.plain_count) {{
-        const Region tile = begun ? held[warp] : turns.plain[number];
-        int fine = 1;
-        if (!begun) {{
-          if (lane == 0) fine = pg_meet(a, links, tile, passed);
-          __syncwarp();
-          fine = __shfl_sync(0xffffffffu, fine, 0);
-        }}
-        if (fine) {{
-          stream2d_tile(a, tile, source, target, step, room + warp * {warp_bytes});
-          rim = pg_on_rim(a, links, tile);
-        }} else {{
-          *stop = 1;
-        }}
-      }}
-      if (last) {{
-        __syncthreads();
-        if (threadIdx.x == 0) pg_come_here(turns.arrived);
-      }}
-      if (rim) {{
-        const Region tile = begun ? held[warp] : turns.plain[number];
-        __syncwarp();
-        pg_deliver(a, links, tile, target, lane, 32);
-        __syncwarp();
-        if (lane == 0) pg_tell(a, links, tile, passed);
-      }}
-    }}
+{plain}    }}
     __syncthreads();
     if (*stop) return;
   }}
@@ -173,53 +175,58 @@ persistent2d(const __grid_constant__ Arguments a, const __grid_constant__ Links 
 
 @dataclass(frozen=True)
 class PersistentKernel:
-    """`made` says how the tiles of a pass are computed; blocks: on each multiprocessor, which bounds the registers."""
+    """`made` says how plain tiles are computed, if there are any; rows: most of an edge tile; warps: of a block."""
 
     made: PassKernel
-    blocks: int = 0
+    plain: bool = True
+    rows: int = 16
+    warps: int = 16
 
     @cached_property
     def links(self) -> LinkText:
         return LinkText(Arguments(self.made.problem), self.made.shape.steps)
 
+    @cached_property
+    def block(self) -> Block2D:
+        """The edge tiles."""
+        shape = BlockShape(self.made.shape.steps, self.made.edge_width, self.rows, self.warps)
+        return Block2D(self.made.problem, shape)
+
     @property
     def threads(self) -> int:
-        """Threads of a block: as an edge tile needs."""
-        return self.made.edges.threads
+        """Threads of a block."""
+        return 32 * self.warps
 
     @property
     def _room(self) -> int:
         """Bytes of shared memory before the tiles' part."""
-        return -(-(HEAD + self.threads // 32 * REGION.itemsize) // 128) * 128
+        return -(-(HEAD + self.warps * REGION.itemsize) // 128) * 128
 
     @cached_property
     def program(self) -> Program:
-        warps, stream, edges = self.threads // 32, self.made.stream, self.made.edges
+        stream = self.made.stream
+        plain = PLAIN.format(warps=self.warps, warp_bytes=stream.warp_bytes) if self.plain else ""
         kernel = KERNEL.format(
-            threads=self.threads,
-            bound=f", {self.blocks}" if self.blocks else "",
-            head=HEAD,
-            room=self._room,
-            warps=warps,
-            warp_bytes=stream.warp_bytes,
-            steps=self.made.shape.steps,
+            threads=self.threads, head=HEAD, room=self._room, warps=self.warps, steps=self.made.shape.steps, plain=plain
         )
-        parts = (prelude(Arguments(self.made.problem)), self.links.source, HELPERS, stream.tile, edges.tile, kernel)
-        shared = self._room + max(edges.shared_bytes, warps * stream.warp_bytes)
-        return Program("\n".join(parts), "persistent2d", self.threads, shared, warps)
+        streamed = stream.tile if self.plain else ""
+        parts = (prelude(self.block.arguments), self.links.source, HELPERS, streamed, self.block.tile, kernel)
+        shared = self._room + max(self.block.shared_bytes, self.warps * stream.warp_bytes if self.plain else 0)
+        return Program("\n".join(parts), "persistent2d", self.threads, shared, self.warps)
 
-    def tables(
-        self, box: Box, slots: int, recorded: Sequence[int] = ()
-    ) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
-        """The plain tiles, the edge tiles and the receivers of a device's box; slots as in `PassKernel.launches`."""
-        plain, edge, receivers = np.zeros(0, REGION), np.zeros(0, REGION), np.zeros(0, RECEIVER)
-        for launch in self.made.launches(box, slots, recorded):
-            table = rim_first(self.made.problem, self.made.shape.steps, box, launch.regions)
-            if launch.program == self.made.edge:
-                edge, receivers = table, launch.receivers
-            else:
-                plain = table
-        return plain, edge, receivers
+    def tables(self, box: Box, slots: int, recorded: Sequence[int] = ()) -> Tables:
+        """The plain tiles, the edge tiles and the receivers of a device's box; slots: plain tiles that run at once."""
+        problem, steps = self.made.problem, self.made.shape.steps
+        cut = replace(self.made.cut, edge_columns=self.block.columns, edge_rows=self.rows)
+        here = [k for k in recorded if problem.receivers[k].cell in box]
+        found = tiles(problem, steps, box, cut if self.plain else replace(cut, columns=FAR), slots, here)
+        edge, served = _regions(found.edge), list[tuple[Any, ...]]()
+        for row, tile in zip(edge, found.edge, strict=True):
+            mine = [problem.receivers[k] for k in here if problem.receivers[k].cell in tile]
+            row["first"], row["variant"] = len(served), len(mine)
+            served += [((*r.cell, 0), list(problem.fields).index(r.field), problem.receivers.index(r)) for r in mine]
+        plain, edge = (rim_first(problem, steps, box, table) for table in (_regions(found.plain), edge))
+        return plain, edge, np.array(served, RECEIVER)
 
     def rim(self, box: Box, plain: NDArray[Any], edge: NDArray[Any]) -> tuple[int, int]:
         """What a device adds to its neighbours' counters in one pass, at the low and at the high end of its box."""
@@ -227,12 +234,19 @@ class PersistentKernel:
 
     def units(self, plain: NDArray[Any], edge: NDArray[Any]) -> int:
         """How many blocks have work at most."""
-        return len(edge) + -(-len(plain) // (self.threads // 32))
+        return len(edge) + -(-len(plain) // self.warps)
 
     @property
     def dtype(self) -> np.dtype[Any]:
         """`Links` for NumPy."""
         return self.links.dtype()
+
+
+def _regions(boxes: Sequence[Box]) -> NDArray[Any]:
+    rows = np.zeros(len(boxes), REGION)
+    if boxes:
+        rows["lo"][:, :2], rows["hi"][:, :2] = [tile.lo for tile in boxes], [tile.hi for tile in boxes]
+    return rows
 
 
 BARRIER = (
