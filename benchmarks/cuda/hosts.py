@@ -1,7 +1,7 @@
 """What issuing costs: Jacobi by every strategy, time per step and the host's share of it, to the bit as on one GPU.
 
     python benchmarks/cuda/hosts.py [--gpus 4] [--sizes 17408,4096] [--depths 1,8] [--strategies overlap,threads]
-                                    [--out hosts.json]
+                                    [--route store] [--out hosts.json]
 
 On a small grid the devices do next to nothing: there a step takes as long as it takes to issue it.
 """
@@ -27,7 +27,7 @@ from peergrid import Grid, Options, Problem, Simulation  # noqa: E402
 from peergrid.bench.problems import relax  # noqa: E402
 
 STRATEGIES = ("overlap", "threads", "async", "serial", "graph", "peer")
-WARM, SAMPLE, SAMPLES = 48, 208, 3
+WARM, SAMPLE, SAMPLES = 48, 1008, 3
 NOISE = 1_000_003
 
 
@@ -37,6 +37,7 @@ class Row:
 
     strategy: str
     depth: int
+    route: str | None
     size: int
     gpus: int
     microseconds_per_step: float
@@ -75,12 +76,14 @@ def rows(asked: argparse.Namespace) -> Iterator[Row]:
             expected = reference.gather("u")
         for strategy in asked.strategies:
             for depth in asked.depths:
-                simulation, seconds, issuing = finished(given, devices, Options(strategy, depth=depth))
+                simulation, seconds, issuing = finished(
+                    given, devices, Options(strategy, depth=depth, route=asked.route)
+                )
                 with simulation:
                     equal = bool(np.array_equal(simulation.gather("u"), expected))
                 best = min(seconds) / SAMPLE
                 yield Row(
-                    strategy, depth, size, asked.gpus, best * 1e6, max(seconds) / SAMPLE * 1e6,
+                    strategy, depth, asked.route, size, asked.gpus, best * 1e6, max(seconds) / SAMPLE * 1e6,
                     min(issuing) / SAMPLE * 1e6, size * size / best / 1e9, equal,
                     simulation.notes,
                 )  # fmt: skip
@@ -104,6 +107,7 @@ def main() -> None:
     parser.add_argument("--sizes", type=numbers, default=[17408, 4096])
     parser.add_argument("--depths", type=numbers, default=[1, 8])
     parser.add_argument("--strategies", type=lambda text: text.split(","), default=list(STRATEGIES))
+    parser.add_argument("--route", choices=["copy", "store", "host"])
     parser.add_argument("--out", type=Path)
     asked = parser.parse_args()
     found: list[dict[str, Any]] = []

@@ -56,8 +56,20 @@ class Work:
 
     @cached_property
     def interior(self) -> tuple[Box, ...]:
-        """For each device the part of its box that needs no ghost cell and that no other device waits for."""
-        return tuple(_interior(self.layout, device) for device in self.devices)
+        """For each device the part of its box that needs no ghost cell and that no other device waits for.
+
+        With one step per pass, cells at the grid's edges that keep their value go with the rim: the interior is all
+        of one kind then, and one kernel's.
+        """
+        boxes = (_interior(self.layout, device) for device in self.devices)
+        alike = self.layout.blocks[-1] == 1 and not self.layout.align
+        return tuple(box & self._advanced if alike else box for box in boxes)
+
+    @cached_property
+    def _advanced(self) -> Box:
+        """The smallest box with all cells that some update writes."""
+        stages = self.layout.problem.stages
+        return reduce(Box.hull, (update.box for stage in stages for update in stage.updates))
 
     def rim(self, device: int) -> tuple[Box, ...]:
         """The owned box without its interior, as disjoint boxes."""

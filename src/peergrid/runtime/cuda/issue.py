@@ -1,0 +1,178 @@
+"""The threads that issue: each carries out a tape of its own, as far ahead of the devices as is good for them.
+
+What a thread needs is made ready once for every schedule, so that between two chunks of a run next to nothing is done
+by the interpreter.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from peergrid.runtime.cuda.lower import Lowered
+from peergrid.runtime.cuda.parts import Events, Parts, split, whole
+from peergrid.runtime.cuda.replay import CONTEXT, DONE, replay
+from peergrid.runtime.cuda.station import Station
+from peergrid.runtime.cuda.tape import NOTHING, Tape, TapeWriter, Words
+from peergrid.runtime.devices import cores
+from peergrid.schedule.ops import Event, Flag, Op, Queue, hosts_of, queues_of
+
+SECOND = 1_000_000_000
+AHEAD_CELLS = 1 << 33  # cell updates per device that a host may be ahead of its device: a few seconds of work
+AHEAD_CALLS = 256  # calls per device that a host may be ahead, twice: fewer than the driver takes before it blocks
+MOST_AHEAD = 64
+WORTH = 256  # calls from which on threads pay that have to be woken
+
+
+@dataclass
+class End:
+    """How a thread's replay ended; `spent`: nanoseconds of issuing, and two words for the clock."""
+
+    state: int = DONE
+    code: int = 0
+    row: int = -1
+    turn: int = 0
+    spent: Words = field(default_factory=lambda: np.zeros(3, np.int64))
+
+
+@dataclass(frozen=True, eq=False)
+class Share:
+    """What one thread issues; every so many turns it marks where its queues are, and waits for the mark before."""
+
+    tape: Tape
+    marks: tuple[Tape, Tape] | None = None
+    every: int = 2
+
+
+@dataclass(frozen=True, eq=False)
+class Work:
+    """The shares of a schedule's hosts, and the tape that waits until all queues are empty."""
+
+    lowered: Lowered
+    tapes: Mapping[int, Tape]
+    parts: tuple[Parts, ...]
+    shares: tuple[Share, ...]
+    drain: Tape
+
+
+class Issuers:
+    """Threads for one executor; `seconds` is how long the busiest of them issued so far, without waiting.
+
+    patience: seconds without progress before a wait is given up; count: threads among which one host's calls are
+    shared (None: one for each GPU, if there are processors for them and enough to do).
+    """
+
+    def __init__(self, station: Station, patience: float, count: int | None = None) -> None:
+        self.seconds = 0.0
+        self._station, self._count = station, count
+        self._patience = max(1, int(patience * 2))
+        self._pool = ThreadPoolExecutor(station.devices.count, "issuing")
+        self._works: dict[tuple[object, ...], Work] = {}
+
+    def work(self, lowered: Lowered, times: int, tapes: Mapping[int, Tape] | None = None) -> Work:
+        """What each thread does in so many turns: what a host does, or a part of that where there is but one host.
+
+        tapes: what the hosts do in a turn, if it is something else than the schedule's tapes.
+        """
+        tapes = lowered.tapes if tapes is None else tapes
+        calls = sum(len(tape.ops) for tape in tapes.values())
+        count = 1 if len(tapes) > 1 else self._count or (cores() if calls * times >= WORTH else 1)
+        key = (count, *(id(tape) for tape in tapes.values()))  # a work keeps its tapes, so an identity stays theirs
+        if key not in self._works:
+            self._works[key] = self._prepared(lowered, tapes, count)
+        return self._works[key]
+
+    def run(self, work: Work, times: int, step: int, settled: dict[Flag, int]) -> list[End]:
+        """Carry out so many turns, every share in a thread; how each ended. The queues may still be working."""
+        for parts in work.parts:
+            parts.rewind()
+        steps, raised = work.lowered.schedule.steps, work.lowered.raised
+        patches = [share.tape.patch_table(step, steps, settled, raised) for share in work.shares]
+        ends = [End() for _ in work.shares]
+        self._station.words[:] = 0
+        others = [
+            self._pool.submit(self.carry_out, share, end, times, patch)
+            for share, end, patch in list(zip(work.shares, ends, patches, strict=True))[1:]
+        ]
+        self.carry_out(work.shares[0], ends[0], times, patches[0])
+        for other in others:
+            other.result()
+        self.seconds += max(int(end.spent[0]) for end in ends) / SECOND
+        return ends
+
+    def carry_out(self, share: Share, end: End, times: int = 1, patches: Words = NOTHING) -> None:
+        """Carry out a share in this thread."""
+        table = share.tape.table
+        state, code, row, turn = replay(
+            table,
+            patches,
+            (table[:0], table[:0]) if share.marks is None else (share.marks[0].table, share.marks[1].table),
+            share.every,
+            times,
+            self._station.entry("cuCtxSetCurrent"),
+            self._patience,
+            self._station.abort_address,
+            int(end.spent.ctypes.data),
+        )
+        end.state, end.code, end.row, end.turn = int(state), int(code), int(row), int(turn)
+
+    def close(self) -> None:
+        self._pool.shutdown()
+
+    def _prepared(self, lowered: Lowered, tapes: Mapping[int, Tape], count: int) -> Work:
+        parts = {host: self._parts(tape, count) for host, tape in tapes.items()}
+        shares = [self._share(lowered, host, tape) for host, found in parts.items() for tape in found.tapes]
+        return Work(lowered, tapes, tuple(parts.values()), tuple(shares), self._drain(lowered.queues))
+
+    def _parts(self, tape: Tape, most: int) -> Parts:
+        """A tape in at most so many parts: neighbouring devices go together."""
+        contexts = contexts_of(tape)
+        count = min(len(contexts), most)
+        if count < 2:
+            return whole(tape)
+        events = Events(self._station.entry("cuEventRecord"), self._station.entry("cuStreamWaitEvent"))
+        return split(tape, {context: n * count // len(contexts) for n, context in enumerate(contexts)}, events)
+
+    def _share(self, lowered: Lowered, host: int, tape: Tape) -> Share:
+        layout, contexts = self._station.layout, contexts_of(tape)
+        cells = layout.problem.grid.box.size * lowered.schedule.steps
+        most = (
+            MOST_AHEAD,
+            AHEAD_CELLS * layout.devices // max(1, cells),
+            AHEAD_CALLS * len(contexts) // max(1, len(tape.ops)),
+        )
+        issued = {queue for op in lowered.schedule.ops for queue in _issued(op, host)}
+        mine = sorted(queue for queue in issued if self._station.devices.context(queue.device) in contexts)
+        return Share(tape, (self._marks(mine, 0), self._marks(mine, 1)), max(1, min(most)))
+
+    def _marks(self, queues: Sequence[Queue], parity: int) -> Tape:
+        """Rows that record where queues are, and wait for where they were the time before."""
+        tape, station = TapeWriter(), self._station
+        for queue in queues:
+            context = station.devices.context(queue.device)
+            here, before = (
+                station.devices.event(Event(queue.device, f"mark {p} of {queue}")) for p in (parity, 1 - parity)
+            )
+            tape.call(-1, context, station.entry("cuEventRecord"), here, station.devices.stream(queue))
+            tape.poll(-1, context, station.entry("cuEventQuery"), before)
+        return tape.finish()
+
+    def _drain(self, queues: Sequence[Queue]) -> Tape:
+        tape, station = TapeWriter(), self._station
+        for queue in queues:
+            context, stream = station.devices.context(queue.device), station.devices.stream(queue)
+            tape.poll(-1, context, station.entry("cuStreamQuery"), stream)
+        return tape.finish()
+
+
+def contexts_of(tape: Tape) -> list[int]:
+    """The contexts of a tape's rows, in the order in which they first appear."""
+    return [context for context in dict.fromkeys(tape.table[:, CONTEXT].tolist()) if context]
+
+
+def _issued(op: Op, host: int) -> tuple[Queue, ...]:
+    """The queues into which a host issues an operation."""
+    return queues_of(op) if host in hosts_of(op) else ()
