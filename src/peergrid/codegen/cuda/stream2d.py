@@ -13,7 +13,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import groupby
 
 from peergrid.codegen.cuda.arguments import Arguments
 from peergrid.codegen.cuda.expressions import emit
@@ -157,7 +156,7 @@ class Stream2D:
             number = self.arguments.fields.index(version.field)
             yield (
                 f"  R* out{number} = a.fields[{number}].slot[target] + "
-                f"((first - {version.lag}) * a.fields[{number}].pitch[0] + x);"
+                f"((first - {version.lag + self.early}) * a.fields[{number}].pitch[0] + x);"
             )
 
     def _declarations(self) -> Iterator[str]:
@@ -165,7 +164,7 @@ class Stream2D:
             names = ", ".join(f"v{version.number}_{k}[{self.shape.columns}] = {{}}" for k in self._slots(version))
             yield f"  R {names};"
         for rows in sorted({ring.rows for ring in self.rings.values()}):
-            yield f"  unsigned in_{rows} = 0, at_{rows} = 0;"
+            yield f"  unsigned in_{rows} = 0, at_{rows} = {-self.early % rows * self.row_bytes};"
         if self.norm:
             for step in range(self.shape.steps):
                 yield f"  R q{step}[{self.shape.columns // 4}] = {{}};"
@@ -180,33 +179,48 @@ class Stream2D:
         yield "  }"
 
     def _blocks(self) -> Iterator[str]:
-        """The same with norms, a block of cells after another: which sums end with a row is known in the text."""
+        """The same with norms, a block of cells after another: which sums end with a row is known in the text.
+
+        The turns in which sums end stand there one by one, the others are one loop, so that the text stays short.
+        """
+        units, some = NORM_ROWS // self.period, [k for k, ending in enumerate(self._endings(self.early)) if any(ending)]
+        first, last = some[0], some[-1]
         yield f"  const int end = y1 + {self.levels.lag};"
-        yield "  for (int r = first; r < end;) {"
-        for ending, places in groupby(range(0, NORM_ROWS, self.period), lambda place: any(self._ending(place))):
-            turns = list(places)
-            if ending:
-                for place in turns:
-                    yield from self._turns(self._ending(place))
-                    yield f"    if ((r += {self.period}) >= end) break;"
-            else:
-                yield f"    for (int left = {len(turns)}; left && r < end; --left, r += {self.period}) {{"
-                yield from self._turns()
-                yield "    }"
+        yield f"  int r = first - {self.early};"
+        yield f"  for (int left = {first};; left = {first + units - 1 - last}) {{"
+        if last - first < units - 1:
+            yield f"    for (; left && r < end; --left, r += {self.period}) {{"
+            yield from self._turns()
+            yield "    }"
+            yield "    if (r >= end) break;"
+        for ending in self._endings(self.early)[first : last + 1]:
+            yield from self._turns(ending)
+            yield f"    if ((r += {self.period}) >= end) break;"
         yield "  }"
 
-    def _ending(self, place: int) -> list[list[int]]:
-        """For each row of the turn that begins so many rows into a block, the steps whose sums end there."""
+    def _endings(self, early: int) -> list[list[list[int]]]:
+        """For each turn of a block and each row of it, the steps whose sums end there."""
         above, _ = row_reach(self.problem, self.shape.steps)
-        ends = [(above + version.lag - 1) % NORM_ROWS for version in self.levels.ends(self.norm or "")]
-        return [[k for k, end in enumerate(ends) if end == place + turn] for turn in range(self.period)]
+        ends = [(early + above + version.lag - 1) % NORM_ROWS for version in self.levels.ends(self.norm or "")]
+        steps = [[k for k, end in enumerate(ends) if end == row] for row in range(NORM_ROWS)]
+        return [steps[turn : turn + self.period] for turn in range(0, NORM_ROWS, self.period)]
+
+    @cached_property
+    def early(self) -> int:
+        """How many rows before its first a tile begins, with what lies in memory, so that sums end in few turns."""
+        if not self.norm:
+            return 0
+        choices = range(min(self.period, self.shape.ahead + 1))
+        return min(choices, key=lambda early: sum(any(ending) for ending in self._endings(early)))
 
     def _turns(self, ending: Sequence[Sequence[int]] = ()) -> Iterator[str]:
         for turn in range(self.period):
             yield from self._turn(turn, ending[turn] if ending else ())
 
     def _fill(self) -> Iterator[str]:
-        for ahead in range(self.shape.ahead):
+        for _ in range(self.early):
+            yield "    pg_fetched();"
+        for ahead in range(self.shape.ahead - self.early):
             yield from self._fetch(f"first + {ahead} < last")
 
     def _fetch(self, condition: str) -> Iterator[str]:
