@@ -132,10 +132,13 @@ class Field:
         """Whether the field varies along every axis."""
         return len(self.axes) == self.grid.ndim
 
+    def first_values(self) -> Array:
+        """The values at step 0, shape = extent of the box along the field's axes; not to be written to."""
+        return np.broadcast_to(self.init, tuple(self.box.shape[a] for a in self.axes))
+
     def global_array(self) -> Array:
-        """A fresh array of the first values, shape = extent of the box along the field's axes."""
-        shape = tuple(self.box.shape[a] for a in self.axes)
-        return np.array(np.broadcast_to(self.init, shape), dtype=self.grid.dtype, order="C")
+        """A fresh array of the values at step 0."""
+        return np.array(self.first_values(), dtype=self.grid.dtype, order="C")
 
 
 @dataclass(frozen=True)

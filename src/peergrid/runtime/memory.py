@@ -62,8 +62,14 @@ def fill(layout: Layout, memory: DeviceMemory, name: str, values: Array, slot: i
 
 
 def take_cells(problem: Problem, described: Field, values: Array, box: Box) -> Array:
-    """The values on `box` of a global array, following the grid around periodic edges."""
-    return values[np.ix_(*(_indices(problem, described, box, axis) for axis in described.axes))]
+    """The values on `box` of a global array, following the grid around periodic edges; a view where that is enough."""
+    found = values
+    for place, axis in enumerate(described.axes):
+        index = _indices(problem, described, box, axis)
+        straight = index.size > 0 and index[-1] - index[0] == index.size - 1
+        part = (slice(None),) * place + (slice(int(index[0]), int(index[-1]) + 1),) if straight else ()
+        found = found[part] if straight else np.take(found, index, axis=place)
+    return found
 
 
 def _indices(problem: Problem, described: Field, box: Box, axis: int) -> np.ndarray[tuple[int], np.dtype[np.intp]]:
