@@ -5,6 +5,7 @@
 #include <cuda.h>
 #include <cuda/atomic>
 #include <cuda_runtime.h>
+#include <sched.h>
 
 #include <algorithm>
 #include <chrono>
@@ -176,8 +177,22 @@ static CUfunction function(const void* kernel) {
     return (CUfunction)found;
 }
 
-// Definitions, all by the host's clock from before the first launch to the return of the wait, pair by pair, the
-// median over the pairs:
+constexpr int kPlaces = 25;
+
+// Moves this process to another of its processors; some are slower than others. The last place gives all back.
+static void move(int place) {
+    static cpu_set_t every;
+    static const int once = sched_getaffinity(0, sizeof every, &every);
+    const int wanted = place * CPU_COUNT(&every) / kPlaces;
+    cpu_set_t one;
+    CPU_ZERO(&one);
+    for (int cpu = 0, seen = 0; cpu < CPU_SETSIZE; ++cpu)
+        if (CPU_ISSET(cpu, &every) && seen++ == wanted) CPU_SET(cpu, &one);
+    sched_setaffinity(0, sizeof one, once || place == kPlaces ? &every : &one);
+}
+
+// Definitions, all by the host's clock from before the first launch to the return of the wait, pair by pair: medians
+// over 25 or 9 pairs on one processor after the other, and the median of these:
 //   null_kernel_latency: (five launches and a wait - one launch and a wait) / 4; empty kernel, one block of 32.
 //   round_trip: one launch of it and a wait.
 //   launch_overhead: (33 kernels that wait 40000 cycles - one that waits 33 * 40000) / 32, equation 6 of the study.
@@ -195,23 +210,35 @@ static void launches() {
         return now() - begin;
     };
     auto latency = [&](const char* at, auto&& launch) {
-        std::vector<double> each, alone;
-        timed(5, launch);
-        for (int i = 0; i < 501; ++i) {
-            alone.push_back(timed(1, launch));
-            each.push_back((timed(5, launch) - alone.back()) / 4);
+        std::vector<double> medians, rounds;
+        for (int place = 0; place < kPlaces; ++place) {
+            std::vector<double> each, alone;
+            move(place);
+            timed(5, launch);
+            for (int i = 0; i < 25; ++i) {
+                alone.push_back(timed(1, launch));
+                each.push_back((timed(5, launch) - alone.back()) / 4);
+            }
+            medians.push_back(median(each));
+            rounds.push_back(median(alone));
         }
-        say("null_kernel_latency", at, median(each));
-        say("round_trip", at, median(alone));
+        say("null_kernel_latency", at, median(medians));
+        say("round_trip", at, median(rounds));
     };
     auto overhead = [&](const char* at, auto&& launch) {
-        std::vector<double> each;
-        for (int i = 0; i < 101; ++i) {
-            double many = timed(33, [&] { launch(1); });
-            double one = timed(1, [&] { launch(33); });
-            if (i) each.push_back((many - one) / 32);
+        std::vector<double> medians;
+        for (int place = 0; place < kPlaces; ++place) {
+            std::vector<double> each;
+            move(place);
+            timed(1, [&] { launch(1); });
+            for (int i = 0; i < 9; ++i) {
+                double many = timed(33, [&] { launch(1); });
+                double one = timed(1, [&] { launch(33); });
+                each.push_back((many - one) / 32);
+            }
+            medians.push_back(median(each));
         }
-        say("launch_overhead", at, median(each));
+        say("launch_overhead", at, median(medians));
     };
     int units, cycles = 40000, worst = 0;
     void* arguments[] = {&units, &cycles};
@@ -227,6 +254,7 @@ static void launches() {
         worst |= together(wait, 1, 1, 1, 32, 1, 1, 0, stream, arguments);
     });
     overhead("\"how\": \"plain\", \"by\": \"runtime\"", [&](int n) { linger<<<1, 32, 0, stream>>>(n, cycles); });
+    move(kPlaces);
     CHECK(worst ? cudaErrorLaunchFailure : cudaGetLastError());
     CHECK(cudaStreamDestroy(stream));
 }

@@ -9,6 +9,8 @@ from functools import partial
 from typing import Any
 
 from peergrid.errors import DeviceFault
+from peergrid.machine.host import usable_cpus
+from peergrid.probe.cpu.threads import pin
 from peergrid.probe.cuda.devices import Devices, Scope, Stream, u32
 from peergrid.probe.cuda.hostloop import entries, handle, launches
 from peergrid.probe.experiment import Bench, Lack, Probe, Result, fusion_overhead, result
@@ -43,9 +45,17 @@ def _overheads(bench: Bench, scope: Scope, stream: Stream) -> Iterator[Result | 
 
 
 def _samples(count: int, pair: Callable[[], float], pairs: int) -> list[float]:
-    """Medians of `pairs` measurements each, after one of them that is not kept."""
-    pair()
-    return [statistics.median(pair() for _ in range(pairs)) for _ in range(count)]
+    """Medians of `pairs` measurements each, every one on another processor: some are a third slower than others."""
+    before = usable_cpus()
+    found: list[float] = []
+    try:
+        for at in range(count):
+            pin(before[at * len(before) // count])
+            pair()
+            found.append(statistics.median(pair() for _ in range(pairs)))
+    finally:
+        pin(*before)
+    return found
 
 
 def _overhead(timed: Timed) -> float:
@@ -175,7 +185,7 @@ PROBE = Probe(
     unit="s",
     method=(
         "All from the host's clock, from before the first launch to the return of the wait; a sample is the median of "
-        "several pairs measured one after the other. Overhead: 33 kernels of one block that wait 40000 cycles each, "
+        "several pairs measured one after the other, each sample on another processor. Overhead: 33 kernels of one block that wait 40000 cycles each, "
         "less one that waits as long as all, over 32 (equation 6 of the study): the host's own calls hide behind the "
         "waiting. Null kernel: five cuLaunchKernel and a wait less one and a wait, over four, from a compiled loop "
         "that calls the driver; 'graph node': a graph of 50, launch and wait, over 50."
