@@ -89,8 +89,10 @@ def cases() -> Iterator[Case]:
     yield Case("4096 peer", lambda n: (4096, 4096), fast, 4000, 200)
     for name, rows in (("4096", 4096), ("half 4096", 2048)):
         for shape, high, least, warps in (
-            (Shape(8, 4), 16, 32, 8), (Shape(6, 4), 16, 32, 8), (Shape(6, 2), 16, 32, 8), (Shape(6, 2), 16, 16, 16),
-            (Shape(4, 4), 16, 32, 8), (Shape(8, 2), 16, 32, 8), (Shape(8, 2), 32, 32, 16),
+            (Shape(8, 2), 16, 16, 8), (Shape(8, 2), 32, 16, 8), (Shape(8, 2), 16, 24, 8), (Shape(8, 2), 16, 16, 4),
+            (Shape(8, 2, skew=1), 16, 16, 8), (Shape(6, 2), 16, 16, 8), (Shape(6, 2), 32, 12, 8),
+            (Shape(6, 2, skew=1), 16, 16, 8), (Shape(10, 2), 16, 16, 8), (Shape(12, 2), 16, 16, 8),
+            (Shape(8, 4), 16, 16, 8), (Shape(6, 4), 16, 16, 8), (Shape(4, 4), 16, 16, 8), (Shape(4, 2), 16, 12, 8),
         ):  # fmt: skip
             steps = 4000 // shape.steps * shape.steps
             yield Case(name, lambda n, rows=rows: (rows, 4096), shape, steps, 10 * shape.steps, "persistent",

@@ -313,7 +313,10 @@ class PersistentRun:
         program = self.kernel.program
         cubin = compile_cubin(program.source, row.devices[0].arch)
         self.loaded = [Loaded(device, program, cubin) for device in row.devices]
-        self.tables = [self.kernel.tables(s.box, k.slots) for s, k in zip(row.slabs, self.loaded, strict=True)]
+        self.tables = [
+            self.kernel.tables(s.box, k.device.multiprocessors * max(1, k.resident))
+            for s, k in zip(row.slabs, self.loaded, strict=True)
+        ]
         self.rims = [self.kernel.rim(s.box, *found[:2]) for s, found in zip(row.slabs, self.tables, strict=True)]
         self.given = [self._given(n) for n in range(len(row.devices))]
         plain, edge, _ = self.tables[0]

@@ -124,7 +124,7 @@ __device__ __forceinline__ bool pg_begin(const Links& l, const Turns& turns, int
   return lane ? pg_patient(l, link, passed) : pg_gather(l, turns, wanted);
 }}
 
-extern "C" __global__ void __launch_bounds__({threads})
+extern "C" __global__ void __launch_bounds__({threads}{bound})
 persistent2d(const __grid_constant__ Arguments a, const __grid_constant__ Links links,
              const __grid_constant__ Turns turns) {{
   extern __shared__ __align__(128) unsigned char shared[];
@@ -207,19 +207,32 @@ class PersistentKernel:
         stream = self.made.stream
         plain = PLAIN.format(warps=self.warps, warp_bytes=stream.warp_bytes) if self.plain else ""
         kernel = KERNEL.format(
-            threads=self.threads, head=HEAD, room=self._room, warps=self.warps, steps=self.made.shape.steps, plain=plain
+            threads=self.threads,
+            bound="" if self.plain else ", 1",  # latency counts there, not how many blocks fit
+            head=HEAD,
+            room=self._room,
+            warps=self.warps,
+            steps=self.made.shape.steps,
+            plain=plain,
         )
         streamed = stream.tile if self.plain else ""
         parts = (prelude(self.block.arguments), self.links.source, HELPERS, streamed, self.block.tile, kernel)
         shared = self._room + max(self.block.shared_bytes, self.warps * stream.warp_bytes if self.plain else 0)
         return Program("\n".join(parts), "persistent2d", self.threads, shared, self.warps)
 
-    def tables(self, box: Box, slots: int, recorded: Sequence[int] = ()) -> Tables:
-        """The plain tiles, the edge tiles and the receivers of a device's box; slots: plain tiles that run at once."""
+    def tables(self, box: Box, blocks: int, recorded: Sequence[int] = ()) -> Tables:
+        """The plain tiles, the edge tiles and the receivers of a device's box; blocks: that run at once.
+
+        Plain tiles are as short as the blocks that edge tiles leave over have room for.
+        """
         problem, steps = self.made.problem, self.made.shape.steps
         cut = replace(self.made.cut, edge_columns=self.block.columns, edge_rows=self.rows)
         here = [k for k in recorded if problem.receivers[k].cell in box]
-        found = tiles(problem, steps, box, cut if self.plain else replace(cut, columns=FAR), slots, here)
+        cut = cut if self.plain else replace(cut, columns=FAR)
+        found = tiles(problem, steps, box, cut, blocks * self.warps, here)
+        if found.plain:
+            left = max(blocks - len(found.edge), -(-blocks // 2))
+            found = tiles(problem, steps, box, cut, left * self.warps, here)
         edge, served = _regions(found.edge), list[tuple[Any, ...]]()
         for row, tile in zip(edge, found.edge, strict=True):
             mine = [problem.receivers[k] for k in here if problem.receivers[k].cell in tile]

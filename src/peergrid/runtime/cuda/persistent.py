@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from peergrid.codegen.cuda.choose import pass_kernel, short_tiles
-from peergrid.codegen.cuda.pass_kernel import Launch
+from peergrid.codegen.cuda.choose import MOST_BYTES, pass_kernel
+from peergrid.codegen.cuda.pass_kernel import Launch, PassKernel
 from peergrid.codegen.cuda.persistent_kernel import TURNS, PersistentKernel, Tables
 from peergrid.runtime.cuda.chain import PASSED, Chain, linkable, offset, passes
 from peergrid.runtime.cuda.lower import Lowered
@@ -28,6 +28,9 @@ from peergrid.schedule.ops import Compute, Copy, DeviceBarrier, Flag, Queue
 MET = Flag(0, "passes of persistent kernels")
 MOST_CELLS = 1 << 33  # cell updates of a device in one launch: below a second of work
 MOST_PASSES = 4096  # in one launch
+ALONE_ROWS = (4, 6, 8, 12, 16, 24, 32)  # of tiles on the smallest grids, where all are edge tiles
+MIXED_ROWS, MIXED_WARPS = 16, (16, 8, 4)  # of edge tiles beside plain ones, and of blocks: as many as have room
+LEAST_COLUMNS, LEAST_ROWS = 16, 16  # of an edge tile, of a plain one
 
 
 @dataclass(frozen=True)
@@ -62,9 +65,10 @@ def lower_persistent(station: Station, schedule: Schedule) -> Lowered | str:
             "persistent kernels need 2D slabs twice as thick as their halos, one pass between exchanges and devices "
             "that reach each other: each pass is a kernel of its own"
         )
-    found = _row(station, schedule, PersistentKernel(made))
-    if isinstance(found, str):
-        return found
+    kernel = _suited(station, made)
+    if kernel is None:
+        return "no persistent kernel fits these devices: each pass is a kernel of its own"
+    found = _row(station, schedule, kernel)
     one, together = found.lowered(1), lru_cache(maxsize=16)(found.lowered)
     return Repeated(one.schedule, one.tapes, one.queues, one.choices, one.raised, found.most, together)
 
@@ -74,23 +78,44 @@ def _shorter(station: Station, schedule: Schedule) -> bool:
     return {op.steps for op in schedule.ops if isinstance(op, Compute)} != set(station.layout.blocks)
 
 
-def _row(station: Station, schedule: Schedule, kernel: PersistentKernel) -> _Row | str:
-    sweep, devices = SeveralSteps(station, kernel.made), range(station.layout.devices)
-    boxes = [station.layout.partition.owned(device) for device in devices]
-    ordinals = station.devices.ordinals
-    room = [sweep.resident(d, kernel.program) // ordinals.count(ordinals[d]) for d in devices]
-    if not all(room):
-        return f"the GPUs {ordinals} have no room for the kernels of all devices at once: each pass is a kernel"
-    tables: list[Tables] = []
-    for device in devices:
-        slots = room[device], room[device] * kernel.program.tiles_per_block
-        fitted = PersistentKernel(short_tiles(kernel.made, boxes[device], *slots))
-        tables.append(fitted.tables(boxes[device], slots[1], station.memory.recorded[device]))
-    starts = []
-    for device, (plain, edge, receivers) in enumerate(tables):
+def _suited(station: Station, made: PassKernel) -> PersistentKernel | None:
+    """The kernel with the shortest tiles of which each block takes one; else with plain tiles, too."""
+    boxes = [station.layout.partition.owned(device) for device in range(station.layout.devices)]
+    alone = PersistentKernel(made, plain=False, rows=ALONE_ROWS[-1])
+    if alone.block.columns < LEAST_COLUMNS:
+        return None
+    if alone.program.shared_bytes <= MOST_BYTES:
+        room = _room(station, alone)
+        for rows in ALONE_ROWS:
+            kernel = replace(alone, rows=rows)
+            if all(kernel.units(*kernel.tables(box, 1)[:2]) <= n for box, n in zip(boxes, room, strict=True)):
+                return kernel
+    for warps in MIXED_WARPS:
+        kernel = PersistentKernel(replace(made, least_rows=LEAST_ROWS), rows=MIXED_ROWS, warps=warps)
+        if kernel.program.shared_bytes <= MOST_BYTES and all(_room(station, kernel)):
+            return kernel
+    return None
+
+
+def _room(station: Station, kernel: PersistentKernel) -> list[int]:
+    """How many blocks each device runs at once; those that share a GPU share its room."""
+    ordinals, sweep = station.devices.ordinals, SeveralSteps(station, kernel.made)
+    return [
+        sweep.resident(device, kernel.program) // ordinals.count(ordinals[device])
+        for device in range(station.layout.devices)
+    ]
+
+
+def _row(station: Station, schedule: Schedule, kernel: PersistentKernel) -> _Row:
+    sweep, room = SeveralSteps(station, kernel.made), _room(station, kernel)
+    boxes = [station.layout.partition.owned(device) for device in range(station.layout.devices)]
+    tables, starts = list[Tables](), list[Start]()
+    for device, box in enumerate(boxes):
+        plain, edge, receivers = kernel.tables(box, room[device], station.memory.recorded[device])
         launch = Launch(kernel.program, edge if len(edge) else plain, receivers)
         blocks = min(room[device], kernel.units(plain, edge))
-        starts.append(replace(sweep.start(device, launch, boxes[device]), blocks=blocks))
+        tables.append((plain, edge, receivers))
+        starts.append(replace(sweep.start(device, launch, box), blocks=blocks))
     rims = [kernel.rim(box, plain, edge) for box, (plain, edge, _) in zip(boxes, tables, strict=True)]
     return _Row(schedule, Chain(station, kernel.dtype, rims), tables, starts)
 
