@@ -26,6 +26,19 @@ def test_text_and_picture(capsys: pytest.CaptureFixture[str], tmp_path: Path) ->
 
 
 def test_a_picture_that_cannot_be_written(tmp_path: Path) -> None:
-    with pytest.raises(UsageError) as error:
+    with pytest.raises(UsageError, match="create it first"):
         machine(svg=tmp_path / "none" / "m.svg")
-    assert str(error.value).endswith("No such file or directory: give a writable file.")
+
+
+def test_a_picture_replaces_nothing_but_a_picture(tmp_path: Path) -> None:
+    place = tmp_path / "m.svg"
+    place.write_text("my notes")
+    with pytest.raises(UsageError) as error:
+        machine(svg=place)
+    assert str(error.value) == (
+        f"'{place}' should be free or a picture to replace, but holds something else: choose another name or remove it."
+    )
+    assert place.read_text() == "my notes"
+    place.write_text("<svg>old</svg>")
+    machine(svg=place)
+    assert "NUMA node 0" in place.read_text(encoding="utf-8")

@@ -60,6 +60,26 @@ def test_bad_files_are_one_sentence(tmp_path: Path, text: str, message: str) -> 
     assert place.read_text(encoding="utf-8") == text
 
 
+@pytest.mark.parametrize("text", ["[" * 100_000, '{"format": "peergrid-profile", "version": ' + "1" * 5000 + "}"])
+def test_nesting_and_integers_beyond_reason(text: str) -> None:
+    with pytest.raises(UsageError, match="is damaged: measure it again"):
+        profiles.loads(text, "p.json")
+
+
+def test_an_integer_that_is_no_float_is_named() -> None:
+    data = json.loads(profiles.dumps(profile(number("q", 1.0))))
+    data["probes"][0]["results"][0]["median"] = 10**400
+    with pytest.raises(UsageError, match=r"results\[0\].median should hold a number"):
+        profiles.loads(json.dumps(data), "p.json")
+
+
+def test_a_file_cut_off_anywhere_is_refused() -> None:
+    whole = profiles.dumps(profile(number("q", 1.0)))
+    for end in range(0, len(whole) - 2, 7):
+        with pytest.raises(UsageError):
+            profiles.loads(whole[:end], "p.json")
+
+
 def test_a_wrong_number_is_named(tmp_path: Path) -> None:
     data = json.loads(profiles.dumps(profile(number("q", 1.0))))
     data["probes"][0]["results"][0]["median"] = "fast"

@@ -203,6 +203,36 @@ def test_the_command(tmp_path: Path) -> None:
         report(tmp_path / "p.json", tmp_path / "none" / "r.html")
 
 
+@pytest.mark.parametrize("what", ["a profile", "notes", "a folder"])
+def test_a_page_replaces_nothing_but_a_page(what: str, tmp_path: Path) -> None:
+    source, place = tmp_path / "p.json", tmp_path / "r.html"
+    profiles.write(source, host_only())
+    if what == "a profile":
+        place = source
+    elif what == "notes":
+        place.write_text("my notes")
+    else:
+        place.mkdir()
+    before = [path.read_bytes() for path in sorted(tmp_path.iterdir()) if path.is_file()]
+    with pytest.raises(UsageError, match="should be free or a page to replace, but holds something else"):
+        report(source, place)
+    assert [path.read_bytes() for path in sorted(tmp_path.iterdir()) if path.is_file()] == before
+
+
+def test_a_page_replaces_an_earlier_page(tmp_path: Path) -> None:
+    profiles.write(tmp_path / "p.json", host_only())
+    for _ in range(2):
+        report(tmp_path / "p.json", tmp_path / "r.html")
+    assert (tmp_path / "r.html").read_text(encoding="utf-8").count("<h1>") == 1
+
+
+def test_numbers_that_no_axis_can_hold_are_left_out() -> None:
+    wild = [
+        replace(item, median=value) for item, value in zip(host_only().results(), (1e-200, 1e300, 5e-324), strict=True)
+    ]
+    assert "<svg" in page(replace(host_only(), probes=(outcome("host", *wild),)))
+
+
 def test_a_matrix_per_other_coordinate() -> None:
     words = " ".join(read(two_gpus()).text)
     assert "From row to column" in words

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from peergrid.errors import UsageError
+from peergrid.cli.replace import guard
 from peergrid.probe import profile as profiles
 from peergrid.report import page
 
@@ -17,10 +17,7 @@ def report(
     output: Annotated[Path, typer.Option("-o", "--output", help="The page to write.")] = Path("report.html"),
 ) -> None:
     """Write a profile as one self-contained HTML page."""
+    guard(output, "page", "<!DOCTYPE html>")
     content = page(profiles.read(profile))
-    if not output.parent.is_dir():
-        raise UsageError(
-            f"'{output}' should lie in an existing folder, but '{output.parent}' is none: create it first."
-        )
     profiles.replace(output, content)
     typer.echo(f"{output}: {len(content) // 1024} KiB", err=True)

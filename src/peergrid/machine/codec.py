@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 from peergrid.errors import UsageError
 
 T = TypeVar("T")
+LARGEST = 1 << 1000  # integers beyond are no floating-point numbers
 
 
 def encode(value: Any) -> Any:
@@ -86,6 +87,7 @@ def _union(items: tuple[Any, ...], data: Any, where: str) -> Any:
 
 def _scalar(kind: Any, data: Any, where: str) -> Any:
     if kind is float and isinstance(data, int) and not isinstance(data, bool):
+        _expect(abs(data) < LARGEST, "a number", data, where)
         return float(data)
     exact = isinstance(data, kind) and (kind is bool or not isinstance(data, bool))
     _expect(exact, _name(kind), data, where)

@@ -41,6 +41,11 @@ class Result:
         """Where the median of another run is expected."""
         return self.median - self.uncertainty, self.median + self.uncertainty
 
+    def number(self, key: str) -> float:
+        """A coordinate as a number; 0 where there is none, or where a file holds something else."""
+        value = self.at.get(key, 0)
+        return float(value) if not isinstance(value, str) and abs(value) < 1e30 else 0.0
+
 
 @dataclass(frozen=True, slots=True)
 class Probe:

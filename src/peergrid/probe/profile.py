@@ -90,6 +90,8 @@ def loads(text: str, name: str = "the profile") -> Profile:
         raise UsageError(
             f"'{name}' should be a profile in JSON, but is damaged at line {error.lineno}: measure it again."
         ) from error
+    except (RecursionError, ValueError) as error:  # nested or with integers beyond all reason
+        raise UsageError(f"'{name}' should be a profile in JSON, but is damaged: measure it again.") from error
     if not isinstance(data, dict) or data.get("format") != FORMAT:
         raise UsageError(
             f'\'{name}\' should say "format": "{FORMAT}", but does not: give a file that peergrid probe wrote.'

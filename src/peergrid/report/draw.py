@@ -13,6 +13,8 @@ WIDE, HIGH, LEFT, BELOW, TOP = 640, 300, 64, 44, 30
 COLOURS = tuple(f"var(--line-{at})" for at in range(8))
 DASHES = ("", "6 3", "2 3", "8 3 2 3")
 
+LEAST = 1e-30
+
 Point = tuple[float, float]
 
 
@@ -80,8 +82,8 @@ def _cell(cell: Cell | None, low: float, high: float, factor: float, shaded: boo
 
 
 def curves(lines: Mapping[str, Sequence[Point]], x_name: str, unit: str, title: str = "") -> str:
-    """Lines over logarithmic axes, with a legend below; points that are not positive are left out."""
-    kept = {name: [p for p in points if p[0] > 0 and p[1] > 0] for name, points in lines.items()}
+    """Lines over logarithmic axes, with a legend below; points that no such axis can hold are left out."""
+    kept = {name: [p for p in points if all(LEAST < x < 1 / LEAST for x in p)] for name, points in lines.items()}
     everything = [point for points in kept.values() for point in points]
     if not everything:
         return "<p>No positive number to draw.</p>"

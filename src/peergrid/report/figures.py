@@ -71,7 +71,7 @@ def _said(key: str, value: Scalar) -> str:
 
 
 def _cell(key: str, value: Scalar) -> str:
-    return size(float(value)) if key in SIZES and value != "" else str(value)
+    return str(value) if isinstance(value, str) or key not in SIZES else size(value)
 
 
 def _name(key: str) -> str:
@@ -119,7 +119,7 @@ def _curves(view: Curve, results: Sequence[Result]) -> str:
         by_line = _by_others(part, (view.x, view.panel))
         if any(len(points) > 1 for points in by_line.values()):  # lone points clutter; they are in the numbers
             by_line = {name: points for name, points in by_line.items() if len(points) > 1}
-        lines = {name: [(float(r.at.get(view.x, 0)), r.median) for r in points] for name, points in by_line.items()}
+        lines = {name: [(r.number(view.x), r.median) for r in points] for name, points in by_line.items()}
         title = f"{view.title}: {label({view.panel: panel})}" if panel != "" else view.title
         folded = f"<details><summary>{len(part)} numbers</summary>{listing(part)}</details>"
         cards.append(_card(title, curves(lines, view.x, part[0].unit, title) + folded))

@@ -47,7 +47,7 @@ def _links(profile: Profile) -> str:
     )
     messages = sorted(
         (item for item in profile.results("peer_message_time") if item.at.get("route") == "copy engine"),
-        key=lambda item: float(item.at.get("bytes", 0)),
+        key=lambda item: item.number("bytes"),
     )
     if not messages:
         return first + " Small messages were not measured, so the depth of halos has to be tried."
@@ -62,7 +62,7 @@ def _links(profile: Profile) -> str:
 def _best_order(profile: Profile) -> str:
     """The fastest order of a halo exchange over the most GPUs, with more than one to choose from."""
     found = list(profile.results("halo_exchange_bandwidth"))
-    most = max((int(item.at.get("devices", 0)) for item in found), default=0)
+    most = max((int(item.number("devices")) for item in found), default=0)
     orders = sorted((item for item in found if item.at.get("devices") == most), key=_median)
     if len(orders) < 2:
         return ""
@@ -124,7 +124,7 @@ def _order(profile: Profile) -> str:
 def _synchronisation(profile: Profile) -> str:
     launch = profile.find("launch_overhead", {"how": "plain"})
     grid = profile.find("grid_barrier", {"blocks_per_multiprocessor": 1})
-    several = max(profile.results("device_barrier"), key=lambda item: float(item.at.get("devices", 0)), default=None)
+    several = max(profile.results("device_barrier"), key=lambda item: item.number("devices"), default=None)
     if launch is None or grid is None:
         return _nothing("Launches and barriers of GPUs were not measured", "synchronisation")
     cheaper = "a new kernel per step" if launch.median < grid.median else "one kernel for all steps"

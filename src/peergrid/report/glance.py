@@ -61,7 +61,7 @@ def _links(profile: Profile) -> list[Key]:
 
 def _host_link(profile: Profile) -> list[Key]:
     found = _where(profile, "host_link_bandwidth", direction="to device", memory="pinned")
-    largest = max((int(item.at.get("bytes", 0)) for item in found), default=0)
+    largest = max((int(item.number("bytes")) for item in found), default=0)
     return _range("Host to GPU", [item for item in found if item.at.get("bytes") == largest], "pinned memory")
 
 
@@ -72,7 +72,7 @@ def _loads(profile: Profile) -> list[Key]:
 
 def _message(profile: Profile) -> list[Key]:
     found = _where(profile, "peer_message_time", route="copy engine")
-    least = min(found, key=lambda item: float(item.at.get("bytes", 0)), default=None)
+    least = min(found, key=lambda item: item.number("bytes"), default=None)
     return _one("Shortest peer copy", least, f"{least.at.get('bytes')} bytes, by copy engine" if least else "")
 
 
@@ -83,8 +83,8 @@ def _launch(profile: Profile) -> list[Key]:
 def _barriers(profile: Profile) -> list[Key]:
     shape: dict[str, Scalar] = {"blocks_per_multiprocessor": 1, "threads": 256}
     several = _where(profile, "device_barrier", **shape)
-    widest = max(several, key=lambda item: float(item.at.get("devices", 0)), default=None)
-    hosts = max(profile.results("host_side_barrier"), key=lambda item: float(item.at.get("devices", 0)), default=None)
+    widest = max(several, key=lambda item: item.number("devices"), default=None)
+    hosts = max(profile.results("host_side_barrier"), key=lambda item: item.number("devices"), default=None)
     return [
         *_one("Grid barrier", profile.find("grid_barrier", shape), "1 block of 256 threads per multiprocessor"),
         *_one(f"Barrier of {widest.at['devices']} GPUs" if widest else "", widest, "in memory, same shape"),
@@ -104,7 +104,7 @@ def _order(profile: Profile) -> list[Key]:
 def _host(profile: Profile) -> list[Key]:
     best = max(profile.results("host_copy_bandwidth"), key=lambda item: item.median, default=None)
     barriers = _where(profile, "host_barrier", kind="spin")
-    widest = max(barriers, key=lambda item: float(item.at.get("threads", 0)), default=None)
+    widest = max(barriers, key=lambda item: item.number("threads"), default=None)
     return [
         *_one("Main memory", best, f"copy by {best.at.get('threads')} threads" if best else ""),
         *_one("Barrier of threads", widest, f"{widest.at.get('threads')} threads, spinning" if widest else ""),

@@ -185,10 +185,11 @@ PROBE = Probe(
     unit="s",
     method=(
         "All from the host's clock, from before the first launch to the return of the wait; a sample is the median of "
-        "several pairs measured one after the other, each sample on another processor. Overhead: 33 kernels of one block that wait 40000 cycles each, "
-        "less one that waits as long as all, over 32 (equation 6 of the study): the host's own calls hide behind the "
-        "waiting. Null kernel: five cuLaunchKernel and a wait less one and a wait, over four, from a compiled loop "
-        "that calls the driver; 'graph node': a graph of 50, launch and wait, over 50."
+        "several pairs measured one after the other, each sample on another processor. Overhead: 33 kernels of one "
+        "block that wait 40000 cycles each, less one that waits as long as all, over 32 (equation 6 of the study): "
+        "the host's own calls hide behind the waiting. Null kernel: five cuLaunchKernel and a wait less one and a "
+        "wait, over four, from a compiled loop that calls the driver; 'graph node': a graph of 50, launch and wait, "
+        "over 50."
     ),
     run=run,
     gpus=1,

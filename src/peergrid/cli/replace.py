@@ -1,0 +1,38 @@
+"""Files that a command writes replace nothing but what the same command wrote before."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from peergrid.errors import UsageError
+
+
+def guard(output: Path, what: str, start: str) -> None:
+    """Refuse a place without a folder, and one that holds a file which does not begin with `start`.
+
+    Args:
+        output: where the file should go.
+        what: the file in words, such as 'page'.
+        start: how every such file begins.
+
+    Raises:
+        UsageError: so it is; writing would fail or lose the file.
+    """
+    if not output.parent.is_dir():
+        raise UsageError(
+            f"'{output}' should lie in an existing folder, but '{output.parent}' is none: create it first."
+        )
+    if output.is_dir() or (output.exists() and not _begins(output, start)):
+        raise UsageError(
+            f"'{output}' should be free or a {what} to replace, but holds something else: "
+            "choose another name or remove it."
+        )
+
+
+def _begins(path: Path, start: str) -> bool:
+    """Whether a file is empty or begins so; one that cannot be read does not."""
+    try:
+        with path.open("rb") as file:
+            return file.read(len(start)) in (b"", start.encode())
+    except OSError:
+        return False
