@@ -174,18 +174,22 @@ def test_one_gpu_may_be_named_twice() -> None:
         executor.close()
 
 
-def test_a_graph_is_captured_once() -> None:
+@pytest.mark.parametrize(("devices", "first", "many"), [(1, 1, 2), (2, 4, 4)])
+def test_a_graph_is_captured_once(devices: int, first: int, many: int) -> None:
+    """One graph of a turn and one of many turns on one GPU; on two a graph for each of them and each step of a turn."""
     driver = HostDriver()
     problem = PROBLEMS["heat_fixed"]()
     options = Options("graph")
-    plan = layout(problem, Partition.over(problem.grid, 2), options)
-    executor = CudaExecutor(plan, STEPS, (0, 1), driver=driver)
+    plan = layout(problem, Partition.over(problem.grid, devices), options)
+    executor = CudaExecutor(plan, 100, tuple(range(devices)), driver=driver)
     whole = period(plan, options)
     executor.execute(whole, 2, 0)
     executor.execute(whole, 1, 4)
-    assert driver.captures == 1
+    assert driver.captures == first
     executor.execute(whole, 17, 6)
-    assert driver.captures == 2
+    assert driver.captures == many
+    executor.execute(whole, 17, 40)
+    assert driver.captures == many
     executor.close()
     assert not driver.live
 
@@ -255,8 +259,20 @@ def test_plain_and_edge_tiles_together(strategy: StrategyName, blocks: int) -> N
     assert digests[0] == digests[1]
 
 
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_several_steps_per_pass_in_3d(strategy: StrategyName) -> None:
+    check("heat_cube", (2, 1, 1), Options(strategy, depth=2))
+    check("heat_cube", (1, 1, 1) if strategy in ("threads", "persistent") else (1, 2, 1), Options(strategy, depth=3))
+    check("heat_cube", (2, 1, 1), Options(strategy, depth=4, block=2))
+
+
+@pytest.mark.parametrize("split", [(1, 1, 2), (2, 2, 1)])
+def test_any_split_of_a_cube(split: Index) -> None:
+    check("heat_cube", split, Options("overlap", depth=4))
+
+
 def test_several_steps_per_pass_are_refused_without_a_kernel() -> None:
-    problem = PROBLEMS["heat_cube"]()
+    problem = PROBLEMS["string"]()
     options = Options("async", depth=2)
     plan = layout(problem, Partition.over(problem.grid, 1), options)
     executor = CudaExecutor(plan, STEPS, (0,), driver=HostDriver())

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from peergrid.runtime.cuda.lower import Lowered
-from peergrid.runtime.cuda.parts import Events, Parts, split, whole
+from peergrid.runtime.cuda.parts import Parts, split, whole
 from peergrid.runtime.cuda.replay import CONTEXT, DONE, replay
 from peergrid.runtime.cuda.station import Station
 from peergrid.runtime.cuda.tape import NOTHING, Tape, TapeWriter, Words
@@ -133,8 +133,8 @@ class Issuers:
         count = min(len(contexts), most)
         if count < 2:
             return whole(tape)
-        events = Events(self._station.entry("cuEventRecord"), self._station.entry("cuStreamWaitEvent"))
-        return split(tape, {context: n * count // len(contexts) for n, context in enumerate(contexts)}, events)
+        part_of = {context: n * count // len(contexts) for n, context in enumerate(contexts)}
+        return split(tape, part_of, self._station.events)
 
     def _share(self, lowered: Lowered, host: int, tape: Tape) -> Share:
         layout, contexts = self._station.layout, contexts_of(tape)

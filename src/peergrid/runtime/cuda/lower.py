@@ -96,12 +96,13 @@ class Lowering:
 
     def host(self, host: int) -> Tape:
         """The tape of one host."""
-        tape = TapeWriter()
-        for item in self._items(host):
+        tape, items = TapeWriter(), list(self._items(host))
+        last = {item[0][1].queue: n for n, item in enumerate(items) if isinstance(item[0][1], Compute)}
+        for n, item in enumerate(items):
             self._item(tape, item)
-        if self.captured:
-            for queue in sorted({queue for op in self.schedule.ops for queue in queues_of(op)}):
-                self._tick(tape, queue)
+            if self.captured:
+                for queue in (queue for queue, at in last.items() if at == n):
+                    self._tick(tape, queue)  # nothing later in this turn reads its clock
         return tape.finish()
 
     @property

@@ -13,6 +13,7 @@ from peergrid.runtime.cuda.driver import Driver
 from peergrid.runtime.cuda.faults import error
 from peergrid.runtime.cuda.memory import FieldMemory, Plan
 from peergrid.runtime.cuda.norms import NormMemory
+from peergrid.runtime.cuda.parts import Events
 from peergrid.runtime.cuda.peers import Peers
 from peergrid.runtime.cuda.replay import replay
 from peergrid.runtime.cuda.tape import NOTHING, Tape
@@ -72,6 +73,11 @@ class Station:
     def abort_address(self) -> int:
         """The word that stops every host thread."""
         return int(self.words.ctypes.data)
+
+    @property
+    def events(self) -> Events:
+        """The driver's functions that use events."""
+        return Events(self.entry("cuEventRecord"), self.entry("cuStreamWaitEvent"))
 
     def entry(self, name: str) -> int:
         """The address of a driver function."""
