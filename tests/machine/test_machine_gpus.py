@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import sys
+
 import pytest
+from machine_examples import SOFTWARE
 from machine_fakes import Driver, Nvml
 
 from peergrid.errors import DeviceFault
-from peergrid.machine import gpus, nvml
+from peergrid.machine import discover, gpus, nvml, text
 from peergrid.machine.driver import call, find
 from peergrid.machine.model import Link, PcieLink
 
@@ -54,6 +57,70 @@ def test_peers_are_checked_by_a_real_copy() -> None:
 def test_an_integrated_gpu_is_told_to_share_pinned_memory() -> None:
     assert gpus.gpus(Driver(integrated=True), None)[0].advice.startswith("pinned host memory")
     assert gpus.gpus(Driver(), None)[0].advice.startswith("device memory")
+
+
+ROOM = sys.modules["peergrid.machine.discover"]
+
+
+class Lost(Driver):
+    """GPU 1 fell off the bus: the driver still counts it."""
+
+    def cuDeviceTotalMem(self, device: int) -> tuple[int, int]:  # noqa: N802
+        return (46 if device == 1 else 0), 141 << 30
+
+    def cuGetErrorString(self, code: int) -> tuple[int, bytes]:  # noqa: N802
+        return 0, b"CUDA-capable device(s) is/are busy or unavailable"
+
+    def cuGetErrorName(self, code: int) -> tuple[int, bytes]:  # noqa: N802
+        return 0, b"CUDA_ERROR_DEVICE_UNAVAILABLE"
+
+
+def test_a_gpu_that_disappeared_is_named_and_hides_no_other() -> None:
+    found, lost = gpus.readable(Lost(3), Nvml())
+    assert [gpu.index for gpu in found] == [0, 2]
+    assert [item.what for item in lost] == ["GPU 1"]
+    assert "unavailable (CUDA_ERROR_DEVICE_UNAVAILABLE)" in lost[0].why
+    pairs = gpus.peers(Lost(3), Nvml(), found)
+    assert [(peer.source, peer.target, peer.arrives) for peer in pairs] == [(0, 2, True), (2, 0, True)]
+
+
+def test_the_description_comes_without_the_gpu_that_disappeared(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ROOM, "find", lambda: (Lost(2), None))
+    monkeypatch.setattr(ROOM, "software", lambda *modules: SOFTWARE)
+    found = discover()
+    assert [gpu.index for gpu in found.gpus] == [0]
+    assert "GPU 1" in [item.what for item in found.missing]
+    assert "GPU 1: The driver refused cuDeviceTotalMem" in text(found)
+
+
+def test_peers_that_the_driver_cannot_tell_are_missing(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Mute(Lost):
+        def cuDeviceTotalMem(self, device: int) -> tuple[int, int]:  # noqa: N802
+            return 0, 141 << 30
+
+        def cuDeviceCanAccessPeer(self, source: int, target: int) -> tuple[int, int]:  # noqa: N802
+            return 46, 0
+
+    monkeypatch.setattr(ROOM, "find", lambda: (Mute(2), None))
+    monkeypatch.setattr(ROOM, "software", lambda *modules: SOFTWARE)
+    found = discover()
+    assert (len(found.gpus), found.peers) == (2, ())
+    assert "peer access" in [item.what for item in found.missing]
+
+
+def test_no_permission_for_nvml_is_one_reason(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Forbidden:
+        NVMLError = RuntimeError
+
+        @staticmethod
+        def nvmlInit() -> None:  # noqa: N802
+            raise RuntimeError("Insufficient Permissions")
+
+    monkeypatch.setitem(sys.modules, "pynvml", Forbidden)
+    with nvml.session() as (management, missing):
+        assert management is None
+        assert missing is not None
+        assert missing.why == "it did not start: Insufficient Permissions"
 
 
 def test_a_driver_error_is_one_sentence() -> None:

@@ -16,8 +16,10 @@ from peergrid.cli.probe import probe as command
 from peergrid.errors import DeviceFault, UsageError
 from peergrid.probe import PROBES, Bench, Impossible, Lack, Probe, Result, choose, measure, session, show
 from peergrid.probe import profile as profiles
+from peergrid.probe import worker as worker_process
 from peergrid.probe.cpu import spin
 from peergrid.probe.cpu.threads import counts, inside, rounds_in, together
+from peergrid.probe.cuda.devices import Devices
 from peergrid.probe.runner import run
 
 ENOUGH_CORES = len(os.sched_getaffinity(0)) >= 2
@@ -87,6 +89,23 @@ def test_what_the_machine_cannot_give_of_an_experiment_is_stated() -> None:
         "  not given: near and far: one node"
         in show.profile(profiles.new(machine(), (found,), quick=True)).splitlines()
     )
+
+
+def test_gpus_that_do_not_open_are_a_failure_of_their_experiments_alone(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def lost(driver: object) -> None:
+        raise DeviceFault("The driver refused cuDevicePrimaryCtxRetain: GPU is lost (CUDA_ERROR_DEVICE_UNAVAILABLE).")
+
+    monkeypatch.setattr(worker_process, "find", lambda: (object(), None))
+    monkeypatch.setattr(Devices, "open", lost)
+    assert worker_process.main(["--quick", "host-start", "chase", "little"]) == 0
+    said = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    ended = [line["outcome"] for line in said if "outcome" in line]
+    assert [(item["name"], item["status"]) for item in ended] == [
+        ("host-start", "done"), ("chase", "failed"), ("little", "failed"),
+    ]  # fmt: skip
+    assert ended[1]["reason"].endswith("GPU is lost (CUDA_ERROR_DEVICE_UNAVAILABLE).")
 
 
 def worker(tmp_path: Path, body: str) -> list[str]:

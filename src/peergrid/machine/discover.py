@@ -7,6 +7,7 @@ import platform
 from importlib import metadata
 from typing import Any
 
+from peergrid.errors import DeviceFault
 from peergrid.machine import gpus, host, nvml, settings
 from peergrid.machine.driver import call, find
 from peergrid.machine.model import Gpu, Machine, Missing, NumaNode, Peer, Software
@@ -16,9 +17,9 @@ def discover() -> Machine:
     """Describe this machine. Opens a context on each GPU for the check that peer copies arrive."""
     driver, no_cuda = find()
     with nvml.session() as (management, no_nvml):
-        found = gpus.gpus(driver, management)
+        found, silent = gpus.readable(driver, management)
         nodes = host.nodes()
-        pairs = gpus.peers(driver, management, found)
+        pairs, unknown = _peers(driver, management, found)
         return Machine(
             memory=host.memory(),
             cpu=host.cpu(),
@@ -28,8 +29,16 @@ def discover() -> Machine:
             peers=pairs,
             software=software(driver, management),
             settings=settings.in_force(os.environ),
-            missing=_missing(no_cuda, no_nvml, found, nodes, pairs),
+            missing=(*silent, *unknown, *_missing(no_cuda, no_nvml, found, nodes, pairs)),
         )
+
+
+def _peers(driver: Any, management: Any, found: tuple[Gpu, ...]) -> tuple[tuple[Peer, ...], tuple[Missing, ...]]:
+    """Who reaches whom, or why nobody can say."""
+    try:
+        return gpus.peers(driver, management, found), ()
+    except DeviceFault as fault:
+        return (), (Missing("peer access", str(fault).rstrip(".")),)
 
 
 def software(driver: Any = None, management: Any = None) -> Software:

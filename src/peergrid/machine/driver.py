@@ -20,7 +20,11 @@ def find() -> tuple[Any, Missing | None]:
         return None, Missing("CUDA", "no NVIDIA driver library (libcuda) on this system")
     if int(code) != 0:
         return None, Missing("CUDA", f"the NVIDIA driver did not start: {describe(driver, code)}")
-    if int(call(driver, "cuDeviceGetCount")) == 0:
+    try:
+        devices = int(call(driver, "cuDeviceGetCount"))
+    except DeviceFault as fault:
+        return None, Missing("CUDA", str(fault).rstrip("."))
+    if devices == 0:
         return None, Missing("CUDA", "the NVIDIA driver shows no device")
     return driver, None
 

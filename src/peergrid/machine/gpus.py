@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from itertools import pairwise
 from pathlib import Path
@@ -14,7 +14,7 @@ import numpy as np
 from peergrid.errors import DeviceFault
 from peergrid.machine import host, nvml
 from peergrid.machine.driver import attribute, call
-from peergrid.machine.model import Gpu, Link, Peer
+from peergrid.machine.model import Gpu, Link, Missing, Peer
 
 PCI_DEVICES = Path("/sys/bus/pci/devices")
 ADDRESS = re.compile(r"^[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-9a-f]$")
@@ -26,6 +26,17 @@ def gpus(driver: Any, management: Any) -> tuple[Gpu, ...]:
     """Every GPU the driver shows; `management` is NVML or None."""
     usable = host.usable_cpus()
     return tuple(_gpu(driver, management, index, usable) for index in range(count(driver)))
+
+
+def readable(driver: Any, management: Any) -> tuple[tuple[Gpu, ...], tuple[Missing, ...]]:
+    """The GPUs that answer, and what the driver says of the others: one that fell off its bus hides none of them."""
+    usable, found, lost = host.usable_cpus(), [], []
+    for index in range(count(driver)):
+        try:
+            found.append(_gpu(driver, management, index, usable))
+        except DeviceFault as fault:
+            lost.append(Missing(f"GPU {index}", str(fault).rstrip(".")))
+    return tuple(found), tuple(lost)
 
 
 def count(driver: Any) -> int:
@@ -49,7 +60,7 @@ def peers(driver: Any, management: Any, found: tuple[Gpu, ...]) -> tuple[Peer, .
     """For every ordered pair: what the driver reports, and whether a real copy arrives."""
     if len(found) < 2:
         return ()
-    with _contexts(driver, len(found)) as contexts:
+    with _contexts(driver, [gpu.index for gpu in found]) as contexts:
         return tuple(
             _peer(driver, management, contexts, source, target)
             for source in found
@@ -111,7 +122,7 @@ def _flush(driver: Any, device: Any) -> str:
     return f"writes from outside: {seen.get(ordering, 'unknown')}; flush by {' or '.join(calls) or 'nothing'}"
 
 
-def _peer(driver: Any, management: Any, contexts: list[Any], source: Gpu, target: Gpu) -> Peer:
+def _peer(driver: Any, management: Any, contexts: dict[int, Any], source: Gpu, target: Gpu) -> Peer:
     i, j = source.index, target.index
     access = bool(call(driver, "cuDeviceCanAccessPeer", i, j))
     return Peer(
@@ -131,15 +142,15 @@ def _p2p(driver: Any, name: str, source: int, target: int) -> int:
 
 
 @contextmanager
-def _contexts(driver: Any, number: int) -> Iterator[list[Any]]:
-    """The primary contexts of all GPUs, released at the end."""
-    held: list[Any] = []
+def _contexts(driver: Any, numbers: Sequence[int]) -> Iterator[dict[int, Any]]:
+    """The primary contexts of these GPUs, released at the end."""
+    held: dict[int, Any] = {}
     try:
-        for device in range(number):
-            held.append(call(driver, "cuDevicePrimaryCtxRetain", device))
+        for device in numbers:
+            held[device] = call(driver, "cuDevicePrimaryCtxRetain", device)
         yield held
     finally:
-        for device in range(len(held)):
+        for device in held:
             driver.cuDevicePrimaryCtxRelease(device)
 
 

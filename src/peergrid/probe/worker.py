@@ -10,12 +10,14 @@ import json
 import os
 import sys
 from collections.abc import Sequence
+from contextlib import ExitStack
 
+from peergrid.errors import DeviceFault
 from peergrid.machine import encode
 from peergrid.machine.driver import find
 from peergrid.probe.experiment import Bench
 from peergrid.probe.registry import choose
-from peergrid.probe.runner import run
+from peergrid.probe.runner import outcome, run
 
 STOPPED = 3
 
@@ -30,13 +32,21 @@ def main(arguments: Sequence[str]) -> int:
         return _all(arguments, Bench(quick), 0, missing.why if missing else "")
     from peergrid.probe.cuda.devices import Devices
 
-    with Devices.open(driver) as devices:
-        return _all(arguments, Bench(quick, devices), len(devices), "")
+    with ExitStack() as stack:
+        try:
+            devices = stack.enter_context(Devices.open(driver))
+        except DeviceFault as fault:
+            return _all(arguments, Bench(quick), 0, fault=str(fault))
+        return _all(arguments, Bench(quick, devices), len(devices))
 
 
-def _all(arguments: Sequence[str], bench: Bench, gpus: int, why: str) -> int:
+def _all(arguments: Sequence[str], bench: Bench, gpus: int, why: str = "", fault: str = "") -> int:
+    """All named experiments on `gpus` GPUs (`why` says why none), or without those that did not open (`fault`)."""
     for probe in choose([name for name in arguments if name != "--quick"]):
         _say({"begin": probe.name})
+        if probe.gpus and fault:
+            _say({"outcome": encode(outcome(probe, "failed", fault))})
+            continue
         found = run(probe, bench, gpus, why)
         _say({"outcome": encode(found)})
         if probe.gpus and found.status == "failed":
