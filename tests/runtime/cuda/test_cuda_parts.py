@@ -16,9 +16,10 @@ from runtime_problems import heat_2d
 
 from peergrid import Grid, Options, Problem
 from peergrid.grid.partition import Partition
+from peergrid.runtime.cuda.graphs import stretches
 from peergrid.runtime.cuda.lower import lower
 from peergrid.runtime.cuda.parts import Events, Parts, split
-from peergrid.runtime.cuda.replay import ABORTED, CALL, DONE, FIRST, FOLLOW, KIND, TELL, TIMED_OUT, replay
+from peergrid.runtime.cuda.replay import ABORTED, CALL, CONTEXT, DONE, FIRST, FOLLOW, KIND, TELL, TIMED_OUT, replay
 from peergrid.runtime.cuda.station import Station
 from peergrid.runtime.cuda.tape import NOTHING, Patch, Tape, TapeWriter
 from peergrid.schedule import layout, period
@@ -183,6 +184,48 @@ def carried_out(tape: Tape, words: np.ndarray) -> tuple[int, int]:
     tables, addresses = (tape.table[:0], tape.table[:0]), [int(words.ctypes.data) + 8 * n for n in (0, 1)]
     state, _, _, turn = replay(tape.table, NOTHING, tables, 4, 3, 0, 1, *addresses)
     return int(state), int(turn)
+
+
+@pytest.mark.skipif(COMPILER is None, reason="the host's driver needs a C++ compiler")
+@pytest.mark.parametrize("options", [Options("overlap"), Options("overlap", depth=2, block=1)], ids=str)
+def test_stretches_of_a_device_lie_between_its_ties_to_others(options: Options) -> None:
+    """Every row has its place among those of its device; what ties devices together is in no stretch."""
+    tape, part_of, events, station = lowered(options, 4)
+    found = stretches(tape, events)
+    names = {events.use(row)[0]: row[CONTEXT] for row in tape.table if events.use(row) and events.use(row)[1]}
+    for context in part_of:
+        mine = [
+            part for part in found if (tape.table[part, CONTEXT] if isinstance(part, int) else part.context) == context
+        ]
+        rows = [row for part in mine for row in ([part] if isinstance(part, int) else part.rows)]
+        assert rows == [row for row, words in enumerate(tape.table) if words[CONTEXT] == context]
+        uses = [events.use(tape.table[part]) for part in mine if isinstance(part, int)]
+        assert {use[0] for use in uses if use and not use[1]} == {e for e in names if names[e] != context} & {
+            use[0] for use in map(events.use, tape.table[rows]) if use
+        }
+        inside = [events.use(tape.table[row]) for part in mine if not isinstance(part, int) for row in part.rows]
+        assert all(names[use[0]] == context for use in inside if use)
+    station.close()
+
+
+def test_a_stretch_waits_for_nothing_that_was_recorded_before_it() -> None:
+    """Two contexts that wait for each other; the second stretch of the first has a wait for an event of the first."""
+    made = TapeWriter()
+    for context in (1, 2):
+        made.call(0, context, 103)
+        made.call(0, context, EVENTS.record, 50 + context, 7)  # of its own, recorded in the first stretch
+        made.call(0, context, EVENTS.record, 60 + context, 8)  # for the other
+    for context in (1, 2):
+        made.call(0, context, EVENTS.wait, 8, 63 - context)
+        made.call(0, context, EVENTS.wait, 9, 50 + context)
+        made.call(0, context, 103)
+    tape = made.finish()
+    found = [
+        part if isinstance(part, int) else (part.context, part.stream, part.rows) for part in stretches(tape, EVENTS)
+    ]
+    assert found == [(1, 8, (0, 1)), 2, (2, 8, (3, 4)), 5, 6, 9, (1, 8, (8,)), (2, 8, (11,))]
+    made.call(0, 1, EVENTS.wait, 9, 62)  # in another stream than what else ties the two
+    assert stretches(made.finish(), EVENTS) == []
 
 
 def test_one_follows_what_another_tells() -> None:
