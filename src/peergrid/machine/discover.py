@@ -8,7 +8,7 @@ from importlib import metadata
 from typing import Any
 
 from peergrid.errors import DeviceFault
-from peergrid.machine import gpus, host, nvml, settings
+from peergrid.machine import gpus, host, modes, nvml, settings
 from peergrid.machine.driver import call, find
 from peergrid.machine.model import Gpu, Machine, Missing, NumaNode, Peer, Software
 
@@ -28,7 +28,7 @@ def discover() -> Machine:
             links=gpus.links(management, found),
             peers=pairs,
             software=software(driver, management),
-            settings=settings.in_force(os.environ),
+            settings=(*settings.in_force(os.environ), *modes.in_force(management, found)),
             missing=(*silent, *unknown, *_missing(no_cuda, no_nvml, found, nodes, pairs)),
         )
 
