@@ -535,7 +535,7 @@ class _StageText:
         yield f"          const R* const was = s + {base} + {row};"
         for k in groups:
             column = f"lane + {32 * k}"
-            yield f"          {{ const R d = {column} < width ? {now}[{column}] - was[{column}] : R(0);"
+            yield f"          {{ const R d = {column} < c1 - x0 ? {now}[{column}] - was[{column}] : R(0);"
             yield f"            q[{k}] = fma(d, d, q[{k}]);"
             for lane in (1, 2, 3):
                 yield f"            {{ const R e = __shfl_down_sync(0xffffffffu, d, {lane});"

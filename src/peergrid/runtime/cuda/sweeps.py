@@ -114,16 +114,23 @@ class SeveralSteps:
 
     def sums(self, device: int) -> Start:
         """The launch that adds up what the others left of the norms, when all that the device owns is done."""
-        made = self._kernel.made if isinstance(self._kernel, PeerKernel) else self._kernel
-        whole, program = self._station.layout.partition.owned(device), made.sums
-        values, bands = self._arguments(device, whole), -(-whole.shape[0] // NORM_ROWS)
-        function, more = self._function(device, program), self._norms(device, whole)
-        return Start(function, bands, program.threads, program.shared_bytes, values, more, self._kernel.steps)
+        made, whole = self._summing, self._station.layout.partition.owned(device)
+        assert made is not None, "only a kernel with norms leaves sums"
+        program, bands = made.sums, -(-whole.shape[0] // NORM_ROWS)
+        values, function = self._arguments(device, whole), self._function(device, program)
+        more = self._norms(device, whole)
+        return Start(function, bands, program.threads, program.shared_bytes, values, more, made.steps)
 
     def _norms(self, device: int, box: Box) -> tuple[NDArray[Any], ...]:
-        """Where the norms go, if they are asked for."""
+        """Where the norms go, if the kernel takes them."""
         norms = self._station.norms
-        return () if norms is None else (norms.struct(device, box),)
+        return () if norms is None or self._summing is None else (norms.struct(device, box),)
+
+    @property
+    def _summing(self) -> PassKernel | None:
+        """The kernel, if it leaves sums."""
+        made = self._kernel.made if isinstance(self._kernel, PeerKernel) else self._kernel
+        return made if isinstance(made, PassKernel) and made.norm is not None else None
 
     def resident(self, device: int, program: PassProgram) -> int:
         """Thread blocks of a program that the device works on at once."""
