@@ -74,6 +74,11 @@ template <typename V> V __shfl_sync(unsigned, V v, int from) { return shim::exch
 template <typename V> V __shfl_up_sync(unsigned, V v, int d) { return shim::exchange(v, shim::current % 32 - d); }
 template <typename V> V __shfl_down_sync(unsigned, V v, int d) { return shim::exchange(v, shim::current % 32 + d); }
 template <typename V> V __shfl_xor_sync(unsigned, V v, int d) { return shim::exchange(v, (shim::current % 32) ^ d); }
+inline int __all_sync(unsigned, int p) {
+  bool all = true;
+  for (int lane = 0; lane < 32; ++lane) all &= shim::exchange(p, lane) != 0;
+  return all;
+}
 inline void __syncwarp(unsigned = ~0u) { shim::meet(shim::warp()); }
 inline void __syncthreads() { shim::meet(shim::block->all); }
 

@@ -136,9 +136,14 @@ class Stream3D:
             oldest = self.crossing.get(version, (0, 0, 0))[0]
             if version.source:
                 oldest = (oldest if self.shape.held else version.depth - 1) + self.shape.ahead
-            found[version] = Planes(version, oldest + 1, start)
-            start += (oldest + 1) * self.plane_bytes
+            count = max(oldest + 1, self.period)
+            found[version] = Planes(version, count, start)
+            start += count * self.plane_bytes
         return found
+
+    def fixed(self, count: int) -> bool:
+        """Whether the places of a ring of so many planes repeat with the turns of the loop."""
+        return count == self.period
 
     @property
     def pad(self) -> int:
@@ -168,12 +173,14 @@ class Stream3D:
         lines = [
             f"__device__ __forceinline__ void {self.entry}_tile(const Arguments& a, const Region& tile,",
             "    const int source, const int target, const long long step0, unsigned char* const shared) {",
-            "  const int lane = threadIdx.x & 31, warp = threadIdx.x >> 5;",
+            "  const int lane = threadIdx.x & 31;",
+            "  const int warp = __shfl_sync(0xffffffffu, static_cast<int>(threadIdx.x >> 5), 0);  // seen as uniform",
             "  const int z0 = tile.lo[0], z1 = tile.hi[0], y0 = tile.lo[1], y1 = tile.hi[1];",
             "  const int c0 = tile.lo[2], c1 = tile.hi[2];",
             *self._place(),
             f"  unsigned char* const mine = shared + {self.pad} + warp * {self.shape.rows * self.row_bytes}"
             f" + lane * {size};",
+            *self._calm(),
             *self._sources(),
             *self._targets(),
             *self._declarations(),
@@ -197,6 +204,18 @@ class Stream3D:
             first, last = f"max({first}, 0)", f"min({last}, {self.problem.grid.shape[0]})"
         yield f"  const int x = {column} + lane * {self.shape.columns}, y = {row} + warp * {self.shape.rows};"
         yield f"  const int first = {first}, last = {last};"
+
+    def calm(self, stage: int, target: str) -> str:
+        """The name of whether all cells of a warp lie inside an update's box, along rows and columns."""
+        return f"calm{stage}_{self.arguments.fields.index(target)}"
+
+    def _calm(self) -> Iterator[str]:
+        for (stage, target), found in self.sides.items():
+            rows = [found.test(1, plus("y", j)) for j in (0, self.shape.rows - 1)]
+            columns = [found.test(2, plus("x", i)) for i in (0, self.shape.columns - 1)]
+            tests = " && ".join(dict.fromkeys(filter(None, (*rows, *columns))))
+            if tests:
+                yield f"  const bool {self.calm(stage, target)} = __all_sync(0xffffffffu, {tests});"
 
     def _sources(self) -> Iterator[str]:
         """Where each field is loaded from, and which rows of a lane are."""
@@ -260,27 +279,28 @@ class Stream3D:
             yield f"  unsigned ex_{count} = 0;"
 
     def _counts(self, *, source: bool) -> list[int]:
-        return sorted({planes.count for planes in self.planes.values() if planes.version.source is source})
+        rings = (planes for planes in self.planes.values() if planes.version.source is source)
+        return sorted({planes.count for planes in rings if not self.fixed(planes.count)})
 
     def _fill(self) -> Iterator[str]:
         for ahead in range(self.shape.ahead):
-            yield from self._fetch(plus("first", ahead))
+            yield from self._fetch(plus("first", ahead), ahead)
 
-    def _fetch(self, plane: str) -> Iterator[str]:
-        """The next plane of every input, where there is one, into its ring."""
+    def _fetch(self, plane: str, place: int) -> Iterator[str]:
+        """The next plane of every input, where there is one, into its ring; place: the plane's, from the first one."""
         size = self.pack * self.problem.itemsize
         for planes in self._inputs:
             name, number = planes.version.field, self._number(planes.version)
             yield f"    if ({self._known(name, 0, plane, 1)}) {{"
             for j in range(self.shape.rows):
                 yield f"      if (on{self._class(name)}_{j}) {{"
+                ring = f"in_{planes.count}"
+                if self.fixed(planes.count):
+                    ring = f"{place % planes.count * self.plane_bytes}"
                 for part in range(self.shape.columns // self.pack):
-                    place = planes.start - self.pad + j * self.row_bytes + part * 32 * size
+                    at = planes.start - self.pad + j * self.row_bytes + part * 32 * size
                     row = f" + {j} * a.fields[{number}].pitch[1]" if j else ""
-                    yield (
-                        f"        pg_fetch<{size}>(mine + in_{planes.count} + {place}, "
-                        f"in{number}{row} + {part * self.pack});"
-                    )
+                    yield f"        pg_fetch<{size}>(mine + {ring} + {at}, in{number}{row} + {part * self.pack});"
                 yield "      }"
             yield "    }"
             yield f"    in{number} += a.fields[{number}].pitch[0];"
@@ -299,7 +319,7 @@ class Stream3D:
         yield "    {"
         yield f"    pg_await<{self.shape.ahead - 1}>();"
         yield "    __syncthreads();"
-        yield from self._fetch(plus("r", turn + self.shape.ahead))
+        yield from self._fetch(plus("r", turn + self.shape.ahead), turn + self.shape.ahead)
         body = _Turn(self, turn)
         yield from body.arrived()
         for node in self.levels.nodes:
@@ -369,9 +389,7 @@ class _Turn:
             for j in rows:
                 yield from self._neighbours(version, age, j + read.offset[1], read.offset[2])
         for write in node.writes:
-            yield from self._planes_test(node, write)
-            for j in rows:
-                yield from self._row(node, write, j)
+            yield from self._write(node, write)
         for write in node.writes:
             yield from self._publish(write.new)
 
@@ -397,6 +415,8 @@ class _Turn:
     def _at(self, planes: Planes, age: int) -> str:
         """Where the plane of that age is, in bytes from the ring's beginning."""
         kernel, place = self.kernel, f"{'at' if planes.version.source else 'ex'}_{planes.count}"
+        if kernel.fixed(planes.count):
+            return f"{(self.turn - age) % planes.count * kernel.plane_bytes}"
         size, step = planes.count * kernel.plane_bytes, age * kernel.plane_bytes
         return f"min({place} - {step}u, {place} + {size - step}u)" if age else place
 
@@ -416,13 +436,39 @@ class _Turn:
         side = "l" if lanes < 0 else "r"
         return f"{self._tag('s', version, age, j)}_{side}{abs(lanes)}_{element}"
 
-    def _planes_test(self, node: Node, write: Write) -> Iterator[str]:
-        found = self.kernel.sides[node.stage, write.new.field]
-        test = found.test(0, self._plane(node))
-        if test:
-            yield f"    const bool plane{write.new.number} = {test};"
+    def _write(self, node: Node, write: Write) -> Iterator[str]:
+        """What a node makes; where a warp's cells all lie inside the update's box no cell has to be told apart."""
+        found, rows = self.kernel.sides[node.stage, write.new.field], range(self.kernel.shape.rows)
+        plane, beside = found.test(0, self._plane(node)), found.test(1, "y") or found.test(2, "x")
+        if plane:
+            yield f"    const bool plane{write.new.number} = {plane};"
+        tests = [f"plane{write.new.number}"] * bool(plane)
+        tests += [self.kernel.calm(node.stage, write.new.field)] * bool(beside)
+        if tests:
+            yield f"    if ({' && '.join(tests)}) {{"
+        for j in rows:
+            yield from self._cells(node, write, j, apart=False)
+        if tests:
+            yield "    } else {"
+            for j in rows:
+                yield from self._row(node, write, j)
+            yield "    }"
 
     def _row(self, node: Node, write: Write, j: int) -> Iterator[str]:
+        """One row; where it lies outside the update's box it keeps its values, which is told for all lanes at once."""
+        found = self.kernel.sides[node.stage, write.new.field]
+        tests = [f"plane{write.new.number}"] * bool(found.test(0, ""))
+        tests += [found.test(1, plus("y", j))] * bool(found.test(1, ""))
+        new, old = self.name(write.new, 0, j), self.name(write.old, node.lag - write.old.lag, j)
+        yield f"    if ({' && '.join(tests) or 'true'}) {{"
+        yield from self._cells(node, write, j, apart=True)
+        yield "    } else {"
+        for i in range(self.kernel.shape.columns):
+            yield f"      {new}[{i}] = {old}[{i}];"
+        yield "    }"
+
+    def _cells(self, node: Node, write: Write, j: int, *, apart: bool) -> Iterator[str]:
+        """The cells of a row; apart: those in columns outside the update's box keep their values."""
         kernel, found = self.kernel, self.kernel.sides[node.stage, write.new.field]
         for i in range(kernel.shape.columns):
             text = emit(
@@ -432,12 +478,12 @@ class _Turn:
                 lambda signal: kernel.arguments.now(signal).replace("step)", f"step0 + {node.step})"),
                 kernel.problem.grid.dtype,
             )
-            tests = [f"plane{write.new.number}"] if found.test(0, "") else []
-            tests += [found.test(1, plus("y", j)), found.test(2, plus("x", i), i, kernel.shape.columns)]
-            if any(tests):
-                old = self.name(write.old, node.lag - write.old.lag, j)
-                text = f"{' && '.join(filter(None, tests))} ? {text} : {old}[{i}]"
-            yield f"    {self.name(write.new, 0, j)}[{i}] = {text};"
+            test = found.test(2, plus("x", i), i, kernel.shape.columns) if apart else ""
+            if test:
+                new, old = f"c{write.new.number}_{j}_{i}", self.name(write.old, node.lag - write.old.lag, j)
+                yield f"      const R {new} = {text};"
+                text = f"{test} ? {new} : {old}[{i}]"
+            yield f"      {self.name(write.new, 0, j)}[{i}] = {text};"
 
     def _publish(self, version: Version) -> Iterator[str]:
         """The rows that other warps read, into shared memory."""

@@ -1,8 +1,7 @@
 """The tiles of a pass over a 3D box: which cells the plain kernel advances, and which the one that knows everything.
 
 Plain tiles may lie at the edges of the grid; layers that confined updates reach are cut off the box (see `tiles`), and
-of a plain tile that a source or a receiver touches the planes around it are handed over. Tiles are laid evenly: as few
-rows of them as there can be, all nearly equal.
+of a plain tile that a source or a receiver touches the planes around it are handed over.
 """
 
 from __future__ import annotations
@@ -69,21 +68,26 @@ def across(problem: Problem, shape: Shape3D, inside: Box) -> tuple[list[Span], l
 
         return test
 
-    rows = _fewest(inside.lo[1], inside.hi[1], 1, fits(1, shape.height, 1))
-    return rows, _fewest(inside.lo[2], inside.hi[2], LINE, fits(2, shape.width, shape.columns))
+    rows = _full(inside.lo[1], inside.hi[1], 1, shape.height, fits(1, shape.height, 1))
+    return rows, _full(inside.lo[2], inside.hi[2], LINE, shape.width, fits(2, shape.width, shape.columns))
 
 
-def _fewest(lo: int, hi: int, align: int, fits: Callable[[Span], bool]) -> list[Span]:
-    """The fewest spans of nearly equal length that all fit, meeting at multiples of `align`.
+def _full(lo: int, hi: int, align: int, most: int, fits: Callable[[Span], bool]) -> list[Span]:
+    """Spans as long as fit, at most `most`, meeting at multiples of `align`: a tile costs the same, full or not.
 
-    Raises ValueError where not even the shortest do.
+    Raises ValueError where not even the shortest fit.
     """
-    first = lo // align * align
-    for count in range(1, hi - first + 1):
-        found = [(max(lo, a), min(hi, b)) for a, b in spans(first, -(-hi // align) * align, count, align)]
-        if all(map(fits, found)):
-            return found
-    raise ValueError(f"No tile is wide enough for the cells from {lo} to {hi} and what they read.")
+    found = list[Span]()
+    while lo < hi:
+        if fits((lo, hi)):
+            return [*found, (lo, hi)]
+        ends = range(lo // align * align + align, hi, align)
+        longer = [end for end in ends[: 1 + most // align] if fits((lo, end))]
+        if not longer:
+            raise ValueError(f"No tile is wide enough for the cells from {lo} on and what they read.")
+        found.append((lo, longer[-1]))
+        lo = longer[-1]
+    return found
 
 
 def _edges(boxes: Iterable[Box], most: Sequence[int]) -> Iterator[Box]:
