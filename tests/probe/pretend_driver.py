@@ -120,7 +120,7 @@ class PretendDriver:
         self.held[kind] = self.held.get(kind, 0) + 1
         address = self.next
         self.next += max(size, 8) + 4096
-        if kind == "memory":
+        if kind in ("memory", "range"):
             self.memory[address] = np.zeros(max(size, 8), np.uint8)
             self.owner[address] = self.current
         return address

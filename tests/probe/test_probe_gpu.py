@@ -180,7 +180,7 @@ def test_the_compiled_loop_launches_and_waits() -> None:
     start = hostloop.LAUNCH(lambda *a: calls.append(("launch", a)) or 0)
     wait = hostloop.ON_STREAM(lambda *a: calls.append(("wait", a)) or 4)
     loop = hostloop.launches(start, wait, False)
-    assert loop(11, 1, 32, 22, 3) == 4
+    assert loop(11, 1, 32, 22, 3, np.zeros(2, np.int64)) == -4
     assert calls == [("launch", (11, 1, 1, 1, 32, 1, 1, 0, 22, 0, 0))] * 3 + [("wait", (22,))]
 
 

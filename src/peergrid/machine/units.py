@@ -6,7 +6,7 @@ import math
 
 BINARY = ("B", "KiB", "MiB", "GiB", "TiB", "PiB")
 PREFIXES = ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"), (1.0, ""), (1e-3, "m"), (1e-6, "µ"), (1e-9, "n"))
-PREFIXED = ("B/s", "s", "Hz", "FLOP/s", "atomics/s")
+PREFIXED = ("B/s", "s", "Hz", "FLOP/s", "atomics/s", "nonzeros/s")
 
 
 def size(count: float) -> str:

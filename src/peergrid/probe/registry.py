@@ -25,6 +25,7 @@ from peergrid.probe.cuda import (
     pitfalls,
     relay,
     remote_atomics,
+    sparse,
     traffic,
     warp_barrier,
 )
@@ -44,6 +45,7 @@ PROBES: tuple[Probe, ...] = (
     hiding.PROBE,
     allocation.PROBE,
     one_range.PROBE,
+    sparse.PROBE,
     remote_atomics.PROBE,
     ordering.PROBE,
     method_check.PROBE,

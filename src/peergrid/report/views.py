@@ -80,6 +80,7 @@ VIEWS: tuple[View, ...] = (
     Matrix("allocation_time", ("way",), "peers", "2 MiB, seen by so many peers", shaded=False),
     Matrix("grant_time", (), "before", "Opening it to one more GPU, by how many could see it", shaded=False),
     Matrix("range_bandwidth", ("reader",), "owner", "Read by row, owned by column"),
+    Matrix("sparse_rate", ("columns",), "vector", "Nonzeros per second; columns of the matrix (row)", shaded=False),
     Matrix("remote_atomic_rate", ("place",), "words", "Additions per second", shaded=False),
     Matrix("remote_atomics_lost", ("place",), "words", "Additions that were lost", shaded=False),
     Answer("flush_options", "Flush calls the driver offers", FLUSH),

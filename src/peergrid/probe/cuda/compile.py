@@ -7,7 +7,7 @@ from importlib import resources
 
 from peergrid.errors import DeviceFault
 
-SOURCES = ("copy", "chase", "atomics", "order", "launch", "warp", "barrier", "arithmetic")
+SOURCES = ("copy", "chase", "atomics", "order", "launch", "warp", "barrier", "arithmetic", "sparse")
 
 
 def text(source: str) -> str:

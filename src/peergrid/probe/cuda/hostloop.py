@@ -12,6 +12,7 @@ import numpy as np
 from numba import njit
 
 from peergrid.errors import DeviceFault
+from peergrid.probe.cpu.spin import now
 
 LIBRARY = "libcuda.so.1"
 WORD, COUNT = ctypes.c_uint64, ctypes.c_uint32
@@ -22,7 +23,7 @@ COOPERATIVE = ctypes.CFUNCTYPE(ctypes.c_int32, WORD, *([COUNT] * 7), WORD, WORD)
 ON_STREAM = ctypes.CFUNCTYPE(ctypes.c_int32, WORD)
 SET_CURRENT = ctypes.CFUNCTYPE(ctypes.c_int32, WORD)
 
-Loop = Callable[..., int]
+Loop = Callable[..., Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,24 +60,29 @@ def entries() -> Entries:
 
 
 def launches(launch: Any, synchronize: Any, cooperative: bool) -> Loop:
-    """A compiled loop `(function, grid, block, stream, count) → worst code`: so many launches, then one wait."""
+    """A compiled loop `(function, grid, block, stream, count, clock) → seconds`: so many launches, then one wait.
+
+    The clock is read inside, so that calling the loop costs nothing; a refusal is its code below zero.
+    """
     if cooperative:
 
         @njit(nogil=True)
-        def loop_cooperative(function: int, grid: int, block: int, stream: int, count: int) -> Any:
-            worst = 0
+        def loop_cooperative(function: int, grid: int, block: int, stream: int, count: int, clock: Any) -> Any:
+            worst, begin = 0, now(clock)
             for _ in range(count):
                 worst |= launch(function, grid, 1, 1, block, 1, 1, 0, stream, 0)
-            return worst | synchronize(stream)
+            worst |= synchronize(stream)
+            return now(clock) - begin if worst == 0 else -float(worst)
 
         return loop_cooperative
 
     @njit(nogil=True)
-    def loop_plain(function: int, grid: int, block: int, stream: int, count: int) -> Any:
-        worst = 0
+    def loop_plain(function: int, grid: int, block: int, stream: int, count: int, clock: Any) -> Any:
+        worst, begin = 0, now(clock)
         for _ in range(count):
             worst |= launch(function, grid, 1, 1, block, 1, 1, 0, stream, 0, 0)
-        return worst | synchronize(stream)
+        worst |= synchronize(stream)
+        return now(clock) - begin if worst == 0 else -float(worst)
 
     return loop_plain
 

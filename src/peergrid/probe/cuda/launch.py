@@ -8,11 +8,13 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any
 
+import numpy as np
+
 from peergrid.errors import DeviceFault
 from peergrid.machine.host import usable_cpus
 from peergrid.probe.cpu.threads import pin
 from peergrid.probe.cuda.devices import Devices, Scope, Stream, u32
-from peergrid.probe.cuda.hostloop import entries, handle, launches
+from peergrid.probe.cuda.hostloop import Loop, entries, handle, launches
 from peergrid.probe.experiment import Bench, Lack, Probe, Result, fusion_overhead, result
 
 UNIT = 40_000  # cycles: twenty microseconds, well above what the host needs for a launch
@@ -157,16 +159,15 @@ def _null_kernels(bench: Bench, scope: Scope, stream: Stream) -> Iterator[Result
     except DeviceFault as error:
         yield Lack(f"null kernels from a compiled loop: {error}")
         return
+    clock = np.zeros(2, np.int64)
     for how, launch in (("plain", driver.launch), ("cooperative", driver.cooperative)):
         loop = launches(launch, driver.synchronize, how == "cooperative")
         place = handle(kernel.function), 1, 32, handle(stream.handle)
 
-        def timed(count: int, loop: Callable[..., int] = loop, place: tuple[int, ...] = place) -> float:
-            begin = time.perf_counter()
-            code = loop(*place, count)
-            seconds = time.perf_counter() - begin
-            if code:
-                raise DeviceFault(f"A launch from the compiled loop failed with code {code}: try again.")
+        def timed(count: int, loop: Loop = loop, place: tuple[int, ...] = place) -> float:
+            seconds = float(loop(*place, count, clock))
+            if seconds < 0:
+                raise DeviceFault(f"A launch from the compiled loop failed with code {-seconds:.0f}: try again.")
             return seconds
 
         def more(timed: Timed = timed) -> float:
