@@ -24,6 +24,7 @@ SECOND = 1_000_000_000
 AHEAD_CELLS = 1 << 33  # cell updates per device that a host may be ahead of its device: a few seconds of work
 AHEAD_CALLS = 256  # calls per device that a host may be ahead, twice: fewer than the driver takes before it blocks
 MOST_AHEAD = 64
+SLEEP = 20  # microseconds between two looks at whether the devices have come closer: there is work left for them
 WORTH = 256  # calls from which on threads pay that have to be woken
 
 
@@ -157,7 +158,7 @@ class Issuers:
                 station.devices.event(Event(queue.device, f"mark {p} of {queue}")) for p in (parity, 1 - parity)
             )
             tape.call(-1, context, station.entry("cuEventRecord"), here, station.devices.stream(queue))
-            tape.poll(-1, context, station.entry("cuEventQuery"), before)
+            tape.poll(-1, context, station.entry("cuEventQuery"), before, SLEEP)
         return tape.finish()
 
     def _drain(self, queues: Sequence[Queue]) -> Tape:

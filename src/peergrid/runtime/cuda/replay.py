@@ -15,7 +15,7 @@ from peergrid.runtime.cuda.native import add, call, load, store
 CALL, POLL, MEET, TELL, FOLLOW = 0, 1, 2, 3, 4
 """Kinds of rows: call a function; ask until it no longer answers 'not ready'; meet the other hosts; say in a word how
 far this tape is; go on only when another's word is that far. The words of the last two: address, value in the first
-turn, increment per turn."""
+turn, increment per turn. Those of POLL: the handle, and microseconds to sleep between two questions."""
 
 KIND, CONTEXT, FUNCTION, FIRST = 0, 1, 2, 3
 COLUMNS = FIRST + 11
@@ -23,11 +23,13 @@ COLUMNS = FIRST + 11
 DONE, FAILED, TIMED_OUT, ABORTED = 0, 1, 2, 3
 NOT_READY = 600
 LOOKS = 2000  # looks before a waiting thread offers its core to others
+BREATH = 500  # loads, about a microsecond, between two questions to the driver: they hold up threads that issue
 MONOTONIC = 1  # CLOCK_MONOTONIC
 
 _time: Any = types.ExternalFunction("time", types.int64(types.int64))
 _clock: Any = types.ExternalFunction("clock_gettime", types.int32(types.int64, types.int64))
 _sched_yield: Any = types.ExternalFunction("sched_yield", types.int32())
+_usleep: Any = types.ExternalFunction("usleep", types.int32(types.int64))
 
 
 @njit(nogil=True, cache=True)
@@ -52,10 +54,16 @@ def _wait(kind: int, function: int, words: Any, goal: int, patience: int, abort:
     if code != NOT_READY:
         return (FAILED, code) if code else (DONE, 0)
     began, started, looks, state = _now(spent), _time(0), 0, DONE
+    sleep = words[1] if kind == POLL else 0
     while code == NOT_READY:
+        if sleep:
+            _usleep(sleep)
+        elif kind == POLL:
+            for _ in range(BREATH):
+                load(abort)
         code = _look(kind, function, words, goal)
         looks += 1
-        if looks > LOOKS and code == NOT_READY:
+        if (sleep or looks > LOOKS) and code == NOT_READY:
             if load(abort):
                 state, code = ABORTED, 0
             elif _time(0) - started > patience:

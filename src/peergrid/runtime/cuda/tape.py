@@ -62,9 +62,9 @@ class TapeWriter:
         """Call a function with a context current."""
         self._row(op, CALL, context, function, words)
 
-    def poll(self, op: int, context: int, function: int, handle: int) -> None:
-        """Ask a function about a handle until it is ready."""
-        self._row(op, POLL, context, function, (handle,))
+    def poll(self, op: int, context: int, function: int, handle: int, sleep: int = 0) -> None:
+        """Ask a function about a handle until it is ready; sleep: microseconds between two questions."""
+        self._row(op, POLL, context, function, (handle, sleep))
 
     def meet(self, op: int, counter: int, parties: int) -> None:
         """Wait until all hosts are here; `counter` is the address of a word they share."""
