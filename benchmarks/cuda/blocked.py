@@ -14,6 +14,7 @@ import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -90,12 +91,14 @@ class Result:
     ms_per_pass: float = 0.0
     plain_ms: float = 0.0
     edge_ms: float = 0.0
+    layer_ms: float = 0.0
     registers: int = 0
     edge_registers: int = 0
+    layer_registers: int = 0
     local_bytes: int = 0
     warps_per_multiprocessor: int = 0
     shared_bytes: int = 0
-    tiles: tuple[int, int] = (0, 0)
+    tiles: tuple[int, ...] = ()
     compile_seconds: float = 0.0
     fraction_of_copy: float = 0.0
     different: int = -1
@@ -110,6 +113,7 @@ class Built:
     kernel: PassKernel
     plain: bytes
     edge: bytes
+    layer: bytes | None
     sums: bytes | None
     seconds: float
 
@@ -118,7 +122,8 @@ def build(kernel: PassKernel, arch: str) -> Built:
     began = time.perf_counter()
     plain, edge = (compile_cubin(program.source, arch) for program in (kernel.plain, kernel.edge))
     sums = compile_cubin(kernel.sums.source, arch) if kernel.norm else None
-    return Built(kernel, plain, edge, sums, time.perf_counter() - began)
+    layer = compile_cubin(kernel.layer.source, arch) if kernel.layer else None
+    return Built(kernel, plain, edge, layer, sums, time.perf_counter() - began)
 
 
 class Bench:
@@ -160,10 +165,16 @@ class Bench:
             kernel.plain: plain.function(kernel.plain.entry, kernel.plain.shared_bytes),
             kernel.edge: edge.function(kernel.edge.entry, kernel.edge.shared_bytes),
         }
+        modules = [plain, edge]
+        if kernel.layer is not None:
+            modules.append(Module(built.layer or b""))
+            functions[kernel.layer] = modules[-1].function(kernel.layer.entry, kernel.layer.shared_bytes)
         kind = driver.CUfunction_attribute
         of = driver.cuFuncGetAttribute
         result.registers = check(of(kind.CU_FUNC_ATTRIBUTE_NUM_REGS, functions[kernel.plain]))
         result.edge_registers = check(of(kind.CU_FUNC_ATTRIBUTE_NUM_REGS, functions[kernel.edge]))
+        if kernel.layer is not None:
+            result.layer_registers = check(of(kind.CU_FUNC_ATTRIBUTE_NUM_REGS, functions[kernel.layer]))
         result.local_bytes = check(of(kind.CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES, functions[kernel.plain]))
         result.shared_bytes = kernel.plain.shared_bytes
         blocks = check(driver.cuOccupancyMaxActiveBlocksPerMultiprocessor(
@@ -171,7 +182,7 @@ class Bench:
         result.warps_per_multiprocessor = blocks * kernel.shape.warps
         slots = device.multiprocessors * max(1, blocks) * kernel.shape.warps
         launches = kernel.launches(self.problem.grid.box, slots, range(len(self.problem.receivers)))
-        result.tiles = tuple(len(launch.regions) for launch in launches)  # type: ignore[assignment]
+        result.tiles = tuple(len(launch.regions) for launch in launches)
         given = {(k, s): self.memory.arguments(launch, s) for k, launch in enumerate(launches) for s in (0, 1)}
 
         bands, across = -(-self.n // NORM_ROWS), -(-self.n // NORM_COLUMNS)
@@ -185,20 +196,14 @@ class Bench:
             summing = Module(built.sums or b"")
             adding = summing.function(kernel.sums.entry)
 
+        def begin(k: int, source: int, stream: Any) -> None:
+            program = launches[k].program
+            start(functions[program], (launches[k].blocks, 1), (program.threads, 1), program.shared_bytes, stream,
+                  given[k, source], *more)  # fmt: skip
+
         def run(which: list[int], source: int) -> None:
-            forked = len(which) > 1
-            if forked:
-                check(driver.cuEventRecord(device.fork, device.main))
-                check(driver.cuStreamWaitEvent(device.side, device.fork, 0))
-            for k in which:
-                program = launches[k].program
-                stream = device.side if forked and program is not kernel.plain else device.main
-                start(functions[program], (launches[k].blocks, 1), (program.threads, 1), program.shared_bytes, stream,
-                      given[k, source], *more)  # fmt: skip
-            if forked:
-                check(driver.cuEventRecord(device.join, device.side))
-                check(driver.cuStreamWaitEvent(device.main, device.join, 0))
-            if kernel.norm and forked:
+            device.beside([partial(begin, k, source) for k in which])
+            if kernel.norm and len(which) > 1:
                 start(adding, (bands, steps), (256, 1), kernel.sums.shared_bytes, device.main, given[0, source], norms)
 
         every = list(range(len(launches)))
@@ -226,6 +231,8 @@ class Bench:
             alone = device.timed(several([k]), 3) / passes
             if launches[k].program is kernel.plain:
                 result.plain_ms = alone
+            elif launches[k].program is kernel.layer:
+                result.layer_ms = alone
             else:
                 result.edge_ms = alone
         cells = float(np.prod(self.problem.grid.shape))
@@ -234,7 +241,7 @@ class Bench:
         for pointer in device.buffers[self.keep :]:
             check(driver.cuMemFree(pointer))
         del device.buffers[self.keep :]
-        for module in (plain, edge):
+        for module in modules:
             check(driver.cuModuleUnload(module.handle))
         return result
 
@@ -358,7 +365,8 @@ def line(r: Result) -> str:
         return f"{name}: {r.error}"
     return (
         f"{name}: {r.gcells:.0f} GC/s x{r.fraction_of_copy:.2f} pass {r.ms_per_pass:.3f} (plain {r.plain_ms:.3f} edge "
-        f"{r.edge_ms:.3f}) ms regs {r.registers}/{r.edge_registers} local {r.local_bytes} "
+        f"{r.edge_ms:.3f} layer {r.layer_ms:.3f}) ms regs {r.registers}/{r.edge_registers}/{r.layer_registers} "
+        f"local {r.local_bytes} "
         f"warps {r.warps_per_multiprocessor} tiles {r.tiles} bad {r.different}"
         + (f" norms bad {r.norms_different}" if r.case == "norm" else "")
     )

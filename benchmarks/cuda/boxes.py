@@ -12,6 +12,7 @@ import argparse
 import json
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -77,17 +78,14 @@ class Pass:
         for values in given:
             values["lo"][:2], values["hi"][:2] = box.lo, box.hi
 
+        def begin(k: int, stream: Any) -> None:
+            program = launches[k].program
+            start(self.function(launches[k]), (launches[k].blocks, 1), (program.threads, 1), program.shared_bytes,
+                  stream, given[k])  # fmt: skip
+
         def run(which: list[int]) -> None:
             for _ in range(PASSES):
-                check(driver.cuEventRecord(self.device.fork, self.device.main))
-                check(driver.cuStreamWaitEvent(self.device.side, self.device.fork, 0))
-                for k in which:
-                    program = launches[k].program
-                    stream = self.device.main if program.entry == self.kernel.plain.entry else self.device.side
-                    start(self.function(launches[k]), (launches[k].blocks, 1), (program.threads, 1),
-                          program.shared_bytes, stream, given[k])  # fmt: skip
-                check(driver.cuEventRecord(self.device.join, self.device.side))
-                check(driver.cuStreamWaitEvent(self.device.main, self.device.join, 0))
+                self.device.beside([partial(begin, k) for k in which])
 
         def timed(which: list[int]) -> float:
             run(which)

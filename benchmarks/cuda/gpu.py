@@ -6,7 +6,7 @@ import ctypes
 import importlib.util
 import sys
 import types
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -90,6 +90,9 @@ class Module:
 
     def function(self, name: str, shared: int = 0) -> Any:
         found = check(driver.cuModuleGetFunction(self.handle, name.encode()))
+        if shared:  # kernels share a multiprocessor only where they want the same division of its memory
+            what = driver.CUfunction_attribute.CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT
+            check(driver.cuFuncSetAttribute(found, what, 100))
         if shared > 48 * 1024:
             what = driver.CUfunction_attribute.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
             check(driver.cuFuncSetAttribute(found, what, shared))
@@ -105,7 +108,7 @@ def start(function: Any, grid: tuple[int, int], block: tuple[int, int], shared: 
 
 @dataclass
 class Device:
-    """A GPU with two streams, the second one urgent, two timing events and the helper kernels."""
+    """A GPU with a main stream, urgent ones beside it, two timing events and the helper kernels."""
 
     number: int = 0
     arch: str = ""
@@ -126,9 +129,11 @@ class Device:
         self.name = check(driver.cuDeviceGetName(128, self.device)).split(b"\0")[0].decode()
         self.multiprocessors = check(of(kind.CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, self.device))
         # Streams that wait for the default one, on which copies and fills return before they are done.
-        self.main, self.side = (check(driver.cuStreamCreateWithPriority(0, urgency)) for urgency in (0, -1))
+        self.main, self.side, third = (check(driver.cuStreamCreateWithPriority(0, urgency)) for urgency in (0, -1, -1))
+        self.sides = (self.side, third)
         self.begin, self.end = (check(driver.cuEventCreate(0)) for _ in range(2))
-        self.fork, self.join = (check(driver.cuEventCreate(2)) for _ in range(2))
+        self.fork, self.join, third = (check(driver.cuEventCreate(2)) for _ in range(3))
+        self.joins = (self.join, third)
         self.helpers = Module(compile_cubin(HELPERS, self.arch))
 
     def use(self) -> None:
@@ -151,6 +156,18 @@ class Device:
         c = ctypes
         start(self.helpers.function("noise"), (2048, 1), (256, 1), 0, self.main, c.c_void_p(base), c.c_longlong(n),
               c.c_uint(seed), c.c_float(scale), c.c_float(shift), c.c_longlong(first))  # fmt: skip
+
+    def beside(self, bodies: Sequence[Callable[[Any], None]]) -> None:
+        """Work on streams: the first on the main one, the others beside it, all done before what follows."""
+        check(driver.cuEventRecord(self.fork, self.main))
+        streams = (self.main, *self.sides[: len(bodies) - 1])
+        for stream in streams[1:]:
+            check(driver.cuStreamWaitEvent(stream, self.fork, 0))
+        for body, stream in zip(bodies, streams, strict=True):
+            body(stream)
+        for stream, join in zip(streams[1:], self.joins, strict=False):
+            check(driver.cuEventRecord(join, stream))
+            check(driver.cuStreamWaitEvent(self.main, join, 0))
 
     def release(self) -> None:
         self.sync()

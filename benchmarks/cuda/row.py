@@ -6,6 +6,7 @@ import ctypes
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -195,6 +196,7 @@ class PeerRun:
     """Passes as one graph on each device: a launch for plain tiles and one for edge tiles in each pass."""
 
     def __init__(self, row: Row, made: PassKernel, pool: ThreadPoolExecutor) -> None:
+        made = replace(made, zoned=False)
         self.row, self.made, self.kernel = row, made, PeerKernel(made)
         arch = row.devices[0].arch
         programs = [self.kernel.plain, self.kernel.edge, *([made.sums] if made.norm else [])]

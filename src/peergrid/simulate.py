@@ -312,9 +312,8 @@ def _partition(
 ) -> Partition:
     """The split asked for; on GPUs unless one is asked for slabs along axis 0 that take equally long."""
     if split is None:
-        partition = Partition.over(problem.grid, devices.count)
-        if devices.kind == "cpu" or partition.parts[0] != devices.count:
-            return partition
+        if devices.kind == "cpu":
+            return Partition.over(problem.grid, devices.count)
         from peergrid.codegen.cuda.balance import balanced
 
         return balanced(problem, devices.count, options.depth, norm)

@@ -69,6 +69,7 @@ def test_split_along_two_axes(call: Call, model: Path) -> None:
     plain = call("run", model, "--no-write", "--json", "--devices", "cpu:1").json
     split = call("run", model, "--no-write", "--json", "--devices", "cpu:6", "--split", "3x2").json
     assert split["split"] == [3, 2]
+    assert split["rows"] == [21, 21, 20, 20, 20, 20]
     assert split["sha256"] == plain["sha256"]
 
 
@@ -126,3 +127,8 @@ def test_a_signal_ends_the_run_with_whole_files(model: Path, tmp_path: Path, num
         steps = int(file.attrs["steps"])
         assert 0 < steps < 3000000
         assert file["rxs/rx1/Ez"].shape == (steps + 1,)
+
+
+def test_a_plan_says_the_rows_of_each_device(call: Call, model: Path) -> None:
+    assert call("plan", model, "--json", "--devices", "cpu:3").json["rows"] == [21, 20, 20]
+    assert "split 3×1, rows 21, 2 × 20\n" in call("plan", model, "--devices", "cpu:3").out

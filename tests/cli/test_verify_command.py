@@ -7,7 +7,10 @@ from pathlib import Path
 import pytest
 from cli_call import Call
 
+from peergrid.codegen.cuda.balance import balanced
+from peergrid.grid.partition import Partition
 from peergrid.schedule.strategies import STRATEGIES, Strategy
+from peergrid.stencil import Problem
 
 FIGURES = ("schedules", "ops", "races", "stale_reads", "deadlocks")
 OF_MUTANTS = ("mutants", "killed", "redundant")
@@ -25,6 +28,22 @@ def test_mutants_are_killed_or_redundant(call: Call, model: Path) -> None:
     found = call("verify", model, "--devices", 2, "--depth", 1, "--strategy", "async", "--mutants", "--json").json
     assert found["mutants"] == found["killed"] + found["redundant"] > found["redundant"]
     assert found["disagreements"] == 0
+
+
+def test_slabs_as_gpus_get_them(call: Call, model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = []
+
+    def noted(problem: Problem, devices: int, steps: int) -> Partition:
+        found = balanced(problem, devices, steps)
+        rows.append([found.owned(device).shape[0] for device in range(devices)])
+        return found
+
+    monkeypatch.setattr("peergrid.cli.verification.balanced", noted)
+    call("verify", model, "--devices", 3, "--depth", 1, "--strategy", "async", "--json")
+    assert not rows
+    answer = call("verify", model, "--devices", 3, "--depth", 1, "--strategy", "async", "--balanced", "--json")
+    assert answer.code == 0
+    assert [sum(some) for some in rows] == [61] * len(rows) != []
 
 
 def test_text_says_the_same(call: Call, model: Path) -> None:

@@ -6,6 +6,8 @@ from functools import cache
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from runtime_problems import PROBLEMS
 
 from peergrid import Options, Simulation
@@ -39,9 +41,9 @@ def expected(name: str) -> tuple[dict[str, bytes], bytes]:
     return {field: array.tobytes() for field, array in fields.items()}, executor.traces().tobytes()
 
 
-def check(name: str, split: Index, options: Options, kernel: str) -> None:
+def check(name: str, split: Index | Partition, options: Options, kernel: str) -> None:
     problem = PROBLEMS[name]()
-    count = int(np.prod(split))
+    count = split.devices if isinstance(split, Partition) else int(np.prod(split))
     with Simulation(problem, STEPS, devices=f"cpu:{count}", split=split, options=options, kernel=kernel) as simulation:
         simulation.run(4)  # a run in parts is the same run
         simulation.run(STEPS - 4)
@@ -59,6 +61,18 @@ def test_every_strategy_split_and_depth(name: str, strategy: str) -> None:
     for split in SPLITS[axes]:
         for depth, block in ((1, 1), (2, 2), (3, 2), (5, 5)):
             check(name, split, Options(strategy, depth, block), "reference")
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.sampled_from(sorted(PROBLEMS)), st.sampled_from(sorted(STRATEGIES)), st.integers(1, 4), st.data())
+def test_cuts_anywhere(name: str, strategy: str, depth: int, data: st.DataObject) -> None:
+    grid = PROBLEMS[name]().grid
+    inner = [
+        data.draw(st.sets(st.integers(1, n - 1), max_size=2 if axis == 0 else 1)) for axis, n in enumerate(grid.shape)
+    ]
+    cuts = tuple((0, *sorted(places), n) for places, n in zip(inner, grid.shape, strict=True))
+    kernel = data.draw(st.sampled_from(("reference", "compiled")))
+    check(name, Partition(grid, tuple(len(c) - 1 for c in cuts), cuts), Options(strategy, depth), kernel)
 
 
 @pytest.mark.parametrize("order", ["left-right", "pairwise", "all"])

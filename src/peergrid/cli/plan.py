@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import statistics
 from dataclasses import asdict, dataclass
+from itertools import groupby
 
 import typer
 
@@ -31,7 +32,10 @@ TRIALS = 3
 
 @dataclass(frozen=True)
 class Plan:
-    """What a run will need; times in seconds, memory in bytes. `seconds` is an estimate from a short trial."""
+    """What a run will need; times in seconds, memory in bytes. `seconds` is an estimate from a short trial.
+
+    rows: cells of each device along the first axis.
+    """
 
     model: str
     shape: tuple[int, ...]
@@ -42,6 +46,7 @@ class Plan:
     strategy: str
     depth: int
     split: tuple[int, ...]
+    rows: tuple[int, ...]
     memory_per_device: tuple[int, ...]
     memory: int
     gcells_per_s: float
@@ -100,6 +105,7 @@ def _plan(name: str, built: Built, simulation: Simulation, per_step: float) -> P
         strategy=simulation.options.strategy,
         depth=simulation.options.depth,
         split=simulation.partition.parts,
+        rows=tuple(simulation.partition.owned(device).shape[0] for device in range(layout.devices)),
         memory_per_device=memory,
         memory=sum(memory),
         gcells_per_s=grid.box.size / per_step / 1e9,
@@ -107,12 +113,18 @@ def _plan(name: str, built: Built, simulation: Simulation, per_step: float) -> P
     )
 
 
+def _runs(rows: tuple[int, ...]) -> str:
+    """The rows of each device, those of equal ones in a row together."""
+    alike = [(number, len(list(same))) for number, same in groupby(rows)]
+    return ", ".join(f"{times} × {number}" if times > 1 else str(number) for number, times in alike)
+
+
 def _text(found: Plan) -> str:
     rows = {
         "model": found.model,
         "grid": f"{' × '.join(map(str, found.shape))} = {found.cells:,} cells, {found.dtype}",
         "steps": f"{found.steps:,}",
-        "devices": f"{found.devices}, split {'×'.join(map(str, found.split))}",
+        "devices": f"{found.devices}, split {'×'.join(map(str, found.split))}, rows {_runs(found.rows)}",
         "strategy": f"{found.strategy}, depth {found.depth}",
         "memory": f"{gibibytes(found.memory)}, at most {gibibytes(max(found.memory_per_device))} on one device",
         "time": f"about {found.seconds:.3g} s at {found.gcells_per_s * 1e3:,.0f} Mcells/s, from a short trial",

@@ -44,8 +44,8 @@ FEW = 20  # parts of a run of which one may be measured operation by operation
 class Summary:
     """What `run --json` prints.
 
-    seconds: stepping alone; host_seconds: how much of it the busiest thread issued work to GPUs, without waiting;
-    interrupted_by: the signal that ended the run early, or ''.
+    rows: of each device along the first axis; seconds: stepping alone; host_seconds: how much of it the busiest thread
+    issued work to GPUs, without waiting; interrupted_by: the signal that ended the run early, or ''.
     """
 
     model: str
@@ -58,6 +58,7 @@ class Summary:
     depth: int
     order: str
     split: tuple[int, ...]
+    rows: tuple[int, ...]
     seconds: float
     host_seconds: float | None
     gcells_per_s: float
@@ -187,6 +188,7 @@ def _summary(name: str, built: Built, simulation: Simulation, stop: StopRequest)
         depth=options.depth,
         order=options.order,
         split=simulation.partition.parts,
+        rows=tuple(simulation.partition.owned(device).shape[0] for device in range(simulation.partition.devices)),
         seconds=simulation.seconds,
         host_seconds=simulation.host_seconds,
         gcells_per_s=rate / 1e9,

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from itertools import product
 from typing import get_args
 
+from peergrid.codegen.cuda.balance import balanced
 from peergrid.grid.partition import Partition
 from peergrid.runtime.trace.judge import REDUNDANT, Outcome, Verdict, check, judge
 from peergrid.schedule import Layout, Options, Schedule, build, layout, period
@@ -27,7 +28,7 @@ class Ways:
     """Which schedules to look at: every combination.
 
     steps: of the run whose last, shorter turn is looked at too; None: only the turn that is repeated;
-    mutants: how many of each kind to try on every schedule; None: none at all.
+    mutants: how many of each kind to try on every schedule; None: none at all; balanced: with the slabs that GPUs get.
     """
 
     devices: tuple[int, ...] = (1, 2, 3, 4, 7)
@@ -36,6 +37,7 @@ class Ways:
     orders: tuple[Order, ...] = get_args(Order)
     steps: int | None = None
     mutants: int | None = None
+    balanced: bool = False
 
 
 @dataclass(frozen=True)
@@ -98,7 +100,8 @@ def verify_all(problem: Problem, ways: Ways, progress: Progress | None = None) -
     tally = _Tally()
     chosen = list(_options(ways))
     for number, (devices, options) in enumerate(chosen):
-        plan = layout(problem, Partition.over(problem.grid, devices), options)
+        cut = balanced(problem, devices, options.depth) if ways.balanced else Partition.over(problem.grid, devices)
+        plan = layout(problem, cut, options)
         _look(tally, plan, options, ways)
         if progress is not None:
             progress(number + 1, len(chosen))

@@ -34,12 +34,15 @@ def verify(
     mutants: Annotated[
         bool, typer.Option("--mutants", help="Try schedules with one thing wrong, some of each kind.")
     ] = False,
+    balanced: Annotated[
+        bool, typer.Option("--balanced", help="With the slabs that GPUs get: thinner where cells cost more.")
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
     """Prove that no schedule of a model has a race, a stale read or a deadlock, with two independent checkers."""
     ways = _ways(strategy, devices, depth, mutants=mutants)
     built = build(read(model))
-    found = verify_all(built.problem, replace(ways, steps=built.steps), None if as_json else _show)
+    found = verify_all(built.problem, replace(ways, steps=built.steps, balanced=balanced), None if as_json else _show)
     typer.echo(json.dumps(_contract(found), indent=2) if as_json else _text(found))
     if not found.holds:
         raise CheckFailed(found.faults[0])

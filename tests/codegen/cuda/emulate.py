@@ -44,7 +44,7 @@ class Padded:
     @classmethod
     def of(cls, box: Box, values: Array) -> Padded:
         left = box.lo[-1] // 32 * 32
-        shape = (*box.shape[:-1], -(-(box.hi[-1] - left) // 32) * 32)
+        shape = (*box.shape[:-1], -(-max(0, box.hi[-1] - left) // 32) * 32)
         size = math.prod(shape)
         raw = np.full(size + 64, np.nan, values.dtype)
         skip = (-raw.ctypes.data % 128) // raw.itemsize

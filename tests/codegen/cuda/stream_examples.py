@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from itertools import product
 from typing import Any
 
 import numpy as np
 
 from peergrid.grid import Boundary, Box, Dtype, Grid
+from peergrid.models.fdtd import yee as yee2d
 from peergrid.stencil import Problem, Receiver, Stage, maximum, sqrt, stencil, where
 
 
@@ -106,3 +108,52 @@ def radar(
         Receiver("d", "ca", (2, 3)),
     ]
     return Problem.of(stages, receivers)
+
+
+def absorbers(
+    shape: tuple[int, int],
+    depth: int = 4,
+    dtype: Dtype = "float32",
+    sources: tuple[tuple[int, int], ...] = (),
+    receivers: tuple[tuple[int, int], ...] = (),
+) -> Problem:
+    """Yee with an absorber on all four sides, its memory confined to them, as radar models have it."""
+    grid = Grid(shape, "fixed", dtype)
+    fields = [random(grid, name, k) for k, name in enumerate(("Ez", "Hx", "Hy", "ca", "cb"))]
+    spans = tuple((("lo", 0, depth), ("", depth, n - depth), ("hi", n - depth, n)) for n in shape)
+    profiles = {
+        (half, axis): tuple(
+            grid.profile(f"{k}.{half}.{axis}", axis, np.linspace(0.1, 0.9, shape[axis])) for k in ("k", "b", "c")
+        )
+        for half in "HE"
+        for axis in (0, 1)
+    }
+    memory = {
+        (half, axis, end): (
+            random(grid, f"psi.{half}.{axis}.{end}", axis, within=grid.box.with_axis(axis, lo, hi)),
+            *profiles[half, axis],
+        )
+        for half, axis in profiles
+        for end, lo, hi in spans[axis]
+        if end
+    }
+
+    def stage(half: str, kinds: tuple[Any, Any, Any, Any], arguments: list[Any]) -> Stage:
+        updates = []
+        for (row_end, top, bottom), (column_end, left, right) in product(*spans):
+            rows, columns = memory.get((half, 0, row_end), ()), memory.get((half, 1, column_end), ())
+            kind = kinds[bool(rows) + 2 * bool(columns)]
+            updates.append(kind(*arguments, *rows, *columns).within(Box((top, left), (bottom, right))))
+        return Stage(tuple(updates))
+
+    magnetic_kinds = (yee2d.magnetic, yee2d.magnetic_x, yee2d.magnetic_y, yee2d.magnetic_xy)
+    electric_kinds = (yee2d.electric, yee2d.electric_x, yee2d.electric_y, yee2d.electric_xy)
+    stages: list[Any] = [
+        stage("H", magnetic_kinds, [*fields[:3], 0.5, 0.25]),
+        stage("E", electric_kinds, fields),
+        *(
+            add(fields[0], grid.signal(f"s{k}", np.linspace(1, 2, 30))).within(Box.cell(c))
+            for k, c in enumerate(sources)
+        ),
+    ]
+    return Problem.of(stages, [Receiver(f"r{k}", "Ez", cell) for k, cell in enumerate(receivers)])

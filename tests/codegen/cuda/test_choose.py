@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from runtime_problems import PROBLEMS
 from stream_examples import radar, relaxation, wide_reads, yee
@@ -47,13 +49,14 @@ def test_tiles_are_short_where_the_device_has_room() -> None:
     box = relaxation(SQUARE).grid.box
     assert short_tiles(kernel, box, 1, 1) == kernel
     shortest = short_tiles(kernel, box, 10**6, 10**6)
-    assert (shortest.edge_rows, shortest.least_rows) == (8, 8)
+    assert (shortest.edge_rows, shortest.layer_rows, shortest.least_rows) == (32, 8, 8)
 
     def longest(one: PassKernel, entry: str) -> int:
         (regions,) = (launch.regions for launch in one.launches(box, 10**6) if launch.program.entry == entry)
         return int((regions["hi"][:, 0] - regions["lo"][:, 0]).max())
 
-    assert longest(shortest, "edge2d") <= 8
+    assert short_tiles(replace(kernel, zoned=False), box, 10**6, 10**6).edge_rows == 8
+    assert longest(shortest, "layer2d") <= 8 < longest(kernel, "layer2d")
     assert longest(shortest, "stream2d") < longest(kernel, "stream2d")
     assert shortest.plain.source == kernel.plain.source
     normed = pass_kernel(relaxation(SQUARE), 8, "u")

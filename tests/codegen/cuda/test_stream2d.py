@@ -26,14 +26,14 @@ def directory(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.parametrize("make", [relaxation, wide_reads, two_fields, yee])
 def test_boundaries(make: Make, boundary: str, directory: Path) -> None:
     problem = make((80, 230), boundary)
-    outcome = advance(problem, PassKernel(problem, Shape(3, warps=2)), directory)
+    outcome = advance(problem, PassKernel(problem, Shape(3, warps=2), zoned=False), directory)
     assert outcome.entries == {"stream2d", "edge2d"}
     assert outcome.agrees
 
 
 def test_absorber_source_receivers(directory: Path) -> None:
     problem = radar((90, 260))
-    outcome = advance(problem, PassKernel(problem, Shape(4, warps=2)), directory)
+    outcome = advance(problem, PassKernel(problem, Shape(4, warps=2), zoned=False), directory)
     assert outcome.entries == {"stream2d", "edge2d"}
     assert outcome.agrees
     assert np.isfinite(outcome.device.traces[:, 3:]).all()
@@ -45,7 +45,7 @@ def test_a_source_just_beside_a_plain_tile(directory: Path) -> None:
     plain = next(launch for launch in kernel.launches(problem.grid.box, 4) if launch.program == kernel.plain)
     right = int(plain.regions["hi"][:, 1].min())
     beside = radar((90, 300), source=(45, right + 1))
-    outcome = advance(beside, PassKernel(beside, Shape(4, warps=2)), directory)
+    outcome = advance(beside, PassKernel(beside, Shape(4, warps=2), zoned=False), directory)
     assert outcome.entries == {"stream2d", "edge2d"}
     assert outcome.agrees
 
@@ -54,7 +54,7 @@ def test_a_source_just_beside_a_plain_tile(directory: Path) -> None:
 def test_shapes(dtype: str, directory: Path) -> None:
     problem = yee((80, 600), "fixed", dtype)
     for shape in (Shape(2, 2, ahead=1, warps=1), Shape(3, 8, skew=1, warps=1), Shape(4, 4, rotate=False, warps=3)):
-        outcome = advance(problem, PassKernel(problem, shape), directory)
+        outcome = advance(problem, PassKernel(problem, shape, zoned=False), directory)
         assert outcome.entries == {"stream2d", "edge2d"}
         assert outcome.agrees
 

@@ -15,6 +15,7 @@
 #define __noinline__
 #define __grid_constant__
 #define __launch_bounds__(...)
+#define __maxnreg__(...)
 #define __align__(n) __attribute__((aligned(n)))
 
 struct Dim { int x = 0, y = 0, z = 0; };

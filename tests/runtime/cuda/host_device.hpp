@@ -8,6 +8,7 @@
 #define __forceinline__ inline
 #define __grid_constant__
 #define __launch_bounds__(...)
+#define __maxnreg__(...)
 using std::min; using std::max;
 struct Dim { unsigned x, y, z; };
 static thread_local Dim blockIdx, threadIdx, blockDim, gridDim;

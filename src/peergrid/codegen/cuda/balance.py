@@ -15,24 +15,30 @@ from peergrid.codegen.cuda.tiles import obstacles, plain_box
 from peergrid.grid.partition import Partition, balanced_cuts
 from peergrid.stencil import Problem, footprint
 
-PLAIN, EDGE = 4, 64  # what a cell costs in a plain tile and in any other
+EDGE = 8  # times what a cell of a plain tile costs, any other does
 RIMS = 2  # rims of a slab in rows, at least; see `links.supports`
 
 
 def balanced(problem: Problem, devices: int, steps: int, norm: str | None = None) -> Partition:
-    """Slabs for that many devices, whose passes make `steps` steps; with a norm, at multiples of its blocks' rows."""
+    """Slabs for that many devices, whose passes make `steps` steps; with a norm, at multiples of its blocks' rows.
+
+    The usual split where the grid has too few rows for slabs.
+    """
+    even = Partition.over(problem.grid, devices)
+    if even.parts[0] != devices:
+        return even
     align = NORM_ROWS if norm else 1
     reach = max(max(growth.below[0], growth.above[0]) for growth in footprint(problem, steps).inputs.values())
     least = max(1, min(RIMS * reach, problem.grid.shape[0] // devices))
     return Partition.slabs(problem.grid, balanced_cuts(row_costs(problem, steps), devices, align, least))
 
 
-def row_costs(problem: Problem, steps: int) -> NDArray[np.int64]:
-    """What advancing each row by a pass of `steps` steps costs, up to a common factor."""
+def row_costs(problem: Problem, steps: int, edge: int = EDGE) -> NDArray[np.int64]:
+    """What advancing each row by a pass of `steps` steps costs, in cells of plain tiles; edge: see `EDGE`."""
     rows, across = problem.grid.shape[0], problem.grid.box.size // problem.grid.shape[0]
     dear = np.zeros(rows, np.int64)
     for box in (*obstacles(problem, steps), *(problem.grid.box - plain_box(problem, steps))):
         inside = box & problem.grid.box
         if not inside.empty:
             dear[inside.lo[0] : inside.hi[0]] += inside.size // inside.shape[0]
-    return PLAIN * across + (EDGE - PLAIN) * np.minimum(dear, across)
+    return across + (edge - 1) * np.minimum(dear, across)

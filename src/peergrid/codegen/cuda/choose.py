@@ -74,9 +74,16 @@ def short_tiles(kernel: PassKernel, box: Box, edge_slots: int, plain_slots: int)
         return kernel
     strips = -(-box.shape[1] // kernel.cut.columns)
     rim = sum(len(launch.regions) for launch in kernel.launches(box, 1) if launch.program is kernel.edge)
-    edge = next((r for r in ROWS if rim * kernel.edge_rows <= edge_slots * r), kernel.edge_rows)
+    rows = ROWS if kernel.layer is None else ROWS[2:]  # beside zones edge tiles are few, and fewer find room sooner
+    edge = next((r for r in rows if rim * kernel.edge_rows <= edge_slots * r), kernel.edge_rows)
     plain = next((r for r in ROWS if 2 * strips * box.shape[0] <= plain_slots * r), kernel.least_rows)
-    return replace(kernel, edge_rows=min(edge, kernel.edge_rows), least_rows=min(plain, kernel.least_rows))
+    layer = next((r for r in ROWS if strips * box.shape[0] <= 2 * plain_slots * r), kernel.layer_rows)
+    return replace(
+        kernel,
+        edge_rows=min(edge, kernel.edge_rows),
+        layer_rows=min(layer, kernel.layer_rows),
+        least_rows=min(plain, kernel.least_rows),
+    )
 
 
 def _worth(kernel: PassKernel) -> float:

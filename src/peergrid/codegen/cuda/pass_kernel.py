@@ -1,14 +1,15 @@
 """A pass of several steps as what an executor needs to launch it: texts, entries, tiles, threads, shared memory.
 
-A pass is two launches over complementary tiles, in any order and at the same time if there is room: the plain tiles
-(`stream2d`) and the edge tiles (`edge2d`). Each takes `Arguments` with `regions` and `count` of its own; `lo` and `hi`
-are the box of the pass. The cell (i, j) with j a multiple of 4 has to lie at a multiple of 16 bytes (`pitch` too).
+A pass is up to three launches over complementary tiles, in any order and at the same time if there is room: the plain
+tiles (`stream2d`), those of the zones along the grid's sides (`layer2d`) and the edge tiles (`edge2d`). Each takes
+`Arguments` with `regions` and `count` of its own; `lo` and `hi` are the box of the pass. The cell (i, j) with j a
+multiple of 4 has to lie at a multiple of 16 bytes (`pitch` too).
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -17,10 +18,11 @@ from numpy.typing import NDArray
 
 from peergrid.codegen.cuda.arguments import RECEIVER, REGION, Arguments
 from peergrid.codegen.cuda.edge2d import MOST_ROWS, Edge2D, EdgeShape
+from peergrid.codegen.cuda.layer2d import Layers2D, layers
 from peergrid.codegen.cuda.norm import NORM_COLUMNS, NORM_ROWS, NORM_SUM, NORM_SUM_BYTES
 from peergrid.codegen.cuda.stream2d import Stream2D
 from peergrid.codegen.cuda.stream_parts import Shape, margin, prelude
-from peergrid.codegen.cuda.tiles import Cut, tiles
+from peergrid.codegen.cuda.tiles import FAR, Cut, Strip, tiles
 from peergrid.grid import Box
 from peergrid.stencil import Problem
 
@@ -55,8 +57,8 @@ class PassKernel:
 
     norm: a field the norm of whose change is summed up for every step (see `norm`); then both kernels take `Norms`
     after `Arguments`, and so does `norm_sum`, which is launched after them on (bands, steps) blocks. edge_rows,
-    least_rows: most rows of an edge tile, fewest of a plain one; short tiles cost more and are done sooner;
-    edge_ahead: rows that an edge tile loads ahead.
+    layer_rows, least_rows: most rows of an edge tile and of one in a zone, fewest of a plain one; short tiles cost
+    more and are done sooner; edge_ahead: rows that an edge tile loads ahead; zoned: whether zones have their kernel.
     """
 
     problem: Problem
@@ -66,6 +68,8 @@ class PassKernel:
     edge_rows: int = 64
     least_rows: int = 32
     edge_ahead: int = 3
+    layer_rows: int = 64
+    zoned: bool = True
 
     @property
     def steps(self) -> int:
@@ -78,6 +82,18 @@ class PassKernel:
     @cached_property
     def edges(self) -> Edge2D:
         return Edge2D(self.problem, EdgeShape(self.shape.steps, self.edge_width, self.edge_ahead), norm=self.norm)
+
+    @cached_property
+    def layers(self) -> Layers2D | None:
+        """The kernel of the zones, if there is one; norms are left to the others."""
+        return None if self.norm or not self.zoned else layers(self.problem, self.steps, self.grid_cut)
+
+    @cached_property
+    def layer(self) -> Program | None:
+        kernel = self.layers
+        if kernel is None:
+            return None
+        return Program(kernel.source, kernel.entry, 32 * kernel.warps, kernel.shared_bytes, kernel.warps)
 
     @cached_property
     def plain(self) -> Program:
@@ -95,6 +111,11 @@ class PassKernel:
         source = "\n".join((prelude(Arguments(self.problem), self.norm), NORM_SUM))
         return Program(source, "norm_sum", 256, NORM_SUM_BYTES, 1)
 
+    @property
+    def grid_cut(self) -> Cut:
+        """The cut that says where zones lie, whatever the rows of tiles."""
+        return replace(self.cut, edge_rows=64, least_rows=32)
+
     @cached_property
     def cut(self) -> Cut:
         beside, useful = margin(self.problem, self.shape), self.edge_width - sum(self.edges.beside)
@@ -106,19 +127,37 @@ class PassKernel:
         )
 
     def launches(self, box: Box, slots: int, recorded: Sequence[int] = ()) -> tuple[Launch, ...]:
-        """The launches that advance `box`; slots: plain tiles that run at once on the device (see `slots_of`)."""
+        """The launches that advance `box`; slots: plain tiles that run at once on the device (see `slots_of`).
+
+        Plain tiles come first: they fill the device in as few turns as can be; edge tiles are for what these leave of
+        it, and tiles of zones find room beside both.
+        """
         here = [k for k in recorded if self.problem.receivers[k].cell in box]
-        found = tiles(self.problem, self.shape.steps, box, self.cut, slots, here)
-        edges, served = _regions(found.edge), list[tuple[Any, ...]]()
+        found = tiles(self.problem, self.shape.steps, box, self.cut, slots, here, self.strips)
+        edges, served = regions_of(found.edge), list[tuple[Any, ...]]()
         for row, tile in zip(edges, found.edge, strict=True):
             mine = [k for k in here if self.problem.receivers[k].cell in tile]
             row["first"], row["variant"] = len(served), len(mine)
             served += [self._receiver(k) for k in mine]
-        both = (
+        launches = [
+            Launch(self.plain, regions_of(found.plain), np.zeros(0, RECEIVER)),
             Launch(self.edge, edges, np.array(served, RECEIVER)),
-            Launch(self.plain, _regions(found.plain), np.zeros(0, RECEIVER)),
+        ]
+        if self.layer is not None:
+            zoned = regions_of([tile for _, tile in found.layer])
+            zoned["variant"] = [number for number, _ in found.layer]
+            launches.append(Launch(self.layer, zoned, np.zeros(0, RECEIVER)))
+        return tuple(launch for launch in launches if len(launch.regions))
+
+    @cached_property
+    def strips(self) -> tuple[Strip, ...]:
+        """Where the kernel of the zones serves."""
+        parts = self.layers.parts if self.layers else ()
+        rows = (FAR, self.layer_rows)  # along axis 0 a zone is thin
+        return tuple(
+            Strip(part.place.axis, part.place.box, part.place.barred, part.useful, rows[part.place.axis])
+            for part in parts
         )
-        return tuple(launch for launch in both if len(launch.regions))
 
     def _receiver(self, number: int) -> tuple[Any, ...]:
         receiver = self.problem.receivers[number]
@@ -137,9 +176,10 @@ def slots_of(
     return multiprocessors * blocks * program.tiles_per_block
 
 
-def _regions(boxes: Sequence[Box]) -> NDArray[Any]:
+def regions_of(boxes: Sequence[Box]) -> NDArray[Any]:
+    """Tiles as the table that kernels read."""
     rows = np.zeros(len(boxes), REGION)
     if boxes:
-        rows["lo"][:, :2] = [tile.lo for tile in boxes]
-        rows["hi"][:, :2] = [tile.hi for tile in boxes]
+        rows["lo"][:, : boxes[0].ndim] = [tile.lo for tile in boxes]
+        rows["hi"][:, : boxes[0].ndim] = [tile.hi for tile in boxes]
     return rows

@@ -24,7 +24,7 @@ from peergrid.stencil import Problem
 
 PLAIN = """\
 extern "C" __global__ void __launch_bounds__({threads}{bound})
-stream2d_peer(const __grid_constant__ Arguments a, const __grid_constant__ Links links{more}) {{
+{entry}_peer(const __grid_constant__ Arguments a, const __grid_constant__ Links links{more}) {{
   extern __shared__ __align__(128) unsigned char shared[];
   const int lane = threadIdx.x & 31, warp = threadIdx.x >> 5, number = blockIdx.x * {warps} + warp;
   if (number >= a.count) return;
@@ -33,7 +33,7 @@ stream2d_peer(const __grid_constant__ Arguments a, const __grid_constant__ Links
   if (lane == 0) fine = pg_meet(a, links, tile, links.passed);
   __syncwarp();
   if (!__shfl_sync(0xffffffffu, fine, 0)) return;
-  stream2d_tile(a, tile, a.source, a.target, now(a), shared + warp * {warp_bytes}{norms});
+  {entry}_tile(a, tile, a.source, a.target, now(a), shared + warp * {warp_bytes}{norms});
   if (!pg_on_rim(a, links, tile)) return;
   __syncwarp();
   pg_deliver(a, links, tile, a.target, lane, 32);
@@ -95,9 +95,25 @@ class PeerKernel:
             bound=f", {shape.blocks}" if shape.blocks else "",
             warps=shape.warps,
             warp_bytes=stream.warp_bytes,
+            entry=stream.entry,
             **self._norms,
         )
         return replace(self.made.plain, source=self._source(stream.tile, kernel), entry="stream2d_peer")
+
+    @cached_property
+    def layer(self) -> Program | None:
+        zones, program = self.made.layers, self.made.layer
+        if zones is None or program is None:
+            return None
+        kernel = PLAIN.format(
+            threads=program.threads,
+            bound="",
+            warps=zones.warps,
+            warp_bytes=zones.warp_bytes,
+            entry=zones.entry,
+            **self._norms,
+        )
+        return replace(program, source=self._source(zones.tile, zones.limited(kernel)), entry=f"{zones.entry}_peer")
 
     @cached_property
     def edge(self) -> Program:
@@ -107,11 +123,11 @@ class PeerKernel:
 
     def launches(self, box: Box, slots: int, recorded: Sequence[int] = ()) -> tuple[Launch, ...]:
         """The launches that advance a device's box and exchange its rim (see `PassKernel.launches`)."""
-        programs = {self.made.plain: self.plain, self.made.edge: self.edge}
+        programs = {self.made.plain: self.plain, self.made.layer: self.layer, self.made.edge: self.edge}
         return tuple(
             replace(
                 launch,
-                program=programs[launch.program],
+                program=programs[launch.program] or launch.program,
                 regions=rim_first(self.made.problem, self.made.shape.steps, box, launch.regions),
             )
             for launch in self.made.launches(box, slots, recorded)

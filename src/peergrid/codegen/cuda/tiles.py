@@ -7,7 +7,7 @@ touches are handed over. Tiles may overlap: where two compute a cell, both find 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from math import ceil
@@ -37,15 +37,38 @@ class Cut:
 
 @dataclass(frozen=True)
 class Tiles:
-    """Disjoint or agreeing boxes that cover the box of a pass."""
+    """Disjoint or agreeing boxes that cover the box of a pass; those of a strip with its number."""
 
     plain: tuple[Box, ...]
     edge: tuple[Box, ...]
+    layer: tuple[tuple[int, Box], ...] = ()
 
 
-def tiles(problem: Problem, steps: int, box: Box, cut: Cut, slots: int, recorded: Iterable[int] = ()) -> Tiles:
+@dataclass(frozen=True)
+class Strip:
+    """Where a kernel of its own serves instead of the edge tiles' (see `zones`): the axis normal to its side, its
+    cells, those of them left to edge tiles, and the most columns and rows of a tile.
+    """
+
+    axis: int
+    box: Box
+    barred: tuple[Box, ...]
+    columns: int
+    rows: int
+
+
+def tiles(
+    problem: Problem,
+    steps: int,
+    box: Box,
+    cut: Cut,
+    slots: int,
+    recorded: Iterable[int] = (),
+    strips: Sequence[Strip] = (),
+) -> Tiles:
     """The tiles of advancing `box`; slots: how many plain tiles run at once; recorded: receivers to serve."""
-    barred = [*obstacles(problem, steps), *(Box.cell(problem.receivers[k].cell) for k in recorded)]
+    heard = [Box.cell(problem.receivers[k].cell) for k in recorded]
+    barred = [*obstacles(problem, steps), *heard]
     core, points = core_of(box & _allowed(problem, steps, box, cut.margin), barred)
     core = _aligned(core, cut)
     if core.empty or core.shape[1] < cut.columns:
@@ -57,8 +80,20 @@ def tiles(problem: Problem, steps: int, box: Box, cut: Cut, slots: int, recorded
         rest += [tile.with_axis(0, lo, hi) for lo, hi in barred_rows]
         ends = [tile.lo[0], *(row for band in barred_rows for row in band), tile.hi[0]]
         plain += [tile.with_axis(0, lo, hi) for lo, hi in zip(ends[::2], ends[1::2], strict=True) if lo < hi]
+    layer = []
+    for number, strip in enumerate(strips):
+        inside, rest = _parted(rest, strip, heard)
+        layer += [(number, tile) for part in inside for tile in _pieces(part, strip.rows, strip.columns, cut.align)]
     edge = sorted(_edges(rest, cut), key=lambda tile: -tile.shape[0])  # the long ones begin first
-    return Tiles(tuple(plain), tuple(edge))
+    return Tiles(tuple(plain), tuple(edge), tuple(sorted(layer, key=lambda tile: -tile[1].shape[0])))
+
+
+def grid_core(problem: Problem, steps: int, cut: Cut) -> Box:
+    """Where the plain tiles of a whole grid lie; empty if there are none."""
+    box = problem.grid.box
+    core, _ = core_of(box & _allowed(problem, steps, box, cut.margin), list(obstacles(problem, steps)))
+    core = _aligned(core, cut)
+    return core if core.shape[1] >= cut.columns else Box(core.lo, core.lo)
 
 
 def chunks(rows: int, strips: int, slots: int, lost: int, align: int = 1, least: int = 32) -> int:
@@ -75,7 +110,7 @@ def _allowed(problem: Problem, steps: int, box: Box, margin: int) -> Box:
     allowed = plain_box(problem, steps)
     inputs = footprint(problem, steps).inputs
     for name, growth in inputs.items():
-        known = problem.grid.clip(growth.apply(box)) & _unbounded(problem, problem.fields[name].box)
+        known = problem.grid.clip(growth.apply(box)) & unbounded(problem, problem.fields[name].box)
         if problem.fields[name].full and name in _plain_fields(problem):
             beside = Growth((growth.below[0], margin), (growth.above[0], margin))
             allowed &= _shrunk(known, beside)
@@ -88,7 +123,7 @@ def plain_box(problem: Problem, steps: int) -> Box:
     allowed = Box((-FAR,) * problem.grid.ndim, (FAR,) * problem.grid.ndim)
     for (stage, target), update, growth in grown(problem, steps):
         if update is plain[stage].get(target, (None,))[0]:
-            allowed &= _shrunk(_unbounded(problem, update.box), growth)
+            allowed &= _shrunk(unbounded(problem, update.box), growth)
     return allowed
 
 
@@ -124,7 +159,7 @@ def grown(problem: Problem, steps: int) -> Iterator[tuple[tuple[int, str], Updat
                     yield (number, target), update, growth
 
 
-def _unbounded(problem: Problem, box: Box) -> Box:
+def unbounded(problem: Problem, box: Box) -> Box:
     """The box, without bounds along periodic axes that it spans."""
     for axis, wraps in enumerate(problem.grid.periodic):
         if wraps and box.shape[axis] == problem.grid.shape[axis]:
@@ -168,13 +203,13 @@ def _aligned(core: Box, cut: Cut) -> Box:
 
 def bands(tile: Box, barred: list[Box], align: int, least: int) -> list[tuple[int, int]]:
     """The rows of a tile that are barred to the plain kernel, in bands with at least so many rows between them."""
-    bands: list[tuple[int, int]] = []
+    found: list[tuple[int, int]] = []
     for bar in sorted(barred, key=lambda box: box.lo[0]):
         lo, hi = max(tile.lo[0], bar.lo[0] // align * align), min(tile.hi[0], _round_up(bar.hi[0], align))
-        if bands and lo - bands[-1][1] < least:
-            lo, hi = bands[-1][0], max(hi, bands.pop()[1])
-        bands.append((lo, hi))
-    return bands
+        if found and lo - found[-1][1] < least:
+            lo, hi = found[-1][0], max(hi, found.pop()[1])
+        found.append((lo, hi))
+    return found
 
 
 def _strips(core: Box, cut: Cut, slots: int, lost: int) -> Iterator[Box]:
@@ -196,12 +231,32 @@ def spans(lo: int, hi: int, count: int, align: int = 1) -> Iterator[tuple[int, i
             yield first, last
 
 
+def _parted(boxes: Iterable[Box], strip: Strip, heard: Iterable[Box]) -> tuple[list[Box], list[Box]]:
+    """What of the boxes lies in a strip, and the rest; what is barred in the strip bars its whole breadth."""
+    inside, rest = list[Box](), list[Box]()
+    bars = [bar for bar in (*strip.barred, *heard) if bar.overlaps(strip.box)]
+    broad = [strip.box.with_axis(1 - strip.axis, bar.lo[1 - strip.axis], bar.hi[1 - strip.axis]) for bar in bars]
+    for box in boxes:
+        parts = [] if (box & strip.box).empty else [box & strip.box]
+        rest += box - strip.box
+        for bar in broad:
+            rest += [part & bar for part in parts if part.overlaps(bar)]
+            parts = [left for part in parts for left in part - bar]
+        inside += parts
+    return inside, rest
+
+
+def _pieces(box: Box, rows: int, columns: int, align: tuple[int, int]) -> Iterator[Box]:
+    """The box cut into tiles of at most so many rows and columns."""
+    for lo, hi in spans(box.lo[0], box.hi[0], ceil(box.shape[0] / rows), align[0]):
+        for left in range(box.lo[1] // align[1] * align[1], box.hi[1], columns):
+            yield Box((lo, max(left, box.lo[1])), (hi, min(left + columns, box.hi[1])))
+
+
 def _edges(boxes: Iterable[Box], cut: Cut) -> Iterator[Box]:
     """The boxes cut into edge tiles."""
     for box in boxes:
-        for lo, hi in spans(box.lo[0], box.hi[0], ceil(box.shape[0] / cut.edge_rows), cut.align[0]):
-            for left in range(box.lo[1], box.hi[1], cut.edge_columns):
-                yield Box((lo, left), (hi, min(left + cut.edge_columns, box.hi[1])))
+        yield from _pieces(box, cut.edge_rows, cut.edge_columns, (cut.align[0], 1))
 
 
 def overhead(problem: Problem, steps: int) -> int:

@@ -17,6 +17,7 @@ from peergrid.runtime.cuda.faults import error
 PEER_ALREADY_ENABLED = 704
 ATTRIBUTES = {"major": 75, "minor": 76, "multiprocessors": 16}
 PLAIN_SHARED = 48 << 10  # bytes of shared memory that a thread block may have without asking
+MOST_SHARED = 100  # per cent of what a multiprocessor can have as shared memory
 LATEST = 13000  # the version of the entry points asked for
 
 
@@ -161,10 +162,18 @@ class CudaDriver:
         return int(found)
 
     def resident(self, function: int, threads: int, shared: int) -> int:
-        """Thread blocks of a kernel that the current device runs at once; grants the shared memory they need."""
+        """Thread blocks of a kernel that the current device runs at once; grants the shared memory they need.
+
+        Kernels with shared memory ask for all of it: blocks of two kernels share a multiprocessor only where both want
+        the same division between shared memory and first-level cache.
+        """
         handle, keys = self._d.CUfunction(function), self._d.CUfunction_attribute
         if shared > PLAIN_SHARED:
             self._call("cuFuncSetAttribute", handle, keys.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, shared)
+        if shared:
+            self._call(
+                "cuFuncSetAttribute", handle, keys.CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT, MOST_SHARED
+            )
         each = self._call("cuOccupancyMaxActiveBlocksPerMultiprocessor", handle, threads, shared)
         return int(each) * int(
             self._call(

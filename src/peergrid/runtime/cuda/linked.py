@@ -93,18 +93,19 @@ class _Row:
         return blocks / self.sweep.resident(device, launch.program)
 
     def write(self, tape: TapeWriter, device: int, number: int, part: Compute) -> None:
-        """One pass of one device; its two kernels meet before the next."""
-        rim, interior = _queues(device)
-        launches, operation = self.launches[device], self._operation(device, number)
-        for launch, start in zip(launches, self.starts[device], strict=True):
+        """One pass of one device; its kernels meet before the next."""
+        interior, *others = queues = _queues(device)
+        operation = self._operation(device, number)
+        for queue, start in zip(queues, self.starts[device], strict=False):
             links = self.chain.links(device, lambda *_: operation)
-            queue = interior if launch.program is self.kernel.plain else rim
             self._launch(tape, queue, operation, part, replace(start, more=(links, *start.more)))
             tape.patches.append(Patch(int(links.ctypes.data) + offset(links, "passed"), number, PASSED))
-        self._join(tape, operation, rim, interior)
+        for queue in others:
+            self._join(tape, operation, queue, interior)
         if self.station.norms is not None:
             self._launch(tape, interior, operation, part, self.sweep.sums(device))
-        self._join(tape, operation, interior, rim)
+        for queue in others:
+            self._join(tape, operation, interior, queue)
 
     def _launch(self, tape: TapeWriter, queue: Queue, operation: int, part: Compute, start: Start) -> None:
         devices, values = self.station.devices, start.values.copy()
@@ -140,6 +141,6 @@ class _Row:
         tape.call(number, context, station.entry("cuStreamWaitEvent"), station.devices.stream(other), handle, 0)
 
 
-def _queues(device: int) -> tuple[Queue, Queue]:
-    """Where edge and plain tiles of a device run."""
-    return Queue(device, "rim", -1), Queue(device, "interior")
+def _queues(device: int) -> tuple[Queue, Queue, Queue]:
+    """Where the kernels of a device run, the first one's beginning and end being those of the pass."""
+    return Queue(device, "interior"), Queue(device, "rim", -1), Queue(device, "edge", -1)

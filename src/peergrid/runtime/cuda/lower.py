@@ -175,20 +175,19 @@ class Lowering:
         return SeveralSteps(self.station, kernel)
 
     def _compute(self, tape: TapeWriter, number: int, ops: list[Compute]) -> None:
-        """The launches of one pass; what may run beside the next one gets a stream of its own, forked and joined."""
-        first, forked = ops[0], False
-        queue = first.queue
-        side = Queue(queue.device, f"beside {queue.name}", queue.priority)
-        for start in self.sweeps[first.steps].starts(first.device, tuple(op.box for op in ops)):
+        """The launches of one pass; what may run beside the others gets a stream of its own, forked and joined."""
+        first, sides = ops[0], list[Queue]()
+        queue, boxes = first.queue, tuple(op.box for op in ops)
+        starts = list(self.sweeps[first.steps].starts(first.device, boxes))
+        for start in starts:
             if start.beside:
-                self._tie(tape, number, queue, side)
-                self._pass(tape, number, first, start, side)
-                forked = True
-                continue
-            self._pass(tape, number, first, start, queue)
-            if forked:
-                self._tie(tape, number, side, queue)
-                forked = False
+                sides.append(Queue(queue.device, f"beside {len(sides)} {queue.name}", queue.priority))
+                self._tie(tape, number, queue, sides[-1])
+        beside = iter(sides)
+        for start in starts:
+            self._pass(tape, number, first, start, next(beside) if start.beside else queue)
+        for side in sides:
+            self._tie(tape, number, side, queue)
         self._sums(tape, number, first)
 
     def _sums(self, tape: TapeWriter, number: int, op: Compute) -> None:

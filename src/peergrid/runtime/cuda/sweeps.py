@@ -26,7 +26,7 @@ Boxes = tuple[Box, ...]
 @dataclass(frozen=True, eq=False)
 class Start:
     """One launch; `values` is the kernel's struct, to which slots and time step are still to be added, `more` what
-    follows it; rows: rows of blocks; beside: whether it may run beside the next launch of the pass.
+    follows it; rows: rows of blocks; beside: whether it may run beside the other launches of the pass.
     """
 
     function: int
@@ -81,8 +81,8 @@ class SeveralSteps:
 
     def starts(self, device: int, boxes: Boxes) -> Iterator[Start]:
         whole, launches = reduce(Box.hull, boxes), list(self.launches(device, boxes))
-        for number, launch in enumerate(launches, start=1):
-            yield replace(self.start(device, launch, whole), beside=number < len(launches))
+        for number, launch in enumerate(launches):
+            yield replace(self.start(device, launch, whole), beside=number > 0)
 
     def launches(self, device: int, boxes: Boxes) -> Iterator[Launch]:
         """The tiles of the boxes, those of each program together."""
@@ -93,8 +93,10 @@ class SeveralSteps:
             for launch in self._fitted(device, box).launches(box, self.slots(device, box), recorded)
         ]
         plain = self._kernel.plain
-        programs = {launch.program.entry: launch.program for launch in found if launch.program.entry != plain.entry}
-        for program in (*programs.values(), plain):
+        programs = {plain.entry: plain} | {
+            launch.program.entry: launch.program for launch in found if launch.program.entry != plain.entry
+        }
+        for program in programs.values():
             same = [replace(launch, program=program) for launch in found if launch.program.entry == program.entry]
             if same:
                 yield _together(same)

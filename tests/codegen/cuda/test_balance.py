@@ -1,0 +1,71 @@
+"""Slabs for GPUs: thinner where rows cost more, at multiples of a norm's blocks, the same bits as even ones."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from stream_examples import absorbers, relaxation
+
+from peergrid import Grid, Options, Problem
+from peergrid.codegen.cuda.balance import balanced, row_costs
+from peergrid.codegen.cuda.norm import NORM_ROWS
+from peergrid.grid.partition import Partition
+from peergrid.runtime.devices import Devices
+from peergrid.simulate import _partition
+
+
+def rows(partition: Partition) -> list[int]:
+    return [partition.owned(device).shape[0] for device in range(partition.devices)]
+
+
+def test_slabs_with_an_absorber_are_thinner() -> None:
+    found = rows(balanced(absorbers((400, 300), depth=10), 4, 8))
+    assert found[0] == found[-1] < found[1] == found[2]
+    costs, cuts = row_costs(absorbers((400, 300), depth=10), 8), np.cumsum([0, *found])
+    shares = [int(costs[a:b].sum()) for a, b in pairwise(cuts)]
+    assert max(shares) - min(shares) <= costs.max()
+
+
+def test_rows_that_cost_alike_are_cut_evenly() -> None:
+    problem = relaxation((400, 300), "periodic")
+    assert len(set(row_costs(problem, 8))) == 1
+    assert rows(balanced(problem, 4, 8)) == [100] * 4
+
+
+def test_with_a_norm_slabs_begin_at_multiples_of_its_blocks() -> None:
+    found = balanced(relaxation((140, 300)), 4, 2, norm="u")
+    assert all(cut % NORM_ROWS == 0 for cut in found.cuts[0][:-1])
+    assert len(found.cuts[0]) == 5
+
+
+def test_no_slab_is_thinner_than_two_halos() -> None:
+    assert min(rows(balanced(absorbers((70, 300), depth=10), 4, 8))) >= 16
+
+
+def test_few_rows_are_split_as_usual() -> None:
+    problem = relaxation((3, 300))
+    assert balanced(problem, 4, 1) == Partition.over(problem.grid, 4)
+
+
+@pytest.mark.parametrize("shape", [(60,), (60, 9, 9)])
+def test_any_number_of_axes(shape: tuple[int, ...]) -> None:
+    from peergrid.stencil import stencil
+
+    @stencil
+    def relax(u: object) -> None:
+        here, there = (0,) * len(shape), (1, *(0,) * (len(shape) - 1))
+        u.next[here] = u[here] + u[there]  # type: ignore[attr-defined,index]
+
+    assert sum(rows(balanced(Problem.of(relax(Grid(shape).field("u"))), 3, 2))) == 60
+
+
+def test_gpus_get_balanced_slabs_unless_a_split_is_asked_for() -> None:
+    problem = absorbers((400, 300), depth=10)
+    gpus, threads = Devices("cuda", (0, 1, 2)), Devices("cpu", (0, 1, 2))
+    assert _partition(problem, gpus, None, Options(depth=8), None) == balanced(problem, 3, 8)
+    assert _partition(problem, gpus, (3, 1), Options(depth=8), None) == Partition(problem.grid, (3, 1))
+    assert _partition(problem, threads, None, Options(depth=8), None) == Partition(problem.grid, (3, 1))
+    asked = Partition.slabs(problem.grid, (0, 100, 150, 400))
+    assert _partition(problem, gpus, asked, Options(depth=8), None) is asked

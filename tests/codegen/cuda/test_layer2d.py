@@ -1,0 +1,108 @@
+"""The kernel of the zones along a grid's sides gives the bits of the reference and keeps to what is its own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from emulate import advance
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from stream_examples import absorbers, radar, relaxation, two_fields, wide_reads, yee
+
+from peergrid.codegen.cuda.pass_kernel import PassKernel
+from peergrid.codegen.cuda.stream_parts import Shape
+from peergrid.grid import Boundary, Box
+from peergrid.grid.partition import Partition
+from peergrid.stencil import Problem
+
+Make = Callable[..., Problem]
+ALL = {"stream2d", "edge2d", "layer2d"}
+
+
+@pytest.fixture(scope="module")
+def directory(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("emulated")
+
+
+def kernel_of(problem: Problem, steps: int = 3) -> PassKernel:
+    return PassKernel(problem, Shape(steps, warps=2), layer_rows=32)
+
+
+@pytest.mark.parametrize("make", [relaxation, wide_reads, two_fields, yee])
+def test_sides_that_hold_still(make: Make, directory: Path) -> None:
+    problem = make((80, 230))
+    outcome = advance(problem, kernel_of(problem), directory)
+    assert outcome.entries == ALL
+    assert outcome.agrees
+
+
+@pytest.mark.parametrize(
+    ("make", "boundary"),
+    [(yee, ("fixed", "periodic")), (yee, ("periodic", "fixed")), (yee, "periodic"), (radar, ("fixed", "periodic"))],
+)
+def test_sides_of_periodic_grids(make: Make, boundary: Boundary, directory: Path) -> None:
+    problem = make((80, 236), boundary)
+    outcome = advance(problem, kernel_of(problem), directory)
+    assert "layer2d" in outcome.entries
+    assert outcome.agrees
+
+
+def test_sides_that_reflect_have_no_zones() -> None:
+    problem = yee((80, 230), "reflecting")
+    assert kernel_of(problem).layer is None
+
+
+@pytest.mark.parametrize(("depth", "dtype"), [(4, "float32"), (4, "float64"), (30, "float32")])
+def test_absorbers_on_all_sides(depth: int, dtype: str, directory: Path) -> None:
+    problem = absorbers((160, 420), depth, dtype)
+    outcome = advance(problem, kernel_of(problem, 4), directory)
+    assert outcome.entries == ALL
+    edge = next(launch for launch in outcome.launches if launch.program.entry == "edge2d")
+    assert (edge.regions["hi"] - edge.regions["lo"])[:, :2].prod(axis=1).sum() < 5 * (depth + 20) ** 2  # corners alone
+    assert outcome.agrees
+
+
+@pytest.mark.parametrize(("parts", "device"), [((3, 1), 0), ((3, 1), 1), ((3, 1), 2), ((1, 2), 0), ((2, 2), 3)])
+def test_absorbers_on_parts_of_a_grid(parts: tuple[int, int], device: int, directory: Path) -> None:
+    problem = absorbers((140, 420))
+    outcome = advance(problem, kernel_of(problem, 4), directory, parts, device)
+    assert "layer2d" in outcome.entries
+    assert outcome.agrees
+
+
+@pytest.mark.parametrize("cell", [(2, 150), (60, 3), (108, 150), (60, 297), (60, 12)])
+def test_a_source_and_a_receiver_in_a_zone(cell: tuple[int, int], directory: Path) -> None:
+    problem = absorbers((110, 300), sources=(cell,), receivers=(cell, (cell[0] + 1, cell[1] + 1)))
+    outcome = advance(problem, kernel_of(problem), directory)
+    assert outcome.entries == ALL
+    assert outcome.agrees
+    assert np.isfinite(outcome.device.traces[:, 3:]).all()
+
+
+def test_an_absorber_on_one_side_and_a_source_in_a_corner(directory: Path) -> None:
+    problem = radar((90, 260))
+    outcome = advance(problem, kernel_of(problem, 4), directory)
+    assert outcome.entries == ALL
+    assert outcome.agrees
+
+
+@settings(max_examples=20, deadline=None)
+@given(st.integers(60, 200), st.integers(200, 300), st.integers(1, 8), st.integers(1, 3), st.data())
+def test_every_cell_has_one_tile_beside_the_plain_ones(
+    rows: int, columns: int, depth: int, devices: int, data: st.DataObject
+) -> None:
+    source = data.draw(st.tuples(st.integers(0, rows - 1), st.integers(0, columns - 1)))
+    problem = absorbers((rows, columns), depth, sources=(source,), receivers=(source,))
+    kernel, partition = kernel_of(problem), Partition(problem.grid, (devices, 1))
+    covered = np.zeros((rows, columns), int)
+    for device in range(devices):
+        for launch in kernel.launches(partition.owned(device), 4, (0,)):
+            for tile in launch.regions:
+                box = Box(tuple(map(int, tile["lo"][:2])), tuple(map(int, tile["hi"][:2])))
+                covered[box.lo[0] : box.hi[0], box.lo[1] : box.hi[1]] += 1
+                assert launch.program.entry == "edge2d" or source not in box
+                assert launch.program.entry == "stream2d" or not box.empty
+    assert covered.min() == 1

@@ -1,0 +1,95 @@
+"""Slabs of any thickness find the same bits on GPUs: on a driver that runs on the host, and kernels in all places."""
+
+from __future__ import annotations
+
+from functools import cache
+
+import numpy as np
+import pytest
+from host_driver import COMPILER, HostDriver
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from peergrid import Options, Problem
+from peergrid.codegen.cuda.balance import balanced
+from peergrid.codegen.cuda.choose import pass_kernel
+from peergrid.grid.partition import Partition
+from peergrid.io.modelfile import parse
+from peergrid.models.fdtd.build import build as radar
+from peergrid.runtime.cuda.executor import CudaExecutor
+from peergrid.schedule import build, layout
+from peergrid.schedule.strategies import StrategyName
+
+pytestmark = pytest.mark.skipif(COMPILER is None, reason="no C++ compiler here to run generated kernels on the host")
+STEPS, ROWS = 6, 61
+RADAR = """
+[grid]
+size = [0.3, 0.9]
+spacing = 0.005
+steps = 40
+[absorber]
+cells = 5
+[[source]]
+kind = "line"
+position = [0.15, 0.45]
+waveform = { kind = "ricker", frequency = 1.5e9 }
+[[receiver]]
+position = [0.2, 0.5]
+"""
+
+
+@cache
+def problem() -> Problem:
+    return radar(parse(RADAR)).problem
+
+
+def outcome(partition: Partition, options: Options) -> bytes:
+    """Fields and traces after some steps from fields full of numbers."""
+    plan = layout(problem(), partition, options)
+    executor = CudaExecutor(plan, STEPS, tuple(range(plan.devices)), driver=HostDriver())
+    try:
+        for seed, (name, described) in enumerate(problem().fields.items()):
+            values = described.global_array()
+            if name in problem().state:
+                values = np.random.default_rng(seed).standard_normal(values.shape).astype(values.dtype)
+            executor.load(name, values, 0)
+        schedule = build(plan, options, STEPS)
+        executor.execute(schedule, 1, 0)
+        fields = b"".join(executor.gather(name, schedule.final).tobytes() for name in problem().state)
+        return fields + executor.traces().tobytes()
+    finally:
+        executor.close()
+
+
+@cache
+def expected() -> bytes:
+    return outcome(Partition.over(problem().grid, 1), Options("serial", depth=1))
+
+
+def test_all_kernels_take_part() -> None:
+    kernel = pass_kernel(problem(), 3)
+    assert kernel is not None
+    assert problem().grid.shape[0] == ROWS
+    assert {launch.program.entry for launch in kernel.launches(problem().grid.box, 4)} == {
+        "stream2d",
+        "layer2d",
+        "edge2d",
+    }
+
+
+@settings(max_examples=4, deadline=None)
+@given(
+    st.sets(st.integers(1, ROWS - 1), min_size=1, max_size=2),
+    st.sampled_from(("overlap", "peer", "async", "threads", "graph")),
+    st.sampled_from((1, 3)),
+)
+def test_cuts_anywhere(cuts: set[int], strategy: StrategyName, depth: int) -> None:
+    partition = Partition.slabs(problem().grid, (0, *sorted(cuts), ROWS))
+    assert outcome(partition, Options(strategy, depth=depth)) == expected()
+
+
+@pytest.mark.parametrize("strategy", ["overlap", "peer", "persistent"])
+def test_balanced_slabs(strategy: StrategyName) -> None:
+    partition = balanced(problem(), 3, 3)
+    assert len({partition.owned(device).shape[0] for device in range(3)}) > 1
+    assert outcome(partition, Options(strategy, depth=3)) == expected()
