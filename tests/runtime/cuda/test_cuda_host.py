@@ -112,6 +112,15 @@ def test_wide_kernels(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
         check(name, split, Options("overlap"))
 
 
+@pytest.mark.parametrize("strategy", ["overlap", "graph"])
+@pytest.mark.parametrize("name", ["yee", "radius_four", "heat_cube"])
+def test_small_regions_beside_large_ones(name: str, strategy: StrategyName, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(onepass, "WIDE_CELLS", 1)
+    monkeypatch.setattr(onepass, "WIDE_COLUMNS", 1)
+    monkeypatch.setattr(onepass, "ASIDE_CELLS", 1)
+    check(name, SPLIT[PROBLEMS[name]().grid.ndim], Options(strategy))
+
+
 @pytest.mark.parametrize("name", PROBLEMS)
 def test_every_split_and_depth(name: str) -> None:
     axes = PROBLEMS[name]().grid.ndim
