@@ -175,20 +175,28 @@ class Lowering:
         return SeveralSteps(self.station, kernel)
 
     def _compute(self, tape: TapeWriter, number: int, ops: list[Compute]) -> None:
-        """The launches of one pass; what may run beside the others gets a stream of its own, forked and joined."""
-        first, sides = ops[0], list[Queue]()
-        queue, boxes = first.queue, tuple(op.box for op in ops)
-        starts = list(self.sweeps[first.steps].starts(first.device, boxes))
-        for start in starts:
+        """The launches of one pass, each with those that may run beside it."""
+        first, beside = ops[0], list[Start]()
+        for start in self.sweeps[first.steps].starts(first.device, tuple(op.box for op in ops)):
             if start.beside:
-                sides.append(Queue(queue.device, f"beside {len(sides)} {queue.name}", queue.priority))
-                self._tie(tape, number, queue, sides[-1])
-        beside = iter(sides)
-        for start in starts:
-            self._pass(tape, number, first, start, next(beside) if start.beside else queue)
+                beside.append(start)
+            else:
+                self._together(tape, number, first, start, beside)
+                beside = []
+        self._sums(tape, number, first)
+
+    def _together(self, tape: TapeWriter, number: int, op: Compute, start: Start, beside: list[Start]) -> None:
+        """A launch, and in streams of their own, forked and joined, those that find room beside it."""
+        queue = op.queue
+        names = (f"beside {queue.name}", f"beside {queue.name} too")
+        sides = [Queue(queue.device, name, queue.priority) for name in names[: len(beside)]]
+        for side in sides:
+            self._tie(tape, number, queue, side)
+        self._pass(tape, number, op, start, queue)
+        for place, other in enumerate(beside):
+            self._pass(tape, number, op, other, sides[place % len(sides)])
         for side in sides:
             self._tie(tape, number, side, queue)
-        self._sums(tape, number, first)
 
     def _sums(self, tape: TapeWriter, number: int, op: Compute) -> None:
         """The sums of a pass's norms, behind the last of the parts in which a device computes it."""

@@ -26,7 +26,7 @@ Boxes = tuple[Box, ...]
 @dataclass(frozen=True, eq=False)
 class Start:
     """One launch; `values` is the kernel's struct, to which slots and time step are still to be added, `more` what
-    follows it; rows: rows of blocks; beside: whether it may run beside the other launches of the pass.
+    follows it; rows: rows of blocks; beside: whether it may run beside the next launch of the pass.
     """
 
     function: int
@@ -81,8 +81,9 @@ class SeveralSteps:
 
     def starts(self, device: int, boxes: Boxes) -> Iterator[Start]:
         whole, launches = reduce(Box.hull, boxes), list(self.launches(device, boxes))
-        for number, launch in enumerate(launches):
-            yield replace(self.start(device, launch, whole), beside=number > 0)
+        for launch in launches[1:]:
+            yield replace(self.start(device, launch, whole), beside=True)
+        yield self.start(device, launches[0], whole)
 
     def launches(self, device: int, boxes: Boxes) -> Iterator[Launch]:
         """The tiles of the boxes, those of each program together."""
