@@ -8,7 +8,7 @@ the registers nor the conditions of absorbing layers and sources; all small ones
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -24,6 +24,7 @@ from peergrid.stencil import Problem
 
 WIDE_CELLS = 1 << 15
 WIDE_COLUMNS = 64
+ASIDE_CELLS = 1 << 22  # cells of a region from which on the small ones are worth a stream beside it
 
 RECORD = """\
 extern "C" __global__ void record(const __grid_constant__ Arguments a) {
@@ -46,7 +47,8 @@ RECORD_AT = {
 class Launch:
     """One kernel of a program: its thread blocks, and the box or the table of regions it works on.
 
-    receivers: whether the kernel records receivers; then the box names the cells whose receivers it records.
+    receivers: whether the kernel records receivers; then the box names the cells whose receivers it records;
+    beside: whether it may run beside the next one.
     """
 
     kernel: str
@@ -55,6 +57,7 @@ class Launch:
     box: Box
     regions: tuple[tuple[Box, int], ...] = ()
     receivers: tuple[int, ...] = ()
+    beside: bool = False
 
     def table(self) -> np.ndarray[tuple[int], np.dtype[np.void]]:
         """The table of regions as the kernel reads it."""
@@ -104,8 +107,11 @@ class Program:
         found: list[Launch] = []
         for number, group in enumerate(groups(problem)):
             parts = _regions(problem, number, group, boxes)
-            found += [self._wide(region, group) for region in parts if is_wide(region)]
-            found += self._cells(number, [region for region in parts if not is_wide(region)])
+            wide = sorted((region for region in parts if is_wide(region)), key=lambda region: region.box.size)
+            made = self._cells(number, [region for region in parts if not is_wide(region)])
+            made += [self._wide(region, group) for region in wide]
+            aside = bool(wide) and wide[-1].box.size >= ASIDE_CELLS
+            found += [replace(launch, beside=aside and launch is not made[-1]) for launch in made]
         inside = tuple(n for n in recorded if any(problem.receivers[n].cell in box for box in boxes))
         if inside:
             found.append(Launch("record", -(-len(inside) // 128), 128, boxes[0], receivers=inside))

@@ -57,7 +57,8 @@ class OneStep:
     def starts(self, device: int, boxes: Boxes) -> Iterator[Start]:
         for launch in self._program.launches(boxes, self._station.memory.recorded[device]):
             function = self._station.devices.function(device, self._cubins[device], launch.kernel)
-            yield Start(function, launch.blocks, launch.threads, 0, self._values(device, launch))
+            values = self._values(device, launch)
+            yield Start(function, launch.blocks, launch.threads, 0, values, beside=launch.beside)
 
     def _values(self, device: int, launch: onepass.Launch) -> NDArray[Any]:
         station, box = self._station, launch.box
