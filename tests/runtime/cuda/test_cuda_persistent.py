@@ -57,9 +57,10 @@ def run(
 
 
 @pytest.mark.parametrize("boundary", [("fixed", "fixed"), ("periodic", "fixed"), ("reflecting", "reflecting")])
-@pytest.mark.parametrize("devices", [1, 2, 3])
-def test_bits(devices: int, boundary: tuple[Boundary, Boundary]) -> None:
-    problem, driver = heat((60, 200), boundary), HostDriver(seed=devices, blocks=2)
+@pytest.mark.parametrize(("devices", "blocks"), [(1, 8), (2, 5), (3, 2)])
+def test_bits(devices: int, blocks: int, boundary: tuple[Boundary, Boundary]) -> None:
+    """On the blocks given, the first two cases take edge tiles alone."""
+    problem, driver = heat((60, 200), boundary), HostDriver(seed=devices, blocks=blocks)
     found, notes = run(problem, tuple(range(devices)), driver)
     assert found == run(problem, (0,), None)[0]
     assert driver.kernels >= PERSISTENT

@@ -54,6 +54,8 @@ TURNS = np.dtype(
 """The tiles of a device (tables of REGION), how many passes; the address of the counter where its blocks meet, and how
 often they have met there before."""
 
+ALONE_BYTES = 116 << 10  # of shared memory: so that a block has a multiprocessor to itself
+
 Tables = tuple[NDArray[Any], NDArray[Any], NDArray[Any]]
 
 HEAD = 32  # bytes of shared memory for a word that tells the block to stop; its first tiles follow
@@ -175,7 +177,10 @@ persistent2d(const __grid_constant__ Arguments a, const __grid_constant__ Links 
 
 @dataclass(frozen=True)
 class PersistentKernel:
-    """`made` says how plain tiles are computed, if there are any; rows: most of an edge tile; warps: of a block."""
+    """`made` says how plain tiles are computed; rows: most of an edge tile; warps: of a block.
+
+    plain: whether there are plain tiles; without them each block has a multiprocessor to itself.
+    """
 
     made: PassKernel
     plain: bool = True
@@ -217,7 +222,8 @@ class PersistentKernel:
         )
         streamed = stream.tile if self.plain else ""
         parts = (prelude(self.block.arguments), self.links.source, HELPERS, streamed, self.block.tile, kernel)
-        shared = self._room + max(self.block.shared_bytes, self.warps * stream.warp_bytes if self.plain else 0)
+        beside = self.warps * stream.warp_bytes if self.plain else ALONE_BYTES - self._room
+        shared = self._room + max(self.block.shared_bytes, beside)
         return Program("\n".join(parts), "persistent2d", self.threads, shared, self.warps)
 
     def tables(self, box: Box, blocks: int, recorded: Sequence[int] = ()) -> Tables:
@@ -231,7 +237,7 @@ class PersistentKernel:
         cut = cut if self.plain else replace(cut, columns=FAR)
         found = tiles(problem, steps, box, cut, blocks * self.warps, here)
         if found.plain:
-            left = max(blocks - len(found.edge), -(-blocks // 2))
+            left = max(blocks - len(found.edge), -(-blocks // 4))
             found = tiles(problem, steps, box, cut, left * self.warps, here)
         edge, served = _regions(found.edge), list[tuple[Any, ...]]()
         for row, tile in zip(edge, found.edge, strict=True):

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from peergrid.codegen.cuda.choose import MOST_BYTES, pass_kernel
 from peergrid.codegen.cuda.pass_kernel import Launch, PassKernel
 from peergrid.codegen.cuda.persistent_kernel import TURNS, PersistentKernel, Tables
+from peergrid.grid import Box
 from peergrid.runtime.cuda.chain import PASSED, Chain, linkable, offset, passes
 from peergrid.runtime.cuda.lower import Lowered
 from peergrid.runtime.cuda.station import Station
@@ -28,9 +29,10 @@ from peergrid.schedule.ops import Compute, Copy, DeviceBarrier, Flag, Queue
 MET = Flag(0, "passes of persistent kernels")
 MOST_CELLS = 1 << 33  # cell updates of a device in one launch: below a second of work
 MOST_PASSES = 4096  # in one launch
-ALONE_ROWS = (4, 6, 8, 12, 16, 24, 32)  # of tiles on the smallest grids, where all are edge tiles
-MIXED_ROWS, MIXED_WARPS = 16, (16, 8, 4)  # of edge tiles beside plain ones, and of blocks: as many as have room
-LEAST_COLUMNS, LEAST_ROWS = 16, 16  # of an edge tile, of a plain one
+ALONE_ROWS = (4, 6, 8, 10, 12, 14, 16, 20, 24, 32)  # of tiles on the smallest grids, where all are edge tiles
+MIXED_ROWS, MIXED_WARPS = (16, 32), (8, 4)  # of edge tiles beside plain ones; of blocks
+MOST_EDGES = 0.4  # of the blocks that run at once, beside plain tiles
+LEAST_COLUMNS, LEAST_ROWS = 16, 16  # of an edge tile; of a plain one
 
 
 @dataclass(frozen=True)
@@ -79,7 +81,7 @@ def _shorter(station: Station, schedule: Schedule) -> bool:
 
 
 def _suited(station: Station, made: PassKernel) -> PersistentKernel | None:
-    """The kernel with the shortest tiles of which each block takes one; else with plain tiles, too."""
+    """The kernel with the shortest tiles of which each block takes one; else one with plain tiles, too."""
     boxes = [station.layout.partition.owned(device) for device in range(station.layout.devices)]
     alone = PersistentKernel(made, plain=False, rows=ALONE_ROWS[-1])
     if alone.block.columns < LEAST_COLUMNS:
@@ -87,14 +89,22 @@ def _suited(station: Station, made: PassKernel) -> PersistentKernel | None:
     if alone.program.shared_bytes <= MOST_BYTES:
         room = _room(station, alone)
         for rows in ALONE_ROWS:
-            kernel = replace(alone, rows=rows)
-            if all(kernel.units(*kernel.tables(box, 1)[:2]) <= n for box, n in zip(boxes, room, strict=True)):
-                return kernel
+            if all(_count(box, rows, alone.block.columns) <= n for box, n in zip(boxes, room, strict=True)):
+                return replace(alone, rows=rows)
+    narrow = replace(made, shape=replace(made.shape, columns=2), least_rows=LEAST_ROWS)
+    mixed = PersistentKernel(narrow if narrow.cut.columns >= LEAST_COLUMNS else replace(made, least_rows=LEAST_ROWS))
     for warps in MIXED_WARPS:
-        kernel = PersistentKernel(replace(made, least_rows=LEAST_ROWS), rows=MIXED_ROWS, warps=warps)
-        if kernel.program.shared_bytes <= MOST_BYTES and all(_room(station, kernel)):
-            return kernel
+        kernel = replace(mixed, warps=warps, rows=MIXED_ROWS[-1])
+        if kernel.program.shared_bytes <= MOST_BYTES and all(room := _room(station, kernel)):
+            short = replace(kernel, rows=MIXED_ROWS[0])
+            few = len(short.tables(boxes[0], room[0])[1]) <= MOST_EDGES * room[0]
+            return short if few else kernel
     return None
+
+
+def _count(box: Box, rows: int, columns: int) -> int:
+    """How many tiles cover a box."""
+    return -(-box.shape[0] // rows) * -(-box.shape[1] // columns)
 
 
 def _room(station: Station, kernel: PersistentKernel) -> list[int]:
