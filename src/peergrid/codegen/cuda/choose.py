@@ -2,8 +2,8 @@
 
 A pass of the streaming kernel keeps its rows in registers: `BASE` of them and, for each column of a lane, one (two in
 double precision) for every row that some version of a field keeps. The compiler's reports bear this out within a tenth.
-The worth of a shape is the steps it makes times the share of its columns that are not redundant. Which of the lengths
-a run makes is settled by a trial (`runtime.cuda.trial`); it changes no bit.
+The worth of a shape is the steps it makes times the share of its columns that are not redundant; for 3D see `choose3d`.
+Which of the lengths a run makes is settled by a trial (`runtime.cuda.trial`); it changes no bit.
 """
 
 from __future__ import annotations
@@ -11,7 +11,9 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import lru_cache
 
+from peergrid.codegen.cuda.choose3d import pass3d, worth
 from peergrid.codegen.cuda.levels import levels
+from peergrid.codegen.cuda.pass3d import PassKernel3D
 from peergrid.codegen.cuda.pass_kernel import PassKernel
 from peergrid.codegen.cuda.stream_parts import Shape
 from peergrid.grid import Box
@@ -28,13 +30,23 @@ ROWS = (8, 16, 32, 64)
 
 
 def supports(problem: Problem, steps: int) -> bool:
-    """Whether one pass can make that many steps: one always, several of 2D problems whose reach leaves columns over."""
-    return steps == 1 or pass_kernel(problem, steps) is not None
+    """Whether one pass can make that many steps: one always, several where the reach leaves columns over."""
+    return steps == 1 or several_steps(problem, steps) is not None
+
+
+def several_steps(problem: Problem, steps: int, norm: str | None = None) -> PassKernel | PassKernel3D | None:
+    """The kernel that makes `steps` steps of a problem of any dimension in one pass; None where there is none.
+
+    One step is left to other kernels, unless the norm of each step's change is asked for.
+    """
+    if problem.grid.ndim == 3:
+        return pass3d(problem, steps) if steps > 1 and norm is None else None
+    return pass_kernel(problem, steps, norm)
 
 
 @lru_cache(maxsize=64)
 def pass_kernel(problem: Problem, steps: int, norm: str | None = None, least: int = 2) -> PassKernel | None:
-    """The kernel that makes `steps` steps in one pass; None where there is none.
+    """The kernel that makes `steps` steps of a 2D problem in one pass; None where there is none.
 
     Fewer than `least` are left to other kernels, unless the norm of each step's change is asked for.
     """
@@ -53,7 +65,7 @@ def steps_per_pass(problem: Problem, most: int = MOST_STEPS) -> int:
 
 def lengths(problem: Problem, most: int = MOST_STEPS) -> tuple[int, ...]:
     """The numbers of steps, at most `most`, that a pass may be worth making, the most promising first; 1 if none is."""
-    kernels = [kernel for steps in LENGTHS if steps <= most and (kernel := pass_kernel(problem, steps)) is not None]
+    kernels = [kernel for steps in LENGTHS if steps <= most and (kernel := several_steps(problem, steps)) is not None]
     worthy = sorted((kernel for kernel in kernels if _worth(kernel) > 1), key=_worth, reverse=True)
     return tuple(kernel.steps for kernel in worthy) or (1,)
 
@@ -86,7 +98,9 @@ def short_tiles(kernel: PassKernel, box: Box, edge_slots: int, plain_slots: int)
     )
 
 
-def _worth(kernel: PassKernel) -> float:
+def _worth(kernel: PassKernel | PassKernel3D) -> float:
+    if isinstance(kernel, PassKernel3D):
+        return worth(kernel)
     return kernel.shape.steps * kernel.cut.columns / kernel.shape.width
 
 

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from peergrid.codegen.cuda import service
-from peergrid.codegen.cuda.choose import pass_kernel
+from peergrid.codegen.cuda.choose import several_steps
 from peergrid.errors import UsageError
 from peergrid.grid import Box
 from peergrid.runtime.cuda.routes import Choice, choose
@@ -167,7 +167,7 @@ class Lowering:
         return OneStep(self.station, works) if steps == 1 else self._several(steps)
 
     def _several(self, steps: int, norm: str | None = None) -> SeveralSteps:
-        kernel = pass_kernel(self.station.layout.problem, steps, norm)
+        kernel = several_steps(self.station.layout.problem, steps, norm)
         if kernel is None:
             raise UsageError(
                 f"No kernel makes {steps} steps of this problem in one pass; use block = 1, or leave the block open."

@@ -14,6 +14,7 @@ from peergrid.codegen.cuda import onepass
 from peergrid.codegen.cuda.arguments import Arguments
 from peergrid.codegen.cuda.choose import short_tiles
 from peergrid.codegen.cuda.norm import NORM_ROWS
+from peergrid.codegen.cuda.pass3d import PassKernel3D
 from peergrid.codegen.cuda.pass_kernel import Launch, PassKernel
 from peergrid.codegen.cuda.pass_kernel import Program as PassProgram
 from peergrid.codegen.cuda.peer_kernel import PeerKernel
@@ -76,7 +77,7 @@ class OneStep:
 class SeveralSteps:
     """Passes of several steps: edge tiles, which are few and slow, and plain ones beside them."""
 
-    def __init__(self, station: Station, kernel: PassKernel | PeerKernel) -> None:
+    def __init__(self, station: Station, kernel: PassKernel | PassKernel3D | PeerKernel) -> None:
         self._station, self._kernel = station, kernel
         self._cubins: dict[str, dict[int, bytes]] = {}
 
@@ -103,11 +104,13 @@ class SeveralSteps:
             if same:
                 yield _together(same)
 
-    def _fitted(self, device: int, box: Box) -> PassKernel | PeerKernel:
+    def _fitted(self, device: int, box: Box) -> PassKernel | PassKernel3D | PeerKernel:
         """The kernel with tiles as short as the device has room for."""
-        slots = self.resident(device, self._kernel.edge), self.slots(device, box)
+        slots = self._at_once(device, box, self._kernel.edge), self.slots(device, box)
         if isinstance(self._kernel, PeerKernel):
             return PeerKernel(short_tiles(self._kernel.made, box, *slots))
+        if isinstance(self._kernel, PassKernel3D):
+            return self._kernel.shorter(box, *slots)
         return short_tiles(self._kernel, box, *slots)
 
     def start(self, device: int, launch: Launch, whole: Box) -> Start:
@@ -142,11 +145,14 @@ class SeveralSteps:
         return max(1, self._station.devices.resident(device, function, program.threads, program.shared_bytes))
 
     def slots(self, device: int, box: Box) -> int:
-        """Plain tiles that the device works on at once; 1 where the box has none: then their kernel is not needed."""
-        plain = self._kernel.plain
-        if all(launch.program is not plain for launch in self._kernel.launches(box, 1)):
+        """Plain tiles that the device works on at once."""
+        return self._at_once(device, box, self._kernel.plain)
+
+    def _at_once(self, device: int, box: Box, program: PassProgram) -> int:
+        """Tiles that the device works on at once; 1 where the box has none: then their kernel is not needed."""
+        if all(launch.program is not program for launch in self._kernel.launches(box, 1)):
             return 1
-        return self.resident(device, plain) * plain.tiles_per_block
+        return self.resident(device, program) * program.tiles_per_block
 
     def _function(self, device: int, program: PassProgram) -> int:
         if program.entry not in self._cubins:
@@ -169,7 +175,7 @@ class SeveralSteps:
         for name in self._dtype.names or ():
             if name != "scratch":
                 values[name] = template[name]
-        values["lo"][0, :2], values["hi"][0, :2] = box.lo, box.hi
+        values["lo"][0, : box.ndim], values["hi"][0, : box.ndim] = box.lo, box.hi
         return values
 
     @cached_property

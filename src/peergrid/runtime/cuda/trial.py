@@ -18,7 +18,7 @@ from math import inf
 from pathlib import Path
 from statistics import median
 
-from peergrid.codegen.cuda.choose import block_of, lengths, pass_kernel
+from peergrid.codegen.cuda.choose import block_of, lengths, several_steps
 from peergrid.codegen.cuda.norm import NORM_ALIGN
 from peergrid.errors import UsageError
 from peergrid.grid.partition import Partition
@@ -100,7 +100,7 @@ class Trial:
             return None
         driver = self.driver or CudaDriver()
         boxes = [self.partition.owned(device) for device in range(self.partition.devices)]
-        kernels = [kernel for d in depths if (kernel := pass_kernel(self.problem, d, self.norm)) is not None]
+        kernels = [kernel for d in depths if (kernel := several_steps(self.problem, d, self.norm)) is not None]
         texts = [text for kernel in kernels for text in (kernel.plain.source, kernel.edge.source)]
         facts = (driver.architecture(self.ordinals[0]), self.ordinals, boxes, depths, strategies, texts)
         return self.cache / "trials" / f"{hashlib.sha256(repr(facts).encode()).hexdigest()[:24]}.json"
