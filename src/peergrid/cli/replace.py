@@ -22,7 +22,7 @@ def guard(output: Path, what: str, start: str) -> None:
         raise UsageError(
             f"'{output}' should lie in an existing folder, but '{output.parent}' is none: create it first."
         )
-    if output.is_dir() or (output.exists() and not _begins(output, start)):
+    if output.exists() and not _begins(output, start):
         raise UsageError(
             f"'{output}' should be free or a {what} to replace, but holds something else: "
             "choose another name or remove it."
