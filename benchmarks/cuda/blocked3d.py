@@ -1,6 +1,6 @@
 """Measure the time-blocked 3D kernels on one GPU: shapes side by side, each checked to the bit against plain sweeps.
 
-    python benchmarks/cuda/blocked3d.py [--cases heat,heat64,yee] [--size 512] [--quick] [--out blocked3d.json]
+    python benchmarks/cuda/blocked3d.py [--cases heat,heat64,yee,layers] [--size 512] [--quick] [--out blocked3d.json]
 
 Needs a GPU, NumPy, cuda-core and cuda-bindings. A variant that fails is reported and the rest goes on.
 """
@@ -10,7 +10,7 @@ from __future__ import annotations
 import argparse
 import ctypes
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -25,9 +25,9 @@ from peergrid.codegen.cuda.groups import scratch_fields
 from peergrid.codegen.cuda.pass3d import PassKernel3D
 from peergrid.codegen.cuda.shape3d import Shape3D
 from peergrid.codegen.nvrtc import compile_cubin
-from peergrid.grid import Dtype, Grid
+from peergrid.grid import Box, Dtype, Grid
 from peergrid.runtime.cuda.blocks import BlockLayout
-from peergrid.stencil import Problem, stencil
+from peergrid.stencil import Problem, Stage, stencil
 
 HELPERS = """
 extern "C" __global__ void fill(REAL* p, long long n, unsigned seed) {
@@ -78,6 +78,19 @@ def yee_problem(n: int, dtype: Dtype = "float32") -> Problem:
     return Problem.of([magnetic(*fields, 0.3), electric(*fields, grid.field("cb"))])
 
 
+@stencil
+def damp(u: Any, w: Any) -> None:
+    u.next[0, 0, 0] = u[0, 0, 0] * w[0, 0, 0]
+
+
+def layers_problem(n: int, dtype: Dtype = "float32") -> Problem:
+    """Heat with damping in layers of 10 cells on all sides."""
+    grid, thick = Grid((n, n, n), "fixed", dtype), 10
+    u, w = grid.field("u"), grid.profile("w", 0, np.full(n, 0.99))
+    inside = Box((thick,) * 3, (n - thick,) * 3)
+    return Problem.of([heat(u, 0.1), Stage(tuple(damp(u, w).within(box) for box in grid.box - inside))])
+
+
 @dataclass
 class Result:
     """One variant, as it goes into the JSON; steps 0: one step after another by the kernels of `onepass`."""
@@ -86,11 +99,13 @@ class Result:
     shape: dict[str, Any] = field(default_factory=dict)
     gcells: float = 0.0
     ms_per_pass: float = 0.0
+    edge_ms: float = 0.0
     registers: int = 0
     local_bytes: int = 0
     warps_per_multiprocessor: int = 0
     shared_bytes: int = 0
     tiles: int = 0
+    edge_tiles: int = 0
     useful: float = 0.0
     different: int = -1
     error: str = ""
@@ -169,35 +184,47 @@ class Bench:
         result.gcells = self.problem.grid.box.size / result.ms_per_pass / 1e6
         return result
 
-    def measure(self, kernel: PassKernel3D, cubin: bytes) -> Result:
+    def measure(self, kernel: PassKernel3D, cubins: dict[str, bytes]) -> Result:
         device = self.device
         result = Result(self.case, asdict(kernel.shape), shared_bytes=kernel.plain.shared_bytes)
-        module = Module(cubin)
-        function = module.function(kernel.plain.entry, kernel.plain.shared_bytes)
+        modules = {entry: Module(cubin) for entry, cubin in cubins.items()}
+        programs = {program.entry: program for program in (kernel.plain, kernel.edge) if program.entry in cubins}
+        functions = {e: modules[e].function(e, program.shared_bytes) for e, program in programs.items()}
         kind, of = driver.CUfunction_attribute, driver.cuFuncGetAttribute
-        result.registers = check(of(kind.CU_FUNC_ATTRIBUTE_NUM_REGS, function))
-        result.local_bytes = check(of(kind.CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES, function))
+        plain = functions[kernel.plain.entry]
+        result.registers = check(of(kind.CU_FUNC_ATTRIBUTE_NUM_REGS, plain))
+        result.local_bytes = check(of(kind.CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES, plain))
         blocks = check(driver.cuOccupancyMaxActiveBlocksPerMultiprocessor(
-            function, kernel.plain.threads, kernel.plain.shared_bytes))  # fmt: skip
+            plain, kernel.plain.threads, kernel.plain.shared_bytes))  # fmt: skip
         result.warps_per_multiprocessor = blocks * kernel.shape.warps
-        (launch,) = kernel.launches(self.problem.grid.box, device.multiprocessors * max(1, blocks))
-        result.tiles, result.useful = len(launch.regions), round(kernel.useful(self.problem.grid.box), 3)
-        given = self.arguments((self.one, self.two))
-        given["regions"], given["count"] = device.upload(launch.regions), len(launch.regions)
+        launches = kernel.launches(self.problem.grid.box, device.multiprocessors * max(1, blocks))
+        result.useful = round(kernel.useful(self.problem.grid.box), 3)
+        given = {}
+        for launch in launches:
+            table = self.arguments((self.one, self.two))
+            table["regions"], table["count"] = device.upload(launch.regions), len(launch.regions)
+            given[launch.program.entry] = (table, launch.blocks)
+        result.tiles = given[kernel.plain.entry][1]
+        result.edge_tiles = given[kernel.edge.entry][1] if kernel.edge.entry in given else 0
         for name in self.problem.state:
             check(driver.cuMemsetD8(self.two[name], 0xFF, self.blocks[name].bytes))
 
-        def run() -> None:
-            start(function, (launch.blocks, 1), (kernel.plain.threads, 1), kernel.plain.shared_bytes, device.main,
-                  given)  # fmt: skip
+        def run(entries: Iterable[str]) -> None:
+            for entry in entries:
+                table, count = given[entry]
+                program = programs[entry]
+                start(functions[entry], (count, 1), (program.threads, 1), program.shared_bytes, device.main, table)
 
-        run()
+        run(given)
         device.sync()
         if kernel.steps in self.expected:
             result.different = self.differences(kernel.steps)
-        result.ms_per_pass = device.timed(lambda: [run() for _ in range(8)] and None) / 8
+        result.ms_per_pass = device.timed(lambda: [run(given) for _ in range(8)] and None) / 8
+        if result.edge_tiles:
+            result.edge_ms = device.timed(lambda: [run([kernel.edge.entry]) for _ in range(4)] and None) / 4
         result.gcells = self.problem.grid.box.size * kernel.steps / result.ms_per_pass / 1e6
-        check(driver.cuModuleUnload(module.handle))
+        for module in modules.values():
+            check(driver.cuModuleUnload(module.handle))
         return result
 
     def differences(self, steps: int) -> int:
@@ -231,6 +258,8 @@ def shapes(case: str, quick: bool) -> Iterator[Shape3D]:
             return
         yield from (Shape3D(2, 2, 1, 32, 1), Shape3D(2, 2, 2, 16, 1), Shape3D(3, 2, 1, 32, 1), Shape3D(4, 2, 1, 32, 1))
         yield from (Shape3D(2, 2, 4, 16, 1, held=False), Shape3D(5, 2, 1, 24, 1), Shape3D(6, 2, 1, 24, 1))
+    elif case == "layers":
+        yield from (Shape3D(2, 4, 2, 24, 1), Shape3D(3, 4, 2, 16, 1))
     else:
         yield from (Shape3D(1, 2, 1, 16, 1), Shape3D(2, 2, 1, 16, 1), Shape3D(1, 4, 1, 16, 1))
         if quick:
@@ -244,14 +273,21 @@ CASES: dict[str, tuple[Callable[[int, Dtype], Problem], Dtype]] = {
     "heat": (heat_problem, "float32"),
     "heat64": (heat_problem, "float64"),
     "yee": (yee_problem, "float32"),
+    "layers": (layers_problem, "float32"),
 }
+
+
+def build(kernel: PassKernel3D, arch: str) -> dict[str, bytes]:
+    """The machine code of the kernels that a pass over the grid launches."""
+    launches = kernel.launches(kernel.problem.grid.box, 1)
+    return {launch.program.entry: compile_cubin(launch.program.source, arch) for launch in launches}
 
 
 def run_case(device: Device, case: str, size: int, quick: bool, pool: ThreadPoolExecutor) -> list[Result]:
     make, dtype = CASES[case]
     problem = make(size, dtype)
     kernels = [PassKernel3D(problem, shape) for shape in shapes(case, quick)]
-    waiting = [(kernel, pool.submit(compile_cubin, kernel.plain.source, device.arch)) for kernel in kernels]
+    waiting = [(kernel, pool.submit(build, kernel, device.arch)) for kernel in kernels]
     bench = Bench(device, case, problem)
     results = [bench.reference(max(kernel.steps for kernel in kernels))]
     print(line(results[0]), flush=True)
@@ -276,13 +312,13 @@ def line(r: Result) -> str:
     return (
         f"{name}: {r.gcells:.0f} GC/s pass {r.ms_per_pass:.3f} ms regs {r.registers} local {r.local_bytes} "
         f"warps {r.warps_per_multiprocessor} shared {r.shared_bytes} tiles {r.tiles} useful {r.useful} "
-        f"bad {r.different}"
+        f"bad {r.different}" + (f" edge {r.edge_tiles} tiles {r.edge_ms:.3f} ms" if r.edge_tiles else "")
     )
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--cases", default="heat,heat64,yee")
+    parser.add_argument("--cases", default="heat,heat64,yee,layers")
     parser.add_argument("--size", type=int, default=512, help="cells along each axis")
     parser.add_argument("--quick", action="store_true", help="a few variants only")
     parser.add_argument("--out", type=Path)
