@@ -18,7 +18,7 @@ from peergrid.probe import PROBES, Bench, Impossible, Lack, Probe, Result, choos
 from peergrid.probe import profile as profiles
 from peergrid.probe import worker as worker_process
 from peergrid.probe.cpu import spin
-from peergrid.probe.cpu.threads import counts, inside, rounds_in, together
+from peergrid.probe.cpu.threads import Others, counts, inside, rounds_in, together
 from peergrid.probe.cuda.devices import Devices
 from peergrid.probe.runner import run
 
@@ -156,6 +156,22 @@ def test_thread_counts() -> None:
 def test_a_thread_that_waits_in_vain_is_reported() -> None:
     with pytest.raises(DeviceFault, match="Of 2 threads 1 waited in vain"):
         together(lambda index: index == 0, (0, 0))
+
+
+@pytest.mark.parametrize(
+    ("share", "floor", "told"), [(0.0, 0.1, 0), (0.5, 1.005, 1), (1.0, 5.001, 1), (0.05, 0.113, 0)]
+)
+def test_other_work_widens_the_intervals_and_is_told(share: float, floor: float, told: int) -> None:
+    others = Others(share)
+    assert others.floor(0.1) == pytest.approx(floor, abs=1e-3)
+    assert len(list(others.told())) == told
+
+
+def test_a_busy_machine_shows_in_the_profile(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Others, "now", lambda: Others(0.6))
+    found = run(next(probe for probe in PROBES if probe.name == "host-start"), Bench(quick=True), 0)
+    assert found.reason == ("a quiet machine: other work took 60 % of the processors, so intervals are wider")
+    assert all(item.uncertainty > 1.5 * item.median for item in found.results)
 
 
 def test_seconds_are_those_of_the_first_thread() -> None:

@@ -30,7 +30,7 @@ dd small{display:block;font-size:.78rem;font-weight:400;color:var(--faint)}
 .card:has(.curve){flex:0 1 34rem}
 .wide{overflow-x:auto;max-width:100%}
 table{border-collapse:collapse;font-size:.88rem;font-variant-numeric:tabular-nums;margin:.2rem 0 .6rem}
-caption{text-align:left}
+caption{text-align:left;white-space:nowrap}
 th,td{padding:.18rem .55rem;text-align:right;border-bottom:1px solid var(--rule)}
 th:first-child,td:first-child{text-align:left}
 th{font-weight:500}

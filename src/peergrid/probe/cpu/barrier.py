@@ -9,15 +9,17 @@ from collections.abc import Callable, Iterator
 import numpy as np
 
 from peergrid.probe.cpu.spin import WARM, WORDS_PER_LINE, lines, timed_meet
-from peergrid.probe.cpu.threads import cores, counts, inside, rounds_in
-from peergrid.probe.experiment import Bench, Impossible, Probe, Result, result
+from peergrid.probe.cpu.threads import Others, cores, counts, inside, rounds_in
+from peergrid.probe.experiment import Bench, Impossible, Lack, Probe, Result, result
 
 FEW = 50
 MOST_PYTHON = 16  # threads at Python's barrier
 
 
-def run(bench: Bench) -> Iterator[Result]:
+def run(bench: Bench) -> Iterator[Result | Lack]:
     """A spinning barrier without the interpreter lock, and Python's own, for 2 to n threads."""
+    others = Others.now()
+    yield from others.told()
     cpus = cores()
     if len(cpus) < 2:
         raise Impossible("a barrier needs two threads on two cores, and this process has one")
@@ -29,7 +31,7 @@ def run(bench: Bench) -> Iterator[Result]:
             used = cpus[:threads]
             rounds = rounds_in(bench.choose(2, 4) / 100, FEW, barrier(FEW, used), 500_000)
             each = [barrier(rounds, used) / rounds for _ in range(bench.choose(9, 25))]
-            yield result("host_barrier", "s", each, {"kind": kind, "threads": threads}, floor=0.25)
+            yield result("host_barrier", "s", each, {"kind": kind, "threads": threads}, floor=others.floor(0.25))
 
 
 def spinning(rounds: int, cpus: tuple[int, ...]) -> float:

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import math
 import os
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+import psutil
 
 from peergrid.errors import DeviceFault
 from peergrid.machine.host import usable_cpus
+from peergrid.probe.experiment import Lack
 
 
 def inside(work: Callable[[int], float], cpus: Sequence[int]) -> float:
@@ -52,6 +57,32 @@ def together(work: Callable[[int], bool], cpus: Sequence[int]) -> float:
     if not all(fine):
         raise DeviceFault(f"Of {len(cpus)} threads {fine.count(False)} waited in vain: free some cores.")
     return max(ends) - min(starts)
+
+
+@dataclass(frozen=True, slots=True)
+class Others:
+    """What other work takes of the machine: `share` of all its processors, looked at before an experiment."""
+
+    share: float
+
+    @classmethod
+    def now(cls) -> Others:
+        """Look for a fifth of a second."""
+        return cls(float(psutil.cpu_percent(interval=0.2)) / 100)
+
+    def floor(self, quiet: float) -> float:
+        """The floor of a number that moves by `quiet` between runs while nothing else runs.
+
+        Other work may end or double: what is left for us then grows or shrinks by share / (1 - share).
+        """
+        return math.hypot(quiet, self.share / max(1.0 - self.share, 0.2))
+
+    def told(self) -> Iterator[Lack]:
+        """Says that the machine was not quiet, where it was not."""
+        if self.share > 0.1:
+            yield Lack(
+                f"a quiet machine: other work took {100 * self.share:.0f} % of the processors, so intervals are wider"
+            )
 
 
 def pin(*cpus: int) -> None:
