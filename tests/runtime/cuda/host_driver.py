@@ -96,7 +96,8 @@ def as_host(source: str) -> str:
     source = re.sub(r'asm volatile\("ld.acquire[^;]*;"[^;]*;', "v = host_acquire(p);", source)
     source = re.sub(r'asm volatile\("st.release[^;]*;"[^;]*;', "*p = v;", source)
     source = re.sub(r'asm volatile\("mov.u64[^;]*;"[^;]*;', "t = 0;", source)
-    kernels = re.findall(r"void (?:__launch_bounds__\([\d, ]+\)\s)?(\w+)\((const __grid_constant__ [^)]*)\)", source)
+    bounds = r"(?:__(?:launch_bounds|maxnreg)__\([\d, ]+\)\s)?"
+    kernels = re.findall(rf"void {bounds}(\w+)\((const __grid_constant__ [^)]*)\)", source)
     handles = [_handle(name, parameters, AS_FIBRES if together else ONE_BY_ONE) for name, parameters in kernels]
     return (FIBRES if together else HEAD) + KERNEL + source + "".join(handles)
 
