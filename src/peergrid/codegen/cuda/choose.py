@@ -13,6 +13,7 @@ from functools import lru_cache
 
 from peergrid.codegen.cuda.choose3d import pass3d, worth
 from peergrid.codegen.cuda.levels import levels
+from peergrid.codegen.cuda.norm import NORM_ROWS
 from peergrid.codegen.cuda.pass3d import PassKernel3D
 from peergrid.codegen.cuda.pass_kernel import PassKernel
 from peergrid.codegen.cuda.stream_parts import Shape
@@ -109,14 +110,16 @@ def _kernel(problem: Problem, steps: int, columns: int, norm: str | None) -> Pas
     if BASE + columns * rows * (problem.itemsize // 4) > MOST_REGISTERS:
         return None
     for width in (64, 128):
-        kernel = PassKernel(problem, _shape(problem, steps, columns), width, norm)
+        rows = NORM_ROWS if norm else PassKernel.edge_rows
+        kernel = PassKernel(problem, _shape(problem, steps, columns, norm), width, norm, rows)
         fits = max(kernel.plain.shared_bytes, kernel.edge.shared_bytes) <= MOST_BYTES
         if fits and kernel.cut.columns > 0 and kernel.cut.edge_columns >= EDGE_COLUMNS:
             return kernel
     return None
 
 
-def _shape(problem: Problem, steps: int, columns: int) -> Shape:
-    far = Shape(steps, columns, ahead=4)
+def _shape(problem: Problem, steps: int, columns: int, norm: str | None) -> Shape:
+    """Kernels with norms have long texts: warps of large blocks stay close together and fetch them once."""
+    far = Shape(steps, columns, ahead=6, warps=8) if norm else Shape(steps, columns, ahead=4)
     few = PassKernel(problem, far).plain.shared_bytes <= FEW_BYTES * far.warps
     return far if few else Shape(steps, columns, ahead=2)
