@@ -23,6 +23,7 @@ ATTRIBUTES = {
     "COMPUTE_CAPABILITY_MINOR": 0,
     "MULTIPROCESSOR_COUNT": 4,
     "VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED": 1,
+    "UNIFIED_ADDRESSING": 1,
 }
 BIG = 16 << 20
 TYPES = {".u64": ctypes.c_uint64, ".u32": ctypes.c_uint32, ".f32": ctypes.c_float}
@@ -82,6 +83,7 @@ class PretendDriver:
             "cuOccupancyMaxActiveBlocksPerMultiprocessor": lambda function, block, shared: 2048 // block,
             "cuStreamEndCapture": lambda stream: self._take("graph", 8),
             "cuGraphInstantiate": lambda graph, flags: self._take("ready graph", 8),
+            "cuPointerGetAttribute": self._pointer,
             "cuDeviceGetPCIBusId": lambda length, device: f"0000:0{device}:00.0\0".encode(),
         }
         self.gives = {
@@ -145,6 +147,13 @@ class PretendDriver:
         """The GPU whose memory holds an address; None for host memory."""
         bases = [base for base, block in self.memory.items() if base <= address < base + block.size]
         return self.owner.get(bases[0]) if bases else None
+
+    def _pointer(self, key: Any, address: int) -> int:
+        """Kind of memory, or the GPU that holds it; a range counts as one piece."""
+        owner = self._owner(address)
+        if key == real.CUpointer_attribute.CU_POINTER_ATTRIBUTE_MEMORY_TYPE:
+            return 1 if owner is None else 2
+        return -2 if owner is None else owner
 
     def _cuCtxSetCurrent(self, context: int) -> None:  # noqa: N802
         self.current = context - 100

@@ -15,7 +15,17 @@ from pretend_driver import PretendDriver, PretendNvml, signatures
 from peergrid.errors import DeviceFault
 from peergrid.machine import nvml
 from peergrid.probe import PROBES, Bench, Probe, Result
-from peergrid.probe.cuda import allocation, device_barrier, halo, host_link, hostloop, launch, little, ordering
+from peergrid.probe.cuda import (
+    addressing,
+    allocation,
+    device_barrier,
+    halo,
+    host_link,
+    hostloop,
+    launch,
+    little,
+    ordering,
+)
 from peergrid.probe.cuda import compile as compiling
 from peergrid.probe.cuda.chase import chain
 from peergrid.probe.cuda.devices import Devices, u64
@@ -106,6 +116,27 @@ def test_the_counters_see_what_every_link_experiment_says_it_sent(probe: Probe, 
     for item in ratios:
         assert item.at["experiment"] == probe.name
         assert set(item.samples) == {0.0 if item.at.get("route") == "host" else 1.0}
+
+
+@needs_nvrtc
+def test_owners_of_pointers_are_compared_with_where_they_are(pretended: PretendDriver) -> None:
+    with Devices.open(pretended) as devices:
+        found = [item for item in addressing.run(Bench(devices=devices)) if isinstance(item, Result)]
+    known = {item.at["memory"]: item.median for item in found if item.quantity == "owner_known"}
+    # The pretended driver takes a range for memory of the GPU that reserved it, which is wrong for its last piece.
+    assert known == {
+        "own GPU": 1.0, "another GPU": 1.0, "pinned host memory": 1.0, "plain host memory": 1.0, "mapped range": 0.0,
+    }  # fmt: skip
+
+
+@needs_nvrtc
+def test_work_that_is_held_counts_as_waiting(pretended: PretendDriver, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(addressing, "PATIENCE", 0.0)
+    pretended.cuEventQuery = lambda event: (600,)  # type: ignore[attr-defined]
+    with Devices.open(pretended) as devices:
+        found = list(addressing._orders(devices))
+    assert {item.median for item in found} == {1.0}
+    assert len(found) == 6
 
 
 @needs_nvrtc

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from peergrid.errors import UsageError
 from peergrid.probe.cpu import barrier, copy_bandwidth, flags, start
 from peergrid.probe.cuda import (
+    addressing,
     allocation,
     block_barrier,
     chase,
@@ -48,6 +49,7 @@ PROBES: tuple[Probe, ...] = (
     sparse.PROBE,
     remote_atomics.PROBE,
     ordering.PROBE,
+    addressing.PROBE,
     method_check.PROBE,
     launch.PROBE,
     warp_barrier.PROBE,
