@@ -151,18 +151,21 @@ def test_persistent(make: Make, count: int, boundary: Any, plain: bool, director
     agree(row)
 
 
-def test_a_neighbour_that_never_tells_is_reported(directory: Path) -> None:
+@pytest.mark.parametrize(("passed", "told"), [(1, (0, 0)), (1, (4, 1)), (2, (9, 4))])
+def test_a_neighbour_that_never_tells_is_reported(passed: int, told: tuple[int, int], directory: Path) -> None:
+    """told: by how many of its tiles after even and after odd passes; five were enough, of the right ones."""
     problem = relaxation((120, 190))
     row = Row(problem, 2, 3, 2)
+    row.counters[0, 1] = told
     kernel = PeerKernel(PassKernel(problem, Shape(3, warps=2)))
     launches = kernel.launches(row.devices[0].box, 4)
-    links = row.links(kernel.dtype, 0, [(0, 5), (5, 0)], 1)
+    links = row.links(kernel.dtype, 0, [(0, 5), (5, 0)], passed)
     given = row.devices[0].arguments(0, 0)
     for launch in launches:
         given["regions"], given["count"] = launch.regions.ctypes.data, len(launch.regions)
         assert compiled(launch.program, directory, ["Links"])(launch.blocks, 1, pointers([given, links])) is None
     assert row.board[0] == 1
-    assert list(row.board[8:11]) == [71, 1, 0]
+    assert list(row.board[8:11]) == [71, passed, 0]
 
 
 def test_support() -> None:
