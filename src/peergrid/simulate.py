@@ -259,14 +259,14 @@ def run(
         return simulation.result()
 
 
-def default_options(devices: Devices, problem: Problem) -> Options:
+def default_options(devices: Devices, problem: Problem, norm: str | None = None) -> Options:
     """The strategy and depth used unless the user chooses: on GPUs as many steps as one pass is worth."""
     if devices.kind == "cpu":
         return Options("async", depth=CPU_DEPTH)
     from peergrid.codegen.cuda.choose import steps_per_pass
 
     rows = problem.grid.shape[0] // devices.count
-    return Options("overlap", depth=steps_per_pass(problem, most=max(1, rows // ROWS_PER_STEP)))
+    return Options("overlap", depth=steps_per_pass(problem, most=max(1, rows // ROWS_PER_STEP), norm=norm))
 
 
 def suited(
@@ -284,7 +284,7 @@ def suited(
 
     On GPUs a run that takes long enough is worth a trial, whose outcome is remembered in `cache`.
     """
-    usual = default_options(devices, problem)
+    usual = default_options(devices, problem, norm)
     wished = Options(strategy or usual.strategy, depth or usual.depth)
     if devices.kind == "cpu" or (strategy and depth):
         return wished

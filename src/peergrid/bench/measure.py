@@ -114,7 +114,7 @@ class _Run:
 
     def __init__(self, case: Case, devices: Devices, stack: ExitStack) -> None:
         self._case, self._devices, problem = case, devices, case.make()
-        options = Options(case.strategy, depth=case.depth or default_options(devices, problem).depth)
+        options = Options(case.strategy, depth=case.depth or default_options(devices, problem, case.norm).depth)
         self._period = 2 * options.depth
         most = self._whole(LONGEST * case.steps)
         self._simulation = stack.enter_context(

@@ -69,6 +69,8 @@ def test_a_norm_wants_four_columns_and_may_have_one_step() -> None:
         assert kernel is not None
         assert kernel.norm == "u"
         assert kernel.shape.columns == 4
+    assert steps_per_pass(problem, norm="u") == 7
+    assert steps_per_pass(problem, most=6, norm="u") == 6
 
 
 def test_usual_options_and_the_block_that_fits() -> None:

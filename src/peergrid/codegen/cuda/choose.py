@@ -26,6 +26,7 @@ FEW_BYTES = 6 << 10  # of shared memory for a warp: then rows are loaded further
 MOST_BYTES = 160 << 10  # of shared memory for a thread block on every architecture from sm_80 on
 EDGE_COLUMNS = 16  # useful columns of an edge tile below which it is wider
 LENGTHS = (8, 6, 4, 3, 2)
+NORM_LENGTHS = (7, 6, 4, 3, 2)  # the text of 8 steps with norms is too long to be fetched in time
 MOST_STEPS = 16
 ROWS = (8, 16, 32, 64)
 
@@ -59,14 +60,15 @@ def pass_kernel(problem: Problem, steps: int, norm: str | None = None, least: in
 
 
 @lru_cache(maxsize=64)
-def steps_per_pass(problem: Problem, most: int = MOST_STEPS) -> int:
+def steps_per_pass(problem: Problem, most: int = MOST_STEPS, norm: str | None = None) -> int:
     """The number of steps, at most `most`, that passes had best make; 1 where more are not worth it or not possible."""
-    return lengths(problem, most)[0]
+    return lengths(problem, most, norm)[0]
 
 
-def lengths(problem: Problem, most: int = MOST_STEPS) -> tuple[int, ...]:
+def lengths(problem: Problem, most: int = MOST_STEPS, norm: str | None = None) -> tuple[int, ...]:
     """The numbers of steps, at most `most`, that a pass may be worth making, the most promising first; 1 if none is."""
-    kernels = [kernel for steps in LENGTHS if steps <= most and (kernel := several_steps(problem, steps)) is not None]
+    allowed = [steps for steps in (NORM_LENGTHS if norm else LENGTHS) if steps <= most]
+    kernels = [kernel for steps in allowed if (kernel := several_steps(problem, steps, norm)) is not None]
     worthy = sorted((kernel for kernel in kernels if _worth(kernel) > 1), key=_worth, reverse=True)
     return tuple(kernel.steps for kernel in worthy) or (1,)
 

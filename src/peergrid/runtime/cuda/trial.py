@@ -60,7 +60,7 @@ class Trial:
 
         usual: what is known without a device, taken where nothing else can be carried out.
         """
-        depths = (depth,) if depth else lengths(self.problem, usual.depth)[:CANDIDATES]
+        depths = (depth,) if depth else lengths(self.problem, usual.depth, self.norm)[:CANDIDATES]
         strategies = (strategy,) if strategy else self._strategies
         if len(depths) == len(strategies) == 1:
             return Options(strategies[0], depths[0])
