@@ -18,6 +18,7 @@ from peergrid.stencil import Growth, Problem, footprint
 from peergrid.stencil.problem import Update
 
 FAR = 1 << 30
+NEAR = 8  # rows within which receivers share a tile
 
 
 @dataclass(frozen=True)
@@ -66,9 +67,14 @@ def tiles(
     recorded: Iterable[int] = (),
     strips: Sequence[Strip] = (),
 ) -> Tiles:
-    """The tiles of advancing `box`; slots: how many plain tiles run at once; recorded: receivers to serve."""
+    """The tiles of advancing `box`; slots: how many plain tiles run at once; recorded: receivers to serve.
+
+    An edge tile serves a receiver; where a cell has another tile it gets a small one besides. With a norm no cell may
+    be summed up twice, and rows with receivers are left to edge tiles.
+    """
     heard = [Box.cell(problem.receivers[k].cell) for k in recorded]
-    barred = [*obstacles(problem, steps), *heard]
+    summed = cut.align[0] > 1
+    barred = [*obstacles(problem, steps), *(heard if summed else ())]
     core, points = core_of(box & _allowed(problem, steps, box, cut.margin), barred)
     core = _aligned(core, cut)
     if core.empty or core.shape[1] < cut.columns:
@@ -82,9 +88,11 @@ def tiles(
         plain += [tile.with_axis(0, lo, hi) for lo, hi in zip(ends[::2], ends[1::2], strict=True) if lo < hi]
     layer = []
     for number, strip in enumerate(strips):
-        inside, rest = _parted(rest, strip, heard)
+        inside, rest = _parted(rest, strip)
         layer += [(number, tile) for part in inside for tile in _pieces(part, strip.rows, strip.columns, cut.align)]
-    edge = sorted(_edges(rest, cut), key=lambda tile: -tile.shape[0])  # the long ones begin first
+    edges = list(_edges(rest, cut))
+    edges += _besides([cell for cell in heard if not any(tile.covers(cell) for tile in edges)], cut)
+    edge = sorted(edges, key=lambda tile: -tile.shape[0])  # the long ones begin first
     return Tiles(tuple(plain), tuple(edge), tuple(sorted(layer, key=lambda tile: -tile[1].shape[0])))
 
 
@@ -231,11 +239,20 @@ def spans(lo: int, hi: int, count: int, align: int = 1) -> Iterator[tuple[int, i
             yield first, last
 
 
-def _parted(boxes: Iterable[Box], strip: Strip, heard: Iterable[Box]) -> tuple[list[Box], list[Box]]:
+def _besides(cells: Iterable[Box], cut: Cut) -> Iterable[Box]:
+    """Small tiles that hold the cells, those of a few rows and columns in one."""
+    found: dict[tuple[int, int], Box] = {}
+    for cell in cells:
+        place = cell.lo[0] // NEAR, cell.lo[1] // cut.edge_columns
+        found[place] = found.get(place, cell).hull(cell)
+    return found.values()
+
+
+def _parted(boxes: Iterable[Box], strip: Strip) -> tuple[list[Box], list[Box]]:
     """What of the boxes lies in a strip, and the rest; what is barred in the strip bars its whole breadth."""
     inside, rest = list[Box](), list[Box]()
-    bars = [bar for bar in (*strip.barred, *heard) if bar.overlaps(strip.box)]
-    broad = [strip.box.with_axis(1 - strip.axis, bar.lo[1 - strip.axis], bar.hi[1 - strip.axis]) for bar in bars]
+    along = 1 - strip.axis
+    broad = [strip.box.with_axis(along, bar.lo[along], bar.hi[along]) for bar in strip.barred]
     for box in boxes:
         parts = [] if (box & strip.box).empty else [box & strip.box]
         rest += box - strip.box
