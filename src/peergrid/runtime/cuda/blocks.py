@@ -2,8 +2,8 @@
 
 Columns are aligned by their global index: the cell whose last index is a multiple of 32 starts a line of 32 values, on
 every device and for every field, so that 16-byte accesses of one field are 16-byte accesses of all. On both sides of
-a block lies a guard that threads at the border may read and never write: passes of several steps in 2D load as many
-rows of every field as the farthest-reaching one needs.
+a block lies a guard that threads at the border may read and never write: streaming kernels, 2D, load as many rows of
+every field as the farthest-reaching one needs, for passes of one step (`persistent`) too.
 """
 
 from __future__ import annotations
@@ -93,8 +93,8 @@ class BlockLayout:
 def block_layouts(layout: Layout, device: int) -> dict[str, BlockLayout]:
     """The block of every field on a device."""
     problem = layout.problem
-    longer = [steps for steps in layout.blocks if steps > 1 and problem.grid.ndim == 2]
-    rows = max((max(row_reach(problem, steps)) for steps in longer), default=0)
+    streamed = layout.blocks if problem.grid.ndim == 2 else ()
+    rows = max((max(row_reach(problem, steps)) for steps in streamed), default=0)
     return {
         name: BlockLayout(described, layout.local(device, name), problem.itemsize, rows)
         for name, described in problem.fields.items()
