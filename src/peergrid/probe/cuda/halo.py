@@ -73,7 +73,7 @@ def _exchange(
             seconds = [host_seconds(work, lambda: devices.wait_all(count)) for _ in range(samples + 1)][1:]
     moved = SIZE * ROUNDS * sum(len(stage) for stage in stages)
     at: At = {"pattern": pattern, "separated": separated, "devices": count}
-    return result("halo_exchange_bandwidth", "B/s", [moved / s for s in seconds], at, floor=0.04)
+    return result("halo_exchange_bandwidth", "B/s", [moved / s for s in seconds], at, floor=0.06)
 
 
 def _send(

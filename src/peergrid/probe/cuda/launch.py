@@ -21,7 +21,7 @@ UNIT = 40_000  # cycles: twenty microseconds, well above what the host needs for
 MANY, ONE = 33, 1
 FIVE = 5
 NODES = 50
-FLOOR = 0.1  # processes on one machine differ so much, for no reason that they could see
+FLOOR = 0.15  # processes on one machine differ so much, for no reason that they could see
 PAIRS = {"overhead": 9, "null": 25}  # a sample is the median of so many pairs: the host's clock jumps
 
 Launch = Callable[[int], None]
