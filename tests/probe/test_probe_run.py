@@ -170,7 +170,7 @@ def test_other_work_widens_the_intervals_and_is_told(share: float, floor: float,
 def test_a_busy_machine_shows_in_the_profile(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Others, "now", lambda: Others(0.6))
     found = run(next(probe for probe in PROBES if probe.name == "host-start"), Bench(quick=True), 0)
-    assert found.reason == ("a quiet machine: other work took 60 % of the processors, so intervals are wider")
+    assert found.reason == ("quiet processors: other work took 60 % of them, so intervals are wider")
     assert all(item.uncertainty > 1.5 * item.median for item in found.results)
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from report_examples import host_only, outcome, two_gpus
+from report_examples import number as made
 
 from peergrid.cli.report import report
 from peergrid.errors import UsageError
@@ -22,6 +23,12 @@ from peergrid.report.follows import follows
 from peergrid.report.glance import glance
 from peergrid.report.papers import PAPERS
 from peergrid.report.views import GROUPS, VIEWS
+
+
+def number_at(quantity: str, value: float, **at: str) -> Result:
+    """A number of seconds on two threads."""
+    return made(quantity, "s", value, threads=2, **at)
+
 
 VOID = {"meta", "link", "br", "path", "rect", "circle", "polyline"}
 PROFILES = {"host": host_only(), "gpus": two_gpus()}
@@ -118,6 +125,15 @@ def test_coordinates_in_words() -> None:
 def test_counts_and_shares(median: float, uncertainty: float, shown: str, share: str) -> None:
     item = Result("q", "", {}, median, 0.0, uncertainty, (median,))
     assert (number(item), error(item)) == (shown, share)
+
+
+def test_a_curve_of_single_points_is_a_table() -> None:
+    lone = outcome(
+        "host", *(number_at("host_barrier", value, kind=kind) for kind, value in (("spin", 1), ("python", 2)))
+    )
+    shown = page(replace(two_gpus(), probes=(lone,))).split('id="host"')[1].split("</section>")[0]
+    assert "<svg" not in shown
+    assert "python" in shown
 
 
 def test_answers_are_words() -> None:

@@ -116,11 +116,13 @@ def _curves(view: Curve, results: Sequence[Result]) -> str:
         panels.setdefault(item.at.get(view.panel, ""), []).append(item)
     cards = []
     for panel, part in panels.items():
-        by_line = _by_others(part, (view.x, view.panel))
-        if any(len(points) > 1 for points in by_line.values()):  # lone points clutter; they are in the numbers
-            by_line = {name: points for name, points in by_line.items() if len(points) > 1}
-        lines = {name: [(r.number(view.x), r.median) for r in points] for name, points in by_line.items()}
         title = f"{view.title}: {label({view.panel: panel})}" if panel != "" else view.title
+        # Lone points clutter a picture; they are in the numbers.
+        by_line = {name: p for name, p in _by_others(part, (view.x, view.panel)).items() if len(p) > 1}
+        if not by_line:
+            cards.append(_card(title, listing(part)))
+            continue
+        lines = {name: [(r.number(view.x), r.median) for r in points] for name, points in by_line.items()}
         folded = f"<details><summary>{len(part)} numbers</summary>{listing(part)}</details>"
         cards.append(_card(title, curves(lines, view.x, part[0].unit, title) + folded))
     return "".join(cards)

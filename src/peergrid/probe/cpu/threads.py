@@ -67,8 +67,8 @@ class Others:
 
     @classmethod
     def now(cls) -> Others:
-        """Look for a fifth of a second."""
-        return cls(float(psutil.cpu_percent(interval=0.2)) / 100)
+        """Look for half a second."""
+        return cls(float(psutil.cpu_percent(interval=0.5)) / 100)
 
     def floor(self, quiet: float) -> float:
         """The floor of a number that moves by `quiet` between runs while nothing else runs.
@@ -80,9 +80,7 @@ class Others:
     def told(self) -> Iterator[Lack]:
         """Says that the machine was not quiet, where it was not."""
         if self.share > 0.1:
-            yield Lack(
-                f"a quiet machine: other work took {100 * self.share:.0f} % of the processors, so intervals are wider"
-            )
+            yield Lack(f"quiet processors: other work took {100 * self.share:.0f} % of them, so intervals are wider")
 
 
 def pin(*cpus: int) -> None:
