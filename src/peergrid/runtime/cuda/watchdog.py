@@ -23,8 +23,8 @@ def blame(schedule: Schedule, board: np.ndarray[tuple[int], np.dtype[np.int64]])
     op = schedule.ops[blamed]
     if isinstance(op, Copy):
         raise DeviceFault(
-            f"Device {op.target_device} waited too long for '{describe(op)}': after {wanted} passes it should have "
-            f"come {wanted} times and had come {seen} times; its sender, device {op.source_device}, stands still."
+            f"Device {op.target_device} waited too long for '{describe(op)}': it came {seen} times where {wanted} were "
+            f"due; its sender, device {op.source_device}, stands still."
         )
     raise DeviceFault(
         f"'{describe(op)}' waited too long: its flag should have reached {wanted} and stood at {seen}; "
