@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import platform
+import re
 import shlex
 import sys
 from dataclasses import dataclass
@@ -38,7 +39,7 @@ def about() -> Circumstances:
         except PackageNotFoundError:
             continue
     return Circumstances(
-        command=shlex.join(["peergrid", *sys.argv[1:]]),
+        command=shlex.join(["peergrid", *_asked(sys.argv[1:])]),
         date=datetime.now(UTC).strftime("%Y-%m-%d"),
         commit=commit(),
         hardware=machine.label,
@@ -46,3 +47,9 @@ def about() -> Circumstances:
         driver=str(getattr(machine.software, "driver", "") or ""),
         versions=versions,
     )
+
+
+def _asked(words: list[str]) -> list[str]:
+    """A command line without the folder for its results, which is nobody's business."""
+    kept = [word for word, before in zip(words, ["", *words], strict=False) if before not in ("-o", "--output")]
+    return [word for word in kept if not re.match(r"-o|--output", word)]
