@@ -24,7 +24,7 @@ from peergrid.stencil import Problem, footprint
 from peergrid.stencil.expr import Read
 
 BASE = 32  # registers of a thread beside rows and pointers
-BESIDE = 96  # registers that plain tiles leave: two warps of 208 on each of four schedulers with 16384
+BESIDE = 112  # registers that plain tiles leave: two warps of 200 on each of four schedulers with 16384
 FEW, MOST = 140, 216  # registers by the count of rows: up to which a zone fits into BESIDE, and at all
 COLUMNS = (1, 2, 4)
 USEFUL = 16  # columns of a tile that are not redundant, at least
