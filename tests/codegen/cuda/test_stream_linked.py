@@ -132,6 +132,7 @@ def test_peers_with_absorber_source_receivers(directory: Path) -> None:
     assert {launch.program.entry for launch in kernel.launches(row.devices[0].box, 4)} == {
         "stream2d_peer",
         "edge2d_peer",
+        "layer2d_peer",
     }
     run_peers(row, kernel, directory)
     agree(row)
