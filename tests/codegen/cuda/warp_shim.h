@@ -136,7 +136,24 @@ inline void prepare(std::vector<Block>& blocks) {
       makecontext(&f.context, run, 0);
     }
 }
-// Every thread once, as far as it gets; whether any is left.
+static bool down;
+// A warp, ahead of the others as long as its threads meet nobody else, so that a missing barrier shows.
+inline bool advance(Block& b, int w) {
+  bool left = false;
+  for (int round = 0; round < 1 << 20; ++round) {
+    const long met = b.warps[w].turn;
+    left = false;
+    for (current = 32 * w; current < 32 * (w + 1); ++current) {
+      if (b.fibres[current].done) continue;
+      threadIdx.x = current;
+      swapcontext(&scheduler, &b.fibres[current].context);
+      left |= !b.fibres[current].done;
+    }
+    if (b.warps[w].turn == met) break;
+  }
+  return left;
+}
+// Every thread as far as it gets; whether any is left.
 inline bool turn(std::vector<Block>& blocks) {
   bool left = false;
   for (auto& b : blocks) {
@@ -144,12 +161,9 @@ inline bool turn(std::vector<Block>& blocks) {
     blockIdx = b.place;
     gridDim = b.grid;
     blockDim = {b.threads, 1, 1};
-    for (current = 0; current < b.threads; ++current) {
-      if (b.fibres[current].done) continue;
-      threadIdx.x = current;
-      swapcontext(&scheduler, &b.fibres[current].context);
-      left |= !b.fibres[current].done;
-    }
+    const int warps = b.threads / 32;
+    down = !down;
+    for (int w = 0; w < warps; ++w) left |= advance(b, down ? warps - 1 - w : w);
   }
   return left;
 }

@@ -2,7 +2,8 @@
 
 A lane keeps `BASE` registers, two for each field that it loads or stores, and one (two in double precision) for each
 of its cells in every plane that is kept. A pass takes as long as the slower of memory, which every field crosses once
-whatever the steps, and arithmetic, of which a share is redundant; a step by itself takes as long as its memory.
+whatever the steps, and instructions, of which a share is redundant; a step by itself takes as long as its memory. The
+constants fit what an H200 took within a fifth; they order the shapes.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import lru_cache
 from itertools import product
+from math import sqrt
 
 from peergrid.codegen.cuda.edge3d import EdgeShape3D
 from peergrid.codegen.cuda.groups import groups
@@ -22,12 +24,14 @@ from peergrid.stencil.expr import Binary, Expr, Unary, Where, walk
 BASE = 24
 REGISTERS = 65536  # of a multiprocessor
 MOST_REGISTERS = 240  # of a thread
-MOST_BYTES = 227 << 10  # of shared memory for a thread block
-EDGE_BYTES = 200 << 10
+MOST_BYTES = 160 << 10  # of shared memory for a thread block on every architecture from sm_80 on, but two
 EDGE_ROWS = (16, 24, 12)
-MOST_STEPS = 6
-BYTES_PER_CLOCK = 18.0  # of device memory, for each multiprocessor
-OPERATIONS_PER_CLOCK = 50.0  # in single precision, with all that comes along; half of it in double precision
+MOST_STEPS = 4
+BYTES_PER_CLOCK = 14.4  # of device memory, for each multiprocessor
+BYTES_AHEAD = 48 << 10  # in flight, from which on memory is as fast as it gets
+PER_PLANE = 55  # instructions of a lane beside arithmetic, and for each field that it loads or stores
+PER_FIELD = 10
+EDGE_COST = 10.0  # of a cell of an edge tile, by that of a plain one
 
 
 @lru_cache(maxsize=64)
@@ -44,22 +48,26 @@ def pass3d(problem: Problem, steps: int) -> PassKernel3D | None:
 
 def worth(kernel: PassKernel3D) -> float:
     """How many times faster than one step after another."""
-    return _one_step(kernel.problem) / max(_memory(kernel), _arithmetic(kernel)) * kernel.steps
+    grid = kernel.problem.grid.box
+    plain = (core(kernel.problem, kernel.steps)[0] & grid).size / grid.size
+    instructions = _instructions(kernel)
+    pass_ = plain * max(_memory(kernel), instructions) + (1 - plain) * EDGE_COST * instructions
+    return _one_step(kernel.problem) * kernel.steps / pass_
 
 
 def _shapes(problem: Problem, steps: int) -> Iterator[Shape3D]:
-    columns = (4, 2) if problem.itemsize == 4 else (2,)
-    growth = reach(problem, steps)
-    for width, rows, warps, held, ahead in product(columns, (2, 4, 1), (16, 12, 8, 24), (True, False), (2, 1)):
-        shape = Shape3D(steps, width, rows, warps, ahead, held=held)
-        beside = max(growth.below[1] + growth.above[1] + rows, growth.below[2] + growth.above[2] + 16)
-        if min(shape.height, shape.width) > beside:
+    full, growth = 16 // problem.itemsize, reach(problem, steps)
+    widths = (full,) if full == 2 or len(problem.state) <= 2 else (full, full // 2)  # many fields leave few registers
+    for columns, rows, warps, ahead, held in product(widths, (1, 2), (32, 24, 16, 12, 8), (4, 2, 1), (True, False)):
+        shape = Shape3D(steps, columns, rows, warps, ahead, held=held)
+        beside = growth.below[1] + growth.above[1], growth.below[2] + growth.above[2]
+        if shape.height > beside[0] and shape.width > beside[1] + 16:
             yield shape
 
 
 def _fits(kernel: PassKernel3D) -> bool:
     room = min(MOST_REGISTERS, REGISTERS // kernel.shape.threads)
-    return _registers(kernel) <= room and kernel.plain.shared_bytes <= MOST_BYTES
+    return _registers(kernel) <= room and kernel.stream.shared_bytes <= MOST_BYTES
 
 
 def _registers(kernel: PassKernel3D) -> int:
@@ -71,28 +79,43 @@ def _registers(kernel: PassKernel3D) -> int:
 
 
 def _edge(problem: Problem, steps: int) -> EdgeShape3D | None:
-    """The shape of edge tiles; the smallest where a whole grid has none."""
-    growth = reach(problem, steps)
+    """The shape of edge tiles; None where they do not fit and are needed."""
+    growth, (inside, barred) = reach(problem, steps), core(problem, steps)
+    if inside.covers(problem.grid.box) and not barred and not problem.receivers:
+        return EdgeShape3D(steps, growth.below[1] + growth.above[1] + 8)
     beside = growth.below[1] + growth.above[1]
     for height in EDGE_ROWS:
         kernel = PassKernel3D(problem, Shape3D(steps), EdgeShape3D(steps, height)).edges
-        if kernel.shared_bytes <= EDGE_BYTES and height > beside and min(kernel.useful) > 0:
+        if kernel.shared_bytes <= MOST_BYTES and height > beside and min(kernel.useful) > 0:
             return kernel.shape
     return None
 
 
 def _memory(kernel: PassKernel3D) -> float:
-    """Clocks of a multiprocessor for each cell of a pass."""
-    levels = kernel.stream.levels
-    return (len(levels.inputs) + len(levels.finals)) * kernel.problem.itemsize / BYTES_PER_CLOCK
+    """Clocks of a multiprocessor for each cell of a pass; with few bytes in flight it waits for them."""
+    stream = kernel.stream
+    inputs = sum(planes.version.source for planes in stream.planes.values())
+    moved = (inputs + len(stream.levels.finals)) * kernel.problem.itemsize / BYTES_PER_CLOCK
+    ahead = inputs * kernel.shape.ahead * stream.plane_bytes * _blocks(kernel)
+    return moved * sqrt(max(1.0, BYTES_AHEAD / ahead))
 
 
-def _arithmetic(kernel: PassKernel3D) -> float:
+def _blocks(kernel: PassKernel3D) -> int:
+    """Thread blocks of a multiprocessor."""
+    by_registers = REGISTERS // (_registers(kernel) * kernel.shape.threads)
+    return max(1, min(by_registers, MOST_BYTES // kernel.stream.shared_bytes, 2048 // kernel.shape.threads))
+
+
+def _instructions(kernel: PassKernel3D) -> float:
     """Clocks of a multiprocessor for each cell of a pass, redundant ones included."""
-    operations = sum(_operations(w.assignment.value) for node in kernel.stream.levels.nodes for w in node.writes)
-    inside, _ = core(kernel.problem, kernel.steps)
-    share = kernel.useful(inside & kernel.problem.grid.box)
-    return operations * kernel.problem.itemsize / 4 / OPERATIONS_PER_CLOCK / share
+    shape, levels = kernel.shape, kernel.stream.levels
+    cells = shape.columns * shape.rows
+    operations = sum(_operations(w.assignment.value) for node in levels.nodes for w in node.writes)
+    fields = len(levels.inputs) + len(levels.finals)
+    lane = cells * operations * kernel.problem.itemsize / 4 + PER_PLANE + PER_FIELD * fields
+    warps = shape.warps * _blocks(kernel)
+    share = kernel.useful(core(kernel.problem, kernel.steps)[0] & kernel.problem.grid.box)
+    return lane / cells / 32 / (4 * min(0.8, 0.45 + 0.011 * warps)) / share
 
 
 def _one_step(problem: Problem) -> float:

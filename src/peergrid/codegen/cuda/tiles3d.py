@@ -68,12 +68,22 @@ def across(problem: Problem, shape: Shape3D, inside: Box) -> tuple[list[Span], l
 
         return test
 
-    rows = _full(inside.lo[1], inside.hi[1], 1, shape.height, fits(1, shape.height, 1))
-    return rows, _full(inside.lo[2], inside.hi[2], LINE, shape.width, fits(2, shape.width, shape.columns))
+    rows = _laid(inside.lo[1], inside.hi[1], 1, shape.height, fits(1, shape.height, 1))
+    return rows, _laid(inside.lo[2], inside.hi[2], LINE, shape.width, fits(2, shape.width, shape.columns))
+
+
+def _laid(lo: int, hi: int, align: int, most: int, fits: Callable[[Span], bool]) -> list[Span]:
+    """The fewest spans, of nearly equal length where these fit: tiles that cost the same stay side by side, and what
+    they share in the cache.
+    """
+    full = _full(lo, hi, align, most, fits)
+    first = lo // align * align
+    even = [(max(lo, a), min(hi, b)) for a, b in spans(first, -(-hi // align) * align, len(full), align)]
+    return even if len(even) == len(full) and all(map(fits, even)) else full
 
 
 def _full(lo: int, hi: int, align: int, most: int, fits: Callable[[Span], bool]) -> list[Span]:
-    """Spans as long as fit, at most `most`, meeting at multiples of `align`: a tile costs the same, full or not.
+    """Spans as long as fit, at most `most`, meeting at multiples of `align`.
 
     Raises ValueError where not even the shortest fit.
     """
