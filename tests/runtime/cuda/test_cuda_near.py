@@ -38,7 +38,7 @@ def test_bound_inside_and_free_again_after_an_error(devices: Path) -> None:
     say(devices, f"{one},4000")
 
     def issue() -> None:
-        with near.bind_near(0, devices) as bound:
+        with near.bound_to(near.near_cpus(0, devices)) as bound:
             raise LookupError(bound, os.sched_getaffinity(0))
 
     with pytest.raises(LookupError) as error:
@@ -51,11 +51,11 @@ def test_bound_inside_and_free_again_after_an_error(devices: Path) -> None:
 def test_a_thread_without_near_processors_stays_as_it_is(devices: Path, cpus: str) -> None:
     say(devices, cpus)
     before = os.sched_getaffinity(0)
-    with near.bind_near(0, devices) as bound:
+    with near.bound_to(near.near_cpus(0, devices)) as bound:
         assert bound == ()
         assert os.sched_getaffinity(0) == before
 
 
 def test_no_driver_is_no_fault() -> None:
-    with near.bind_near(999) as bound:
+    with near.bound_to(near.near_cpus(999)) as bound:
         assert bound == ()

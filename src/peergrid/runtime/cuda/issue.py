@@ -6,13 +6,14 @@ by the interpreter.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from peergrid.runtime.cuda.lower import Lowered
+from peergrid.runtime.cuda.near import bound_to, near_cpus
 from peergrid.runtime.cuda.parts import Parts, split, whole
 from peergrid.runtime.cuda.replay import CONTEXT, DONE, replay
 from peergrid.runtime.cuda.station import Station
@@ -41,11 +42,14 @@ class End:
 
 @dataclass(frozen=True, eq=False)
 class Share:
-    """What one thread issues; every so many turns it marks where its queues are, and waits for the mark before."""
+    """What one thread issues, on which processors; every so many turns it marks where its queues are, and waits for the
+    mark before.
+    """
 
     tape: Tape
     marks: tuple[Tape, Tape] | None = None
     every: int = 2
+    near: frozenset[int] = frozenset()
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,19 +109,20 @@ class Issuers:
         return ends
 
     def carry_out(self, share: Share, end: End, times: int = 1, patches: Words = NOTHING) -> None:
-        """Carry out a share in this thread."""
+        """Carry out a share in this thread, near the GPUs it issues to."""
         table = share.tape.table
-        state, code, row, turn = replay(
-            table,
-            patches,
-            (table[:0], table[:0]) if share.marks is None else (share.marks[0].table, share.marks[1].table),
-            share.every,
-            times,
-            self._station.entry("cuCtxSetCurrent"),
-            self._patience,
-            self._station.abort_address,
-            int(end.spent.ctypes.data),
-        )
+        with bound_to(share.near):
+            state, code, row, turn = replay(
+                table,
+                patches,
+                (table[:0], table[:0]) if share.marks is None else (share.marks[0].table, share.marks[1].table),
+                share.every,
+                times,
+                self._station.entry("cuCtxSetCurrent"),
+                self._patience,
+                self._station.abort_address,
+                int(end.spent.ctypes.data),
+            )
         end.state, end.code, end.row, end.turn = int(state), int(code), int(row), int(turn)
 
     def close(self) -> None:
@@ -147,7 +152,13 @@ class Issuers:
         )
         issued = {queue for op in lowered.schedule.ops for queue in _issued(op, host)}
         mine = sorted(queue for queue in issued if self._station.devices.context(queue.device) in contexts)
-        return Share(tape, (self._marks(mine, 0), self._marks(mine, 1)), max(1, min(most)))
+        marks = self._marks(mine, 0), self._marks(mine, 1)
+        return Share(tape, marks, max(1, min(most)), self._near({queue.device for queue in mine}))
+
+    def _near(self, devices: Set[int]) -> frozenset[int]:
+        """The processors that are near to all GPUs that devices stand for; none where there are no such."""
+        sides = [near_cpus(self._station.devices.ordinals[device]) for device in devices]
+        return frozenset.intersection(*sides) if sides else frozenset()
 
     def _marks(self, queues: Sequence[Queue], parity: int) -> Tape:
         """Rows that record where queues are, and wait for where they were the time before."""

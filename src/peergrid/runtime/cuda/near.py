@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
@@ -12,32 +12,32 @@ PCI_DEVICES = Path("/sys/bus/pci/devices")
 
 
 @contextmanager
-def bind_near(ordinal: int, devices: Path = PCI_DEVICES) -> Iterator[tuple[int, ...]]:
-    """Keep the calling thread on the processors near GPU `ordinal` until the block ends.
+def bound_to(cpus: Set[int]) -> Iterator[tuple[int, ...]]:
+    """Keep the calling thread on some processors until the block ends.
 
-    Yields the logical CPUs it is bound to: those of its own that are near. Where the system does not say which
-    those are, or none of its own is near, the thread stays as it is and gets an empty tuple.
+    Yields the logical CPUs it is bound to: those among them that are its own. Where there are none, or all of its own
+    are among them, the thread stays as it is and gets an empty tuple.
     """
-    before = os.sched_getaffinity(0) if hasattr(os, "sched_setaffinity") else set[int]()
-    near = before & near_cpus(ordinal, devices)
-    if not near:
+    before = os.sched_getaffinity(0) if cpus and hasattr(os, "sched_setaffinity") else set[int]()
+    wanted = before & cpus
+    if not wanted or wanted == before:
         yield ()
         return
-    os.sched_setaffinity(0, near)
+    os.sched_setaffinity(0, wanted)
     try:
-        yield tuple(sorted(near))
+        yield tuple(sorted(wanted))
     finally:
         os.sched_setaffinity(0, before)
 
 
-def near_cpus(ordinal: int, devices: Path = PCI_DEVICES) -> set[int]:
+def near_cpus(ordinal: int, devices: Path = PCI_DEVICES) -> frozenset[int]:
     """The logical CPUs that the kernel calls local to a GPU; none where it does not say."""
     try:
         text = (devices / _address(ordinal) / "local_cpulist").read_text(encoding="ascii").strip()
     except OSError:
-        return set()
+        return frozenset()
     spans = [part.partition("-") for part in text.split(",") if part]
-    return {cpu for first, _, last in spans for cpu in range(int(first), int(last or first) + 1)}
+    return frozenset(cpu for first, _, last in spans for cpu in range(int(first), int(last or first) + 1))
 
 
 @cache
