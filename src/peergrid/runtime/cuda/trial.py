@@ -101,7 +101,7 @@ class Trial:
         driver = self.driver or CudaDriver()
         boxes = [self.partition.owned(device) for device in range(self.partition.devices)]
         kernels = [kernel for d in depths if (kernel := several_steps(self.problem, d, self.norm)) is not None]
-        texts = [program.source for kernel in kernels for program in kernel.programs]
+        texts = [launch.program.source for kernel in kernels for launch in kernel.launches(boxes[0], 1)]
         facts = (driver.architecture(self.ordinals[0]), self.ordinals, boxes, depths, strategies, texts)
         return self.cache / "trials" / f"{hashlib.sha256(repr(facts).encode()).hexdigest()[:24]}.json"
 
