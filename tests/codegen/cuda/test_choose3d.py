@@ -1,0 +1,47 @@
+"""Shapes of 3D passes: chosen where they pay, within the registers and the shared memory that a compiler finds."""
+
+from __future__ import annotations
+
+import pytest
+from stream_examples_3d import diffusion, radar, wide_reads, yee
+
+from peergrid.codegen.cuda.choose import steps_per_pass, supports
+from peergrid.codegen.cuda.choose3d import MOST_BYTES, pass3d, worth
+from peergrid.codegen.nvrtc import resources
+
+CUBE = (160, 160, 160)
+
+
+def test_two_steps_pay_for_heat_and_for_yee() -> None:
+    for problem in (diffusion(CUBE), diffusion(CUBE, dtype="float64"), yee(CUBE), radar(CUBE)):
+        assert steps_per_pass(problem) > 1
+        kernel = pass3d(problem, 2)
+        assert kernel is not None
+        assert worth(kernel) > 1
+        assert max(kernel.plain.shared_bytes, kernel.edge.shared_bytes) <= MOST_BYTES
+
+
+def test_what_has_no_kernel() -> None:
+    assert supports(wide_reads(CUBE, ("periodic", "fixed", "fixed")), 2)
+    assert not supports(wide_reads(CUBE, "reflecting"), 2)  # reads farther than the mirrored cell itself
+    assert not supports(diffusion(CUBE), 9)
+
+
+def test_surfaces_cost() -> None:
+    """Edge tiles are slow: the less of a grid is inside, the less several steps are worth."""
+    large, small = (pass3d(radar((n, n, n)), 2) for n in (160, 48))
+    assert large is not None
+    assert small is not None
+    assert worth(small) < 0.8 * worth(large)
+
+
+@pytest.mark.nvrtc
+def test_chosen_kernels_do_not_spill() -> None:
+    pytest.importorskip("cuda.core")
+    for problem in (diffusion(CUBE), radar(CUBE)):
+        kernel = pass3d(problem, 2)
+        assert kernel is not None
+        for program in (kernel.plain, kernel.edge):
+            (report,) = resources(program.source, "sm_90").values()
+            assert report.spills == 0, program.entry
+            assert report.registers * program.threads <= 65536
