@@ -183,7 +183,7 @@ REFUSAL = r"needs .*[GM]iB.* free.* would fit"
 
 def _refused(command: str) -> Case:
     """A model of twice the memory of a GPU, on the command line."""
-    side = (2 * _free_bytes() / 32) ** 0.5 * 0.001
+    side = round((2 * _free_bytes() / 32) ** 0.5 / 1000, 2)  # metres: whole cells of a millimetre
     with tempfile.TemporaryDirectory() as folder:
         model = Path(folder) / "big.toml"
         model.write_text(MODEL.format(x=side, y=side, sx=side / 2, sy=side / 2))
