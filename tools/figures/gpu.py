@@ -1,4 +1,4 @@
-"""Rates on GPUs: Jacobi beside NVIDIA's samples, radar, the ladder of strategies, stencils of one's own."""
+"""On GPUs: rates beside NVIDIA's samples, small grids, three dimensions, hosts, strategies, own stencils; bits."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Rates = dict[int, tuple[float, Found | None]]
 
 def gpu() -> str:
     """Jacobi beside NVIDIA's samples, and radar: GCells/s over the number of GPUs."""
-    jacobi, radar = [*records("jacobi"), _kernels()], records("fdtd")
+    jacobi, radar = [*records("jacobi"), _norms(), _kernels()], [_slabs(), *records("fdtd")]
     main = jacobi[0]
     marks, about = _Marks(main), load(SAMPLES)["about"]
     samples = {every: _samples(every) for every in (1, 1000)}
@@ -54,6 +54,26 @@ def _kernels() -> Found:
         {"series": named[row["case"]], "count": row["gpus"], "gcells_per_s": row["gcells"]}
         for row in found["results"]
         if row["case"] in named and not row["different"] and not row["error"]
+    ]
+    return {"about": found["about"], "rows": rows}
+
+
+def _norms() -> Found:
+    """What the kernels reached with the norm of every step, seven steps per pass, without the executor."""
+    found = load("h200-x4-norms")
+    rows = [
+        {"series": "strong, norm of every step", "count": row["gpus"], "gcells_per_s": row["gcells_per_s"]}
+        for row in found["rows"]
+        if row["case"].startswith("strong") and not row["different"] and not row["norms_different"]
+    ]
+    return {"about": found["about"], "rows": rows}
+
+
+def _slabs() -> Found:
+    """Radar on balanced slabs."""
+    found = load("h200-x4-slabs")
+    rows = [
+        {"series": "large radar", "count": row["gpus"], "gcells_per_s": row["gcells_per_s"]} for row in found["rows"]
     ]
     return {"about": found["about"], "rows": rows}
 
@@ -112,6 +132,63 @@ class _Marks:
         return f" {self._said.setdefault(said, 1 + len(self._said))})"
 
 
+# Beside these ---------------------------------------------------------------------------------------------------------
+
+
+def more() -> str:
+    """Small grids, three dimensions, and what a host has to do."""
+    return "\n".join([_tiny(), _small(), _heat(), _hosts()])
+
+
+def _tiny() -> str:
+    part = load("h200-x4-persistent")["parts"][0]
+    gpus = max(row["gpus"] for row in part["rows"])
+    rows = [row for row in part["rows"] if row["gpus"] == gpus and not row["different"]]
+    deep = min(rows, key=_step)
+    each = min((row for row in rows if row["steps_per_pass"] == 1), key=_step)
+    return (
+        f"- **Small grids**: Jacobi with 256² cells on each of {gpus} GPUs takes {_step(deep):.2f} µs a step with "
+        f"{deep['steps_per_pass']} steps per exchange, {_step(each):.2f} µs with one ({when(part)})."
+    )
+
+
+def _small() -> str:
+    part = load("h200-x4-persistent")["parts"][1]
+    rows = [row for row in part["rows"] if not row["different"]]
+    whole, half = (min(_step(row) for row in rows if row["case"] == case) for case in ("4096", "half 4096"))
+    return (
+        f"- 4096² cells on 4 GPUs: {whole:.2f} µs a step; 2048 × 4096 on them, what each of eight would have: "
+        f"{half:.2f} µs ({when(part)})."
+    )
+
+
+def _step(row: Found) -> float:
+    return float(row["microseconds_per_step"])
+
+
+def _heat() -> str:
+    found = load("h200-blocked3d")
+    lines = []
+    for case, kind in (("heat", "float32"), ("heat64", "float64")):
+        rows = [row for row in found["results"] if row["case"] == case and not row["error"]]
+        one = max(row["gcells"] for row in rows if row["shape"]["steps"] <= 1)
+        several = max((row for row in rows if row["different"] == 0), key=lambda row: float(row["gcells"]))
+        lines.append(
+            f"{one:,.0f} → {several['gcells']:,.0f} GCells/s ({kind}, {several['shape']['steps']} steps per pass)"
+        )
+    return f"- **Three dimensions**: heat on 512³, one step per pass and several: {'; '.join(lines)} ({when(found)})."
+
+
+def _hosts() -> str:
+    found = load("h200-x4-hosts")
+    rows = [row for row in found["rows"] if row["size"] == 17408 and row["depth"] == 1 and not row["route"]]
+    times = ", ".join(f"`{row['strategy']}` {row['host_microseconds_per_step']:.0f}" for row in rows)
+    return (
+        "- **The host**: its busiest thread issues for so many µs per step, Jacobi 17408² on 4 GPUs, an exchange after "
+        f"every step: {times} ({when(found)})."
+    )
+
+
 # The ladder -----------------------------------------------------------------------------------------------------------
 
 
@@ -143,6 +220,21 @@ def ladder() -> str:
 
 def _share(value: float | None) -> str:
     return "–" if value is None else f"{value:.0%}" if value < 0.9 else f"{value:.1%}"
+
+
+# Bits -----------------------------------------------------------------------------------------------------------------
+
+
+def gpu_bits() -> str:
+    """The same bits on GPUs as on the CPU."""
+    found = load("h200-x2-bits")
+    rows = found["rows"]
+    runs, same = (sum(row[key] for row in rows) for key in ("runs", "same"))
+    devices, problems = (", ".join(dict.fromkeys(row[key] for row in rows)) for key in ("devices", "problem"))
+    return (
+        f"**On GPUs** {same:,} of {runs:,} runs ({problems}; every strategy, depths, routes, orders; {devices}) left "
+        f"the bits of the CPU's reference ({when(found)}; time ended before {found['not_run']:,} more of them)."
+    )
 
 
 # Stencils of one's own ------------------------------------------------------------------------------------------------

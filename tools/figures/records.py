@@ -37,8 +37,11 @@ def where(found: Found) -> str:
 def when(record: Found) -> str:
     """Machine, day and commit of a result on GPUs."""
     about = record["about"]
+    hardware = about["hardware"]
+    if not isinstance(hardware, str):
+        hardware = f"{hardware['gpus']}, {hardware['cpu']} ({hardware['cores']} cores)"
     commit = f", commit {about['commit'][:7]}" if about.get("commit") else ""
-    return f"{about['hardware']}, {about['date']}{commit}"
+    return f"{hardware}, {about['date']}{commit}"
 
 
 def table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
