@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import ctypes
-import hashlib
 import math
-import shutil
-import subprocess
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -15,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from cxx import COMPILER, library
 
 from peergrid.codegen.cuda.arguments import Arguments
 from peergrid.codegen.cuda.links import LINK_PRIMITIVES
@@ -29,7 +27,7 @@ from peergrid.runtime.reference import ReferenceKernel
 from peergrid.schedule.layout import Layout
 from peergrid.stencil import Problem, write_box
 
-HERE = Path(__file__).parent
+SHIM = (Path(__file__).parent / "warp_shim.h").read_text()
 PACK = "template <int N> struct Pack { R v[N]; };\n"
 SHARED = "extern __shared__ __align__(128) unsigned char shared[];"
 
@@ -70,14 +68,13 @@ class Padded:
         return self.array[box.slices(self.corner)]
 
 
-def compiled(program: Program, directory: Path, more: Sequence[str] = (), *, together: bool = False) -> Any:
+def compiled(program: Program, more: Sequence[str] = (), *, together: bool = False) -> Any:
     """The program's launch function; more: the structs that the kernel takes after `Arguments`.
 
     It takes (blocks, rows of blocks, pointers to the structs), or for devices that run together (devices, blocks,
     pointers to the structs, device by device).
     """
-    compiler = shutil.which("g++")
-    if compiler is None:
+    if COMPILER is None:
         pytest.skip("no C++ compiler")
     kinds = ["Arguments", *more]
     text = program.source.replace(PRIMITIVES, PACK).replace(LINK_PRIMITIVES, "")
@@ -85,19 +82,12 @@ def compiled(program: Program, directory: Path, more: Sequence[str] = (), *, tog
     first = f"d * {len(kinds)} + " if together else ""
     given = ", ".join(f"*static_cast<const {kind}*>(tables[{first}{k}])" for k, kind in enumerate(kinds))
     call = f"shim::{'together' if together else 'launch'}(one, two, {program.threads}, {program.shared_bytes}"
-    text = f"""#include "{HERE / "warp_shim.h"}"
-{text}
+    text = f"""{text}
 extern "C" const char* launch(int one, int two, const void** tables) {{
   return {call}, [=] ({"int d" if together else ""}) {{ {program.entry}({given}); }});
 }}
 """
-    name = hashlib.sha256(text.encode()).hexdigest()[:16]
-    source, library = directory / f"{name}.cpp", directory / f"{name}.so"
-    if not library.exists():
-        source.write_text(text)
-        options = ["-std=c++20", "-O1", "-ffp-contract=off", "-shared", "-fPIC", "-w"]
-        subprocess.run([compiler, *options, "-o", library, source], check=True)
-    launch = ctypes.CDLL(str(library)).launch
+    launch = ctypes.CDLL(str(library(SHIM, text))).launch
     launch.restype = ctypes.c_char_p
     return launch
 
@@ -193,7 +183,7 @@ class Outcome:
         return self.device.agrees(1)
 
 
-def advance(problem: Problem, kernel: PassKernel | PassKernel3D, directory: Path, parts: Index | None = None,
+def advance(problem: Problem, kernel: PassKernel | PassKernel3D, parts: Index | None = None,
             device: int = 0, step: int = 3, slots: int = 4) -> Outcome:  # fmt: skip
     """One pass on one device of a partition, by the reference and by the generated kernels."""
     steps = kernel.shape.steps
@@ -210,7 +200,7 @@ def advance(problem: Problem, kernel: PassKernel | PassKernel3D, directory: Path
     norms["pitch"], norms["plane"], norms["row_plane"] = blocks, bands * blocks, bands
 
     def start(program: Program, across: int, high: int = 1) -> None:
-        launch = compiled(program, directory, ["Norms"] if kernel.norm else [])
+        launch = compiled(program, ["Norms"] if kernel.norm else [])
         fault = launch(across, high, pointers([given, norms]))
         assert fault is None, fault
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -22,19 +21,14 @@ Make = Callable[..., Problem]
 ALL = {"stream2d", "edge2d", "layer2d"}
 
 
-@pytest.fixture(scope="module")
-def directory(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("emulated")
-
-
 def kernel_of(problem: Problem, steps: int = 3) -> PassKernel:
     return PassKernel(problem, Shape(steps, warps=2), layer_rows=32)
 
 
 @pytest.mark.parametrize("make", [relaxation, wide_reads, two_fields, yee])
-def test_sides_that_hold_still(make: Make, directory: Path) -> None:
+def test_sides_that_hold_still(make: Make) -> None:
     problem = make((80, 230))
-    outcome = advance(problem, kernel_of(problem), directory)
+    outcome = advance(problem, kernel_of(problem))
     assert outcome.entries == ALL
     assert outcome.agrees
 
@@ -43,9 +37,9 @@ def test_sides_that_hold_still(make: Make, directory: Path) -> None:
     ("make", "boundary"),
     [(yee, ("fixed", "periodic")), (yee, ("periodic", "fixed")), (yee, "periodic"), (radar, ("fixed", "periodic"))],
 )
-def test_sides_of_periodic_grids(make: Make, boundary: Boundary, directory: Path) -> None:
+def test_sides_of_periodic_grids(make: Make, boundary: Boundary) -> None:
     problem = make((80, 236), boundary)
-    outcome = advance(problem, kernel_of(problem), directory)
+    outcome = advance(problem, kernel_of(problem))
     assert "layer2d" in outcome.entries
     assert outcome.agrees
 
@@ -56,9 +50,9 @@ def test_sides_that_reflect_have_no_zones() -> None:
 
 
 @pytest.mark.parametrize(("depth", "dtype"), [(4, "float32"), (4, "float64"), (30, "float32")])
-def test_absorbers_on_all_sides(depth: int, dtype: str, directory: Path) -> None:
+def test_absorbers_on_all_sides(depth: int, dtype: str) -> None:
     problem = absorbers((160, 420), depth, dtype)
-    outcome = advance(problem, kernel_of(problem, 4), directory)
+    outcome = advance(problem, kernel_of(problem, 4))
     assert outcome.entries == ALL
     edge = next(launch for launch in outcome.launches if launch.program.entry == "edge2d")
     assert (edge.regions["hi"] - edge.regions["lo"])[:, :2].prod(axis=1).sum() < 5 * (depth + 20) ** 2  # corners alone
@@ -66,25 +60,25 @@ def test_absorbers_on_all_sides(depth: int, dtype: str, directory: Path) -> None
 
 
 @pytest.mark.parametrize(("parts", "device"), [((3, 1), 0), ((3, 1), 1), ((3, 1), 2), ((1, 2), 0), ((2, 2), 3)])
-def test_absorbers_on_parts_of_a_grid(parts: tuple[int, int], device: int, directory: Path) -> None:
+def test_absorbers_on_parts_of_a_grid(parts: tuple[int, int], device: int) -> None:
     problem = absorbers((140, 420))
-    outcome = advance(problem, kernel_of(problem, 4), directory, parts, device)
+    outcome = advance(problem, kernel_of(problem, 4), parts, device)
     assert "layer2d" in outcome.entries
     assert outcome.agrees
 
 
 @pytest.mark.parametrize("cell", [(2, 150), (60, 3), (108, 150), (60, 297), (60, 12)])
-def test_a_source_and_a_receiver_in_a_zone(cell: tuple[int, int], directory: Path) -> None:
+def test_a_source_and_a_receiver_in_a_zone(cell: tuple[int, int]) -> None:
     problem = absorbers((110, 300), sources=(cell,), receivers=(cell, (cell[0] + 1, cell[1] + 1)))
-    outcome = advance(problem, kernel_of(problem), directory)
+    outcome = advance(problem, kernel_of(problem))
     assert outcome.entries == ALL
     assert outcome.agrees
     assert np.isfinite(outcome.device.traces[:, 3:]).all()
 
 
-def test_an_absorber_on_one_side_and_a_source_in_a_corner(directory: Path) -> None:
+def test_an_absorber_on_one_side_and_a_source_in_a_corner() -> None:
     problem = radar((90, 260))
-    outcome = advance(problem, kernel_of(problem, 4), directory)
+    outcome = advance(problem, kernel_of(problem, 4))
     assert outcome.entries == ALL
     assert outcome.agrees
 

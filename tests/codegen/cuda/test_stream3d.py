@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -19,14 +18,9 @@ from peergrid.stencil import Problem
 Make = Callable[..., Problem]
 
 
-@pytest.fixture(scope="module")
-def directory(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("emulated")
-
-
-def outcome(problem: Problem, shape: Shape3D, directory: Path, **more: Any) -> Outcome:
+def outcome(problem: Problem, shape: Shape3D, **more: Any) -> Outcome:
     kernel = PassKernel3D(problem, shape, EdgeShape3D(shape.steps, warps=2), least_planes=4)
-    return advance(problem, kernel, directory, **more)
+    return advance(problem, kernel, **more)
 
 
 @pytest.mark.parametrize("boundary", ["fixed", "periodic", "reflecting"])
@@ -38,21 +32,21 @@ def outcome(problem: Problem, shape: Shape3D, directory: Path, **more: Any) -> O
         (yee, Shape3D(2, 2, 2, warps=6)),
     ],
 )
-def test_boundaries(make: Make, shape: Shape3D, boundary: str, directory: Path) -> None:
-    found = outcome(make((9, 13, 70), boundary), shape, directory)
+def test_boundaries(make: Make, shape: Shape3D, boundary: str) -> None:
+    found = outcome(make((9, 13, 70), boundary), shape)
     assert found.entries == {"stream3d"}
     assert len(found.launches[0].regions) > 2
     assert found.agrees
 
 
 @pytest.mark.parametrize("boundary", ["fixed", "periodic"])
-def test_far_and_lopsided_reads(boundary: str, directory: Path) -> None:
-    assert outcome(wide_reads((9, 15, 70), boundary), Shape3D(2, 2, 4, warps=3), directory).agrees
+def test_far_and_lopsided_reads(boundary: str) -> None:
+    assert outcome(wide_reads((9, 15, 70), boundary), Shape3D(2, 2, 4, warps=3)).agrees
 
 
 @pytest.mark.parametrize("boundary", ["fixed", ("periodic", "fixed", "reflecting")])
-def test_absorber_source_receivers(boundary: Any, directory: Path) -> None:
-    found = outcome(radar((18, 20, 40), boundary), Shape3D(2, 2, 2, warps=6), directory)
+def test_absorber_source_receivers(boundary: Any) -> None:
+    found = outcome(radar((18, 20, 40), boundary), Shape3D(2, 2, 2, warps=6))
     assert found.entries == {"stream3d", "edge3d"}
     assert found.agrees
     assert np.isfinite(found.device.traces[:, 3:]).all()
@@ -66,12 +60,12 @@ def test_absorber_source_receivers(boundary: Any, directory: Path) -> None:
         (Shape3D(3, 2, 4, warps=2, skew=1), "float64"),
     ],
 )
-def test_shapes(shape: Shape3D, dtype: str, directory: Path) -> None:
-    assert outcome(diffusion((10, 12, 70), ("fixed", "periodic", "reflecting"), dtype), shape, directory).agrees
+def test_shapes(shape: Shape3D, dtype: str) -> None:
+    assert outcome(diffusion((10, 12, 70), ("fixed", "periodic", "reflecting"), dtype), shape).agrees
 
 
 @pytest.mark.parametrize(("parts", "device"), [((2, 1, 1), 1), ((1, 2, 2), 0), ((1, 2, 2), 3)])
-def test_parts_of_a_grid(parts: tuple[int, int, int], device: int, directory: Path) -> None:
+def test_parts_of_a_grid(parts: tuple[int, int, int], device: int) -> None:
     """Boxes whose columns begin anywhere, with ghost cells on some sides and edges on the others."""
     problem = diffusion((9, 13, 71), ("fixed", "periodic", "fixed"))
-    assert outcome(problem, Shape3D(2, 4, 2, warps=4), directory, parts=parts, device=device).agrees
+    assert outcome(problem, Shape3D(2, 4, 2, warps=4), parts=parts, device=device).agrees

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -23,11 +22,6 @@ from peergrid.stencil import Problem
 
 Make = Callable[..., Problem]
 BUDGET = 20_000  # nanoseconds of the emulated clock: a few thousand looks
-
-
-@pytest.fixture(scope="module")
-def directory(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("emulated")
 
 
 class Row:
@@ -81,7 +75,7 @@ class Row:
                 self.devices[halo.target].memory.block(halo.field, 1 - number % 2).view(halo.target_box)[...] = source
 
 
-def run_peers(row: Row, kernel: PeerKernel, directory: Path) -> None:
+def run_peers(row: Row, kernel: PeerKernel) -> None:
     launches = [kernel.launches(device.box, 4, device.recorded) for device in row.devices]
     rims = [kernel.rim(device.box, found) for device, found in zip(row.devices, launches, strict=True)]
     for number in range(row.passes):
@@ -91,11 +85,11 @@ def run_peers(row: Row, kernel: PeerKernel, directory: Path) -> None:
                 given = device.arguments(number % 2, number * row.steps)
                 given["regions"], given["receivers"] = launch.regions.ctypes.data, launch.receivers.ctypes.data
                 given["count"] = len(launch.regions)
-                start = compiled(launch.program, directory, ["Links"])
+                start = compiled(launch.program, ["Links"])
                 assert start(launch.blocks, 1, pointers([given, links])) is None
 
 
-def run_persistent(row: Row, kernel: PersistentKernel, directory: Path, blocks: int = 3) -> None:
+def run_persistent(row: Row, kernel: PersistentKernel, blocks: int = 3) -> None:
     tables = [kernel.tables(device.box, 4, device.recorded) for device in row.devices]
     rims = [kernel.rim(device.box, found[0], found[1]) for device, found in zip(row.devices, tables, strict=True)]
     given, arrived = [], np.zeros((row.count, 1), np.int64)
@@ -106,7 +100,7 @@ def run_persistent(row: Row, kernel: PersistentKernel, directory: Path, blocks: 
         arguments = device.arguments(0, 0)
         arguments["receivers"] = receivers.ctypes.data
         given += [arguments, row.links(kernel.dtype, device.number, rims, 0), turns]
-    start = compiled(kernel.program, directory, ["Links", "Turns"], together=True)
+    start = compiled(kernel.program, ["Links", "Turns"], together=True)
     assert start(row.count, blocks, pointers(given)) is None
 
 
@@ -118,14 +112,14 @@ def agree(row: Row) -> None:
 
 @pytest.mark.parametrize("boundary", [("fixed", "fixed"), ("periodic", "reflecting")])
 @pytest.mark.parametrize(("make", "count"), [(relaxation, 3), (yee, 2), (two_fields, 2), (wide_reads, 2)])
-def test_peers(make: Make, count: int, boundary: Any, directory: Path) -> None:
+def test_peers(make: Make, count: int, boundary: Any) -> None:
     problem = make((60 * count, 190), boundary)
     row = Row(problem, count, 3, 3)
-    run_peers(row, PeerKernel(PassKernel(problem, Shape(3, warps=2))), directory)
+    run_peers(row, PeerKernel(PassKernel(problem, Shape(3, warps=2))))
     agree(row)
 
 
-def test_peers_with_absorber_source_receivers(directory: Path) -> None:
+def test_peers_with_absorber_source_receivers() -> None:
     problem = radar((120, 260))
     row = Row(problem, 2, 4, 2)
     kernel = PeerKernel(PassKernel(problem, Shape(4, warps=2)))
@@ -134,7 +128,7 @@ def test_peers_with_absorber_source_receivers(directory: Path) -> None:
         "edge2d_peer",
         "layer2d_peer",
     }
-    run_peers(row, kernel, directory)
+    run_peers(row, kernel)
     agree(row)
 
 
@@ -143,17 +137,17 @@ def test_peers_with_absorber_source_receivers(directory: Path) -> None:
     (relaxation, 1, "fixed"), (relaxation, 3, "reflecting"), (yee, 2, ("periodic", "fixed")), (radar, 2, "fixed"),
     (two_fields, 2, "fixed"), (wide_reads, 2, "reflecting"),
 ])  # fmt: skip
-def test_persistent(make: Make, count: int, boundary: Any, plain: bool, directory: Path) -> None:
+def test_persistent(make: Make, count: int, boundary: Any, plain: bool) -> None:
     problem = make((60 * count, 190), boundary)
     row = Row(problem, count, 3, 4)
     kernel = PersistentKernel(PassKernel(problem, Shape(3, warps=2)), plain, rows=20, warps=4)
     assert bool(len(kernel.tables(row.devices[0].box, 4)[0])) == plain
-    run_persistent(row, kernel, directory)
+    run_persistent(row, kernel)
     agree(row)
 
 
 @pytest.mark.parametrize(("passed", "told"), [(1, (0, 0)), (1, (4, 1)), (2, (9, 4))])
-def test_a_neighbour_that_never_tells_is_reported(passed: int, told: tuple[int, int], directory: Path) -> None:
+def test_a_neighbour_that_never_tells_is_reported(passed: int, told: tuple[int, int]) -> None:
     """told: by how many of its tiles after even and after odd passes; five were enough, of the right ones."""
     problem = relaxation((120, 190))
     row = Row(problem, 2, 3, 2)
@@ -164,7 +158,7 @@ def test_a_neighbour_that_never_tells_is_reported(passed: int, told: tuple[int, 
     given = row.devices[0].arguments(0, 0)
     for launch in launches:
         given["regions"], given["count"] = launch.regions.ctypes.data, len(launch.regions)
-        assert compiled(launch.program, directory, ["Links"])(launch.blocks, 1, pointers([given, links])) is None
+        assert compiled(launch.program, ["Links"])(launch.blocks, 1, pointers([given, links])) is None
     assert row.board[0] == 1
     assert list(row.board[8:11]) == [71, passed, 0]
 

@@ -1,6 +1,5 @@
 // Generated kernels as plain C++: every thread of a block is a fibre; a shuffle or barrier waits for its warp or block.
 // Asynchronous copies leave NaN behind until they are awaited, so that a missing wait shows.
-#include <ucontext.h>
 #include <cmath>
 #include <cstdint>
 #include <cstdlib>
@@ -28,10 +27,60 @@ inline double __dsqrt_rn(double a) { return std::sqrt(a); }
 inline float __int_as_float(uint32_t a) { float f; memcpy(&f, &a, 4); return f; }
 inline double __longlong_as_double(uint64_t a) { double f; memcpy(&f, &a, 8); return f; }
 
+#if defined(__x86_64__)
+// Leaves one stack, whose place it writes down, for another; no system call, unlike swapcontext.
+extern "C" __attribute__((visibility("hidden"))) void shim_switch(void** from, void* to);
+asm(R"(
+.text
+.hidden shim_switch
+.globl shim_switch
+.type shim_switch, @function
+shim_switch:
+  pushq %rbp
+  pushq %rbx
+  pushq %r12
+  pushq %r13
+  pushq %r14
+  pushq %r15
+  movq %rsp, (%rdi)
+  movq %rsi, %rsp
+  popq %r15
+  popq %r14
+  popq %r13
+  popq %r12
+  popq %rbx
+  popq %rbp
+  ret
+)");
+namespace shim {
+struct Context { void* stack = nullptr; };
+inline void go(Context& from, Context& to) { shim_switch(&from.stack, to.stack); }
+inline void start(Context& c, std::vector<char>& stack, void (*run)()) {
+  auto top = reinterpret_cast<void**>(reinterpret_cast<uintptr_t>(stack.data() + stack.size()) & ~uintptr_t{15});
+  *--top = nullptr;  // where run() would return to
+  *--top = reinterpret_cast<void*>(run);
+  for (int n = 0; n < 6; ++n) *--top = nullptr;
+  c.stack = top;
+}
+}  // namespace shim
+#else
+#include <ucontext.h>
+namespace shim {
+struct Context { ucontext_t all; };
+inline void go(Context& from, Context& to) { swapcontext(&from.all, &to.all); }
+inline void start(Context& c, std::vector<char>& stack, void (*run)()) {
+  getcontext(&c.all);
+  c.all.uc_stack.ss_sp = stack.data();
+  c.all.uc_stack.ss_size = stack.size();
+  makecontext(&c.all, run, 0);
+}
+}  // namespace shim
+#endif
+
 namespace shim {
 struct Copy { void* to; const void* from; int bytes; };
 struct Fibre {
-  ucontext_t context;
+  Context context;
   std::vector<char> stack = std::vector<char>(1 << 16);
   std::vector<std::vector<Copy>> groups = {{}};
   bool done = false;
@@ -49,10 +98,10 @@ struct Block {
 };
 static Block* block;
 static int current;
-static ucontext_t scheduler;
+static Context scheduler;
 static const char* fault;
 
-inline void yield() { swapcontext(&block->fibres[current].context, &scheduler); }
+inline void yield() { go(block->fibres[current].context, scheduler); }
 inline void meet(Meeting& m) {
   const long turn = m.turn;
   if (++m.here == m.members) { m.here = 0; ++m.turn; return; }
@@ -128,13 +177,7 @@ inline Block make(std::function<void()> kernel, Dim place, Dim grid, int threads
 
 inline void prepare(std::vector<Block>& blocks) {
   for (auto& b : blocks)
-    for (auto& f : b.fibres) {
-      getcontext(&f.context);
-      f.context.uc_stack.ss_sp = f.stack.data();
-      f.context.uc_stack.ss_size = f.stack.size();
-      f.context.uc_link = &scheduler;
-      makecontext(&f.context, run, 0);
-    }
+    for (auto& f : b.fibres) start(f.context, f.stack, run);
 }
 static bool down;
 // A warp, ahead of the others as long as its threads meet nobody else, so that a missing barrier shows.
@@ -146,7 +189,7 @@ inline bool advance(Block& b, int w) {
     for (current = 32 * w; current < 32 * (w + 1); ++current) {
       if (b.fibres[current].done) continue;
       threadIdx.x = current;
-      swapcontext(&scheduler, &b.fibres[current].context);
+      go(scheduler, b.fibres[current].context);
       left |= !b.fibres[current].done;
     }
     if (b.warps[w].turn == met) break;

@@ -7,21 +7,17 @@ flags alone: a missing edge shows as wrong bits. Handles are addresses, device m
 from __future__ import annotations
 
 import ctypes
-import hashlib
 import re
-import shutil
-import subprocess
-import tempfile
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from cxx import COMPILER, library
 
 from peergrid.codegen.cuda.links import LINK_PRIMITIVES
 from peergrid.codegen.cuda.stream_parts import PRIMITIVES
 
-COMPILER = shutil.which("g++")
-FOLDER = Path(tempfile.gettempdir()) / "peergrid-host-kernels"
+__all__ = ["COMPILER", "HostDriver"]
 
 HERE = Path(__file__).parent
 HEAD = (HERE / "host_device.hpp").read_text()
@@ -72,21 +68,11 @@ AS_FIBRES = "if (shim::launch(blocks, rows, threads, shared, [=] {{ {name}({give
 RUNTIME = (Path(__file__).parent / "host_runtime.cpp").read_text()
 
 
-def build(text: str) -> Path:
-    """The shared library of some C++ text; built once for each text."""
-    FOLDER.mkdir(exist_ok=True)
-    path = FOLDER / f"{hashlib.sha256(text.encode()).hexdigest()[:24]}.so"
-    if not path.exists():
-        source, made = path.with_suffix(".cpp"), path.with_suffix(".tmp")
-        source.write_text(text)
-        command = [str(COMPILER), "-O1", "-w", "-std=c++20", "-ffp-contract=off", "-fPIC", "-shared"]
-        subprocess.run([*command, "-o", str(made), str(source)], check=True, capture_output=True, text=True)
-        made.replace(path)
-    return path
+def as_host(source: str) -> tuple[str, str]:
+    """What generated text needs in front of it on the host, and that text with a handle for each of its kernels.
 
-
-def as_host(source: str) -> str:
-    """Generated text with a handle for each of its kernels; those whose threads work together run as fibres."""
+    Kernels whose threads work together run as fibres.
+    """
     together = PRIMITIVES in source
     source = (
         source.replace(PRIMITIVES, PACK)
@@ -99,7 +85,7 @@ def as_host(source: str) -> str:
     bounds = r"(?:__(?:launch_bounds|maxnreg)__\([\d, ]+\)\s)?"
     kernels = re.findall(rf"void {bounds}(\w+)\((const __grid_constant__ [^)]*)\)", source)
     handles = [_handle(name, parameters, AS_FIBRES if together else ONE_BY_ONE) for name, parameters in kernels]
-    return (FIBRES if together else HEAD) + KERNEL + source + "".join(handles)
+    return (FIBRES if together else HEAD) + KERNEL, source + "".join(handles)
 
 
 def _handle(name: str, parameters: str, launch: str) -> str:
@@ -136,7 +122,7 @@ class HostDriver:
         delay: int = 0,
     ) -> None:
         self.gpus, self.links, self.free_bytes, self.blocks = gpus, links, free, blocks
-        self._library = ctypes.CDLL(str(build(HEAD + KERNEL + RUNTIME)))
+        self._library = ctypes.CDLL(str(library(HEAD + KERNEL, RUNTIME)))
         for name in ("begin_capture", "end_capture", "stamp"):
             getattr(self._library, name).restype = ctypes.c_longlong
         self._library.drain()
@@ -156,7 +142,7 @@ class HostDriver:
         return "sm_90"
 
     def compile(self, source: str, architecture: str, cache: Path | None) -> bytes:
-        return str(build(as_host(source))).encode()
+        return str(library(*as_host(source))).encode()
 
     def retain(self, ordinal: int) -> int:
         self.live.add(("context", ordinal))
