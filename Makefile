@@ -18,7 +18,7 @@ lint: $(VENV)/dev
 
 # The kernels compile for every architecture we name; NVRTC needs no GPU.
 nvrtc: $(VENV)/dev
-	$(BIN)/python -m pytest -q -m nvrtc tests
+	$(BIN)/python -m pytest -q -n auto -m nvrtc tests
 
 # Versions are locked; `make lock` renews them.
 lock: $(VENV)/dev
