@@ -8,27 +8,6 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parents[2]
-RADAR = """
-[grid]
-size = [{x}, {y}]
-spacing = 0.002
-steps = {steps}
-[[material]]
-name = "sand"
-permittivity = 6.0
-conductivity = 0.003
-[[shape]]
-kind = "layer"
-material = "sand"
-bottom = -1.0
-top = {top}
-[[source]]
-kind = "line"
-position = [{sx}, {sy}]
-waveform = {{ kind = "ricker", frequency = 9e8 }}
-[[receiver]]
-position = [{rx}, {sy}]
-"""
 
 
 @cache
@@ -80,13 +59,9 @@ def radius_four(rows: int, columns: int) -> Any:
 @cache
 def radar(nx: int, ny: int, steps: int) -> Any:
     """Radar over sand, with absorbers, a source and a receiver."""
-    from peergrid.bench.problems import noisy
-    from peergrid.io.modelfile import parse
-    from peergrid.models.fdtd.build import build
+    from peergrid.bench.problems import radar as shipped
 
-    x, y = nx * 0.002, ny * 0.002
-    text = RADAR.format(x=x, y=y, steps=steps, top=0.7 * y, sx=0.4 * x, sy=0.75 * y, rx=0.6 * x)
-    return noisy(build(parse(text)).problem)
+    return shipped(nx, ny, steps)
 
 
 @cache

@@ -101,3 +101,9 @@ def test_on_the_hosts_driver(tmp_path: Path) -> None:
     assert not driver.live
     short = trial(tmp_path / "short", steps=3)
     assert short.fastest(Options("overlap", depth=4)) == Options("overlap", depth=4)  # no room for a trial
+
+
+@pytest.mark.skipif(COMPILER is None, reason="no C++ compiler here to run generated kernels on the host")
+def test_what_does_not_fit_is_left_to_the_run_to_say(tmp_path: Path) -> None:
+    full = replace(trial(tmp_path), driver=HostDriver(free=1 << 20))
+    assert full.fastest(USUAL) == USUAL

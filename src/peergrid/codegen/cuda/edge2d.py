@@ -18,8 +18,8 @@ from functools import cached_property
 from peergrid.codegen.cuda.arguments import Arguments
 from peergrid.codegen.cuda.expressions import emit
 from peergrid.codegen.cuda.norm import NORM_COLUMNS, NORM_PARAMETER, NORM_ROWS
-from peergrid.codegen.cuda.step_plan import Rows, StagePlan, StepPlan, reach_down, reach_up, step_plan
-from peergrid.codegen.cuda.stream_parts import prelude, row_reach
+from peergrid.codegen.cuda.step_plan import Rows, StagePlan, StepPlan, reach_down, reach_up, ring, step_plan
+from peergrid.codegen.cuda.stream_parts import known, prelude, row_reach
 from peergrid.grid import Box, Field
 from peergrid.stencil import Problem, footprint
 from peergrid.stencil.expr import Read
@@ -327,12 +327,7 @@ class Edge2D:
 
     def known(self, described: Field, axis: int) -> tuple[str, str]:
         """The text of the bounds between which the device holds values of a field for this pass."""
-        growth = footprint(self.problem, self.shape.steps).inputs.get(described.name)
-        below, above = (growth.below[axis], growth.above[axis]) if growth else (0, 0)
-        lo, hi = f"(a.lo[{axis}] - {below})", f"(a.hi[{axis}] + {above})"
-        if self.problem.grid.periodic[axis]:
-            return lo, hi
-        return f"max({lo}, {described.box.lo[axis]})", f"min({hi}, {described.box.hi[axis]})"
+        return known(self.problem, self.shape.steps, described, axis)
 
     def _constant_receivers(self) -> Iterator[str]:
         """Receivers of coefficients, which no step changes."""
@@ -351,17 +346,7 @@ class Edge2D:
 
     def ring(self, rows: Rows) -> tuple[str, str]:
         """The text of where a warp's ring begins, and of a row's place in it (to be filled with the row)."""
-        name = rows.field
-        if not rows.made:
-            early, late = self.depth(rows, first=True), self.depth(rows, first=False)
-            start, size = self.starts[f"given {name}"]
-            base = f"(t ? {start} + (t - 1) * {size} : {self.starts[f'loaded {name}'][0]})"
-            return base, f"(t ? pg_place<{late}>({{row}}) : pg_place<{early}>({{row}}))"
-        if rows is self.plan.final[name]:
-            start, size = self.starts[f"given {name}"]
-            return f"({start} + t * {size})", f"pg_place<{self.depth(self.plan.given[name], first=False)}>({{row}})"
-        start, size = self.starts[f"between {rows.place}"]
-        return f"({start} + t * {size})", f"pg_place<{self.depth(rows, first=False)}>({{row}})"
+        return ring(self, rows)
 
 
 @dataclass(frozen=True)

@@ -18,10 +18,10 @@ from peergrid.codegen.cuda.arguments import Arguments
 from peergrid.codegen.cuda.edge2d import HELPERS
 from peergrid.codegen.cuda.expressions import emit
 from peergrid.codegen.cuda.shape3d import reach
-from peergrid.codegen.cuda.step_plan import Rows, StagePlan, StepPlan, step_plan
-from peergrid.codegen.cuda.stream_parts import prelude
-from peergrid.grid import Box
-from peergrid.stencil import Problem, footprint
+from peergrid.codegen.cuda.step_plan import Rows, StagePlan, StepPlan, ring, step_plan
+from peergrid.codegen.cuda.stream_parts import known, prelude
+from peergrid.grid import Box, Field
+from peergrid.stencil import Problem
 from peergrid.stencil.expr import Read
 from peergrid.stencil.problem import Update
 
@@ -170,7 +170,7 @@ class Edge3D:
         for number, name in enumerate(self.arguments.fields):
             if name not in self.problem.state:
                 continue
-            bounds = [self.known(name, axis) for axis in range(3)]
+            bounds = [self.known(self.problem.fields[name], axis) for axis in range(3)]
             field, start = f"a.fields[{number}]", self.starts[f"loaded {name}"][0]
             ring = f"s + {start} + pg_place<{self.depth(self.plan.given[name], first=True)}>({plane}) * {self.plane}"
             inside = " && ".join(
@@ -188,14 +188,9 @@ class Edge3D:
     def _index(self, number: int, z: str, y: str, x: str) -> str:
         return f"({z} * a.fields[{number}].pitch[0] + {y} * a.fields[{number}].pitch[1] + {x})"
 
-    def known(self, name: str, axis: int) -> tuple[str, str]:
+    def known(self, described: Field, axis: int) -> tuple[str, str]:
         """The text of the bounds between which the device holds values of a field for this pass."""
-        growth, box = footprint(self.problem, self.shape.steps).inputs.get(name), self.problem.fields[name].box
-        below, above = (growth.below[axis], growth.above[axis]) if growth else (0, 0)
-        lo, hi = f"(a.lo[{axis}] - {below})", f"(a.hi[{axis}] + {above})"
-        if self.problem.grid.periodic[axis]:
-            return lo, hi
-        return f"max({lo}, {box.lo[axis]})", f"min({hi}, {box.hi[axis]})"
+        return known(self.problem, self.shape.steps, described, axis)
 
     def _constant_receivers(self) -> Iterator[str]:
         """Receivers of coefficients, which no step changes."""
@@ -212,17 +207,7 @@ class Edge3D:
 
     def ring(self, rows: Rows) -> tuple[str, str]:
         """The text of where the ring of step `t` begins, and of a plane's place in it (to be filled with the plane)."""
-        name = rows.field
-        if not rows.made:
-            early, late = self.depth(rows, first=True), self.depth(rows, first=False)
-            start, size = self.starts[f"given {name}"]
-            base = f"(t ? {start} + (t - 1) * {size} : {self.starts[f'loaded {name}'][0]})"
-            return base, f"(t ? pg_place<{late}>({{row}}) : pg_place<{early}>({{row}}))"
-        if rows is self.plan.final[name]:
-            start, size = self.starts[f"given {name}"]
-            return f"({start} + t * {size})", f"pg_place<{self.depth(self.plan.given[name], first=False)}>({{row}})"
-        start, size = self.starts[f"between {rows.place}"]
-        return f"({start} + t * {size})", f"pg_place<{self.depth(rows, first=False)}>({{row}})"
+        return ring(self, rows)
 
 
 @dataclass(frozen=True)
@@ -337,7 +322,7 @@ class _StageText:
         index = []
         for axis in described.axes:
             here = self._mirrored(f"{AXES[axis]} + {read.offset[axis]}", axis)
-            lo, hi = self.kernel.known(read.field, axis)
+            lo, hi = self.kernel.known(self.problem.fields[read.field], axis)
             index.append(f"pg_clamp({here}, {lo}, {hi})")
         place = index[0] if len(index) == 1 else self.kernel._index(number, *index)
         return f"a.fields[{number}].slot[0][{place}]"

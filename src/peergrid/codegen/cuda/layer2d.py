@@ -16,11 +16,11 @@ from peergrid.codegen.cuda.arguments import Arguments
 from peergrid.codegen.cuda.expressions import emit
 from peergrid.codegen.cuda.levels import Levels, Node, Version, Write
 from peergrid.codegen.cuda.stream2d import KERNEL, Stream2D, Turn
-from peergrid.codegen.cuda.stream_parts import Shape, margin, prelude, row_reach
+from peergrid.codegen.cuda.stream_parts import Shape, known, margin, prelude, row_reach
 from peergrid.codegen.cuda.tiles import Cut, unbounded
 from peergrid.codegen.cuda.zones import Choice, Zone, zones
 from peergrid.grid import Field
-from peergrid.stencil import Problem, footprint
+from peergrid.stencil import Problem
 from peergrid.stencil.expr import Read
 
 BASE = 32  # registers of a thread beside rows and pointers
@@ -148,12 +148,7 @@ class Layer2D(Stream2D):
 
     def known(self, described: Field, axis: int) -> tuple[str, str]:
         """The text of the bounds between which the device holds values of a field for this pass."""
-        growth = footprint(self.problem, self.shape.steps).inputs.get(described.name)
-        below, above = (growth.below[axis], growth.above[axis]) if growth else (0, 0)
-        lo, hi = f"(a.lo[{axis}] - {below})", f"(a.hi[{axis}] + {above})"
-        if self.problem.grid.periodic[axis]:
-            return lo, hi
-        return f"max({lo}, {described.box.lo[axis]})", f"min({hi}, {described.box.hi[axis]})"
+        return known(self.problem, self.shape.steps, described, axis)
 
     def _known(self) -> Iterator[str]:
         """Which rows and lanes have something to load of each field."""

@@ -20,7 +20,7 @@ from statistics import median
 
 from peergrid.codegen.cuda.choose import block_of, lengths, several_steps
 from peergrid.codegen.cuda.norm import NORM_ALIGN
-from peergrid.errors import UsageError
+from peergrid.errors import DoesNotFit, UsageError
 from peergrid.grid.partition import Partition
 from peergrid.runtime.cuda.driver import CudaDriver, Driver
 from peergrid.runtime.cuda.executor import CudaExecutor
@@ -91,7 +91,7 @@ class Trial:
             made = CudaExecutor(plan, self.steps, self.ordinals, cache=self.cache, driver=self.driver, norm=self.norm)
             with closing(made) as executor:
                 return _step_seconds(executor, period(plan, options), self.steps)
-        except UsageError:
+        except (UsageError, DoesNotFit):  # said again, if nothing else can be done, by the run itself
             return inf
 
     def _place(self, depths: Sequence[int], strategies: Sequence[str]) -> Path | None:
