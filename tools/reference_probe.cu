@@ -8,11 +8,13 @@
 #include <sched.h>
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <functional>
 #include <string>
+#include <thread>
 #include <vector>
 
 namespace cg = cooperative_groups;
@@ -319,6 +321,59 @@ static void barriers(int devices) {
     }
 }
 
+// Seconds of one turn of fifty, on `count` GPUs: a null kernel on each, and all of them have ended.
+static double by_one_thread(int count, const std::vector<cudaStream_t>& streams) {
+    const double begin = now();
+    for (int turn = 0; turn < 50; ++turn) {
+        for (int d = 0; d < count; ++d) {
+            CHECK(cudaSetDevice(d));
+            nothing<<<1, 32, 0, streams[d]>>>();
+        }
+        for (int d = 0; d < count; ++d) CHECK(cudaStreamSynchronize(streams[d]));
+    }
+    return (now() - begin) / 50;
+}
+
+// The same with a thread per GPU; the threads meet after every turn, ten of which are not timed.
+static double by_threads(int count, const std::vector<cudaStream_t>& streams) {
+    std::atomic<int> arrived{0};
+    double seconds = 0;
+    auto body = [&](int d) {
+        CHECK(cudaSetDevice(d));
+        double begin = 0;
+        for (int turn = 1; turn <= 60; ++turn) {
+            if (turn == 11) begin = now();
+            nothing<<<1, 32, 0, streams[d]>>>();
+            CHECK(cudaStreamSynchronize(streams[d]));
+            arrived.fetch_add(1);
+            while (arrived.load() < turn * count) {}
+        }
+        if (d == 0) seconds = (now() - begin) / 50;
+    };
+    std::vector<std::thread> crew;
+    for (int d = 0; d < count; ++d) crew.emplace_back(body, d);
+    for (auto& member : crew) member.join();
+    return seconds;
+}
+
+static void host_side(int devices) {
+    std::vector<cudaStream_t> streams(devices);
+    for (int d = 0; d < devices; ++d) {
+        CHECK(cudaSetDevice(d));
+        CHECK(cudaStreamCreateWithFlags(&streams[d], cudaStreamNonBlocking));
+    }
+    const std::pair<const char*, double (*)(int, const std::vector<cudaStream_t>&)> ways[] = {
+        {"one thread", by_one_thread}, {"a thread per GPU", by_threads}};
+    for (int count = 1; count <= devices; ++count)
+        for (const auto& [by, way] : ways) {
+            std::vector<double> each;
+            way(count, streams);
+            for (int i = 0; i < 21; ++i) each.push_back(way(count, streams));
+            const std::string at = "\"devices\": " + std::to_string(count) + ", \"by\": \"" + by + "\"";
+            say("host_side_barrier", at, median(each));
+        }
+}
+
 int main(int words, char** word) {
     const std::string only = words > 1 ? word[1] : "";
     int devices;
@@ -334,6 +389,9 @@ int main(int words, char** word) {
         }
     if (only != "launch") bandwidths(devices);
     launches();
-    if (only != "launch") barriers(devices);
+    if (only != "launch") {
+        barriers(devices);
+        host_side(devices);
+    }
     std::printf("\n]\n");
 }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 from contextlib import nullcontext
+from typing import Any
 
 import numpy as np
 import pytest
@@ -14,17 +15,20 @@ from pretend_driver import PretendDriver, PretendNvml, signatures
 
 from peergrid.errors import DeviceFault
 from peergrid.machine import nvml
+from peergrid.machine.host import usable_cpus
 from peergrid.probe import PROBES, Bench, Probe, Result
+from peergrid.probe.cpu import spin
 from peergrid.probe.cuda import (
     addressing,
     allocation,
-    device_barrier,
     halo,
     host_link,
+    host_side,
     hostloop,
     launch,
     little,
     ordering,
+    relay,
 )
 from peergrid.probe.cuda import compile as compiling
 from peergrid.probe.cuda.chase import chain
@@ -67,17 +71,18 @@ def test_a_bad_source_gives_the_log(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def entries() -> hostloop.Entries:
     """Entry points that do nothing and succeed."""
-    kinds = (hostloop.LAUNCH, hostloop.COOPERATIVE, hostloop.ON_STREAM, hostloop.SET_CURRENT)
-    return hostloop.Entries(*(kind(lambda *arguments: 0) for kind in kinds))
+    kinds = hostloop.LAUNCH, hostloop.COOPERATIVE, hostloop.ON_STREAM, hostloop.SET_CURRENT
+    return hostloop.Entries(*(kind(lambda *arguments: 0) for kind in (*kinds, hostloop.RECORD, hostloop.AWAIT)))
 
 
 @pytest.fixture
 def pretended(monkeypatch: pytest.MonkeyPatch) -> PretendDriver:
     found = entries()
     monkeypatch.setattr(launch, "entries", lambda: found)
-    monkeypatch.setattr(device_barrier, "entries", lambda: found)
+    monkeypatch.setattr(host_side, "entries", lambda: found)
     monkeypatch.setattr(launch, "handle", lambda value: 1)
-    monkeypatch.setattr(device_barrier, "words", lambda handles: np.ones(len(handles), np.uint64))
+    monkeypatch.setattr(host_side, "words", lambda handles: np.ones(len(handles), np.uint64))
+    monkeypatch.setattr(host_side, "cores", lambda: usable_cpus() * 3)
     driver = PretendDriver(3)
     monkeypatch.setattr(nvml, "session", lambda: nullcontext((PretendNvml(driver), None)))
     return driver
@@ -161,6 +166,20 @@ def test_without_counters_the_reason_stands_in_the_outcome(
     assert bool(found.results) == (probe.name != "traffic")
 
 
+@pytest.mark.parametrize(("count", "ways"), [(2, "010"), (3, "010 012 201 021"), (4, "010 012 301 032")])
+def test_relays_go_there_and_back_and_over_three(count: int, ways: str) -> None:
+    assert [f"{a}{m}{b}" for a, m, b in relay._ways(count)] == ways.split()
+
+
+@needs_nvrtc
+def test_two_gpus_relay_there_and_back_and_say_so(pretended: PretendDriver) -> None:
+    with Devices.open(PretendDriver(2)) as devices:
+        found = list(relay.run(Bench(quick=True, devices=devices)))
+    ways = [item.at for item in found if isinstance(item, Result) and item.quantity == "relay_bandwidth"]
+    assert ways == [{"source": 0, "middle": 1, "target": 0}]
+    assert "three GPUs in a row: no GPU of this machine reaches two others" in str(found[0])
+
+
 @needs_nvrtc
 def test_every_kernel_is_used(pretended: PretendDriver) -> None:
     with Devices.open(pretended) as devices:
@@ -213,6 +232,66 @@ def test_the_compiled_loop_launches_and_waits() -> None:
     loop = hostloop.launches(start, wait, False)
     assert loop(11, 1, 32, 22, 3, np.zeros(2, np.int64)) == -4
     assert calls == [("launch", (11, 1, 1, 1, 32, 1, 1, 0, 22, 0, 0))] * 3 + [("wait", (22,))]
+
+
+def recording(calls: list[tuple[str, tuple[int, ...]]]) -> hostloop.Entries:
+    """Entry points that note what they are asked for."""
+
+    def noting(kind: Any, name: str) -> Any:
+        return kind(lambda *arguments: calls.append((name, arguments)) or 0)
+
+    return hostloop.Entries(
+        noting(hostloop.LAUNCH, "launch"),
+        noting(hostloop.COOPERATIVE, "cooperative"),
+        noting(hostloop.ON_STREAM, "wait"),
+        noting(hostloop.SET_CURRENT, "use"),
+        noting(hostloop.RECORD, "record"),
+        noting(hostloop.AWAIT, "await"),
+    )
+
+
+def test_streams_that_meet_by_events_wait_for_all_kernels_of_a_turn() -> None:
+    calls: list[tuple[str, tuple[int, ...]]] = []
+    contexts, functions, streams, events = (np.arange(3, dtype=np.uint64) + 10 * at for at in (1, 2, 3, 4))
+    assert hostloop.chains(recording(calls))(contexts, functions, streams, events, 2) == 0
+    made: dict[int, set[int]] = {stream: set() for stream in (30, 31, 32)}  # kernels that a stream's next one waits for
+    kept: dict[int, set[int]] = {}
+    count = 0
+    for name, arguments in calls:
+        if name == "launch":
+            stream = arguments[8]
+            assert len(made[stream]) == 3 * (count // 3), "a kernel may start before the turn before has ended"
+            count += 1
+            made[stream] = made[stream] | {count}
+        elif name == "record":
+            kept[arguments[0]] = set(made[arguments[1]])
+        elif name == "await":
+            made[arguments[0]] |= kept[arguments[1]]
+    assert count == 6
+    assert [name for name, _ in calls].count("wait") == 3
+
+
+def test_threads_with_a_gpu_each_launch_wait_and_meet() -> None:
+    calls: list[tuple[str, tuple[int, ...]]] = []
+    loop = hostloop.members(recording(calls))
+    words, clock = spin.lines(2), np.zeros(2, np.int64)
+    assert loop(np.uint64(7), np.uint64(8), np.uint64(9), words, 1, 3, clock) >= 0.0
+    launches = spin.WARM + 3
+    assert [name for name, _ in calls] == ["use"] + ["launch", "wait"] * launches
+    assert words[0] == words[spin.WORDS_PER_LINE] == launches
+
+
+def test_a_refused_call_of_a_thread_is_negative() -> None:
+    refusing = entries()
+    refused = hostloop.Entries(
+        hostloop.LAUNCH(lambda *arguments: 700), refusing.cooperative, refusing.synchronize, refusing.set_current,
+        refusing.record, refusing.await_event,
+    )  # fmt: skip
+    one, pair = np.uint64(1), np.ones(2, np.uint64)
+    assert hostloop.members(refused)(one, one, one, spin.lines(2), 1, 3, np.zeros(2, np.int64)) < 0
+    loop = hostloop.meetings(refused)
+    with pytest.raises(DeviceFault, match="failed with code 700"):
+        host_side._per_turn(lambda: loop(pair, pair, pair, 2))
 
 
 def test_no_driver_library_is_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None:

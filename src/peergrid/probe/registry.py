@@ -17,6 +17,7 @@ from peergrid.probe.cuda import (
     halo,
     hiding,
     host_link,
+    host_side,
     launch,
     little,
     method_check,
@@ -56,6 +57,7 @@ PROBES: tuple[Probe, ...] = (
     block_barrier.PROBE,
     grid_barrier.PROBE,
     device_barrier.PROBE,
+    host_side.PROBE,
     pitfalls.PROBE,
     little.PROBE,
 )

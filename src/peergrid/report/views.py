@@ -111,7 +111,7 @@ VIEWS: tuple[View, ...] = (
         "threads",
         "GPUs and blocks per multiprocessor (row), threads (column)",
     ),
-    Curve("host_side_barrier", "devices", "By the host: launch on all GPUs, wait for all"),
+    Curve("host_side_barrier", "devices", "One turn: a null kernel on every GPU, and all have ended"),
     Answer("warp_blocks", "Does the barrier block all threads of the warp?"),
     Answer("partial_group_hangs", "Does a barrier that a part never reaches wait for ever?"),
     Table("add_latency", "One addition"),

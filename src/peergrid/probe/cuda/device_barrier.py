@@ -1,16 +1,14 @@
-"""The barrier over several GPUs, and the barrier that the host makes by waiting for all of them."""
+"""The barrier over several GPUs by flags in memory."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 
-from peergrid.errors import DeviceFault
 from peergrid.probe.cuda.devices import Devices, Kernel, Scope, Stream, u32, u64
-from peergrid.probe.cuda.hostloop import entries, meetings, words
 from peergrid.probe.cuda.timing import sound
 from peergrid.probe.experiment import At, Bench, Probe, Result, differences, result
 
@@ -29,7 +27,6 @@ def run(bench: Bench) -> Iterator[Result]:
         for count in range(1, reach + 1):
             for blocks, threads in _shapes(devices, bench.quick or count not in full):
                 yield _shape(bench, crew, count, blocks, threads)
-    yield from _host_side(bench, len(devices))
 
 
 def _row(devices: Devices) -> int:
@@ -98,44 +95,15 @@ def _shape(bench: Bench, crew: Crew, count: int, blocks: int, threads: int) -> R
     return result("device_barrier", "s", differences(longer, shorter, MANY, FEW), at, floor=0.05)
 
 
-def _host_side(bench: Bench, limit: int) -> Iterator[Result]:
-    """One thread launches a null kernel on every GPU and waits for all of them: the implicit barrier."""
-    devices: Devices = bench.devices
-    driver = entries()
-    loop = meetings(driver.launch, driver.synchronize, driver.set_current)
-    with devices.scope() as scope:
-        kernels = [devices.kernel(device, "launch", "nothing") for device in range(limit)]
-        streams = [scope.stream(device) for device in range(limit)]
-        for kernel, stream in zip(kernels, streams, strict=True):
-            kernel(stream, 1, 32)
-            devices.wait(stream.device)
-        handles = words(devices.contexts), words([k.function for k in kernels]), words([s.handle for s in streams])
-        for count in range(1, limit + 1):
-            chosen = tuple(part[:count] for part in handles)
-            _timed(loop, chosen, 5)
-            each = [_timed(loop, chosen, 20) for _ in range(bench.choose(7, 21))]
-            yield result("host_side_barrier", "s", each, {"devices": count}, floor=0.12)
-
-
-def _timed(loop: Callable[..., int], handles: tuple[np.ndarray, ...], turns: int) -> float:
-    """Seconds per turn of a compiled loop."""
-    begin = time.perf_counter()
-    code = loop(*handles, turns)
-    if code:
-        raise DeviceFault(f"A launch from the compiled loop failed with code {code}: try again.")
-    return (time.perf_counter() - begin) / turns
-
-
 PROBE = Probe(
     name="device-barrier",
     group="synchronisation",
     rows=("M34",),
-    title="Barrier over 1 to N GPUs in memory, and by the host",
+    title="Barrier over 1 to N GPUs by flags in memory",
     unit="s",
     method=(
         "A cooperative launch per GPU with 1050 barriers less one with 50, by the host's clock (equation 7). The last "
-        "block of a GPU to arrive stores a flag to every GPU with release; all blocks wait for all flags in own "
-        "memory. By the host: a null kernel on every GPU and a wait for each, from one compiled loop."
+        "block of a GPU to arrive stores a flag to every GPU with release; all blocks wait for all flags in own memory."
     ),
     run=run,
     gpus=1,

@@ -49,13 +49,15 @@ def _one(desk: Desk, by: str, independent: int, words: Array) -> float:
     return float(desk.read()[0]) / (STEPS * independent)
 
 
-def _hidden(times: dict[tuple[str, str, int], float]) -> Iterator[Result]:
+def _hidden(times: dict[tuple[str, str, int], float]) -> Iterator[Result | Lack]:
     """The smallest number at which a remote load costs no more than one dependent own load."""
     for by in ("instructions", "warps"):
         goal = times["own", by, 1]
         enough = [count for count in KINDS if times["remote", by, count] <= goal]
         if enough:
             yield result("loads_to_hide", "", [float(enough[0])], {"by": by}, floor=0.0)
+        else:
+            yield Lack(f"loads that hide a remote one by {by}: {KINDS[-1]} in flight do not")
 
 
 PROBE = Probe(

@@ -12,7 +12,7 @@ import numpy as np
 from numba import njit
 
 from peergrid.errors import DeviceFault
-from peergrid.probe.cpu.spin import now
+from peergrid.probe.cpu.spin import WARM, meet, now
 
 LIBRARY = "libcuda.so.1"
 WORD, COUNT = ctypes.c_uint64, ctypes.c_uint32
@@ -22,6 +22,8 @@ LAUNCH = ctypes.CFUNCTYPE(ctypes.c_int32, WORD, *([COUNT] * 7), WORD, WORD, WORD
 COOPERATIVE = ctypes.CFUNCTYPE(ctypes.c_int32, WORD, *([COUNT] * 7), WORD, WORD)
 ON_STREAM = ctypes.CFUNCTYPE(ctypes.c_int32, WORD)
 SET_CURRENT = ctypes.CFUNCTYPE(ctypes.c_int32, WORD)
+RECORD = ctypes.CFUNCTYPE(ctypes.c_int32, WORD, WORD)
+AWAIT = ctypes.CFUNCTYPE(ctypes.c_int32, WORD, WORD, COUNT)
 
 Loop = Callable[..., Any]
 
@@ -34,6 +36,8 @@ class Entries:
     cooperative: Any
     synchronize: Any
     set_current: Any
+    record: Any
+    await_event: Any
 
 
 @cache
@@ -56,6 +60,8 @@ def entries() -> Entries:
         entry(COOPERATIVE, "cuLaunchCooperativeKernel"),
         entry(ON_STREAM, "cuStreamSynchronize"),
         entry(SET_CURRENT, "cuCtxSetCurrent"),
+        entry(RECORD, "cuEventRecord"),
+        entry(AWAIT, "cuStreamWaitEvent"),
     )
 
 
@@ -87,16 +93,14 @@ def launches(launch: Any, synchronize: Any, cooperative: bool) -> Loop:
     return loop_plain
 
 
-def meetings(launch: Any, synchronize: Any, set_current: Any) -> Loop:
-    """A compiled loop over several GPUs: each turn launches on all of them and waits for all of them.
-
-    Its arguments are arrays of contexts, functions and streams, and the number of turns.
-    """
+def meetings(driver: Entries) -> Loop:
+    """A compiled loop `(contexts, functions, streams, turns) → code`: launch on all GPUs, wait for all GPUs."""
+    launch, synchronize, set_current = driver.launch, driver.synchronize, driver.set_current
 
     @njit(nogil=True)
-    def loop(contexts: Any, functions: Any, streams: Any, count: int) -> Any:
+    def loop(contexts: Any, functions: Any, streams: Any, turns: int) -> Any:
         worst = 0
-        for _ in range(count):
+        for _ in range(turns):
             for at in range(contexts.size):
                 worst |= set_current(contexts[at])
                 worst |= launch(functions[at], 1, 1, 1, 32, 1, 1, 0, streams[at], 0, 0)
@@ -104,6 +108,60 @@ def meetings(launch: Any, synchronize: Any, set_current: Any) -> Loop:
                 worst |= set_current(contexts[at])
                 worst |= synchronize(streams[at])
         return worst
+
+    return loop
+
+
+def chains(driver: Entries) -> Loop:
+    """A compiled loop `(contexts, functions, streams, events, turns) → code`: all GPUs meet by events.
+
+    The first stream waits for the others' kernels, the others for the first; the host waits once, at the end.
+    """
+    launch, synchronize, set_current = driver.launch, driver.synchronize, driver.set_current
+    record, await_event = driver.record, driver.await_event
+
+    @njit(nogil=True)
+    def loop(contexts: Any, functions: Any, streams: Any, events: Any, turns: int) -> Any:
+        worst = 0
+        for _ in range(turns):
+            for at in range(contexts.size - 1, -1, -1):
+                worst |= set_current(contexts[at])
+                worst |= launch(functions[at], 1, 1, 1, 32, 1, 1, 0, streams[at], 0, 0)
+                if at:
+                    worst |= record(events[at], streams[at])
+            for at in range(1, contexts.size):
+                worst |= await_event(streams[0], events[at], 0)
+            worst |= record(events[0], streams[0])
+            for at in range(1, contexts.size):
+                worst |= set_current(contexts[at])
+                worst |= await_event(streams[at], events[0], 0)
+        for at in range(contexts.size):
+            worst |= set_current(contexts[at])
+            worst |= synchronize(streams[at])
+        return worst
+
+    return loop
+
+
+def members(driver: Entries) -> Loop:
+    """A compiled loop of one of several threads, each with a GPU: launch, wait for the GPU, meet the threads.
+
+    Its arguments are context, function, stream, the threads' `words` and their number, `turns` and a `clock` (see
+    `peergrid.probe.cpu.spin`). Returns seconds after some turns that warm up; negative when a call or a thread failed.
+    """
+    launch, synchronize, set_current = driver.launch, driver.synchronize, driver.set_current
+
+    @njit(nogil=True)
+    def loop(context: int, function: int, stream: int, words: Any, threads: int, turns: int, clock: Any) -> Any:
+        worst, begin = set_current(context), now(clock)
+        for turn in range(1, WARM + turns + 1):
+            if turn == WARM + 1:
+                begin = now(clock)
+            worst |= launch(function, 1, 1, 1, 32, 1, 1, 0, stream, 0, 0)
+            worst |= synchronize(stream)
+            if not meet(words, turn, turn, threads):
+                return -1.0
+        return now(clock) - begin if worst == 0 else -1.0
 
     return loop
 

@@ -1,4 +1,4 @@
-"""Barriers inside a warp: tile, shuffle and coalesced group of every size, latency and throughput."""
+"""Barriers and shuffles inside a warp: tile and coalesced group of every size, latency and throughput."""
 
 from __future__ import annotations
 
@@ -20,7 +20,8 @@ def run(bench: Bench) -> Iterator[Result]:
     groups = TILES if bench.quick else tuple(range(1, 33))
     with devices.scope() as scope:
         desk = Desk.make(scope)
-        for kind, sizes in {"tile": TILES, "shuffle": TILES, "coalesced": groups}.items():
+        kinds = {"tile": TILES, "shuffle": TILES, "coalesced": groups, "coalesced shuffle": groups}
+        for kind, sizes in kinds.items():
             for size in sizes:
                 at: At = {"kind": kind, "size": size}
                 latency = [_per_barrier(desk, kind, size, 32) for _ in range(bench.choose(3, 9))]
@@ -35,7 +36,7 @@ def run(bench: Bench) -> Iterator[Result]:
 
 def _per_barrier(desk: Desk, kind: str, size: int, threads: int) -> float:
     """Cycles of one barrier, from many less few."""
-    kernel = desk.devices.kernel(0, "warp", kind)
+    kernel = desk.devices.kernel(0, "warp", kind.replace(" ", "_"))
     cycles = []
     for repeats in (FEW, MANY):
         desk.run(kernel, 1, threads, u32(size), u32(repeats), u64(desk.out))
@@ -47,11 +48,12 @@ PROBE = Probe(
     name="warp-barrier",
     group="synchronisation",
     rows=("M31",),
-    title="Barrier inside a warp by kind and group size: latency and throughput",
+    title="Barrier and shuffle inside a warp by kind and group size: latency and throughput",
     unit="cycles",
     method=(
         "2304 barriers less 256, by the clock register, in one block of one multiprocessor: bar.warp.sync for tiles "
-        "and coalesced groups, shfl.sync in a dependent chain for shuffles. Throughput is the best of 4 to 32 warps."
+        "and coalesced groups, shfl.sync in a dependent chain for shuffles; in a coalesced group the source is a rank, "
+        "whose lane is found in the mask first, as cooperative groups do. Throughput is the best of 4 to 32 warps."
     ),
     run=run,
     gpus=1,

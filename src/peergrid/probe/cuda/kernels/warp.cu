@@ -54,6 +54,27 @@ extern "C" __global__ void coalesced(u32 size, u32 repeats, u64* out) {
     if (threadIdx.x == 0) out[0] = clock64() - begin;
 }
 
+// The same groups, shuffling by rank as cooperative groups do: the lane of a rank is the rank-th set bit of the mask.
+// Each value is the next source's rank, so that the lane is found anew every time.
+extern "C" __global__ void coalesced_shuffle(u32 size, u32 repeats, u64* out) {
+    u32 rank = (lane() + 1) % size;
+    __syncthreads();
+    u64 begin = clock64();
+    if (lane() < size) {
+        u32 mask = __activemask();
+        for (u32 r = 0; r < repeats; ++r) {
+#pragma unroll
+            for (int k = 0; k < UNROLL; ++k) {
+                u32 source = rank == 0 ? __ffs(mask) - 1 : mask == 0xffffffffu ? rank : __fns(mask, 0, rank + 1);
+                rank = __shfl_sync(mask, rank, source);
+            }
+        }
+    }
+    out[1 + threadIdx.x] = rank;
+    __syncthreads();
+    if (threadIdx.x == 0) out[0] = clock64() - begin;
+}
+
 // Block barriers; every block writes its own cycles.
 extern "C" __global__ void block(u32 repeats, u64* out) {
     __syncthreads();

@@ -1,0 +1,114 @@
+"""Barriers over several GPUs without code of their own in the kernels: the host waits, or streams wait for events."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from peergrid.errors import DeviceFault
+from peergrid.probe.cpu.spin import WORDS_PER_LINE, lines
+from peergrid.probe.cpu.threads import cores, inside
+from peergrid.probe.cuda.devices import Devices, Scope
+from peergrid.probe.cuda.hostloop import chains, entries, meetings, members, words
+from peergrid.probe.experiment import At, Bench, Lack, Probe, Result, result
+
+TURNS = 50
+
+Words = np.ndarray[tuple[int, ...], np.dtype[np.uint64]]
+Timed = Callable[[int], float]
+
+
+def run(bench: Bench) -> Iterator[Result | Lack]:
+    """One turn of null kernels on 1 to N GPUs that all have to end before the next, by each way to wait."""
+    devices: Devices = bench.devices
+    with devices.scope() as scope:
+        crew = Crew.make(scope)
+        ways: dict[str, Timed] = {"one thread": crew.waiting(), "events": crew.chained()}
+        if len(cores()) < len(devices):
+            yield Lack(f"a thread per GPU: {len(devices)} threads need as many processors, here are {len(cores())}")
+        else:
+            ways["a thread per GPU"] = crew.threaded()
+        for by, timed in ways.items():
+            for count in range(1, len(devices) + 1):
+                timed(count)
+                at: At = {"devices": count, "by": by}
+                each = [timed(count) for _ in range(bench.choose(7, 21))]
+                yield result("host_side_barrier", "s", each, at, floor=0.12)
+
+
+@dataclass(frozen=True, slots=True)
+class Crew:
+    """Handles of every GPU as arrays of words: its context, a kernel that does nothing, a stream and an event."""
+
+    contexts: Words
+    kernels: Words
+    streams: Words
+    events: Words
+
+    @classmethod
+    def make(cls, scope: Scope) -> Crew:
+        """A crew of all GPUs, whose kernels are loaded."""
+        devices = scope.devices
+        everyone = range(len(devices))
+        kernels = [devices.kernel(device, "launch", "nothing") for device in everyone]
+        streams = [scope.stream(device) for device in everyone]
+        events = [scope.event(device) for device in everyone]
+        for kernel, stream in zip(kernels, streams, strict=True):
+            kernel(stream, 1, 32)
+        devices.wait_all(len(devices))
+        functions, queues = [kernel.function for kernel in kernels], [stream.handle for stream in streams]
+        return cls(words(devices.contexts), words(functions), words(queues), words(events))
+
+    def waiting(self) -> Timed:
+        """One thread launches on all GPUs, then waits for one after the other."""
+        loop = meetings(entries())
+        return lambda n: _per_turn(lambda: loop(self.contexts[:n], self.kernels[:n], self.streams[:n], TURNS))
+
+    def chained(self) -> Timed:
+        """One thread launches on all GPUs; their streams wait for each other, the host only at the end."""
+        loop = chains(entries())
+        handles = self.contexts, self.kernels, self.streams, self.events
+        return lambda n: _per_turn(lambda: loop(*(part[:n] for part in handles), TURNS))
+
+    def threaded(self) -> Timed:
+        """A thread for each GPU launches and waits; then the threads meet."""
+        loop, cpus = members(entries()), cores()
+
+        def timed(count: int) -> float:
+            meeting, clocks = lines(2), np.zeros((count, WORDS_PER_LINE), np.int64)
+            handles = list(zip(self.contexts, self.kernels, self.streams, strict=True))[:count]
+            chosen = [cpus[at * len(cpus) // count] for at in range(count)]
+            work = [(*handles[at], meeting, count, TURNS, clocks[at]) for at in range(count)]
+            return inside(lambda at: float(loop(*work[at])), chosen) / TURNS
+
+        return timed
+
+
+def _per_turn(loop: Callable[[], int]) -> float:
+    """Seconds per turn of a compiled loop of `TURNS`."""
+    begin = time.perf_counter()
+    code = loop()
+    if code:
+        raise DeviceFault(f"A call of the driver from the compiled loop failed with code {code}: try again.")
+    return (time.perf_counter() - begin) / TURNS
+
+
+PROBE = Probe(
+    name="host-side-barrier",
+    group="synchronisation",
+    rows=("M34",),
+    title="Barrier over 1 to N GPUs by the host and by events",
+    unit="s",
+    method=(
+        "Fifty turns of a null kernel on every GPU, from compiled loops, over fifty. 'One thread' launches on all and "
+        "waits for one after the other; 'a thread per GPU' launches, waits, and meets the other threads at a spinning "
+        "barrier (figure 6 of the study); 'events': the first stream waits for the events of all others, the others "
+        "for its own, the host waits once, at the end. The study's implicit barrier, one launch over several devices, "
+        "is gone from the runtime of CUDA 13."
+    ),
+    run=run,
+    gpus=1,
+)
