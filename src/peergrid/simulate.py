@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from itertools import product
 from pathlib import Path
@@ -18,7 +18,7 @@ from peergrid.grid.partition import Partition
 from peergrid.runtime.devices import Devices, parse_devices
 from peergrid.runtime.executor import Executor
 from peergrid.runtime.fit import check_host_memory
-from peergrid.schedule import Layout, Options, Schedule, build, layout, period
+from peergrid.schedule import Chosen, Layout, Options, Schedule, build, layout, period
 from peergrid.schedule.strategies import StrategyName
 from peergrid.schedule.timeline import Span, chrome, exposed_communication
 from peergrid.stencil import Problem, Stage, Update
@@ -71,7 +71,7 @@ class Simulation:
     steps: the largest step count the run can reach (receivers have room for so many);
     devices: see `parse_devices`; split: parts along each axis, or any partition; depth and so on: see `Options`;
     cache: folder for compiled code (default: the user's cache folder); norm: on GPUs, a field the norm of whose change
-    is computed for every step (see `norms`). `options` are those in use, see `fitting`.
+    is computed for every step (see `norms`). The attribute `options` has those in use, see `fitting`.
     """
 
     def __init__(
@@ -80,7 +80,7 @@ class Simulation:
         steps: int,
         *,
         devices: str | Devices = "auto",
-        options: Options | None = None,
+        options: Options | Chosen | None = None,
         split: Index | Partition | None = None,
         kernel: KernelKind = "compiled",
         cache: Path | None = None,
@@ -89,7 +89,10 @@ class Simulation:
         if steps < 0:
             raise UsageError(f"A run takes zero or more steps, got {steps}.")
         self.devices = parse_devices(devices) if isinstance(devices, str) else devices
-        self._asked = options or suited(self.devices, problem, steps, split=split, cache=cache, norm=norm)
+        if options is None:
+            options = suited(self.devices, problem, steps, split=split, cache=cache, norm=norm)
+        chosen = options if isinstance(options, Chosen) else Chosen(options)
+        self._asked, self._chosen = chosen.options, chosen.notes
         self.options = fitting(self._asked, self.devices, problem)
         self.problem = problem
         self.total_steps = steps
@@ -148,12 +151,13 @@ class Simulation:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What was arranged otherwise than asked for, each with its reason."""
+        """What was chosen by trial, and what was arranged otherwise than asked for, each with its reason."""
         shorter = self.options.block is not None and self._asked.block is None
         passes = f"One pass makes at most {self.options.block} steps of this problem here, not {self.options.depth}."
         apart = self._exposed is not None and self.devices.kind == "cuda" and self.options.strategy in FUSED
         return (
-            ((passes,) if shorter else ())
+            self._chosen
+            + ((passes,) if shorter else ())
             + ((APART.format(self.options.strategy),) if apart else ())
             + tuple(getattr(self._executor, "notes", ()))
         )
@@ -279,22 +283,24 @@ def suited(
     split: Index | Partition | None = None,
     cache: Path | None = None,
     norm: str | None = None,
-) -> Options:
+    say: Callable[[str], None] | None = None,
+) -> Chosen:
     """The options of a run of so many steps: what is named, and the rest as suits it.
 
-    On GPUs a run that takes long enough is worth a trial, whose outcome is remembered in `cache`.
+    On GPUs a run that takes long enough is worth a trial, whose outcome is remembered in `cache`; `say` is told before
+    it begins.
     """
     usual = default_options(devices, problem, norm)
     wished = Options(strategy or usual.strategy, depth or usual.depth)
     if devices.kind == "cpu" or (strategy and depth):
-        return wished
+        return Chosen(wished)
     from peergrid.runtime.cpu.kernel import default_cache
     from peergrid.runtime.cuda.trial import Trial
 
     folder = (cache or default_cache()) / "cubin"
     cut = _partition(problem, devices, split, usual, norm)
-    trial = Trial(problem, cut, devices.ordinals, steps, norm, folder)
-    return trial.fastest(usual, strategy, depth) if trial.worthwhile else wished
+    trial = Trial(problem, cut, devices.ordinals, steps, norm, folder, say=say)
+    return trial.fastest(usual, strategy, depth) if trial.worthwhile else Chosen(wished)
 
 
 def fitting(options: Options, devices: Devices, problem: Problem) -> Options:

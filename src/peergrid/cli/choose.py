@@ -2,63 +2,115 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+import inspect
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass, fields, replace
+from functools import wraps
 from pathlib import Path
-from typing import Annotated, cast
+from typing import Annotated, Any, cast, get_type_hints
 
 import typer
 
+from peergrid.cli.guard import check_model_memory
 from peergrid.errors import UsageError
 from peergrid.grid import Index
-from peergrid.models.fdtd.model import RunSpec
+from peergrid.models.fdtd import Built
+from peergrid.models.fdtd.model import RadarModel, RunSpec
 from peergrid.runtime.devices import Devices, parse_devices
-from peergrid.schedule import Options
+from peergrid.schedule import Chosen, Options
 from peergrid.schedule.exchange import Order
 from peergrid.schedule.strategies import StrategyName
-from peergrid.simulate import suited
-from peergrid.stencil import Problem
+from peergrid.simulate import Simulation, suited
 
 ModelFile = Annotated[Path, typer.Argument(metavar="MODEL.toml", help="The model file; see docs/model-files.md.")]
 DeviceSpec = Annotated[str, typer.Option("--devices", metavar="SPEC", help="auto, cpu:4, cuda, cuda:0,1 or cuda:0,0.")]
-StrategySpec = Annotated[str, typer.Option("--strategy", metavar="NAME", help="How halos travel, or auto.")]
-DepthSpec = Annotated[str, typer.Option("--depth", metavar="R", help="Steps between two exchanges, or auto.")]
-OrderSpec = Annotated[str, typer.Option("--order", metavar="NAME", help="left-right, pairwise, all, or auto.")]
-SplitSpec = Annotated[str, typer.Option("--split", metavar="AxB", help="Parts along each axis, such as 2x2, or auto.")]
 AsJson = Annotated[bool, typer.Option("--json", help="One JSON object on standard output, nothing else.")]
 
 
-def choose_devices(spec: str, wished: RunSpec) -> Devices:
-    """The devices of the command line, or else of the model file."""
-    return parse_devices(wished.devices if spec == "auto" else spec)
+@dataclass(frozen=True)
+class Asked:
+    """How the command line asks for a run to be arranged: an option for each field; 'auto' leaves it to the model file,
+    and what that leaves open to the machine.
+    """
+
+    devices: DeviceSpec = "auto"
+    strategy: Annotated[str, typer.Option("--strategy", metavar="NAME", help="How halos travel, or auto.")] = "auto"
+    depth: Annotated[str, typer.Option("--depth", metavar="R", help="Steps between two exchanges, or auto.")] = "auto"
+    order: Annotated[str, typer.Option("--order", metavar="NAME", help="left-right, pairwise, all, or auto.")] = "auto"
+    split: Annotated[
+        str, typer.Option("--split", metavar="AxB", help="Parts along each axis, such as 2x2, or auto.")
+    ] = "auto"
+
+    def wish(self, model: RadarModel) -> Wish:
+        """What is asked for on this line, or else in the model file.
+
+        Raises UsageError where it makes no sense, DoesNotFit where the devices have too little memory in any case.
+        """
+        given: RunSpec = model.run
+        chosen = parse_devices(given.devices if self.devices == "auto" else self.devices)
+        strategy, depth = _named(self.strategy, given.strategy), _named(self.depth, str(given.depth))
+        found = Wish(
+            chosen,
+            cast(StrategyName | None, strategy),
+            None if depth is None else _whole("--depth", depth),
+            cast(Order | None, _named(self.order, given.exchange)),
+            _split(self.split, len(model.cells)),
+        )
+        Options(found.strategy or "overlap", found.depth or 1, order=found.order or "all")  # refuses unknown names
+        check_model_memory(model, chosen)
+        return found
 
 
 @dataclass(frozen=True)
 class Wish:
     """What the command line and the model file ask for; None leaves the choice to the devices and the problem."""
 
+    devices: Devices
     strategy: StrategyName | None
     depth: int | None
     order: Order | None
+    split: Index | None
 
-    def options(self, devices: Devices, problem: Problem, steps: int, split: Index | None) -> Options:
-        """The wish, completed by what suits a run of so many steps on the devices."""
-        found = suited(devices, problem, steps, strategy=self.strategy, depth=self.depth, split=split)
-        return replace(found, order=self.order or found.order)
+    def choose(self, built: Built, *, quiet: bool) -> Chosen:
+        """The options that suit a run of the model; quiet: whether to say nothing of a trial on standard error."""
+        found = suited(
+            self.devices,
+            built.problem,
+            built.steps,
+            strategy=self.strategy,
+            depth=self.depth,
+            split=self.split,
+            say=None if quiet else _say,
+        )
+        return replace(found, options=replace(found.options, order=self.order or found.options.order))
+
+    def simulation(self, built: Built, chosen: Chosen, steps: int) -> Simulation:
+        """The model on its devices, ready for so many steps."""
+        return Simulation(built.problem, steps, devices=self.devices, options=chosen, split=self.split)
 
 
-def choose_options(strategy: str, depth: str, order: str, wished: RunSpec) -> Wish:
-    """The wish of the command line, or else of the model file. Raises UsageError where it makes no sense."""
-    named, layers = _named(strategy, wished.strategy), _named(depth, str(wished.depth))
-    found = Wish(
-        cast(StrategyName | None, named),
-        None if layers is None else _whole("--depth", layers),
-        cast(Order | None, _named(order, wished.exchange)),
-    )
-    Options(found.strategy or "overlap", found.depth or 1, order=found.order or "all")  # refuses unknown names
-    return found
+def arranging(command: Callable[..., None]) -> Callable[..., None]:
+    """A command whose parameter `asked` is one option for each field of `Asked` on the command line."""
+    kinds, names = get_type_hints(Asked, include_extras=True), [field.name for field in fields(Asked)]
+    options = [inspect.Parameter(n, inspect.Parameter.KEYWORD_ONLY, default="auto", annotation=kinds[n]) for n in names]
+    own = get_type_hints(command, include_extras=True)
+
+    @wraps(command)
+    def expanded(**given: Any) -> None:
+        asked = Asked(**{name: given.pop(name) for name in names})
+        command(asked=asked, **given)
+
+    written: list[inspect.Parameter] = []
+    for parameter in inspect.signature(command).parameters.values():
+        named = parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY, annotation=own[parameter.name])
+        written += options if parameter.name == "asked" else [named]
+    expanded.__signature__ = inspect.Signature(written)  # type: ignore[attr-defined]
+    expanded.__annotations__ = {parameter.name: parameter.annotation for parameter in written}
+    return expanded
 
 
-def choose_split(spec: str, axes: int) -> Index | None:
+def _split(spec: str, axes: int) -> Index | None:
     """Parts along each axis; None leaves the choice to the partition."""
     if spec == "auto":
         return None
@@ -76,3 +128,7 @@ def _whole(option: str, text: str) -> int:
     if not text.isascii() or not text.isdigit() or int(text) < 1:
         raise UsageError(f"'{option}' takes a whole number above 0 (or 'auto'), got '{text}'.")
     return int(text)
+
+
+def _say(sentence: str) -> None:
+    print(sentence, file=sys.stderr, flush=True)

@@ -9,32 +9,21 @@ from itertools import groupby
 
 import typer
 
-from peergrid.cli.choose import (
-    AsJson,
-    DepthSpec,
-    DeviceSpec,
-    ModelFile,
-    OrderSpec,
-    SplitSpec,
-    StrategySpec,
-    choose_devices,
-    choose_options,
-    choose_split,
-)
-from peergrid.cli.guard import check_model_memory
+from peergrid.cli.choose import AsJson, Asked, ModelFile, arranging
 from peergrid.io.modelfile import read
 from peergrid.models.fdtd.build import Built, build
 from peergrid.runtime.fit import gibibytes
 from peergrid.simulate import Simulation
 
 TRIALS = 3
+TRIAL_SECONDS = 0.02  # a trial takes at least so long, if the model has the steps
 
 
 @dataclass(frozen=True)
 class Plan:
     """What a run will need; times in seconds, memory in bytes. `seconds` is an estimate from a short trial.
 
-    rows: cells of each device along the first axis.
+    rows: cells of each device along the first axis; notes: what was chosen by trial, or not as asked, and why.
     """
 
     model: str
@@ -51,45 +40,39 @@ class Plan:
     memory: int
     gcells_per_s: float
     seconds: float
+    notes: tuple[str, ...]
 
 
+@arranging
 def plan(
     model: ModelFile,
-    devices: DeviceSpec = "auto",
-    strategy: StrategySpec = "auto",
-    depth: DepthSpec = "auto",
-    order: OrderSpec = "auto",
-    split: SplitSpec = "auto",
+    asked: Asked,
     as_json: AsJson = False,
 ) -> None:
     """Say what a model needs, how it would be arranged, and how long it would take, without running it."""
     described = read(model)
-    chosen = choose_devices(devices, described.run)
-    wish = choose_options(strategy, depth, order, described.run)
-    check_model_memory(described, chosen)
+    wish = asked.wish(described)
     built = build(described)
-    parts = choose_split(split, built.problem.grid.ndim)
-    options = wish.options(chosen, built.problem, built.steps, parts)
-    trial_steps = 2 * options.depth
-    with Simulation(
-        built.problem,
-        trial_steps * (TRIALS + 1),
-        devices=chosen,
-        options=options,
-        split=parts,
-    ) as simulation:
-        found = _plan(str(model), built, simulation, _seconds_per_step(simulation, trial_steps))
+    chosen = wish.choose(built, quiet=as_json)
+    enough = (TRIALS + 2) * 2 * chosen.options.depth
+    with wish.simulation(built, chosen, max(built.steps, enough)) as simulation:
+        found = _plan(str(model), built, simulation, _seconds_per_step(simulation))
     typer.echo(json.dumps(asdict(found), indent=2) if as_json else _text(found))
 
 
-def _seconds_per_step(simulation: Simulation, steps: int) -> float:
-    """The median of a few trials after one to warm up."""
-    samples = []
-    for _ in range(TRIALS + 1):
+def _seconds_per_step(simulation: Simulation) -> float:
+    """The median of a few trials, of as many cycles as are worth measuring, after some to warm up."""
+    cycle = 2 * simulation.options.depth
+    room = simulation.total_steps // cycle // (TRIALS + 2)
+
+    def trial(cycles: int) -> float:
         before = simulation.seconds
-        simulation.run(steps)
-        samples.append((simulation.seconds - before) / steps)
-    return statistics.median(samples[1:])
+        simulation.run(cycles * cycle)
+        return (simulation.seconds - before) / (cycles * cycle)
+
+    trial(1)
+    cycles = max(1, min(room, int(TRIAL_SECONDS / trial(1) / cycle)))
+    return statistics.median(trial(cycles) for _ in range(TRIALS))
 
 
 def _plan(name: str, built: Built, simulation: Simulation, per_step: float) -> Plan:
@@ -110,6 +93,7 @@ def _plan(name: str, built: Built, simulation: Simulation, per_step: float) -> P
         memory=sum(memory),
         gcells_per_s=grid.box.size / per_step / 1e9,
         seconds=per_step * built.steps,
+        notes=simulation.notes,
     )
 
 
@@ -129,4 +113,5 @@ def _text(found: Plan) -> str:
         "memory": f"{gibibytes(found.memory)}, at most {gibibytes(max(found.memory_per_device))} on one device",
         "time": f"about {found.seconds:.3g} s at {found.gcells_per_s * 1e3:,.0f} Mcells/s, from a short trial",
     }
-    return "\n".join(f"{key:<10}{value}" for key, value in rows.items())
+    lines = [f"{key:<10}{value}" for key, value in rows.items()]
+    return "\n".join([*lines, *(f"note: {note}" for note in found.notes)])

@@ -12,19 +12,7 @@ from typing import Annotated
 
 import typer
 
-from peergrid.cli.choose import (
-    AsJson,
-    DepthSpec,
-    DeviceSpec,
-    ModelFile,
-    OrderSpec,
-    SplitSpec,
-    StrategySpec,
-    choose_devices,
-    choose_options,
-    choose_split,
-)
-from peergrid.cli.guard import check_model_memory
+from peergrid.cli.choose import AsJson, Asked, ModelFile, arranging
 from peergrid.cli.outputs import Folder
 from peergrid.cli.progress import Reporter
 from peergrid.cli.stop import StopRequest, stop_on_signal
@@ -45,7 +33,8 @@ class Summary:
     """What `run --json` prints.
 
     rows: of each device along the first axis; seconds: stepping alone; host_seconds: how much of it the busiest thread
-    issued work to GPUs, without waiting; interrupted_by: the signal that ended the run early, or ''.
+    issued work to GPUs, without waiting; interrupted_by: the signal that ended the run early, or ''; notes: what was
+    chosen by trial, or arranged otherwise than asked for, and why.
     """
 
     model: str
@@ -66,20 +55,18 @@ class Summary:
     exposed_communication: float | None
     sha256: str
     interrupted_by: str
+    notes: tuple[str, ...]
     outputs: tuple[str, ...]
 
 
+@arranging
 def run(
     model: ModelFile,
+    asked: Asked,
     output: Annotated[
         Path | None,
         typer.Option("-o", "--output", metavar="DIR", help="Folder for the results (default: results/NAME)."),
     ] = None,
-    devices: DeviceSpec = "auto",
-    strategy: StrategySpec = "auto",
-    depth: DepthSpec = "auto",
-    order: OrderSpec = "auto",
-    split: SplitSpec = "auto",
     steps: Annotated[
         int | None, typer.Option("--steps", metavar="N", help="Run N steps in place of the model's.")
     ] = None,
@@ -92,21 +79,15 @@ def run(
         if steps < 1:
             raise UsageError(f"'--steps' takes a whole number above 0, got {steps}.")
         described = replace(described, grid=replace(described.grid, steps=steps, time_window=None))
-    chosen = choose_devices(devices, described.run)
-    wish = choose_options(strategy, depth, order, described.run)
-    check_model_memory(described, chosen)
+    wish = asked.wish(described)
     folder = Folder(output or Path("results") / model.stem) if write else None
     if folder is not None:
         folder.prepare()
     built = build(described)
     for warning in built.warnings:
         print(f"warning: {warning}", file=sys.stderr)
-    parts = choose_split(split, built.problem.grid.ndim)
-    options = wish.options(chosen, built.problem, built.steps, parts)
-    with (
-        stop_on_signal() as stop,
-        Simulation(built.problem, built.steps, devices=chosen, options=options, split=parts) as simulation,
-    ):
+    chosen = wish.choose(built, quiet=as_json)
+    with stop_on_signal() as stop, wish.simulation(built, chosen, built.steps) as simulation:
         with _recording(folder, built, simulation) as pauses:
             _advance(simulation, built, pauses, stop, quiet=as_json)
         simulation.check()
@@ -196,6 +177,7 @@ def _summary(name: str, built: Built, simulation: Simulation, stop: StopRequest)
         exposed_communication=simulation.exposed_communication(),
         sha256=simulation.sha256(),
         interrupted_by=stop.name if stop else "",
+        notes=simulation.notes,
         outputs=(),
     )
 

@@ -9,24 +9,11 @@ from typing import Annotated
 
 import typer
 
-from peergrid.cli.choose import (
-    AsJson,
-    DepthSpec,
-    DeviceSpec,
-    ModelFile,
-    OrderSpec,
-    SplitSpec,
-    StrategySpec,
-    choose_devices,
-    choose_options,
-    choose_split,
-)
-from peergrid.cli.guard import check_model_memory
+from peergrid.cli.choose import AsJson, Asked, ModelFile, arranging
 from peergrid.errors import UsageError
 from peergrid.io.atomic import replacing
 from peergrid.io.modelfile import read
 from peergrid.models.fdtd import build
-from peergrid.simulate import Simulation
 
 CYCLES = 4  # exchanges in the picture unless told otherwise
 
@@ -47,14 +34,11 @@ class Traced:
     notes: tuple[str, ...]
 
 
+@arranging
 def trace(
     model: ModelFile,
+    asked: Asked,
     output: Annotated[Path, typer.Option("-o", "--output", metavar="FILE", help="The timeline.")] = Path("trace.json"),
-    devices: DeviceSpec = "auto",
-    strategy: StrategySpec = "auto",
-    depth: DepthSpec = "auto",
-    order: OrderSpec = "auto",
-    split: SplitSpec = "auto",
     steps: Annotated[int | None, typer.Option("--steps", metavar="N", help="Steps in the timeline.")] = None,
     as_json: AsJson = False,
 ) -> None:
@@ -62,15 +46,11 @@ def trace(
     if steps is not None and steps < 1:
         raise UsageError(f"'--steps' takes a whole number above 0, got {steps}.")
     described = read(model)
-    chosen = choose_devices(devices, described.run)
-    wish = choose_options(strategy, depth, order, described.run)
-    check_model_memory(described, chosen)
+    wish = asked.wish(described)
     built = build(described)
-    problem = built.problem
-    parts = choose_split(split, problem.grid.ndim)
-    options = wish.options(chosen, problem, built.steps, parts)
-    shown = steps or CYCLES * options.depth
-    with Simulation(problem, 2 * shown, devices=chosen, options=options, split=parts) as simulation:
+    chosen = wish.choose(built, quiet=as_json)
+    shown = steps or CYCLES * chosen.options.depth
+    with wish.simulation(built, chosen, 2 * shown) as simulation:
         simulation.run(shown)
         timeline = simulation.trace(shown)
         exposed, notes = simulation.exposed_communication() or 0.0, simulation.notes
@@ -79,9 +59,9 @@ def trace(
     whole = max((span.end for span in timeline.spans), default=0.0)
     found = Traced(
         str(model),
-        str(chosen),
-        options.strategy,
-        options.depth,
+        str(wish.devices),
+        chosen.options.strategy,
+        chosen.options.depth,
         shown,
         len(timeline.spans),
         whole,

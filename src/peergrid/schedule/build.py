@@ -49,6 +49,14 @@ class Options:
 
 
 @dataclass(frozen=True)
+class Chosen:
+    """Options with what a user may want to know about the choice; notes: a sentence each."""
+
+    options: Options
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
 class Schedule:
     """The operations that advance every device by `steps` steps, from slot `first` to slot `final`.
 

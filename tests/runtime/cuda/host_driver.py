@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ctypes
 import re
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -109,7 +110,7 @@ def _handle(name: str, parameters: str, launch: str) -> str:
 class HostDriver:
     """A `Driver` for tests; `gpus` of them, of which each reaches those that `links` allows.
 
-    delay: microseconds that calls wait for at most, at random.
+    delay: microseconds that calls wait for at most, at random; peak: bytes that were taken at once at most.
     """
 
     def __init__(
@@ -132,11 +133,16 @@ class HostDriver:
         self._next = 1
         self._modules: list[ctypes.CDLL] = []
         self.live: set[tuple[str, int]] = set()
+        self.peak = 0
+        self._contexts: Counter[int] = Counter()
         self.captures = 0
         self.kernels: set[str] = set()
 
     def device_count(self) -> int:
         return self.gpus
+
+    def name(self, ordinal: int) -> str:
+        return "host"
 
     def architecture(self, ordinal: int) -> str:
         return "sm_90"
@@ -145,11 +151,14 @@ class HostDriver:
         return str(library(*as_host(source))).encode()
 
     def retain(self, ordinal: int) -> int:
+        self._contexts[ordinal] += 1
         self.live.add(("context", ordinal))
         return 1000 + ordinal
 
     def release(self, ordinal: int) -> None:
-        self.live.remove(("context", ordinal))
+        self._contexts[ordinal] -= 1
+        if not self._contexts[ordinal]:
+            self.live.remove(("context", ordinal))
 
     def make_current(self, context: int) -> None:
         assert 1000 <= context < 1000 + self.gpus
@@ -162,6 +171,7 @@ class HostDriver:
         address = -(-block.ctypes.data // 256) * 256
         self._taken[address] = block
         self.live.add(("memory", address))
+        self.peak = max(self.peak, sum(block.nbytes for block in self._taken.values()))
         return address
 
     def free(self, pointer: int) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from contextlib import closing
 from dataclasses import replace
 from math import inf
 from pathlib import Path
@@ -11,9 +12,11 @@ import pytest
 from host_driver import COMPILER, HostDriver
 from runtime_problems import PROBLEMS
 
-from peergrid import Options
+from peergrid import DeviceFault, Options
 from peergrid.grid.partition import Partition
+from peergrid.runtime.cuda.executor import CudaExecutor
 from peergrid.runtime.cuda.trial import WORTH_CELLS, Trial
+from peergrid.schedule import Chosen, Schedule, layout, period
 from peergrid.stencil import Problem
 
 PROBLEM = PROBLEMS["heat_fixed"]()
@@ -30,35 +33,59 @@ def fake(times: dict[tuple[str, int], float], asked: list[tuple[str, int]], patc
         asked.append((strategy, depth))
         return times.get((strategy, depth), 1.0)
 
-    patch.setattr(Trial, "_seconds", seconds)
+    patch.setattr(Trial, "step_seconds", seconds)
 
 
 def test_the_fastest_depth_then_the_fastest_strategy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[tuple[str, int]] = []
     fake({("peer", 6): 0.5, ("overlap", 6): 0.4, ("overlap", 8): 0.1}, asked, monkeypatch)
-    assert trial(tmp_path).fastest(USUAL) == Options("overlap", 6)
+    said: list[str] = []
+    found = replace(trial(tmp_path), say=said.append).fastest(USUAL)
+    assert found.options == Options("overlap", 6)
+    assert found.notes[0].startswith("'overlap', depth 6: the fastest of 5 ways tried in ")
+    assert (
+        "4e+05 µs per step ('peer', depth 8: 1e+06; 'peer', depth 6: 5e+05; 'peer', depth 4: 1e+06;" in found.notes[0]
+    )
+    assert said == ["trying 5 ways to arrange the run for a moment each; the fastest is remembered"]
     assert ("overlap", 8) not in asked
     asked.clear()
-    assert trial(tmp_path).fastest(USUAL) == Options("overlap", 6)
+    found = replace(trial(tmp_path), say=said.append).fastest(USUAL)
+    assert found.options == Options("overlap", 6)
+    assert found.notes == ("'overlap', depth 6: the fastest of an earlier trial on these GPUs.",)
     assert not asked  # remembered
-    assert trial(tmp_path, devices=3).fastest(USUAL) == Options("overlap", 6)
+    assert len(said) == 1
+    assert trial(tmp_path, devices=3).fastest(USUAL).options == Options("overlap", 6)
     assert asked  # another machine
+    asked.clear()
+    monkeypatch.setattr(HostDriver, "name", lambda *_: "another")
+    assert trial(tmp_path).fastest(USUAL).options == Options("overlap", 6)
+    assert asked  # other GPUs
 
 
 def test_what_the_user_names_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[tuple[str, int]] = []
     fake({("async", 4): 0.5}, asked, monkeypatch)
-    assert trial(tmp_path).fastest(USUAL, strategy="async") == Options("async", 4)
+    assert trial(tmp_path).fastest(USUAL, strategy="async").options == Options("async", 4)
     assert {strategy for strategy, _ in asked} == {"async"}
     asked.clear()
-    assert trial(tmp_path).fastest(USUAL, depth=20).depth == 20
+    assert trial(tmp_path).fastest(USUAL, depth=20).options.depth == 20
     assert {depth for _, depth in asked} == {20}
     asked.clear()
-    assert trial(tmp_path).fastest(USUAL, strategy="serial", depth=3) == Options("serial", 3)
+    assert trial(tmp_path).fastest(USUAL, strategy="serial", depth=3) == Chosen(Options("serial", 3))
     assert not asked
 
 
-@pytest.mark.parametrize("text", ["", "[]", "{}", '{"strategy": "none", "depth": 8}', '{"strategy": "peer"}'])
+DAMAGED = [
+    "",
+    "[]",
+    "{}",
+    '{"strategy": "none", "depth": 8}',
+    '{"strategy": "peer"}',
+    '{"strategy": "peer", "depth": 0}',
+]
+
+
+@pytest.mark.parametrize("text", DAMAGED)
 def test_a_damaged_memory_costs_a_new_trial(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str) -> None:
     asked: list[tuple[str, int]] = []
     fake({}, asked, monkeypatch)
@@ -75,12 +102,12 @@ def test_a_damaged_memory_costs_a_new_trial(tmp_path: Path, monkeypatch: pytest.
 def test_a_folder_that_cannot_be_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "trials").write_text("a file")
     fake({("peer", 6): 0.5}, [], monkeypatch)
-    assert trial(tmp_path).fastest(USUAL) == Options("peer", 6)
+    assert trial(tmp_path).fastest(USUAL).options == Options("peer", 6)
 
 
 def test_nothing_can_be_carried_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Trial, "_seconds", lambda *_: inf)
-    assert trial(tmp_path).fastest(USUAL) == USUAL
+    monkeypatch.setattr(Trial, "step_seconds", lambda *_: inf)
+    assert trial(tmp_path).fastest(USUAL) == Chosen(USUAL)
     assert not (tmp_path / "trials").exists()
 
 
@@ -95,15 +122,72 @@ def test_only_long_runs_are_worth_it(tmp_path: Path) -> None:
 @pytest.mark.skipif(COMPILER is None, reason="no C++ compiler here to run generated kernels on the host")
 def test_on_the_hosts_driver(tmp_path: Path) -> None:
     driver = HostDriver()
-    found = replace(trial(tmp_path), driver=driver).fastest(Options("overlap", depth=4))
+    found = replace(trial(tmp_path), driver=driver).fastest(Options("overlap", depth=4)).options
     assert found.depth in (2, 3, 4)
     assert found.strategy in ("peer", "overlap", "persistent")
     assert not driver.live
     short = trial(tmp_path / "short", steps=3)
-    assert short.fastest(Options("overlap", depth=4)) == Options("overlap", depth=4)  # no room for a trial
+    assert short.fastest(Options("overlap", depth=4)) == Chosen(Options("overlap", depth=4))  # no room for a trial
 
 
 @pytest.mark.skipif(COMPILER is None, reason="no C++ compiler here to run generated kernels on the host")
 def test_what_does_not_fit_is_left_to_the_run_to_say(tmp_path: Path) -> None:
     full = replace(trial(tmp_path), driver=HostDriver(free=1 << 20))
-    assert full.fastest(USUAL) == USUAL
+    assert full.fastest(USUAL) == Chosen(USUAL)
+
+
+@pytest.mark.skipif(COMPILER is None, reason="no C++ compiler here to run generated kernels on the host")
+def test_candidates_have_the_memory_one_after_another(tmp_path: Path) -> None:
+    driver = HostDriver()
+    usual = layout(PROBLEM, Partition.over(PROBLEM.grid, 2), USUAL)
+    with closing(CudaExecutor(usual, 400, (0, 1), cache=tmp_path, driver=driver)) as run:
+        run.execute(period(usual, USUAL), 1, 0)
+    alone = driver.peak
+    assert replace(trial(tmp_path), driver=driver).fastest(USUAL).notes
+    assert driver.peak <= alone + (1 << 15)  # flags and turns of other strategies, less than a second run
+
+
+def failing(fault: DeviceFault, patch: pytest.MonkeyPatch) -> list[int]:
+    """Let every candidate of the strategy 'peer' fail in its first turn; the steps at which one did."""
+    failed: list[int] = []
+    execute = CudaExecutor.execute
+
+    def fail(self: CudaExecutor, schedule: Schedule, times: int, step: int) -> None:
+        if schedule.options.strategy == "peer":
+            failed.append(step)
+            raise fault
+        execute(self, schedule, times, step)
+
+    patch.setattr(CudaExecutor, "execute", fail)
+    return failed
+
+
+@pytest.mark.skipif(COMPILER is None, reason="no C++ compiler here to run generated kernels on the host")
+def test_a_candidate_that_fails_is_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    failing(DeviceFault("A signal was lost."), monkeypatch)
+    driver = HostDriver()
+    found = replace(trial(tmp_path), driver=driver).fastest(Options("overlap", depth=2))
+    assert found.options.strategy in ("overlap", "persistent")
+    assert found.notes[1:] == ("'peer', depth 2, was tried and left out: A signal was lost.",)
+    assert not (tmp_path / "trials").exists()  # it may have been bad luck
+    assert not driver.live
+
+
+@pytest.mark.skipif(COMPILER is None, reason="no C++ compiler here to run generated kernels on the host")
+def test_lost_devices_end_the_trial_with_the_first_cause(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    failed = failing(DeviceFault("A kernel failed."), monkeypatch)
+    driver = HostDriver()
+
+    def lost() -> None:
+        if failed:
+            raise DeviceFault("The context is lost.")
+
+    monkeypatch.setattr(driver, "synchronize", lost)
+    with pytest.raises(DeviceFault, match="A kernel failed"):
+        replace(trial(tmp_path), driver=driver).fastest(USUAL)
+    assert not driver.live
+
+
+def test_gpus_that_are_not_there_are_left_to_the_run_to_say(tmp_path: Path) -> None:
+    few = replace(trial(tmp_path, devices=3), driver=HostDriver(gpus=2))
+    assert few.fastest(USUAL) == Chosen(USUAL)

@@ -25,6 +25,7 @@ class Driver(Protocol):
     """Handles are integers; a context must be current for allocations, streams, events and modules."""
 
     def device_count(self) -> int: ...
+    def name(self, ordinal: int) -> str: ...
     def architecture(self, ordinal: int) -> str: ...
     def compile(self, source: str, architecture: str, cache: Path | None) -> bytes: ...
     def retain(self, ordinal: int) -> int: ...
@@ -73,6 +74,10 @@ class CudaDriver:
 
     def device_count(self) -> int:
         return int(self._call("cuDeviceGetCount"))
+
+    def name(self, ordinal: int) -> str:
+        """Such as `NVIDIA H200`."""
+        return bytes(self._call("cuDeviceGetName", 96, self._device(ordinal))).split(b"\0")[0].decode()
 
     def architecture(self, ordinal: int) -> str:
         """Such as `sm_90`."""

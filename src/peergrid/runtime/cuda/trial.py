@@ -2,7 +2,7 @@
 
 Strategy and steps per pass change no bit of the result, so the choice may rest on a measurement. It is kept on disk
 under the machine, the shape of the devices' boxes and the text of the kernels, so that every later run starts at once
-and in the same way.
+and in the same way. Candidates have the devices' memory one after another, none needs more than the usual way.
 """
 
 from __future__ import annotations
@@ -11,21 +11,25 @@ import hashlib
 import json
 import os
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass
-from math import inf
+from functools import cached_property
+from itertools import product
+from math import inf, isfinite
 from pathlib import Path
 from statistics import median
+from typing import Any
 
 from peergrid.codegen.cuda.choose import block_of, lengths, several_steps
 from peergrid.codegen.cuda.norm import NORM_ALIGN
-from peergrid.errors import DoesNotFit, UsageError
+from peergrid.errors import DeviceFault, DoesNotFit, UsageError
 from peergrid.grid.partition import Partition
+from peergrid.runtime.cuda.devices import Devices
 from peergrid.runtime.cuda.driver import CudaDriver, Driver
 from peergrid.runtime.cuda.executor import CudaExecutor
-from peergrid.schedule import Options, Schedule, layout, period
-from peergrid.schedule.strategies import STRATEGIES, StrategyName
+from peergrid.schedule import Chosen, Options, Schedule, layout, period
+from peergrid.schedule.strategies import StrategyName
 from peergrid.stencil import Problem
 
 WORTH_CELLS = 1 << 36  # cell updates of a device, from which on a run is worth a trial: about a tenth of a second
@@ -34,12 +38,16 @@ CANDIDATES = 3  # numbers of steps per pass to try
 SAMPLES = 3
 SAMPLE_SECONDS = 2e-3
 
+Way = tuple[StrategyName, int]
+"""A strategy and the steps between exchanges."""
+
 
 @dataclass(frozen=True)
 class Trial:
     """What is to run on which GPUs: `steps` steps of a problem, split as given, perhaps with a norm.
 
-    cache: folder of compiled kernels and of what was found; driver: what to run on, the installed one by default.
+    cache: folder of compiled kernels and of what was found; driver: what to run on, the installed one by default;
+    say: told, before devices are kept busy, what they are kept busy with.
     """
 
     problem: Problem
@@ -49,33 +57,47 @@ class Trial:
     norm: str | None = None
     cache: Path | None = None
     driver: Driver | None = None
+    say: Callable[[str], None] | None = None
 
     @property
     def worthwhile(self) -> bool:
         """Whether the run takes so long that choosing well matters."""
         return self.problem.grid.box.size * self.steps >= WORTH_CELLS * self.partition.devices
 
-    def fastest(self, usual: Options, strategy: StrategyName | None = None, depth: int | None = None) -> Options:
+    def fastest(self, usual: Options, strategy: StrategyName | None = None, depth: int | None = None) -> Chosen:
         """The fastest arrangement, the strategy sought after the depth; what the caller names stays.
 
-        usual: what is known without a device, taken where nothing else can be carried out.
+        usual: what is known without a device, taken where nothing else can be carried out. Raises DeviceFault where
+        the devices fail for good; a candidate that fails alone is left out.
         """
         depths = (depth,) if depth else lengths(self.problem, usual.depth, self.norm)[:CANDIDATES]
         strategies = (strategy,) if strategy else self._strategies
         if len(depths) == len(strategies) == 1:
-            return Options(strategies[0], depths[0])
+            return Chosen(Options(strategies[0], depths[0]))
+        if max(self.ordinals) >= self._driver.device_count():
+            return Chosen(usual)  # the run says so
         place = self._place(depths, strategies)
         known = _remembered(place)
-        if known is not None:
-            return Options(*known)
-        seconds = {(strategies[0], d): self._seconds(strategies[0], d) for d in depths}
-        best = min(seconds, key=seconds.__getitem__)[1]
-        seconds |= {(s, best): self._seconds(s, best) for s in strategies[1:]}
-        found = min(seconds, key=seconds.__getitem__)
+        if known in product(strategies, depths):
+            return Chosen(Options(*known), (f"{_words(known)}: the fastest of an earlier trial on these GPUs.",))
+        if self.say is not None:
+            ways = len(depths) + len(strategies) - 1
+            self.say(f"trying {ways} ways to arrange the run for a moment each; the fastest is remembered")
+        started = time.perf_counter()
+        with closing(Devices(self._driver, self.ordinals)) as devices:  # their contexts outlive each candidate
+            attempts = _Attempts(self, devices)
+            attempts.make(depths, strategies)
+        faults, seconds = tuple(attempts.faults), attempts.seconds
+        found = attempts.best
         if seconds[found] == inf:
-            return usual
-        _remember(place, found, seconds[found])
-        return Options(*found)
+            return Chosen(usual, faults)
+        if not faults:
+            _remember(place, found, seconds)
+        return Chosen(Options(*found), (_account(found, seconds, time.perf_counter() - started), *faults))
+
+    @cached_property
+    def _driver(self) -> Driver:
+        return self.driver or CudaDriver()
 
     @property
     def _strategies(self) -> tuple[StrategyName, ...]:
@@ -83,12 +105,12 @@ class Trial:
         small: tuple[StrategyName, ...] = ("persistent",) if cells <= SMALL_CELLS else ()
         return (("peer", "overlap") if self.partition.devices > 1 else ("overlap",)) + small
 
-    def _seconds(self, strategy: StrategyName, depth: int) -> float:
+    def step_seconds(self, strategy: StrategyName, depth: int) -> float:
         """Seconds of one step, the median of some samples; infinite where the devices cannot do it this way."""
         options = Options(strategy, depth, block_of(self.problem, depth))
         try:
             plan = layout(self.problem, self.partition, options, NORM_ALIGN if self.norm else ())
-            made = CudaExecutor(plan, self.steps, self.ordinals, cache=self.cache, driver=self.driver, norm=self.norm)
+            made = CudaExecutor(plan, self.steps, self.ordinals, cache=self.cache, driver=self._driver, norm=self.norm)
             with closing(made) as executor:
                 return _step_seconds(executor, period(plan, options), self.steps)
         except (UsageError, DoesNotFit):  # said again, if nothing else can be done, by the run itself
@@ -98,12 +120,63 @@ class Trial:
         """Where the answer is kept: under the machine, the boxes, the candidates, and the kernels' text."""
         if self.cache is None:
             return None
-        driver = self.driver or CudaDriver()
+        gpus = sorted(set(self.ordinals))
+        machine = [(self._driver.name(gpu), [self._driver.reaches(gpu, peer) for peer in gpus]) for gpu in gpus]
         boxes = [self.partition.owned(device) for device in range(self.partition.devices)]
         kernels = [kernel for d in depths if (kernel := several_steps(self.problem, d, self.norm)) is not None]
         texts = [launch.program.source for kernel in kernels for launch in kernel.launches(boxes[0], 1)]
-        facts = (driver.architecture(self.ordinals[0]), self.ordinals, boxes, depths, strategies, texts)
+        facts = (machine, self.ordinals, boxes, depths, strategies, texts)
         return self.cache / "trials" / f"{hashlib.sha256(repr(facts).encode()).hexdigest()[:24]}.json"
+
+
+class _Attempts:
+    """The candidates tried so far: seconds of a step of each, and a sentence for each that failed."""
+
+    def __init__(self, trial: Trial, devices: Devices) -> None:
+        self._trial, self._devices = trial, devices
+        self.seconds: dict[Way, float] = {}
+        self.faults: list[str] = []
+
+    @property
+    def best(self) -> Way:
+        return min(self.seconds, key=self.seconds.__getitem__)
+
+    def make(self, depths: Sequence[int], strategies: Sequence[StrategyName]) -> None:
+        """Try the depths under the first strategy, then the other strategies at the best depth."""
+        for depth in depths:
+            self._try((strategies[0], depth))
+        best = self.best[1]
+        for strategy in strategies[1:]:
+            self._try((strategy, best))
+
+    def _try(self, way: Way) -> None:
+        """A candidate that fails alone is left out; where the devices are lost with it, its fault is raised."""
+        try:
+            self.seconds[way] = self._trial.step_seconds(*way)
+        except DeviceFault as fault:
+            try:
+                self._devices.synchronize()
+            except DeviceFault:
+                raise fault from None
+            self.seconds[way] = inf
+            self.faults.append(f"{_words(way)}, was tried and left out: {fault}")
+
+
+def _words(way: Way) -> str:
+    return f"'{way[0]}', depth {way[1]}"
+
+
+def _account(found: Way, seconds: Mapping[Way, float], spent: float) -> str:
+    """A sentence about a trial: what it chose, against what, and what it cost."""
+    others = [
+        f"{_words(way)}: {f'{time * 1e6:.3g}' if isfinite(time) else 'not possible'}"
+        for way, time in seconds.items()
+        if way != found
+    ]
+    return (
+        f"{_words(found)}: the fastest of {len(seconds)} ways tried in {spent:.2g} s, {seconds[found] * 1e6:.3g} µs "
+        f"per step ({'; '.join(others)}); later runs like this one take it at once."
+    )
 
 
 def _step_seconds(executor: CudaExecutor, schedule: Schedule, most: int) -> float:
@@ -124,21 +197,22 @@ def _step_seconds(executor: CudaExecutor, schedule: Schedule, most: int) -> floa
     return median(sample(turns) for _ in range(SAMPLES))
 
 
-def _remembered(place: Path | None) -> tuple[StrategyName, int] | None:
-    """What an earlier trial found; None where there is none or it cannot be read."""
+def _remembered(place: Path | None) -> tuple[Any, Any]:
+    """The way that an earlier trial found; nothing of the kind where there was none or it cannot be read."""
     try:
         found = json.loads(place.read_text()) if place is not None else {}
-        return (found["strategy"], found["depth"]) if found["strategy"] in STRATEGIES else None
+        return found["strategy"], found["depth"]
     except (OSError, ValueError, KeyError, TypeError):
-        return None
+        return None, None
 
 
-def _remember(place: Path | None, found: tuple[StrategyName, int], seconds: float) -> None:
+def _remember(place: Path | None, found: Way, seconds: Mapping[Way, float]) -> None:
     """Keep an answer; a folder that cannot be written costs the next run a trial, not this one its result."""
     if place is None:
         return
     partial = place.with_suffix(f".{os.getpid()}")
+    tried = {f"{strategy} {depth}": time for (strategy, depth), time in seconds.items() if isfinite(time)}
     with suppress(OSError):
         place.parent.mkdir(parents=True, exist_ok=True)
-        partial.write_text(json.dumps({"strategy": found[0], "depth": found[1], "seconds_per_step": seconds}))
+        partial.write_text(json.dumps({"strategy": found[0], "depth": found[1], "seconds_per_step": tried}))
         partial.replace(place)
