@@ -5,14 +5,16 @@ from __future__ import annotations
 import json
 import os
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from gpu_checks import bits as section
 from gpu_checks.bits import _Groups, _References, device_lists, matrix
 from gpu_checks.call import call
 from gpu_checks.pool import work_off
-from gpu_checks.report import Case, Report
+from gpu_checks.report import Case, Report, same_commit
 
 from peergrid.schedule.exchange import ORDERS
 from peergrid.schedule.strategies import STRATEGIES
@@ -24,12 +26,53 @@ def test_the_matrix_has_everything_once_and_the_most_telling_first() -> None:
     runs = matrix(LISTS, tuple(STRATEGIES))
     assert len({run.name for run in runs}) == len(runs)
     assert [run.rank for run in runs] == sorted(run.rank for run in runs)
-    assert {run.devices for run in runs} == {(0,), (0, 0), (0, 1), (0, 1, 2, 3)}
+    crowded = (0, 1, 2, 3) * 2
+    assert {run.devices for run in runs} == {(0,), (0, 0), (0, 1), (0, 1, 2, 3), crowded}
+    assert {run.route for run in runs if run.devices == crowded} == {None}
     several = [run for run in runs if len(run.devices) > 1]
     ways = {(run.strategy, run.depth, run.route, run.order) for run in several if run.problem == "gpr"}
     assert len(ways) == len(STRATEGIES) * 4 * 4 * len(ORDERS)
     first = {(run.problem, run.devices, run.strategy) for run in runs if run.rank == 0 and run.depth == 8}
     assert len(first) == 4 * len(LISTS) * len(STRATEGIES)
+
+
+def test_eight_devices_even_on_few_gpus() -> None:
+    assert device_lists([1]) == [(0,), (0, 0), (0,) * 4, (0,) * 8]
+    assert device_lists([1, 2]) == [(0,), (0, 0), (0, 1), (0, 1) * 2, (0, 1) * 4]
+    assert device_lists([1, 2, 4, 8]) == [(0,), (0, 0), (0, 1), (0, 1, 2, 3), tuple(range(8))]
+
+
+def test_a_record_is_completed_by_the_next_call(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    runs = [run for run in matrix(LISTS[:1], ("peer", "async")) if run.problem in ("gpr", "jacobi")]
+    begun: list[str] = []
+
+    def few(tasks: list[tuple[str, Any]], *_: object) -> Iterator[Case]:
+        for name, _task in tasks[:6]:
+            begun.append(name)
+            wrong = name == runs[0].name
+            yield made(name, ("b" if wrong else "a") * 64)
+
+    monkeypatch.setattr(section, "work_off", few)
+    earlier: list[Case] = []
+    calls = 0
+    while not calls or earlier[-1]["case"] == "time was up":
+        report = Report(tmp_path / "bits.json", time.monotonic() + 60, earlier)
+        section._compare(report, runs, 1)
+        report.write()
+        earlier, calls = json.loads(report.path.read_text()), calls + 1
+    assert calls == 3
+    assert sorted(begun) == sorted(["reference gpr", "reference jacobi", *(run.name for run in runs)])  # each once
+    assert sorted(case["case"] for case in earlier) == sorted(begun)
+    assert [case["case"] for case in earlier if not case["ok"]] == [runs[0].name]  # what failed is not forgotten
+
+
+def test_other_sources_begin_anew() -> None:
+    now = {"commit": "a" * 40}
+    assert same_commit({"commit": "a" * 40}, now)
+    assert not same_commit({"commit": "b" * 40}, now)
+    assert not same_commit(None, now)
+    for unsure in ("unknown", "a" * 40 + "-dirty"):
+        assert not same_commit({"commit": unsure}, {"commit": unsure})
 
 
 def work(worker: int, task: Any) -> Case:

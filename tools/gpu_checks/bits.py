@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from functools import cache
-from itertools import product
+from itertools import chain, product
 from typing import Any
 
 from gpu_checks.pool import work_off
@@ -23,6 +23,8 @@ DEPTHS: tuple[tuple[int, int | None], ...] = ((1, None), (8, None), (12, None), 
 """Steps between exchanges, and steps per pass (None: as many as suit)."""
 ROUTES = (None, "copy", "store", "host")
 ORDERS = (("all", False), ("pairwise", True), ("left-right", False))
+SHARED = (4, 8)
+"""Numbers of devices that are looked at even where there are fewer GPUs."""
 ENOUGH = 15.0  # seconds that are left for the last cases when no more are begun
 
 
@@ -58,20 +60,25 @@ class Run:
 
 
 def device_lists(counts: list[int]) -> list[tuple[int, ...]]:
-    """One GPU, one GPU twice, several."""
+    """One GPU, one GPU twice, several; four and eight devices where there are fewer GPUs, which take turns."""
     lists = [tuple(range(n)) for n in counts]
-    return [lists[0], (0, 0), *lists[1:]]
+    most = counts[-1]
+    shared = [tuple(n % most for n in range(count)) for count in SHARED if count > most]
+    return [lists[0], (0, 0), *lists[1:], *shared]
 
 
 def matrix(lists: list[tuple[int, ...]], strategies: tuple[str, ...]) -> list[Run]:
     """All runs: first every strategy at depth 1 and 8, then every depth, then every route and order, then all of all.
 
-    A single device exchanges nothing: it has neither route nor order. Neighbours in the list need different kernels, so
-    that processes compile different ones at the same time.
+    A single device exchanges nothing: it has neither route nor order. Many devices on few GPUs are there for their
+    schedules: they leave the route open. Neighbours in the list need different kernels, so that processes compile
+    different ones at the same time.
     """
     runs: list[tuple[int, Run]] = []
     for devices in lists:
-        routes, orders = (ROUTES, ORDERS) if len(devices) > 1 else (ROUTES[:1], ORDERS[:1])
+        crowded = len(devices) > max(2, len(set(devices)))
+        routes = ROUTES if len(devices) > 1 and not crowded else ROUTES[:1]
+        orders = ORDERS if len(devices) > 1 else ORDERS[:1]
         ways = product(strategies, DEPTHS, routes, orders, CHECKED)
         for place, (strategy, depth, route, order, name) in enumerate(ways):
             runs.append((place, Run(name, devices, strategy, *depth, route, *order)))
@@ -79,13 +86,13 @@ def matrix(lists: list[tuple[int, ...]], strategies: tuple[str, ...]) -> list[Ru
 
 
 def bits(report: Report, counts: list[int]) -> None:
-    """The whole matrix, as far as time allows."""
+    """The whole matrix, as far as time allows; what an earlier record has is not done again."""
     _compare(report, matrix(device_lists(counts), _strategies()), counts[-1])
 
 
 def smoke(report: Report, counts: list[int]) -> None:
     """One small problem under every strategy, on one GPU and on one GPU twice."""
-    lists = device_lists(counts[:1])
+    lists = device_lists(counts[:1])[:2]
     runs = [run for run in matrix(lists, _strategies()) if (run.problem, run.rank) == ("jacobi", 0)]
     _compare(report, runs, counts[-1], shown=True)
 
@@ -94,8 +101,11 @@ def _compare(report: Report, runs: list[Run], gpus: int, shown: bool = False) ->
     workers = max(2, min(20, (os.cpu_count() or 2) // 3))
     tasks: list[tuple[str, Any]] = [(f"reference {name}", name) for name in dict.fromkeys(run.problem for run in runs)]
     tasks += [(run.name, (run, gpus)) for run in runs]
+    earlier = known(report.earlier, [name for name, _ in tasks])
+    before = {case["case"] for case in earlier}
     expected, found = _References(), _Groups(runs)
-    for case in work_off(tasks, carry, workers, report.deadline - ENOUGH):
+    left_over = [task for task in tasks if task[0] not in before]
+    for case in chain(earlier, work_off(left_over, carry, workers, report.deadline - ENOUGH)):
         for done in expected.judged(case):
             report.add(done, shown)
             if not shown:
@@ -107,6 +117,18 @@ def _compare(report: Report, runs: list[Run], gpus: int, shown: bool = False) ->
         report.add({"case": "time was up", "ok": not first, "wall_s": 0.0, **said})
 
 
+def known(cases: list[Case], names: list[str]) -> list[Case]:
+    """What an earlier record holds of some cases, references first: those that failed are left in it, for they did."""
+    good = {case["case"].split()[1] for case in cases if case["case"].startswith("reference") and case["ok"]}
+    kept = [case for case in cases if case["case"] in set(names) and _problem(case) in good]
+    return sorted(kept, key=lambda case: not case["case"].startswith("reference"))
+
+
+def _problem(case: Case) -> str:
+    words: list[str] = case["case"].split()
+    return words[1] if words[0] == "reference" else words[0]
+
+
 class _References:
     """Holds cases back until the digest to compare them with is there."""
 
@@ -116,21 +138,19 @@ class _References:
 
     def judged(self, case: Case) -> Iterator[Case]:
         """The cases that can be judged now."""
-        problem = case["case"].split()[1 if case["case"].startswith("reference") else 0]
         if case["case"].startswith("reference") and case["ok"]:
-            self._digests[problem] = case["sha256"]
+            self._digests[_problem(case)] = case["sha256"]
         self._waiting.append(case)
         ready = [c for c in self._waiting if not c["ok"] or self._of(c) is not None]
         self._waiting = [c for c in self._waiting if c not in ready]
         yield from (self._judged(c) for c in ready)
 
     def _of(self, case: Case) -> str | None:
-        words = case["case"].split()
-        return self._digests.get(words[1] if words[0] == "reference" else words[0])
+        return self._digests.get(_problem(case))
 
     def _judged(self, case: Case) -> Case:
         if not case["ok"] or case["sha256"] == self._of(case):
-            return {**case, "sha256": case.get("sha256", "")[:12]}
+            return case
         said = f"sha256 {case['sha256'][:12]} differs from the CPU's {str(self._of(case))[:12]}"
         return {**case, "ok": False, "error": said}
 

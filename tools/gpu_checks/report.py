@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
+import re
 import time
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,11 +18,11 @@ OFTEN = 0.5  # seconds between two writings of a file
 class Report:
     """A section's cases; a file that is written after each of them, though not more often than `OFTEN`.
 
-    deadline: when the section's time is up, by the monotonic clock.
+    deadline: when the section's time is up, by the monotonic clock; earlier: what an earlier run of it found.
     """
 
-    def __init__(self, path: Path, deadline: float) -> None:
-        self.path, self.deadline = path, deadline
+    def __init__(self, path: Path, deadline: float, earlier: Sequence[Case] = ()) -> None:
+        self.path, self.deadline, self.earlier = path, deadline, list(earlier)
         self.cases: list[Case] = []
         self._written = 0.0
 
@@ -59,5 +60,16 @@ def carry_out(name: str, action: Callable[[], Case]) -> Case:
 
 def line(case: Case) -> str:
     """A case in one line."""
-    shown = [f"{key}={value}" for key, value in case.items() if key not in QUIET]
+    shown = [f"{key}={value[:12] if key == 'sha256' else value}" for key, value in case.items() if key not in QUIET]
     return " ".join(["ok  " if case["ok"] else "FAIL", case["case"], *shown, f"({case['wall_s']:.1f} s)"])
+
+
+def read(path: Path) -> Any:
+    """What a JSON file holds; None where there is none."""
+    return json.loads(path.read_text()) if path.exists() else None
+
+
+def same_commit(before: dict[str, Any] | None, now: dict[str, Any]) -> bool:
+    """Whether a record is of the very sources that are here."""
+    commit = now["commit"]
+    return before is not None and before.get("commit") == commit and re.fullmatch("[0-9a-f]{40}", commit) is not None
