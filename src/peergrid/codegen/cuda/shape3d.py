@@ -16,7 +16,10 @@ class Shape3D:
     """Steps of a pass; columns and rows of a lane, warps of a thread block, planes loaded ahead.
 
     skew: planes between steps; blocks: thread blocks that shall fit on a multiprocessor at once, which bounds the
-    registers (0: no bound); held: loaded planes are kept in registers, else read from shared memory when needed.
+    registers (0: no bound); held: loaded planes are kept in registers, else read from shared memory when needed;
+    apart: where cells that keep their value are told apart, once for each `write`, `node`, part between two barriers
+    (`part`) or `cell`; together: finished fields are stored under one test; turning: rings are lengthened so that
+    their places are constants; wide: planes are loaded 16 bytes at a time, whatever a lane's columns.
     """
 
     steps: int
@@ -27,6 +30,10 @@ class Shape3D:
     skew: int = 0
     blocks: int = 0
     held: bool = True
+    apart: str = "write"
+    together: bool = False
+    turning: bool = True
+    wide: bool = False
 
     @property
     def width(self) -> int:
@@ -41,6 +48,10 @@ class Shape3D:
     @property
     def threads(self) -> int:
         return 32 * self.warps
+
+    def align(self, itemsize: int) -> int:
+        """Columns at multiples of which the columns of a tile begin."""
+        return max(self.columns, 16 // itemsize) if self.wide else self.columns
 
 
 def reach(problem: Problem, steps: int) -> Growth:

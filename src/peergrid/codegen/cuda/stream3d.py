@@ -54,6 +54,24 @@ template <int V, int P> __device__ __forceinline__ void pg_put(R* to, const R (&
 }
 """
 
+PUTS = """\
+// The values of a row, all of them.
+template <int V, int P> __device__ __forceinline__ void pg_whole(R* to, const R (&from)[V]) {
+#pragma unroll
+  for (int k = 0; k < V; k += P) {
+    Pack<P> q;
+#pragma unroll
+    for (int i = 0; i < P; ++i) q.v[i] = from[k + i];
+    *reinterpret_cast<Pack<P>*>(to + k) = q;
+  }
+}
+// Those of a row from column x on in columns lo <= x < hi.
+template <int V> __device__ __forceinline__ void pg_part(R* to, const R (&from)[V], int x, int lo, int hi) {
+#pragma unroll
+  for (int k = 0; k < V; ++k) if (x + k >= lo && x + k < hi) to[k] = from[k];
+}
+"""
+
 
 @dataclass(frozen=True)
 class Planes:
@@ -88,6 +106,11 @@ class Stream3D:
     def pack(self) -> int:
         """How many values one load or store moves."""
         return min(self.shape.columns, 16 // self.problem.itemsize)
+
+    @property
+    def chunk(self) -> int:
+        """How many values of a row a lane loads."""
+        return max(self.shape.columns, self.shape.align(self.problem.itemsize))
 
     @property
     def period(self) -> int:
@@ -136,7 +159,7 @@ class Stream3D:
             oldest = self.crossing.get(version, (0, 0, 0))[0]
             if version.source:
                 oldest = (oldest if self.shape.held else version.depth - 1) + self.shape.ahead
-            count = max(oldest + 1, self.period)
+            count = max(oldest + 1, self.period) if self.shape.turning else oldest + 1
             found[version] = Planes(version, count, start)
             start += count * self.plane_bytes
         return found
@@ -158,7 +181,7 @@ class Stream3D:
     @property
     def source(self) -> str:
         """The whole translation unit."""
-        return "\n".join((prelude(self.arguments), PUT, self.tile, self.kernel))
+        return "\n".join((prelude(self.arguments), PUTS if self.shape.together else PUT, self.tile, self.kernel))
 
     @property
     def kernel(self) -> str:
@@ -180,6 +203,7 @@ class Stream3D:
             *self._place(),
             f"  unsigned char* const mine = shared + {self.pad} + warp * {self.shape.rows * self.row_bytes}"
             f" + lane * {size};",
+            *self._loaded(),
             *self._calm(),
             *self._sources(),
             *self._targets(),
@@ -196,14 +220,21 @@ class Stream3D:
     def _place(self) -> Iterator[str]:
         """The first cell of a lane and the planes of the tile; nothing lies beyond an edge that is not periodic."""
         growth, periodic = reach(self.problem, self.shape.steps), self.problem.grid.periodic
-        column = f"((c0 - {growth.below[2]}) & ~{self.shape.columns - 1})"
+        column = f"((c0 - {growth.below[2]}) & ~{self.shape.align(self.problem.itemsize) - 1})"
         row, first, last = f"y0 - {growth.below[1]}", f"z0 - {growth.below[0]}", f"z1 + {growth.above[0]}"
         column = column if periodic[2] else f"max({column}, 0)"
         row = row if periodic[1] else f"max({row}, 0)"
         if not periodic[0]:
             first, last = f"max({first}, 0)", f"min({last}, {self.problem.grid.shape[0]})"
         yield f"  const int x = {column} + lane * {self.shape.columns}, y = {row} + warp * {self.shape.rows};"
+        if self.chunk > self.shape.columns:
+            yield f"  const int xf = {column} + lane * {self.chunk};"
         yield f"  const int first = {first}, last = {last};"
+
+    def _loaded(self) -> Iterator[str]:
+        """Where a lane puts what it loads, if not where its own cells are."""
+        if self.chunk > self.shape.columns:
+            yield f"  unsigned char* const loaded = mine + lane * {(self.chunk - self.pack) * self.problem.itemsize};"
 
     def calm(self, stage: int, target: str) -> str:
         """The name of whether all cells of a warp lie inside an update's box, along rows and columns."""
@@ -221,13 +252,17 @@ class Stream3D:
         """Where each field is loaded from, and which rows of a lane are."""
         for number, name in enumerate(self._classes()):
             for j in range(self.shape.rows):
-                tests = [self._known(name, 1, plus("y", j), 1), self._known(name, 2, "x", self.shape.columns)]
+                wide = self.chunk > self.shape.columns
+                x = "xf" if wide else "x"
+                tests = [f"lane < {self.shape.width // self.chunk}"] * wide
+                tests += [self._known(name, 1, plus("y", j), 1), self._known(name, 2, x, self.chunk)]
                 yield f"  const bool on{number}_{j} = {' && '.join(tests)};"
         for planes in self._inputs:
             field = f"a.fields[{self._number(planes.version)}]"
             slot = "source" if planes.version.field in self.problem.state else "0"
             yield f"  const R* in{self._number(planes.version)} = {field}.slot[{slot}]"
-            yield f"      + (first * {field}.pitch[0] + y * {field}.pitch[1] + x);"
+            x = "xf" if self.chunk > self.shape.columns else "x"
+            yield f"      + (first * {field}.pitch[0] + y * {field}.pitch[1] + {x});"
 
     @property
     def _inputs(self) -> list[Planes]:
@@ -288,7 +323,9 @@ class Stream3D:
 
     def _fetch(self, plane: str, place: int) -> Iterator[str]:
         """The next plane of every input, where there is one, into its ring; place: the plane's, from the first one."""
-        size = self.pack * self.problem.itemsize
+        wide = self.chunk > self.shape.columns
+        values = self.chunk if wide else self.pack
+        size, to = values * self.problem.itemsize, "loaded" if wide else "mine"
         for planes in self._inputs:
             name, number = planes.version.field, self._number(planes.version)
             yield f"    if ({self._known(name, 0, plane, 1)}) {{"
@@ -297,10 +334,10 @@ class Stream3D:
                 ring = f"in_{planes.count}"
                 if self.fixed(planes.count):
                     ring = f"{place % planes.count * self.plane_bytes}"
-                for part in range(self.shape.columns // self.pack):
+                for part in range(self.chunk // values):
                     at = planes.start - self.pad + j * self.row_bytes + part * 32 * size
                     row = f" + {j} * a.fields[{number}].pitch[1]" if j else ""
-                    yield f"        pg_fetch<{size}>(mine + {ring} + {at}, in{number}{row} + {part * self.pack});"
+                    yield f"        pg_fetch<{size}>({to} + {ring} + {at}, in{number}{row} + {part * values});"
                 yield "      }"
             yield "    }"
             yield f"    in{number} += a.fields[{number}].pitch[0];"
@@ -322,9 +359,8 @@ class Stream3D:
         yield from self._fetch(plus("r", turn + self.shape.ahead), turn + self.shape.ahead)
         body = _Turn(self, turn)
         yield from body.arrived()
-        for node in self.levels.nodes:
-            yield from body.node(node)
-        yield from self._store(row, body)
+        yield from body.nodes()
+        yield from self._together(row, body) if self.shape.together else self._store(row, body)
         yield from self._advance("at", source=True)
         yield from self._advance("ex", source=False)
         yield "    }"
@@ -343,6 +379,39 @@ class Stream3D:
             yield "    }"
             yield f"    out{number} += a.fields[{number}].pitch[0];"
 
+    def _together(self, row: str, body: _Turn) -> Iterator[str]:
+        """The finished plane of every field, those with the same bounds under one test."""
+        alike: dict[tuple[int, tuple[tuple[str, str], ...]], list[Version]] = {}
+        for version in self.levels.finals:
+            bounds = tuple(self._written(version.field, axis) for axis in range(3))
+            alike.setdefault((version.lag, bounds), []).append(version)
+        for (lag, (planes, rows, columns)), versions in alike.items():
+            for version in versions:
+                yield from body.rows(version, 0, range(self.shape.rows))
+            yield f"    if ({row} >= {planes[0]} + {lag} && {row} < {planes[1]} + {lag}) {{"
+            for j in range(self.shape.rows):
+                yield f"      if ({plus('y', j)} >= {rows[0]} && {plus('y', j)} < {rows[1]}) {{"
+                yield from self._row_out(versions, body, j, columns)
+                yield "      }"
+            yield "    }"
+        for version in self.levels.finals:
+            number = self._number(version)
+            yield f"    out{number} += a.fields[{number}].pitch[0];"
+
+    def _row_out(self, versions: list[Version], body: _Turn, j: int, columns: tuple[str, str]) -> Iterator[str]:
+        """A lane's columns of a row of several fields, all or those within bounds."""
+        lo, hi = columns
+        whole, part = f"pg_whole<{self.shape.columns}, {self.pack}>", f"pg_part<{self.shape.columns}>"
+        places = [f"out{n} + {j} * a.fields[{n}].pitch[1]" if j else f"out{n}" for n in map(self._number, versions)]
+        values = [body.name(version, 0, j) for version in versions]
+        yield f"        if (x >= {lo} && x + {self.shape.columns} <= {hi}) {{"
+        for place, value in zip(places, values, strict=True):
+            yield f"          {whole}({place}, {value});"
+        yield "        } else {"
+        for place, value in zip(places, values, strict=True):
+            yield f"          {part}({place}, {value}, x, {lo}, {hi});"
+        yield "        }"
+
     def _written(self, name: str, axis: int) -> tuple[str, str]:
         lo, hi = (("z0", "z1"), ("y0", "y1"), ("c0", "c1"))[axis]
         box = self.problem.fields[name].box
@@ -358,7 +427,6 @@ class _Turn:
         self.kernel = kernel
         self.turn = turn
         self.known: set[str] = set()
-        self.unmet: set[Version] = set()
 
     def name(self, version: Version, age: int, j: int) -> str:
         """The array that holds the values of a version's plane of that age in the lane's row j."""
@@ -376,22 +444,98 @@ class _Turn:
                 for j in range(self.kernel.shape.rows):
                     yield from self._fill(self.name(planes.version, 0, j), planes, 0, j)
 
+    def nodes(self) -> Iterator[str]:
+        """All nodes, between barriers where rows are read that other warps just made."""
+        for number, part in enumerate(self._parts()):
+            if number:
+                yield "    __syncthreads();"
+            if self.kernel.shape.apart == "part":
+                yield from self._either(part)
+            else:
+                for node in part:
+                    yield from self.node(node)
+
+    def _parts(self) -> Iterator[list[Node]]:
+        """The nodes between two barriers."""
+        unmet: set[Version] = set()
+        part: list[Node] = []
+        for node in self.kernel.levels.nodes:
+            if any(read.offset[1] and row[0] in unmet and row[1] == 0 for read, row in self._rows(node)):
+                yield part
+                part = []
+                unmet.clear()
+            part.append(node)
+            unmet.update(write.new for write in node.writes if write.new in self.kernel.crossing)
+        yield part
+
+    def _rows(self, node: Node) -> list[tuple[Read, tuple[Version, int]]]:
+        """The reads of a node in full fields, and the version and age of each."""
+        reads = self.kernel.reads(node)
+        return [(read, node.row(read)) for read in reads if self.kernel.problem.fields[read.field].full]
+
+    def _either(self, part: list[Node]) -> Iterator[str]:
+        """Nodes as one text without tests, for warps and planes that need none, and one with them."""
+        tests = self._tests(part)
+        if tests:
+            yield f"    if ({' && '.join(tests)}) {{"
+        for apart in (False, True) if tests else (False,):
+            before = set(self.known)
+            for node in part:
+                yield from self._gather(node)
+                for write in node.writes:
+                    for j in range(self.kernel.shape.rows):
+                        yield from self._row(node, write, j) if apart else self._cells(node, write, j, apart=False)
+                for write in node.writes:
+                    yield from self._publish(write.new)
+            if tests:
+                self.known = before
+                yield "    }" if apart else "    } else {"
+
+    def _tests(self, part: list[Node]) -> list[str]:
+        """What tells that no cell of a warp keeps its value in some nodes."""
+        tests: dict[str, None] = {}
+        for node in part:
+            for write in node.writes:
+                found = self.kernel.sides[node.stage, write.new.field]
+                if found.test(0, ""):
+                    tests[found.test(0, self._plane(node))] = None
+                if found.test(1, "") or found.test(2, "x"):
+                    tests[self.kernel.calm(node.stage, write.new.field)] = None
+        return list(tests)
+
     def node(self, node: Node) -> Iterator[str]:
+        yield from self._gather(node)
+        if self.kernel.shape.apart == "node":
+            yield from self._grouped(node)
+        else:
+            for write in node.writes:
+                yield from self._write(node, write)
+        for write in node.writes:
+            yield from self._publish(write.new)
+
+    def _grouped(self, node: Node) -> Iterator[str]:
+        """What a node makes, under one test."""
+        rows, tests = range(self.kernel.shape.rows), self._tests([node])
+        if tests:
+            yield f"    if ({' && '.join(tests)}) {{"
+        for write in node.writes:
+            for j in rows:
+                yield from self._cells(node, write, j, apart=False)
+        if tests:
+            yield "    } else {"
+            for write in node.writes:
+                for j in rows:
+                    yield from self._row(node, write, j)
+            yield "    }"
+
+    def _gather(self, node: Node) -> Iterator[str]:
+        """What a node reads beside the lane's own cells."""
         yield f"    // step {node.step}, stage {node.stage}"
-        kernel, rows = self.kernel, range(self.kernel.shape.rows)
-        reads = [read for read in kernel.reads(node) if kernel.problem.fields[read.field].full]
-        if any(read.offset[1] and node.row(read)[0] in self.unmet and node.row(read)[1] == 0 for read in reads):
-            yield "    __syncthreads();"
-            self.unmet.clear()
-        for read in reads:
-            version, age = node.row(read)
+        rows = range(self.kernel.shape.rows)
+        for read, (version, age) in self._rows(node):
             yield from self.rows(version, age, (j + read.offset[1] for j in rows))
             for j in rows:
                 yield from self._neighbours(version, age, j + read.offset[1], read.offset[2])
-        for write in node.writes:
-            yield from self._write(node, write)
-        for write in node.writes:
-            yield from self._publish(write.new)
 
     def rows(self, version: Version, age: int, rows: Iterator[int] | range) -> Iterator[str]:
         """Rows from shared memory that the lane does not keep."""
@@ -442,6 +586,10 @@ class _Turn:
         plane, beside = found.test(0, self._plane(node)), found.test(1, "y") or found.test(2, "x")
         if plane:
             yield f"    const bool plane{write.new.number} = {plane};"
+        if self.kernel.shape.apart == "cell":
+            for j in rows:
+                yield from self._cells(node, write, j, apart=True)
+            return
         tests = [f"plane{write.new.number}"] * bool(plane)
         tests += [self.kernel.calm(node.stage, write.new.field)] * bool(beside)
         if tests:
@@ -457,7 +605,7 @@ class _Turn:
     def _row(self, node: Node, write: Write, j: int) -> Iterator[str]:
         """One row; where it lies outside the update's box it keeps its values, which is told for all lanes at once."""
         found = self.kernel.sides[node.stage, write.new.field]
-        tests = [f"plane{write.new.number}"] * bool(found.test(0, ""))
+        tests = [found.test(0, self._plane(node))] * bool(found.test(0, ""))
         tests += [found.test(1, plus("y", j))] * bool(found.test(1, ""))
         new, old = self.name(write.new, 0, j), self.name(write.old, node.lag - write.old.lag, j)
         yield f"    if ({' && '.join(tests) or 'true'}) {{"
@@ -479,6 +627,9 @@ class _Turn:
                 kernel.problem.grid.dtype,
             )
             test = found.test(2, plus("x", i), i, kernel.shape.columns) if apart else ""
+            if kernel.shape.apart == "cell":
+                every = [f"plane{write.new.number}"] * bool(found.test(0, "")) + [found.test(1, plus("y", j)), test]
+                test = " && ".join(filter(None, every))
             if test:
                 new, old = f"c{write.new.number}_{j}_{i}", self.name(write.old, node.lag - write.old.lag, j)
                 yield f"      const R {new} = {text};"
@@ -490,7 +641,6 @@ class _Turn:
         kernel = self.kernel
         if version not in kernel.crossing:
             return
-        self.unmet.add(version)
         _, above, below = kernel.crossing[version]
         planes, size = kernel.planes[version], kernel.pack * kernel.problem.itemsize
         for j in range(kernel.shape.rows):

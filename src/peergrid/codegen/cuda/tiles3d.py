@@ -69,7 +69,9 @@ def across(problem: Problem, shape: Shape3D, inside: Box) -> tuple[list[Span], l
         return test
 
     rows = _laid(inside.lo[1], inside.hi[1], 1, shape.height, fits(1, shape.height, 1))
-    return rows, _laid(inside.lo[2], inside.hi[2], LINE, shape.width, fits(2, shape.width, shape.columns))
+    return rows, _laid(
+        inside.lo[2], inside.hi[2], LINE, shape.width, fits(2, shape.width, shape.align(problem.itemsize))
+    )
 
 
 def _laid(lo: int, hi: int, align: int, most: int, fits: Callable[[Span], bool]) -> list[Span]:
