@@ -1,6 +1,6 @@
 """Measure the time-blocked 3D kernels on one GPU: shapes side by side, each checked to the bit against plain sweeps.
 
-    python benchmarks/cuda/blocked3d.py [--cases heat,heat64,yee,layers] [--size 512] [--quick] [--out blocked3d.json]
+    python benchmarks/cuda/blocked3d.py [--cases heat,heat64,yee,layers,maxwell] [--size 512] [--quick] [--out FILE.json]
 
 Needs a GPU, NumPy, cuda-core and cuda-bindings. A variant that fails is reported and the rest goes on.
 """
@@ -19,15 +19,15 @@ from typing import Any
 import numpy as np
 from cuda.bindings import driver
 from gpu import Device, Module, check, copy_rate, start
+from problems3d import CASES
 
 from peergrid.codegen.cuda import onepass
 from peergrid.codegen.cuda.groups import scratch_fields
 from peergrid.codegen.cuda.pass3d import PassKernel3D
 from peergrid.codegen.cuda.shape3d import Shape3D
 from peergrid.codegen.nvrtc import compile_cubin
-from peergrid.grid import Box, Dtype, Grid
 from peergrid.runtime.cuda.blocks import BlockLayout
-from peergrid.stencil import Problem, Stage, stencil
+from peergrid.stencil import Problem
 
 HELPERS = """
 extern "C" __global__ void fill(REAL* p, long long n, unsigned seed) {
@@ -44,51 +44,6 @@ extern "C" __global__ void differ(const unsigned* a, const unsigned* b, long lon
   if (found) atomicAdd(count, found);
 }
 """
-
-
-@stencil
-def heat(u: Any, k: float) -> None:
-    around = u[-1, 0, 0] + u[1, 0, 0] + u[0, -1, 0] + u[0, 1, 0] + u[0, 0, -1] + u[0, 0, 1]
-    u.next[0, 0, 0] = u[0, 0, 0] + k * (around - 6 * u[0, 0, 0])
-
-
-@stencil
-def magnetic(ex: Any, ey: Any, ez: Any, hx: Any, hy: Any, hz: Any, c: float) -> None:
-    hx.next[0, 0, 0] = hx[0, 0, 0] + c * ((ey[0, 0, 1] - ey[0, 0, 0]) - (ez[0, 1, 0] - ez[0, 0, 0]))
-    hy.next[0, 0, 0] = hy[0, 0, 0] + c * ((ez[1, 0, 0] - ez[0, 0, 0]) - (ex[0, 0, 1] - ex[0, 0, 0]))
-    hz.next[0, 0, 0] = hz[0, 0, 0] + c * ((ex[0, 1, 0] - ex[0, 0, 0]) - (ey[1, 0, 0] - ey[0, 0, 0]))
-
-
-@stencil
-def electric(ex: Any, ey: Any, ez: Any, hx: Any, hy: Any, hz: Any, cb: Any) -> None:
-    b = cb[0, 0, 0]
-    ex.next[0, 0, 0] = ex[0, 0, 0] + b * ((hz[0, 0, 0] - hz[0, -1, 0]) - (hy[0, 0, 0] - hy[0, 0, -1]))
-    ey.next[0, 0, 0] = ey[0, 0, 0] + b * ((hx[0, 0, 0] - hx[0, 0, -1]) - (hz[0, 0, 0] - hz[-1, 0, 0]))
-    ez.next[0, 0, 0] = ez[0, 0, 0] + b * ((hy[0, 0, 0] - hy[-1, 0, 0]) - (hx[0, 0, 0] - hx[0, -1, 0]))
-
-
-def heat_problem(n: int, dtype: Dtype = "float32") -> Problem:
-    return Problem.of(heat(Grid((n, n, n), "fixed", dtype).field("u"), 0.1))
-
-
-def yee_problem(n: int, dtype: Dtype = "float32") -> Problem:
-    """Yee's scheme with one coefficient field."""
-    grid = Grid((n, n, n), "fixed", dtype)
-    fields = [grid.field(name) for name in ("ex", "ey", "ez", "hx", "hy", "hz")]
-    return Problem.of([magnetic(*fields, 0.3), electric(*fields, grid.field("cb"))])
-
-
-@stencil
-def damp(u: Any, w: Any) -> None:
-    u.next[0, 0, 0] = u[0, 0, 0] * w[0, 0, 0]
-
-
-def layers_problem(n: int, dtype: Dtype = "float32") -> Problem:
-    """Heat with damping in layers of 10 cells on all sides."""
-    grid, thick = Grid((n, n, n), "fixed", dtype), 10
-    u, w = grid.field("u"), grid.profile("w", 0, np.full(n, 0.99))
-    inside = Box((thick,) * 3, (n - thick,) * 3)
-    return Problem.of([heat(u, 0.1), Stage(tuple(damp(u, w).within(box) for box in grid.box - inside))])
 
 
 @dataclass
@@ -118,9 +73,7 @@ class Bench:
         self.device, self.case, self.problem = device, case, problem
         real = "float" if problem.itemsize == 4 else "double"
         self.helpers = Module(compile_cubin(HELPERS.replace("REAL", real), device.arch))
-        self.blocks = {
-            name: BlockLayout(f, problem.grid.box, problem.itemsize, 8) for name, f in problem.fields.items()
-        }
+        self.blocks = {name: BlockLayout(f, f.box, problem.itemsize, 8) for name, f in problem.fields.items()}
         self.one = {name: self._block(name, seed) for seed, name in enumerate(problem.fields)}
         self.two = {name: self._block(name, None) for name in problem.state}
         self.program = onepass.program(problem, [[problem.grid.box]])
@@ -257,20 +210,12 @@ def shapes(case: str, quick: bool) -> Iterator[Shape3D]:
         yield from (Shape3D(2, 2, 2, 16, 4), Shape3D(3, 2, 1, 32, 4), Shape3D(3, 2, 2, 16, 1), Shape3D(4, 2, 1, 32, 1))
     elif case == "layers":
         yield from (Shape3D(2, 4, 1, 32, 4), Shape3D(3, 4, 2, 16, 4), Shape3D(4, 4, 1, 32, 1))
-    else:
+    elif case == "yee":
         yield from (Shape3D(1, 2, 1, 16, 2), Shape3D(2, 2, 1, 16, 2), Shape3D(2, 4, 1, 8, 2))
         if quick:
             return
         yield from (Shape3D(1, 2, 1, 16, 3), Shape3D(1, 4, 1, 16, 1), Shape3D(2, 2, 1, 16, 3), Shape3D(2, 2, 1, 12, 4))
         yield from (Shape3D(2, 2, 1, 20, 1, held=False), Shape3D(2, 2, 2, 12, 2), Shape3D(3, 2, 1, 12, 1))
-
-
-CASES: dict[str, tuple[Callable[[int, Dtype], Problem], Dtype]] = {
-    "heat": (heat_problem, "float32"),
-    "heat64": (heat_problem, "float64"),
-    "yee": (yee_problem, "float32"),
-    "layers": (layers_problem, "float32"),
-}
 
 
 def build(kernel: PassKernel3D, arch: str) -> dict[str, bytes]:
@@ -285,7 +230,7 @@ def run_case(device: Device, case: str, size: int, quick: bool, pool: ThreadPool
     kernels = [PassKernel3D(problem, shape) for shape in shapes(case, quick)]
     waiting = [(kernel, pool.submit(build, kernel, device.arch)) for kernel in kernels]
     bench = Bench(device, case, problem)
-    results = [bench.reference(max(kernel.steps for kernel in kernels))]
+    results = [bench.reference(max((kernel.steps for kernel in kernels), default=1))]
     print(line(results[0]), flush=True)
     for kernel, future in waiting:
         try:
@@ -314,7 +259,7 @@ def line(r: Result) -> str:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--cases", default="heat,heat64,yee,layers")
+    parser.add_argument("--cases", default=",".join(CASES))
     parser.add_argument("--size", type=int, default=512, help="cells along each axis")
     parser.add_argument("--quick", action="store_true", help="a few variants only")
     parser.add_argument("--out", type=Path)
