@@ -1,6 +1,6 @@
 """Measure the time-blocked 3D kernels on one GPU: shapes side by side, each checked to the bit against plain sweeps.
 
-    python benchmarks/cuda/blocked3d.py [--cases heat,heat64,yee,layers,maxwell] [--size 512] [--quick] [--out FILE.json]
+    python benchmarks/cuda/blocked3d.py [--cases heat,heat64,yee,layers,maxwell] [--size 512] [--quick] [--out FILE]
 
 Needs a GPU, NumPy, cuda-core and cuda-bindings. A variant that fails is reported and the rest goes on.
 """
