@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import lru_cache
 
 from peergrid.grid import Box
 from peergrid.schedule.layout import Layout
 from peergrid.schedule.ops import Compute, Copy, Op
 from peergrid.stencil import Problem, read_box, write_box
+from peergrid.stencil.remember import remembered
 
 Place = tuple[int, str, int]
 """Memory that can conflict: device, state field, slot."""
@@ -28,7 +28,7 @@ class Access:
     writes: bool
 
 
-@lru_cache(maxsize=1 << 14)
+@remembered(1 << 14)
 def declared(problem: Problem, name: str, box: Box, steps: int) -> tuple[Box, ...]:
     """What a kernel may read: the box that the footprint of the steps gives."""
     found = read_box(problem, name, box, steps)

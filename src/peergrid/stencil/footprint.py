@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import lru_cache
 
 from peergrid.grid import Box, Grid, Index
 from peergrid.stencil.problem import Problem, Stage
+from peergrid.stencil.remember import remembered
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +60,7 @@ class Footprint:
     targets: tuple[tuple[Need, ...], ...]
 
 
-@lru_cache(maxsize=256)
+@remembered(256)
 def footprint(problem: Problem, steps: int) -> Footprint:
     """The footprint of `steps` whole steps; steps = 0 needs the box itself."""
     nothing = Growth.none(problem.grid.ndim)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import chain, combinations
 from types import MappingProxyType
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from peergrid.errors import UsageError
 from peergrid.grid import Box, Field, Grid, Index, Signal
@@ -137,6 +137,11 @@ class Problem:
     def coefficients(self) -> tuple[str, ...]:
         """The fields that are only read."""
         return tuple(name for name in self.fields if name not in self.state)
+
+    @cached_property
+    def answers(self) -> dict[object, Callable[..., Any]]:
+        """What functions found out about this problem, see `remember`."""
+        return {}
 
     @property
     def itemsize(self) -> int:

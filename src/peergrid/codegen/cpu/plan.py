@@ -12,11 +12,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import lru_cache
 from typing import Literal
 
 from peergrid.codegen.cpu.rows import RowCode, row_code
 from peergrid.stencil import Growth, Problem, Stage, Update, footprint
+from peergrid.stencil.remember import remembered
 
 Kind = Literal["window", "handover", "source", "target", "coefficient", "parameter", "signal", "traces", "sink"]
 Final = Literal["", "inside", "beyond"]
@@ -179,13 +179,13 @@ class _Planner:
         return "inside" if needed == Growth.none(self.problem.grid.ndim) else "beyond"
 
 
-@lru_cache(maxsize=64)
+@remembered()
 def stream_plan(problem: Problem, steps: int, past_cache: bool = False) -> StreamPlan:
     """The plan of a pass of `steps` steps; it holds for every box and tile."""
     return _Planner(problem, steps, past_cache).plan()
 
 
-@lru_cache(maxsize=256)
+@remembered(256)
 def code_of(problem: Problem, stage: int, update: int, in_place: frozenset[str]) -> RowCode:
     """The row function of one update of a stage."""
     chosen = problem.stages[stage].updates[update]

@@ -9,7 +9,6 @@ Which of the lengths a run makes is settled by a trial (`runtime.cuda.trial`); i
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import lru_cache
 
 from peergrid.codegen.cuda.choose3d import pass3d, worth
 from peergrid.codegen.cuda.levels import levels
@@ -19,6 +18,7 @@ from peergrid.codegen.cuda.pass_kernel import PassKernel
 from peergrid.codegen.cuda.stream_parts import Shape
 from peergrid.grid import Box
 from peergrid.stencil import Problem
+from peergrid.stencil.remember import remembered
 
 BASE = 24
 MOST_REGISTERS = 216  # of 255: what a compiler adds must not spill
@@ -46,7 +46,7 @@ def several_steps(problem: Problem, steps: int, norm: str | None = None) -> Pass
     return pass_kernel(problem, steps, norm)
 
 
-@lru_cache(maxsize=64)
+@remembered()
 def pass_kernel(problem: Problem, steps: int, norm: str | None = None, least: int = 2) -> PassKernel | None:
     """The kernel that makes `steps` steps of a 2D problem in one pass; None where there is none.
 
@@ -59,7 +59,7 @@ def pass_kernel(problem: Problem, steps: int, norm: str | None = None, least: in
     return max(found, key=_worth, default=None)
 
 
-@lru_cache(maxsize=64)
+@remembered()
 def steps_per_pass(problem: Problem, most: int = MOST_STEPS, norm: str | None = None) -> int:
     """The number of steps, at most `most`, that passes had best make; 1 where more are not worth it or not possible."""
     return lengths(problem, most, norm)[0]

@@ -9,17 +9,17 @@ constants fit what an H200 took within a fifth; they order the shapes.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import lru_cache
 from itertools import product
 from math import sqrt
 
-from peergrid.codegen.cuda.edge3d import EdgeShape3D
+from peergrid.codegen.cuda.edge_rings3d import EdgeShape3D
 from peergrid.codegen.cuda.groups import groups
 from peergrid.codegen.cuda.pass3d import PassKernel3D
 from peergrid.codegen.cuda.shape3d import Shape3D, reach
 from peergrid.codegen.cuda.walls import core, supported
 from peergrid.stencil import Problem
 from peergrid.stencil.expr import Binary, Expr, Unary, Where, walk
+from peergrid.stencil.remember import remembered
 
 BASE = 24
 REGISTERS = 65536  # of a multiprocessor
@@ -34,7 +34,7 @@ PER_FIELD = 10
 EDGE_COST = 10.0  # of a cell of an edge tile, by that of a plain one
 
 
-@lru_cache(maxsize=64)
+@remembered()
 def pass3d(problem: Problem, steps: int) -> PassKernel3D | None:
     """The kernel that makes `steps` steps of a 3D problem in one pass; None where there is none."""
     if not 1 <= steps <= MOST_STEPS or not supported(problem):

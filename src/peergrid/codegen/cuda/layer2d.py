@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cached_property
 
 from peergrid.codegen.cuda.arguments import Arguments
 from peergrid.codegen.cuda.expressions import emit
@@ -22,6 +22,7 @@ from peergrid.codegen.cuda.zones import Choice, Zone, zones
 from peergrid.grid import Field
 from peergrid.stencil import Problem
 from peergrid.stencil.expr import Read
+from peergrid.stencil.remember import remembered
 
 BASE = 32  # registers of a thread beside rows and pointers
 BESIDE = 112  # registers that plain tiles leave: two warps of 200 on each of four schedulers with 16384
@@ -332,7 +333,7 @@ def _registers(made: Layer2D) -> int:
     return BASE + pointers + made.shape.columns * rows * (made.problem.itemsize // 4)
 
 
-@lru_cache(maxsize=64)
+@remembered()
 def layers(problem: Problem, steps: int, cut: Cut) -> Layers2D | None:
     """The kernel of all zones of a problem; None where it has none."""
     found = (layer(problem, steps, zone, f"zone{n}") for n, zone in enumerate(zones(problem, steps, cut)))

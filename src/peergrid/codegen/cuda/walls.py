@@ -7,12 +7,13 @@ cells; the tests that tell them apart are made for the sides of the grid where p
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import lru_cache, reduce
+from functools import reduce
 
 from peergrid.codegen.cuda.levels import plain_updates
 from peergrid.codegen.cuda.tiles import core_of, obstacles
 from peergrid.grid import Box
 from peergrid.stencil import Growth, Problem, footprint
+from peergrid.stencil.remember import remembered
 
 
 @dataclass(frozen=True)
@@ -48,7 +49,7 @@ def supported(problem: Problem) -> bool:
     return True
 
 
-@lru_cache(maxsize=64)
+@remembered()
 def core(problem: Problem, steps: int) -> tuple[Box, tuple[Box, ...]]:
     """The cells of the grid without the layers that other updates reach within some steps, and what else bars tiles."""
     far = 1 << 30

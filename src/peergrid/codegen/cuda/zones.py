@@ -9,12 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import lru_cache, reduce
+from functools import reduce
 
 from peergrid.codegen.cuda.tiles import Cut, grid_core, grown, unbounded
 from peergrid.grid import Box
 from peergrid.stencil import Growth, Problem, footprint
 from peergrid.stencil.problem import Update
+from peergrid.stencil.remember import remembered
 
 
 @dataclass(frozen=True)
@@ -40,7 +41,7 @@ class Zone:
     barred: tuple[Box, ...]
 
 
-@lru_cache(maxsize=64)
+@remembered()
 def zones(problem: Problem, steps: int, cut: Cut) -> tuple[Zone, ...]:
     """The zones of a problem for passes of so many steps; none along an axis whose sides reflect."""
     grid, core = problem.grid.box, grid_core(problem, steps, cut)

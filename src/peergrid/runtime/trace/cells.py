@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
 
 from peergrid.grid import Box, Grid, Index
 from peergrid.stencil import Assignment, Problem, Stage, Update
+from peergrid.stencil.remember import remembered
 
 Mask = NDArray[np.bool_]
 
@@ -49,7 +49,7 @@ class CellSet:
         )
 
 
-@lru_cache(maxsize=2048)
+@remembered(2048)
 def cells_read(problem: Problem, box: Box, steps: int) -> Mapping[str, CellSet]:
     """The cells of each state field whose values at the start decide the values on `box` after `steps` steps."""
     window = _window(problem, box, steps)
