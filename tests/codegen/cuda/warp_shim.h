@@ -10,6 +10,7 @@
 #define __global__
 #define __device__
 #define __shared__
+#define __constant__
 #define __forceinline__ inline
 #define __noinline__
 #define __grid_constant__

@@ -107,26 +107,47 @@ __device__ __forceinline__ void pg_tell(const Arguments& a, const Links& l, cons
   for (int side = 0; side < 2; ++side)
     if (pg_on_rim(a, l, tile, side)) pg_add(l.side[side].theirs + (passed & 1));
 }}
-// By many threads: the rows that the neighbours need.
+// Which rows and columns of a field a neighbour needs: `up` at the low end of the slab, `down` at its high end.
+struct Halo {{ int field, up, down, first, last, left, right; }};
+__constant__ const Halo halos[] = {{
+{halos}
+}};
+// Values of a column: all loads of a batch are on their way before the first store waits for one.
+__device__ __forceinline__ void pg_column(R* const to, const long long to_pitch, const R* const from,
+                                          const long long pitch, const int lo, const int hi) {{
+  for (int y = lo; y < hi; y += {batch}) {{
+    R v[{batch}];
+#pragma unroll
+    for (int k = 0; k < {batch}; ++k)
+      if (y + k < hi) v[k] = from[(y + k) * pitch];
+#pragma unroll
+    for (int k = 0; k < {batch}; ++k)
+      if (y + k < hi) to[(y + k) * to_pitch] = v[k];
+  }}
+}}
+// By many threads: the rows that the neighbours need. One loop for all fields: its text is fetched in the critical path.
 __device__ __forceinline__ void pg_deliver(const Arguments& a, const Links& l, const Region& tile, const int target,
                                            const int thread, const int threads) {{
+#pragma unroll 1
   for (int side = 0; side < 2; ++side) {{
     if (!pg_on_rim(a, l, tile, side)) continue;
     const Link& link = l.side[side];
-{rows}
+#pragma unroll 1
+    for (const Halo& halo : halos) {{
+      const int lo = max(side ? a.hi[0] - halo.down : a.lo[0], max(tile.lo[0], halo.first));
+      const int hi = min(side ? a.hi[0] : a.lo[0] + halo.up, min(tile.hi[0], halo.last));
+      const int right = min(tile.hi[1], halo.right);
+      if (lo >= hi) continue;
+      const Field &from = a.fields[halo.field], &to = link.fields[halo.field];
+#pragma unroll 1
+      for (int x = max(tile.lo[1], halo.left) + thread; x < right; x += threads)
+        pg_column(to.slot[target] + x, to.pitch[0], from.slot[target] + x, from.pitch[0], lo, hi);
+    }}
   }}
 }}
 """
 
-ROWS = """\
-    {{
-      const int lo = max(side ? a.hi[0] - {down} : a.lo[0], max(tile.lo[0], {first}));
-      const int hi = min(side ? a.hi[0] : a.lo[0] + {up}, min(tile.hi[0], {last}));
-      for (int y = lo; y < hi; ++y)
-        for (int x = max(tile.lo[1], {left}) + thread; x < min(tile.hi[1], {right}); x += threads)
-          link.fields[{n}].slot[target][y * link.fields[{n}].pitch[0] + x] =
-              a.fields[{n}].slot[target][y * a.fields[{n}].pitch[0] + x];
-    }}"""
+BATCH = 8  # rows delivered at once
 
 
 @dataclass(frozen=True)
@@ -147,26 +168,20 @@ class LinkText:
 
     @property
     def source(self) -> str:
-        rows = "\n".join(self._rows())
-        structs = STRUCTS.format(fields=len(self.arguments.fields), reach=self.reach, rows=rows)
+        halos = ",\n".join(f"  {{{', '.join(map(str, halo))}}}" for halo in self._halos())
+        structs = STRUCTS.format(fields=len(self.arguments.fields), reach=self.reach, halos=halos, batch=BATCH)
         return LINK_PRIMITIVES + structs
 
-    def _rows(self) -> Iterator[str]:
+    def _halos(self) -> Iterator[tuple[int, ...]]:
+        """The fields that travel, as `Halo`."""
         inputs = footprint(self.problem, self.steps).inputs
         far = 1 << 30
         for number, name in enumerate(self.arguments.fields):
             if name in self.problem.state:
                 growth, box = inputs[name], self.problem.fields[name].box
                 wraps = self.problem.grid.periodic[0]
-                yield ROWS.format(
-                    n=number,
-                    up=growth.above[0],
-                    down=growth.below[0],
-                    first=-far if wraps else box.lo[0],
-                    last=far if wraps else box.hi[0],
-                    left=box.lo[1],
-                    right=box.hi[1],
-                )
+                first, last = (-far, far) if wraps else (box.lo[0], box.hi[0])
+                yield number, growth.above[0], growth.below[0], first, last, box.lo[1], box.hi[1]
 
     def dtype(self) -> np.dtype[Any]:
         """`Links` for NumPy.
