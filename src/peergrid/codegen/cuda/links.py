@@ -125,7 +125,7 @@ __device__ __forceinline__ void pg_column(R* const to, const long long to_pitch,
       if (y + k < hi) to[(y + k) * to_pitch] = v[k];
   }}
 }}
-// By many threads: the rows that the neighbours need. One loop for all fields: its text is fetched in the critical path.
+// By many threads: the rows that the neighbours need, in one loop for all fields: neighbours wait for its text as well.
 __device__ __forceinline__ void pg_deliver(const Arguments& a, const Links& l, const Region& tile, const int target,
                                            const int thread, const int threads) {{
 #pragma unroll 1
