@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import pytest
@@ -53,6 +54,12 @@ def test_nodes(system: Path) -> None:
     first, second = host.nodes(system)
     assert (first.cpus, first.memory, first.distances) == ((0, 1), 1 << 30, (10, 21))
     assert (second.index, second.cpus) == (1, (2, 3))
+
+
+def test_a_single_node_has_all_memory(system: Path) -> None:
+    shutil.rmtree(system / "node" / "node1")
+    (found,) = host.nodes(system)
+    assert (found.cpus, found.memory, found.distances) == ((0, 1), host.memory(), (10, 21))
 
 
 def test_without_sys_the_process_still_has_cpus(tmp_path: Path) -> None:

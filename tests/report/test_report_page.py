@@ -91,7 +91,7 @@ def test_numbers_arrive() -> None:
 
 def test_the_key_figures_come_first() -> None:
     found = {key.what: key.number for key in glance(two_gpus())}
-    assert found["GPU to GPU"] == "101 – 400 GB/s"
+    assert found["GPU to GPU"] == "101–400 GB/s"
     assert found["Barrier of 2 GPUs"] == "4.04 µs"
     assert {key.what for key in glance(host_only())} == {"Main memory"}
 
@@ -109,7 +109,7 @@ def test_what_an_experiment_lacks_stands_beside_it() -> None:
 
 
 def test_coordinates_in_words() -> None:
-    assert label({"pattern": "left-right", "separated": "no", "devices": 2}) == "left-right, not separated, devices 2"
+    assert label({"pattern": "left-right", "separated": "no", "devices": 2}) == "left-right, not separated, GPUs 2"
     assert label({"route": "store", "ways": 2}) == "store, both ways"
     assert label({"bytes": 1 << 20, "fence": "without"}) == "bytes 1 MiB, fence without"
 
@@ -125,6 +125,20 @@ def test_coordinates_in_words() -> None:
 def test_counts_and_shares(median: float, uncertainty: float, shown: str, share: str) -> None:
     item = Result("q", "", {}, median, 0.0, uncertainty, (median,))
     assert (number(item), error(item)) == (shown, share)
+
+
+def test_groups_with_numbers_come_first() -> None:
+    for profile, first in ((host_only(), "host"), (two_gpus(), "links")):
+        assert re.findall(r'<section id="([^"]*)"', page(profile))[0] == first
+
+
+def test_lone_points_name_no_line() -> None:
+    points = [number_at("host_barrier", 1.0, kind="spin")]
+    points += [replace(item, at=item.at | {"threads": 2**at}) for at, item in enumerate(points * 3)]
+    alone = replace(points[0], at={"kind": "python", "threads": 4})
+    shown = page(replace(two_gpus(), probes=(outcome("host", *points[1:], alone),)))
+    assert 'class="curve"' in shown
+    assert '<figcaption class="legend"></figcaption>' in shown
 
 
 def test_a_curve_of_single_points_is_a_table() -> None:
@@ -201,10 +215,25 @@ def test_a_matrix_of_zeros() -> None:
 
 
 def test_curves_keep_every_point_inside() -> None:
-    drawn = curves({"a": [(1, 1e9), (1024, 4e11)], "b": [(1, -1.0), (4, 2e9)]}, "bytes", "B/s")
+    drawn = curves({"a": [(1, 1e9), (1024, 4e11)], "b": [(1, -1.0), (4, 2e9)]}, "bytes", "B/s", x_in_bytes=True)
     points = [tuple(map(float, p.split(","))) for text in re.findall(r'points="([^"]*)"', drawn) for p in text.split()]
     assert len(points) == 3
     assert all(0 <= x <= 640 and 0 <= y <= 330 for x, y in points)
+
+
+@pytest.mark.parametrize(
+    ("values", "labels"),
+    [
+        ((260.0, 680.0, 1950.0), ["200", "500", "1000", "2000"]),  # both ends are near a round number
+        ((8.5e-6, 11.2e-6), ["9", "10"]),
+        ((2.3e-6, 7e-4), ["10", "100", "1000"]),  # microseconds: the prefix of the middle
+        ((1e9, 3.96e11), ["1", "10", "100"]),
+    ],
+)
+def test_curves_have_round_labels(values: tuple[float, ...], labels: list[str]) -> None:
+    drawn = curves({"": list(enumerate(values, 1))}, "threads", "s" if values[0] < 1 else "B/s")
+    shown = re.findall(r'<text class="tick end"[^>]*>([^<]*)<', drawn)
+    assert shown == labels
 
 
 def test_curves_of_nothing() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import platform
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 
 import psutil
@@ -45,11 +46,12 @@ def memory() -> int:
 
 
 def nodes(root: Path = SYSTEM) -> tuple[NumaNode, ...]:
-    """The NUMA nodes; a system that shows none counts as one node."""
-    found = sorted((root / "node").glob("node[0-9]*"), key=lambda at: int(at.name[4:]))
-    if not found:
-        return (NumaNode(0, usable_cpus(), memory(), (10,)),)
-    return tuple(_node(at) for at in found)
+    """The NUMA nodes; a system that shows none counts as one node. A single node has all memory there is."""
+    found = [_node(at) for at in sorted((root / "node").glob("node[0-9]*"), key=lambda at: int(at.name[4:]))]
+    if len(found) > 1:
+        return tuple(found)
+    node = found[0] if found else NumaNode(0, usable_cpus(), 0, (10,))
+    return (replace(node, memory=memory()),)  # a virtual machine that grows may not tell its node
 
 
 def cpu_list(text: str) -> tuple[int, ...]:

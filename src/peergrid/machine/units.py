@@ -39,10 +39,10 @@ def scale(value: float) -> tuple[float, str]:
     return (1.0, "") if value == 0 else PREFIXES[-1]
 
 
-def digits(value: float) -> str:
-    """Three significant digits without an exponent: 1234.5 → '1234', 0.01234 → '0.0123', 2.0 → '2'."""
+def digits(value: float, full: bool = False) -> str:
+    """Three significant digits without an exponent: 1234.5 → '1234', 0.01234 → '0.0123', 2.0 → '2' ('2.00' in full)."""
     if value == 0 or not math.isfinite(value):
         return "0" if value == 0 else "–"
     places = max(0, 2 - math.floor(math.log10(abs(value))))
     text = f"{value:.{places}f}"
-    return text.rstrip("0").rstrip(".") if "." in text else text
+    return text.rstrip("0").rstrip(".") if "." in text and not full else text

@@ -10,7 +10,7 @@ from peergrid.probe.experiment import Result
 from peergrid.probe.profile import Profile
 from peergrid.report.draw import table
 from peergrid.report.figures import error, number
-from peergrid.report.papers import PAPERS, Paper
+from peergrid.report.papers import PAPERS, STUDY, SYNC, Paper
 
 
 def beside(profile: Profile, group: str) -> str:
@@ -20,7 +20,8 @@ def beside(profile: Profile, group: str) -> str:
         if paper.group == group:
             by_source.setdefault(paper.source, []).append(paper)
     tables = "".join(_table(profile, source, papers) for source, papers in by_source.items())
-    return f'<h3>Beside the documents</h3><div class="cards">{tables}</div>' if tables else ""
+    source = f'<p class="method">{STUDY}</p>' if any(name.startswith(SYNC) for name in by_source) else ""
+    return f'<h3>Beside the documents</h3><div class="cards">{tables}</div>{source}' if tables else ""
 
 
 def _table(profile: Profile, source: str, papers: Sequence[Paper]) -> str:

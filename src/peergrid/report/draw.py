@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import bisect
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 
-from peergrid.machine.units import BINARY, count, digits, quantity, scale, size
+from peergrid.machine.units import count, digits, quantity, scale, size
 
-WIDE, HIGH, LEFT, BELOW, TOP = 640, 300, 64, 44, 30
+WIDE, HIGH, LEFT, RIGHT, BELOW, TOP = 640, 300, 64, 36, 56, 30
 COLOURS = tuple(f"var(--line-{at})" for at in range(8))
 DASHES = ("", "6 3", "2 3", "8 3 2 3")
 
@@ -77,18 +78,20 @@ def _cell(cell: Cell | None, low: float, high: float, factor: float, shaded: boo
         return "<td>–</td>"
     share = (cell.value - low) / (high - low) if high > low else 0.5
     shade = f' style="--heat:{8 + 52 * share:.0f}%"' if shaded else ""
-    shown = count(cell.value) if factor == 1.0 else digits(cell.value / factor)
+    shown = count(cell.value) if factor == 1.0 else digits(cell.value / factor, full=True)
     return f'<td{shade} title="± {escape(cell.error)}">{shown}</td>'
 
 
-def curves(lines: Mapping[str, Sequence[Point]], x_name: str, unit: str, title: str = "") -> str:
+def curves(
+    lines: Mapping[str, Sequence[Point]], x_name: str, unit: str, title: str = "", x_in_bytes: bool = False
+) -> str:
     """Lines over logarithmic axes, with a legend below; points that no such axis can hold are left out."""
     kept = {name: [p for p in points if all(LEAST < x < 1 / LEAST for x in p)] for name, points in lines.items()}
     everything = [point for points in kept.values() for point in points]
     if not everything:
         return "<p>No positive number to draw.</p>"
-    xs, ys = _range([p[0] for p in everything]), _range([p[1] for p in everything])
-    parts = [_axes(xs, ys, x_name, unit)]
+    xs, ys = _range([p[0] for p in everything]), _rounded(_range([p[1] for p in everything]))
+    parts = [_axes(xs, ys, x_name, unit, x_in_bytes)]
     parts += [_line(at, points, xs, ys) for at, points in enumerate(kept.values())]
     legend = "".join(_legend(at, name) for at, name in enumerate(kept)) if len(kept) > 1 or "" not in kept else ""
     return (
@@ -99,7 +102,7 @@ def curves(lines: Mapping[str, Sequence[Point]], x_name: str, unit: str, title: 
 
 
 def _range(values: Sequence[float]) -> Point:
-    """The decades that hold all values (at least one)."""
+    """What holds all values, with a little room at both ends."""
     low, high = min(values), max(values)
     if high / low < 1.001:
         return low / 2, high * 2
@@ -107,10 +110,24 @@ def _range(values: Sequence[float]) -> Point:
     return low / margin, high * margin
 
 
+def _rounded(span: Point) -> Point:
+    """A span that ends at a labelled value where one is near, so that lines at its edge can be read."""
+    low, high = span
+    steps = _steps(low / 10, high * 10)
+    below, above = steps[bisect.bisect(steps, low) - 1], steps[bisect.bisect_left(steps, high)]
+    return (below if low < 1.5 * below else low), (above if above < 1.5 * high else high)
+
+
+def _steps(low: float, high: float, times: Sequence[int] = (1, 2, 5)) -> list[float]:
+    """So many times powers of ten, between `low` and `high`."""
+    decades = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
+    return [value for at in decades for value in (n * 10.0**at for n in times) if low <= value <= high]
+
+
 def _place(point: Point, xs: Point, ys: Point) -> Point:
     across = math.log(point[0] / xs[0]) / math.log(xs[1] / xs[0])
     up = math.log(point[1] / ys[0]) / math.log(ys[1] / ys[0])
-    return LEFT + across * (WIDE - LEFT - 10), TOP + HIGH * (1 - up)
+    return LEFT + across * (WIDE - LEFT - RIGHT), TOP + HIGH * (1 - up)
 
 
 def _line(at: int, points: Sequence[Point], xs: Point, ys: Point) -> str:
@@ -121,41 +138,35 @@ def _line(at: int, points: Sequence[Point], xs: Point, ys: Point) -> str:
     return f'<polyline points="{path}" fill="none" stroke="{colour}" stroke-width="2" stroke-dasharray="{dash}"/>{dots}'
 
 
-def _axes(xs: Point, ys: Point, x_name: str, unit: str) -> str:
+def _axes(xs: Point, ys: Point, x_name: str, unit: str, x_in_bytes: bool) -> str:
     parts = []
     for value in _ticks(xs, 2):
         x, _ = _place((value, ys[0]), xs, ys)
-        label = _binary(value) if x_name in ("bytes", "footprint", "stride") else digits(value)
+        label = size(value) if x_in_bytes else digits(value)
         parts.append(f'<path class="grid" d="M{x:.1f} {TOP}V{TOP + HIGH}"/>')
-        parts.append(f'<text class="tick" x="{x:.1f}" y="{TOP + HIGH + 16}">{label}</text>')
-    factor, prefix = _prefix(ys[1], unit)
+        parts.append(f'<text class="tick" x="{x:.1f}" y="{TOP + HIGH + 24}">{label}</text>')
+    factor, prefix = _prefix(math.sqrt(ys[0]) * math.sqrt(ys[1]), unit)
     for value in _ticks(ys, 10):
         _, y = _place((xs[0], value), xs, ys)
-        parts.append(f'<path class="grid" d="M{LEFT} {y:.1f}H{WIDE - 10}"/>')
+        parts.append(f'<path class="grid" d="M{LEFT} {y:.1f}H{WIDE - RIGHT}"/>')
         parts.append(f'<text class="tick end" x="{LEFT - 6}" y="{y + 4:.1f}">{digits(value / factor)}</text>')
     parts.append(f'<text class="tick start" x="4" y="14">{escape(prefix + unit)}</text>')
-    parts.append(
-        f'<text class="tick" x="{(WIDE + LEFT) / 2}" y="{TOP + HIGH + 34}">{escape(x_name.replace("_", " "))}</text>'
-    )
+    parts.append(f'<text class="tick" x="{(WIDE + LEFT) / 2}" y="{TOP + HIGH + 46}">{escape(x_name)}</text>')
     return "".join(parts)
 
 
 def _ticks(span: Point, base: int) -> list[float]:
-    """Powers of the base inside the span, with 2 and 5 between when decades are few, and at most about eight."""
+    """Powers of the base inside the span, at most about eight; round numbers between when decades are few."""
     low, high = math.log(span[0], base), math.log(span[1], base)
     step = max(1, math.ceil((high - low) / 7))
     powers = [float(base) ** at for at in range(math.ceil(low), math.floor(high) + 1, step)]
     if base == 10 and len(powers) < 3:
-        wide = [m * 10.0**at for at in range(math.floor(low), math.ceil(high) + 1) for m in (1, 2, 5)]
-        powers = [value for value in wide if span[0] <= value <= span[1]]
+        powers = _steps(*span)
+    if len(powers) < 2:
+        powers = _steps(*span, range(1, 10))
     if len(powers) < 2:
         powers = [span[0] * (span[1] / span[0]) ** share for share in (0.1, 0.5, 0.9)]
     return powers
-
-
-def _binary(value: float) -> str:
-    text = size(value)
-    return text.replace(f" {BINARY[0]}", " B")
 
 
 def _legend(at: int, name: str) -> str:

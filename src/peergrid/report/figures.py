@@ -11,7 +11,21 @@ from peergrid.report.draw import Cell, curves, heat, table
 from peergrid.report.views import Answer, Curve, Matrix, View
 
 SIZES = ("bytes", "footprint", "stride")
-NAMES = {"blocks_per_multiprocessor": "blocks"}
+NAMES = {
+    "blocks_per_multiprocessor": "blocks",
+    "devices": "GPUs",
+    "independent": "loads in flight",
+    "size": "threads of the group",
+}
+TURNS: dict[tuple[str, Scalar], str] = {
+    ("pass", "first"): "first pass",
+    ("pass", "again"): "second pass",
+    ("route", "host"): "through the host",
+    ("separated", "yes"): "separated",
+    ("separated", "no"): "not separated",
+    ("ways", 1): "one way",
+    ("ways", 2): "both ways",
+}
 SPEAKING = ("source", "target", "reader", "owner")  # matrices whose axes the title names
 
 
@@ -49,25 +63,12 @@ def error(item: Result) -> str:
 
 def label(at: Mapping[str, Scalar]) -> str:
     """Coordinates in a few words: texts speak for themselves, numbers and yes or no keep their names."""
-    words = []
-    for key, value in at.items():
-        if isinstance(value, str) and value not in ("yes", "no", "with", "without", "first", "again"):
-            words.append(value)
-        else:
-            words.append(_said(key, value))
-    return ", ".join(words)
+    return ", ".join(_said(key, value) for key, value in at.items())
 
 
 def _said(key: str, value: Scalar) -> str:
-    turns = {
-        ("pass", "first"): "first pass",
-        ("pass", "again"): "second pass",
-        ("separated", "yes"): "separated",
-        ("separated", "no"): "not separated",
-        ("ways", 1): "one way",
-        ("ways", 2): "both ways",
-    }
-    return turns.get((key, value), f"{_name(key)} {_cell(key, value)}")
+    speaks = isinstance(value, str) and value not in ("with", "without")
+    return TURNS.get((key, value), str(value) if speaks else f"{_name(key)} {_cell(key, value)}")
 
 
 def _cell(key: str, value: Scalar) -> str:
@@ -117,15 +118,23 @@ def _curves(view: Curve, results: Sequence[Result]) -> str:
     cards = []
     for panel, part in panels.items():
         title = f"{view.title}: {label({view.panel: panel})}" if panel != "" else view.title
-        # Lone points clutter a picture; they are in the numbers.
-        by_line = {name: p for name, p in _by_others(part, (view.x, view.panel)).items() if len(p) > 1}
-        if not by_line:
+        lines = _lines(view, part)
+        if all(len(points) < 3 for points in lines.values()):
             cards.append(_card(title, listing(part)))
             continue
-        lines = {name: [(r.number(view.x), r.median) for r in points] for name, points in by_line.items()}
         folded = f"<details><summary>{len(part)} numbers</summary>{listing(part)}</details>"
-        cards.append(_card(title, curves(lines, view.x, part[0].unit, title) + folded))
+        drawn = curves(lines, _name(view.x), part[0].unit, title, view.x in SIZES)
+        cards.append(_card(title, drawn + folded))
     return "".join(cards)
+
+
+def _lines(view: Curve, results: Sequence[Result]) -> dict[str, list[tuple[float, float]]]:
+    """The lines of a picture by name: points (x, median). Lone points would clutter it; they are in the numbers."""
+    used = (view.x, view.panel)
+    kept = [item for points in _by_others(results, used).values() if len(points) > 1 for item in points]
+    return {
+        name: [(item.number(view.x), item.median) for item in points] for name, points in _by_others(kept, used).items()
+    }
 
 
 def _answers(view: Answer, results: Sequence[Result]) -> str:

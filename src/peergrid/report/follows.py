@@ -7,6 +7,7 @@ from collections.abc import Callable
 from peergrid.machine.units import quantity, size
 from peergrid.probe.experiment import Result
 from peergrid.probe.profile import Profile
+from peergrid.report.glance import SHAPE
 
 Say = Callable[[Profile], str]
 
@@ -123,8 +124,12 @@ def _order(profile: Profile) -> str:
 
 def _synchronisation(profile: Profile) -> str:
     launch = profile.find("launch_overhead", {"how": "plain"})
-    grid = profile.find("grid_barrier", {"blocks_per_multiprocessor": 1})
-    several = max(profile.results("device_barrier"), key=lambda item: item.number("devices"), default=None)
+    grid = profile.find("grid_barrier", SHAPE)
+    several = max(
+        (item for item in profile.results("device_barrier") if SHAPE.items() <= item.at.items()),
+        key=lambda item: item.number("devices"),
+        default=None,
+    )
     if launch is None or grid is None:
         return _nothing("Launches and barriers of GPUs were not measured", "synchronisation")
     cheaper = "a new kernel per step" if launch.median < grid.median else "one kernel for all steps"

@@ -9,6 +9,8 @@ from peergrid.machine.units import count, digits, quantity, scale
 from peergrid.probe.experiment import Result, Scalar
 from peergrid.probe.profile import Profile
 
+SHAPE: dict[str, Scalar] = {"blocks_per_multiprocessor": 1, "threads": 256}
+
 
 @dataclass(frozen=True, slots=True)
 class Key:
@@ -33,7 +35,7 @@ def _range(what: str, found: Iterable[Result], note: str) -> list[Key]:
     if high <= 1.01 * low:
         return [Key(what, quantity(high, unit), note)]
     factor, prefix = scale(high)
-    return [Key(what, f"{digits(low / factor)} – {digits(high / factor)} {prefix}{unit}", note)]
+    return [Key(what, f"{digits(low / factor)}–{digits(high / factor)} {prefix}{unit}", note)]
 
 
 def _one(what: str, found: Result | None, note: str) -> list[Key]:
@@ -81,12 +83,11 @@ def _launch(profile: Profile) -> list[Key]:
 
 
 def _barriers(profile: Profile) -> list[Key]:
-    shape: dict[str, Scalar] = {"blocks_per_multiprocessor": 1, "threads": 256}
-    several = _where(profile, "device_barrier", **shape)
+    several = _where(profile, "device_barrier", **SHAPE)
     widest = max(several, key=lambda item: item.number("devices"), default=None)
     hosts = max(profile.results("host_side_barrier"), key=lambda item: item.number("devices"), default=None)
     return [
-        *_one("Grid barrier", profile.find("grid_barrier", shape), "1 block of 256 threads per multiprocessor"),
+        *_one("Grid barrier", profile.find("grid_barrier", SHAPE), "1 block of 256 threads per multiprocessor"),
         *_one(f"Barrier of {widest.at['devices']} GPUs" if widest else "", widest, "in memory, same shape"),
         *_one("The same by the host", hosts, f"{hosts.at['devices']} GPUs: launch and wait" if hosts else ""),
     ]

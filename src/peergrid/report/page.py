@@ -19,6 +19,12 @@ from peergrid.report.glance import glance
 from peergrid.report.style import STYLE
 from peergrid.report.views import GROUPS, VIEWS, Table, View
 
+READING = (
+    "± is half the width of the interval in which the median of another run is expected. Both axes of a curve are "
+    "logarithmic. A heat map is the darker the larger a number; a pointer on it shows its ±. Rows are the project's "
+    "requirements that an experiment serves."
+)
+
 
 def page(profile: Profile) -> str:
     """The whole HTML document; it loads nothing and runs no script."""
@@ -33,8 +39,10 @@ def page(profile: Profile) -> str:
 
 
 def _groups(profile: Profile) -> list[str]:
-    """The known groups, then those of a profile with more experiments than this version knows."""
-    return list(dict.fromkeys([*GROUPS, *(outcome.group for outcome in profile.probes)]))
+    """The groups with numbers first; those of a profile with more experiments than this version knows at the end."""
+    measured = {outcome.group for outcome in profile.probes if outcome.results}
+    known = sorted(GROUPS, key=lambda group: group not in measured)
+    return list(dict.fromkeys([*known, *(outcome.group for outcome in profile.probes)]))
 
 
 def _anchor(group: str) -> str:
@@ -59,7 +67,8 @@ def _head(profile: Profile) -> str:
     return (
         f"<header><h1>{escape(profile.machine.label)}</h1>"
         f'<p class="faint">A {kind} profile of {escape(measured)} UTC; {escape(facts)}.</p>'
-        f"<nav>{links}</nav>{_flags(flags(profile))}{_broken(profile)}{_glance(profile)}</header>"
+        f"<nav>{links}</nav>{_flags(flags(profile))}{_broken(profile)}{_glance(profile)}"
+        f'<p class="method">{READING}</p></header>'
     )
 
 
@@ -134,9 +143,9 @@ def _reach(machine: Machine) -> str:
 def _group(profile: Profile, group: str) -> str:
     outcomes = [outcome for outcome in profile.probes if outcome.group == group]
     told = f'<p class="follows">{escape(follows(profile, group))}</p>' if group in GROUPS else ""
-    body = "".join(_outcome(outcome) for outcome in outcomes)
+    parts = "".join(f'<div class="part">{_outcome(outcome)}</div>' for outcome in outcomes)
     return (
-        f'<section id="{_anchor(group)}"><h2>{escape(group.capitalize())}</h2>{told}{body}'
+        f'<section id="{_anchor(group)}"><h2>{escape(group.capitalize())}</h2>{told}<div class="parts">{parts}</div>'
         f"{beside(profile, group)}</section>"
     )
 

@@ -6,9 +6,13 @@ from dataclasses import dataclass
 
 from peergrid.probe.experiment import Scalar
 
-SYNC = "Zhang et al., A Study of Single and Multi-device Synchronization Methods in Nvidia GPUs"
+SYNC = "Zhang et al."
 ARTICLE = "Multi-GPU Programming (article)"
 SLIDES = "Multi-GPU Programming (slides, 2013)"
+STUDY = (
+    "Zhang et al.: L. Zhang, M. Wahib, H. Zhang and S. Matsuoka, A Study of Single and Multi-device Synchronization "
+    "Methods in Nvidia GPUs."
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,6 +26,9 @@ class Paper:
     figures: dict[str, float]
     quantity: str
     at: dict[str, Scalar]
+
+
+COALESCED: dict[str, Scalar] = {"kind": "coalesced shuffle"}
 
 
 def _sync(
@@ -64,7 +71,19 @@ PAPERS: tuple[Paper, ...] = (
         "warp_barrier_rate",
         {"kind": "shuffle", "size": 32},
     ),
+    _sync("table II", "coalesced shuffle of 16", "cycles", 77, 50, "warp_barrier", COALESCED | {"size": 16}),
+    _sync("table II", "coalesced shuffle of 32", "cycles", 77, 50, "warp_barrier", COALESCED | {"size": 32}),
+    _sync(
+        "table II",
+        "coalesced shuffles per cycle",
+        "per cycle",
+        0.121,
+        0.166,
+        "warp_barrier_rate",
+        COALESCED | {"size": 16},
+    ),
     _sync("table II", "block barrier of one warp", "cycles", 22, 218, "block_barrier", {"threads": 32}),
+    _sync("table II", "block barriers per cycle", "per cycle", 0.475, 0.091, "block_barrier_rate", {"warps": 64}),
     _grid(1, 32, 1.43, 1.77),
     _grid(1, 256, 1.50, 1.83),
     _grid(1, 1024, 2.21, 2.26),

@@ -124,4 +124,4 @@ VIEWS: tuple[View, ...] = (
     Matrix("switch_point", ("scenario",), "way", "Where more threads begin to pay", shaded=False),
 )
 
-GROUPS = ("host", "links", "memory", "atomics and order", "synchronisation", "model")
+GROUPS = ("links", "memory", "atomics and order", "synchronisation", "model", "host")
