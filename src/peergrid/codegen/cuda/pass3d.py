@@ -12,7 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from peergrid.codegen.cuda.arguments import RECEIVER, REGION
-from peergrid.codegen.cuda.edge3d import Edge3D, EdgeShape3D
+from peergrid.codegen.cuda.edge3d import Edge3D
+from peergrid.codegen.cuda.edge_rings3d import EdgeShape3D
 from peergrid.codegen.cuda.pass_kernel import Launch, Program
 from peergrid.codegen.cuda.shape3d import Shape3D
 from peergrid.codegen.cuda.stream3d import Stream3D
