@@ -20,7 +20,11 @@ static long long work = 0;
 static std::mt19937 order(1);
 static std::vector<std::pair<W, Task>>* capturing = nullptr;
 
-static void put(W stream, Task task) { if (capturing) capturing->push_back({stream, task}); else streams[stream].push_back(task); }
+using Clock = std::chrono::steady_clock;
+static Clock::time_point moved;  // when something was last issued or done: others may be about to issue what is missing
+static const auto PATIENCE = std::chrono::milliseconds(300);
+
+static void put(W stream, Task task) { moved = Clock::now(); if (capturing) capturing->push_back({stream, task}); else streams[stream].push_back(task); }
 static bool ready(const Task& t) {
   if (t.able && !t.able()) return false;
   if (t.event && reached[t.event] < t.point) return false;
@@ -31,7 +35,7 @@ static bool step(bool give_up) {
   std::vector<W> can, waiting;
   for (auto& [s, q] : streams) if (!q.empty()) (ready(q.front()) ? can : waiting).push_back(s);
   if (can.empty()) {
-    if (!give_up) return false;
+    if (!give_up || Clock::now() - moved < PATIENCE) return false;
     for (W s : waiting) if (streams[s].front().notice) {
       auto n = (const Notice*)streams[s].front().notice;
       long long* report = n->board + n->report;
@@ -40,6 +44,7 @@ static bool step(bool give_up) {
     }
     return std::any_of(waiting.begin(), waiting.end(), [](W s) { return streams[s].front().notice != 0; });
   }
+  moved = Clock::now();
   W s = can[order() % can.size()];
   if (auto& first = streams[s].front(); first.more && first.more()) return true;
   Task t = streams[s].front(); streams[s].pop_front();

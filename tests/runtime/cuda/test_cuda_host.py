@@ -64,16 +64,23 @@ def expected(name: str) -> tuple[dict[str, bytes], bytes]:
 
 
 def check(
-    name: str, split: Index, options: Options, driver: HostDriver | None = None, issuers: int | None = 8
+    name: str,
+    split: Index,
+    options: Options,
+    driver: HostDriver | None = None,
+    issuers: int | None = 8,
+    ordinals: tuple[int, ...] | None = None,
 ) -> CudaExecutor:
     """Run in whole periods and a rest on the host's driver; compare every bit; return the closed executor.
 
-    issuers: threads that issue what one host of the schedule does; 8 are one for each GPU here.
+    issuers: threads that issue what one host of the schedule does, 8 being one for each GPU here; ordinals: the GPU of
+    each device, one of its own by default.
     """
     driver = driver or HostDriver()
     problem = PROBLEMS[name]()
     plan = layout(problem, Partition(problem.grid, split), options)
-    executor = CudaExecutor(plan, STEPS, tuple(range(plan.devices)), driver=driver, issuers=issuers)
+    gpus = tuple(range(plan.devices)) if ordinals is None else ordinals
+    executor = CudaExecutor(plan, STEPS, gpus, driver=driver, issuers=issuers)
     try:
         for field, described in problem.fields.items():
             executor.load(field, described.global_array(), 0)
@@ -181,6 +188,13 @@ def test_one_gpu_may_be_named_twice() -> None:
         executor.execute(schedule, 1, 0)
         assert executor.gather("ez", schedule.final).tobytes() == expected("yee")[0]["ez"]
         executor.close()
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_eight_devices_on_two_gpus(strategy: StrategyName) -> None:
+    for seed in range(2):
+        options = Options(strategy, order="left-right" if seed else "all")
+        check("heat_fixed", (8, 1), options, HostDriver(gpus=2, seed=seed, delay=100 * seed), 2, (0, 1) * 4)
 
 
 @pytest.mark.parametrize(("devices", "first", "many"), [(1, 1, 2), (2, 4, 4)])
