@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from types import SimpleNamespace
 
 import pytest
 from machine_examples import SOFTWARE
@@ -11,7 +12,7 @@ from machine_fakes import Driver, Nvml
 from peergrid.errors import DeviceFault
 from peergrid.machine import discover, gpus, nvml, text
 from peergrid.machine.driver import call, find
-from peergrid.machine.model import Link, PcieLink
+from peergrid.machine.model import Link, Missing, PcieLink
 
 
 def test_a_gpu_with_all_its_facts() -> None:
@@ -137,6 +138,28 @@ def test_a_driver_error_is_one_sentence() -> None:
     with pytest.raises(DeviceFault) as error:
         call(Broken(), "cuDeviceGetCount")
     assert str(error.value) == "The driver refused cuDeviceGetCount: unknown error (CUDA_ERROR_UNKNOWN)."
+
+
+@pytest.mark.parametrize(
+    ("chosen", "why"),
+    [
+        (None, "the NVIDIA driver did not start: no device (CUDA_ERROR_NO_DEVICE)"),
+        ("MIG-7", "the NVIDIA driver did not start: no device (CUDA_ERROR_NO_DEVICE); CUDA_VISIBLE_DEVICES='MIG-7' "
+            "decides which GPUs there are"),
+    ],
+)  # fmt: skip
+def test_hidden_gpus_name_what_hides_them(chosen: str | None, why: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    bindings = pytest.importorskip("cuda.bindings")
+    hidden = SimpleNamespace(
+        cuInit=lambda flags: (100,),
+        cuGetErrorString=lambda code: (0, b"no device"),
+        cuGetErrorName=lambda code: (0, b"CUDA_ERROR_NO_DEVICE"),
+    )
+    monkeypatch.setattr(bindings, "driver", hidden, raising=False)
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
+    if chosen is not None:
+        monkeypatch.setenv("CUDA_VISIBLE_DEVICES", chosen)
+    assert find() == (None, Missing("CUDA", why))
 
 
 def test_no_driver_here_has_a_reason() -> None:

@@ -25,6 +25,7 @@ from peergrid.machine.settings import KNOBS, in_force
         ("CUDA_LAUNCH_BLOCKING", "1", True),
         ("NCCL_NVLS_ENABLE", "0", True),
         ("CUDA_VISIBLE_DEVICES", "0,1", False),
+        ("CUDA_VISIBLE_DEVICES", "MIG-1c2d", True),
     ],
 )
 def test_costs(name: str, value: str, costs: bool) -> None:

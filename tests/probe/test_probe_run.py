@@ -227,3 +227,17 @@ def test_a_broken_experiment_shows_in_the_exit_code(tmp_path: Path, monkeypatch:
 def test_the_list(capsys: pytest.CaptureFixture[str]) -> None:
     command(catalogue=True)
     assert "host-flag" in capsys.readouterr().out
+    command(catalogue=True, as_json=True)
+    described = json.loads(capsys.readouterr().out)["experiments"]
+    assert [item["name"] for item in described] == [probe.name for probe in PROBES]
+    assert described[0]["rows"] == list(PROBES[0].rows)
+
+
+def test_names_choose_from_a_recorded_profile(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    place = tmp_path / "p.json"
+    profiles.write(place, profiles.new(machine(), (outcome(name="host-start"), outcome(name="launch")), quick=True))
+    for names, left in (([], ["host-start", "launch"]), (["synchronisation"], ["launch"])):
+        command(names=names, recorded=place, as_json=True)
+        assert [item["name"] for item in json.loads(capsys.readouterr().out)["probes"]] == left
+    with pytest.raises(UsageError, match="did you mean 'launch'"):
+        command(names=["lanch"], recorded=place)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -29,18 +30,31 @@ def probe(
 ) -> None:
     """Measure links, memory, synchronisation and host of this machine."""
     if catalogue:
-        typer.echo(show.catalogue(PROBES))
+        typer.echo(_described() if as_json else show.catalogue(PROBES))
         return
     chosen = choose(names or [])
     other = profiles.read(compare_with) if compare_with else None  # before measuring: bad input costs nothing
     if output is not None:
         profiles.guard(output)
-    found = profiles.read(recorded) if recorded else _measure(chosen, quick)
+    found = _recorded(recorded, chosen, bool(names)) if recorded else _measure(chosen, quick)
     if output is not None:
         profiles.write(output, found)
     _present(found, other, as_json)
     if recorded is None:
         _judge(found)
+
+
+def _described() -> str:
+    """The experiments as one JSON object, each as a profile describes it."""
+    keys = ("name", "group", "rows", "title", "unit", "method", "gpus")
+    return json.dumps({"experiments": [{key: getattr(item, key) for key in keys} for item in PROBES]}, indent=1)
+
+
+def _recorded(path: Path, chosen: tuple[Probe, ...], named: bool) -> profiles.Profile:
+    """A recorded profile: all of it, or the experiments that were named."""
+    found = profiles.read(path)
+    names = [item.name for item in chosen]
+    return replace(found, probes=tuple(item for item in found.probes if item.name in names)) if named else found
 
 
 def _measure(chosen: tuple[Probe, ...], quick: bool) -> profiles.Profile:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
 from peergrid.errors import DeviceFault
@@ -19,14 +20,20 @@ def find() -> tuple[Any, Missing | None]:
     except (RuntimeError, OSError):
         return None, Missing("CUDA", "no NVIDIA driver library (libcuda) on this system")
     if int(code) != 0:
-        return None, Missing("CUDA", f"the NVIDIA driver did not start: {describe(driver, code)}")
+        return None, Missing("CUDA", f"the NVIDIA driver did not start: {describe(driver, code)}{_hidden()}")
     try:
         devices = int(call(driver, "cuDeviceGetCount"))
     except DeviceFault as fault:
         return None, Missing("CUDA", str(fault).rstrip("."))
     if devices == 0:
-        return None, Missing("CUDA", "the NVIDIA driver shows no device")
+        return None, Missing("CUDA", f"the NVIDIA driver shows no device{_hidden()}")
     return driver, None
+
+
+def _hidden() -> str:
+    """A word on the setting that hides GPUs, where it is in force."""
+    chosen = os.environ.get("CUDA_VISIBLE_DEVICES")
+    return "" if chosen is None else f"; CUDA_VISIBLE_DEVICES='{chosen}' decides which GPUs there are"
 
 
 def call(driver: Any, name: str, *args: Any) -> Any:

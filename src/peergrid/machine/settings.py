@@ -27,7 +27,12 @@ NO = "^(0|n|no|off|false|disable|disabled)$"
 YES = "^(1|y|yes|on|true|enable|enabled)$"
 
 KNOBS: tuple[Knob, ...] = (
-    Knob("CUDA_VISIBLE_DEVICES", "only these GPUs exist for this process, numbered in this order"),
+    Knob(
+        "CUDA_VISIBLE_DEVICES",
+        "only these GPUs exist for this process, numbered in this order",
+        "MIG-",
+        "a slice of one GPU: a part of its processors and memory, and no peers",
+    ),
     Knob("CUDA_DEVICE_ORDER", "how GPUs are numbered: FASTEST_FIRST or PCI_BUS_ID (as NVML numbers them)"),
     Knob(
         "CUDA_LAUNCH_BLOCKING",

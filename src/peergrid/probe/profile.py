@@ -114,7 +114,9 @@ def read(path: Path) -> Profile:
     try:
         text = path.read_text(encoding="utf-8")
     except OSError as error:
-        raise UsageError(f"'{path}' should be a profile, but {error.strerror}: give an existing file.") from error
+        raise UsageError(
+            f"'{path}' should be a profile, but cannot be read ({error.strerror}): give an existing file."
+        ) from error
     except UnicodeDecodeError as error:
         raise UsageError(f"'{path}' should be a profile in JSON, but is not text: measure it again.") from error
     return loads(text, path.name)
@@ -157,7 +159,9 @@ def replace(path: Path, text: str) -> None:
     try:
         handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     except OSError as error:
-        raise UsageError(f"'{path}' should be writable, but {error.strerror}: choose another place.") from error
+        raise UsageError(
+            f"'{path}' should be writable, but is not ({error.strerror}): choose another place."
+        ) from error
     try:
         with os.fdopen(handle, "w", encoding="utf-8") as file:
             file.write(text)
