@@ -15,8 +15,10 @@ from dataclasses import dataclass
 from functools import cached_property, reduce
 
 from peergrid.codegen.cuda.arguments import Arguments
-from peergrid.codegen.cuda.edge2d import Edge2D, EdgeShape
+from peergrid.codegen.cuda.confined import Confined
 from peergrid.codegen.cuda.expressions import emit
+from peergrid.codegen.cuda.places import inside, mirrored, wrapped, written
+from peergrid.codegen.cuda.stream_parts import known
 from peergrid.grid import Box
 from peergrid.stencil import Growth, Problem, Stage, footprint
 from peergrid.stencil.expr import Read
@@ -45,9 +47,8 @@ class Block2D:
         return Arguments(self.problem)
 
     @cached_property
-    def edges(self) -> Edge2D:
-        """What it says of fields and their boxes holds here too."""
-        return Edge2D(self.problem, EdgeShape(self.shape.steps, self.shape.width))
+    def confined(self) -> Confined:
+        return Confined(self.problem)
 
     @cached_property
     def reach(self) -> Growth:
@@ -143,16 +144,18 @@ class Block2D:
 
     def _here(self) -> Iterator[str]:
         """Which confined fields the tile touches."""
-        if self.edges.confined:
+        if self.confined.names:
             yield "  unsigned here = 0;"
-        for bit, name in enumerate(self.edges.confined):
-            yield f"  if ({_near(self.problem.fields[name].box)}) here |= {1 << bit}u;"
+        for name in self.confined.names:
+            yield f"  if ({_near(self.problem.fields[name].box)}) here |= {self.confined.bit(name)};"
 
     def _load(self) -> Iterator[str]:
         for name, start in self.starts.items():
             number, slot = self.arguments.fields.index(name), "source" if name in self.problem.state else "0"
-            (ylo, yhi), (xlo, xhi) = (self.edges.known(self.problem.fields[name], axis) for axis in (0, 1))
-            yield f"      {self.edges.test(name)}{{"
+            (ylo, yhi), (xlo, xhi) = (
+                known(self.problem, self.shape.steps, self.problem.fields[name], axis) for axis in (0, 1)
+            )
+            yield f"      {self.confined.test(name)}{{"
             yield f"        if (y >= {ylo} && y < {yhi} && x >= {xlo} && x < {xhi})"
             yield (
                 f"          pg_fetch<sizeof(R)>(s + {start} + at, a.fields[{number}].slot[{slot}] + "
@@ -194,11 +197,11 @@ class Block2D:
 
     def _advance(self, number: int, stage: Stage, mixed: list[str]) -> Iterator[str]:
         """One cell in one stage."""
-        for axis, name in ((0, "y"), (1, "x")):
-            if self.problem.grid.periodic[axis]:
-                yield f"      const int {name}w = pg_wrap({name}, {self.problem.grid.shape[axis]});"
+        for axis in (0, 1):
+            if declared := wrapped(self.problem, axis):
+                yield f"      {declared}"
         for k, name in enumerate(stage.targets):
-            test = self.edges.test(name)
+            test = self.confined.test(name)
             yield f"      R n{k} = R(0);" if test else f"      R n{k} = s[{self._array(name)} + at];"
             if test:
                 yield f"      {test}n{k} = s[{self._array(name)} + at];"
@@ -206,7 +209,7 @@ class Block2D:
             yield from self._update(k, stage, update)
         for k, name in enumerate(stage.targets):
             array = self._other(name) if name in mixed else self._array(name)
-            yield f"      {self.edges.test(name)}s[{array} + at] = n{k};"
+            yield f"      {self.confined.test(name)}s[{array} + at] = n{k};"
         for k, name in enumerate(stage.targets):
             if self._last_stage(name) == number:
                 yield from self._final(name, f"n{k}")
@@ -214,22 +217,14 @@ class Block2D:
     def _update(self, k: int, stage: Stage, update: Update) -> Iterator[str]:
         if update.box.empty:
             return
-        inside = " && ".join(self._inside(update.box, axis) for axis in (0, 1))
-        yield f"      if (near{k} && {inside}) {{"
+        tests = " && ".join(inside(self.problem, update.box, axis) for axis in (0, 1))
+        yield f"      if (near{k} && {tests}) {{"
         targets = list(stage.targets)
         for assignment in update.assignments:
             arguments = self.arguments
             text = emit(assignment.value, self._read, arguments.param, arguments.now, self.problem.grid.dtype)
             yield f"        n{targets.index(assignment.target)} = {text};"
         yield "      }"
-
-    def _inside(self, box: Box, axis: int) -> str:
-        name = "yx"[axis]
-        if self.problem.grid.periodic[axis]:
-            if (box.lo[axis], box.hi[axis]) == (0, self.problem.grid.shape[axis]):
-                return "true"
-            name += "w"
-        return f"{name} >= {box.lo[axis]} && {name} < {box.hi[axis]}"
 
     def _read(self, read: Read) -> str:
         if read.field not in self.starts:
@@ -241,21 +236,20 @@ class Block2D:
 
     def _mirrored(self, read: Read, axis: int) -> str:
         text = f"{'yx'[axis]} + {read.offset[axis]}"
-        if self.problem.grid.boundary[axis] != "reflecting":
-            return f"({text})"
-        return f"pg_mirror({text}, {self.problem.grid.shape[axis]})"
+        found = mirrored(self.problem, text, axis)
+        return found if found != text else f"({text})"
 
     def _profile(self, read: Read) -> str:
         """A value straight from memory; where the device has none, its nearest (such cells are never used)."""
         described, number = self.problem.fields[read.field], self.arguments.fields.index(read.field)
         (axis,) = described.axes
-        lo, hi = self.edges.known(described, axis)
+        lo, hi = known(self.problem, self.shape.steps, described, axis)
         return f"a.fields[{number}].slot[0][pg_clamp({self._mirrored(read, axis)}, {lo}, {hi})]"
 
     def _final(self, name: str, value: str) -> Iterator[str]:
         """What the last step leaves goes to memory, and to the neighbours that need it."""
         number, growth = self.arguments.fields.index(name), footprint(self.problem, self.shape.steps).inputs[name]
-        (ylo, yhi), (xlo, xhi) = (self._written(name, axis) for axis in (0, 1))
+        (ylo, yhi), (xlo, xhi) = (written(self.problem, name, axis) for axis in (0, 1))
         place = f".fields[{number}].slot[target][y * {{of}}.fields[{number}].pitch[0] + x] = {value};"
         yield f"      if (!left && y >= {ylo} && y < {yhi} && x >= {xlo} && x < {xhi}) {{"
         yield f"        a{place.format(of='a')}"
@@ -263,13 +257,6 @@ class Block2D:
             yield f"        if (links.side[{side}].mine && {test})"
             yield f"          links.side[{side}]{place.format(of=f'links.side[{side}]')}"
         yield "      }"
-
-    def _written(self, name: str, axis: int) -> tuple[str, str]:
-        lo, hi = (("y0", "y1"), ("c0", "c1"))[axis]
-        box = self.problem.fields[name].box
-        if self.problem.grid.periodic[axis]:
-            return lo, hi
-        return f"max({lo}, {box.lo[axis]})", f"min({hi}, {box.hi[axis]})"
 
     def _last_stage(self, name: str) -> int:
         return max(k for k, stage in enumerate(self.problem.stages) if name in stage.targets)

@@ -17,7 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from peergrid.codegen.cuda.arguments import RECEIVER, REGION, Arguments
-from peergrid.codegen.cuda.edge2d import MOST_ROWS, Edge2D, EdgeShape
+from peergrid.codegen.cuda.edge2d import Edge2D
+from peergrid.codegen.cuda.edge_rings2d import MOST_ROWS, EdgeShape
 from peergrid.codegen.cuda.layer2d import Layers2D, layers
 from peergrid.codegen.cuda.norm import NORM_COLUMNS, NORM_ROWS, NORM_SUM, NORM_SUM_BYTES
 from peergrid.codegen.cuda.stream2d import Stream2D
