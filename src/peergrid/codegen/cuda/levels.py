@@ -15,6 +15,7 @@ from peergrid.codegen.cuda.shape3d import meanings
 from peergrid.stencil import Problem
 from peergrid.stencil.expr import Read
 from peergrid.stencil.problem import Assignment, Update
+from peergrid.stencil.remember import remembered
 
 
 @dataclass(eq=False)
@@ -102,6 +103,7 @@ class Levels:
         return max((version.depth for version in self.versions), default=1)
 
 
+@remembered()
 def plain_updates(problem: Problem) -> tuple[dict[str, tuple[Update, Assignment]], ...]:
     """For each stage and target, the update of most cells: what the interior does (none where no update has half)."""
     half = problem.grid.box.size / 2

@@ -21,6 +21,7 @@ from peergrid.codegen.cuda.regions import Region, Variant, regions
 from peergrid.codegen.cuda.wide import THREADS, WideKernel
 from peergrid.grid import Box
 from peergrid.stencil import Problem
+from peergrid.stencil.remember import remembered
 
 WIDE_CELLS = 1 << 15
 WIDE_COLUMNS = 64
@@ -106,7 +107,7 @@ class Program:
         boxes, problem = tuple(boxes), self.arguments.problem
         found: list[Launch] = []
         for number, group in enumerate(groups(problem)):
-            parts = _regions(problem, number, group, boxes)
+            parts = _regions(problem, number, boxes)
             wide = sorted((region for region in parts if is_wide(region)), key=lambda region: region.box.size)
             made = self._cells(number, [region for region in parts if not is_wide(region)])
             made += [self._wide(region, group) for region in wide]
@@ -145,8 +146,8 @@ def program(problem: Problem, works: Iterable[Iterable[Box]]) -> Program:
     wide: dict[Variant, None] = {}
     cells: dict[Variant, None] = {}
     for boxes in works:
-        for number, group in enumerate(groups(problem)):
-            for region in _regions(problem, number, group, tuple(boxes)):
+        for number in range(len(groups(problem))):
+            for region in _regions(problem, number, tuple(boxes)):
                 (wide if is_wide(region) else cells)[region.variant] = None
     return Program(arguments_of(problem), tuple(wide), tuple(cells))
 
@@ -157,5 +158,10 @@ def is_wide(region: Region) -> bool:
     return not region.variant.mirrored and box.size >= WIDE_CELLS and box.shape[-1] >= WIDE_COLUMNS
 
 
-def _regions(problem: Problem, number: int, group: Group, boxes: tuple[Box, ...]) -> list[Region]:
-    return [region for box in boxes for region in regions(problem, number, group, box)]
+def _regions(problem: Problem, number: int, boxes: tuple[Box, ...]) -> list[Region]:
+    return [region for box in boxes for region in _of_box(problem, number, box)]
+
+
+@remembered(1024)
+def _of_box(problem: Problem, number: int, box: Box) -> tuple[Region, ...]:
+    return regions(problem, number, groups(problem)[number], box)

@@ -16,6 +16,7 @@ from peergrid.codegen.cuda.levels import plain_updates
 from peergrid.grid import Box
 from peergrid.stencil import Growth, Problem, footprint
 from peergrid.stencil.problem import Update
+from peergrid.stencil.remember import remembered
 
 FAR = 1 << 30
 NEAR = 8  # rows within which receivers share a tile
@@ -125,6 +126,7 @@ def _allowed(problem: Problem, steps: int, box: Box, margin: int) -> Box:
     return allowed
 
 
+@remembered()
 def plain_box(problem: Problem, steps: int) -> Box:
     """The cells for which every step computes nothing but what lies inside the plain updates."""
     plain = plain_updates(problem)
@@ -135,6 +137,7 @@ def plain_box(problem: Problem, steps: int) -> Box:
     return allowed
 
 
+@remembered()
 def _plain_fields(problem: Problem) -> set[str]:
     half = problem.grid.box.size / 2
     found = {name for name in problem.state if problem.fields[name].box.size > half}

@@ -80,15 +80,23 @@ class SeveralSteps:
     def __init__(self, station: Station, kernel: PassKernel | PassKernel3D | PeerKernel) -> None:
         self._station, self._kernel = station, kernel
         self._cubins: dict[str, dict[int, bytes]] = {}
+        self._needed: dict[Box, tuple[PassProgram, ...]] = {}
+        self._launches: dict[tuple[int, Boxes], tuple[Launch, ...]] = {}
+        self._alike: dict[PassKernel | PassKernel3D | PeerKernel, PassKernel | PassKernel3D | PeerKernel] = {}
 
     def starts(self, device: int, boxes: Boxes) -> Iterator[Start]:
-        whole, launches = reduce(Box.hull, boxes), list(self.launches(device, boxes))
+        whole, launches = reduce(Box.hull, boxes), self.launches(device, boxes)
         for launch in launches[1:]:
             yield replace(self.start(device, launch, whole), beside=True)
         yield self.start(device, launches[0], whole)
 
-    def launches(self, device: int, boxes: Boxes) -> Iterator[Launch]:
-        """The tiles of the boxes, those of each program together."""
+    def launches(self, device: int, boxes: Boxes) -> tuple[Launch, ...]:
+        """The tiles of the boxes, those of each program together; the same for every pass over them."""
+        if (device, boxes) not in self._launches:
+            self._launches[device, boxes] = tuple(self._laid(device, boxes))
+        return self._launches[device, boxes]
+
+    def _laid(self, device: int, boxes: Boxes) -> Iterator[Launch]:
         recorded = self._station.memory.recorded[device]
         found = [
             launch
@@ -105,13 +113,16 @@ class SeveralSteps:
                 yield _together(same)
 
     def _fitted(self, device: int, box: Box) -> PassKernel | PassKernel3D | PeerKernel:
-        """The kernel with tiles as short as the device has room for."""
+        """The kernel with tiles as short as the device has room for; one for all boxes that want the same."""
         slots = self._at_once(device, box, self._kernel.edge), self.slots(device, box)
+        found: PassKernel | PassKernel3D | PeerKernel
         if isinstance(self._kernel, PeerKernel):
-            return PeerKernel(short_tiles(self._kernel.made, box, *slots))
-        if isinstance(self._kernel, PassKernel3D):
-            return self._kernel.shorter(box, *slots)
-        return short_tiles(self._kernel, box, *slots)
+            found = PeerKernel(short_tiles(self._kernel.made, box, *slots))
+        elif isinstance(self._kernel, PassKernel3D):
+            found = self._kernel.shorter(box, *slots)
+        else:
+            found = short_tiles(self._kernel, box, *slots)
+        return self._alike.setdefault(found, found)
 
     def start(self, device: int, launch: Launch, whole: Box) -> Start:
         """A launch over tiles of a box."""
@@ -150,7 +161,9 @@ class SeveralSteps:
 
     def _at_once(self, device: int, box: Box, program: PassProgram) -> int:
         """Tiles that the device works on at once; 1 where the box has none: then their kernel is not needed."""
-        if all(launch.program is not program for launch in self._kernel.launches(box, 1)):
+        if box not in self._needed:
+            self._needed[box] = tuple(launch.program for launch in self._kernel.launches(box, 1))
+        if all(needed is not program for needed in self._needed[box]):
             return 1
         return self.resident(device, program) * program.tiles_per_block
 
