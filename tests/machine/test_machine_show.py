@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import xml.etree.ElementTree as ElementTree
+from dataclasses import replace
 
 import pytest
 from machine_examples import with_gpus, without_gpu
@@ -62,6 +63,16 @@ def test_a_damaged_value_is_named() -> None:
     assert str(error.value) == (
         "machine.cpu.cores should hold an integer, but holds 'many': measure the profile again."
     )
+
+
+def test_peers_keep_their_numbers_where_a_gpu_is_lost() -> None:
+    whole = with_gpus(3, switched=True, broken=((2, 0),))
+    left = tuple(peer for peer in whole.peers if 1 not in (peer.source, peer.target))
+    found = replace(whole, gpus=(whole.gpus[0], whole.gpus[2]), peers=left)
+    shown = text(found)
+    assert "       0       2\n" in shown
+    assert "     0       –  atomic\n" in shown
+    assert "     2   FAULT       –\n" in shown
 
 
 def test_a_lost_entry_is_named() -> None:

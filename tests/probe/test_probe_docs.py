@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from peergrid.probe import PROBES
 from peergrid.probe.experiment import Result
 from peergrid.probe.profile import VERSION, Outcome, Profile
 from peergrid.report.views import VIEWS
@@ -23,6 +24,17 @@ def test_every_entry_is_described(kind: type) -> None:
 def test_every_quantity_is_described() -> None:
     for view in VIEWS:
         assert f"`{view.quantity}`" in DOCS, view.quantity
+
+
+def test_every_experiment_is_described() -> None:
+    for probe in PROBES:
+        row = f"| `{probe.name}` | {probe.group} | {probe.title} | {probe.unit or '–'} | {', '.join(probe.rows)} |"
+        assert row in DOCS, row
+
+
+def test_every_required_row_has_an_experiment() -> None:
+    wanted = {f"M{row}" for row in (*range(4, 13), 18, 25, *range(30, 35), 36, 37, 38)}
+    assert wanted <= {row for probe in PROBES for row in probe.rows}
 
 
 def test_the_version_is_the_documented_one() -> None:

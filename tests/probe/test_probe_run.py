@@ -134,6 +134,25 @@ def test_a_crashing_experiment_costs_only_itself(tmp_path: Path) -> None:
     assert found[0].reason == "the measuring process ended with code 1: it broke"
 
 
+def test_each_outcome_is_told_as_it_comes(tmp_path: Path) -> None:
+    probes, told = [made(None, name="one"), made(None, name="two")], tmp_path / "told"
+    first, second = (json.dumps({"outcome": _outcome(probe)}) for probe in probes)
+    wait = f"import pathlib\nwhile not pathlib.Path({str(told)!r}).exists(): time.sleep(0.01)\n"
+    script = worker(tmp_path, f"print({first!r}, flush=True)\n{wait}print({second!r}, flush=True)")
+    found = measure(probes, quick=False, say=lambda words: told.touch(), limit=20.0, command=script)
+    assert [item.status for item in found] == ["done", "done"]
+
+
+def test_what_has_no_time_left_is_recorded_so(tmp_path: Path) -> None:
+    probes = [made(None, name=name) for name in ("one", "two", "three")]
+    ended = json.dumps({"outcome": _outcome(probes[0])})
+    said: list[str] = []
+    script = worker(tmp_path, f"print({ended!r}, flush=True)\ntime.sleep(60)")
+    found = measure(probes, quick=False, say=said.append, total=1.0, command=script)
+    assert [(item.status, item.reason) for item in found] == [("done", ""), *[("timeout", session.OVER)] * 2]
+    assert len(said) == 3
+
+
 def test_a_worker_that_never_says_a_word_is_not_started_for_ever(tmp_path: Path) -> None:
     probes = [made(None, name="one"), made(None, name="two")]
     found = measure(probes, quick=False, command=worker(tmp_path, "sys.exit(3)"))

@@ -102,7 +102,7 @@ def _peers(machine: Machine) -> list[str]:
     if not machine.peers:
         return []
     found = {(peer.source, peer.target): peer for peer in machine.peers}
-    numbers = range(len(machine.gpus))
+    numbers = [gpu.index for gpu in machine.gpus]
     head = "      " + "".join(f"{j:>8}" for j in numbers)
     rows = [f"{i:>6}" + "".join(f"{_reach(found.get((i, j))):>8}" for j in numbers) for i in numbers]
     return [head, *rows, "yes: a copy was read back; atomic: remote atomics too; FAULT: reported, not working"]

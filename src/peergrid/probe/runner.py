@@ -9,6 +9,8 @@ from peergrid.errors import PeergridError
 from peergrid.probe.experiment import Bench, Impossible, Lack, Probe, Result
 from peergrid.probe.profile import Outcome
 
+STOPPED = 3  # how a worker process ends that another has to follow
+
 
 def run(probe: Probe, bench: Bench, gpus: int, why: str = "") -> Outcome:
     """Run one experiment on a machine with `gpus` GPUs (`why` says why there are none)."""

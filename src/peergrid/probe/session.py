@@ -1,4 +1,4 @@
-"""Measure with a worker process: a time limit per experiment, a new worker after a crash or a hang."""
+"""Measure with a worker process: time limits for each experiment and for all, a new worker after a crash or a hang."""
 
 from __future__ import annotations
 
@@ -8,18 +8,35 @@ import subprocess
 import sys
 import tempfile
 import threading
-from collections.abc import Callable, Sequence
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import IO, Any
 
 from peergrid.machine import decode
 from peergrid.probe.experiment import Probe
 from peergrid.probe.profile import Outcome
-from peergrid.probe.runner import outcome
+from peergrid.probe.runner import STOPPED, outcome
 
 QUICK_LIMIT, FULL_LIMIT = 30.0, 90.0
+QUICK_TOTAL, FULL_TOTAL = 115.0, 590.0  # two and ten minutes, with what comes after
 START_LIMIT = 60.0
+NO_START = "the measuring process did not start"
+OVER = "the time for all experiments together was over"
 
 Say = Callable[[str], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """How long measuring may take: seconds for each experiment, and when all have to end (monotonic clock)."""
+
+    each: float
+    end: float
+
+    def left(self) -> float:
+        """Seconds left for all that is still to run."""
+        return max(0.0, self.end - time.monotonic())
 
 
 def measure(
@@ -27,36 +44,43 @@ def measure(
     quick: bool,
     say: Say = lambda text: None,
     limit: float | None = None,
+    total: float | None = None,
     command: Sequence[str] = (sys.executable, "-m", "peergrid.probe.worker"),
 ) -> tuple[Outcome, ...]:
-    """Run all experiments; each gets `limit` seconds, and one that fails is recorded as such.
+    """Run all experiments; each gets `limit` seconds, all of them `total`, and one that fails is recorded as such.
 
     Args:
         probes: what to run, in this order.
         quick: fewer samples, smaller tables.
         say: told of each outcome as it comes.
-        limit: seconds per experiment.
+        limit: seconds per experiment; 30 or, in full, 90 by default.
+        total: seconds for all; just below two or, in full, ten minutes by default.
         command: how to start a worker.
     """
     found: list[Outcome] = []
-    seconds = limit or (QUICK_LIMIT if quick else FULL_LIMIT)
+    end = time.monotonic() + (total or (QUICK_TOTAL if quick else FULL_TOTAL))
+    budget = Budget(limit or (QUICK_LIMIT if quick else FULL_LIMIT), end)
     while rest := list(probes[len(found) :]):
         before = len(found)
-        for item in _one_worker(rest, quick, seconds, command):
+        for item in _one_worker(rest, quick, budget, command) if budget.left() else _all(rest, "timeout", OVER):
             found.append(item)
             say(f"{item.name}: {item.status}{': ' + item.reason if item.reason else ''} ({item.seconds:.1f} s)")
         if len(found) == before:  # the worker died before its first word: do not start it for ever
-            found += [outcome(probe, "failed", "the measuring process did not start") for probe in rest]
+            found += _all(rest, "failed", NO_START)
     return tuple(found)
 
 
-def _one_worker(probes: list[Probe], quick: bool, limit: float, command: Sequence[str]) -> list[Outcome]:
+def _all(probes: list[Probe], status: str, reason: str) -> list[Outcome]:
+    return [outcome(probe, status, reason) for probe in probes]
+
+
+def _one_worker(probes: list[Probe], quick: bool, budget: Budget, command: Sequence[str]) -> Iterator[Outcome]:
     """What one worker process yields until it ends, hangs or crashes."""
     words = [*command, *(["--quick"] if quick else []), *(probe.name for probe in probes)]
     with tempfile.TemporaryFile("w+") as errors:
         process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=errors, text=True)
         try:
-            return _listen(process, probes, limit, errors)
+            yield from _listen(process, probes, budget, errors)
         finally:
             process.kill()
             process.wait()
@@ -64,21 +88,25 @@ def _one_worker(probes: list[Probe], quick: bool, limit: float, command: Sequenc
                 process.stdout.close()
 
 
-def _listen(process: Any, probes: list[Probe], limit: float, errors: IO[str]) -> list[Outcome]:
-    found: list[Outcome] = []
-    lines = _lines(process.stdout)
-    while len(found) < len(probes):
-        current = probes[len(found)]
+def _listen(process: Any, probes: list[Probe], budget: Budget, errors: IO[str]) -> Iterator[Outcome]:
+    """The outcome of each experiment as the worker tells it; of one that hangs or crashes, why, and no more."""
+    lines, rest, patience = _lines(process.stdout), list(probes), budget.each + START_LIMIT
+    while rest:
         try:
-            line = lines.get(timeout=limit if found else limit + START_LIMIT)
+            line = lines.get(timeout=min(budget.left(), patience))
         except queue.Empty:
-            return [*found, outcome(current, "timeout", f"it took longer than {limit:g} s", limit)]
+            why = f"it took longer than {budget.each:g} s" if budget.left() else OVER
+            yield outcome(rest[0], "timeout", why, budget.each)
+            return
         if line is None:
-            return found if process.wait() == 3 else [*found, _crashed(current, process.wait(), errors)]
+            if process.wait() != STOPPED:
+                yield _crashed(rest[0], process.wait(), errors)
+            return
+        patience = budget.each
         message = json.loads(line) if line.startswith("{") else {}
         if "outcome" in message:
-            found.append(decode(Outcome, message["outcome"], "the measuring process"))
-    return found
+            rest.pop(0)
+            yield decode(Outcome, message["outcome"], "the measuring process")
 
 
 def _lines(stream: IO[str]) -> queue.Queue[str | None]:

@@ -17,9 +17,7 @@ from peergrid.machine import encode
 from peergrid.machine.driver import find
 from peergrid.probe.experiment import Bench
 from peergrid.probe.registry import choose
-from peergrid.probe.runner import outcome, run
-
-STOPPED = 3
+from peergrid.probe.runner import STOPPED, outcome, run
 
 
 def main(arguments: Sequence[str]) -> int:
