@@ -11,7 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from stream_examples import absorbers, radar, relaxation, two_fields, wide_reads, yee
 
+from peergrid.codegen.cuda.edge2d import REGISTERS
+from peergrid.codegen.cuda.layer2d import BESIDE, PLAIN
 from peergrid.codegen.cuda.pass_kernel import PassKernel
+from peergrid.codegen.cuda.peer_kernel import PeerKernel
 from peergrid.codegen.cuda.stream_parts import Shape
 from peergrid.grid import Boundary, Box
 from peergrid.grid.partition import Partition
@@ -42,6 +45,17 @@ def test_sides_of_periodic_grids(make: Make, boundary: Boundary) -> None:
     outcome = advance(problem, kernel_of(problem))
     assert "layer2d" in outcome.entries
     assert outcome.agrees
+
+
+def test_two_plain_tiles_leave_room_for_one_of_a_zone() -> None:
+    made = kernel_of(absorbers((160, 420), 4), 8)
+    peer = PeerKernel(made)
+    assert made.layer is not None
+    assert peer.layer is not None
+    assert 32 * (2 * PLAIN + BESIDE) <= REGISTERS // 4
+    for program, registers in ((made.plain, PLAIN), (peer.plain, PLAIN), (made.layer, BESIDE), (peer.layer, BESIDE)):
+        assert f"__maxnreg__({registers})" in program.source
+        assert "__launch_bounds__" not in program.source
 
 
 def test_sides_that_reflect_have_no_zones() -> None:

@@ -25,7 +25,8 @@ from peergrid.stencil.expr import Read
 from peergrid.stencil.remember import remembered
 
 BASE = 32  # registers of a thread beside rows and pointers
-BESIDE = 112  # registers that plain tiles leave: two warps of 200 on each of four schedulers with 16384
+PLAIN = 200  # registers of plain tiles: two of their warps on each of four schedulers with 16384
+BESIDE = 112  # leave as many to a warp of a zone
 FEW, MOST = 140, 216  # registers by the count of rows: up to which a zone fits into BESIDE, and at all
 COLUMNS = (1, 2, 4)
 USEFUL = 16  # columns of a tile that are not redundant, at least
@@ -377,11 +378,14 @@ class Layers2D:
         )
         return self.limited(text)
 
+    @property
+    def small(self) -> bool:
+        """Whether its tiles find room beside plain ones."""
+        return max(map(_registers, self.parts)) <= FEW
+
     def limited(self, kernel: str) -> str:
-        """The text of a kernel with its registers bounded, where that costs nothing."""
-        if max(map(_registers, self.parts)) > FEW:
-            return kernel
-        return kernel.replace(f"__launch_bounds__({32 * self.warps})", f"__maxnreg__({BESIDE})")
+        """The text of a kernel of zones with its registers bounded, where that costs nothing."""
+        return bounded(kernel, 32 * self.warps, BESIDE) if self.small else kernel
 
     @property
     def shared_bytes(self) -> int:
@@ -392,6 +396,11 @@ class Layers2D:
     def warp_bytes(self) -> int:
         """Shared memory of a warp."""
         return max(-(-part.warp_bytes // 128) * 128 for part in self.parts)
+
+
+def bounded(kernel: str, threads: int, registers: int) -> str:
+    """The text of a kernel whose threads take so many registers at most; one told its blocks at once stays as it is."""
+    return kernel.replace(f"__launch_bounds__({threads})", f"__maxnreg__({registers})")
 
 
 CLAMP = """\
