@@ -136,6 +136,7 @@ devices = "cpu:2"
 strategy = "overlap"
 depth = 3
 exchange = "pairwise"
+route = "host"
 check_every = 7
 """
 
@@ -162,7 +163,7 @@ EXPECTED = RadarModel(
     receiver_arrays=(ReceiverArray((0.2, 0.3), (0.8, 0.3), 3, "b", ("Hy",)),),
     absorber=Absorber(8, ("x+",), 4.0, 0.9, 3.0, 0.05),
     output=Output(4, ("Ez", "Hy"), 2, False, "mp4", 320),
-    run=RunSpec("cpu:2", "overlap", 3, "pairwise", 7),
+    run=RunSpec("cpu:2", "overlap", 3, "pairwise", "host", 7),
 )
 
 

@@ -13,6 +13,7 @@ from peergrid.cli.plan import plan
 from peergrid.cli.probe import probe
 from peergrid.cli.report import report
 from peergrid.cli.run import run
+from peergrid.cli.source import source
 from peergrid.cli.trace import trace
 from peergrid.cli.verify import verify
 from peergrid.errors import PeergridError
@@ -24,6 +25,7 @@ app.command()(run)
 app.command()(trace)
 app.command()(verify)
 app.command()(plan)
+app.command()(source)
 app.command()(machine)
 app.command()(probe)
 app.command()(bench)

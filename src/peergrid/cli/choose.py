@@ -20,6 +20,7 @@ from peergrid.models.fdtd.model import RadarModel, RunSpec
 from peergrid.runtime.devices import Devices, parse_devices
 from peergrid.schedule import Chosen, Options
 from peergrid.schedule.exchange import Order
+from peergrid.schedule.ops import Route
 from peergrid.schedule.strategies import StrategyName
 from peergrid.simulate import Simulation, suited
 
@@ -38,6 +39,7 @@ class Asked:
     strategy: Annotated[str, typer.Option("--strategy", metavar="NAME", help="How halos travel, or auto.")] = "auto"
     depth: Annotated[str, typer.Option("--depth", metavar="R", help="Steps between two exchanges, or auto.")] = "auto"
     order: Annotated[str, typer.Option("--order", metavar="NAME", help="left-right, pairwise, all, or auto.")] = "auto"
+    route: Annotated[str, typer.Option("--route", metavar="NAME", help="copy, store, host, or auto.")] = "auto"
     split: Annotated[
         str, typer.Option("--split", metavar="AxB", help="Parts along each axis, such as 2x2, or auto.")
     ] = "auto"
@@ -55,9 +57,11 @@ class Asked:
             cast(StrategyName | None, strategy),
             None if depth is None else _whole("--depth", depth),
             cast(Order | None, _named(self.order, given.exchange)),
+            cast(Route | None, _named(self.route, given.route)),
             _split(self.split, len(model.cells)),
         )
-        Options(found.strategy or "overlap", found.depth or 1, order=found.order or "all")  # refuses unknown names
+        # refuses unknown names
+        Options(found.strategy or "overlap", found.depth or 1, order=found.order or "all", route=found.route)
         check_model_memory(model, chosen)
         return found
 
@@ -70,6 +74,7 @@ class Wish:
     strategy: StrategyName | None
     depth: int | None
     order: Order | None
+    route: Route | None
     split: Index | None
 
     def choose(self, built: Built, *, quiet: bool) -> Chosen:
@@ -83,7 +88,8 @@ class Wish:
             split=self.split,
             say=None if quiet else _say,
         )
-        return replace(found, options=replace(found.options, order=self.order or found.options.order))
+        options = replace(found.options, order=self.order or found.options.order, route=self.route)
+        return replace(found, options=options)
 
     def simulation(self, built: Built, chosen: Chosen, steps: int) -> Simulation:
         """The model on its devices, ready for so many steps."""

@@ -1,5 +1,5 @@
 """From the traced expressions to the text of kernels: Numba for CPUs, CUDA C++ for GPUs."""
 
-from peergrid.codegen.cpu.listing import source
+from peergrid.codegen.listing import TARGETS, Target, source
 
-__all__ = ["source"]
+__all__ = ["TARGETS", "Target", "source"]

@@ -135,6 +135,7 @@ class RunSpec:
     strategy: Literal["auto", "serial", "async", "threads", "overlap", "graph", "peer", "persistent"] = "auto"
     depth: PositiveCount | Literal["auto"] = "auto"
     exchange: Literal["auto", "left-right", "pairwise", "all"] = "auto"
+    route: Literal["auto", "copy", "store", "host"] = "auto"
     check_every: PositiveCount = 100
 
 

@@ -1,0 +1,27 @@
+"""`peergrid source`: the kernels that are generated for a model."""
+
+from __future__ import annotations
+
+from typing import Annotated, cast
+
+import typer
+
+from peergrid.cli.choose import ModelFile
+from peergrid.codegen import Target
+from peergrid.codegen import source as generated
+from peergrid.errors import UsageError
+from peergrid.io.modelfile import read
+from peergrid.models.fdtd import build
+
+
+def source(
+    model: ModelFile,
+    target: Annotated[str, typer.Option("--target", metavar="NAME", help="cuda (CUDA C++) or cpu (Python).")] = "cuda",
+    steps: Annotated[
+        int | None, typer.Option("--steps", metavar="N", help="Steps per pass on GPUs (default: as many as suit).")
+    ] = None,
+) -> None:
+    """Print the source of the kernels that a model runs with; no GPU is needed."""
+    if steps is not None and steps < 1:
+        raise UsageError(f"'--steps' takes a whole number above 0, got {steps}.")
+    typer.echo(generated(build(read(model)).problem, cast(Target, target), steps))

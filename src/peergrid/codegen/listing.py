@@ -1,0 +1,28 @@
+"""The generated source of a problem, on demand: needs neither a compiler nor a device."""
+
+from __future__ import annotations
+
+from typing import Literal, get_args
+
+from peergrid.codegen.cpu import listing as cpu
+from peergrid.codegen.cuda import listing as cuda
+from peergrid.errors import UsageError
+from peergrid.stencil import Problem
+
+Target = Literal["cpu", "cuda"]
+TARGETS = get_args(Target)
+
+
+def source(problem: Problem, target: Target = "cpu", steps: int | None = None) -> str:
+    """The kernels of a problem as text: Python that Numba compiles, or CUDA C++.
+
+    steps: of a pass, for CUDA alone (None: as many as suit the problem). Raises UsageError for another target, or
+    where no kernel makes so many.
+    """
+    if target not in TARGETS:
+        raise UsageError(f"Source is generated for {' or '.join(TARGETS)}, got '{target}'.")
+    if target == "cuda":
+        return cuda.source(problem, steps)
+    if steps is not None:
+        raise UsageError("Kernels for CPUs take any number of steps per pass; leave 'steps' out.")
+    return cpu.source(problem)
