@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import time
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -17,12 +18,14 @@ from runtime_problems import heat_2d
 from peergrid import Grid, Options, Problem
 from peergrid.grid.partition import Partition
 from peergrid.runtime.cuda.graphs import stretches
+from peergrid.runtime.cuda.issue import Issuers
 from peergrid.runtime.cuda.lower import lower
 from peergrid.runtime.cuda.parts import Events, Parts, split
 from peergrid.runtime.cuda.replay import ABORTED, CALL, CONTEXT, DONE, FIRST, FOLLOW, KIND, TELL, TIMED_OUT, replay
 from peergrid.runtime.cuda.station import Station
 from peergrid.runtime.cuda.tape import NOTHING, Patch, Tape, TapeWriter
 from peergrid.schedule import layout, period
+from peergrid.schedule.ops import Route
 
 EVENTS = Events(record=101, wait=102)
 TURNS = 4
@@ -176,6 +179,19 @@ def test_every_row_and_patch_goes_to_one_part() -> None:
 def test_a_host_that_waits_issues_alone() -> None:
     tape, part_of, events, station = lowered(Options("serial"), 3)
     assert split(tape, part_of, events).tapes == (tape,)
+    station.close()
+
+
+@pytest.mark.skipif(COMPILER is None, reason="the host's driver needs a C++ compiler")
+@pytest.mark.parametrize(("route", "threads"), [("copy", 4), ("store", 4), ("host", 1)])
+def test_halos_through_the_host_are_issued_in_the_schedules_order(route: Route, threads: int) -> None:
+    """A thread ahead of the others would put copies that wait into the way of those that are waited for."""
+    problem = Problem.of(heat_2d(Grid((32, 12)).field("u"), 0.2))
+    options = Options("peer", route=route)
+    plan = layout(problem, Partition(problem.grid, (4, 1)), options)
+    station = Station(HostDriver(), plan, 100, (0, 1, 2, 3), 1, None)
+    with closing(Issuers(station, 5.0, 4)) as issuers:
+        assert len(issuers.work(lower(station, period(plan, options)), 1000).shares) == threads
     station.close()
 
 

@@ -83,8 +83,7 @@ class Issuers:
         tapes: what the hosts do in a turn, if it is something else than the schedule's tapes.
         """
         tapes = lowered.tapes if tapes is None else tapes
-        calls = sum(len(tape.ops) for tape in tapes.values())
-        count = 1 if len(tapes) > 1 else self._count or (cores() if calls * times >= WORTH else 1)
+        count = 1 if len(tapes) > 1 or _staged(lowered) else self._count or self._worth(tapes, times)
         key = (count, *(id(tape) for tape in tapes.values()))  # a work keeps its tapes, so an identity stays theirs
         if key not in self._works:
             self._works[key] = self._prepared(lowered, tapes, count)
@@ -127,6 +126,11 @@ class Issuers:
 
     def close(self) -> None:
         self._pool.shutdown()
+
+    def _worth(self, tapes: Mapping[int, Tape], times: int) -> int:
+        """As many threads as there are processors, or one where there is little to issue."""
+        calls = sum(len(tape.ops) for tape in tapes.values())
+        return cores() if calls * times >= WORTH else 1
 
     def _prepared(self, lowered: Lowered, tapes: Mapping[int, Tape], count: int) -> Work:
         parts = {host: self._parts(tape, count) for host, tape in tapes.items()}
@@ -178,6 +182,15 @@ class Issuers:
             context, stream = station.devices.context(queue.device), station.devices.stream(queue)
             tape.poll(-1, context, station.entry("cuStreamQuery"), stream)
         return tape.finish()
+
+
+def _staged(lowered: Lowered) -> bool:
+    """Whether halos go through host memory.
+
+    The engine that brings one to a GPU may lie behind a copy that waits for what the GPU's kernel does, which waits for
+    the halo: unless everything is issued in the schedule's order, by one thread.
+    """
+    return any(choice.route == "host" for choice in lowered.choices)
 
 
 def contexts_of(tape: Tape) -> list[int]:
