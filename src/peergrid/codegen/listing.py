@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Literal, get_args
 
 from peergrid.codegen.cpu import listing as cpu
-from peergrid.codegen.cuda import listing as cuda
 from peergrid.errors import UsageError
 from peergrid.stencil import Problem
 
@@ -22,6 +21,8 @@ def source(problem: Problem, target: Target = "cpu", steps: int | None = None) -
     if target not in TARGETS:
         raise UsageError(f"Source is generated for {' or '.join(TARGETS)}, got '{target}'.")
     if target == "cuda":
+        from peergrid.codegen.cuda import listing as cuda
+
         return cuda.source(problem, steps)
     if steps is not None:
         raise UsageError("Kernels for CPUs take any number of steps per pass; leave 'steps' out.")

@@ -13,9 +13,10 @@ from host_driver import COMPILER, HostDriver
 from runtime_problems import PROBLEMS
 
 from peergrid import DeviceFault, Options
+from peergrid.bench.problems import jacobi
 from peergrid.grid.partition import Partition
 from peergrid.runtime.cuda.executor import CudaExecutor
-from peergrid.runtime.cuda.trial import WORTH_CELLS, Trial
+from peergrid.runtime.cuda.trial import CELLS_PER_SECOND, STEP_SECONDS, WORTH_SECONDS, Trial
 from peergrid.schedule import Chosen, Schedule, layout, period
 from peergrid.stencil import Problem
 
@@ -43,10 +44,9 @@ def test_the_fastest_depth_then_the_fastest_strategy(tmp_path: Path, monkeypatch
     found = replace(trial(tmp_path), say=said.append).fastest(USUAL)
     assert found.options == Options("overlap", 6)
     assert found.notes[0].startswith("'overlap', depth 6: the fastest of 5 ways tried in ")
-    assert (
-        "4e+05 µs per step ('peer', depth 8: 1e+06; 'peer', depth 6: 5e+05; 'peer', depth 4: 1e+06;" in found.notes[0]
-    )
-    assert said == ["trying 5 ways to arrange the run for a moment each; the fastest is remembered"]
+    assert "4e+05 µs per step ('peer', depth 8: 1e+06; 'peer', depth 6: 5e+05; " in found.notes[0]
+    assert said == ["compiling and trying a few ways to arrange the run; the fastest is remembered"]
+    assert [way for way in asked if way[0] == "persistent"] == [("persistent", 8), ("persistent", 6)]
     assert ("overlap", 8) not in asked
     asked.clear()
     found = replace(trial(tmp_path), say=said.append).fastest(USUAL)
@@ -64,8 +64,8 @@ def test_the_fastest_depth_then_the_fastest_strategy(tmp_path: Path, monkeypatch
 
 def test_what_the_user_names_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[tuple[str, int]] = []
-    fake({("async", 4): 0.5}, asked, monkeypatch)
-    assert trial(tmp_path).fastest(USUAL, strategy="async").options == Options("async", 4)
+    fake({("async", 6): 0.5}, asked, monkeypatch)
+    assert trial(tmp_path).fastest(USUAL, strategy="async").options == Options("async", 6)
     assert {strategy for strategy, _ in asked} == {"async"}
     asked.clear()
     assert trial(tmp_path).fastest(USUAL, depth=20).options.depth == 20
@@ -112,11 +112,14 @@ def test_nothing_can_be_carried_out(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 
 
 def test_only_long_runs_are_worth_it(tmp_path: Path) -> None:
-    cells = PROBLEM.grid.box.size
-    enough = -(-2 * WORTH_CELLS // cells)
-    assert trial(tmp_path, steps=enough).worthwhile
-    assert not trial(tmp_path, steps=enough - 1).worthwhile
-    assert not trial(tmp_path, devices=3, steps=enough).worthwhile
+    enough = int(WORTH_SECONDS / STEP_SECONDS)
+    assert trial(tmp_path, steps=enough).worthwhile  # however small the grid
+    assert not trial(tmp_path, steps=enough // 2).worthwhile
+    large = jacobi(4096, 4096)
+    enough = int(WORTH_SECONDS / (STEP_SECONDS + (1 << 23) / CELLS_PER_SECOND)) + 1
+    assert trial(tmp_path, steps=enough, problem=large).worthwhile
+    assert not trial(tmp_path, steps=enough - 1, problem=large).worthwhile
+    assert not trial(tmp_path, devices=3, steps=enough, problem=large).worthwhile
 
 
 @pytest.mark.skipif(COMPILER is None, reason="no C++ compiler here to run generated kernels on the host")

@@ -32,9 +32,10 @@ from peergrid.schedule import Chosen, Options, Schedule, layout, period
 from peergrid.schedule.strategies import StrategyName
 from peergrid.stencil import Problem
 
-WORTH_CELLS = 1 << 36  # cell updates of a device, from which on a run is worth a trial: about a tenth of a second
-SMALL_CELLS = 1 << 22  # cells of a device up to which launches may cost more than the work
-CANDIDATES = 3  # numbers of steps per pass to try
+WORTH_SECONDS = 1.0  # of a run, at the rates below, from which on a trial is worth its kernels: they take seconds
+STEP_SECONDS, CELLS_PER_SECOND = 4e-6, 1e12  # of a device: a step of the smallest grids, and cell updates of large ones
+SMALL_CELLS = 1 << 23  # cells of a device up to which launches may cost more than the work
+CANDIDATES = 2  # numbers of steps per pass to try: the third was never the best where all were tried
 SAMPLES = 3
 SAMPLE_SECONDS = 2e-3
 
@@ -62,7 +63,8 @@ class Trial:
     @property
     def worthwhile(self) -> bool:
         """Whether the run takes so long that choosing well matters."""
-        return self.problem.grid.box.size * self.steps >= WORTH_CELLS * self.partition.devices
+        cells = self.problem.grid.box.size / self.partition.devices
+        return self.steps * (STEP_SECONDS + cells / CELLS_PER_SECOND) >= WORTH_SECONDS
 
     def fastest(self, usual: Options, strategy: StrategyName | None = None, depth: int | None = None) -> Chosen:
         """The fastest arrangement, the strategy sought after the depth; what the caller names stays.
@@ -81,8 +83,7 @@ class Trial:
         if known in product(strategies, depths):
             return Chosen(Options(*known), (f"{_words(known)}: the fastest of an earlier trial on these GPUs.",))
         if self.say is not None:
-            ways = len(depths) + len(strategies) - 1
-            self.say(f"trying {ways} ways to arrange the run for a moment each; the fastest is remembered")
+            self.say("compiling and trying a few ways to arrange the run; the fastest is remembered")
         started = time.perf_counter()
         with closing(Devices(self._driver, self.ordinals)) as devices:  # their contexts outlive each candidate
             attempts = _Attempts(self, devices)
@@ -142,12 +143,13 @@ class _Attempts:
         return min(self.seconds, key=self.seconds.__getitem__)
 
     def make(self, depths: Sequence[int], strategies: Sequence[StrategyName]) -> None:
-        """Try the depths under the first strategy, then the other strategies at the best depth."""
+        """Try the depths under the first strategy, then the others at the best of them; 'persistent' wants its own."""
         for depth in depths:
             self._try((strategies[0], depth))
         best = self.best[1]
         for strategy in strategies[1:]:
-            self._try((strategy, best))
+            for depth in depths if strategy == "persistent" else (best,):
+                self._try((strategy, depth))
 
     def _try(self, way: Way) -> None:
         """A candidate that fails alone is left out; where the devices are lost with it, its fault is raised."""
