@@ -71,11 +71,11 @@ def _fits(kernel: PassKernel3D) -> bool:
 
 
 def _registers(kernel: PassKernel3D) -> int:
-    stream, shape = kernel.stream, kernel.shape
-    versions = (*stream.levels.inputs, *stream.levels.versions)
-    planes = sum(version.depth for version in versions if stream.held(version))
-    values = shape.columns * shape.rows * planes * (kernel.problem.itemsize // 4)
-    return BASE + 2 * (len(stream.levels.inputs) + len(stream.levels.finals)) + values
+    planes, shape = kernel.stream.planes, kernel.shape
+    versions = (*planes.levels.inputs, *planes.levels.versions)
+    kept = sum(version.depth for version in versions if planes.held(version))
+    values = shape.columns * shape.rows * kept * (kernel.problem.itemsize // 4)
+    return BASE + 2 * (len(planes.levels.inputs) + len(planes.levels.finals)) + values
 
 
 def _edge(problem: Problem, steps: int) -> EdgeShape3D | None:
@@ -93,10 +93,9 @@ def _edge(problem: Problem, steps: int) -> EdgeShape3D | None:
 
 def _memory(kernel: PassKernel3D) -> float:
     """Clocks of a multiprocessor for each cell of a pass; with few bytes in flight it waits for them."""
-    stream = kernel.stream
-    inputs = sum(planes.version.source for planes in stream.planes.values())
-    moved = (inputs + len(stream.levels.finals)) * kernel.problem.itemsize / BYTES_PER_CLOCK
-    ahead = inputs * kernel.shape.ahead * stream.plane_bytes * _blocks(kernel)
+    planes = kernel.stream.planes
+    moved = (len(planes.loaded) + len(planes.levels.finals)) * kernel.problem.itemsize / BYTES_PER_CLOCK
+    ahead = len(planes.loaded) * kernel.shape.ahead * planes.plane_bytes * _blocks(kernel)
     return moved * sqrt(max(1.0, BYTES_AHEAD / ahead))
 
 
@@ -108,7 +107,7 @@ def _blocks(kernel: PassKernel3D) -> int:
 
 def _instructions(kernel: PassKernel3D) -> float:
     """Clocks of a multiprocessor for each cell of a pass, redundant ones included."""
-    shape, levels = kernel.shape, kernel.stream.levels
+    shape, levels = kernel.shape, kernel.stream.planes.levels
     cells = shape.columns * shape.rows
     operations = sum(_operations(w.assignment.value) for node in levels.nodes for w in node.writes)
     fields = len(levels.inputs) + len(levels.finals)

@@ -17,9 +17,8 @@ class Shape3D:
 
     skew: planes between steps; blocks: thread blocks that shall fit on a multiprocessor at once, which bounds the
     registers (0: no bound); held: loaded planes are kept in registers, else read from shared memory when needed;
-    apart: where cells that keep their value are told apart, once for each `write`, `node`, part between two barriers
-    (`part`) or `cell`; together: finished fields are stored under one test; turning: rings are lengthened so that
-    their places are constants; wide: planes are loaded 16 bytes at a time, whatever a lane's columns.
+    turning: rings are lengthened so that their places are constants; joined: all nodes between two barriers are one
+    text, else each is one (see `nodes3d`).
     """
 
     steps: int
@@ -30,10 +29,8 @@ class Shape3D:
     skew: int = 0
     blocks: int = 0
     held: bool = True
-    apart: str = "write"
-    together: bool = False
     turning: bool = True
-    wide: bool = False
+    joined: bool = False
 
     @property
     def width(self) -> int:
@@ -50,8 +47,8 @@ class Shape3D:
         return 32 * self.warps
 
     def align(self, itemsize: int) -> int:
-        """Columns at multiples of which the columns of a tile begin."""
-        return max(self.columns, 16 // itemsize) if self.wide else self.columns
+        """Columns at multiples of which the columns of a tile begin: at least those of a copy of 16 bytes."""
+        return max(self.columns, 16 // itemsize)
 
 
 def reach(problem: Problem, steps: int) -> Growth:

@@ -6,6 +6,7 @@ cells; the tests that tell them apart are made for the sides of the grid where p
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import reduce
 
@@ -67,7 +68,8 @@ def core(problem: Problem, steps: int) -> tuple[Box, tuple[Box, ...]]:
     return box, tuple(bar for bar in barred if bar.overlaps(box))
 
 
-def sides(problem: Problem, steps: int) -> dict[tuple[int, str], Sides]:
+@remembered()
+def sides(problem: Problem, steps: int) -> Mapping[tuple[int, str], Sides]:
     """For the usual update of each stage and target, at which sides plain tiles have to tell cells apart."""
     inside, _ = core(problem, steps)
     needs = footprint(problem, steps).targets
