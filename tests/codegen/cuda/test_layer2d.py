@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from stream_examples import absorbers, radar, relaxation, two_fields, wide_reads, yee
 
 from peergrid.codegen.cuda.edge2d import REGISTERS
-from peergrid.codegen.cuda.layer2d import BESIDE, PLAIN
+from peergrid.codegen.cuda.layers2d import BESIDE, PLAIN
 from peergrid.codegen.cuda.pass_kernel import PassKernel
 from peergrid.codegen.cuda.peer_kernel import PeerKernel
 from peergrid.codegen.cuda.stream_parts import Shape

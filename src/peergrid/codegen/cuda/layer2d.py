@@ -1,9 +1,9 @@
-"""Several time steps of a 2D problem in one pass over memory: the kernel of the zones along a grid's sides.
+"""Several time steps of a 2D problem in one pass over memory: the tiles of a zone along one of the grid's sides.
 
 As in `stream2d` one warp streams down the rows of a strip and holds the rows of every step in registers; where the
 interior has one update for a cell, a zone has a few, told apart by the distance from the side (see `zones`): rows of a
 zone along axis 0 branch together, columns of a zone along axis 1 select. Each zone has a function of its own, all are
-in one kernel; `variant` of a tile says whose it is.
+in one kernel (see `layers2d`); `variant` of a tile says whose it is.
 """
 
 from __future__ import annotations
@@ -12,88 +12,16 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from peergrid.codegen.cuda.arguments import Arguments
 from peergrid.codegen.cuda.expressions import emit
-from peergrid.codegen.cuda.levels import Levels, Node, Version, Write
-from peergrid.codegen.cuda.stream2d import KERNEL, Stream2D, Turn
-from peergrid.codegen.cuda.stream_parts import Shape, known, margin, prelude, row_reach
-from peergrid.codegen.cuda.tiles import Cut, unbounded
-from peergrid.codegen.cuda.zones import Choice, Zone, zones
+from peergrid.codegen.cuda.layer_levels import LayerNode, layer_levels
+from peergrid.codegen.cuda.levels import Levels, Node, Write
+from peergrid.codegen.cuda.stream2d import Stream2D
+from peergrid.codegen.cuda.stream_parts import known, margin, row_reach
+from peergrid.codegen.cuda.stream_turn2d import Turn
+from peergrid.codegen.cuda.tiles import unbounded
+from peergrid.codegen.cuda.zones import Choice, Zone
 from peergrid.grid import Field
-from peergrid.stencil import Problem
 from peergrid.stencil.expr import Read
-from peergrid.stencil.remember import remembered
-
-BASE = 32  # registers of a thread beside rows and pointers
-PLAIN = 200  # registers of plain tiles: two of their warps on each of four schedulers with 16384
-BESIDE = 112  # leave as many to a warp of a zone
-FEW, MOST = 140, 216  # registers by the count of rows: up to which a zone fits into BESIDE, and at all
-COLUMNS = (1, 2, 4)
-USEFUL = 16  # columns of a tile that are not redundant, at least
-
-
-@dataclass(frozen=True)
-class LayerNode(Node):
-    """A node of a zone: one of several updates applies to a cell, or none."""
-
-    choices: tuple[Choice, ...] = ()
-
-
-@dataclass(frozen=True)
-class LayerLevels(Levels):
-    """The nodes of a zone: what a cell may read, whichever update applies."""
-
-    @cached_property
-    def last_reader(self) -> dict[Version, int]:
-        found: dict[Version, int] = {}
-        for place, node in enumerate(self.nodes):
-            assert isinstance(node, LayerNode)
-            reads = {read for choice in node.choices for read in choice.update.reads if read.field in node.before}
-            found |= {node.before[read.field]: place for read in reads}
-            found |= {write.old: place for write in node.writes}
-        return found
-
-
-def layer_levels(problem: Problem, steps: int, zone: Zone) -> LayerLevels:
-    """The nodes of a zone; every version keeps the row that a cell which no update changes is carried over from."""
-    count = 0
-
-    def version(name: str, lag: int, source: bool = False) -> Version:
-        nonlocal count
-        count += 1
-        return Version(count - 1, name, lag, source=source)
-
-    current = {name: version(name, 0, source=True) for name in _fields(problem, zone)}
-    inputs, starts, nodes = tuple(current.values()), [], list[Node]()
-    for step in range(steps):
-        starts.append(dict(current))
-        for number, choices in enumerate(zone.choices):
-            if not choices:
-                continue
-            assignments = {a.target: a for choice in choices for a in choice.update.assignments}
-            reads = {r for c in choices for r in c.update.reads if problem.fields[r.field].full}
-            before = dict(current)
-            lag = max([before[r.field].lag + r.offset[0] for r in reads] + [before[t].lag for t in assignments])
-            for target in assignments:
-                before[target].reach(lag - before[target].lag)
-                current[target] = version(target, lag)
-            writes = tuple(Write(a, current[target], before[target]) for target, a in assignments.items())
-            node = LayerNode(step, number, lag, writes, before, choices)
-            for read in reads:
-                kept, age = node.row(read)
-                kept.reach(age)
-            nodes.append(node)
-    starts.append(dict(current))
-    finals = tuple(current[name] for name in problem.state if name in current)
-    return LayerLevels(steps, tuple(nodes), inputs, finals, tuple(starts))
-
-
-def _fields(problem: Problem, zone: Zone) -> list[str]:
-    """The fields that the zone reads, and those whose values it has to hand on."""
-    named = {name for name in problem.state if unbounded(problem, problem.fields[name].box).overlaps(zone.box)}
-    named |= {r.field for stage in zone.choices for c in stage for r in c.update.reads if problem.fields[r.field].full}
-    named |= {target for stage in zone.choices for c in stage for target in c.update.targets}
-    return [name for name in problem.fields if name in named]
 
 
 @dataclass(frozen=True)
@@ -304,105 +232,3 @@ class _LayerTurn(Turn):
         if self.kernel.problem.fields[read.field].axes == (1,):
             return self.kernel.profile(read, i)
         return self.kernel.coefficient(read, f"r + {self.turn - node.lag + read.offset[0]}")
-
-
-TILE = """\
-__device__ __forceinline__ void layer2d_tile(const Arguments& a, const Region& tile, const int source,
-    const int target, const long long step0, unsigned char* const shared) {{
-  switch (tile.variant) {{
-{cases}
-  }}
-}}
-"""
-
-
-def layer(problem: Problem, steps: int, zone: Zone, name: str) -> Layer2D | None:
-    """The function of a zone, with as few columns to a lane as leave some useful; None where registers do not do.
-
-    Rows move from register to register: that takes the fewest, so that blocks fit beside those of plain tiles.
-    """
-    for columns in COLUMNS:
-        made = Layer2D(problem, Shape(steps, columns, ahead=2, rotate=False), name, zone=zone)
-        if made.useful >= USEFUL:
-            return made if _registers(made) <= MOST else None
-    return None
-
-
-def _registers(made: Layer2D) -> int:
-    rows = sum(version.depth for version in made.levels.versions)
-    pointers = 2 * (len(made.levels.inputs) + len(made.levels.finals))
-    return BASE + pointers + made.shape.columns * rows * (made.problem.itemsize // 4)
-
-
-@remembered()
-def layers(problem: Problem, steps: int, cut: Cut) -> Layers2D | None:
-    """The kernel of all zones of a problem; None where it has none."""
-    found = (layer(problem, steps, zone, f"zone{n}") for n, zone in enumerate(zones(problem, steps, cut)))
-    parts = tuple(part for part in found if part is not None)
-    return Layers2D(problem, parts) if parts else None
-
-
-@dataclass(frozen=True)
-class Layers2D:
-    """All zones of a problem in one kernel, a warp for each tile: blocks are small and find room beside others."""
-
-    problem: Problem
-    parts: tuple[Layer2D, ...]
-    warps: int = 1
-    entry: str = "layer2d"
-
-    @cached_property
-    def tile(self) -> str:
-        """The device functions of all zones and the one that calls them."""
-        call = "    case {0}: {1}_tile(a, tile, source, target, step0, shared); break;"
-        cases = "\n".join(call.format(number, part.entry) for number, part in enumerate(self.parts))
-        return "\n".join([CLAMP, *(part.tile for part in self.parts), TILE.format(cases=cases)])
-
-    @property
-    def source(self) -> str:
-        """The whole translation unit."""
-        parts = (prelude(Arguments(self.problem)), self.tile, self.kernel)
-        return "\n".join(parts)
-
-    @property
-    def kernel(self) -> str:
-        """The kernel whose warps take one tile each."""
-        text = KERNEL.format(
-            threads=32 * self.warps,
-            bound="",
-            entry=self.entry,
-            more="",
-            warps=self.warps,
-            warp_bytes=self.warp_bytes,
-            norms="",
-        )
-        return self.limited(text)
-
-    @property
-    def small(self) -> bool:
-        """Whether its tiles find room beside plain ones."""
-        return max(map(_registers, self.parts)) <= FEW
-
-    def limited(self, kernel: str) -> str:
-        """The text of a kernel of zones with its registers bounded, where that costs nothing."""
-        return bounded(kernel, 32 * self.warps, BESIDE) if self.small else kernel
-
-    @property
-    def shared_bytes(self) -> int:
-        """Shared memory of a block."""
-        return self.warps * self.warp_bytes
-
-    @property
-    def warp_bytes(self) -> int:
-        """Shared memory of a warp."""
-        return max(-(-part.warp_bytes // 128) * 128 for part in self.parts)
-
-
-def bounded(kernel: str, threads: int, registers: int) -> str:
-    """The text of a kernel whose threads take so many registers at most; one told its blocks at once stays as it is."""
-    return kernel.replace(f"__launch_bounds__({threads})", f"__maxnreg__({registers})")
-
-
-CLAMP = """\
-__device__ __forceinline__ int pg_clamp(int i, int lo, int hi) { return i < lo ? lo : i >= hi ? hi - 1 : i; }
-"""

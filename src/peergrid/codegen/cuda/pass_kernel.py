@@ -1,7 +1,7 @@
 """A pass of several steps as what an executor needs to launch it: texts, entries, tiles, threads, shared memory.
 
 A pass is up to three launches over complementary tiles, in any order and at the same time if there is room: the plain
-tiles (`stream2d`), those of the zones along the grid's sides (`layer2d`) and the edge tiles (`edge2d`). Each takes
+tiles (`stream2d`), those of the zones along the grid's sides (`layers2d`) and the edge tiles (`edge2d`). Each takes
 `Arguments` with `regions` and `count` of its own; `lo` and `hi` are the box of the pass. The cell (i, j) with j a
 multiple of 4 has to lie at a multiple of 16 bytes (`pitch` too).
 """
@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from peergrid.codegen.cuda.arguments import RECEIVER, REGION, Arguments
 from peergrid.codegen.cuda.edge2d import Edge2D
 from peergrid.codegen.cuda.edge_rings2d import MOST_ROWS, EdgeShape
-from peergrid.codegen.cuda.layer2d import PLAIN, Layers2D, bounded, layers
+from peergrid.codegen.cuda.layers2d import PLAIN, Layers2D, bounded, layers
 from peergrid.codegen.cuda.norm import NORM_COLUMNS, NORM_ROWS, NORM_SUM, NORM_SUM_BYTES
 from peergrid.codegen.cuda.stream2d import Stream2D
 from peergrid.codegen.cuda.stream_parts import Shape, margin, prelude

@@ -1,0 +1,127 @@
+"""The kernel of all zones along a grid's sides: a function for each (see `layer2d`), a warp for each tile.
+
+Blocks are small and find room beside those of plain tiles, which keep to `PLAIN` registers for it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+from peergrid.codegen.cuda.arguments import Arguments
+from peergrid.codegen.cuda.layer2d import Layer2D
+from peergrid.codegen.cuda.stream2d import KERNEL
+from peergrid.codegen.cuda.stream_parts import Shape, prelude
+from peergrid.codegen.cuda.tiles import Cut
+from peergrid.codegen.cuda.zones import Zone, zones
+from peergrid.stencil import Problem
+from peergrid.stencil.remember import remembered
+
+BASE = 32  # registers of a thread beside rows and pointers
+PLAIN = 200  # registers of plain tiles: two of their warps on each of four schedulers with 16384
+BESIDE = 112  # leave as many to a warp of a zone
+FEW, MOST = 140, 216  # registers by the count of rows: up to which a zone fits into BESIDE, and at all
+COLUMNS = (1, 2, 4)
+USEFUL = 16  # columns of a tile that are not redundant, at least
+
+
+TILE = """\
+__device__ __forceinline__ void layer2d_tile(const Arguments& a, const Region& tile, const int source,
+    const int target, const long long step0, unsigned char* const shared) {{
+  switch (tile.variant) {{
+{cases}
+  }}
+}}
+"""
+
+
+def layer(problem: Problem, steps: int, zone: Zone, name: str) -> Layer2D | None:
+    """The function of a zone, with as few columns to a lane as leave some useful; None where registers do not do.
+
+    Rows move from register to register: that takes the fewest, so that blocks fit beside those of plain tiles.
+    """
+    for columns in COLUMNS:
+        made = Layer2D(problem, Shape(steps, columns, ahead=2, rotate=False), name, zone=zone)
+        if made.useful >= USEFUL:
+            return made if _registers(made) <= MOST else None
+    return None
+
+
+def _registers(made: Layer2D) -> int:
+    rows = sum(version.depth for version in made.levels.versions)
+    pointers = 2 * (len(made.levels.inputs) + len(made.levels.finals))
+    return BASE + pointers + made.shape.columns * rows * (made.problem.itemsize // 4)
+
+
+@remembered()
+def layers(problem: Problem, steps: int, cut: Cut) -> Layers2D | None:
+    """The kernel of all zones of a problem; None where it has none."""
+    found = (layer(problem, steps, zone, f"zone{n}") for n, zone in enumerate(zones(problem, steps, cut)))
+    parts = tuple(part for part in found if part is not None)
+    return Layers2D(problem, parts) if parts else None
+
+
+@dataclass(frozen=True)
+class Layers2D:
+    """All zones of a problem in one kernel, a warp for each tile: blocks are small and find room beside others."""
+
+    problem: Problem
+    parts: tuple[Layer2D, ...]
+    warps: int = 1
+    entry: str = "layer2d"
+
+    @cached_property
+    def tile(self) -> str:
+        """The device functions of all zones and the one that calls them."""
+        call = "    case {0}: {1}_tile(a, tile, source, target, step0, shared); break;"
+        cases = "\n".join(call.format(number, part.entry) for number, part in enumerate(self.parts))
+        return "\n".join([CLAMP, *(part.tile for part in self.parts), TILE.format(cases=cases)])
+
+    @property
+    def source(self) -> str:
+        """The whole translation unit."""
+        parts = (prelude(Arguments(self.problem)), self.tile, self.kernel)
+        return "\n".join(parts)
+
+    @property
+    def kernel(self) -> str:
+        """The kernel whose warps take one tile each."""
+        text = KERNEL.format(
+            threads=32 * self.warps,
+            bound="",
+            entry=self.entry,
+            more="",
+            warps=self.warps,
+            warp_bytes=self.warp_bytes,
+            norms="",
+        )
+        return self.limited(text)
+
+    @property
+    def small(self) -> bool:
+        """Whether its tiles find room beside plain ones."""
+        return max(map(_registers, self.parts)) <= FEW
+
+    def limited(self, kernel: str) -> str:
+        """The text of a kernel of zones with its registers bounded, where that costs nothing."""
+        return bounded(kernel, 32 * self.warps, BESIDE) if self.small else kernel
+
+    @property
+    def shared_bytes(self) -> int:
+        """Shared memory of a block."""
+        return self.warps * self.warp_bytes
+
+    @property
+    def warp_bytes(self) -> int:
+        """Shared memory of a warp."""
+        return max(-(-part.warp_bytes // 128) * 128 for part in self.parts)
+
+
+def bounded(kernel: str, threads: int, registers: int) -> str:
+    """The text of a kernel whose threads take so many registers at most; one told its blocks at once stays as it is."""
+    return kernel.replace(f"__launch_bounds__({threads})", f"__maxnreg__({registers})")
+
+
+CLAMP = """\
+__device__ __forceinline__ int pg_clamp(int i, int lo, int hi) { return i < lo ? lo : i >= hi ? hi - 1 : i; }
+"""

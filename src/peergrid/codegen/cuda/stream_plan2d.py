@@ -1,0 +1,84 @@
+"""What a streaming kernel keeps where: rows that arrive in rings in shared memory, rows of every step in registers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+from peergrid.codegen.cuda.arguments import Arguments
+from peergrid.codegen.cuda.levels import Levels, Version, levels
+from peergrid.codegen.cuda.norm import NORM_ROWS
+from peergrid.codegen.cuda.stream_parts import Shape
+from peergrid.grid import Dtype
+from peergrid.stencil import Problem
+
+
+@dataclass(frozen=True)
+class Ring:
+    """The rows of one input field in shared memory: `rows` of them, the first `start` bytes into the warp's part."""
+
+    version: Version
+    rows: int
+    start: int
+
+
+@dataclass(frozen=True)
+class StreamPlan2D:
+    """The plan of one problem and shape; entry: the kernel's name; norm: a field whose change is summed up."""
+
+    problem: Problem
+    shape: Shape
+    entry: str = "stream2d"
+    norm: str | None = None
+
+    @cached_property
+    def levels(self) -> Levels:
+        return levels(self.problem, self.shape.steps, self.shape.skew, self.norm)
+
+    @property
+    def arguments(self) -> Arguments:
+        return Arguments(self.problem)
+
+    @property
+    def dtype(self) -> Dtype:
+        return self.problem.grid.dtype
+
+    @property
+    def pack(self) -> int:
+        """How many values one load or store moves."""
+        return min(self.shape.columns, 16 // self.problem.itemsize)
+
+    @property
+    def rotates(self) -> bool:
+        """Whether rows keep their registers; with norms, only where the rows of a block are whole turns of that."""
+        return self.shape.rotate and not (self.norm and NORM_ROWS % self.levels.period)
+
+    @property
+    def period(self) -> int:
+        return self.levels.period if self.rotates else 1
+
+    @cached_property
+    def rings(self) -> dict[int, Ring]:
+        """The ring of every input version, by its number."""
+        start = 0
+        found: dict[int, Ring] = {}
+        for version in self.levels.inputs:
+            if self.problem.fields[version.field].full:
+                rows = version.depth + self.shape.ahead
+                found[version.number] = Ring(version, rows, start)
+                start += rows * self.row_bytes
+        return found
+
+    @property
+    def row_bytes(self) -> int:
+        return self.shape.width * self.problem.itemsize
+
+    @property
+    def shared_bytes(self) -> int:
+        """Shared memory of a block."""
+        return self.shape.warps * sum(ring.rows for ring in self.rings.values()) * self.row_bytes
+
+    @property
+    def warp_bytes(self) -> int:
+        """Shared memory of a warp."""
+        return self.shared_bytes // self.shape.warps
