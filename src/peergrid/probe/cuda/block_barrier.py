@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from peergrid.probe.cuda.devices import Devices, u32, u64
-from peergrid.probe.cuda.timing import Desk
+from peergrid.probe.cuda.timing import Desk, per_repeat
 from peergrid.probe.experiment import Bench, Probe, Result, result
 
 SIZES = (32, 64, 128, 256, 512, 1024)
@@ -39,11 +39,12 @@ def _per_barrier(desk: Desk, threads: int, blocks: int) -> float:
     """Cycles of one barrier with so many blocks on every multiprocessor, median over the blocks."""
     devices = desk.devices
     kernel, grid = devices.kernel(0, "warp", "block"), blocks * devices.multiprocessors
-    medians = []
-    for repeats in (FEW, MANY):
+
+    def cycles(repeats: int) -> float:
         desk.run(kernel, grid, threads, u32(repeats), u64(desk.out))
-        medians.append(float(np.median(desk.read(grid).astype(np.float64))))
-    return (medians[1] - medians[0]) / ((MANY - FEW) * UNROLL)
+        return float(np.median(desk.read(grid).astype(np.float64)))
+
+    return per_repeat(cycles, FEW, MANY) / UNROLL
 
 
 PROBE = Probe(

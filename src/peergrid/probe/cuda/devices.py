@@ -140,6 +140,18 @@ class Devices:
             self.call("cuCtxDisablePeerAccess", self.contexts[target])
             self.peers.discard((source, target))
 
+    @contextmanager
+    def apart(self, one: int, other: int) -> Iterator[None]:
+        """Two GPUs without access to each other's memory, for a while; then again what they had."""
+        had = [pair for pair in ((one, other), (other, one)) if pair in self.peers]
+        for pair in had:
+            self.disable(*pair)
+        try:
+            yield
+        finally:
+            for pair in had:
+                self.enable(*pair)
+
     def pairs(self) -> list[tuple[int, int]]:
         """All ordered pairs with peer access."""
         return sorted(self.peers)

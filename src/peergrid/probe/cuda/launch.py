@@ -13,8 +13,9 @@ import numpy as np
 from peergrid.errors import DeviceFault
 from peergrid.machine.host import usable_cpus
 from peergrid.probe.cpu.threads import pin
-from peergrid.probe.cuda.devices import Devices, Scope, Stream, u32
+from peergrid.probe.cuda.devices import Devices, Kernel, Scope, Stream, u32
 from peergrid.probe.cuda.hostloop import Loop, entries, handle, launches
+from peergrid.probe.cuda.timing import per_repeat
 from peergrid.probe.experiment import Bench, Lack, Probe, Result, fusion_overhead, result
 
 UNIT = 40_000  # cycles: twenty microseconds, well above what the host needs for a launch
@@ -159,24 +160,25 @@ def _null_kernels(bench: Bench, scope: Scope, stream: Stream) -> Iterator[Result
     except DeviceFault as error:
         yield Lack(f"null kernels from a compiled loop: {error}")
         return
-    clock = np.zeros(2, np.int64)
     for how, launch in (("plain", driver.launch), ("cooperative", driver.cooperative)):
-        loop = launches(launch, driver.synchronize, how == "cooperative")
-        place = handle(kernel.function), 1, 32, handle(stream.handle)
-
-        def timed(count: int, loop: Loop = loop, place: tuple[int, ...] = place) -> float:
-            seconds = float(loop(*place, count, clock))
-            if seconds < 0:
-                raise DeviceFault(f"A launch from the compiled loop failed with code {-seconds:.0f}: try again.")
-            return seconds
-
-        def more(timed: Timed = timed) -> float:
-            one = timed(1)
-            return (timed(FIVE) - one) / (FIVE - 1)
-
-        yield result("null_kernel_latency", "s", _samples(samples, more, pairs), {"how": how}, floor=FLOOR)
+        timed = _compiled(launches(launch, driver.synchronize, how == "cooperative"), kernel, stream)
+        more = _samples(samples, partial(per_repeat, timed, 1, FIVE), pairs)
+        yield result("null_kernel_latency", "s", more, {"how": how}, floor=FLOOR)
         alone = _samples(samples, partial(timed, 1), pairs)
         yield result("round_trip", "s", alone, {"how": how}, floor=FLOOR)
+
+
+def _compiled(loop: Loop, kernel: Kernel, stream: Stream) -> Timed:
+    """Seconds of so many launches of a kernel and a wait, from a compiled loop."""
+    clock, place = np.zeros(2, np.int64), (handle(kernel.function), 1, 32, handle(stream.handle))
+
+    def timed(count: int) -> float:
+        seconds = float(loop(*place, count, clock))
+        if seconds < 0:
+            raise DeviceFault(f"A launch from the compiled loop failed with code {-seconds:.0f}: try again.")
+        return seconds
+
+    return timed
 
 
 PROBE = Probe(

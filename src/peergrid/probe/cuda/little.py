@@ -8,13 +8,13 @@ from collections.abc import Iterator, Mapping
 import numpy as np
 
 from peergrid.probe.cuda.devices import Devices, u32, u64
-from peergrid.probe.cuda.timing import Desk
+from peergrid.probe.cuda.timing import Desk, per_repeat
 from peergrid.probe.experiment import Bench, Probe, Result, result
 
 WORD = 8
 SCENARIOS = {"1 → 32 threads": (1, 32), "32 → 1024 threads": (32, 1024)}
 SIZES = (1, 2, 4, 8, 16, 32, 64, 96, 128, 192, 256, 384, 512, 768, 1024, 1536, 2048, 3072, 4096)
-FEW, MANY = 8, 72
+FEW, MANY, LOADS = 8, 72, 16  # repeats, and loads per repeat of the chain
 
 
 def switch_point(latency: float, sync: float, basic: float, more: float) -> float:
@@ -88,21 +88,23 @@ def _rate(desk: Desk, threads: int) -> float:
 def _cycles(desk: Desk, threads: int, n: int, reduce: int) -> float:
     """Cycles of one sum of `n` doubles, from many sums less few."""
     kernel = desk.devices.kernel(0, "arithmetic", "sum_shared")
-    found = []
-    for repeats in (FEW, MANY):
+
+    def cycles(repeats: int) -> float:
         desk.run(kernel, 1, threads, u32(n), u32(repeats), u32(reduce), u64(desk.out), u64(desk.sink))
-        found.append(int(desk.read()[0]))
-    return (found[1] - found[0]) / (MANY - FEW)
+        return float(desk.read()[0])
+
+    return per_repeat(cycles, FEW, MANY)
 
 
 def _latency(desk: Desk) -> float:
     """Cycles of a dependent load from shared memory."""
     kernel = desk.devices.kernel(0, "arithmetic", "chase_shared")
-    found = []
-    for repeats in (FEW, MANY):
+
+    def cycles(repeats: int) -> float:
         desk.run(kernel, 1, 1, u32(repeats), u64(desk.out), u64(desk.sink))
-        found.append(int(desk.read()[0]))
-    return (found[1] - found[0]) / ((MANY - FEW) * 16)
+        return float(desk.read()[0])
+
+    return per_repeat(cycles, FEW, MANY) / LOADS
 
 
 PROBE = Probe(

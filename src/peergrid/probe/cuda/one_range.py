@@ -6,20 +6,14 @@ from collections.abc import Iterator
 
 from peergrid.probe.cuda.devices import Devices, Stream, u64
 from peergrid.probe.cuda.timing import Gate, Work
-from peergrid.probe.cuda.vmm import granularity, mapped
-from peergrid.probe.experiment import Bench, Impossible, Probe, Result, result
+from peergrid.probe.cuda.vmm import mapped, over_all
+from peergrid.probe.experiment import Bench, Probe, Result, result
 
 
 def run(bench: Bench) -> Iterator[Result]:
     """Reader by owner, then the whole range by each reader."""
     devices: Devices = bench.devices
-    if not devices.attribute("VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED"):
-        raise Impossible("the driver has no virtual memory management on these GPUs")
-    everyone = range(len(devices))
-    if len(devices.pairs()) < len(devices) * (len(devices) - 1):
-        raise Impossible("not every GPU can reach every other, so one range cannot serve all")
-    devices.use(0)
-    step = max(granularity(devices, device) for device in everyone)
+    everyone, step = range(len(devices)), over_all(devices)
     each = (bench.choose(64, 256) << 20) // step * step
     with mapped(devices, everyone, each, everyone) as base, devices.scope() as scope:
         gate = Gate.make(scope, everyone)

@@ -179,15 +179,9 @@ def _staged(bench: Bench, ways: Sequence[Pair], tally: Tally) -> Result:
             for a, _ in ways:
                 devices.wait(a)
 
-        devices.disable(source, target)
-        devices.disable(target, source)
-        try:
-            moved = 4 * STAGED * (samples + 1)
-            with tally.around({"route": "host", "ways": len(ways)}, [Flow(a, b, moved) for a, b in ways]):
-                seconds = [host_seconds(work, finish) for _ in range(samples + 1)][1:]
-        finally:
-            devices.enable(source, target)
-            devices.enable(target, source)
+        flows = [Flow(a, b, 4 * STAGED * (samples + 1)) for a, b in ways]
+        with devices.apart(source, target), tally.around({"route": "host", "ways": len(ways)}, flows):
+            seconds = [host_seconds(work, finish) for _ in range(samples + 1)][1:]
     at: At = {"route": "host", "ways": len(ways), "source": source, "target": target}
     return result("peer_copy_bandwidth", "B/s", [4 * STAGED * len(ways) / s for s in seconds], at, floor=0.05)
 

@@ -10,8 +10,8 @@ import numpy as np
 from peergrid.errors import DeviceFault
 from peergrid.probe.cuda.devices import Devices, Scope, Stream, u32, u64
 from peergrid.probe.cuda.timing import Gate, Work
-from peergrid.probe.cuda.vmm import granularity, mapped
-from peergrid.probe.experiment import Bench, Impossible, Probe, Result, result
+from peergrid.probe.cuda.vmm import mapped, over_all
+from peergrid.probe.experiment import Bench, Probe, Result, result
 
 WIDTH, THREADS = 16, 256
 BANDS = {"near the diagonal": 4096, "anywhere": 0}
@@ -20,13 +20,7 @@ BANDS = {"near the diagonal": 4096, "anywhere": 0}
 def run(bench: Bench) -> Iterator[Result]:
     """Nonzeros per second for both kinds of matrix and each way to hold the vector; the results must agree."""
     devices: Devices = bench.devices
-    everyone = range(len(devices))
-    if not devices.attribute("VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED"):
-        raise Impossible("the driver has no virtual memory management on these GPUs")
-    if len(devices.pairs()) < len(devices) * (len(devices) - 1):
-        raise Impossible("not every GPU can reach every other, so one range cannot serve all")
-    devices.use(0)
-    step = max(granularity(devices, device) for device in everyone)
+    everyone, step = range(len(devices)), over_all(devices)
     each = -(-(bench.choose(4, 16) << 20) // step) * step
     with mapped(devices, everyone, each, everyone) as base, devices.scope() as scope:
         for device in everyone:

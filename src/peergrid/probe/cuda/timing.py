@@ -98,6 +98,12 @@ class Desk:
         return self.devices.read(self.stream.device, self.out, count, np.uint64)
 
 
+def per_repeat(run: Callable[[int], float], few: int, many: int) -> float:
+    """The cost of one repeat: a run with `many` of them less one with `few`, over the difference (equation 7)."""
+    shorter, longer = run(few), run(many)
+    return (longer - shorter) / (many - few)
+
+
 def copies(devices: Devices, to: int, source: int, size: int, repeats: int) -> Work:
     """Work that copies `size` bytes `repeats` times, between any two memories the driver knows."""
 

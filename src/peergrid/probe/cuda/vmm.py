@@ -7,6 +7,7 @@ from contextlib import ExitStack, contextmanager
 from typing import Any
 
 from peergrid.probe.cuda.devices import Devices
+from peergrid.probe.experiment import Impossible
 
 
 def properties(driver: Any, device: int) -> Any:
@@ -31,6 +32,21 @@ def granularity(devices: Devices, device: int) -> int:
     """The size that every piece must be a multiple of."""
     kind = devices.driver.CUmemAllocationGranularity_flags.CU_MEM_ALLOC_GRANULARITY_MINIMUM
     return int(devices.call("cuMemGetAllocationGranularity", properties(devices.driver, device), kind))
+
+
+def over_all(devices: Devices) -> int:
+    """The size that every piece of one range over all GPUs must be a multiple of.
+
+    Raises:
+        Impossible: there can be no such range.
+    """
+    everyone = range(len(devices))
+    if not devices.attribute("VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED"):
+        raise Impossible("the driver has no virtual memory management on these GPUs")
+    if len(devices.pairs()) < len(devices) * (len(devices) - 1):
+        raise Impossible("not every GPU can reach every other, so one range cannot serve all")
+    devices.use(0)
+    return max(granularity(devices, device) for device in everyone)
 
 
 @contextmanager

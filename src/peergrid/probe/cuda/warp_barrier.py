@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from peergrid.probe.cuda.devices import Devices, u32, u64
-from peergrid.probe.cuda.timing import Desk
+from peergrid.probe.cuda.timing import Desk, per_repeat
 from peergrid.probe.experiment import At, Bench, Probe, Result, result
 
 TILES = (1, 2, 4, 8, 16, 32)
@@ -37,11 +37,12 @@ def run(bench: Bench) -> Iterator[Result]:
 def _per_barrier(desk: Desk, kind: str, size: int, threads: int) -> float:
     """Cycles of one barrier, from many less few."""
     kernel = desk.devices.kernel(0, "warp", kind.replace(" ", "_"))
-    cycles = []
-    for repeats in (FEW, MANY):
+
+    def cycles(repeats: int) -> float:
         desk.run(kernel, 1, threads, u32(size), u32(repeats), u64(desk.out))
-        cycles.append(int(desk.read()[0]))
-    return (cycles[1] - cycles[0]) / ((MANY - FEW) * UNROLL)
+        return float(desk.read()[0])
+
+    return per_repeat(cycles, FEW, MANY) / UNROLL
 
 
 PROBE = Probe(

@@ -2,6 +2,12 @@
 
 #define UNROLL 16
 
+// `step` as often as `repeats` says, times UNROLL.
+#define REPEATED(repeats, step)                                                                    \
+    for (u32 r = 0; r < (repeats); ++r) {                                                          \
+        _Pragma("unroll") for (int k = 0; k < UNROLL; ++k) { step; }                               \
+    }
+
 __device__ __forceinline__ void warp_sync(u32 mask) { asm volatile("bar.warp.sync %0;" ::"r"(mask) : "memory"); }
 
 __device__ __forceinline__ u32 lane() { return threadIdx.x % 32; }
@@ -17,10 +23,7 @@ extern "C" __global__ void tile(u32 size, u32 repeats, u64* out) {
     u32 mask = tile_mask(size);
     __syncthreads();
     u64 begin = clock64();
-    for (u32 r = 0; r < repeats; ++r) {
-#pragma unroll
-        for (int k = 0; k < UNROLL; ++k) warp_sync(mask);
-    }
+    REPEATED(repeats, warp_sync(mask))
     __syncthreads();
     if (threadIdx.x == 0) out[0] = clock64() - begin;
 }
@@ -30,10 +33,7 @@ extern "C" __global__ void shuffle(u32 size, u32 repeats, u64* out) {
     u32 other = lane() / size * size + (lane() + 1) % size;
     __syncthreads();
     u64 begin = clock64();
-    for (u32 r = 0; r < repeats; ++r) {
-#pragma unroll
-        for (int k = 0; k < UNROLL; ++k) value = __shfl_sync(mask, value, other);
-    }
+    REPEATED(repeats, value = __shfl_sync(mask, value, other))
     out[1 + threadIdx.x] = value;
     __syncthreads();
     if (threadIdx.x == 0) out[0] = clock64() - begin;
@@ -45,30 +45,25 @@ extern "C" __global__ void coalesced(u32 size, u32 repeats, u64* out) {
     u64 begin = clock64();
     if (lane() < size) {
         u32 mask = __activemask();
-        for (u32 r = 0; r < repeats; ++r) {
-#pragma unroll
-            for (int k = 0; k < UNROLL; ++k) warp_sync(mask);
-        }
+        REPEATED(repeats, warp_sync(mask))
     }
     __syncthreads();
     if (threadIdx.x == 0) out[0] = clock64() - begin;
 }
 
-// The same groups, shuffling by rank as cooperative groups do: the lane of a rank is the rank-th set bit of the mask.
-// Each value is the next source's rank, so that the lane is found anew every time.
+// The lane of a rank is the rank-th set bit of the group's mask, found as cooperative groups do.
+__device__ __forceinline__ u32 lane_of(u32 mask, u32 rank) {
+    return rank == 0 ? __ffs(mask) - 1 : mask == 0xffffffffu ? rank : __fns(mask, 0, rank + 1);
+}
+
+// The same groups, shuffling by rank. Each value is the next source's rank, so that its lane is found every time.
 extern "C" __global__ void coalesced_shuffle(u32 size, u32 repeats, u64* out) {
     u32 rank = (lane() + 1) % size;
     __syncthreads();
     u64 begin = clock64();
     if (lane() < size) {
         u32 mask = __activemask();
-        for (u32 r = 0; r < repeats; ++r) {
-#pragma unroll
-            for (int k = 0; k < UNROLL; ++k) {
-                u32 source = rank == 0 ? __ffs(mask) - 1 : mask == 0xffffffffu ? rank : __fns(mask, 0, rank + 1);
-                rank = __shfl_sync(mask, rank, source);
-            }
-        }
+        REPEATED(repeats, rank = __shfl_sync(mask, rank, lane_of(mask, rank)))
     }
     out[1 + threadIdx.x] = rank;
     __syncthreads();
@@ -79,10 +74,7 @@ extern "C" __global__ void coalesced_shuffle(u32 size, u32 repeats, u64* out) {
 extern "C" __global__ void block(u32 repeats, u64* out) {
     __syncthreads();
     u64 begin = clock64();
-    for (u32 r = 0; r < repeats; ++r) {
-#pragma unroll
-        for (int k = 0; k < UNROLL; ++k) __syncthreads();
-    }
+    REPEATED(repeats, __syncthreads())
     if (threadIdx.x == 0) out[blockIdx.x] = clock64() - begin;
 }
 
