@@ -1,0 +1,34 @@
+"""docs/command-line.md names every command, every option of how a run is arranged, every key of `--json`."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import fields
+from pathlib import Path
+
+import pytest
+
+from peergrid.cli import app
+from peergrid.cli.choose import Asked
+from peergrid.cli.plan import Plan
+from peergrid.cli.run import Summary
+from peergrid.cli.trace import Traced
+
+TEXT = (Path(__file__).parents[2] / "docs" / "command-line.md").read_text()
+WORDS = set(re.findall(r"`([^`]+)`", TEXT))
+
+
+def test_every_command() -> None:
+    named = {word.split()[0] for word in WORDS}
+    assert {command.callback.__name__ for command in app.registered_commands if command.callback} <= named
+
+
+def test_every_option_of_the_arrangement() -> None:
+    assert {f"--{field.name}" for field in fields(Asked)} <= WORDS
+
+
+@pytest.mark.parametrize(("command", "kind"), [("run", Summary), ("plan", Plan), ("trace", Traced)])
+def test_every_key(command: str, kind: type) -> None:
+    table = TEXT.partition(f"| `{command}` | |\n")[2].partition("\n\n")[0]
+    named = set(re.findall(r"`(\w+)`", table))
+    assert {field.name for field in fields(kind)} <= named
