@@ -156,6 +156,21 @@ def test_answers_are_words() -> None:
     assert "L1 of the reader yes" in " ".join(reader.text)
 
 
+def test_answers_are_asked_in_a_sentence() -> None:
+    whole = result("stream_waits", "", [0.0], {"stream": "default", "for": "blocking"}, floor=0.0)
+    part = result("stream_waits", "", [1.0], {"stream": "default"}, floor=0.0)
+    words = " ".join(read(replace(two_gpus(), probes=(outcome("memory", whole, part),))).text)
+    assert "in default, for one in blocking no default yes" in words
+
+
+def test_the_machine_says_what_follows_for_buffers_threads_and_settings() -> None:
+    words = " ".join(read(two_gpus()).text)
+    assert "GPU 0-1: buffers shared with the host: device" in words
+    assert "GPU 0-1: this process is not bound to the CPUs near it" in words
+    assert "Settings in force that cost performance: NCCL_P2P_DISABLE=1: through the host" in words
+    assert "Other settings" not in words
+
+
 def test_text_of_a_profile_cannot_become_markup() -> None:
     assert "no <driver>" in "".join(read(host_only()).text)
     assert "no <driver>" not in page(host_only())

@@ -139,8 +139,16 @@ def _lines(view: Curve, results: Sequence[Result]) -> dict[str, list[tuple[float
 
 def _answers(view: Answer, results: Sequence[Result]) -> str:
     words = dict(view.words)
-    rows = [(label(r.at) or "here", words.get(r.median, number(r))) for r in results]
+    rows = [(_asked(view, r) or "here", words.get(r.median, number(r))) for r in results]
     return table(("", "answer"), rows)
+
+
+def _asked(view: Answer, item: Result) -> str:
+    """What an answer is about; a profile of another hand may lack coordinates that the phrase names."""
+    try:
+        return view.phrase.format(**item.at) or label(item.at)
+    except (KeyError, IndexError):
+        return label(item.at)
 
 
 def _varies(results: Sequence[Result], key: str) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from html import escape
 
-from peergrid.machine import Gpu, Machine, picture
+from peergrid.machine import Gpu, Machine, Setting, picture
 from peergrid.machine.host import as_list
 from peergrid.machine.units import quantity, size
 from peergrid.probe.compare import Flag, flags
@@ -99,15 +99,40 @@ def _glance(profile: Profile) -> str:
 
 def _topology(profile: Profile) -> str:
     machine = profile.machine
-    lost = "".join(f"<li>{escape(item.what)}: {escape(item.why)}</li>" for item in machine.missing)
-    costs = [item for item in machine.settings if item.cost]
-    costly = "".join(f"<li>{escape(f'{item.name}={item.value}')}: {escape(item.cost)}</li>" for item in costs)
+    costly = [item for item in machine.settings if item.cost]
+    free = [item for item in machine.settings if not item.cost]
     return (
         f'<section><h2>The machine</h2><figure class="wide">{picture(machine)}</figure>{_gpus(machine)}'
-        + (f"<p>Not there, and why:</p><ul>{lost}</ul>" if lost else "")
-        + (f"<p>Settings in force that cost performance:</p><ul>{costly}</ul>" if costly else "")
+        + _list("What follows for buffers and threads", _advice(machine))
+        + _list("Settings in force that cost performance", [_setting(item, item.cost) for item in costly])
+        + _list("Other settings in force", [_setting(item, item.meaning) for item in free])
+        + _list("Not there, and why", [f"{item.what}: {item.why}" for item in machine.missing])
         + "</section>"
     )
+
+
+def _list(title: str, items: Sequence[str]) -> str:
+    """Lines under a title; nothing where there are none."""
+    lines = "".join(f"<li>{escape(item)}</li>" for item in items)
+    return f"<p>{title}:</p><ul>{lines}</ul>" if lines else ""
+
+
+def _setting(item: Setting, words: str) -> str:
+    return f"{item.name}={item.value}: {words}"
+
+
+def _advice(machine: Machine) -> list[str]:
+    """What kinds of memory suit the GPUs, and whether this process runs near them; GPUs that agree share a line."""
+    found: dict[str, list[int]] = {}
+    for gpu in machine.gpus:
+        bound = "is" if gpu.bound else "is not"
+        for words in (
+            f"buffers shared with the host: {gpu.advice}",
+            gpu.flush,
+            f"this process {bound} bound to the CPUs near it",
+        ):
+            found.setdefault(words, []).append(gpu.index)
+    return [f"GPU {as_list(tuple(numbers))}: {words}" for words, numbers in found.items()]
 
 
 def _gpus(machine: Machine) -> str:

@@ -39,11 +39,12 @@ class Table:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """Numbers that stand for words."""
+    """Numbers that stand for words; `phrase` puts the coordinates into a sentence."""
 
     quantity: str
     title: str
     words: tuple[tuple[float, str], ...] = ((1.0, "yes"), (0.0, "no"))
+    phrase: str = ""
 
 
 View = Matrix | Curve | Table | Answer
@@ -88,13 +89,7 @@ VIEWS: tuple[View, ...] = (
     Matrix("stale_reads", ("writer",), "fence", "Stale words behind a flag", shaded=False),
     Matrix("order_tries", ("writer",), "fence", "Words read", shaded=False),
     Answer("owner_known", "Does the driver know who owns the memory?"),
-    Matrix(
-        "stream_waits",
-        ("stream",),
-        "for",
-        "1: a later kernel in the row's stream waits for the column's",
-        shaded=False,
-    ),
+    Answer("stream_waits", "Does a later kernel wait for one before it?", phrase="in {stream}, for one in {for}"),
     Table("launch_overhead", "Overhead of one more launch"),
     Table("null_kernel_latency", "One more kernel that does nothing"),
     Table("round_trip", "Launch and wait of one"),
