@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 from pathlib import Path
@@ -86,9 +86,11 @@ class Simulation:
         cache: Path | None = None,
         norm: str | None = None,
     ) -> None:
-        if steps < 0:
-            raise UsageError(f"A run takes zero or more steps, got {steps}.")
-        self.devices = parse_devices(devices) if isinstance(devices, str) else devices
+        if not hasattr(steps, "__index__") or steps < 0:
+            raise UsageError(f"A run takes zero or more whole steps, got {steps}.")
+        if not isinstance(options, Options | Chosen | None):
+            raise UsageError(f"Options are given as peergrid.Options('overlap', depth=4), got {options!r}.")
+        self.devices = devices if isinstance(devices, Devices) else parse_devices(str(devices))
         if options is None:
             options = suited(self.devices, problem, steps, split=split, cache=cache, norm=norm)
         chosen = options if isinstance(options, Chosen) else Chosen(options)
@@ -101,6 +103,7 @@ class Simulation:
         self.step = 0
         self.seconds = 0.0
         self._slot = 0
+        self._closed = False
         self._exposed: float | None = None
         self._schedules: dict[tuple[int, int], Schedule] = {}
         self._executor = _executor(self.devices, self.layout, steps, kernel, cache, norm)
@@ -120,12 +123,14 @@ class Simulation:
 
     def gather(self, name: str) -> Array:
         """The values of a state field now, shape of its box."""
+        self._check_open()
         if name not in self.problem.state:
             raise UsageError(f"'{name}' is none of the fields that change: {', '.join(self.problem.state)}.")
         return self._executor.gather(name, self._slot)
 
     def traces(self) -> dict[str, Array]:
         """What each receiver recorded, one value per step done so far."""
+        self._check_open()
         records = self._executor.traces()
         return {r.name: records[i, : self.step].copy() for i, r in enumerate(self.problem.receivers)}
 
@@ -206,6 +211,8 @@ class Simulation:
         return Result(fields, self.traces(), self.step, self.problem.grid.box.size, self.seconds, self.sha256())
 
     def close(self) -> None:
+        """Free the devices' memory; what was gathered before stays."""
+        self._closed = True
         self._executor.close()
 
     def __enter__(self) -> Self:
@@ -217,8 +224,13 @@ class Simulation:
         self.close()
 
     def _check_left(self, steps: int) -> None:
-        if not 0 <= steps <= self.total_steps - self.step:
+        self._check_open()
+        if not hasattr(steps, "__index__") or not 0 <= steps <= self.total_steps - self.step:
             raise UsageError(f"The run has {self.total_steps - self.step} steps left, asked for {steps}.")
+
+    def _check_open(self) -> None:
+        if self._closed:
+            raise UsageError("The simulation is closed and its memory free; use it inside its 'with' block.")
 
     def _execute(self, schedule: Schedule, times: int) -> None:
         if times:
@@ -323,13 +335,17 @@ def _partition(
         from peergrid.codegen.cuda.balance import balanced
 
         return balanced(problem, devices.count, options.depth, norm)
-    partition = split if isinstance(split, Partition) else Partition(problem.grid, split)
+    partition = split if isinstance(split, Partition) else Partition(problem.grid, _parts(split))
     if partition.devices != devices.count:
         raise UsageError(
             f"The split {'×'.join(map(str, partition.parts))} makes {partition.devices} parts for {devices.count} "
             "devices; give as many parts as devices."
         )
     return partition
+
+
+def _parts(split: Index | int) -> Index:
+    return tuple(split) if isinstance(split, Sequence) else (split,)
 
 
 def _executor(

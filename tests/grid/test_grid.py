@@ -65,6 +65,14 @@ def test_fields_hold_a_number_an_array_or_a_profile() -> None:
             lambda: Grid(3, "periodic").field("u", within=Box((0,), (2,))),
             "Field 'u' cannot be confined along the periodic axis 0: [0,2).",
         ),
+        (lambda: Grid((3.0, 2)), "A grid's shape is expected to be one to three positive integers, got (3.0, 2)."),  # type: ignore[arg-type]
+        (lambda: Grid(3, dtype=None), "A grid's dtype is 'float32' or 'float64', got None."),
+        (lambda: Grid(3).field("u", 1j), "'u' takes real numbers, got a complex of dtype complex128."),
+        (lambda: Grid(3).field("u", max), "'u' takes real numbers, got a builtin_function_or_method of dtype object."),  # type: ignore[arg-type]
+        (
+            lambda: Grid(3).field("u", [1, 2, 1e39]),
+            "'u' takes numbers that float32 can hold, got larger ones; scale them.",
+        ),
         (lambda: Grid(3).profile("p", 1, [1]), "Profile 'p' names axis 1; the grid has axes 0 to 0."),
         (lambda: Grid(3).signal("s", [[1.0]]), "Signal 's' takes a one-dimensional array, got shape (1, 1)."),
     ],
@@ -73,3 +81,7 @@ def test_what_cannot_be_is_refused(make: Callable[[], object], sentence: str) ->
     with pytest.raises(UsageError) as refused:
         make()
     assert str(refused.value) == sentence
+
+
+def test_a_dtype_may_be_written_as_numpy_writes_it() -> None:
+    assert Grid(3, dtype=np.float64) == Grid(3, dtype=np.dtype("f8")) == Grid(3, dtype="float64")

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
+from math import nan
+from typing import Any
 
+import numpy as np
 import pytest
 
 from peergrid.errors import UsageError
@@ -99,6 +103,30 @@ def flat(u):  # type: ignore[no-untyped-def]
     u.next[0] = u[0, 0]
 
 
+def written(u) -> None:  # type: ignore[no-untyped-def]
+    u[0] = u[1]
+
+
+def whole(u) -> None:  # type: ignore[no-untyped-def]
+    u.next = u[1]
+
+
+def after(u) -> None:  # type: ignore[no-untyped-def]
+    u.next[0] = u.next[1] + 1
+
+
+def bare(u) -> None:  # type: ignore[no-untyped-def]
+    u.next[0] = u + 1
+
+
+def timeless(u, s) -> None:  # type: ignore[no-untyped-def]
+    u.next[0] = u[0] + s
+
+
+def gathered(u) -> None:  # type: ignore[no-untyped-def]
+    u.next[0] = u[u[0]]
+
+
 @pytest.mark.parametrize(
     ("make", "sentence"),
     [
@@ -115,9 +143,46 @@ def flat(u):  # type: ignore[no-untyped-def]
             lambda: stencil(truth)(U),
             "'u.next' takes a number, got a condition; use peergrid.where(condition, 1, 0).",
         ),
-        (lambda: stencil(flat)(U), "'u' is indexed by 1 whole-number offsets from the cell, got (0, 0)."),
-        (lambda: smooth(U, "k"), "Stencil 'smooth' takes fields, signals and numbers; 'k' is 'k'."),
+        (
+            lambda: stencil(written)(U),
+            "A stencil assigns to 'next', got an assignment to 'u[...]'; write u.next[...] = ..., offset 0.",
+        ),
+        (
+            lambda: stencil(whole)(U),
+            "A stencil assigns to 'u.next[0]', got an assignment to 'u.next'; add the offset.",
+        ),
+        (
+            lambda: stencil(after)(U),
+            "'u.next' is written, not read: all reads of a stage see what was there before it; read 'u', or put what "
+            "needs the new values into a stage of its own.",
+        ),
+        (lambda: stencil(bare)(U), "A stencil combines values, got 'u' without a cell; write u[0]."),
+        (
+            lambda: stencil(flat)(U),
+            "'u' is indexed by 1 whole-number offsets from the cell, known before the run, got 0, 0.",
+        ),
+        (
+            lambda: stencil(gathered)(U),
+            "'u' is indexed by 1 whole-number offsets from the cell, known before the run, got a value of the stencil.",
+        ),
+        (lambda: smooth(U, "k"), "Stencil 'smooth' takes fields, signals and finite numbers; 'k' is 'k'."),
+        (lambda: smooth(U, nan), "Stencil 'smooth' takes fields, signals and finite numbers; 'k' is nan."),
+        (
+            lambda: smooth(U, np.ones((9, 2))),
+            "Stencil 'smooth' takes fields, signals and finite numbers; 'k' is an array of shape (9, 2) (make it a "
+            "field with grid.field).",
+        ),
+        (lambda: smooth(U), "Stencil 'smooth' takes (u, k): missing a required argument: 'k'."),
         (lambda: Problem.of([]), "A problem needs at least one update, got none."),
+        (
+            lambda: Problem.of(smooth),  # type: ignore[arg-type]
+            "A step is a list of updates and stages, got a Stencil in it; call each stencil with its fields and "
+            "numbers, as in heat(u, k=0.2).",
+        ),
+        (
+            lambda: smooth(U, 0.1).within(((0,), (3,))),  # type: ignore[arg-type]
+            "An update is confined to a peergrid.Box such as Box((0, 0), (8, 8)), got ((0,), (3,)).",
+        ),
         (
             lambda: Stage((smooth(U, 0.1), history(U))),
             "Updates 'smooth' and 'history' of one stage both write 'u' in [0,9); put them into stages of their own, "
@@ -149,3 +214,39 @@ def test_python_conditions_are_refused_while_tracing() -> None:
         bool(Read("u", (0,)) > 1)
     with pytest.raises(TypeError, match="whole number from 1 to 8"):
         Read("u", (0,)) ** 9
+
+
+def test_what_numpy_and_python_make_of_a_value() -> None:
+    a, b, two = Read("u", (0,)), Read("v", (0,)), Const(2.0)
+    assert np.float32(2) * a == Binary("mul", two, a)
+    assert a * np.float32(2) == a * np.int64(2) == Binary("mul", a, two)
+    assert np.sqrt(a) == sqrt(a)
+    assert np.maximum(a, b) == maximum(a, b)
+    assert where(np.float64(2) < a, a, b) == Where(Binary("lt", two, a), a, b)
+    assert smooth(U, np.float64(0.5)).params == (("k=0.5", 0.5),)
+    assert stencil(stepping)(U).assignments[0].value == Read("u", (1,))
+
+
+def stepping(u) -> None:  # type: ignore[no-untyped-def]
+    u.next[0] = u[np.int64(1)]
+
+
+@pytest.mark.parametrize(
+    ("make", "sentence"),
+    [
+        (lambda a: np.sin(a), "A stencil has no numpy.sin. There are "),
+        (lambda a: np.ones(3) * a, r"got an array of shape \(3,\) \(make it a field"),
+        (lambda a: math.sin(a), "so no function of Python takes it. There are "),
+        (lambda a: max(a, 1), "minimum and maximum in place of if, and, or, min and max"),
+        (lambda a: where(a == 1, 1, 0), r"\(in place of == peergrid.equal\), got False"),
+        (lambda a: stencil(timeless)(U, GRID.signal("s", [1.0])), "got the signal 's' without a time; write s.now"),
+    ],
+)
+def test_what_a_stencil_cannot_take_is_named(make: Callable[[Any], object], sentence: str) -> None:
+    with pytest.raises(TypeError, match=sentence):
+        make(Read("u", (0,)))
+
+
+def test_an_unknown_name_of_a_field_is_refused() -> None:
+    with pytest.raises(AttributeError, match=r"'u.laplace' is unknown in a stencil: there are u\[0\], its 'next'"):
+        stencil(lambda u: u.laplace)(U)

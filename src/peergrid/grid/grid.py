@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Literal, get_args
+from typing import Any, Literal, cast, get_args
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from peergrid.errors import UsageError
 from peergrid.grid.box import Box, Index
@@ -35,22 +35,20 @@ class Grid:
         self,
         shape: Sequence[int] | int,
         boundary: Boundary | Sequence[Boundary] = "fixed",
-        dtype: Dtype = "float32",
+        dtype: DTypeLike = "float32",
     ) -> None:
         extent = (shape,) if isinstance(shape, int) else tuple(shape)
         kinds = (boundary,) * len(extent) if isinstance(boundary, str) else tuple(boundary)
-        if not 1 <= len(extent) <= 3 or any(isinstance(n, bool) or int(n) != n or n < 1 for n in extent):
+        if not 1 <= len(extent) <= 3 or any(not _is_whole(n) or n < 1 for n in extent):
             raise UsageError(f"A grid's shape is expected to be one to three positive integers, got {shape!r}.")
         if len(kinds) != len(extent):
             raise UsageError(f"A grid of {len(extent)} axes takes one boundary or {len(extent)}, got {len(kinds)}.")
         for kind in kinds:
             if kind not in get_args(Boundary):
                 raise UsageError(f"A boundary is 'fixed', 'periodic' or 'reflecting', got {kind!r}.")
-        if dtype not in get_args(Dtype):
-            raise UsageError(f"A grid's dtype is 'float32' or 'float64', got {dtype!r}.")
         object.__setattr__(self, "shape", tuple(int(n) for n in extent))
         object.__setattr__(self, "boundary", kinds)
-        object.__setattr__(self, "dtype", dtype)
+        object.__setattr__(self, "dtype", _dtype(dtype))
 
     @property
     def ndim(self) -> int:
@@ -105,7 +103,7 @@ class Grid:
     def signal(self, name: str, samples: ArrayLike) -> Signal:
         """A number for each time step, read in a stencil as `signal.now`; zero after its last sample."""
         with np.errstate(over="ignore"):
-            array = np.atleast_1d(np.asarray(samples).astype(self.dtype))
+            array = np.atleast_1d(_real(name, samples).astype(self.dtype))
         if not np.isfinite(array).all():
             raise UsageError(f"Signal '{name}' takes finite numbers, got some that {self.dtype} cannot hold; scale it.")
         if array.ndim != 1:
@@ -151,10 +149,44 @@ class Signal:
 
 
 def _values(name: str, grid: Grid, shape: Index, init: ArrayLike) -> Array:
-    array = np.asarray(init, dtype=grid.dtype)
+    array = _converted(name, grid, init)
     if array.ndim and array.shape != shape:
         raise UsageError(f"'{name}' takes a number or an array of shape {shape}, got shape {array.shape}.")
     return array
+
+
+def _converted(name: str, grid: Grid, values: ArrayLike) -> Array:
+    with np.errstate(over="raise"):
+        try:
+            array: Array = np.asarray(_real(name, values), dtype=grid.dtype)
+        except FloatingPointError:
+            raise UsageError(
+                f"'{name}' takes numbers that {grid.dtype} can hold, got larger ones; scale them."
+            ) from None
+    return array
+
+
+def _real(name: str, values: ArrayLike) -> NDArray[Any]:
+    array = np.asarray(values)
+    if array.dtype.kind not in "biuf":
+        raise UsageError(f"'{name}' takes real numbers, got a {type(values).__name__} of dtype {array.dtype}.")
+    return array
+
+
+def _dtype(given: DTypeLike) -> Dtype:
+    """The name of a dtype however NumPy lets it be written."""
+    try:
+        name = np.dtype(given).name
+    except TypeError:
+        name = ""
+    for known in get_args(Dtype):
+        if name == known and given is not None:
+            return cast(Dtype, known)
+    raise UsageError(f"A grid's dtype is 'float32' or 'float64', got {given!r}.")
+
+
+def _is_whole(value: object) -> bool:
+    return hasattr(value, "__index__") and not isinstance(value, bool)
 
 
 def _shifts(shape: Index, periodic: tuple[bool, ...], box: Box, window: Box) -> list[Index]:

@@ -38,7 +38,7 @@ class Options:
             raise UsageError(f"An exchange order is one of {', '.join(ORDERS)}, got '{self.order}'.")
         if self.route is not None and self.route not in get_args(Route):
             raise UsageError(f"A route is one of {', '.join(get_args(Route))}, got '{self.route}'.")
-        if self.depth < 1:
+        if not hasattr(self.depth, "__index__") or self.depth < 1:
             raise UsageError(f"The depth is a positive number of steps, got {self.depth}.")
         if self.block is not None and not 1 <= self.block <= self.depth:
             raise UsageError(f"A pass takes 1 to {self.depth} steps (the depth), got block = {self.block}.")

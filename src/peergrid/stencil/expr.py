@@ -7,9 +7,11 @@ dtype: nothing is reassociated, contracted or folded.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import operator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, fields
-from typing import Literal, Union
+from numbers import Real
+from typing import Any, Literal, TypeGuard, Union
 
 from peergrid.grid import Index
 
@@ -56,8 +58,10 @@ class Expr:
         return Binary("div", as_expr(other), self)
 
     def __pow__(self, power: int) -> Expr:
-        if isinstance(power, bool) or not isinstance(power, int) or not 1 <= power <= 8:
-            raise TypeError(f"A power in a stencil is a whole number from 1 to 8, got {power!r}.")
+        if isinstance(power, bool) or not hasattr(power, "__index__") or not 1 <= power <= 8:
+            raise TypeError(
+                f"A power in a stencil is a whole number from 1 to 8, got {shown(power)}; use peergrid.sqrt, quotients."
+            )
         result: Expr = self
         for _ in range(power - 1):
             result = result * self
@@ -92,9 +96,19 @@ class Expr:
 
     def __bool__(self) -> bool:
         raise TypeError(
-            "A stencil's value is known only when it runs: use peergrid.where(condition, a, b), "
-            "& and | in place of if, and, or."
+            "A stencil's value is known only when it runs: use peergrid.where(condition, a, b), &, |, minimum and "
+            "maximum in place of if, and, or, min and max."
         )
+
+    def __float__(self) -> float:
+        raise TypeError(f"A stencil's value is known only when it runs, so no function of Python takes it. {KNOWN}")
+
+    def __array_ufunc__(self, function: Any, method: str, *inputs: Any, **options: Any) -> Expr:
+        """What NumPy's scalars and functions do with an expression, where a stencil has the same operation."""
+        known = UFUNCS.get(function.__name__)
+        if known is None or method != "__call__" or options:
+            raise TypeError(f"A stencil has no numpy.{function.__name__}. {KNOWN}")
+        return known(*(as_expr(one.item() if getattr(one, "shape", None) == () else one) for one in inputs))
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,9 +174,22 @@ def as_expr(value: Number) -> Expr:
     """The expression of a number, or the expression itself."""
     if isinstance(value, Expr):
         return value
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        raise TypeError(f"A stencil combines fields, signals and numbers, got {value!r}.")
+    if not is_number(value):
+        raise TypeError(f"A stencil combines values of fields, signals and numbers, got {shown(value)}.")
     return Const(float(value))
+
+
+def is_number(value: object) -> TypeGuard[int | float]:
+    """Whether a value is a real number of Python's or NumPy's; truth values are none."""
+    return isinstance(value, Real) and not isinstance(value, bool)
+
+
+def shown(value: object) -> str:
+    """A value in an error's sentence: briefly, whatever it is."""
+    shape = getattr(value, "shape", ())
+    if shape:
+        return f"an array of shape {shape} (make it a field with grid.field)"
+    return "a value of the stencil" if isinstance(value, Expr) else repr(value)
 
 
 def where(condition: Expr, a: Number, b: Number) -> Expr:
@@ -190,6 +217,29 @@ def equal(a: Number, b: Number) -> Expr:
     return Binary("eq", as_expr(a), as_expr(b))
 
 
+UFUNCS: dict[str, Callable[..., Expr]] = {
+    "add": operator.add,
+    "subtract": operator.sub,
+    "multiply": operator.mul,
+    "divide": operator.truediv,
+    "negative": operator.neg,
+    "absolute": operator.abs,
+    "less": operator.lt,
+    "less_equal": operator.le,
+    "greater": operator.gt,
+    "greater_equal": operator.ge,
+    "sqrt": sqrt,
+    "minimum": minimum,
+    "maximum": maximum,
+}
+"""NumPy's functions that a stencil has, by name; operands are expressions when they are called."""
+
+KNOWN = (
+    "There are + - * /, whole powers, abs, peergrid.sqrt, minimum, maximum and where; compute anything else "
+    "beforehand, into a coefficient field or a signal."
+)
+
+
 def walk(expr: Expr) -> Iterator[Expr]:
     """The expression and all its parts, outermost first."""
     yield expr
@@ -206,5 +256,7 @@ def reads(expr: Expr) -> Iterator[Read]:
 
 def _condition(value: Expr) -> Expr:
     if not isinstance(value, Expr) or not value.is_condition:
-        raise TypeError(f"A condition is a comparison of values such as u[0, 0] > 0, got {value!r}.")
+        raise TypeError(
+            f"A condition is a comparison such as u[0, 0] > 0 (in place of == peergrid.equal), got {shown(value)}."
+        )
     return value

@@ -44,6 +44,8 @@ class Update:
 
     def within(self, box: Box) -> Update:
         """The same update on the cells of `box` alone."""
+        if not isinstance(box, Box):
+            raise UsageError(f"An update is confined to a peergrid.Box such as Box((0, 0), (8, 8)), got {box!r}.")
         return replace(self, box=self.box & box)
 
     @cached_property
@@ -110,7 +112,13 @@ class Problem:
 
         Raises UsageError where names clash, grids differ, or an update reads or writes outside a confined field.
         """
-        ordered = [stages] if isinstance(stages, Stage | Update) else list(stages)
+        ordered = list(stages) if isinstance(stages, Iterable) else [stages]
+        for part in ordered:
+            if not isinstance(part, Stage | Update):
+                raise UsageError(
+                    f"A step is a list of updates and stages, got a {type(part).__name__} in it; call each stencil "
+                    "with its fields and numbers, as in heat(u, k=0.2)."
+                )
         staged = [s if isinstance(s, Stage) else Stage((s,)) for s in ordered]
         updates = [u for stage in staged for u in stage.updates]
         if not updates:

@@ -5,10 +5,13 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from math import isfinite
+from operator import index
+from typing import NoReturn
 
 from peergrid.errors import UsageError
 from peergrid.grid import Field, Grid, Index, Signal
-from peergrid.stencil.expr import Expr, Now, Number, Param, Read, as_expr
+from peergrid.stencil.expr import Expr, Now, Number, Param, Read, as_expr, is_number, shown
 from peergrid.stencil.problem import Assignment, Update
 
 
@@ -30,12 +33,40 @@ class _Notes:
         self.assignments[target] = Assignment(target, expr)
 
 
-@dataclass(frozen=True)
-class _Cell:
+class _StandIn:
+    """Base of what stands for an argument: it is no value by itself, and says so."""
+
+    def _refuse(self, _other: object = None) -> NoReturn:
+        raise UsageError(f"A stencil combines values, got {self!r}.")
+
+    __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __truediv__ = __rtruediv__ = __neg__ = _refuse
+    __lt__ = __le__ = __gt__ = __ge__ = __bool__ = _refuse
+
+
+@dataclass(repr=False)
+class _Cell(_StandIn):
     """Stands for a field: indexing gives reads, `next` takes the new value, `prev` is the value one step before."""
 
     described: Field
     notes: _Notes
+
+    def __repr__(self) -> str:
+        return f"'{self.described.name}' without a cell; write {self._example}"
+
+    def __getattr__(self, name: str) -> NoReturn:
+        raise AttributeError(
+            f"'{self.described.name}.{name}' is unknown in a stencil: there are {self._example}, its 'next' and 'prev'."
+        )
+
+    def __setitem__(self, offset: int | Index, value: Number) -> NoReturn:
+        raise UsageError(
+            f"A stencil assigns to 'next', got an assignment to '{self.described.name}[...]'; write "
+            f"{self.described.name}.next[...] = ..., offset 0."
+        )
+
+    @property
+    def _example(self) -> str:
+        return f"{self.described.name}[{', '.join('0' * self.described.grid.ndim)}]"
 
     def __getitem__(self, offset: int | Index) -> Read:
         self.notes.fields.setdefault(self.described.name, self.described)
@@ -44,6 +75,14 @@ class _Cell:
     @property
     def next(self) -> _Next:
         return _Next(self.described, self.notes)
+
+    @next.setter
+    def next(self, value: Number) -> NoReturn:
+        zeros = ", ".join("0" * self.described.grid.ndim)
+        raise UsageError(
+            f"A stencil assigns to '{self.described.name}.next[{zeros}]', got an assignment to "
+            f"'{self.described.name}.next'; add the offset."
+        )
 
     @property
     def prev(self) -> _Cell:
@@ -59,6 +98,12 @@ class _Next:
     described: Field
     notes: _Notes
 
+    def __getitem__(self, offset: int | Index) -> NoReturn:
+        raise UsageError(
+            f"'{self.described.name}.next' is written, not read: all reads of a stage see what was there before it; "
+            f"read '{self.described.name}', or put what needs the new values into a stage of its own."
+        )
+
     def __setitem__(self, offset: int | Index, value: Number) -> None:
         if any(_offset(self.described, offset)):
             raise UsageError(
@@ -68,12 +113,15 @@ class _Next:
         self.notes.assign(self.described.name, value)
 
 
-@dataclass(frozen=True)
-class _Clock:
+@dataclass(frozen=True, repr=False)
+class _Clock(_StandIn):
     """Stands for a signal."""
 
     described: Signal
     notes: _Notes
+
+    def __repr__(self) -> str:
+        return f"the signal '{self.described.name}' without a time; write {self.described.name}.now"
 
     @property
     def now(self) -> Now:
@@ -97,8 +145,7 @@ class Stencil:
         Raises UsageError where an argument is no field, signal or number, or the function assigns nothing.
         """
         notes = _Notes()
-        bound = inspect.signature(self.function).bind(*args, **kwargs)
-        bound.apply_defaults()
+        bound = self._bound(*args, **kwargs)
         stand_ins = {name: self._stand_in(name, value, notes) for name, value in bound.arguments.items()}
         self.function(**stand_ins)
         if not notes.assignments:
@@ -112,16 +159,25 @@ class Stencil:
             params=tuple(notes.params.items()),
         )
 
+    def _bound(self, *args: Field | Signal | float, **kwargs: Field | Signal | float) -> inspect.BoundArguments:
+        signature = inspect.signature(self.function)
+        try:
+            bound = signature.bind(*args, **kwargs)
+        except TypeError as error:
+            raise UsageError(f"Stencil '{self.name}' takes {signature}: {error}.") from None
+        bound.apply_defaults()
+        return bound
+
     def _stand_in(self, name: str, value: object, notes: _Notes) -> _Cell | _Clock | Expr:
         if isinstance(value, Field):
             return _Cell(value, notes)
         if isinstance(value, Signal):
             return _Clock(value, notes)
-        if isinstance(value, int | float) and not isinstance(value, bool):
+        if is_number(value) and isfinite(value):
             key = f"{name}={float(value)!r}"
             notes.params[key] = float(value)
             return Param(key)
-        raise UsageError(f"Stencil '{self.name}' takes fields, signals and numbers; '{name}' is {value!r}.")
+        raise UsageError(f"Stencil '{self.name}' takes fields, signals and finite numbers; '{name}' is {shown(value)}.")
 
 
 def stencil(function: Callable[..., None]) -> Stencil:
@@ -138,10 +194,10 @@ def _grid(notes: _Notes) -> Grid:
 
 
 def _offset(described: Field, offset: int | Index) -> Index:
-    index = offset if isinstance(offset, tuple) else (offset,)
-    if len(index) != described.grid.ndim or not all(isinstance(i, int) for i in index):
+    given = offset if isinstance(offset, tuple) else (offset,)
+    if len(given) != described.grid.ndim or not all(hasattr(i, "__index__") for i in given):
         raise UsageError(
-            f"'{described.name}' is indexed by {described.grid.ndim} whole-number offsets from the cell, "
-            f"got {offset!r}."
+            f"'{described.name}' is indexed by {described.grid.ndim} whole-number offsets from the cell, known before "
+            f"the run, got {', '.join(map(shown, given))}."
         )
-    return index
+    return tuple(map(index, given))

@@ -1,0 +1,67 @@
+"""Calls of the public interface that cannot mean anything are refused with a sentence, before anything runs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import peergrid
+from peergrid import Grid, Options, Problem, Simulation, UsageError
+
+
+@peergrid.stencil
+def drift(u, k):  # type: ignore[no-untyped-def]
+    u.next[0, 0] = u[0, 0] + k * (u[1, 0] - u[0, 0])
+
+
+STEP = drift(Grid((20, 16)).field("u"), k=0.1)
+
+
+def closed() -> Simulation:
+    simulation = Simulation(Problem.of(STEP), 4, devices="cpu:1")
+    simulation.close()
+    return simulation
+
+
+@pytest.mark.parametrize(
+    ("call", "sentence"),
+    [
+        (lambda: peergrid.run(STEP, -1), "A run takes zero or more whole steps, got -1."),
+        (lambda: peergrid.run(STEP, 1.5), "A run takes zero or more whole steps, got 1.5."),
+        (
+            lambda: peergrid.run(STEP, 1, devices=2),
+            "Devices are 'auto', 'cpu:4', 'cuda', 'cuda:0,1' or 'cuda:0,0', got '2'.",
+        ),
+        (
+            lambda: peergrid.run(STEP, 1, options="overlap"),
+            "Options are given as peergrid.Options('overlap', depth=4), got 'overlap'.",
+        ),
+        (
+            lambda: peergrid.run(STEP, 1, devices="cpu:4", split=4),
+            "A split gives a positive number of parts for each of the 2 axes, got (4,).",
+        ),
+        (lambda: Options("overlap", depth=2.5), "The depth is a positive number of steps, got 2.5."),
+        (
+            lambda: closed().gather("u"),
+            "The simulation is closed and its memory free; use it inside its 'with' block.",
+        ),
+        (
+            lambda: closed().run(1),
+            "The simulation is closed and its memory free; use it inside its 'with' block.",
+        ),
+    ],
+)
+def test_a_call_that_means_nothing_is_refused(call: Callable[[], Any], sentence: str) -> None:
+    with pytest.raises(UsageError) as refused:
+        call()
+    assert str(refused.value) == sentence
+
+
+def test_counts_may_come_from_numpy() -> None:
+    steps = np.arange(4)
+    with Simulation(Problem.of(STEP), steps[3], devices="cpu:1", options=Options(depth=steps[2])) as simulation:
+        simulation.run(steps[3])
+        assert simulation.step == 3
