@@ -82,20 +82,22 @@ class EdgeStage3D:
         if self.problem.grid.periodic[0]:
             yield f"      const int zw = pg_wrap(z, {self.problem.grid.shape[0]});"
         for k, update in enumerate(self.plan.stage.updates):
-            yield f"      const bool in{k} = {self._inside(update.box, 0)}{self._near(update.box)};"
+            tests = [*self._inside(update.box, 0), *self._near(update.box)]
+            yield f"      const bool in{k} = {' && '.join(tests) or 'true'};"
 
     def _pointer(self, rows: Rows, tag: str, plane: str, kind: str) -> str:
         base, place = self.rings.ring(rows)
         where = f"{base} + {place.format(row=plane)} * {self.rings.plane}"
         return f"      {kind} const {self._name(rows.field, tag)} = s + {where};"
 
-    def _near(self, box: Box) -> str:
+    def _near(self, box: Box) -> Iterator[str]:
         """Whether the tile reaches the box along the other axes, to be told once for a whole plane."""
-        found = ""
         for axis, (lo, hi) in ((1, ("top", "bottom")), (2, ("x0", "right"))):
-            if not self.problem.grid.periodic[axis] and box.shape[axis] * 2 <= self.problem.grid.shape[axis]:
-                found += f" && {lo} < {box.hi[axis]} && {hi} > {box.lo[axis]}"
-        return found
+            if not self.problem.grid.periodic[axis]:
+                if box.hi[axis] < self.problem.grid.shape[axis]:
+                    yield f"{lo} < {box.hi[axis]}"
+                if box.lo[axis] > 0:
+                    yield f"{hi} > {box.lo[axis]}"
 
     def _name(self, field: str, tag: str) -> str:
         return f"p{self.arguments.fields.index(field)}{tag}"
@@ -108,18 +110,19 @@ class EdgeStage3D:
             return text
         return f"pg_mirror({text}, {self.problem.grid.shape[axis]})"
 
-    def _inside(self, box: Box, axis: int) -> str:
-        name = AXES[axis]
-        if self.problem.grid.periodic[axis]:
-            if (box.lo[axis], box.hi[axis]) == (0, self.problem.grid.shape[axis]):
-                return "true"
-            name += "w"
-        return f"{name} >= {box.lo[axis]} && {name} < {box.hi[axis]}"
+    def _inside(self, box: Box, axis: int) -> Iterator[str]:
+        """Whether a cell of the tile lies in the box along an axis; none lies beyond an edge that is not periodic."""
+        wraps, last = self.problem.grid.periodic[axis], self.problem.grid.shape[axis]
+        if box.lo[axis] > 0:
+            yield f"{AXES[axis]}{'w' * wraps} >= {box.lo[axis]}"
+        if box.hi[axis] < last:
+            yield f"{AXES[axis]}{'w' * wraps} < {box.hi[axis]}"
 
     def _update(self, k: int, update: Update) -> Iterator[str]:
         if update.box.empty:
             return
-        yield f"        if (in{k} && {self._inside(update.box, 1)} && {self._inside(update.box, 2)}) {{"
+        tests = [f"in{k}", *self._inside(update.box, 1), *self._inside(update.box, 2)]
+        yield f"        if ({' && '.join(tests)}) {{"
         for assignment in update.assignments:
             place = list(self.plan.targets).index(assignment.target)
             given = self.arguments
