@@ -1,4 +1,4 @@
-"""Run generated kernels without a GPU: as C++ on fibres (`warp_shim.h`), on NumPy memory laid out as on a device."""
+"""Run generated kernels without a GPU: as C++ on fibres (`fibres.cpp`), on NumPy memory laid out as on a device."""
 
 from __future__ import annotations
 
@@ -7,19 +7,16 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from cxx import COMPILER, library
+from host_kernels import COMPILER, kernels, library
 
 from peergrid.codegen.cuda.arguments import Arguments
-from peergrid.codegen.cuda.links import LINK_PRIMITIVES
 from peergrid.codegen.cuda.norm import NORM_ROWS, NORMS
 from peergrid.codegen.cuda.pass3d import PassKernel3D
 from peergrid.codegen.cuda.pass_kernel import Launch, PassKernel, Program
-from peergrid.codegen.cuda.stream_parts import PRIMITIVES
 from peergrid.grid import Array, Box, Index
 from peergrid.grid.partition import Partition
 from peergrid.runtime.memory import DeviceMemory, allocate, fill
@@ -27,9 +24,12 @@ from peergrid.runtime.reference import ReferenceKernel
 from peergrid.schedule.layout import Layout
 from peergrid.stencil import Problem, write_box
 
-SHIM = (Path(__file__).parent / "warp_shim.h").read_text()
-PACK = "template <int N> struct Pack { R v[N]; };\n"
-SHARED = "extern __shared__ __align__(128) unsigned char shared[];"
+LAUNCH = """
+static void kernel(const void* const* structs) {{ {entry}({given}); }}
+extern "C" const char* launch(int one, int two, const void* const* structs) {{
+  return host::{call}, {threads}, {bytes});
+}}
+"""
 
 
 @dataclass(frozen=True)
@@ -77,17 +77,12 @@ def compiled(program: Program, more: Sequence[str] = (), *, together: bool = Fal
     if COMPILER is None:
         pytest.skip("no C++ compiler")
     kinds = ["Arguments", *more]
-    text = program.source.replace(PRIMITIVES, PACK).replace(LINK_PRIMITIVES, "")
-    text = text.replace(SHARED, "unsigned char* const shared = shim::memory();")
-    first = f"d * {len(kinds)} + " if together else ""
-    given = ", ".join(f"*static_cast<const {kind}*>(tables[{first}{k}])" for k, kind in enumerate(kinds))
-    call = f"shim::{'together' if together else 'launch'}(one, two, {program.threads}, {program.shared_bytes}"
-    text = f"""{text}
-extern "C" const char* launch(int one, int two, const void** tables) {{
-  return {call}, [=] ({"int d" if together else ""}) {{ {program.entry}({given}); }});
-}}
-"""
-    launch = ctypes.CDLL(str(library(SHIM, text))).launch
+    given = ", ".join(f"*static_cast<const {kind}*>(structs[{k}])" for k, kind in enumerate(kinds))
+    call = f"together(kernel, structs, {len(kinds)}, one, two" if together else "launch(kernel, structs, one, two"
+    ending = LAUNCH.format(
+        entry=program.entry, given=given, call=call, threads=program.threads, bytes=program.shared_bytes
+    )
+    launch = ctypes.CDLL(str(library(kernels(program.source) + ending))).launch
     launch.restype = ctypes.c_char_p
     return launch
 

@@ -13,30 +13,19 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from cxx import COMPILER, library
+from host_kernels import COMPILER, kernels, library
 
-from peergrid.codegen.cuda.links import LINK_PRIMITIVES
 from peergrid.codegen.cuda.stream_parts import PRIMITIVES
 
 __all__ = ["COMPILER", "HostDriver"]
 
-HERE = Path(__file__).parent
-HEAD = (HERE / "host_device.hpp").read_text()
-KERNEL = """\
-struct HostKernel { void (*run)(void**, int, int, int, int); int structs; unsigned long long bytes[3]; int awaits;
-                    bool (*ready)(void**); void* (*begin)(void**, int, int, int); bool (*more)(void*); };
-"""
-FIBRES = (HERE.parents[1] / "codegen" / "cuda" / "warp_shim.h").read_text()
-PACK = "template <int N> struct Pack { R v[N]; };\n"
-SHARED = "extern __shared__ __align__(128) unsigned char shared[];"
+RUNTIME = (Path(__file__).parent / "host_runtime.cpp").read_text()
 HANDLE = """
-static void run_{name}(void** a, int blocks, int rows, int threads, int shared) {{
-  {launch}
-}}
-extern "C" HostKernel handle_{name} = {{run_{name}, {count}, {{{sizes}}}, {awaits}, {ready}, {begin}, {more}}};
+static void run_{name}(const void* const* a) {{ {name}({given}); }}
+extern "C" HostKernel handle_{name} = {{run_{name}, {count}, {{{sizes}}}, HostKernel::{way}, {ready}}};
 """
 READY = """
-static bool ready_{name}(void** a) {{
+static bool ready_{name}(const void* const* a) {{
   const auto& l = *(const Links*)a[1];
   for (const Link& side : l.side)
     if (side.mine && side.mine[(l.passed + 1) & 1] < (l.passed + 1) / 2 * side.each) return false;
@@ -45,65 +34,30 @@ static bool ready_{name}(void** a) {{
 """
 """A kernel that awaits its neighbours runs as a whole here, so not before they are that far."""
 
-TURNS = """
-static void* begin_{name}(void** a, int blocks, int threads, int shared) {{
-  return shim::begin(blocks, threads, shared, [=] {{ {name}({given}); }});
-}}
-static bool more_{name}(void* held) {{
-  auto* const blocks = static_cast<std::vector<shim::Block>*>(held);
-  if (shim::turn(*blocks)) return true;
-  delete blocks;
-  if (shim::fault) abort();
-  return false;
-}}
-"""
-"""A kernel that makes many passes takes turns with those of other devices."""
 
-ONE_BY_ONE = """\
-blockDim = {{(unsigned)threads, 1, 1}}; gridDim = {{(unsigned)blocks, 1, 1}};
-  for (int b = 0; b < blocks; ++b) for (int t = 0; t < threads; ++t) {{
-    blockIdx = {{(unsigned)b, 0, 0}}; threadIdx = {{(unsigned)t, 0, 0}};
-    {name}({given});
-  }}"""
-AS_FIBRES = "if (shim::launch(blocks, rows, threads, shared, [=] {{ {name}({given}); }})) abort();"
-RUNTIME = (Path(__file__).parent / "host_runtime.cpp").read_text()
-
-
-def as_host(source: str) -> tuple[str, str]:
-    """What generated text needs in front of it on the host, and that text with a handle for each of its kernels.
-
-    Kernels whose threads work together run as fibres.
-    """
-    together = PRIMITIVES in source
-    source = (
-        source.replace(PRIMITIVES, PACK)
-        .replace(LINK_PRIMITIVES, "")
-        .replace(SHARED, "unsigned char* const shared = shim::memory();")
-    )
-    source = re.sub(r'asm volatile\("ld.acquire[^;]*;"[^;]*;', "v = host_acquire(p);", source)
-    source = re.sub(r'asm volatile\("st.release[^;]*;"[^;]*;', "*p = v;", source)
-    source = re.sub(r'asm volatile\("mov.u64[^;]*;"[^;]*;', "t = 0;", source)
+def with_handles(source: str) -> str:
+    """Generated text as C++ with a handle for each of its kernels; those whose threads work together run in warps."""
+    text = kernels(source)
+    text = re.sub(r'asm volatile\("ld.acquire[^;]*;"[^;]*;', "v = __atomic_load_n(p, __ATOMIC_ACQUIRE);", text)
+    text = re.sub(r'asm volatile\("st.release[^;]*;"[^;]*;', "*p = v;", text)
+    text = re.sub(r'asm volatile\("mov.u64[^;]*;"[^;]*;', "t = 0;", text)
     bounds = r"(?:__(?:launch_bounds|maxnreg)__\([\d, ]+\)\s)?"
-    kernels = re.findall(rf"void {bounds}(\w+)\((const __grid_constant__ [^)]*)\)", source)
-    handles = [_handle(name, parameters, AS_FIBRES if together else ONE_BY_ONE) for name, parameters in kernels]
-    return (FIBRES if together else HEAD) + KERNEL, source + "".join(handles)
+    found = re.findall(rf"void {bounds}(\w+)\((const __grid_constant__ [^)]*)\)", text)
+    way = "WARPS" if PRIMITIVES in source else "THREADS"
+    return text + "".join(_handle(name, re.findall(r"__grid_constant__ (\w+)", given), way) for name, given in found)
 
 
-def _handle(name: str, parameters: str, launch: str) -> str:
-    kinds = re.findall(r"__grid_constant__ (\w+)", parameters)
-    given = ", ".join(f"*(const {kind}*)a[{k}]" for k, kind in enumerate(kinds))
-    lasting = "Turns" in kinds
-    linked = "Links" in kinds and not lasting
-    more = READY.format(name=name) if linked else TURNS.format(name=name, given=given) if lasting else ""
-    return more + HANDLE.format(
+def _handle(name: str, kinds: list[str], way: str) -> str:
+    """A kernel that takes structs of these kinds; one that makes many passes takes turns with other devices'."""
+    way = "AWAITS" if name == "await_flag" else "TURNS" if "Turns" in kinds else way
+    linked = "Links" in kinds and way == "WARPS"
+    return (READY.format(name=name) if linked else "") + HANDLE.format(
         name=name,
+        given=", ".join(f"*(const {kind}*)a[{k}]" for k, kind in enumerate(kinds)),
         count=len(kinds),
         sizes=", ".join(f"sizeof({kind})" for kind in kinds),
-        awaits=int(name == "await_flag"),
+        way=way,
         ready=f"ready_{name}" if linked else "nullptr",
-        begin=f"begin_{name}" if lasting else "nullptr",
-        more=f"more_{name}" if lasting else "nullptr",
-        launch=launch.format(name=name, given=given),
     )
 
 
@@ -123,7 +77,7 @@ class HostDriver:
         delay: int = 0,
     ) -> None:
         self.gpus, self.links, self.free_bytes, self.blocks = gpus, links, free, blocks
-        self._library = ctypes.CDLL(str(library(HEAD + KERNEL, RUNTIME)))
+        self._library = ctypes.CDLL(str(library(RUNTIME)))
         for name in ("begin_capture", "end_capture", "stamp"):
             getattr(self._library, name).restype = ctypes.c_longlong
         self._library.drain()
@@ -148,7 +102,7 @@ class HostDriver:
         return "sm_90"
 
     def compile(self, source: str, architecture: str, cache: Path | None) -> bytes:
-        return str(library(*as_host(source))).encode()
+        return str(library(with_handles(source))).encode()
 
     def retain(self, ordinal: int) -> int:
         self._contexts[ordinal] += 1

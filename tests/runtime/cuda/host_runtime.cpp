@@ -1,6 +1,11 @@
 // The driver's entry points on the host: streams are queues of tasks, worked off in a random order when asked for.
+#include "host_device.hpp"
+
+#include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <cstdlib>
+#include <cstring>
 #include <memory>
 #include <thread>
 #include <deque>
@@ -100,26 +105,27 @@ int cuLaunchKernel(W f, W gx, W gy, W, W bx, W, W, W shared, W stream, void** pa
   std::vector<std::shared_ptr<std::vector<char>>> given;
   for (int n = 0; n < k->structs; ++n)
     given.push_back(std::make_shared<std::vector<char>>((char*)params[n], (char*)params[n] + k->bytes[n]));
-  auto places = [=] { std::vector<void*> all; for (auto& g : given) all.push_back(g->data()); return all; };
-  auto a = given[0];
+  auto all = std::make_shared<std::vector<const void*>>();
+  for (auto& g : given) all->push_back(g->data());
   if (!gx) return 1;
-  if (k->more) {
-    auto all = std::make_shared<std::vector<void*>>(places());
-    auto held = std::make_shared<void*>(nullptr);
-    Task task{nullptr, 0, 0, 0};
-    task.more = [=] {
-      auto keep = given;
-      if (!*held) *held = k->begin(all->data(), gx, bx, shared);
-      return k->more(*held);
-    };
-    put(stream, task);
+  Task task{nullptr, 0, 0, 0};
+  if (k->ready) task.able = [=] { return k->ready(all->data()); };
+  switch (k->way) {
+    case HostKernel::AWAITS: task.notice = (W)given[0]->data(); task.run = [given] {}; break;
+    case HostKernel::THREADS: task.run = [=] { auto keep = given; host::one_by_one(k->run, all->data(), gx, bx); }; break;
+    case HostKernel::WARPS:
+      task.run = [=] { auto keep = given; if (host::launch(k->run, all->data(), gx, gy, bx, shared)) abort(); };
+      break;
+    case HostKernel::TURNS: {
+      auto held = std::make_shared<host::Running*>(nullptr);
+      task.more = [=] {
+        auto keep = given;
+        if (!*held) *held = host::begin(k->run, all->data(), gx, bx, shared);
+        return host::more(*held);
+      };
+    }
   }
-  else if (k->awaits) put(stream, {[=] { (void)a; }, 0, 0, (W)a->data()});
-  else {
-    Task task{[=] { k->run(places().data(), gx, gy, bx, shared); }, 0, 0, 0};
-    if (k->ready) task.able = [=] { return k->ready(places().data()); };
-    put(stream, task);
-  }
+  put(stream, task);
   return 0;
 }
 int cuLaunchCooperativeKernel(W f, W gx, W gy, W gz, W bx, W by, W bz, W shared, W stream, void** params) {

@@ -1,0 +1,56 @@
+"""Generated kernels as shared libraries of this host; each text is compiled once, for all tests and later runs."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import subprocess
+from functools import cache
+from pathlib import Path
+
+from peergrid.codegen.cuda.links import LINK_PRIMITIVES
+from peergrid.codegen.cuda.stream_parts import PRIMITIVES
+
+COMPILER = shutil.which("g++")
+HERE = Path(__file__).parent
+FOLDER = HERE.parents[1] / ".pytest_cache" / "d" / "host-kernels"
+OPTIONS = ("-std=c++20", "-O1", "-ffp-contract=off", "-fno-math-errno", "-fPIC", "-shared", "-w", f"-I{HERE}")
+HEAD = (HERE / "host_device.hpp").read_text()
+OWN = {
+    PRIMITIVES: "template <int N> struct Pack { R v[N]; };\n",
+    LINK_PRIMITIVES: "",
+    "extern __shared__ __align__(128) unsigned char shared[];": "unsigned char* const shared = host::memory();",
+}
+"""What of generated text is CUDA's own, and what stands for it on the host."""
+
+
+def kernels(source: str) -> str:
+    """Generated text as C++."""
+    for own, host in OWN.items():
+        source = source.replace(own, host)
+    return f'#include "host_device.hpp"\n{source}'
+
+
+def library(text: str) -> Path:
+    """The library of a text that includes `host_device.hpp`."""
+    return _compiled(text, str(_fibres()))
+
+
+@cache
+def _fibres() -> Path:
+    return _compiled((HERE / "fibres.cpp").read_text())
+
+
+def _compiled(text: str, *linked: str) -> Path:
+    """Written under a name of this process's own first, so that others never see half of a file."""
+    known = "\0".join((*OPTIONS, *linked, HEAD, text))
+    path = FOLDER / f"{hashlib.sha256(known.encode()).hexdigest()[:24]}.so"
+    if not path.exists():
+        FOLDER.mkdir(parents=True, exist_ok=True)
+        part = path.with_suffix(f".{os.getpid()}")
+        command = [str(COMPILER), *OPTIONS, "-o", str(part), "-x", "c++", "-", "-x", "none", *linked]
+        done = subprocess.run(command, input=text, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr
+        part.replace(path)
+    return path
