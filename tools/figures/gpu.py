@@ -14,7 +14,7 @@ Rates = dict[int, tuple[float, Found | None]]
 
 def gpu() -> str:
     """Jacobi beside NVIDIA's samples, and radar: GCells/s over the number of GPUs."""
-    jacobi, radar = [*records("jacobi"), _norms(), _kernels()], [_slabs(), *records("fdtd")]
+    jacobi, radar = [*records("jacobi"), _kernels()], [_slabs(), *records("fdtd")]
     main = jacobi[0]
     marks, about = _Marks(main), load(SAMPLES)["about"]
     samples = {every: _samples(every) for every in (1, 1000)}
@@ -54,17 +54,6 @@ def _kernels() -> Found:
         {"series": named[row["case"]], "count": row["gpus"], "gcells_per_s": row["gcells"]}
         for row in found["results"]
         if row["case"] in named and not row["different"] and not row["error"]
-    ]
-    return {"about": found["about"], "rows": rows}
-
-
-def _norms() -> Found:
-    """What the kernels reached with the norm of every step, seven steps per pass, without the executor."""
-    found = load("h200-x4-norms")
-    rows = [
-        {"series": "strong, norm of every step", "count": row["gpus"], "gcells_per_s": row["gcells_per_s"]}
-        for row in found["rows"]
-        if row["case"].startswith("strong") and not row["different"] and not row["norms_different"]
     ]
     return {"about": found["about"], "rows": rows}
 
@@ -227,13 +216,15 @@ def _share(value: float | None) -> str:
 
 def gpu_bits() -> str:
     """The same bits on GPUs as on the CPU."""
-    found = load("h200-x2-bits")
+    found = load("h200-x4-bits")
     rows = found["rows"]
     runs, same = (sum(row[key] for row in rows) for key in ("runs", "same"))
-    devices, problems = (", ".join(dict.fromkeys(row[key] for row in rows)) for key in ("devices", "problem"))
+    devices, problems = (", ".join(sorted({row[key] for row in rows}, key=len)) for key in ("devices", "problem"))
+    failed = f"; {len(found['failed'])} ended in an error, all named in the record" if found["failed"] else ""
+    left = f"; time ended before {found['not_run']:,} more of them" if found["not_run"] else ""
     return (
         f"**On GPUs** {same:,} of {runs:,} runs ({problems}; every strategy, depths, routes, orders; {devices}) left "
-        f"the bits of the CPU's reference ({when(found)}; time ended before {found['not_run']:,} more of them)."
+        f"the bits of the CPU's reference ({when(found)}{failed}{left})."
     )
 
 
