@@ -219,13 +219,18 @@ def gpu_bits() -> str:
     found = load("h200-x4-bits")
     rows = found["rows"]
     runs, same = (sum(row[key] for row in rows) for key in ("runs", "same"))
-    devices, problems = (", ".join(sorted({row[key] for row in rows}, key=len)) for key in ("devices", "problem"))
+    devices, problems = (", ".join(sorted({row[key] for row in rows}, key=_place)) for key in ("devices", "problem"))
     failed = f"; {len(found['failed'])} ended in an error, all named in the record" if found["failed"] else ""
     left = f"; time ended before {found['not_run']:,} more of them" if found["not_run"] else ""
     return (
         f"**On GPUs** {same:,} of {runs:,} runs ({problems}; every strategy, depths, routes, orders; {devices}) left "
         f"the bits of the CPU's reference ({when(found)}{failed}{left})."
     )
+
+
+def _place(name: str) -> tuple[int, str]:
+    """Short names first."""
+    return len(name), name
 
 
 # Stencils of one's own ------------------------------------------------------------------------------------------------
