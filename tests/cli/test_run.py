@@ -129,6 +129,19 @@ def test_a_signal_ends_the_run_with_whole_files(model: Path, tmp_path: Path, num
         assert file["rxs/rx1/Ez"].shape == (steps + 1,)
 
 
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, -signal.SIGTERM)])
+def test_a_signal_while_kernels_are_made_ends_at_once(
+    model: Path, tmp_path: Path, number: signal.Signals, code: int
+) -> None:
+    made = "import os, peergrid.cli, peergrid.cli.choose as c; "
+    waiting = f"c.Wish.simulation = lambda *_: os.kill(os.getpid(), {int(number)}) or __import__('time').sleep(60); "
+    done = subprocess.run(
+        [sys.executable, "-c", made + waiting + "peergrid.cli.main()", "run", str(model), "--no-write"],
+        cwd=tmp_path, capture_output=True, text=True, check=False, timeout=50,
+    )  # fmt: skip
+    assert (done.returncode, done.stdout) == (code, "")
+
+
 def test_a_plan_says_the_rows_of_each_device(call: Call, model: Path) -> None:
     assert call("plan", model, "--json", "--devices", "cpu:3").json["rows"] == [21, 20, 20]
     assert "split 3×1, rows 21, 2 × 20\n" in call("plan", model, "--devices", "cpu:3").out

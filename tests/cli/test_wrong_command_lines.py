@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 from cli_call import Call
+
+import peergrid
 
 WRONG = [
     (("run", "nowhere.toml"), "nowhere.toml"),
@@ -29,6 +33,9 @@ WRONG = [
     (("run", "MODEL", "--no-such-option"), "No such option: --no-such-option"),
     (("plan", "nowhere.toml"), "nowhere.toml"),
     (("plan", "MODEL", "--strategy", "magic"), "A strategy is one of"),
+    (("trace", "MODEL", "-o", "."), "'--output' of trace names a file, got the folder '.'; add a name such as"),
+    (("trace", "MODEL", "-o", "/proc/none/t.json"), "The results should go to '/proc/none', but No such file"),
+    (("bench", "small", "--devices", "cpu:1", "-o", "/proc/none"), "The results should go to '/proc/none', but No"),
     (("frobnicate",), "No such command 'frobnicate'"),
     (("run",), "Missing argument 'MODEL.toml'"),
 ]  # fmt: skip
@@ -41,3 +48,14 @@ def test_wrong_command_line(call: Call, model: Path, tmp_path: Path, arguments: 
     assert sentence in answer.err
     assert answer.out == ""
     assert not list(tmp_path.glob("results/**/*.h5"))
+
+
+def test_which_version(call: Call) -> None:
+    answer = call("--version")
+    assert (answer.code, answer.out) == (0, f"peergrid {peergrid.__version__}\n")
+
+
+def test_drawing_is_learnt_when_it_is_needed() -> None:
+    code = "import sys, peergrid.cli; print('matplotlib' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "False\n"

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import sys
+from typing import Annotated
 
 import typer
 from typer.exceptions import TyperException
 
+from peergrid import __version__
 from peergrid.cli.bench import bench
 from peergrid.cli.machine import machine
 from peergrid.cli.plan import plan
@@ -21,6 +23,23 @@ from peergrid.errors import PeergridError
 INTERRUPTED = 130  # what shells expect of a program that Ctrl-C ended
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
+
+
+def _say_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"peergrid {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def peergrid(
+    version: Annotated[
+        bool, typer.Option("--version", is_eager=True, callback=_say_version, help="Say which version this is.")
+    ] = False,
+) -> None:
+    """All the devices of a machine work on one grid as if they were one."""
+
+
 app.command()(run)
 app.command()(trace)
 app.command()(verify)

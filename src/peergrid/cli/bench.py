@@ -15,11 +15,11 @@ from rich.console import Console
 from rich.table import Table
 
 from peergrid.bench import own, problems
-from peergrid.bench.chart import draw
 from peergrid.bench.circumstances import about
 from peergrid.bench.measure import Case, Measured, copy_bandwidth, measure, with_efficiency
 from peergrid.bench.suites import LARGE, LITTLE, SUITES, Suite
 from peergrid.cli.choose import AsJson, DeviceSpec
+from peergrid.cli.outputs import Folder
 from peergrid.errors import DoesNotFit, UsageError
 from peergrid.io.atomic import replacing
 from peergrid.runtime.devices import Devices, parse_devices
@@ -40,6 +40,8 @@ def bench(
     if name not in SUITES:
         raise UsageError(f"A benchmark is one of {', '.join(SUITES)}, got '{name}'.")
     suite, chosen = SUITES[name], parse_devices(devices)
+    if output is not None:
+        Folder(output).prepare()
     bandwidth = copy_bandwidth(chosen)
     found = {"benchmark": name, "copy_bytes_per_s": bandwidth, "about": asdict(about())}
     console = Console(stderr=True, quiet=as_json)
@@ -53,6 +55,8 @@ def bench(
     if not rows:
         raise UsageError(f"No series of '{name}' has '{only}' in its name; leave '--only' out to see them all.")
     if output is not None:
+        from peergrid.bench.chart import draw  # takes matplotlib along, which is slow to come
+
         with replacing(output / f"{name}.png") as partial:
             draw(partial, suite.title, suite.metric, rows)
     if as_json:

@@ -21,7 +21,7 @@ from peergrid.runtime.devices import Devices, parse_devices
 from peergrid.schedule import Chosen, Options
 from peergrid.schedule.exchange import Order
 from peergrid.schedule.ops import Route
-from peergrid.schedule.strategies import StrategyName
+from peergrid.schedule.strategies import STRATEGIES, StrategyName
 from peergrid.simulate import Simulation, suited
 
 ModelFile = Annotated[Path, typer.Argument(metavar="MODEL.toml", help="The model file; see docs/model-files.md.")]
@@ -36,7 +36,9 @@ class Asked:
     """
 
     devices: DeviceSpec = "auto"
-    strategy: Annotated[str, typer.Option("--strategy", metavar="NAME", help="How halos travel, or auto.")] = "auto"
+    strategy: Annotated[str, typer.Option("--strategy", metavar="NAME", help=f"{', '.join(STRATEGIES)}, or auto.")] = (
+        "auto"
+    )
     depth: Annotated[str, typer.Option("--depth", metavar="R", help="Steps between two exchanges, or auto.")] = "auto"
     order: Annotated[str, typer.Option("--order", metavar="NAME", help="left-right, pairwise, all, or auto.")] = "auto"
     route: Annotated[str, typer.Option("--route", metavar="NAME", help="copy, store, host, or auto.")] = "auto"

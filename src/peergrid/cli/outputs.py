@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from peergrid.errors import UsageError
-from peergrid.io.gallery import draw_all
 from peergrid.io.results import write_results
 from peergrid.io.snapshots import SnapshotWriter
 from peergrid.models.fdtd import Built
@@ -39,6 +38,8 @@ class Folder:
 
     def finish(self, built: Built, simulation: Simulation, sha256: str) -> tuple[Path, ...]:
         """Write traces, final fields and pictures; return every file of the run."""
+        from peergrid.io.gallery import draw_all  # takes matplotlib along, which is slow to come
+
         traces = simulation.traces()
         fields = {name: simulation.gather(name) for name in simulation.problem.state}
         about: dict[str, str | int | float] = {

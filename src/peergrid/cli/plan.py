@@ -10,6 +10,7 @@ from itertools import groupby
 import typer
 
 from peergrid.cli.choose import AsJson, Asked, ModelFile, arranging
+from peergrid.cli.progress import megacells
 from peergrid.io.modelfile import read
 from peergrid.models.fdtd.build import Built, build
 from peergrid.runtime.fit import gibibytes
@@ -111,7 +112,7 @@ def _text(found: Plan) -> str:
         "devices": f"{found.devices}, split {'×'.join(map(str, found.split))}, rows {_runs(found.rows)}",
         "strategy": f"{found.strategy}, depth {found.depth}",
         "memory": f"{gibibytes(found.memory)}, at most {gibibytes(max(found.memory_per_device))} on one device",
-        "time": f"about {found.seconds:.3g} s at {found.gcells_per_s * 1e3:,.0f} Mcells/s, from a short trial",
+        "time": f"about {found.seconds:.3g} s at {megacells(found.gcells_per_s * 1e9)}, from a short trial",
     }
     lines = [f"{key:<10}{value}" for key, value in rows.items()]
     return "\n".join([*lines, *(f"note: {note}" for note in found.notes)])

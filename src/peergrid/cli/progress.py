@@ -13,6 +13,12 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 LINE_EVERY = 5.0  # seconds between two plain lines
 
 
+def megacells(per_second: float) -> str:
+    """A rate in cells per second as people read it."""
+    rate = per_second / 1e6
+    return f"{rate:,.0f} Mcells/s" if rate >= 10 else f"{rate:.2g} Mcells/s"
+
+
 class Reporter:
     """Shows steps done, Mcells/s and the time left."""
 
@@ -25,13 +31,13 @@ class Reporter:
     def update(self, step: int) -> None:
         """Called between chunks of steps."""
         now = time.monotonic()
-        rate = self._cells * step / max(now - self._started, 1e-9) / 1e6
+        rate = megacells(self._cells * step / max(now - self._started, 1e-9))
         if self._bar is not None and self._task is not None:
-            self._bar.update(self._task, completed=step, rate=f"{rate:,.0f} Mcells/s")
+            self._bar.update(self._task, completed=step, rate=rate)
         elif not self._quiet and now - self._said >= LINE_EVERY:
             self._said = now
             left = (now - self._started) / max(step, 1) * (self._total - step)
-            print(f"step {step} of {self._total}, {rate:,.0f} Mcells/s, {left:.0f} s left", file=sys.stderr, flush=True)
+            print(f"step {step} of {self._total}, {rate}, {left:.0f} s left", file=sys.stderr, flush=True)
 
     def __enter__(self) -> Self:
         if self._bar is not None:

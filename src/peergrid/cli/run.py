@@ -14,7 +14,7 @@ import typer
 
 from peergrid.cli.choose import AsJson, Asked, ModelFile, arranging
 from peergrid.cli.outputs import Folder
-from peergrid.cli.progress import Reporter
+from peergrid.cli.progress import Reporter, megacells
 from peergrid.cli.stop import StopRequest, stop_on_signal
 from peergrid.errors import UsageError
 from peergrid.io.modelfile import read
@@ -87,7 +87,7 @@ def run(
     for warning in built.warnings:
         print(f"warning: {warning}", file=sys.stderr)
     chosen = wish.choose(built, quiet=as_json)
-    with stop_on_signal() as stop, wish.simulation(built, chosen, built.steps) as simulation:
+    with wish.simulation(built, chosen, built.steps) as simulation, stop_on_signal() as stop:
         with _recording(folder, built, simulation) as pauses:
             _advance(simulation, built, pauses, stop, quiet=as_json)
         simulation.check()
@@ -202,7 +202,7 @@ def _text(found: Summary) -> str:
     lines = [
         f"{' × '.join(map(str, found.shape))} cells, {found.steps} steps on {found.devices} "
         f"({found.strategy}, depth {found.depth}){ended}",
-        f"{found.seconds:.3g} s, {found.gcells_per_s * 1e3:,.0f} Mcells/s{roof}",
+        f"{found.seconds:.3g} s, {megacells(found.gcells_per_s * 1e9)}{roof}",
         f"sha256 {found.sha256}",
         *found.outputs,
     ]

@@ -10,6 +10,7 @@ from typing import Annotated
 import typer
 
 from peergrid.cli.choose import AsJson, Asked, ModelFile, arranging
+from peergrid.cli.outputs import Folder
 from peergrid.errors import UsageError
 from peergrid.io.atomic import replacing
 from peergrid.io.modelfile import read
@@ -45,6 +46,9 @@ def trace(
     """Run some steps of a model and write the timeline of every queue of every device."""
     if steps is not None and steps < 1:
         raise UsageError(f"'--steps' takes a whole number above 0, got {steps}.")
+    if output.is_dir():
+        raise UsageError(f"'--output' of trace names a file, got the folder '{output}'; add a name such as trace.json.")
+    Folder(output.parent).prepare()
     described = read(model)
     wish = asked.wish(described)
     built = build(described)

@@ -16,10 +16,17 @@ def check_host_memory(needed: int, cells: int) -> None:
         fitting = int(cells * RESERVE * free / needed)
         raise DoesNotFit(
             f"The run needs {gibibytes(needed)} of memory and {gibibytes(free)} are free: use at most about "
-            f"{fitting:.2g} cells here, a coarser grid, or a machine with more memory."
+            f"{rounded(fitting)} cells here, a coarser grid, or a machine with more memory."
         )
 
 
 def gibibytes(count: int) -> str:
     """Bytes as people read them."""
-    return f"{count / 2**30:.3g} GiB" if count >= 2**30 else f"{count / 2**20:.3g} MiB"
+    unit, name = (2**30, "GiB") if count >= 2**30 else (2**20, "MiB")
+    return f"{rounded(count / unit, 3)} {name}"
+
+
+def rounded(value: float, digits: int = 2) -> str:
+    """A number to a few digits, written out with commas."""
+    whole = float(f"{value:.{digits}g}")
+    return f"{whole:,.0f}" if abs(whole) >= 10 ** (digits - 1) else f"{whole:g}"
