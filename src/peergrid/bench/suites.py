@@ -74,7 +74,7 @@ def laplace(size: Size, counts: tuple[int, ...]) -> Iterator[Case]:
     if size.norms:
         for count in counts:
             series = "strong, norm of every step"
-            yield Case(series, strong, count, "async", 0, size.steps, series, norm="u")
+            yield Case(series, strong, count, "peer", 0, size.steps, series, norm="u")
     for count in counts:
         make = partial(jacobi, n * count, n)
         yield Case("weak overlap", make, count, "overlap", 0, size.steps, "weak overlap")

@@ -40,7 +40,7 @@ def lower_linked(station: Station, schedule: Schedule) -> Lowered | str:
     for number, part in enumerate(row.passes):
         for device in range(station.layout.devices):
             row.write(tape, device, number, part)
-    queues = tuple(queue for device in range(station.layout.devices) for queue in _queues(device))
+    queues = tuple(queue for device in range(station.layout.devices) for queue in row.queues(device))
     return Lowered(schedule, {0: tape.finish()}, queues, frozenset(), {PASSED: len(row.passes)})
 
 
@@ -92,11 +92,23 @@ class _Row:
         blocks = -(-tiles // launch.program.tiles_per_block)
         return blocks / self.sweep.resident(device, launch.program)
 
+    def queues(self, device: int) -> list[Queue]:
+        """Where the kernels of a device run, the first one's beginning and end being those of the pass.
+
+        Blocks find room in the order of priority: plain tiles fill the device in few turns, tiles of zones fit beside
+        them; edge tiles, which take long, come before both where the plain ones' last turn leaves them room.
+        """
+        made, (plain, *others) = self.kernel, self.launches[device]
+        blocks = sum(launch.blocks for launch in others if launch.program.entry == made.edge.entry)
+        spare = -plain.blocks % self.sweep.resident(device, plain.program)
+        kinds = {plain.program.entry: ("interior", -1), made.edge.entry: ("edge", -2 if blocks <= spare else 0)}
+        return [Queue(device, *kinds.get(launch.program.entry, ("zones", 0))) for launch in self.launches[device]]
+
     def write(self, tape: TapeWriter, device: int, number: int, part: Compute) -> None:
         """One pass of one device; its kernels meet before the next."""
-        interior, *others = queues = _queues(device)
+        interior, *others = queues = self.queues(device)
         operation = self._operation(device, number)
-        for queue, start in zip(queues, self.starts[device], strict=False):
+        for queue, start in zip(queues, self.starts[device], strict=True):
             links = self.chain.links(device, lambda *_: operation)
             self._launch(tape, queue, operation, part, replace(start, more=(links, *start.more)))
             tape.patches.append(Patch(int(links.ctypes.data) + offset(links, "passed"), number, PASSED))
@@ -139,8 +151,3 @@ class _Row:
         handle = station.devices.event(event)
         tape.call(number, context, station.entry("cuEventRecord"), handle, station.devices.stream(one))
         tape.call(number, context, station.entry("cuStreamWaitEvent"), station.devices.stream(other), handle, 0)
-
-
-def _queues(device: int) -> tuple[Queue, Queue, Queue]:
-    """Where the kernels of a device run, the first one's beginning and end being those of the pass."""
-    return Queue(device, "interior"), Queue(device, "rim", -1), Queue(device, "edge", -1)
