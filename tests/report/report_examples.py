@@ -59,7 +59,7 @@ def two_gpus() -> Profile:
     )
     memory = outcome(
         "memory",
-        number("load_latency", "cycles", 644, place="own", modifier="cg", footprint=1 << 20, stride=128),
+        number("load_latency", "cycles", 644, place="own", modifier="cv", footprint=1 << 20, stride=128),
         number("load_latency", "cycles", 2771, place="remote", modifier="cv", footprint=1 << 20, stride=128),
         number("loads_to_hide", "", 16),
     )

@@ -103,8 +103,15 @@ def test_an_experiment_that_broke_is_named_at_the_top() -> None:
     assert "Not measured" not in page(host_only())
 
 
+def test_experiments_without_numbers_are_listed_by_their_reason() -> None:
+    some = [replace(outcome("links", status="impossible", reason="no <GPU>"), title=title) for title in ("One", "Two")]
+    content = page(replace(host_only(), probes=tuple(some)))
+    assert "<p>Impossible: no &lt;GPU&gt;:</p><ul><li>One</li><li>Two</li></ul>" in content
+    assert "Beside the documents" not in content
+
+
 def test_what_an_experiment_lacks_stands_beside_it() -> None:
-    part = replace(outcome("links"), reason="near and far memory: one node")
+    part = replace(outcome("links", number_at("message_time", 1.0)), reason="near and far memory: one node")
     assert "<p>Not given: near and far memory: one node.</p>" in page(replace(two_gpus(), probes=(part,)))
 
 

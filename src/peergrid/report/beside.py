@@ -14,11 +14,13 @@ from peergrid.report.papers import PAPERS, STUDY, SYNC, Paper
 
 
 def beside(profile: Profile, group: str) -> str:
-    """The tables of one group; empty where no document has figures for it."""
+    """The tables of one group; empty where no document has figures for it, or nothing of them was measured."""
     by_source: dict[str, list[Paper]] = {}
     for paper in PAPERS:
         if paper.group == group:
             by_source.setdefault(paper.source, []).append(paper)
+    if not any(profile.find(paper.quantity, paper.at) for papers in by_source.values() for paper in papers):
+        return ""
     tables = "".join(_table(profile, source, papers) for source, papers in by_source.items())
     source = f'<p class="method">{STUDY}</p>' if any(name.startswith(SYNC) for name in by_source) else ""
     return f'<h3>Beside the documents</h3><div class="cards">{tables}</div>{source}' if tables else ""

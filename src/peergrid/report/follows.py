@@ -75,7 +75,7 @@ def _best_order(profile: Profile) -> str:
 
 
 def _memory(profile: Profile) -> str:
-    own = profile.find("load_latency", {"place": "own", "modifier": "cg"})
+    own = profile.find("load_latency", {"place": "own", "modifier": "cv"})
     remote = profile.find("load_latency", {"place": "remote", "modifier": "cv"})
     hide = next(profile.results("loads_to_hide"), None)
     if own is None or remote is None:

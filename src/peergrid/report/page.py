@@ -114,7 +114,7 @@ def _topology(profile: Profile) -> str:
 def _list(title: str, items: Sequence[str]) -> str:
     """Lines under a title; nothing where there are none."""
     lines = "".join(f"<li>{escape(item)}</li>" for item in items)
-    return f"<p>{title}:</p><ul>{lines}</ul>" if lines else ""
+    return f"<p>{escape(title)}:</p><ul>{lines}</ul>" if lines else ""
 
 
 def _setting(item: Setting, words: str) -> str:
@@ -168,11 +168,20 @@ def _reach(machine: Machine) -> str:
 def _group(profile: Profile, group: str) -> str:
     outcomes = [outcome for outcome in profile.probes if outcome.group == group]
     told = f'<p class="follows">{escape(follows(profile, group))}</p>' if group in GROUPS else ""
-    parts = "".join(f'<div class="part">{_outcome(outcome)}</div>' for outcome in outcomes)
+    parts = "".join(f'<div class="part">{_outcome(outcome)}</div>' for outcome in outcomes if outcome.results)
     return (
         f'<section id="{_anchor(group)}"><h2>{escape(group.capitalize())}</h2>{told}<div class="parts">{parts}</div>'
-        f"{beside(profile, group)}</section>"
+        f"{_without([outcome for outcome in outcomes if not outcome.results])}{beside(profile, group)}</section>"
     )
+
+
+def _without(outcomes: Sequence[Outcome]) -> str:
+    """The experiments that gave no number, by the reason."""
+    by_reason: dict[str, list[str]] = {}
+    for outcome in outcomes:
+        words = f"{outcome.status.capitalize()}: {outcome.reason}" if outcome.reason else outcome.status.capitalize()
+        by_reason.setdefault(words, []).append(outcome.title)
+    return "".join(_list(reason, titles) for reason, titles in by_reason.items())
 
 
 def _outcome(outcome: Outcome) -> str:
