@@ -1,9 +1,10 @@
 """Which shape a pass over a 3D grid takes: by a forecast from the problem alone, without a compiler or a device.
 
 A lane keeps `BASE` registers, two for each field that it loads or stores, and one (two in double precision) for each
-of its cells in every plane that is kept. A pass takes as long as the slower of memory, which every field crosses once
-whatever the steps, and instructions, of which a share is redundant; a step by itself takes as long as its memory. The
-constants fit what an H200 took within a fifth; they order the shapes.
+of its cells in every plane that is kept; with fewer, down to `SQUEEZE` of them, the compiler finds a way, which costs.
+A pass takes as long as the slower of memory, which every field crosses once whatever the steps, and instructions, of
+which a share is redundant; a step by itself takes as long as its memory. The constants are fitted to what an H200 took
+for sixty shapes, half of which they meet within a twentieth; they order the shapes.
 """
 
 from __future__ import annotations
@@ -28,9 +29,13 @@ MOST_BYTES = 160 << 10  # of shared memory for a thread block on every architect
 EDGE_ROWS = (16, 24, 12)
 MOST_STEPS = 4
 BYTES_PER_CLOCK = 14.4  # of device memory, for each multiprocessor
-BYTES_AHEAD = 48 << 10  # in flight, from which on memory is as fast as it gets
-PER_PLANE = 55  # instructions of a lane beside arithmetic, and for each field that it loads or stores
-PER_FIELD = 10
+BYTES_AHEAD = 46 << 10  # in flight, from which on memory is as fast as it gets
+PER_PLANE = 38  # instructions of a lane beside arithmetic, and for each field that it loads or stores
+PER_FIELD = 13
+SQUEEZE = 0.8
+SQUEEZED = 0.06  # share of the instructions that is added, and more for each share of the registers that is missing
+MISSING = 0.54
+UNHELD = 1.12
 EDGE_COST = 10.0  # of a cell of an edge tile, by that of a plain one
 
 
@@ -58,16 +63,21 @@ def worth(kernel: PassKernel3D) -> float:
 def _shapes(problem: Problem, steps: int) -> Iterator[Shape3D]:
     full, growth = 16 // problem.itemsize, reach(problem, steps)
     widths = (full,) if full == 2 or len(problem.state) <= 2 else (full, full // 2)  # many fields leave few registers
-    for columns, rows, warps, ahead, held in product(widths, (1, 2), (32, 24, 16, 12, 8), (4, 2, 1), (True, False)):
-        shape = Shape3D(steps, columns, rows, warps, ahead, held=held)
+    cuts = product(widths, (1, 2), (32, 24, 16, 12, 8), (4, 3, 2, 1), (True, False), (True, False))
+    for columns, rows, warps, ahead, held, turning in cuts:
+        shape = Shape3D(steps, columns, rows, warps, ahead, held=held, turning=turning, joined=steps > 2)
         beside = growth.below[1] + growth.above[1], growth.below[2] + growth.above[2]
         if shape.height > beside[0] and shape.width > beside[1] + 16:
             yield shape
 
 
 def _fits(kernel: PassKernel3D) -> bool:
-    room = min(MOST_REGISTERS, REGISTERS // kernel.shape.threads)
-    return _registers(kernel) <= room and kernel.stream.shared_bytes <= MOST_BYTES
+    return _missing(kernel) <= 1 / SQUEEZE - 1 and kernel.stream.shared_bytes <= MOST_BYTES
+
+
+def _missing(kernel: PassKernel3D) -> float:
+    """The registers that a lane wants and does not get, by those that it gets; negative where some are left."""
+    return _registers(kernel) / min(MOST_REGISTERS, REGISTERS // kernel.shape.threads) - 1
 
 
 def _registers(kernel: PassKernel3D) -> int:
@@ -114,16 +124,24 @@ def _instructions(kernel: PassKernel3D) -> float:
     lane = cells * operations * kernel.problem.itemsize / 4 + PER_PLANE + PER_FIELD * fields
     warps = shape.warps * _blocks(kernel)
     share = kernel.useful(core(kernel.problem, kernel.steps)[0] & kernel.problem.grid.box)
-    return lane / cells / 32 / (4 * min(0.8, 0.45 + 0.011 * warps)) / share
+    return _more(kernel) * lane / cells / 32 / (4 * min(0.71, 0.31 + 0.013 * warps)) / share
+
+
+def _more(kernel: PassKernel3D) -> float:
+    """What few registers add to the instructions, and planes that are read from shared memory again and again."""
+    missing = _missing(kernel)
+    return (1 + SQUEEZED + MISSING * missing if missing > 0 else 1.0) * (1.0 if kernel.shape.held else UNHELD)
 
 
 def _one_step(problem: Problem) -> float:
     """Clocks of a multiprocessor for each cell of a step, by kernels that make one."""
-    moved = 0
+    moved, cells = 0, problem.grid.box.size
     for group in groups(problem):
+        written = set(group.targets(problem))
         read = {r.field for member in group.members(problem) for r in member.of(problem).reads}
-        moved += len(read | set(group.targets(problem))) + len(group.targets(problem))
-    return moved * problem.itemsize / BYTES_PER_CLOCK
+        full = [problem.fields[name] for name in (*(read | written), *written) if problem.fields[name].full]
+        moved += sum(field.box.size for field in full)
+    return moved / cells * problem.itemsize / BYTES_PER_CLOCK
 
 
 def _operations(expression: Expr) -> int:
