@@ -7,7 +7,7 @@ from collections.abc import Callable
 from peergrid.machine.units import quantity, size
 from peergrid.probe.experiment import Result
 from peergrid.probe.profile import Profile
-from peergrid.report.glance import SHAPE
+from peergrid.report.glance import SHAPE, threads
 
 Say = Callable[[Profile], str]
 
@@ -24,7 +24,7 @@ def _host(profile: Profile) -> str:
         return _nothing("The host was not measured", "host")
     best = copies[-1]
     first = (
-        f"Main memory moves {_show(best)} at its best ({best.at.get('threads')} threads at once), so a sweep on "
+        f"Main memory moves {_show(best)} at its best ({threads(best)} at once), so a sweep on "
         "virtual devices cannot pass that rate divided by the bytes of a cell."
     )
     if flag is None:
@@ -163,7 +163,8 @@ def _show(item: Result) -> str:
 
 
 def _nothing(what: str, name: str) -> str:
-    return f"{what}, so nothing follows from this group yet. Run peergrid probe {name} on a machine that has them."
+    where = "" if name == "host" else " on a machine with GPUs"
+    return f"{what}, so nothing follows from this group yet. Run peergrid probe {name}{where}."
 
 
 SENTENCES: dict[str, Say] = {

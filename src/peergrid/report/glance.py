@@ -38,6 +38,11 @@ def _range(what: str, found: Iterable[Result], note: str) -> list[Key]:
     return [Key(what, f"{digits(low / factor)}–{digits(high / factor)} {prefix}{unit}", note)]
 
 
+def threads(item: Result) -> str:
+    """'1 thread', '64 threads'."""
+    return f"{item.number('threads'):.0f} thread{'s' * (item.number('threads') != 1)}"
+
+
 def _one(what: str, found: Result | None, note: str) -> list[Key]:
     return [Key(what, quantity(found.median, found.unit), note)] if found is not None else []
 
@@ -107,8 +112,8 @@ def _host(profile: Profile) -> list[Key]:
     barriers = _where(profile, "host_barrier", kind="spin")
     widest = max(barriers, key=lambda item: item.number("threads"), default=None)
     return [
-        *_one("Main memory", best, f"copy by {best.at.get('threads')} threads" if best else ""),
-        *_one("Barrier of threads", widest, f"{widest.at.get('threads')} threads, spinning" if widest else ""),
+        *_one("Main memory", best, f"copy by {threads(best)}" if best else ""),
+        *_one("Barrier of threads", widest, f"{threads(widest)}, spinning" if widest else ""),
     ]
 
 
