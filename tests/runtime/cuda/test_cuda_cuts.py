@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from peergrid import Options, Problem
+from peergrid.codegen.cuda import choose
 from peergrid.codegen.cuda.balance import balanced
 from peergrid.codegen.cuda.choose import pass_kernel
 from peergrid.grid.partition import Partition
@@ -43,10 +44,10 @@ def problem() -> Problem:
     return radar(parse(RADAR)).problem
 
 
-def outcome(partition: Partition, options: Options) -> bytes:
+def outcome(partition: Partition, options: Options, driver: HostDriver | None = None) -> bytes:
     """Fields and traces after some steps from fields full of numbers."""
     plan = layout(problem(), partition, options)
-    executor = CudaExecutor(plan, STEPS, tuple(range(plan.devices)), driver=HostDriver())
+    executor = CudaExecutor(plan, STEPS, tuple(range(plan.devices)), driver=driver or HostDriver())
     try:
         for seed, (name, described) in enumerate(problem().fields.items()):
             values = described.global_array()
@@ -93,3 +94,13 @@ def test_balanced_slabs(strategy: StrategyName) -> None:
     partition = balanced(problem(), 3, 3)
     assert len({partition.owned(device).shape[0] for device in range(3)}) > 1
     assert outcome(partition, Options(strategy, depth=3)) == expected()
+
+
+@pytest.mark.parametrize("strategy", ["overlap", "peer", "graph"])
+def test_one_step_of_all_stages_in_one_pass(strategy: StrategyName, monkeypatch: pytest.MonkeyPatch) -> None:
+    usual = expected()
+    monkeypatch.setattr(choose, "STREAMED_CELLS", 1)
+    partition = Partition.slabs(problem().grid, (0, 20, 47, ROWS))
+    driver = HostDriver()
+    assert outcome(partition, Options(strategy, depth=1), driver) == usual
+    assert {"stream2d", "layer2d", "edge2d"} <= driver.kernels

@@ -11,7 +11,8 @@ from host_driver import COMPILER, HostDriver
 from runtime_problems import PROBLEMS, yee_with_absorber
 
 from peergrid import Options
-from peergrid.codegen.cuda import onepass
+from peergrid.codegen.cuda import choose, onepass
+from peergrid.codegen.cuda.groups import groups
 from peergrid.errors import DeviceFault, DoesNotFit, UsageError
 from peergrid.grid import Index
 from peergrid.grid.partition import Partition
@@ -126,6 +127,16 @@ def test_small_regions_beside_large_ones(name: str, strategy: StrategyName, monk
     monkeypatch.setattr(onepass, "WIDE_COLUMNS", 1)
     monkeypatch.setattr(onepass, "ASIDE_CELLS", 1)
     check(name, SPLIT[PROBLEMS[name]().grid.ndim], Options(strategy))
+
+
+@pytest.mark.parametrize("strategy", ["serial", "threads", "overlap", "graph", "peer"])
+@pytest.mark.parametrize("name", [name for name in PROBLEMS if len(groups(PROBLEMS[name]())) > 1])
+def test_one_step_of_all_stages_in_one_pass(name: str, strategy: StrategyName, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What large grids have instead of a pass for each stage, on small ones."""
+    monkeypatch.setattr(choose, "STREAMED_CELLS", 1)
+    driver, problem = HostDriver(), PROBLEMS[name]()
+    check(name, SPLIT[problem.grid.ndim], Options(strategy), driver)
+    assert bool({"edge2d", "stream2d"} & driver.kernels) == (choose.pass_kernel(problem, 1, least=1) is not None)
 
 
 @pytest.mark.parametrize("name", PROBLEMS)

@@ -11,6 +11,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from peergrid.codegen.cuda.choose3d import pass3d, worth
+from peergrid.codegen.cuda.groups import groups
 from peergrid.codegen.cuda.levels import levels
 from peergrid.codegen.cuda.norm import NORM_ROWS
 from peergrid.codegen.cuda.pass3d import PassKernel3D
@@ -28,6 +29,7 @@ EDGE_COLUMNS = 16  # useful columns of an edge tile below which it is wider
 LENGTHS = (8, 6, 4, 3, 2)
 NORM_LENGTHS = (7, 6, 4, 3, 2)  # the text of 8 steps with norms is too long to be fetched in time
 MOST_STEPS = 16
+STREAMED_CELLS = 1 << 25  # of a box, from which on one step of several stages is worth a streaming kernel
 ROWS = (8, 16, 32, 64)
 
 
@@ -57,6 +59,16 @@ def pass_kernel(problem: Problem, steps: int, norm: str | None = None, least: in
     widths = (4,) if norm else (4, 2)
     found = [kernel for columns in widths if (kernel := _kernel(problem, steps, columns, norm)) is not None]
     return max(found, key=_worth, default=None)
+
+
+def one_step(problem: Problem, cells: int) -> PassKernel | None:
+    """The kernel that makes all stages of one step of a 2D problem in one pass, over boxes of so many cells.
+
+    None where a pass for each stage takes less: edge tiles cost a small box more than a second pass over it.
+    """
+    if len(groups(problem)) == 1 or cells < STREAMED_CELLS:
+        return None
+    return pass_kernel(problem, 1, least=1)
 
 
 @remembered()

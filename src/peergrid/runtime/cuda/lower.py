@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from peergrid.codegen.cuda import service
-from peergrid.codegen.cuda.choose import several_steps
+from peergrid.codegen.cuda.choose import one_step, several_steps
 from peergrid.errors import UsageError
 from peergrid.grid import Box
 from peergrid.runtime.cuda.routes import Choice, choose
@@ -164,7 +164,11 @@ class Lowering:
         )
 
     def _plain(self, steps: int, works: list[tuple[Box, ...]]) -> Sweep:
-        return OneStep(self.station, works) if steps == 1 else self._several(steps)
+        if steps > 1:
+            return self._several(steps)
+        largest = max((box.size for boxes in works for box in boxes), default=0)
+        kernel = one_step(self.station.layout.problem, largest)
+        return OneStep(self.station, works) if kernel is None else SeveralSteps(self.station, kernel)
 
     def _several(self, steps: int, norm: str | None = None) -> SeveralSteps:
         kernel = several_steps(self.station.layout.problem, steps, norm)
