@@ -8,6 +8,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import h5py
+import numpy as np
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -24,7 +26,35 @@ def test_figures_and_examples_are_those_of_the_files() -> None:
     assert done.returncode == 0, done.stderr
 
 
-@pytest.mark.parametrize("example", EXAMPLES, ids=lambda path: path.name)
+MODEL = """
+[grid]
+size = [0.6, 0.4]
+spacing = 0.01
+steps = 80
+[[source]]
+kind = "line"
+position = [0.2, 0.2]
+waveform = { kind = "ricker", frequency = 1e9 }
+[[receiver]]
+position = [0.25, 0.2]
+"""
+
+
+def test_a_bscan_has_a_column_for_each_place(tmp_path: Path) -> None:
+    (tmp_path / "model.toml").write_text(MODEL)
+    done = run(ROOT / "examples/bscan.py", "model.toml", "--traces", "2", "--step", "0.1", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    with h5py.File(tmp_path / "bscan.h5") as file:
+        section = file["rxs/rx1/Ez"][:]
+    alone = run("-m", "peergrid", "run", "model.toml", "-o", "one", cwd=tmp_path)
+    assert alone.returncode == 0, alone.stderr
+    with h5py.File(tmp_path / "one/results.h5") as file:
+        assert np.array_equal(section[:, 0], file["rxs/rx1/Ez"][:])
+    early = slice(0, 30)  # before the echoes of the absorbers, which are not as far away
+    np.testing.assert_allclose(section[early, 1], section[early, 0], rtol=1e-5, atol=1e-3)
+
+
+@pytest.mark.parametrize("example", [e for e in EXAMPLES if e.name != "bscan.py"], ids=lambda path: path.name)
 def test_example_runs(example: Path, tmp_path: Path) -> None:
     done = run(example, cwd=tmp_path)
     assert done.returncode == 0, done.stderr

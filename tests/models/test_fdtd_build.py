@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from itertools import combinations
+from math import sqrt
 
 import numpy as np
 import pytest
@@ -22,16 +23,18 @@ from peergrid.models.fdtd.model import (
     Absorber,
     GridSpec,
     LineSource,
+    Output,
     PlaneWave,
     RadarModel,
     ReceiverArray,
     ReceiverSpec,
 )
 from peergrid.models.fdtd.shapes import Box
-from peergrid.models.fdtd.waveforms import Ricker
+from peergrid.models.fdtd.waveforms import Gaussian, Ricker, Sine
 from peergrid.stencil import Problem
 
 SPEC = GridSpec((1.0, 0.6), 0.02, steps=5)
+LONG = replace(SPEC, steps=200)
 PULSE = Ricker(3e8)
 WET = Material("wet", 4.0, 0.01)
 HALF = Box("wet", (-1.0, -1.0), (2.0, 0.3))
@@ -180,13 +183,13 @@ def test_units_turn_stored_h_into_amperes_per_metre() -> None:
 
 
 def test_a_coarse_grid_is_warned_about_and_a_hopeless_one_allowed_when_asked() -> None:
-    model = RadarModel(SPEC, sources=(LineSource((0.5, 0.3), Ricker(8e8)),))
+    model = RadarModel(LONG, sources=(LineSource((0.5, 0.3), Ricker(8e8)),))
     assert build(model).warnings == (
         "grid.spacing should give at least 10 cells per shortest wavelength, got 6.8 ('vacuum' at 2.2 GHz); "
         "use grid.spacing = 0.014 for accurate waves.",
     )
     hopeless = replace(
-        model, sources=(LineSource((0.5, 0.3), Ricker(2e9)),), grid=replace(SPEC, allow_underresolved=True)
+        model, sources=(LineSource((0.5, 0.3), Ricker(2e9)),), grid=replace(LONG, allow_underresolved=True)
     )
     assert "got 2.7 " in build(hopeless).warnings[0]
     assert build(replace(model, sources=(LineSource((0.5, 0.3), Ricker(4e8)),))).warnings == ()
@@ -194,7 +197,7 @@ def test_a_coarse_grid_is_warned_about_and_a_hopeless_one_allowed_when_asked() -
 
 def test_doubtful_places_are_warned_about() -> None:
     model = RadarModel(
-        SPEC,
+        LONG,
         sources=(LineSource((0.1, 0.3), PULSE), PlaneWave("+y", 0.3, PULSE)),
         receivers=(ReceiverSpec((0.5, 0.55)), ReceiverSpec((0.2, 0.4))),
     )
@@ -203,6 +206,36 @@ def test_doubtful_places_are_warned_about() -> None:
         "source[1] lies inside the absorber, which weakens it; move it inwards.",
         "source[2] is a plane wave of finite width and diffracts at its edges; add 'x' to grid.periodic for an "
         "unbounded one.",
+    )
+
+
+@pytest.mark.parametrize(
+    ("waveform", "peak"),
+    [
+        (Ricker(1e8, delay=1e-9), 1e-9 + sqrt(2) / 1e8),
+        (Gaussian(1e8, 2, delay=1e-9), 1e-9 + 1e-8),
+        (Sine(1e8, ramp=2), 2e-8),
+    ],
+)
+def test_a_pulse_is_at_its_strongest(waveform: Ricker | Gaussian | Sine, peak: float) -> None:
+    assert waveform.peak() == pytest.approx(peak)
+    times = np.linspace(0, 4e-8, 4001)
+    sizes = np.abs(waveform.sample(times))
+    assert sizes[times <= peak + 0.3e-8].max() == pytest.approx(sizes.max())
+
+
+def test_what_a_run_would_not_show_is_warned_about() -> None:
+    slow = RadarModel(
+        replace(SPEC, steps=100), sources=(LineSource((0.5, 0.3), Ricker(0.4)),), output=Output(snapshots=101)
+    )
+    dt = build(slow).dt
+    assert build(slow).warnings == (
+        f"source[1] is at its strongest after 3.54 s, but the run ends after {100 * dt:.3g} s; look at its frequency "
+        "(Hz) and delay (s), and at grid.time_window (s) or the number of steps.",
+        "output.snapshots asks for one every 101 steps, but the run has 100; use a smaller number.",
+    )
+    assert build(RadarModel(SPEC)).warnings == (
+        "The model has no source, so that every field stays zero; add a [[source]].",
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
@@ -11,6 +12,11 @@ from peergrid.errors import UsageError
 from peergrid.io.schema import read_table
 from peergrid.models.fdtd.check import check
 from peergrid.models.fdtd.model import RadarModel
+
+GPRMAX = re.compile(
+    r"^#(domain|dx_dy_dz|time_window|material|waveform|hertzian_dipole|rx|box|cylinder): ", re.MULTILINE
+)
+"""A line of a model file for gprMax; to TOML it is a comment."""
 
 
 def read(path: Path | str) -> RadarModel:
@@ -27,15 +33,30 @@ def read(path: Path | str) -> RadarModel:
 
 def parse(text: str, folder: Path = Path()) -> RadarModel:
     """The model of a file's text; `folder` is where the files that it names are looked for."""
+    if command := GPRMAX.search(text):
+        raise UsageError(
+            f"A model file is expected to be TOML with tables such as [grid], got gprMax's command '#{command[1]}'; "
+            "write its keys instead: docs/model-files.md says which."
+        )
     try:
         table = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise UsageError(
             f"A model file is expected to be TOML, got a line that is none: {error}; correct it."
         ) from None
+    _check_plane(table)
     model = read_table(RadarModel, _beside(table, folder))
     check(model)
     return model
+
+
+def _check_plane(table: Mapping[str, Any]) -> None:
+    size = table["grid"].get("size") if isinstance(table.get("grid"), Mapping) else None
+    if isinstance(size, list) and len(size) == 3:
+        raise UsageError(
+            "grid.size is expected to be two lengths, along x and y, got 3: a model is a plane, along z everything "
+            "stays the same; leave z out (stencils of one's own have up to three axes, docs/stencils.md)."
+        )
 
 
 def _text(file: Path) -> str:

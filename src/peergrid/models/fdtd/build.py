@@ -16,6 +16,7 @@ from peergrid.models.fdtd.dispersion import Resolution, judge, resolution
 from peergrid.models.fdtd.materials import BUILT_IN, Geometry, coefficients, time_step
 from peergrid.models.fdtd.model import Component, LineSource, PlaneWave, RadarModel
 from peergrid.models.fdtd.raster import rasterise
+from peergrid.models.fdtd.silence import silent
 from peergrid.models.rule import Point
 from peergrid.stencil import Problem, Receiver
 
@@ -82,7 +83,7 @@ def build(model: RadarModel) -> Built:
         emitters=emitters,
         units=MappingProxyType({"Ez": 1.0, "Hx": geometry.spacing[1] / geometry.spacing[0] / ETA_0, "Hy": 1 / ETA_0}),
         resolution=fine,
-        warnings=(*judge(fine, model), *_placement_warnings(model, recorders, emitters)),
+        warnings=(*judge(fine, model), *_placement_warnings(model, recorders, emitters), *silent(model, dt, steps)),
     )
 
 

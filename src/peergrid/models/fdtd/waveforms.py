@@ -33,6 +33,10 @@ class Ricker:
         a = (pi * self.frequency * (times - self.delay - sqrt(2) / self.frequency)) ** 2
         return self.amplitude * (1 - 2 * a) * np.exp(-a)
 
+    def peak(self) -> float:
+        """When the pulse is at its strongest, seconds."""
+        return self.delay + sqrt(2) / self.frequency
+
     def highest_frequency(self) -> float:
         return _highest(self, 2 * sqrt(2) / self.frequency, self.frequency, self.delay)
 
@@ -56,6 +60,10 @@ class Gaussian:
         shapes = (pulse, -s * pulse * np.exp(0.5), (s**2 - 1) * pulse)
         return self.amplitude * shapes[self.derivative]
 
+    def peak(self) -> float:
+        """When the pulse is at its strongest, seconds; of the first derivative, when it changes its sign."""
+        return self.delay + 1 / self.frequency
+
     def highest_frequency(self) -> float:
         return _highest(self, 2 / self.frequency, self.frequency, self.delay)
 
@@ -78,6 +86,10 @@ class Sine:
         envelope = np.sin(0.5 * pi * np.minimum(phase / self.ramp, 1.0)) ** 2
         return self.amplitude * envelope * np.sin(2 * pi * phase)
 
+    def peak(self) -> float:
+        """When the sine has grown, seconds."""
+        return self.delay + self.ramp / self.frequency
+
     def highest_frequency(self) -> float:
         return self.frequency * (1 + 2 / self.ramp)
 
@@ -98,6 +110,11 @@ class Samples:
         known, values = read_samples(Path(self.file))
         shifted = np.asarray(times, dtype=np.float64) - self.delay
         return self.amplitude * np.interp(shifted, known, values, left=0.0, right=0.0)
+
+    def peak(self) -> float:
+        """The time of the largest sample, seconds."""
+        known, values = read_samples(Path(self.file))
+        return self.delay + float(known[np.abs(values).argmax()])
 
     def highest_frequency(self) -> float:
         known, _ = read_samples(Path(self.file))

@@ -1,0 +1,52 @@
+"""A B-scan: a model run once for every place of its antennas, the traces side by side as gprMax merges them.
+
+python examples/bscan.py examples/gpr.toml --traces 40 --step 0.02 -o bscan.h5
+"""
+
+import argparse
+from dataclasses import replace
+from pathlib import Path
+
+import h5py
+import numpy as np
+
+from peergrid import Simulation
+from peergrid.io.modelfile import read
+from peergrid.io.results import from_rest
+from peergrid.models.fdtd import RadarModel, build
+
+
+def moved(model: RadarModel, distance: float) -> RadarModel:
+    """The model with its line sources and receivers moved along x by so many metres."""
+
+    def along(one):
+        return replace(one, position=(one.position[0] + distance, one.position[1]))
+
+    return replace(model, sources=tuple(map(along, model.sources)), receivers=tuple(map(along, model.receivers)))
+
+
+parser = argparse.ArgumentParser(description="A B-scan of a model file, its antennas moved along x.")
+parser.add_argument("model", type=Path)
+parser.add_argument("--traces", type=int, default=40, help="how many places (40)")
+parser.add_argument("--step", type=float, default=0.02, help="metres from one place to the next (0.02)")
+parser.add_argument("-o", "--output", type=Path, default=Path("bscan.h5"))
+asked = parser.parse_args()
+
+model = replace(read(asked.model), receiver_arrays=())
+scans = []
+for number in range(asked.traces):
+    built = build(moved(model, number * asked.step))
+    with Simulation(built.problem, built.steps) as simulation:
+        simulation.run(built.steps)
+        simulation.check()
+        scans.append(simulation.traces())
+    print(f"trace {number + 1} of {asked.traces}")
+
+with h5py.File(asked.output, "w") as file:
+    file.attrs.update({"Title": model.model.title, "dt": built.dt, "Iterations": built.steps + 1})
+    file.attrs.update({"nrx": len(built.recorders), "rxsteps": (asked.step, 0.0, 0.0)})
+    for number, recorder in enumerate(built.recorders, start=1):
+        for component, name in recorder.traces.items():
+            section = np.stack([from_rest(scan[name], built.units[component]) for scan in scans], axis=1)
+            file[f"rxs/rx{number}/{component}"] = section  # one column for each place
+print(asked.output)
