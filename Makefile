@@ -1,6 +1,10 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+UV := $(shell grep -o '^uv==[0-9.]*' requirements-dev.lock)
+
+# uv installs in seconds; pip knows indexes that uv does not (pip.conf), and platforms without uv.
+install = $(BIN)/uv pip install -q --python $(BIN)/python $(1) || $(BIN)/python -m pip install -q $(1)
 
 .PHONY: demo test lint nvrtc lock clean
 
@@ -8,7 +12,7 @@ demo: $(VENV)/run
 	$(BIN)/peergrid run examples/gpr.toml -o demo
 
 test: $(VENV)/dev
-	$(BIN)/python -m pytest -q -n auto
+	$(BIN)/python -m pytest -q -n auto --dist worksteal
 
 lint: $(VENV)/dev
 	$(BIN)/ruff check .
@@ -28,15 +32,16 @@ lock: $(VENV)/dev
 $(VENV)/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "peergrid needs Python 3.11 or newer; try make PYTHON=python3.12")'
 	$(PYTHON) -m venv $(VENV)
+	-$(BIN)/python -m pip install -q $(UV)
 	touch $@
 
 $(VENV)/run: $(VENV)/python requirements.lock pyproject.toml
-	$(BIN)/python -m pip install -q -r requirements.lock
-	$(BIN)/python -m pip install -q --no-deps -e .
+	$(call install,-r requirements.lock)
+	$(call install,--no-deps -e .)
 	touch $@
 
 $(VENV)/dev: $(VENV)/run requirements-dev.lock
-	$(BIN)/python -m pip install -q -r requirements-dev.lock
+	$(call install,-r requirements-dev.lock)
 	touch $@
 
 clean:

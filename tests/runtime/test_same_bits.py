@@ -23,6 +23,7 @@ SPLITS: dict[int, list[Index]] = {
     2: [(1, 1), (2, 1), (1, 3), (2, 2), (7, 1)],
     3: [(1, 1, 1), (2, 1, 1), (2, 2, 1), (1, 1, 3)],
 }
+DEPTHS = ((1, 1), (2, 2), (3, 2), (5, 5))  # with the steps of a pass
 
 
 @cache
@@ -57,9 +58,10 @@ def check(name: str, split: Index | Partition, options: Options, kernel: str) ->
 @pytest.mark.parametrize("strategy", STRATEGIES)
 @pytest.mark.parametrize("name", PROBLEMS)
 def test_every_strategy_split_and_depth(name: str, strategy: str) -> None:
-    axes = PROBLEMS[name]().grid.ndim
-    for split in SPLITS[axes]:
-        for depth, block in ((1, 1), (2, 2), (3, 2), (5, 5)):
+    """Every split with every other depth; with the others under the next strategy."""
+    axes, turn = PROBLEMS[name]().grid.ndim, list(STRATEGIES).index(strategy)
+    for place, split in enumerate(SPLITS[axes]):
+        for depth, block in DEPTHS[(place + turn) % 2 :: 2]:
             check(name, split, Options(strategy, depth, block), "reference")
 
 
