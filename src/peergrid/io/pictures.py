@@ -21,6 +21,7 @@ from peergrid.models.fdtd import Built, Recorder
 
 STYLE: Any = {"font.size": 9.0, "axes.linewidth": 0.6, "xtick.major.width": 0.6, "ytick.major.width": 0.6}
 UNITS = {"Ez": "V/m", "Hx": "A/m", "Hy": "A/m"}
+DPI = 200  # sharp in print at the width of a column
 LARGEST = 1600  # pixels of a map along one axis; finer grids are thinned
 
 
@@ -54,7 +55,7 @@ def picture_snapshot(path: Path, built: Built, field: str, values: Array, time: 
         )
         _outline(axes, built)
         _mark(axes, built)
-        figure.colorbar(image, ax=axes, label=f"{field} ({UNITS[field]})", shrink=0.85, pad=0.02)
+        figure.colorbar(image, ax=axes, label=f"{field} ({UNITS[field]})", shrink=0.85, pad=0.02, extend="both")
         axes.set_title(f"{built.model.model.title}: {field} at {time * 1e9:.2f} ns")
         save(path, figure)
 
@@ -62,7 +63,7 @@ def picture_snapshot(path: Path, built: Built, field: str, values: Array, time: 
 def picture_receiver(path: Path, built: Built, recorder: Recorder, traces: Mapping[str, Array]) -> None:
     """The traces of one receiver against time, one panel for each field."""
     with matplotlib.rc_context(STYLE):
-        figure = Figure(figsize=(7.2, 1.2 + 2.0 * len(recorder.traces)), dpi=120, layout="constrained")
+        figure = Figure(figsize=(7.2, 1.2 + 2.0 * len(recorder.traces)), dpi=DPI, layout="constrained")
         panels = figure.subplots(len(recorder.traces), 1, sharex=True, squeeze=False)[:, 0]
         for panel, (component, name) in zip(panels, recorder.traces.items(), strict=True):
             values = from_rest(traces[name], built.units[component])
@@ -88,12 +89,13 @@ def picture_section(path: Path, built: Built, recorders: Sequence[Recorder], tra
     length = float(np.linalg.norm(np.array(recorders[-1].position) - start))
     limit = robust_limit(gained, 97.0)
     with matplotlib.rc_context(STYLE):
-        figure = Figure(figsize=(7.2, 5.0), dpi=120, layout="constrained")
+        figure = Figure(figsize=(7.2, 5.0), dpi=DPI, layout="constrained")
         axes = figure.subplots()
         colours = ListedColormap(diverging(np.linspace(-1, 1, 255)) / 255)
         extent = (0.0, length, (values.shape[1] - 1) * built.dt * 1e9, 0.0)
         step = 1 + values.shape[1] // LARGEST
-        axes.imshow(gained[:, ::step].T, extent=extent, aspect="auto", cmap=colours, vmin=-limit, vmax=limit)
+        image = axes.imshow(gained[:, ::step].T, extent=extent, aspect="auto", cmap=colours, vmin=-limit, vmax=limit)
+        figure.colorbar(image, ax=axes, label=f"{component} over the running r.m.s.", pad=0.02, extend="both")
         axes.set_xlabel("distance along the receivers (m)")
         axes.set_ylabel("time (ns)")
         axes.set_title(f"{built.model.model.title}: {component} with gain")
@@ -136,7 +138,7 @@ def boundaries(cells: np.ndarray[Any, Any]) -> np.ndarray[Any, np.dtype[np.bool_
 
 def _map_axes(built: Built) -> tuple[Figure, Any]:
     width, height = built.model.grid.size
-    figure = Figure(figsize=(8.0, float(np.clip(7.0 * height / width, 2.0, 9.0)) + 0.6), dpi=120, layout="constrained")
+    figure = Figure(figsize=(8.0, float(np.clip(7.0 * height / width, 2.0, 9.0)) + 0.6), dpi=DPI, layout="constrained")
     axes = figure.subplots()
     axes.set_xlabel("x (m)")
     axes.set_ylabel("y (m)")
