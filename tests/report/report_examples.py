@@ -67,6 +67,8 @@ def two_gpus() -> Profile:
         "atomics and order",
         result("stale_reads", "", [5.0], {"writer": "peer", "fence": "without"}),
         result("stale_reads", "", [0.0], {"writer": "peer", "fence": "with"}),
+        number("remote_atomic_rate", "atomics/s", 1.4e9, place="own", words="one word"),
+        number("remote_atomic_rate", "atomics/s", 3.7e8, place="remote", words="one word"),
     )
     barriers = outcome(
         "synchronisation",
@@ -77,6 +79,8 @@ def two_gpus() -> Profile:
             for t in (32, 256)
         ),
         number("device_barrier", "s", 4e-6, devices=2, blocks_per_multiprocessor=1, threads=256),
+        number("host_side_barrier", "s", 1.9e-5, devices=2, by="one thread"),
+        number("host_side_barrier", "s", 9e-6, devices=2, by="a thread per GPU"),
         number("invented_by_a_later_version", "s", 4e-6, what="new"),
     )
     model = outcome(

@@ -190,11 +190,25 @@ def test_two_sentences_per_group(name: str, group: str) -> None:
     assert len(re.findall(r"[.](?: |$)", told)) == 2, told
 
 
+def test_one_gpu_has_no_barrier_over_several() -> None:
+    probes = tuple(
+        replace(item, results=tuple(replace(one, at=one.at | {"devices": 1}) for one in item.results))
+        for item in two_gpus().probes
+    )
+    alone = replace(two_gpus(), probes=probes)
+    assert "A barrier over several GPUs was not measured." in follows(alone, "synchronisation")
+    assert not [key for key in glance(alone) if "1 GPU" in key.what]
+
+
 def test_what_follows_depends_on_the_numbers() -> None:
     assert "GPU 1 to 0" in follows(two_gpus(), "links")
     assert "a flag overtook its data" in follows(two_gpus(), "atomics and order")
     assert "a new kernel per step is cheaper" in follows(two_gpus(), "synchronisation")
     assert "4.3 times" in follows(two_gpus(), "memory")
+    assert "one word takes 1.41 Gatomics/s from its GPU and 374 Matomics/s remotely." in follows(
+        two_gpus(), "atomics and order"
+    )
+    assert "costs 4.04 µs in memory and 9.09 µs by a thread per GPU, so" in follows(two_gpus(), "synchronisation")
 
 
 def test_a_slow_link_is_flagged_on_the_page() -> None:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from peergrid.machine.units import quantity, size
 from peergrid.probe.experiment import Result
 from peergrid.probe.profile import Profile
-from peergrid.report.glance import SHAPE, threads
+from peergrid.report.glance import SHAPE, barrier_by_host, threads, widest_barrier
 
 Say = Callable[[Profile], str]
 
@@ -115,30 +115,40 @@ def _order(profile: Profile) -> str:
     )
     bad = sum(item.median for item in fenced)
     second = (
-        " With release and acquire no stale read was seen: flags in memory are a sound signal between these GPUs."
+        " With release and acquire no stale read was seen: flags in memory are a sound signal between these GPUs"
         if not bad
-        else f" Even with fences {bad:.0f} stale reads were seen: flags must not be used on this machine."
+        else f" Even with fences {bad:.0f} stale reads were seen: flags must not be used on this machine"
     )
-    return first + second
+    return first + second + _counters(profile) + "."
+
+
+def _counters(profile: Profile) -> str:
+    """What it costs to add to a word of another GPU, where that is slower."""
+    own, remote = (
+        profile.find("remote_atomic_rate", {"place": place, "words": "one word"}) for place in ("own", "remote")
+    )
+    if own is None or remote is None or remote.median > own.median:
+        return ""
+    return (
+        f"; counters are best kept per GPU, since one word takes {_show(own)} from its GPU and {_show(remote)} remotely"
+    )
 
 
 def _synchronisation(profile: Profile) -> str:
     launch = profile.find("launch_overhead", {"how": "plain"})
     grid = profile.find("grid_barrier", SHAPE)
-    several = max(
-        (item for item in profile.results("device_barrier") if SHAPE.items() <= item.at.items()),
-        key=lambda item: item.number("devices"),
-        default=None,
-    )
+    several = widest_barrier(profile)
     if launch is None or grid is None:
         return _nothing("Launches and barriers of GPUs were not measured", "synchronisation")
     cheaper = "a new kernel per step" if launch.median < grid.median else "one kernel for all steps"
     first = f"One more launch costs {_show(launch)} and a grid barrier {_show(grid)}: {cheaper} is cheaper on one GPU."
     if several is None:
         return first + " A barrier over several GPUs was not measured."
+    host = barrier_by_host(profile, several)
+    beside = f" and {_show(host)} by {host.at.get('by', 'the host')}" if host else ""
     return first + (
-        f" A barrier over {several.at.get('devices')} GPUs costs {_show(several)}, so steps much shorter than that "
-        "should exchange deeper halos less often."
+        f" A barrier over {several.at.get('devices')} GPUs costs {_show(several)} in memory{beside}, so steps much "
+        "shorter than that should exchange deeper halos less often."
     )
 
 

@@ -87,14 +87,26 @@ def _launch(profile: Profile) -> list[Key]:
     return _one("One more launch", profile.find("launch_overhead", {"how": "plain"}), "by kernel fusion")
 
 
+def widest_barrier(profile: Profile) -> Result | None:
+    """The barrier in memory over the most GPUs, two at least, in the shape that all figures share."""
+    several = [item for item in _where(profile, "device_barrier", **SHAPE) if item.number("devices") > 1]
+    return max(several, key=lambda item: item.number("devices"), default=None)
+
+
+def barrier_by_host(profile: Profile, memory: Result | None) -> Result | None:
+    """The cheapest barrier without a kernel that waits, over as many GPUs as the one in memory."""
+    count = memory.number("devices") if memory else 0
+    found = [item for item in profile.results("host_side_barrier") if item.number("devices") == count]
+    return min(found, key=lambda item: item.median, default=None)
+
+
 def _barriers(profile: Profile) -> list[Key]:
-    several = _where(profile, "device_barrier", **SHAPE)
-    widest = max(several, key=lambda item: item.number("devices"), default=None)
-    hosts = max(profile.results("host_side_barrier"), key=lambda item: item.number("devices"), default=None)
+    widest = widest_barrier(profile)
+    host = barrier_by_host(profile, widest)
     return [
         *_one("Grid barrier", profile.find("grid_barrier", SHAPE), "1 block of 256 threads per multiprocessor"),
         *_one(f"Barrier of {widest.at['devices']} GPUs" if widest else "", widest, "in memory, same shape"),
-        *_one("The same by the host", hosts, f"{hosts.at['devices']} GPUs: launch and wait" if hosts else ""),
+        *_one("The same by the host", host, f"{host.at.get('by', 'one thread')}: launch and wait" if host else ""),
     ]
 
 
