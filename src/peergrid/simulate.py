@@ -19,6 +19,8 @@ from peergrid.runtime.devices import Devices, parse_devices
 from peergrid.runtime.executor import Executor
 from peergrid.runtime.fit import check_host_memory
 from peergrid.schedule import Chosen, Layout, Options, Schedule, build, layout, period
+from peergrid.schedule.exchange import Order
+from peergrid.schedule.ops import Route
 from peergrid.schedule.strategies import StrategyName
 from peergrid.schedule.timeline import Span, chrome, exposed_communication
 from peergrid.stencil import Problem, Stage, Update
@@ -292,6 +294,8 @@ def suited(
     *,
     strategy: StrategyName | None = None,
     depth: int | None = None,
+    order: Order | None = None,
+    route: Route | None = None,
     split: Index | Partition | None = None,
     cache: Path | None = None,
     norm: str | None = None,
@@ -303,7 +307,8 @@ def suited(
     it begins.
     """
     usual = default_options(devices, problem, norm)
-    wished = Options(strategy or usual.strategy, depth or usual.depth)
+    usual = replace(usual, order=order or usual.order, route=route)
+    wished = replace(usual, strategy=strategy or usual.strategy, depth=depth or usual.depth)
     if devices.kind == "cpu" or (strategy and depth):
         return Chosen(wished)
     from peergrid.runtime.cpu.kernel import default_cache

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from functools import wraps
 from pathlib import Path
 from typing import Annotated, Any, cast, get_type_hints
@@ -81,17 +81,17 @@ class Wish:
 
     def choose(self, built: Built, *, quiet: bool) -> Chosen:
         """The options that suit a run of the model; quiet: whether to say nothing of a trial on standard error."""
-        found = suited(
+        return suited(
             self.devices,
             built.problem,
             built.steps,
             strategy=self.strategy,
             depth=self.depth,
+            order=self.order,
+            route=self.route,
             split=self.split,
             say=None if quiet else _say,
         )
-        options = replace(found.options, order=self.order or found.options.order, route=self.route)
-        return replace(found, options=options)
 
     def simulation(self, built: Built, chosen: Chosen, steps: int) -> Simulation:
         """The model on its devices, ready for so many steps."""

@@ -30,9 +30,9 @@ def trial(tmp_path: Path, devices: int = 2, steps: int = 400, problem: Problem =
 
 
 def fake(times: dict[tuple[str, int], float], asked: list[tuple[str, int]], patch: pytest.MonkeyPatch) -> None:
-    def seconds(self: Trial, strategy: str, depth: int) -> float:
-        asked.append((strategy, depth))
-        return times.get((strategy, depth), 1.0)
+    def seconds(self: Trial, options: Options) -> float:
+        asked.append((options.strategy, options.depth))
+        return times.get(asked[-1], 1.0)
 
     patch.setattr(Trial, "step_seconds", seconds)
 
@@ -71,6 +71,11 @@ def test_what_the_user_names_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     assert trial(tmp_path).fastest(USUAL, depth=20).options.depth == 20
     assert {depth for _, depth in asked} == {20}
     asked.clear()
+    ordered = replace(USUAL, order="pairwise", route="host")
+    found = trial(tmp_path).fastest(ordered, strategy="async").options
+    assert (found.order, found.route) == ("pairwise", "host")
+    assert asked  # not what was found for another route
+    asked.clear()
     assert trial(tmp_path).fastest(USUAL, strategy="serial", depth=3) == Chosen(Options("serial", 3))
     assert not asked
 
@@ -108,6 +113,8 @@ def test_a_folder_that_cannot_be_written(tmp_path: Path, monkeypatch: pytest.Mon
 def test_nothing_can_be_carried_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Trial, "step_seconds", lambda *_: inf)
     assert trial(tmp_path).fastest(USUAL) == Chosen(USUAL)
+    assert trial(tmp_path).fastest(USUAL, strategy="async") == Chosen(Options("async", 8))
+    assert trial(tmp_path).fastest(USUAL, depth=3) == Chosen(Options("overlap", 3))
     assert not (tmp_path / "trials").exists()
 
 

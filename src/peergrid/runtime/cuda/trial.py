@@ -13,7 +13,7 @@ import os
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import product
 from math import inf, isfinite
@@ -69,24 +69,28 @@ class Trial:
     def fastest(self, usual: Options, strategy: StrategyName | None = None, depth: int | None = None) -> Chosen:
         """The fastest arrangement, the strategy sought after the depth; what the caller names stays.
 
-        usual: what is known without a device, taken where nothing else can be carried out. Raises DeviceFault where
-        the devices fail for good; a candidate that fails alone is left out.
+        usual: what is known without a device, with the order and the route that are asked for; what a trial cannot tell
+        stays as it has it. Raises DeviceFault where the devices fail for good; a candidate that fails alone is left out.
         """
         depths = (depth,) if depth else lengths(self.problem, usual.depth, self.norm)[:CANDIDATES]
         strategies = (strategy,) if strategy else self._strategies
         if len(depths) == len(strategies) == 1:
-            return Chosen(Options(strategies[0], depths[0]))
+            return Chosen(replace(usual, strategy=strategies[0], depth=depths[0]))
+        usual = replace(usual, strategy=strategy or usual.strategy, depth=depth or usual.depth)
         if max(self.ordinals) >= self._driver.device_count():
             return Chosen(usual)  # the run says so
-        place = self._place(depths, strategies)
+        place = self._place(usual, depths, strategies)
         known = _remembered(place)
         if known in product(strategies, depths):
-            return Chosen(Options(*known), (f"{_words(known)}: the fastest of an earlier trial on these GPUs.",))
+            return Chosen(
+                replace(usual, strategy=known[0], depth=known[1]),
+                (f"{_words(known)}: the fastest of an earlier trial on these GPUs.",),
+            )
         if self.say is not None:
             self.say("compiling and trying a few ways to arrange the run; the fastest is remembered")
         started = time.perf_counter()
         with closing(Devices(self._driver, self.ordinals)) as devices:  # their contexts outlive each candidate
-            attempts = _Attempts(self, devices)
+            attempts = _Attempts(self, devices, usual)
             attempts.make(depths, strategies)
         faults, seconds = tuple(attempts.faults), attempts.seconds
         found = attempts.best
@@ -94,7 +98,8 @@ class Trial:
             return Chosen(usual, faults)
         if not faults:
             _remember(place, found, seconds)
-        return Chosen(Options(*found), (_account(found, seconds, time.perf_counter() - started), *faults))
+        options = replace(usual, strategy=found[0], depth=found[1])
+        return Chosen(options, (_account(found, seconds, time.perf_counter() - started), *faults))
 
     @cached_property
     def _driver(self) -> Driver:
@@ -106,9 +111,9 @@ class Trial:
         small: tuple[StrategyName, ...] = ("persistent",) if cells <= SMALL_CELLS else ()
         return (("peer", "overlap") if self.partition.devices > 1 else ("overlap",)) + small
 
-    def step_seconds(self, strategy: StrategyName, depth: int) -> float:
+    def step_seconds(self, options: Options) -> float:
         """Seconds of one step, the median of some samples; infinite where the devices cannot do it this way."""
-        options = Options(strategy, depth, block_of(self.problem, depth))
+        options = replace(options, block=block_of(self.problem, options.depth))
         try:
             plan = layout(self.problem, self.partition, options, NORM_ALIGN if self.norm else ())
             made = CudaExecutor(plan, self.steps, self.ordinals, cache=self.cache, driver=self._driver, norm=self.norm)
@@ -117,7 +122,7 @@ class Trial:
         except (UsageError, DoesNotFit):  # said again, if nothing else can be done, by the run itself
             return inf
 
-    def _place(self, depths: Sequence[int], strategies: Sequence[str]) -> Path | None:
+    def _place(self, usual: Options, depths: Sequence[int], strategies: Sequence[str]) -> Path | None:
         """Where the answer is kept: under the machine, the boxes, the candidates, and the kernels' text."""
         if self.cache is None:
             return None
@@ -126,15 +131,15 @@ class Trial:
         boxes = [self.partition.owned(device) for device in range(self.partition.devices)]
         kernels = [kernel for d in depths if (kernel := several_steps(self.problem, d, self.norm)) is not None]
         texts = [launch.program.source for kernel in kernels for launch in kernel.launches(boxes[0], 1)]
-        facts = (machine, self.ordinals, boxes, depths, strategies, texts)
+        facts = (machine, self.ordinals, boxes, usual.order, usual.route, depths, strategies, texts)
         return self.cache / "trials" / f"{hashlib.sha256(repr(facts).encode()).hexdigest()[:24]}.json"
 
 
 class _Attempts:
     """The candidates tried so far: seconds of a step of each, and a sentence for each that failed."""
 
-    def __init__(self, trial: Trial, devices: Devices) -> None:
-        self._trial, self._devices = trial, devices
+    def __init__(self, trial: Trial, devices: Devices, usual: Options) -> None:
+        self._trial, self._devices, self._usual = trial, devices, usual
         self.seconds: dict[Way, float] = {}
         self.faults: list[str] = []
 
@@ -154,7 +159,8 @@ class _Attempts:
     def _try(self, way: Way) -> None:
         """A candidate that fails alone is left out; where the devices are lost with it, its fault is raised."""
         try:
-            self.seconds[way] = self._trial.step_seconds(*way)
+            options = replace(self._usual, strategy=way[0], depth=way[1])
+            self.seconds[way] = self._trial.step_seconds(options)
         except DeviceFault as fault:
             try:
                 self._devices.synchronize()
