@@ -69,8 +69,8 @@ class Trial:
     def fastest(self, usual: Options, strategy: StrategyName | None = None, depth: int | None = None) -> Chosen:
         """The fastest arrangement, the strategy sought after the depth; what the caller names stays.
 
-        usual: what is known without a device, with the order and the route that are asked for; what a trial cannot tell
-        stays as it has it. Raises DeviceFault where the devices fail for good; a candidate that fails alone is left out.
+        usual: what is known without a device, with the order and the route that are asked for; what a trial cannot
+        tell stays so. Raises DeviceFault where the devices fail for good; a candidate that fails alone is left out.
         """
         depths = (depth,) if depth else lengths(self.problem, usual.depth, self.norm)[:CANDIDATES]
         strategies = (strategy,) if strategy else self._strategies
