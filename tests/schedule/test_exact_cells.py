@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 from drawn_problems import alone, boxes_in, loaded, problems, results
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -10,8 +11,11 @@ from hypothesis import strategies as st
 from peergrid.grid import Box, Grid
 from peergrid.grid.partition import Partition
 from peergrid.runtime.trace.cells import CellSet, cells_read, exact_reads
-from peergrid.schedule import Layout, Options, build
-from peergrid.stencil import Problem, footprint, read_box, stencil
+from peergrid.runtime.trace.judge import check
+from peergrid.schedule import Layout, Options, build, layout, period
+from peergrid.schedule.strategies import STRATEGIES, StrategyName
+from peergrid.schedule.verify import program, prove
+from peergrid.stencil import Problem, footprint, read_box, read_boxes, stencil
 
 
 def cells(boxes: tuple[Box, ...]) -> set[tuple[int, ...]]:
@@ -39,8 +43,9 @@ def test_what_is_used_is_part_of_what_is_declared(data: st.DataObject, steps: in
     problem = data.draw(problems())
     box = data.draw(boxes_in(problem.grid))
     for name in problem.state:
-        declared = read_box(problem, name, box, steps)
-        assert all(declared.covers(part) for part in exact_reads(problem, name, box, steps))
+        declared, whole = read_boxes(problem, name, box, steps), read_box(problem, name, box, steps)
+        assert sum(part.size for part in declared) == len(cells(declared))  # they do not overlap
+        assert cells(exact_reads(problem, name, box, steps)) <= cells(declared) <= set(whole.cells())
 
 
 def test_a_star_leaves_out_the_corners() -> None:
@@ -51,10 +56,29 @@ def test_a_star_leaves_out_the_corners() -> None:
     problem = Problem.of(star(Grid((9, 9)).field("u")))
     box = Box((3, 3), (5, 5))
     assert read_box(problem, "u", box, 1) == Box((2, 2), (6, 6))
-    assert cells(exact_reads(problem, "u", box, 1)) == {
-        *((i, j) for i in (2, 3, 4, 5) for j in (3, 4)),
-        *((i, j) for i in (3, 4) for j in (2, 5)),
-    }
+    used = {*((i, j) for i in (2, 3, 4, 5) for j in (3, 4)), *((i, j) for i in (3, 4) for j in (2, 5))}
+    assert cells(exact_reads(problem, "u", box, 1)) == cells(read_boxes(problem, "u", box, 1)) == used
+    assert read_boxes(problem, "u", box, 2) == (read_box(problem, "u", box, 2),)
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_corners_travel_only_where_they_are_read(strategy: StrategyName) -> None:
+    @stencil
+    def star(u):  # type: ignore[no-untyped-def]
+        u.next[0, 0] = u[-1, 0] + u[1, 0] + u[0, -1] + u[0, 1]
+
+    @stencil
+    def bishop(u):  # type: ignore[no-untyped-def]
+        u.next[0, 0] = u[-1, -1] + u[1, 1] + u[0, 0]
+
+    grid = Grid((9, 9), boundary=("periodic", "fixed"))
+    for update, depth, block, corners in ((star, 1, 1, 0), (bishop, 1, 1, 4), (star, 3, 1, 8), (star, 3, 3, 8)):
+        options = Options(strategy, depth, block)
+        plan = layout(Problem.of(update(grid.field("u"))), Partition(grid, (2, 2)), options)
+        assert sum(all(halo.direction) for halo in plan.halos) == corners
+        whole = period(plan, options)
+        assert prove(plan, program(plan, whole)).holds
+        assert not check(plan, program(plan, whole))
 
 
 def test_a_mirror_folds_reads_back_into_the_grid() -> None:

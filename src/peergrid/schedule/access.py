@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from peergrid.grid import Box
 from peergrid.schedule.layout import Layout
 from peergrid.schedule.ops import Compute, Copy, Op
-from peergrid.stencil import Problem, read_box, write_box
+from peergrid.stencil import Problem, read_boxes, write_box
 from peergrid.stencil.remember import remembered
 
 Place = tuple[int, str, int]
@@ -30,9 +30,8 @@ class Access:
 
 @remembered(1 << 14)
 def declared(problem: Problem, name: str, box: Box, steps: int) -> tuple[Box, ...]:
-    """What a kernel may read: the box that the footprint of the steps gives."""
-    found = read_box(problem, name, box, steps)
-    return () if found.empty else (found,)
+    """What a kernel may read: the box that the footprint of the steps gives, without a star's corners for one step."""
+    return read_boxes(problem, name, box, steps)
 
 
 def accesses(layout: Layout, op: Op, reads: Reads = declared) -> tuple[Access, ...]:

@@ -7,7 +7,7 @@ from functools import cached_property, reduce
 
 from peergrid.grid import Box, Index
 from peergrid.grid.partition import Partition
-from peergrid.stencil import Growth, Problem, footprint, read_box, write_box
+from peergrid.stencil import Growth, Problem, footprint, read_box, read_boxes, write_box
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +73,7 @@ class Layout:
 
     @cached_property
     def halos(self) -> tuple[Halo, ...]:
-        """Every piece of ghost cells with its owner, edges and corners included, on every device and state field."""
+        """Every piece of ghost cells that is read, with its owner, on every device and state field."""
         return tuple(
             halo for d in range(self.devices) for name in self.problem.state for halo in self._incoming(d, name)
         )
@@ -94,10 +94,14 @@ class Layout:
     def _incoming(self, device: int, name: str) -> list[Halo]:
         grid, owned = self.problem.grid, self.partition.owned(device)
         found: list[Halo] = []
+        first = self.compute_box(device, growths(self.problem, self.blocks)[0])
+        read = read_boxes(self.problem, name, first, self.blocks[0])
         for ghost in self.ghosted(device, name) - owned:
             for source in range(self.devices):
                 for image, shift in grid.shifted_images(self.partition.owned(source), ghost):
                     target_box = image & ghost
+                    if not any(target_box.overlaps(box) for box in read):
+                        continue
                     source_box = target_box.shift(tuple(-s for s in shift))
                     found.append(
                         Halo(name, source, source_box, device, target_box, self._direction(source, device, shift))

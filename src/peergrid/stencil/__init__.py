@@ -1,7 +1,7 @@
 """What a user writes: the update of one cell, traced into expressions, joined into the stages of a step."""
 
 from peergrid.stencil.expr import equal, maximum, minimum, sqrt, where
-from peergrid.stencil.footprint import Footprint, Growth, footprint, read_box, write_box
+from peergrid.stencil.footprint import Footprint, Growth, footprint, read_box, read_boxes, write_box
 from peergrid.stencil.problem import Assignment, Problem, Receiver, Stage, Update
 from peergrid.stencil.trace import Stencil, stencil
 
@@ -19,6 +19,7 @@ __all__ = [
     "maximum",
     "minimum",
     "read_box",
+    "read_boxes",
     "sqrt",
     "stencil",
     "where",

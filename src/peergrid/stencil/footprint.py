@@ -97,6 +97,41 @@ def read_box(problem: Problem, name: str, box: Box, steps: int) -> Box:
     return problem.grid.clip(inputs[name].apply(box)) & _reach(problem, described.box)
 
 
+def read_boxes(problem: Problem, name: str, box: Box, steps: int) -> tuple[Box, ...]:
+    """The same as disjoint boxes that may leave cells out: those of one step lack the corners that a star lacks."""
+    whole = read_box(problem, name, box, steps)
+    if steps != 1 or name not in problem.state:
+        return () if whole.empty else (whole,)
+    found: list[Box] = []
+    for growth in arms(problem)[name]:
+        rest = [problem.grid.clip(growth.apply(box)) & whole]
+        for known in found:
+            rest = [piece for part in rest for piece in part - known]
+        found += [piece for piece in rest if not piece.empty]
+    return (whole,) if sum(piece.size for piece in found) == whole.size else tuple(found)
+
+
+@remembered()
+def arms(problem: Problem) -> Mapping[str, tuple[Growth, ...]]:
+    """How far beyond a box one step reads each state field: growths whose boxes hold together all that is read."""
+    need = {name: frozenset({Growth.none(problem.grid.ndim)}) for name in problem.state}
+    for stage in reversed(problem.stages):
+        before = dict(need)
+        for target in stage.targets:
+            for _, assignment in stage.writers(target):
+                for read in assignment.reads:
+                    if read.field in before:
+                        before[read.field] |= {growth.through(read.offset, problem.grid) for growth in need[target]}
+        need = before
+    return {name: tuple(_largest(growths)) for name, growths in need.items()}
+
+
+def _largest(growths: frozenset[Growth]) -> list[Growth]:
+    """The growths that no other one holds, in an order of their own."""
+    largest = [one for one in growths if not any(one != two and one | two == two for two in growths)]
+    return sorted(largest, key=lambda growth: (growth.below, growth.above))
+
+
 def write_box(problem: Problem, name: str, box: Box) -> Box:
     """The cells of a state field that advancing `box` writes."""
     return box & _reach(problem, problem.fields[name].box)
