@@ -109,8 +109,12 @@ class Simulation:
         self._exposed: float | None = None
         self._schedules: dict[tuple[int, int], Schedule] = {}
         self._executor = _executor(self.devices, self.layout, steps, kernel, cache, norm)
-        for name, described in problem.fields.items():
-            self._executor.load(name, described.first_values(), 0)
+        try:
+            for name, described in problem.fields.items():
+                self._executor.load(name, described.first_values(), 0)
+        except BaseException:
+            self.close()
+            raise
 
     def run(self, steps: int) -> None:
         """Advance by `steps` steps. Raises DeviceFault where a device fails, UsageError past the run's end."""

@@ -1,4 +1,4 @@
-"""A timeline of kernels that exchange by themselves says what it shows."""
+"""What a run on GPUs tells its user, and what it leaves where it cannot begin."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pytest
 from host_driver import COMPILER, HostDriver
 from runtime_problems import PROBLEMS
 
-from peergrid import Options, Simulation
+from peergrid import DeviceFault, Options, Simulation
 from peergrid.runtime.cuda import executor
 from peergrid.runtime.devices import Devices
 from peergrid.schedule.strategies import StrategyName
@@ -28,3 +28,18 @@ def test_what_the_timeline_shows(
         run.trace(4)
         assert any(f"'{strategy}' exchange by themselves" in note for note in run.notes) == apart
         assert run.exposed_communication() is not None
+
+
+def test_a_run_whose_fields_cannot_be_loaded_gives_everything_back(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    driver = HostDriver()
+    monkeypatch.setattr(executor, "CudaDriver", lambda: driver)
+
+    def refuse(*_: object) -> None:
+        raise DeviceFault("The copy failed.")
+
+    monkeypatch.setattr(driver, "upload", refuse)
+    with pytest.raises(DeviceFault, match="The copy failed"):
+        Simulation(PROBLEMS["heat_fixed"](), 4, devices=Devices("cuda", (0, 1)), options=Options(), cache=tmp_path)
+    assert not driver.live
