@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 from host_driver import COMPILER, HostDriver
@@ -30,16 +31,21 @@ def test_what_the_timeline_shows(
         assert run.exposed_communication() is not None
 
 
+@pytest.mark.parametrize("good", [0, 1, 4, 5])
 def test_a_run_whose_fields_cannot_be_loaded_gives_everything_back(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    good: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    driver = HostDriver()
+    """The copies that fail: those that test whether peers receive what is sent, or those of the fields."""
+    driver, upload, left = HostDriver(), HostDriver.upload, [good]
     monkeypatch.setattr(executor, "CudaDriver", lambda: driver)
 
-    def refuse(*_: object) -> None:
-        raise DeviceFault("The copy failed.")
+    def fail(self: HostDriver, pointer: int, values: Any) -> None:
+        left[0] -= 1
+        if left[0] < 0:
+            raise DeviceFault("The copy failed.")
+        upload(self, pointer, values)
 
-    monkeypatch.setattr(driver, "upload", refuse)
+    monkeypatch.setattr(HostDriver, "upload", fail)
     with pytest.raises(DeviceFault, match="The copy failed"):
         Simulation(PROBLEMS["heat_fixed"](), 4, devices=Devices("cuda", (0, 1)), options=Options(), cache=tmp_path)
     assert not driver.live

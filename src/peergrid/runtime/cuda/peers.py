@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+
 import numpy as np
 
 from peergrid.errors import PeergridError
@@ -56,18 +59,28 @@ def _carries(devices: Devices, source: int, target: int) -> bool:
     driver = devices.driver
     pattern = np.random.default_rng(source * 1000 + target).integers(0, 1 << 62, PROBE_WORDS)
     arrived = np.zeros_like(pattern)
-    devices.enter(target)
-    there = driver.allocate(pattern.nbytes)
-    driver.upload(there, arrived)
-    devices.enter(source)
-    here = driver.allocate(pattern.nbytes)
-    driver.upload(here, pattern)
-    words = (there, here, pattern.nbytes, 0)
-    code = invoke(driver.entry("cuMemcpyAsync"), words + (0,) * (ARGUMENTS - len(words)))
-    driver.synchronize()
-    driver.free(here)
-    devices.enter(target)
-    driver.synchronize()
-    driver.download(arrived, there)
-    driver.free(there)
+    with _held(devices, target, pattern.nbytes) as there, _held(devices, source, pattern.nbytes) as here:
+        driver.upload(here, pattern)
+        devices.enter(target)
+        driver.upload(there, arrived)
+        devices.enter(source)
+        words = (there, here, pattern.nbytes, 0)
+        code = invoke(driver.entry("cuMemcpyAsync"), words + (0,) * (ARGUMENTS - len(words)))
+        driver.synchronize()
+        devices.enter(target)
+        driver.synchronize()
+        driver.download(arrived, there)
     return code == 0 and bool((arrived == pattern).all())
+
+
+@contextmanager
+def _held(devices: Devices, device: int, count: int) -> Iterator[int]:
+    """Device memory for a while; the device is current at the beginning."""
+    devices.enter(device)
+    pointer = devices.driver.allocate(count)
+    try:
+        yield pointer
+    finally:
+        with suppress(PeergridError):  # of a device that is lost: what lost it is said
+            devices.enter(device)
+            devices.driver.free(pointer)
