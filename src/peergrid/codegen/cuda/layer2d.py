@@ -31,6 +31,10 @@ class Layer2D(Stream2D):
     zone: Zone | None = None
 
     @property
+    def runs(self) -> bool:
+        return True
+
+    @property
     def place(self) -> Zone:
         """The zone, which is always there."""
         assert self.zone is not None

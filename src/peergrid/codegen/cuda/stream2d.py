@@ -76,19 +76,29 @@ class Stream2D(StreamPlan2D):
         return "\n".join(lines) + "\n"
 
     def _sources(self) -> Iterator[str]:
-        for ring in self.rings.values():
-            number = self.arguments.fields.index(ring.version.field)
-            slot = "source" if ring.version.field in self.problem.state else "0"
-            yield f"  const R* in{number} = a.fields[{number}].slot[{slot}]"
-            yield f"      + (first * a.fields[{number}].pitch[0] + x);"
+        for ring in self.rings.values() if self.runs else ():
+            yield f"  const R* in{self._number(ring.version)} = {self._source(ring.version)}"
+            yield f"      + (first * a.fields[{self._number(ring.version)}].pitch[0] + x);"
 
     def _targets(self) -> Iterator[str]:
-        for version in self.levels.finals:
-            number = self.arguments.fields.index(version.field)
+        for version in self.levels.finals if self.runs else ():
+            number = self._number(version)
             yield (
                 f"  R* out{number} = a.fields[{number}].slot[target] + "
                 f"((first - {version.lag + self.early}) * a.fields[{number}].pitch[0] + x);"
             )
+
+    def _number(self, version: Version) -> int:
+        return self.arguments.fields.index(version.field)
+
+    def _source(self, version: Version) -> str:
+        slot = "source" if version.field in self.problem.state else "0"
+        return f"a.fields[{self._number(version)}].slot[{slot}]"
+
+    def _next(self, pointer: str, number: int) -> Iterator[str]:
+        """A pointer moves on to the next row."""
+        if self.runs:
+            yield f"{pointer}{number} += a.fields[{number}].pitch[0];"
 
     def _declarations(self) -> Iterator[str]:
         for version in self.levels.versions:
@@ -156,14 +166,16 @@ class Stream2D(StreamPlan2D):
 
     def _fetch(self, condition: str) -> Iterator[str]:
         """The next row of every input, where there is one, into its ring."""
-        size = self.pack * self.problem.itemsize
+        size, row = self.pack * self.problem.itemsize, condition.removesuffix(" < last")
         yield f"    if ({condition}) {{"
         for ring in self.rings.values():
-            number = self.arguments.fields.index(ring.version.field)
+            number = self._number(ring.version)
+            far = f"{self._source(ring.version)} + (({row}) * a.fields[{number}].pitch[0] + x)"
             for part in range(self.shape.columns // self.pack):
                 place = ring.start + part * 32 * size
-                yield f"      pg_fetch<{size}>(ring + in_{ring.rows} + {place}, in{number} + {part * self.pack});"
-            yield f"      in{number} += a.fields[{number}].pitch[0];"
+                start = f"in{number}" if self.runs else far
+                yield f"      pg_fetch<{size}>(ring + in_{ring.rows} + {place}, {start} + {part * self.pack});"
+            yield from (f"      {line}" for line in self._next("in", number))
         yield "    }"
         yield "    pg_fetched();"
         yield from self._advance("in")
@@ -207,15 +219,17 @@ class Stream2D(StreamPlan2D):
 
     def _store(self, row: str, body: Turn) -> Iterator[str]:
         for version in self.levels.finals:
-            number = self.arguments.fields.index(version.field)
+            number = self._number(version)
+            far = f"a.fields[{number}].slot[target] + (({row} - {version.lag}) * a.fields[{number}].pitch[0] + x)"
             yield from body.load(version, 0)
             yield f"    if ({row} >= y0 + {version.lag} && {row} < y1 + {version.lag}) {{"
             for part in range(self.shape.columns // self.pack):
                 values = ", ".join(f"{body.name(version, 0)}[{part * self.pack + k}]" for k in range(self.pack))
                 column = f"x + {part * self.pack}" if part else "x"
+                start = f"out{number}" if self.runs else far
                 yield (
                     f"      if ({column} >= c0 && {column} < c1) "
-                    f"*reinterpret_cast<Pack<{self.pack}>*>(out{number} + {part * self.pack}) = {{{{{values}}}}};"
+                    f"*reinterpret_cast<Pack<{self.pack}>*>({start} + {part * self.pack}) = {{{{{values}}}}};"
                 )
             yield "    }"
-            yield f"    out{number} += a.fields[{number}].pitch[0];"
+            yield from (f"    {line}" for line in self._next("out", number))

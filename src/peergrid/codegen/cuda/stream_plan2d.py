@@ -12,6 +12,8 @@ from peergrid.codegen.cuda.stream_parts import Shape
 from peergrid.grid import Dtype
 from peergrid.stencil import Problem
 
+POINTERS = 4
+
 
 @dataclass(frozen=True)
 class Ring:
@@ -68,6 +70,11 @@ class StreamPlan2D:
                 found[version.number] = Ring(version, rows, start)
                 start += rows * self.row_bytes
         return found
+
+    @property
+    def runs(self) -> bool:
+        """Whether there is a pointer for each field that runs down its rows; many would take too many registers."""
+        return len(self.rings) + len(self.levels.finals) <= POINTERS
 
     @property
     def row_bytes(self) -> int:
