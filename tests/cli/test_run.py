@@ -142,6 +142,17 @@ def test_a_signal_while_kernels_are_made_ends_at_once(
     assert (done.returncode, done.stdout) == (code, "")
 
 
+def test_a_film_that_cannot_be_made_is_refused_before_the_run(
+    call: Call, model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "imageio_ffmpeg", None)
+    model.write_text(MODEL + 'animation = "mp4"\n')
+    answer = call("run", model, "-o", "film")
+    assert answer.code == 2
+    assert "install 'peergrid[mp4]'" in answer.err
+    assert not list((tmp_path / "film").iterdir())
+
+
 def test_a_plan_says_the_rows_of_each_device(call: Call, model: Path) -> None:
     assert call("plan", model, "--json", "--devices", "cpu:3").json["rows"] == [21, 20, 20]
     assert "split 3×1, rows 21, 2 × 20\n" in call("plan", model, "--devices", "cpu:3").out

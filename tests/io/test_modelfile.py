@@ -218,3 +218,9 @@ def test_the_radar_example_is_a_model_without_warnings() -> None:
     assert built.steps * built.dt == pytest.approx(18e-9, rel=1e-3)
     assert [r.name for r in built.recorders][:2] == ["beside", "line-1"]
     assert np.hypot(*np.subtract(built.recorders[0].position, built.emitters[0].position)) < 0.1
+
+
+def test_the_mark_that_some_editors_put_in_front_is_passed_over(tmp_path: Path) -> None:
+    file = tmp_path / "marked.toml"
+    file.write_text("[grid]\nsize = [1.0, 0.5]\nspacing = 0.01\nsteps = 10\n", encoding="utf-8-sig")
+    assert read(file).grid.steps == 10

@@ -224,6 +224,18 @@ def test_a_pulse_is_at_its_strongest(waveform: Ricker | Gaussian | Sine, peak: f
     assert sizes[times <= peak + 0.3e-8].max() == pytest.approx(sizes.max())
 
 
+def test_a_receiver_in_a_conductor_is_warned_about() -> None:
+    model = RadarModel(
+        LONG,
+        shapes=(Box("conductor", (0.4, 0.2), (0.5, 0.3)),),
+        sources=(LineSource((0.7, 0.3), PULSE),),
+        receivers=(ReceiverSpec((0.44, 0.24)), ReceiverSpec((0.54, 0.24)), ReceiverSpec((0.44, 0.24), "h", ("Hx",))),
+    )
+    assert build(model).warnings == (
+        "Receiver 'rx1' lies in or on a perfect conductor, where Ez stays zero; move it away.",
+    )
+
+
 def test_what_a_run_would_not_show_is_warned_about() -> None:
     slow = RadarModel(
         replace(SPEC, steps=100), sources=(LineSource((0.5, 0.3), Ricker(0.4)),), output=Output(snapshots=101)

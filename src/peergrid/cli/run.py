@@ -17,6 +17,7 @@ from peergrid.cli.outputs import Folder
 from peergrid.cli.progress import Reporter, megacells
 from peergrid.cli.stop import StopRequest, stop_on_signal
 from peergrid.errors import UsageError
+from peergrid.io.film import film_library
 from peergrid.io.modelfile import read
 from peergrid.models.fdtd import Built, build
 from peergrid.pace import march
@@ -83,6 +84,8 @@ def run(
     folder = Folder(output or Path("results") / model.stem) if write else None
     if folder is not None:
         folder.prepare()
+        if described.output.animation == "mp4":
+            film_library()
     built = build(described)
     for warning in built.warnings:
         print(f"warning: {warning}", file=sys.stderr)

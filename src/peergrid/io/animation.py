@@ -24,6 +24,7 @@ from peergrid.errors import UsageError
 from peergrid.grid import Array
 from peergrid.io.atomic import replacing
 from peergrid.io.colours import LEVELS, OUTLINE, material_tints, wave_colours
+from peergrid.io.film import film_library
 from peergrid.io.pictures import STYLE, UNITS, boundaries, robust_limit
 from peergrid.io.snapshots import SnapshotReader, read_snapshots
 from peergrid.models.fdtd import Built
@@ -189,15 +190,8 @@ def _paletted(frame: Bytes, stage: Stage) -> Image.Image:
 
 
 def _write_mp4(path: Path, stage: Stage, frames: Iterator[Bytes]) -> None:
-    try:
-        import imageio_ffmpeg
-    except ImportError:
-        raise UsageError(
-            "output.animation = 'mp4' is expected to find imageio-ffmpeg, which is not installed; install "
-            "'peergrid[mp4]' or use 'gif'."
-        ) from None
     height, width = stage.canvas.shape
-    film = imageio_ffmpeg.write_frames(str(path), (width, height), fps=1000 / PERIOD, macro_block_size=2, quality=7)
+    film = film_library().write_frames(str(path), (width, height), fps=1000 / PERIOD, macro_block_size=2, quality=7)
     film.send(None)
     for frame in frames:
         film.send(stage.palette[frame].tobytes())

@@ -61,7 +61,7 @@ def _check_plane(table: Mapping[str, Any]) -> None:
 
 def _text(file: Path) -> str:
     try:
-        return file.read_text(encoding="utf-8")
+        return file.read_text(encoding="utf-8-sig")  # editors may put a mark in front
     except UnicodeDecodeError:
         raise UsageError("A model file is expected to be UTF-8 text, got other bytes; save it as UTF-8.") from None
     except OSError as error:

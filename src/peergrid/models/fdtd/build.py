@@ -13,7 +13,7 @@ from peergrid.models.fdtd import assembly, cpml, sources
 from peergrid.models.fdtd.check import MOST, check
 from peergrid.models.fdtd.constants import ETA_0
 from peergrid.models.fdtd.dispersion import Resolution, judge, resolution
-from peergrid.models.fdtd.materials import BUILT_IN, Geometry, coefficients, time_step
+from peergrid.models.fdtd.materials import BUILT_IN, CONDUCTOR, Geometry, coefficients, time_step
 from peergrid.models.fdtd.model import Component, LineSource, PlaneWave, RadarModel
 from peergrid.models.fdtd.raster import rasterise
 from peergrid.models.fdtd.silence import silent
@@ -83,7 +83,11 @@ def build(model: RadarModel) -> Built:
         emitters=emitters,
         units=MappingProxyType({"Ez": 1.0, "Hx": geometry.spacing[1] / geometry.spacing[0] / ETA_0, "Hy": 1 / ETA_0}),
         resolution=fine,
-        warnings=(*judge(fine, model), *_placement_warnings(model, recorders, emitters), *silent(model, dt, steps)),
+        warnings=(
+            *judge(fine, model),
+            *_placement_warnings(model, geometry, recorders, emitters),
+            *silent(model, dt, steps),
+        ),
     )
 
 
@@ -177,11 +181,13 @@ def _position(geometry: Geometry, cell: Index) -> Point:
 
 
 def _placement_warnings(
-    model: RadarModel, recorders: tuple[Recorder, ...], emitters: tuple[Emitter, ...]
+    model: RadarModel, geometry: Geometry, recorders: tuple[Recorder, ...], emitters: tuple[Emitter, ...]
 ) -> Iterator[str]:
     for recorder in recorders:
         if _absorbed(model, recorder.cell):
             yield f"Receiver '{recorder.name}' lies inside the absorber, where fields mean nothing; move it inwards."
+        if "Ez" in recorder.traces and CONDUCTOR in sources.around(geometry, recorder.cell):
+            yield f"Receiver '{recorder.name}' lies in or on a perfect conductor, where Ez stays zero; move it away."
     for number, (source, emitter) in enumerate(zip(model.sources, emitters, strict=True), start=1):
         if isinstance(source, LineSource) and _absorbed(model, emitter.cell):
             yield f"source[{number}] lies inside the absorber, which weakens it; move it inwards."

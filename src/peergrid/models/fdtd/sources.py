@@ -97,25 +97,25 @@ def _clash(one: Update, two: Update) -> bool:
 
 def _line(frame: Frame, source: LineSource, node: Index, steps: int, path: str) -> Drive:
     """Ez falls by cb η₀ / dy for each ampere: the current spread over one cell, taken half way between two steps."""
-    gain = _gain(frame, _around(frame.geometry, node), f"{path}.position")
+    gain = _gain(frame, around(frame.geometry, node), f"{path}.position")
     current = source.waveform.sample((np.arange(steps, dtype=np.float64) + 0.5) * frame.dt)
     return Drive(Box.cell(node), -ETA_0 / frame.geometry.spacing[1] * gain * current)
 
 
-def _gain(frame: Frame, around: Sequence[Material], path: str) -> float:
+def _gain(frame: Frame, media: Sequence[Material], path: str) -> float:
     """cb at a node, from the materials of the cells around it."""
-    if CONDUCTOR in around:
+    if CONDUCTOR in media:
         raise UsageError(
             f"{path} is expected to lie outside perfect conductors, where no field can be; move the source."
         )
-    permittivity = fsum(m.permittivity for m in around) / len(around)
-    conductivity = fsum(m.conductivity for m in around) / len(around)
+    permittivity = fsum(m.permittivity for m in media) / len(media)
+    conductivity = fsum(m.conductivity for m in media) / len(media)
     courant = SPEED_OF_LIGHT * frame.dt / frame.geometry.spacing[0]
     _, gain = lossy_update(np.asarray(permittivity), np.asarray(conductivity), courant, frame.dt)
     return float(gain)
 
 
-def _around(geometry: Geometry, node: Index) -> list[Material]:
+def around(geometry: Geometry, node: Index) -> list[Material]:
     """The materials of the four cells that share a node."""
     nx, ny = geometry.cells.shape
     return [

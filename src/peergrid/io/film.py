@@ -1,0 +1,19 @@
+"""The library that writes MP4, an extra of the installation."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from peergrid.errors import UsageError
+
+
+def film_library() -> Any:
+    """The module imageio_ffmpeg. Raises UsageError where it is not installed."""
+    try:
+        import imageio_ffmpeg
+    except ImportError:
+        raise UsageError(
+            "output.animation = 'mp4' is expected to find imageio-ffmpeg, which is not installed; install "
+            "'peergrid[mp4]' or use 'gif'."
+        ) from None
+    return imageio_ffmpeg
