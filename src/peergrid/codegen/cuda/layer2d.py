@@ -31,10 +31,6 @@ class Layer2D(Stream2D):
     zone: Zone | None = None
 
     @property
-    def runs(self) -> bool:
-        return True
-
-    @property
     def place(self) -> Zone:
         """The zone, which is always there."""
         assert self.zone is not None
@@ -140,13 +136,13 @@ class Layer2D(Stream2D):
         row = condition.removesuffix(" < last")
         yield f"    if ({condition}) {{"
         for ring in self.rings.values():
-            number = self.arguments.fields.index(ring.version.field)
+            number, start = self._number(ring.version), self._from(ring.version, row)
             yield f"      if (has{number} && {row} >= ylo{number} && {row} < yhi{number}) {{"
             for part in range(self.shape.columns // self.pack):
                 place = ring.start + part * 32 * size
-                yield f"        pg_fetch<{size}>(ring + in_{ring.rows} + {place}, in{number} + {part * self.pack});"
+                yield f"        pg_fetch<{size}>(ring + in_{ring.rows} + {place}, {start} + {part * self.pack});"
             yield "      }"
-            yield f"      in{number} += a.fields[{number}].pitch[0];"
+            yield from (f"      {line}" for line in self._next("in", number))
         yield "    }"
         yield "    pg_fetched();"
         yield from self._advance("in")
@@ -166,17 +162,17 @@ class Layer2D(Stream2D):
 
     def _store(self, row: str, body: Turn) -> Iterator[str]:
         for version in self.levels.finals:
-            number = self.arguments.fields.index(version.field)
+            number, start = self._number(version), self._to(version, row)
             yield from body.load(version, 0)
             yield f"    if ({row} >= top{number} + {version.lag} && {row} < bottom{number} + {version.lag}) {{"
             for i in range(self.shape.columns):
                 column = f"x + {i}"
                 yield (
                     f"      if ({column} >= left{number} && {column} < right{number}) "
-                    f"out{number}[{i}] = {body.name(version, 0)}[{i}];"
+                    f"({start})[{i}] = {body.name(version, 0)}[{i}];"
                 )
             yield "    }"
-            yield f"    out{number} += a.fields[{number}].pitch[0];"
+            yield from (f"    {line}" for line in self._next("out", number))
 
 
 class _LayerTurn(Turn):

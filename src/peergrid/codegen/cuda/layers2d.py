@@ -1,6 +1,6 @@
 """The kernel of all zones along a grid's sides: a function for each (see `layer2d`), a warp for each tile.
 
-Blocks are small and find room beside those of plain tiles, which keep to `PLAIN` registers for it.
+Blocks are small and find room beside those of plain tiles.
 """
 
 from __future__ import annotations
@@ -18,9 +18,8 @@ from peergrid.stencil import Problem
 from peergrid.stencil.remember import remembered
 
 BASE = 32  # registers of a thread beside rows and pointers
-PLAIN = 200  # registers of plain tiles: two of their warps on each of four schedulers with 16384
-BESIDE = 112  # leave as many to a warp of a zone
-FEW, MOST = 140, 216  # registers by the count of rows: up to which a zone fits into BESIDE, and at all
+BESIDE = 96  # registers that plain tiles leave: two warps of 208 on each of four schedulers with 16384
+FEW, MOST = 108, 192  # registers by the count of rows: up to which a zone fits into BESIDE, and at all
 COLUMNS = (1, 2, 4)
 USEFUL = 16  # columns of a tile that are not redundant, at least
 
@@ -49,7 +48,7 @@ def layer(problem: Problem, steps: int, zone: Zone, name: str) -> Layer2D | None
 
 def _registers(made: Layer2D) -> int:
     rows = sum(version.depth for version in made.levels.versions)
-    pointers = 2 * (len(made.levels.inputs) + len(made.levels.finals))
+    pointers = 2 * (len(made.levels.inputs) + len(made.levels.finals)) if made.runs else 0
     return BASE + pointers + made.shape.columns * rows * (made.problem.itemsize // 4)
 
 
@@ -97,14 +96,11 @@ class Layers2D:
         )
         return self.limited(text)
 
-    @property
-    def small(self) -> bool:
-        """Whether its tiles find room beside plain ones."""
-        return max(map(_registers, self.parts)) <= FEW
-
     def limited(self, kernel: str) -> str:
-        """The text of a kernel of zones with its registers bounded, where that costs nothing."""
-        return bounded(kernel, 32 * self.warps, BESIDE) if self.small else kernel
+        """The text of a kernel with its registers bounded, where that costs nothing."""
+        if max(map(_registers, self.parts)) > FEW:
+            return kernel
+        return kernel.replace(f"__launch_bounds__({32 * self.warps})", f"__maxnreg__({BESIDE})")
 
     @property
     def shared_bytes(self) -> int:
@@ -115,11 +111,6 @@ class Layers2D:
     def warp_bytes(self) -> int:
         """Shared memory of a warp."""
         return max(-(-part.warp_bytes // 128) * 128 for part in self.parts)
-
-
-def bounded(kernel: str, threads: int, registers: int) -> str:
-    """The text of a kernel whose threads take so many registers at most; one told its blocks at once stays as it is."""
-    return kernel.replace(f"__launch_bounds__({threads})", f"__maxnreg__({registers})")
 
 
 CLAMP = """\

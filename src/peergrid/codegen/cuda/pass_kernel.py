@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from peergrid.codegen.cuda.arguments import RECEIVER, REGION, Arguments
 from peergrid.codegen.cuda.edge2d import Edge2D
 from peergrid.codegen.cuda.edge_rings2d import MOST_ROWS, EdgeShape
-from peergrid.codegen.cuda.layers2d import PLAIN, Layers2D, bounded, layers
+from peergrid.codegen.cuda.layers2d import Layers2D, layers
 from peergrid.codegen.cuda.norm import NORM_COLUMNS, NORM_ROWS, NORM_SUM, NORM_SUM_BYTES
 from peergrid.codegen.cuda.stream2d import Stream2D
 from peergrid.codegen.cuda.stream_parts import Shape, margin, prelude
@@ -98,13 +98,8 @@ class PassKernel:
 
     @cached_property
     def plain(self) -> Program:
-        kernel, threads = self.stream, 32 * self.shape.warps
-        return Program(self.beside(kernel.source), kernel.entry, threads, kernel.shared_bytes, self.shape.warps)
-
-    def beside(self, source: str) -> str:
-        """The text of a kernel of plain tiles that leaves room for tiles of zones, where those are small."""
-        roomy = self.layers is not None and self.layers.small
-        return bounded(source, 32 * self.shape.warps, PLAIN) if roomy else source
+        kernel = self.stream
+        return Program(kernel.source, kernel.entry, 32 * self.shape.warps, kernel.shared_bytes, self.shape.warps)
 
     @cached_property
     def edge(self) -> Program:

@@ -98,8 +98,7 @@ class PeerKernel:
             entry=stream.entry,
             **self._norms,
         )
-        source = self._source(stream.tile, self.made.beside(kernel))
-        return replace(self.made.plain, source=source, entry="stream2d_peer")
+        return replace(self.made.plain, source=self._source(stream.tile, kernel), entry="stream2d_peer")
 
     @cached_property
     def layer(self) -> Program | None:

@@ -95,6 +95,18 @@ class Stream2D(StreamPlan2D):
         slot = "source" if version.field in self.problem.state else "0"
         return f"a.fields[{self._number(version)}].slot[{slot}]"
 
+    def _from(self, version: Version, row: str) -> str:
+        """Where a row of an input lies."""
+        number = self._number(version)
+        far = f"{self._source(version)} + (({row}) * a.fields[{number}].pitch[0] + x)"
+        return f"in{number}" if self.runs else far
+
+    def _to(self, version: Version, row: str) -> str:
+        """Where a row of a result lies; row: the newest."""
+        number = self._number(version)
+        far = f"a.fields[{number}].slot[target] + (({row} - {version.lag}) * a.fields[{number}].pitch[0] + x)"
+        return f"out{number}" if self.runs else far
+
     def _next(self, pointer: str, number: int) -> Iterator[str]:
         """A pointer moves on to the next row."""
         if self.runs:
@@ -169,13 +181,11 @@ class Stream2D(StreamPlan2D):
         size, row = self.pack * self.problem.itemsize, condition.removesuffix(" < last")
         yield f"    if ({condition}) {{"
         for ring in self.rings.values():
-            number = self._number(ring.version)
-            far = f"{self._source(ring.version)} + (({row}) * a.fields[{number}].pitch[0] + x)"
+            start = self._from(ring.version, row)
             for part in range(self.shape.columns // self.pack):
                 place = ring.start + part * 32 * size
-                start = f"in{number}" if self.runs else far
                 yield f"      pg_fetch<{size}>(ring + in_{ring.rows} + {place}, {start} + {part * self.pack});"
-            yield from (f"      {line}" for line in self._next("in", number))
+            yield from (f"      {line}" for line in self._next("in", self._number(ring.version)))
         yield "    }"
         yield "    pg_fetched();"
         yield from self._advance("in")
@@ -219,17 +229,15 @@ class Stream2D(StreamPlan2D):
 
     def _store(self, row: str, body: Turn) -> Iterator[str]:
         for version in self.levels.finals:
-            number = self._number(version)
-            far = f"a.fields[{number}].slot[target] + (({row} - {version.lag}) * a.fields[{number}].pitch[0] + x)"
+            start = self._to(version, row)
             yield from body.load(version, 0)
             yield f"    if ({row} >= y0 + {version.lag} && {row} < y1 + {version.lag}) {{"
             for part in range(self.shape.columns // self.pack):
                 values = ", ".join(f"{body.name(version, 0)}[{part * self.pack + k}]" for k in range(self.pack))
                 column = f"x + {part * self.pack}" if part else "x"
-                start = f"out{number}" if self.runs else far
                 yield (
                     f"      if ({column} >= c0 && {column} < c1) "
                     f"*reinterpret_cast<Pack<{self.pack}>*>({start} + {part * self.pack}) = {{{{{values}}}}};"
                 )
             yield "    }"
-            yield from (f"    {line}" for line in self._next("out", number))
+            yield from (f"    {line}" for line in self._next("out", self._number(version)))
