@@ -62,6 +62,22 @@ def test_the_value_one_step_before_is_a_field_of_its_own() -> None:
     assert update.assignments[0].value == Read("u", (0,))
 
 
+def test_arguments_may_be_lists() -> None:
+    @stencil
+    def mix(weights, *fields):  # type: ignore[no-untyped-def]
+        first, second = fields
+        first.next[0] = weights[0] * first[0] + weights[1] * second[0]
+
+    update = mix([0.25, 0.5], U, V)
+    left, right = (
+        Binary("mul", Param(f"weights[{i}]={w}"), Read(n, (0,))) for i, w, n in ((0, 0.25, "u"), (1, 0.5, "v"))
+    )
+    assert update.assignments[0].value == Binary("add", left, right)
+    assert dict(update.params) == {"weights[0]=0.25": 0.25, "weights[1]=0.5": 0.5}
+    with pytest.raises(UsageError, match=r"'weights\[1\]' is None"):
+        mix([0.25, None], U, V)
+
+
 def test_a_signal_is_read_as_now() -> None:
     @stencil
     def drive(u, wave):  # type: ignore[no-untyped-def]

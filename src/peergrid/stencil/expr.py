@@ -189,7 +189,8 @@ def shown(value: object) -> str:
     shape = getattr(value, "shape", ())
     if shape:
         return f"an array of shape {shape} (make it a field with grid.field)"
-    return "a value of the stencil" if isinstance(value, Expr) else repr(value)
+    text = "a value of the stencil" if isinstance(value, Expr) else repr(value)
+    return text if len(text) <= 80 else f"a {type(value).__name__}"
 
 
 def where(condition: Expr, a: Number, b: Number) -> Expr:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from math import isfinite
 from operator import index
@@ -129,6 +129,12 @@ class _Clock(_StandIn):
         return Now(self.described.name)
 
 
+StandIn = _Cell | _Clock | Expr | tuple["StandIn", ...]
+"""What the traced function gets for a field, a signal, a number, or a list of those."""
+
+Argument = Field | Signal | float | Sequence["Argument"]
+
+
 @dataclass(frozen=True)
 class Stencil:
     """A traced function: calling it with fields, signals and numbers gives the update of every cell."""
@@ -139,15 +145,16 @@ class Stencil:
     def name(self) -> str:
         return self.function.__name__
 
-    def __call__(self, *args: Field | Signal | float, **kwargs: Field | Signal | float) -> Update:
+    def __call__(self, *args: Argument, **kwargs: Argument) -> Update:
         """The update of all cells of the fields' grid; narrow it with `.within(box)`.
 
-        Raises UsageError where an argument is no field, signal or number, or the function assigns nothing.
+        Raises UsageError where an argument is no field, signal, number or list of those, or nothing is assigned.
         """
         notes = _Notes()
         bound = self._bound(*args, **kwargs)
-        stand_ins = {name: self._stand_in(name, value, notes) for name, value in bound.arguments.items()}
-        self.function(**stand_ins)
+        for name, value in bound.arguments.items():
+            bound.arguments[name] = self._stand_in(name, value, notes)
+        self.function(*bound.args, **bound.kwargs)
         if not notes.assignments:
             raise UsageError(f"Stencil '{self.name}' assigns nothing: expected at least one 'field.next[...] = ...'.")
         return Update(
@@ -159,7 +166,7 @@ class Stencil:
             params=tuple(notes.params.items()),
         )
 
-    def _bound(self, *args: Field | Signal | float, **kwargs: Field | Signal | float) -> inspect.BoundArguments:
+    def _bound(self, *args: Argument, **kwargs: Argument) -> inspect.BoundArguments:
         signature = inspect.signature(self.function)
         try:
             bound = signature.bind(*args, **kwargs)
@@ -168,7 +175,9 @@ class Stencil:
         bound.apply_defaults()
         return bound
 
-    def _stand_in(self, name: str, value: object, notes: _Notes) -> _Cell | _Clock | Expr:
+    def _stand_in(self, name: str, value: object, notes: _Notes) -> StandIn:
+        if isinstance(value, tuple | list):
+            return tuple(self._stand_in(f"{name}[{i}]", one, notes) for i, one in enumerate(value))
         if isinstance(value, Field):
             return _Cell(value, notes)
         if isinstance(value, Signal):
