@@ -27,9 +27,9 @@ def outcome(problem: Problem, shape: Shape3D, **more: Any) -> Outcome:
 @pytest.mark.parametrize(
     ("make", "shape"),
     [
-        (diffusion, Shape3D(3, 2, 2, warps=4)),
+        (diffusion, Shape3D(3, 2, 2, warps=4, turning=False, joined=True)),
         (two_fields, Shape3D(2, 4, 2, warps=5, held=False)),
-        (yee, Shape3D(2, 2, 2, warps=6)),
+        (yee, Shape3D(2, 2, 2, warps=6, joined=True)),
     ],
 )
 def test_boundaries(make: Make, shape: Shape3D, boundary: str) -> None:
@@ -58,6 +58,7 @@ def test_absorber_source_receivers(boundary: Any) -> None:
         (Shape3D(1, 4, 4, warps=2, ahead=1), "float32"),
         (Shape3D(2, 2, 1, warps=9, ahead=3), "float64"),
         (Shape3D(3, 2, 4, warps=2, skew=1), "float64"),
+        (Shape3D(2, 2, 2, warps=5, turning=False), "float32"),
     ],
 )
 def test_shapes(shape: Shape3D, dtype: str) -> None:
@@ -69,3 +70,10 @@ def test_parts_of_a_grid(parts: tuple[int, int, int], device: int) -> None:
     """Boxes whose columns begin anywhere, with ghost cells on some sides and edges on the others."""
     problem = diffusion((9, 13, 71), ("fixed", "periodic", "fixed"))
     assert outcome(problem, Shape3D(2, 4, 2, warps=4), parts=parts, device=device).agrees
+
+
+@pytest.mark.parametrize("columns", [2, 4])
+def test_loads_pass_the_first_level_cache(columns: int) -> None:
+    """Copies of fewer than 16 bytes wait for room there, of which shared memory leaves little."""
+    text = PassKernel3D(yee((64, 64, 64)), Shape3D(2, columns)).plain.source
+    assert text.count("pg_fetch<16>(") == text.count("pg_fetch<") > 0

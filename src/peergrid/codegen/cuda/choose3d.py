@@ -1,17 +1,17 @@
 """Which shape a pass over a 3D grid takes: by a forecast from the problem alone, without a compiler or a device.
 
 A lane keeps `BASE` registers, two for each field that it loads or stores, and one (two in double precision) for each
-of its cells in every plane that is kept; with fewer, down to `SQUEEZE` of them, the compiler finds a way, which costs.
+of its cells in every plane that is kept; with fewer, down to a share of them, the compiler finds a way, which costs.
 A pass takes as long as the slower of memory, which every field crosses once whatever the steps, and instructions, of
-which a share is redundant; a step by itself takes as long as its memory. The constants are fitted to what an H200 took
-for sixty shapes, half of which they meet within a twentieth; they order the shapes.
+which a share is redundant; a step by itself takes as long as its memory. The constants are fitted to eighty shapes on
+an H200; they order the shapes.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import product
-from math import sqrt
+from math import hypot, sqrt
 
 from peergrid.codegen.cuda.edge_rings3d import EdgeShape3D
 from peergrid.codegen.cuda.groups import groups
@@ -26,17 +26,20 @@ BASE = 24
 REGISTERS = 65536  # of a multiprocessor
 MOST_REGISTERS = 240  # of a thread
 MOST_BYTES = 160 << 10  # of shared memory for a thread block on every architecture from sm_80 on, but two
-EDGE_ROWS = (16, 24, 12)
+EDGE_ROWS = (32, 24, 16, 12)
 MOST_STEPS = 4
 BYTES_PER_CLOCK = 14.4  # of device memory, for each multiprocessor
-BYTES_AHEAD = 46 << 10  # in flight, from which on memory is as fast as it gets
-PER_PLANE = 38  # instructions of a lane beside arithmetic, and for each field that it loads or stores
-PER_FIELD = 13
-SQUEEZE = 0.8
-SQUEEZED = 0.06  # share of the instructions that is added, and more for each share of the registers that is missing
-MISSING = 0.54
-UNHELD = 1.12
-EDGE_COST = 10.0  # of a cell of an edge tile, by that of a plain one
+BYTES_AHEAD = 48 << 10  # in flight, from which on memory is as fast as it gets
+PER_PLANE = 32  # instructions of a lane beside arithmetic, and for each field that it loads or stores
+PER_FIELD = 14
+ISSUED, PER_WARP, MOST_ISSUED = 0.28, 0.015, 0.73  # share of the clocks in which instructions are issued
+LEAST_REGISTERS = {4: 0.8, 8: 0.9}  # share of those wanted with which the compiler finds a way, by bytes of a value
+SQUEEZED = 1.16  # what that adds to the instructions, and planes that are read from shared memory again and again
+UNHELD = 1.2
+TWICE = 26  # fields that cross memory, from which on all that tiles load twice comes from memory twice
+CUTS = (((1, 32), (2, 16)), ((1, 24),), ((1, 16), (2, 8)), ((1, 12), (1, 8)))  # rows of a lane, warps: tall tiles first
+EDGE_COST = 9.0  # of a cell of an edge tile, by that of a plain one
+ASIDE_COST = 4.0  # of a cell with other updates than the usual ones, where a step is by itself
 
 
 @remembered()
@@ -47,8 +50,12 @@ def pass3d(problem: Problem, steps: int) -> PassKernel3D | None:
     edge = _edge(problem, steps)
     if edge is None:
         return None
-    found = [PassKernel3D(problem, shape, edge) for shape in _shapes(problem, steps)]
-    return max((kernel for kernel in found if _fits(kernel)), key=worth, default=None)
+    for cuts in CUTS:
+        found = [PassKernel3D(problem, shape, edge) for shape in _shapes(problem, steps, cuts)]
+        best = max((kernel for kernel in found if _fits(kernel)), key=worth, default=None)
+        if best is not None:
+            return best
+    return None
 
 
 def worth(kernel: PassKernel3D) -> float:
@@ -56,15 +63,16 @@ def worth(kernel: PassKernel3D) -> float:
     grid = kernel.problem.grid.box
     plain = (core(kernel.problem, kernel.steps)[0] & grid).size / grid.size
     instructions = _instructions(kernel)
-    pass_ = plain * max(_memory(kernel), instructions) + (1 - plain) * EDGE_COST * instructions
+    both: float = hypot(_memory(kernel) ** 6, instructions**6) ** (1 / 6)  # alike, they get in each other's way
+    pass_ = plain * both + (1 - plain) * EDGE_COST * instructions
     return _one_step(kernel.problem) * kernel.steps / pass_
 
 
-def _shapes(problem: Problem, steps: int) -> Iterator[Shape3D]:
+def _shapes(problem: Problem, steps: int, cuts: Iterable[tuple[int, int]]) -> Iterator[Shape3D]:
     full, growth = 16 // problem.itemsize, reach(problem, steps)
     widths = (full,) if full == 2 or len(problem.state) <= 2 else (full, full // 2)  # many fields leave few registers
-    cuts = product(widths, (1, 2), (32, 24, 16, 12, 8), (4, 3, 2, 1), (True, False), (True, False))
-    for columns, rows, warps, ahead, held, turning in cuts:
+    shapes = product(widths, cuts, (4, 3, 2, 1), (True, False), (True, False))
+    for columns, (rows, warps), ahead, held, turning in shapes:
         shape = Shape3D(steps, columns, rows, warps, ahead, held=held, turning=turning, joined=steps > 2)
         beside = growth.below[1] + growth.above[1], growth.below[2] + growth.above[2]
         if shape.height > beside[0] and shape.width > beside[1] + 16:
@@ -72,12 +80,13 @@ def _shapes(problem: Problem, steps: int) -> Iterator[Shape3D]:
 
 
 def _fits(kernel: PassKernel3D) -> bool:
-    return _missing(kernel) <= 1 / SQUEEZE - 1 and kernel.stream.shared_bytes <= MOST_BYTES
+    least = LEAST_REGISTERS[kernel.problem.itemsize] * _registers(kernel)
+    return least <= _room(kernel) and kernel.stream.shared_bytes <= MOST_BYTES
 
 
-def _missing(kernel: PassKernel3D) -> float:
-    """The registers that a lane wants and does not get, by those that it gets; negative where some are left."""
-    return _registers(kernel) / min(MOST_REGISTERS, REGISTERS // kernel.shape.threads) - 1
+def _room(kernel: PassKernel3D) -> int:
+    """The registers that a lane can have."""
+    return min(MOST_REGISTERS, REGISTERS // kernel.shape.threads // 8 * 8)
 
 
 def _registers(kernel: PassKernel3D) -> int:
@@ -104,7 +113,9 @@ def _edge(problem: Problem, steps: int) -> EdgeShape3D | None:
 def _memory(kernel: PassKernel3D) -> float:
     """Clocks of a multiprocessor for each cell of a pass; with few bytes in flight it waits for them."""
     planes = kernel.stream.planes
-    moved = (len(planes.loaded) + len(planes.levels.finals)) * kernel.problem.itemsize / BYTES_PER_CLOCK
+    loads, stores = len(planes.loaded), len(planes.levels.finals)
+    twice = (1 / _share(kernel) - 1) * min(1.0, (loads + stores) / TWICE)
+    moved = (loads * (1 + twice) + stores) * kernel.problem.itemsize / BYTES_PER_CLOCK
     ahead = len(planes.loaded) * kernel.shape.ahead * planes.plane_bytes * _blocks(kernel)
     return moved * sqrt(max(1.0, BYTES_AHEAD / ahead))
 
@@ -123,14 +134,14 @@ def _instructions(kernel: PassKernel3D) -> float:
     fields = len(levels.inputs) + len(levels.finals)
     lane = cells * operations * kernel.problem.itemsize / 4 + PER_PLANE + PER_FIELD * fields
     warps = shape.warps * _blocks(kernel)
-    share = kernel.useful(core(kernel.problem, kernel.steps)[0] & kernel.problem.grid.box)
-    return _more(kernel) * lane / cells / 32 / (4 * min(0.71, 0.31 + 0.013 * warps)) / share
+    issued = 4 * min(MOST_ISSUED, ISSUED + PER_WARP * warps)
+    more = (SQUEEZED if _registers(kernel) > _room(kernel) else 1.0) * (1.0 if shape.held else UNHELD)
+    return more * lane / cells / 32 / issued / _share(kernel)
 
 
-def _more(kernel: PassKernel3D) -> float:
-    """What few registers add to the instructions, and planes that are read from shared memory again and again."""
-    missing = _missing(kernel)
-    return (1 + SQUEEZED + MISSING * missing if missing > 0 else 1.0) * (1.0 if kernel.shape.held else UNHELD)
+def _share(kernel: PassKernel3D) -> float:
+    """The share of the cells of plain tiles that is not redundant."""
+    return kernel.useful(core(kernel.problem, kernel.steps)[0] & kernel.problem.grid.box)
 
 
 def _one_step(problem: Problem) -> float:
@@ -141,7 +152,8 @@ def _one_step(problem: Problem) -> float:
         read = {r.field for member in group.members(problem) for r in member.of(problem).reads}
         full = [problem.fields[name] for name in (*(read | written), *written) if problem.fields[name].full]
         moved += sum(field.box.size for field in full)
-    return moved / cells * problem.itemsize / BYTES_PER_CLOCK
+    plain = (core(problem, 1)[0] & problem.grid.box).size / cells
+    return (plain + (1 - plain) * ASIDE_COST) * moved / cells * problem.itemsize / BYTES_PER_CLOCK
 
 
 def _operations(expression: Expr) -> int:

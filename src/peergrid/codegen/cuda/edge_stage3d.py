@@ -47,6 +47,7 @@ class EdgeStage3D:
         return self.rings.problem
 
     def lines(self) -> Iterator[str]:
+        yield "#pragma unroll"
         yield f"    for (int t = 0; t < {self.rings.shape.steps}; ++t) {{  // stage {self.plan.number}"
         yield f"      const int z = r - t * {self.rings.plan.lag} - {self.plan.lag};"
         yield "      if (z < first || z >= last) continue;"

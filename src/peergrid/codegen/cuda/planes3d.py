@@ -12,6 +12,13 @@ from peergrid.codegen.cuda.levels import Levels, Node, Version, levels
 from peergrid.codegen.cuda.shape3d import Shape3D, meanings
 from peergrid.stencil import Problem
 from peergrid.stencil.expr import Read
+from peergrid.stencil.remember import remembered
+
+
+@remembered()
+def levels3d(problem: Problem, steps: int, skew: int) -> Levels:
+    """The nodes of a pass, whatever the rest of its shape."""
+    return levels(problem, steps, skew, walls=True)
 
 
 @dataclass(frozen=True)
@@ -30,9 +37,9 @@ class Planes3D:
     problem: Problem
     shape: Shape3D
 
-    @cached_property
+    @property
     def levels(self) -> Levels:
-        return levels(self.problem, self.shape.steps, self.shape.skew, walls=True)
+        return levels3d(self.problem, self.shape.steps, self.shape.skew)
 
     @property
     def pack(self) -> int:

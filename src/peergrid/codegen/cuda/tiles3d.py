@@ -94,11 +94,11 @@ def _full(lo: int, hi: int, align: int, most: int, fits: Callable[[Span], bool])
         if fits((lo, hi)):
             return [*found, (lo, hi)]
         ends = range(lo // align * align + align, hi, align)
-        longer = [end for end in ends[: 1 + most // align] if fits((lo, end))]
-        if not longer:
+        longest = next((end for end in reversed(ends[: 1 + most // align]) if fits((lo, end))), None)
+        if longest is None:
             raise ValueError(f"No tile is wide enough for the cells from {lo} on and what they read.")
-        found.append((lo, longer[-1]))
-        lo = longer[-1]
+        found.append((lo, longest))
+        lo = longest
     return found
 
 
