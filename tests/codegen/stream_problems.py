@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 import numpy as np
+from runtime_problems import electric, magnetic
 
 from peergrid.grid import Boundary, Box, Dtype, Grid
 from peergrid.stencil import Problem, Receiver, Stage, equal, maximum, minimum, sqrt, stencil, where
@@ -72,17 +73,6 @@ def chained(shape, boundary, dtype):
     grid = Grid(shape, boundary, dtype)
     u, v = grid.field("u", values(shape, 1)), grid.field("v", values(shape, 2))
     return Problem.of([pull(u, v), swap(u, v), grow(u, v)], [Receiver("u", "u", (0, 0)), Receiver("v", "v", (0, 1))])
-
-
-@stencil
-def magnetic(ez, hx, hy, c):
-    hx.next[0, 0] = hx[0, 0] - c * (ez[0, 1] - ez[0, 0])
-    hy.next[0, 0] = hy[0, 0] + c * (ez[1, 0] - ez[0, 0])
-
-
-@stencil
-def electric(ez, hx, hy, ca, c):
-    ez.next[0, 0] = ca[0, 0] * ez[0, 0] + c * ((hy[0, 0] - hy[-1, 0]) - (hx[0, 0] - hx[0, -1]))
 
 
 @stencil

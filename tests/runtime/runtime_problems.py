@@ -7,6 +7,7 @@ from collections.abc import Callable
 import numpy as np
 
 from peergrid import Box, Grid, Problem, Receiver, maximum, stencil, where
+from peergrid.grid import Boundary, Index
 
 
 def values(shape: tuple[int, ...], seed: int = 1) -> np.ndarray:
@@ -59,6 +60,12 @@ def layer(psi, ez, b):
 @stencil
 def wave_1d(u, c):
     u.next[0] = 2 * u[0] - u.prev[0] + c * (u[-1] - 2 * u[0] + u[1])
+
+
+def random_heat(shape: Index, boundary: Boundary | tuple[Boundary, ...] = "fixed") -> Problem:
+    """Heat in single precision, for any plane."""
+    grid = Grid(shape, boundary)
+    return Problem.of(heat_2d(grid.field("u", np.random.default_rng(1).random(shape, np.float32)), 0.2))
 
 
 def heat_fixed() -> Problem:

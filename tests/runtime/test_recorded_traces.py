@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
+from executions import load
 from runtime_problems import heat_cube, heat_fixed
 
 from peergrid.grid.partition import Partition
@@ -23,8 +24,7 @@ def recorded(plan: Layout, *runs: tuple[Schedule, int]) -> Log:
     log = Log()
     steps = sum(schedule.steps * times for schedule, times in runs)
     executor = ThreadedExecutor(plan, steps, ReferenceKernel(plan.problem), recorder=log)
-    for name, described in plan.problem.fields.items():
-        executor.load(name, described.global_array(), 0)
+    load(executor)
     step = 0
     for schedule, times in runs:
         executor.execute(schedule, times, step)

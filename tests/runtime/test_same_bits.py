@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from functools import cache
-
 import numpy as np
 import pytest
+from executions import STEPS, expected
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from runtime_problems import PROBLEMS
@@ -13,33 +12,14 @@ from runtime_problems import PROBLEMS
 from peergrid import Options, Simulation
 from peergrid.grid import Index
 from peergrid.grid.partition import Partition
-from peergrid.runtime.inorder import InOrderExecutor
-from peergrid.schedule import build, layout
 from peergrid.schedule.strategies import STRATEGIES
 
-STEPS = 11
 SPLITS: dict[int, list[Index]] = {
     1: [(1,), (2,), (3,), (7,)],
     2: [(1, 1), (2, 1), (1, 3), (2, 2), (7, 1)],
     3: [(1, 1, 1), (2, 1, 1), (2, 2, 1), (1, 1, 3)],
 }
 DEPTHS = ((1, 1), (2, 2), (3, 2), (5, 5))  # with the steps of a pass
-
-
-@cache
-def expected(name: str) -> tuple[dict[str, bytes], bytes]:
-    """Fields and traces of one device, one operation after another, by the reference kernel."""
-    problem = PROBLEMS[name]()
-    options = Options("serial")
-    plan = layout(problem, Partition.over(problem.grid, 1), options)
-    executor = InOrderExecutor(plan, STEPS)
-    for field, described in problem.fields.items():
-        executor.load(field, described.global_array(), 0)
-    schedule = build(plan, options, STEPS)
-    executor.execute(schedule, 1, 0)
-    fields = {field: executor.gather(field, schedule.final) for field in problem.state}
-    assert all(np.isfinite(array).all() for array in fields.values())
-    return {field: array.tobytes() for field, array in fields.items()}, executor.traces().tobytes()
 
 
 def check(name: str, split: Index | Partition, options: Options, kernel: str) -> None:

@@ -6,6 +6,7 @@ import threading
 from dataclasses import replace
 
 import pytest
+from executions import load
 from runtime_problems import heat_fixed
 
 from peergrid import DeviceFault, Options
@@ -20,8 +21,7 @@ def executor_and_schedule(strategy: str, patience: float = 0.3) -> tuple[Threade
     problem, options = heat_fixed(), Options(strategy)
     plan = layout(problem, Partition.over(problem.grid, 3), options)
     executor = ThreadedExecutor(plan, 4, ReferenceKernel(problem), patience)
-    for name, described in problem.fields.items():
-        executor.load(name, described.global_array(), 0)
+    load(executor)
     return executor, build(plan, options, 4)
 
 

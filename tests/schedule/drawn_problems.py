@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import get_args
 
 import numpy as np
+from executions import load
 from hypothesis import assume
 from hypothesis import strategies as st
 
@@ -132,11 +133,10 @@ def boxes_in(draw: st.DrawFn, grid: Grid) -> Box:
     return Box(tuple(a for a, _ in spans), tuple(b + 1 for _, b in spans))
 
 
-def loaded(plan: Layout, steps: int, slot: int = 0) -> InOrderExecutor:
+def loaded(plan: Layout, steps: int) -> InOrderExecutor:
     """An executor with the problem's first values."""
     executor = InOrderExecutor(plan, steps)
-    for name, described in plan.problem.fields.items():
-        executor.load(name, described.global_array(), slot)
+    load(executor)
     return executor
 
 

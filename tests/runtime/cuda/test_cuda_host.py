@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import cache
 
 import numpy as np
 import pytest
+from executions import STEPS, expected, found, load
 from host_driver import COMPILER, HostDriver
 from runtime_problems import PROBLEMS, yee_with_absorber
 
@@ -28,7 +28,6 @@ from peergrid.schedule.strategies import STRATEGIES, StrategyName
 from peergrid.schedule.timeline import chrome, exposed_communication
 
 pytestmark = pytest.mark.skipif(COMPILER is None, reason="no C++ compiler here to run generated kernels on the host")
-STEPS = 11
 SPLIT: dict[int, Index] = {1: (3,), 2: (2, 1), 3: (2, 2, 1)}
 SPLITS: dict[int, list[Index]] = {
     1: [(1,), (4,)],
@@ -50,20 +49,6 @@ fields = ["Ez", "Hx"]
 """
 
 
-@cache
-def expected(name: str) -> tuple[dict[str, bytes], bytes]:
-    """Fields and traces of one device by the reference kernel."""
-    problem = PROBLEMS[name]()
-    options = Options("serial")
-    plan = layout(problem, Partition.over(problem.grid, 1), options)
-    executor = InOrderExecutor(plan, STEPS)
-    for field, described in problem.fields.items():
-        executor.load(field, described.global_array(), 0)
-    schedule = build(plan, options, STEPS)
-    executor.execute(schedule, 1, 0)
-    return {f: executor.gather(f, schedule.final).tobytes() for f in problem.state}, executor.traces().tobytes()
-
-
 def check(
     name: str,
     split: Index,
@@ -83,8 +68,7 @@ def check(
     gpus = tuple(range(plan.devices)) if ordinals is None else ordinals
     executor = CudaExecutor(plan, STEPS, gpus, driver=driver, issuers=issuers)
     try:
-        for field, described in problem.fields.items():
-            executor.load(field, described.global_array(), 0)
+        load(executor)
         whole = period(plan, options)
         times, rest = divmod(STEPS, whole.steps)
         executor.execute(whole, times, 0)
@@ -93,10 +77,7 @@ def check(
             tail = build(plan, options, rest, slot)
             executor.execute(tail, 1, times * whole.steps)
             slot = tail.final
-        fields, traces = expected(name)
-        for field in problem.state:
-            assert executor.gather(field, slot).tobytes() == fields[field], field
-        assert executor.traces().tobytes() == traces
+        assert found(executor, slot) == expected(name)
     finally:
         executor.close()
     assert not driver.live
@@ -193,8 +174,7 @@ def test_one_gpu_may_be_named_twice() -> None:
         options = Options(strategy)
         plan = layout(problem, Partition.over(problem.grid, 3), options)
         executor = CudaExecutor(plan, STEPS, (0, 0, 0), driver=HostDriver(gpus=1, links=False))
-        for field, described in problem.fields.items():
-            executor.load(field, described.global_array(), 0)
+        load(executor)
         schedule = build(plan, options, STEPS)
         executor.execute(schedule, 1, 0)
         assert executor.gather("ez", schedule.final).tobytes() == expected("yee")[0]["ez"]
@@ -284,11 +264,9 @@ def test_plain_and_edge_tiles_together(strategy: StrategyName, blocks: int) -> N
             if parts == (1, 1)
             else CudaExecutor(plan, 10, devices, driver=HostDriver(blocks=blocks))
         )
-        for field, described in problem.fields.items():
-            executor.load(field, described.global_array(), 0)
+        load(executor)
         executor.execute(schedule, 1, 0)
-        fields = b"".join(executor.gather(f, schedule.final).tobytes() for f in problem.state)
-        digests.append((fields, executor.traces().tobytes()))
+        digests.append(found(executor, schedule.final))
         executor.close()
     assert digests[0] == digests[1]
 
@@ -338,11 +316,9 @@ def test_radar_with_absorber_and_source() -> None:
     digests = []
     schedule = build(plan, Options("serial"), built.steps)
     for executor in (reference, CudaExecutor(plan, built.steps, (0,), driver=HostDriver())):
-        for field, described in built.problem.fields.items():
-            executor.load(field, described.global_array(), 0)
+        load(executor)
         executor.execute(schedule, 1, 0)
-        fields = b"".join(executor.gather(f, schedule.final).tobytes() for f in built.problem.state)
-        digests.append((fields, executor.traces().tobytes()))
+        digests.append(found(executor, schedule.final))
         executor.close()
     assert digests[0] == digests[1]
 
@@ -352,7 +328,7 @@ def test_a_trace_has_every_computation_and_the_same_bits(strategy: StrategyName)
     problem, options = PROBLEMS["heat_fixed"](), Options(strategy)
     plan = layout(problem, Partition.over(problem.grid, 3), options)
     executor = CudaExecutor(plan, STEPS, (0, 1, 2), driver=HostDriver())
-    executor.load("u", problem.fields["u"].global_array(), 0)
+    load(executor)
     schedule = build(plan, options, STEPS)
     spans = executor.trace(schedule, 0)
     assert executor.gather("u", schedule.final).tobytes() == expected("heat_fixed")[0]["u"]

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import numpy as np
 import pytest
+from executions import load
 from host_driver import COMPILER, HostDriver
-from runtime_problems import heat_2d, yee_with_absorber
+from runtime_problems import random_heat, yee_with_absorber
 
 from peergrid import Options
-from peergrid.grid import Boundary, Grid
+from peergrid.grid import Boundary
 from peergrid.grid.partition import Partition
 from peergrid.runtime.cuda.executor import CudaExecutor
 from peergrid.runtime.inorder import InOrderExecutor
@@ -19,18 +19,12 @@ pytestmark = pytest.mark.skipif(COMPILER is None, reason="no C++ compiler here t
 DEPTH, STEPS = 3, 15  # two turns of two passes, and a shorter one
 
 
-def heat(shape: tuple[int, int], boundary: tuple[Boundary, Boundary]) -> Problem:
-    grid = Grid(shape, boundary=boundary)
-    return Problem.of(heat_2d(grid.field("u", np.random.default_rng(1).random(shape, np.float32)), 0.2))
-
-
 def run(problem: Problem, ordinals: tuple[int, ...], driver: HostDriver | None, norm: str | None = None) -> list[bytes]:
     """Fields and traces after all steps, by linked kernels in whole turns and a rest that is done by queues."""
     options = Options("peer" if driver else "serial", depth=DEPTH)
     plan = layout(problem, Partition(problem.grid, (len(ordinals), 1)), options)
     executor = CudaExecutor(plan, STEPS, ordinals, driver=driver, norm=norm) if driver else InOrderExecutor(plan, STEPS)
-    for name, described in problem.fields.items():
-        executor.load(name, described.global_array(), 0)
+    load(executor)
     whole = period(plan, options)
     times, rest = divmod(STEPS - 1, whole.steps)
     executor.execute(whole, times - 1, 0)
@@ -48,7 +42,7 @@ def run(problem: Problem, ordinals: tuple[int, ...], driver: HostDriver | None, 
 @pytest.mark.parametrize("boundary", [("fixed", "fixed"), ("periodic", "fixed"), ("reflecting", "reflecting")])
 @pytest.mark.parametrize("devices", [2, 3])
 def test_bits(devices: int, boundary: tuple[Boundary, Boundary], seed: int) -> None:
-    problem, driver = heat((90, 200), boundary), HostDriver(seed=seed)
+    problem, driver = random_heat((90, 200), boundary), HostDriver(seed=seed)
     assert run(problem, tuple(range(devices)), driver) == run(problem, (0,), None)
     beside = {"fixed": {"edge2d_peer", "layer2d_peer"}, "periodic": {"layer2d_peer"}, "reflecting": {"edge2d_peer"}}
     assert {"stream2d_peer"} | beside[boundary[0]] <= driver.kernels
@@ -63,12 +57,12 @@ def test_bits_of_several_stages_with_absorber_and_receivers() -> None:
 
 @pytest.mark.parametrize(("resident", "told"), [(3, True), (1000, False)])
 def test_one_gpu_twice_where_waiting_tiles_leave_room(resident: int, told: bool) -> None:
-    problem, driver = heat((90, 200), ("fixed", "fixed")), HostDriver(gpus=1)
+    problem, driver = random_heat((90, 200), ("fixed", "fixed")), HostDriver(gpus=1)
     driver.resident = lambda *_: resident  # type: ignore[method-assign]
     options = Options("peer", depth=DEPTH)
     plan = layout(problem, Partition(problem.grid, (2, 1)), options)
     executor = CudaExecutor(plan, STEPS, (0, 0), driver=driver)
-    executor.load("u", problem.fields["u"].global_array(), 0)
+    load(executor)
     schedule = build(plan, options, STEPS)
     executor.execute(schedule, 1, 0)
     assert executor.gather("u", schedule.final).tobytes() == run(problem, (0,), None)[0]
@@ -77,6 +71,6 @@ def test_one_gpu_twice_where_waiting_tiles_leave_room(resident: int, told: bool)
 
 
 def test_devices_that_do_not_reach_each_other_are_served_by_queues() -> None:
-    problem, driver = heat((90, 200), ("fixed", "fixed")), HostDriver(links=False)
+    problem, driver = random_heat((90, 200), ("fixed", "fixed")), HostDriver(links=False)
     assert run(problem, (0, 1), driver) == run(problem, (0,), None)
     assert "edge2d_peer" not in driver.kernels

@@ -7,12 +7,13 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
+from executions import load
 from host_driver import COMPILER, HostDriver
-from runtime_problems import heat_2d
+from runtime_problems import random_heat
 
 from peergrid import Options, Problem, Simulation
 from peergrid.codegen.cuda.norm import NORM_ALIGN
-from peergrid.grid import Boundary, Grid, Index
+from peergrid.grid import Boundary, Index
 from peergrid.grid.partition import Partition
 from peergrid.runtime.cuda.executor import CudaExecutor
 from peergrid.schedule import build, layout, period
@@ -26,17 +27,12 @@ Boundaries = tuple[Boundary, Boundary]
 FIXED: Boundaries = ("fixed", "fixed")
 
 
-def problem_of(boundary: Boundaries, shape: Index = SHAPE) -> Problem:
-    grid = Grid(shape, boundary=boundary)
-    return Problem.of(heat_2d(grid.field("u", np.random.default_rng(1).random(shape, np.float32)), 0.2))
-
-
 def run(problem: Problem, devices: int, options: Options, seed: int = 1) -> tuple[bytes, bytes]:
     """The last state and the norms of all steps, in whole turns and a rest."""
     plan = layout(problem, Partition.slabs(problem.grid, CUTS[devices]), options, NORM_ALIGN)
     driver = HostDriver(seed=seed)
     executor = CudaExecutor(plan, STEPS, tuple(range(devices)), driver=driver, patience=60, norm="u")
-    executor.load("u", problem.fields["u"].global_array(), 0)
+    load(executor)
     whole = period(plan, options)
     times, rest = divmod(STEPS, whole.steps)
     executor.execute(whole, times, 0)
@@ -51,7 +47,7 @@ def run(problem: Problem, devices: int, options: Options, seed: int = 1) -> tupl
 @cache
 def expected(boundary: Boundaries) -> tuple[bytes, bytes]:
     """One device, one step per pass; the norms are those of the states themselves."""
-    problem = problem_of(boundary)
+    problem = random_heat(SHAPE, boundary)
     found = run(problem, 1, Options("serial"))
     states = [problem.fields["u"].global_array()]
     with Simulation(problem, STEPS, devices="cpu:1") as simulation:
@@ -68,14 +64,14 @@ def expected(boundary: Boundaries) -> tuple[bytes, bytes]:
 @pytest.mark.parametrize("strategy", STRATEGIES)
 def test_same_bits(strategy: StrategyName, depth: int, place: int) -> None:
     devices = 1 + (list(STRATEGIES).index(strategy) + place) % 4
-    assert run(problem_of(FIXED), devices, Options(strategy, depth=depth)) == expected(FIXED)
+    assert run(random_heat(SHAPE), devices, Options(strategy, depth=depth)) == expected(FIXED)
 
 
 @pytest.mark.parametrize(("strategy", "rows"), [("overlap", "periodic"), ("graph", "reflecting"), ("peer", "periodic")])
 def test_same_bits_where_rims_have_columns(strategy: StrategyName, rows: Boundary) -> None:
     boundary: Boundaries = (rows, "periodic")
     for seed in range(2):
-        assert run(problem_of(boundary), 3, Options(strategy, depth=4), seed) == expected(boundary)
+        assert run(random_heat(SHAPE, boundary), 3, Options(strategy, depth=4), seed) == expected(boundary)
 
 
 @pytest.mark.parametrize(("depth", "block", "columns"), [(2, 1, "fixed"), (8, 3, "periodic")])
@@ -84,4 +80,4 @@ def test_same_bits_with_several_passes_between_exchanges(
     strategy: StrategyName, depth: int, block: int, columns: Boundary
 ) -> None:
     boundary: Boundaries = ("periodic", columns)
-    assert run(problem_of(boundary), 3, Options(strategy, depth=depth, block=block)) == expected(boundary)
+    assert run(random_heat(SHAPE, boundary), 3, Options(strategy, depth=depth, block=block)) == expected(boundary)

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-import numpy as np
 import pytest
+from executions import load
 from host_driver import COMPILER, HostDriver
-from runtime_problems import heat_2d, yee_with_absorber
+from runtime_problems import random_heat, yee_with_absorber
 
 from peergrid import Options
 from peergrid.codegen.cuda.norm import NORM_ROWS
 from peergrid.errors import DeviceFault
-from peergrid.grid import Boundary, Grid
+from peergrid.grid import Boundary
 from peergrid.grid.partition import Partition
 from peergrid.runtime.cuda import persistent
 from peergrid.runtime.cuda.chain import Chain
@@ -26,11 +26,6 @@ DEPTH, STEPS = 3, 16  # two turns of two passes, one pass, and a step that is le
 PERSISTENT = {"persistent2d"}
 
 
-def heat(shape: tuple[int, int], boundary: tuple[Boundary, Boundary] = ("fixed", "fixed")) -> Problem:
-    grid = Grid(shape, boundary=boundary)
-    return Problem.of(heat_2d(grid.field("u", np.random.default_rng(1).random(shape, np.float32)), 0.2))
-
-
 def run(
     problem: Problem, ordinals: tuple[int, ...], driver: HostDriver | None, depth: int = DEPTH, norm: str | None = None
 ) -> tuple[list[bytes], list[str]]:
@@ -38,8 +33,7 @@ def run(
     options = Options("persistent" if driver else "serial", depth=depth)
     plan = layout(problem, Partition(problem.grid, (len(ordinals), 1)), options)
     executor = CudaExecutor(plan, STEPS, ordinals, driver=driver, norm=norm) if driver else InOrderExecutor(plan, STEPS)
-    for name, described in problem.fields.items():
-        executor.load(name, described.global_array(), 0)
+    load(executor)
     whole = period(plan, options)
     times, rest = divmod(STEPS, whole.steps)
     executor.execute(whole, times, 0)
@@ -60,7 +54,7 @@ def run(
 @pytest.mark.parametrize(("devices", "blocks"), [(1, 8), (2, 5), (3, 2)])
 def test_bits(devices: int, blocks: int, boundary: tuple[Boundary, Boundary]) -> None:
     """On the blocks given, the first two cases take edge tiles alone."""
-    problem, driver = heat((60, 200), boundary), HostDriver(seed=devices, blocks=blocks)
+    problem, driver = random_heat((60, 200), boundary), HostDriver(seed=devices, blocks=blocks)
     found, notes = run(problem, tuple(range(devices)), driver)
     assert found == run(problem, (0,), None)[0]
     assert driver.kernels >= PERSISTENT
@@ -69,7 +63,7 @@ def test_bits(devices: int, blocks: int, boundary: tuple[Boundary, Boundary]) ->
 
 
 def test_bits_of_single_steps() -> None:
-    problem, driver = heat((60, 200)), HostDriver()
+    problem, driver = random_heat((60, 200)), HostDriver()
     assert run(problem, (0, 1), driver, depth=1)[0] == run(problem, (0,), None)[0]
     assert driver.kernels == PERSISTENT
 
@@ -82,13 +76,13 @@ def test_bits_of_several_stages_with_absorber_and_receivers() -> None:
 
 def test_many_launches_go_on_where_the_last_one_ended(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(persistent, "MOST_PASSES", 6)
-    problem, driver = heat((60, 200)), HostDriver()
+    problem, driver = random_heat((60, 200)), HostDriver()
     assert run(problem, (0, 1), driver, depth=1)[0] == run(problem, (0,), None)[0]
 
 
 @pytest.mark.parametrize(("resident", "fused"), [(2, True), (1, False)])
 def test_one_gpu_twice_where_both_kernels_fit(resident: int, fused: bool) -> None:
-    problem, driver = heat((60, 200)), HostDriver(gpus=1, blocks=resident)
+    problem, driver = random_heat((60, 200)), HostDriver(gpus=1, blocks=resident)
     found, notes = run(problem, (0, 0), driver)
     assert found == run(problem, (0,), None)[0]
     assert any("fits these devices" in note for note in notes) != fused
@@ -99,7 +93,7 @@ def test_one_gpu_twice_where_both_kernels_fit(resident: int, fused: bool) -> Non
     (lambda problem: run(problem, (0, 1), HostDriver(), norm="u"), "no norms"),
 ])  # fmt: skip
 def test_what_it_does_not_serve_is_said(make: Callable[[Problem], tuple[list[bytes], list[str]]], said: str) -> None:
-    problem = heat((4 * NORM_ROWS, 200))
+    problem = random_heat((4 * NORM_ROWS, 200))
     found, notes = make(problem)
     assert found == run(problem, (0,), None)[0]
     assert any(said in note for note in notes)
@@ -115,10 +109,10 @@ def test_a_signal_that_never_comes_is_named(monkeypatch: pytest.MonkeyPatch) -> 
         return found
 
     monkeypatch.setattr(Chain, "links", mute)
-    problem, options = heat((90, 200)), Options("persistent", depth=DEPTH)
+    problem, options = random_heat((90, 200)), Options("persistent", depth=DEPTH)
     plan = layout(problem, Partition(problem.grid, (3, 1)), options)
     executor = CudaExecutor(plan, STEPS, (0, 1, 2), driver=HostDriver(), patience=2e-5)
-    executor.load("u", problem.fields["u"].global_array(), 0)
+    load(executor)
     with pytest.raises(DeviceFault, match=r"Device 1 waited too long for 'Copy 'u' 2:.*device 2, stands still"):
         executor.execute(period(plan, options), 2, 0)
     executor.close()
