@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import threading
 from contextlib import closing
 from dataclasses import replace
 from math import inf
@@ -138,6 +139,25 @@ def test_on_the_hosts_driver(tmp_path: Path) -> None:
     assert not driver.live
     short = trial(tmp_path / "short", steps=3)
     assert short.fastest(Options("overlap", depth=4)) == Chosen(Options("overlap", depth=4))  # no room for a trial
+
+
+@pytest.mark.skipif(COMPILER is None, reason="no C++ compiler here to run generated kernels on the host")
+def test_kernels_are_compiled_before_they_are_tried(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    ahead: list[str] = []
+    missed: list[str] = []
+    compiled = HostDriver.compile
+
+    def compile_(self: HostDriver, source: str, architecture: str, cache: Path | None) -> bytes:
+        if threading.current_thread() is not threading.main_thread():
+            ahead.append(source)
+        elif source not in ahead and ("stream2d" in source or "edge2d" in source) and "Turns" not in source:
+            missed.append(source)
+        return compiled(self, source, architecture, cache)
+
+    monkeypatch.setattr(HostDriver, "compile", compile_)
+    trial(tmp_path).fastest(Options("overlap", depth=4))
+    assert len(ahead) == len(set(ahead)) > 2
+    assert not missed
 
 
 @pytest.mark.skipif(COMPILER is None, reason="no C++ compiler here to run generated kernels on the host")

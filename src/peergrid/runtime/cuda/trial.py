@@ -12,6 +12,7 @@ import json
 import os
 import time
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -23,11 +24,14 @@ from typing import Any
 
 from peergrid.codegen.cuda.choose import block_of, lengths, several_steps
 from peergrid.codegen.cuda.norm import NORM_ALIGN
-from peergrid.errors import DeviceFault, DoesNotFit, UsageError
+from peergrid.codegen.cuda.pass_kernel import PassKernel
+from peergrid.codegen.cuda.peer_kernel import PeerKernel
+from peergrid.errors import DeviceFault, DoesNotFit, PeergridError, UsageError
 from peergrid.grid.partition import Partition
 from peergrid.runtime.cuda.devices import Devices
 from peergrid.runtime.cuda.driver import CudaDriver, Driver
 from peergrid.runtime.cuda.executor import CudaExecutor
+from peergrid.runtime.devices import cores
 from peergrid.schedule import Chosen, Options, Schedule, layout, period
 from peergrid.schedule.strategies import StrategyName
 from peergrid.stencil import Problem
@@ -89,6 +93,7 @@ class Trial:
         if self.say is not None:
             self.say("compiling and trying a few ways to arrange the run; the fastest is remembered")
         started = time.perf_counter()
+        self._compile(depths, strategies)
         with closing(Devices(self._driver, self.ordinals)) as devices:  # their contexts outlive each candidate
             attempts = _Attempts(self, devices, usual)
             attempts.make(depths, strategies)
@@ -129,10 +134,30 @@ class Trial:
         gpus = sorted(set(self.ordinals))
         machine = [(self._driver.name(gpu), [self._driver.reaches(gpu, peer) for peer in gpus]) for gpu in gpus]
         boxes = [self.partition.owned(device) for device in range(self.partition.devices)]
-        kernels = [kernel for d in depths if (kernel := several_steps(self.problem, d, self.norm)) is not None]
-        texts = [launch.program.source for kernel in kernels for launch in kernel.launches(boxes[0], 1)]
-        facts = (machine, self.ordinals, boxes, usual.order, usual.route, depths, strategies, texts)
+        facts = (machine, self.ordinals, boxes, usual.order, usual.route, depths, strategies, self._texts(depths))
         return self.cache / "trials" / f"{hashlib.sha256(repr(facts).encode()).hexdigest()[:24]}.json"
+
+    def _texts(self, depths: Sequence[int], fused: bool = False) -> list[str]:
+        """The programs of passes; fused: of those that exchange by themselves."""
+        made = [kernel for d in depths if (kernel := several_steps(self.problem, d, self.norm)) is not None]
+        kernels = [PeerKernel(kernel) for kernel in made if isinstance(kernel, PassKernel)] if fused else made
+        box = self.partition.owned(0)
+        return [launch.program.source for kernel in kernels for launch in kernel.launches(box, 1)]
+
+    def _compile(self, depths: Sequence[int], strategies: Sequence[str]) -> None:
+        """Compile most of what the candidates need side by side, where there is a cache in which they find it."""
+        if self.cache is None:
+            return
+        texts = self._texts(depths) + (self._texts(depths, fused=True) if "peer" in strategies else [])
+        kinds = {self._driver.architecture(ordinal) for ordinal in self.ordinals}
+
+        def compiled(text: str) -> None:
+            with suppress(PeergridError):  # said by the candidate that needs it
+                for kind in sorted(kinds):
+                    self._driver.compile(text, kind, self.cache)
+
+        with ThreadPoolExecutor(cores()) as pool:
+            list(pool.map(compiled, dict.fromkeys(texts)))
 
 
 class _Attempts:
