@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+
 import pytest
 from stream_problems import values
 
@@ -44,3 +47,17 @@ def test_refusals() -> None:
         source(PROBLEM, "ptx")  # type: ignore[arg-type]
     with pytest.raises(UsageError, match="leave 'steps' out"):
         source(PROBLEM, "cpu", steps=4)
+
+
+THREADS = """
+from concurrent.futures import ThreadPoolExecutor
+from peergrid.codegen.nvrtc import compile_cubin
+with ThreadPoolExecutor(6) as pool:
+    print(len(set(pool.map(lambda n: compile_cubin('__global__ void f(int* p) { *p = 1; }', 'sm_90'), range(6)))))
+"""
+
+
+def test_threads_may_compile_first_at_the_same_time() -> None:
+    pytest.importorskip("cuda.core")
+    done = subprocess.run([sys.executable, "-c", THREADS], capture_output=True, text=True, check=False)
+    assert done.stdout == "1\n", done.stderr

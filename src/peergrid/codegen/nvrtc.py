@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import io
 import re
+import threading
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from peergrid.errors import PeergridError, UsageError
+
+_IMPORTING = threading.Lock()
+"""Threads that import cuda.core for the first time at once find it half made."""
 
 
 class CompileError(PeergridError):
@@ -62,7 +66,8 @@ def resources(source: str, arch: str) -> dict[str, Resources]:
 
 def _program(source: str, arch: str, registers: int | None, ptxas: list[str] | None = None) -> Any:
     try:
-        from cuda.core import Program, ProgramOptions
+        with _IMPORTING:
+            from cuda.core import Program, ProgramOptions
     except ImportError:
         raise UsageError("Kernels for GPUs need the CUDA packages: pip install 'peergrid[cuda]'.") from None
     options = ProgramOptions(
@@ -82,7 +87,8 @@ def _program(source: str, arch: str, registers: int | None, ptxas: list[str] | N
 def _compile(program: Any, log: io.StringIO, folder: Path | None) -> Any:
     """The compiled program, through the cache where there is one and it can be used."""
     if folder is not None:
-        from cuda.core.utils import FileStreamProgramCache
+        with _IMPORTING:
+            from cuda.core.utils import FileStreamProgramCache
 
         try:
             return program.compile("cubin", logs=log, cache=FileStreamProgramCache(str(folder)))
