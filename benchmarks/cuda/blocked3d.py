@@ -13,6 +13,7 @@ import json
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,7 @@ from gpu import Device, Module, check, copy_rate, start
 from problems3d import CASES
 
 from peergrid.codegen.cuda import onepass
+from peergrid.codegen.cuda.choose3d import pass3d
 from peergrid.codegen.cuda.groups import scratch_fields
 from peergrid.codegen.cuda.pass3d import PassKernel3D
 from peergrid.codegen.cuda.shape3d import Shape3D
@@ -194,28 +196,27 @@ class Bench:
         return int(found[0])
 
 
-def shapes(case: str, quick: bool) -> Iterator[Shape3D]:
-    """The variants of a case, the likely best first."""
+def variants(case: str, problem: Problem, quick: bool) -> Iterator[PassKernel3D]:
+    """The variants of a case: what a run would take for each number of steps, then others."""
     if case == "heat":
-        yield from (Shape3D(1, 4, 2, 16), Shape3D(2, 4, 1, 32, 4), Shape3D(3, 4, 2, 16, 4), Shape3D(4, 4, 1, 32, 1))
-        if quick:
-            return
-        yield from (Shape3D(1, 4, 1, 16, 4), Shape3D(2, 4, 2, 16, 4), Shape3D(2, 4, 2, 24, 1), Shape3D(2, 4, 1, 32, 7))
-        yield from (Shape3D(3, 4, 1, 32, 4), Shape3D(3, 4, 2, 16, 1), Shape3D(3, 4, 2, 20, 1), Shape3D(3, 4, 2, 8, 1))
-        yield from (Shape3D(4, 4, 2, 16, 1), Shape3D(4, 4, 2, 16, 2), Shape3D(4, 4, 1, 24, 4))
+        yield PassKernel3D(problem, Shape3D(1, 4, 2, 16))
     elif case == "heat64":
-        yield from (Shape3D(1, 2, 2, 16), Shape3D(2, 2, 1, 32, 4), Shape3D(3, 2, 2, 16, 4), Shape3D(4, 2, 2, 16, 1))
-        if quick:
-            return
-        yield from (Shape3D(2, 2, 2, 16, 4), Shape3D(3, 2, 1, 32, 4), Shape3D(3, 2, 2, 16, 1), Shape3D(4, 2, 1, 32, 1))
-    elif case == "layers":
-        yield from (Shape3D(2, 4, 1, 32, 4), Shape3D(3, 4, 2, 16, 4), Shape3D(4, 4, 1, 32, 1))
+        yield PassKernel3D(problem, Shape3D(1, 2, 2, 16))
     elif case == "yee":
-        yield from (Shape3D(1, 2, 1, 16, 2), Shape3D(2, 2, 1, 16, 2), Shape3D(2, 4, 1, 8, 2))
-        if quick:
-            return
-        yield from (Shape3D(1, 2, 1, 16, 3), Shape3D(1, 4, 1, 16, 1), Shape3D(2, 2, 1, 16, 3), Shape3D(2, 2, 1, 12, 4))
-        yield from (Shape3D(2, 2, 1, 20, 1, held=False), Shape3D(2, 2, 2, 12, 2), Shape3D(3, 2, 1, 12, 1))
+        yield PassKernel3D(problem, Shape3D(1, 2, 1, 16, turning=False))
+    for steps in (2, 3, 4):
+        if (chosen := pass3d(problem, steps)) is not None:
+            yield chosen
+    if not quick:
+        yield from (PassKernel3D(problem, shape) for shape in OTHERS.get(case, ()))
+
+
+SHORT = partial(Shape3D, turning=False, joined=True)
+OTHERS = {
+    "heat": (Shape3D(2, 4, 2, 16, 4), Shape3D(2, 4, 2, 24, 2), SHORT(3, 4, 1, 32, 3), SHORT(4, 4, 2, 16, 1)),
+    "heat64": (Shape3D(2, 2, 2, 16, 4), SHORT(3, 2, 1, 32, 3), SHORT(4, 2, 1, 32, 1)),
+    "yee": (Shape3D(2, 2, 1, 16, 2), SHORT(3, 2, 1, 16, 1), SHORT(3, 2, 1, 16, 2), Shape3D(2, 4, 1, 8, 2)),
+}
 
 
 def build(kernel: PassKernel3D, arch: str) -> dict[str, bytes]:
@@ -227,7 +228,7 @@ def build(kernel: PassKernel3D, arch: str) -> dict[str, bytes]:
 def run_case(device: Device, case: str, size: int, quick: bool, pool: ThreadPoolExecutor) -> list[Result]:
     make, dtype = CASES[case]
     problem = make(size, dtype)
-    kernels = [PassKernel3D(problem, shape) for shape in shapes(case, quick)]
+    kernels = list(variants(case, problem, quick))
     waiting = [(kernel, pool.submit(build, kernel, device.arch)) for kernel in kernels]
     bench = Bench(device, case, problem)
     results = [bench.reference(max((kernel.steps for kernel in kernels), default=1))]
@@ -247,7 +248,8 @@ def line(r: Result) -> str:
     if not s["steps"]:
         return f"{r.case} one step after another: {r.gcells:.0f} GC/s, {r.ms_per_pass:.3f} ms"
     name = f"{r.case} T={s['steps']} VX={s['columns']} rows={s['rows']}x{s['warps']} ahead={s['ahead']}"
-    name += f"{'' if s['held'] else ' not held'}{' skew' if s['skew'] else ''}"
+    marks = ("not held", not s["held"]), ("skew", s["skew"]), ("short rings", not s["turning"]), ("joined", s["joined"])
+    name += "".join(f" {mark}" for mark, here in marks if here)
     if r.error:
         return f"{name}: {r.error}"
     return (

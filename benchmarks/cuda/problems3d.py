@@ -141,8 +141,8 @@ def _curl(half: str, stretched: frozenset[int], names: tuple[str, ...]) -> Stenc
             else:
                 u.next[0, 0, 0] = cells["ca"][0, 0, 0] * u[0, 0, 0] + cells["cb"][0, 0, 0] * curl
 
-    kinds = inspect.Parameter.POSITIONAL_OR_KEYWORD
-    update.__signature__ = inspect.Signature([inspect.Parameter(name, kinds) for name in names])  # type: ignore[attr-defined]
+    kind = inspect.Parameter.KEYWORD_ONLY
+    update.__signature__ = inspect.Signature([inspect.Parameter(name, kind) for name in names])  # type: ignore[attr-defined]
     return stencil(update)
 
 
