@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 import pytest
@@ -49,6 +50,13 @@ def test_slabs_as_gpus_get_them(call: Call, model: Path, monkeypatch: pytest.Mon
 def test_text_says_the_same(call: Call, model: Path) -> None:
     answer = call("verify", model, "--devices", 2, "--depth", 1, "--strategy", "peer")
     assert answer.out.splitlines()[1] == "0 races, 0 stale reads, 0 deadlocks"
+
+
+def test_a_long_proof_says_how_far_it_is(call: Call, model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys.modules["peergrid.cli.verify"], "LINE_EVERY", 0.0)
+    arguments = ("verify", model, "--devices", 2, "--depth", 1, "--strategy", "peer")
+    assert call(*arguments).err.splitlines() == ["1 of 3 ways", "2 of 3 ways", "3 of 3 ways"]
+    assert call(*arguments, "--json").err == ""
 
 
 def test_a_wrong_strategy_is_rejected_with_exit_code_1(

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import sys
+import time
 from dataclasses import asdict, replace
 from typing import Annotated
 
 import typer
 
 from peergrid.cli.choose import AsJson, ModelFile
+from peergrid.cli.progress import LINE_EVERY
 from peergrid.cli.verification import Verification, Ways, verify_all
 from peergrid.errors import CheckFailed, UsageError
 from peergrid.io.modelfile import read
@@ -39,10 +41,15 @@ def verify(
     ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Prove that no schedule of a model has a race, a stale read or a deadlock, with two independent checkers."""
+    """Prove that no schedule of a model has a race, a stale read or a deadlock, with two independent checkers.
+
+    All of them take minutes; name a strategy, a depth or a number of devices for fewer.
+    """
     ways = _ways(strategy, devices, depth, mutants=mutants)
     built = build(read(model))
-    found = verify_all(built.problem, replace(ways, steps=built.steps, balanced=balanced), None if as_json else _show)
+    found = verify_all(
+        built.problem, replace(ways, steps=built.steps, balanced=balanced), None if as_json else Counter()
+    )
     typer.echo(json.dumps(_contract(found), indent=2) if as_json else _text(found))
     if not found.holds:
         raise CheckFailed(found.faults[0])
@@ -75,9 +82,18 @@ def _contract(found: Verification) -> dict[str, object]:
     return {key: value for key, value in asdict(found).items() if value is not None}
 
 
-def _show(done: int, all_: int) -> None:
-    if sys.stderr.isatty():
-        print(f"\r{done} of {all_} ways", end="\n" if done == all_ else "", file=sys.stderr, flush=True)
+class Count:
+    """Says how many ways are done: on a terminal in one line that changes, elsewhere in a line now and then."""
+
+    def __init__(self) -> None:
+        self._said = time.monotonic()
+
+    def __call__(self, done: int, all_: int) -> None:
+        if sys.stderr.isatty():
+            print(f"\r{done} of {all_} ways", end="\n" if done == all_ else "", file=sys.stderr, flush=True)
+        elif time.monotonic() - self._said >= LINE_EVERY:
+            self._said = time.monotonic()
+            print(f"{done} of {all_} ways", file=sys.stderr, flush=True)
 
 
 def _text(found: Verification) -> str:
