@@ -47,9 +47,7 @@ def verify(
     """
     ways = _ways(strategy, devices, depth, mutants=mutants)
     built = build(read(model))
-    found = verify_all(
-        built.problem, replace(ways, steps=built.steps, balanced=balanced), None if as_json else Counter()
-    )
+    found = verify_all(built.problem, replace(ways, steps=built.steps, balanced=balanced), None if as_json else Count())
     typer.echo(json.dumps(_contract(found), indent=2) if as_json else _text(found))
     if not found.holds:
         raise CheckFailed(found.faults[0])
