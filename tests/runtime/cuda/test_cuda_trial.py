@@ -8,12 +8,13 @@ from contextlib import closing
 from dataclasses import replace
 from math import inf
 from pathlib import Path
+from typing import Any
 
 import pytest
 from host_driver import COMPILER, HostDriver
 from runtime_problems import PROBLEMS
 
-from peergrid import DeviceFault, Options
+from peergrid import DeviceFault, Grid, Options, stencil
 from peergrid.bench.problems import jacobi
 from peergrid.grid.partition import Partition
 from peergrid.runtime.cuda.executor import CudaExecutor
@@ -89,6 +90,26 @@ DAMAGED = [
     '{"strategy": "peer"}',
     '{"strategy": "peer", "depth": 0}',
 ]
+
+
+def test_problems_of_one_step_per_pass_are_told_apart(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[tuple[str, int]] = []
+    fake({}, asked, monkeypatch)
+    grid = Grid((60, 64, 40), boundary="reflecting")
+
+    @stencil
+    def up(u: Any) -> None:
+        u.next[0, 0, 0] = u[1, 0, 0] + u[0, 0, 0]
+
+    @stencil
+    def aside(u: Any) -> None:
+        u.next[0, 0, 0] = u[0, 0, 1] * u[0, 0, 0]
+
+    for update in (up, aside):
+        given = Problem.of(update(grid.field("u")))
+        asked.clear()
+        trial(tmp_path, problem=given).fastest(Options("overlap", depth=1))
+        assert asked
 
 
 @pytest.mark.parametrize("text", DAMAGED)

@@ -22,6 +22,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
+from peergrid.codegen.cuda import onepass
 from peergrid.codegen.cuda.choose import block_of, lengths, several_steps
 from peergrid.codegen.cuda.norm import NORM_ALIGN
 from peergrid.codegen.cuda.pass_kernel import PassKernel
@@ -134,7 +135,8 @@ class Trial:
         gpus = sorted(set(self.ordinals))
         machine = [(self._driver.name(gpu), [self._driver.reaches(gpu, peer) for peer in gpus]) for gpu in gpus]
         boxes = [self.partition.owned(device) for device in range(self.partition.devices)]
-        facts = (machine, self.ordinals, boxes, usual.order, usual.route, depths, strategies, self._texts(depths))
+        texts = self._texts(depths) or [onepass.program(self.problem, [boxes[:1]]).source]
+        facts = (machine, self.ordinals, boxes, usual.order, usual.route, depths, strategies, texts)
         return self.cache / "trials" / f"{hashlib.sha256(repr(facts).encode()).hexdigest()[:24]}.json"
 
     def _texts(self, depths: Sequence[int], fused: bool = False) -> list[str]:
