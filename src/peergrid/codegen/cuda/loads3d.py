@@ -1,8 +1,8 @@
 """How planes come from memory in a 3D pass: asynchronous copies of 16 bytes, planes ahead of their use.
 
 Copies of fewer bytes go through the first-level cache and take room there while they are on the way, of which little is
-left beside shared memory. So where the columns of a lane are fewer than 16 bytes, some lanes of a warp load its row.
-Copies are clipped to the cells that are needed and exist.
+left beside shared memory. So where the columns of a lane are fewer than 16 bytes, some lanes of a warp load its row:
+for the others' columns, beyond the tile, there is no need. Copies are clipped to the cells that are needed and exist.
 """
 
 from __future__ import annotations
@@ -53,11 +53,9 @@ class Loads3D:
 
     def sources(self) -> Iterator[str]:
         """Where each field is loaded from, and which rows a lane loads."""
-        shape = self.planes.shape
         for number, name in enumerate(self._classes()):
-            for j in range(shape.rows):
-                tests = [f"lane < {shape.width // self.chunk}"] * self.apart
-                tests += [self._needed(name, 1, plus("y", j), 1), self._needed(name, 2, self.column, self.chunk)]
+            for j in range(self.planes.shape.rows):
+                tests = [self._needed(name, 1, plus("y", j), 1), self._needed(name, 2, self.column, self.chunk)]
                 yield f"  const bool on{number}_{j} = {' && '.join(tests)};"
         for ring in self.planes.loaded:
             name = ring.version.field
