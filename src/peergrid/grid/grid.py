@@ -19,7 +19,7 @@ Array = NDArray[np.floating]
 
 @dataclass(frozen=True)
 class Grid:
-    """A regular grid in one to three dimensions.
+    """A regular grid in one to three dimensions: cells along each axis, 'float32' or 'float64' for all its fields.
 
     boundary, for all axes or one for each:
       fixed       a cell is updated where every cell that it reads lies inside the grid, else it keeps its value

@@ -84,7 +84,7 @@ class Stage:
 
 @dataclass(frozen=True)
 class Receiver:
-    """Records one field at one cell after every step."""
+    """Records one field, by its name, at one cell, by its index, after every step; `name` is its key in `traces`."""
 
     name: str
     field: str
