@@ -20,9 +20,10 @@ from peergrid.stencil import Problem
 class Options:
     """How to arrange a run; nothing of it changes the result.
 
-    strategy: serial, async, threads, overlap, graph, peer or persistent; depth: steps between two exchanges (R ghost layers per step's reach); block: steps per pass, at most `depth`
-    (None: all of them in one pass); order: of the halos (left-right, pairwise or all at once); separate: keep the stages
-    of the order apart; route: of halos between GPUs (copy, store or host; None: what suits the strategy).
+    strategy: serial, async, threads, overlap, graph, peer or persistent; depth: steps between two exchanges (R ghost
+    layers per step's reach); block: steps per pass, at most `depth` (None: all of them in one pass); order: of the
+    halos (left-right, pairwise or all at once); separate: keep the stages of the order apart; route: of halos between
+    GPUs (copy, store or host; None: what suits the strategy).
     """
 
     strategy: StrategyName = "overlap"
