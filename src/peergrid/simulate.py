@@ -41,7 +41,10 @@ KernelKind = Literal["compiled", "reference"]
 
 @dataclass(frozen=True)
 class Result:
-    """What a finished run leaves: the final state fields, the receivers' records, and the time of stepping alone."""
+    """What a finished run leaves: the final state fields, the receivers' records, and the time of stepping alone.
+
+    notes: what was chosen by trial, and what was arranged otherwise than asked for, in sentences.
+    """
 
     fields: Mapping[str, Array]
     traces: Mapping[str, Array]
@@ -49,6 +52,7 @@ class Result:
     cells: int
     seconds: float
     sha256: str
+    notes: tuple[str, ...] = ()
 
     @property
     def cells_per_second(self) -> float:
@@ -70,10 +74,12 @@ class Timeline:
 class Simulation:
     """A problem on its devices. Use as a context manager, or call `close`.
 
-    steps: the largest step count the run can reach (receivers have room for so many);
-    devices: see `parse_devices`; split: parts along each axis, or any partition; depth and so on: see `Options`;
-    cache: folder for compiled code (default: the user's cache folder); norm: on GPUs, a field the norm of whose change
-    is computed for every step (see `norms`). The attribute `options` has those in use, see `fitting`.
+    steps: the largest step count the run can reach (receivers have room for so many); devices: 'auto' (all GPUs, or one
+    virtual device for each processor), 'cpu:4', 'cuda', 'cuda:0,1' or 'cuda:0,0'; options: None for what suits the
+    devices; split: parts along each axis, or any partition; kernel: 'reference' for plain NumPy; cache: folder for
+    compiled code (default: the user's cache folder); norm: on GPUs, a field the norm of whose change is computed for
+    every step (see `norms`). The attribute `options` has those in use, `step` the steps done, `seconds` their time.
+    Raises UsageError where an argument cannot mean anything, DoesNotFit where the devices have too little memory.
     """
 
     def __init__(
@@ -214,7 +220,8 @@ class Simulation:
     def result(self) -> Result:
         """Everything a finished run leaves."""
         fields = {name: self.gather(name) for name in self.problem.state}
-        return Result(fields, self.traces(), self.step, self.problem.grid.box.size, self.seconds, self.sha256())
+        cells = self.problem.grid.box.size
+        return Result(fields, self.traces(), self.step, cells, self.seconds, self.sha256(), self.notes)
 
     def close(self) -> None:
         """Free the devices' memory; what was gathered before stays."""
@@ -267,7 +274,9 @@ def run(
 ) -> Result:
     """Advance a step `steps` times on all devices and return the fields.
 
-    Raises Unstable if a field becomes NaN or infinite; it is noticed within `CHECK_EVERY` steps.
+    step: updates and stages in order, or a `Problem` where there are receivers; devices, options, split: as in
+    `Simulation`. Raises Unstable if a field becomes NaN or infinite, which is noticed within `CHECK_EVERY` steps,
+    UsageError where an argument cannot mean anything, DoesNotFit where the devices have too little memory.
     """
     problem = step if isinstance(step, Problem) else Problem.of(step)
     with Simulation(problem, steps, devices=devices, options=options, split=split) as simulation:

@@ -29,6 +29,7 @@ def test_what_the_timeline_shows(
         run.trace(4)
         assert any(f"'{strategy}' exchange by themselves" in note for note in run.notes) == apart
         assert run.exposed_communication() is not None
+        assert run.result().notes == run.notes
 
 
 @pytest.mark.parametrize("good", [0, 1, 4, 5])
