@@ -75,6 +75,18 @@ def entries() -> hostloop.Entries:
     return hostloop.Entries(*(kind(lambda *arguments: 0) for kind in (*kinds, hostloop.RECORD, hostloop.AWAIT)))
 
 
+class Library:
+    """The driver library itself, where it is asked without its bindings."""
+
+    def __init__(self, driver: PretendDriver) -> None:
+        self.driver = driver
+
+    def cuPointerGetAttribute(self, found: Any, key: int, address: ctypes.c_uint64) -> int:  # noqa: N802
+        assert key == int(self.driver.CUpointer_attribute.CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL)
+        found._obj.value = self.driver._pointer(key, address.value)
+        return 0
+
+
 @pytest.fixture
 def pretended(monkeypatch: pytest.MonkeyPatch) -> PretendDriver:
     found = entries()
@@ -84,6 +96,7 @@ def pretended(monkeypatch: pytest.MonkeyPatch) -> PretendDriver:
     monkeypatch.setattr(host_side, "words", lambda handles: np.ones(len(handles), np.uint64))
     monkeypatch.setattr(host_side, "cores", lambda: usable_cpus() * 3)
     driver = PretendDriver(3)
+    monkeypatch.setattr(addressing, "library", lambda: Library(driver))
     monkeypatch.setattr(nvml, "session", lambda: nullcontext((PretendNvml(driver), None)))
     return driver
 
@@ -299,7 +312,7 @@ def test_no_driver_library_is_one_sentence(monkeypatch: pytest.MonkeyPatch) -> N
         raise OSError("not found")
 
     monkeypatch.setattr(ctypes, "CDLL", absent)
-    with pytest.raises(DeviceFault, match=r"^Launch loops need the driver library 'libcuda.so.1'"):
+    with pytest.raises(DeviceFault, match=r"^Direct calls need the driver library 'libcuda.so.1'"):
         hostloop.entries.__wrapped__()
 
 

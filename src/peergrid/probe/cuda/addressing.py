@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import time
 from collections.abc import Iterator
 from typing import Any
@@ -9,10 +10,12 @@ from typing import Any
 import numpy as np
 
 from peergrid.probe.cuda.devices import Devices, Scope, Stream, u64
+from peergrid.probe.cuda.hostloop import library
 from peergrid.probe.cuda.vmm import granularity, mapped
 from peergrid.probe.experiment import Bench, Lack, Probe, Result, result
 
 HOST_MEMORY, DEVICE_MEMORY = 1, 2  # CUmemorytype
+ORDINAL = 9  # CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL
 LEGACY, PER_THREAD = 1, 2  # the driver's handles of the two default streams
 BLOCKING, INDEPENDENT = 0, 1  # flags of cuStreamCreate
 PATIENCE = 0.005
@@ -50,15 +53,17 @@ def _owners(devices: Devices) -> Iterator[Result]:
 
 def _owner(devices: Devices, address: int) -> tuple[int, int]:
     """The kind of memory at an address, and its GPU; (0, -1) where the driver knows nothing of it."""
-    keys = devices.driver.CUpointer_attribute
     devices.use(0)
-    found = [
-        devices.driver.cuPointerGetAttribute(key, address)
-        for key in (keys.CU_POINTER_ATTRIBUTE_MEMORY_TYPE, keys.CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL)
-    ]
-    if any(int(code) for code, *_ in found):
-        return 0, -1
-    return int(found[0][1]), int(found[1][1])
+    key = devices.driver.CUpointer_attribute.CU_POINTER_ATTRIBUTE_MEMORY_TYPE
+    code, *found = devices.driver.cuPointerGetAttribute(key, address)
+    return (0, -1) if int(code) else (int(found[0]), _ordinal(address))
+
+
+def _ordinal(address: int) -> int:
+    """The GPU of an address, from the library: some releases of cuda-bindings say 0 (NVIDIA/cuda-python#2928)."""
+    found = ctypes.c_int(-1)
+    code = library().cuPointerGetAttribute(ctypes.byref(found), ORDINAL, ctypes.c_uint64(address))
+    return -1 if code else found.value
 
 
 def _orders(devices: Devices) -> Iterator[Result]:

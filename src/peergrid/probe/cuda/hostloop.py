@@ -40,6 +40,18 @@ class Entries:
     await_event: Any
 
 
+def library() -> ctypes.CDLL:
+    """The library of the NVIDIA driver in this process.
+
+    Raises:
+        DeviceFault: there is none.
+    """
+    try:
+        return ctypes.CDLL(LIBRARY)
+    except OSError as error:
+        raise DeviceFault(f"Direct calls need the driver library '{LIBRARY}', which cannot be loaded.") from error
+
+
 @cache
 def entries() -> Entries:
     """The entry points of the NVIDIA driver in this process.
@@ -47,13 +59,10 @@ def entries() -> Entries:
     Raises:
         DeviceFault: there is no driver library.
     """
-    try:
-        library = ctypes.CDLL(LIBRARY)
-    except OSError as error:
-        raise DeviceFault(f"Launch loops need the driver library '{LIBRARY}', which cannot be loaded.") from error
+    driver = library()
 
     def entry(kind: Any, name: str) -> Any:
-        return kind(ctypes.cast(getattr(library, name), ctypes.c_void_p).value)
+        return kind(ctypes.cast(getattr(driver, name), ctypes.c_void_p).value)
 
     return Entries(
         entry(LAUNCH, "cuLaunchKernel"),
