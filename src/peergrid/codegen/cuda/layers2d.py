@@ -40,7 +40,7 @@ def layer(problem: Problem, steps: int, zone: Zone, name: str) -> Layer2D | None
     Rows move from register to register: that takes the fewest, so that blocks fit beside those of plain tiles.
     """
     for columns in COLUMNS:
-        made = Layer2D(problem, Shape(steps, columns, ahead=2, rotate=False), name, zone=zone)
+        made = Layer2D(problem, Shape(steps, columns, ahead=2, rotate=False), name, pointers=False, zone=zone)
         if made.useful >= USEFUL:
             return made if _registers(made) <= MOST else None
     return None

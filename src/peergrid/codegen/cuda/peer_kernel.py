@@ -89,7 +89,7 @@ class PeerKernel:
 
     @cached_property
     def plain(self) -> Program:
-        shape, stream = self.made.shape, self.made.stream
+        shape, stream = self.made.shape, replace(self.made.stream, pointers=False)
         kernel = PLAIN.format(
             threads=32 * shape.warps,
             bound=f", {shape.blocks}" if shape.blocks else "",

@@ -12,7 +12,7 @@ from peergrid.codegen.cuda.stream_parts import Shape
 from peergrid.grid import Dtype
 from peergrid.stencil import Problem
 
-POINTERS = 4
+FEW = 4  # pointers that are kept in any case
 
 
 @dataclass(frozen=True)
@@ -26,12 +26,17 @@ class Ring:
 
 @dataclass(frozen=True)
 class StreamPlan2D:
-    """The plan of one problem and shape; entry: the kernel's name; norm: a field whose change is summed up."""
+    """The plan of one problem and shape.
+
+    entry: the kernel's name; norm: a field whose change is summed up; pointers: whether they are kept for many fields:
+    else addresses are computed, which is slower and takes fewer registers.
+    """
 
     problem: Problem
     shape: Shape
     entry: str = "stream2d"
     norm: str | None = None
+    pointers: bool = True
 
     @cached_property
     def levels(self) -> Levels:
@@ -73,8 +78,8 @@ class StreamPlan2D:
 
     @property
     def runs(self) -> bool:
-        """Whether there is a pointer for each field that runs down its rows; many would take too many registers."""
-        return len(self.rings) + len(self.levels.finals) <= POINTERS
+        """Whether there is a pointer for each field that runs down its rows."""
+        return self.pointers or len(self.rings) + len(self.levels.finals) <= FEW
 
     @property
     def row_bytes(self) -> int:
