@@ -3,8 +3,8 @@
 A lane keeps `BASE` registers, two for each field that it loads or stores, and one (two in double precision) for each
 of its cells in every plane that is kept; with fewer, down to a share of them, the compiler finds a way, which costs.
 A pass takes as long as the slower of memory, which every field crosses once whatever the steps, and instructions, of
-which a share is redundant; a step by itself takes as long as its memory. The constants are fitted to eighty shapes on
-an H200; they order the shapes.
+which a share is redundant; a step by itself takes as long as its memory. The constants follow eighty shapes that were
+measured on an H200; they order the shapes.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ BASE = 24
 REGISTERS = 65536  # of a multiprocessor
 MOST_REGISTERS = 240  # of a thread
 MOST_BYTES = 160 << 10  # of shared memory for a thread block on every architecture from sm_80 on, but two
-EDGE_ROWS = (32, 24, 16, 12)
+EDGE_ROWS = ((32, MOST_BYTES // 2), (16, MOST_BYTES), (24, MOST_BYTES), (12, MOST_BYTES))  # and the most they may take
 MOST_STEPS = 4
 BYTES_PER_CLOCK = 14.4  # of device memory, for each multiprocessor
 BYTES_AHEAD = 48 << 10  # in flight, from which on memory is as fast as it gets
@@ -103,9 +103,9 @@ def _edge(problem: Problem, steps: int) -> EdgeShape3D | None:
     if inside.covers(problem.grid.box) and not barred and not problem.receivers:
         return EdgeShape3D(steps, growth.below[1] + growth.above[1] + 8)
     beside = growth.below[1] + growth.above[1]
-    for height in EDGE_ROWS:
+    for height, most in EDGE_ROWS:
         kernel = PassKernel3D(problem, Shape3D(steps), EdgeShape3D(steps, height)).edges
-        if kernel.shared_bytes <= MOST_BYTES and height > beside and min(kernel.useful) > 0:
+        if kernel.shared_bytes <= most and height > beside and min(kernel.useful) > 0:
             return kernel.shape
     return None
 
