@@ -23,15 +23,11 @@ from peergrid.codegen.cuda.stream_parts import known, prelude
 from peergrid.stencil import Problem
 
 KERNEL = """\
-extern "C" __global__ void __launch_bounds__({threads}, {blocks})
-{entry}(const __grid_constant__ Arguments a) {{
+extern "C" __global__ void __launch_bounds__({threads}, 2) {entry}(const __grid_constant__ Arguments a) {{
   extern __shared__ __align__(128) unsigned char shared[];
   {entry}_tile(a, a.regions[blockIdx.x], a.source, a.target, now(a), shared);
 }}
 """
-SHARED = 227 << 10  # of a multiprocessor, and what each block takes of it besides
-RESERVED = 1 << 10
-REGISTERS, FEW = 65536, 48  # of a multiprocessor, of a thread that does without spilling
 
 
 @dataclass(frozen=True)
@@ -60,11 +56,6 @@ class Edge3D:
         return 32 * self.shape.warps
 
     @property
-    def blocks(self) -> int:
-        """How many blocks of a multiprocessor the compiler has to leave registers for: they hide each other's waits."""
-        return max(1, min(SHARED // (self.shared_bytes + RESERVED), REGISTERS // (FEW * self.threads)))
-
-    @property
     def useful(self) -> tuple[int, int]:
         """Rows and columns of a tile that are not redundant."""
         growth = reach(self.problem, self.shape.steps)
@@ -76,7 +67,7 @@ class Edge3D:
     @property
     def source(self) -> str:
         """The whole translation unit."""
-        kernel = KERNEL.format(entry=self.entry, threads=self.threads, blocks=self.blocks)
+        kernel = KERNEL.format(entry=self.entry, threads=self.threads)
         return "\n".join((prelude(self.arguments), HELPERS, self.tile, kernel))
 
     @cached_property
