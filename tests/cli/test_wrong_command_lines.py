@@ -55,7 +55,8 @@ def test_which_version(call: Call) -> None:
     assert (answer.code, answer.out) == (0, f"peergrid {peergrid.__version__}\n")
 
 
-def test_drawing_is_learnt_when_it_is_needed() -> None:
-    code = "import sys, peergrid.cli; print('matplotlib' in sys.modules)"
+@pytest.mark.parametrize("slow", ["matplotlib", "numba", "cuda"])
+def test_drawing_compilers_and_drivers_come_when_they_are_needed(slow: str) -> None:
+    code = f"import sys, peergrid.cli; print('{slow}' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "False\n"

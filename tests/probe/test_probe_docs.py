@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from peergrid.probe import PROBES
 from peergrid.probe.experiment import Result
 from peergrid.probe.profile import VERSION, Outcome, Profile
+from peergrid.probe.registry import PROBES
 from peergrid.report.views import VIEWS
 
 DOCS = (Path(__file__).parents[2] / "docs" / "profile.md").read_text(encoding="utf-8")

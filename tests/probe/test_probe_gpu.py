@@ -16,7 +16,7 @@ from pretend_driver import PretendDriver, PretendNvml, signatures
 from peergrid.errors import DeviceFault
 from peergrid.machine import nvml
 from peergrid.machine.host import usable_cpus
-from peergrid.probe import PROBES, Bench, Probe, Result
+from peergrid.probe import Bench, Probe, Result
 from peergrid.probe.cpu import spin
 from peergrid.probe.cuda import (
     addressing,
@@ -34,6 +34,7 @@ from peergrid.probe.cuda import compile as compiling
 from peergrid.probe.cuda.chase import chain
 from peergrid.probe.cuda.devices import Devices, u64
 from peergrid.probe.cuda.timing import sound
+from peergrid.probe.registry import PROBES
 from peergrid.probe.runner import run
 from peergrid.report.views import VIEWS
 

@@ -14,12 +14,13 @@ from probe_examples import machine, number, outcome
 
 from peergrid.cli.probe import probe as command
 from peergrid.errors import DeviceFault, UsageError
-from peergrid.probe import PROBES, Bench, Impossible, Lack, Probe, Result, choose, measure, session, show
+from peergrid.probe import Bench, Impossible, Lack, Probe, Result, measure, session, show
 from peergrid.probe import profile as profiles
 from peergrid.probe import worker as worker_process
 from peergrid.probe.cpu import spin
 from peergrid.probe.cpu.threads import Others, counts, inside, rounds_in, together
 from peergrid.probe.cuda.devices import Devices
+from peergrid.probe.registry import PROBES, choose
 from peergrid.probe.runner import run
 
 ENOUGH_CORES = len(os.sched_getaffinity(0)) >= 2

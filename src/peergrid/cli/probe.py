@@ -11,7 +11,7 @@ import typer
 
 from peergrid.errors import DeviceFault
 from peergrid.machine import discover, encode
-from peergrid.probe import PROBES, Probe, choose, compare, measure, show
+from peergrid.probe import Probe, compare, measure, show
 from peergrid.probe import profile as profiles
 
 
@@ -29,8 +29,10 @@ def probe(
     catalogue: Annotated[bool, typer.Option("--list", help="List the experiments and measure nothing.")] = False,
 ) -> None:
     """Measure links, memory, synchronisation and host of this machine."""
+    from peergrid.probe.registry import PROBES, choose  # takes numba along, which is slow to come
+
     if catalogue:
-        typer.echo(_described() if as_json else show.catalogue(PROBES))
+        typer.echo(_described(PROBES) if as_json else show.catalogue(PROBES))
         return
     chosen = choose(names or [])
     other = profiles.read(compare_with) if compare_with else None  # before measuring: bad input costs nothing
@@ -44,10 +46,10 @@ def probe(
         _judge(found)
 
 
-def _described() -> str:
+def _described(probes: tuple[Probe, ...]) -> str:
     """The experiments as one JSON object, each as a profile describes it."""
     keys = ("name", "group", "rows", "title", "unit", "method", "gpus")
-    return json.dumps({"experiments": [{key: getattr(item, key) for key in keys} for item in PROBES]}, indent=1)
+    return json.dumps({"experiments": [{key: getattr(item, key) for key in keys} for item in probes]}, indent=1)
 
 
 def _recorded(path: Path, chosen: tuple[Probe, ...], named: bool) -> profiles.Profile:

@@ -1,13 +1,14 @@
-"""Measure the machine: one file per experiment, one profile with every number and its uncertainty."""
+"""Measure the machine: one file per experiment, one profile with every number and its uncertainty.
+
+The experiments themselves are in `registry`, which takes the compiler of their loops along.
+"""
 
 from peergrid.probe.compare import Difference, Expected, Flag, differences, expected, flags
 from peergrid.probe.experiment import Bench, Impossible, Lack, Probe, Result, result
 from peergrid.probe.profile import Outcome, Profile, read, write
-from peergrid.probe.registry import PROBES, choose
 from peergrid.probe.session import measure
 
 __all__ = [
-    "PROBES",
     "Bench",
     "Difference",
     "Expected",
@@ -18,7 +19,6 @@ __all__ = [
     "Probe",
     "Profile",
     "Result",
-    "choose",
     "differences",
     "expected",
     "flags",
