@@ -276,9 +276,12 @@ def test_curves_of_nothing() -> None:
     assert "No positive number" in curves({"a": [(0, 1)]}, "bytes", "s")
 
 
-def test_the_command(tmp_path: Path) -> None:
+def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     profiles.write(tmp_path / "p.json", two_gpus())
     report(tmp_path / "p.json", tmp_path / "r.html")
+    said = capsys.readouterr()
+    assert said.out.startswith(f"{tmp_path / 'r.html'}: ")
+    assert said.err == ""
     assert (tmp_path / "r.html").read_text(encoding="utf-8").startswith("<!DOCTYPE html>")
     with pytest.raises(UsageError, match="create it first"):
         report(tmp_path / "p.json", tmp_path / "none" / "r.html")

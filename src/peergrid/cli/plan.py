@@ -10,6 +10,7 @@ from itertools import groupby
 import typer
 
 from peergrid.cli.choose import AsJson, Asked, ModelFile, arranging
+from peergrid.cli.notes import tell
 from peergrid.cli.progress import megacells
 from peergrid.io.modelfile import read
 from peergrid.models.fdtd.build import Built, build
@@ -58,6 +59,7 @@ def plan(
     enough = (TRIALS + 2) * 2 * chosen.options.depth
     with wish.simulation(built, chosen, max(built.steps, enough)) as simulation:
         found = _plan(str(model), built, simulation, _seconds_per_step(simulation))
+    tell(found.notes)
     typer.echo(json.dumps(asdict(found), indent=2) if as_json else _text(found))
 
 
@@ -114,5 +116,4 @@ def _text(found: Plan) -> str:
         "memory": f"{gibibytes(found.memory)}, at most {gibibytes(max(found.memory_per_device))} on one device",
         "time": f"about {found.seconds:.3g} s at {megacells(found.gcells_per_s * 1e9)}, from a short trial",
     }
-    lines = [f"{key:<10}{value}" for key, value in rows.items()]
-    return "\n".join([*lines, *(f"note: {note}" for note in found.notes)])
+    return "\n".join(f"{key:<10}{value}" for key, value in rows.items())

@@ -20,4 +20,4 @@ def report(
     guard(output, "page", "<!DOCTYPE html>")
     content = page(profiles.read(profile))
     profiles.replace(output, content)
-    typer.echo(f"{output}: {len(content) // 1024} KiB", err=True)
+    typer.echo(f"{output}: {len(content) // 1024} KiB")

@@ -13,6 +13,7 @@ from typing import Annotated
 import typer
 
 from peergrid.cli.choose import AsJson, Asked, ModelFile, arranging
+from peergrid.cli.notes import tell
 from peergrid.cli.outputs import Folder
 from peergrid.cli.progress import Reporter, megacells
 from peergrid.cli.stop import StopRequest, stop_on_signal
@@ -94,8 +95,7 @@ def run(
         with _recording(folder, built, simulation) as pauses:
             _advance(simulation, built, pauses, stop, quiet=as_json)
         simulation.check()
-        for note in simulation.notes:
-            print(f"note: {note}", file=sys.stderr)
+        tell(simulation.notes)
         summary = _summary(str(model), built, simulation, stop)
         if folder is not None:
             written = folder.finish(built, simulation, summary.sha256)

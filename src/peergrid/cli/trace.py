@@ -10,6 +10,7 @@ from typing import Annotated
 import typer
 
 from peergrid.cli.choose import AsJson, Asked, ModelFile, arranging
+from peergrid.cli.notes import tell
 from peergrid.cli.outputs import Folder
 from peergrid.errors import UsageError
 from peergrid.io.atomic import replacing
@@ -73,6 +74,7 @@ def trace(
         str(output),
         notes,
     )
+    tell(found.notes)
     typer.echo(json.dumps(asdict(found), indent=2) if as_json else _text(found))
 
 
@@ -82,5 +84,4 @@ def _text(found: Traced) -> str:
         f"{found.steps} steps on {found.devices} ({found.strategy}, depth {found.depth}): {spent}, "
         f"{found.exposed_communication:.1%} of it without computation\n"
         f"{found.output}: open it in https://ui.perfetto.dev or chrome://tracing"
-        + "".join(f"\nnote: {note}" for note in found.notes)
     )

@@ -1,0 +1,12 @@
+"""What a command did otherwise than one may expect: a sentence each, always on standard error."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable
+
+
+def tell(notes: Iterable[str]) -> None:
+    """A line for each note."""
+    for note in notes:
+        print(f"note: {note}", file=sys.stderr)
