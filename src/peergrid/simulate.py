@@ -4,39 +4,30 @@ from __future__ import annotations
 
 import hashlib
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from itertools import product
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Literal, Self
+from typing import Any, Self
 
+from peergrid.arrange import fitting, partition_of, suited
 from peergrid.codegen.cuda.norm import NORM_ALIGN
 from peergrid.errors import Unstable, UsageError
 from peergrid.grid import Array, Index
 from peergrid.grid.partition import Partition
 from peergrid.runtime.devices import Devices, parse_devices
-from peergrid.runtime.executor import Executor
-from peergrid.runtime.fit import check_host_memory
-from peergrid.schedule import Chosen, Layout, Options, Schedule, build, layout, period
-from peergrid.schedule.exchange import Order
-from peergrid.schedule.ops import Route
+from peergrid.runtime.executors import KernelKind, executor_of
+from peergrid.schedule import Chosen, Options, Schedule, build, layout, period
 from peergrid.schedule.strategies import StrategyName
 from peergrid.schedule.timeline import Span, chrome, exposed_communication
 from peergrid.stencil import Problem, Stage, Update
 
 CHECK_EVERY = 100  # steps between two looks for values that are not finite
-CPU_DEPTH = 8  # ghost depth on virtual devices unless told otherwise: enough to work from the cache
-
-ROWS_PER_STEP = 4  # rows of a device for each step of depth, so that most of its work is not redundant
-
 FUSED: tuple[StrategyName, ...] = ("peer", "persistent")
 APART = (
     "The kernels of '{}' exchange by themselves where they can, and no clock looks into them: the timeline and the "
     "exposed communication are those of the same operations carried out one by one."
 )
-
-KernelKind = Literal["compiled", "reference"]
 
 
 @dataclass(frozen=True)
@@ -94,19 +85,13 @@ class Simulation:
         cache: Path | None = None,
         norm: str | None = None,
     ) -> None:
-        if not hasattr(steps, "__index__") or steps < 0:
-            raise UsageError(f"A run takes zero or more whole steps, got {steps}.")
-        if not isinstance(options, Options | Chosen | None):
-            raise UsageError(f"Options are given as peergrid.Options('overlap', depth=4), got {options!r}.")
+        _check(steps, options)
+        self.problem, self.total_steps = problem, steps
         self.devices = devices if isinstance(devices, Devices) else parse_devices(str(devices))
-        if options is None:
-            options = suited(self.devices, problem, steps, split=split, cache=cache, norm=norm)
-        chosen = options if isinstance(options, Chosen) else Chosen(options)
-        self._asked, self._chosen = chosen.options, chosen.notes
-        self.options = fitting(self._asked, self.devices, problem)
-        self.problem = problem
-        self.total_steps = steps
-        self.partition = _partition(problem, self.devices, split, self.options, norm)
+        wished = options or suited(self.devices, problem, steps, split=split, cache=cache, norm=norm)
+        self._chosen = wished if isinstance(wished, Chosen) else Chosen(wished)
+        self.options = fitting(self._chosen.options, self.devices, problem)
+        self.partition = partition_of(problem, self.devices, self.options, split, norm)
         self.layout = layout(problem, self.partition, self.options, NORM_ALIGN if norm else ())
         self.step = 0
         self.seconds = 0.0
@@ -114,23 +99,18 @@ class Simulation:
         self._closed = False
         self._exposed: float | None = None
         self._schedules: dict[tuple[int, int], Schedule] = {}
-        self._executor = _executor(self.devices, self.layout, steps, kernel, cache, norm)
-        try:
-            for name, described in problem.fields.items():
-                self._executor.load(name, described.first_values(), 0)
-        except BaseException:
-            self.close()
-            raise
+        self._executor = executor_of(self.devices, self.layout, steps, kernel, cache, norm)
+        self._load()
 
     def run(self, steps: int) -> None:
         """Advance by `steps` steps. Raises DeviceFault where a device fails, UsageError past the run's end."""
         self._check_left(steps)
-        whole = self._period()
+        whole = self._schedule(0)
         started = time.perf_counter()
         times, rest = divmod(steps, whole.steps)
         self._execute(whole, times)
         if rest:
-            self._execute(self._tail(rest), 1)
+            self._execute(self._schedule(rest), 1)
         self.seconds += time.perf_counter() - started
 
     def gather(self, name: str) -> Array:
@@ -151,10 +131,7 @@ class Simulation:
 
         Raises UsageError where the run was made without.
         """
-        if not hasattr(self._executor, "norms"):
-            raise UsageError("No norm was asked for; name the field when the run is made.")
-        found: Array = self._executor.norms(self.step)
-        return found
+        return self._executor.norms(self.step)
 
     def check(self) -> None:
         """Raise Unstable, with step and place, where a state field is NaN or infinite."""
@@ -169,14 +146,14 @@ class Simulation:
     @property
     def notes(self) -> tuple[str, ...]:
         """What was chosen by trial, and what was arranged otherwise than asked for, each with its reason."""
-        shorter = self.options.block is not None and self._asked.block is None
+        shorter = self.options.block is not None and self._chosen.options.block is None
         passes = f"One pass makes at most {self.options.block} steps of this problem here, not {self.options.depth}."
         apart = self._exposed is not None and self.devices.kind == "cuda" and self.options.strategy in FUSED
         return (
-            self._chosen
+            self._chosen.notes
             + ((passes,) if shorter else ())
             + ((APART.format(self.options.strategy),) if apart else ())
-            + tuple(getattr(self._executor, "notes", ()))
+            + tuple(self._executor.notes)
         )
 
     def trace(self, steps: int) -> Timeline:
@@ -206,8 +183,7 @@ class Simulation:
     @property
     def host_seconds(self) -> float | None:
         """What issuing the work took of `seconds`; None where it is not known."""
-        found: float | None = getattr(self._executor, "host_seconds", None)
-        return found
+        return self._executor.host_seconds
 
     def sha256(self) -> str:
         """A digest of all state fields in global order: the same on any devices, under any strategy."""
@@ -236,6 +212,15 @@ class Simulation:
     ) -> None:
         self.close()
 
+    def _load(self) -> None:
+        """The fields' first values, into the devices; where that fails, the devices are given back."""
+        try:
+            for name, described in self.problem.fields.items():
+                self._executor.load(name, described.first_values(), 0)
+        except BaseException:
+            self.close()
+            raise
+
     def _check_left(self, steps: int) -> None:
         self._check_open()
         if not hasattr(steps, "__index__") or not 0 <= steps <= self.total_steps - self.step:
@@ -251,17 +236,13 @@ class Simulation:
             self.step += times * schedule.steps
             self._slot = schedule.final
 
-    def _period(self) -> Schedule:
-        key = (0, self._slot)
-        if key not in self._schedules:
-            self._schedules[key] = period(self.layout, self.options, self._slot)
-        return self._schedules[key]
-
-    def _tail(self, steps: int) -> Schedule:
-        key = (steps, self._slot)
-        if key not in self._schedules:
-            self._schedules[key] = build(self.layout, self.options, steps, self._slot)
-        return self._schedules[key]
+    def _schedule(self, steps: int) -> Schedule:
+        """What advances by so many steps from the slot of now; of 0 steps, one period."""
+        plan, options, slot = self.layout, self.options, self._slot
+        if (steps, slot) not in self._schedules:
+            made = build(plan, options, steps, slot) if steps else period(plan, options, slot)
+            self._schedules[steps, slot] = made
+        return self._schedules[steps, slot]
 
 
 def run(
@@ -281,110 +262,15 @@ def run(
     problem = step if isinstance(step, Problem) else Problem.of(step)
     with Simulation(problem, steps, devices=devices, options=options, split=split) as simulation:
         depth = simulation.options.depth
-        often = (
-            CHECK_EVERY // depth * depth or CHECK_EVERY
-        )  # whole cycles where they fit, so that no exchange is wasted
+        often = CHECK_EVERY // depth * depth or CHECK_EVERY  # whole cycles if they fit: no exchange is wasted
         while simulation.step < steps:
             simulation.run(min(often, steps - simulation.step))
             simulation.check()
         return simulation.result()
 
 
-def default_options(devices: Devices, problem: Problem, norm: str | None = None) -> Options:
-    """The strategy and depth used unless the user chooses: on GPUs as many steps as one pass is worth."""
-    if devices.kind == "cpu":
-        return Options("async", depth=CPU_DEPTH)
-    from peergrid.codegen.cuda.choose import steps_per_pass
-
-    rows = problem.grid.shape[0] // devices.count
-    return Options("overlap", depth=steps_per_pass(problem, most=max(1, rows // ROWS_PER_STEP), norm=norm))
-
-
-def suited(
-    devices: Devices,
-    problem: Problem,
-    steps: int,
-    *,
-    strategy: StrategyName | None = None,
-    depth: int | None = None,
-    order: Order | None = None,
-    route: Route | None = None,
-    split: Index | Partition | None = None,
-    cache: Path | None = None,
-    norm: str | None = None,
-    say: Callable[[str], None] | None = None,
-) -> Chosen:
-    """The options of a run of so many steps: what is named, and the rest as suits it.
-
-    On GPUs a run that takes long enough is worth a trial, whose outcome is remembered in `cache`; `say` is told before
-    it begins.
-    """
-    usual = default_options(devices, problem, norm)
-    usual = replace(usual, order=order or usual.order, route=route)
-    wished = replace(usual, strategy=strategy or usual.strategy, depth=depth or usual.depth)
-    if devices.kind == "cpu" or (strategy and depth):
-        return Chosen(wished)
-    from peergrid.runtime.cpu.kernel import default_cache
-    from peergrid.runtime.cuda.trial import Trial
-
-    folder = (cache or default_cache()) / "cubin"
-    cut = _partition(problem, devices, split, usual, norm)
-    trial = Trial(problem, cut, devices.ordinals, steps, norm, folder, say=say)
-    return trial.fastest(usual, strategy, depth) if trial.worthwhile else Chosen(wished)
-
-
-def fitting(options: Options, devices: Devices, problem: Problem) -> Options:
-    """The options with a number of steps per pass that the devices have a kernel for, unless one was asked for."""
-    if devices.kind == "cpu" or options.block is not None:
-        return options
-    from peergrid.codegen.cuda.choose import block_of
-
-    block = block_of(problem, options.depth)
-    return options if block == options.depth else replace(options, block=block)
-
-
-def _partition(
-    problem: Problem, devices: Devices, split: Index | Partition | None, options: Options, norm: str | None
-) -> Partition:
-    """The split asked for; on GPUs unless one is asked for slabs along axis 0 that take equally long."""
-    if split is None:
-        if devices.kind == "cpu":
-            return Partition.over(problem.grid, devices.count)
-        from peergrid.codegen.cuda.balance import balanced
-
-        return balanced(problem, devices.count, options.depth, norm)
-    partition = split if isinstance(split, Partition) else Partition(problem.grid, _parts(split))
-    if partition.devices != devices.count:
-        raise UsageError(
-            f"The split {'×'.join(map(str, partition.parts))} makes {partition.devices} parts for {devices.count} "
-            "devices; give as many parts as devices."
-        )
-    return partition
-
-
-def _parts(split: Index | int) -> Index:
-    return tuple(split) if isinstance(split, Sequence) else (split,)
-
-
-def _executor(
-    devices: Devices, plan: Layout, steps: int, kernel: KernelKind, cache: Path | None, norm: str | None
-) -> Executor:
-    if devices.kind == "cuda":
-        from peergrid.runtime.cpu.kernel import default_cache
-        from peergrid.runtime.cuda.executor import CudaExecutor
-
-        return CudaExecutor(plan, steps, devices.ordinals, cache=(cache or default_cache()) / "cubin", norm=norm)
-    if norm is not None:
-        raise UsageError("The norm of every step is computed on CUDA devices alone; use --devices cuda, or no norm.")
-    check_host_memory(sum(plan.memory(device) for device in range(plan.devices)), plan.problem.grid.box.size)
-    from peergrid.runtime.cpu.executor import ThreadedExecutor
-    from peergrid.runtime.reference import ReferenceKernel
-
-    if kernel == "reference":
-        return ThreadedExecutor(plan, steps, ReferenceKernel(plan.problem))
-    from peergrid.runtime.cpu.kernel import compile_kernel, default_cache
-
-    compiled = compile_kernel(plan.problem, cache or default_cache())
-    for device, length in product(range(plan.devices), sorted(set(plan.blocks))):
-        compiled.prepare(plan.partition.owned(device), length)  # now, not in the first step
-    return ThreadedExecutor(plan, steps, compiled)
+def _check(steps: int, options: object) -> None:
+    if not hasattr(steps, "__index__") or steps < 0:
+        raise UsageError(f"A run takes zero or more whole steps, got {steps}.")
+    if not isinstance(options, Options | Chosen | None):
+        raise UsageError(f"Options are given as peergrid.Options('overlap', depth=4), got {options!r}.")

@@ -9,10 +9,11 @@ from dataclasses import dataclass, replace
 from math import ceil, prod
 from statistics import median
 
+from peergrid.arrange import default_options
 from peergrid.runtime.devices import Devices, cores
 from peergrid.schedule import Options
 from peergrid.schedule.strategies import StrategyName
-from peergrid.simulate import Simulation, default_options
+from peergrid.simulate import Simulation
 from peergrid.stencil import Problem
 from peergrid.stencil.cost import minimal_bytes
 

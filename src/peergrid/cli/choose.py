@@ -12,6 +12,7 @@ from typing import Annotated, Any, cast, get_type_hints
 
 import typer
 
+from peergrid.arrange import suited
 from peergrid.cli.guard import check_model_memory
 from peergrid.errors import UsageError
 from peergrid.grid import Index
@@ -22,7 +23,7 @@ from peergrid.schedule import Chosen, Options
 from peergrid.schedule.exchange import Order
 from peergrid.schedule.ops import Route
 from peergrid.schedule.strategies import STRATEGIES, StrategyName
-from peergrid.simulate import Simulation, suited
+from peergrid.simulate import Simulation
 
 ModelFile = Annotated[Path, typer.Argument(metavar="MODEL.toml", help="The model file; see docs/model-files.md.")]
 DeviceSpec = Annotated[str, typer.Option("--devices", metavar="SPEC", help="auto, cpu:4, cuda, cuda:0,1 or cuda:0,0.")]

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from collections.abc import Sequence
+from typing import NoReturn, Protocol
 
+from peergrid.errors import UsageError
 from peergrid.grid import Array, Index
 from peergrid.schedule import Layout, Schedule
 from peergrid.schedule.timeline import Span
@@ -16,6 +18,14 @@ class Executor(Protocol):
     """
 
     layout: Layout
+
+    @property
+    def notes(self) -> Sequence[str]:
+        """What was arranged otherwise than asked for, each with its reason."""
+
+    @property
+    def host_seconds(self) -> float | None:
+        """How long the busiest thread issued work so far, without waiting; None where it is not measured."""
 
     def load(self, name: str, values: Array, slot: int) -> None:
         """Set a field everywhere, ghost cells included, from its global array."""
@@ -35,6 +45,9 @@ class Executor(Protocol):
     def traces(self) -> Array:
         """What the receivers recorded, shape (receivers, all steps); NaN where not yet recorded."""
 
+    def norms(self, steps: int) -> Array:
+        """The norms of the first so many steps, float64; raises UsageError where none was asked for."""
+
     def first_nonfinite(self, name: str, slot: int) -> Index | None:
         """The first cell where a state field is NaN or infinite."""
 
@@ -43,3 +56,8 @@ class Executor(Protocol):
 
     def close(self) -> None:
         """Release everything."""
+
+
+def refuse_norms() -> NoReturn:
+    """What `norms` does where a run was made without."""
+    raise UsageError("No norm was asked for; name the field when the run is made.")

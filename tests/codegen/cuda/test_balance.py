@@ -9,11 +9,11 @@ import pytest
 from stream_examples import absorbers, relaxation
 
 from peergrid import Grid, Options, Problem
+from peergrid.arrange import partition_of
 from peergrid.codegen.cuda.balance import balanced, row_costs
 from peergrid.codegen.cuda.norm import NORM_ROWS
 from peergrid.grid.partition import Partition
 from peergrid.runtime.devices import Devices
-from peergrid.simulate import _partition
 
 
 def rows(partition: Partition) -> list[int]:
@@ -64,8 +64,8 @@ def test_any_number_of_axes(shape: tuple[int, ...]) -> None:
 def test_gpus_get_balanced_slabs_unless_a_split_is_asked_for() -> None:
     problem = absorbers((400, 300), depth=10)
     gpus, threads = Devices("cuda", (0, 1, 2)), Devices("cpu", (0, 1, 2))
-    assert _partition(problem, gpus, None, Options(depth=8), None) == balanced(problem, 3, 8)
-    assert _partition(problem, gpus, (3, 1), Options(depth=8), None) == Partition(problem.grid, (3, 1))
-    assert _partition(problem, threads, None, Options(depth=8), None) == Partition(problem.grid, (3, 1))
+    assert partition_of(problem, gpus, Options(depth=8)) == balanced(problem, 3, 8)
+    assert partition_of(problem, gpus, Options(depth=8), (3, 1)) == Partition(problem.grid, (3, 1))
+    assert partition_of(problem, threads, Options(depth=8)) == Partition(problem.grid, (3, 1))
     asked = Partition.slabs(problem.grid, (0, 100, 150, 400))
-    assert _partition(problem, gpus, asked, Options(depth=8), None) is asked
+    assert partition_of(problem, gpus, Options(depth=8), asked) is asked

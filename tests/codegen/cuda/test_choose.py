@@ -8,11 +8,11 @@ from runtime_problems import PROBLEMS
 from stream_examples import radar, relaxation, wide_reads, yee
 
 from peergrid import Options
+from peergrid.arrange import default_options, fitting
 from peergrid.codegen.cuda.choose import MOST_STEPS, block_of, pass_kernel, short_tiles, steps_per_pass, supports
 from peergrid.codegen.cuda.pass_kernel import PassKernel
 from peergrid.codegen.cuda.stream_parts import Shape
 from peergrid.runtime.devices import Devices
-from peergrid.simulate import default_options, fitting
 
 CUBE, STRING = PROBLEMS["heat_cube"](), PROBLEMS["string"]()
 SQUARE = (2048, 2048)

@@ -16,6 +16,7 @@ import numpy as np
 
 from peergrid.grid import Array, Index
 from peergrid.runtime.cpu.sync import Aborted, Board, Token
+from peergrid.runtime.executor import refuse_norms
 from peergrid.runtime.inorder import copy, owned_receivers
 from peergrid.runtime.kernel import Kernel
 from peergrid.runtime.memory import allocate, collect, fill, first_nonfinite
@@ -50,6 +51,9 @@ class ThreadedExecutor:
 
     patience: seconds without any progress before a wait is given up; recorder: told of everything that happens.
     """
+
+    notes: tuple[str, ...] = ()  # there is one way to arrange things
+    host_seconds: float | None = None
 
     def __init__(
         self,
@@ -107,6 +111,9 @@ class ThreadedExecutor:
 
     def first_nonfinite(self, name: str, slot: int) -> Index | None:
         return first_nonfinite(self.layout, self.memories, name, slot)
+
+    def norms(self, steps: int) -> Array:
+        refuse_norms()
 
     def busy_seconds(self) -> tuple[float, ...]:
         """The longest any one queue of each device computed: queues of a device run side by side."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from peergrid.errors import DeviceFault, PeergridError, UsageError
+from peergrid.errors import DeviceFault, PeergridError
 from peergrid.grid import Array, Index
 from peergrid.runtime.cuda.driver import CudaDriver, Driver
 from peergrid.runtime.cuda.faults import error
@@ -20,6 +20,7 @@ from peergrid.runtime.cuda.station import Station
 from peergrid.runtime.cuda.tape import Tape
 from peergrid.runtime.cuda.timing import spans, start_clocks, timed
 from peergrid.runtime.cuda.watchdog import blame
+from peergrid.runtime.executor import refuse_norms
 from peergrid.schedule import Layout, Schedule
 from peergrid.schedule.ops import Flag, describe
 from peergrid.schedule.timeline import Span
@@ -92,9 +93,8 @@ class CudaExecutor:
         return first_nonfinite(self._station, name, slot)
 
     def norms(self, steps: int) -> Array:
-        """The norms of the first so many steps, float64; raises UsageError where none was asked for."""
         if self._station.norms is None:
-            raise UsageError("No norm was asked for; name the field when the run is made.")
+            refuse_norms()
         return self._station.norms.norms(steps)
 
     def busy_seconds(self) -> tuple[float, ...] | None:

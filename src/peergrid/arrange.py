@@ -1,0 +1,103 @@
+"""How a run is arranged as suits its devices: strategy, depth, steps per pass, and which device has which cells."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from peergrid.errors import UsageError
+from peergrid.grid import Index
+from peergrid.grid.partition import Partition
+from peergrid.runtime.devices import Devices
+from peergrid.schedule import Chosen, Options
+from peergrid.schedule.exchange import Order
+from peergrid.schedule.ops import Route
+from peergrid.schedule.strategies import StrategyName
+from peergrid.stencil import Problem
+
+CPU_DEPTH = 8  # ghost depth on virtual devices unless told otherwise: enough to work from the cache
+ROWS_PER_STEP = 4  # rows of a device for each step of depth, so that most of its work is not redundant
+
+
+def default_options(devices: Devices, problem: Problem, norm: str | None = None) -> Options:
+    """The strategy and depth used unless the user chooses: on GPUs as many steps as one pass is worth."""
+    if devices.kind == "cpu":
+        return Options("async", depth=CPU_DEPTH)
+    from peergrid.codegen.cuda.choose import steps_per_pass
+
+    rows = problem.grid.shape[0] // devices.count
+    return Options("overlap", depth=steps_per_pass(problem, most=max(1, rows // ROWS_PER_STEP), norm=norm))
+
+
+def suited(
+    devices: Devices,
+    problem: Problem,
+    steps: int,
+    *,
+    strategy: StrategyName | None = None,
+    depth: int | None = None,
+    order: Order | None = None,
+    route: Route | None = None,
+    split: Index | Partition | None = None,
+    cache: Path | None = None,
+    norm: str | None = None,
+    say: Callable[[str], None] | None = None,
+) -> Chosen:
+    """The options of a run of so many steps: what is named, and the rest as suits it.
+
+    On GPUs a run that takes long enough is worth a trial, whose outcome is remembered in `cache`; `say` is told before
+    it begins.
+    """
+    usual = default_options(devices, problem, norm)
+    usual = replace(usual, order=order or usual.order, route=route)
+    wished = replace(usual, strategy=strategy or usual.strategy, depth=depth or usual.depth)
+    if devices.kind == "cpu" or (strategy and depth):
+        return Chosen(wished)
+    from peergrid.runtime.cpu.kernel import default_cache
+    from peergrid.runtime.cuda.trial import Trial
+
+    folder = (cache or default_cache()) / "cubin"
+    cut = partition_of(problem, devices, usual, split, norm)
+    trial = Trial(problem, cut, devices.ordinals, steps, norm, folder, say=say)
+    return trial.fastest(usual, strategy, depth) if trial.worthwhile else Chosen(wished)
+
+
+def fitting(options: Options, devices: Devices, problem: Problem) -> Options:
+    """The options with a number of steps per pass that the devices have a kernel for, unless one was asked for."""
+    if devices.kind == "cpu" or options.block is not None:
+        return options
+    from peergrid.codegen.cuda.choose import block_of
+
+    block = block_of(problem, options.depth)
+    return options if block == options.depth else replace(options, block=block)
+
+
+def partition_of(
+    problem: Problem,
+    devices: Devices,
+    options: Options,
+    split: Index | Partition | None = None,
+    norm: str | None = None,
+) -> Partition:
+    """The split asked for; on GPUs unless one is asked for slabs along axis 0 that take equally long.
+
+    Raises UsageError where the split does not make as many parts as there are devices.
+    """
+    if split is None:
+        if devices.kind == "cpu":
+            return Partition.over(problem.grid, devices.count)
+        from peergrid.codegen.cuda.balance import balanced
+
+        return balanced(problem, devices.count, options.depth, norm)
+    partition = split if isinstance(split, Partition) else Partition(problem.grid, _parts(split))
+    if partition.devices != devices.count:
+        raise UsageError(
+            f"The split {'×'.join(map(str, partition.parts))} makes {partition.devices} parts for {devices.count} "
+            "devices; give as many parts as devices."
+        )
+    return partition
+
+
+def _parts(split: Index | int) -> Index:
+    return tuple(split) if isinstance(split, Sequence) else (split,)
