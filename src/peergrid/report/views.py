@@ -112,7 +112,7 @@ VIEWS: tuple[View, ...] = (
     Table("add_latency", "One addition"),
     Table("add_deviation", "Standard deviation by equation 8"),
     Table("clock_rate", "Clock of the multiprocessors"),
-    Table("shared_latency", "A dependent load from shared memory"),
+    Table("shared_latency", "A load from shared memory and its addition"),
     Table("shared_bandwidth", "Bytes per cycle"),
     Table("concurrency", "Little's law: bytes in flight"),
     Table("sync_latency", "Synchronisation that more threads need"),

@@ -25,6 +25,22 @@ class Place:
     touched: bool
 
 
+@dataclass(frozen=True, slots=True)
+class Chain:
+    """Where a chain begins, its links, and the `footprint` bytes from `base` it runs through; `junk` empties an L2."""
+
+    base: int
+    start: int
+    links: int
+    footprint: int
+    junk: int
+
+    @property
+    def gapless(self) -> bool:
+        """Whether it touches every line of its footprint."""
+        return self.footprint <= self.links * LINE
+
+
 def chain(base: int, links: int, stride: int, seed: int = 1) -> Array:
     """The chain as 64-bit words: one cycle through `links` places `stride` bytes apart, in random order.
 
@@ -47,7 +63,7 @@ def run(bench: Bench) -> Iterator[Result | Lack]:
         yield Lack("remote memory: GPU 0 cannot reach the memory of a GPU 1")
     found: list[Result] = []
     for links, stride in footprints(bench.quick):
-        for item in _chain(bench, places, links, stride):
+        for item in _chain(bench, places, links, stride, spread=True):
             found.append(replace(item, at=item.at | {"footprint": links * stride}))
             yield found[-1]
     for stride in (32, 4096) if bench.quick else (8, 32, 128, 512, 4096, 65536):
@@ -58,53 +74,58 @@ def run(bench: Bench) -> Iterator[Result | Lack]:
 
 
 def footprints(quick: bool) -> list[tuple[int, int]]:
-    """Links and strides of chains over 16 KiB to 256 MiB."""
-    powers = (14, 20, 24) if quick else (14, 17, 20, 24, 28)
+    """Links and strides of chains over 16 KiB to 256 MiB: in an L1, larger than it, in an L2, larger than it."""
+    powers = (14, 19, 28) if quick else (14, 17, 19, 24, 26, 28)
     links = {power: min((1 << power) // LINE, LINKS) for power in powers}
     return [(count, (1 << power) // count) for power, count in links.items()]
 
 
-def _chain(bench: Bench, places: Sequence[Place], links: int, stride: int) -> Iterator[Result]:
-    """Latency of one chain in every place, by every modifier."""
+def _chain(bench: Bench, places: Sequence[Place], links: int, stride: int, spread: bool = False) -> Iterator[Result]:
+    """Latency of one chain in every place, by every modifier; `spread` counts the lines between its links in."""
     for place in places:
-        yield from _place(bench, place, links, stride)
+        yield from _place(bench, place, links, stride, spread)
 
 
-def _place(bench: Bench, place: Place, links: int, stride: int) -> Iterator[Result]:
+def _place(bench: Bench, place: Place, links: int, stride: int, spread: bool) -> Iterator[Result]:
     devices: Devices = bench.devices
     footprint = links * stride
     with devices.scope() as scope:
         base = scope.memory(place.owner, footprint)
         words = chain(base, links, stride)
         devices.put(place.owner, base, words)
-        data = (base, int(words[0]), links, scope.memory(place.owner, FLUSH), footprint)
+        way = Chain(base, int(words[0]), links, footprint, scope.memory(place.owner, FLUSH))
         desk = Desk.make(scope)
         for modifier in MODIFIERS:
-            _chase(desk, place, modifier, False, data)  # a first launch may load code
             for turn in ("first", "again") if not place.touched else ("first",):
-                cycles = [_chase(desk, place, modifier, turn == "again", data) for _ in range(bench.choose(3, 7))]
+                by = None if turn == "first" else "all" if spread and not way.gapless else "chain"
+                _chase(desk, place, modifier, by, way)  # a first launch may load code
+                cycles = [_chase(desk, place, modifier, by, way) for _ in range(bench.choose(3, 7))]
                 at: At = {"place": place.name, "modifier": modifier, "pass": turn}
                 yield result("load_latency", "cycles", cycles, at, floor=0.03)
 
 
-def _chase(desk: Desk, place: Place, modifier: str, warm: bool, data: tuple[int, int, int, int, int]) -> float:
-    """Cycles per link of one pass over the chain by GPU 0, after the owner's cache was emptied or filled."""
+def _chase(desk: Desk, place: Place, modifier: str, warm: str | None, way: Chain) -> float:
+    """Cycles per link of one pass over the chain by GPU 0, after the owner's cache was emptied or filled.
+
+    `warm` says what GPU 0 reads before the pass: the "chain", "all" of its footprint, or nothing.
+    """
     devices = desk.devices
-    base, start, links, junk, footprint = data
-    devices.fill(place.owner, junk, 1, FLUSH // 4)
+    devices.fill(place.owner, way.junk, 1, FLUSH // 4)
     if place.touched:
-        _read(devices, place.owner, base, footprint, junk)
+        _read(devices, place.owner, way)
+    if warm == "all":
+        _read(devices, 0, way)
     kernel = devices.kernel(0, "chase", f"chase_{modifier}")
-    desk.run(kernel, 1, 1, u64(start), u32(links), u32(1 if warm else 0), u64(desk.out))
-    return float(desk.read()[0]) / links
+    desk.run(kernel, 1, 1, u64(way.start), u32(way.links), u32(warm == "chain"), u64(desk.out))
+    return float(desk.read()[0]) / way.links
 
 
-def _read(devices: Devices, owner: int, base: int, footprint: int, sink: int) -> None:
-    """Let the owner read its memory, so that its L2 holds what fits."""
-    kernel = devices.kernel(owner, "copy", "sweep")
-    stream = Stream(owner, 0)
-    kernel(stream, devices.attribute("MULTIPROCESSOR_COUNT", owner), 256, u64(base), u64(footprint // 16), u64(sink))
-    devices.wait(owner)
+def _read(devices: Devices, reader: int, way: Chain) -> None:
+    """Let a GPU read the footprint, so that the owner's L2 holds what fits."""
+    kernel = devices.kernel(reader, "copy", "sweep")
+    grid = devices.attribute("MULTIPROCESSOR_COUNT", reader)
+    kernel(Stream(reader, 0), grid, 256, u64(way.base), u64(way.footprint // 16), u64(way.junk))
+    devices.wait(reader)
 
 
 def _cached(found: list[Result]) -> Iterator[Result]:
@@ -132,7 +153,8 @@ PROBE = Probe(
         "One thread follows a random cycle by loads with the cache modifier ca, cg or cv, timed by the clock "
         "register: up to 4096 links over footprints of 16 KiB to 256 MiB (128 bytes apart or further), then 1024 "
         "links with strides of 8 bytes to 64 KiB. Before each pass the owner's L2 is emptied by 256 MiB of writes; "
-        "'again' is a second pass of the same kernel, 'touched' follows a read by the owner."
+        "'again' is a second pass of the same kernel, or, where the chain skips lines of its footprint, follows a "
+        "read of the whole footprint by all multiprocessors of the reader; 'touched' follows one by the owner."
     ),
     run=run,
     gpus=1,

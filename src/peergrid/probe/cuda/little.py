@@ -21,7 +21,7 @@ def switch_point(latency: float, sync: float, basic: float, more: float) -> floa
     """Bytes from which more threads pay: equations 2 to 5 of the study.
 
     Args:
-        latency: cycles until the first operand is there.
+        latency: cycles until the first operand is there and added.
         sync: cycles of the synchronisation that more threads need.
         basic, more: bytes per cycle with few and with more threads.
 
@@ -97,7 +97,7 @@ def _cycles(desk: Desk, threads: int, n: int, reduce: int) -> float:
 
 
 def _latency(desk: Desk) -> float:
-    """Cycles of a dependent load from shared memory."""
+    """Cycles of a load from shared memory and the addition that waits for it: one step of a sum."""
     kernel = desk.devices.kernel(0, "arithmetic", "chase_shared")
 
     def cycles(repeats: int) -> float:
@@ -114,9 +114,10 @@ PROBE = Probe(
     title="Little's law in shared memory, and where more threads begin to pay: predicted and measured",
     unit="B",
     method=(
-        "Sums of doubles in shared memory by 1, 32 and 1024 threads, by the clock register, many less few. "
-        "Concurrency is latency times rate (equation 1); the switching point follows from equations 2 to 5 with the "
-        "measured cost of the reduction's synchronisation, and is measured by where the two sums cross."
+        "Sums of doubles in shared memory by 1, 32 and 1024 threads, by the clock register, many less few. The loop "
+        "is the study's (figure 10), and each thread has one load in flight. Latency is a load and the addition that "
+        "waits for it; concurrency is latency times rate (equation 1). The switching point follows from equations 2 "
+        "to 5 with the measured cost of the reduction's synchronisation, and is measured by where the two sums cross."
     ),
     run=run,
     gpus=1,

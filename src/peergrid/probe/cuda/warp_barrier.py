@@ -53,8 +53,10 @@ PROBE = Probe(
     unit="cycles",
     method=(
         "2304 barriers less 256, by the clock register, in one block of one multiprocessor: bar.warp.sync for tiles "
-        "and coalesced groups, shfl.sync in a dependent chain for shuffles; in a coalesced group the source is a rank, "
-        "whose lane is found in the mask first, as cooperative groups do. Throughput is the best of 4 to 32 warps."
+        "and coalesced groups with a mask that the compiler cannot know, so that each finds out anew whether its lanes "
+        "are together (barriers between lanes that it knows to be together it drops: they cost nothing); shfl.sync in "
+        "a dependent chain for shuffles; in a coalesced group the source is a rank, whose lane is found in the mask "
+        "first, as cooperative groups do. Throughput is the best of 4 to 32 warps."
     ),
     run=run,
     gpus=1,

@@ -18,22 +18,26 @@ __device__ __forceinline__ u32 tile_mask(u32 size) {
     return ones << (lane() / size * size);
 }
 
+// One barrier after the other with one mask would be merged: a compiler drops those between lanes that it knows to be
+// together. `size` is at most 32, so that the mask stays the same, which the compiler cannot know.
+#define ANEW(mask, size) (mask += (size) >> 6)
+
 // One block; out[0]: cycles from before the first to after the last barrier of all warps.
 extern "C" __global__ void tile(u32 size, u32 repeats, u64* out) {
     u32 mask = tile_mask(size);
     __syncthreads();
     u64 begin = clock64();
-    REPEATED(repeats, warp_sync(mask))
+    REPEATED(repeats, (warp_sync(mask), ANEW(mask, size)))
     __syncthreads();
     if (threadIdx.x == 0) out[0] = clock64() - begin;
 }
 
+// A shuffle within the tiles of a whole warp, whose mask needs no check.
 extern "C" __global__ void shuffle(u32 size, u32 repeats, u64* out) {
-    u32 mask = tile_mask(size), value = threadIdx.x;
-    u32 other = lane() / size * size + (lane() + 1) % size;
+    u32 value = threadIdx.x, other = (lane() + 1) % size;
     __syncthreads();
     u64 begin = clock64();
-    REPEATED(repeats, value = __shfl_sync(mask, value, other))
+    REPEATED(repeats, value = __shfl_sync(0xffffffffu, value, other, size))
     out[1 + threadIdx.x] = value;
     __syncthreads();
     if (threadIdx.x == 0) out[0] = clock64() - begin;
@@ -45,7 +49,7 @@ extern "C" __global__ void coalesced(u32 size, u32 repeats, u64* out) {
     u64 begin = clock64();
     if (lane() < size) {
         u32 mask = __activemask();
-        REPEATED(repeats, warp_sync(mask))
+        REPEATED(repeats, (warp_sync(mask), ANEW(mask, size)))
     }
     __syncthreads();
     if (threadIdx.x == 0) out[0] = clock64() - begin;
