@@ -214,7 +214,7 @@ def test_the_radar_example_is_a_model_without_warnings() -> None:
     built = build(read(ROOT / "examples" / "gpr.toml"))
     assert built.warnings == ()
     assert built.geometry.cells.shape == (1200, 600)
-    assert {m.name for m in built.geometry.used()} == {"vacuum", "conductor", "damp sand", "PVC"}
+    assert {m.name for m in built.geometry.used} == {"vacuum", "conductor", "damp sand", "PVC"}
     assert built.steps * built.dt == pytest.approx(18e-9, rel=1e-3)
     assert [r.name for r in built.recorders][:2] == ["beside", "line-1"]
     assert np.hypot(*np.subtract(built.recorders[0].position, built.emitters[0].position)) < 0.1

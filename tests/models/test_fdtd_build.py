@@ -16,9 +16,10 @@ from hypothesis import strategies as st
 from peergrid.grid import Box as Cells
 from peergrid.grid import Grid
 from peergrid.models.fdtd import assembly, build
+from peergrid.models.fdtd.coefficients import coefficients
 from peergrid.models.fdtd.constants import ETA_0, SPEED_OF_LIGHT
 from peergrid.models.fdtd.cpml import layer
-from peergrid.models.fdtd.materials import Geometry, Material, coefficients, time_step
+from peergrid.models.fdtd.materials import Geometry, Material, time_step
 from peergrid.models.fdtd.model import (
     Absorber,
     GridSpec,
@@ -124,7 +125,7 @@ def test_the_scheme_is_stable_at_the_limit_for_any_mixture(seed: int) -> None:
 def build_with(model: RadarModel, geometry: Geometry) -> Problem:
     """The problem of a geometry given cell by cell."""
     grid = Grid(geometry.nodes, dtype=model.grid.dtype)
-    dt = time_step(geometry.used(), geometry.spacing, model.grid.courant)
+    dt = time_step(geometry.used, geometry.spacing, model.grid.courant)
     frame = assembly.Frame(grid, geometry, (layer(geometry, 0, (0, 0)), layer(geometry, 1, (0, 0))), model.absorber, dt)
     fields, factors = assembly.Fields.on(grid), coefficients(grid, geometry, dt)
     return Problem.of(

@@ -32,7 +32,7 @@ def picture_model(path: Path, built: Built) -> None:
         _show_materials(axes, built)
         _mark(axes, built)
         tints = material_tints(built.geometry.materials) / 255
-        used = built.geometry.used()
+        used = built.geometry.used
         patches = [
             Patch(facecolor=tint, edgecolor="0.3", linewidth=0.6, label=material.name)
             for material, tint in zip(built.geometry.materials, tints, strict=True)

@@ -13,8 +13,9 @@ from typing import Literal
 
 from peergrid.grid import Box, Field, Grid
 from peergrid.models.fdtd import yee
+from peergrid.models.fdtd.coefficients import Coefficients
 from peergrid.models.fdtd.cpml import Layer, profiles
-from peergrid.models.fdtd.materials import Coefficients, Geometry
+from peergrid.models.fdtd.materials import Geometry
 from peergrid.models.fdtd.model import Absorber
 from peergrid.stencil import Stage, Update
 

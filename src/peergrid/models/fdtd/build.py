@@ -11,9 +11,10 @@ from peergrid.errors import UsageError
 from peergrid.grid import Boundary, Grid, Index
 from peergrid.models.fdtd import assembly, cpml, sources
 from peergrid.models.fdtd.check import MOST, check
+from peergrid.models.fdtd.coefficients import coefficients
 from peergrid.models.fdtd.constants import ETA_0
 from peergrid.models.fdtd.dispersion import Resolution, judge, resolution
-from peergrid.models.fdtd.materials import BUILT_IN, CONDUCTOR, Geometry, coefficients, time_step
+from peergrid.models.fdtd.materials import BUILT_IN, CONDUCTOR, Geometry, time_step
 from peergrid.models.fdtd.model import Component, LineSource, PlaneWave, RadarModel
 from peergrid.models.fdtd.raster import rasterise
 from peergrid.models.fdtd.silence import silent
@@ -68,7 +69,7 @@ def build(model: RadarModel) -> Built:
     check(model)
     geometry = place(model)
     grid = Grid(geometry.nodes, tuple(_boundary(wraps) for wraps in model.periodic), model.grid.dtype)
-    dt = time_step(geometry.used(), geometry.spacing, model.grid.courant)
+    dt = time_step(geometry.used, geometry.spacing, model.grid.courant)
     steps = model.grid.steps or _steps(model.grid.time_window or 0.0, dt)
     recorders = tuple(_recorders(model, geometry))
     emitters = tuple(_emitters(model, geometry))

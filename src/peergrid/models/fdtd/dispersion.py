@@ -29,7 +29,7 @@ class Resolution:
 def resolution(model: RadarModel, geometry: Geometry) -> Resolution:
     """How well the grid resolves the shortest wave; infinitely well without sources."""
     frequency = max((source.waveform.highest_frequency() for source in model.sources), default=0.0)
-    media = [m for m in geometry.used() if m != CONDUCTOR]
+    media = [m for m in geometry.used if m != CONDUCTOR]
     if not media or frequency == 0:
         return Resolution(frequency, "vacuum", float("inf"))
     slowest = max(media, key=lambda m: m.slowness)

@@ -15,8 +15,9 @@ import numpy as np
 from peergrid.errors import UsageError
 from peergrid.grid import Box, Index
 from peergrid.models.fdtd.assembly import Fields, Frame
+from peergrid.models.fdtd.coefficients import lossy_update
 from peergrid.models.fdtd.constants import ETA_0, SPEED_OF_LIGHT
-from peergrid.models.fdtd.materials import CONDUCTOR, Doubles, Geometry, Material, lossy_update
+from peergrid.models.fdtd.materials import CONDUCTOR, Doubles, Geometry, Material
 from peergrid.models.fdtd.model import LineSource, PlaneWave, Source
 from peergrid.stencil import Stage, Update, stencil
 
