@@ -11,6 +11,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from peergrid.codegen.cuda.choose3d import pass3d, worth
+from peergrid.codegen.cuda.edge_rings2d import MOST_SHARED, RESERVED
 from peergrid.codegen.cuda.groups import groups
 from peergrid.codegen.cuda.levels import levels
 from peergrid.codegen.cuda.norm import NORM_ROWS
@@ -58,7 +59,8 @@ def pass_kernel(problem: Problem, steps: int, norm: str | None = None, least: in
         return None
     widths = (4,) if norm else (4, 2)
     found = [kernel for columns in widths if (kernel := _kernel(problem, steps, columns, norm)) is not None]
-    return max(found, key=_worth, default=None)
+    best = max(found, key=_worth, default=None)
+    return best if best is None or steps > 1 else _beside(best)
 
 
 def one_step(problem: Problem, cells: int) -> PassKernel | None:
@@ -101,16 +103,26 @@ def short_tiles(kernel: PassKernel, box: Box, edge_slots: int, plain_slots: int)
         return kernel
     strips = -(-box.shape[1] // kernel.cut.columns)
     rim = sum(len(launch.regions) for launch in kernel.launches(box, 1) if launch.program is kernel.edge)
-    rows = ROWS if kernel.layer is None else ROWS[2:]  # beside zones edge tiles are few, and fewer find room sooner
-    edge = next((r for r in rows if rim * kernel.edge_rows <= edge_slots * r), kernel.edge_rows)
+    few = kernel.layer is not None and kernel.steps > 1  # edge tiles beside zones: fewer find room sooner
+    edge = next((r for r in ROWS[2 * few :] if rim * kernel.edge_rows <= edge_slots * r), kernel.edge_rows)
     plain = next((r for r in ROWS if 2 * strips * box.shape[0] <= plain_slots * r), kernel.least_rows)
     layer = next((r for r in ROWS if strips * box.shape[0] <= 2 * plain_slots * r), kernel.layer_rows)
+    if kernel.steps == 1:  # hardly a row is redundant, so none of a zone's tiles need be longer than it is thick
+        thick = max((strip.box.shape[0] for strip in kernel.strips if strip.axis == 0), default=layer)
+        layer = min(layer, next((r for r in ROWS if r >= thick), layer))
     return replace(
         kernel,
         edge_rows=min(edge, kernel.edge_rows),
         layer_rows=min(layer, kernel.layer_rows),
         least_rows=min(plain, kernel.least_rows),
     )
+
+
+def _beside(kernel: PassKernel) -> PassKernel:
+    """The kernel with edge tiles that fit into the shared memory which blocks of plain tiles leave, if they can."""
+    left = MOST_SHARED % (kernel.plain.shared_bytes + RESERVED) - RESERVED
+    shorter = (replace(kernel, edge_ahead=ahead) for ahead in range(kernel.edge_ahead, 0, -1))
+    return next((made for made in shorter if made.edge.shared_bytes <= left), kernel)
 
 
 def _worth(kernel: PassKernel | PassKernel3D) -> float:

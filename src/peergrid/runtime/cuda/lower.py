@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from itertools import groupby
+from itertools import accumulate, groupby
 from typing import Any
 
 import numpy as np
@@ -192,12 +192,13 @@ class Lowering:
     def _together(self, tape: TapeWriter, number: int, op: Compute, start: Start, beside: list[Start]) -> None:
         """A launch, and in streams of their own, forked and joined, those that find room beside it."""
         queue = op.queue
+        places = [place - 1 for place in accumulate((not other.behind for other in beside), initial=0)][1:]
         names = (f"beside {queue.name}", f"beside {queue.name} too")
-        sides = [Queue(queue.device, name, queue.priority) for name in names[: len(beside)]]
+        sides = [Queue(queue.device, name, queue.priority) for name in names[: len(set(places))]]
         for side in sides:
             self._tie(tape, number, queue, side)
         self._pass(tape, number, op, start, queue)
-        for place, other in enumerate(beside):
+        for place, other in zip(places, beside, strict=True):
             self._pass(tape, number, op, other, sides[place % len(sides)])
         for side in sides:
             self._tie(tape, number, side, queue)

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from peergrid.codegen.cuda.choose import MOST_BYTES, pass_kernel
+from peergrid.codegen.cuda.choose import MOST_BYTES, one_step, pass_kernel
 from peergrid.codegen.cuda.pass_kernel import Launch, PassKernel
 from peergrid.codegen.cuda.persistent_kernel import TURNS, PersistentKernel, Tables
 from peergrid.grid import Box
@@ -61,6 +61,11 @@ def lower_persistent(station: Station, schedule: Schedule) -> Lowered | str:
     if station.norms is not None:
         return "persistent kernels compute no norms: each pass is a kernel of its own"
     layout = station.layout
+    if layout.blocks == (1,) and one_step(layout.problem, max(box.size for box in _boxes(station))) is not None:
+        return (
+            "a persistent kernel has too few loads under way for boxes this large, which launches cost nothing: each "
+            "pass is a kernel of its own"
+        )
     made = pass_kernel(layout.problem, layout.blocks[0], least=1) if linkable(station, schedule) else None
     if made is None:
         return (
@@ -82,7 +87,7 @@ def _shorter(station: Station, schedule: Schedule) -> bool:
 
 def _suited(station: Station, made: PassKernel) -> PersistentKernel | None:
     """The kernel with the shortest tiles of which each block takes one; else one with plain tiles, too."""
-    boxes = [station.layout.partition.owned(device) for device in range(station.layout.devices)]
+    boxes = _boxes(station)
     alone = PersistentKernel(made, plain=False, rows=ALONE_ROWS[-1])
     if alone.block.columns < LEAST_COLUMNS:
         return None
@@ -102,6 +107,11 @@ def _suited(station: Station, made: PassKernel) -> PersistentKernel | None:
     return None
 
 
+def _boxes(station: Station) -> list[Box]:
+    """What each device owns."""
+    return [station.layout.partition.owned(device) for device in range(station.layout.devices)]
+
+
 def _count(box: Box, rows: int, columns: int) -> int:
     """How many tiles cover a box."""
     return -(-box.shape[0] // rows) * -(-box.shape[1] // columns)
@@ -118,7 +128,7 @@ def _room(station: Station, kernel: PersistentKernel) -> list[int]:
 
 def _row(station: Station, schedule: Schedule, kernel: PersistentKernel) -> _Row:
     sweep, room = SeveralSteps(station, kernel.made), _room(station, kernel)
-    boxes = [station.layout.partition.owned(device) for device in range(station.layout.devices)]
+    boxes = _boxes(station)
     tables, starts = list[Tables](), list[Start]()
     for device, box in enumerate(boxes):
         plain, edge, receivers = kernel.tables(box, room[device], station.memory.recorded[device])

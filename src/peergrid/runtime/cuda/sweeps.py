@@ -27,7 +27,8 @@ Boxes = tuple[Box, ...]
 @dataclass(frozen=True, eq=False)
 class Start:
     """One launch; `values` is the kernel's struct, to which slots and time step are still to be added, `more` what
-    follows it; rows: rows of blocks; beside: whether it may run beside the next launch of the pass.
+    follows it; rows: rows of blocks; beside: whether it may run beside the next launch of the pass; behind: whether,
+    beside that, it waits for the launch before.
     """
 
     function: int
@@ -38,6 +39,7 @@ class Start:
     more: tuple[NDArray[Any], ...] = ()
     rows: int = 1
     beside: bool = False
+    behind: bool = False
 
 
 class Sweep(Protocol):
@@ -86,9 +88,19 @@ class SeveralSteps:
 
     def starts(self, device: int, boxes: Boxes) -> Iterator[Start]:
         whole, launches = reduce(Box.hull, boxes), self.launches(device, boxes)
-        for launch in launches[1:]:
-            yield replace(self.start(device, launch, whole), beside=True)
+        queued = self._queued(device, boxes, launches)
+        for place, launch in enumerate(launches[1:]):
+            yield replace(self.start(device, launch, whole), beside=True, behind=queued and place > 0)
         yield self.start(device, launches[0], whole)
+
+    def _queued(self, device: int, boxes: Boxes, launches: Sequence[Launch]) -> bool:
+        """Whether zones wait for the few edge tiles: where plain tiles of one step fill the device they have the time,
+        and must not take the room of plain tiles, which begin at the same moment and run longest.
+        """
+        made, plain = self._kernel, launches[0]
+        if not isinstance(made, PassKernel) or made.steps > 1 or plain.program is not made.plain:
+            return False
+        return 2 * len(plain.regions) > max(self.slots(device, box) for box in boxes)
 
     def launches(self, device: int, boxes: Boxes) -> tuple[Launch, ...]:
         """The tiles of the boxes, those of each program together; the same for every pass over them."""
