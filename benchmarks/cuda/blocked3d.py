@@ -145,7 +145,7 @@ class Bench:
         result = Result(self.case, asdict(kernel.shape), shared_bytes=kernel.plain.shared_bytes)
         modules = {entry: Module(cubin) for entry, cubin in cubins.items()}
         programs = {program.entry: program for program in (kernel.plain, kernel.edge) if program.entry in cubins}
-        functions = {e: modules[e].function(e, program.shared_bytes) for e, program in programs.items()}
+        functions = {e: modules[e].function(e, p.shared_bytes, whole=p.whole) for e, p in programs.items()}
         kind, of = driver.CUfunction_attribute, driver.cuFuncGetAttribute
         plain = functions[kernel.plain.entry]
         result.registers = check(of(kind.CU_FUNC_ATTRIBUTE_NUM_REGS, plain))
@@ -211,11 +211,17 @@ def variants(case: str, problem: Problem, quick: bool) -> Iterator[PassKernel3D]
         yield from (PassKernel3D(problem, shape) for shape in OTHERS.get(case, ()))
 
 
-SHORT = partial(Shape3D, turning=False, joined=True)
+FIRST, SHORT = partial(Shape3D, turning=False), partial(Shape3D, turning=False, joined=True)
 OTHERS = {
-    "heat": (Shape3D(2, 4, 2, 16, 4), Shape3D(2, 4, 2, 24, 2), SHORT(3, 4, 1, 32, 3), SHORT(4, 4, 2, 16, 1)),
-    "heat64": (Shape3D(2, 2, 2, 16, 4), SHORT(3, 2, 1, 32, 3), SHORT(4, 2, 1, 32, 1)),
-    "yee": (Shape3D(2, 2, 1, 16, 2), SHORT(3, 2, 1, 16, 1), SHORT(3, 2, 1, 16, 2), Shape3D(2, 4, 1, 8, 2)),
+    "heat": (
+        *(Shape3D(2, 4, 1, 32, 2), Shape3D(2, 4, 1, 32, 3), Shape3D(2, 4, 2, 16, 4)),
+        *(SHORT(3, 4, 1, 32, 2), SHORT(3, 4, 1, 32, 3), SHORT(3, 4, 2, 16, 2), SHORT(4, 4, 2, 16, 1)),
+    ),
+    "heat64": (Shape3D(2, 2, 2, 16, 4), Shape3D(2, 2, 1, 32, 2), SHORT(3, 2, 1, 32, 3), SHORT(4, 2, 1, 32, 1)),
+    "yee": (
+        *(FIRST(1, 2, 1, 16, 1), FIRST(1, 4, 1, 16, 1), FIRST(2, 2, 1, 16, 1), FIRST(2, 2, 1, 16, 2)),
+        *(FIRST(2, 2, 2, 8, 3), SHORT(3, 2, 1, 16, 1), SHORT(3, 2, 1, 16, 2), SHORT(3, 2, 2, 8, 2)),
+    ),
 }
 
 

@@ -88,9 +88,9 @@ class Module:
         self.cubin = cubin
         self.handle = check(driver.cuModuleLoadData(cubin))
 
-    def function(self, name: str, shared: int = 0) -> Any:
+    def function(self, name: str, shared: int = 0, *, whole: bool = True) -> Any:
         found = check(driver.cuModuleGetFunction(self.handle, name.encode()))
-        if shared:  # kernels share a multiprocessor only where they want the same division of its memory
+        if shared and whole:  # kernels share a multiprocessor only where they want the same division of its memory
             what = driver.CUfunction_attribute.CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT
             check(driver.cuFuncSetAttribute(found, what, 100))
         if shared > 48 * 1024:

@@ -67,7 +67,7 @@ inline void __syncwarp(unsigned = ~0u) { host::meet_warp(); }
 inline void __syncthreads() { host::meet_block(); }
 inline void __threadfence_system() {}
 
-template <int BYTES> void pg_fetch(void* to, const void* from) { host::fetch(to, from, BYTES); }
+template <int BYTES, bool NEAR = false> void pg_fetch(void* to, const void* from) { host::fetch(to, from, BYTES); }
 inline void pg_fetched() { host::fetched(); }
 template <int N> void pg_await() { host::await(N); }
 

@@ -73,7 +73,9 @@ def test_parts_of_a_grid(parts: tuple[int, int, int], device: int) -> None:
 
 
 @pytest.mark.parametrize("columns", [2, 4])
-def test_loads_pass_the_first_level_cache(columns: int) -> None:
-    """Copies of fewer than 16 bytes wait for room there, of which shared memory leaves little."""
-    text = PassKernel3D(yee((64, 64, 64)), Shape3D(2, columns)).plain.source
-    assert text.count("pg_fetch<16>(") == text.count("pg_fetch<") > 0
+def test_loads_pass_the_first_level_cache_where_little_is_left_of_it(columns: int) -> None:
+    """All copies have 16 bytes."""
+    for make, kind, whole in ((yee, "16, true", False), (radar, "16", True)):
+        plain = PassKernel3D(make((64, 64, 64)), Shape3D(2, columns)).plain
+        assert plain.source.count(f"pg_fetch<{kind}>(") == plain.source.count("pg_fetch<") > 0
+        assert plain.whole == whole

@@ -173,7 +173,7 @@ class HostDriver:
         self.kernels.add(name)
         return ctypes.addressof(ctypes.c_char.in_dll(self._modules[module - 1], f"handle_{name}"))
 
-    def resident(self, function: int, threads: int, shared: int) -> int:
+    def resident(self, function: int, threads: int, shared: int, *, whole: bool = True) -> int:
         return self.blocks
 
     def reaches(self, ordinal: int, peer: int) -> bool:

@@ -32,7 +32,7 @@ BYTES_PER_CLOCK = 14.4  # of device memory, for each multiprocessor
 BYTES_AHEAD = 48 << 10  # in flight, from which on memory is as fast as it gets
 PER_PLANE = 32  # instructions of a lane beside arithmetic, and for each field that it loads or stores
 PER_FIELD = 14
-ISSUED, PER_WARP, MOST_ISSUED = 0.28, 0.015, 0.73  # share of the clocks in which instructions are issued
+ISSUED, PER_WARP, MOST_ISSUED = 0.16, 0.0225, 0.73  # share of the clocks in which instructions are issued
 LEAST_REGISTERS = {4: 0.8, 8: 0.9}  # share of those wanted with which the compiler finds a way, by bytes of a value
 SQUEEZED = 1.16  # what that adds to the instructions, and planes that are read from shared memory again and again
 UNHELD = 1.2
@@ -99,8 +99,8 @@ def _registers(kernel: PassKernel3D) -> int:
 
 def _edge(problem: Problem, steps: int) -> EdgeShape3D | None:
     """The shape of edge tiles; None where they do not fit and are needed."""
-    growth, (inside, barred) = reach(problem, steps), core(problem, steps)
-    if inside.covers(problem.grid.box) and not barred and not problem.receivers:
+    growth = reach(problem, steps)
+    if not PassKernel3D(problem, Shape3D(steps)).edged:
         return EdgeShape3D(steps, growth.below[1] + growth.above[1] + 8)
     beside = growth.below[1] + growth.above[1]
     for height, most in EDGE_ROWS:

@@ -1,8 +1,9 @@
 """How planes come from memory in a 3D pass: asynchronous copies of 16 bytes, planes ahead of their use.
 
-Copies of fewer bytes go through the first-level cache and take room there while they are on the way, of which little is
-left beside shared memory. So where the columns of a lane are fewer than 16 bytes, some lanes of a warp load its row:
-for the others' columns, beyond the tile, there is no need. Copies are clipped to the cells that are needed and exist.
+Copies through the first-level cache take room there while they are on the way: they are the faster ones where it is
+left as it comes, and the slower where nearly all of it is shared memory, for other kernels' tiles to find room beside.
+Where the columns of a lane are fewer than 16 bytes, some lanes of a warp load its row: for the others' columns, beyond
+the tile, there is no need. Copies are clipped to the cells that are needed and exist.
 """
 
 from __future__ import annotations
@@ -21,9 +22,10 @@ TILE = (("z0", "z1"), ("y0", "y1"), ("c0", "c1"))
 
 @dataclass(frozen=True)
 class Loads3D:
-    """The text that loads the planes of one problem and shape."""
+    """The text that loads the planes of one problem and shape; near: through the first-level cache."""
 
     planes: Planes3D
+    near: bool = True
 
     @property
     def chunk(self) -> int:
@@ -68,6 +70,7 @@ class Loads3D:
         """The next plane of every input, where there is one, into its ring; place: the plane's, from the first one."""
         planes = self.planes
         values = self.chunk if self.apart else planes.pack
+        kind = f"{values * planes.problem.itemsize}{', true' if self.near else ''}"
         size, to = values * planes.problem.itemsize, "loaded" if self.apart else "mine"
         for ring in planes.loaded:
             name = ring.version.field
@@ -80,7 +83,7 @@ class Loads3D:
                 yield f"      if (on{self._class(name)}_{j}) {{"
                 for part in range(self.chunk // values):
                     start = planes.offset(ring, j, part, size)
-                    yield f"        pg_fetch<{size}>({to} + {at} + {start}, in{number}{row} + {part * values});"
+                    yield f"        pg_fetch<{kind}>({to} + {at} + {start}, in{number}{row} + {part * values});"
                 yield "      }"
             yield "    }"
             yield f"    in{number} += a.fields[{number}].pitch[0];"

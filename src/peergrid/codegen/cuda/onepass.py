@@ -16,15 +16,16 @@ import numpy as np
 from peergrid.codegen.cuda import cell
 from peergrid.codegen.cuda.arguments import REGION, Arguments
 from peergrid.codegen.cuda.groups import Group, groups, scratch_fields
-from peergrid.codegen.cuda.prelude import prelude
+from peergrid.codegen.cuda.prelude import WIDTH, prelude
 from peergrid.codegen.cuda.regions import Region, Variant, regions
-from peergrid.codegen.cuda.wide import THREADS, WideKernel
+from peergrid.codegen.cuda.wide import THREADS, WideKernel, lanes
 from peergrid.grid import Box
 from peergrid.stencil import Problem
 from peergrid.stencil.remember import remembered
 
 WIDE_CELLS = 1 << 15
 WIDE_COLUMNS = 64
+NARROW_CELLS = 1 << 18  # of a region of fewer columns, from which on it has a kernel of its own too
 ASIDE_CELLS = 1 << 22  # cells of a region from which on the small ones are worth a stream beside it
 
 RECORD = """\
@@ -73,10 +74,12 @@ class Launch:
 
 @dataclass(frozen=True)
 class Program:
-    """The C++ text of some kernels; `wide` and `cells` are the variants it has kernels for."""
+    """The C++ text of some kernels: `wide` and `cells` are the variants it has kernels for, wide ones for blocks with
+    so many threads along a row.
+    """
 
     arguments: Arguments
-    wide: tuple[Variant, ...]
+    wide: tuple[tuple[Variant, int], ...]
     cells: tuple[Variant, ...]
 
     @cached_property
@@ -85,8 +88,8 @@ class Program:
         parts = groups(self.arguments.problem)
         text = [prelude(self.arguments)]
         text += [
-            WideKernel(self.arguments, parts[variant.group], variant).source(f"wide_{number}")
-            for number, variant in enumerate(self.wide)
+            WideKernel(self.arguments, parts[variant.group], variant, along).source(f"wide_{number}")
+            for number, (variant, along) in enumerate(self.wide)
         ]
         text += [
             cell.function(self.arguments, parts[variant.group], variant, number)
@@ -119,8 +122,9 @@ class Program:
         return tuple(found)
 
     def _wide(self, region: Region, group: Group) -> Launch:
-        kernel = WideKernel(self.arguments, group, region.variant)
-        name = f"wide_{self.wide.index(region.variant)}"
+        along = _lanes(region, self.arguments.problem)
+        kernel = WideKernel(self.arguments, group, region.variant, along)
+        name = f"wide_{self.wide.index((region.variant, along))}"
         return Launch(name, kernel.blocks(region.box), THREADS, region.box)
 
     def _cells(self, group: int, parts: list[Region]) -> list[Launch]:
@@ -143,19 +147,27 @@ def arguments_of(problem: Problem) -> Arguments:
 
 def program(problem: Problem, works: Iterable[Iterable[Box]]) -> Program:
     """The program for advancing each of several sets of boxes by one step."""
-    wide: dict[Variant, None] = {}
+    wide: dict[tuple[Variant, int], None] = {}
     cells: dict[Variant, None] = {}
     for boxes in works:
         for number in range(len(groups(problem))):
             for region in _regions(problem, number, tuple(boxes)):
-                (wide if is_wide(region) else cells)[region.variant] = None
+                if is_wide(region):
+                    wide[region.variant, _lanes(region, problem)] = None
+                else:
+                    cells[region.variant] = None
     return Program(arguments_of(problem), tuple(wide), tuple(cells))
 
 
 def is_wide(region: Region) -> bool:
     """Whether a region is worth a kernel and a launch of its own."""
     box = region.box
-    return not region.variant.mirrored and box.size >= WIDE_CELLS and box.shape[-1] >= WIDE_COLUMNS
+    least = WIDE_CELLS if box.shape[-1] >= WIDE_COLUMNS else NARROW_CELLS
+    return not region.variant.mirrored and box.size >= least
+
+
+def _lanes(region: Region, problem: Problem) -> int:
+    return lanes(region.box, WIDTH[problem.grid.dtype])
 
 
 def _regions(problem: Problem, number: int, boxes: tuple[Box, ...]) -> list[Region]:

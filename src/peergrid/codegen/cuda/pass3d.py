@@ -18,6 +18,7 @@ from peergrid.codegen.cuda.pass_kernel import Launch, Program
 from peergrid.codegen.cuda.shape3d import Shape3D
 from peergrid.codegen.cuda.stream3d import Stream3D
 from peergrid.codegen.cuda.tiles3d import across, tiles3d
+from peergrid.codegen.cuda.walls import core
 from peergrid.grid import Box
 from peergrid.stencil import Problem
 
@@ -42,8 +43,14 @@ class PassKernel3D:
         return self.shape.steps
 
     @cached_property
+    def edged(self) -> bool:
+        """Whether edge tiles work beside the plain ones."""
+        inside, barred = core(self.problem, self.steps)
+        return not inside.covers(self.problem.grid.box) or bool(barred) or bool(self.problem.receivers)
+
+    @cached_property
     def stream(self) -> Stream3D:
-        return Stream3D(self.problem, self.shape)
+        return Stream3D(self.problem, self.shape, near=not self.edged)
 
     @cached_property
     def edges(self) -> Edge3D:
@@ -52,7 +59,7 @@ class PassKernel3D:
     @cached_property
     def plain(self) -> Program:
         kernel = self.stream
-        return Program(kernel.source, kernel.entry, self.shape.threads, kernel.shared_bytes, 1)
+        return Program(kernel.source, kernel.entry, self.shape.threads, kernel.shared_bytes, 1, whole=self.edged)
 
     @cached_property
     def edge(self) -> Program:

@@ -30,13 +30,17 @@ from peergrid.stencil import Problem
 
 @dataclass(frozen=True)
 class Program:
-    """One kernel: its text, its entry, threads of a block and bytes of shared memory."""
+    """One kernel: its text, its entry, threads of a block and bytes of shared memory.
+
+    whole: whether a multiprocessor shall give all it can as shared memory, so that other kernels find room beside.
+    """
 
     source: str = field(repr=False)
     entry: str
     threads: int
     shared_bytes: int
     tiles_per_block: int
+    whole: bool = True
 
 
 @dataclass(frozen=True, eq=False)

@@ -41,10 +41,11 @@ extern "C" __global__ void __launch_bounds__({threads}{bound})
 
 @dataclass(frozen=True)
 class Stream3D:
-    """The text of the kernel for one problem and shape."""
+    """The text of the kernel for one problem and shape; near: planes come through the first-level cache."""
 
     problem: Problem
     shape: Shape3D
+    near: bool = True
     entry: str = "stream3d"
 
     @cached_property
@@ -74,7 +75,7 @@ class Stream3D:
     @cached_property
     def tile(self) -> str:
         """The device function that advances a tile by one block."""
-        loads, period = Loads3D(self.planes), self.planes.period
+        loads, period = Loads3D(self.planes, self.near), self.planes.period
         rows = self.shape.rows * self.planes.row_bytes
         lines = [
             f"__device__ __forceinline__ void {self.entry}_tile(const Arguments& a, const Region& tile,",

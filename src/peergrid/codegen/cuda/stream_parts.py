@@ -58,9 +58,10 @@ def known(problem: Problem, steps: int, described: Field, axis: int) -> tuple[st
 
 
 PRIMITIVES = """\
-template <int BYTES> __device__ __forceinline__ void pg_fetch(void* to, const void* from) {
+// Copies of 16 bytes pass the first-level cache unless NEAR; shorter ones go through it.
+template <int BYTES, bool NEAR = false> __device__ __forceinline__ void pg_fetch(void* to, const void* from) {
   const unsigned place = static_cast<unsigned>(__cvta_generic_to_shared(to));
-  if constexpr (BYTES == 16)
+  if constexpr (BYTES == 16 && !NEAR)
     asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(place), "l"(from) : "memory");
   else
     asm volatile("cp.async.ca.shared.global [%0], [%1], %2;" ::"r"(place), "l"(from), "n"(BYTES) : "memory");

@@ -25,18 +25,18 @@ def tiles3d(
     box: Box,
     slots: int,
     recorded: Iterable[int] = (),
-    edge: tuple[int, int, int] = (64, 16, 16),
+    edge: tuple[int, int, int] | None = (64, 16, 16),
     least_planes: int = 16,
 ) -> Tiles:
     """The tiles of advancing `box`.
 
     slots: plain tiles that run at once; recorded: receivers to serve; edge: most planes, rows and columns of an edge
-    tile; least_planes: fewest of a plain one.
+    tile (None: what is not plain stays in few boxes); least_planes: fewest of a plain one.
     """
     allowed, barred = core(problem, shape.steps)
     inside, points = core_of(box & allowed, [*barred, *(Box.cell(problem.receivers[k].cell) for k in recorded)])
     if inside.empty:
-        return Tiles((), tuple(_edges([box], edge)))
+        return Tiles((), (box,) if edge is None else tuple(_edges([box], edge)))
     lost = overhead(problem, shape.steps)
     plain, rest = [], list(box - inside)
     for tile in _plain(problem, shape, inside, slots, lost, least_planes):
@@ -44,6 +44,8 @@ def tiles3d(
         rest += [tile.with_axis(0, lo, hi) for lo, hi in cut]
         ends = [tile.lo[0], *(plane for band in cut for plane in band), tile.hi[0]]
         plain += [tile.with_axis(0, lo, hi) for lo, hi in zip(ends[::2], ends[1::2], strict=True) if lo < hi]
+    if edge is None:
+        return Tiles(tuple(plain), tuple(rest))
     return Tiles(tuple(plain), tuple(sorted(_edges(rest, edge), key=lambda tile: -tile.shape[0])))
 
 

@@ -22,8 +22,9 @@ from peergrid.codegen.cuda.regions import Variant
 from peergrid.grid import Box
 from peergrid.stencil.expr import Read
 
-LANES, LINES = 32, 4
-THREADS = LANES * LINES
+THREADS = 128
+LANES = (4, 8, 32)
+"""Threads of a block along a row: as few as span the columns of a region."""
 MOST_VALUES = 80
 """Values that a thread may hold in registers before fewer rows are given to it."""
 
@@ -77,13 +78,24 @@ class Patch:
         return sum(len(columns) for columns in self.columns.values())
 
 
+def lanes(box: Box, width: int) -> int:
+    """The threads of a block along a row that suit a region, for so many columns each."""
+    return next((n for n in LANES if _threads(box, width) <= n), LANES[-1])
+
+
+def _threads(box: Box, width: int) -> int:
+    """The threads along a row of a region, which begins anywhere."""
+    return -(-box.hi[-1] // width) - box.lo[-1] // width
+
+
 @dataclass(frozen=True)
 class WideKernel:
-    """The kernel of one variant."""
+    """The kernel of one variant; lanes: threads of a block along a row, the others are along rows."""
 
     arguments: Arguments
     group: Group
     variant: Variant
+    lanes: int = LANES[-1]
 
     @cached_property
     def body(self) -> Body:
@@ -92,6 +104,11 @@ class WideKernel:
     @cached_property
     def naming(self) -> Naming:
         return Naming(self.arguments)
+
+    @property
+    def lines(self) -> int:
+        """Rows of threads in a block."""
+        return THREADS // self.lanes
 
     @property
     def width(self) -> int:
@@ -110,11 +127,10 @@ class WideKernel:
 
     def blocks(self, box: Box) -> int:
         """How many thread blocks cover a region."""
-        lo, hi = box.lo[-1], box.hi[-1]
-        columns = -(-hi // self.width) - lo // self.width
-        blocks = -(-columns // LANES)
+        columns = _threads(box, self.width)
+        blocks = -(-columns // self.lanes)
         for axis in range(self.ndim - 1):
-            blocks *= -(-box.shape[axis] // (LINES * self.rows)) if axis == self.ndim - 2 else box.shape[axis]
+            blocks *= -(-box.shape[axis] // (self.lines * self.rows)) if axis == self.ndim - 2 else box.shape[axis]
         return blocks if self.ndim > 1 else -(-columns // THREADS)
 
     def source(self, name: str) -> str:
@@ -189,15 +205,16 @@ class WideKernel:
             yield "const int k = first + (int)(blockIdx.x * blockDim.x + threadIdx.x) * W;"
             yield "if (k >= high) return;"
         else:
-            yield f"const int tiles = (high - first + {LANES} * W - 1) / ({LANES} * W);"
-            yield f"const int k = first + ((int)(blockIdx.x % tiles) * {LANES} + (int)threadIdx.x % {LANES}) * W;"
+            yield f"const int tiles = (high - first + {self.lanes} * W - 1) / ({self.lanes} * W);"
+            lane = f"(int)(blockIdx.x % tiles) * {self.lanes} + (int)threadIdx.x % {self.lanes}"
+            yield f"const int k = first + ({lane}) * W;"
             yield "int line = blockIdx.x / tiles;"
             yield f"const int top = a.hi[{last - 1}];"
             if self.ndim == 3:
-                yield f"const int lines = (top - a.lo[1] + {LINES} * ROWS - 1) / ({LINES} * ROWS);"
+                yield f"const int lines = (top - a.lo[1] + {self.lines} * ROWS - 1) / ({self.lines} * ROWS);"
                 yield "const int i = a.lo[0] + line / lines;"
                 yield "line %= lines;"
-            yield f"const int j = a.lo[{last - 1}] + (line * {LINES} + (int)threadIdx.x / {LANES}) * ROWS;"
+            yield f"const int j = a.lo[{last - 1}] + (line * {self.lines} + (int)threadIdx.x / {self.lanes}) * ROWS;"
             yield "if (k >= high || j >= top) return;"
         if self.body.uses_signals:
             yield "const long long step = now(a);"

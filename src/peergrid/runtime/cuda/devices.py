@@ -103,10 +103,10 @@ class Devices:
             self._functions[*key, name] = self.driver.function(self._modules[key], name)
         return self._functions[*key, name]
 
-    def resident(self, device: int, function: int, threads: int, shared: int) -> int:
+    def resident(self, device: int, function: int, threads: int, shared: int, *, whole: bool = True) -> int:
         """Thread blocks of a kernel that a device runs at once; grants the shared memory they need."""
         self.enter(device)
-        return self.driver.resident(function, threads, shared)
+        return self.driver.resident(function, threads, shared, whole=whole)
 
     def synchronize(self) -> None:
         """Wait until every device has nothing left to do."""

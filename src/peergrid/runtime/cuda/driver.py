@@ -47,7 +47,7 @@ class Driver(Protocol):
     def load(self, cubin: bytes) -> int: ...
     def unload(self, module: int) -> None: ...
     def function(self, module: int, name: str) -> int: ...
-    def resident(self, function: int, threads: int, shared: int) -> int: ...
+    def resident(self, function: int, threads: int, shared: int, *, whole: bool = True) -> int: ...
     def reaches(self, ordinal: int, peer: int) -> bool: ...
     def enable_peer(self, context: int, peer: int) -> None: ...
     def synchronize(self) -> None: ...
@@ -166,16 +166,16 @@ class CudaDriver:
         self._call("cuFuncLoad", found)
         return int(found)
 
-    def resident(self, function: int, threads: int, shared: int) -> int:
+    def resident(self, function: int, threads: int, shared: int, *, whole: bool = True) -> int:
         """Thread blocks of a kernel that the current device runs at once; grants the shared memory they need.
 
-        Kernels with shared memory ask for all of it: blocks of two kernels share a multiprocessor only where both want
-        the same division between shared memory and first-level cache.
+        whole: ask for all of a multiprocessor's, else leave the division from the first-level cache to the driver;
+        blocks of two kernels share a multiprocessor only where both want the same.
         """
         handle, keys = self._d.CUfunction(function), self._d.CUfunction_attribute
         if shared > PLAIN_SHARED:
             self._call("cuFuncSetAttribute", handle, keys.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, shared)
-        if shared:
+        if shared and whole:
             self._call(
                 "cuFuncSetAttribute", handle, keys.CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT, MOST_SHARED
             )

@@ -165,7 +165,7 @@ class SeveralSteps:
     def resident(self, device: int, program: PassProgram) -> int:
         """Thread blocks of a program that the device works on at once."""
         function = self._function(device, program)
-        return max(1, self._station.devices.resident(device, function, program.threads, program.shared_bytes))
+        return max(1, self._granted(device, function, program))
 
     def slots(self, device: int, box: Box) -> int:
         """Plain tiles that the device works on at once."""
@@ -183,8 +183,13 @@ class SeveralSteps:
         if program.entry not in self._cubins:
             self._cubins[program.entry] = self._station.compile(program.source)
         function = self._station.devices.function(device, self._cubins[program.entry][device], program.entry)
-        self._station.devices.resident(device, function, program.threads, program.shared_bytes)
+        self._granted(device, function, program)
         return function
+
+    def _granted(self, device: int, function: int, program: PassProgram) -> int:
+        """Thread blocks of a kernel that the device runs at once, with the shared memory they need."""
+        devices = self._station.devices
+        return devices.resident(device, function, program.threads, program.shared_bytes, whole=program.whole)
 
     def _values(self, device: int, launch: Launch, box: Box) -> NDArray[Any]:
         devices, values = self._station.devices, self._arguments(device, box)
