@@ -2,26 +2,47 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 from executions import load
 from host_driver import COMPILER, HostDriver
 from runtime_problems import random_heat, yee_with_absorber
 
-from peergrid import Options
-from peergrid.grid import Boundary
+from peergrid import Grid, Options, stencil
+from peergrid.grid import Boundary, Index
 from peergrid.grid.partition import Partition
+from peergrid.runtime.cuda.chain import Chain, Said
 from peergrid.runtime.cuda.executor import CudaExecutor
 from peergrid.runtime.inorder import InOrderExecutor
 from peergrid.schedule import build, layout, period
+from peergrid.schedule.ops import describe
+from peergrid.schedule.strategies import StrategyName
 from peergrid.stencil import Problem
 
 pytestmark = pytest.mark.skipif(COMPILER is None, reason="no C++ compiler here to run generated kernels on the host")
 DEPTH, STEPS = 3, 15  # two turns of two passes, and a shorter one
 
 
-def run(problem: Problem, ordinals: tuple[int, ...], driver: HostDriver | None, norm: str | None = None) -> list[bytes]:
+def drifting(reads: Index) -> Problem:
+    """A field that takes over something of one other cell."""
+
+    @stencil
+    def drift(u):  # type: ignore[no-untyped-def]
+        u.next[0, 0] = 0.75 * u[0, 0] + 0.25 * u[reads]
+
+    grid = Grid((90, 200))
+    return Problem.of(drift(grid.field("u", np.random.default_rng(1).random(grid.shape))))
+
+
+def run(
+    problem: Problem,
+    ordinals: tuple[int, ...],
+    driver: HostDriver | None,
+    norm: str | None = None,
+    strategy: StrategyName = "peer",
+) -> list[bytes]:
     """Fields and traces after all steps, by linked kernels in whole turns and a rest that is done by queues."""
-    options = Options("peer" if driver else "serial", depth=DEPTH)
+    options = Options(strategy if driver else "serial", depth=DEPTH)
     plan = layout(problem, Partition(problem.grid, (len(ordinals), 1)), options)
     executor = CudaExecutor(plan, STEPS, ordinals, driver=driver, norm=norm) if driver else InOrderExecutor(plan, STEPS)
     load(executor)
@@ -58,7 +79,7 @@ def test_bits_of_several_stages_with_absorber_and_receivers() -> None:
 @pytest.mark.parametrize(("resident", "told"), [(3, True), (1000, False)])
 def test_one_gpu_twice_where_waiting_tiles_leave_room(resident: int, told: bool) -> None:
     problem, driver = random_heat((90, 200), ("fixed", "fixed")), HostDriver(gpus=1)
-    driver.resident = lambda *_: resident  # type: ignore[method-assign]
+    driver.resident = lambda *_, **__: resident  # type: ignore[method-assign]
     options = Options("peer", depth=DEPTH)
     plan = layout(problem, Partition(problem.grid, (2, 1)), options)
     executor = CudaExecutor(plan, STEPS, (0, 0), driver=driver)
@@ -74,3 +95,33 @@ def test_devices_that_do_not_reach_each_other_are_served_by_queues() -> None:
     problem, driver = random_heat((90, 200), ("fixed", "fixed")), HostDriver(links=False)
     assert run(problem, (0, 1), driver) == run(problem, (0,), None)
     assert "edge2d_peer" not in driver.kernels
+
+
+@pytest.mark.parametrize("strategy", ["peer", "persistent"])
+@pytest.mark.parametrize(("reads", "linked"), [((0, 0), False), ((-1, 0), True), ((1, 0), True)])
+def test_halos_one_way_or_none(reads: Index, linked: bool, strategy: StrategyName) -> None:
+    """Neighbours without halos need no links; where halos go one way, what waits for what still has a name."""
+    problem, driver = drifting(reads), HostDriver()
+    assert run(problem, (0, 1, 2), driver, strategy=strategy) == run(problem, (0,), None)
+    assert any(name.endswith("_peer") or name == "persistent2d" for name in driver.kernels) == linked
+
+
+def test_a_neighbour_is_waited_for_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a kernel says when a device in the middle waits for the one above, or for the one below."""
+    links, said_of = Chain.links, set[tuple[int, int, str]]()
+
+    def noted(self: Chain, device: int, said: Said) -> object:
+        for other in (0, 2) if device == 1 else (1,):
+            said_of.add((device, other, describe(schedule.ops[said(device, other)])))
+        return links(self, device, said)
+
+    monkeypatch.setattr(Chain, "links", noted)
+    problem, options = random_heat((90, 200), "fixed"), Options("peer", depth=DEPTH)
+    plan = layout(problem, Partition(problem.grid, (3, 1)), options)
+    schedule = period(plan, options)
+    executor = CudaExecutor(plan, STEPS, (0, 1, 2), driver=HostDriver())
+    load(executor)
+    executor.execute(schedule, 1, 0)
+    executor.close()
+    assert {(device, other) for device, other, _ in said_of} == {(0, 1), (1, 0), (1, 2), (2, 1)}
+    assert all(text.startswith(f"Await flag {device}:halo from {other} ") for device, other, text in said_of)

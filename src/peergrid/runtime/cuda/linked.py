@@ -19,7 +19,7 @@ from peergrid.runtime.cuda.station import Station
 from peergrid.runtime.cuda.sweeps import SeveralSteps, Start
 from peergrid.runtime.cuda.tape import Patch, TapeWriter
 from peergrid.schedule import Schedule
-from peergrid.schedule.ops import Await, Compute, Event, Queue
+from peergrid.schedule.ops import Await, Compute, Event, Queue, Raise
 
 MOST_WAITING = 0.5  # share of a GPU that waiting tiles of devices which share it may take
 
@@ -109,7 +109,7 @@ class _Row:
         interior, *others = queues = self.queues(device)
         operation = self._operation(device, number)
         for queue, start in zip(queues, self.starts[device], strict=True):
-            links = self.chain.links(device, lambda *_: operation)
+            links = self.chain.links(device, lambda here, source: self._operation(here, number, source))
             self._launch(tape, queue, operation, part, replace(start, more=(links, *start.more)))
             tape.patches.append(Patch(int(links.ctypes.data) + offset(links, "passed"), number, PASSED))
         for queue in others:
@@ -137,12 +137,14 @@ class _Row:
         )
         tape.patches.append(Patch(address + offset(values, "step"), part.level, None))
 
-    def _operation(self, device: int, number: int) -> int:
-        """The schedule's word for what a pass waits for: the flags that the pass before raised."""
+    def _operation(self, device: int, number: int, source: int | None = None) -> int:
+        """The schedule's word for what a pass waits for: the flag that the pass before raised, of `source` if given."""
+        ops = self.schedule.ops
+        raised = {op.flag for op in ops if isinstance(op, Raise) and source in (None, op.queue.device)}
         return next(
             n
-            for n, op in enumerate(self.schedule.ops)
-            if isinstance(op, Await) and op.queue.device == device and op.value == max(1, number)
+            for n, op in enumerate(ops)
+            if isinstance(op, Await) and op.queue.device == device and op.value == max(1, number) and op.flag in raised
         )
 
     def _join(self, tape: TapeWriter, number: int, one: Queue, other: Queue) -> None:

@@ -69,8 +69,8 @@ def lower_persistent(station: Station, schedule: Schedule) -> Lowered | str:
     made = pass_kernel(layout.problem, layout.blocks[0], least=1) if linkable(station, schedule) else None
     if made is None:
         return (
-            "persistent kernels need 2D slabs twice as thick as their halos, one pass between exchanges and devices "
-            "that reach each other: each pass is a kernel of its own"
+            "persistent kernels need 2D slabs twice as thick as their halos, one pass between exchanges, and "
+            "neighbours that exchange and reach each other: each pass is a kernel of its own"
         )
     kernel = _suited(station, made)
     if kernel is None:
@@ -200,10 +200,13 @@ class _Row:
         return next(op.queue for op in self.schedule.ops if isinstance(op, Compute) and op.device == device)
 
     def _missing(self, device: int, source: int | None) -> int:
-        """The schedule's word for what a device waits for: a halo from another, or its own blocks at the barrier."""
-        return next(
-            n
-            for n, op in enumerate(self.schedule.ops)
-            if (isinstance(op, DeviceBarrier) and source is None)
-            or (isinstance(op, Copy) and (op.source_device, op.target_device) == (source, device))
-        )
+        """The schedule's word for what a device waits for: a halo from another, or its own blocks at the barrier.
+
+        Where halos go one way alone, the barrier tells that they may be overwritten.
+        """
+        ops = self.schedule.ops
+        halos = (
+            n for n, op in enumerate(ops)
+            if isinstance(op, Copy) and (op.source_device, op.target_device) == (source, device)
+        )  # fmt: skip
+        return next(halos, next(n for n, op in enumerate(ops) if isinstance(op, DeviceBarrier)))

@@ -7,7 +7,7 @@ import numpy as np
 from peergrid.codegen.cuda.service import REPORT
 from peergrid.errors import DeviceFault
 from peergrid.schedule import Schedule
-from peergrid.schedule.ops import Await, Copy, Op, Raise, describe
+from peergrid.schedule.ops import Await, Copy, Raise, describe
 
 
 def blame(schedule: Schedule, board: np.ndarray[tuple[int], np.dtype[np.int64]]) -> None:
@@ -15,16 +15,22 @@ def blame(schedule: Schedule, board: np.ndarray[tuple[int], np.dtype[np.int64]])
 
     Who waits for the smallest value of its flag has waited longest; others only wait for what follows from it.
     """
-    reports = [(int(w), int(op) - 1, int(seen)) for op, w, seen in board.reshape(-1, REPORT)[1:, :3] if op]
+    words = enumerate(board.reshape(-1, REPORT)[1:, :3])
+    reports = [(int(w), int(op) - 1, int(seen), device) for device, (op, w, seen) in words if op]
     board[:] = 0
     if not reports:
         return
-    wanted, blamed, seen = min(reports)
+    wanted, blamed, seen, device = min(reports)
     op = schedule.ops[blamed]
     if isinstance(op, Copy):
         raise DeviceFault(
             f"Device {op.target_device} waited too long for '{describe(op)}': it came {seen} times where {wanted} were "
             f"due; its sender, device {op.source_device}, stands still."
+        )
+    if not isinstance(op, Await):
+        raise DeviceFault(
+            f"Device {device} waited too long at '{describe(op)}': it was complete {seen} times where {wanted} were "
+            "due; its blocks, or those of a neighbour, stand still."
         )
     raise DeviceFault(
         f"'{describe(op)}' waited too long: its flag should have reached {wanted} and stood at {seen}; "
@@ -32,10 +38,8 @@ def blame(schedule: Schedule, board: np.ndarray[tuple[int], np.dtype[np.int64]])
     )
 
 
-def _missing(schedule: Schedule, op: Op) -> str:
+def _missing(schedule: Schedule, op: Await) -> str:
     """Who should have raised the flag."""
-    if not isinstance(op, Await):
-        return "no operation of the schedule is waited for there"
     raisers = [o for o in schedule.ops if isinstance(o, Raise) and o.flag == op.flag and o.value >= op.value]
     if not raisers:
         return "the schedule has no operation that raises it so far; 'peergrid verify' shows the missing edge"
