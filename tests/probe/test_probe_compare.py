@@ -48,8 +48,49 @@ def test_other_hardware_is_not_judged() -> None:
 
 @pytest.mark.parametrize(("better", "value", "flagged"), [("less", 1.4, 0), ("less", 1.7, 1), ("more", 1.7, 0)])
 def test_direction(better: str, value: float, flagged: int) -> None:
-    table = (Expected("H200", "q", {}, 1.0, "s", better, 0.5, "somewhere"),)
+    table = (Expected("NVIDIA H200", "q", {}, 1.0, "s", better, 0.5, "somewhere"),)
     assert len(flags(profile(number("q", value, "s"), gpus=1), table)) == flagged
+
+
+def named(found: Profile, *names: str) -> Profile:
+    """The same numbers of GPUs with other names."""
+    gpus = tuple(replace(gpu, name=name) for gpu, name in zip(found.machine.gpus, names, strict=True))
+    return replace(found, machine=replace(found.machine, gpus=gpus))
+
+
+@pytest.mark.parametrize("name", ["NVIDIA GH200 480GB", "NVIDIA H200 NVL", "NVIDIA H100 PCIe"])
+def test_a_name_that_only_holds_a_known_one_is_other_hardware(name: str) -> None:
+    assert flags(named(profile(pair(1.0e11), gpus=1), name)) == ()
+
+
+def test_each_gpu_of_a_mixed_machine_is_judged_by_its_own_values() -> None:
+    table = (Expected("NVIDIA H200", "q", {}, 10.0, "B/s", "more", 0.1, "somewhere"),)
+    both = named(profile(number("q", 1.0, device=0), number("q", 1.0, device=1), gpus=2), "NVIDIA H200", "NVIDIA L4")
+    assert [flag.at for flag in flags(both, table)] == [{"device": 0}]
+
+
+def test_copies_far_from_the_theoretical_rates_are_flagged_on_any_hardware() -> None:
+    def of(share: float) -> list[Result]:
+        return [
+            number("device_copy_bandwidth", share * 4.8e12, device=1, route="copy engine"),
+            number("host_link_bandwidth", share * 6.3e10, device=0, direction="to host", memory="pinned", bytes=64),
+            number("host_link_bandwidth", 1e6, device=0, direction="to host", memory="pinned", bytes=1),
+            number("peer_copy_bandwidth", share * 4.5e11, source=0, target=1, route="copy engine", ways=1),
+        ]
+
+    links = tuple(Link(at, None, "NVLink switch", "4", 18, 4.5e11) for at in range(2))
+    good, bad = (named(profile(*of(share), gpus=2), "X 1", "X 1") for share in (0.8, 0.5))
+    good, bad = (replace(one, machine=replace(one.machine, links=links)) for one in (good, bad))
+    assert flags(good) == ()
+    assert [flag.quantity for flag in flags(bad)] == [
+        "host_link_bandwidth", "peer_copy_bandwidth", "device_copy_bandwidth",
+    ]  # fmt: skip
+
+
+def test_what_is_known_of_the_hardware_goes_before_theory() -> None:
+    links = tuple(Link(at, None, "NVLink switch", "4", 18, 9e11) for at in range(2))
+    known = profile(number("peer_copy_bandwidth", 3.9e11, source=0, target=1, route="copy engine", ways=1), gpus=2)
+    assert flags(replace(known, machine=replace(known.machine, links=links))) == ()
 
 
 def linked(*results: Result, counts: tuple[int, ...] = (18, 18), target: int | None = None) -> Profile:
@@ -76,6 +117,7 @@ def test_direct_links_differ_by_design_and_are_not_compared() -> None:
 
 
 def test_the_table_is_sound() -> None:
+    assert expected(machine(1))
     for item in expected(machine(1)):
         assert item.better in ("more", "less")
         assert 0 < item.tolerance < 1

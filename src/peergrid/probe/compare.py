@@ -6,13 +6,17 @@ import json
 import statistics
 from collections.abc import Iterator
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
 from importlib import resources
 
-from peergrid.machine import Machine, decode
+from peergrid.machine import Gpu, Machine, decode
 from peergrid.probe.experiment import Result, Scalar
 from peergrid.probe.profile import Profile
 
 OUTLIER = 0.1
+OF_MEMORY, OF_LINK, OF_PCIE = 0.85, 0.85, 0.8  # what copies reach of a theoretical rate, on every generation known
+SHORT_OF_THEORY = 0.2
+NEAR_THEORY = "what copies reach of the theoretical rate"
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,8 +35,9 @@ class Difference:
 class Expected:
     """A value known for some hardware.
 
-    `gpu` is a part of the GPU's name; `at` are coordinates that must agree; `better` is 'more' or 'less';
-    a result is flagged when it is worse by more than the share `tolerance` and its own uncertainty.
+    `gpu` is the GPU's name, where '*' stands for any text: 'H200' alone would be in 'GH200' and 'H200 NVL', which
+    have other links. `at` are coordinates that must agree; `better` is 'more' or 'less'; a result is flagged when
+    it is worse by more than the share `tolerance` and its own uncertainty.
     """
 
     gpu: str
@@ -72,16 +77,55 @@ def compared(now: Profile, before: Profile) -> int:
 
 
 def flags(profile: Profile, table: tuple[Expected, ...] | None = None) -> tuple[Flag, ...]:
-    """Results that are clearly worse than the values known for this hardware, or than those of like pairs."""
+    """Results clearly worse than known for this hardware, than near its theoretical rates, or than like pairs.
+
+    A number is flagged once, and judged by theory only where nothing better is known.
+    """
     known = expected(profile.machine) if table is None else table
-    found = tuple(
-        Flag(hit.quantity, hit.at, hit.unit, hit.median, item.value, item.source)
-        for item in known
-        for hit in profile.results(item.quantity)
-        if _agrees(hit, item) and _worse(hit, item)
-    )
+    found: list[Flag] = []
+    judged: list[tuple[str, dict[str, Scalar]]] = []
+    for item in (*known, *theory(profile)):
+        for hit in profile.results(item.quantity):
+            if (hit.quantity, hit.at) in judged or not _agrees(hit, item) or not _is_of(hit, item, profile.machine):
+                continue
+            judged.append((hit.quantity, hit.at))
+            if _worse(hit, item):
+                found.append(Flag(hit.quantity, hit.at, hit.unit, hit.median, item.value, item.source))
     places = [(flag.quantity, flag.at) for flag in found]
-    return found + tuple(flag for flag in outliers(profile) if (flag.quantity, flag.at) not in places)
+    return (*found, *(flag for flag in outliers(profile) if (flag.quantity, flag.at) not in places))
+
+
+def theory(profile: Profile) -> Iterator[Expected]:
+    """What copies in a GPU, to and from the host, and over NVLink should reach, from the rates of the machine."""
+    machine = profile.machine
+    sizes = [int(item.number("bytes")) for item in profile.results("host_link_bandwidth")]
+    for gpu in machine.gpus:
+        inside: dict[str, Scalar] = {"device": gpu.index, "route": "copy engine"}
+        yield from _near(gpu, "device_copy_bandwidth", inside, OF_MEMORY * gpu.memory_rate)
+        for direction in ("to device", "to host"):
+            at: dict[str, Scalar] = {"device": gpu.index, "direction": direction, "memory": "pinned"}
+            rate = OF_PCIE * gpu.pcie.rate if gpu.pcie else 0.0
+            yield from _near(gpu, "host_link_bandwidth", at | {"bytes": max(sizes, default=0)}, rate)
+        for other in [one for one in machine.gpus if one is not gpu]:
+            pair: dict[str, Scalar] = {"source": gpu.index, "target": other.index}
+            rate = OF_LINK * _linked(machine, gpu.index, other.index)
+            yield from _near(gpu, "peer_copy_bandwidth", pair | {"route": "copy engine", "ways": 1}, rate)
+
+
+def _near(gpu: Gpu, quantity: str, at: dict[str, Scalar], rate: float) -> Iterator[Expected]:
+    """Nothing where the machine does not tell the rate."""
+    if rate:
+        yield Expected(gpu.name, quantity, at, rate, "B/s", "more", SHORT_OF_THEORY, NEAR_THEORY)
+
+
+def _linked(machine: Machine, source: int, target: int) -> float:
+    """The theoretical rate of the NVLink lines between two GPUs, direct or over a switch; 0 where there are none."""
+    direct = sum(link.rate for link in machine.links if (link.source, link.target) == (source, target))
+    up, down = (
+        sum(link.rate for link in machine.links if (link.source, link.target) == (end, None))
+        for end in (source, target)
+    )
+    return direct or min(up, down)
 
 
 def outliers(profile: Profile) -> tuple[Flag, ...]:
@@ -110,13 +154,18 @@ def _slow_ones(group: list[Result]) -> list[Flag]:
 def expected(machine: Machine) -> tuple[Expected, ...]:
     """The known values for the GPUs of `machine`; none for a machine without GPUs."""
     text = resources.files("peergrid.probe").joinpath("expected.json").read_text(encoding="utf-8")
-    names = " ".join(gpu.name for gpu in machine.gpus)
     table = decode(dict[str, tuple[Expected, ...]], json.loads(text), "expected.json")
-    return tuple(item for item in table["values"] if item.gpu in names)
+    return tuple(item for item in table["values"] if any(fnmatchcase(gpu.name, item.gpu) for gpu in machine.gpus))
 
 
 def _agrees(found: Result, item: Expected) -> bool:
     return all(found.at.get(key) == value for key, value in item.at.items())
+
+
+def _is_of(found: Result, item: Expected, machine: Machine) -> bool:
+    """Whether every GPU of a number is of the kind that the value is known for; GPU 0 where it names none."""
+    named = {found.at[key] for key in ("device", "source", "target") if key in found.at} or {0}
+    return all(fnmatchcase(gpu.name, item.gpu) for gpu in machine.gpus if gpu.index in named)
 
 
 def _worse(found: Result, item: Expected) -> bool:
