@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 from contextlib import nullcontext
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -34,6 +35,7 @@ from peergrid.probe.cuda import compile as compiling
 from peergrid.probe.cuda.chase import chain
 from peergrid.probe.cuda.devices import Devices, u64
 from peergrid.probe.cuda.timing import sound
+from peergrid.probe.experiment import Lack
 from peergrid.probe.registry import PROBES
 from peergrid.probe.runner import run
 from peergrid.report.views import VIEWS
@@ -283,6 +285,44 @@ def test_streams_that_meet_by_events_wait_for_all_kernels_of_a_turn() -> None:
             made[arguments[0]] |= kept[arguments[1]]
     assert count == 6
     assert [name for name, _ in calls].count("wait") == 3
+
+
+class LaunchParams(ctypes.Structure):
+    """CUDA_LAUNCH_PARAMS of the driver's header."""
+
+    _fields_ = (
+        ("function", ctypes.c_void_p),
+        *((name, ctypes.c_uint) for name in ("gx", "gy", "gz", "bx", "by", "bz", "shared")),
+        ("stream", ctypes.c_void_p),
+        ("arguments", ctypes.c_void_p),
+    )
+
+
+def test_one_launch_over_all_gpus_says_what_runs_where() -> None:
+    calls: list[tuple[Any, ...]] = []
+
+    def launched(place: int, count: int, flags: int) -> int:
+        found = (LaunchParams * count).from_address(place)
+        for item in found:
+            shape = [getattr(item, name) for name in ("gx", "gy", "gz", "bx", "by", "bz", "shared")]
+            calls.append((item.function, shape, item.stream, item.arguments))
+        calls.append((count, flags))
+        return 0
+
+    driver = replace(recording([]), several=hostloop.SEVERAL(launched))
+    functions, streams = (np.array(numbers, np.uint64) for numbers in ((11, 12, 13), (21, 22, 23)))
+    contexts = np.arange(3, dtype=np.uint64)
+    launches = hostloop.parameters(functions, streams)
+    assert launches[0].nbytes == ctypes.sizeof(LaunchParams)
+    assert hostloop.together(driver)(launches[:2], contexts[:2], streams[:2], 2) == 0
+    shape = [1, 1, 1, 32, 1, 1, 0]
+    assert calls == [(11, shape, 21, None), (12, shape, 22, None), (2, 0)] * 2
+
+
+def test_a_driver_without_one_launch_over_all_gpus_is_no_failure(pretended: PretendDriver) -> None:
+    with Devices.open(pretended) as devices:
+        lacks = [item.what for item in host_side.run(Bench(quick=True, devices=devices)) if isinstance(item, Lack)]
+    assert lacks == ["one launch over several GPUs: this driver has none any more"]
 
 
 def test_threads_with_a_gpu_each_launch_wait_and_meet() -> None:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
-from peergrid.probe.cpu.threads import Others, cores, counts, together
+from peergrid.probe.cpu.threads import Others, cores, counts, together, turned
 from peergrid.probe.experiment import Bench, Lack, Probe, Result, result
 
 Block = np.ndarray[Any, np.dtype[np.float64]]
@@ -21,20 +21,27 @@ def run(bench: Bench) -> Iterator[Result | Lack]:
     yield from others.told()
     cpus = cores()
     for threads in counts(min(len(cpus), 64)):
-        used = cpus[:threads]
-        pairs = [(np.ones(EACH // 8), np.zeros(EACH // 8)) for _ in used]
+        samples, moved = bench.choose(9, 25), 2 * EACH * PASSES * threads
+        rates = [moved / copying(turned(cpus, at, samples)[:threads]) for at in range(samples)]
+        yield result("host_copy_bandwidth", "B/s", rates, {"threads": threads, "bytes": EACH}, floor=others.floor(0.2))
 
-        def copy(index: int, pairs: list[tuple[Block, Block]] = pairs) -> bool:
-            source, target = pairs[index]
-            for _ in range(PASSES):
-                np.copyto(target, source)
-            return True
 
-        together(copy, used)
-        seconds = [together(copy, used) for _ in range(bench.choose(9, 25))]
-        moved = 2 * EACH * PASSES * threads
-        rates = [moved / value for value in seconds]
-        yield result("host_copy_bandwidth", "B/s", rates, {"threads": threads, "bytes": EACH}, floor=others.floor(0.1))
+def copying(cpus: Sequence[int]) -> float:
+    """Seconds in which a thread on each CPU copies its own block so many times; the blocks lie near their threads."""
+    pairs: dict[int, tuple[Block, Block]] = {}
+
+    def touch(index: int) -> bool:
+        pairs[index] = np.ones(EACH // 8), np.ones(EACH // 8)
+        return True
+
+    def copy(index: int) -> bool:
+        source, target = pairs[index]
+        for _ in range(PASSES):
+            np.copyto(target, source)
+        return True
+
+    together(touch, cpus)
+    return together(copy, cpus)
 
 
 PROBE = Probe(
@@ -44,8 +51,9 @@ PROBE = Probe(
     title="Copy bandwidth of main memory with 1 to n threads, bytes read plus bytes written",
     unit="B/s",
     method=(
-        "Each thread, pinned to its core, copies its own 16 MiB block four times; time from the common start to "
-        "the last end, after one warm-up. NumPy's copy runs without the interpreter lock."
+        "Each thread, pinned to its core, copies its own 16 MiB block, which it touched first, four times; time from "
+        "the common start to the last end. Each sample begins with another processor. NumPy's copy runs without the "
+        "interpreter lock."
     ),
     run=run,
 )

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from peergrid.probe.cpu.spin import WORDS_PER_LINE, lines, timed_ping
-from peergrid.probe.cpu.threads import Others, cores, inside, rounds_in
+from peergrid.probe.cpu.threads import Others, cores, inside, rounds_in, turned
 from peergrid.probe.experiment import Bench, Impossible, Lack, Probe, Result, result
 
 
@@ -18,13 +18,14 @@ def run(bench: Bench) -> Iterator[Result | Lack]:
     cpus = cores()
     if len(cpus) < 2:
         raise Impossible("two threads that wait for each other need two cores, and this process has one")
-    few = 200
-    for place, pair in {"next": (cpus[0], cpus[1]), "far": (cpus[0], cpus[-1])}.items():
-        if place == "far" and len(cpus) == 2:
+    few, samples = 200, bench.choose(11, 31)
+    for place, apart in {"next": 1, "far": len(cpus) // 2}.items():
+        if place == "far" and apart == 1:
             continue
-        rounds = rounds_in(bench.choose(2, 4) / 100, few, game(few, pair), 50_000)
-        one_way = [game(rounds, pair) / rounds / 2 for _ in range(bench.choose(11, 31))]
-        yield result("host_flag_latency", "s", one_way, {"place": place}, floor=others.floor(0.25))
+        pairs = [(used[0], used[apart]) for used in (turned(cpus, at, samples) for at in range(samples))]
+        rounds = rounds_in(bench.choose(2, 4) / 100, few, game(few, pairs[0]), 50_000)
+        one_way = [game(rounds, pair) / rounds / 2 for pair in pairs]
+        yield result("host_flag_latency", "s", one_way, {"place": place}, floor=others.floor(0.3))
 
 
 def game(rounds: int, pair: tuple[int, int]) -> float:
@@ -47,7 +48,8 @@ PROBE = Probe(
     method=(
         "Two pinned threads without the interpreter lock raise and await each other's word, each on its own "
         "cache line. Half of a round trip, by the clock of the first thread around many of them, after twenty that "
-        "warm up."
+        "warm up. Each sample is on another pair of processors: next to each other in their numbers, or half of all "
+        "apart."
     ),
     run=run,
 )

@@ -89,6 +89,26 @@ def pin(*cpus: int) -> None:
         os.sched_setaffinity(threading.get_native_id(), set(cpus))
 
 
+def in_turn(count: int, measure: Callable[[], float]) -> list[float]:
+    """So many measurements, each with the calling thread on another processor: some are a third slower than others."""
+    before = usable_cpus()
+    try:
+        return [_on(before[at * len(before) // count], measure) for at in range(count)]
+    finally:
+        pin(*before)
+
+
+def turned(cpus: tuple[int, ...], turn: int, turns: int) -> tuple[int, ...]:
+    """The same processors, beginning with another one at each of so many turns."""
+    first = turn * len(cpus) // turns
+    return cpus[first:] + cpus[:first]
+
+
+def _on(cpu: int, measure: Callable[[], float]) -> float:
+    pin(cpu)
+    return measure()
+
+
 def rounds_in(seconds: float, few: int, took: float, most: int) -> int:
     """How many rounds fit into `seconds` when `few` of them took `took`: at least 4 × few, at most `most`."""
     return max(4 * few, min(most, round(few * seconds / max(took, 1e-9))))

@@ -9,7 +9,7 @@ from functools import partial
 import numpy as np
 
 from peergrid.machine.host import nodes, usable_cpus
-from peergrid.probe.cpu.threads import pin
+from peergrid.probe.cpu.threads import in_turn, pin
 from peergrid.probe.cuda.devices import Devices
 from peergrid.probe.cuda.timing import Gate, copies, host_seconds
 from peergrid.probe.cuda.traffic import Meter, pcie
@@ -104,7 +104,7 @@ def _messages(bench: Bench) -> Iterator[Result]:
         devices.use(0)
         send(MANY)
         samples = bench.choose(7, 21)
-        times = {messages: [send(messages) for _ in range(samples)] for messages in (MANY, 1)}
+        times = {messages: in_turn(samples, partial(send, messages)) for messages in (MANY, 1)}
         for messages, seconds in times.items():
             yield result("message_time", "s", seconds, {"messages": messages}, floor=0.12)
         ratios = [many / one for many, one in zip(times[MANY], times[1], strict=True)]
@@ -156,7 +156,8 @@ PROBE = Probe(
     method=(
         "Pinned: 4 to 64 copies of the same size behind a gate kernel, timed by events, the median of the samples "
         "(the copy-engine method of nvbandwidth). Pageable and small messages: blocking copies by the host's "
-        "clock, from Python, which adds about a microsecond per call. NVML's PCIe counters around 1 GiB count packets "
+        "clock, from Python, which adds about a microsecond per call, each sample of the messages from another "
+        "processor. NVML's PCIe counters around 1 GiB count packets "
         "with their headers, so their share of the bytes copied is above one; NVML counts no payload of PCIe."
     ),
     run=run,

@@ -5,14 +5,15 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
 from peergrid.errors import DeviceFault
 from peergrid.probe.cpu.spin import WORDS_PER_LINE, lines
-from peergrid.probe.cpu.threads import cores, inside
+from peergrid.probe.cpu.threads import cores, in_turn, inside
 from peergrid.probe.cuda.devices import Devices, Scope
-from peergrid.probe.cuda.hostloop import chains, entries, meetings, members, words
+from peergrid.probe.cuda.hostloop import chains, entries, meetings, members, parameters, together, words
 from peergrid.probe.experiment import At, Bench, Lack, Probe, Result, result
 
 TURNS = 50
@@ -27,6 +28,10 @@ def run(bench: Bench) -> Iterator[Result | Lack]:
     with devices.scope() as scope:
         crew = Crew.make(scope)
         ways: dict[str, Timed] = {"one thread": crew.waiting(), "events": crew.chained()}
+        if entries().several is None:
+            yield Lack("one launch over several GPUs: this driver has none any more")
+        else:
+            ways["one launch"] = crew.joined()
         if len(cores()) < len(devices):
             yield Lack(f"a thread per GPU: {len(devices)} threads need as many processors, here are {len(cores())}")
         else:
@@ -35,7 +40,7 @@ def run(bench: Bench) -> Iterator[Result | Lack]:
             for count in range(1, len(devices) + 1):
                 timed(count)
                 at: At = {"devices": count, "by": by}
-                each = [timed(count) for _ in range(bench.choose(7, 21))]
+                each = in_turn(bench.choose(7, 21), partial(timed, count))
                 yield result("host_side_barrier", "s", each, at, floor=0.12)
 
 
@@ -73,6 +78,11 @@ class Crew:
         handles = self.contexts, self.kernels, self.streams, self.events
         return lambda n: _per_turn(lambda: loop(*(part[:n] for part in handles), TURNS))
 
+    def joined(self) -> Timed:
+        """One thread launches on all GPUs with one call; the driver lets no kernel start before all have ended."""
+        loop, launches = together(entries()), parameters(self.kernels, self.streams)
+        return lambda n: _per_turn(lambda: loop(launches[:n], self.contexts[:n], self.streams[:n], TURNS))
+
     def threaded(self) -> Timed:
         """A thread for each GPU launches and waits; then the threads meet."""
         loop, cpus = members(entries()), cores()
@@ -106,8 +116,9 @@ PROBE = Probe(
         "Fifty turns of a null kernel on every GPU, from compiled loops, over fifty. 'One thread' launches on all and "
         "waits for one after the other; 'a thread per GPU' launches, waits, and meets the other threads at a spinning "
         "barrier (figure 6 of the study); 'events': the first stream waits for the events of all others, the others "
-        "for its own, the host waits once, at the end. The study's implicit barrier, one launch over several devices, "
-        "is gone from the runtime of CUDA 13."
+        "for its own, the host waits once, at the end; 'one launch': cuLaunchCooperativeKernelMultiDevice, the study's "
+        "implicit barrier, which is gone from the runtime of CUDA 13 and still in the driver. Each sample from another "
+        "processor."
     ),
     run=run,
     gpus=1,

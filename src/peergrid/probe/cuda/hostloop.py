@@ -14,7 +14,7 @@ from numba import njit
 from peergrid.errors import DeviceFault
 from peergrid.probe.cpu.spin import WARM, meet, now
 
-LIBRARY = "libcuda.so.1"
+LIBRARY, MULTI_DEVICE = "libcuda.so.1", "cuLaunchCooperativeKernelMultiDevice"
 WORD, COUNT = ctypes.c_uint64, ctypes.c_uint32
 
 # Pointers and handles travel as 64-bit words; that is their form in the calling conventions of these systems.
@@ -24,13 +24,14 @@ ON_STREAM = ctypes.CFUNCTYPE(ctypes.c_int32, WORD)
 SET_CURRENT = ctypes.CFUNCTYPE(ctypes.c_int32, WORD)
 RECORD = ctypes.CFUNCTYPE(ctypes.c_int32, WORD, WORD)
 AWAIT = ctypes.CFUNCTYPE(ctypes.c_int32, WORD, WORD, COUNT)
+SEVERAL = ctypes.CFUNCTYPE(ctypes.c_int32, WORD, COUNT, COUNT)
 
 Loop = Callable[..., Any]
 
 
 @dataclass(frozen=True, slots=True)
 class Entries:
-    """The driver's entry points as functions that compiled code can call."""
+    """The driver's entry points as functions that compiled code can call; `several` is None where it has none."""
 
     launch: Any
     cooperative: Any
@@ -38,6 +39,7 @@ class Entries:
     set_current: Any
     record: Any
     await_event: Any
+    several: Any = None
 
 
 def library() -> ctypes.CDLL:
@@ -71,6 +73,7 @@ def entries() -> Entries:
         entry(SET_CURRENT, "cuCtxSetCurrent"),
         entry(RECORD, "cuEventRecord"),
         entry(AWAIT, "cuStreamWaitEvent"),
+        entry(SEVERAL, MULTI_DEVICE) if hasattr(driver, MULTI_DEVICE) else None,
     )
 
 
@@ -150,6 +153,39 @@ def chains(driver: Entries) -> Loop:
         return worst
 
     return loop
+
+
+def together(driver: Entries) -> Loop:
+    """A compiled loop `(list, contexts, streams, turns) → code`: one launch over all GPUs per turn, a wait at the end.
+
+    `list` are the launches of all GPUs as `parameters` writes them. The driver starts none of them before all
+    earlier work of all their streams has ended: the study's implicit barrier.
+    """
+    several, synchronize, set_current = driver.several, driver.synchronize, driver.set_current
+
+    @njit(nogil=True)
+    def loop(launches: Any, contexts: Any, streams: Any, turns: int) -> Any:
+        worst = 0
+        for _ in range(turns):
+            worst |= several(launches.ctypes.data, contexts.size, 0)
+        for at in range(contexts.size):
+            worst |= set_current(contexts[at])
+            worst |= synchronize(streams[at])
+        return worst
+
+    return loop
+
+
+def parameters(functions: Any, streams: Any) -> np.ndarray[Any, np.dtype[np.uint64]]:
+    """CUDA_LAUNCH_PARAMS of a block of 32 threads on every GPU, as words: seven per GPU, the last for no arguments."""
+    pair = 1 | 1 << 32  # two neighbouring extents of one
+    return np.array(
+        [
+            (function, pair, 1 | 32 << 32, pair, 0, stream, 0)
+            for function, stream in zip(functions, streams, strict=True)
+        ],
+        np.uint64,
+    )
 
 
 def members(driver: Entries) -> Loop:

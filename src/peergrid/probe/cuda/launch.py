@@ -11,8 +11,7 @@ from typing import Any
 import numpy as np
 
 from peergrid.errors import DeviceFault
-from peergrid.machine.host import usable_cpus
-from peergrid.probe.cpu.threads import pin
+from peergrid.probe.cpu.threads import in_turn
 from peergrid.probe.cuda.devices import Devices, Kernel, Scope, Stream, u32
 from peergrid.probe.cuda.hostloop import Loop, entries, handle, launches
 from peergrid.probe.cuda.timing import per_repeat
@@ -49,17 +48,13 @@ def _overheads(bench: Bench, scope: Scope, stream: Stream) -> Iterator[Result | 
 
 
 def _samples(count: int, pair: Callable[[], float], pairs: int) -> list[float]:
-    """Medians of `pairs` measurements each, every one on another processor: some are a third slower than others."""
-    before = usable_cpus()
-    found: list[float] = []
-    try:
-        for at in range(count):
-            pin(before[at * len(before) // count])
-            pair()
-            found.append(statistics.median(pair() for _ in range(pairs)))
-    finally:
-        pin(*before)
-    return found
+    """Medians of `pairs` measurements each, every one on another processor."""
+
+    def measure() -> float:
+        pair()
+        return statistics.median(pair() for _ in range(pairs))
+
+    return in_turn(count, measure)
 
 
 def _overhead(timed: Timed) -> float:
