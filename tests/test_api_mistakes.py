@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -23,6 +24,19 @@ STEP = drift(Grid((20, 16)).field("u"), k=0.1)
 def closed() -> Simulation:
     simulation = Simulation(Problem.of(STEP), 4, devices="cpu:1")
     simulation.close()
+    return simulation
+
+
+def torn() -> Simulation:
+    """A simulation whose user lost patience after some of its operations."""
+    simulation = Simulation(Problem.of(STEP), 4, devices="cpu:1")
+
+    def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    simulation._executor.execute = interrupted  # type: ignore[method-assign]
+    with suppress(KeyboardInterrupt):
+        simulation.run(2)
     return simulation
 
 
@@ -52,6 +66,12 @@ def closed() -> Simulation:
             lambda: closed().run(1),
             "The simulation is closed and its memory free; use it inside its 'with' block.",
         ),
+        (
+            lambda: closed().check(),
+            "The simulation is closed and its memory free; use it inside its 'with' block.",
+        ),
+        (lambda: torn().run(1), "The simulation failed or was interrupted within its steps; make it anew."),
+        (lambda: torn().gather("u"), "The simulation failed or was interrupted within its steps; make it anew."),
     ],
 )
 def test_a_call_that_means_nothing_is_refused(call: Callable[[], Any], sentence: str) -> None:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -96,7 +97,7 @@ class Simulation:
         self.step = 0
         self.seconds = 0.0
         self._slot = 0
-        self._closed = False
+        self._closed = self._torn = False
         self._exposed: float | None = None
         self._schedules: dict[tuple[int, int], Schedule] = {}
         self._executor = executor_of(self.devices, self.layout, steps, kernel, cache, norm)
@@ -106,12 +107,11 @@ class Simulation:
         """Advance by `steps` steps. Raises DeviceFault where a device fails, UsageError past the run's end."""
         self._check_left(steps)
         whole = self._schedule(0)
-        started = time.perf_counter()
         times, rest = divmod(steps, whole.steps)
-        self._execute(whole, times)
-        if rest:
-            self._execute(self._schedule(rest), 1)
-        self.seconds += time.perf_counter() - started
+        with self._stepping():
+            self._execute(whole, times)
+            if rest:
+                self._execute(self._schedule(rest), 1)
 
     def gather(self, name: str) -> Array:
         """The values of a state field now, shape of its box."""
@@ -131,10 +131,12 @@ class Simulation:
 
         Raises UsageError where the run was made without.
         """
+        self._check_open()
         return self._executor.norms(self.step)
 
     def check(self) -> None:
         """Raise Unstable, with step and place, where a state field is NaN or infinite."""
+        self._check_open()
         for name in self.problem.state:
             place = self._executor.first_nonfinite(name, self._slot)
             if place is not None:
@@ -160,9 +162,8 @@ class Simulation:
         """Advance by `steps` steps as `run` does, in one schedule, and take the time of every operation."""
         self._check_left(steps)
         schedule = build(self.layout, self.options, steps, self._slot)
-        started = time.perf_counter()
-        spans = self._executor.trace(schedule, self.step)
-        self.seconds += time.perf_counter() - started
+        with self._stepping():
+            spans = self._executor.trace(schedule, self.step)
         self.step += steps
         self._slot = schedule.final
         self._exposed = exposed_communication(schedule.ops, spans)
@@ -229,6 +230,16 @@ class Simulation:
     def _check_open(self) -> None:
         if self._closed:
             raise UsageError("The simulation is closed and its memory free; use it inside its 'with' block.")
+        if self._torn:
+            raise UsageError("The simulation failed or was interrupted within its steps; make it anew.")
+
+    @contextmanager
+    def _stepping(self) -> Iterator[None]:
+        """The time of stepping; whoever is cut off within leaves fields of no step."""
+        self._torn, started = True, time.perf_counter()
+        yield
+        self._torn = False
+        self.seconds += time.perf_counter() - started
 
     def _execute(self, schedule: Schedule, times: int) -> None:
         if times:
