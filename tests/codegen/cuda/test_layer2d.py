@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -13,6 +14,7 @@ from stream_examples import absorbers, radar, relaxation, two_fields, wide_reads
 
 from peergrid.codegen.cuda.choose import pass_kernel
 from peergrid.codegen.cuda.edge2d import REGISTERS
+from peergrid.codegen.cuda.layers2d import left
 from peergrid.codegen.cuda.pass_kernel import PassKernel, Program
 from peergrid.codegen.cuda.peer_kernel import PeerKernel
 from peergrid.codegen.cuda.stream_parts import Shape
@@ -53,11 +55,28 @@ def test_sides_of_periodic_grids(make: Make, boundary: Boundary) -> None:
 def test_two_plain_tiles_leave_room_for_one_of_a_zone(make: Make) -> None:
     made = pass_kernel(make((2048, 2048)), 8)
     assert made is not None
-    for kernel in (made, PeerKernel(made)):
+    roomy = [replace(made, beside=left(taken(plain).registers)) for plain in (made.plain, PeerKernel(made).plain)]
+    for kernel in (roomy[0], PeerKernel(roomy[1])):
         assert kernel.layer is not None
         plain, zone = (taken(program) for program in (kernel.plain, kernel.layer))
         assert max(plain.spills, zone.spills) <= 8
         assert 32 * (2 * whole(plain.registers) + whole(zone.registers)) <= REGISTERS // 4
+
+
+@pytest.mark.parametrize(
+    ("registers", "room"), [(193, 112), (200, 112), (189, 128), (207, 96), (216, 96), (255, 96), (128, 96)]
+)
+def test_registers_left_beside_plain_tiles(registers: int, room: int) -> None:
+    assert left(registers) == room
+
+
+@pytest.mark.parametrize(("beside", "pointers"), [(96, False), (112, True)])
+def test_tiles_of_zones_keep_pointers_where_registers_are_left_for_them(beside: int, pointers: bool) -> None:
+    kernel = replace(PassKernel(absorbers((2048, 2048)), Shape(8)), beside=beside)
+    assert kernel.layers is not None
+    assert kernel.layer is not None
+    assert all(part.runs == pointers for part in kernel.layers.parts)
+    assert f"__maxnreg__({beside})" in kernel.layer.source
 
 
 def taken(program: Program) -> Resources:

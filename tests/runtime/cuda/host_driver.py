@@ -64,7 +64,8 @@ def _handle(name: str, kinds: list[str], way: str) -> str:
 class HostDriver:
     """A `Driver` for tests; `gpus` of them, of which each reaches those that `links` allows.
 
-    delay: microseconds that calls wait for at most, at random; peak: bytes that were taken at once at most.
+    delay: microseconds that calls wait for at most, at random; peak: bytes that were taken at once at most; registers:
+    of a kernel's thread; texts: what was compiled.
     """
 
     def __init__(
@@ -75,8 +76,9 @@ class HostDriver:
         free: int = 1 << 30,
         blocks: int = 3,
         delay: int = 0,
+        registers: int = 200,
     ) -> None:
-        self.gpus, self.links, self.free_bytes, self.blocks = gpus, links, free, blocks
+        self.gpus, self.links, self.free_bytes, self.blocks, self.each = gpus, links, free, blocks, registers
         self._library = ctypes.CDLL(str(library(RUNTIME)))
         for name in ("begin_capture", "end_capture", "stamp"):
             getattr(self._library, name).restype = ctypes.c_longlong
@@ -91,6 +93,7 @@ class HostDriver:
         self._contexts: Counter[int] = Counter()
         self.captures = 0
         self.kernels: set[str] = set()
+        self.texts: list[str] = []
 
     def device_count(self) -> int:
         return self.gpus
@@ -102,6 +105,7 @@ class HostDriver:
         return "sm_90"
 
     def compile(self, source: str, architecture: str, cache: Path | None) -> bytes:
+        self.texts.append(source)
         return str(library(with_handles(source))).encode()
 
     def retain(self, ordinal: int) -> int:
@@ -172,6 +176,9 @@ class HostDriver:
     def function(self, module: int, name: str) -> int:
         self.kernels.add(name)
         return ctypes.addressof(ctypes.c_char.in_dll(self._modules[module - 1], f"handle_{name}"))
+
+    def registers(self, function: int) -> int:
+        return self.each
 
     def resident(self, function: int, threads: int, shared: int, *, whole: bool = True) -> int:
         return self.blocks

@@ -76,6 +76,15 @@ def test_bits_of_several_stages_with_absorber_and_receivers() -> None:
     assert {"stream2d_peer", "edge2d_peer"} <= driver.kernels
 
 
+@pytest.mark.parametrize(("registers", "room"), [(193, 112), (189, 128)])
+def test_tiles_of_zones_keep_to_the_registers_that_plain_tiles_leave(registers: int, room: int) -> None:
+    problem, driver = random_heat((90, 200), ("fixed", "fixed")), HostDriver(registers=registers)
+    run(problem, (0, 1), driver)
+    zoned = [text for text in driver.texts if "layer2d_tile" in text]  # of linked kernels and of those for the rest
+    assert len(zoned) > 1
+    assert all(f"__maxnreg__({room})" in text for text in zoned)
+
+
 @pytest.mark.parametrize(("resident", "told"), [(3, True), (1000, False)])
 def test_one_gpu_twice_where_waiting_tiles_leave_room(resident: int, told: bool) -> None:
     problem, driver = random_heat((90, 200), ("fixed", "fixed")), HostDriver(gpus=1)

@@ -1,11 +1,12 @@
 """The kernel of all zones along a grid's sides: a function for each (see `layer2d`), a warp for each tile.
 
-Blocks are small and find room beside those of plain tiles.
+Blocks are small and find room beside those of plain tiles, if their threads keep to the registers that these leave. How
+many that is, the compiler's report on plain tiles says: it differs by compiler and by whether kernels are linked.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from peergrid.codegen.cuda.arguments import Arguments
@@ -17,9 +18,12 @@ from peergrid.codegen.cuda.zones import Zone, zones
 from peergrid.stencil import Problem
 from peergrid.stencil.remember import remembered
 
-BASE = 32  # registers of a thread beside rows and pointers
-BESIDE = 96  # registers that plain tiles leave: two warps of 208 on each of four schedulers with 16384
-FEW, MOST = 108, 192  # registers by the count of rows: up to which a zone fits into BESIDE, and at all
+REGISTERS = 512  # of each of a scheduler's lanes: 16384 for 32 of them
+GRAIN = 8  # registers of a thread are given by so many
+LEAST, FULL = 96, 255  # registers of a tile's thread that are asked for, at least and at most: with fewer rows spill
+USUAL = 112  # left by plain tiles of 193 to 200 registers
+BASE = 20  # registers of a thread beside rows and pointers: what it does with when bounded
+MOST = 180  # registers by the count of rows up to which a zone has a kernel at all
 COLUMNS = (1, 2, 4)
 USEFUL = 16  # columns of a tile that are not redundant, at least
 
@@ -32,6 +36,12 @@ __device__ __forceinline__ void layer2d_tile(const Arguments& a, const Region& t
   }}
 }}
 """
+
+
+def left(registers: int) -> int:
+    """Registers that plain tiles of so many to a thread leave for one more warp on a scheduler; at least `LEAST`."""
+    each = -(-registers // GRAIN) * GRAIN
+    return min(FULL, max(LEAST, REGISTERS % each // GRAIN * GRAIN))
 
 
 def layer(problem: Problem, steps: int, zone: Zone, name: str) -> Layer2D | None:
@@ -48,24 +58,28 @@ def layer(problem: Problem, steps: int, zone: Zone, name: str) -> Layer2D | None
 
 def _registers(made: Layer2D) -> int:
     rows = sum(version.depth for version in made.levels.versions)
-    pointers = 2 * (len(made.levels.inputs) + len(made.levels.finals)) if made.runs else 0
-    return BASE + pointers + made.shape.columns * rows * (made.problem.itemsize // 4)
+    pointers = len(made.levels.inputs) + len(made.levels.finals) if made.runs else 0
+    return BASE + 4 * pointers // 3 + made.shape.columns * rows * (made.problem.itemsize // 4)
 
 
 @remembered()
-def layers(problem: Problem, steps: int, cut: Cut) -> Layers2D | None:
-    """The kernel of all zones of a problem; None where it has none."""
+def layers(problem: Problem, steps: int, cut: Cut, beside: int = USUAL) -> Layers2D | None:
+    """The kernel of all zones of a problem, with pointers if `beside` registers do for them; None where it has none."""
     found = (layer(problem, steps, zone, f"zone{n}") for n, zone in enumerate(zones(problem, steps, cut)))
     parts = tuple(part for part in found if part is not None)
-    return Layers2D(problem, parts) if parts else None
+    faster = tuple(replace(part, pointers=True) for part in parts)
+    if max(map(_registers, faster), default=FULL) <= beside:
+        parts = faster
+    return Layers2D(problem, parts, beside) if parts else None
 
 
 @dataclass(frozen=True)
 class Layers2D:
-    """All zones of a problem in one kernel, a warp for each tile: blocks are small and find room beside others."""
+    """All zones of a problem in one kernel, a warp for each tile; beside: registers of a thread that are left to it."""
 
     problem: Problem
     parts: tuple[Layer2D, ...]
+    beside: int = USUAL
     warps: int = 1
     entry: str = "layer2d"
 
@@ -97,10 +111,10 @@ class Layers2D:
         return self.limited(text)
 
     def limited(self, kernel: str) -> str:
-        """The text of a kernel with its registers bounded, where that costs nothing."""
-        if max(map(_registers, self.parts)) > FEW:
+        """The text of a kernel with its registers bounded, where they do."""
+        if max(map(_registers, self.parts)) > self.beside:
             return kernel
-        return kernel.replace(f"__launch_bounds__({32 * self.warps})", f"__maxnreg__({BESIDE})")
+        return kernel.replace(f"__launch_bounds__({32 * self.warps})", f"__maxnreg__({self.beside})")
 
     @property
     def shared_bytes(self) -> int:

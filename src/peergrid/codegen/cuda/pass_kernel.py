@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from peergrid.codegen.cuda.arguments import RECEIVER, REGION, Arguments
 from peergrid.codegen.cuda.edge2d import Edge2D
 from peergrid.codegen.cuda.edge_rings2d import MOST_ROWS, EdgeShape
-from peergrid.codegen.cuda.layers2d import Layers2D, layers
+from peergrid.codegen.cuda.layers2d import USUAL, Layers2D, layers
 from peergrid.codegen.cuda.norm import NORM_COLUMNS, NORM_ROWS, NORM_SUM, NORM_SUM_BYTES
 from peergrid.codegen.cuda.stream2d import Stream2D
 from peergrid.codegen.cuda.stream_parts import Shape, margin, prelude
@@ -63,7 +63,8 @@ class PassKernel:
     norm: a field the norm of whose change is summed up for every step (see `norm`); then both kernels take `Norms`
     after `Arguments`, and so does `norm_sum`, which is launched after them on (bands, steps) blocks. edge_rows,
     layer_rows, least_rows: most rows of an edge tile and of one in a zone, fewest of a plain one; short tiles cost
-    more and are done sooner; edge_ahead: rows that an edge tile loads ahead; zoned: whether zones have their kernel.
+    more and are done sooner; edge_ahead: rows that an edge tile loads ahead; zoned: whether zones have their kernel;
+    beside: registers of a thread that plain tiles leave to it (see `layers2d.left`).
     """
 
     problem: Problem
@@ -75,6 +76,7 @@ class PassKernel:
     edge_ahead: int = 3
     layer_rows: int = 64
     zoned: bool = True
+    beside: int = USUAL
 
     @property
     def steps(self) -> int:
@@ -91,7 +93,7 @@ class PassKernel:
     @cached_property
     def layers(self) -> Layers2D | None:
         """The kernel of the zones, if there is one; norms are left to the others."""
-        return None if self.norm or not self.zoned else layers(self.problem, self.steps, self.grid_cut)
+        return None if self.norm or not self.zoned else layers(self.problem, self.steps, self.grid_cut, self.beside)
 
     @cached_property
     def layer(self) -> Program | None:

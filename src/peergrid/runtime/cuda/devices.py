@@ -103,6 +103,11 @@ class Devices:
             self._functions[*key, name] = self.driver.function(self._modules[key], name)
         return self._functions[*key, name]
 
+    def registers(self, device: int, function: int) -> int:
+        """Registers of a kernel's thread."""
+        self.enter(device)
+        return self.driver.registers(function)
+
     def resident(self, device: int, function: int, threads: int, shared: int, *, whole: bool = True) -> int:
         """Thread blocks of a kernel that a device runs at once; grants the shared memory they need."""
         self.enter(device)

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from peergrid.codegen.cuda import onepass
 from peergrid.codegen.cuda.arguments import Arguments
 from peergrid.codegen.cuda.choose import short_tiles
+from peergrid.codegen.cuda.layers2d import left
 from peergrid.codegen.cuda.norm import NORM_ROWS
 from peergrid.codegen.cuda.pass3d import PassKernel3D
 from peergrid.codegen.cuda.pass_kernel import Launch, PassKernel
@@ -128,13 +129,23 @@ class SeveralSteps:
         """The kernel with tiles as short as the device has room for; one for all boxes that want the same."""
         slots = self._at_once(device, box, self._kernel.edge), self.slots(device, box)
         found: PassKernel | PassKernel3D | PeerKernel
-        if isinstance(self._kernel, PeerKernel):
-            found = PeerKernel(short_tiles(self._kernel.made, box, *slots))
-        elif isinstance(self._kernel, PassKernel3D):
+        if isinstance(self._kernel, PassKernel3D):
             found = self._kernel.shorter(box, *slots)
+        elif isinstance(self._kernel, PeerKernel):
+            found = PeerKernel(short_tiles(self._roomy(self._kernel.made), box, *slots))
         else:
-            found = short_tiles(self._kernel, box, *slots)
+            found = short_tiles(self._roomy(self._kernel), box, *slots)
         return self._alike.setdefault(found, found)
+
+    def _roomy(self, made: PassKernel) -> PassKernel:
+        """The kernel with tiles of zones that keep to the registers which plain ones leave, as compiled."""
+        return made if made.layers is None else replace(made, beside=left(self._most_registers))
+
+    @cached_property
+    def _most_registers(self) -> int:
+        """Registers of a plain tile's thread, the most on any device."""
+        plain, devices = self._kernel.plain, self._station.devices
+        return max(devices.registers(d, self._function(d, plain)) for d in range(devices.count))
 
     def start(self, device: int, launch: Launch, whole: Box) -> Start:
         """A launch over tiles of a box."""
