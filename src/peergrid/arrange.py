@@ -10,7 +10,7 @@ from peergrid.errors import UsageError
 from peergrid.grid import Index
 from peergrid.grid.partition import Partition
 from peergrid.runtime.devices import Devices
-from peergrid.schedule import Chosen, Options
+from peergrid.schedule import Chosen, Layout, Options, layout
 from peergrid.schedule.exchange import Order
 from peergrid.schedule.ops import Route
 from peergrid.schedule.strategies import StrategyName
@@ -97,6 +97,17 @@ def partition_of(
             "devices; give as many parts as devices."
         )
     return partition
+
+
+def layout_of(
+    problem: Problem, devices: Devices, options: Options, partition: Partition, norm: str | None = None
+) -> Layout:
+    """The memory of every device, split where its kernels want it."""
+    if devices.kind == "cpu":
+        return layout(problem, partition, options)
+    from peergrid.codegen.cuda.choose import split_at
+
+    return layout(problem, partition, options, split_at(problem, partition, norm))
 
 
 def _parts(split: Index | int) -> Index:

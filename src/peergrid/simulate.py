@@ -11,14 +11,13 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from peergrid.arrange import fitting, partition_of, suited
-from peergrid.codegen.cuda.norm import NORM_ALIGN
+from peergrid.arrange import fitting, layout_of, partition_of, suited
 from peergrid.errors import Unstable, UsageError
 from peergrid.grid import Array, Index
 from peergrid.grid.partition import Partition
 from peergrid.runtime.devices import Devices, parse_devices
 from peergrid.runtime.executors import KernelKind, executor_of
-from peergrid.schedule import Chosen, Options, Schedule, build, layout, period
+from peergrid.schedule import Chosen, Options, Schedule, build, period
 from peergrid.schedule.strategies import StrategyName
 from peergrid.schedule.timeline import Span, chrome, exposed_communication
 from peergrid.stencil import Problem, Stage, Update
@@ -93,7 +92,7 @@ class Simulation:
         self._chosen = wished if isinstance(wished, Chosen) else Chosen(wished)
         self.options = fitting(self._chosen.options, self.devices, problem)
         self.partition = partition_of(problem, self.devices, self.options, split, norm)
-        self.layout = layout(problem, self.partition, self.options, NORM_ALIGN if norm else ())
+        self.layout = layout_of(problem, self.devices, self.options, self.partition, norm)
         self.step = 0
         self.seconds = 0.0
         self._slot = 0

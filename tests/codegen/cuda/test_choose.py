@@ -4,14 +4,28 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
 from runtime_problems import PROBLEMS
 from stream_examples import radar, relaxation, wide_reads, yee
 
 from peergrid import Options
 from peergrid.arrange import default_options, fitting
-from peergrid.codegen.cuda.choose import MOST_STEPS, block_of, pass_kernel, short_tiles, steps_per_pass, supports
+from peergrid.bench.problems import radar as model
+from peergrid.codegen.cuda import choose
+from peergrid.codegen.cuda.choose import (
+    MOST_STEPS,
+    block_of,
+    pass_kernel,
+    short_tiles,
+    split_at,
+    steps_per_pass,
+    supports,
+)
+from peergrid.codegen.cuda.edge_rings2d import MOST_SHARED, RESERVED
+from peergrid.codegen.cuda.norm import NORM_ALIGN
 from peergrid.codegen.cuda.pass_kernel import PassKernel
 from peergrid.codegen.cuda.stream_parts import Shape
+from peergrid.grid.partition import Partition
 from peergrid.runtime.devices import Devices
 
 CUBE, STRING = PROBLEMS["heat_cube"](), PROBLEMS["string"]()
@@ -59,6 +73,30 @@ def test_tiles_are_short_where_the_device_has_room() -> None:
     normed = pass_kernel(relaxation(SQUARE), 8, "u")
     assert normed is not None
     assert short_tiles(normed, box, 10**6, 10**6) == normed
+
+
+def test_tiles_of_one_step_find_room_beside_plain_ones() -> None:
+    problem = model(512, 512, 10)
+    kernel = pass_kernel(problem, 1, least=1)
+    assert kernel is not None
+    room = MOST_SHARED % (kernel.plain.shared_bytes + RESERVED)
+    assert kernel.edge.shared_bytes + RESERVED <= room
+    assert replace(kernel, edge_ahead=kernel.edge_ahead + 1).edge.shared_bytes + RESERVED > room
+    box = problem.grid.box
+    thick = max(strip.box.shape[0] for strip in kernel.strips if strip.axis == 0)
+    long, short = short_tiles(kernel, box, 10**6, 1), short_tiles(kernel, box, 10**6, 10**6)
+    assert short.layer_rows <= thick <= long.layer_rows < 2 * thick
+    assert long.edge_rows == 8 < short_tiles(kernel, box, 1, 1).edge_rows
+
+
+def test_strips_of_cells_that_keep_their_value_are_no_rim_of_streaming_kernels(monkeypatch: pytest.MonkeyPatch) -> None:
+    problem = radar(SQUARE)
+    halves = Partition.over(problem.grid, 2)
+    monkeypatch.setattr(choose, "STREAMED_CELLS", problem.grid.box.size // 2)
+    assert split_at(problem, halves) == (1, 1)
+    assert split_at(problem, Partition.over(problem.grid, 4)) == ()
+    assert split_at(relaxation(SQUARE), halves) == ()  # one stage: a pass for each is one pass
+    assert split_at(problem, halves, "ez") == NORM_ALIGN
 
 
 def test_a_norm_wants_four_columns_and_may_have_one_step() -> None:

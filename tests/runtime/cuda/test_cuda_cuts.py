@@ -14,10 +14,13 @@ from peergrid import Options, Problem
 from peergrid.codegen.cuda import choose
 from peergrid.codegen.cuda.balance import balanced
 from peergrid.codegen.cuda.choose import pass_kernel
+from peergrid.grid import Index
 from peergrid.grid.partition import Partition
 from peergrid.io.modelfile import parse
 from peergrid.models.fdtd.build import build as radar
 from peergrid.runtime.cuda.executor import CudaExecutor
+from peergrid.runtime.cuda.lower import lower
+from peergrid.runtime.cuda.replay import FIRST, FUNCTION
 from peergrid.schedule import build, layout
 from peergrid.schedule.strategies import StrategyName
 
@@ -44,9 +47,9 @@ def problem() -> Problem:
     return radar(parse(RADAR)).problem
 
 
-def outcome(partition: Partition, options: Options, driver: HostDriver | None = None) -> bytes:
+def outcome(partition: Partition, options: Options, driver: HostDriver | None = None, align: Index = ()) -> bytes:
     """Fields and traces after some steps from fields full of numbers."""
-    plan = layout(problem(), partition, options)
+    plan = layout(problem(), partition, options, align)
     executor = CudaExecutor(plan, STEPS, tuple(range(plan.devices)), driver=driver or HostDriver())
     try:
         for seed, (name, described) in enumerate(problem().fields.items()):
@@ -96,11 +99,29 @@ def test_balanced_slabs(strategy: StrategyName) -> None:
     assert outcome(partition, Options(strategy, depth=3)) == expected()
 
 
-@pytest.mark.parametrize("strategy", ["overlap", "peer", "graph"])
-def test_one_step_of_all_stages_in_one_pass(strategy: StrategyName, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("align", [(), (1, 1)])
+@pytest.mark.parametrize("strategy", ["overlap", "peer", "graph", "persistent"])
+def test_one_step_of_all_stages_in_one_pass(
+    strategy: StrategyName, align: Index, monkeypatch: pytest.MonkeyPatch
+) -> None:
     usual = expected()
     monkeypatch.setattr(choose, "STREAMED_CELLS", 1)
     partition = Partition.slabs(problem().grid, (0, 20, 47, ROWS))
     driver = HostDriver()
-    assert outcome(partition, Options(strategy, depth=1), driver) == usual
+    assert outcome(partition, Options(strategy, depth=1), driver, align) == usual
     assert {"stream2d", "layer2d", "edge2d"} <= driver.kernels
+    assert "persistent2d" not in driver.kernels
+
+
+def test_zones_wait_for_edge_tiles_where_plain_tiles_fill_the_device(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(choose, "STREAMED_CELLS", 1)
+    options = Options("overlap", depth=1)
+    plan = layout(problem(), Partition.over(problem().grid, 1), options, (1, 1))
+    for resident, streams in ((1, 2), (100, 3)):
+        executor = CudaExecutor(plan, STEPS, (0,), driver=HostDriver(blocks=resident))
+        station = executor._station
+        table = lower(station, build(plan, options, 1)).tapes[0].table
+        launches = table[table[:, FUNCTION] == station.entry("cuLaunchKernel")]
+        assert len(launches) == 3
+        assert len(set(launches[:, FIRST + 8])) == streams
+        executor.close()

@@ -14,11 +14,12 @@ from peergrid.codegen.cuda.choose3d import pass3d, worth
 from peergrid.codegen.cuda.edge_rings2d import MOST_SHARED, RESERVED
 from peergrid.codegen.cuda.groups import groups
 from peergrid.codegen.cuda.levels import levels
-from peergrid.codegen.cuda.norm import NORM_ROWS
+from peergrid.codegen.cuda.norm import NORM_ALIGN, NORM_ROWS
 from peergrid.codegen.cuda.pass3d import PassKernel3D
 from peergrid.codegen.cuda.pass_kernel import PassKernel
 from peergrid.codegen.cuda.stream_parts import Shape
-from peergrid.grid import Box
+from peergrid.grid import Box, Index
+from peergrid.grid.partition import Partition
 from peergrid.stencil import Problem
 from peergrid.stencil.remember import remembered
 
@@ -71,6 +72,16 @@ def one_step(problem: Problem, cells: int) -> PassKernel | None:
     if len(groups(problem)) == 1 or cells < STREAMED_CELLS:
         return None
     return pass_kernel(problem, 1, least=1)
+
+
+def split_at(problem: Problem, partition: Partition, norm: str | None = None) -> Index:
+    """The multiples at which passes split what a device owns, axis by axis; empty where cells that keep their value
+    had best go with the rim: to a streaming kernel a strip of those costs more than it spares.
+    """
+    if norm:
+        return NORM_ALIGN
+    largest = max(partition.owned(device).size for device in range(partition.devices))
+    return () if one_step(problem, largest) is None else (1, 1)
 
 
 @remembered()

@@ -23,8 +23,7 @@ from statistics import median
 from typing import Any
 
 from peergrid.codegen.cuda import onepass
-from peergrid.codegen.cuda.choose import block_of, lengths, several_steps
-from peergrid.codegen.cuda.norm import NORM_ALIGN
+from peergrid.codegen.cuda.choose import block_of, lengths, several_steps, split_at
 from peergrid.codegen.cuda.pass_kernel import PassKernel
 from peergrid.codegen.cuda.peer_kernel import PeerKernel
 from peergrid.errors import DeviceFault, DoesNotFit, PeergridError, UsageError
@@ -121,7 +120,7 @@ class Trial:
         """Seconds of one step, the median of some samples; infinite where the devices cannot do it this way."""
         options = replace(options, block=block_of(self.problem, options.depth))
         try:
-            plan = layout(self.problem, self.partition, options, NORM_ALIGN if self.norm else ())
+            plan = layout(self.problem, self.partition, options, split_at(self.problem, self.partition, self.norm))
             made = CudaExecutor(plan, self.steps, self.ordinals, cache=self.cache, driver=self._driver, norm=self.norm)
             with closing(made) as executor:
                 return _step_seconds(executor, period(plan, options), self.steps)
