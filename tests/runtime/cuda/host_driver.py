@@ -197,14 +197,19 @@ class HostDriver:
         self._library.begin_capture()
 
     def end_capture(self, stream: int) -> int:
-        return int(self._library.end_capture())
-
-    def instantiate(self, graph: int) -> int:
+        graph = int(self._library.end_capture())
         self.live.add(("graph", graph))
         return graph
 
-    def destroy_graph(self, graph: int, executable: int) -> None:
+    def instantiate(self, graph: int) -> int:
+        self.live.add(("executable", graph))
+        return graph
+
+    def destroy_graph(self, graph: int) -> None:
         self.live.remove(("graph", graph))
+
+    def destroy_executable(self, executable: int) -> None:
+        self.live.remove(("executable", executable))
 
     def entry(self, name: str) -> int:
         return int(ctypes.cast(getattr(self._library, name), ctypes.c_void_p).value or 0)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ctypes import CFUNCTYPE, c_int, c_void_p, cast
 from dataclasses import replace
 
 import numpy as np
@@ -20,6 +21,7 @@ from peergrid.io.modelfile import parse
 from peergrid.models.fdtd.build import build as radar
 from peergrid.runtime.cuda.bandwidth import COPIES, LEAST, copy_bandwidth
 from peergrid.runtime.cuda.executor import CudaExecutor
+from peergrid.runtime.cuda.faults import error
 from peergrid.runtime.inorder import InOrderExecutor
 from peergrid.schedule import build, layout, period
 from peergrid.schedule.exchange import ORDERS, Order
@@ -204,6 +206,26 @@ def test_a_graph_is_captured_once(devices: int, first: int, many: int) -> None:
     assert driver.captures == many
     executor.execute(whole, 17, 40)
     assert driver.captures == many
+    executor.close()
+    assert not driver.live
+
+
+@pytest.mark.parametrize("failing", ["cuLaunchKernel", "instantiate"])
+def test_graphs_are_given_back_where_a_later_one_fails(failing: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    driver, problem, options = HostDriver(), PROBLEMS["heat_fixed"](), Options("graph")
+    plan = layout(problem, Partition.over(problem.grid, 1), options)
+    executor = CudaExecutor(plan, 100, (0,), driver=driver)
+    whole = period(plan, options)
+    executor.execute(whole, 1, 0)
+    refused = CFUNCTYPE(c_int)(lambda: 2)  # CUDA_ERROR_OUT_OF_MEMORY
+    if failing == "instantiate":
+        monkeypatch.setattr(driver, "instantiate", lambda graph: (_ for _ in ()).throw(error(2, "cuGraphInstantiate")))
+    else:
+        executor._lowered.clear()
+        executor._station._entries[failing] = int(cast(refused, c_void_p).value or 0)
+    with pytest.raises(DoesNotFit, match="CUDA_ERROR_OUT_OF_MEMORY"):
+        executor.execute(whole, 17, 2)
+    assert driver.captures == 2
     executor.close()
     assert not driver.live
 

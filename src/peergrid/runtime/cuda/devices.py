@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from typing import Any
 
 import numpy as np
@@ -102,6 +102,23 @@ class Devices:
         if (*key, name) not in self._functions:
             self._functions[*key, name] = self.driver.function(self._modules[key], name)
         return self._functions[*key, name]
+
+    def graph(self, device: int, stream: int) -> int:
+        """What was captured in a stream, ready to be launched."""
+        self.enter(device)
+        graph = self.driver.end_capture(stream)
+        try:
+            executable = self.driver.instantiate(graph)
+        finally:
+            _quietly(self.driver.destroy_graph, graph)
+        self._on_close(device, self.driver.destroy_executable, executable)
+        return executable
+
+    def give_up_capture(self, device: int, stream: int) -> None:
+        """End a capture that failed."""
+        with suppress(PeergridError):
+            self.enter(device)
+            self.driver.destroy_graph(self.driver.end_capture(stream))
 
     def registers(self, device: int, function: int) -> int:
         """Registers of a kernel's thread."""

@@ -55,7 +55,8 @@ class Driver(Protocol):
     def begin_capture(self, stream: int) -> None: ...
     def end_capture(self, stream: int) -> int: ...
     def instantiate(self, graph: int) -> int: ...
-    def destroy_graph(self, graph: int, executable: int) -> None: ...
+    def destroy_graph(self, graph: int) -> None: ...
+    def destroy_executable(self, executable: int) -> None: ...
     def entry(self, name: str) -> int: ...
 
 
@@ -218,9 +219,11 @@ class CudaDriver:
     def instantiate(self, graph: int) -> int:
         return int(self._call("cuGraphInstantiate", self._d.CUgraph(graph), 0))
 
-    def destroy_graph(self, graph: int, executable: int) -> None:
-        self._call("cuGraphExecDestroy", self._d.CUgraphExec(executable))
+    def destroy_graph(self, graph: int) -> None:
         self._call("cuGraphDestroy", self._d.CUgraph(graph))
+
+    def destroy_executable(self, executable: int) -> None:
+        self._call("cuGraphExecDestroy", self._d.CUgraphExec(executable))
 
     def entry(self, name: str) -> int:
         """The address of a driver function, for calls without the interpreter."""

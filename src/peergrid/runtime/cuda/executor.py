@@ -115,7 +115,6 @@ class CudaExecutor:
         return spans(self._station, lowered, plan.marks, clocks)
 
     def close(self) -> None:
-        self._graphs.close(self._broken)
         self._issuers.close()
         self._station.close()
 

@@ -26,14 +26,6 @@ BUNDLE = 16  # turns of a schedule in one graph, where a graph can hold several
 
 
 @dataclass(frozen=True)
-class Captured:
-    """A graph that can be launched."""
-
-    graph: int
-    executable: int
-
-
-@dataclass(frozen=True)
 class Stretch:
     """Rows of one context that become a graph, launched into `stream`."""
 
@@ -49,7 +41,6 @@ class Graphs:
         self._station, self._issuers = station, issuers
         self._cuts: dict[int, list[Stretch | int]] = {}  # by identity of what the executor keeps
         self._tapes: dict[tuple[int, int], Tape] = {}
-        self._captured: list[Captured] = []
 
     def works(self, lowered: Lowered, times: int, step: int) -> Iterator[tuple[Work, int]]:
         """What to carry out, and how often, for so many turns."""
@@ -64,13 +55,6 @@ class Graphs:
                 if key not in self._tapes:
                     self._tapes[key] = self._several(lowered, cut) if cut else self._one(lowered, turns)
                 yield self._issuers.work(lowered, count, {0: self._tapes[key]}), count
-
-    def close(self, broken: bool) -> None:
-        """Give the graphs back, unless the devices are broken."""
-        for captured in self._captured:
-            if not broken:
-                self._station.devices.driver.destroy_graph(captured.graph, captured.executable)
-        self._captured.clear()
 
     def _one(self, lowered: Lowered, turns: int) -> Tape:
         """A tape that launches one graph of so many turns."""
@@ -106,22 +90,20 @@ class Graphs:
 
     def _capture(self, lowered: Lowered, origin: Queue, queues: Sequence[Queue], tape: Tape, turns: int) -> int:
         """The executable graph of a tape, made so many times in a row; its queues begin and end with the origin's."""
-        station = self._station
-        driver, stream = station.devices.driver, station.devices.stream(origin)
-        fork, join = rows_between(station, origin, queues)
-        station.devices.enter(origin.device)
-        driver.begin_capture(stream)
-        end = End()
-        for piece, count in ((fork, 1), (tape, turns), (join, 1)):
-            if end.state == DONE:
+        devices, stream = self._station.devices, self._station.devices.stream(origin)
+        fork, join = rows_between(self._station, origin, queues)
+        devices.enter(origin.device)
+        devices.driver.begin_capture(stream)
+        try:
+            for piece, count in ((fork, 1), (tape, turns), (join, 1)):
+                end = End()
                 self._issuers.carry_out(Share(piece, every=count + 1), end, count)
-                failed = piece
-        station.devices.enter(origin.device)
-        if end.state != DONE:
-            raise _failure(lowered, failed, end)
-        graph = driver.end_capture(stream)
-        self._captured.append(Captured(graph, driver.instantiate(graph)))
-        return self._captured[-1].executable
+                if end.state != DONE:
+                    raise _failure(lowered, piece, end)
+        except BaseException:
+            devices.give_up_capture(origin.device, stream)
+            raise
+        return devices.graph(origin.device, stream)
 
 
 def stretches(tape: Tape, events: Events) -> list[Stretch | int]:
