@@ -14,11 +14,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import NDArray
 
-from peergrid.runtime.trace.cellmap import CellMap, Cells, Touch, outside, read_sets, write_sets
-from peergrid.runtime.trace.cells import cells_written
 from peergrid.runtime.trace.recorder import Actor, Begin, Entry, Log, Place
+from peergrid.runtime.trace.shadow import Clock, ShadowMemory
 from peergrid.schedule import Layout
 from peergrid.schedule.faults import Fault, FaultKind
 from peergrid.schedule.ops import (
@@ -40,8 +38,6 @@ from peergrid.schedule.ops import (
 )
 from peergrid.schedule.unroll import Placed, unroll
 
-Clock = NDArray[np.int64]
-
 
 def check_trace(layout: Layout, log: Log) -> tuple[Fault, ...]:
     """Every reason why the run that the log describes, or one that differs in timing alone, is wrong."""
@@ -52,7 +48,7 @@ def check_trace(layout: Layout, log: Log) -> tuple[Fault, ...]:
         else:
             replay.follow(entry)
     unfinished = list(replay.unfinished(log))
-    replay.faults.extend(unfinished or replay.memory.wrong_at_end(layout, log, replay))
+    replay.faults.extend(unfinished or replay.memory.wrong_at_end())
     return tuple(replay.faults)
 
 
@@ -79,7 +75,7 @@ class _Replay:
         self.placed = {(p.turn, p.number): p for p in unroll(log.turns)}
         actors = dict.fromkeys(a for p in self.placed.values() for a in _actors(p.op))
         self.number = {actor: i for i, actor in enumerate(actors)}
-        self.clocks: Clock = np.zeros((len(actors), len(actors)), dtype=np.int64)
+        self.clocks = np.zeros((len(actors), len(actors)), dtype=np.int64)  # a row for each actor
         self.issued: dict[Place, tuple[int, Clock]] = {}
         self.started: dict[Place, dict[Actor, Clock]] = {}
         self.finished: dict[Place, dict[Actor, Clock]] = {}
@@ -87,9 +83,8 @@ class _Replay:
         self.events: dict[Event, _Uses] = {}
         self.bound: dict[Place, Place | None] = {}
         self.raises: dict[Flag, list[Place]] = {}
-        self.faults: list[Fault] = []
-        self.memory = _Memory(layout, self.placed, len(actors), log.turns[0].first if log.turns else 0)
-        self.faults.extend(self.memory.misfits(layout, self.placed))
+        self.memory = ShadowMemory(layout, log, self.placed, len(actors))
+        self.faults = list(self.memory.misfits())
 
     def join_all(self) -> None:
         """Everything so far is over."""
@@ -162,7 +157,7 @@ class _Replay:
         clock = self._tick(row)
         self.started.setdefault(place, {})[actor] = clock
         if isinstance(op, Compute | Copy):
-            self.memory.touch(self, row, clock, placed, place)
+            self.faults += self.memory.touch(row, clock, placed, place)
         elif isinstance(op, Raise):
             self._raise(op.flag, placed, place, clock)
         elif isinstance(op, Sync):
@@ -241,87 +236,6 @@ class _Replay:
     def _join(self, row: int, *clocks: Clock) -> None:
         for clock in clocks:
             np.maximum(self.clocks[row], clock, out=self.clocks[row])
-
-
-class _Memory:
-    """Who touched each cell last, by the clocks of the actors, and the cell's level (-1: never written)."""
-
-    def __init__(self, layout: Layout, placed: dict[Place, Placed], actors: int, first: int) -> None:
-        ops = {id(p.op): p.op for p in placed.values() if isinstance(p.op, Compute | Copy)}
-        self.sets = {key: (read_sets(layout, op), write_sets(layout, op)) for key, op in ops.items()}
-        owned = [(d, cells_written(layout.problem, layout.partition.owned(d))) for d in range(layout.devices)]
-        self.ends = [((d, n, slot), c) for d, found in owned for n, c in found.items() for slot in (0, 1)]
-        self.map = CellMap([*self.ends, *(s for both in self.sets.values() for half in both for s in half)])
-        self.touches = {k: Touch(self.map.numbers(r), self.map.numbers(w)) for k, (r, w) in self.sets.items()}
-        self.levels = np.full(self.map.size, -1, dtype=np.int64)
-        self.levels[self.map.in_slot(first)] = 0
-        self.writer = np.zeros(self.map.size, dtype=np.int64)
-        self.written = np.zeros(self.map.size, dtype=np.int64)
-        self.readings = np.zeros((actors, self.map.size), dtype=np.int64)
-        self.author = np.full(self.map.size, -1, dtype=np.int64)
-        self.places = list(placed)
-        self.ordinal = {place: i for i, place in enumerate(self.places)}
-
-    def misfits(self, layout: Layout, placed: dict[Place, Placed]) -> Iterator[Fault]:
-        """Operations that leave a device's memory, or bring cells to where they do not belong."""
-        seen: set[int] = set()
-        for each in placed.values():
-            op = each.op
-            if id(op) in seen or not isinstance(op, Compute | Copy):
-                continue
-            seen.add(id(op))
-            for half in self.sets[id(op)]:
-                if beyond := outside(layout, half):
-                    yield Fault("outside", f"{each} touches {beyond}.", (op,))
-            if isinstance(op, Copy) and not op.source_box.empty and not _same_cells(layout, op):
-                yield Fault("stale read", f"{each} brings other cells than those of its target.", (op,))
-
-    def touch(self, replay: _Replay, row: int, clock: Clock, placed: Placed, place: Place) -> None:
-        """Check and note the accesses of an operation that starts in actor `row` at time `clock`."""
-        op, touch = placed.op, self.touches[id(placed.op)]
-        assert isinstance(op, Compute | Copy)
-        for cells in (touch.reads, touch.writes):
-            late = cells[self.written[cells] > clock[self.writer[cells]]]
-            if len(late):
-                other = replay.placed[self.places[int(self.author[late[0]])]]
-                replay.fault(
-                    "race", f"Race on {self.map.name(int(late[0]))} between {other} and {placed}.", other, placed
-                )
-        open_ = (self.readings[:, touch.writes] > clock[:, np.newaxis]).any(axis=0)
-        twice = np.intersect1d(touch.reads, touch.writes)
-        if len(unsafe := np.concatenate((touch.writes[open_], twice))):
-            replay.fault("race", f"Race on {self.map.name(int(unsafe[0]))} between {placed} and who reads it.", placed)
-        self._level(replay, touch.reads, placed, placed.base + op.level)
-        self.readings[row, touch.reads] = clock[row]
-        self.writer[touch.writes], self.written[touch.writes] = row, clock[row]
-        self.author[touch.writes] = self.ordinal[place]
-        self.levels[touch.writes] = placed.base + op.level + (op.steps if isinstance(op, Compute) else 0)
-
-    def wrong_at_end(self, layout: Layout, log: Log, replay: _Replay) -> list[Fault]:
-        """Devices that do not own the last level in the last slot."""
-        if not log.turns:
-            return []
-        steps, final = sum(s.steps for s in log.turns), log.turns[-1].final
-        cells = self.map.numbers([(where, found) for where, found in self.ends if where[2] == final])
-        wrong = cells[self.levels[cells] != steps]
-        if not len(wrong):
-            return []
-        what = f"{self.map.name(int(wrong[0]))} ends at level {self.levels[wrong[0]]}, needed is {steps}"
-        return [Fault("stale read", f"Stale read: {what}.", ())]
-
-    def _level(self, replay: _Replay, cells: Cells, placed: Placed, level: int) -> None:
-        wrong = cells[self.levels[cells] != level]
-        if len(wrong):
-            what = f"{self.map.name(int(wrong[0]))} at level {level}, finds {self.levels[wrong[0]]}"
-            replay.fault("stale read", f"Stale read: {placed} needs {what}.", placed)
-            self.levels[wrong] = level  # one fault, not all that follow from it
-
-
-def _same_cells(layout: Layout, op: Copy) -> bool:
-    """Whether every target cell is its source cell, or its image around a periodic edge."""
-    grid = layout.problem.grid
-    pairs = zip(op.source_box.lo, op.target_box.lo, grid.shape, grid.periodic, strict=True)
-    return all((a - b) % n == 0 if wraps else a == b for a, b, n, wraps in pairs)
 
 
 def _actors(op: Op) -> tuple[Actor, ...]:
