@@ -1,12 +1,18 @@
-"""A model that a GPU has no room for is refused before anything is allocated."""
+"""What a GPU has no room for is refused before anything is allocated."""
 
 from __future__ import annotations
 
 import pytest
 from host_driver import COMPILER, HostDriver
+from runtime_problems import random_heat
 
+from peergrid import Options
+from peergrid.codegen.cuda.norm import NORM_ALIGN
 from peergrid.errors import DoesNotFit
+from peergrid.grid.partition import Partition
+from peergrid.runtime.cuda.executor import CudaExecutor
 from peergrid.runtime.cuda.room import SPARE, check_least
+from peergrid.schedule import layout
 
 pytestmark = pytest.mark.skipif(COMPILER is None, reason="the host's driver needs a C++ compiler")
 FREE = SPARE + (1 << 30)
@@ -29,4 +35,15 @@ def test_what_is_needed_what_is_free_and_what_would_fit(ordinals: tuple[int, ...
 def test_shares_that_fit_pass() -> None:
     driver = HostDriver(free=FREE)
     check_least((0, 1), 2 << 30, 1000, driver)
+    assert not driver.live
+
+
+def test_the_sums_of_norms_count() -> None:
+    """Long runs keep a number for every 24 rows and step."""
+    problem, options = random_heat((96, 40)), Options("serial")
+    plan = layout(problem, Partition.slabs(problem.grid, (0, 48, 96)), options, NORM_ALIGN)
+    driver = HostDriver(free=SPARE + (1 << 20))
+    CudaExecutor(plan, 100_000, (0, 0), driver=driver).close()
+    with pytest.raises(DoesNotFit, match=r"needs .* GiB on GPU 0, which has"):
+        CudaExecutor(plan, 100_000, (0, 0), driver=driver, norm="u")
     assert not driver.live

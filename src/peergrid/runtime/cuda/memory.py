@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from math import prod
@@ -48,9 +49,12 @@ class Plan:
         signals = sum(signal.samples.nbytes for signal in problem.signals.values())
         return fields + scratch + signals + len(problem.receivers) * self.total_steps * problem.itemsize
 
-    def check(self, devices: Devices) -> None:
-        """Raise DoesNotFit, with what would fit, where a GPU has not enough memory free."""
-        needed = [self.bytes(device) for device in range(devices.count)]
+    def check(self, devices: Devices, more: Sequence[int] = ()) -> None:
+        """Raise DoesNotFit, with what would fit, where a GPU has not enough memory free.
+
+        more: bytes that each device needs beside these.
+        """
+        needed = [self.bytes(device) + sum(more[device : device + 1]) for device in range(devices.count)]
         check_room(devices, needed, prod(self.layout.problem.grid.shape))
 
 

@@ -25,12 +25,9 @@ class NormMemory:
         self.field = field
         self._layout, self._devices, self._total = layout, devices, total_steps
         _check(layout, field)
-        steps, itemsize = max(layout.blocks), layout.problem.itemsize
-        self._partial, self._rows = [], []
-        for device in range(devices.count):
-            bands, blocks = self._extent(device)
-            self._partial.append(devices.allocate(device, steps * bands * blocks * itemsize))
-            self._rows.append(devices.allocate(device, max(1, total_steps) * bands * 8))
+        needed = [_bytes(layout, device, total_steps) for device in range(devices.count)]
+        self._partial = [devices.allocate(device, blocks) for device, (blocks, _) in enumerate(needed)]
+        self._rows = [devices.allocate(device, rows) for device, (_, rows) in enumerate(needed)]
 
     def struct(self, device: int, box: Box) -> NDArray[Any]:
         """What the kernels of a device are given for a part of what it owns, shape (1,)."""
@@ -64,9 +61,24 @@ class NormMemory:
         return self._layout.partition.owned(device)
 
     def _extent(self, device: int) -> tuple[int, int]:
-        """Blocks of cells along both axes."""
-        rows, columns = self._owned(device).shape
-        return -(-rows // NORM_ROWS), -(-columns // NORM_COLUMNS)
+        return _extent(self._owned(device))
+
+
+def norm_bytes(layout: Layout, total_steps: int) -> list[int]:
+    """Bytes of device memory that the norms of so many steps need on each device."""
+    return [sum(_bytes(layout, device, total_steps)) for device in range(layout.devices)]
+
+
+def _bytes(layout: Layout, device: int, total_steps: int) -> tuple[int, int]:
+    """Of the sums of blocks for one pass, and of the sums of rows for all steps."""
+    bands, blocks = _extent(layout.partition.owned(device))
+    return max(layout.blocks) * bands * blocks * layout.problem.itemsize, max(1, total_steps) * bands * 8
+
+
+def _extent(owned: Box) -> tuple[int, int]:
+    """Blocks of cells along both axes."""
+    rows, columns = owned.shape
+    return -(-rows // NORM_ROWS), -(-columns // NORM_COLUMNS)
 
 
 def _whole_blocks(box: Box, owned: Box) -> bool:

@@ -12,7 +12,7 @@ from peergrid.runtime.cuda.devices import Devices, host_words
 from peergrid.runtime.cuda.driver import Driver
 from peergrid.runtime.cuda.faults import error
 from peergrid.runtime.cuda.memory import FieldMemory, Plan
-from peergrid.runtime.cuda.norms import NormMemory
+from peergrid.runtime.cuda.norms import NormMemory, norm_bytes
 from peergrid.runtime.cuda.parts import Events
 from peergrid.runtime.cuda.peers import Peers
 from peergrid.runtime.cuda.replay import replay
@@ -47,7 +47,7 @@ class Station:
         self.devices = Devices(driver, ordinals)
         try:
             plan = Plan(layout, total_steps)
-            plan.check(self.devices)
+            plan.check(self.devices, () if norm is None else norm_bytes(layout, total_steps))
             self.peers = Peers(self.devices, layout)
             self.memory = FieldMemory(plan, self.devices)
             self.norms = None if norm is None else NormMemory(layout, self.devices, norm, total_steps)
