@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
@@ -46,6 +47,14 @@ def test_lines_to_a_switch_and_lines_to_a_gpu() -> None:
         Link(1, 0, "NVLink", "4", 2, 50e9),
     )
     assert gpus.links(None, found) == ()
+
+
+@pytest.mark.parametrize(("capability", "rate"), [("8.0", 300e9), ("8.6", 168.75e9), ("10.0", 600e9), ("11.0", 0)])
+def test_lines_of_a_generation_are_not_all_as_fast(capability: str, rate: float) -> None:
+    """NVIDIA's white papers: 25 GB/s per line on an A100, 14.0625 on RTX 3090 and A6000, 50 on a B200."""
+    found = tuple(replace(gpu, capability=capability) for gpu in gpus.gpus(Driver(), Nvml()))
+    (link, *_) = gpus.links(Nvml(), found)
+    assert link.rate * 12 / link.count == pytest.approx(rate)
 
 
 def test_peers_are_checked_by_a_real_copy() -> None:

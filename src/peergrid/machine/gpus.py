@@ -50,9 +50,7 @@ def links(management: Any, found: tuple[Gpu, ...]) -> tuple[Link, ...]:
     return tuple(
         link
         for gpu in found
-        for link in nvml.links(
-            management, nvml.handle(management, gpu.pci), gpu.index, int(gpu.capability.split(".")[0]), by_pci
-        )
+        for link in nvml.links(management, nvml.handle(management, gpu.pci), gpu.index, gpu.capability, by_pci)
     )
 
 

@@ -14,8 +14,9 @@ from peergrid.machine.model import Link, Missing, PcieLink
 T = TypeVar("T")
 
 # Line rates in bytes per second and direction by compute capability: NVIDIA's white papers for P100, V100,
-# A100, H100 and B200. NVML's own version numbers differ between drivers, so the chip decides.
-NVLINK = {6: ("1", 20e9), 7: ("2", 25e9), 8: ("3", 25e9), 9: ("4", 25e9), 10: ("5", 50e9)}
+# A100, GA102 (RTX 3090, A6000), H100 and B200. NVML's own version numbers differ between drivers, so the chip decides.
+NVLINK = {"6": ("1", 20e9), "7": ("2", 25e9), "8": ("3", 25e9), "9": ("4", 25e9), "10": ("5", 50e9)}
+NVLINK_OF_CHIP = {"8.6": ("3", 14.0625e9)}
 PCIE_LANE = {1: 0.25e9, 2: 0.5e9, 3: 0.985e9, 4: 1.969e9, 5: 3.938e9, 6: 7.563e9}
 ANCESTOR = {
     0: "same board",
@@ -87,14 +88,14 @@ def nearest(nvml: Any, first: Any, second: Any) -> str:
     return ANCESTOR.get(attempt(nvml, -1, "nvmlDeviceGetTopologyCommonAncestor", first, second), "")
 
 
-def links(nvml: Any, device: Any, source: int, major: int, by_pci: Mapping[str, int]) -> tuple[Link, ...]:
+def links(nvml: Any, device: Any, source: int, capability: str, by_pci: Mapping[str, int]) -> tuple[Link, ...]:
     """The NVLink lines of GPU `source` that are up, gathered by where they lead."""
     ends: dict[int | None, int] = {}
     for line in range(getattr(nvml, "NVML_NVLINK_MAX_LINKS", 0)):
         if attempt(nvml, 0, "nvmlDeviceGetNvLinkState", device, line) == 1:
             target = _far_end(nvml, device, line, by_pci)
             ends[target] = ends.get(target, 0) + 1
-    generation, rate = NVLINK.get(major, ("", 0.0))
+    generation, rate = NVLINK_OF_CHIP.get(capability) or NVLINK.get(capability.split(".")[0], ("", 0.0))
     return tuple(
         Link(source, target, "NVLink" if target is not None else "NVLink switch", generation, n, n * rate)
         for target, n in ends.items()
