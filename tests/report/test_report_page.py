@@ -118,6 +118,7 @@ def test_what_an_experiment_lacks_stands_beside_it() -> None:
 def test_coordinates_in_words() -> None:
     assert label({"pattern": "left-right", "separated": "no", "devices": 2}) == "left-right, not separated, GPUs 2"
     assert label({"route": "store", "ways": 2}) == "store, both ways"
+    assert label({"modifier": "cg"}) == "by ld.cg, which stays in an L2"
     assert label({"bytes": 1 << 20, "fence": "without"}) == "bytes 1 MiB, fence without"
 
 
@@ -205,22 +206,49 @@ def test_what_follows_depends_on_the_numbers() -> None:
     assert "a flag overtook its data" in follows(two_gpus(), "atomics and order")
     assert "a new kernel per step is cheaper" in follows(two_gpus(), "synchronisation")
     assert "4.3 times" in follows(two_gpus(), "memory")
-    assert "one word takes 1.41 Gatomics/s from its GPU and 374 Matomics/s remotely." in follows(
+    assert "one word takes 1.41 G atomics/s from its GPU and 374 M atomics/s remotely." in follows(
         two_gpus(), "atomics and order"
     )
     assert "costs 4.04 µs in memory and 9.09 µs by a thread per GPU, so" in follows(two_gpus(), "synchronisation")
+    assert "With 17 in flight it costs no more than a single own one" in follows(two_gpus(), "memory")
+    assert "from 17.8 KiB on, 2.0 times the prediction: the model is no guide" in follows(two_gpus(), "model")
 
 
 def test_a_slow_link_is_flagged_on_the_page() -> None:
-    assert "Slow: peer copy bandwidth" in " ".join(read(two_gpus()).text)
+    flag = re.findall(r'<p class="slow">(.*?)</p>', page(two_gpus()))[0]
+    assert flag == (
+        "Slow: peer copy bandwidth: 101 GB/s at route copy engine, ways 1, source 1, target 0; expected are about "
+        "396 GB/s (measured on 8 × H200)."
+    )
+
+
+def test_many_slow_numbers_of_one_kind_are_one_line() -> None:
+    pairs = [
+        made("peer_copy_bandwidth", "B/s", rate, route="copy engine", ways=1, source=source, target=1 - source)
+        for source, rate in ((0, 1e11), (1, 0.5e11))
+    ]
+    (flag,) = re.findall(r'<p class="slow">(.*?)</p>', page(replace(two_gpus(), probes=(outcome("links", *pairs),))))
+    assert flag.startswith("Slow: peer copy bandwidth: 2 numbers, at worst 50.5 GB/s at route copy engine")
+
+
+def test_ratios_that_should_be_one_are_one_sentence() -> None:
+    ratios = [
+        result("traffic_ratio", "", [value], {"route": route, "ways": 1, "counter": counter}, floor=0.0)
+        for route, value, counter in (("store", 1.0, "sent"), ("store", 1.004, "received"), ("host", 0.0, "sent"))
+    ]
+    shown = page(replace(two_gpus(), probes=(outcome("links", *ratios),)))
+    words = "2 ratios differ from 1 by at most 0.4 %; through the host none of the bytes crossed a link."
+    assert f"<p>{words}</p><details><summary>3 ratios</summary>" in shown
+    (alone,) = [replace(two_gpus(), probes=(outcome("links", ratios[2]),))]
+    assert "<p>through the host none" in page(alone)
 
 
 def test_papers_stand_beside_today() -> None:
     words = " ".join(read(two_gpus()).text)
-    assert "grid barrier, 1 blocks per multiprocessor, 256 threads" in words
+    assert "grid barrier, 2 blocks per multiprocessor, 256 threads" in words
     for shown in ("V100", "1.5 µs", "1.83 µs", "not measured"):
         assert shown in words
-    assert "grid barrier, 1 blocks per multiprocessor, 256 threads 1.5 µs 1.83 µs 1.01 µs" in words
+    assert "grid barrier, 1 block per multiprocessor, 256 threads 1.5 µs 1.83 µs 1.01 µs" in words
     assert "× 0.673" in words
 
 

@@ -22,7 +22,12 @@ def quantity(value: float, unit: str) -> str:
     if unit not in PREFIXED:
         return f"{digits(value)} {unit}".rstrip()
     factor, prefix = scale(value)
-    return f"{digits(value / factor)} {prefix}{unit}"
+    return f"{digits(value / factor)} {prefixed(prefix, unit)}"
+
+
+def prefixed(prefix: str, unit: str) -> str:
+    """('G', 'B/s') → 'GB/s'; units that are words stand apart from their prefix: 'G atomics/s'."""
+    return f"{prefix} {unit}" if prefix and unit.split("/")[0].islower() and len(unit) > 4 else prefix + unit
 
 
 def count(value: float) -> str:

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 
-from peergrid.machine.units import count, digits, quantity, scale, size
+from peergrid.machine.units import count, digits, prefixed, quantity, scale, size
 
 WIDE, HIGH, LEFT, RIGHT, BELOW, TOP = 640, 300, 64, 36, 56, 30
 COLOURS = tuple(f"var(--line-{at})" for at in range(8))
@@ -65,7 +65,7 @@ def heat(
         line = "".join(_cell(cells.get((row, column)), low, high, factor, shaded) for column in columns)
         body += f'<tr><th scope="row">{escape(row)}</th>{line}</tr>'
     kind = "heat" if shaded else "plain"
-    words = ", ".join(filter(None, [caption, prefix + unit]))
+    words = ", ".join(filter(None, [caption, prefixed(prefix, unit)]))
     top = f"<caption>{escape(words)}</caption>" if words else ""
     return (
         f'<div class="wide"><table class="{kind}">{top}<thead><tr>'
@@ -150,7 +150,7 @@ def _axes(xs: Point, ys: Point, x_name: str, unit: str, x_in_bytes: bool) -> str
         _, y = _place((xs[0], value), xs, ys)
         parts.append(f'<path class="grid" d="M{LEFT} {y:.1f}H{WIDE - RIGHT}"/>')
         parts.append(f'<text class="tick end" x="{LEFT - 6}" y="{y + 4:.1f}">{digits(value / factor)}</text>')
-    parts.append(f'<text class="tick start" x="4" y="14">{escape(prefix + unit)}</text>')
+    parts.append(f'<text class="tick start" x="4" y="14">{escape(prefixed(prefix, unit))}</text>')
     parts.append(f'<text class="tick" x="{(WIDE + LEFT) / 2}" y="{TOP + HIGH + 46}">{escape(x_name)}</text>')
     return "".join(parts)
 

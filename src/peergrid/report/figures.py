@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 
-from peergrid.machine.units import count, quantity, size
+from peergrid.machine.units import count, digits, quantity, size
 from peergrid.probe.experiment import Result, Scalar
 from peergrid.report.draw import Cell, curves, heat, table
-from peergrid.report.views import Answer, Curve, Matrix, View
+from peergrid.report.views import Answer, Check, Curve, Matrix, View
 
 SIZES = ("bytes", "footprint", "stride")
 NAMES = {
@@ -18,6 +18,10 @@ NAMES = {
     "size": "threads of the group",
 }
 TURNS: dict[tuple[str, Scalar], str] = {
+    ("modifier", "ca"): "by ld.ca, which may stay in the L1",
+    ("modifier", "cg"): "by ld.cg, which stays in an L2",
+    ("modifier", "cv"): "by ld.cv, which is fetched again",
+    ("place", "remote touched"): "remote, read by its owner before",
     ("pass", "first"): "first pass",
     ("pass", "again"): "second pass",
     ("route", "host"): "through the host",
@@ -35,6 +39,8 @@ def figure(view: View, results: Sequence[Result]) -> str:
         return _matrices(view, results)
     if isinstance(view, Curve):
         return _curves(view, results)
+    if isinstance(view, Check):
+        return _card(view.title, _checked(view, results))
     if isinstance(view, Answer):
         return _card(view.title, _answers(view, results))
     return _card(view.title, listing(results))
@@ -83,21 +89,44 @@ def _card(title: str, content: str) -> str:
     return f'<div class="card"><h4>{escape(title[:1].upper() + title[1:])}</h4>{content}</div>'
 
 
+def _checked(view: Check, results: Sequence[Result]) -> str:
+    """How far the ratios are from 1; copies through the host should leave the links alone: 0."""
+    across = [item.median for item in results if item.at.get("route") != "host"]
+    aside = [item.median for item in results if item.at.get("route") == "host"]
+    off, crossed = _farthest(across, 1.0), _farthest(aside, 0.0)
+    words = []
+    if across:
+        told = f"differ from 1 by at most {digits(100 * off)} %" if off else "are 1"
+        words.append(f"{len(across)} ratios {told}")
+    if aside:
+        share = f"{digits(100 * crossed)} %" if crossed else "none"
+        words.append(f"through the host {share} of the bytes crossed a link")
+    matrix = Matrix(view.quantity, view.rows, view.columns, view.title, shaded=False)
+    folded = f"<details><summary>{len(results)} ratios</summary>{_heat(matrix, results, '')}</details>"
+    return f"<p>{escape('; '.join(words))}.</p>{folded}"
+
+
+def _farthest(values: Sequence[float], goal: float) -> float:
+    return max((abs(value - goal) for value in values), default=0.0)
+
+
 def _matrices(view: Matrix, results: Sequence[Result]) -> str:
     parts = _by_others(results, (*view.rows, view.columns))
-    cards = []
-    for name, part in parts.items():
-        rows = _sorted(tuple(item.at.get(key, "") for key in view.rows) for item in part)
-        columns = _sorted((item.at.get(view.columns, ""),) for item in part)
-        cells: dict[tuple[str, str], Cell] = {
-            (_row(view, item), str(item.at.get(view.columns, ""))): Cell(item.median, error(item)) for item in part
-        }
-        names = [_words(view.rows, row) for row in rows]
-        heads = [str(column[0]) for column in columns]
-        corner = "" if view.columns in SPEAKING else _name(view.columns)
-        shown = heat(cells, names, heads, corner, part[0].unit, view.title if name else "", view.shaded)
-        cards.append(_card(name or view.title, shown))
-    return "".join(cards)
+    return "".join(
+        _card(name or view.title, _heat(view, part, view.title if name else "")) for name, part in parts.items()
+    )
+
+
+def _heat(view: Matrix, part: Sequence[Result], caption: str) -> str:
+    rows = _sorted(tuple(item.at.get(key, "") for key in view.rows) for item in part)
+    columns = _sorted((item.at.get(view.columns, ""),) for item in part)
+    cells: dict[tuple[str, str], Cell] = {
+        (_row(view, item), str(item.at.get(view.columns, ""))): Cell(item.median, error(item)) for item in part
+    }
+    names = [_words(view.rows, row) for row in rows]
+    heads = [str(column[0]) for column in columns]
+    corner = "" if view.columns in SPEAKING else _name(view.columns)
+    return heat(cells, names, heads, corner, part[0].unit, caption, view.shaded)
 
 
 def _row(view: Matrix, item: Result) -> str:

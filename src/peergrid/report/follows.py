@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 
 from peergrid.machine.units import quantity, size
@@ -54,7 +55,7 @@ def _links(profile: Profile) -> str:
         return first + " Small messages were not measured, so the depth of halos has to be tried."
     half = messages[0].median * fast.median
     second = (
-        f" A copy costs {_show(messages[0])} before its first byte: halos below {size(half)} pay mostly this, and "
+        f" A copy takes {_show(messages[0])} however short it is: halos below {size(half)} pay mostly this, and "
         f"are better stored by the kernel itself{' at ' + _show(max(stores, key=_median)) if stores else ''}"
     )
     return first + second + _best_order(profile) + "."
@@ -86,7 +87,7 @@ def _memory(profile: Profile) -> str:
     )
     if hide is None:
         return first + " How many loads in flight hide this was not measured."
-    loads = f" {hide.median:.0f} independent loads per thread hide it, so kernels that read remotely unroll"
+    loads = f" With {math.ceil(hide.median)} in flight it costs no more than a single own one, so such kernels unroll"
     return first + loads + _kept(profile) + "."
 
 
@@ -157,11 +158,18 @@ def _model(profile: Profile) -> str:
     measured = profile.find("switch_point", {"scenario": "32 → 1024 threads", "way": "measured"})
     if predicted is None:
         return _nothing("The concurrency of shared memory was not measured", "model")
-    first = f"Below about {size(predicted.median)} one warp reduces faster than a block of 1024 threads."
+    first = (
+        f"Sums of less than about {size(predicted.median)} in shared memory are left to one warp: a block of 1024 "
+        "threads pays more for its barriers than it gains."
+    )
     if measured is None:
         return first + " The switching point itself was not measured, so this is the model's word alone."
     ratio = measured.median / predicted.median if predicted.median else 0.0
-    return first + f" Measured it is {size(measured.median)}, {ratio:.1f} times the prediction of Little's law."
+    trust = "a fair guide" if 0.5 < ratio < 2 else "no guide"
+    return first + (
+        f" Measured, the block wins from {size(measured.median)} on, {ratio:.1f} times the prediction: the model is "
+        f"{trust} where nothing was measured."
+    )
 
 
 def _median(item: Result) -> float:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-from peergrid.machine.units import count, digits, quantity, scale
+from peergrid.machine.units import count, digits, prefixed, quantity, scale
 from peergrid.probe.experiment import Result, Scalar
 from peergrid.probe.profile import Profile
 
@@ -35,7 +35,7 @@ def _range(what: str, found: Iterable[Result], note: str) -> list[Key]:
     if high <= 1.01 * low:
         return [Key(what, quantity(high, unit), note)]
     factor, prefix = scale(high)
-    return [Key(what, f"{digits(low / factor)}–{digits(high / factor)} {prefix}{unit}", note)]
+    return [Key(what, f"{digits(low / factor)}–{digits(high / factor)} {prefixed(prefix, unit)}", note)]
 
 
 def threads(item: Result) -> str:

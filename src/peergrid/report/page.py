@@ -73,10 +73,20 @@ def _head(profile: Profile) -> str:
 
 
 def _flags(found: Sequence[Flag]) -> str:
-    return "".join(
-        f'<p class="slow">Slow: {escape(item.quantity.replace("_", " "))} at {escape(place(item.at))} is '
-        f"{quantity(item.found, item.unit)}, expected about {quantity(item.expected, item.unit)}.</p>"
-        for item in found
+    """One line per value that was expected: how many numbers miss it, and the farthest of them."""
+    alike: dict[tuple[str, float, str], list[Flag]] = {}
+    for item in found:
+        alike.setdefault((item.quantity, item.expected, item.source), []).append(item)
+    return "".join(_flag(items) for items in alike.values())
+
+
+def _flag(items: Sequence[Flag]) -> str:
+    worst = max(items, key=lambda item: abs(item.found - item.expected))
+    many = f"{len(items)} numbers, at worst " if len(items) > 1 else ""
+    return (
+        f'<p class="slow">Slow: {escape(worst.quantity.replace("_", " "))}: {many}'
+        f"{quantity(worst.found, worst.unit)} at {escape(place(worst.at))}; expected are about "
+        f"{quantity(worst.expected, worst.unit)} ({escape(worst.source)}).</p>"
     )
 
 

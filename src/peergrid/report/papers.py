@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from peergrid.probe.experiment import Scalar
 
@@ -28,6 +28,9 @@ class Paper:
     at: dict[str, Scalar]
 
 
+FEW: dict[str, Scalar] = {"scenario": "1 → 32 threads"}
+MANY: dict[str, Scalar] = {"scenario": "32 → 1024 threads"}
+PREDICTED: dict[str, Scalar] = {"way": "predicted"}
 COALESCED: dict[str, Scalar] = {"kind": "coalesced shuffle"}
 
 
@@ -38,9 +41,13 @@ def _sync(
     return Paper("synchronisation", f"{SYNC}, {table}", what, unit, figures, quantity, at)
 
 
+def _model(table: str, what: str, unit: str, v100: float, p100: float, quantity: str, at: dict[str, Scalar]) -> Paper:
+    return replace(_sync(table, what, unit, v100, p100, quantity, at), group="model")
+
+
 def _grid(blocks: int, threads: int, v100: float, p100: float) -> Paper:
     at: dict[str, Scalar] = {"blocks_per_multiprocessor": blocks, "threads": threads}
-    what = f"grid barrier, {blocks} blocks per multiprocessor, {threads} threads"
+    what = f"grid barrier, {blocks} block{'s' * (blocks > 1)} per multiprocessor, {threads} threads"
     return _sync("figure 5", what, "s", v100 * 1e-6, p100 * 1e-6, "grid_barrier", at)
 
 
@@ -101,42 +108,17 @@ PAPERS: tuple[Paper, ...] = (
     _grid(4, 256, 3.53, 4.04),
     _grid(8, 256, 6.71, 8.39),
     _sync("section IX-D", "one float addition", "cycles", 4, 6, "add_latency", {"way": "clock register"}),
-    Paper(
-        "model",
-        f"{SYNC}, table III",
-        "shared memory, one warp",
-        "B/cycle",
-        {"V100": 19.6, "P100": 13.8},
-        "shared_bandwidth",
-        {"threads": 32},
-    ),
-    Paper(
-        "model",
-        f"{SYNC}, table III",
-        "shared memory, 1024 threads",
-        "B/cycle",
-        {"V100": 215, "P100": 141},
-        "shared_bandwidth",
-        {"threads": 1024},
-    ),
-    Paper(
-        "model",
-        f"{SYNC}, table IV",
-        "one warp instead of one thread from",
-        "B",
-        {"V100": 76, "P100": 75},
-        "switch_point",
-        {"scenario": "1 → 32 threads", "way": "predicted"},
-    ),
-    Paper(
-        "model",
-        f"{SYNC}, table IV",
-        "1024 threads instead of 32 from",
-        "B",
-        {"V100": 9076, "P100": 32681},
-        "switch_point",
-        {"scenario": "32 → 1024 threads", "way": "predicted"},
-    ),
+    _model("table III", "latency of a step", "cycles", 13.0, 18.5, "shared_latency", {}),
+    _model("table III", "shared memory, one thread", "B/cycle", 0.62, 0.43, "shared_bandwidth", {"threads": 1}),
+    _model("table III", "shared memory, one warp", "B/cycle", 19.6, 13.8, "shared_bandwidth", {"threads": 32}),
+    _model("table III", "shared memory, 1024 threads", "B/cycle", 215, 141, "shared_bandwidth", {"threads": 1024}),
+    _model("table III", "in flight, one thread", "B", 8, 8, "concurrency", {"threads": 1}),
+    _model("table III", "in flight, one warp", "B", 256, 256, "concurrency", {"threads": 32}),
+    _model("table III", "in flight, 1024 threads", "B", 2796, 2615, "concurrency", {"threads": 1024}),
+    _model("table IV", "synchronisation of a warp", "cycles", 110, 155, "sync_latency", FEW),
+    _model("table IV", "synchronisation of 1024 threads", "cycles", 420, 2135, "sync_latency", MANY),
+    _model("table IV", "one warp instead of one thread from", "B", 76, 75, "switch_point", FEW | PREDICTED),
+    _model("table IV", "1024 threads instead of 32 from", "B", 9076, 32681, "switch_point", MANY | PREDICTED),
     Paper(
         "links",
         ARTICLE,

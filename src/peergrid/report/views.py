@@ -47,7 +47,17 @@ class Answer:
     phrase: str = ""
 
 
-View = Matrix | Curve | Table | Answer
+@dataclass(frozen=True, slots=True)
+class Check:
+    """Ratios that should be 1: one sentence, with the matrix of all of them folded away."""
+
+    quantity: str
+    rows: tuple[str, ...]
+    columns: str
+    title: str
+
+
+View = Matrix | Curve | Table | Answer | Check
 
 FLUSH = ((0.0, "none"), (1.0, "by the host"), (2.0, "in a stream"), (3.0, "by the host or in a stream"))
 SEEN = ((0.0, "nobody"), (100.0, "the GPU that owns the memory"), (200.0, "all GPUs"))
@@ -66,12 +76,11 @@ VIEWS: tuple[View, ...] = (
     Curve("peer_message_time", "bytes", "Time of one message against size"),
     Matrix("halo_exchange_bandwidth", ("pattern", "separated"), "devices", "Sum over all GPUs"),
     Table("relay_bandwidth", "Bandwidth by way"),
-    Matrix(
+    Check(
         "traffic_ratio",
-        ("experiment", "route", "pattern", "of", "ways"),
+        ("route", "pattern", "of", "ways"),
         "counter",
-        "NVLink bytes counted over bytes sent (through the host: none cross the links)",
-        shaded=False,
+        "NVLink bytes counted by NVML over bytes sent",
     ),
     Curve("load_latency", "footprint", "Latency against footprint", "modifier"),
     Curve("stride_latency", "stride", "Latency against stride", "modifier"),
@@ -81,7 +90,7 @@ VIEWS: tuple[View, ...] = (
     Matrix("allocation_time", ("way",), "peers", "2 MiB, seen by so many peers", shaded=False),
     Matrix("grant_time", (), "before", "Opening it to one more GPU, by how many could see it", shaded=False),
     Matrix("range_bandwidth", ("reader",), "owner", "Read by row, owned by column"),
-    Matrix("sparse_rate", ("columns",), "vector", "Nonzeros per second; columns of the matrix (row)", shaded=False),
+    Matrix("sparse_rate", ("columns",), "vector", "Rate of the product; columns of the matrix (row)", shaded=False),
     Matrix("remote_atomic_rate", ("place",), "words", "Additions per second", shaded=False),
     Matrix("remote_atomics_lost", ("place",), "words", "Additions that were lost", shaded=False),
     Answer("flush_options", "Flush calls the driver offers", FLUSH),
