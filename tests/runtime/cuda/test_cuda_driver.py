@@ -39,6 +39,15 @@ def test_fault_names_are_the_drivers(code: int) -> None:
     assert bindings.CUresult(code).name == FAULTS[code].name
 
 
+def test_every_error_of_what_is_used_is_classified() -> None:
+    """Of the driver's codes those are left out that belong to graphics, textures, profiling, or launches by kernels."""
+    others = re.compile(
+        "SUCCESS|PROFILER|MULTICAST|ARRAY|NOT_MAPPED|ALREADY_MAPPED|ACQUIRED|GRAPHICS|AFFINITY|DEVSIDE|TEXTURING|TENSOR"
+        "|CDP|KEY_ROTATION|RECAPTURE"
+    )
+    assert not [c.name for c in bindings.CUresult if int(c) not in FAULTS and not others.search(c.name)]
+
+
 def test_faults_say_what_to_do() -> None:
     lost = error(700, "'Copy'")
     assert isinstance(lost, DeviceFault)
