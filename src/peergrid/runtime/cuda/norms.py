@@ -64,8 +64,9 @@ class NormMemory:
         return _extent(self._owned(device))
 
 
-def norm_bytes(layout: Layout, total_steps: int) -> list[int]:
-    """Bytes of device memory that the norms of so many steps need on each device."""
+def norm_bytes(layout: Layout, field: str, total_steps: int) -> list[int]:
+    """Bytes of device memory that the norms of so many steps need on each device; raises as `NormMemory` does."""
+    _check(layout, field)
     return [sum(_bytes(layout, device, total_steps)) for device in range(layout.devices)]
 
 

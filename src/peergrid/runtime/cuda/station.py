@@ -47,7 +47,7 @@ class Station:
         self.devices = Devices(driver, ordinals)
         try:
             plan = Plan(layout, total_steps)
-            plan.check(self.devices, () if norm is None else norm_bytes(layout, total_steps))
+            plan.check(self.devices, () if norm is None else norm_bytes(layout, norm, total_steps))
             self.peers = Peers(self.devices, layout)
             self.memory = FieldMemory(plan, self.devices)
             self.norms = None if norm is None else NormMemory(layout, self.devices, norm, total_steps)
