@@ -107,10 +107,14 @@ class Simulation:
         self._check_left(steps)
         whole = self._schedule(0)
         times, rest = divmod(steps, whole.steps)
+        parts = [(whole, times)] * bool(times) + [(self._schedule(rest), 1)] * bool(rest)
+        for schedule, _ in parts:
+            self._executor.prepare(schedule)
+        started = time.perf_counter()
         with self._stepping():
-            self._execute(whole, times)
-            if rest:
-                self._execute(self._schedule(rest), 1)
+            for schedule, count in parts:
+                self._execute(schedule, count)
+        self.seconds += time.perf_counter() - started
 
     def gather(self, name: str) -> Array:
         """The values of a state field now, shape of its box."""
@@ -163,6 +167,7 @@ class Simulation:
         schedule = build(self.layout, self.options, steps, self._slot)
         with self._stepping():
             spans = self._executor.trace(schedule, self.step)
+        self.seconds += max((span.end for span in spans), default=0.0)
         self.step += steps
         self._slot = schedule.final
         self._exposed = exposed_communication(schedule.ops, spans)
@@ -234,17 +239,15 @@ class Simulation:
 
     @contextmanager
     def _stepping(self) -> Iterator[None]:
-        """The time of stepping; whoever is cut off within leaves fields of no step."""
-        self._torn, started = True, time.perf_counter()
+        """Whoever is cut off within leaves fields of no step."""
+        self._torn = True
         yield
         self._torn = False
-        self.seconds += time.perf_counter() - started
 
     def _execute(self, schedule: Schedule, times: int) -> None:
-        if times:
-            self._executor.execute(schedule, times, self.step)
-            self.step += times * schedule.steps
-            self._slot = schedule.final
+        self._executor.execute(schedule, times, self.step)
+        self.step += times * schedule.steps
+        self._slot = schedule.final
 
     def _schedule(self, steps: int) -> Schedule:
         """What advances by so many steps from the slot of now; of 0 steps, one period."""

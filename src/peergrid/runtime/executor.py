@@ -30,6 +30,9 @@ class Executor(Protocol):
     def load(self, name: str, values: Array, slot: int) -> None:
         """Set a field everywhere, ghost cells included, from its global array."""
 
+    def prepare(self, schedule: Schedule) -> None:
+        """Make what a schedule needs, such as kernels, so that `execute` does nothing but its steps."""
+
     def execute(self, schedule: Schedule, times: int, step: int) -> None:
         """Carry out a schedule `times` times, from time step `step` on.
 

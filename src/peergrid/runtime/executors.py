@@ -18,7 +18,7 @@ KernelKind = Literal["compiled", "reference"]
 def executor_of(
     devices: Devices, plan: Layout, steps: int, kernel: KernelKind, cache: Path | None, norm: str | None
 ) -> Executor:
-    """An executor with memory for the layout, its kernels compiled; arguments as in `Simulation`.
+    """An executor with memory for the layout; arguments as in `Simulation`.
 
     Raises UsageError where the devices compute no norms, DoesNotFit where they have too little memory.
     """

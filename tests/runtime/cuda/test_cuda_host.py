@@ -210,6 +210,18 @@ def test_a_graph_is_captured_once(devices: int, first: int, many: int) -> None:
     assert not driver.live
 
 
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_what_is_prepared_needs_no_compiler_any_more(strategy: StrategyName, monkeypatch: pytest.MonkeyPatch) -> None:
+    driver, problem, options = HostDriver(), PROBLEMS["heat_fixed"](), Options(strategy, depth=2)
+    plan = layout(problem, Partition.over(problem.grid, 2), options)
+    executor = CudaExecutor(plan, STEPS, (0, 1), driver=driver)
+    whole = period(plan, options)
+    executor.prepare(whole)
+    monkeypatch.delattr(HostDriver, "compile")
+    executor.execute(whole, 2, 0)
+    executor.close()
+
+
 @pytest.mark.parametrize("failing", ["cuLaunchKernel", "instantiate"])
 def test_graphs_are_given_back_where_a_later_one_fails(failing: str, monkeypatch: pytest.MonkeyPatch) -> None:
     driver, problem, options = HostDriver(), PROBLEMS["heat_fixed"](), Options("graph")

@@ -80,6 +80,9 @@ class ThreadedExecutor:
         for memory in self.memories:
             fill(self.layout, memory, name, values, slot)
 
+    def prepare(self, schedule: Schedule) -> None:
+        """Nothing: kernels come prepared."""
+
     def execute(self, schedule: Schedule, times: int, step: int) -> None:
         for queue in sorted({queue for op in schedule.ops for queue in queues_of(op)} - self._inboxes.keys()):
             self._open(queue)

@@ -65,9 +65,16 @@ class CudaExecutor:
     def load(self, name: str, values: Array, slot: int) -> None:
         self._station.memory.load(name, values, slot)
 
+    def prepare(self, schedule: Schedule) -> None:
+        self._check_whole()
+        try:
+            self._lower(schedule)
+        except PeergridError:
+            self._broken = True
+            raise
+
     def execute(self, schedule: Schedule, times: int, step: int) -> None:
-        if self._broken:
-            raise DeviceFault("The devices failed earlier in this run; start it again.")
+        self._check_whole()
         if not times or not schedule.ops:
             return
         try:
@@ -102,8 +109,7 @@ class CudaExecutor:
 
     def trace(self, schedule: Schedule, step: int) -> tuple[Span, ...]:
         """Carry out a schedule once, as `execute` does, with timing events around its operations; their spans."""
-        if self._broken:
-            raise DeviceFault("The devices failed earlier in this run; start it again.")
+        self._check_whole()
         try:
             lowered = lower(self._station, schedule)
             plan = timed(self._station, lowered)
@@ -117,6 +123,10 @@ class CudaExecutor:
     def close(self) -> None:
         self._issuers.close()
         self._station.close()
+
+    def _check_whole(self) -> None:
+        if self._broken:
+            raise DeviceFault("The devices failed earlier in this run; start it again.")
 
     def _lower(self, schedule: Schedule) -> Lowered:
         if id(schedule) not in self._lowered:
