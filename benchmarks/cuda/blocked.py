@@ -10,75 +10,27 @@ from __future__ import annotations
 import argparse
 import ctypes
 import json
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import asdict, dataclass
-from functools import partial
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from cuda.bindings import driver
 from gpu import Device, Module, check, copy_rate, start
+from passes import Built, LoadedPass, build
+from planes import PAD, Memory
 from problems import jacobi_problem, radar_problem, sweep_jacobi, sweep_yee, yee_problem
 
-from peergrid.codegen.cuda.arguments import Arguments
-from peergrid.codegen.cuda.norm import NORM_COLUMNS, NORM_ROWS, NORMS
+from peergrid.codegen.cuda.arguments import RECEIVER, REGION
 from peergrid.codegen.cuda.pass_kernel import Launch, PassKernel, Program
 from peergrid.codegen.cuda.stream_parts import Shape
+from peergrid.codegen.cuda.tiles import edge_tiles
 from peergrid.codegen.nvrtc import compile_cubin
 from peergrid.stencil import Problem
 
-PAD = 32
-SCALES = {"ca": (0.1, 0.9), "cb": (0.5, 0.0)}  # the others: noise around zero
-
-
-class Memory:
-    """The fields of a problem on the device, two slots for the state, columns at multiples of 32 floats."""
-
-    def __init__(self, device: Device, problem: Problem) -> None:
-        self.device, self.problem = device, problem
-        self.pitch, self.bases = {}, {}
-        for seed, (name, described) in enumerate(problem.fields.items()):
-            if not described.full:
-                self.bases[name] = (device.upload(described.global_array()),)
-                continue
-            box = described.box
-            self.pitch[name] = -(-(box.hi[1] - box.lo[1] // PAD * PAD) // PAD) * PAD
-            size = self.pitch[name] * box.shape[0] * 4
-            slots = 2 if name in problem.state else 1
-            self.bases[name] = tuple(device.allocate(size) for _ in range(slots))
-            for base in self.bases[name]:
-                self.device.noise(base, size // 4, seed, *SCALES.get(name, (1.0, -0.5)))
-        self.signals = {name: (device.upload(s.samples), len(s.samples)) for name, s in problem.signals.items()}
-        self.total_steps = 4096
-        self.traces = device.upload(np.full((max(1, len(problem.receivers)), self.total_steps), np.nan, np.float32))
-        device.sync()
-
-    def origin(self, name: str, slot: int) -> int:
-        box = self.problem.fields[name].box
-        if name not in self.pitch:
-            return self.bases[name][0]
-        return self.bases[name][slot] - (box.lo[0] * self.pitch[name] + box.lo[1] // PAD * PAD) * 4
-
-    def arguments(self, launch: Launch, source: int, step: int = 0) -> np.ndarray:
-        table = Arguments(self.problem)
-        given = np.zeros((), table.dtype)
-        for number, name in enumerate(table.fields):
-            row = given["fields"][number]
-            slots = len(self.bases[name])
-            row["slot"][:slots] = [self.origin(name, slot) for slot in range(slots)]
-            row["pitch"][0] = self.pitch.get(name, 0)
-        for number, name in enumerate(table.signals):
-            given["signals"][number] = self.signals[name]
-        given["params"][: len(table.params)] = list(self.problem.params.values())
-        given["traces"], given["total_steps"], given["step"] = self.traces, self.total_steps, step
-        given["source"], given["target"] = source, 1 - source
-        given["lo"][:2], given["hi"][:2] = (0, 0), self.problem.grid.shape
-        given["regions"], given["receivers"] = self.device.upload(launch.regions), self.device.upload(launch.receivers)
-        given["count"] = len(launch.regions)
-        return given
+PASSES = 16  # timed together
 
 
 @dataclass
@@ -106,26 +58,6 @@ class Result:
     error: str = ""
 
 
-@dataclass(frozen=True)
-class Built:
-    """The machine code of a pass."""
-
-    kernel: PassKernel
-    plain: bytes
-    edge: bytes
-    layer: bytes | None
-    sums: bytes | None
-    seconds: float
-
-
-def build(kernel: PassKernel, arch: str) -> Built:
-    began = time.perf_counter()
-    plain, edge = (compile_cubin(program.source, arch) for program in (kernel.plain, kernel.edge))
-    sums = compile_cubin(kernel.sums.source, arch) if kernel.norm else None
-    layer = compile_cubin(kernel.layer.source, arch) if kernel.layer else None
-    return Built(kernel, plain, edge, layer, sums, time.perf_counter() - began)
-
-
 class Bench:
     """One problem: its memory, its plain sweeps, and the variants measured on it."""
 
@@ -133,7 +65,6 @@ class Bench:
         self.device, self.case, self.problem = device, case, problem
         self.memory = Memory(device, problem)
         self.limit = copy_rate / bytes_per_cell
-        self.n = problem.grid.shape[0]
         self.expected: dict[int, dict[str, int]] = {}
         self.norms: np.ndarray | None = None
         self.keep = len(device.buffers)
@@ -158,92 +89,55 @@ class Bench:
         self.keep = len(self.device.buffers)
 
     def measure(self, built: Built) -> Result:
-        kernel, device = built.kernel, self.device
-        result = Result(self.case, asdict(kernel.shape), compile_seconds=round(built.seconds, 2))
-        plain, edge = Module(built.plain), Module(built.edge)
-        functions = {
-            kernel.plain: plain.function(kernel.plain.entry, kernel.plain.shared_bytes),
-            kernel.edge: edge.function(kernel.edge.entry, kernel.edge.shared_bytes),
-        }
-        modules = [plain, edge]
-        if kernel.layer is not None:
-            modules.append(Module(built.layer or b""))
-            functions[kernel.layer] = modules[-1].function(kernel.layer.entry, kernel.layer.shared_bytes)
-        kind = driver.CUfunction_attribute
-        of = driver.cuFuncGetAttribute
-        result.registers = check(of(kind.CU_FUNC_ATTRIBUTE_NUM_REGS, functions[kernel.plain]))
-        result.edge_registers = check(of(kind.CU_FUNC_ATTRIBUTE_NUM_REGS, functions[kernel.edge]))
-        if kernel.layer is not None:
-            result.layer_registers = check(of(kind.CU_FUNC_ATTRIBUTE_NUM_REGS, functions[kernel.layer]))
-        result.local_bytes = check(of(kind.CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES, functions[kernel.plain]))
-        result.shared_bytes = kernel.plain.shared_bytes
-        blocks = check(driver.cuOccupancyMaxActiveBlocksPerMultiprocessor(
-            functions[kernel.plain], kernel.plain.threads, kernel.plain.shared_bytes))  # fmt: skip
-        result.warps_per_multiprocessor = blocks * kernel.shape.warps
-        slots = device.multiprocessors * max(1, blocks) * kernel.shape.warps
-        launches = kernel.launches(self.problem.grid.box, slots, range(len(self.problem.receivers)))
-        result.tiles = tuple(len(launch.regions) for launch in launches)
-        given = {(k, s): self.memory.arguments(launch, s) for k, launch in enumerate(launches) for s in (0, 1)}
+        """Run a pass once and compare it with the plain sweeps; then take its time, whole and by launch."""
+        made = LoadedPass(self.memory, built)
+        result = Result(self.case, asdict(built.kernel.shape), compile_seconds=round(built.seconds, 2))
+        result = replace(result, tiles=tuple(len(launch.regions) for launch in made.launches), **made.resources)
+        self._compare(made, result)
+        self._time(made, result)
+        for pointer in self.device.buffers[self.keep :]:
+            check(driver.cuMemFree(pointer))
+        del self.device.buffers[self.keep :]
+        made.unload()
+        return result
 
-        bands, across = -(-self.n // NORM_ROWS), -(-self.n // NORM_COLUMNS)
-        steps = kernel.shape.steps
-        norms, more = np.zeros((), NORMS), []
-        if kernel.norm:
-            norms["partial"] = device.allocate(steps * bands * across * 4)
-            norms["rows"] = device.allocate(steps * bands * 8)
-            norms["pitch"], norms["plane"], norms["row_plane"] = across, bands * across, bands
-            more = [norms]
-            summing = Module(built.sums or b"")
-            adding = summing.function(kernel.sums.entry)
-
-        def begin(k: int, source: int, stream: Any) -> None:
-            program = launches[k].program
-            start(functions[program], (launches[k].blocks, 1), (program.threads, 1), program.shared_bytes, stream,
-                  given[k, source], *more)  # fmt: skip
-
-        def run(which: list[int], source: int) -> None:
-            device.beside([partial(begin, k, source) for k in which])
-            if kernel.norm and len(which) > 1:
-                start(adding, (bands, steps), (256, 1), kernel.sums.shared_bytes, device.main, given[0, source], norms)
-
-        every = list(range(len(launches)))
+    def _compare(self, made: LoadedPass, result: Result) -> None:
+        """One pass into a slot that holds no numbers; which bits differ from the plain sweeps, and from other norms."""
         for name in self.problem.state:
             size = self.memory.pitch[name] * self.problem.fields[name].box.shape[0] * 4
             check(driver.cuMemsetD8(self.memory.bases[name][1], 0xFF, size))
-        run(every, 0)
-        device.sync()
-        if kernel.shape.steps in self.expected:
-            result.different = self.differences(kernel.shape.steps)
-        if kernel.norm:
-            found = np.zeros((steps, bands))
-            check(driver.cuMemcpyDtoH(found.ctypes.data, int(norms["rows"]), found.nbytes))
+        made.run(range(len(made.launches)), 0)
+        self.device.sync()
+        steps = made.kernel.shape.steps
+        if steps in self.expected:
+            result.different = self.differences(steps)
+        if made.norms is not None:
+            found = made.norms.rows()
             self.norms = found if self.norms is None else self.norms
             both = min(steps, len(self.norms))
             result.norms_different = int((found[:both] != self.norms[:both]).sum())
-        passes = 16
 
-        def several(which: list[int]) -> Callable[[], None]:
-            return lambda: [run(which, 0) for _ in range(passes)] and None
+    def _time(self, made: LoadedPass, result: Result) -> None:
+        def several(which: Sequence[int]) -> Callable[[], None]:
+            def body() -> None:
+                for _ in range(PASSES):
+                    made.run(which, 0)
 
+            return body
+
+        every = range(len(made.launches))
         several(every)()
-        result.ms_per_pass = device.timed(several(every)) / passes
+        result.ms_per_pass = self.device.timed(several(every)) / PASSES
         for k in every:
-            alone = device.timed(several([k]), 3) / passes
-            if launches[k].program is kernel.plain:
+            alone = self.device.timed(several([k]), 3) / PASSES
+            if made.launches[k].program is made.kernel.plain:
                 result.plain_ms = alone
-            elif launches[k].program is kernel.layer:
+            elif made.launches[k].program is made.kernel.layer:
                 result.layer_ms = alone
             else:
                 result.edge_ms = alone
-        cells = float(np.prod(self.problem.grid.shape))
-        result.gcells = cells * kernel.shape.steps / result.ms_per_pass / 1e6
+        result.gcells = self.problem.grid.box.size * made.kernel.shape.steps / result.ms_per_pass / 1e6
         result.fraction_of_copy = result.gcells / self.limit
-        for pointer in device.buffers[self.keep :]:
-            check(driver.cuMemFree(pointer))
-        del device.buffers[self.keep :]
-        for module in modules:
-            check(driver.cuModuleUnload(module.handle))
-        return result
 
     def differences(self, steps: int) -> int:
         """How many values of slot 1 differ in a bit from the plain sweeps."""
@@ -271,11 +165,7 @@ class OneStep:
         self.function = Module(compile_cubin(self.program.source, bench.device.arch)).function(
             self.program.entry, self.program.shared_bytes
         )
-        from peergrid.codegen.cuda.tiles import _edges
-
-        boxes = list(_edges([bench.problem.grid.box], kernel.cut))
-        from peergrid.codegen.cuda.arguments import RECEIVER, REGION
-
+        boxes = list(edge_tiles([bench.problem.grid.box], kernel.cut))
         regions = np.zeros(len(boxes), REGION)
         regions["lo"][:, :2] = [b.lo for b in boxes]
         regions["hi"][:, :2] = [b.hi for b in boxes]

@@ -16,9 +16,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from blocked import Memory
 from cuda.bindings import driver
 from gpu import Device, Module, check, start
+from planes import Memory
 from problems import radar_problem, yee_problem
 
 from peergrid.codegen.cuda.choose import pass_kernel, short_tiles

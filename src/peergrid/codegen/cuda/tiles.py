@@ -79,7 +79,7 @@ def tiles(
     core, points = core_of(box & _allowed(problem, steps, box, cut.margin), barred)
     core = _aligned(core, cut)
     if core.empty or core.shape[1] < cut.columns:
-        return Tiles((), tuple(_edges([box], cut)))
+        return Tiles((), tuple(edge_tiles([box], cut)))
     lost = overhead(problem, steps)
     plain, rest = [], list(box - core)
     for tile in _strips(core, cut, slots, lost):
@@ -91,7 +91,7 @@ def tiles(
     for number, strip in enumerate(strips):
         inside, rest = _parted(rest, strip)
         layer += [(number, tile) for part in inside for tile in _pieces(part, strip.rows, strip.columns, cut.align)]
-    edges = list(_edges(rest, cut))
+    edges = list(edge_tiles(rest, cut))
     edges += _besides([cell for cell in heard if not any(tile.covers(cell) for tile in edges)], cut)
     edge = sorted(edges, key=lambda tile: -tile.shape[0])  # the long ones begin first
     return Tiles(tuple(plain), tuple(edge), tuple(sorted(layer, key=lambda tile: -tile[1].shape[0])))
@@ -273,7 +273,7 @@ def _pieces(box: Box, rows: int, columns: int, align: tuple[int, int]) -> Iterat
             yield Box((lo, max(left, box.lo[1])), (hi, min(left + columns, box.hi[1])))
 
 
-def _edges(boxes: Iterable[Box], cut: Cut) -> Iterator[Box]:
+def edge_tiles(boxes: Iterable[Box], cut: Cut) -> Iterator[Box]:
     """The boxes cut into edge tiles."""
     for box in boxes:
         yield from _pieces(box, cut.edge_rows, cut.edge_columns, (cut.align[0], 1))
