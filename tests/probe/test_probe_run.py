@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from probe_examples import machine, number, outcome
+from probe_examples import machine, number, outcome, profile
 
 from peergrid.cli.probe import probe as command
 from peergrid.errors import DeviceFault, UsageError
@@ -229,7 +229,16 @@ def test_the_command_measures_and_compares(tmp_path: Path, capsys: pytest.Captur
     shown = json.loads(capsys.readouterr().out)
     assert (shown["differences"], shown["flags"]) == ([], [])
     command(names=[], recorded=place, compare_with=place)
-    assert "2 numbers compared: none differs by more than the noise." in capsys.readouterr().out
+    assert capsys.readouterr().out.endswith("\n\n2 numbers compared: none differs by more than the noise.\n")
+
+
+def test_a_profile_of_another_machine_is_called_so(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    here, there = tmp_path / "here.json", tmp_path / "there.json"
+    profiles.write(here, profile())
+    profiles.write(there, profile(gpus=2))
+    command(names=[], recorded=here, compare_with=there)
+    said = "The other profile is of another machine, 2 × NVIDIA H200, 1 × Some CPU (4 cores).\n0 numbers compared"
+    assert said in capsys.readouterr().out
 
 
 def test_a_broken_experiment_shows_in_the_exit_code(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

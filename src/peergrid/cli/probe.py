@@ -87,4 +87,6 @@ def _present(found: profiles.Profile, other: profiles.Profile | None, as_json: b
     if flagged:
         typer.echo("\n" + show.flags(flagged))
     if other:
-        typer.echo("\n" + show.differences(changed, compare.compared(found, other)))
+        label = other.machine.label
+        stranger = label if label != found.machine.label else ""
+        typer.echo("\n" + show.differences(changed, compare.compared(found, other), stranger))

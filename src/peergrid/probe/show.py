@@ -25,8 +25,13 @@ def catalogue(probes: Sequence[Probe]) -> str:
     return "\n".join(lines)
 
 
-def differences(found: Sequence[Difference], compared: int) -> str:
-    """What differs by more than the noise."""
+def differences(found: Sequence[Difference], compared: int, other: str = "") -> str:
+    """What differs by more than the noise; `other` names the machine of the other profile where it is another."""
+    head = f"The other profile is of another machine, {other}.\n" if other else ""
+    return head + _differences(found, compared)
+
+
+def _differences(found: Sequence[Difference], compared: int) -> str:
     if not found:
         return f"{compared} numbers compared: none differs by more than the noise."
     lines = [

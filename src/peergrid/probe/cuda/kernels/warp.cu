@@ -34,10 +34,10 @@ extern "C" __global__ void tile(u32 size, u32 repeats, u64* out) {
 
 // A shuffle within the tiles of a whole warp, whose mask needs no check.
 extern "C" __global__ void shuffle(u32 size, u32 repeats, u64* out) {
-    u32 value = threadIdx.x, other = (lane() + 1) % size;
+    u32 value = threadIdx.x, other = lane() / size * size + (lane() + 1) % size;
     __syncthreads();
     u64 begin = clock64();
-    REPEATED(repeats, value = __shfl_sync(0xffffffffu, value, other, size))
+    REPEATED(repeats, value = __shfl_sync(0xffffffffu, value, other))
     out[1 + threadIdx.x] = value;
     __syncthreads();
     if (threadIdx.x == 0) out[0] = clock64() - begin;
