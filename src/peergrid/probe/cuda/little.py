@@ -115,9 +115,10 @@ PROBE = Probe(
     unit="B",
     method=(
         "Sums of doubles in shared memory by 1, 32 and 1024 threads, by the clock register, many less few. The loop "
-        "is the study's (figure 10), as it is compiled today: a thread has at most one load in flight. Latency is a load and the addition that "
-        "waits for it; concurrency is latency times rate (equation 1). The switching point follows from equations 2 "
-        "to 5 with the measured cost of the reduction's synchronisation, and is measured by where the two sums cross."
+        "is the study's (figure 10), as it is compiled today: a thread has at most one load in flight. Latency is a "
+        "load and the addition that waits for it; concurrency is latency times rate (equation 1). The switching point "
+        "follows from equations 2 to 5 with the measured cost of the reduction's synchronisation, and is measured by "
+        "where the two sums cross."
     ),
     run=run,
     gpus=1,
