@@ -7,10 +7,11 @@ import xml.etree.ElementTree as ElementTree
 from dataclasses import replace
 
 import pytest
-from machine_examples import with_gpus, without_gpu
+from machine_examples import gpu, with_gpus, without_gpu
 
 from peergrid.errors import UsageError
 from peergrid.machine import Machine, decode, encode, picture, text, units
+from peergrid.machine.text import binding
 
 MACHINES = [without_gpu(), with_gpus(2, switched=False), with_gpus(8, switched=True)]
 
@@ -44,6 +45,24 @@ def test_text_shows_the_tree_the_links_and_the_settings() -> None:
     assert "GPU 0 – the switch: 18 × NVLink switch 4, 450 GB/s each way" in shown
     assert "costs: everything goes through the host" in shown
     assert "bridge 0000:07:01.0" in shown
+
+
+@pytest.mark.parametrize(
+    ("near", "bound", "usable", "said"),
+    [
+        (
+            (0, 1),
+            False,
+            range(4),
+            "this process is not bound to the CPUs near it; a run binds the thread that serves it",
+        ),
+        ((0, 1), True, range(2), "this process is bound to the CPUs near it, and so is a run"),
+        ((0, 1), False, range(2, 4), "this process may not use the CPUs near it, and neither may a run"),
+        ((), False, range(4), "the CPUs near it are unknown, so a run binds no threads"),
+    ],
+)
+def test_who_runs_near_a_gpu(near: tuple[int, ...], bound: bool, usable: range, said: str) -> None:
+    assert binding(replace(gpu(0, 0), near_cpus=near, bound=bound), usable) == said
 
 
 def test_a_direct_link_is_written_once() -> None:
@@ -95,6 +114,8 @@ def test_a_lost_entry_is_named() -> None:
         (1234.5, "B/s", "1.23 kB/s"),
         (float("nan"), "s", "– s"),
         (0.01234, "", "0.0123"),
+        (1.37e9, "atomics/s", "1.37 G atomics/s"),
+        (12.0, "atomics/s", "12 atomics/s"),
     ],
 )
 def test_quantities(value: float, unit: str, shown: str) -> None:

@@ -174,7 +174,7 @@ def test_answers_are_asked_in_a_sentence() -> None:
 def test_the_machine_says_what_follows_for_buffers_threads_and_settings() -> None:
     words = " ".join(read(two_gpus()).text)
     assert "GPU 0-1: buffers shared with the host: device" in words
-    assert "GPU 0-1: this process is not bound to the CPUs near it" in words
+    assert "GPU 0-1: the CPUs near it are unknown, so a run binds no threads" in words
     assert "Settings in force that cost performance: NCCL_P2P_DISABLE=1: through the host" in words
     assert "Other settings" not in words
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from peergrid.machine import units
 from peergrid.machine.host import as_list
@@ -21,6 +21,17 @@ def text(machine: Machine) -> str:
         *_section("Missing", [f"{item.what}: {item.why}" for item in machine.missing]),
     ]
     return "\n".join(parts) + "\n"
+
+
+def binding(gpu: Gpu, usable: Sequence[int]) -> str:
+    """Whether threads run near a GPU: those of this process, and those with which a run serves the GPU."""
+    if not gpu.near_cpus:
+        return "the CPUs near it are unknown, so a run binds no threads"
+    if gpu.bound:
+        return "this process is bound to the CPUs near it, and so is a run"
+    if set(gpu.near_cpus) & set(usable):
+        return "this process is not bound to the CPUs near it; a run binds the thread that serves it"
+    return "this process may not use the CPUs near it, and neither may a run"
 
 
 def _host(machine: Machine) -> str:
@@ -45,7 +56,7 @@ def _tree(machine: Machine) -> list[str]:
     lines = [""]
     for node in machine.nodes:
         below = [gpu for gpu in machine.gpus if (gpu.numa or 0) == node.index or len(machine.nodes) == 1]
-        lines += [_node(node), *_gpus(below)]
+        lines += [_node(node), *_gpus(below, machine.cpu.usable)]
     return lines
 
 
@@ -53,7 +64,7 @@ def _node(node: NumaNode) -> str:
     return f"NUMA node {node.index}: CPUs {as_list(node.cpus) or 'none'}, {units.size(node.memory)}"
 
 
-def _gpus(gpus: Iterable[Gpu]) -> list[str]:
+def _gpus(gpus: Iterable[Gpu], usable: Sequence[int]) -> list[str]:
     """GPUs under the bridges of their PCI path; a bridge already written is not repeated."""
     lines: list[str] = []
     above: tuple[str, ...] = ()
@@ -62,20 +73,19 @@ def _gpus(gpus: Iterable[Gpu]) -> list[str]:
         bridges = enumerate(gpu.path[:-1])
         lines += ["  " * (at + 1) + f"bridge {address}" for at, address in bridges if at >= shared]
         indent = "  " * len(gpu.path)
-        lines += [indent + line for line in _gpu(gpu)]
+        lines += [indent + line for line in _gpu(gpu, usable)]
         above = gpu.path
     return lines
 
 
-def _gpu(gpu: Gpu) -> list[str]:
+def _gpu(gpu: Gpu, usable: Sequence[int]) -> list[str]:
     rate = units.quantity(gpu.memory_rate, "B/s") if gpu.memory_rate else "rate unknown"
     near = as_list(gpu.near_cpus) or "unknown"
-    bound = "this process is bound to them" if gpu.bound else "this process is not bound to them"
     return [
         f"GPU {gpu.index}: {gpu.name}, capability {gpu.capability}, {gpu.multiprocessors} multiprocessors, "
         f"{units.size(gpu.memory)} at {rate} (theoretical), L2 {units.size(gpu.l2)}",
         f"  at {gpu.pci}, {_pcie(gpu.pcie)}, {gpu.copy_engines} copy engines",
-        f"  near CPUs {near}; {bound}",
+        f"  near CPUs {near}; {binding(gpu, usable)}",
         f"  shared buffers: {gpu.advice}",
         f"  {gpu.flush}",
     ]

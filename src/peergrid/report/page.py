@@ -7,6 +7,7 @@ from html import escape
 
 from peergrid.machine import Gpu, Machine, Setting, picture
 from peergrid.machine.host import as_list
+from peergrid.machine.text import binding
 from peergrid.machine.units import quantity, size
 from peergrid.probe.compare import Flag, flags
 from peergrid.probe.profile import Outcome, Profile
@@ -135,11 +136,10 @@ def _advice(machine: Machine) -> list[str]:
     """What kinds of memory suit the GPUs, and whether this process runs near them; GPUs that agree share a line."""
     found: dict[str, list[int]] = {}
     for gpu in machine.gpus:
-        bound = "is" if gpu.bound else "is not"
         for words in (
             f"buffers shared with the host: {gpu.advice}",
             gpu.flush,
-            f"this process {bound} bound to the CPUs near it",
+            binding(gpu, machine.cpu.usable),
         ):
             found.setdefault(words, []).append(gpu.index)
     return [f"GPU {as_list(tuple(numbers))}: {words}" for words, numbers in found.items()]
