@@ -164,6 +164,7 @@ using Launch = CUresult (*)(CUfunction, unsigned, unsigned, unsigned, unsigned, 
                             void**, void**);
 using Cooperative = CUresult (*)(CUfunction, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,
                                  CUstream, void**);
+using Several = CUresult (*)(CUDA_LAUNCH_PARAMS*, unsigned, unsigned);
 
 template <class Entry>
 static Entry driver(const char* name) {
@@ -334,6 +335,22 @@ static double by_one_thread(int count, const std::vector<cudaStream_t>& streams)
     return (now() - begin) / 50;
 }
 
+// One launch over all GPUs per turn: the driver starts no kernel before all of the turn before have ended.
+static double by_one_launch(int count, const std::vector<cudaStream_t>& streams) {
+    static const auto together = driver<Several>("cuLaunchCooperativeKernelMultiDevice");
+    std::vector<CUDA_LAUNCH_PARAMS> launches(count);
+    for (int d = 0; d < count; ++d) {
+        CHECK(cudaSetDevice(d));
+        launches[d] = {function((const void*)nothing), 1, 1, 1, 32, 1, 1, 0, streams[d], nullptr};
+    }
+    int worst = 0;
+    const double begin = now();
+    for (int turn = 0; turn < 50; ++turn) worst |= together(launches.data(), count, 0);
+    for (int d = 0; d < count; ++d) CHECK(cudaStreamSynchronize(streams[d]));
+    CHECK(worst ? cudaErrorLaunchFailure : cudaGetLastError());
+    return (now() - begin) / 50;
+}
+
 // The same with a thread per GPU; the threads meet after every turn, ten of which are not timed.
 static double by_threads(int count, const std::vector<cudaStream_t>& streams) {
     std::atomic<int> arrived{0};
@@ -363,12 +380,16 @@ static void host_side(int devices) {
         CHECK(cudaStreamCreateWithFlags(&streams[d], cudaStreamNonBlocking));
     }
     const std::pair<const char*, double (*)(int, const std::vector<cudaStream_t>&)> ways[] = {
-        {"one thread", by_one_thread}, {"a thread per GPU", by_threads}};
+        {"one thread", by_one_thread}, {"one launch", by_one_launch}, {"a thread per GPU", by_threads}};
     for (int count = 1; count <= devices; ++count)
         for (const auto& [by, way] : ways) {
             std::vector<double> each;
             way(count, streams);
-            for (int i = 0; i < 21; ++i) each.push_back(way(count, streams));
+            for (int place = 0; place < kPlaces; ++place) {
+                move(way == by_threads ? kPlaces : place);  // threads are to have processors of their own
+                each.push_back(way(count, streams));
+            }
+            move(kPlaces);
             const std::string at = "\"devices\": " + std::to_string(count) + ", \"by\": \"" + by + "\"";
             say("host_side_barrier", at, median(each));
         }
