@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from functools import wraps
 from pathlib import Path
 from typing import Annotated, Any, cast, get_type_hints
@@ -82,17 +82,24 @@ class Wish:
 
     def choose(self, built: Built, *, quiet: bool) -> Chosen:
         """The options that suit a run of the model; quiet: whether to say nothing of a trial on standard error."""
-        return suited(
+        depth = None if self.depth is None else min(self.depth, built.steps)
+        chosen = suited(
             self.devices,
             built.problem,
             built.steps,
             strategy=self.strategy,
-            depth=self.depth,
+            depth=depth,
             order=self.order,
             route=self.route,
             split=self.split,
             say=None if quiet else _say,
         )
+        if depth == self.depth:
+            return chosen
+        fewer = (
+            f"A run of {built.steps} steps cannot have more between exchanges: the depth is {depth}, not {self.depth}."
+        )
+        return replace(chosen, notes=(fewer, *chosen.notes))
 
     def simulation(self, built: Built, chosen: Chosen, steps: int) -> Simulation:
         """The model on its devices, ready for so many steps."""
