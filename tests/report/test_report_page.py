@@ -13,6 +13,7 @@ from report_examples import number as made
 
 from peergrid.cli.report import report
 from peergrid.errors import UsageError
+from peergrid.machine import Cache
 from peergrid.probe import profile as profiles
 from peergrid.probe.experiment import Result, result
 from peergrid.probe.profile import Profile
@@ -177,6 +178,14 @@ def test_the_machine_says_what_follows_for_buffers_threads_and_settings() -> Non
     assert "GPU 0-1: the CPUs near it are unknown, so a run binds no threads" in words
     assert "Settings in force that cost performance: NCCL_P2P_DISABLE=1: through the host" in words
     assert "Other settings" not in words
+
+
+def test_the_host_stands_in_one_line() -> None:
+    machine = host_only().machine
+    caches = (Cache(1, "Data", 32 << 10, 64, 4, 1), Cache(1, "Instruction", 32 << 10, 64, 4, 1))
+    cpu = replace(machine.cpu, caches=(*caches, Cache(3, "Unified", 8 << 20, 64, 1, 4)))
+    words = " ".join(read(replace(host_only(), machine=replace(machine, cpu=cpu))).text)
+    assert "host cores threads may use memory L1 L3 Some CPU 4 4 0-1 16 GiB 4 × 32 KiB 1 × 8 MiB" in words
 
 
 def test_text_of_a_profile_cannot_become_markup() -> None:

@@ -113,7 +113,8 @@ def _topology(profile: Profile) -> str:
     costly = [item for item in machine.settings if item.cost]
     free = [item for item in machine.settings if not item.cost]
     return (
-        f'<section><h2>The machine</h2><figure class="wide">{picture(machine)}</figure>{_gpus(machine)}'
+        f'<section><h2>The machine</h2><figure class="wide">{picture(machine)}</figure>'
+        f"{_processors(machine)}{_gpus(machine)}"
         + _list("What follows for buffers and threads", _advice(machine))
         + _list("Settings in force that cost performance", [_setting(item, item.cost) for item in costly])
         + _list("Other settings in force", [_setting(item, item.meaning) for item in free])
@@ -143,6 +144,16 @@ def _advice(machine: Machine) -> list[str]:
         ):
             found.setdefault(words, []).append(gpu.index)
     return [f"GPU {as_list(tuple(numbers))}: {words}" for words, numbers in found.items()]
+
+
+def _processors(machine: Machine) -> str:
+    """The host in one line: what its cores are, how many this process may use, and their caches for data."""
+    cpu = machine.cpu
+    caches = [cache for cache in cpu.caches if cache.kind != "Instruction"]
+    head = ("host", "cores", "threads", "may use", "memory", *(f"L{cache.level}" for cache in caches))
+    sizes = (f"{cache.instances} × {size(cache.size)}" for cache in caches)
+    counts = str(cpu.cores), str(cpu.threads), as_list(cpu.usable), size(machine.memory)
+    return table(head, [(cpu.model, *counts, *sizes)])
 
 
 def _gpus(machine: Machine) -> str:

@@ -21,7 +21,7 @@ p,ul{max-width:46rem}
 .method{margin:.4rem 0}
 .follows{border-left:4px solid var(--heat-ink);padding-left:.8rem;font-size:1.05rem}
 .slow{border-left:4px solid #d55e00;padding-left:.8rem}
-.glance{display:grid;grid-template-columns:repeat(auto-fill,minmax(11.5rem,1fr));gap:.6rem;margin:1.2rem 0 0}
+.glance{display:grid;grid-template-columns:repeat(auto-fill,minmax(10rem,1fr));gap:.6rem;margin:1.2rem 0 0}
 .glance div{background:var(--soft);border-radius:6px;padding:.5rem .7rem}
 dt{font-size:.85rem;color:var(--faint)}
 dd{margin:0;font-size:1.15rem;font-weight:600;line-height:1.3;white-space:nowrap}

@@ -80,7 +80,7 @@ class Others:
     def told(self) -> Iterator[Lack]:
         """Says that the machine was not quiet, where it was not."""
         if self.share > 0.1:
-            yield Lack(f"quiet processors: other work took {100 * self.share:.0f} % of them, so intervals are wider")
+            yield Lack(f"narrow intervals: other work took {100 * self.share:.0f} % of the processors")
 
 
 def pin(*cpus: int) -> None:
