@@ -107,7 +107,9 @@ class Driver:
 
 
 class NVMLError(Exception):
-    """What the fake NVML raises when it refuses."""
+    """What the fake NVML raises when it refuses; `value` is NVML's code."""
+
+    value = 4
 
 
 class Nvml:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from contextlib import nullcontext
 from dataclasses import replace
 from types import SimpleNamespace
 
@@ -37,6 +38,19 @@ def test_a_refusal_of_nvml_loses_one_item_only() -> None:
     first = gpus.gpus(Driver(), Nvml(refuse=("nvmlDeviceGetCpuAffinity",)))[0]
     assert first.near_cpus == ()
     assert first.pcie == PcieLink(5, 16, 16 * 3.938e9)
+
+
+def test_what_nvml_may_not_tell_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    closed = Nvml(refuse=("nvmlDeviceGetNvLinkState", "nvmlDeviceGetCpuAffinity"))
+    wanted = [("NVLink lines", "NVML refuses: no permission"), ("CPU affinity", "NVML refuses: no permission")]
+    assert [(item.what, item.why) for item in nvml.forbidden(closed, "0")] == wanted
+    assert nvml.forbidden(Nvml(), "0") == nvml.forbidden(None, None) == ()
+    monkeypatch.setattr(ROOM, "find", lambda: (Driver(), None))
+    monkeypatch.setattr(ROOM, "software", lambda *modules: SOFTWARE)
+    monkeypatch.setattr(nvml, "session", lambda: nullcontext((closed, None)))
+    assert "NVLink lines: NVML refuses: no permission" in text(discover())
+    monkeypatch.setattr(type(closed).NVMLError, "value", 3)  # not supported: a GPU without such lines
+    assert nvml.forbidden(closed, "0") == ()
 
 
 def test_lines_to_a_switch_and_lines_to_a_gpu() -> None:

@@ -29,7 +29,12 @@ def discover() -> Machine:
             peers=pairs,
             software=software(driver, management),
             settings=(*settings.in_force(os.environ), *modes.in_force(management, found)),
-            missing=(*silent, *unknown, *_missing(no_cuda, no_nvml, found, nodes, pairs)),
+            missing=(
+                *silent,
+                *unknown,
+                *(nvml.forbidden(management, nvml.handle(management, found[0].pci)) if found else ()),
+                *_missing(no_cuda, no_nvml, found, nodes, pairs),
+            ),
         )
 
 

@@ -27,6 +27,13 @@ ANCESTOR = {
     50: "link between the CPUs",
 }
 SWITCH = 2
+NO_PERMISSION = 4
+# What is lost where NVML forbids a call, with arguments after the device that make it harmless to ask.
+ASKED = (
+    ("NVLink lines", "nvmlDeviceGetNvLinkState", (0,)),
+    ("CPU affinity", "nvmlDeviceGetCpuAffinity", (1,)),
+    ("PCIe generation", "nvmlDeviceGetMaxPcieLinkGeneration", ()),
+)
 
 
 @contextmanager
@@ -59,6 +66,18 @@ def attempt(nvml: Any, default: T, function: str, *args: Any) -> Any | T:
         return call(*args)
     except nvml.NVMLError:
         return default
+
+
+def forbidden(nvml: Any, device: Any) -> tuple[Missing, ...]:
+    """What NVML knows of a GPU and may not tell this user; a GPU that has no such thing is no refusal."""
+    lost = []
+    for what, function, arguments in ASKED if nvml is not None else ():
+        try:
+            getattr(nvml, function)(device, *arguments)
+        except nvml.NVMLError as error:
+            if getattr(error, "value", None) == NO_PERMISSION:
+                lost.append(Missing(what, f"NVML refuses: {error}"))
+    return tuple(lost)
 
 
 def handle(nvml: Any, pci: str) -> Any:
