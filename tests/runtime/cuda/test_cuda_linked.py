@@ -13,6 +13,9 @@ from peergrid.grid import Boundary, Index
 from peergrid.grid.partition import Partition
 from peergrid.runtime.cuda.chain import Chain, Said
 from peergrid.runtime.cuda.executor import CudaExecutor
+from peergrid.runtime.cuda.linked import lower_linked
+from peergrid.runtime.cuda.lower import Lowered
+from peergrid.runtime.cuda.replay import FIRST, FUNCTION
 from peergrid.runtime.inorder import InOrderExecutor
 from peergrid.schedule import build, layout, period
 from peergrid.schedule.ops import describe
@@ -83,6 +86,26 @@ def test_tiles_of_zones_keep_to_the_registers_that_plain_tiles_leave(registers: 
     zoned = [text for text in driver.texts if "layer2d_tile" in text]  # of linked kernels and of those for the rest
     assert len(zoned) > 1
     assert all(f"__maxnreg__({room})" in text for text in zoned)
+
+
+def test_tiles_of_zones_begin_when_plain_tiles_have() -> None:
+    """On each device a word that plain tiles set is awaited in the queue of the zones, behind the launch of both."""
+    problem, options, driver = random_heat((90, 200), ("fixed", "fixed")), Options("peer", depth=DEPTH), HostDriver()
+    plan = layout(problem, Partition(problem.grid, (2, 1)), options)
+    executor = CudaExecutor(plan, STEPS, (0, 1), driver=driver)
+    lowered = lower_linked(executor._station, period(plan, options))
+    assert isinstance(lowered, Lowered)
+    names = {address: name for (_, _, name), address in executor._station.devices._functions.items()}
+    launch = executor._station.entry("cuLaunchKernel")
+    rows = [row for row in lowered.tapes[0].table if row[FUNCTION] == launch]
+    found = [(int(row[FIRST + 8]), names[int(row[FIRST])]) for row in rows]
+    executor.close()
+    assert len(found) == 2 * 2 * 4  # passes of devices, of which each has plain tiles, edges, and zones behind a word
+    for place in range(0, len(found), 4):
+        (plain, first), (edge, second), (zones, third), (behind, last) = found[place : place + 4]
+        assert (first, second, third, last) == ("stream2d_peer", "edge2d_peer", "await_flag", "layer2d_peer")
+        assert len({plain, edge, zones}) == 3
+        assert zones == behind
 
 
 @pytest.mark.parametrize(("resident", "told"), [(3, True), (1000, False)])

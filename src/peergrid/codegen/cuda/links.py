@@ -62,7 +62,16 @@ __device__ __forceinline__ long long pg_nanoseconds() {
 
 STRUCTS = """\
 struct Link {{ const long long* mine; long long* theirs; long long each; long long op; Field fields[{fields}]; }};
-struct Links {{ Link side[2]; long long passed; long long budget; long long* board; long long report; long long op; }};
+struct Links {{
+  Link side[2];
+  long long passed; long long budget; long long* board; long long report; long long op;
+  long long* begun; long long last;
+}};
+
+// By one thread of each block: the last of those that a device runs at once says that they have all begun.
+__device__ __forceinline__ void pg_begin(const Links& l, long long block) {{
+  if (l.begun && block == l.last) pg_release(l.begun, l.passed + 1);
+}}
 
 // Everybody stops; the device's first report stays.
 __device__ __noinline__ void pg_give_up(const Links& l, long long op, long long wanted, long long seen) {{
@@ -189,12 +198,13 @@ class LinkText:
         fields: as in `Arguments`, of the neighbour, shifted by whole periods where the grid wraps; mine, theirs:
         addresses of counters (0: no neighbour); each: the neighbour's rim tiles that face this device; op: the
         operation that is said to be missing; passed: passes since the counters stood at zero; budget: nanoseconds;
-        board, report, op: as in `service`.
+        board, report, op: as in `service`; begun, last: the word in which block `last` says that the pass has begun, one
+        more than `passed` (0: nobody asks).
         """
         field = np.dtype([("slot", "<u8", 2), ("pitch", "<i8", 2)])
         words = [("mine", "<u8"), ("theirs", "<u8"), ("each", "<i8"), ("op", "<i8")]
         link = np.dtype([*words, ("fields", field, (len(self.arguments.fields),))])
-        words = [(name, "<i8") for name in ("passed", "budget", "board", "report", "op")]
+        words = [(name, "<i8") for name in ("passed", "budget", "board", "report", "op", "begun", "last")]
         return np.dtype([("side", link, (2,)), *words])
 
 

@@ -27,6 +27,7 @@ extern "C" __global__ void __launch_bounds__({threads}{bound})
 {entry}_peer(const __grid_constant__ Arguments a, const __grid_constant__ Links links{more}) {{
   extern __shared__ __align__(128) unsigned char shared[];
   const int lane = threadIdx.x & 31, warp = threadIdx.x >> 5, number = blockIdx.x * {warps} + warp;
+  if (threadIdx.x == 0) pg_begin(links, blockIdx.x);
   if (number >= a.count) return;
   const Region tile = a.regions[number];
   int fine = 1;
