@@ -11,8 +11,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from itertools import product
-from math import hypot, sqrt
+from math import sqrt
 
+from peergrid.codegen.cuda.edge_rings2d import MOST_SHARED
 from peergrid.codegen.cuda.edge_rings3d import EdgeShape3D
 from peergrid.codegen.cuda.groups import groups
 from peergrid.codegen.cuda.pass3d import PassKernel3D
@@ -30,15 +31,17 @@ EDGE_ROWS = ((32, MOST_BYTES // 2), (16, MOST_BYTES), (24, MOST_BYTES), (12, MOS
 MOST_STEPS = 4
 BYTES_PER_CLOCK = 14.4  # of device memory, for each multiprocessor
 BYTES_AHEAD = 48 << 10  # in flight, from which on memory is as fast as it gets
+CACHE = 0.2  # slower, were all of the first-level cache, through which planes come, shared memory
 PER_PLANE = 32  # instructions of a lane beside arithmetic, and for each field that it loads or stores
 PER_FIELD = 14
 ISSUED, PER_WARP, MOST_ISSUED = 0.16, 0.0225, 0.73  # share of the clocks in which instructions are issued
 LEAST_REGISTERS = {4: 0.8, 8: 0.9}  # share of those wanted with which the compiler finds a way, by bytes of a value
-SQUEEZED = 1.16  # what that adds to the instructions, and planes that are read from shared memory again and again
+SQUEEZED = 1.06  # what that adds to the instructions, and planes that are read from shared memory again and again
 UNHELD = 1.2
 TWICE = 26  # fields that cross memory, from which on all that tiles load twice comes from memory twice
 CUTS = (((1, 32), (2, 16)), ((1, 24),), ((1, 16), (2, 8)), ((1, 12), (1, 8)))  # rows of a lane, warps: tall tiles first
 EDGE_COST = 9.0  # of a cell of an edge tile, by that of a plain one
+SHELL_COST = 2.0  # of a cell of a shell, by what one step moves
 ASIDE_COST = 4.0  # of a cell with other updates than the usual ones, where a step is by itself
 
 
@@ -48,10 +51,11 @@ def pass3d(problem: Problem, steps: int) -> PassKernel3D | None:
     if not 1 <= steps <= MOST_STEPS or not supported(problem):
         return None
     edge = _edge(problem, steps)
-    if edge is None:
-        return None
     for cuts in CUTS:
-        found = [PassKernel3D(problem, shape, edge) for shape in _shapes(problem, steps, cuts)]
+        shapes = list(_shapes(problem, steps, cuts))
+        found = [PassKernel3D(problem, shape, shelled=True) for shape in shapes]
+        if edge is not None:
+            found = [PassKernel3D(problem, shape, edge) for shape in shapes] + found * found[0].parted
         best = max((kernel for kernel in found if _fits(kernel)), key=worth, default=None)
         if best is not None:
             return best
@@ -63,9 +67,11 @@ def worth(kernel: PassKernel3D) -> float:
     grid = kernel.problem.grid.box
     plain = (core(kernel.problem, kernel.steps)[0] & grid).size / grid.size
     instructions = _instructions(kernel)
-    both: float = hypot(_memory(kernel) ** 6, instructions**6) ** (1 / 6)  # alike, they get in each other's way
-    pass_ = plain * both + (1 - plain) * EDGE_COST * instructions
-    return _one_step(kernel.problem) * kernel.steps / pass_
+    both: float = (_memory(kernel) ** 10 + instructions**10) ** 0.1  # alike, they get in each other's way
+    if not kernel.edged:
+        both *= 1 + CACHE * kernel.stream.shared_bytes / MOST_SHARED
+    rest = SHELL_COST * kernel.steps * _swept(kernel.problem) if kernel.shelled else EDGE_COST * instructions
+    return _one_step(kernel.problem) * kernel.steps / (plain * both + (1 - plain) * rest)
 
 
 def _shapes(problem: Problem, steps: int, cuts: Iterable[tuple[int, int]]) -> Iterator[Shape3D]:
@@ -100,7 +106,7 @@ def _registers(kernel: PassKernel3D) -> int:
 def _edge(problem: Problem, steps: int) -> EdgeShape3D | None:
     """The shape of edge tiles; None where they do not fit and are needed."""
     growth = reach(problem, steps)
-    if not PassKernel3D(problem, Shape3D(steps)).edged:
+    if not PassKernel3D(problem, Shape3D(steps)).parted:
         return EdgeShape3D(steps, growth.below[1] + growth.above[1] + 8)
     beside = growth.below[1] + growth.above[1]
     for height, most in EDGE_ROWS:
@@ -146,14 +152,19 @@ def _share(kernel: PassKernel3D) -> float:
 
 def _one_step(problem: Problem) -> float:
     """Clocks of a multiprocessor for each cell of a step, by kernels that make one."""
+    plain = (core(problem, 1)[0] & problem.grid.box).size / problem.grid.box.size
+    return (plain + (1 - plain) * ASIDE_COST) * _swept(problem)
+
+
+def _swept(problem: Problem) -> float:
+    """Clocks of a multiprocessor to move what kernels that make one step move for each cell."""
     moved, cells = 0, problem.grid.box.size
     for group in groups(problem):
         written = set(group.targets(problem))
         read = {r.field for member in group.members(problem) for r in member.of(problem).reads}
         full = [problem.fields[name] for name in (*(read | written), *written) if problem.fields[name].full]
         moved += sum(field.box.size for field in full)
-    plain = (core(problem, 1)[0] & problem.grid.box).size / cells
-    return (plain + (1 - plain) * ASIDE_COST) * moved / cells * problem.itemsize / BYTES_PER_CLOCK
+    return moved / cells * problem.itemsize / BYTES_PER_CLOCK
 
 
 def _operations(expression: Expr) -> int:

@@ -6,6 +6,8 @@ from collections.abc import Iterator
 
 from peergrid.codegen.cuda import onepass
 from peergrid.codegen.cuda.choose import several_steps, steps_per_pass
+from peergrid.codegen.cuda.pass3d import PassKernel3D
+from peergrid.codegen.cuda.shell3d import shells
 from peergrid.errors import UsageError
 from peergrid.stencil import Problem
 
@@ -34,3 +36,6 @@ def _programs(problem: Problem, steps: int) -> Iterator[tuple[str, str]]:
     for launch in kernel.launches(problem.grid.box, 1):
         role = next(name for name in AROUND if getattr(kernel, name, None) is launch.program)
         yield f"{steps} steps per pass, {AROUND[role]}: kernel {launch.program.entry}", launch.program.source
+    if isinstance(kernel, PassKernel3D) and kernel.shelled:
+        shell = shells(problem, steps, kernel.rest(problem.grid.box, 1))
+        yield f"{steps} steps per pass, all other cells step by step", onepass.program(problem, shell).source

@@ -13,19 +13,19 @@ from functools import cached_property
 
 import numpy as np
 
-from peergrid.codegen.cuda import cell
+from peergrid.codegen.cuda import cell, rows3d
 from peergrid.codegen.cuda.arguments import REGION, Arguments
 from peergrid.codegen.cuda.groups import Group, groups, scratch_fields
-from peergrid.codegen.cuda.prelude import WIDTH, prelude
+from peergrid.codegen.cuda.prelude import prelude
 from peergrid.codegen.cuda.regions import Region, Variant, regions
-from peergrid.codegen.cuda.wide import THREADS, WideKernel, lanes
+from peergrid.codegen.cuda.wide import THREADS, WideKernel
 from peergrid.grid import Box
 from peergrid.stencil import Problem
 from peergrid.stencil.remember import remembered
 
 WIDE_CELLS = 1 << 15
 WIDE_COLUMNS = 64
-NARROW_CELLS = 1 << 18  # of a region of fewer columns, from which on it has a kernel of its own too
+WIDE_CUBE = 1 << 22  # cells of a 3D region, instead of WIDE_CELLS
 ASIDE_CELLS = 1 << 22  # cells of a region from which on the small ones are worth a stream beside it
 
 RECORD = """\
@@ -50,7 +50,8 @@ class Launch:
     """One kernel of a program: its thread blocks, and the box or the table of regions it works on.
 
     receivers: whether the kernel records receivers; then the box names the cells whose receivers it records;
-    beside: whether it may run beside the next one.
+    beside: whether it may run beside the next one; firsts: the first thread block of each region, if not as many follow
+    one another as it has cells.
     """
 
     kernel: str
@@ -60,6 +61,7 @@ class Launch:
     regions: tuple[tuple[Box, int], ...] = ()
     receivers: tuple[int, ...] = ()
     beside: bool = False
+    firsts: tuple[int, ...] = ()
 
     def table(self) -> np.ndarray[tuple[int], np.dtype[np.void]]:
         """The table of regions as the kernel reads it."""
@@ -69,18 +71,19 @@ class Launch:
             row["lo"][: box.ndim], row["hi"][: box.ndim] = box.lo, box.hi
             row["variant"], row["first"] = variant, first
             first += -(-box.size // cell.THREADS)
+        if self.firsts:
+            rows["first"] = self.firsts
         return rows
 
 
 @dataclass(frozen=True)
 class Program:
-    """The C++ text of some kernels: `wide` and `cells` are the variants it has kernels for, wide ones for blocks with
-    so many threads along a row.
-    """
+    """The C++ text of some kernels; `wide`, `cells` and `rows` are the variants it has kernels for."""
 
     arguments: Arguments
-    wide: tuple[tuple[Variant, int], ...]
+    wide: tuple[Variant, ...]
     cells: tuple[Variant, ...]
+    rows: tuple[Variant, ...] = ()
 
     @cached_property
     def source(self) -> str:
@@ -88,8 +91,8 @@ class Program:
         parts = groups(self.arguments.problem)
         text = [prelude(self.arguments)]
         text += [
-            WideKernel(self.arguments, parts[variant.group], variant, along).source(f"wide_{number}")
-            for number, (variant, along) in enumerate(self.wide)
+            WideKernel(self.arguments, parts[variant.group], variant).source(f"wide_{number}")
+            for number, variant in enumerate(self.wide)
         ]
         text += [
             cell.function(self.arguments, parts[variant.group], variant, number)
@@ -98,6 +101,9 @@ class Program:
         for group in sorted({variant.group for variant in self.cells}):
             chosen = {number: variant for number, variant in enumerate(self.cells) if variant.group == group}
             text.append(cell.kernel(self.arguments, f"cells_{group}", chosen))
+        for group in sorted({variant.group for variant in self.rows}):
+            chosen = {number: variant for number, variant in enumerate(self.rows) if variant.group == group}
+            text.append(rows3d.kernel(self.arguments, parts[group], f"rows_{group}", chosen))
         if self.arguments.problem.receivers:
             text.append(RECORD.replace("__AT__", RECORD_AT[self.arguments.problem.grid.ndim]))
         return "\n".join(text)
@@ -112,8 +118,9 @@ class Program:
         for number, group in enumerate(groups(problem)):
             parts = _regions(problem, number, boxes)
             wide = sorted((region for region in parts if is_wide(region)), key=lambda region: region.box.size)
-            made = self._cells(number, [region for region in parts if not is_wide(region)])
-            made += [self._wide(region, group) for region in wide]
+            rows = [region for region in parts if in_rows(region)]
+            made = self._cells(number, [region for region in parts if not is_wide(region) and not in_rows(region)])
+            made += [*self._rows(number, rows), *(self._wide(region, group) for region in wide)]
             aside = bool(wide) and wide[-1].box.size >= ASIDE_CELLS
             found += [replace(launch, beside=aside and launch is not made[-1]) for launch in made]
         inside = tuple(n for n in recorded if any(problem.receivers[n].cell in box for box in boxes))
@@ -122,10 +129,21 @@ class Program:
         return tuple(found)
 
     def _wide(self, region: Region, group: Group) -> Launch:
-        along = _lanes(region, self.arguments.problem)
-        kernel = WideKernel(self.arguments, group, region.variant, along)
-        name = f"wide_{self.wide.index((region.variant, along))}"
+        kernel = WideKernel(self.arguments, group, region.variant)
+        name = f"wide_{self.wide.index(region.variant)}"
         return Launch(name, kernel.blocks(region.box), THREADS, region.box)
+
+    def _rows(self, group: int, parts: list[Region]) -> list[Launch]:
+        """The launch of row regions; the parts of one share their first block."""
+        if not parts:
+            return []
+        found, table = rows3d.row_regions(parts), list[tuple[Box, int]]()
+        firsts, blocks = list[int](), 0
+        for region in found:
+            table += [(part.box, self.rows.index(part.variant)) for part in region.regions]
+            firsts += [blocks] * len(region.parts)
+            blocks += region.blocks(rows3d.width(self.arguments))
+        return [Launch(f"rows_{group}", blocks, THREADS, parts[0].box, tuple(table), firsts=tuple(firsts))]
 
     def _cells(self, group: int, parts: list[Region]) -> list[Launch]:
         if not parts:
@@ -147,27 +165,26 @@ def arguments_of(problem: Problem) -> Arguments:
 
 def program(problem: Problem, works: Iterable[Iterable[Box]]) -> Program:
     """The program for advancing each of several sets of boxes by one step."""
-    wide: dict[tuple[Variant, int], None] = {}
+    wide: dict[Variant, None] = {}
     cells: dict[Variant, None] = {}
+    rows: dict[Variant, None] = {}
     for boxes in works:
         for number in range(len(groups(problem))):
             for region in _regions(problem, number, tuple(boxes)):
-                if is_wide(region):
-                    wide[region.variant, _lanes(region, problem)] = None
-                else:
-                    cells[region.variant] = None
-    return Program(arguments_of(problem), tuple(wide), tuple(cells))
+                kind = wide if is_wide(region) else rows if in_rows(region) else cells
+                kind[region.variant] = None
+    return Program(arguments_of(problem), tuple(wide), tuple(cells), tuple(rows))
 
 
 def is_wide(region: Region) -> bool:
     """Whether a region is worth a kernel and a launch of its own."""
-    box = region.box
-    least = WIDE_CELLS if box.shape[-1] >= WIDE_COLUMNS else NARROW_CELLS
-    return not region.variant.mirrored and box.size >= least
+    box, least = region.box, WIDE_CUBE if region.box.ndim == 3 else WIDE_CELLS
+    return not region.variant.mirrored and box.size >= least and box.shape[-1] >= WIDE_COLUMNS
 
 
-def _lanes(region: Region, problem: Problem) -> int:
-    return lanes(region.box, WIDTH[problem.grid.dtype])
+def in_rows(region: Region) -> bool:
+    """Whether a region shares a launch with others of 3D boxes whose reads cross no reflecting edge."""
+    return region.box.ndim == 3 and not region.variant.mirrored and not is_wide(region)
 
 
 def _regions(problem: Problem, number: int, boxes: tuple[Box, ...]) -> list[Region]:

@@ -17,6 +17,7 @@ from peergrid.codegen.cuda.edge_rings3d import EdgeShape3D
 from peergrid.codegen.cuda.pass_kernel import Launch, Program
 from peergrid.codegen.cuda.shape3d import Shape3D
 from peergrid.codegen.cuda.stream3d import Stream3D
+from peergrid.codegen.cuda.tiles import Tiles
 from peergrid.codegen.cuda.tiles3d import across, tiles3d
 from peergrid.codegen.cuda.walls import core
 from peergrid.grid import Box
@@ -27,7 +28,8 @@ from peergrid.stencil import Problem
 class PassKernel3D:
     """How `shape.steps` steps of a 3D problem are made in one pass: plain tiles and, beside them, edge tiles.
 
-    least_planes: fewest of a plain tile; edge_planes: most of an edge tile.
+    least_planes: fewest of a plain tile; edge_planes: most of an edge tile; shelled: instead of edge tiles there is a
+    shell, made step by step (see `shell3d`).
     """
 
     problem: Problem
@@ -35,6 +37,7 @@ class PassKernel3D:
     edge_shape: EdgeShape3D | None = None
     least_planes: int = 16
     edge_planes: int = 64
+    shelled: bool = False
 
     norm = None
 
@@ -45,6 +48,11 @@ class PassKernel3D:
     @cached_property
     def edged(self) -> bool:
         """Whether edge tiles work beside the plain ones."""
+        return self.parted and not self.shelled
+
+    @property
+    def parted(self) -> bool:
+        """Whether plain tiles leave anything."""
         inside, barred = core(self.problem, self.steps)
         return not inside.covers(self.problem.grid.box) or bool(barred) or bool(self.problem.receivers)
 
@@ -69,8 +77,10 @@ class PassKernel3D:
     def launches(self, box: Box, slots: int, recorded: Sequence[int] = ()) -> tuple[Launch, ...]:
         """The launches that advance `box`; slots: plain tiles that run at once on the device (see `slots_of`)."""
         here = [k for k in recorded if self.problem.receivers[k].cell in box]
-        most = (self.edge_planes, *self.edges.useful)
-        found = tiles3d(self.problem, self.shape, box, slots, here, most, self.least_planes)
+        found = self._tiles(box, slots, here)
+        if self.shelled:
+            plain = Launch(self.plain, _regions(found.plain), np.zeros(0, RECEIVER))
+            return (plain,) if found.plain else ()
         edges, served = _regions(found.edge), list[tuple[Any, ...]]()
         for row, tile in zip(edges, found.edge, strict=True):
             mine = [k for k in here if self.problem.receivers[k].cell in tile]
@@ -81,6 +91,14 @@ class PassKernel3D:
             Launch(self.plain, _regions(found.plain), np.zeros(0, RECEIVER)),
         )
         return tuple(launch for launch in both if len(launch.regions))
+
+    def rest(self, box: Box, slots: int, recorded: Sequence[int] = ()) -> tuple[Box, ...]:
+        """What of `box` plain tiles leave to the shell; arguments as for `launches`."""
+        return self._tiles(box, slots, [k for k in recorded if self.problem.receivers[k].cell in box]).edge
+
+    def _tiles(self, box: Box, slots: int, here: Sequence[int]) -> Tiles:
+        most = None if self.shelled else (self.edge_planes, *self.edges.useful)
+        return tiles3d(self.problem, self.shape, box, slots, here, most, self.least_planes)
 
     def useful(self, box: Box) -> float:
         """The share of the cells of plain tiles over a box that is not redundant along rows and columns."""
@@ -95,9 +113,12 @@ class PassKernel3D:
         """The kernel with tiles as short as the device has room for (see `choose.short_tiles`)."""
         rows, columns = across(self.problem, self.shape, box)
         planes = ceil(box.shape[0] * len(rows) * len(columns) / plain_slots)
+        least = min(self.least_planes, max(4, planes))
+        if self.shelled:
+            return replace(self, least_planes=least)
         rim = sum(len(launch.regions) for launch in self.launches(box, 1) if launch.program is self.edge)
         edge = next((n for n in (8, 16, 32) if rim * self.edge_planes <= edge_slots * n), self.edge_planes)
-        return replace(self, least_planes=min(self.least_planes, max(4, planes)), edge_planes=edge)
+        return replace(self, least_planes=least, edge_planes=edge)
 
 
 def _regions(boxes: Sequence[Box]) -> NDArray[Any]:

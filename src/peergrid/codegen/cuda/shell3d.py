@@ -23,6 +23,11 @@ def shells(problem: Problem, steps: int, rest: Iterable[Box]) -> tuple[Boxes, ..
     return tuple(_grown(problem, steps - 1 - step, rest) for step in range(steps))
 
 
+def blocks_between(steps: int) -> int:
+    """The blocks of each state field that a shell of so many steps needs beside the pass's own: two take turns."""
+    return min(steps - 1, 2)
+
+
 def _grown(problem: Problem, later: int, rest: Boxes) -> Boxes:
     """What is read of the state to advance the boxes by `later` steps, as disjoint boxes."""
     needs = footprint(problem, later).inputs

@@ -22,9 +22,8 @@ from peergrid.codegen.cuda.regions import Variant
 from peergrid.grid import Box
 from peergrid.stencil.expr import Read
 
-THREADS = 128
-LANES = (4, 8, 32)
-"""Threads of a block along a row: as few as span the columns of a region."""
+LANES, LINES = 32, 4
+THREADS = LANES * LINES
 MOST_VALUES = 80
 """Values that a thread may hold in registers before fewer rows are given to it."""
 
@@ -40,6 +39,22 @@ extern "C" __global__ void __launch_bounds__({threads}) {name}(const __grid_cons
     for (int v = 0; v < W; ++v) {{
 {statements}
     }}
+  }}
+{stores}
+}}
+"""
+
+
+FUNCTION = """\
+__device__ __forceinline__ void {name}(const Arguments& a, const int i, const int j, const int k, const int low,
+    const int high, const long long step) {{
+  constexpr int ROWS = 1;
+  const int top = j + 1, r = 0;
+{loads}
+{outputs}
+#pragma unroll
+  for (int v = 0; v < W; ++v) {{
+{statements}
   }}
 {stores}
 }}
@@ -78,24 +93,14 @@ class Patch:
         return sum(len(columns) for columns in self.columns.values())
 
 
-def lanes(box: Box, width: int) -> int:
-    """The threads of a block along a row that suit a region, for so many columns each."""
-    return next((n for n in LANES if _threads(box, width) <= n), LANES[-1])
-
-
-def _threads(box: Box, width: int) -> int:
-    """The threads along a row of a region, which begins anywhere."""
-    return -(-box.hi[-1] // width) - box.lo[-1] // width
-
-
 @dataclass(frozen=True)
 class WideKernel:
-    """The kernel of one variant; lanes: threads of a block along a row, the others are along rows."""
+    """The kernel of one variant; most_rows: most rows of a thread."""
 
     arguments: Arguments
     group: Group
     variant: Variant
-    lanes: int = LANES[-1]
+    most_rows: int = 4
 
     @cached_property
     def body(self) -> Body:
@@ -104,11 +109,6 @@ class WideKernel:
     @cached_property
     def naming(self) -> Naming:
         return Naming(self.arguments)
-
-    @property
-    def lines(self) -> int:
-        """Rows of threads in a block."""
-        return THREADS // self.lanes
 
     @property
     def width(self) -> int:
@@ -123,35 +123,38 @@ class WideKernel:
         """Rows per thread: as many as registers hold without pressure."""
         if self.ndim == 1:
             return 1
-        return next((n for n in (4, 2) if self._values(n) <= MOST_VALUES), 1)
+        return next((n for n in (4, 2) if n <= self.most_rows and self._values(n) <= MOST_VALUES), 1)
 
     def blocks(self, box: Box) -> int:
         """How many thread blocks cover a region."""
-        columns = _threads(box, self.width)
-        blocks = -(-columns // self.lanes)
+        lo, hi = box.lo[-1], box.hi[-1]
+        columns = -(-hi // self.width) - lo // self.width
+        blocks = -(-columns // LANES)
         for axis in range(self.ndim - 1):
-            blocks *= -(-box.shape[axis] // (self.lines * self.rows)) if axis == self.ndim - 2 else box.shape[axis]
+            blocks *= -(-box.shape[axis] // (LINES * self.rows)) if axis == self.ndim - 2 else box.shape[axis]
         return blocks if self.ndim > 1 else -(-columns // THREADS)
 
     def source(self, name: str) -> str:
         """The C++ text of the kernel."""
+        place = _indent(self._place(), 2)
+        return KERNEL.format(name=name, threads=THREADS, rows=self.rows, place=place, **self._parts(6))
+
+    def function(self, name: str) -> str:
+        """The C++ text of a device function for W cells of a 3D row, of which those in columns low <= k < high count;
+        of a kernel with one row for each thread.
+        """
+        return FUNCTION.format(name=name, **self._parts(4))
+
+    def _parts(self, depth: int) -> dict[str, str]:
+        """What kernels consist of; depth: spaces before the statements of a cell."""
         read = self._reader(self.rows)
-        return KERNEL.format(
-            name=name,
-            threads=THREADS,
-            rows=self.rows,
-            place=_indent(self._place(), 2),
-            loads=_indent(self._loads(), 2),
-            outputs=_indent((f"R {self._out(name)}[ROWS][W];" for name in self.variant.stored), 2),
-            statements=_indent(
-                [
-                    *self.body.statements(read),
-                    *(f"{self._out(name)}[r][v] = {self.body.result(name, read)};" for name in self.variant.stored),
-                ],
-                6,
-            ),
-            stores=_indent(self._stores(), 2),
-        )
+        results = [f"{self._out(name)}[r][v] = {self.body.result(name, read)};" for name in self.variant.stored]
+        return {
+            "loads": _indent(self._loads(), 2),
+            "outputs": _indent((f"R {self._out(name)}[ROWS][W];" for name in self.variant.stored), 2),
+            "statements": _indent([*self.body.statements(read), *results], depth),
+            "stores": _indent(self._stores(), 2),
+        }
 
     def _values(self, rows: int) -> int:
         outputs = len(self.variant.stored) * rows * self.width
@@ -205,16 +208,15 @@ class WideKernel:
             yield "const int k = first + (int)(blockIdx.x * blockDim.x + threadIdx.x) * W;"
             yield "if (k >= high) return;"
         else:
-            yield f"const int tiles = (high - first + {self.lanes} * W - 1) / ({self.lanes} * W);"
-            lane = f"(int)(blockIdx.x % tiles) * {self.lanes} + (int)threadIdx.x % {self.lanes}"
-            yield f"const int k = first + ({lane}) * W;"
+            yield f"const int tiles = (high - first + {LANES} * W - 1) / ({LANES} * W);"
+            yield f"const int k = first + ((int)(blockIdx.x % tiles) * {LANES} + (int)threadIdx.x % {LANES}) * W;"
             yield "int line = blockIdx.x / tiles;"
             yield f"const int top = a.hi[{last - 1}];"
             if self.ndim == 3:
-                yield f"const int lines = (top - a.lo[1] + {self.lines} * ROWS - 1) / ({self.lines} * ROWS);"
+                yield f"const int lines = (top - a.lo[1] + {LINES} * ROWS - 1) / ({LINES} * ROWS);"
                 yield "const int i = a.lo[0] + line / lines;"
                 yield "line %= lines;"
-            yield f"const int j = a.lo[{last - 1}] + (line * {self.lines} + (int)threadIdx.x / {self.lanes}) * ROWS;"
+            yield f"const int j = a.lo[{last - 1}] + (line * {LINES} + (int)threadIdx.x / {LANES}) * ROWS;"
             yield "if (k >= high || j >= top) return;"
         if self.body.uses_signals:
             yield "const long long step = now(a);"

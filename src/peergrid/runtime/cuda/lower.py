@@ -15,9 +15,11 @@ import numpy as np
 
 from peergrid.codegen.cuda import service
 from peergrid.codegen.cuda.choose import one_step, several_steps
+from peergrid.codegen.cuda.pass3d import PassKernel3D
 from peergrid.errors import UsageError
 from peergrid.grid import Box
 from peergrid.runtime.cuda.routes import Choice, choose
+from peergrid.runtime.cuda.shelled import Shelled
 from peergrid.runtime.cuda.station import Station
 from peergrid.runtime.cuda.sweeps import OneStep, SeveralSteps, Start, Sweep, WithNorms, split_by_owner
 from peergrid.runtime.cuda.tape import Patch, Tape, TapeWriter
@@ -157,18 +159,24 @@ class Lowering:
     def _sweep(self, steps: int, works: list[Work]) -> Sweep:
         station = self.station
         if station.norms is None:
-            return self._plain(steps, [boxes for _, boxes in works])
-        beyond = [split_by_owner(station, *work)[1] for work in works]
-        return WithNorms(
-            station, self._several(steps, station.norms.field), self._plain(steps, [boxes for boxes in beyond if boxes])
-        )
+            return self._plain(steps, works)
+        beyond = [
+            (device, outside) for device, boxes in works if (outside := split_by_owner(station, device, boxes)[1])
+        ]
+        return WithNorms(station, self._several(steps, station.norms.field), self._plain(steps, beyond))
 
-    def _plain(self, steps: int, works: list[tuple[Box, ...]]) -> Sweep:
+    def _plain(self, steps: int, works: list[Work]) -> Sweep:
+        problem = self.station.layout.problem
         if steps > 1:
+            made = several_steps(problem, steps)
+            if isinstance(made, PassKernel3D) and made.shelled:
+                return Shelled(self.station, made, works)
             return self._several(steps)
-        largest = max((box.size for boxes in works for box in boxes), default=0)
-        kernel = one_step(self.station.layout.problem, largest)
-        return OneStep(self.station, works) if kernel is None else SeveralSteps(self.station, kernel)
+        largest = max((box.size for _, boxes in works for box in boxes), default=0)
+        kernel = one_step(problem, largest)
+        if kernel is not None:
+            return SeveralSteps(self.station, kernel)
+        return OneStep(self.station, [boxes for _, boxes in works])
 
     def _several(self, steps: int, norm: str | None = None) -> SeveralSteps:
         kernel = several_steps(self.station.layout.problem, steps, norm)
@@ -214,8 +222,11 @@ class Lowering:
     def _pass(self, tape: TapeWriter, number: int, op: Compute, start: Start, queue: Queue) -> None:
         station, values = self.station, start.values
         values["source"], values["target"] = op.source, op.target
+        for places, slot in ((start.before, op.source), (start.after, op.target)):
+            if places is not None:
+                values["fields"]["slot"][0, :, slot] = places
         if self.captured:
-            values["clock"], values["step"] = station.clock(op.queue), op.level
+            values["clock"], values["step"] = station.clock(op.queue), op.level + start.later
         address = tape.launch(
             number,
             station.devices.context(queue.device),
@@ -231,7 +242,7 @@ class Lowering:
         )
         if not self.captured:
             offset = int(values.dtype.fields["step"][1])  # type: ignore[index]
-            tape.patches.append(Patch(address + offset, op.level, None))
+            tape.patches.append(Patch(address + offset, op.level + start.later, None))
 
     def _tie(self, tape: TapeWriter, number: int, before: Queue, after: Queue) -> None:
         """One queue of a device waits for what the other holds so far."""

@@ -10,7 +10,10 @@ from math import prod
 import numpy as np
 
 from peergrid.codegen.cuda.arguments import RECEIVER, Arguments
+from peergrid.codegen.cuda.choose import several_steps
 from peergrid.codegen.cuda.groups import scratch_fields
+from peergrid.codegen.cuda.pass3d import PassKernel3D
+from peergrid.codegen.cuda.shell3d import blocks_between
 from peergrid.grid import Array, Box
 from peergrid.runtime.cuda.blocks import BlockLayout, block_layouts
 from peergrid.runtime.cuda.devices import Devices
@@ -38,6 +41,13 @@ class Plan:
     def scratch(self) -> tuple[str, ...]:
         return scratch_fields(self.layout.problem)
 
+    @cached_property
+    def between(self) -> int:
+        """The blocks of each state field for what passes of several steps leave in between (see `shell3d`)."""
+        kernels = (several_steps(self.layout.problem, steps) for steps in range(2, max(self.layout.blocks) + 1))
+        shelled = (kernel for kernel in kernels if isinstance(kernel, PassKernel3D) and kernel.shelled)
+        return max((blocks_between(kernel.steps) for kernel in shelled), default=0)
+
     def slots(self, name: str) -> int:
         return 2 if name in self.layout.problem.state else 1
 
@@ -46,8 +56,9 @@ class Plan:
         problem, blocks = self.layout.problem, self.blocks[device]
         fields = sum(self.slots(name) * block.bytes for name, block in blocks.items())
         scratch = sum(blocks[name].bytes for name in self.scratch)
+        between = self.between * sum(blocks[name].bytes for name in problem.state)
         signals = sum(signal.samples.nbytes for signal in problem.signals.values())
-        return fields + scratch + signals + len(problem.receivers) * self.total_steps * problem.itemsize
+        return fields + scratch + between + signals + len(problem.receivers) * self.total_steps * problem.itemsize
 
     def check(self, devices: Devices, more: Sequence[int] = ()) -> None:
         """Raise DoesNotFit, with what would fit, where a GPU has not enough memory free.
@@ -77,6 +88,13 @@ class FieldMemory:
         self._scratch = [
             tuple(self._block(d, plan.blocks[d][name]) for name in plan.scratch) for d in range(devices.count)
         ]
+        self._between = [
+            [
+                {name: self._block(d, plan.blocks[d][name]) for name in self.layout.problem.state}
+                for _ in range(plan.between)
+            ]
+            for d in range(devices.count)
+        ]
         self.recorded = [owned_receivers(self.layout, d) for d in range(devices.count)]
         self._traces = [self._filled(d, self._trace_values * problem.itemsize) for d in range(devices.count)]
 
@@ -84,6 +102,12 @@ class FieldMemory:
         """The address of a block's first value; a coefficient is the same in both slots."""
         slots = self._fields[device][name]
         return slots[slot if len(slots) == 2 else 0]
+
+    def between(self, device: int, number: int) -> np.ndarray[tuple[int], np.dtype[np.uint64]]:
+        """Where fields are in between the steps of a pass, shape (fields,): addresses as in `Arguments`."""
+        blocks, state = self.plan.blocks[device], self._between[device][number]
+        places = ((state.get(name, self.pointer(device, name, 0)), blocks[name]) for name in self.arguments.fields)
+        return np.array([self._shifted(*place) for place in places], np.uint64)
 
     def template(self, device: int) -> np.ndarray[tuple[int], np.dtype[np.void]]:
         """The arguments of a device's kernels, shape (1,), without what differs from launch to launch."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, reduce
+from itertools import chain
 from typing import Any, Protocol
 
 import numpy as np
@@ -19,17 +20,20 @@ from peergrid.codegen.cuda.pass3d import PassKernel3D
 from peergrid.codegen.cuda.pass_kernel import Launch, PassKernel
 from peergrid.codegen.cuda.pass_kernel import Program as PassProgram
 from peergrid.codegen.cuda.peer_kernel import PeerKernel
+from peergrid.codegen.cuda.shell3d import shells
 from peergrid.grid import Box
 from peergrid.runtime.cuda.station import Station
 
 Boxes = tuple[Box, ...]
+Places = NDArray[np.uint64]  # of every field
 
 
 @dataclass(frozen=True, eq=False)
 class Start:
     """One launch; `values` is the kernel's struct, to which slots and time step are still to be added, `more` what
     follows it; rows: rows of blocks; beside: whether it may run beside the next launch of the pass; behind: whether,
-    beside that, it waits for the launch before.
+    beside that, it waits for the launch before; before, after: where it finds and leaves the state, if not in the slots
+    of the pass; later: steps of the pass before it.
     """
 
     function: int
@@ -41,6 +45,9 @@ class Start:
     rows: int = 1
     beside: bool = False
     behind: bool = False
+    before: Places | None = None
+    after: Places | None = None
+    later: int = 0
 
 
 class Sweep(Protocol):
@@ -103,6 +110,14 @@ class SeveralSteps:
             return False
         return 2 * len(plain.regions) > max(self.slots(device, box) for box in boxes)
 
+    def shells(self, device: int, boxes: Boxes) -> tuple[Boxes, ...]:
+        """What plain tiles leave of the boxes, as `shell3d` makes it step by step."""
+        kernel, recorded = self._kernel, self._station.memory.recorded[device]
+        assert isinstance(kernel, PassKernel3D), "only 3D passes have shells"
+        slots = (self.slots(device, box) for box in boxes)
+        rest = [kernel.shorter(box, 1, n).rest(box, n, recorded) for box, n in zip(boxes, slots, strict=True)]
+        return shells(kernel.problem, kernel.steps, chain(*rest))
+
     def launches(self, device: int, boxes: Boxes) -> tuple[Launch, ...]:
         """The tiles of the boxes, those of each program together; the same for every pass over them."""
         if (device, boxes) not in self._launches:
@@ -127,7 +142,8 @@ class SeveralSteps:
 
     def _fitted(self, device: int, box: Box) -> PassKernel | PassKernel3D | PeerKernel:
         """The kernel with tiles as short as the device has room for; one for all boxes that want the same."""
-        slots = self._at_once(device, box, self._kernel.edge), self.slots(device, box)
+        edged = not (isinstance(self._kernel, PassKernel3D) and self._kernel.shelled)
+        slots = self._at_once(device, box, self._kernel.edge) if edged else 1, self.slots(device, box)
         found: PassKernel | PassKernel3D | PeerKernel
         if isinstance(self._kernel, PassKernel3D):
             found = self._kernel.shorter(box, *slots)

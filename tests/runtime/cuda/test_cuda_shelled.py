@@ -1,0 +1,143 @@
+"""Passes of several steps over 3D grids with absorbing layers, made step by step through memory of their own."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from executions import STEPS, Found, found, load
+from host_driver import COMPILER, HostDriver
+
+from peergrid import Options
+from peergrid.codegen.cuda import choose3d, onepass
+from peergrid.codegen.cuda.choose3d import pass3d
+from peergrid.errors import DoesNotFit
+from peergrid.grid import Boundary, Box, Grid, Index
+from peergrid.grid.partition import Partition
+from peergrid.runtime.cuda.executor import CudaExecutor
+from peergrid.runtime.inorder import InOrderExecutor
+from peergrid.schedule import build, layout, period
+from peergrid.schedule.strategies import StrategyName
+from peergrid.stencil import Problem, Receiver, Stage, stencil
+
+SHAPE, LAYERS = (18, 16, 40), 2
+pytestmark = pytest.mark.skipif(COMPILER is None, reason="no C++ compiler here to run generated kernels on the host")
+
+
+@stencil
+def flow(p: Any, vz: Any, vy: Any, vx: Any, c: float) -> None:
+    vz.next[0, 0, 0] = vz[0, 0, 0] - c * (p[1, 0, 0] - p[0, 0, 0])
+    vy.next[0, 0, 0] = vy[0, 0, 0] - c * (p[0, 1, 0] - p[0, 0, 0])
+    vx.next[0, 0, 0] = vx[0, 0, 0] - c * (p[0, 0, 1] - p[0, 0, 0])
+
+
+@stencil
+def pressure(p: Any, vz: Any, vy: Any, vx: Any, k: Any) -> None:
+    p.next[0, 0, 0] = p[0, 0, 0] - k[0, 0, 0] * (
+        (vz[0, 0, 0] - vz[-1, 0, 0]) + (vy[0, 0, 0] - vy[0, -1, 0]) + (vx[0, 0, 0] - vx[0, 0, -1])
+    )
+
+
+@stencil
+def absorbed(p: Any, vz: Any, psi: Any, b: Any) -> None:
+    psi.next[0, 0, 0] = b[0, 0, 0] * psi[0, 0, 0] + (vz[0, 0, 0] - vz[-1, 0, 0])
+    p.next[0, 0, 0] = p[0, 0, 0] - 0.1 * psi[0, 0, 0]
+
+
+@stencil
+def add(p: Any, s: Any) -> None:
+    p.next[0, 0, 0] = p[0, 0, 0] + s.now
+
+
+def sound(boundary: Boundary | tuple[Boundary, ...] = "fixed") -> Problem:
+    """Sound with layers of memory at both ends of axes 0 and 2, a source, receivers inside and in the layers."""
+    grid = Grid(SHAPE, boundary)
+    noise = np.random.default_rng(3)
+    p, vz, vy, vx = (grid.field(name, noise.random(SHAPE)) for name in ("p", "vz", "vy", "vx"))
+    k = grid.field("k", noise.uniform(0.1, 0.3, SHAPE))
+    b = grid.profile("b", 0, np.linspace(0.2, 0.9, SHAPE[0]))
+    inside = grid.box.with_axis(0, LAYERS, SHAPE[0] - LAYERS).with_axis(2, LAYERS, SHAPE[2] - LAYERS)
+    plain = pressure(p, vz, vy, vx, k).within(inside)
+    layers = [
+        absorbed(p, vz, grid.field(f"psi{n}", within=box), b).within(box) for n, box in enumerate(grid.box - inside)
+    ]
+    pulse = grid.signal("s", np.linspace(1, 2, 8))
+    stages = [flow(p, vz, vy, vx, 0.2), Stage((plain, *layers)), add(p, pulse).within(Box.cell((9, 8, 21)))]
+    places = [("p", (9, 8, 21)), ("vx", (0, 0, 0)), ("p", (17, 15, 39)), ("vy", (6, 5, 11)), ("k", (8, 7, 6))]
+    return Problem.of(stages, [Receiver(str(n), name, cell) for n, (name, cell) in enumerate(places)])
+
+
+def expected(problem: Problem) -> Found:
+    """What the reference finds, step by step."""
+    options = Options("serial")
+    plan = layout(problem, Partition.over(problem.grid, 1), options)
+    executor = InOrderExecutor(plan, STEPS)
+    load(executor)
+    schedule = build(plan, options, STEPS)
+    executor.execute(schedule, 1, 0)
+    return found(executor, schedule.final)
+
+
+def carried_out(problem: Problem, split: Index, options: Options, driver: HostDriver) -> Found:
+    plan = layout(problem, Partition(problem.grid, split), options)
+    executor = CudaExecutor(plan, STEPS, tuple(range(plan.devices)), driver=driver, issuers=8)
+    load(executor)
+    whole = period(plan, options)
+    times, rest = divmod(STEPS, whole.steps)
+    executor.execute(whole, times, 0)
+    slot = whole.final if times else 0
+    if rest:
+        tail = build(plan, options, rest, slot)
+        executor.execute(tail, 1, times * whole.steps)
+        slot = tail.final
+    answer = found(executor, slot)
+    executor.close()
+    assert not driver.live
+    return answer
+
+
+@pytest.fixture(autouse=True)
+def _no_edge_tiles(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(choose3d, "_edge", lambda problem, steps: None)
+
+
+@pytest.mark.parametrize("strategy", ["serial", "threads", "overlap", "graph", "peer"])
+@pytest.mark.parametrize(("split", "depth"), [((1, 1, 1), 3), ((2, 1, 1), 2)])
+def test_same_bits_as_step_by_step(split: Index, depth: int, strategy: StrategyName) -> None:
+    problem, driver = sound(), HostDriver()
+    assert carried_out(problem, split, Options(strategy, depth=depth), driver) == expected(problem)
+    assert "stream3d" in driver.kernels
+    assert {kernel.split("_")[0] for kernel in driver.kernels} >= {"rows", "record"}
+
+
+@pytest.mark.parametrize("boundary", ["reflecting", ("fixed", "periodic", "reflecting")])
+def test_boundaries(boundary: Any) -> None:
+    problem = sound(boundary)
+    assert carried_out(problem, (1, 1, 1), Options("overlap", depth=2), HostDriver()) == expected(problem)
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_large_regions_beside_small_ones(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In streams of their own: what a step leaves in between waits for none but its readers."""
+    monkeypatch.setattr(onepass, "WIDE_CUBE", 1000)
+    monkeypatch.setattr(onepass, "WIDE_COLUMNS", 20)
+    monkeypatch.setattr(onepass, "ASIDE_CELLS", 1)
+    problem = sound()
+    assert carried_out(problem, (1, 2, 1), Options("overlap", depth=3), HostDriver(seed=seed)) == expected(problem)
+
+
+def test_memory_in_between_is_counted() -> None:
+    """Two more blocks of the state for three steps, and a sentence where they do not fit."""
+    problem = sound()
+    kernel = pass3d(problem, 3)
+    assert kernel is not None
+    assert kernel.shelled
+    driver = HostDriver()
+    carried_out(problem, (1, 1, 1), Options("overlap", depth=1), driver)
+    state = sum(problem.fields[name].box.size for name in problem.state) * problem.itemsize
+    with_shell = HostDriver()
+    carried_out(problem, (1, 1, 1), Options("overlap", depth=3), with_shell)
+    assert with_shell.peak > driver.peak + 2 * state
+    with pytest.raises(DoesNotFit, match="GiB free"):
+        carried_out(problem, (1, 1, 1), Options("overlap", depth=3), HostDriver(free=(64 << 20) + driver.peak))
