@@ -164,6 +164,19 @@ def test_devices_that_do_not_reach_each_other_go_through_the_host() -> None:
     assert any("'copy' needs peer access" in note for note in executor.notes)
 
 
+@pytest.mark.parametrize("strategy", ["async", "threads", "graph", "peer", "persistent"])
+@pytest.mark.parametrize(("route", "pairs"), [(None, {(0, 1), (1, 2)}), ("copy", {(0, 1), (1, 2)}), ("host", set())])
+def test_peer_access_is_granted_where_a_schedule_needs_it(
+    strategy: StrategyName, route: Route | None, pairs: set[tuple[int, int]]
+) -> None:
+    """To neighbours; for flags, too, which lie with those who wait for them."""
+    driver, granted = HostDriver(), list[tuple[int, int]]()
+    driver.enable_peer = lambda context, peer: granted.append((context - 1000, peer - 1000))  # type: ignore[method-assign]
+    check("heat_fixed", (3, 1), Options(strategy, route=route), driver)
+    wanted = pairs or ({(0, 1), (1, 2)} if strategy == "peer" else set())
+    assert sorted(granted) == sorted([*wanted, *((two, one) for one, two in wanted)])
+
+
 def test_short_pieces_are_stored_unless_copies_were_asked_for() -> None:
     executor = check("heat_fixed", (1, 3), Options("overlap"))
     assert any("which stores move faster" in note for note in executor.notes)

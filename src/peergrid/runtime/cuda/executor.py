@@ -60,7 +60,7 @@ class CudaExecutor:
         self._graphs = Graphs(self._station, self._issuers)
         self._settled: dict[Flag, int] = {}
         self._broken = False
-        self.notes: list[str] = list(self._station.peers.notes)
+        self._reasons: list[str] = []
 
     def load(self, name: str, values: Array, slot: int) -> None:
         self._station.memory.load(name, values, slot)
@@ -137,8 +137,12 @@ class CudaExecutor:
                 lowered = linked
             self._lowered[id(schedule)] = lowered
             reasons = {c.reason for c in lowered.choices} | ({linked} if isinstance(linked, str) else set())
-            self.notes += sorted(reasons - {"", *self.notes})
+            self._reasons += sorted(reasons - {"", *self._reasons})
         return self._lowered[id(schedule)]
+
+    @property
+    def notes(self) -> list[str]:
+        return [*self._station.peers.notes, *self._reasons]
 
     @property
     def host_seconds(self) -> float:

@@ -269,7 +269,7 @@ class Lowering:
     def _choice(self, op: Copy) -> Choice:
         moved = self._transfer(op)
         ends = (op.source_device, op.target_device)
-        reachable = all(self.station.peers.reaches(op.queue.device, end) for end in ends)
+        reachable = op.route == "host" or all(self.station.peers.reaches(op.queue.device, end) for end in ends)
         free = self.schedule.options.route is None
         choice = choose(op.route, free, reachable, moved.run, moved.bytes // moved.run)
         self.choices.add(choice)

@@ -1,4 +1,4 @@
-"""Who reaches whose memory: peer access granted where halos need it, and verified by data once."""
+"""Who reaches whose memory: peer access granted where a schedule needs it, and verified by data once."""
 
 from __future__ import annotations
 
@@ -11,30 +11,33 @@ from peergrid.errors import PeergridError
 from peergrid.runtime.cuda.devices import Devices
 from peergrid.runtime.cuda.native import ARGUMENTS
 from peergrid.runtime.cuda.replay import invoke
-from peergrid.schedule import Layout
 
 PROBE_WORDS = 1024
 
 
 class Peers:
-    """The pairs of devices that address each other. `notes` says which do not, and why."""
+    """The pairs of devices that address each other, once somebody asks. `notes` says which do not, and why."""
 
-    def __init__(self, devices: Devices, layout: Layout) -> None:
+    def __init__(self, devices: Devices) -> None:
         self.devices = devices
         self.notes: list[str] = []
+        self._asked: set[tuple[int, int]] = set()
         self._granted: set[tuple[int, int]] = set()
-        for one, two in sorted(_pairs(layout)):
-            for source, target in ((one, two), (two, one)):
-                self._grant(devices.ordinals[source], devices.ordinals[target], source, target)
 
     def reaches(self, source: int, target: int) -> bool:
         """Whether kernels of one device may load from and store into the memory of the other."""
+        for one, two in sorted(((source, target), (target, source))):
+            self._ask(one, two)
         ends = self.devices.ordinals[source], self.devices.ordinals[target]
         return ends[0] == ends[1] or ends in self._granted
 
+    def _ask(self, source: int, target: int) -> None:
+        ends = self.devices.ordinals[source], self.devices.ordinals[target]
+        if ends[0] != ends[1] and ends not in self._asked:
+            self._asked.add(ends)
+            self._grant(*ends, source, target)
+
     def _grant(self, ordinal: int, peer: int, source: int, target: int) -> None:
-        if ordinal == peer or (ordinal, peer) in self._granted:
-            return
         if not self.devices.driver.reaches(ordinal, peer):
             self.notes.append(f"GPU {ordinal} cannot reach the memory of GPU {peer}: halos go through host memory")
             return
@@ -47,11 +50,6 @@ class Peers:
             self._granted.add((ordinal, peer))
         else:
             self.notes.append(f"what GPU {ordinal} copies to GPU {peer} arrives changed: halos go through host memory")
-
-
-def _pairs(layout: Layout) -> set[tuple[int, int]]:
-    """The pairs of devices that exchange halos."""
-    return {(min(h.source, h.target), max(h.source, h.target)) for h in layout.halos if h.source != h.target}
 
 
 def _carries(devices: Devices, source: int, target: int) -> bool:

@@ -48,7 +48,7 @@ class Station:
         try:
             plan = Plan(layout, total_steps)
             plan.check(self.devices, () if norm is None else norm_bytes(layout, norm, total_steps))
-            self.peers = Peers(self.devices, layout)
+            self.peers = Peers(self.devices)
             self.memory = FieldMemory(plan, self.devices)
             self.norms = None if norm is None else NormMemory(layout, self.devices, norm, total_steps)
             words = service.REPORT * (1 + self.devices.count)
