@@ -97,6 +97,7 @@ KNOBS: tuple[Knob, ...] = (
         "^(debug|trace|data|func|poll)",
         "writing the log dominates small messages",
     ),
+    Knob("UCX_LOG_FILE", "the file that UCX writes its log to; %h and %p in it stand for host and process"),
     Knob("UCX_CUDA_COPY_DMABUF", "use dma-buf to hand GPU memory to the adapter", NO, "falls back to a module"),
     Knob(
         "PSP_CUDA",
