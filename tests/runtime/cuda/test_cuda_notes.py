@@ -47,9 +47,11 @@ def test_a_run_whose_copies_fail_gives_everything_back(
         upload(self, pointer, values)
 
     monkeypatch.setattr(HostDriver, "upload", fail)
-    with pytest.raises(DeviceFault, match="The copy failed"):
-        with Simulation(
+    with (
+        pytest.raises(DeviceFault, match="The copy failed"),
+        Simulation(
             PROBLEMS["heat_fixed"](), 4, devices=Devices("cuda", (0, 1)), options=Options(), cache=tmp_path
-        ) as run:
-            run.run(4)
+        ) as run,
+    ):
+        run.run(4)
     assert not driver.live
