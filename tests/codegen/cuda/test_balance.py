@@ -7,11 +7,13 @@ from itertools import pairwise
 import numpy as np
 import pytest
 from stream_examples import absorbers, relaxation
+from stream_examples_3d import add, diffusion, heat
 
 from peergrid import Grid, Options, Problem
 from peergrid.arrange import partition_of
 from peergrid.codegen.cuda.balance import balanced, row_costs
 from peergrid.codegen.cuda.norm import NORM_ROWS
+from peergrid.grid import Boundary, Box
 from peergrid.grid.partition import Partition
 from peergrid.runtime.devices import Devices
 
@@ -69,3 +71,17 @@ def test_gpus_get_balanced_slabs_unless_a_split_is_asked_for() -> None:
     assert partition_of(problem, threads, Options(depth=8)) == Partition(problem.grid, (3, 1))
     asked = Partition.slabs(problem.grid, (0, 100, 150, 400))
     assert partition_of(problem, gpus, Options(depth=8), asked) is asked
+
+
+@pytest.mark.parametrize("boundary", ["fixed", "reflecting"])
+def test_edges_of_a_cube_cost_nothing(boundary: Boundary) -> None:
+    """Plain tiles of 3D passes serve them."""
+    assert rows(balanced(diffusion((64, 64, 64), boundary), 4, 2)) == [16] * 4
+
+
+def test_layers_of_a_cube_cost() -> None:
+    grid = Grid((64, 64, 64))
+    u, pulse = grid.field("u"), grid.signal("s", np.ones(4))
+    layer = Box((0, 0, 0), (6, 64, 64))
+    found = rows(balanced(Problem.of([heat(u, 0.1), add(u, pulse).within(layer)]), 4, 2))
+    assert found[0] < min(found[1:])

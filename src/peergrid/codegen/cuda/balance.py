@@ -12,12 +12,15 @@ from numpy.typing import NDArray
 
 from peergrid.codegen.cuda.norm import NORM_ROWS
 from peergrid.codegen.cuda.tiles import obstacles, plain_box
+from peergrid.codegen.cuda.walls import core
+from peergrid.grid import Box
 from peergrid.grid.partition import Partition, balanced_cuts
 from peergrid.stencil import Problem, footprint
 
 EDGE = 22  # times what a cell of a plain tile costs, any other does
 """From boxes of 2048 rows of a radar on an H200 (16384 columns, float32, 8 steps): 0.344 ms at an end with 18 rows of
 absorber, 0.298 ms in the middle, 0.12 µs for each row more or less: the 18 rows cost as much as 380 others."""
+EDGE_3D = 5  # the same in 3D, where plain tiles serve edges of the grid
 RIMS = 2  # rims of a slab in rows, at least; see `links.supports`
 
 
@@ -35,12 +38,20 @@ def balanced(problem: Problem, devices: int, steps: int, norm: str | None = None
     return Partition.slabs(problem.grid, balanced_cuts(row_costs(problem, steps), devices, align, least))
 
 
-def row_costs(problem: Problem, steps: int, edge: int = EDGE) -> NDArray[np.int64]:
+def row_costs(problem: Problem, steps: int, edge: int | None = None) -> NDArray[np.int64]:
     """What advancing each row by a pass of `steps` steps costs, in cells of plain tiles; edge: see `EDGE`."""
     rows, across = problem.grid.shape[0], problem.grid.box.size // problem.grid.shape[0]
     dear = np.zeros(rows, np.int64)
-    for box in (*obstacles(problem, steps), *(problem.grid.box - plain_box(problem, steps))):
+    for box in _dear(problem, steps):
         inside = box & problem.grid.box
         if not inside.empty:
             dear[inside.lo[0] : inside.hi[0]] += inside.size // inside.shape[0]
-    return across + (edge - 1) * np.minimum(dear, across)
+    times = edge or (EDGE_3D if problem.grid.ndim == 3 else EDGE)
+    return across + (times - 1) * np.minimum(dear, across)
+
+
+def _dear(problem: Problem, steps: int) -> tuple[Box, ...]:
+    """The cells that no plain tile advances."""
+    if problem.grid.ndim == 3:
+        return problem.grid.box - core(problem, steps)[0]
+    return (*obstacles(problem, steps), *(problem.grid.box - plain_box(problem, steps)))
