@@ -1,0 +1,82 @@
+"""Thin regions of 3D boxes put together row by row: every cell once, with the blocks that the kernel wants."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from stream_examples_3d import radar
+
+from peergrid.codegen.cuda import onepass
+from peergrid.codegen.cuda.groups import groups
+from peergrid.codegen.cuda.onepass import in_rows, program
+from peergrid.codegen.cuda.regions import regions
+from peergrid.codegen.cuda.rows3d import LANES, row_regions
+from peergrid.codegen.cuda.shell3d import shells
+from peergrid.codegen.cuda.wide import THREADS
+from peergrid.codegen.nvrtc import compile_cubin
+from peergrid.grid import Box
+from peergrid.stencil import footprint
+
+SHAPE = (18, 20, 70)
+
+
+@pytest.mark.parametrize("box", [Box.of(SHAPE), Box((2, 3, 5), (9, 20, 33))])
+def test_row_regions_hold_every_cell_once(box: Box) -> None:
+    problem = radar(SHAPE)
+    for number, group in enumerate(groups(problem)):
+        found = regions(problem, number, group, box)
+        made = row_regions(found)
+        assert sum(r.box.size for row in made for r in row.regions) == sum(r.box.size for r in found)
+        held = {cell: region.variant for region in found for cell in region.box.cells()}
+        assert all(held[cell] == part.variant for row in made for part in row.regions for cell in part.box.cells())
+        assert len(made) < len(found) or box != problem.grid.box
+
+
+def test_blocks_of_a_table_follow_one_another(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(onepass, "WIDE_CUBE", 1 << 30)
+    problem = radar(SHAPE)
+    launches = program(problem, [[problem.grid.box]]).launches([problem.grid.box])
+    assert [launch.kernel for launch in launches] == ["rows_0", "rows_1"]
+    for launch in launches:
+        table = launch.table()
+        assert list(table["first"]) == sorted(table["first"])
+        assert launch.blocks > table["first"][-1]
+        cells = sum(box.size for box, _ in launch.regions)
+        assert launch.blocks * THREADS * 4 >= cells
+
+
+def test_narrow_rows_take_few_threads() -> None:
+    problem = radar(SHAPE)
+    found = [r for r in regions(problem, 0, groups(problem)[0], Box((0, 0, 0), (18, 20, 7))) if in_rows(r)]
+    (narrow,) = row_regions(found)[:1]
+    lines = THREADS // LANES[0]
+    assert narrow.blocks(4) == narrow.box.shape[0] * -(-narrow.box.shape[1] // lines)
+
+
+def test_a_shell_shrinks_to_what_is_left() -> None:
+    """After the last step it is the boxes themselves; before, what the later steps read; nothing twice."""
+    problem = radar(SHAPE)
+    rest = (Box((0, 0, 0), (18, 6, 70)), Box((4, 8, 10), (7, 12, 30)))
+    made = shells(problem, 3, rest)
+    for later, boxes in zip((2, 1, 0), made, strict=True):
+        covered = np.zeros(SHAPE, int)
+        for box in boxes:
+            covered[box.slices((0, 0, 0))] += 1
+        needs = footprint(problem, later).inputs
+        expected = np.zeros(SHAPE, int)
+        for box in rest:
+            for name in problem.state:
+                expected[problem.grid.clip(needs[name].apply(box)).slices((0, 0, 0))] = 1
+        assert (covered <= 1).all()
+        assert (covered >= expected).all()
+    assert (covered == expected).all()
+
+
+@pytest.mark.nvrtc
+@pytest.mark.parametrize("arch", ["sm_80", "sm_90", "sm_100"])
+def test_nvrtc_takes_the_text(arch: str) -> None:
+    pytest.importorskip("cuda.core")
+    problem = radar(SHAPE, dtype="float64")
+    text = program(problem, [[problem.grid.box]]).source
+    assert "rows_0" in text
+    assert compile_cubin(text, arch)[:4] == b"\x7fELF"
