@@ -57,7 +57,16 @@ def torn() -> Simulation:
             lambda: peergrid.run(STEP, 1, devices="cpu:4", split=4),
             "A split gives a positive number of parts for each of the 2 axes, got (4,).",
         ),
+        (lambda: peergrid.run(STEP, True), "A run takes zero or more whole steps, got True."),
+        (lambda: peergrid.run(STEP, "4"), "A run takes zero or more whole steps, got '4'."),
         (lambda: Options("overlap", depth=2.5), "The depth is a positive number of steps, got 2.5."),
+        (lambda: Options("overlap", depth="3"), "The depth is a positive number of steps, got '3'."),
+        (lambda: Options("overlap", depth=True), "The depth is a positive number of steps, got True."),
+        (lambda: Options(depth=2, block=1.5), "A pass takes 1 to 2 steps (the depth), got block = 1.5."),
+        (
+            lambda: Simulation(Problem.of(STEP), 4, devices="cpu:1", kernel="fast"),
+            "A kernel is one of compiled, reference, got 'fast'.",
+        ),
         (
             lambda: closed().gather("u"),
             "The simulation is closed and its memory free; use it inside its 'with' block.",

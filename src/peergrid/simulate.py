@@ -18,6 +18,7 @@ from peergrid.grid.partition import Partition
 from peergrid.runtime.devices import Devices, parse_devices
 from peergrid.runtime.executors import KernelKind, executor_of
 from peergrid.schedule import Chosen, Options, Schedule, build, period
+from peergrid.schedule.build import is_whole
 from peergrid.schedule.strategies import StrategyName
 from peergrid.schedule.timeline import Span, chrome, exposed_communication
 from peergrid.stencil import Problem, Stage, Update
@@ -228,8 +229,8 @@ class Simulation:
 
     def _check_left(self, steps: int) -> None:
         self._check_open()
-        if not hasattr(steps, "__index__") or not 0 <= steps <= self.total_steps - self.step:
-            raise UsageError(f"The run has {self.total_steps - self.step} steps left, asked for {steps}.")
+        if not is_whole(steps) or not 0 <= steps <= self.total_steps - self.step:
+            raise UsageError(f"The run has {self.total_steps - self.step} steps left, asked for {steps!r}.")
 
     def _check_open(self) -> None:
         if self._closed:
@@ -283,7 +284,7 @@ def run(
 
 
 def _check(steps: int, options: object) -> None:
-    if not hasattr(steps, "__index__") or steps < 0:
-        raise UsageError(f"A run takes zero or more whole steps, got {steps}.")
+    if not is_whole(steps) or steps < 0:
+        raise UsageError(f"A run takes zero or more whole steps, got {steps!r}.")
     if not isinstance(options, Options | Chosen | None):
         raise UsageError(f"Options are given as peergrid.Options('overlap', depth=4), got {options!r}.")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from itertools import product
 from pathlib import Path
-from typing import Literal
+from typing import Literal, get_args
 
 from peergrid.errors import UsageError
 from peergrid.runtime.devices import Devices
@@ -20,8 +20,11 @@ def executor_of(
 ) -> Executor:
     """An executor with memory for the layout; arguments as in `Simulation`.
 
-    Raises UsageError where the devices compute no norms, DoesNotFit where they have too little memory.
+    Raises UsageError for another kind of kernel or where the devices compute no norms, DoesNotFit where they have too
+    little memory.
     """
+    if kernel not in get_args(KernelKind):
+        raise UsageError(f"A kernel is one of {', '.join(get_args(KernelKind))}, got {kernel!r}.")
     if devices.kind == "cuda":
         from peergrid.runtime.cpu.kernel import default_cache
         from peergrid.runtime.cuda.executor import CudaExecutor

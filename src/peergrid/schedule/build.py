@@ -40,10 +40,10 @@ class Options:
             raise UsageError(f"An exchange order is one of {', '.join(ORDERS)}, got '{self.order}'.")
         if self.route is not None and self.route not in get_args(Route):
             raise UsageError(f"A route is one of {', '.join(get_args(Route))}, got '{self.route}'.")
-        if not hasattr(self.depth, "__index__") or self.depth < 1:
-            raise UsageError(f"The depth is a positive number of steps, got {self.depth}.")
-        if self.block is not None and not 1 <= self.block <= self.depth:
-            raise UsageError(f"A pass takes 1 to {self.depth} steps (the depth), got block = {self.block}.")
+        if not is_whole(self.depth) or self.depth < 1:
+            raise UsageError(f"The depth is a positive number of steps, got {self.depth!r}.")
+        if self.block is not None and not (is_whole(self.block) and 1 <= self.block <= self.depth):
+            raise UsageError(f"A pass takes 1 to {self.depth} steps (the depth), got block = {self.block!r}.")
 
     @property
     def steps_per_pass(self) -> int:
@@ -72,6 +72,11 @@ class Schedule:
     first: int
     final: int
     ops: tuple[Op, ...]
+
+
+def is_whole(value: object) -> bool:
+    """Whether a value is a whole number of Python's or NumPy's; truth values are none."""
+    return hasattr(value, "__index__") and not isinstance(value, bool)
 
 
 def layout(problem: Problem, partition: Partition, options: Options, align: Index = ()) -> Layout:
