@@ -1,29 +1,26 @@
 """From a schedule to tapes: each operation becomes the driver calls that carry it out, resolved to addresses once.
 
-Neighbouring computations of one pass in one queue become one set of launches, neighbouring stores one kernel. Flags
-are raised and awaited by small kernels, a barrier of devices is an event of each queue that all others wait for.
+Neighbouring computations of one pass in one queue become one set of launches, neighbouring stores one kernel. How
+copies are made is in `copies`, what orders the queues in `signals`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterator
+from dataclasses import dataclass
 from itertools import accumulate, groupby
-from typing import Any
 
-import numpy as np
-
-from peergrid.codegen.cuda import service
 from peergrid.codegen.cuda.choose import one_step, several_steps
 from peergrid.codegen.cuda.pass3d import PassKernel3D
 from peergrid.errors import UsageError
 from peergrid.grid import Box
-from peergrid.runtime.cuda.routes import Choice, choose
+from peergrid.runtime.cuda.copies import Copies
+from peergrid.runtime.cuda.routes import Choice
 from peergrid.runtime.cuda.shelled import Shelled
+from peergrid.runtime.cuda.signals import meet, record, signal, tick, tie, wait
 from peergrid.runtime.cuda.station import Station
 from peergrid.runtime.cuda.sweeps import OneStep, SeveralSteps, Start, Sweep, WithNorms, split_by_owner
 from peergrid.runtime.cuda.tape import Patch, Tape, TapeWriter
-from peergrid.runtime.cuda.transfer import Side, Transfer, memcpy_2d, memcpy_3d, transfer
 from peergrid.schedule import Schedule
 from peergrid.schedule.ops import (
     Await,
@@ -37,7 +34,6 @@ from peergrid.schedule.ops import (
     Queue,
     Raise,
     Record,
-    Route,
     Sync,
     Wait,
     hosts_of,
@@ -64,7 +60,7 @@ def lower(station: Station, schedule: Schedule, captured: bool = False) -> Lower
     work = Lowering(station, schedule, captured)
     tapes = {host: work.host(host) for host in sorted({h for op in schedule.ops for h in hosts_of(op)})}
     queues = tuple(sorted({queue for op in schedule.ops for queue in queues_of(op)}))
-    return Lowered(schedule, tapes, queues, frozenset(work.choices), raised(schedule))
+    return Lowered(schedule, tapes, queues, frozenset(work.copies.choices), raised(schedule))
 
 
 def raised(schedule: Schedule) -> dict[Flag, int]:
@@ -83,9 +79,9 @@ class Lowering:
     station: Station
     schedule: Schedule
     captured: bool
-    choices: set[Choice] = field(default_factory=set)
 
     def __post_init__(self) -> None:
+        self.copies = Copies(self.station, free=self.schedule.options.route is None)
         works: dict[int, list[Work]] = {}
         self.parts: dict[tuple[int, int], dict[int, Queue]] = {}  # what computes a device's part of a pass, by number
         for host in range(self._hosts):
@@ -104,7 +100,7 @@ class Lowering:
             self._item(tape, item)
             if self.captured:
                 for queue in (queue for queue, at in last.items() if at == n):
-                    self._tick(tape, queue)  # nothing later in this turn reads its clock
+                    tick(self.station, tape, queue, self.schedule.steps)  # nothing later in this turn reads its clock
         return tape.finish()
 
     @property
@@ -125,7 +121,7 @@ class Lowering:
 
     def _by_route(self, ops: list[Numbered]) -> Iterator[list[Numbered]]:
         """Copies of one queue: stores together, others one by one."""
-        for route, part in groupby(ops, key=lambda numbered: self._choice(numbered[1]).route):  # type: ignore[arg-type]
+        for route, part in groupby(ops, key=lambda numbered: self.copies.choice(numbered[1]).route):  # type: ignore[arg-type]
             if route == "store":
                 yield list(part)
             else:
@@ -138,13 +134,13 @@ class Lowering:
             case Compute():
                 self._compute(tape, number, [part for _, part in item if isinstance(part, Compute)])
             case Copy():
-                self._copy(tape, number, [part for _, part in item if isinstance(part, Copy)])
+                self.copies.write(tape, number, [part for _, part in item if isinstance(part, Copy)])
             case Record():
-                self._record(tape, number, op.queue, op.event)
+                record(station, tape, number, op.queue, op.event)
             case Wait():
-                self._wait(tape, number, op.queue, op.event)
+                wait(station, tape, number, op.queue, op.event)
             case Raise() | Await():
-                self._flag(tape, number, op)
+                signal(station, tape, number, op)
             case Sync(target=Queue() as queue):
                 context = station.devices.context(queue.device)
                 tape.poll(number, context, station.entry("cuStreamQuery"), station.devices.stream(queue))
@@ -154,7 +150,7 @@ class Lowering:
             case HostBarrier():
                 tape.meet(number, station.barrier(op.hosts), len(op.hosts))
             case DeviceBarrier():
-                self._device_barrier(tape, number, op)
+                meet(station, tape, number, op)
 
     def _sweep(self, steps: int, works: list[Work]) -> Sweep:
         station = self.station
@@ -204,19 +200,19 @@ class Lowering:
         names = (f"beside {queue.name}", f"beside {queue.name} too")
         sides = [Queue(queue.device, name, queue.priority) for name in names[: len(set(places))]]
         for side in sides:
-            self._tie(tape, number, queue, side)
+            tie(self.station, tape, number, queue, side)
         self._pass(tape, number, op, start, queue)
         for place, other in zip(places, beside, strict=True):
             self._pass(tape, number, op, other, sides[place % len(sides)])
         for side in sides:
-            self._tie(tape, number, side, queue)
+            tie(self.station, tape, number, side, queue)
 
     def _sums(self, tape: TapeWriter, number: int, op: Compute) -> None:
         """The sums of a pass's norms, behind the last of the parts in which a device computes it."""
         parts, sweep = self.parts[op.device, op.level], self.sweeps[op.steps]
         if isinstance(sweep, WithNorms) and number == max(parts):
             for queue in sorted(set(parts.values()) - {op.queue}):
-                self._tie(tape, number, queue, op.queue)
+                tie(self.station, tape, number, queue, op.queue)
             self._pass(tape, number, op, sweep.sums(op.device), op.queue)
 
     def _pass(self, tape: TapeWriter, number: int, op: Compute, start: Start, queue: Queue) -> None:
@@ -243,130 +239,6 @@ class Lowering:
         if not self.captured:
             offset = int(values.dtype.fields["step"][1])  # type: ignore[index]
             tape.patches.append(Patch(address + offset, op.level + start.later, None))
-
-    def _tie(self, tape: TapeWriter, number: int, before: Queue, after: Queue) -> None:
-        """One queue of a device waits for what the other holds so far."""
-        event = Event(before.device, f"from {before} to {after}")
-        self._record(tape, number, before, event)
-        self._wait(tape, number, after, event)
-
-    def _start(
-        self,
-        tape: TapeWriter,
-        number: int,
-        queue: Queue,
-        kernel: int,
-        blocks: int,
-        threads: int,
-        values: np.ndarray[Any, Any],
-    ) -> int:
-        devices = self.station.devices
-        context, stream = devices.context(queue.device), devices.stream(queue)
-        return tape.launch(
-            number, context, self.station.entry("cuLaunchKernel"), kernel, stream, blocks, threads, values
-        )
-
-    def _choice(self, op: Copy) -> Choice:
-        moved = self._transfer(op)
-        ends = (op.source_device, op.target_device)
-        reachable = op.route == "host" or all(self.station.peers.reaches(op.queue.device, end) for end in ends)
-        free = self.schedule.options.route is None
-        choice = choose(op.route, free, reachable, moved.run, moved.bytes // moved.run)
-        self.choices.add(choice)
-        return choice
-
-    def _transfer(self, op: Copy) -> Transfer:
-        memory = self.station.memory
-        blocks = memory.plan.blocks
-        return transfer(
-            blocks[op.source_device][op.field],
-            blocks[op.target_device][op.field],
-            (op.source_box, op.target_box),
-            (
-                memory.pointer(op.source_device, op.field, op.slot),
-                memory.pointer(op.target_device, op.field, op.slot),
-            ),
-        )
-
-    def _copy(self, tape: TapeWriter, number: int, ops: list[Copy]) -> None:
-        route: Route = self._choice(ops[0]).route
-        if route == "store":
-            self._stores(tape, number, ops)
-            return
-        (op,) = ops
-        moved, queue = self._transfer(op), op.queue
-        if route == "copy":
-            self._memcpy(tape, number, queue, moved.source, moved.target, moved)
-        else:
-            staged = moved.packed(self.station.staging(op, moved.bytes))
-            self._memcpy(tape, number, queue, moved.source, staged, moved)
-            self._memcpy(tape, number, queue, staged, moved.target, moved)
-
-    def _memcpy(self, tape: TapeWriter, number: int, queue: Queue, source: Side, target: Side, moved: Transfer) -> None:
-        devices, entry = self.station.devices, self.station.entry
-        context, stream = devices.context(queue.device), devices.stream(queue)
-        if not moved.counts:
-            tape.call(number, context, entry("cuMemcpyAsync"), target.address, source.address, moved.run, stream)
-            return
-        describe = memcpy_2d if len(moved.counts) == 1 else memcpy_3d
-        words = describe(source, target, moved.counts, moved.run)
-        tape.keep.append(words)
-        name = "cuMemcpy2DAsync" if len(moved.counts) == 1 else "cuMemcpy3DAsync"
-        tape.call(number, context, entry(name), int(words.ctypes.data), stream)
-
-    def _stores(self, tape: TapeWriter, number: int, ops: Iterable[Copy]) -> None:
-        """One kernel of the source device that stores several halos into their targets."""
-        ops = list(ops)
-        queue = ops[0].queue
-        device = queue.device
-        size = self.station.layout.problem.itemsize
-        table = np.zeros(len(ops), service.COPY_BOX)
-        blocks = 0
-        for row, moved in zip(table, map(self._transfer, ops), strict=True):
-            shape = (*moved.counts, moved.run // size)
-            row["shape"] = (1,) * (3 - len(shape)) + shape
-            row["source"], row["target"], row["first"] = moved.source.address, moved.target.address, blocks
-            for name, side in (("source_pitch", moved.source), ("target_pitch", moved.target)):
-                row[name][2 - len(side.pitches) :] = [pitch // size for pitch in side.pitches]
-            blocks += -(-moved.bytes // size // service.STORE_THREADS)
-        values = np.zeros(1, service.STORES)
-        values["boxes"], values["count"] = self.station.devices.constant(device, table), len(ops)
-        kernel = self.station.service(device, f"store_{size}")
-        self._start(tape, number, queue, kernel, blocks, service.STORE_THREADS, values)
-
-    def _record(self, tape: TapeWriter, number: int, queue: Queue, event: Event) -> None:
-        devices = self.station.devices
-        context = devices.context(queue.device)
-        tape.call(number, context, self.station.entry("cuEventRecord"), devices.event(event), devices.stream(queue))
-
-    def _wait(self, tape: TapeWriter, number: int, queue: Queue, event: Event) -> None:
-        devices = self.station.devices
-        context, entry = devices.context(queue.device), self.station.entry("cuStreamWaitEvent")
-        tape.call(number, context, entry, devices.stream(queue), devices.event(event), 0)
-
-    def _flag(self, tape: TapeWriter, number: int, op: Raise | Await) -> None:
-        values = np.zeros(1, service.NOTICE)
-        values["flag"], values["board"] = self.station.flag(op.flag), self.station.board_address
-        values["budget"], values["op"] = self.station.budget, number
-        values["report"] = service.REPORT * (op.queue.device + 1)
-        name = "raise_flag" if isinstance(op, Raise) else "await_flag"
-        kernel = self.station.service(op.queue.device, name)
-        address = self._start(tape, number, op.queue, kernel, 1, 1, values)
-        tape.patches.append(Patch(address + int(service.NOTICE.fields["value"][1]), op.value, op.flag))  # type: ignore[index]
-
-    def _device_barrier(self, tape: TapeWriter, number: int, op: DeviceBarrier) -> None:
-        events = [Event(queue.device, f"barrier of {queue}") for queue in op.queues]
-        for queue, event in zip(op.queues, events, strict=True):
-            self._record(tape, number, queue, event)
-        for queue in op.queues:
-            for other, event in zip(op.queues, events, strict=True):
-                if other != queue:
-                    self._wait(tape, number, queue, event)
-
-    def _tick(self, tape: TapeWriter, queue: Queue) -> None:
-        values = np.zeros(1, service.TICK)
-        values["clock"], values["steps"] = self.station.clock(queue), self.schedule.steps
-        self._start(tape, -1, queue, self.station.service(queue.device, "tick"), 1, 1, values)
 
 
 def _joint(number: int, op: Op) -> tuple[object, ...]:

@@ -1,0 +1,91 @@
+"""Copies onto a tape, by the route that each takes: the copy engine, stores of one kernel for several, or the host."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from peergrid.codegen.cuda import service
+from peergrid.runtime.cuda.routes import Choice, choose
+from peergrid.runtime.cuda.signals import launch
+from peergrid.runtime.cuda.station import Station
+from peergrid.runtime.cuda.tape import TapeWriter
+from peergrid.runtime.cuda.transfer import Side, Transfer, memcpy_2d, memcpy_3d, transfer
+from peergrid.schedule.ops import Copy, Queue
+
+
+@dataclass(frozen=True)
+class Copies:
+    """The copies of one schedule. free: whether no route was asked for; choices: those made so far."""
+
+    station: Station
+    free: bool
+    choices: set[Choice] = field(default_factory=set)
+
+    def choice(self, op: Copy) -> Choice:
+        """The route that a copy takes."""
+        moved = self._transfer(op)
+        ends = (op.source_device, op.target_device)
+        reachable = op.route == "host" or all(self.station.peers.reaches(op.queue.device, end) for end in ends)
+        choice = choose(op.route, self.free, reachable, moved.run, moved.bytes // moved.run)
+        self.choices.add(choice)
+        return choice
+
+    def write(self, tape: TapeWriter, number: int, ops: Sequence[Copy]) -> None:
+        """The calls of one copy, or of several that are stores of one queue."""
+        route = self.choice(ops[0]).route
+        if route == "store":
+            self._stores(tape, number, ops)
+            return
+        (op,) = ops
+        moved, queue = self._transfer(op), op.queue
+        if route == "copy":
+            self._memcpy(tape, number, queue, moved.source, moved.target, moved)
+        else:
+            staged = moved.packed(self.station.staging(op, moved.bytes))
+            self._memcpy(tape, number, queue, moved.source, staged, moved)
+            self._memcpy(tape, number, queue, staged, moved.target, moved)
+
+    def _transfer(self, op: Copy) -> Transfer:
+        memory = self.station.memory
+        blocks = memory.plan.blocks
+        return transfer(
+            blocks[op.source_device][op.field],
+            blocks[op.target_device][op.field],
+            (op.source_box, op.target_box),
+            (
+                memory.pointer(op.source_device, op.field, op.slot),
+                memory.pointer(op.target_device, op.field, op.slot),
+            ),
+        )
+
+    def _memcpy(self, tape: TapeWriter, number: int, queue: Queue, source: Side, target: Side, moved: Transfer) -> None:
+        devices, entry = self.station.devices, self.station.entry
+        context, stream = devices.context(queue.device), devices.stream(queue)
+        if not moved.counts:
+            tape.call(number, context, entry("cuMemcpyAsync"), target.address, source.address, moved.run, stream)
+            return
+        describe = memcpy_2d if len(moved.counts) == 1 else memcpy_3d
+        words = describe(source, target, moved.counts, moved.run)
+        tape.keep.append(words)
+        name = "cuMemcpy2DAsync" if len(moved.counts) == 1 else "cuMemcpy3DAsync"
+        tape.call(number, context, entry(name), int(words.ctypes.data), stream)
+
+    def _stores(self, tape: TapeWriter, number: int, ops: Sequence[Copy]) -> None:
+        """One kernel of the source device that stores several halos into their targets."""
+        queue, size = ops[0].queue, self.station.layout.problem.itemsize
+        table = np.zeros(len(ops), service.COPY_BOX)
+        blocks = 0
+        for row, moved in zip(table, map(self._transfer, ops), strict=True):
+            shape = (*moved.counts, moved.run // size)
+            row["shape"] = (1,) * (3 - len(shape)) + shape
+            row["source"], row["target"], row["first"] = moved.source.address, moved.target.address, blocks
+            for name, side in (("source_pitch", moved.source), ("target_pitch", moved.target)):
+                row[name][2 - len(side.pitches) :] = [pitch // size for pitch in side.pitches]
+            blocks += -(-moved.bytes // size // service.STORE_THREADS)
+        values = np.zeros(1, service.STORES)
+        values["boxes"], values["count"] = self.station.devices.constant(queue.device, table), len(ops)
+        kernel = self.station.service(queue.device, f"store_{size}")
+        launch(self.station, tape, number, queue, kernel, blocks, service.STORE_THREADS, values)
