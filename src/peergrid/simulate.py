@@ -24,11 +24,9 @@ from peergrid.schedule.timeline import Span, chrome, exposed_communication
 from peergrid.stencil import Problem, Stage, Update
 
 CHECK_EVERY = 100  # steps between two looks for values that are not finite
-FUSED: tuple[StrategyName, ...] = ("peer", "persistent")
-APART = (
-    "The kernels of '{}' exchange by themselves where they can, and no clock looks into them: the timeline and the "
-    "exposed communication are those of the same operations carried out one by one."
-)
+FUSED = "The kernels of '{}' exchange by themselves where they can, and no clock looks into them"
+HIDDEN: dict[StrategyName, str] = {"graph": "No clock looks into graphs", "peer": FUSED, "persistent": FUSED}
+APART = "the timeline and the exposed communication are those of the same operations carried out one by one."
 
 
 @dataclass(frozen=True)
@@ -154,11 +152,12 @@ class Simulation:
         """What was chosen by trial, and what was arranged otherwise than asked for, each with its reason."""
         shorter = self.options.block is not None and self._chosen.options.block is None
         passes = f"One pass makes at most {self.options.block} steps of this problem here, not {self.options.depth}."
-        apart = self._exposed is not None and self.devices.kind == "cuda" and self.options.strategy in FUSED
+        strategy, timed = self.options.strategy, self._exposed is not None and self.devices.kind == "cuda"
+        apart = f"{HIDDEN[strategy].format(strategy)}: {APART}" if timed and strategy in HIDDEN else ""
         return (
             self._chosen.notes
             + ((passes,) if shorter else ())
-            + ((APART.format(self.options.strategy),) if apart else ())
+            + ((apart,) if apart else ())
             + tuple(self._executor.notes)
         )
 
