@@ -64,7 +64,7 @@ def sound(boundary: Boundary | tuple[Boundary, ...] = "fixed") -> Problem:
     ]
     pulse = grid.signal("s", np.linspace(1, 2, 8))
     stages = [flow(p, vz, vy, vx, 0.2), Stage((plain, *layers)), add(p, pulse).within(Box.cell((9, 8, 21)))]
-    places = [("p", (9, 8, 21)), ("vx", (0, 0, 0)), ("p", (17, 15, 39)), ("vy", (6, 5, 11)), ("k", (8, 7, 6))]
+    places = [("p", (9, 8, 21)), ("vx", (0, 0, 0)), ("p", (17, 15, 39)), ("vy", (6, 5, 11)), ("k", (8, 7, 6)), ("b", (5, 3, 7))]
     return Problem.of(stages, [Receiver(str(n), name, cell) for n, (name, cell) in enumerate(places)])
 
 

@@ -7,7 +7,7 @@ the registers nor the conditions of absorbing layers and sources; all small ones
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -85,28 +85,40 @@ class Program:
     cells: tuple[Variant, ...]
     rows: tuple[Variant, ...] = ()
 
-    @cached_property
+    @property
     def source(self) -> str:
-        """One translation unit without includes; kernels have C names."""
-        parts = groups(self.arguments.problem)
-        text = [prelude(self.arguments)]
-        text += [
-            WideKernel(self.arguments, parts[variant.group], variant).source(f"wide_{number}")
-            for number, variant in enumerate(self.wide)
-        ]
-        text += [
-            cell.function(self.arguments, parts[variant.group], variant, number)
-            for number, variant in enumerate(self.cells)
-        ]
-        for group in sorted({variant.group for variant in self.cells}):
-            chosen = {number: variant for number, variant in enumerate(self.cells) if variant.group == group}
-            text.append(cell.kernel(self.arguments, f"cells_{group}", chosen))
-        for group in sorted({variant.group for variant in self.rows}):
-            chosen = {number: variant for number, variant in enumerate(self.rows) if variant.group == group}
-            text.append(rows3d.kernel(self.arguments, parts[group], f"rows_{group}", chosen))
-        if self.arguments.problem.receivers:
-            text.append(RECORD.replace("__AT__", RECORD_AT[self.arguments.problem.grid.ndim]))
-        return "\n".join(text)
+        """All kernels in one translation unit without includes; kernels have C names."""
+        numbers = range(len(groups(self.arguments.problem)))
+        return "\n".join((prelude(self.arguments), *(text for n in numbers for text in self._kernels(n))))
+
+    @cached_property
+    def units(self) -> tuple[str, ...]:
+        """A translation unit for the kernels of each group, to be compiled side by side."""
+        numbers = range(len(groups(self.arguments.problem)))
+        return tuple("\n".join((prelude(self.arguments), *self._kernels(n))) for n in numbers)
+
+    def unit(self, kernel: str) -> int:
+        """The unit that a kernel is in."""
+        kind, _, number = kernel.partition("_")
+        return 0 if kind == "record" else self.wide[int(number)].group if kind == "wide" else int(number)
+
+    def _kernels(self, number: int) -> Iterator[str]:
+        """The kernels of a group, with the first that of receivers."""
+        group = groups(self.arguments.problem)[number]
+        wide, cells, rows = (
+            {place: variant for place, variant in enumerate(found) if variant.group == number}
+            for found in (self.wide, self.cells, self.rows)
+        )
+        for place, variant in wide.items():
+            yield WideKernel(self.arguments, group, variant).source(f"wide_{place}")
+        for place, variant in cells.items():
+            yield cell.function(self.arguments, group, variant, place)
+        if cells:
+            yield cell.kernel(self.arguments, f"cells_{number}", cells)
+        if rows:
+            yield rows3d.kernel(self.arguments, group, f"rows_{number}", rows)
+        if number == 0 and self.arguments.problem.receivers:
+            yield RECORD.replace("__AT__", _record_at(self.arguments))
 
     def launches(self, boxes: Iterable[Box], recorded: tuple[int, ...] = ()) -> tuple[Launch, ...]:
         """The launches that advance all the boxes by one step, in order.
@@ -185,6 +197,17 @@ def is_wide(region: Region) -> bool:
 def in_rows(region: Region) -> bool:
     """Whether a region shares a launch with others of 3D boxes whose reads cross no reflecting edge."""
     return region.box.ndim == 3 and not region.variant.mirrored and not is_wide(region)
+
+
+def _record_at(arguments: Arguments) -> str:
+    """The text of where the value of a receiver is, from that of cell 0 of its field."""
+    problem = arguments.problem
+    text = RECORD_AT[problem.grid.ndim]
+    for name in sorted({receiver.field for receiver in problem.receivers}):
+        if not problem.fields[name].full:
+            place = f"receiver.cell[{problem.fields[name].axes[0]}]"
+            text = f"receiver.field == {arguments.fields.index(name)} ? {place} : {text}"
+    return text
 
 
 def _regions(problem: Problem, number: int, boxes: tuple[Box, ...]) -> list[Region]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import cached_property, reduce
 from itertools import chain
@@ -63,11 +64,13 @@ class OneStep:
     def __init__(self, station: Station, works: Iterable[Boxes]) -> None:
         self._station = station
         self._program = onepass.program(station.layout.problem, works)
-        self._cubins = station.compile(self._program.source)
+        with ThreadPoolExecutor(len(self._program.units)) as pool:
+            self._cubins = list(pool.map(station.compile, self._program.units))
 
     def starts(self, device: int, boxes: Boxes) -> Iterator[Start]:
         for launch in self._program.launches(boxes, self._station.memory.recorded[device]):
-            function = self._station.devices.function(device, self._cubins[device], launch.kernel)
+            cubin = self._cubins[self._program.unit(launch.kernel)][device]
+            function = self._station.devices.function(device, cubin, launch.kernel)
             values = self._values(device, launch)
             yield Start(function, launch.blocks, launch.threads, 0, values, beside=launch.beside)
 
