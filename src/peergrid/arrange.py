@@ -27,7 +27,18 @@ def default_options(devices: Devices, problem: Problem, norm: str | None = None)
     from peergrid.codegen.cuda.choose import steps_per_pass
 
     rows = problem.grid.shape[0] // devices.count
-    return Options("overlap", depth=steps_per_pass(problem, most=max(1, rows // ROWS_PER_STEP), norm=norm))
+    usual = Options("overlap", depth=steps_per_pass(problem, most=max(1, rows // ROWS_PER_STEP), norm=norm))
+    return usual if usual.depth == 1 or _has_room(usual, devices, problem) else replace(usual, depth=1)
+
+
+def _has_room(options: Options, devices: Devices, problem: Problem) -> bool:
+    """Whether GPUs have the memory for what 3D passes of several steps leave in between, where they leave anything."""
+    if problem.grid.ndim < 3:
+        return True
+    from peergrid.runtime.cuda.memory import Plan, has_room
+
+    plan = Plan(layout(problem, partition_of(problem, devices, options), options), 1)
+    return not plan.between or has_room(plan, devices.ordinals)
 
 
 def suited(

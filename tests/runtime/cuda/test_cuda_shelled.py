@@ -16,6 +16,7 @@ from peergrid.errors import DoesNotFit
 from peergrid.grid import Boundary, Box, Grid, Index
 from peergrid.grid.partition import Partition
 from peergrid.runtime.cuda.executor import CudaExecutor
+from peergrid.runtime.cuda.memory import Plan, has_room
 from peergrid.runtime.inorder import InOrderExecutor
 from peergrid.schedule import build, layout, period
 from peergrid.schedule.strategies import StrategyName
@@ -64,7 +65,14 @@ def sound(boundary: Boundary | tuple[Boundary, ...] = "fixed") -> Problem:
     ]
     pulse = grid.signal("s", np.linspace(1, 2, 8))
     stages = [flow(p, vz, vy, vx, 0.2), Stage((plain, *layers)), add(p, pulse).within(Box.cell((9, 8, 21)))]
-    places = [("p", (9, 8, 21)), ("vx", (0, 0, 0)), ("p", (17, 15, 39)), ("vy", (6, 5, 11)), ("k", (8, 7, 6)), ("b", (5, 3, 7))]
+    places = [
+        ("p", (9, 8, 21)),
+        ("vx", (0, 0, 0)),
+        ("p", (17, 15, 39)),
+        ("vy", (6, 5, 11)),
+        ("k", (8, 7, 6)),
+        ("b", (5, 3, 7)),
+    ]
     return Problem.of(stages, [Receiver(str(n), name, cell) for n, (name, cell) in enumerate(places)])
 
 
@@ -139,5 +147,9 @@ def test_memory_in_between_is_counted() -> None:
     with_shell = HostDriver()
     carried_out(problem, (1, 1, 1), Options("overlap", depth=3), with_shell)
     assert with_shell.peak > driver.peak + 2 * state
+    options = Options("overlap", depth=3)
+    plan = Plan(layout(problem, Partition.over(problem.grid, 1), options), STEPS)
+    assert has_room(plan, (0,), HostDriver())
+    assert not has_room(plan, (0,), HostDriver(free=(64 << 20) + driver.peak))
     with pytest.raises(DoesNotFit, match="GiB free"):
         carried_out(problem, (1, 1, 1), Options("overlap", depth=3), HostDriver(free=(64 << 20) + driver.peak))

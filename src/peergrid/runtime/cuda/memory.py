@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from functools import cached_property
 from math import prod
@@ -14,9 +15,11 @@ from peergrid.codegen.cuda.choose import several_steps
 from peergrid.codegen.cuda.groups import scratch_fields
 from peergrid.codegen.cuda.pass3d import PassKernel3D
 from peergrid.codegen.cuda.shell3d import blocks_between
+from peergrid.errors import DoesNotFit, PeergridError
 from peergrid.grid import Array, Box
 from peergrid.runtime.cuda.blocks import BlockLayout, block_layouts
 from peergrid.runtime.cuda.devices import Devices
+from peergrid.runtime.cuda.driver import CudaDriver, Driver
 from peergrid.runtime.cuda.room import check_room
 from peergrid.runtime.inorder import owned_receivers
 from peergrid.runtime.memory import take_cells
@@ -67,6 +70,18 @@ class Plan:
         """
         needed = [self.bytes(device) + sum(more[device : device + 1]) for device in range(devices.count)]
         check_room(devices, needed, prod(self.layout.problem.grid.shape))
+
+
+def has_room(plan: Plan, ordinals: tuple[int, ...], driver: Driver | None = None) -> bool:
+    """Whether GPUs have the memory that a plan needs; also where they cannot be asked, which a run says itself."""
+    try:
+        with closing(Devices(driver or CudaDriver(), ordinals)) as devices:
+            plan.check(devices)
+    except DoesNotFit:
+        return False
+    except PeergridError:
+        return True
+    return True
 
 
 class FieldMemory:
