@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import numpy as np
 import pytest
 from executions import load
 from host_driver import COMPILER, HostDriver
-from runtime_problems import random_heat, yee_with_absorber
+from runtime_problems import random_heat, wide, yee_with_absorber
 
-from peergrid import Options
+from peergrid import Box, Grid, Options
 from peergrid.codegen.cuda.norm import NORM_ROWS
 from peergrid.errors import DeviceFault
 from peergrid.grid import Boundary
@@ -71,6 +72,15 @@ def test_bits_of_single_steps() -> None:
 def test_bits_of_several_stages_with_absorber_and_receivers() -> None:
     problem, driver = yee_with_absorber((110, 330)), HostDriver()
     assert run(problem, (0, 1), driver)[0] == run(problem, (0,), None)[0]
+    assert driver.kernels >= PERSISTENT
+
+
+def test_bits_where_plain_tiles_change_nothing() -> None:
+    """Such tiles end before all that they ask for has come: it must not come into the block's next tile."""
+    grid = Grid((96, 232))
+    u = grid.field("u", np.random.default_rng(1).random(grid.shape))
+    problem, driver = Problem.of(wide(u).within(Box((10, 65), (60, 109)))), HostDriver(blocks=3)
+    assert run(problem, (0,), driver)[0] == run(problem, (0,), None)[0]
     assert driver.kernels >= PERSISTENT
 
 

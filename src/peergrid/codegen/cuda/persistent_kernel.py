@@ -73,6 +73,7 @@ PLAIN = """\
         }}
         if (fine) {{
           stream2d_tile(a, tile, source, target, step, room + warp * {warp_bytes});
+          pg_await<0>();  // rows that it asked for and did not need
           rim = pg_on_rim(a, links, tile);
         }} else {{
           *stop = 1;
