@@ -11,7 +11,7 @@ from functools import cached_property
 
 from peergrid.codegen.cuda.arguments import Arguments
 from peergrid.codegen.cuda.layer2d import Layer2D
-from peergrid.codegen.cuda.stream2d import KERNEL
+from peergrid.codegen.cuda.stream2d import KERNEL, warp_of
 from peergrid.codegen.cuda.stream_parts import Shape, prelude
 from peergrid.codegen.cuda.tiles import Cut
 from peergrid.codegen.cuda.zones import Zone, zones
@@ -104,6 +104,7 @@ class Layers2D:
             bound="",
             entry=self.entry,
             more="",
+            warp=warp_of(self.warps),
             warps=self.warps,
             warp_bytes=self.warp_bytes,
             norms="",

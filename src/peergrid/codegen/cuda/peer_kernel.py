@@ -18,6 +18,7 @@ from peergrid.codegen.cuda.arguments import Arguments
 from peergrid.codegen.cuda.edge2d import HELPERS
 from peergrid.codegen.cuda.links import LinkText, rim_first, rim_tiles
 from peergrid.codegen.cuda.pass_kernel import Launch, PassKernel, Program
+from peergrid.codegen.cuda.stream2d import warp_of
 from peergrid.codegen.cuda.stream_parts import prelude
 from peergrid.grid import Box
 from peergrid.stencil import Problem
@@ -26,7 +27,7 @@ PLAIN = """\
 extern "C" __global__ void __launch_bounds__({threads}{bound})
 {entry}_peer(const __grid_constant__ Arguments a, const __grid_constant__ Links links{more}) {{
   extern __shared__ __align__(128) unsigned char shared[];
-  const int lane = threadIdx.x & 31, warp = threadIdx.x >> 5, number = blockIdx.x * {warps} + warp;
+  const int lane = threadIdx.x & 31, warp = {warp}, number = blockIdx.x * {warps} + warp;
   if (threadIdx.x == 0) pg_begin(links, blockIdx.x);
   if (number >= a.count) return;
   const Region tile = a.regions[number];
@@ -94,6 +95,7 @@ class PeerKernel:
         kernel = PLAIN.format(
             threads=32 * shape.warps,
             bound=f", {shape.blocks}" if shape.blocks else "",
+            warp=warp_of(shape.warps),
             warps=shape.warps,
             warp_bytes=stream.warp_bytes,
             entry=stream.entry,
@@ -109,6 +111,7 @@ class PeerKernel:
         kernel = PLAIN.format(
             threads=program.threads,
             bound="",
+            warp=warp_of(zones.warps),
             warps=zones.warps,
             warp_bytes=zones.warp_bytes,
             entry=zones.entry,

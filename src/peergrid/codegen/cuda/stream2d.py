@@ -24,11 +24,18 @@ KERNEL = """\
 extern "C" __global__ void __launch_bounds__({threads}{bound})
 {entry}(const __grid_constant__ Arguments a{more}) {{
   extern __shared__ __align__(128) unsigned char shared[];
-  const int warp = threadIdx.x >> 5, tile = blockIdx.x * {warps} + warp;
+  const int warp = {warp}, tile = blockIdx.x * {warps} + warp;
   if (tile < a.count)
     {entry}_tile(a, a.regions[tile], a.source, a.target, now(a), shared + warp * {warp_bytes}{norms});
 }}
 """
+
+
+def warp_of(warps: int) -> str:
+    """The text of a thread's warp in its block; where there is one, a compiler sees that its tile is the same for all
+    lanes, so that they branch by rows together: a sixth less text for tiles of zones.
+    """
+    return "threadIdx.x >> 5" if warps > 1 else "0"
 
 
 @dataclass(frozen=True)
@@ -47,6 +54,7 @@ class Stream2D(StreamPlan2D):
             entry=self.entry,
             threads=32 * self.shape.warps,
             bound=f", {self.shape.blocks}" if self.shape.blocks else "",
+            warp=warp_of(self.shape.warps),
             warps=self.shape.warps,
             warp_bytes=self.warp_bytes,
             more=NORM_PARAMETER if self.norm else "",
