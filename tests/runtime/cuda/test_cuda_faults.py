@@ -1,0 +1,105 @@
+"""What the driver answers when something is wrong, on a driver that runs on the host: each fault has a sentence."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from ctypes import CFUNCTYPE, c_int, c_void_p, cast
+
+import numpy as np
+import pytest
+from executions import STEPS, expected, found, load
+from host_driver import COMPILER, HostDriver
+from runtime_problems import PROBLEMS
+
+from peergrid import Options
+from peergrid.errors import DeviceFault, PeergridError
+from peergrid.grid.partition import Partition
+from peergrid.runtime.cuda.executor import CudaExecutor
+from peergrid.runtime.cuda.faults import error
+from peergrid.runtime.cuda.peers import PROBE_WORDS
+from peergrid.schedule import Schedule, build, layout
+from peergrid.schedule.strategies import StrategyName
+
+pytestmark = pytest.mark.skipif(COMPILER is None, reason="no C++ compiler here to run generated kernels on the host")
+
+
+def executor_and_schedule(strategy: StrategyName, driver: HostDriver) -> tuple[CudaExecutor, Schedule]:
+    problem, options = PROBLEMS["heat_fixed"](), Options(strategy)
+    plan = layout(problem, Partition.over(problem.grid, 2), options)
+    executor = CudaExecutor(plan, STEPS, (0, 1), driver=driver, patience=0.5)
+    load(executor)
+    return executor, build(plan, options, STEPS)
+
+
+class Refusing(HostDriver):
+    """Grants no access between GPUs, though it says that they reach each other."""
+
+    def enable_peer(self, context: int, peer: int) -> None:
+        raise error(711, "cuCtxEnablePeerAccess")
+
+
+class Garbling(HostDriver):
+    """What tests whether peers receive what is sent arrives with one bit changed."""
+
+    def download(self, values: np.ndarray, pointer: int) -> None:  # type: ignore[type-arg]
+        super().download(values, pointer)
+        if values.dtype == np.int64 and values.size == PROBE_WORDS:
+            values[77] ^= 1
+
+
+@pytest.mark.parametrize(
+    ("make", "said"),
+    [
+        (Refusing, "GPU 0 was refused access to GPU 1: cuCtxEnablePeerAccess failed with CUDA_ERROR_TOO_MANY_PEERS"),
+        (Garbling, "what GPU 0 copies to GPU 1 arrives changed: halos go through host memory"),
+    ],
+)
+def test_peers_that_cannot_be_relied_on_are_passed_over(make: Callable[[], HostDriver], said: str) -> None:
+    driver = make()
+    executor, schedule = executor_and_schedule("overlap", driver)
+    executor.execute(schedule, 1, 0)
+    assert found(executor, schedule.final) == expected("heat_fixed")
+    assert any(note.startswith(said) for note in executor.notes)
+    assert any("needs peer access" in note for note in executor.notes)
+    executor.close()
+    assert not driver.live
+
+
+@pytest.mark.parametrize(
+    ("strategy", "call", "code", "said"),
+    [
+        (
+            "async",
+            "cuLaunchKernel",
+            700,
+            r"^'Compute \[0,12\).*' \(row 0, turn 0\) failed with CUDA_ERROR_ILLEGAL_ADDR",
+        ),
+        ("async", "cuMemcpyAsync", 1, r"^'Copy 'u' 1:.*' .* failed with CUDA_ERROR_INVALID_VALUE \(bad request\)"),
+        ("threads", "cuMemcpyAsync", 1, r"^'Copy 'u' [01]:.*' .* failed with CUDA_ERROR_INVALID_VALUE"),
+        (
+            "async",
+            "cuStreamQuery",
+            719,
+            r"^The work of queue 0:main failed with CUDA_ERROR_LAUNCH_FAILED \(launch fail",
+        ),
+        ("async", "cuStreamQuery", 600, r"^Queue 0:main did not finish within 1 s of the last progress"),
+        (
+            "serial",
+            "cuStreamQuery",
+            600,
+            r"^Nothing moved for 1 s: 'Sync host 0 with .*' .* is still waiting for its dev",
+        ),
+    ],
+)
+def test_what_failed_is_named(strategy: StrategyName, call: str, code: int, said: str) -> None:
+    driver = HostDriver()
+    executor, schedule = executor_and_schedule(strategy, driver)
+    answer = CFUNCTYPE(c_int)(lambda: code)
+    executor._station._entries[call] = int(cast(answer, c_void_p).value or 0)
+    with pytest.raises(PeergridError, match=said) as raised:
+        executor.execute(schedule, 1, 0)
+    assert isinstance(raised.value, DeviceFault)
+    with pytest.raises(DeviceFault, match="failed earlier"):
+        executor.execute(schedule, 1, 0)
+    executor.close()
+    assert not driver.live
