@@ -82,11 +82,19 @@ def test_tiles_of_one_step_find_room_beside_plain_ones() -> None:
     room = MOST_SHARED % (kernel.plain.shared_bytes + RESERVED)
     assert kernel.edge.shared_bytes + RESERVED <= room
     assert replace(kernel, edge_ahead=kernel.edge_ahead + 1).edge.shared_bytes + RESERVED > room
-    box = problem.grid.box
-    thick = max(strip.box.shape[0] for strip in kernel.strips if strip.axis == 0)
-    long, short = short_tiles(kernel, box, 10**6, 1), short_tiles(kernel, box, 10**6, 10**6)
-    assert short.layer_rows <= thick <= long.layer_rows < 2 * thick
-    assert long.edge_rows == 8 < short_tiles(kernel, box, 1, 1).edge_rows
+    one, few = short_tiles(kernel, problem.grid.box, 10**6, 1), short_tiles(kernel, problem.grid.box, 1, 1)
+    assert (one.edge_rows, one.layer_rows, few.edge_rows) == (4, 8, kernel.edge_rows)
+
+
+def test_plain_tiles_of_one_step_take_turns_where_they_would_be_long() -> None:
+    kernel = pass_kernel(model(512, 512, 10), 1, least=1)
+    assert kernel is not None
+    plain = next(launch for launch in kernel.launches(kernel.problem.grid.box, 1) if launch.program is kernel.plain)
+    rows = plain.regions["hi"][:, 0] - plain.regions["lo"][:, 0]
+    assert 64 < rows.max() <= 128
+    slow = pass_kernel(model(512, 512, 10), 2)
+    assert slow is not None
+    assert slow.cut.most_rows > 512
 
 
 def test_strips_of_cells_that_keep_their_value_are_no_rim_of_streaming_kernels(monkeypatch: pytest.MonkeyPatch) -> None:

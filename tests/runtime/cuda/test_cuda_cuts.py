@@ -18,6 +18,7 @@ from peergrid.grid import Index
 from peergrid.grid.partition import Partition
 from peergrid.io.modelfile import parse
 from peergrid.models.fdtd.build import build as radar
+from peergrid.runtime.cuda import sweeps
 from peergrid.runtime.cuda.executor import CudaExecutor
 from peergrid.runtime.cuda.lower import lower
 from peergrid.runtime.cuda.replay import FIRST, FUNCTION
@@ -113,12 +114,13 @@ def test_one_step_of_all_stages_in_one_pass(
     assert "persistent2d" not in driver.kernels
 
 
-def test_zones_wait_for_edge_tiles_where_plain_tiles_fill_the_device(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_zones_wait_for_edge_tiles_beside_long_plain_tiles(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(choose, "STREAMED_CELLS", 1)
     options = Options("overlap", depth=1)
     plan = layout(problem(), Partition.over(problem().grid, 1), options, (1, 1))
-    for resident, streams in ((1, 2), (100, 3)):
-        executor = CudaExecutor(plan, STEPS, (0,), driver=HostDriver(blocks=resident))
+    for late, streams in ((8, 2), (ROWS, 3)):
+        monkeypatch.setattr(sweeps, "LATE", late)
+        executor = CudaExecutor(plan, STEPS, (0,), driver=HostDriver(blocks=1))
         station = executor._station
         table = lower(station, build(plan, options, 1)).tapes[0].table
         launches = table[table[:, FUNCTION] == station.entry("cuLaunchKernel")]

@@ -31,8 +31,9 @@ EDGE_COLUMNS = 16  # useful columns of an edge tile below which it is wider
 LENGTHS = (8, 6, 4, 3, 2)
 NORM_LENGTHS = (7, 6, 4, 3, 2)  # the text of 8 steps with norms is too long to be fetched in time
 MOST_STEPS = 16
-STREAMED_CELLS = 1 << 25  # of a box, from which on one step of several stages is worth a streaming kernel
+STREAMED_CELLS = 3 << 20  # of a box, from which on one step of several stages is worth a streaming kernel
 ROWS = (8, 16, 32, 64)
+SHORT, LONG = 4, 128  # rows of tiles in passes of one step: of an edge tile, where there is room; most of a plain one
 
 
 def supports(problem: Problem, steps: int) -> bool:
@@ -61,7 +62,7 @@ def pass_kernel(problem: Problem, steps: int, norm: str | None = None, least: in
     widths = (4,) if norm else (4, 2)
     found = [kernel for columns in widths if (kernel := _kernel(problem, steps, columns, norm)) is not None]
     best = max(found, key=_worth, default=None)
-    return best if best is None or steps > 1 else _beside(best)
+    return best if best is None or steps > 1 or norm else replace(_beside(best), most_rows=LONG)
 
 
 def one_step(problem: Problem, cells: int) -> PassKernel | None:
@@ -113,14 +114,14 @@ def short_tiles(kernel: PassKernel, box: Box, edge_slots: int, plain_slots: int)
     if kernel.norm:
         return kernel
     strips = -(-box.shape[1] // kernel.cut.columns)
-    rim = sum(len(launch.regions) for launch in kernel.launches(box, 1) if launch.program is kernel.edge)
-    few = kernel.layer is not None and kernel.steps > 1  # edge tiles beside zones: fewer find room sooner
-    edge = next((r for r in ROWS[2 * few :] if rim * kernel.edge_rows <= edge_slots * r), kernel.edge_rows)
+    coarse = replace(kernel, most_rows=box.shape[0])
+    rim = sum(len(launch.regions) for launch in coarse.launches(box, 1) if launch.program is coarse.edge)
+    one = kernel.steps == 1  # then hardly a row is redundant
+    few = kernel.layer is not None  # edge tiles beside zones: fewer find room sooner
+    rows = (SHORT, *ROWS) if one else ROWS[2 * few :]
+    edge = next((r for r in rows if rim * kernel.edge_rows <= edge_slots * r), kernel.edge_rows)
     plain = next((r for r in ROWS if 2 * strips * box.shape[0] <= plain_slots * r), kernel.least_rows)
-    layer = next((r for r in ROWS if strips * box.shape[0] <= 2 * plain_slots * r), kernel.layer_rows)
-    if kernel.steps == 1:  # hardly a row is redundant, so none of a zone's tiles need be longer than it is thick
-        thick = max((strip.box.shape[0] for strip in kernel.strips if strip.axis == 0), default=layer)
-        layer = min(layer, next((r for r in ROWS if r >= thick), layer))
+    layer = next((r for r in ROWS if one or strips * box.shape[0] <= 2 * plain_slots * r), kernel.layer_rows)
     return replace(
         kernel,
         edge_rows=min(edge, kernel.edge_rows),

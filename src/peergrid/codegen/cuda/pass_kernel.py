@@ -62,9 +62,9 @@ class PassKernel:
 
     norm: a field the norm of whose change is summed up for every step (see `norm`); then both kernels take `Norms`
     after `Arguments`, and so does `norm_sum`, which is launched after them on (bands, steps) blocks. edge_rows,
-    layer_rows, least_rows: most rows of an edge tile and of one in a zone, fewest of a plain one; short tiles cost
-    more and are done sooner; edge_ahead: rows that an edge tile loads ahead; zoned: whether zones have their kernel;
-    beside: registers of a thread that plain tiles leave to it (see `layers2d.left`).
+    layer_rows, least_rows, most_rows: most rows of an edge tile and of one in a zone, fewest and most of a plain one;
+    short tiles cost more and are done sooner; edge_ahead: rows that an edge tile loads ahead; zoned: whether zones have
+    their kernel; beside: registers of a thread that plain tiles leave to it (see `layers2d.left`).
     """
 
     problem: Problem
@@ -76,6 +76,7 @@ class PassKernel:
     edge_ahead: int = 3
     layer_rows: int = 64
     zoned: bool = True
+    most_rows: int = FAR
     beside: int = USUAL
 
     @property
@@ -129,9 +130,8 @@ class PassKernel:
         if self.norm:
             useful = useful // NORM_COLUMNS * NORM_COLUMNS
         align = (NORM_ROWS, NORM_COLUMNS) if self.norm else (1, 8)
-        return Cut(
-            self.shape.width - 2 * beside, beside, useful, min(self.edge_rows, MOST_ROWS), align, self.least_rows
-        )
+        columns, edge_rows = self.shape.width - 2 * beside, min(self.edge_rows, MOST_ROWS)
+        return Cut(columns, beside, useful, edge_rows, align, self.least_rows, self.most_rows)
 
     def launches(self, box: Box, slots: int, recorded: Sequence[int] = ()) -> tuple[Launch, ...]:
         """The launches that advance `box`; slots: plain tiles that run at once on the device (see `slots_of`).

@@ -25,8 +25,8 @@ NEAR = 8  # rows within which receivers share a tile
 @dataclass(frozen=True)
 class Cut:
     """How tiles are laid: useful columns of a plain tile and the columns it loads beside them; useful columns and most
-    rows of an edge tile; multiples at which plain tiles begin and end, along rows and columns; fewest rows of a plain
-    tile.
+    rows of an edge tile; multiples at which plain tiles begin and end, along rows and columns; fewest and most rows of
+    a plain tile.
     """
 
     columns: int
@@ -35,6 +35,7 @@ class Cut:
     edge_rows: int = 64
     align: tuple[int, int] = (1, 8)
     least_rows: int = 32
+    most_rows: int = FAR
 
 
 @dataclass(frozen=True)
@@ -83,7 +84,11 @@ def tiles(
     lost = overhead(problem, steps)
     plain, rest = [], list(box - core)
     for tile in _strips(core, cut, slots, lost):
-        barred_rows = bands(tile, [tile & point for point in points if tile.overlaps(point)], cut.align[0], lost)
+        hit = [tile & point for point in points if tile.overlaps(point)]
+        if not hit:
+            plain.append(tile)
+            continue
+        barred_rows = bands(tile, hit, cut.align[0], lost)
         rest += [tile.with_axis(0, lo, hi) for lo, hi in barred_rows]
         ends = [tile.lo[0], *(row for band in barred_rows for row in band), tile.hi[0]]
         plain += [tile.with_axis(0, lo, hi) for lo, hi in zip(ends[::2], ends[1::2], strict=True) if lo < hi]
@@ -105,13 +110,17 @@ def grid_core(problem: Problem, steps: int, cut: Cut) -> Box:
     return core if core.shape[1] >= cut.columns else Box(core.lo, core.lo)
 
 
-def chunks(rows: int, strips: int, slots: int, lost: int, align: int = 1, least: int = 32) -> int:
-    """In how many chunks to cut the rows: the fewest rows, redundant ones included, for the busiest slot."""
+def chunks(rows: int, strips: int, slots: int, lost: int, align: int = 1, least: int = 32, most: int = FAR) -> int:
+    """In how many chunks to cut the rows: the fewest rows, redundant ones included, for the busiest slot.
+
+    least, most: rows of a chunk.
+    """
 
     def busiest(count: int) -> int:
         return ceil(strips * count / slots) * (_round_up(ceil(rows / count), align) + lost)
 
-    return min(range(1, max(1, rows // least) + 1), key=busiest)
+    fewest = max(1, ceil(rows / most))
+    return min(range(fewest, max(fewest, rows // least) + 1), key=busiest)
 
 
 def _allowed(problem: Problem, steps: int, box: Box, margin: int) -> Box:
@@ -226,7 +235,7 @@ def bands(tile: Box, barred: list[Box], align: int, least: int) -> list[tuple[in
 def _strips(core: Box, cut: Cut, slots: int, lost: int) -> Iterator[Box]:
     """Strips of the core, chunk by chunk; the last strip of a chunk may overlap the one before it."""
     strips = ceil(core.shape[1] / cut.columns)
-    count = chunks(core.shape[0], strips, slots, lost, cut.align[0], cut.least_rows)
+    count = chunks(core.shape[0], strips, slots, lost, cut.align[0], cut.least_rows, cut.most_rows)
     for lo, hi in spans(core.lo[0], core.hi[0], count, cut.align[0]):
         for strip in range(strips):
             left = min(core.lo[1] + strip * cut.columns, core.hi[1] - cut.columns)

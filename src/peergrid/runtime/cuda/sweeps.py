@@ -26,6 +26,8 @@ from peergrid.grid import Box
 from peergrid.runtime.cuda.station import Station
 
 Boxes = tuple[Box, ...]
+
+LATE = 48  # rows of a plain tile in whose time an edge tile and then those of zones are made: 33 are too few, 58 do
 Places = NDArray[np.uint64]  # of every field
 
 
@@ -99,19 +101,19 @@ class SeveralSteps:
 
     def starts(self, device: int, boxes: Boxes) -> Iterator[Start]:
         whole, launches = reduce(Box.hull, boxes), self.launches(device, boxes)
-        queued = self._queued(device, boxes, launches)
+        queued = self._queued(launches[0])
         for place, launch in enumerate(launches[1:]):
             yield replace(self.start(device, launch, whole), beside=True, behind=queued and place > 0)
         yield self.start(device, launches[0], whole)
 
-    def _queued(self, device: int, boxes: Boxes, launches: Sequence[Launch]) -> bool:
-        """Whether zones wait for the few edge tiles: where plain tiles of one step fill the device they have the time,
-        and must not take the room of plain tiles, which begin at the same moment and run longest.
+    def _queued(self, plain: Launch) -> bool:
+        """Whether zones wait for the few edge tiles: beside long plain tiles of one step they have the time, and must
+        not take the room of those, which begin at the same moment.
         """
-        made, plain = self._kernel, launches[0]
+        made = self._kernel
         if not isinstance(made, PassKernel) or made.steps > 1 or plain.program is not made.plain:
             return False
-        return 2 * len(plain.regions) > max(self.slots(device, box) for box in boxes)
+        return int((plain.regions["hi"] - plain.regions["lo"])[:, 0].max()) >= LATE
 
     def shells(self, device: int, boxes: Boxes) -> tuple[Boxes, ...]:
         """What plain tiles leave of the boxes, as `shell3d` makes it step by step."""
