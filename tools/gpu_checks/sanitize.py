@@ -94,6 +94,8 @@ def clean(strategy: str) -> None:
 
     problems = [(radar(60, 48, STEPS), 1), (radar(60, 48, STEPS), 3), (cube((14, 12, 20)), 1), (relaxed(160, 300), 4)]
     problems += [(shipped_waves(48, 1300, lossy=True), 1), (shipped_waves(48, 1300, lossy=True), 3)]
+    if strategy == "persistent":  # so large that blocks take plain tiles and edge tiles by turns
+        problems.append((relaxed(640, 900), 3))
     for problem, depth in problems:
         digests = []
         for devices, kernel in (("cpu:1", "reference"), ("cuda:0,0", "compiled")):
