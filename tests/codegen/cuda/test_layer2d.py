@@ -64,13 +64,13 @@ def test_two_plain_tiles_leave_room_for_one_of_a_zone(make: Make) -> None:
 
 
 @pytest.mark.parametrize(
-    ("registers", "room"), [(193, 112), (200, 112), (189, 128), (207, 96), (216, 96), (255, 96), (128, 96)]
+    ("registers", "room"), [(193, 104), (200, 104), (189, 104), (207, 96), (216, 80), (255, 80), (128, 80)]
 )
 def test_registers_left_beside_plain_tiles(registers: int, room: int) -> None:
     assert left(registers) == room
 
 
-@pytest.mark.parametrize(("beside", "pointers"), [(96, False), (112, True)])
+@pytest.mark.parametrize(("beside", "pointers"), [(88, False), (96, True)])
 def test_tiles_of_zones_keep_pointers_where_registers_are_left_for_them(beside: int, pointers: bool) -> None:
     kernel = replace(PassKernel(absorbers((2048, 2048)), Shape(8)), beside=beside)
     assert kernel.layers is not None

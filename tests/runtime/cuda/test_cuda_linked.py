@@ -79,7 +79,7 @@ def test_bits_of_several_stages_with_absorber_and_receivers() -> None:
     assert {"stream2d_peer", "edge2d_peer"} <= driver.kernels
 
 
-@pytest.mark.parametrize(("registers", "room"), [(193, 112), (189, 128)])
+@pytest.mark.parametrize(("registers", "room"), [(207, 96), (215, 80)])
 def test_tiles_of_zones_keep_to_the_registers_that_plain_tiles_leave(registers: int, room: int) -> None:
     problem, driver = random_heat((90, 200), ("fixed", "fixed")), HostDriver(registers=registers)
     run(problem, (0, 1), driver)

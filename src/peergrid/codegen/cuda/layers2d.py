@@ -20,10 +20,11 @@ from peergrid.stencil.remember import remembered
 
 REGISTERS = 512  # of each of a scheduler's lanes: 16384 for 32 of them
 GRAIN = 8  # registers of a thread are given by so many
-LEAST, FULL = 96, 255  # registers of a tile's thread that are asked for, at least and at most: with fewer rows spill
-USUAL = 112  # left by plain tiles of 193 to 200 registers
-BASE = 20  # registers of a thread beside rows and pointers: what it does with when bounded
-MOST = 180  # registers by the count of rows up to which a zone has a kernel at all
+INSTEAD = 3  # tiles of zones that find room where one plain tile is missing
+LEAST = 80  # registers of a tile's thread that are asked for in any case
+USUAL = 104  # left by plain tiles of 185 to 200 registers
+BASE = 4  # registers of a thread beside rows and pointers: what it does with when bounded
+MOST = 164  # registers by the count of rows up to which a zone has a kernel at all
 COLUMNS = (1, 2, 4)
 USEFUL = 16  # columns of a tile that are not redundant, at least
 
@@ -39,9 +40,10 @@ __device__ __forceinline__ void layer2d_tile(const Arguments& a, const Region& t
 
 
 def left(registers: int) -> int:
-    """Registers that plain tiles of so many to a thread leave for one more warp on a scheduler; at least `LEAST`."""
+    """Registers of a zone's tile of which one finds room beside plain tiles of so many, and some instead of one."""
     each = -(-registers // GRAIN) * GRAIN
-    return min(FULL, max(LEAST, REGISTERS % each // GRAIN * GRAIN))
+    beside = REGISTERS % each
+    return max(LEAST, min(beside, (beside + each) // INSTEAD) // GRAIN * GRAIN)
 
 
 def layer(problem: Problem, steps: int, zone: Zone, name: str) -> Layer2D | None:
@@ -68,7 +70,7 @@ def layers(problem: Problem, steps: int, cut: Cut, beside: int = USUAL) -> Layer
     found = (layer(problem, steps, zone, f"zone{n}") for n, zone in enumerate(zones(problem, steps, cut)))
     parts = tuple(part for part in found if part is not None)
     faster = tuple(replace(part, pointers=True) for part in parts)
-    if max(map(_registers, faster), default=FULL) <= beside:
+    if all(_registers(part) <= beside for part in faster):
         parts = faster
     return Layers2D(problem, parts, beside) if parts else None
 
