@@ -1,0 +1,36 @@
+"""Generated kernels compile for GPUs of every generation that CUDA 13 serves."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from runtime_problems import PROBLEMS
+
+from peergrid.codegen.cuda import onepass, service
+from peergrid.codegen.cuda.choose import pass_kernel, several_steps
+from peergrid.codegen.cuda.peer_kernel import PeerKernel
+from peergrid.codegen.cuda.persistent_kernel import PersistentKernel
+from peergrid.codegen.nvrtc import compile_cubin
+
+
+def texts() -> Iterator[str]:
+    problem, cube = PROBLEMS["heat_fixed"](), PROBLEMS["heat_cube"]()
+    yield onepass.program(problem, [[problem.grid.box]]).source
+    yield service.SOURCE
+    made, volume = pass_kernel(problem, 2), several_steps(cube, 2)
+    assert made is not None
+    assert volume is not None
+    kernels = (made, PeerKernel(made), volume)
+    boxes = (problem.grid.box, problem.grid.box, cube.grid.box)
+    for kernel, box in zip(kernels, boxes, strict=True):
+        yield from {launch.program.source for launch in kernel.launches(box, 1)}
+    yield PersistentKernel(made).program.source
+
+
+@pytest.mark.nvrtc
+@pytest.mark.parametrize("architecture", ["sm_75", "sm_80", "sm_120"])
+def test_all_kinds_of_kernels_compile(architecture: str) -> None:
+    pytest.importorskip("cuda.core")
+    for text in texts():
+        assert compile_cubin(text, architecture)[:4] == b"\x7fELF"
