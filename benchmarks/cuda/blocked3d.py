@@ -10,6 +10,7 @@ from __future__ import annotations
 import argparse
 import ctypes
 import json
+import sys
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, field
@@ -19,15 +20,20 @@ from typing import Any
 
 import numpy as np
 from cuda.bindings import driver
-from gpu import Device, Module, check, copy_rate, start
+from gpu import ROOT, Device, Module, check, copy_rate, start
 from problems3d import CASES
+
+sys.path.insert(0, str(ROOT / "benchmarks"))
+from record import about
 
 from peergrid.codegen.cuda import onepass
 from peergrid.codegen.cuda.choose3d import pass3d
 from peergrid.codegen.cuda.groups import scratch_fields
 from peergrid.codegen.cuda.pass3d import PassKernel3D
 from peergrid.codegen.cuda.shape3d import Shape3D
+from peergrid.codegen.cuda.shell3d import shells
 from peergrid.codegen.nvrtc import compile_cubin
+from peergrid.grid import Box
 from peergrid.runtime.cuda.blocks import BlockLayout
 from peergrid.stencil import Problem
 
@@ -63,9 +69,27 @@ class Result:
     shared_bytes: int = 0
     tiles: int = 0
     edge_tiles: int = 0
+    shell_ms: float = 0.0
+    shell_cells: int = 0
     useful: float = 0.0
     different: int = -1
     error: str = ""
+
+
+@dataclass(frozen=True)
+class One:
+    """Kernels of one step and their code on the device."""
+
+    program: onepass.Program
+    module: Module
+
+
+@dataclass(frozen=True)
+class Built:
+    """The code of a pass by kernel, and the program of its shell, if it has one."""
+
+    cubins: dict[str, bytes]
+    shell: onepass.Program | None = None
 
 
 class Bench:
@@ -106,16 +130,17 @@ class Bench:
         given["lo"], given["hi"] = (0, 0, 0), self.problem.grid.shape
         return given
 
-    def sweep(self, slots: tuple[dict[str, int], dict[str, int]], scratch: list[int]) -> Callable[[], None]:
-        """One step by the one-step kernels, ready to be issued."""
-        ready = []
-        for launch in self.program.launches([self.problem.grid.box]):
+    def sweep(self, slots: tuple[dict[str, int], dict[str, int]], scratch: list[int], made: One | None = None,
+              boxes: Iterable[Box] | None = None) -> Callable[[], None]:  # fmt: skip
+        """One step of boxes, all of the grid by default, by the one-step kernels, ready to be issued."""
+        ready, made = [], made or One(self.program, self.module)
+        for launch in made.program.launches(boxes or [self.problem.grid.box]):
             given = self.arguments(slots)
             given["scratch"][: len(scratch)] = scratch
             given["lo"], given["hi"] = launch.box.lo, launch.box.hi
             if launch.regions:
                 given["regions"], given["count"] = self.device.upload(launch.table()), len(launch.regions)
-            ready.append((self.module.function(launch.kernel), launch.blocks, launch.threads, given))
+            ready.append((made.module.function(launch.kernel), launch.blocks, launch.threads, given))
 
         def issue() -> None:
             for function, blocks, threads, given in ready:
@@ -123,13 +148,14 @@ class Bench:
 
         return issue
 
+    def scratch(self) -> list[int]:
+        """Fresh blocks for what one-step kernels leave in between."""
+        names = scratch_fields(self.problem)
+        return [self._block(name, None) + self.blocks[name].shift * self.problem.itemsize for name in names]
+
     def reference(self, most: int) -> Result:
         """The states after up to `most` steps, and the speed of single steps."""
-        scratch = [
-            self._block(name, None) + self.blocks[name].shift * self.problem.itemsize
-            for name in scratch_fields(self.problem)
-        ]
-        before = self.one
+        scratch, before = self.scratch(), self.one
         for done in range(1, most + 1):
             after = {name: self._block(name, None) for name in self.problem.state}
             self.sweep((before, after), scratch)()
@@ -140,10 +166,22 @@ class Bench:
         result.gcells = self.problem.grid.box.size / result.ms_per_pass / 1e6
         return result
 
-    def measure(self, kernel: PassKernel3D, cubins: dict[str, bytes]) -> Result:
-        device = self.device
+    def shell(self, kernel: PassKernel3D, slots: int, built: Built) -> tuple[Callable[[], None], int]:
+        """What plain tiles leave, step by step, ready to be issued, and its cells."""
+        if built.shell is None:
+            return (lambda: None), 0
+        made = One(built.shell, Module(built.cubins["shell"]))
+        parts = shells(self.problem, kernel.steps, kernel.rest(self.problem.grid.box, slots))
+        between = [{name: self._block(name, None) for name in self.problem.state} for _ in parts[1:]]
+        scratch = self.scratch()
+        states = [self.one, *between, self.two]
+        issued = [self.sweep((states[n], states[n + 1]), scratch, made, boxes) for n, boxes in enumerate(parts)]
+        return (lambda: [issue() for issue in issued] and None), sum(box.size for box in parts[-1])
+
+    def measure(self, kernel: PassKernel3D, built: Built) -> Result:
+        device, cubins = self.device, built.cubins
         result = Result(self.case, asdict(kernel.shape), shared_bytes=kernel.plain.shared_bytes)
-        modules = {entry: Module(cubin) for entry, cubin in cubins.items()}
+        modules = {entry: Module(cubin) for entry, cubin in cubins.items() if entry != "shell"}
         programs = {program.entry: program for program in (kernel.plain, kernel.edge) if program.entry in cubins}
         functions = {e: modules[e].function(e, p.shared_bytes, whole=p.whole) for e, p in programs.items()}
         kind, of = driver.CUfunction_attribute, driver.cuFuncGetAttribute
@@ -153,7 +191,9 @@ class Bench:
         blocks = check(driver.cuOccupancyMaxActiveBlocksPerMultiprocessor(
             plain, kernel.plain.threads, kernel.plain.shared_bytes))  # fmt: skip
         result.warps_per_multiprocessor = blocks * kernel.shape.warps
-        launches = kernel.launches(self.problem.grid.box, device.multiprocessors * max(1, blocks))
+        slots = device.multiprocessors * (1 if kernel.shelled else max(1, blocks))
+        launches = kernel.launches(self.problem.grid.box, slots)
+        shell, result.shell_cells = self.shell(kernel, slots, built)
         result.useful = round(kernel.useful(self.problem.grid.box), 3)
         given = {}
         for launch in launches:
@@ -171,11 +211,17 @@ class Bench:
                 program = programs[entry]
                 start(functions[entry], (count, 1), (program.threads, 1), program.shared_bytes, device.main, table)
 
-        run(given)
+        def whole() -> None:
+            shell()
+            run(given)
+
+        whole()
         device.sync()
         if kernel.steps in self.expected:
             result.different = self.differences(kernel.steps)
-        result.ms_per_pass = device.timed(lambda: [run(given) for _ in range(8)] and None) / 8
+        result.ms_per_pass = device.timed(lambda: [whole() for _ in range(8)] and None) / 8
+        if built.shell:
+            result.shell_ms = device.timed(lambda: [shell() for _ in range(8)] and None) / 8
         if result.edge_tiles:
             result.edge_ms = device.timed(lambda: [run([kernel.edge.entry]) for _ in range(4)] and None) / 4
         result.gcells = self.problem.grid.box.size * kernel.steps / result.ms_per_pass / 1e6
@@ -225,17 +271,22 @@ OTHERS = {
 }
 
 
-def build(kernel: PassKernel3D, arch: str) -> dict[str, bytes]:
+def build(kernel: PassKernel3D, device: Device) -> Built:
     """The machine code of the kernels that a pass over the grid launches."""
-    launches = kernel.launches(kernel.problem.grid.box, 1)
-    return {launch.program.entry: compile_cubin(launch.program.source, arch) for launch in launches}
+    box, slots = kernel.problem.grid.box, device.multiprocessors
+    launches, shell = kernel.launches(box, slots), None
+    cubins = {launch.program.entry: compile_cubin(launch.program.source, device.arch) for launch in launches}
+    if kernel.shelled:
+        shell = onepass.program(kernel.problem, shells(kernel.problem, kernel.steps, kernel.rest(box, slots)))
+        cubins["shell"] = compile_cubin(shell.source, device.arch)
+    return Built(cubins, shell)
 
 
 def run_case(device: Device, case: str, size: int, quick: bool, pool: ThreadPoolExecutor) -> list[Result]:
     make, dtype = CASES[case]
     problem = make(size, dtype)
     kernels = list(variants(case, problem, quick))
-    waiting = [(kernel, pool.submit(build, kernel, device.arch)) for kernel in kernels]
+    waiting = [(kernel, pool.submit(build, kernel, device)) for kernel in kernels]
     bench = Bench(device, case, problem)
     results = [bench.reference(max((kernel.steps for kernel in kernels), default=1))]
     print(line(results[0]), flush=True)
@@ -261,7 +312,9 @@ def line(r: Result) -> str:
     return (
         f"{name}: {r.gcells:.0f} GC/s pass {r.ms_per_pass:.3f} ms regs {r.registers} local {r.local_bytes} "
         f"warps {r.warps_per_multiprocessor} shared {r.shared_bytes} tiles {r.tiles} useful {r.useful} "
-        f"bad {r.different}" + (f" edge {r.edge_tiles} tiles {r.edge_ms:.3f} ms" if r.edge_tiles else "")
+        f"bad {r.different}"
+        + (f" edge {r.edge_tiles} tiles {r.edge_ms:.3f} ms" if r.edge_tiles else "")
+        + (f" shell {r.shell_cells} cells {r.shell_ms:.3f} ms" if r.shell_cells else "")
     )
 
 
@@ -285,8 +338,13 @@ def main() -> None:
                 print(f"{case}: {results[-1].error}", flush=True)
                 device.release()
             if options.out:
-                report = {"device": device.name, "copy_gb_per_s": rates, "results": [asdict(r) for r in results]}
+                report = {"about": _about(device), "copy_gb_per_s": rates, "results": [asdict(r) for r in results]}
                 options.out.write_text(json.dumps(report, indent=1))
+
+
+def _about(device: Device) -> dict[str, Any]:
+    found = about(("numpy", "cuda-core", "cuda-bindings", "nvidia-cuda-nvrtc"))
+    return {**found, "hardware": {"gpus": f"1 × {device.name}", **found["hardware"]}}
 
 
 if __name__ == "__main__":

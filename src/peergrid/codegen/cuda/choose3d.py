@@ -36,12 +36,13 @@ PER_PLANE = 32  # instructions of a lane beside arithmetic, and for each field t
 PER_FIELD = 14
 ISSUED, PER_WARP, MOST_ISSUED = 0.16, 0.0225, 0.73  # share of the clocks in which instructions are issued
 LEAST_REGISTERS = {4: 0.8, 8: 0.9}  # share of those wanted with which the compiler finds a way, by bytes of a value
-SQUEEZED = 1.06  # what that adds to the instructions, and planes that are read from shared memory again and again
+SQUEEZED = 1.16  # what that adds to the instructions, and planes that are read from shared memory again and again
 UNHELD = 1.2
+JOINED = 0.93  # where all nodes between two barriers are one text
 TWICE = 26  # fields that cross memory, from which on all that tiles load twice comes from memory twice
 CUTS = (((1, 32), (2, 16)), ((1, 24),), ((1, 16), (2, 8)), ((1, 12), (1, 8)))  # rows of a lane, warps: tall tiles first
 EDGE_COST = 9.0  # of a cell of an edge tile, by that of a plain one
-SHELL_COST = 2.0  # of a cell of a shell, by what one step moves
+SHELL_COST = 4.5  # of a cell of a shell, by what one step moves
 ASIDE_COST = 4.0  # of a cell with other updates than the usual ones, where a step is by itself
 
 
@@ -67,7 +68,7 @@ def worth(kernel: PassKernel3D) -> float:
     grid = kernel.problem.grid.box
     plain = (core(kernel.problem, kernel.steps)[0] & grid).size / grid.size
     instructions = _instructions(kernel)
-    both: float = (_memory(kernel) ** 10 + instructions**10) ** 0.1  # alike, they get in each other's way
+    both: float = (_memory(kernel) ** 16 + instructions**16) ** (1 / 16)  # alike, they get in each other's way
     if not kernel.edged:
         both *= 1 + CACHE * kernel.stream.shared_bytes / MOST_SHARED
     rest = SHELL_COST * kernel.steps * _swept(kernel.problem) if kernel.shelled else EDGE_COST * instructions
@@ -142,6 +143,7 @@ def _instructions(kernel: PassKernel3D) -> float:
     warps = shape.warps * _blocks(kernel)
     issued = 4 * min(MOST_ISSUED, ISSUED + PER_WARP * warps)
     more = (SQUEEZED if _registers(kernel) > _room(kernel) else 1.0) * (1.0 if shape.held else UNHELD)
+    more *= JOINED if shape.joined else 1.0
     return more * lane / cells / 32 / issued / _share(kernel)
 
 

@@ -22,7 +22,7 @@ LANES = (4, 8, 32)
 """Threads of a block along a row: as few as span its columns."""
 
 KERNEL = """\
-extern "C" __global__ void __launch_bounds__({threads}) {name}(const __grid_constant__ Arguments a) {{
+extern "C" __global__ void __launch_bounds__({threads}, 4) {name}(const __grid_constant__ Arguments a) {{
   int n = 0;
   for (int end = a.count; end - n > 1;) {{
     const int middle = (n + end) / 2;

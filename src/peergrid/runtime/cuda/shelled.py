@@ -23,14 +23,19 @@ class Shelled:
         self._single = OneStep(station, [shell for work in works for shell in self._plain.shells(*work)])
 
     def starts(self, device: int, boxes: Boxes) -> Iterator[Start]:
-        shells = self._plain.shells(device, boxes)
-        for number, shell in enumerate(shells):
+        """The shell's launches one after another, beside the plain tiles if there are any."""
+        plain = bool(self._plain.launches(device, boxes))
+        for place, start in enumerate(self._shell(device, boxes)):
+            yield replace(start, beside=plain, behind=plain and place > 0)
+        if plain:
+            yield from self._plain.starts(device, boxes)
+
+    def _shell(self, device: int, boxes: Boxes) -> Iterator[Start]:
+        for number, shell in enumerate(self._plain.shells(device, boxes)):
             before = self._between(device, number - 1) if number else None
             after = self._between(device, number) if number + 1 < self._steps else None
             for start in self._single.starts(device, shell):
                 yield replace(start, before=before, after=after, later=number)
-        if self._plain.launches(device, boxes):
-            yield from self._plain.starts(device, boxes)
 
     def _between(self, device: int, number: int) -> Places:
         return self._station.memory.between(device, number % blocks_between(self._steps))
