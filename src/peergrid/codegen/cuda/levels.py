@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import count
 
 from peergrid.codegen.cuda.shape3d import meanings
 from peergrid.stencil import Problem
@@ -123,49 +124,68 @@ def levels(problem: Problem, steps: int, skew: int = 0, norm: str | None = None,
     independent; norm: a field whose rows before each step are kept until its row after the step is known; walls: cells
     may keep their value, and reads may mean mirrored cells.
     """
-    stages = plain_updates(problem)
-    count = 0
-    current: dict[str, Version] = {}
-
-    def version(name: str, lag: int, source: bool = False) -> Version:
-        nonlocal count
-        count += 1
-        return Version(count - 1, name, lag, source=source)
-
-    for name in _read_or_carried(problem, stages):
-        current[name] = version(name, 0, source=True)
-    inputs = tuple(current.values())
-    nodes: list[Node] = []
-    starts: list[Mapping[str, Version]] = []
-    for step in range(steps):
-        starts.append(dict(current))
-        for number, plain in enumerate(stages):
-            if not plain:
-                continue
-            reads = {read for _, assignment in plain.values() for read in assignment.reads}
-            if walls:
-                reads = {meaning for read in reads for meaning in meanings(problem, read)}
-            lag = max((_needed(current[r.field], r, step, starts, skew) for r in reads), default=0)
-            lag = max([lag, *(current[target].lag for target in plain)])
-            before = dict(current)
-            writes = []
-            for target, (_, assignment) in plain.items():
-                fresh = version(target, lag)
-                writes.append(Write(assignment, fresh, before[target]))
-                if walls:
-                    before[target].reach(lag - before[target].lag)
-                current[target] = fresh
-            node = Node(step, number, lag, tuple(writes), before)
-            for read in reads:
-                kept, age = node.row(read)
-                kept.reach(age)
-            nodes.append(node)
+    work = _Levelling(problem, skew, walls)
+    inputs = tuple(work.current.values())
+    for _ in range(steps):
+        work.step()
         if norm is not None:
-            known = starts[step][norm]
-            known.reach(current[norm].lag - known.lag)
-    starts.append(dict(current))
-    finals = tuple(current[name] for name in problem.state if name in current)
-    return Levels(steps, tuple(nodes), inputs, finals, tuple(starts))
+            work.keep(norm)
+    finals = tuple(work.current[name] for name in problem.state if name in work.current)
+    return Levels(steps, tuple(work.nodes), inputs, finals, (*work.starts, dict(work.current)))
+
+
+class _Levelling:
+    """The newest version of each field while steps are added, one after the other; the nodes that made them."""
+
+    def __init__(self, problem: Problem, skew: int, walls: bool) -> None:
+        self.problem, self.skew, self.walls = problem, skew, walls
+        self.stages = plain_updates(problem)
+        self.numbers = count()
+        self.nodes: list[Node] = []
+        self.starts: list[Mapping[str, Version]] = []
+        self.current = {name: self._version(name, 0, source=True) for name in _read_or_carried(problem, self.stages)}
+
+    def step(self) -> None:
+        """The nodes of one more step."""
+        self.starts.append(dict(self.current))
+        for number, plain in enumerate(self.stages):
+            if plain:
+                self.nodes.append(self._node(number, plain))
+
+    def keep(self, name: str) -> None:
+        """A field's rows before the last step are kept until those after it are known."""
+        known = self.starts[-1][name]
+        known.reach(self.current[name].lag - known.lag)
+
+    def _version(self, name: str, lag: int, source: bool = False) -> Version:
+        return Version(next(self.numbers), name, lag, source=source)
+
+    def _node(self, number: int, plain: Mapping[str, tuple[Update, Assignment]]) -> Node:
+        """One stage: it lags so far that all it reads is there, and no less than what it writes did before."""
+        reads = {read for _, assignment in plain.values() for read in assignment.reads}
+        if self.walls:
+            reads = {meaning for read in reads for meaning in meanings(self.problem, read)}
+        lag = max([*map(self._needed, reads), *(self.current[target].lag for target in plain)])
+        before = dict(self.current)
+        writes = tuple(self._write(target, assignment, lag) for target, (_, assignment) in plain.items())
+        node = Node(len(self.starts) - 1, number, lag, writes, before)
+        for read in reads:
+            version, age = node.row(read)
+            version.reach(age)
+        return node
+
+    def _write(self, target: str, assignment: Assignment, lag: int) -> Write:
+        old, new = self.current[target], self._version(target, lag)
+        if self.walls:
+            old.reach(lag - old.lag)
+        self.current[target] = new
+        return Write(assignment, new, old)
+
+    def _needed(self, read: Read) -> int:
+        """The smallest lag at which a read finds its row; one that an earlier step made, `skew` rows later."""
+        known = self.current[read.field]
+        earlier = not known.source and self.starts[-1].get(read.field) is known
+        return known.lag + read.offset[0] + (self.skew if earlier else 0)
 
 
 def _read_or_carried(problem: Problem, stages: tuple[dict[str, tuple[Update, Assignment]], ...]) -> list[str]:
@@ -177,9 +197,3 @@ def _read_or_carried(problem: Problem, stages: tuple[dict[str, tuple[Update, Ass
             named[target] = None
             named.update(dict.fromkeys(sorted(read.field for read in assignment.reads)))
     return [name for name in problem.fields if name in named]
-
-
-def _needed(known: Version, read: Read, step: int, starts: list[Mapping[str, Version]], skew: int) -> int:
-    """The smallest lag at which a read finds its row; one that an earlier step made, `skew` rows later."""
-    earlier = not known.source and starts[step].get(read.field) is known
-    return known.lag + read.offset[0] + (skew if earlier else 0)
