@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import reduce
+from math import prod
 from typing import get_args
 
 import numpy as np
@@ -17,12 +19,13 @@ from peergrid.runtime.inorder import InOrderExecutor
 from peergrid.schedule import Layout, Options, build, layout
 from peergrid.schedule.exchange import ORDERS
 from peergrid.schedule.strategies import STRATEGIES
-from peergrid.stencil import Problem, Stage, Update
+from peergrid.stencil import Growth, Problem, Stage, Update, footprint
 from peergrid.stencil.expr import Const, Expr, Read
 from peergrid.stencil.problem import Assignment
 
 LONGEST = {1: 43, 2: 13, 3: 6}  # cells along an axis, by the number of axes
-MOST_DEVICES = 5
+MOST_DEVICES, MOST_DEPTH = 5, 4
+MOST_IMAGES = 64  # of a grid that its reads go around: a proof takes all pairs of their copies
 
 
 @dataclass(frozen=True)
@@ -78,7 +81,7 @@ def cuts(extent: int, parts: int) -> st.SearchStrategy[Index]:
 @st.composite
 def all_options(draw: st.DrawFn) -> Options:
     """Any strategy, depth, steps per pass and exchange order."""
-    depth = draw(st.integers(1, 4))
+    depth = draw(st.integers(1, MOST_DEPTH))
     return Options(
         strategy=draw(st.sampled_from(tuple(STRATEGIES))),
         depth=depth,
@@ -98,7 +101,15 @@ def problems(draw: st.DrawFn) -> Problem:
     stages = [draw(stages_of(grid, fields, names)) for _ in range(draw(st.integers(1, 3)))]
     problem = Problem.of(stages)
     assume(any(not u.box.empty for stage in problem.stages for u in stage.updates))
+    assume(images(problem, MOST_DEPTH) <= MOST_IMAGES)
     return problem
+
+
+def images(problem: Problem, steps: int) -> int:
+    """How many copies of the grid the reads of so many steps touch, around its periodic axes."""
+    reach = reduce(Growth.__or__, footprint(problem, steps).inputs.values())
+    sides = zip(problem.grid.shape, reach.below, reach.above, problem.grid.periodic, strict=True)
+    return prod(-(-(n + below + above) // n) for n, below, above, wraps in sides if wraps)
 
 
 @st.composite
@@ -112,7 +123,8 @@ def stages_of(draw: st.DrawFn, grid: Grid, fields: dict[str, Field], names: tupl
 def updates_of(draw: st.DrawFn, grid: Grid, fields: dict[str, Field], names: tuple[str, ...], target: str) -> Update:
     """A sum of reads with different weights, so that no two cells can be mistaken for each other."""
     reach = draw(st.sampled_from((0, 1, 1, 1, 2, 4)))
-    reads = draw(st.lists(st.tuples(st.sampled_from((*names, "c")), offsets(grid, reach)), min_size=1, max_size=4))
+    near = st.tuples(*(st.integers(-below, above) for below, above in draw(reaches(grid, reach))))
+    reads = draw(st.lists(st.tuples(st.sampled_from((*names, "c")), near), min_size=1, max_size=4))
     value: Expr = Const(0.125)
     for number, (name, offset) in enumerate(reads):
         value = value + Const(0.5 / (number + 2)) * Read(name, offset)
@@ -121,9 +133,16 @@ def updates_of(draw: st.DrawFn, grid: Grid, fields: dict[str, Field], names: tup
     return Update(f"update of {target}", box, (Assignment(target, value),), used)
 
 
-def offsets(grid: Grid, reach: int) -> st.SearchStrategy[Index]:
-    """Offsets of at most `reach` cells that do not lead once around the grid."""
-    return st.tuples(*(st.integers(-min(reach, n), min(reach, n)) for n in grid.shape))
+@st.composite
+def reaches(draw: st.DrawFn, grid: Grid, most: int) -> list[tuple[int, int]]:
+    """How many cells below and above its own an update reads along each axis: at most so many, not farther than once
+    around the grid, and such that some cell has all of them inside fixed edges.
+    """
+    found: list[tuple[int, int]] = []
+    for extent, kind in zip(grid.shape, grid.boundary, strict=True):
+        below = draw(st.integers(0, min(most, extent - (kind == "fixed"))))
+        found.append((below, draw(st.integers(0, min(most, extent - 1 - below if kind == "fixed" else extent)))))
+    return found
 
 
 @st.composite

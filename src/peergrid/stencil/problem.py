@@ -110,7 +110,8 @@ class Problem:
     def of(cls, stages: Iterable[Stage | Update] | Stage | Update, receivers: Iterable[Receiver] = ()) -> Problem:
         """The problem whose step is these stages in this order; a lone update is a stage of its own.
 
-        Raises UsageError where names clash, grids differ, or an update reads or writes outside a confined field.
+        Raises UsageError where names clash, grids differ, an update reads or writes outside a confined field, or reads
+        so far along a fixed axis that it would change no cell.
         """
         ordered = list(stages) if isinstance(stages, Iterable) else [stages]
         for part in ordered:
@@ -175,16 +176,26 @@ def _same(one: Field | Signal, two: Field | Signal) -> bool:
 def _cut(update: Update, grid: Grid, fields: Mapping[str, Field]) -> Update:
     """The update on the cells where no read leaves the grid through a fixed edge."""
     box = update.box & grid.box
-    for read in update.reads:
-        for axis in fields[read.field].axes:
-            if grid.boundary[axis] == "fixed":
-                offset = read.offset[axis]
-                lo, hi = max(box.lo[axis], -offset), min(box.hi[axis], grid.shape[axis] - offset)
-                box = box.with_axis(axis, lo, max(lo, hi))
+    for axis in range(grid.ndim):
+        if grid.boundary[axis] == "fixed":
+            (below, above), extent = _reach(update, axis, fields), grid.shape[axis]
+            if below + above >= extent:
+                raise UsageError(
+                    f"Update '{update.name}' reads {below} below and {above} above its cell along the fixed axis "
+                    f"{axis}, which has {extent}: no cell would change; use a larger grid or another boundary."
+                )
+            lo, hi = max(box.lo[axis], below), min(box.hi[axis], extent - above)
+            box = box.with_axis(axis, lo, max(lo, hi))
     cut = replace(update, box=box)
     if not box.empty:
         _check_confined(cut, grid, fields)
     return cut
+
+
+def _reach(update: Update, axis: int, fields: Mapping[str, Field]) -> tuple[int, int]:
+    """How many cells below and above its own an update reads along an axis."""
+    offsets = [0, *(read.offset[axis] for read in update.reads if axis in fields[read.field].axes)]
+    return -min(offsets), max(offsets)
 
 
 def _check_confined(update: Update, grid: Grid, fields: Mapping[str, Field]) -> None:
