@@ -21,6 +21,11 @@ def drift(u, k):  # type: ignore[no-untyped-def]
 STEP = drift(Grid((20, 16)).field("u"), k=0.1)
 
 
+def norms_of_a_run_without() -> object:
+    with Simulation(Problem.of(STEP), 4, devices="cpu:1") as simulation:
+        return simulation.norms()
+
+
 def closed() -> Simulation:
     simulation = Simulation(Problem.of(STEP), 4, devices="cpu:1")
     simulation.close()
@@ -67,6 +72,7 @@ def torn() -> Simulation:
             lambda: Simulation(Problem.of(STEP), 4, devices="cpu:1", kernel="fast"),
             "A kernel is one of compiled, reference, got 'fast'.",
         ),
+        (norms_of_a_run_without, "No norm was asked for; name the field when the run is made."),
         (
             lambda: closed().gather("u"),
             "The simulation is closed and its memory free; use it inside its 'with' block.",
