@@ -31,6 +31,17 @@ def test_mutants_are_killed_or_redundant(call: Call, model: Path) -> None:
     assert found["disagreements"] == 0
 
 
+def test_parts_in_processes_of_their_own_add_up(call: Call, model: Path) -> None:
+    some = ("verify", model, "--strategy", "peer", "--mutants", "--json")
+    together = call(*some, "--devices", 2).json
+    depths = [call(*some, "--devices", 2, "--depth", depth).json for depth in (1, 2, 3, 5, 8)]
+    for key in (*FIGURES, *OF_MUTANTS):
+        assert together[key] == sum(found[key] for found in depths)
+    for outcome, number in together["outcomes"].items():
+        assert number == sum(found["outcomes"].get(outcome, 0) for found in depths)
+    assert together["mutants"] == sum(together["outcomes"].values())
+
+
 def test_slabs_as_gpus_get_them(call: Call, model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     rows = []
 

@@ -8,14 +8,13 @@ from typing import get_args
 import pytest
 from verify_examples import smooth
 
-import peergrid.runtime.trace.judge as judging
 from peergrid.grid import Grid
 from peergrid.grid.partition import Partition
-from peergrid.runtime.trace.judge import REDUNDANT, Outcome, check, judge
+from peergrid.runtime.trace.judge import REDUNDANT, Checkers, Outcome, check, judge
 from peergrid.schedule import Layout, Options, Schedule, layout, period
 from peergrid.schedule.mutate import Change, mutants
 from peergrid.schedule.strategies import STRATEGIES, StrategyName
-from peergrid.schedule.verify import Proof, program, prove
+from peergrid.schedule.verify import program, prove
 from peergrid.stencil import Problem, stencil
 
 DIFFERENT = {strategy.build: name for name, strategy in STRATEGIES.items()}.values()  # 'graph' is 'overlap' replayed
@@ -109,17 +108,28 @@ def test_corners_that_a_star_does_not_read_are_unused() -> None:
     assert found == {"killed", "unused"}
 
 
-@pytest.mark.parametrize("blind", ["static", "traced"])
+@pytest.mark.parametrize("blind", ["proved", "replayed"])
 def test_a_checker_that_sees_nothing_is_noticed(blind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     plan, original = line("async", 1, None)
     worst = next(mutants(original, per_kind=1))
     assert judge(plan, original, worst).outcome == "killed"
-    if blind == "static":
-        monkeypatch.setattr(judging, "prove", lambda *_: Proof(0, ()))
-    else:
-        monkeypatch.setattr(judging, "check", lambda *_: ())
+    monkeypatch.setattr(Checkers, blind, lambda *_: iter(()))
     assert judge(plan, original, worst).outcome == "disagreement"
     assert "disagreement" not in REDUNDANT
+
+
+@pytest.mark.parametrize("strategy", ["overlap", "threads"])
+def test_checkers_that_know_all_mutants_find_what_those_of_one_mutant_find(strategy: StrategyName) -> None:
+    """Knowing more operations makes cells finer and clocks longer; it changes no verdict."""
+    plan, original = plane(strategy, 2, 1)
+    found = list(mutants(original, per_kind=2))
+    checkers = Checkers(plan, (mutant.schedule for mutant in found))
+    outcomes = set()
+    for mutant in found:
+        alone, among_others = judge(plan, original, mutant), judge(plan, original, mutant, checkers=checkers)
+        assert among_others.outcome == alone.outcome, mutant.what
+        outcomes.add(alone.outcome)
+    assert {"killed", "commutes"} <= outcomes
 
 
 def test_a_few_mutants_of_each_kind_are_spread_over_the_list() -> None:

@@ -4,19 +4,22 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
-from itertools import product
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass, field, replace
+from functools import partial
+from itertools import chain, product
 from typing import get_args
 
 from peergrid.codegen.cuda.balance import balanced
 from peergrid.grid.partition import Partition
-from peergrid.runtime.trace.judge import REDUNDANT, Outcome, Verdict, check, judge
+from peergrid.runtime.devices import cores
+from peergrid.runtime.trace.judge import REDUNDANT, Checkers, Outcome, Verdict, judge
 from peergrid.schedule import Layout, Options, Schedule, build, layout, period
 from peergrid.schedule.exchange import Order
 from peergrid.schedule.faults import Fault, count
-from peergrid.schedule.mutate import mutants
+from peergrid.schedule.mutate import Mutant, mutants
 from peergrid.schedule.strategies import StrategyName
-from peergrid.schedule.verify import program, prove
+from peergrid.schedule.verify import program
 from peergrid.stencil import Problem
 
 Progress = Callable[[int, int], None]
@@ -38,6 +41,16 @@ class Ways:
     steps: int | None = None
     mutants: int | None = None
     balanced: bool = False
+
+    @property
+    def number(self) -> int:
+        """How many combinations there are."""
+        return len(self.devices) * len(self.strategies) * len(self.depths) * len(self.orders)
+
+    @property
+    def parts(self) -> tuple[Ways, ...]:
+        """The same, those of one number of devices and one depth together: they have one layout."""
+        return tuple(replace(self, devices=(d,), depths=(r,)) for d, r in product(self.devices, self.depths))
 
 
 @dataclass(frozen=True)
@@ -69,6 +82,9 @@ class Verification:
 
 @dataclass(eq=False)
 class _Tally:
+    """What was found so far. torn: schedules that one checker accepts and the other rejects."""
+
+    ways: int = 0
     schedules: int = 0
     ops: int = 0
     kinds: Counter[str] = field(default_factory=Counter)
@@ -84,51 +100,93 @@ class _Tally:
         self.torn += bool(static) != bool(traced)
         self.faults += [f"{name}: {fault}" for fault in static or traced]
 
+    def join(self, other: _Tally) -> None:
+        """What was found elsewhere."""
+        self.ways += other.ways
+        self.schedules += other.schedules
+        self.ops += other.ops
+        self.kinds += other.kinds
+        self.outcomes += other.outcomes
+        self.torn += other.torn
+        self.faults += other.faults
+
     def judged(self, name: str, verdict: Verdict) -> None:
         """One mutant."""
         self.outcomes[verdict.outcome] += 1
         if verdict.outcome == "disagreement":
-            who, found = ("static proof", verdict.static) if verdict.static else ("trace checker", verdict.traced)
-            self.faults.append(f"{name}, {verdict.mutant.what}: only the {who} rejects this mutant: {found[0]}")
+            who = "static proof" if verdict.static else "trace checker"
+            found = verdict.static or verdict.traced
+            self.faults.append(f"{name}, {verdict.mutant.what}: only the {who} rejects this mutant: {found}")
 
 
-def verify_all(problem: Problem, ways: Ways, progress: Progress | None = None) -> Verification:
-    """Look at every schedule the ways name with both checkers, and at their mutants.
+def verify_all(problem_of: Callable[[], Problem], ways: Ways, progress: Progress) -> Verification:
+    """Look at every schedule the ways name with both checkers, and at their mutants; several parts in processes.
 
+    problem_of: makes the problem, in every process anew.
     Raises UsageError where the grid cannot be cut for as many devices.
     """
     tally = _Tally()
-    chosen = list(_options(ways))
-    for number, (devices, options) in enumerate(chosen):
-        cut = balanced(problem, devices, options.depth) if ways.balanced else Partition.over(problem.grid, devices)
-        plan = layout(problem, cut, options)
-        _look(tally, plan, options, ways)
-        if progress is not None:
-            progress(number + 1, len(chosen))
+    if len(ways.parts) == 1:
+        _look_at(tally, problem_of(), ways, progress)
+        return _report(tally, ways)
+    with ProcessPoolExecutor(min(cores(), len(ways.parts))) as pool:
+        for part in pool.map(partial(_tally, problem_of), ways.parts):
+            tally.join(part)
+            progress(tally.ways, ways.number)
     return _report(tally, ways)
 
 
-def _options(ways: Ways) -> Iterator[tuple[int, Options]]:
-    for devices, depth, strategy, order in product(ways.devices, ways.depths, ways.strategies, ways.orders):
-        yield devices, Options(strategy=strategy, depth=depth, order=order)
+def _tally(problem_of: Callable[[], Problem], ways: Ways) -> _Tally:
+    tally = _Tally()
+    _look_at(tally, problem_of(), ways, lambda *_: None)
+    return tally
 
 
-def _look(tally: _Tally, plan: Layout, options: Options, ways: Ways) -> None:
+def _look_at(tally: _Tally, problem: Problem, ways: Ways, progress: Progress) -> None:
+    """Look at the ways of one number of devices and one depth."""
+    ((devices,), (depth,)) = ways.devices, ways.depths
+    cut = balanced(problem, devices, depth) if ways.balanced else Partition.over(problem.grid, devices)
+    options = [Options(strategy=s, depth=depth, order=o) for s, o in product(ways.strategies, ways.orders)]
+    plan = layout(problem, cut, options[0])
+    cases = [_case(plan, each, ways) for each in options]
+    checkers = Checkers(plan, chain.from_iterable(case.schedules for case in cases))
+    for case in cases:
+        _look(tally, checkers, case)
+        progress(tally.ways, ways.number)
+
+
+@dataclass(frozen=True)
+class _Case:
+    """One way to run a problem: the turns to look at, and the mutants of the turn that a run repeats."""
+
+    name: str
+    repeated: Schedule
+    turns: tuple[tuple[Schedule, ...], ...]
+    mutants: tuple[Mutant, ...]
+
+    @property
+    def schedules(self) -> Iterator[Schedule]:
+        yield from chain.from_iterable(self.turns)
+        yield from (mutant.schedule for mutant in self.mutants)
+
+
+def _case(plan: Layout, options: Options, ways: Ways) -> _Case:
     name = f"{options.strategy}, {plan.devices} devices, depth {options.depth}, order {options.order}"
     repeated = period(plan, options)
     turns = [program(plan, repeated)]
     if ways.steps is not None and (rest := ways.steps % repeated.steps):
         shorter = build(plan, options, rest)
         turns.append((repeated, shorter, build(plan, options, plan.depth, shorter.final)))
-    for some in turns:
-        tally.add(name, len(some[1].ops), prove(plan, some).faults, check(plan, some))
-    if ways.mutants is not None:
-        _mutate(tally, name, plan, repeated, ways.mutants)
+    found = () if ways.mutants is None else tuple(mutants(repeated, ways.mutants))
+    return _Case(name, repeated, tuple(turns), found)
 
 
-def _mutate(tally: _Tally, name: str, plan: Layout, original: Schedule, per_kind: int) -> None:
-    for mutant in mutants(original, per_kind):
-        tally.judged(name, judge(plan, original, mutant))
+def _look(tally: _Tally, checkers: Checkers, case: _Case) -> None:
+    for turns in case.turns:
+        tally.add(case.name, len(turns[1].ops), tuple(checkers.proved(turns)), tuple(checkers.replayed(turns)))
+    for mutant in case.mutants:
+        tally.judged(case.name, judge(checkers.layout, case.repeated, mutant, checkers=checkers))
+    tally.ways += 1
 
 
 def _report(tally: _Tally, ways: Ways) -> Verification:

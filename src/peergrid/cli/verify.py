@@ -6,6 +6,8 @@ import json
 import sys
 import time
 from dataclasses import asdict, replace
+from functools import partial
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -17,6 +19,7 @@ from peergrid.errors import CheckFailed, UsageError
 from peergrid.io.modelfile import read
 from peergrid.models.fdtd import build
 from peergrid.schedule.strategies import STRATEGIES
+from peergrid.stencil import Problem
 
 SHOWN = 5  # faults in the text
 PER_KIND = 1  # mutants of each kind on every schedule
@@ -46,11 +49,16 @@ def verify(
     All of them take minutes; name a strategy, a depth or a number of devices for fewer.
     """
     ways = _ways(strategy, devices, depth, mutants=mutants)
-    built = build(read(model))
-    found = verify_all(built.problem, replace(ways, steps=built.steps, balanced=balanced), None if as_json else Count())
+    steps = build(read(model)).steps
+    progress = (lambda *_: None) if as_json else Count()
+    found = verify_all(partial(_problem, model), replace(ways, steps=steps, balanced=balanced), progress)
     typer.echo(json.dumps(_contract(found), indent=2) if as_json else _text(found))
     if not found.holds:
         raise CheckFailed(found.faults[0])
+
+
+def _problem(model: Path) -> Problem:
+    return build(read(model)).problem
 
 
 def _ways(strategy: str | None, devices: str | None, depth: int | None, *, mutants: bool) -> Ways:

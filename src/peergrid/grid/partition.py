@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, reduce
 from itertools import pairwise, product
 from math import prod
 
@@ -89,6 +90,15 @@ class Partition:
         """The cells that a device owns."""
         return self._boxes[device]
 
+    def owners(self, box: Box) -> tuple[int, ...]:
+        """The devices that own a cell of a box or, around periodic edges, its image; ascending."""
+        spans = zip(self.cuts, self.grid.periodic, box.lo, box.hi, strict=True)
+        lattice = product(*(_pieces(cuts, lo, hi, wraps=wraps) for cuts, wraps, lo, hi in spans))
+        return tuple(
+            reduce(lambda number, at: number * at[1] + at[0], zip(place, self.parts, strict=True), 0)
+            for place in lattice
+        )
+
     @cached_property
     def _boxes(self) -> tuple[Box, ...]:
         spans = [list(pairwise(cuts)) for cuts in self.cuts]
@@ -123,6 +133,17 @@ def _nearest(rising: NDArray[np.int64], value: int) -> int:
     """The place of the number nearest to a value that lies between the first and the last."""
     above = int(np.searchsorted(rising, value))
     return above - (value - int(rising[max(above - 1, 0)]) < int(rising[above]) - value)
+
+
+def _pieces(cuts: Index, lo: int, hi: int, *, wraps: bool) -> list[int]:
+    """The pieces of an axis with a cell in lo to hi, images counted where the axis wraps; ascending."""
+    extent = cuts[-1]
+    found: set[int] = set()
+    for turn in range(lo // extent, -(-hi // extent)) if wraps else (0,):
+        first, end = max(lo - turn * extent, 0), min(hi - turn * extent, extent)
+        if first < end:
+            found.update(range(bisect_right(cuts, first) - 1, bisect_left(cuts, end)))
+    return sorted(found)
 
 
 def _factorings(number: int, axes: int) -> list[Index]:

@@ -13,10 +13,13 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from itertools import compress
 
 from peergrid.schedule.faults import Fault, FaultKind
 from peergrid.schedule.ops import (
     Await,
+    Compute,
+    Copy,
     DeviceBarrier,
     Event,
     Flag,
@@ -47,6 +50,13 @@ class Order:
     before: tuple[int, ...]
     faults: tuple[Fault, ...]
     hollow: tuple[Placed, ...]
+
+    @property
+    def touching(self) -> Order:
+        """The order of computations and copies alone."""
+        chosen = [isinstance(placed.op, Compute | Copy) for placed in self.done]
+        done, bits, before = compress(self.done, chosen), compress(self.bits, chosen), compress(self.before, chosen)
+        return Order(tuple(done), tuple(bits), tuple(before), self.faults, self.hollow)
 
 
 def happens_before(program: Iterable[Placed]) -> Order:

@@ -97,7 +97,7 @@ class Layout:
         first = self.compute_box(device, growths(self.problem, self.blocks)[0])
         read = read_boxes(self.problem, name, first, self.blocks[0])
         for ghost in self.ghosted(device, name) - owned:
-            for source in range(self.devices):
+            for source in self.partition.owners(ghost):
                 for image, shift in grid.shifted_images(self.partition.owned(source), ghost):
                     target_box = image & ghost
                     if not any(target_box.overlaps(box) for box in read):

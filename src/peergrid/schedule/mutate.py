@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from itertools import groupby
+from itertools import chain
 from typing import Literal
 
 from peergrid.grid import Box
@@ -44,22 +44,35 @@ class Mutant:
 
 def mutants(schedule: Schedule, per_kind: int | None = None) -> Iterator[Mutant]:
     """Every schedule that differs in one change, kind by kind; or of each kind so many, spread over the list."""
-    found = [*_replaced(schedule), *_swapped(schedule)]
-    found.sort(key=lambda mutant: mutant.kind)
-    for _, group in groupby(found, key=lambda mutant: mutant.kind):
-        alike = list(group)
+    found: dict[str, list[_Edit]] = {}
+    for edit in (*_replaced(schedule), *_swapped(schedule)):
+        found.setdefault(f"{edit.change} {type(schedule.ops[edit.number]).__name__}", []).append(edit)
+    for kind, alike in sorted(found.items()):
         chosen = len(alike) if per_kind is None else min(per_kind, len(alike))
-        yield from (alike[(2 * i + 1) * len(alike) // (2 * chosen)] for i in range(chosen))
+        yield from (alike[(2 * i + 1) * len(alike) // (2 * chosen)].made(kind, schedule) for i in range(chosen))
 
 
-def _replaced(schedule: Schedule) -> Iterator[Mutant]:
+@dataclass(frozen=True)
+class _Edit:
+    """A change of the operation of a number. parts: what stands in the place of which operations."""
+
+    change: Change
+    number: int
+    parts: Mapping[int, tuple[Op, ...]]
+
+    def made(self, kind: str, schedule: Schedule) -> Mutant:
+        ops = chain.from_iterable(self.parts.get(number, (op,)) for number, op in enumerate(schedule.ops))
+        what = f"{self.change} op {self.number}: {describe(schedule.ops[self.number])}"
+        return Mutant(kind, what, replace(schedule, ops=tuple(ops)))
+
+
+def _replaced(schedule: Schedule) -> Iterator[_Edit]:
     for number, op in enumerate(schedule.ops):
         for change, others in _variants(op, schedule.devices):
-            ops = (*schedule.ops[:number], *others, *schedule.ops[number + 1 :])
-            yield _mutant(schedule, change, number, op, ops)
+            yield _Edit(change, number, {number: others})
 
 
-def _swapped(schedule: Schedule) -> Iterator[Mutant]:
+def _swapped(schedule: Schedule) -> Iterator[_Edit]:
     """Each operation exchanged with the next one in its queue."""
     last: dict[Queue, int] = {}
     pairs: dict[tuple[int, int], None] = {}
@@ -69,14 +82,7 @@ def _swapped(schedule: Schedule) -> Iterator[Mutant]:
                 pairs[last[queue], number] = None
             last[queue] = number
     for one, two in pairs:
-        ops = list(schedule.ops)
-        ops[one], ops[two] = ops[two], ops[one]
-        yield _mutant(schedule, "swap", one, schedule.ops[one], ops)
-
-
-def _mutant(schedule: Schedule, change: Change, number: int, op: Op, ops: Iterable[Op]) -> Mutant:
-    kind = f"{change} {type(op).__name__}"
-    return Mutant(kind, f"{change} op {number}: {describe(op)}", replace(schedule, ops=tuple(ops)))
+        yield _Edit("swap", one, {one: (schedule.ops[two],), two: (schedule.ops[one],)})
 
 
 def _variants(op: Op, devices: int) -> Iterator[tuple[Change, tuple[Op, ...]]]:

@@ -11,6 +11,7 @@ any queue or host may wait for any event.
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from dataclasses import dataclass
 from typing import Literal
 
@@ -194,6 +195,13 @@ def queues_of(op: Op) -> tuple[Queue, ...]:
     if isinstance(op, DeviceBarrier):
         return op.queues
     return () if isinstance(op, Sync | HostBarrier) else (op.queue,)
+
+
+def footing(op: Compute | Copy) -> Hashable:
+    """What decides which memory an operation reads and writes: where this is the same, the memory is too."""
+    if isinstance(op, Compute):
+        return op.device, op.box, op.steps, op.source, op.target
+    return op.field, op.slot, op.source_device, op.source_box, op.target_device, op.target_box
 
 
 def describe(op: Op) -> str:

@@ -2,91 +2,63 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator
+from functools import reduce
+from operator import or_
 
-from peergrid.grid import Box
-from peergrid.schedule.access import Access, Place
+from peergrid.schedule.access import Access
+from peergrid.schedule.claims import Claims, Use, clashes
 from peergrid.schedule.faults import Fault
 from peergrid.schedule.happens_before import Order
-
-Touched = Sequence[tuple[Access, ...]]
-"""The accesses of every operation in `Order.done`."""
+from peergrid.schedule.unroll import Placed
 
 
-@dataclass(slots=True)
-class _Traffic:
-    """Who reads and who writes each box of one place, as sums of the operations' bits."""
+def races(order: Order, claims: Claims) -> Iterator[Fault]:
+    """One fault for each pair of accesses in conflict without order.
 
-    readers: dict[Box, int] = field(default_factory=dict)
-    writers: dict[Box, int] = field(default_factory=dict)
-    rivals: dict[tuple[Box, bool], int] = field(default_factory=dict)
-
-    def add(self, access: Access, bit: int) -> None:
-        pool = self.writers if access.writes else self.readers
-        pool[access.box] = pool.get(access.box, 0) | bit
-
-    def against(self, box: Box, writes: bool) -> int:
-        """Everything that conflicts with such an access."""
-        known = self.rivals.get((box, writes))
-        if known is None:
-            known = _overlapping(self.writers, box) | (_overlapping(self.readers, box) if writes else 0)
-            self.rivals[box, writes] = known
-        return known
-
-
-def races(order: Order, touched: Touched) -> Iterator[Fault]:
-    """One fault for each pair of operations and place in conflict without order."""
-    traffic: dict[Place, _Traffic] = {}
-    for bit, some in zip(order.bits, touched, strict=True):
-        for access in some:
-            traffic.setdefault(access.place, _Traffic()).add(access, bit)
-    for number, some in enumerate(touched):
-        bit, before = order.bits[number], order.before[number]
-        for access in some:
-            open_ = traffic[access.place].against(access.box, access.writes) & (bit - 1) & ~before
-            if open_:
-                yield from _faults(order, touched, number, access, open_)
-            if access.writes:
-                yield from _with_itself(order, number, access, some)
+    order: of computations and copies alone; in conflict are those that the claims say, whatever the order.
+    """
+    uses = [claims.use[id(placed.op)] for placed in order.done]
+    carried_out: dict[Use, int] = {}
+    for use, bit in zip(uses, order.bits, strict=True):
+        carried_out[use] = carried_out.get(use, 0) | bit
+    rivals = {
+        use: reduce(or_, map(carried_out.__getitem__, claims.rivals[use] & carried_out.keys()), 0)
+        for use in carried_out
+    }
+    for placed, use, bit, before in zip(order.done, uses, order.bits, order.before, strict=True):
+        unordered = rivals[use] & (bit - 1) & ~before
+        if unordered or use in claims.in_place:
+            others = [other for other, its in zip(order.done, order.bits, strict=True) if unordered & its]
+            yield from _faults(order, claims, placed, others)
 
 
-def _faults(order: Order, touched: Touched, number: int, access: Access, rivals: int) -> Iterator[Fault]:
-    for other in range(number):
-        if not rivals & order.bits[other]:
-            continue
-        first, second = order.done[other], order.done[number]
-        shared = next(
-            (a.box & access.box for a in touched[other] if a.place == access.place and a.box.overlaps(access.box)),
-            access.box,
-        )
-        device, name, slot = access.place
+def _faults(order: Order, claims: Claims, placed: Placed, others: list[Placed]) -> Iterator[Fault]:
+    some = claims.accesses[claims.use[id(placed.op)]]
+    for access in some:
+        for other in others:
+            shared = next(_shared(access, claims.accesses[claims.use[id(other.op)]]), None)
+            if shared is not None:
+                device, name, slot = access.place
+                message = (
+                    f"Race on '{name}' slot {slot} of device {device} in {shared.box & access.box}: "
+                    f"nothing makes {placed} wait for {other}{_hint(order)}."
+                )
+                yield Fault("race", message, (other.op, placed.op))
+    for write, read in clashes(some):
+        device, name, slot = write.place
         message = (
-            f"Race on '{name}' slot {slot} of device {device} in {shared}: nothing makes {second} wait for {first}"
-            f"{_hint(order)}."
+            f"Race on '{name}' slot {slot} of device {device} in {read.box & write.box}: "
+            f"{placed} reads there what it writes itself."
         )
-        yield Fault("race", message, (first.op, second.op))
+        yield Fault("race", message, (placed.op,))
 
 
-def _with_itself(order: Order, number: int, access: Access, some: tuple[Access, ...]) -> Iterator[Fault]:
-    """An operation that reads in one part what it writes in another: no order holds within an operation."""
-    for other in some:
-        if not other.writes and other.place == access.place and other.box.overlaps(access.box):
-            device, name, slot = access.place
-            placed = order.done[number]
-            message = (
-                f"Race on '{name}' slot {slot} of device {device} in {other.box & access.box}: "
-                f"{placed} reads there what it writes itself."
-            )
-            yield Fault("race", message, (placed.op,))
-
-
-def _overlapping(pool: dict[Box, int], box: Box) -> int:
-    found = 0
-    for other, bits in pool.items():
-        if box.overlaps(other):
-            found |= bits
-    return found
+def _shared(access: Access, others: tuple[Access, ...]) -> Iterator[Access]:
+    """The accesses in conflict with one."""
+    for other in others:
+        if other.place == access.place and (other.writes or access.writes) and other.box.overlaps(access.box):
+            yield other
 
 
 def _hint(order: Order) -> str:

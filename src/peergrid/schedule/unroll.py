@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from peergrid.schedule.build import Schedule
 from peergrid.schedule.ops import Await, Flag, Op, Raise, describe
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Placed:
+class Placed(NamedTuple):
     """One operation of one turn. `base` is the time level at which the turn starts, `flags` what flags stood at."""
 
     op: Op
     turn: int
     number: int
     base: int
-    flags: Mapping[Flag, int] = field(repr=False)
+    flags: Mapping[Flag, int]
 
     @property
     def value(self) -> int:

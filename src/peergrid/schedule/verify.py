@@ -9,17 +9,18 @@ cells: whoever reads them needs them at the right level.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from peergrid.errors import CheckFailed
-from peergrid.schedule.access import Access, Reads, accesses, declared
+from peergrid.schedule.access import Reads, declared
 from peergrid.schedule.build import Schedule, build
+from peergrid.schedule.claims import Claims
 from peergrid.schedule.faults import Fault
-from peergrid.schedule.happens_before import Order, happens_before
+from peergrid.schedule.happens_before import happens_before
 from peergrid.schedule.layout import Layout
-from peergrid.schedule.levels import misplaced, stale_reads
-from peergrid.schedule.ops import Compute, Copy
+from peergrid.schedule.levels import stale_reads
+from peergrid.schedule.misfits import misplaced, outside
 from peergrid.schedule.races import races
 from peergrid.schedule.unroll import Placed, unroll
 
@@ -52,20 +53,23 @@ def prove(layout: Layout, turns: Sequence[Schedule], reads: Reads = declared) ->
     turns: carried out one after another, with nothing in between that waits for anything;
     reads: which cells a kernel reads, by default all that its footprint allows it to.
     """
+    ops = sum(len(schedule.ops) for schedule in turns)
+    return Proof(ops, tuple(objections(turns, Claims(layout, turns, reads))))
+
+
+def objections(turns: Sequence[Schedule], claims: Claims) -> Iterator[Fault]:
+    """The faults of a proof, one by one; the claims cover the turns' operations and perhaps others."""
     placed = tuple(unroll(turns))
     order = happens_before(placed)
+    yield from order.faults
     if order.faults or not turns:
-        return Proof(len(placed), order.faults)
-    known: dict[int, tuple[Access, ...]] = {}
-    faults: list[Fault] = []
-    for each in placed:
-        if isinstance(each.op, Compute | Copy) and id(each.op) not in known:
-            known[id(each.op)] = accesses(layout, each.op, reads)
-            faults.extend(_outside(layout, each, known[id(each.op)]))
-            faults.extend(misplaced(layout, each))
-    if not faults:
-        faults.extend(_touching(layout, turns, order, known))
-    return Proof(len(placed), tuple(faults))
+        return
+    if misfits := list(_misfits(placed, claims)):
+        yield from misfits
+        return
+    yield from races(order.touching, claims)
+    steps = sum(schedule.steps for schedule in turns)
+    yield from stale_reads(order.touching, claims, turns[0].first, turns[-1].final, steps)
 
 
 def require(proof: Proof) -> None:
@@ -75,32 +79,11 @@ def require(proof: Proof) -> None:
         raise CheckFailed(f"{proof.faults[0]}{more}")
 
 
-def _touching(
-    layout: Layout, turns: Sequence[Schedule], order: Order, known: dict[int, tuple[Access, ...]]
-) -> list[Fault]:
-    chosen = [i for i, placed in enumerate(order.done) if isinstance(placed.op, Compute | Copy)]
-    narrow = Order(
-        tuple(order.done[i] for i in chosen),
-        tuple(order.bits[i] for i in chosen),
-        tuple(order.before[i] for i in chosen),
-        (),
-        order.hollow,
-    )
-    touched = [known[id(placed.op)] for placed in narrow.done]
-    steps = sum(schedule.steps for schedule in turns)
-    found = list(races(narrow, touched))
-    return found + stale_reads(layout, narrow, touched, turns[0].first, turns[-1].final, steps)
-
-
-def _outside(layout: Layout, placed: Placed, some: tuple[Access, ...]) -> list[Fault]:
-    faults: list[Fault] = []
-    for access in some:
-        device, name, slot = access.place
-        held = layout.local(device, name) if device < layout.devices and slot in (0, 1) else None
-        if held is None or not held.covers(access.box):
-            message = (
-                f"Outside: {placed} {'writes' if access.writes else 'reads'} '{name}' slot {slot} of device {device} "
-                f"in {access.box}, the device holds {held if held is not None else 'no such slot'}."
-            )
-            faults.append(Fault("outside", message, (placed.op,)))
-    return faults
+def _misfits(program: Iterable[Placed], claims: Claims) -> Iterator[Fault]:
+    """Accesses outside a device's memory, copies to where cells do not belong: each once, where it first occurs."""
+    wrong = set(claims.misfits)
+    for placed in program:
+        if id(placed.op) in wrong:
+            wrong.remove(id(placed.op))
+            yield from outside(claims.layout, placed, claims.accesses[claims.use[id(placed.op)]])
+            yield from misplaced(claims.layout, placed)

@@ -61,7 +61,11 @@ class Work:
         With one step per pass, cells at the grid's edges that keep their value go with the rim: the interior is all
         of one kind then, and one kernel's.
         """
-        boxes = (_interior(self.layout, device) for device in self.devices)
+        touching: list[list[Halo]] = [[] for _ in self.devices]
+        for halo in self.layout.halos:
+            for device in {halo.source, halo.target}:
+                touching[device].append(halo)
+        boxes = (_interior(self.layout, device, touching[device]) for device in self.devices)
         alike = self.layout.blocks[-1] == 1 and not self.layout.align
         return tuple(box & self._advanced if alike else box for box in boxes)
 
@@ -116,14 +120,14 @@ def passes_of(layout: Layout, block: int, steps: int, slot: int) -> Iterator[Pas
             slot = 1 - slot
 
 
-def _interior(layout: Layout, device: int) -> Box:
+def _interior(layout: Layout, device: int, halos: list[Halo]) -> Box:
     """The owned box cut back, on every side with a neighbour, by what is sent there and by what is read from there."""
     owned = layout.partition.owned(device)
     reach = reduce(
         Growth.__or__, (footprint(layout.problem, layout.blocks[-1]).inputs[f] for f in layout.problem.state)
     )
     box = owned
-    for halo in layout.halos:
+    for halo in halos:
         axis = next((a for a, d in enumerate(halo.direction) if d), None)
         if axis is None:
             continue

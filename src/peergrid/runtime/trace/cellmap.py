@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,14 +15,6 @@ from peergrid.schedule.ops import Compute, Copy
 Cells = NDArray[np.int64]
 Where = tuple[int, str, int]
 """A device, a field, a slot."""
-
-
-@dataclass(frozen=True, eq=False)
-class Touch:
-    """Which cells an operation reads and which it writes, as places in the arrays of a `CellMap`."""
-
-    reads: Cells
-    writes: Cells
 
 
 Sets = list[tuple[Where, CellSet]]

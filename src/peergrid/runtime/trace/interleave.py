@@ -7,10 +7,10 @@ judge a schedule; other seeds show other orders to whoever computes along (`act`
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from random import Random
 
-from peergrid.runtime.trace.recorder import Actor, Begin, Log, Place
+from peergrid.runtime.trace.recorder import Actor, Begin, Entry, Log, Place
 from peergrid.schedule.build import Schedule
 from peergrid.schedule.ops import (
     Await,
@@ -38,23 +38,31 @@ BURST = 4  # at most so many operations of one actor in a row
 
 def interleave(turns: Sequence[Schedule], seed: int = 0, act: Act | None = None) -> Log:
     """The trace of carrying out the turns in a random legal order; it ends early where everybody waits."""
+    return Log(list(turns), list(entries(turns, seed, act)))
+
+
+def entries(turns: Sequence[Schedule], seed: int = 0, act: Act | None = None) -> Iterator[Entry | Begin]:
+    """The same, entry by entry, carried out only as far as somebody asks."""
     machine = _Machine(turns, act)
     rng = Random(seed)
-    actors = list(machine.actors)
-    moved = True
-    while moved:
-        moved = False
-        rng.shuffle(actors)
-        for actor in actors:
-            for _ in range(rng.randint(1, BURST)):
-                if not machine.step(actor):
-                    break
-                moved = True
-    return machine.log
+    awake = machine.awake
+    while awake:
+        drawn = int(rng.random() * len(awake))
+        awake[drawn], awake[-1] = awake[-1], awake[drawn]
+        actor, burst = awake.pop(), 1 + int(rng.random() * BURST)
+        while burst and machine.step(actor):
+            burst -= 1
+        if not burst:
+            awake.append(actor)
+        yield from machine.log.entries
+        machine.log.entries.clear()
 
 
 class _Machine:
-    """Hosts with their programs, queues with what was issued to them, and what can be waited for."""
+    """Hosts with their programs, queues with what was issued to them, and what can be waited for.
+
+    awake: who may be able to go on; asleep: who waits, by what wakes them (an operation, a flag, work for a queue).
+    """
 
     def __init__(self, turns: Sequence[Schedule], act: Act | None) -> None:
         self.log = Log(list(turns), [Begin(0)])
@@ -67,19 +75,19 @@ class _Machine:
         self.flags: dict[Flag, tuple[int, Place]] = {}
         self.arrived: dict[Place, set[Actor]] = {}
         self.issued: dict[Queue, Place] = {}
+        self.asleep: dict[Place | Flag | Queue, list[Actor]] = {}
         for placed in unroll(turns):
             for host in hosts_of(placed.op):
                 self.lines.setdefault(host, deque()).append(placed)
             for queue in queues_of(placed.op):
                 self.lines.setdefault(queue, deque())
-
-    @property
-    def actors(self) -> tuple[Actor, ...]:
-        return tuple(self.lines)
+        self.awake: list[Actor] = list(self.lines)
 
     def step(self, actor: Actor) -> bool:
-        """Let a host or queue do one thing; whether it could."""
+        """Let a host or queue do one thing; whether it could. Who could not sleeps until what it waits for happens."""
         if not self.lines[actor]:
+            if isinstance(actor, Queue):
+                self._sleep(actor, actor)
             return False
         placed = self.lines[actor][0]
         place = (placed.turn, placed.number)
@@ -106,6 +114,7 @@ class _Machine:
         for queue in queues_of(op):
             self.lines[queue].append(placed)
             self.issued[queue] = place
+            self._wake(queue)
 
     def _start(self, actor: Actor, placed: Placed, place: Place) -> None:
         op = placed.op
@@ -118,6 +127,7 @@ class _Machine:
             self.arrived.setdefault(place, set()).add(actor)
         elif isinstance(op, Raise):
             self.flags[op.flag] = (placed.value, place)
+            self._wake(op.flag)
 
     def _finish(self, actor: Actor, placed: Placed, place: Place) -> bool:
         """End an operation if what it waits for has happened."""
@@ -125,18 +135,26 @@ class _Machine:
         if isinstance(op, Wait | Sync):
             bound = self.bound[place]
             if bound is not None and bound not in self.over:
-                return False
+                return self._sleep(actor, bound)
             saw = bound if isinstance(op, Wait) or isinstance(op.target, Event) else None
         elif isinstance(op, Await):
             value, saw = self.flags.get(op.flag, (-1, None))
             if value < placed.value:
-                return False
+                return self._sleep(actor, op.flag)
         elif isinstance(op, HostBarrier | DeviceBarrier):
             party = op.hosts if isinstance(op, HostBarrier) else op.queues
             if len(self.arrived[place]) < len(party):
-                return False
+                return self._sleep(actor, place)
         elif isinstance(op, Compute | Copy) and self.act is not None:
             self.act(op, placed.base)
         self.log.finish(actor, place, saw)
         self.over.add(place)
+        self._wake(place)
         return True
+
+    def _sleep(self, actor: Actor, until: Place | Flag | Queue) -> bool:
+        self.asleep.setdefault(until, []).append(actor)
+        return False
+
+    def _wake(self, happened: Place | Flag | Queue) -> None:
+        self.awake += self.asleep.pop(happened, ())

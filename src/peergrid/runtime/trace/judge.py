@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Literal
 
+import peergrid.runtime.trace.replay as replay
+import peergrid.schedule.verify as proof
 from peergrid.runtime.trace.cells import exact_reads
-from peergrid.runtime.trace.interleave import interleave
-from peergrid.runtime.trace.replay import check_trace
+from peergrid.runtime.trace.interleave import entries
+from peergrid.runtime.trace.usage import Usage
 from peergrid.schedule import Layout, Schedule
+from peergrid.schedule.claims import Claims
 from peergrid.schedule.faults import Fault
 from peergrid.schedule.happens_before import happens_before
 from peergrid.schedule.mutate import Mutant
-from peergrid.schedule.ops import Compute, Copy
+from peergrid.schedule.ops import Compute, Copy, Queue, queues_of
 from peergrid.schedule.unroll import unroll
-from peergrid.schedule.verify import program, prove
+from peergrid.schedule.verify import program
 
 Outcome = Literal["killed", "implied", "spare", "commutes", "unused", "disagreement"]
 """
@@ -32,51 +37,85 @@ REDUNDANT: frozenset[Outcome] = frozenset({"implied", "spare", "commutes", "unus
 
 @dataclass(frozen=True)
 class Verdict:
-    """What became of a mutant, with what the two checkers found against it."""
+    """What became of a mutant, with the first that each checker found against it."""
 
     mutant: Mutant
     outcome: Outcome
-    static: tuple[Fault, ...]
-    traced: tuple[Fault, ...]
+    static: Fault | None
+    traced: Fault | None
 
 
 def check(layout: Layout, turns: tuple[Schedule, ...], seed: int = 0) -> tuple[Fault, ...]:
     """What the replay of one random legal order finds against the turns."""
-    return check_trace(layout, interleave(turns, seed))
+    return tuple(Checkers(layout, turns).replayed(turns, seed))
 
 
-def judge(layout: Layout, original: Schedule, mutant: Mutant, seed: int = 0) -> Verdict:
-    """Let both checkers look at a mutant."""
+class Checkers:
+    """Both checkers, with all they know of the operations of some schedules: many programs share most of them."""
+
+    def __init__(self, layout: Layout, schedules: Iterable[Schedule]) -> None:
+        self.layout, self._schedules = layout, tuple(schedules)
+        self._claims, self._usage = Claims(layout, self._schedules), Usage(layout, self._schedules)
+
+    def proved(self, turns: tuple[Schedule, ...]) -> Iterator[Fault]:
+        """What the static proof finds against turns made of these schedules."""
+        return proof.objections(turns, self._claims)
+
+    def used(self, turns: tuple[Schedule, ...]) -> Iterator[Fault]:
+        """The same, counting the cells that are used in place of those that are declared."""
+        return proof.objections(turns, self._used)
+
+    def replayed(self, turns: tuple[Schedule, ...], seed: int = 0) -> Iterator[Fault]:
+        """What the replay of one random legal order finds."""
+        return replay.objections(turns, entries(turns, seed), self._usage)
+
+    @cached_property
+    def _used(self) -> Claims:
+        return Claims(self.layout, self._schedules, exact_reads)
+
+
+def judge(
+    layout: Layout, original: Schedule, mutant: Mutant, seed: int = 0, checkers: Checkers | None = None
+) -> Verdict:
+    """Let both checkers look at a mutant, each until it finds a fault; checkers: some that know its operations."""
     turns = program(layout, mutant.schedule)
-    static, traced = prove(layout, turns).faults, check(layout, turns, seed)
-    return Verdict(mutant, _outcome(layout, original, mutant, bool(static), bool(traced)), static, traced)
-
-
-def _outcome(layout: Layout, original: Schedule, mutant: Mutant, static: bool, traced: bool) -> Outcome:
+    both = Checkers(layout, turns) if checkers is None else checkers
+    static, traced = next(both.proved(turns), None), next(both.replayed(turns, seed), None)
     if static and traced:
-        return "killed"
-    if traced:
-        return "disagreement"
-    if static:
-        used = prove(layout, program(layout, mutant.schedule), exact_reads)
-        return "unused" if used.holds else "disagreement"
+        outcome: Outcome = "killed"
+    elif traced:
+        outcome = "disagreement"
+    elif static:
+        outcome = "disagreement" if next(both.used(turns), None) else "unused"
+    else:
+        outcome = _redundant(original, mutant)
+    return Verdict(mutant, outcome, static, traced)
+
+
+def _redundant(original: Schedule, mutant: Mutant) -> Outcome:
+    """Why a mutant is as good as the original."""
     if not mutant.kind.startswith(("drop", "absent")):
         return "commutes"
-    return "implied" if _pairs(original) <= _pairs(mutant.schedule) else "spare"
+    left = _ordered(mutant.schedule)
+    kept = (all(a <= b for a, b in zip(before, left[one], strict=True)) for one, before in _ordered(original).items())
+    return "implied" if all(kept) else "spare"
 
 
 Touch = tuple[int, int]
 """A computation or copy: its turn, and its number among those of the turn."""
 
 
-def _pairs(schedule: Schedule) -> frozenset[tuple[Touch, Touch]]:
-    """Which computations and copies of two turns are over before which others begin."""
-    order = happens_before(unroll((schedule, schedule)))
-    touching = [number for number, op in enumerate(schedule.ops) if isinstance(op, Compute | Copy)]
-    rank = {number: i for i, number in enumerate(touching)}
-    chosen = [
-        ((p.turn, rank[p.number]), bit, before)
-        for p, bit, before in zip(order.done, order.bits, order.before, strict=True)
-        if p.number in rank
-    ]
-    return frozenset((one, two) for two, _, before in chosen for one, bit, _ in chosen if before & bit)
+def _ordered(schedule: Schedule) -> Mapping[Touch, tuple[int, ...]]:
+    """For each computation and copy of two turns, how many of each queue are over before it begins."""
+    order = happens_before(unroll((schedule, schedule))).touching
+    numbers = [number for number, op in enumerate(schedule.ops) if isinstance(op, Compute | Copy)]
+    rank = {number: i for i, number in enumerate(numbers)}
+    queues: dict[Queue, int] = {}
+    for placed, bit in zip(order.done, order.bits, strict=True):
+        (queue,) = queues_of(placed.op)
+        queues[queue] = queues.get(queue, 0) | bit
+    lines = [queues[queue] for queue in sorted(queues)]
+    return {
+        (placed.turn, rank[placed.number]): tuple((before & line).bit_count() for line in lines)
+        for placed, before in zip(order.done, order.before, strict=True)
+    }

@@ -10,14 +10,15 @@ that would have let it go, and two hosts that happened to be quick or slow enoug
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from peergrid.runtime.trace.recorder import Actor, Begin, Entry, Log, Place
 from peergrid.runtime.trace.shadow import Clock, ShadowMemory
-from peergrid.schedule import Layout
+from peergrid.runtime.trace.usage import Usage
+from peergrid.schedule import Layout, Schedule
 from peergrid.schedule.faults import Fault, FaultKind
 from peergrid.schedule.ops import (
     Await,
@@ -41,15 +42,22 @@ from peergrid.schedule.unroll import Placed, unroll
 
 def check_trace(layout: Layout, log: Log) -> tuple[Fault, ...]:
     """Every reason why the run that the log describes, or one that differs in timing alone, is wrong."""
-    replay = _Replay(layout, log)
-    for entry in log.entries:
+    return tuple(objections(log.turns, log.entries, Usage(layout, log.turns)))
+
+
+def objections(turns: Sequence[Schedule], entries: Iterable[Entry | Begin], usage: Usage) -> Iterator[Fault]:
+    """The same of the entries of a log, one by one; the usage covers the operations of the turns and perhaps others."""
+    replay = _Replay(usage, turns)
+    yield from usage.misfits(replay.placed.values())
+    for entry in entries:
         if isinstance(entry, Begin):
             replay.join_all()
-        else:
-            replay.follow(entry)
-    unfinished = list(replay.unfinished(log))
-    replay.faults.extend(unfinished or replay.memory.wrong_at_end())
-    return tuple(replay.faults)
+            continue
+        replay.follow(entry)
+        yield from replay.faults
+        replay.faults.clear()
+    unfinished = list(replay.unfinished())
+    yield from unfinished or replay.memory.wrong_at_end()
 
 
 @dataclass(eq=False)
@@ -71,20 +79,20 @@ class _Uses:
 class _Replay:
     """Clocks of all hosts and queues, and what is known about events, flags and barriers."""
 
-    def __init__(self, layout: Layout, log: Log) -> None:
-        self.placed = {(p.turn, p.number): p for p in unroll(log.turns)}
-        actors = dict.fromkeys(a for p in self.placed.values() for a in _actors(p.op))
-        self.number = {actor: i for i, actor in enumerate(actors)}
-        self.clocks = np.zeros((len(actors), len(actors)), dtype=np.int64)  # a row for each actor
+    def __init__(self, usage: Usage, turns: Sequence[Schedule]) -> None:
+        self.placed = {(p.turn, p.number): p for p in unroll(turns)}
+        self.number = usage.rows
+        self.clocks = np.zeros((len(usage.rows), len(usage.rows)), dtype=np.int32)  # a row for each actor
         self.issued: dict[Place, tuple[int, Clock]] = {}
         self.started: dict[Place, dict[Actor, Clock]] = {}
         self.finished: dict[Place, dict[Actor, Clock]] = {}
+        self.met: dict[Place, Clock] = {}
         self.lines: dict[Queue, _Line] = {}
         self.events: dict[Event, _Uses] = {}
         self.bound: dict[Place, Place | None] = {}
         self.raises: dict[Flag, list[Place]] = {}
-        self.memory = ShadowMemory(layout, log, self.placed, len(actors))
-        self.faults = list(self.memory.misfits())
+        self.memory = ShadowMemory(usage, turns, self.placed)
+        self.faults: list[Fault] = []
 
     def join_all(self) -> None:
         """Everything so far is over."""
@@ -104,7 +112,7 @@ class _Replay:
     def fault(self, kind: FaultKind, message: str, *placed: Placed) -> None:
         self.faults.append(Fault(kind, message, tuple(p.op for p in placed)))
 
-    def unfinished(self, log: Log) -> Iterator[Fault]:
+    def unfinished(self) -> Iterator[Fault]:
         """For every actor its first operation that did not end."""
         blamed: set[Actor] = set()
         for place, placed in self.placed.items():
@@ -114,15 +122,16 @@ class _Replay:
                     yield Fault("deadlock", f"Deadlock: {placed} never ended in {actor}.", (placed.op,))
 
     def _tick(self, actor: int) -> Clock:
-        self.clocks[actor, actor] += 1
-        now: Clock = self.clocks[actor].copy()
+        """One event more of an actor; its clock, to be kept only as a copy."""
+        now: Clock = self.clocks[actor]
+        now[actor] += 1
         return now
 
     def _issue(self, host: int, placed: Placed, place: Place) -> None:
         op = placed.op
         if isinstance(op, DeviceBarrier) and len(op.hosts) != 1:
             self.fault("undetermined", f"{placed} is issued by several hosts.", placed)
-        self.issued[place] = (host, self._tick(host))
+        self.issued[place] = (host, self._tick(host).copy())
         for queue in queues_of(op):
             line = self.lines.setdefault(queue, _Line())
             if line.places:
@@ -155,13 +164,14 @@ class _Replay:
         if isinstance(actor, Queue):
             self._take(actor, placed, place)
         clock = self._tick(row)
-        self.started.setdefault(place, {})[actor] = clock
+        if isinstance(op, Record | Raise | HostBarrier | DeviceBarrier):
+            clock = self.started.setdefault(place, {})[actor] = clock.copy()
         if isinstance(op, Compute | Copy):
             self.faults += self.memory.touch(row, clock, placed, place)
         elif isinstance(op, Raise):
             self._raise(op.flag, placed, place, clock)
         elif isinstance(op, Sync):
-            self.issued[place] = (row, clock)
+            self.issued[place] = (row, clock.copy())
             if isinstance(op.target, Event):
                 self._use(op.target, place, records=False)
             else:
@@ -228,18 +238,16 @@ class _Replay:
         self._join(row, *self.started[surely].values())
 
     def _leave(self, row: int, placed: Placed, place: Place) -> None:
-        here = self.started.get(place, {})
-        if len(here) < len(_parties(placed.op)):
-            self.fault("undetermined", f"{placed} was left before all had arrived.", placed)
-        self._join(row, *here.values())
+        if place not in self.met:
+            here = self.started.get(place, {})
+            if len(here) < len(_parties(placed.op)):
+                self.fault("undetermined", f"{placed} was left before all had arrived.", placed)
+            self.met[place] = np.max(list(here.values()), axis=0)
+        self._join(row, self.met[place])
 
     def _join(self, row: int, *clocks: Clock) -> None:
         for clock in clocks:
             np.maximum(self.clocks[row], clock, out=self.clocks[row])
-
-
-def _actors(op: Op) -> tuple[Actor, ...]:
-    return (*hosts_of(op), *queues_of(op))
 
 
 def _parties(op: Op) -> tuple[Actor, ...]:

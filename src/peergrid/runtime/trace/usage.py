@@ -1,0 +1,126 @@
+"""Which cells the operations of some schedules really use, worked out once for all the runs made of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import chain
+
+import numpy as np
+
+from peergrid.runtime.trace.cellmap import CellMap, Cells, Sets, outside, read_sets, write_sets
+from peergrid.runtime.trace.cells import cells_written
+from peergrid.runtime.trace.recorder import Actor
+from peergrid.schedule import Layout, Schedule
+from peergrid.schedule.faults import Fault, FaultKind
+from peergrid.schedule.ops import Compute, Copy, footing, hosts_of, queues_of
+from peergrid.schedule.unroll import Placed
+
+
+@dataclass(frozen=True, eq=False)
+class Touch:
+    """The cells that an operation reads and writes, as places in the arrays of a `CellMap`.
+
+    readings: what it reads, as pairs of a `Readers`; others: the pairs of all who read what it writes;
+    clash: what it reads and writes.
+    """
+
+    reads: Cells
+    writes: Cells
+    readings: Cells
+    others: Cells
+    clash: Cells
+
+
+class Usage:
+    """Actors by their rows in the clocks, memory as a `CellMap`, and what each operation touches.
+
+    touches: of every computation and copy, by its identity, `id(op)`.
+    """
+
+    def __init__(self, layout: Layout, schedules: Iterable[Schedule]) -> None:
+        self.layout = layout
+        ops = {id(op): op for schedule in schedules for op in schedule.ops}
+        actors: Iterable[Actor] = chain.from_iterable((*hosts_of(op), *queues_of(op)) for op in ops.values())
+        self.rows: Mapping[Actor, int] = {actor: row for row, actor in enumerate(dict.fromkeys(actors))}
+        self._ops = {key: op for key, op in ops.items() if isinstance(op, Compute | Copy)}
+        self._foot = {key: footing(op) for key, op in self._ops.items()}
+        alike = {self._foot[key]: op for key, op in self._ops.items()}
+        self._sets = {foot: (read_sets(layout, op), write_sets(layout, op)) for foot, op in alike.items()}
+        wrong = {foot: found for foot, op in alike.items() if (found := tuple(_misfits(layout, op, *self._sets[foot])))}
+        self._wrong = {key: wrong[foot] for key, foot in self._foot.items() if foot in wrong}
+        self.map = CellMap([*self._owned, *(s for both in self._sets.values() for half in both for s in half)])
+        self.readers, self.touches = self._touched()
+
+    @cached_property
+    def starts(self) -> tuple[Cells, Cells]:
+        """All cells of each slot."""
+        return self.map.in_slot(0), self.map.in_slot(1)
+
+    @cached_property
+    def ends(self) -> tuple[Cells, ...]:
+        """The cells that devices own in each slot."""
+        return tuple(self.map.numbers([each for each in self._owned if each[0][2] == slot]) for slot in (0, 1))
+
+    @cached_property
+    def _owned(self) -> Sets:
+        layout = self.layout
+        owned = ((d, cells_written(layout.problem, layout.partition.owned(d))) for d in range(layout.devices))
+        return [((d, name, slot), cells) for d, found in owned for name, cells in found.items() for slot in (0, 1)]
+
+    def misfits(self, program: Iterable[Placed]) -> Iterator[Fault]:
+        """Operations that leave a device's memory, or bring cells to where they do not belong, each once."""
+        wrong = dict(self._wrong)
+        for placed in program:
+            for kind, what in wrong.pop(id(placed.op), ()):
+                yield Fault(kind, f"{placed} {what}.", (placed.op,))
+
+    def _touched(self) -> tuple[Readers, Mapping[int, Touch]]:
+        cells = {
+            foot: (self.map.numbers(reads), self.map.numbers(writes)) for foot, (reads, writes) in self._sets.items()
+        }
+        kinds = {key: (self._foot[key], self.rows[op.queue]) for key, op in self._ops.items()}
+        readers = Readers(((row, cells[foot][0]) for foot, row in set(kinds.values())), len(self.rows))
+        known = {(foot, row): _touch(readers, row, *cells[foot]) for foot, row in set(kinds.values())}
+        return readers, {key: known[kind] for key, kind in kinds.items()}
+
+
+class Readers:
+    """Every cell with every actor that reads it: pairs, numbered cell by cell. cells, rows: those of the pairs."""
+
+    def __init__(self, readings: Iterable[tuple[int, Cells]], actors: int) -> None:
+        keys = [cells * actors + row for row, cells in readings]
+        self._keys = np.unique(np.concatenate(keys)) if keys else np.empty(0, dtype=np.int64)
+        self._actors = actors
+        self.cells, self.rows = np.divmod(self._keys, max(1, actors))
+
+    def of(self, cells: Cells, row: int) -> Cells:
+        """The pairs of some cells with one actor."""
+        return np.searchsorted(self._keys, cells * self._actors + row)
+
+    def all_of(self, cells: Cells) -> Cells:
+        """The pairs of some cells with anybody."""
+        first, end = np.searchsorted(self._keys, (cells * self._actors, (cells + 1) * self._actors))
+        lengths = end - first
+        return np.repeat(end - lengths.cumsum(), lengths) + np.arange(lengths.sum())
+
+
+def _touch(readers: Readers, row: int, reads: Cells, writes: Cells) -> Touch:
+    return Touch(reads, writes, readers.of(reads, row), readers.all_of(writes), np.intersect1d(reads, writes))
+
+
+def _misfits(layout: Layout, op: Compute | Copy, reads: Sets, writes: Sets) -> Iterator[tuple[FaultKind, str]]:
+    """What is wrong with an operation in any program, to follow its name."""
+    for half in (reads, writes):
+        if beyond := outside(layout, half):
+            yield "outside", f"touches {beyond}"
+    if isinstance(op, Copy) and not op.source_box.empty and not _same_cells(layout, op):
+        yield "stale read", "brings other cells than those of its target"
+
+
+def _same_cells(layout: Layout, op: Copy) -> bool:
+    """Whether every target cell is its source cell, or its image around a periodic edge."""
+    grid = layout.problem.grid
+    pairs = zip(op.source_box.lo, op.target_box.lo, grid.shape, grid.periodic, strict=True)
+    return all((a - b) % n == 0 if wraps else a == b for a, b, n, wraps in pairs)

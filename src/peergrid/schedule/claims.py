@@ -1,0 +1,145 @@
+"""What the operations of some schedules claim to touch, worked out once for all the programs made of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import chain
+
+import numpy as np
+
+from peergrid.grid import Box
+from peergrid.schedule.access import Access, Place, Reads, accesses, declared
+from peergrid.schedule.build import Schedule
+from peergrid.schedule.layout import Layout
+from peergrid.schedule.misfits import belongs, fits
+from peergrid.schedule.ops import Compute, Copy, footing
+from peergrid.schedule.planes import Cells, Planes
+from peergrid.stencil import write_box
+
+Use = int
+"""A number that operations share which touch the same memory."""
+
+Boxes = tuple[tuple[Place, Box], ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Touch:
+    """The cells that are read and those that are written."""
+
+    reads: Cells
+    writes: Cells
+
+
+class Claims:
+    """The accesses of computations and copies, the cells they stand for, and what they conflict with.
+
+    use: of every operation by its identity, `id(op)`, under which `accesses`, `rivals` and `touches` know it.
+    """
+
+    def __init__(self, layout: Layout, schedules: Iterable[Schedule], reads: Reads = declared) -> None:
+        self.layout = layout
+        self._ops = {id(op): op for each in schedules for op in each.ops if isinstance(op, Compute | Copy)}
+        uses: dict[Hashable, Use] = {}
+        self.use = {key: uses.setdefault(footing(op), len(uses)) for key, op in self._ops.items()}
+        first = {self.use[key]: op for key, op in reversed(self._ops.items())}
+        self.accesses = tuple(accesses(layout, first[use], reads) for use in range(len(uses)))
+
+    @cached_property
+    def rivals(self) -> tuple[frozenset[Use], ...]:
+        """For every use those that touch one of its cells, one of the two writing it (perhaps itself)."""
+        users: dict[Place, dict[Box, _Users]] = {}
+        for use, some in enumerate(self.accesses):
+            for access in some:
+                of_box = users.setdefault(access.place, {}).setdefault(access.box, _Users())
+                (of_box.writers if access.writes else of_box.readers).append(use)
+        found: list[set[Use]] = [set() for _ in self.accesses]
+        for boxes in users.values():
+            for here, there in _meeting(boxes):
+                for use in here.writers:
+                    found[use].update(there.writers, there.readers)
+                for use in here.readers:
+                    found[use].update(there.writers)
+        return tuple(map(frozenset, found))
+
+    @cached_property
+    def misfits(self) -> frozenset[int]:
+        """The identities of operations that leave memory, or bring cells to where they do not belong."""
+        layout = self.layout
+        beyond = {use for use, some in enumerate(self.accesses) if not all(fits(layout, access) for access in some)}
+        lost = {key for key, op in self._ops.items() if isinstance(op, Copy) and not belongs(layout, op)}
+        return frozenset(lost | {key for key, use in self.use.items() if use in beyond})
+
+    @cached_property
+    def in_place(self) -> frozenset[Use]:
+        """Those that write where they read."""
+        return frozenset(use for use, some in enumerate(self.accesses) if any(True for _ in clashes(some)))
+
+    @cached_property
+    def planes(self) -> Planes:
+        """All memory, fine enough for every access, for what devices hold at the start and own at the end."""
+        used = ((access.place, access.box) for some in self.accesses for access in some)
+        return Planes.over([*used, *chain.from_iterable(self.held), *chain.from_iterable(self.owned)])
+
+    @cached_property
+    def touches(self) -> tuple[Touch, ...]:
+        """The cells of every use."""
+        return tuple(Touch(self._cells(some, writes=False), self._cells(some, writes=True)) for some in self.accesses)
+
+    @cached_property
+    def held(self) -> tuple[Boxes, Boxes]:
+        """What the devices have memory for in each slot."""
+        return self._everywhere(self.layout.local)
+
+    @cached_property
+    def owned(self) -> tuple[Boxes, Boxes]:
+        """What the devices must hold in each slot when all is over there: the cells that they own."""
+        problem, partition = self.layout.problem, self.layout.partition
+        return self._everywhere(lambda device, name: write_box(problem, name, partition.owned(device)))
+
+    @cached_property
+    def starts(self) -> tuple[Cells, ...]:
+        """The cells that the devices hold in each slot."""
+        return tuple(map(self.planes.cells, self.held))
+
+    @cached_property
+    def ends(self) -> tuple[Cells, ...]:
+        """The cells that the devices own in each slot."""
+        return tuple(map(self.planes.cells, self.owned))
+
+    def _everywhere(self, box_of: Callable[[int, str], Box]) -> tuple[Boxes, Boxes]:
+        pairs = ((d, name) for d in range(self.layout.devices) for name in self.layout.problem.state)
+        boxes = [(d, name, box) for d, name in pairs if not (box := box_of(d, name)).empty]
+        return tuple(((d, name, 0), box) for d, name, box in boxes), tuple(
+            ((d, name, 1), box) for d, name, box in boxes
+        )
+
+    def _cells(self, some: tuple[Access, ...], *, writes: bool) -> Cells:
+        return self.planes.cells((access.place, access.box) for access in some if access.writes == writes)
+
+
+def clashes(some: tuple[Access, ...]) -> Iterator[tuple[Access, Access]]:
+    """The writes and reads of one operation that overlap."""
+    places = {access.place for access in some if access.writes}
+    reads = [access for access in some if not access.writes and access.place in places]
+    for access in some:
+        if access.writes:
+            yield from ((access, r) for r in reads if r.place == access.place and r.box.overlaps(access.box))
+
+
+@dataclass(slots=True)
+class _Users:
+    """Who reads and who writes a box."""
+
+    readers: list[Use] = field(default_factory=list)
+    writers: list[Use] = field(default_factory=list)
+
+
+def _meeting(boxes: Mapping[Box, _Users]) -> Iterator[tuple[_Users, _Users]]:
+    """The users of every two boxes that overlap, both ways round; a box meets itself."""
+    lo, hi = np.array([box.lo for box in boxes]), np.array([box.hi for box in boxes])
+    inside = np.maximum(lo[:, np.newaxis], lo) < np.minimum(hi[:, np.newaxis], hi)
+    users = list(boxes.values())
+    for one, two in np.argwhere(inside.all(axis=2)).tolist():
+        yield users[one], users[two]

@@ -1,0 +1,46 @@
+"""Operations that no order can make right: they leave a device's memory, or bring cells to where they do not belong."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from peergrid.schedule.access import Access
+from peergrid.schedule.faults import Fault
+from peergrid.schedule.layout import Layout
+from peergrid.schedule.ops import Copy
+from peergrid.schedule.unroll import Placed
+
+
+def outside(layout: Layout, placed: Placed, some: tuple[Access, ...]) -> Iterator[Fault]:
+    """Accesses to cells that the device has no memory for."""
+    for access in some:
+        device, name, slot = access.place
+        if not fits(layout, access):
+            known = device < layout.devices and slot in (0, 1)
+            message = (
+                f"Outside: {placed} {'writes' if access.writes else 'reads'} '{name}' slot {slot} of device {device} "
+                f"in {access.box}, the device holds {layout.local(device, name) if known else 'no such slot'}."
+            )
+            yield Fault("outside", message, (placed.op,))
+
+
+def misplaced(layout: Layout, placed: Placed) -> Iterator[Fault]:
+    """A copy must bring cells to where they belong: to themselves, or around a periodic edge."""
+    op = placed.op
+    if isinstance(op, Copy) and not belongs(layout, op):
+        message = f"Stale read: {placed} needs the cells {op.target_box} of '{op.field}', it brings {op.source_box}."
+        yield Fault("stale read", message, (op,))
+
+
+def fits(layout: Layout, access: Access) -> bool:
+    """Whether the device has memory for an access."""
+    device, name, slot = access.place
+    return device < layout.devices and slot in (0, 1) and layout.local(device, name).covers(access.box)
+
+
+def belongs(layout: Layout, op: Copy) -> bool:
+    """Whether a copy brings cells to themselves, or around a periodic edge."""
+    grid = layout.problem.grid
+    moves = (t - s for s, t in zip(op.source_box.lo, op.target_box.lo, strict=True))
+    axes = zip(moves, grid.shape, grid.periodic, strict=True)
+    return op.source_box.empty or not any(move % extent if wraps else move for move, extent, wraps in axes)
