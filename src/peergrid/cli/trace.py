@@ -16,6 +16,7 @@ from peergrid.errors import UsageError
 from peergrid.io.atomic import replacing
 from peergrid.io.modelfile import read
 from peergrid.models.fdtd import build
+from peergrid.simulate import Simulation, Timeline
 
 CYCLES = 4  # exchanges in the picture unless told otherwise
 
@@ -58,24 +59,26 @@ def trace(
     with wish.simulation(built, chosen, 2 * shown) as simulation:
         simulation.run(shown)
         timeline = simulation.trace(shown)
-        exposed, notes = simulation.exposed_communication() or 0.0, simulation.notes
+        found = _traced(str(model), simulation, timeline, str(output))
     with replacing(output) as partial:
         partial.write_text(json.dumps(timeline.chrome()))
-    whole = max((span.end for span in timeline.spans), default=0.0)
-    found = Traced(
-        str(model),
-        str(wish.devices),
-        chosen.options.strategy,
-        chosen.options.depth,
-        shown,
-        len(timeline.spans),
-        whole,
-        exposed,
-        str(output),
-        notes,
-    )
     tell(found.notes)
     typer.echo(json.dumps(asdict(found), indent=2) if as_json else _text(found))
+
+
+def _traced(name: str, simulation: Simulation, timeline: Timeline, output: str) -> Traced:
+    return Traced(
+        model=name,
+        devices=str(simulation.devices),
+        strategy=simulation.options.strategy,
+        depth=simulation.options.depth,
+        steps=timeline.schedule.steps,
+        operations=len(timeline.spans),
+        seconds=max((span.end for span in timeline.spans), default=0.0),
+        exposed_communication=simulation.exposed_communication() or 0.0,
+        output=output,
+        notes=simulation.notes,
+    )
 
 
 def _text(found: Traced) -> str:
