@@ -76,6 +76,10 @@ class Result:
     error: str = ""
 
 
+Layouts = tuple[dict[str, BlockLayout], dict[str, BlockLayout]]
+"""How fields lie in the slot that is read and in the one that is written."""
+
+
 @dataclass(frozen=True)
 class One:
     """Kernels of one step and their code on the device."""
@@ -106,9 +110,9 @@ class Bench:
         self.module = Module(compile_cubin(self.program.source, device.arch))
         self.expected: dict[int, dict[str, int]] = {}
 
-    def _block(self, name: str, seed: int | None) -> int:
-        block = self.blocks[name]
-        place = self.device.allocate(block.bytes)
+    def _block(self, name: str, seed: int | None, blocks: dict[str, BlockLayout] | None = None) -> int:
+        block = (blocks or self.blocks)[name]
+        place = self.device.allocate(max(block.bytes, 16))
         check(driver.cuMemsetD8(place, 0xFF, block.bytes))
         if seed is not None:
             c = ctypes
@@ -116,26 +120,29 @@ class Bench:
                   c.c_longlong(block.values), c.c_uint(seed))  # fmt: skip
         return place
 
-    def arguments(self, slots: tuple[dict[str, int], dict[str, int]], scratch: dict[int, int] | None = None) -> Any:
+    def arguments(self, slots: tuple[dict[str, int], dict[str, int]], layouts: Layouts | None = None) -> Any:
         table = self.program.arguments
+        read, written = layouts or (self.blocks, self.blocks)
         given = np.zeros((), table.dtype)
         for number, name in enumerate(table.fields):
-            block, row = self.blocks[name], given["fields"][number]
-            for slot in (0, 1):
-                row["slot"][slot] = slots[slot].get(name, self.one[name]) + block.shift * block.itemsize
-            if block.field.full:
-                row["pitch"][:2] = block.pitches[:-1]
+            row = given["fields"][number]
+            for slot, kind, blocks in ((0, "pitch", read), (1, "into", written)):
+                block = blocks[name]
+                place = slots[slot].get(name, self.one[name]) + block.shift * block.itemsize
+                row["slot"][slot] = place % (1 << 64) if block.values else 0
+                if block.field.full:
+                    row[kind][:2] = block.pitches[:-1]
         given["params"][: len(table.params)] = list(self.problem.params.values())
         given["target"] = 1
         given["lo"], given["hi"] = (0, 0, 0), self.problem.grid.shape
         return given
 
     def sweep(self, slots: tuple[dict[str, int], dict[str, int]], scratch: list[int], made: One | None = None,
-              boxes: Iterable[Box] | None = None) -> Callable[[], None]:  # fmt: skip
+              boxes: Iterable[Box] | None = None, layouts: Layouts | None = None) -> Callable[[], None]:  # fmt: skip
         """One step of boxes, all of the grid by default, by the one-step kernels, ready to be issued."""
         ready, made = [], made or One(self.program, self.module)
         for launch in made.program.launches(boxes or [self.problem.grid.box]):
-            given = self.arguments(slots)
+            given = self.arguments(slots, layouts)
             given["scratch"][: len(scratch)] = scratch
             given["lo"], given["hi"] = launch.box.lo, launch.box.hi
             if launch.regions:
@@ -171,12 +178,20 @@ class Bench:
         if built.shell is None:
             return (lambda: None), 0
         made = One(built.shell, Module(built.cubins["shell"]))
-        parts = shells(self.problem, kernel.steps, kernel.rest(self.problem.grid.box, slots))
-        between = [{name: self._block(name, None) for name in self.problem.state} for _ in parts[1:]]
-        scratch = self.scratch()
-        states = [self.one, *between, self.two]
-        issued = [self.sweep((states[n], states[n + 1]), scratch, made, boxes) for n, boxes in enumerate(parts)]
-        return (lambda: [issue() for issue in issued] and None), sum(box.size for box in parts[-1])
+        issued, cells, scratch = list[Callable[[], None]](), 0, self.scratch()
+        for part in shells(self.problem, kernel.steps, kernel.rest(self.problem.grid.box, slots)):
+            kept = self.blocks | (self._dense(part.dense) if part.dense else {})
+            between = [{name: self._block(name, None, kept) for name in self.problem.state} for _ in part.steps[1:]]
+            states, layouts = [self.one, *between, self.two], [self.blocks, *(kept for _ in between), self.blocks]
+            for n, boxes in enumerate(part.steps):
+                shapes = layouts[n], layouts[n + 1]
+                issued.append(self.sweep((states[n], states[n + 1]), scratch, made, boxes, shapes))
+            cells += sum(box.size for box in part.steps[-1])
+        return (lambda: [issue() for issue in issued] and None), cells
+
+    def _dense(self, box: Box) -> dict[str, BlockLayout]:
+        fields, size = self.problem.fields, self.problem.itemsize
+        return {name: BlockLayout(fields[name], fields[name].box & box, size, 8) for name in self.problem.state}
 
     def measure(self, kernel: PassKernel3D, built: Built) -> Result:
         device, cubins = self.device, built.cubins
@@ -277,7 +292,8 @@ def build(kernel: PassKernel3D, device: Device) -> Built:
     launches, shell = kernel.launches(box, slots), None
     cubins = {launch.program.entry: compile_cubin(launch.program.source, device.arch) for launch in launches}
     if kernel.shelled:
-        shell = onepass.program(kernel.problem, shells(kernel.problem, kernel.steps, kernel.rest(box, slots)))
+        found = shells(kernel.problem, kernel.steps, kernel.rest(box, slots))
+        shell = onepass.program(kernel.problem, [boxes for part in found for boxes in part.steps])
         cubins["shell"] = compile_cubin(shell.source, device.arch)
     return Built(cubins, shell)
 

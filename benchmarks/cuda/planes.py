@@ -49,6 +49,7 @@ class Memory:
             slots = len(self.bases[name])
             row["slot"][:slots] = [self.origin(name, slot) for slot in range(slots)]
             row["pitch"][0] = self.pitch.get(name, 0)
+            row["into"][0] = self.pitch.get(name, 0)
         for number, name in enumerate(table.signals):
             given["signals"][number] = self.signals[name]
         given["params"][: len(table.params)] = list(self.problem.params.values())

@@ -64,6 +64,7 @@ class Slab:
             slots = len(self.bases[name])
             table[number]["slot"][:slots] = [self.origin(name, slot) for slot in range(slots)]
             table[number]["pitch"][0] = self.pitch[name]
+            table[number]["into"][0] = self.pitch[name]
 
     def arguments(self, source: int, step: int) -> np.ndarray:
         """`Arguments` without tiles."""

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from stream_examples_3d import radar
 
-from peergrid.codegen.cuda import onepass
+from peergrid.codegen.cuda import onepass, shell3d
 from peergrid.codegen.cuda.groups import groups
 from peergrid.codegen.cuda.onepass import in_rows, program
 from peergrid.codegen.cuda.regions import regions
@@ -57,8 +57,8 @@ def test_a_shell_shrinks_to_what_is_left() -> None:
     """After the last step it is the boxes themselves; before, what the later steps read; nothing twice."""
     problem = radar(SHAPE)
     rest = (Box((0, 0, 0), (18, 6, 70)), Box((4, 8, 10), (7, 12, 30)))
-    made = shells(problem, 3, rest)
-    for later, boxes in zip((2, 1, 0), made, strict=True):
+    (shell,) = shells(problem, 3, rest)
+    for later, boxes in zip((2, 1, 0), shell.steps, strict=True):
         covered = np.zeros(SHAPE, int)
         for box in boxes:
             covered[box.slices((0, 0, 0))] += 1
@@ -70,6 +70,20 @@ def test_a_shell_shrinks_to_what_is_left() -> None:
         assert (covered <= 1).all()
         assert (covered >= expected).all()
     assert (covered == expected).all()
+
+
+def test_what_is_narrow_is_a_shell_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With room for what its steps in between leave; of one step there is nothing."""
+    monkeypatch.setattr(shell3d, "NARROW_CELLS", 1)
+    problem = radar(SHAPE)
+    broad, narrow = Box((0, 0, 0), (18, 6, 70)), Box((0, 6, 0), (18, 20, 5))
+    one, two = shells(problem, 2, (broad, narrow))
+    assert one.dense is None
+    assert two.dense is not None
+    written = [region.box for n, g in enumerate(groups(problem)) for region in regions(problem, n, g, two.steps[0][0])]
+    assert all(two.dense.covers(box) for box in written)
+    assert two.steps[-1] == (narrow,)
+    assert [shell.dense for shell in shells(problem, 1, (broad, narrow))] == [None]
 
 
 @pytest.mark.nvrtc

@@ -10,7 +10,7 @@ from executions import STEPS, Found, found, load
 from host_driver import COMPILER, HostDriver
 
 from peergrid import Options
-from peergrid.codegen.cuda import choose3d, onepass
+from peergrid.codegen.cuda import choose3d, onepass, shell3d
 from peergrid.codegen.cuda.choose3d import pass3d
 from peergrid.errors import DoesNotFit
 from peergrid.grid import Boundary, Box, Grid, Index
@@ -106,8 +106,9 @@ def carried_out(problem: Problem, split: Index, options: Options, driver: HostDr
 
 
 @pytest.fixture(autouse=True)
-def _no_edge_tiles(monkeypatch: pytest.MonkeyPatch) -> None:
+def _shells(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(choose3d, "_edge", lambda problem, steps: None)
+    monkeypatch.setattr(shell3d, "NARROW_CELLS", 1)
 
 
 @pytest.mark.parametrize("strategy", ["serial", "threads", "overlap", "graph", "peer"])

@@ -1,7 +1,8 @@
 """What a generated kernel is given: one struct for each problem, in C++ text and as the NumPy dtype that fills it.
 
 Every pointer to a field is shifted so that the cell (i, j, k) of the grid lies at `p[i * pitch[0] + j * pitch[1] + k]`
-(2D: `p[i * pitch[0] + j]`, 1D: `p[i]`; a profile: `p[index along its axis]`), whatever box the device stores.
+(2D: `p[i * pitch[0] + j]`, 1D: `p[i]`; a profile: `p[index along its axis]`), whatever box the device stores. In
+the slot that they write, kernels of one step find it by `into`: that may be of another shape (see `shell3d`).
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ RECEIVER = np.dtype([("cell", "<i4", 3), ("field", "<i4"), ("number", "<i4")])
 
 TEMPLATE = """\
 typedef {real} R;
-struct Field {{ R* slot[2]; long long pitch[2]; }};
+struct Field {{ R* slot[2]; long long pitch[2]; long long into[2]; }};
 struct Signal {{ const R* samples; long long count; }};
 struct Region {{ int lo[3]; int hi[3]; int variant; int first; }};
 struct Receiver {{ int cell[3]; int field; int number; }};
@@ -90,7 +91,7 @@ class Arguments:
     def dtype(self) -> np.dtype[Any]:
         """The same struct for NumPy; unused entries of at least one element keep both free of empty arrays."""
         real = np.dtype(self.problem.grid.dtype)
-        field = np.dtype([("slot", "<u8", 2), ("pitch", "<i8", 2)])
+        field = np.dtype([("slot", "<u8", 2), ("pitch", "<i8", 2), ("into", "<i8", 2)])
         signal = np.dtype([("samples", "<u8"), ("count", "<i8")])
         members: list[Any] = [
             ("fields", field, (len(self.fields),)),

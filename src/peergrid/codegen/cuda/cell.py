@@ -9,7 +9,7 @@ from collections.abc import Mapping
 
 from peergrid.codegen.cuda.arguments import Arguments
 from peergrid.codegen.cuda.body import Body
-from peergrid.codegen.cuda.groups import Group
+from peergrid.codegen.cuda.groups import SOURCE, Group
 from peergrid.codegen.cuda.naming import Mirror, Naming, coordinates
 from peergrid.codegen.cuda.regions import Variant
 from peergrid.stencil.expr import Read
@@ -37,17 +37,20 @@ def function(arguments: Arguments, group: Group, variant: Variant, number: int) 
     mirror = Mirror(arguments, variant.mirrored)
 
     def read(node: Read) -> str:
-        return f"__ldg({naming.field(node.field)} + {naming.at(node.field, mirror.index(node))})"
+        version = group.before.get(node.field, SOURCE)
+        return f"__ldg({naming.field(node.field)} + {naming.at(node.field, mirror.index(node), version)})"
 
     names = coordinates(arguments.problem.grid.ndim)
     here = dict(enumerate(names))
     before = {node.field for node in body.loads()}
     lines = [
-        f"const R* {naming.field(name)} = {naming.block(name, group.before.get(name, -1))};" for name in sorted(before)
+        f"const R* {naming.field(name)} = {naming.block(name, group.before.get(name, SOURCE))};"
+        for name in sorted(before)
     ]
     lines += body.statements(read)
     lines += [
-        f"({naming.block(name, group.after[name])})[{naming.at(name, here)}] = {body.result(name, read)};"
+        f"({naming.block(name, group.after[name])})[{naming.at(name, here, group.after[name])}]"
+        f" = {body.result(name, read)};"
         for name in variant.stored
     ]
     signature = ", ".join(f"int {name}" for name in names)

@@ -37,5 +37,6 @@ def _programs(problem: Problem, steps: int) -> Iterator[tuple[str, str]]:
         role = next(name for name in AROUND if getattr(kernel, name, None) is launch.program)
         yield f"{steps} steps per pass, {AROUND[role]}: kernel {launch.program.entry}", launch.program.source
     if isinstance(kernel, PassKernel3D) and kernel.shelled:
-        shell = shells(problem, steps, kernel.rest(problem.grid.box, 1))
-        yield f"{steps} steps per pass, all other cells step by step", onepass.program(problem, shell).source
+        found = shells(problem, steps, kernel.rest(problem.grid.box, 1))
+        works = [boxes for shell in found for boxes in shell.steps]
+        yield f"{steps} steps per pass, all other cells step by step", onepass.program(problem, works).source

@@ -40,8 +40,8 @@ extern "C" __global__ void record(const __grid_constant__ Arguments a) {
 """
 RECORD_AT = {
     1: "receiver.cell[0]",
-    2: "receiver.cell[0] * f.pitch[0] + receiver.cell[1]",
-    3: "receiver.cell[0] * f.pitch[0] + receiver.cell[1] * f.pitch[1] + receiver.cell[2]",
+    2: "receiver.cell[0] * f.into[0] + receiver.cell[1]",
+    3: "receiver.cell[0] * f.into[0] + receiver.cell[1] * f.into[1] + receiver.cell[2]",
 }
 
 

@@ -15,7 +15,7 @@ from functools import cached_property
 
 from peergrid.codegen.cuda.arguments import Arguments
 from peergrid.codegen.cuda.body import Body, Reader
-from peergrid.codegen.cuda.groups import Group
+from peergrid.codegen.cuda.groups import SOURCE, Group
 from peergrid.codegen.cuda.naming import Naming, coordinates, plus
 from peergrid.codegen.cuda.prelude import WIDTH
 from peergrid.codegen.cuda.regions import Variant
@@ -224,7 +224,7 @@ class WideKernel:
     def _loads(self) -> Iterator[str]:
         patches = self._patches(self.rows)
         for name in sorted({patch.field for patch in patches.values()}):
-            block = self.naming.block(name, self.group.before.get(name, -1))
+            block = self.naming.block(name, self.group.before.get(name, SOURCE))
             yield f"const R* const from_{self.naming.field(name)} = {block};"
         for patch in patches.values():
             yield f"R {self._held(patch)}[{patch.rows}][{patch.width}];"
@@ -234,7 +234,8 @@ class WideKernel:
     def _row(self, patch: Patch, row: int, columns: frozenset[int]) -> Iterator[str]:
         """One row: whole aligned groups of W by one access, other values one by one."""
         held = f"{self._held(patch)}[{row - patch.first_row}]"
-        place = f"from_{self.naming.field(patch.field)} + {self.naming.at(patch.field, self._index(patch, row))}"
+        offset = self.naming.at(patch.field, self._index(patch, row), self.group.before.get(patch.field, SOURCE))
+        place = f"from_{self.naming.field(patch.field)} + {offset}"
         axes = self.arguments.problem.fields[patch.field].axes
         rest = set(columns)
         if self.ndim - 1 in axes:
@@ -265,7 +266,8 @@ class WideKernel:
         if self.ndim > 1:
             yield "  if (j + r >= top) break;"
         for name in self.variant.stored:
-            to = f"{self.naming.block(name, self.group.after[name])} + {self.naming.at(name, here)}"
+            version = self.group.after[name]
+            to = f"{self.naming.block(name, version)} + {self.naming.at(name, here, version)}"
             yield f"  store({to}, {self._out(name)}[r], k, low, high);"
         yield "}"
 

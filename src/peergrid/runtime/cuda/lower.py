@@ -218,9 +218,10 @@ class Lowering:
     def _pass(self, tape: TapeWriter, number: int, op: Compute, start: Start, queue: Queue) -> None:
         station, values = self.station, start.values
         values["source"], values["target"] = op.source, op.target
-        for places, slot in ((start.before, op.source), (start.after, op.target)):
+        for places, slot, kind in ((start.before, op.source, "pitch"), (start.after, op.target, "into")):
             if places is not None:
-                values["fields"]["slot"][0, :, slot] = places
+                values["fields"]["slot"][0, :, slot] = places.addresses
+                values["fields"][kind][0] = places.pitches
         if self.captured:
             values["clock"], values["step"] = station.clock(op.queue), op.level + start.later
         address = tape.launch(

@@ -14,7 +14,7 @@ from peergrid.codegen.cuda.arguments import RECEIVER, Arguments
 from peergrid.codegen.cuda.choose import several_steps
 from peergrid.codegen.cuda.groups import scratch_fields
 from peergrid.codegen.cuda.pass3d import PassKernel3D
-from peergrid.codegen.cuda.shell3d import blocks_between
+from peergrid.codegen.cuda.shell3d import blocks_between, shells
 from peergrid.errors import DoesNotFit, PeergridError
 from peergrid.grid import Array, Box
 from peergrid.runtime.cuda.blocks import BlockLayout, block_layouts
@@ -27,6 +27,14 @@ from peergrid.schedule import Layout
 from peergrid.stencil import Problem
 
 NAN_WORD = 0x7FF80000  # a NaN in float32, and twice in a row a NaN in float64
+
+
+@dataclass(frozen=True, eq=False)
+class Places:
+    """Where all fields are: addresses as in `Arguments`, shape (fields,), and pitches, shape (fields, 2)."""
+
+    addresses: np.ndarray[tuple[int], np.dtype[np.uint64]]
+    pitches: np.ndarray[tuple[int, int], np.dtype[np.int64]]
 
 
 @dataclass(frozen=True)
@@ -47,9 +55,30 @@ class Plan:
     @cached_property
     def between(self) -> int:
         """The blocks of each state field for what passes of several steps leave in between (see `shell3d`)."""
+        return max((blocks_between(kernel.steps) for kernel in self._shelled), default=0)
+
+    @property
+    def _shelled(self) -> list[PassKernel3D]:
+        """The kernels whose passes leave anything."""
         kernels = (several_steps(self.layout.problem, steps) for steps in range(2, max(self.layout.blocks) + 1))
-        shelled = (kernel for kernel in kernels if isinstance(kernel, PassKernel3D) and kernel.shelled)
-        return max((blocks_between(kernel.steps) for kernel in shelled), default=0)
+        return [kernel for kernel in kernels if isinstance(kernel, PassKernel3D) and kernel.shelled]
+
+    def dense(self, device: int, box: Box) -> dict[str, BlockLayout]:
+        """Blocks of the state that hold the cells of a box alone."""
+        problem, blocks = self.layout.problem, self.blocks[device]
+        return {
+            name: BlockLayout(problem.fields[name], blocks[name].box & box, problem.itemsize) for name in problem.state
+        }
+
+    def _dense_bytes(self, device: int) -> int:
+        """Bytes of all such blocks, for passes over what the device owns."""
+        found = 0
+        for kernel in self._shelled:
+            rest = kernel.rest(self.layout.partition.owned(device), 1)
+            boxes = [shell.dense for shell in shells(kernel.problem, kernel.steps, rest) if shell.dense]
+            each = sum(block.bytes for box in boxes for block in self.dense(device, box).values())
+            found = max(found, blocks_between(kernel.steps) * each)
+        return found
 
     def slots(self, name: str) -> int:
         return 2 if name in self.layout.problem.state else 1
@@ -59,7 +88,7 @@ class Plan:
         problem, blocks = self.layout.problem, self.blocks[device]
         fields = sum(self.slots(name) * block.bytes for name, block in blocks.items())
         scratch = sum(blocks[name].bytes for name in self.scratch)
-        between = self.between * sum(blocks[name].bytes for name in problem.state)
+        between = self.between * sum(blocks[name].bytes for name in problem.state) + self._dense_bytes(device)
         signals = sum(signal.samples.nbytes for signal in problem.signals.values())
         return fields + scratch + between + signals + len(problem.receivers) * self.total_steps * problem.itemsize
 
@@ -110,6 +139,7 @@ class FieldMemory:
             ]
             for d in range(devices.count)
         ]
+        self._places: dict[tuple[int, int, Box | None], Places] = {}
         self.recorded = [owned_receivers(self.layout, d) for d in range(devices.count)]
         self._traces = [self._filled(d, self._trace_values * problem.itemsize) for d in range(devices.count)]
 
@@ -118,11 +148,23 @@ class FieldMemory:
         slots = self._fields[device][name]
         return slots[slot if len(slots) == 2 else 0]
 
-    def between(self, device: int, number: int) -> np.ndarray[tuple[int], np.dtype[np.uint64]]:
-        """Where fields are in between the steps of a pass, shape (fields,): addresses as in `Arguments`."""
-        blocks, state = self.plan.blocks[device], self._between[device][number]
-        places = ((state.get(name, self.pointer(device, name, 0)), blocks[name]) for name in self.arguments.fields)
-        return np.array([self._shifted(*place) for place in places], np.uint64)
+    def between(self, device: int, number: int, dense: Box | None = None) -> Places:
+        """Where fields are in between the steps of a pass; dense: in blocks that hold the cells of this box alone."""
+        if (device, number, dense) not in self._places:
+            whole = self.plan.blocks[device]
+            blocks = whole if dense is None else whole | self.plan.dense(device, dense)
+            state = (
+                self._between[device][number]
+                if dense is None
+                else {name: self._block(device, blocks[name]) for name in self.layout.problem.state}
+            )
+            addresses, pitches = np.zeros(len(blocks), np.uint64), np.zeros((len(blocks), 2), np.int64)
+            for n, name in enumerate(self.arguments.fields):
+                addresses[n] = self._shifted(state.get(name, self.pointer(device, name, 0)), blocks[name])
+                if blocks[name].field.full:
+                    pitches[n] = blocks[name].pitches[:-1]
+            self._places[device, number, dense] = Places(addresses, pitches)
+        return self._places[device, number, dense]
 
     def template(self, device: int) -> np.ndarray[tuple[int], np.dtype[np.void]]:
         """The arguments of a device's kernels, shape (1,), without what differs from launch to launch."""
@@ -134,7 +176,8 @@ class FieldMemory:
                 filled["fields"]["slot"][0, n, slot] = self._shifted(self.pointer(device, name, slot), block)
             if block.field.full:
                 pitches = block.pitches[:-1][:2]
-                filled["fields"]["pitch"][0, n, : len(pitches)] = pitches
+                for kind in ("pitch", "into"):
+                    filled["fields"][kind][0, n, : len(pitches)] = pitches
         for n, name in enumerate(self.plan.scratch):
             filled["scratch"][0, n] = self._shifted(self._scratch[device][n], self.plan.blocks[device][name])
         for n, signal in enumerate(problem.signals.values()):

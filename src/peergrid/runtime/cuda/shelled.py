@@ -6,10 +6,11 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from peergrid.codegen.cuda.pass3d import PassKernel3D
-from peergrid.codegen.cuda.shell3d import blocks_between
+from peergrid.codegen.cuda.shell3d import Shell, blocks_between
 from peergrid.grid import Box
+from peergrid.runtime.cuda.memory import Places
 from peergrid.runtime.cuda.station import Station
-from peergrid.runtime.cuda.sweeps import OneStep, Places, SeveralSteps, Start
+from peergrid.runtime.cuda.sweeps import OneStep, SeveralSteps, Start
 
 Boxes = tuple[Box, ...]
 
@@ -20,22 +21,24 @@ class Shelled:
     def __init__(self, station: Station, kernel: PassKernel3D, works: Iterable[tuple[int, Boxes]]) -> None:
         self._station, self._steps = station, kernel.steps
         self._plain = SeveralSteps(station, kernel)
-        self._single = OneStep(station, [shell for work in works for shell in self._plain.shells(*work)])
+        shells = [shell for work in works for shell in self._plain.shells(*work)]
+        self._single = OneStep(station, [boxes for shell in shells for boxes in shell.steps])
 
     def starts(self, device: int, boxes: Boxes) -> Iterator[Start]:
-        """The shell's launches one after another, beside the plain tiles if there are any."""
+        """The launches of each shell one after another, beside the plain tiles if there are any."""
         plain = bool(self._plain.launches(device, boxes))
-        for place, start in enumerate(self._shell(device, boxes)):
-            yield replace(start, beside=plain, behind=plain and place > 0)
+        for shell in self._plain.shells(device, boxes):
+            for place, start in enumerate(self._shell(device, shell)):
+                yield replace(start, beside=plain, behind=plain and place > 0)
         if plain:
             yield from self._plain.starts(device, boxes)
 
-    def _shell(self, device: int, boxes: Boxes) -> Iterator[Start]:
-        for number, shell in enumerate(self._plain.shells(device, boxes)):
-            before = self._between(device, number - 1) if number else None
-            after = self._between(device, number) if number + 1 < self._steps else None
-            for start in self._single.starts(device, shell):
+    def _shell(self, device: int, shell: Shell) -> Iterator[Start]:
+        for number, boxes in enumerate(shell.steps):
+            before = self._between(device, number - 1, shell) if number else None
+            after = self._between(device, number, shell) if number + 1 < self._steps else None
+            for start in self._single.starts(device, boxes):
                 yield replace(start, before=before, after=after, later=number)
 
-    def _between(self, device: int, number: int) -> Places:
-        return self._station.memory.between(device, number % blocks_between(self._steps))
+    def _between(self, device: int, number: int, shell: Shell) -> Places:
+        return self._station.memory.between(device, number % blocks_between(self._steps), shell.dense)

@@ -21,14 +21,14 @@ from peergrid.codegen.cuda.pass3d import PassKernel3D
 from peergrid.codegen.cuda.pass_kernel import Launch, PassKernel
 from peergrid.codegen.cuda.pass_kernel import Program as PassProgram
 from peergrid.codegen.cuda.peer_kernel import PeerKernel
-from peergrid.codegen.cuda.shell3d import shells
+from peergrid.codegen.cuda.shell3d import Shell, shells
 from peergrid.grid import Box
+from peergrid.runtime.cuda.memory import Places
 from peergrid.runtime.cuda.station import Station
 
 Boxes = tuple[Box, ...]
 
 LATE = 48  # rows of a plain tile in whose time an edge tile and then those of zones are made: 33 are too few, 58 do
-Places = NDArray[np.uint64]  # of every field
 
 
 @dataclass(frozen=True, eq=False)
@@ -115,8 +115,8 @@ class SeveralSteps:
             return False
         return int((plain.regions["hi"] - plain.regions["lo"])[:, 0].max()) >= LATE
 
-    def shells(self, device: int, boxes: Boxes) -> tuple[Boxes, ...]:
-        """What plain tiles leave of the boxes, as `shell3d` makes it step by step."""
+    def shells(self, device: int, boxes: Boxes) -> tuple[Shell, ...]:
+        """What plain tiles leave of the boxes."""
         kernel, recorded = self._kernel, self._station.memory.recorded[device]
         assert isinstance(kernel, PassKernel3D), "only 3D passes have shells"
         slots = (self.slots(device, box) for box in boxes)
