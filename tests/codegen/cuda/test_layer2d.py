@@ -64,10 +64,19 @@ def test_two_plain_tiles_leave_room_for_one_of_a_zone(make: Make) -> None:
 
 
 @pytest.mark.parametrize(
-    ("registers", "room"), [(193, 104), (200, 104), (189, 104), (207, 96), (216, 80), (255, 80), (128, 80)]
+    ("registers", "room"),
+    [(193, (112, 104)), (200, (112, 104)), (189, (128, 104)), (207, (96, 96)), (216, (80, 80)), (128, (80, 80))],
 )
-def test_registers_left_beside_plain_tiles(registers: int, room: int) -> None:
-    assert left(registers) == room
+def test_registers_left_beside_plain_tiles(registers: int, room: tuple[int, int]) -> None:
+    assert (left(registers), left(registers, 3)) == room
+
+
+def test_plain_tiles_of_linked_kernels_make_room_for_a_zone_along_axis_0() -> None:
+    problem, slots = absorbers((2048, 2048)), 7 * 18  # of 18 strips
+    linked = PeerKernel(PassKernel(problem, Shape(8)))
+    boxes = [problem.grid.box.with_axis(0, lo, hi) for lo, hi in ((0, 600), (600, 1200))]
+    for kernel, (end, middle) in ((linked, (18 * 5, 18 * 7)), (linked.made, (18 * 7, 18 * 7))):
+        assert [len(kernel.launches(box, slots)[0].regions) for box in boxes] == [end, middle]
 
 
 @pytest.mark.parametrize(("beside", "pointers"), [(88, False), (96, True)])

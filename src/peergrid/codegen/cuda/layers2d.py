@@ -20,9 +20,8 @@ from peergrid.stencil.remember import remembered
 
 REGISTERS = 512  # of each of a scheduler's lanes: 16384 for 32 of them
 GRAIN = 8  # registers of a thread are given by so many
-INSTEAD = 3  # tiles of zones that find room where one plain tile is missing
 LEAST = 80  # registers of a tile's thread that are asked for in any case
-USUAL = 104  # left by plain tiles of 185 to 200 registers
+USUAL = 112  # left by plain tiles of 193 to 200 registers
 BASE = 4  # registers of a thread beside rows and pointers: what it does with when bounded
 MOST = 164  # registers by the count of rows up to which a zone has a kernel at all
 COLUMNS = (1, 2, 4)
@@ -39,11 +38,14 @@ __device__ __forceinline__ void layer2d_tile(const Arguments& a, const Region& t
 """
 
 
-def left(registers: int) -> int:
-    """Registers of a zone's tile of which one finds room beside plain tiles of so many, and some instead of one."""
+def left(registers: int, instead: int = 1) -> int:
+    """Registers of a zone's tile of which one finds room beside plain tiles of so many, and `instead` in place of one.
+
+    All are those of a thread; no fewer than `LEAST`, with which hardly any zone spills.
+    """
     each = -(-registers // GRAIN) * GRAIN
     beside = REGISTERS % each
-    return max(LEAST, min(beside, (beside + each) // INSTEAD) // GRAIN * GRAIN)
+    return max(LEAST, min(beside, (beside + each) // instead) // GRAIN * GRAIN)
 
 
 def layer(problem: Problem, steps: int, zone: Zone, name: str) -> Layer2D | None:

@@ -23,6 +23,7 @@ from peergrid.codegen.cuda.stream_parts import prelude
 from peergrid.grid import Box
 from peergrid.stencil import Problem
 
+INSTEAD, TURNS = 3, 2  # tiles of zones that run at once where a plain one is missing, and one after another
 PLAIN = """\
 extern "C" __global__ void __launch_bounds__({threads}{bound})
 {entry}_peer(const __grid_constant__ Arguments a, const __grid_constant__ Links links{more}) {{
@@ -134,8 +135,17 @@ class PeerKernel:
                 program=programs[launch.program] or launch.program,
                 regions=rim_first(self.made.problem, self.made.shape.steps, box, launch.regions),
             )
-            for launch in self.made.launches(box, slots, recorded)
+            for launch in self.made.launches(box, slots - self._reserved(box, slots), recorded)
         )
+
+    def _reserved(self, box: Box, slots: int) -> int:
+        """Plain tiles that make room for a zone along axis 0, whose many tiles wait until the plain ones have begun.
+
+        Then as good as nothing is left for them where these fill the device: fewer and longer ones cost less.
+        """
+        inside = ((strip, box & strip.box) for strip in self.made.strips if strip.axis == 0)
+        tiles = sum(-(-part.shape[1] // strip.columns) for strip, part in inside if not part.empty)
+        return min(slots // 2, tiles // (INSTEAD * TURNS))
 
     def rim(self, box: Box, launches: Sequence[Launch]) -> tuple[int, int]:
         """What a device adds to its neighbours' counters in one pass, at the low and at the high end of its box."""

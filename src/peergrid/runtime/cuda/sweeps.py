@@ -20,7 +20,7 @@ from peergrid.codegen.cuda.norm import NORM_ROWS
 from peergrid.codegen.cuda.pass3d import PassKernel3D
 from peergrid.codegen.cuda.pass_kernel import Launch, PassKernel
 from peergrid.codegen.cuda.pass_kernel import Program as PassProgram
-from peergrid.codegen.cuda.peer_kernel import PeerKernel
+from peergrid.codegen.cuda.peer_kernel import INSTEAD, PeerKernel
 from peergrid.codegen.cuda.shell3d import Shell, shells
 from peergrid.grid import Box
 from peergrid.runtime.cuda.memory import Places
@@ -160,7 +160,8 @@ class SeveralSteps:
 
     def _roomy(self, made: PassKernel) -> PassKernel:
         """The kernel with tiles of zones that keep to the registers which plain ones leave, as compiled."""
-        return made if made.layers is None else replace(made, beside=left(self._most_registers))
+        instead = INSTEAD if isinstance(self._kernel, PeerKernel) else 1
+        return made if made.layers is None else replace(made, beside=left(self._most_registers, instead))
 
     @cached_property
     def _most_registers(self) -> int:
