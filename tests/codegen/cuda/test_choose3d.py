@@ -25,6 +25,9 @@ def test_what_has_no_kernel() -> None:
     assert supports(wide_reads(CUBE, ("periodic", "fixed", "fixed")), 2)
     assert not supports(wide_reads(CUBE, "reflecting"), 2)  # reads farther than the mirrored cell itself
     assert not supports(diffusion(CUBE), 9)
+    far = wide_reads(CUBE, dtype="float64")
+    assert not supports(far, 4)  # no tile is as wide as what it would have to read
+    assert supports(far, 2)
 
 
 def test_surfaces_cost() -> None:

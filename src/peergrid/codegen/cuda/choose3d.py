@@ -55,7 +55,7 @@ def pass3d(problem: Problem, steps: int) -> PassKernel3D | None:
     for cuts in CUTS:
         shapes = list(_shapes(problem, steps, cuts))
         found = [PassKernel3D(problem, shape, shelled=True) for shape in shapes]
-        if edge is not None:
+        if found and edge is not None:
             found = [PassKernel3D(problem, shape, edge) for shape in shapes] + found * found[0].parted
         best = max((kernel for kernel in found if _fits(kernel)), key=worth, default=None)
         if best is not None:
