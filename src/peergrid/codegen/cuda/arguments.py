@@ -19,6 +19,9 @@ from peergrid.stencil import Problem
 REGION = np.dtype([("lo", "<i4", 3), ("hi", "<i4", 3), ("variant", "<i4"), ("first", "<i4")])
 """A box of cells for one variant of a kernel; `first` is the first thread block that works on it."""
 
+FIELD = np.dtype([("slot", "<u8", 2), ("pitch", "<i8", 2), ("into", "<i8", 2)])
+"""Where a field is: its slots, and the pitches by which they are read, and written by kernels of one step."""
+
 RECEIVER = np.dtype([("cell", "<i4", 3), ("field", "<i4"), ("number", "<i4")])
 """A receiver: its cell, its field's place in `Arguments.fields`, and its row of the traces."""
 
@@ -91,10 +94,9 @@ class Arguments:
     def dtype(self) -> np.dtype[Any]:
         """The same struct for NumPy; unused entries of at least one element keep both free of empty arrays."""
         real = np.dtype(self.problem.grid.dtype)
-        field = np.dtype([("slot", "<u8", 2), ("pitch", "<i8", 2), ("into", "<i8", 2)])
         signal = np.dtype([("samples", "<u8"), ("count", "<i8")])
         members: list[Any] = [
-            ("fields", field, (len(self.fields),)),
+            ("fields", FIELD, (len(self.fields),)),
             ("scratch", "<u8", (max(1, self.scratch),)),
             ("signals", signal, (max(1, len(self.signals)),)),
             ("regions", "<u8"),

@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from peergrid.codegen.cuda.arguments import Arguments
+from peergrid.codegen.cuda.arguments import FIELD, Arguments
 from peergrid.grid import Box
 from peergrid.grid.partition import Partition
 from peergrid.stencil import Problem, footprint
@@ -201,9 +201,8 @@ class LinkText:
         board, report, op: as in `service`; begun, last: the word in which block `last` says that the pass has begun, one
         more than `passed` (0: nobody asks).
         """
-        field = np.dtype([("slot", "<u8", 2), ("pitch", "<i8", 2)])
         words = [("mine", "<u8"), ("theirs", "<u8"), ("each", "<i8"), ("op", "<i8")]
-        link = np.dtype([*words, ("fields", field, (len(self.arguments.fields),))])
+        link = np.dtype([*words, ("fields", FIELD, (len(self.arguments.fields),))])
         words = [(name, "<i8") for name in ("passed", "budget", "board", "report", "op", "begun", "last")]
         return np.dtype([("side", link, (2,)), *words])
 
