@@ -229,7 +229,10 @@ def test_what_is_prepared_needs_no_compiler_any_more(strategy: StrategyName, mon
     plan = layout(problem, Partition.over(problem.grid, 2), options)
     executor = CudaExecutor(plan, STEPS, (0, 1), driver=driver)
     whole = period(plan, options)
+    issued = list[int]()
+    monkeypatch.setattr(executor._station, "issue", lambda tape: issued.append(len(tape.ops)))
     executor.prepare(whole)
+    assert issued == [0]  # the loop that issues has been called
     monkeypatch.delattr(HostDriver, "compile")
     executor.execute(whole, 2, 0)
     executor.close()

@@ -17,7 +17,7 @@ from peergrid.runtime.cuda.persistent import lower_persistent, replays
 from peergrid.runtime.cuda.replay import DONE, FAILED, TIMED_OUT
 from peergrid.runtime.cuda.search import first_nonfinite
 from peergrid.runtime.cuda.station import Station
-from peergrid.runtime.cuda.tape import Tape
+from peergrid.runtime.cuda.tape import Tape, TapeWriter
 from peergrid.runtime.cuda.timing import spans, start_clocks, timed
 from peergrid.runtime.cuda.watchdog import blame
 from peergrid.runtime.executor import refuse_norms
@@ -69,6 +69,7 @@ class CudaExecutor:
         self._check_whole()
         try:
             self._lower(schedule)
+            self._station.issue(TapeWriter().finish())  # the loop that issues is compiled now, too
         except PeergridError:
             self._broken = True
             raise
