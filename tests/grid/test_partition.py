@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from peergrid.errors import UsageError
-from peergrid.grid import Grid
+from peergrid.grid import Box, Grid
 from peergrid.grid.partition import Partition, balanced_cuts, even_cuts
 
 
@@ -26,6 +26,18 @@ def uneven(draw: st.DrawFn) -> Partition:
     inner = [draw(st.sets(st.integers(1, n - 1), max_size=4)) if n > 1 else set() for n in shape]
     cuts = tuple((0, *sorted(cells), n) for cells, n in zip(inner, shape, strict=True))
     return Partition(Grid(shape), tuple(len(c) - 1 for c in cuts), cuts)
+
+
+@given(data=st.data(), partition=partitions() | uneven())
+def test_owners_of_a_box_are_those_with_an_image_in_it(data: st.DataObject, partition: Partition) -> None:
+    """Also of boxes beyond the edges, where only periodic axes have anybody."""
+    shape = partition.grid.shape
+    kinds = data.draw(st.tuples(*(st.sampled_from(("fixed", "periodic", "reflecting")) for _ in shape)))
+    cut = Partition(Grid(shape, kinds), partition.parts, partition.cuts)
+    lo = tuple(data.draw(st.integers(-n, n)) for n in shape)
+    box = Box(lo, tuple(a + data.draw(st.integers(1, n)) for a, n in zip(lo, shape, strict=True)))
+    expected = [d for d in range(cut.devices) if cut.grid.images(cut.owned(d), box)]
+    assert list(cut.owners(box)) == expected
 
 
 @given(partitions() | uneven())

@@ -58,10 +58,12 @@ class Box:
         return isinstance(index, tuple) and all(a <= i < b for a, i, b in zip(self.lo, index, self.hi, strict=True))
 
     def overlaps(self, other: Box) -> bool:
-        return not (self & other).empty
+        return all(max(a, c) < min(b, d) for a, b, c, d in zip(self.lo, self.hi, other.lo, other.hi, strict=True))
 
     def covers(self, other: Box) -> bool:
-        return other.empty or (self & other) == other
+        return other.empty or all(
+            a <= c and d <= b for a, b, c, d in zip(self.lo, self.hi, other.lo, other.hi, strict=True)
+        )
 
     def hull(self, other: Box) -> Box:
         """The smallest box that holds both; an empty box adds nothing."""

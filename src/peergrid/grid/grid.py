@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, Literal, cast, get_args
 
 import numpy as np
@@ -58,7 +59,7 @@ class Grid:
     def box(self) -> Box:
         return Box.of(self.shape)
 
-    @property
+    @cached_property
     def periodic(self) -> tuple[bool, ...]:
         return tuple(kind == "periodic" for kind in self.boundary)
 
@@ -76,7 +77,7 @@ class Grid:
         """As `images`, uncut, each with the shift that made it."""
         found: list[tuple[Box, Index]] = []
         for shift in _shifts(self.shape, self.periodic, box, window):
-            image = box.shift(shift)
+            image = box.shift(shift) if any(shift) else box
             if image.overlaps(window):
                 found.append((image, shift))
         return tuple(found)
