@@ -24,7 +24,7 @@ def verification() -> str:
         f"races, {found['stale_reads']} stale reads and {found['deadlocks']} deadlocks by two independent checkers. Of "
         f"{found['mutants']:,} schedules with one thing wrong, both checkers reject {found['killed']:,}; "
         f"{found['redundant']:,} are shown to be as good as the original, and on {found['disagreements']} the checkers "
-        f"disagree (`{result['command']}`, {result['seconds']} s; {where(result)}; "
+        f"disagree (`{result['command']}`, {result['processor_seconds']} s of processor time; {where(result)}; "
         "[docs/verification.md](docs/verification.md))."
     )
 
