@@ -65,7 +65,8 @@ def test_a_name_that_only_holds_a_known_one_is_other_hardware(name: str) -> None
 
 def test_each_gpu_of_a_mixed_machine_is_judged_by_its_own_values() -> None:
     table = (Expected("NVIDIA H200", "q", {}, 10.0, "B/s", "more", 0.1, "somewhere"),)
-    both = named(profile(number("q", 1.0, device=0), number("q", 1.0, device=1), gpus=2), "NVIDIA H200", "NVIDIA H200 NVL")
+    measured = profile(number("q", 1.0, device=0), number("q", 1.0, device=1), gpus=2)
+    both = named(measured, "NVIDIA H200", "NVIDIA H200 NVL")
     assert [flag.at for flag in flags(both, table)] == [{"device": 0}]
 
 

@@ -198,8 +198,8 @@ class LinkText:
         fields: as in `Arguments`, of the neighbour, shifted by whole periods where the grid wraps; mine, theirs:
         addresses of counters (0: no neighbour); each: the neighbour's rim tiles that face this device; op: the
         operation that is said to be missing; passed: passes since the counters stood at zero; budget: nanoseconds;
-        board, report, op: as in `service`; begun, last: the word in which block `last` says that the pass has begun, one
-        more than `passed` (0: nobody asks).
+        board, report, op: as in `service`; begun, last: the word in which block `last` says that the pass has begun,
+        one more than `passed` (0: nobody asks).
         """
         words = [("mine", "<u8"), ("theirs", "<u8"), ("each", "<i8"), ("op", "<i8")]
         link = np.dtype([*words, ("fields", FIELD, (len(self.arguments.fields),))])
