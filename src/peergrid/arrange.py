@@ -32,13 +32,13 @@ def default_options(devices: Devices, problem: Problem, norm: str | None = None)
 
 
 def _has_room(options: Options, devices: Devices, problem: Problem) -> bool:
-    """Whether GPUs have the memory for what 3D passes of several steps leave in between, where they leave anything."""
+    """Whether GPUs have the shared memory that 3D passes of several steps take, and memory for what they leave."""
     if problem.grid.ndim < 3:
         return True
     from peergrid.runtime.cuda.memory import Plan, has_room
 
     plan = Plan(layout(problem, partition_of(problem, devices, options), options), 1)
-    return not plan.between or has_room(plan, devices.ordinals)
+    return has_room(plan, devices.ordinals)
 
 
 def suited(

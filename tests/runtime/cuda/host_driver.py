@@ -77,7 +77,9 @@ class HostDriver:
         blocks: int = 3,
         delay: int = 0,
         registers: int = 200,
+        shared: int = 227 << 10,
     ) -> None:
+        self.each_block = shared
         self.gpus, self.links, self.free_bytes, self.blocks, self.each = gpus, links, free, blocks, registers
         self._library = ctypes.CDLL(str(library(RUNTIME)))
         for name in ("begin_capture", "end_capture", "stamp"):
@@ -103,6 +105,9 @@ class HostDriver:
 
     def architecture(self, ordinal: int) -> str:
         return "sm_90"
+
+    def shared(self, ordinal: int) -> int:
+        return self.each_block
 
     def compile(self, source: str, architecture: str, cache: Path | None) -> bytes:
         self.texts.append(source)
@@ -181,7 +186,7 @@ class HostDriver:
         return self.each
 
     def resident(self, function: int, threads: int, shared: int, *, whole: bool = True) -> int:
-        return self.blocks
+        return self.blocks if shared <= self.each_block else 0
 
     def reaches(self, ordinal: int, peer: int) -> bool:
         return ordinal == peer or self.links

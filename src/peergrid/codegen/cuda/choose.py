@@ -26,7 +26,7 @@ from peergrid.stencil.remember import remembered
 BASE = 24
 MOST_REGISTERS = 216  # of 255: what a compiler adds must not spill
 FEW_BYTES = 6 << 10  # of shared memory for a warp: then rows are loaded further ahead
-MOST_BYTES = 160 << 10  # of shared memory for a thread block on every architecture from sm_80 on
+MOST_BYTES = 160 << 10  # of shared memory for a thread block: what A100s and later ones of their kind give
 EDGE_COLUMNS = 16  # useful columns of an edge tile below which it is wider
 LENGTHS = (8, 6, 4, 3, 2)
 NORM_LENGTHS = (7, 6, 4, 3, 2)  # the text of 8 steps with norms is too long to be fetched in time

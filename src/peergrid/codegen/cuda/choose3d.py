@@ -26,7 +26,7 @@ from peergrid.stencil.remember import remembered
 BASE = 24
 REGISTERS = 65536  # of a multiprocessor
 MOST_REGISTERS = 240  # of a thread
-MOST_BYTES = 160 << 10  # of shared memory for a thread block on every architecture from sm_80 on, but two
+MOST_BYTES = 160 << 10  # of shared memory for a thread block: what A100s and later ones of their kind give
 EDGE_ROWS = ((32, MOST_BYTES // 2), (16, MOST_BYTES), (24, MOST_BYTES), (12, MOST_BYTES))  # and the most they may take
 MOST_STEPS = 4
 BYTES_PER_CLOCK = 14.4  # of device memory, for each multiprocessor

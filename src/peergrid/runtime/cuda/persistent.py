@@ -121,7 +121,7 @@ def _room(station: Station, kernel: PersistentKernel) -> list[int]:
     """How many blocks each device runs at once; those that share a GPU share its room."""
     ordinals, sweep = station.devices.ordinals, SeveralSteps(station, kernel.made)
     return [
-        sweep.resident(device, kernel.program) // ordinals.count(ordinals[device])
+        sweep.room(device, kernel.program) // ordinals.count(ordinals[device])
         for device in range(station.layout.devices)
     ]
 

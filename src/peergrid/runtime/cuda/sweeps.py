@@ -197,8 +197,11 @@ class SeveralSteps:
 
     def resident(self, device: int, program: PassProgram) -> int:
         """Thread blocks of a program that the device works on at once."""
-        function = self._function(device, program)
-        return max(1, self._granted(device, function, program))
+        return max(1, self.room(device, program))
+
+    def room(self, device: int, program: PassProgram) -> int:
+        """Thread blocks of a program that the device works on at once; 0 where it has no room for one."""
+        return self._granted(device, self._function(device, program), program)
 
     def slots(self, device: int, box: Box) -> int:
         """Plain tiles that the device works on at once."""
