@@ -81,7 +81,7 @@ def test_small_regions_share_a_launch() -> None:
     grid = Grid((40, 40), boundary="reflecting")
     problem = Problem.of(heat(grid.field("u"), 0.2))
     (group,) = groups(problem)
-    assert not any(is_wide(region) for region in regions(problem, 0, group, grid.box))
+    assert not any(is_wide(region, grid.box.size) for region in regions(problem, 0, group, grid.box))
     assert len(program(problem, [[grid.box]]).launches([grid.box])) == 1
 
 

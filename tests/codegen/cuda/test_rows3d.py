@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from stream_examples_3d import radar
+from stream_examples_3d import heat, radar
 
 from peergrid.codegen.cuda import onepass, shell3d
 from peergrid.codegen.cuda.groups import groups
-from peergrid.codegen.cuda.onepass import in_rows, program
+from peergrid.codegen.cuda.onepass import program
 from peergrid.codegen.cuda.regions import regions
 from peergrid.codegen.cuda.rows3d import LANES, row_regions
 from peergrid.codegen.cuda.shell3d import shells
 from peergrid.codegen.cuda.wide import THREADS
 from peergrid.codegen.nvrtc import compile_cubin
-from peergrid.grid import Box
-from peergrid.stencil import footprint
+from peergrid.grid import Box, Grid
+from peergrid.stencil import Problem, footprint
 
 SHAPE = (18, 20, 70)
 
@@ -45,9 +45,20 @@ def test_blocks_of_a_table_follow_one_another(monkeypatch: pytest.MonkeyPatch) -
         assert launch.blocks * THREADS * 4 >= cells
 
 
+def test_what_has_most_of_the_cells_has_a_kernel_of_its_own() -> None:
+    """Also where the grid is small; the rest shares launches."""
+    grid = Grid((40, 40, 80))
+    u = grid.field("u", 0)
+    problem = Problem.of([heat(u, 0.1)])
+    inner, *rest = reversed(program(problem, [[grid.box]]).launches([grid.box]))
+    assert inner.kernel == "wide_0"
+    assert 2 * inner.box.size > grid.box.size
+    assert all(launch.kernel != "wide_0" for launch in rest)
+
+
 def test_narrow_rows_take_few_threads() -> None:
     problem = radar(SHAPE)
-    found = [r for r in regions(problem, 0, groups(problem)[0], Box((0, 0, 0), (18, 20, 7))) if in_rows(r)]
+    found = list(regions(problem, 0, groups(problem)[0], Box((0, 0, 0), (18, 20, 7))))
     (narrow,) = row_regions(found)[:1]
     lines = THREADS // LANES[0]
     assert narrow.blocks(4) == narrow.box.shape[0] * -(-narrow.box.shape[1] // lines)

@@ -25,7 +25,7 @@ from peergrid.stencil.remember import remembered
 
 WIDE_CELLS = 1 << 15
 WIDE_COLUMNS = 64
-WIDE_CUBE = 1 << 22  # cells of a 3D region, instead of WIDE_CELLS
+WIDE_CUBE = 1 << 22  # cells of a 3D region that has not most of the cells, instead of WIDE_CELLS
 ASIDE_CELLS = 1 << 22  # cells of a region from which on the small ones are worth a stream beside it
 
 RECORD = """\
@@ -129,10 +129,10 @@ class Program:
         found: list[Launch] = []
         for number, group in enumerate(groups(problem)):
             parts = _regions(problem, number, boxes)
-            wide = sorted((region for region in parts if is_wide(region)), key=lambda region: region.box.size)
-            rows = [region for region in parts if in_rows(region)]
-            made = self._cells(number, [region for region in parts if not is_wide(region) and not in_rows(region)])
-            made += [*self._rows(number, rows), *(self._wide(region, group) for region in wide)]
+            wide, rows, cells = _kinds(parts)
+            wide.sort(key=lambda region: region.box.size)
+            made = [*self._cells(number, cells), *self._rows(number, rows)]
+            made += [self._wide(region, group) for region in wide]
             aside = bool(wide) and wide[-1].box.size >= ASIDE_CELLS
             found += [replace(launch, beside=aside and launch is not made[-1]) for launch in made]
         inside = tuple(n for n in recorded if any(problem.receivers[n].cell in box for box in boxes))
@@ -177,26 +177,32 @@ def arguments_of(problem: Problem) -> Arguments:
 
 def program(problem: Problem, works: Iterable[Iterable[Box]]) -> Program:
     """The program for advancing each of several sets of boxes by one step."""
-    wide: dict[Variant, None] = {}
-    cells: dict[Variant, None] = {}
-    rows: dict[Variant, None] = {}
+    variants: tuple[dict[Variant, None], ...] = ({}, {}, {})
     for boxes in works:
         for number in range(len(groups(problem))):
-            for region in _regions(problem, number, tuple(boxes)):
-                kind = wide if is_wide(region) else rows if in_rows(region) else cells
-                kind[region.variant] = None
-    return Program(arguments_of(problem), tuple(wide), tuple(cells), tuple(rows))
+            for found, kind in zip(variants, _kinds(_regions(problem, number, tuple(boxes))), strict=True):
+                found.update(dict.fromkeys(region.variant for region in kind))
+    wide, rows, cells = map(tuple, variants)
+    return Program(arguments_of(problem), wide, cells, rows)
 
 
-def is_wide(region: Region) -> bool:
-    """Whether a region is worth a kernel and a launch of its own."""
-    box, least = region.box, WIDE_CUBE if region.box.ndim == 3 else WIDE_CELLS
+def is_wide(region: Region, together: int) -> bool:
+    """Whether a region is worth a kernel and a launch of its own among regions of so many cells together."""
+    box = region.box
+    least = WIDE_CUBE if box.ndim == 3 and 2 * box.size < together else WIDE_CELLS
     return not region.variant.mirrored and box.size >= least and box.shape[-1] >= WIDE_COLUMNS
 
 
-def in_rows(region: Region) -> bool:
-    """Whether a region shares a launch with others of 3D boxes whose reads cross no reflecting edge."""
-    return region.box.ndim == 3 and not region.variant.mirrored and not is_wide(region)
+def _kinds(parts: list[Region]) -> tuple[list[Region], list[Region], list[Region]]:
+    """The regions that are wide, those of 3D boxes that share a launch row by row, and those that share one by cells:
+    2D ones, and those whose reads cross a reflecting edge.
+    """
+    together = sum(region.box.size for region in parts)
+    wide, rows, cells = list[Region](), list[Region](), list[Region]()
+    for region in parts:
+        by_rows = region.box.ndim == 3 and not region.variant.mirrored
+        (wide if is_wide(region, together) else rows if by_rows else cells).append(region)
+    return wide, rows, cells
 
 
 def _record_at(arguments: Arguments) -> str:
