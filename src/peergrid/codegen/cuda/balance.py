@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from peergrid.codegen.cuda.norm import NORM_ROWS
-from peergrid.codegen.cuda.tiles import obstacles, plain_box
+from peergrid.codegen.cuda.plain import obstacles, plain_box
 from peergrid.codegen.cuda.walls import core
 from peergrid.grid import Box
 from peergrid.grid.partition import Partition, balanced_cuts

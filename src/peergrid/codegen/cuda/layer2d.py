@@ -15,10 +15,10 @@ from functools import cached_property
 from peergrid.codegen.cuda.expressions import emit
 from peergrid.codegen.cuda.layer_levels import LayerNode, layer_levels
 from peergrid.codegen.cuda.levels import Levels, Node, Write
+from peergrid.codegen.cuda.plain import unbounded
 from peergrid.codegen.cuda.stream2d import Stream2D
 from peergrid.codegen.cuda.stream_parts import known, margin, row_reach
 from peergrid.codegen.cuda.stream_turn2d import Turn
-from peergrid.codegen.cuda.tiles import unbounded
 from peergrid.codegen.cuda.zones import Choice, Zone
 from peergrid.grid import Field
 from peergrid.stencil.expr import Read

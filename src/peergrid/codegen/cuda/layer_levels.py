@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from peergrid.codegen.cuda.levels import Levels, Node, Version, Write
-from peergrid.codegen.cuda.tiles import unbounded
+from peergrid.codegen.cuda.plain import unbounded
 from peergrid.codegen.cuda.zones import Choice, Zone
 from peergrid.stencil import Problem
 

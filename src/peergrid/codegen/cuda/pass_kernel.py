@@ -21,9 +21,10 @@ from peergrid.codegen.cuda.edge2d import Edge2D
 from peergrid.codegen.cuda.edge_rings2d import MOST_ROWS, EdgeShape
 from peergrid.codegen.cuda.layers2d import USUAL, Layers2D, layers
 from peergrid.codegen.cuda.norm import NORM_COLUMNS, NORM_ROWS, NORM_SUM, NORM_SUM_BYTES
+from peergrid.codegen.cuda.plain import FAR
 from peergrid.codegen.cuda.stream2d import Stream2D
 from peergrid.codegen.cuda.stream_parts import Shape, margin, prelude
-from peergrid.codegen.cuda.tiles import FAR, Cut, Strip, tiles
+from peergrid.codegen.cuda.tiles import Cut, Strip, tiles
 from peergrid.grid import Box
 from peergrid.stencil import Problem
 

@@ -36,8 +36,9 @@ from peergrid.codegen.cuda.block2d import Block2D, BlockShape
 from peergrid.codegen.cuda.edge2d import HELPERS
 from peergrid.codegen.cuda.links import LINK_PRIMITIVES, LinkText, rim_first, rim_tiles
 from peergrid.codegen.cuda.pass_kernel import PassKernel, Program
+from peergrid.codegen.cuda.plain import FAR
 from peergrid.codegen.cuda.stream_parts import prelude
-from peergrid.codegen.cuda.tiles import FAR, tiles
+from peergrid.codegen.cuda.tiles import tiles
 from peergrid.grid import Box
 
 TURNS = np.dtype(

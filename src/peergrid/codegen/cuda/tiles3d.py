@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import product
 
+from peergrid.codegen.cuda.plain import core_of
 from peergrid.codegen.cuda.shape3d import Shape3D, reach
-from peergrid.codegen.cuda.tiles import Tiles, bands, chunks, core_of, overhead, spans
+from peergrid.codegen.cuda.tiles import Tiles, bands, chunks, overhead, spans
 from peergrid.codegen.cuda.walls import core
 from peergrid.grid import Box
 from peergrid.stencil import Problem

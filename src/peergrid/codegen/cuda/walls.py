@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import reduce
 
 from peergrid.codegen.cuda.levels import plain_updates
-from peergrid.codegen.cuda.tiles import core_of, obstacles
+from peergrid.codegen.cuda.plain import core_of, obstacles
 from peergrid.grid import Box
 from peergrid.stencil import Growth, Problem, footprint
 from peergrid.stencil.remember import remembered

@@ -11,7 +11,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import reduce
 
-from peergrid.codegen.cuda.tiles import Cut, grid_core, grown, unbounded
+from peergrid.codegen.cuda.plain import grown, unbounded
+from peergrid.codegen.cuda.tiles import Cut, grid_core
 from peergrid.grid import Box
 from peergrid.stencil import Growth, Problem, footprint
 from peergrid.stencil.problem import Update
