@@ -15,9 +15,26 @@ def test_the_kernels_of_a_model(call: Call, model: Path) -> None:
     assert "def " in call("source", model, "--target", "cpu").out
 
 
+def test_kernels_that_exchange_by_themselves(call: Call, model: Path) -> None:
+    for strategy, kernel in (("peer", "edge2d_peer"), ("persistent", "persistent2d")):
+        found = call("source", model, "--steps", 2, "--strategy", strategy)
+        assert found.code == 0, found.err
+        assert f"2 steps per pass, exchange within{', many passes' * (strategy == 'persistent')}: kernel" in found.out
+        assert f" {kernel}(" in found.out
+
+
 def test_refusals(call: Call, model: Path) -> None:
     for words, sentence in (
         (("--steps", 0), "'--steps' takes a whole number above 0, got 0.\n"),
+        (
+            ("--strategy", "graph"),
+            "Kernels differ for the strategies peer and persistent alone, got 'graph'; leave it out for the kernels "
+            "of all others.\n",
+        ),
+        (
+            ("--strategy", "peer", "--target", "cpu"),
+            "Kernels for CPUs are the same under every strategy; leave 'strategy' out.\n",
+        ),
         (("--target", "ptx"), "Source is generated for cpu or cuda, got 'ptx'.\n"),
         (("--steps", 99), "No kernel makes 99 steps of this problem in one pass; ask for fewer, or for 1.\n"),
     ):

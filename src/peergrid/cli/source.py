@@ -20,8 +20,12 @@ def source(
     steps: Annotated[
         int | None, typer.Option("--steps", metavar="N", help="Steps per pass on GPUs (default: as many as suit).")
     ] = None,
+    strategy: Annotated[
+        str | None,
+        typer.Option("--strategy", metavar="NAME", help="peer or persistent, whose kernels exchange by themselves."),
+    ] = None,
 ) -> None:
     """Print the source of the kernels that a model runs with; no GPU is needed."""
     if steps is not None and steps < 1:
         raise UsageError(f"'--steps' takes a whole number above 0, got {steps}.")
-    typer.echo(generated(build(read(model)).problem, cast(Target, target), steps))
+    typer.echo(generated(build(read(model)).problem, cast(Target, target), steps, strategy))

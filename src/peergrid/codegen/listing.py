@@ -12,18 +12,21 @@ Target = Literal["cpu", "cuda"]
 TARGETS = get_args(Target)
 
 
-def source(problem: Problem, target: Target = "cpu", steps: int | None = None) -> str:
+def source(problem: Problem, target: Target = "cpu", steps: int | None = None, strategy: str | None = None) -> str:
     """The kernels of a problem as text: Python that Numba compiles, or CUDA C++.
 
-    steps: of a pass, for CUDA alone (None: as many as suit the problem). Raises UsageError for another target, or
-    where no kernel makes so many.
+    steps: of a pass, for CUDA alone (None: as many as suit the problem); strategy: `peer` or `persistent`, for CUDA
+    alone, whose kernels exchange halos themselves (None: those of all others). Raises UsageError for another target
+    or strategy, or where no kernel makes so many.
     """
     if target not in TARGETS:
         raise UsageError(f"Source is generated for {' or '.join(TARGETS)}, got '{target}'.")
     if target == "cuda":
         from peergrid.codegen.cuda import listing as cuda
 
-        return cuda.source(problem, steps)
+        return cuda.source(problem, steps, strategy)
+    if strategy is not None:
+        raise UsageError("Kernels for CPUs are the same under every strategy; leave 'strategy' out.")
     if steps is not None:
         raise UsageError("Kernels for CPUs take any number of steps per pass; leave 'steps' out.")
     return cpu.source(problem)

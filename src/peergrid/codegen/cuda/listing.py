@@ -5,37 +5,65 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from peergrid.codegen.cuda import onepass
-from peergrid.codegen.cuda.choose import several_steps, steps_per_pass
+from peergrid.codegen.cuda.choose import one_step, pass_kernel, several_steps, steps_per_pass
 from peergrid.codegen.cuda.pass3d import PassKernel3D
+from peergrid.codegen.cuda.peer_kernel import PeerKernel
+from peergrid.codegen.cuda.persistent_kernel import PersistentKernel
 from peergrid.codegen.cuda.shell3d import shells
 from peergrid.errors import UsageError
 from peergrid.stencil import Problem
 
+LINKED = ("peer", "persistent")
 AROUND = {"plain": "tiles of the interior", "edge": "all other tiles", "layer": "tiles of zones of absorbers"}
 
 
-def source(problem: Problem, steps: int | None = None) -> str:
+def source(problem: Problem, steps: int | None = None, strategy: str | None = None) -> str:
     """The kernels of a pass of so many steps over the whole grid as CUDA C++, each program under what it is for.
 
-    steps: of a pass (None: as many as suit the problem). Raises UsageError where no kernel makes so many.
+    steps: of a pass (None: as many as suit the problem); strategy: one whose kernels exchange halos themselves (see
+    `LINKED`; None: those of all others). Raises UsageError where there is no such kernel.
     """
+    if strategy not in (None, *LINKED):
+        raise UsageError(
+            f"Kernels differ for the strategies {' and '.join(LINKED)} alone, got '{strategy}'; leave it out for the "
+            "kernels of all others."
+        )
     chosen = steps_per_pass(problem) if steps is None else steps
-    return "\n\n".join(f"// {said}\n{text}" for said, text in _programs(problem, chosen))
+    found = _programs(problem, chosen) if strategy is None else _linked(problem, chosen, strategy)
+    return "\n\n".join(f"// {said}\n{text}" for said, text in found)
+
+
+def _linked(problem: Problem, steps: int, strategy: str) -> Iterator[tuple[str, str]]:
+    """The kernels that exchange halos themselves."""
+    made = pass_kernel(problem, steps, least=1)
+    if made is None:
+        raise UsageError(f"No kernel with the exchange in it makes {steps} steps of this problem; they are 2D.")
+    said = f"{steps} {'step' if steps == 1 else 'steps'} per pass, exchange within"
+    if strategy == "persistent":
+        program = PersistentKernel(made).program
+        yield f"{said}, many passes: kernel {program.entry}", program.source
+        return
+    kernel = PeerKernel(made)
+    for launch in kernel.launches(problem.grid.box, 1):
+        yield f"{said}: kernel {launch.program.entry}", launch.program.source
 
 
 def _programs(problem: Problem, steps: int) -> Iterator[tuple[str, str]]:
-    if steps == 1:
+    kernel = one_step(problem, problem.grid.box.size) if steps == 1 else several_steps(problem, steps)
+    if kernel is None and steps > 1:
+        raise UsageError(f"No kernel makes {steps} steps of this problem in one pass; ask for fewer, or for 1.")
+    if kernel is None:
         yield (
             "One step per pass: each large region a kernel of its own, small ones together",
             onepass.program(problem, [[problem.grid.box]]).source,
         )
         return
-    kernel = several_steps(problem, steps)
-    if kernel is None:
-        raise UsageError(f"No kernel makes {steps} steps of this problem in one pass; ask for fewer, or for 1.")
     for launch in kernel.launches(problem.grid.box, 1):
         role = next(name for name in AROUND if getattr(kernel, name, None) is launch.program)
-        yield f"{steps} steps per pass, {AROUND[role]}: kernel {launch.program.entry}", launch.program.source
+        yield (
+            f"{steps} {'step' if steps == 1 else 'steps'} per pass, {AROUND[role]}: kernel {launch.program.entry}",
+            launch.program.source,
+        )
     if isinstance(kernel, PassKernel3D) and kernel.shelled:
         found = shells(problem, steps, kernel.rest(problem.grid.box, 1))
         works = [boxes for shell in found for boxes in shell.steps]
