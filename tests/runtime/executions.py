@@ -11,7 +11,7 @@ from peergrid import Options
 from peergrid.grid.partition import Partition
 from peergrid.runtime.executor import Executor
 from peergrid.runtime.inorder import InOrderExecutor
-from peergrid.schedule import build, layout
+from peergrid.schedule import build, layout, period
 
 STEPS = 11  # of every run that is compared with `expected`
 Found = tuple[dict[str, bytes], bytes]
@@ -22,6 +22,20 @@ def load(executor: Executor) -> None:
     """Give every field its first values, in slot 0."""
     for name, described in executor.layout.problem.fields.items():
         executor.load(name, described.global_array(), 0)
+
+
+def carry_through(executor: Executor, options: Options) -> Found:
+    """What `STEPS` steps leave, in whole periods and a rest."""
+    load(executor)
+    whole = period(executor.layout, options)
+    times, rest = divmod(STEPS, whole.steps)
+    executor.execute(whole, times, 0)
+    slot = whole.final if times else 0
+    if rest:
+        tail = build(executor.layout, options, rest, slot)
+        executor.execute(tail, 1, times * whole.steps)
+        slot = tail.final
+    return found(executor, slot)
 
 
 def found(executor: Executor, slot: int) -> Found:

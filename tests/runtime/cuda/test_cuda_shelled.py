@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from executions import STEPS, Found, found, load
+from executions import STEPS, Found, carry_through, found, load
 from host_driver import COMPILER, HostDriver
 
 from peergrid import Options
@@ -18,7 +18,7 @@ from peergrid.grid.partition import Partition
 from peergrid.runtime.cuda.executor import CudaExecutor
 from peergrid.runtime.cuda.memory import Plan, has_room
 from peergrid.runtime.inorder import InOrderExecutor
-from peergrid.schedule import build, layout, period
+from peergrid.schedule import build, layout
 from peergrid.schedule.strategies import StrategyName
 from peergrid.stencil import Problem, Receiver, Stage, stencil
 
@@ -90,16 +90,7 @@ def expected(problem: Problem) -> Found:
 def carried_out(problem: Problem, split: Index, options: Options, driver: HostDriver) -> Found:
     plan = layout(problem, Partition(problem.grid, split), options)
     executor = CudaExecutor(plan, STEPS, tuple(range(plan.devices)), driver=driver, issuers=8)
-    load(executor)
-    whole = period(plan, options)
-    times, rest = divmod(STEPS, whole.steps)
-    executor.execute(whole, times, 0)
-    slot = whole.final if times else 0
-    if rest:
-        tail = build(plan, options, rest, slot)
-        executor.execute(tail, 1, times * whole.steps)
-        slot = tail.final
-    answer = found(executor, slot)
+    answer = carry_through(executor, options)
     executor.close()
     assert not driver.live
     return answer

@@ -9,20 +9,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-import numpy as np
-
-from peergrid.codegen.cuda import service
 from peergrid.codegen.cuda.choose import pass_kernel
 from peergrid.codegen.cuda.links import rim_tiles
 from peergrid.codegen.cuda.pass_kernel import Launch
 from peergrid.codegen.cuda.peer_kernel import PeerKernel
+from peergrid.runtime.cuda import signals
 from peergrid.runtime.cuda.chain import PASSED, Chain, linkable, offset, passes
 from peergrid.runtime.cuda.lower import Lowered
 from peergrid.runtime.cuda.station import Station
 from peergrid.runtime.cuda.sweeps import SeveralSteps, Start
 from peergrid.runtime.cuda.tape import Patch, TapeWriter
 from peergrid.schedule import Schedule
-from peergrid.schedule.ops import Await, Compute, Event, Flag, Queue, Raise
+from peergrid.schedule.ops import Await, Compute, Flag, Queue, Raise
 
 MOST_WAITING = 0.5  # share of a GPU that waiting tiles of devices which share it may take
 
@@ -116,23 +114,18 @@ class _Row:
             links = self.chain.links(device, lambda here, source: self._operation(here, number, source))
             if zones and queue == queues[0]:
                 links["begun"], links["last"] = (
-                    self._begun(device),
+                    self.station.flag(_begun(device)),
                     min(start.blocks, self.sweep.resident(device, plain)) - 1,
                 )
             if queue == zones:
                 self._await_plain(tape, queue, operation, number)
             self._launch(tape, queue, operation, part, replace(start, more=(links, *start.more)))
             tape.patches.append(Patch(int(links.ctypes.data) + offset(links, "passed"), number, PASSED))
-        self._meet(tape, operation, queues)
+        signals.meet(self.station, tape, operation, queues)
         if self.station.norms is not None:
             self._launch(tape, queues[0], operation, part, self.sweep.sums(device))
-            self._record(tape, operation, queues[0])
             for queue in queues[1:]:
-                self._wait(tape, operation, queue, queues[0])
-
-    def _begun(self, device: int) -> int:
-        """The address of the word in which plain tiles say that those of the first turn of a pass have begun."""
-        return self.station.flag(Flag(device, "plain tiles begun"))
+                signals.tie(self.station, tape, operation, queues[0], queue)
 
     def _await_plain(self, tape: TapeWriter, queue: Queue, operation: int, number: int) -> None:
         """A queue goes on when the plain tiles of a pass's first turn have their room.
@@ -140,30 +133,9 @@ class _Row:
         They run longest: what took their room would have them begin a second turn. Their room comes free, whatever else
         runs: a tile waits only for tiles of its neighbours' passes before, none of which waits for this pass.
         """
-        station, values = self.station, np.zeros(1, service.NOTICE)
-        values["flag"], values["board"] = self._begun(queue.device), station.board_address
-        values["budget"], values["op"] = station.budget, operation
-        values["report"] = service.REPORT * (queue.device + 1)
-        address = tape.launch(
-            operation,
-            station.devices.context(queue.device),
-            station.entry("cuLaunchKernel"),
-            station.service(queue.device, "await_flag"),
-            station.devices.stream(queue),
-            1,
-            1,
-            values,
+        signals.notice(
+            self.station, tape, operation, queue, "await_flag", _begun(queue.device), number + 1, counted=PASSED
         )
-        tape.patches.append(Patch(address + offset(values, "value"), number + 1, PASSED))
-
-    def _meet(self, tape: TapeWriter, operation: int, queues: Sequence[Queue]) -> None:
-        """Each queue of a device waits for what the others hold so far, without a hop in between."""
-        for queue in queues:
-            self._record(tape, operation, queue)
-        for queue in queues:
-            for other in queues:
-                if other != queue:
-                    self._wait(tape, operation, queue, other)
 
     def _launch(self, tape: TapeWriter, queue: Queue, operation: int, part: Compute, start: Start) -> None:
         devices, values = self.station.devices, start.values.copy()
@@ -193,17 +165,7 @@ class _Row:
             if isinstance(op, Await) and op.queue.device == device and op.value == max(1, number) and op.flag in raised
         )
 
-    def _record(self, tape: TapeWriter, operation: int, queue: Queue) -> None:
-        devices = self.station.devices
-        handle, stream = devices.event(_passed(queue)), devices.stream(queue)
-        tape.call(operation, devices.context(queue.device), self.station.entry("cuEventRecord"), handle, stream)
 
-    def _wait(self, tape: TapeWriter, operation: int, queue: Queue, other: Queue) -> None:
-        devices = self.station.devices
-        handle, stream = devices.event(_passed(other)), devices.stream(queue)
-        tape.call(operation, devices.context(queue.device), self.station.entry("cuStreamWaitEvent"), stream, handle, 0)
-
-
-def _passed(queue: Queue) -> Event:
-    """That what a queue has of a pass is done."""
-    return Event(queue.device, f"pass of {queue}")
+def _begun(device: int) -> Flag:
+    """The word in which plain tiles say that those of the first turn of a pass have begun."""
+    return Flag(device, "plain tiles begun")

@@ -150,7 +150,7 @@ class Lowering:
             case HostBarrier():
                 tape.meet(number, station.barrier(op.hosts), len(op.hosts))
             case DeviceBarrier():
-                meet(station, tape, number, op)
+                meet(station, tape, number, op.queues)
 
     def _sweep(self, steps: int, works: list[Work]) -> Sweep:
         station = self.station

@@ -5,6 +5,7 @@ Every function writes the driver calls of operation `number`; -1 stands for none
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,7 @@ import numpy as np
 from peergrid.codegen.cuda import service
 from peergrid.runtime.cuda.station import Station
 from peergrid.runtime.cuda.tape import Patch, TapeWriter
-from peergrid.schedule.ops import Await, DeviceBarrier, Event, Queue, Raise
+from peergrid.schedule.ops import Await, Event, Flag, Queue, Raise
 
 
 def record(station: Station, tape: TapeWriter, number: int, queue: Queue, event: Event) -> None:
@@ -36,26 +37,34 @@ def tie(station: Station, tape: TapeWriter, number: int, before: Queue, after: Q
     wait(station, tape, number, after, event)
 
 
-def meet(station: Station, tape: TapeWriter, number: int, op: DeviceBarrier) -> None:
-    """Each queue of the barrier waits for what all others hold so far."""
-    events = [Event(queue.device, f"barrier of {queue}") for queue in op.queues]
-    for queue, event in zip(op.queues, events, strict=True):
+def meet(station: Station, tape: TapeWriter, number: int, queues: Sequence[Queue]) -> None:
+    """Each of a device's queues waits for what all others hold so far, without a hop in between."""
+    events = [Event(queue.device, f"barrier of {queue}") for queue in queues]
+    for queue, event in zip(queues, events, strict=True):
         record(station, tape, number, queue, event)
-    for queue in op.queues:
-        for other, event in zip(op.queues, events, strict=True):
+    for queue in queues:
+        for other, event in zip(queues, events, strict=True):
             if other != queue:
                 wait(station, tape, number, queue, event)
 
 
 def signal(station: Station, tape: TapeWriter, number: int, op: Raise | Await) -> None:
     """A flag is raised, or awaited with a budget; its value is patched turn by turn."""
+    notice(station, tape, number, op.queue, "raise_flag" if isinstance(op, Raise) else "await_flag", op.flag, op.value)
+
+
+def notice(
+    station: Station, tape: TapeWriter, number: int, queue: Queue, kernel: str, flag: Flag, value: int,
+    counted: Flag | None = None,
+) -> None:  # fmt: skip
+    """The kernel that raises or awaits a flag's value, which grows from turn to turn as that of `counted` does."""
     values = np.zeros(1, service.NOTICE)
-    values["flag"], values["board"] = station.flag(op.flag), station.board_address
+    values["flag"], values["board"] = station.flag(flag), station.board_address
     values["budget"], values["op"] = station.budget, number
-    values["report"] = service.REPORT * (op.queue.device + 1)
-    kernel = station.service(op.queue.device, "raise_flag" if isinstance(op, Raise) else "await_flag")
-    address = launch(station, tape, number, op.queue, kernel, 1, 1, values)
-    tape.patches.append(Patch(address + int(service.NOTICE.fields["value"][1]), op.value, op.flag))  # type: ignore[index]
+    values["report"] = service.REPORT * (queue.device + 1)
+    address = launch(station, tape, number, queue, station.service(queue.device, kernel), 1, 1, values)
+    place = int(service.NOTICE.fields["value"][1])  # type: ignore[index]
+    tape.patches.append(Patch(address + place, value, counted or flag))
 
 
 def tick(station: Station, tape: TapeWriter, queue: Queue, steps: int) -> None:
