@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import multiprocessing
 import sys
+import time
+from functools import partial
 from pathlib import Path
 
 import pytest
 from cli_call import Call
 
+from peergrid.cli.verification import Ways, verify_all
 from peergrid.codegen.cuda.balance import balanced
 from peergrid.grid.partition import Partition
+from peergrid.io.modelfile import read
+from peergrid.models.fdtd import build
 from peergrid.schedule.strategies import STRATEGIES, Strategy
 from peergrid.stencil import Problem
 
@@ -68,6 +74,30 @@ def test_a_long_proof_says_how_far_it_is(call: Call, model: Path, monkeypatch: p
     arguments = ("verify", model, "--devices", 2, "--depth", 1, "--strategy", "peer")
     assert call(*arguments).err.splitlines() == ["1 of 3 ways", "2 of 3 ways", "3 of 3 ways"]
     assert call(*arguments, "--json").err == ""
+
+
+def test_what_ends_a_proof_ends_its_processes_at_once(model: Path, tmp_path: Path) -> None:
+    """The parts after the first, which make their problem late, do not come so far."""
+
+    def interrupted(_done: int, _number: int) -> None:
+        raise KeyboardInterrupt
+
+    ways = Ways(devices=(1,), strategies=("serial",), depths=(1, 2), orders=("all",))
+    with pytest.raises(KeyboardInterrupt):
+        verify_all(partial(late, model, tmp_path), ways, interrupted)
+    assert (tmp_path / "first").exists()
+    assert not (tmp_path / "late").exists()
+    assert not multiprocessing.active_children()
+
+
+def late(model: Path, folder: Path) -> Problem:
+    """The problem of a model; at once for whoever asks first."""
+    try:
+        (folder / "first").touch(exist_ok=False)
+    except FileExistsError:
+        time.sleep(20)
+        (folder / "late").touch()
+    return build(read(model)).problem
 
 
 def test_a_wrong_strategy_is_rejected_with_exit_code_1(

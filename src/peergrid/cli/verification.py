@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import os
+import signal
 from collections import Counter
 from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field, replace
-from functools import partial
 from itertools import chain, product
+from multiprocessing import active_children, parent_process
+from threading import Thread
 from typing import get_args
 
 from peergrid.codegen.cuda.balance import balanced
@@ -129,11 +132,29 @@ def verify_all(problem_of: Callable[[], Problem], ways: Ways, progress: Progress
     if len(ways.parts) == 1:
         _look_at(tally, problem_of(), ways, progress)
         return _report(tally, ways)
-    with ProcessPoolExecutor(min(cores(), len(ways.parts))) as pool:
-        for part in pool.map(partial(_tally, problem_of), ways.parts):
-            tally.join(part)
-            progress(tally.ways, ways.number)
+    with ProcessPoolExecutor(min(cores(), len(ways.parts)), initializer=_follow) as pool:
+        try:
+            for part in [pool.submit(_tally, problem_of, each) for each in ways.parts]:
+                tally.join(part.result())
+                progress(tally.ways, ways.number)
+        except BaseException:
+            for worker in active_children():  # else the pool waits for the parts that they are at
+                worker.terminate()
+            raise
     return _report(tally, ways)
+
+
+def _follow() -> None:
+    """Leave Ctrl-C to the parent, and end with it, however it ends."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    Thread(target=_end_with_parent, daemon=True).start()
+
+
+def _end_with_parent() -> None:
+    parent = parent_process()
+    assert parent is not None
+    parent.join()
+    os._exit(1)
 
 
 def _tally(problem_of: Callable[[], Problem], ways: Ways) -> _Tally:
