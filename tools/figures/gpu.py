@@ -135,7 +135,9 @@ def _tiny() -> str:
         record, row = _widest("small", series)
         each = f"{row['seconds_per_step'] * 1e6:.2f} µs on {row['count']} with {how.format(**row['options'])}"
         said.append(f"{each} per exchange ({when(record)})")
-    return f"- **Small grids**: a step of Jacobi with 256² cells on each GPU takes {', '.join(said)}."
+    met = load("h200-x8-linked")
+    said.append(f"all blocks of 8 GPUs meet in {met['barrier_us']['8 all']:.2f} µs ({when(met)})")
+    return f"- **Small grids**: a step of Jacobi with 256² cells on each GPU takes {', '.join(said[:-1])}; {said[-1]}."
 
 
 def _widest(suite: str, series: str) -> tuple[Found, Found]:
