@@ -36,6 +36,16 @@ def test_no_two_barriers_of_a_warp_in_a_row_have_the_same_mask(kernel: str) -> N
 
 
 @needs_nvrtc
+@pytest.mark.parametrize("kernel", ["grid", "devices"])
+def test_a_barrier_looks_at_nothing_but_its_words(kernel: str) -> None:
+    """A verdict in shared memory, or a table of addresses looked up each time, would be measured with it."""
+    body = ptx("barrier", kernel)
+    assert "shared" not in body
+    loads = re.findall(r"\bld\.(?!param)\S+", body[body.index("bar.sync") :])
+    assert loads == [f"ld.acquire.{'gpu' if kernel == 'grid' else 'sys'}.global.u32"]
+
+
+@needs_nvrtc
 def test_a_step_of_the_chain_in_shared_memory_is_a_load_and_an_addition() -> None:
     body = ptx("arithmetic", "chase_shared")
     loads, sums = (len(re.findall(kind, body)) for kind in (r"ld\.shared\.f64", r"add\.f64"))

@@ -103,7 +103,8 @@ PROBE = Probe(
     unit="s",
     method=(
         "A cooperative launch per GPU with 1050 barriers less one with 50, by the host's clock (equation 7). The last "
-        "block of a GPU to arrive stores a flag to every GPU with release; all blocks wait for all flags in own memory."
+        "block of a GPU to arrive stores a flag to every GPU with release, a lane each; all "
+        "blocks wait for all flags in own memory."
     ),
     run=run,
     gpus=1,

@@ -12,6 +12,7 @@ from peergrid.probe.experiment import At, Bench, Probe, Result, differences, res
 THREADS = (32, 64, 128, 256, 512, 1024)
 BLOCKS = (1, 2, 4, 8, 16, 32)
 FEW, MANY = 50, 2050
+APART = 4096  # bytes from one counter to the next; parts of the L2 lie at different distances
 
 
 def run(bench: Bench) -> Iterator[Result]:
@@ -22,19 +23,21 @@ def run(bench: Bench) -> Iterator[Result]:
         desk = Desk.make(scope)
         for threads in THREADS if not bench.quick else (32, 256, 1024):
             for blocks in [count for count in BLOCKS if count <= kernel.fits(threads)]:
-                _seconds(desk, blocks, threads, FEW)
-                samples = bench.choose(5, 15)
-                shorter = [_seconds(desk, blocks, threads, FEW) for _ in range(samples)]
-                longer = [_seconds(desk, blocks, threads, MANY) for _ in range(samples)]
+                counters = [desk.out + APART * at for at in range(bench.choose(5, 15))]
+                _seconds(desk, desk.out, blocks, threads, FEW)
+                shorter, longer = (
+                    [_seconds(desk, counter, blocks, threads, repeats) for counter in counters]
+                    for repeats in (FEW, MANY)
+                )
                 at: At = {"blocks_per_multiprocessor": blocks, "threads": threads}
                 yield result("grid_barrier", "s", differences(longer, shorter, MANY, FEW), at, floor=0.03)
 
 
-def _seconds(desk: Desk, blocks: int, threads: int, repeats: int) -> float:
+def _seconds(desk: Desk, counter: int, blocks: int, threads: int, repeats: int) -> float:
     """Host seconds of one cooperative launch with so many barriers."""
     devices = desk.devices
     kernel, grid = devices.kernel(0, "barrier", "grid"), blocks * devices.multiprocessors
-    counter, fault = desk.out, desk.out + 256
+    fault = counter + 256
     devices.fill(0, counter, 0, 128)
     begin = time.perf_counter()
     desk.run(kernel, grid, threads, u64(counter), u32(repeats), u64(fault), cooperative=True)
@@ -51,7 +54,8 @@ PROBE = Probe(
     unit="s",
     method=(
         "A cooperative launch with 2050 barriers less one with 50, by the host's clock, over the difference "
-        "(equation 7). The barrier is one counter: an acq_rel addition per block, then acquire loads."
+        "(equation 7). The barrier is one counter: an acq_rel addition per block, then acquire "
+        "loads; every sample has its own."
     ),
     run=run,
     gpus=1,

@@ -1,55 +1,56 @@
 // Barriers over a grid and over several GPUs, on words in memory.
 
-// All blocks of the grid meet for the `round`-th time. False when the budget is spent.
-__device__ __forceinline__ bool meet_grid(u32* counter, u32 blocks, u32 round, u64 budget) {
-    __shared__ bool fine;
+// All blocks of the grid meet: goes on when the counter has reached `goal`, or when a block's first thread has waited
+// for longer than its patience, in cycles, and has none from then on. Only that thread knows: a verdict for the block
+// would cost every barrier a look into shared memory.
+__device__ __forceinline__ void meet_grid(u32* counter, u32 goal, u64& patience) {
     __syncthreads();
     if (threadIdx.x == 0) {
-        u32 goal = blocks * round;
         add_acq_rel_gpu(counter, 1);
         u64 begin = clock64();
-        fine = true;
-        while (fine && !reached(load_acquire_gpu(counter), goal)) fine = (u64)clock64() - begin <= budget;
+        while (!reached(load_acquire_gpu(counter), goal))
+            if ((u64)clock64() - begin > patience) {
+                patience = 0;
+                break;
+            }
     }
     __syncthreads();
-    return fine;
 }
 
 extern "C" __global__ void grid(u32* counter, u32 repeats, u32* fault) {
-    for (u32 r = 1; r <= repeats; ++r)
-        if (!meet_grid(counter, gridDim.x, r, BUDGET)) {
-            if (threadIdx.x == 0) *fault = 1;
-            return;
-        }
+    u64 patience = BUDGET;
+    for (u32 r = 1; r <= repeats; ++r) meet_grid(counter, gridDim.x * r, patience);
+    if (threadIdx.x == 0 && !patience) *fault = 1;
 }
 
-// Over `count` GPUs. The last block of a GPU to arrive raises that GPU's flag on every GPU; all blocks then wait
-// for all flags in their own memory. flags[g]: address of GPU g's flags, one per sender, a line apart.
+// Over `count` GPUs, at most 32. The last block of a GPU to arrive raises that GPU's flag on every GPU, each by a lane
+// of its own; all blocks then wait for all flags in their own memory. flags[g]: address of GPU g's flags, one per
+// sender, a line apart.
 extern "C" __global__ void devices(u32* counter, const u64* flags, u32 me, u32 count, u32 repeats, u32* fault) {
-    __shared__ bool fine;
+    const u32 lane = threadIdx.x;
+    const bool concerned = lane < count;
+    u32* const raised = concerned ? (u32*)flags[lane] + me * 32 : nullptr;
+    const u32* const watched = concerned ? (const u32*)flags[me] + lane * 32 : nullptr;
+    u64 patience = BUDGET;
     for (u32 r = 1; r <= repeats; ++r) {
         __syncthreads();
-        if (threadIdx.x == 0) {
-            fine = true;
-            if (add_acq_rel_gpu(counter, 1) == gridDim.x * r - 1) {
-                fence_sys();
-                for (u32 g = 0; g < count; ++g) store_release_sys((u32*)flags[g] + me * 32, r);
-            }
+        if (lane < 32) {
+            const bool last = __any_sync(~0u, lane == 0 && add_acq_rel_gpu(counter, 1) == gridDim.x * r - 1);
+            __syncwarp();
+            if (last && concerned) store_release_sys(raised, r);
+            if (concerned && !await_sys(watched, r, patience)) patience = 0;
         }
         __syncthreads();
-        if (threadIdx.x < count && !await_sys((const u32*)flags[me] + threadIdx.x * 32, r, BUDGET)) fine = false;
-        __syncthreads();
-        if (!fine) {
-            if (threadIdx.x == 0) *fault = 1;
-            return;
-        }
     }
+    if (concerned && !patience) *fault = 1;
 }
 
 // A grid barrier that the last block never reaches: the budget ends what would wait for ever.
 extern "C" __global__ void part_of_grid(u32* counter, u32* caught) {
     if (blockIdx.x == gridDim.x - 1) return;
-    if (!meet_grid(counter, gridDim.x, 1, 20000000ull) && threadIdx.x == 0) atomicAdd(caught, 1);
+    u64 patience = 20000000ull;
+    meet_grid(counter, gridDim.x, patience);
+    if (threadIdx.x == 0 && !patience) atomicAdd(caught, 1);
 }
 
 // The same over GPUs: whoever runs this waits for a GPU that was never started.
