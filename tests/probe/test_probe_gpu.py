@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 from contextlib import nullcontext
 from dataclasses import replace
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -30,10 +31,11 @@ from peergrid.probe.cuda import (
     little,
     ordering,
     relay,
+    remote_atomics,
 )
 from peergrid.probe.cuda import compile as compiling
 from peergrid.probe.cuda.chase import chain
-from peergrid.probe.cuda.devices import Devices, u64
+from peergrid.probe.cuda.devices import Devices, Stream, u64
 from peergrid.probe.cuda.timing import sound
 from peergrid.probe.experiment import Lack
 from peergrid.probe.registry import PROBES
@@ -194,6 +196,49 @@ def test_two_gpus_relay_there_and_back_and_say_so(pretended: PretendDriver) -> N
     ways = [item.at for item in found if isinstance(item, Result) and item.quantity == "relay_bandwidth"]
     assert ways == [{"source": 0, "middle": 1, "target": 0}]
     assert "three GPUs in a row: no GPU of this machine reaches two others" in str(found[0])
+
+
+@needs_nvrtc
+@pytest.mark.parametrize("words", ["one word", "own words"])
+def test_atomics_are_sampled_in_several_pages(
+    words: str, pretended: PretendDriver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    targets: list[int] = []
+    adding = remote_atomics.adding
+    monkeypatch.setattr(remote_atomics, "adding", lambda *a: targets.append(a[2]) or adding(*a))
+    with Devices.open(pretended) as devices:
+        found = list(remote_atomics._crew(Bench(quick=True, devices=devices), "own", [0], words))
+    assert len(found[0].samples) == len(set(targets)) == 9
+    assert min(b - a for a, b in pairwise(sorted(targets))) >= remote_atomics.APART
+
+
+@needs_nvrtc
+def test_copies_of_the_host_are_sampled_in_several_places(
+    pretended: PretendDriver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    here: list[tuple[int, int]] = []
+    copies = host_link.copies
+    monkeypatch.setattr(host_link, "copies", lambda *a: here.append((a[1], a[2])) or copies(*a))
+    with Devices.open(pretended) as devices:
+        found = list(host_link._pinned(Bench(quick=True, devices=devices), 0, [1024], {}))
+    assert [len(item.samples) for item in found] == [host_link.PLACES] * 2
+    assert len(set(here)) == 2 * host_link.PLACES
+
+
+def test_launches_are_sampled_on_one_stream_after_the_other() -> None:
+    streams = [Stream(device, None) for device in range(3)]
+    assert launch._samples(5, streams, lambda stream: float(stream.device), 1) == [0, 1, 2, 0, 1]
+
+
+def test_the_threads_of_a_barrier_begin_where_the_caller_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    chosen: list[list[int]] = []
+    monkeypatch.setattr(host_side, "entries", entries)
+    monkeypatch.setattr(host_side, "cores", lambda: (4, 5, 6, 7))
+    monkeypatch.setattr(host_side, "usable_cpus", lambda: (6,))
+    monkeypatch.setattr(host_side, "inside", lambda work, cpus: chosen.append(cpus) or 0.0)
+    timed = host_side.Crew(*[np.ones(2, np.uint64)] * 4).threaded()
+    timed(2)
+    assert chosen == [[6, 4]]
 
 
 @needs_nvrtc

@@ -8,12 +8,15 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 import psutil
 
 from peergrid.errors import DeviceFault
 from peergrid.machine.host import usable_cpus
 from peergrid.probe.experiment import Lack
+
+Measured = TypeVar("Measured")
 
 
 def inside(work: Callable[[int], float], cpus: Sequence[int]) -> float:
@@ -89,7 +92,7 @@ def pin(*cpus: int) -> None:
         os.sched_setaffinity(threading.get_native_id(), set(cpus))
 
 
-def in_turn(count: int, measure: Callable[[], float]) -> list[float]:
+def in_turn(count: int, measure: Callable[[], Measured]) -> list[Measured]:
     """So many measurements, each with the calling thread on another processor: some are a third slower than others."""
     before = usable_cpus()
     try:
@@ -104,7 +107,7 @@ def turned(cpus: tuple[int, ...], turn: int, turns: int) -> tuple[int, ...]:
     return cpus[first:] + cpus[:first]
 
 
-def _on(cpu: int, measure: Callable[[], float]) -> float:
+def _on(cpu: int, measure: Callable[[], Measured]) -> Measured:
     pin(cpu)
     return measure()
 

@@ -10,14 +10,17 @@ import numpy as np
 
 from peergrid.machine.host import nodes, usable_cpus
 from peergrid.probe.cpu.threads import in_turn, pin
-from peergrid.probe.cuda.devices import Devices
+from peergrid.probe.cuda.devices import Devices, Scope, Stream
 from peergrid.probe.cuda.timing import Gate, copies, host_seconds
 from peergrid.probe.cuda.traffic import Meter, pcie
 from peergrid.probe.experiment import At, Bench, Lack, Probe, Result, result
 
 LARGEST, REPEATS = 64 << 20, 16
+PLACES = 5  # of memory and streams: where a copy goes moves its rate
 LONG = 64 << 10  # bytes from which bandwidth counts for more than latency
 SMALL, MANY = 1 << 10, 512
+
+Place = tuple[int, int, Stream]
 
 
 def run(bench: Bench) -> Iterator[Result | Lack]:
@@ -35,17 +38,19 @@ def run(bench: Bench) -> Iterator[Result | Lack]:
 
 def _pinned(bench: Bench, device: int, sizes: Sequence[int], extra: dict[str, int]) -> Iterator[Result]:
     devices: Devices = bench.devices
+    rates: dict[tuple[int, str], list[float]] = {}
     with devices.scope() as scope:
-        there, here = scope.memory(device, LARGEST), scope.pinned(LARGEST).address
-        stream, gate = scope.stream(device), Gate.make(scope, [device])
-        for size in sizes:
-            for direction, (to, source) in {"to device": (there, here), "to host": (here, there)}.items():
+        gate = Gate.make(scope, [device])
+        for there, here, stream in _places(scope, device):
+            for size in sizes:
                 repeats = max(4, min(64, LARGEST // size))
-
-                work = copies(devices, to, source, size, repeats)
-                rates = [size * repeats / s for (s,) in gate.samples([(stream, work)], bench.choose(5, 15))]
-                at: At = {"device": device, "direction": direction, "memory": "pinned", "bytes": size, **extra}
-                yield result("host_link_bandwidth", "B/s", rates, at, floor=0.08 if size < LONG else 0.04)
+                for direction, (to, source) in {"to device": (there, here), "to host": (here, there)}.items():
+                    work = copies(devices, to, source, size, repeats)
+                    seconds = gate.samples([(stream, work)], bench.choose(1, 3))
+                    rates.setdefault((size, direction), []).extend(size * repeats / s for (s,) in seconds)
+    for (size, direction), each in rates.items():
+        at: At = {"device": device, "direction": direction, "memory": "pinned", "bytes": size, **extra}
+        yield result("host_link_bandwidth", "B/s", each, at, floor=0.12 if size < LONG else 0.04)
 
 
 def _pageable(bench: Bench, sizes: Sequence[int]) -> Iterator[Result]:
@@ -68,24 +73,32 @@ def _pageable(bench: Bench, sizes: Sequence[int]) -> Iterator[Result]:
         yield result("host_link_bandwidth", "B/s", each, at, floor=0.3)
 
 
+def _places(scope: Scope, device: int) -> list[Place]:
+    """Memory of a GPU and of the host, and a stream, several times."""
+    return [(scope.memory(device, LARGEST), scope.pinned(LARGEST).address, scope.stream(device)) for _ in range(PLACES)]
+
+
 def _both_ways(bench: Bench) -> Iterator[Result]:
     """Both directions at once from pinned memory: the sum of the rates."""
     devices: Devices = bench.devices
-    repeats = 8
+    repeats, rates = 8, list[float]()
     with devices.scope() as scope:
-        memory = [(scope.memory(0, LARGEST), scope.pinned(LARGEST).address) for _ in range(2)]
-        streams = [scope.stream(0), scope.stream(0)]
+        for sender, receiver in zip(_places(scope, 0), _places(scope, 0), strict=True):
+            work = partial(_exchange, devices, sender, receiver, repeats)
+            host_seconds(work, partial(devices.wait, 0))
+            seconds = [host_seconds(work, partial(devices.wait, 0)) for _ in range(bench.choose(1, 3))]
+            rates += [2 * repeats * LARGEST / s for s in seconds]
+    at: At = {"device": 0, "direction": "both", "memory": "pinned", "bytes": LARGEST}
+    yield result("host_link_bandwidth", "B/s", rates, at, floor=0.1)
 
-        def work() -> None:
-            for _ in range(repeats):
-                for (there, here), stream, out in zip(memory, streams, (True, False), strict=True):
-                    to, source = (there, here) if out else (here, there)
-                    devices.call("cuMemcpyAsync", to, source, LARGEST, stream.handle)
 
-        host_seconds(work, lambda: devices.wait(0))
-        seconds = [host_seconds(work, lambda: devices.wait(0)) for _ in range(bench.choose(5, 11))]
-        at: At = {"device": 0, "direction": "both", "memory": "pinned", "bytes": LARGEST}
-        yield result("host_link_bandwidth", "B/s", [2 * repeats * LARGEST / s for s in seconds], at, floor=0.03)
+def _exchange(devices: Devices, sender: Place, receiver: Place, repeats: int) -> None:
+    """Copies to a GPU and from it, each way in a stream of its own."""
+    for _ in range(repeats):
+        there, here, stream = sender
+        devices.call("cuMemcpyAsync", there, here, LARGEST, stream.handle)
+        there, here, stream = receiver
+        devices.call("cuMemcpyAsync", here, there, LARGEST, stream.handle)
 
 
 def _messages(bench: Bench) -> Iterator[Result]:
@@ -155,9 +168,9 @@ PROBE = Probe(
     unit="B/s",
     method=(
         "Pinned: 4 to 64 copies of the same size behind a gate kernel, timed by events, the median of the samples "
-        "(the copy-engine method of nvbandwidth). Pageable and small messages: blocking copies by the host's "
-        "clock, from Python, which adds about a microsecond per call, each sample of the messages from another "
-        "processor. NVML's PCIe counters around 1 GiB count packets "
+        "(the copy-engine method of nvbandwidth), in five places of host memory with a stream each. Pageable and small "
+        "messages: blocking copies by the host's clock, from Python, which adds about a microsecond per call, each "
+        "sample of the messages from another processor. NVML's PCIe counters around 1 GiB count packets "
         "with their headers, so their share of the bytes copied is above one; NVML counts no payload of PCIe."
     ),
     run=run,

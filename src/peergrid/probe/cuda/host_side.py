@@ -10,6 +10,7 @@ from functools import partial
 import numpy as np
 
 from peergrid.errors import DeviceFault
+from peergrid.machine.host import usable_cpus
 from peergrid.probe.cpu.spin import WORDS_PER_LINE, lines
 from peergrid.probe.cpu.threads import cores, in_turn, inside
 from peergrid.probe.cuda.devices import Devices, Scope
@@ -84,13 +85,14 @@ class Crew:
         return lambda n: _per_turn(lambda: loop(launches[:n], self.contexts[:n], self.streams[:n], TURNS))
 
     def threaded(self) -> Timed:
-        """A thread for each GPU launches and waits; then the threads meet."""
+        """A thread for each GPU launches and waits; then the threads meet. The first is on the caller's processor."""
         loop, cpus = members(entries()), cores()
 
         def timed(count: int) -> float:
             meeting, clocks = lines(2), np.zeros((count, WORDS_PER_LINE), np.int64)
             handles = list(zip(self.contexts, self.kernels, self.streams, strict=True))[:count]
-            chosen = [cpus[at * len(cpus) // count] for at in range(count)]
+            first = cpus.index(usable_cpus()[0])
+            chosen = [cpus[(first + at * len(cpus) // count) % len(cpus)] for at in range(count)]
             work = [(*handles[at], meeting, count, TURNS, clocks[at]) for at in range(count)]
             return inside(lambda at: float(loop(*work[at])), chosen) / TURNS
 

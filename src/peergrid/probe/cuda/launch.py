@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import statistics
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
+from itertools import cycle
 from typing import Any
 
 import numpy as np
@@ -21,60 +22,63 @@ UNIT = 40_000  # cycles: twenty microseconds, well above what the host needs for
 MANY, ONE = 33, 1
 FIVE = 5
 NODES = 50
+STREAMS = 5  # samples take them in turn: the first one of a process is faster than the others
 FLOOR = 0.15  # processes on one machine differ so much, for no reason that they could see
 PAIRS = {"overhead": 9, "null": 25}  # a sample is the median of so many pairs: the host's clock jumps
 
-Launch = Callable[[int], None]
-Timed = Callable[[int], float]
+Launch = Callable[[Stream, int], None]
+Timed = Callable[[Stream, int], float]
 
 
 def run(bench: Bench) -> Iterator[Result | Lack]:
     """Launch overhead of every way to launch (equation 6), then null kernels."""
     devices: Devices = bench.devices
     with devices.scope() as scope:
-        stream = scope.stream(0)
-        yield from _overheads(bench, scope, stream)
-        yield from _null_kernels(bench, scope, stream)
+        streams = [scope.stream(0) for _ in range(STREAMS)]
+        yield from _overheads(bench, scope, streams)
+        yield from _null_kernels(bench, scope, streams)
 
 
-def _overheads(bench: Bench, scope: Scope, stream: Stream) -> Iterator[Result | Lack]:
-    ways = {how: _fused(scope.devices, launch) for how, launch in _ways(scope.devices, stream).items()}
+def _overheads(bench: Bench, scope: Scope, streams: Sequence[Stream]) -> Iterator[Result | Lack]:
+    ways = {how: _fused(scope.devices, launch) for how, launch in _ways(scope.devices).items()}
     if "dependent" not in ways:
         yield Lack("programmatic dependent launch: it needs compute capability 9 or later")
-    ways["graph"] = _fused_graph(scope, stream)
+    ways["graph"] = _fused_graph(scope, streams[0])
     for how, timed in ways.items():
-        each = _samples(bench.choose(7, 21), partial(_overhead, timed), PAIRS["overhead"])
+        each = _samples(bench.choose(7, 21), streams, partial(_overhead, timed), PAIRS["overhead"])
         yield result("launch_overhead", "s", each, {"how": how}, floor=FLOOR)
 
 
-def _samples(count: int, pair: Callable[[], float], pairs: int) -> list[float]:
-    """Medians of `pairs` measurements each, every one on another processor."""
+def _samples(count: int, streams: Sequence[Stream], pair: Callable[[Stream], float], pairs: int) -> list[float]:
+    """Medians of `pairs` measurements each, every one on another processor and another stream than the one before."""
+    turn = cycle(streams)
 
     def measure() -> float:
-        pair()
-        return statistics.median(pair() for _ in range(pairs))
+        stream = next(turn)
+        pair(stream)
+        return statistics.median(pair(stream) for _ in range(pairs))
 
     return in_turn(count, measure)
 
 
-def _overhead(timed: Timed) -> float:
+def _overhead(timed: Timed, stream: Stream) -> float:
     """Equation 6: the same waiting in many kernels and in one, one after the other."""
-    return fusion_overhead(timed(MANY), timed(ONE), MANY, ONE)
+    return fusion_overhead(timed(stream, MANY), timed(stream, ONE), MANY, ONE)
 
 
-def _ways(devices: Devices, stream: Stream) -> dict[str, Launch]:
+def _ways(devices: Devices) -> dict[str, Launch]:
     """Functions that launch a kernel of so many wait units."""
     wait = devices.kernel(0, "launch", "wait")
     found: dict[str, Launch] = {
-        "plain": lambda units: wait(stream, 1, 32, u32(units), u32(UNIT)),
-        "cooperative": lambda units: wait(stream, 1, 32, u32(units), u32(UNIT), cooperative=True),
+        "plain": lambda stream, units: wait(stream, 1, 32, u32(units), u32(UNIT)),
+        "cooperative": lambda stream, units: wait(stream, 1, 32, u32(units), u32(UNIT), cooperative=True),
     }
     if devices.attribute("COMPUTE_CAPABILITY_MAJOR") >= 9:
-        found["dependent"] = _dependent(devices, stream)
+        found["dependent"] = _dependent(devices)
     return found
 
 
-def _dependent(devices: Devices, stream: Stream) -> Launch:
+def _dependent(devices: Devices) -> Launch:
     """Programmatic dependent launch: the next kernel may start while the one before ends."""
     driver = devices.driver
     kernel = devices.kernel(0, "launch", "wait_dependent")
@@ -84,9 +88,10 @@ def _dependent(devices: Devices, stream: Stream) -> Launch:
     config = driver.CUlaunchConfig()
     config.gridDimX = config.gridDimY = config.gridDimZ = 1
     config.blockDimX, config.blockDimY, config.blockDimZ = 32, 1, 1
-    config.hStream, config.attrs, config.numAttrs = stream.handle, [attribute], 1
+    config.attrs, config.numAttrs = [attribute], 1
 
-    def launch(units: int) -> None:
+    def launch(stream: Stream, units: int) -> None:
+        config.hStream = stream.handle
         packed = ((units, UNIT), (type(u32(0)), type(u32(0))))
         devices.call("cuLaunchKernelEx", config, kernel.function, packed, 0)
 
@@ -96,12 +101,12 @@ def _dependent(devices: Devices, stream: Stream) -> Launch:
 def _fused(devices: Devices, launch: Launch) -> Timed:
     """Host seconds of so many kernels that wait MANY units together."""
 
-    def timed(kernels: int) -> float:
+    def timed(stream: Stream, kernels: int) -> float:
         units = MANY // kernels
         devices.use(0)
         begin = time.perf_counter()
         for _ in range(kernels):
-            launch(units)
+            launch(stream, units)
         devices.wait(0)
         return time.perf_counter() - begin
 
@@ -116,7 +121,7 @@ def _fused_graph(scope: Scope, stream: Stream) -> Timed:
         kernels: _graph(scope, stream, kernels, partial(wait, stream, 1, 32, u32(MANY // kernels), u32(UNIT)))
         for kernels in (MANY, ONE)
     }
-    return lambda kernels: _launched(devices, graphs[kernels], stream)
+    return lambda stream, kernels: _launched(devices, graphs[kernels], stream)
 
 
 def _graph(scope: Scope, stream: Stream, nodes: int, record: Callable[[], None]) -> Any:
@@ -142,13 +147,13 @@ def _launched(devices: Devices, graph: Any, stream: Stream) -> float:
     return time.perf_counter() - begin
 
 
-def _null_kernels(bench: Bench, scope: Scope, stream: Stream) -> Iterator[Result | Lack]:
-    """Table I: five launches and a wait less one launch and a wait, over four; then the nodes of a graph."""
+def _null_kernels(bench: Bench, scope: Scope, streams: Sequence[Stream]) -> Iterator[Result | Lack]:
+    """Null kernels as nodes of a graph, and launched one by one."""
     devices = scope.devices
     kernel = devices.kernel(0, "launch", "nothing")
     samples, pairs = bench.choose(9, 25), PAIRS["null"]
-    graph = _graph(scope, stream, NODES, lambda: kernel(stream, 1, 32))
-    nodes = _samples(samples, lambda: _launched(devices, graph, stream) / NODES, pairs)
+    graph = _graph(scope, streams[0], NODES, lambda: kernel(streams[0], 1, 32))
+    nodes = _samples(samples, streams, lambda stream: _launched(devices, graph, stream) / NODES, pairs)
     yield result("null_kernel_latency", "s", nodes, {"how": "graph node"}, floor=0.05)
     try:
         driver = entries()
@@ -156,19 +161,28 @@ def _null_kernels(bench: Bench, scope: Scope, stream: Stream) -> Iterator[Result
         yield Lack(f"null kernels from a compiled loop: {error}")
         return
     for how, launch in (("plain", driver.launch), ("cooperative", driver.cooperative)):
-        timed = _compiled(launches(launch, driver.synchronize, how == "cooperative"), kernel, stream)
-        more = _samples(samples, partial(per_repeat, timed, 1, FIVE), pairs)
+        timed = _compiled(launches(launch, driver.synchronize, how == "cooperative"), kernel)
+        more = _samples(samples, streams, partial(_latency, timed), pairs)
         yield result("null_kernel_latency", "s", more, {"how": how}, floor=FLOOR)
-        alone = _samples(samples, partial(timed, 1), pairs)
+        alone = _samples(samples, streams, partial(_round_trip, timed), pairs)
         yield result("round_trip", "s", alone, {"how": how}, floor=FLOOR)
 
 
-def _compiled(loop: Loop, kernel: Kernel, stream: Stream) -> Timed:
-    """Seconds of so many launches of a kernel and a wait, from a compiled loop."""
-    clock, place = np.zeros(2, np.int64), (handle(kernel.function), 1, 32, handle(stream.handle))
+def _latency(timed: Timed, stream: Stream) -> float:
+    """Table I: five launches and a wait less one launch and a wait, over four."""
+    return per_repeat(partial(timed, stream), ONE, FIVE)
 
-    def timed(count: int) -> float:
-        seconds = float(loop(*place, count, clock))
+
+def _round_trip(timed: Timed, stream: Stream) -> float:
+    return timed(stream, ONE)
+
+
+def _compiled(loop: Loop, kernel: Kernel) -> Timed:
+    """Seconds of so many launches of a kernel and a wait, from a compiled loop."""
+    clock, function = np.zeros(2, np.int64), handle(kernel.function)
+
+    def timed(stream: Stream, count: int) -> float:
+        seconds = float(loop(function, 1, 32, handle(stream.handle), count, clock))
         if seconds < 0:
             raise DeviceFault(f"A launch from the compiled loop failed with code {-seconds:.0f}: try again.")
         return seconds
@@ -184,11 +198,11 @@ PROBE = Probe(
     unit="s",
     method=(
         "All from the host's clock, from before the first launch to the return of the wait; a sample is the median of "
-        "several pairs measured one after the other, each sample on another processor. Overhead: 33 kernels of one "
-        "block that wait 40000 cycles each, less one that waits as long as all, over 32 (equation 6 of the study): "
-        "the host's own calls hide behind the waiting. Null kernel: five cuLaunchKernel and a wait less one and a "
-        "wait, over four, from a compiled loop that calls the driver; 'graph node': a graph of 50, launch and wait, "
-        "over 50."
+        "several pairs measured one after the other, each sample on another processor and stream. Overhead: 33 kernels "
+        "of one block that wait 40000 cycles each, less one that waits as long as all, over 32 (equation 6 of the "
+        "study): the host's own calls hide behind the waiting. Null kernel: five cuLaunchKernel and a wait less one "
+        "and a wait, over four, from a compiled loop that calls the driver; 'graph node': a graph of 50, launch and "
+        "wait, over 50."
     ),
     run=run,
     gpus=1,
