@@ -1,5 +1,5 @@
 // A second opinion on the GPU experiments: a minimal C++ program with its own code and the CUDA runtime.
-// Prints one JSON list for `tools/gpu_probe --reference FILE`; the word `launch` measures launches alone.
+// Prints one JSON list for `tools/gpu_probe --reference PROGRAM`; words name the experiments, all of them for none.
 // Build: nvcc -O3 -std=c++17 -arch=native tools/reference_probe.cu -o reference_probe
 #include <cooperative_groups.h>
 #include <cuda.h>
@@ -82,16 +82,20 @@ struct Flags {
     unsigned* of[16];
 };
 
-__global__ void sync_devices(unsigned* counter, Flags flags, int me, int count, int repeats) {
+__global__ void sync_devices(unsigned* counter, const __grid_constant__ Flags flags, int me, int count, int repeats) {
+    const int lane = threadIdx.x;
+    const bool concerned = lane < count;
+    unsigned* const raised = flags.of[concerned ? lane : 0] + me * 32;
+    unsigned* const watched = flags.of[me] + lane * 32;
     for (int r = 1; r <= repeats; ++r) {
         __syncthreads();
-        if (threadIdx.x == 0 && Word(*counter).fetch_add(1, cuda::memory_order_acq_rel) == gridDim.x * r - 1) {
-            __threadfence_system();
-            for (int g = 0; g < count; ++g) Wide(flags.of[g][me * 32]).store(r, cuda::memory_order_release);
-        }
-        if (threadIdx.x < count) {
+        if (lane < 32) {
+            const bool arrived = lane == 0 && Word(*counter).fetch_add(1, cuda::memory_order_acq_rel) == gridDim.x * r - 1;
+            const bool last = __any_sync(~0u, arrived);
+            __syncwarp();
+            if (last && concerned) Wide(*raised).store(r, cuda::memory_order_release);
             long long begin = clock64();
-            while ((int)(Wide(flags.of[me][threadIdx.x * 32]).load(cuda::memory_order_acquire) - r) < 0 &&
+            while (concerned && (int)(Wide(*watched).load(cuda::memory_order_acquire) - r) < 0 &&
                    clock64() - begin < kBudget) {}
         }
         __syncthreads();
@@ -164,6 +168,8 @@ using Launch = CUresult (*)(CUfunction, unsigned, unsigned, unsigned, unsigned, 
                             void**, void**);
 using Cooperative = CUresult (*)(CUfunction, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,
                                  CUstream, void**);
+using Wait = CUresult (*)(CUstream);
+using Use = CUresult (*)(CUcontext);
 using Several = CUresult (*)(CUDA_LAUNCH_PARAMS*, unsigned, unsigned);
 
 template <class Entry>
@@ -182,11 +188,12 @@ static CUfunction function(const void* kernel) {
 
 constexpr int kPlaces = 25;
 
-// Moves this process to another of its processors; some are slower than others. The last place gives all back.
-static void move(int place) {
+// Moves this thread to another of the processors, the members of a crew far apart; some are slower than others. The
+// last place gives all back.
+static void move(int place, int member = 0, int crew = 1) {
     static cpu_set_t every;
     static const int once = sched_getaffinity(0, sizeof every, &every);
-    const int wanted = place * CPU_COUNT(&every) / kPlaces;
+    const int count = CPU_COUNT(&every), wanted = (place * count / kPlaces + member * count / crew) % count;
     cpu_set_t one;
     CPU_ZERO(&one);
     for (int cpu = 0, seen = 0; cpu < CPU_SETSIZE; ++cpu)
@@ -195,21 +202,23 @@ static void move(int place) {
 }
 
 // Definitions, all by the host's clock from before the first launch to the return of the wait, pair by pair: medians
-// over 25 or 9 pairs on one processor after the other, and the median of these:
+// over 25 or 9 pairs on one processor and stream after the other, and the median of these:
 //   null_kernel_latency: (five launches and a wait - one launch and a wait) / 4; empty kernel, one block of 32.
 //   round_trip: one launch of it and a wait.
 //   launch_overhead: (33 kernels that wait 40000 cycles - one that waits 33 * 40000) / 32, equation 6 of the study.
 static void launches() {
     CHECK(cudaSetDevice(0));
-    cudaStream_t stream;
-    CHECK(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
+    cudaStream_t streams[5], stream;  // the first one of a process is faster than the others
+    for (auto& each : streams) CHECK(cudaStreamCreateWithFlags(&each, cudaStreamNonBlocking));
     const auto start = driver<Launch>("cuLaunchKernel");
     const auto together = driver<Cooperative>("cuLaunchCooperativeKernel");
+    const auto finish = driver<Wait>("cuStreamSynchronize");
     const CUfunction null = function((const void*)nothing), wait = function((const void*)linger);
+    int units, cycles = 40000, worst = 0;
     auto timed = [&](int kernels, auto&& launch) {
         double begin = now();
         for (int i = 0; i < kernels; ++i) launch();
-        CHECK(cudaStreamSynchronize(stream));
+        worst |= finish(stream);
         return now() - begin;
     };
     auto latency = [&](const char* at, auto&& launch) {
@@ -217,6 +226,7 @@ static void launches() {
         for (int place = 0; place < kPlaces; ++place) {
             std::vector<double> each, alone;
             move(place);
+            stream = streams[place % 5];
             timed(5, launch);
             for (int i = 0; i < 25; ++i) {
                 alone.push_back(timed(1, launch));
@@ -233,6 +243,7 @@ static void launches() {
         for (int place = 0; place < kPlaces; ++place) {
             std::vector<double> each;
             move(place);
+            stream = streams[place % 5];
             timed(1, [&] { launch(1); });
             for (int i = 0; i < 9; ++i) {
                 double many = timed(33, [&] { launch(1); });
@@ -243,7 +254,6 @@ static void launches() {
         }
         say("launch_overhead", at, median(medians));
     };
-    int units, cycles = 40000, worst = 0;
     void* arguments[] = {&units, &cycles};
     latency("\"how\": \"plain\"", [&] { worst |= start(null, 1, 1, 1, 32, 1, 1, 0, stream, nullptr, nullptr); });
     latency("\"how\": \"cooperative\"", [&] { worst |= together(null, 1, 1, 1, 32, 1, 1, 0, stream, nullptr); });
@@ -259,16 +269,16 @@ static void launches() {
     overhead("\"how\": \"plain\", \"by\": \"runtime\"", [&](int n) { linger<<<1, 32, 0, stream>>>(n, cycles); });
     move(kPlaces);
     CHECK(worst ? cudaErrorLaunchFailure : cudaGetLastError());
-    CHECK(cudaStreamDestroy(stream));
+    for (auto& each : streams) CHECK(cudaStreamDestroy(each));
 }
 
-static double per_barrier(int count, const std::function<void(int)>& launch) {
+static double per_barrier(int count, const std::function<void(int, int)>& launch) {
     std::vector<double> each;
     for (int i = 0; i < 16; ++i) {
         double seconds[2];
         for (int k = 0; k < 2; ++k) {
             double begin = now();
-            launch(k ? 2050 : 50);
+            launch(k ? 2050 : 50, i);
             for (int d = 0; d < count; ++d) {
                 CHECK(cudaSetDevice(d));
                 CHECK(cudaDeviceSynchronize());
@@ -280,9 +290,38 @@ static double per_barrier(int count, const std::function<void(int)>& launch) {
     return median(each);
 }
 
-static void barriers(int devices) {
-    int sms;
-    CHECK(cudaDeviceGetAttribute(&sms, cudaDevAttrMultiProcessorCount, 0));
+static int multiprocessors() {
+    int count;
+    CHECK(cudaDeviceGetAttribute(&count, cudaDevAttrMultiProcessorCount, 0));
+    return count;
+}
+
+static std::string shape(int blocks) {
+    return "\"blocks_per_multiprocessor\": " + std::to_string(blocks) + ", \"threads\": 256";
+}
+
+// Every sample has a counter of its own: parts of the L2 lie at different distances.
+static void grid_barriers() {
+    unsigned* counters;
+    CHECK(cudaSetDevice(0));
+    CHECK(cudaMalloc(&counters, 16 * 4096));
+    for (int blocks : {1, 2}) {
+        const int grid = multiprocessors() * blocks;
+        say("grid_sync_of_cooperative_groups", shape(blocks), per_barrier(1, [&](int repeats, int) {
+                void* arguments[] = {&repeats};
+                CHECK(cudaLaunchCooperativeKernel((void*)sync_cg, grid, 256, arguments, 0, 0));
+            }));
+        say("grid_barrier", shape(blocks), per_barrier(1, [&](int repeats, int sample) {
+                unsigned* counter = counters + 1024 * sample;
+                void* arguments[] = {&counter, &repeats};
+                CHECK(cudaMemset(counter, 0, 4096));
+                CHECK(cudaLaunchCooperativeKernel((void*)sync_counter, grid, 256, arguments, 0, 0));
+            }));
+    }
+    CHECK(cudaFree(counters));
+}
+
+static void device_barriers(int devices) {
     std::vector<unsigned*> counters(devices);
     Flags flags{};
     for (int d = 0; d < devices; ++d) {
@@ -290,22 +329,10 @@ static void barriers(int devices) {
         CHECK(cudaMalloc(&counters[d], 4096));
         CHECK(cudaMalloc(&flags.of[d], 4096));
     }
-    for (int blocks : {1, 2}) {
-        const std::string at = "\"blocks_per_multiprocessor\": " + std::to_string(blocks) + ", \"threads\": 256";
-        say("grid_sync_of_cooperative_groups", at, per_barrier(1, [&](int repeats) {
-                void* arguments[] = {&repeats};
-                CHECK(cudaSetDevice(0));
-                CHECK(cudaLaunchCooperativeKernel((void*)sync_cg, sms * blocks, 256, arguments, 0, 0));
-            }));
-        say("grid_barrier", at, per_barrier(1, [&](int repeats) {
-                void* arguments[] = {&counters[0], &repeats};
-                CHECK(cudaSetDevice(0));
-                CHECK(cudaMemset(counters[0], 0, 4096));
-                CHECK(cudaLaunchCooperativeKernel((void*)sync_counter, sms * blocks, 256, arguments, 0, 0));
-            }));
-        for (int count = 2; count <= devices; count *= 2) {
-            const std::string where = at + ", \"devices\": " + std::to_string(count);
-            say("device_barrier", where, per_barrier(count, [&](int repeats) {
+    for (int blocks : {1, 2})
+        for (int count = 2; count <= devices; count *= 2)
+            say("device_barrier", shape(blocks) + ", \"devices\": " + std::to_string(count),
+                per_barrier(count, [&](int repeats, int) {
                     for (int d = 0; d < count; ++d) {
                         CHECK(cudaSetDevice(d));
                         CHECK(cudaMemset(counters[d], 0, 4096));
@@ -313,81 +340,105 @@ static void barriers(int devices) {
                         CHECK(cudaDeviceSynchronize());
                     }
                     for (int d = 0; d < count; ++d) {
+                        const int grid = multiprocessors() * blocks;
                         void* arguments[] = {&counters[d], &flags, &d, &count, &repeats};
                         CHECK(cudaSetDevice(d));
-                        CHECK(cudaLaunchCooperativeKernel((void*)sync_devices, sms * blocks, 256, arguments, 0, 0));
+                        CHECK(cudaLaunchCooperativeKernel((void*)sync_devices, grid, 256, arguments, 0, 0));
                     }
                 }));
-        }
-    }
 }
 
-// Seconds of one turn of fifty, on `count` GPUs: a null kernel on each, and all of them have ended.
-static double by_one_thread(int count, const std::vector<cudaStream_t>& streams) {
+struct Member {
+    CUcontext context;
+    CUfunction null;
+    cudaStream_t stream;
+};
+using Crew = std::vector<Member>;
+
+struct Driver {
+    Use use = driver<Use>("cuCtxSetCurrent");
+    Launch start = driver<Launch>("cuLaunchKernel");
+    Wait finish = driver<Wait>("cuStreamSynchronize");
+    Several together = driver<Several>("cuLaunchCooperativeKernelMultiDevice");
+};
+static const Driver& calls() {
+    static const Driver found;
+    return found;
+}
+static void fine(int worst) { CHECK(worst ? cudaErrorLaunchFailure : cudaGetLastError()); }
+static int launch(const Member& m) {
+    return calls().start(m.null, 1, 1, 1, 32, 1, 1, 0, m.stream, nullptr, nullptr);
+}
+
+// Seconds of one turn of fifty, on all GPUs of the crew: a null kernel on each, and all of them have ended.
+static double by_one_thread(const Crew& crew, int) {
+    int worst = 0;
     const double begin = now();
     for (int turn = 0; turn < 50; ++turn) {
-        for (int d = 0; d < count; ++d) {
-            CHECK(cudaSetDevice(d));
-            nothing<<<1, 32, 0, streams[d]>>>();
-        }
-        for (int d = 0; d < count; ++d) CHECK(cudaStreamSynchronize(streams[d]));
+        for (const Member& m : crew) worst |= calls().use(m.context) | launch(m);
+        for (const Member& m : crew) worst |= calls().use(m.context) | calls().finish(m.stream);
     }
-    return (now() - begin) / 50;
+    const double seconds = now() - begin;
+    fine(worst);
+    return seconds / 50;
 }
 
 // One launch over all GPUs per turn: the driver starts no kernel before all of the turn before have ended.
-static double by_one_launch(int count, const std::vector<cudaStream_t>& streams) {
-    static const auto together = driver<Several>("cuLaunchCooperativeKernelMultiDevice");
-    std::vector<CUDA_LAUNCH_PARAMS> launches(count);
-    for (int d = 0; d < count; ++d) {
-        CHECK(cudaSetDevice(d));
-        launches[d] = {function((const void*)nothing), 1, 1, 1, 32, 1, 1, 0, streams[d], nullptr};
-    }
+static double by_one_launch(const Crew& crew, int) {
+    std::vector<CUDA_LAUNCH_PARAMS> launches;
+    for (const Member& m : crew) launches.push_back({m.null, 1, 1, 1, 32, 1, 1, 0, m.stream, nullptr});
     int worst = 0;
     const double begin = now();
-    for (int turn = 0; turn < 50; ++turn) worst |= together(launches.data(), count, 0);
-    for (int d = 0; d < count; ++d) CHECK(cudaStreamSynchronize(streams[d]));
-    CHECK(worst ? cudaErrorLaunchFailure : cudaGetLastError());
-    return (now() - begin) / 50;
+    for (int turn = 0; turn < 50; ++turn) worst |= calls().together(launches.data(), launches.size(), 0);
+    for (const Member& m : crew) worst |= calls().use(m.context) | calls().finish(m.stream);
+    const double seconds = now() - begin;
+    fine(worst);
+    return seconds / 50;
 }
 
-// The same with a thread per GPU; the threads meet after every turn, ten of which are not timed.
-static double by_threads(int count, const std::vector<cudaStream_t>& streams) {
-    std::atomic<int> arrived{0};
+// The same with a thread per GPU, each on a processor of its own; they meet after every turn, twenty are not timed.
+static double by_threads(const Crew& crew, int place) {
+    const int count = crew.size();
+    std::atomic<int> arrived{0}, worst{0};
     double seconds = 0;
     auto body = [&](int d) {
-        CHECK(cudaSetDevice(d));
+        move(place, d, count);
+        int mine = calls().use(crew[d].context);
         double begin = 0;
-        for (int turn = 1; turn <= 60; ++turn) {
-            if (turn == 11) begin = now();
-            nothing<<<1, 32, 0, streams[d]>>>();
-            CHECK(cudaStreamSynchronize(streams[d]));
+        for (int turn = 1; turn <= 70; ++turn) {
+            if (turn == 21) begin = now();
+            mine |= launch(crew[d]) | calls().finish(crew[d].stream);
             arrived.fetch_add(1);
             while (arrived.load() < turn * count) {}
         }
         if (d == 0) seconds = (now() - begin) / 50;
+        worst |= mine;
     };
-    std::vector<std::thread> crew;
-    for (int d = 0; d < count; ++d) crew.emplace_back(body, d);
-    for (auto& member : crew) member.join();
+    std::vector<std::thread> threads;
+    for (int d = 0; d < count; ++d) threads.emplace_back(body, d);
+    for (auto& thread : threads) thread.join();
+    fine(worst);
     return seconds;
 }
 
 static void host_side(int devices) {
-    std::vector<cudaStream_t> streams(devices);
+    Crew all(devices);
     for (int d = 0; d < devices; ++d) {
         CHECK(cudaSetDevice(d));
-        CHECK(cudaStreamCreateWithFlags(&streams[d], cudaStreamNonBlocking));
+        CHECK(cudaStreamCreateWithFlags(&all[d].stream, cudaStreamNonBlocking));
+        all[d].null = function((const void*)nothing);
+        driver<CUresult (*)(CUcontext*)>("cuCtxGetCurrent")(&all[d].context);
     }
-    const std::pair<const char*, double (*)(int, const std::vector<cudaStream_t>&)> ways[] = {
+    const std::pair<const char*, double (*)(const Crew&, int)> ways[] = {
         {"one thread", by_one_thread}, {"one launch", by_one_launch}, {"a thread per GPU", by_threads}};
     for (int count = 1; count <= devices; ++count)
         for (const auto& [by, way] : ways) {
+            const Crew crew(all.begin(), all.begin() + count);
             std::vector<double> each;
-            way(count, streams);
+            way(crew, 0);
             for (int place = 0; place < kPlaces; ++place) {
-                move(way == by_threads ? kPlaces : place);  // threads are to have processors of their own
-                each.push_back(way(count, streams));
+                move(place);
+                each.push_back(way(crew, place));
             }
             move(kPlaces);
             const std::string at = "\"devices\": " + std::to_string(count) + ", \"by\": \"" + by + "\"";
@@ -396,8 +447,11 @@ static void host_side(int devices) {
 }
 
 int main(int words, char** word) {
-    const std::string only = words > 1 ? word[1] : "";
+    auto wanted = [&](const char* name) {
+        return words == 1 || std::any_of(word + 1, word + words, [&](std::string one) { return one == name; });
+    };
     int devices;
+    move(kPlaces);  // remembers which processors there are
     CHECK(cudaGetDeviceCount(&devices));
     devices = std::min(devices, 16);
     for (int i = 0; i < devices; ++i)
@@ -408,11 +462,10 @@ int main(int words, char** word) {
             CHECK(cudaDeviceCanAccessPeer(&reachable, i, j));
             if (reachable) CHECK(cudaDeviceEnablePeerAccess(j, 0));
         }
-    if (only != "launch") bandwidths(devices);
-    launches();
-    if (only != "launch") {
-        barriers(devices);
-        host_side(devices);
-    }
-    std::printf("\n]\n");
+    if (wanted("peer-copy")) bandwidths(devices);
+    if (wanted("launch")) launches();
+    if (wanted("grid-barrier")) grid_barriers();
+    if (wanted("device-barrier")) device_barriers(devices);
+    if (wanted("host-side-barrier")) host_side(devices);
+    std::printf("%s\n]\n", first ? "[" : "");
 }

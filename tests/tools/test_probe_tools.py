@@ -25,7 +25,7 @@ def exit_code(name: str, arguments: tuple[str, ...], monkeypatch: pytest.MonkeyP
     [
         (("gpu_probe", "lanch", "-o", "out"), "did you mean 'launch'"),
         (("gpu_probe", "-o", "notes"), "'notes' should be a folder, but is not (File exists)"),
-        (("gpu_probe", "-o", "out", "--reference", "notes"), "'notes' should hold what reference_probe printed"),
+        (("gpu_probe", "-o", "out", "--reference", "notes"), "'notes' should be a program that prints its figures"),
         (("gpu_probe", "-o", "."), "'profile.json' should be free or a profile to replace"),
         (("spread_check", "lanch", "-o", "s.json"), "did you mean 'launch'"),
         (("spread_check", "-o", "none/s.json"), "'none/s.json' should lie in an existing folder"),
@@ -51,9 +51,17 @@ def test_bad_input_is_one_sentence(
 
 def test_a_profile_stands_beside_the_reference(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    reference = [{"quantity": "host_start", "at": {"how": "call"}, "median": 1e-6}]
-    (tmp_path / "r.json").write_text(json.dumps(reference))
-    arguments = ("host-start", "--quick", "--reference", "r.json", "-o", "out")
+    program = tmp_path / "program"
+    program.write_text(
+        f"#!{sys.executable}\nimport os, sys\nopen('told', 'a').write(' '.join(sys.argv[1:]) + '\\n')\n"
+        """print('[{"quantity": "host_start", "at": {"how": "call"}, "median": %d}]' % os.path.getsize("told"))\n"""
+    )
+    program.chmod(0o755)
+    arguments = ("host-start", "host-flag", "--quick", "--reference", "program", "-o", "out")
     assert exit_code("gpu_probe", arguments, monkeypatch) == 0
+    told = (tmp_path / "told").read_text().splitlines()
+    assert told == ["host-start host-flag"] + ["host-start"] * 4, "once to see what it has, then what both have"
     (beside,) = json.loads((tmp_path / "out" / "beside-profile-quick.json").read_text())
-    assert beside["off"] == pytest.approx(beside["ours"] / 1e-6 - 1)
+    assert beside["processes"] == [21, 32, 43, 54, 65]
+    assert len(beside["our_processes"]) == 5
+    assert beside["off"] == pytest.approx(beside["ours"] / 43 - 1)
