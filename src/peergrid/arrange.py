@@ -25,19 +25,23 @@ def default_options(devices: Devices, problem: Problem, norm: str | None = None)
     if devices.kind == "cpu":
         return Options("async", depth=CPU_DEPTH)
     from peergrid.codegen.cuda.choose import steps_per_pass
+    from peergrid.runtime.cuda.room import block_room
 
+    room = block_room(devices.ordinals)
     rows = problem.grid.shape[0] // devices.count
-    usual = Options("overlap", depth=steps_per_pass(problem, most=max(1, rows // ROWS_PER_STEP), norm=norm))
+    usual = Options("overlap", depth=steps_per_pass(problem, max(1, rows // ROWS_PER_STEP), norm, room))
     return usual if usual.depth == 1 or _has_room(usual, devices, problem) else replace(usual, depth=1)
 
 
 def _has_room(options: Options, devices: Devices, problem: Problem) -> bool:
-    """Whether GPUs have the shared memory that 3D passes of several steps take, and memory for what they leave."""
+    """Whether GPUs have memory for what 3D passes of several steps leave."""
     if problem.grid.ndim < 3:
         return True
     from peergrid.runtime.cuda.memory import Plan, has_room
+    from peergrid.runtime.cuda.room import block_room
 
-    plan = Plan(layout(problem, partition_of(problem, devices, options), options), 1)
+    made = layout(problem, partition_of(problem, devices, options), options)
+    plan = Plan(made, 1, block_room(devices.ordinals))
     return has_room(plan, devices.ordinals)
 
 
@@ -79,8 +83,9 @@ def fitting(options: Options, devices: Devices, problem: Problem) -> Options:
     if devices.kind == "cpu" or options.block is not None:
         return options
     from peergrid.codegen.cuda.choose import block_of
+    from peergrid.runtime.cuda.room import block_room
 
-    block = block_of(problem, options.depth)
+    block = block_of(problem, options.depth, block_room(devices.ordinals))
     return options if block == options.depth else replace(options, block=block)
 
 

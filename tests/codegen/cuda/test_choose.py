@@ -21,9 +21,9 @@ from peergrid.codegen.cuda.choose import (
     steps_per_pass,
     supports,
 )
-from peergrid.codegen.cuda.edge_rings2d import MOST_SHARED, RESERVED
 from peergrid.codegen.cuda.norm import NORM_ALIGN
 from peergrid.codegen.cuda.pass_kernel import PassKernel
+from peergrid.codegen.cuda.shared import MOST_SHARED, RESERVED
 from peergrid.codegen.cuda.stream_parts import Shape
 from peergrid.grid.partition import Partition
 from peergrid.runtime.devices import Devices

@@ -65,7 +65,7 @@ class HostDriver:
     """A `Driver` for tests; `gpus` of them, of which each reaches those that `links` allows.
 
     delay: microseconds that calls wait for at most, at random; peak: bytes that were taken at once at most; registers:
-    of a kernel's thread; texts: what was compiled.
+    of a kernel's thread; asked: the most shared memory that a thread block was to have; texts: what was compiled.
     """
 
     def __init__(
@@ -79,7 +79,7 @@ class HostDriver:
         registers: int = 200,
         shared: int = 227 << 10,
     ) -> None:
-        self.each_block = shared
+        self.each_block, self.asked = shared, 0
         self.gpus, self.links, self.free_bytes, self.blocks, self.each = gpus, links, free, blocks, registers
         self._library = ctypes.CDLL(str(library(RUNTIME)))
         for name in ("begin_capture", "end_capture", "stamp"):
@@ -186,6 +186,7 @@ class HostDriver:
         return self.each
 
     def resident(self, function: int, threads: int, shared: int, *, whole: bool = True) -> int:
+        self.asked = max(self.asked, shared)
         return self.blocks if shared <= self.each_block else 0
 
     def reaches(self, ordinal: int, peer: int) -> bool:

@@ -1,5 +1,7 @@
 """How many steps a pass makes, and in which shape: chosen from the problem alone, without a compiler or a device.
 
+room: bytes of shared memory that a thread block can have, where they are fewer than shapes were measured with.
+
 A pass of the streaming kernel keeps its rows in registers: `BASE` of them and, for each column of a lane, one (two in
 double precision) for every row that some version of a field keeps. The compiler's reports bear this out within a tenth.
 The worth of a shape is the steps it makes times the share of its columns that are not redundant; for 3D see `choose3d`.
@@ -11,12 +13,13 @@ from __future__ import annotations
 from dataclasses import replace
 
 from peergrid.codegen.cuda.choose3d import pass3d, worth
-from peergrid.codegen.cuda.edge_rings2d import MOST_SHARED, RESERVED
+from peergrid.codegen.cuda.fitted import EDGE_COLUMNS, fitted
 from peergrid.codegen.cuda.groups import groups
 from peergrid.codegen.cuda.levels import levels
 from peergrid.codegen.cuda.norm import NORM_ALIGN, NORM_ROWS
 from peergrid.codegen.cuda.pass3d import PassKernel3D
 from peergrid.codegen.cuda.pass_kernel import PassKernel
+from peergrid.codegen.cuda.shared import MOST_BYTES, RESERVED, multiprocessor
 from peergrid.codegen.cuda.stream_parts import Shape
 from peergrid.grid import Box, Index
 from peergrid.grid.partition import Partition
@@ -26,8 +29,6 @@ from peergrid.stencil.remember import remembered
 BASE = 24
 MOST_REGISTERS = 216  # of 255: what a compiler adds must not spill
 FEW_BYTES = 6 << 10  # of shared memory for a warp: then rows are loaded further ahead
-MOST_BYTES = 160 << 10  # of shared memory for a thread block: what A100s and later ones of their kind give
-EDGE_COLUMNS = 16  # useful columns of an edge tile below which it is wider
 LENGTHS = (8, 6, 4, 3, 2)
 NORM_LENGTHS = (7, 6, 4, 3, 2)  # the text of 8 steps with norms is too long to be fetched in time
 MOST_STEPS = 16
@@ -36,23 +37,27 @@ ROWS = (8, 16, 32, 64)
 SHORT, LONG = 4, 128  # rows of tiles in passes of one step: of an edge tile, where there is room; most of a plain one
 
 
-def supports(problem: Problem, steps: int) -> bool:
+def supports(problem: Problem, steps: int, room: int = MOST_BYTES) -> bool:
     """Whether one pass can make that many steps: one always, several where the reach leaves columns over."""
-    return steps == 1 or several_steps(problem, steps) is not None
+    return steps == 1 or several_steps(problem, steps, room=room) is not None
 
 
-def several_steps(problem: Problem, steps: int, norm: str | None = None) -> PassKernel | PassKernel3D | None:
+def several_steps(
+    problem: Problem, steps: int, norm: str | None = None, room: int = MOST_BYTES
+) -> PassKernel | PassKernel3D | None:
     """The kernel that makes `steps` steps of a problem of any dimension in one pass; None where there is none.
 
     One step is left to other kernels, unless the norm of each step's change is asked for.
     """
     if problem.grid.ndim == 3:
-        return pass3d(problem, steps) if steps > 1 and norm is None else None
-    return pass_kernel(problem, steps, norm)
+        return pass3d(problem, steps, room) if steps > 1 and norm is None else None
+    return pass_kernel(problem, steps, norm, room=room)
 
 
 @remembered()
-def pass_kernel(problem: Problem, steps: int, norm: str | None = None, least: int = 2) -> PassKernel | None:
+def pass_kernel(
+    problem: Problem, steps: int, norm: str | None = None, least: int = 2, room: int = MOST_BYTES
+) -> PassKernel | None:
     """The kernel that makes `steps` steps of a 2D problem in one pass; None where there is none.
 
     Fewer than `least` are left to other kernels, unless the norm of each step's change is asked for.
@@ -61,18 +66,19 @@ def pass_kernel(problem: Problem, steps: int, norm: str | None = None, least: in
         return None
     widths = (4,) if norm else (4, 2)
     found = [kernel for columns in widths if (kernel := _kernel(problem, steps, columns, norm)) is not None]
-    best = max(found, key=_worth, default=None)
-    return best if best is None or steps > 1 or norm else replace(_beside(best), most_rows=LONG)
+    usual = max(found, key=_worth, default=None)
+    best = None if usual is None else fitted(usual, room)
+    return best if best is None or steps > 1 or norm else replace(_beside(best, room), most_rows=LONG)
 
 
-def one_step(problem: Problem, cells: int) -> PassKernel | None:
+def one_step(problem: Problem, cells: int, room: int = MOST_BYTES) -> PassKernel | None:
     """The kernel that makes all stages of one step of a 2D problem in one pass, over boxes of so many cells.
 
     None where a pass for each stage takes less: edge tiles cost a small box more than a second pass over it.
     """
     if len(groups(problem)) == 1 or cells < STREAMED_CELLS:
         return None
-    return pass_kernel(problem, 1, least=1)
+    return pass_kernel(problem, 1, least=1, room=room)
 
 
 def split_at(problem: Problem, partition: Partition, norm: str | None = None) -> Index:
@@ -86,22 +92,24 @@ def split_at(problem: Problem, partition: Partition, norm: str | None = None) ->
 
 
 @remembered()
-def steps_per_pass(problem: Problem, most: int = MOST_STEPS, norm: str | None = None) -> int:
+def steps_per_pass(problem: Problem, most: int = MOST_STEPS, norm: str | None = None, room: int = MOST_BYTES) -> int:
     """The number of steps, at most `most`, that passes had best make; 1 where more are not worth it or not possible."""
-    return lengths(problem, most, norm)[0]
+    return lengths(problem, most, norm, room)[0]
 
 
-def lengths(problem: Problem, most: int = MOST_STEPS, norm: str | None = None) -> tuple[int, ...]:
+def lengths(
+    problem: Problem, most: int = MOST_STEPS, norm: str | None = None, room: int = MOST_BYTES
+) -> tuple[int, ...]:
     """The numbers of steps, at most `most`, that a pass may be worth making, the most promising first; 1 if none is."""
     allowed = [steps for steps in (NORM_LENGTHS if norm else LENGTHS) if steps <= most]
-    kernels = [kernel for steps in allowed if (kernel := several_steps(problem, steps, norm)) is not None]
+    kernels = [kernel for steps in allowed if (kernel := several_steps(problem, steps, norm, room)) is not None]
     worthy = sorted((kernel for kernel in kernels if _worth(kernel) > 1), key=_worth, reverse=True)
     return tuple(kernel.steps for kernel in worthy) or (1,)
 
 
-def block_of(problem: Problem, depth: int) -> int:
+def block_of(problem: Problem, depth: int, room: int = MOST_BYTES) -> int:
     """The steps of a pass for `depth` steps between exchanges: the fewest passes there can be, of even length."""
-    longest = next(steps for steps in range(depth, 0, -1) if supports(problem, steps))
+    longest = next(steps for steps in range(depth, 0, -1) if supports(problem, steps, room))
     return -(-depth // -(-depth // longest))
 
 
@@ -130,9 +138,9 @@ def short_tiles(kernel: PassKernel, box: Box, edge_slots: int, plain_slots: int)
     )
 
 
-def _beside(kernel: PassKernel) -> PassKernel:
+def _beside(kernel: PassKernel, room: int) -> PassKernel:
     """The kernel with edge tiles that fit into the shared memory which blocks of plain tiles leave, if they can."""
-    left = MOST_SHARED % (kernel.plain.shared_bytes + RESERVED) - RESERVED
+    left = multiprocessor(room) % (kernel.plain.shared_bytes + RESERVED) - RESERVED
     shorter = (replace(kernel, edge_ahead=ahead) for ahead in range(kernel.edge_ahead, 0, -1))
     return next((made for made in shorter if made.edge.shared_bytes <= left), kernel)
 

@@ -13,11 +13,11 @@ from collections.abc import Iterable, Iterator
 from itertools import product
 from math import sqrt
 
-from peergrid.codegen.cuda.edge_rings2d import MOST_SHARED
 from peergrid.codegen.cuda.edge_rings3d import EdgeShape3D
 from peergrid.codegen.cuda.groups import groups
 from peergrid.codegen.cuda.pass3d import PassKernel3D
 from peergrid.codegen.cuda.shape3d import Shape3D, reach
+from peergrid.codegen.cuda.shared import MOST_BYTES, MOST_SHARED
 from peergrid.codegen.cuda.walls import core, supported
 from peergrid.stencil import Problem
 from peergrid.stencil.expr import Binary, Expr, Unary, Where, walk
@@ -26,8 +26,7 @@ from peergrid.stencil.remember import remembered
 BASE = 24
 REGISTERS = 65536  # of a multiprocessor
 MOST_REGISTERS = 240  # of a thread
-MOST_BYTES = 160 << 10  # of shared memory for a thread block: what A100s and later ones of their kind give
-EDGE_ROWS = ((32, MOST_BYTES // 2), (16, MOST_BYTES), (24, MOST_BYTES), (12, MOST_BYTES))  # and the most they may take
+EDGE_ROWS = ((32, 2), (16, 1), (24, 1), (12, 1))  # of which so many shall fit
 MOST_STEPS = 4
 BYTES_PER_CLOCK = 14.4  # of device memory, for each multiprocessor
 BYTES_AHEAD = 48 << 10  # in flight, from which on memory is as fast as it gets
@@ -47,16 +46,20 @@ ASIDE_COST = 4.0  # of a cell with other updates than the usual ones, where a st
 
 
 @remembered()
-def pass3d(problem: Problem, steps: int) -> PassKernel3D | None:
-    """The kernel that makes `steps` steps of a 3D problem in one pass; None where there is none."""
+def pass3d(problem: Problem, steps: int, room: int = MOST_BYTES) -> PassKernel3D | None:
+    """The kernel that makes `steps` steps of a 3D problem in one pass; None where there is none.
+
+    room: bytes of shared memory that a thread block can have.
+    """
+    room = min(room, MOST_BYTES)
     if not 1 <= steps <= MOST_STEPS or not supported(problem):
         return None
-    edge = _edge(problem, steps)
+    edge = _edge(problem, steps, room)
     for cuts in CUTS:
         shapes = list(_shapes(problem, steps, cuts))
-        found = [PassKernel3D(problem, shape, shelled=True) for shape in shapes]
+        found = [PassKernel3D(problem, shape, shelled=True, room=room) for shape in shapes]
         if found and edge is not None:
-            found = [PassKernel3D(problem, shape, edge) for shape in shapes] + found * found[0].parted
+            found = [PassKernel3D(problem, shape, edge, room=room) for shape in shapes] + found * found[0].parted
         best = max((kernel for kernel in found if _fits(kernel)), key=worth, default=None)
         if best is not None:
             return best
@@ -88,7 +91,7 @@ def _shapes(problem: Problem, steps: int, cuts: Iterable[tuple[int, int]]) -> It
 
 def _fits(kernel: PassKernel3D) -> bool:
     least = LEAST_REGISTERS[kernel.problem.itemsize] * _registers(kernel)
-    return least <= _room(kernel) and kernel.stream.shared_bytes <= MOST_BYTES
+    return least <= _room(kernel) and kernel.stream.shared_bytes <= kernel.room
 
 
 def _room(kernel: PassKernel3D) -> int:
@@ -104,15 +107,15 @@ def _registers(kernel: PassKernel3D) -> int:
     return BASE + 2 * (len(planes.levels.inputs) + len(planes.levels.finals)) + values
 
 
-def _edge(problem: Problem, steps: int) -> EdgeShape3D | None:
+def _edge(problem: Problem, steps: int, room: int) -> EdgeShape3D | None:
     """The shape of edge tiles; None where they do not fit and are needed."""
     growth = reach(problem, steps)
     if not PassKernel3D(problem, Shape3D(steps)).parted:
         return EdgeShape3D(steps, growth.below[1] + growth.above[1] + 8)
     beside = growth.below[1] + growth.above[1]
-    for height, most in EDGE_ROWS:
+    for height, count in EDGE_ROWS:
         kernel = PassKernel3D(problem, Shape3D(steps), EdgeShape3D(steps, height)).edges
-        if kernel.shared_bytes <= most and height > beside and min(kernel.useful) > 0:
+        if kernel.shared_bytes * count <= room and height > beside and min(kernel.useful) > 0:
             return kernel.shape
     return None
 
@@ -130,7 +133,7 @@ def _memory(kernel: PassKernel3D) -> float:
 def _blocks(kernel: PassKernel3D) -> int:
     """Thread blocks of a multiprocessor."""
     by_registers = REGISTERS // (_registers(kernel) * kernel.shape.threads)
-    return max(1, min(by_registers, MOST_BYTES // kernel.stream.shared_bytes, 2048 // kernel.shape.threads))
+    return max(1, min(by_registers, kernel.room // kernel.stream.shared_bytes, 2048 // kernel.shape.threads))
 
 
 def _instructions(kernel: PassKernel3D) -> float:

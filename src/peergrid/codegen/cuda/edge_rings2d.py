@@ -9,13 +9,13 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from peergrid.codegen.cuda.confined import Confined
+from peergrid.codegen.cuda.shared import MOST_SHARED, RESERVED
 from peergrid.codegen.cuda.step_plan import Rows, StepPlan, reach_down, reach_up, ring, step_plan
 from peergrid.codegen.cuda.stream_parts import row_reach
 from peergrid.stencil import Problem
 from peergrid.stencil.expr import Read
 
 MOST_ROWS = 64  # of a tile
-MOST_SHARED, RESERVED = 228 << 10, 1 << 10  # bytes of shared memory of a multiprocessor, and of it for each block
 
 
 @dataclass(frozen=True)

@@ -16,6 +16,7 @@ from peergrid.codegen.cuda.edge3d import Edge3D
 from peergrid.codegen.cuda.edge_rings3d import EdgeShape3D
 from peergrid.codegen.cuda.pass_kernel import Launch, Program
 from peergrid.codegen.cuda.shape3d import Shape3D
+from peergrid.codegen.cuda.shared import MOST_BYTES
 from peergrid.codegen.cuda.stream3d import Stream3D
 from peergrid.codegen.cuda.tiles import Tiles
 from peergrid.codegen.cuda.tiles3d import across, tiles3d
@@ -29,7 +30,7 @@ class PassKernel3D:
     """How `shape.steps` steps of a 3D problem are made in one pass: plain tiles and, beside them, edge tiles.
 
     least_planes: fewest of a plain tile; edge_planes: most of an edge tile; shelled: instead of edge tiles there is a
-    shell, made step by step (see `shell3d`).
+    shell, made step by step (see `shell3d`); room: bytes of shared memory that a thread block can have.
     """
 
     problem: Problem
@@ -38,6 +39,7 @@ class PassKernel3D:
     least_planes: int = 16
     edge_planes: int = 64
     shelled: bool = False
+    room: int = MOST_BYTES
 
     norm = None
 

@@ -37,6 +37,7 @@ from peergrid.codegen.cuda.edge2d import HELPERS
 from peergrid.codegen.cuda.links import LINK_PRIMITIVES, LinkText, rim_first, rim_tiles
 from peergrid.codegen.cuda.pass_kernel import PassKernel, Program
 from peergrid.codegen.cuda.plain import FAR
+from peergrid.codegen.cuda.shared import MOST_BYTES
 from peergrid.codegen.cuda.stream_parts import prelude
 from peergrid.codegen.cuda.tiles import tiles
 from peergrid.grid import Box
@@ -55,7 +56,7 @@ TURNS = np.dtype(
 """The tiles of a device (tables of REGION), how many passes; the address of the counter where its blocks meet, and how
 often they have met there before."""
 
-ALONE_BYTES = 116 << 10  # of shared memory: so that a block has a multiprocessor to itself
+ALONE = 29, 40  # share of the shared memory that a block can have: so that it has a multiprocessor to itself
 
 Tables = tuple[NDArray[Any], NDArray[Any], NDArray[Any]]
 
@@ -181,13 +182,15 @@ persistent2d(const __grid_constant__ Arguments a, const __grid_constant__ Links 
 class PersistentKernel:
     """`made` says how plain tiles are computed; rows: most of an edge tile; warps: of a block.
 
-    plain: whether there are plain tiles; without them each block has a multiprocessor to itself.
+    plain: whether there are plain tiles; without them each block has a multiprocessor to itself; room: bytes of shared
+    memory that a block can have.
     """
 
     made: PassKernel
     plain: bool = True
     rows: int = 16
     warps: int = 16
+    room: int = MOST_BYTES
 
     @cached_property
     def links(self) -> LinkText:
@@ -205,7 +208,7 @@ class PersistentKernel:
         return 32 * self.warps
 
     @property
-    def _room(self) -> int:
+    def _head(self) -> int:
         """Bytes of shared memory before the tiles' part."""
         return -(-(HEAD + self.warps * REGION.itemsize) // 128) * 128
 
@@ -217,15 +220,15 @@ class PersistentKernel:
             threads=self.threads,
             bound="" if self.plain else ", 1",  # latency counts there, not how many blocks fit
             head=HEAD,
-            room=self._room,
+            room=self._head,
             warps=self.warps,
             steps=self.made.shape.steps,
             plain=plain,
         )
         streamed = stream.tile if self.plain else ""
         parts = (prelude(self.block.arguments), self.links.source, HELPERS, streamed, self.block.tile, kernel)
-        beside = self.warps * stream.warp_bytes if self.plain else ALONE_BYTES - self._room
-        shared = self._room + max(self.block.shared_bytes, beside)
+        beside = self.warps * stream.warp_bytes if self.plain else ALONE[0] * self.room // ALONE[1] - self._head
+        shared = self._head + max(self.block.shared_bytes, beside)
         return Program("\n".join(parts), "persistent2d", self.threads, shared, self.warps)
 
     def tables(self, box: Box, blocks: int, recorded: Sequence[int] = ()) -> Tables:

@@ -50,7 +50,7 @@ def _kernel(station: Station, schedule: Schedule) -> PeerKernel | None:
     layout, steps = station.layout, station.layout.blocks[0]
     fitting = schedule.options.strategy == "peer" and layout.devices > 1 and linkable(station, schedule)
     norm = None if station.norms is None else station.norms.field
-    made = pass_kernel(layout.problem, steps, norm) if fitting else None
+    made = pass_kernel(layout.problem, steps, norm, room=station.room) if fitting else None
     return None if made is None else PeerKernel(made)
 
 

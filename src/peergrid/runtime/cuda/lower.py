@@ -162,20 +162,20 @@ class Lowering:
         return WithNorms(station, self._several(steps, station.norms.field), self._plain(steps, beyond))
 
     def _plain(self, steps: int, works: list[Work]) -> Sweep:
-        problem = self.station.layout.problem
+        station, problem = self.station, self.station.layout.problem
         if steps > 1:
-            made = several_steps(problem, steps)
+            made = several_steps(problem, steps, room=station.room)
             if isinstance(made, PassKernel3D) and made.shelled:
-                return Shelled(self.station, made, works)
+                return Shelled(station, made, works)
             return self._several(steps)
         largest = max((box.size for _, boxes in works for box in boxes), default=0)
-        kernel = one_step(problem, largest)
+        kernel = one_step(problem, largest, station.room)
         if kernel is not None:
-            return SeveralSteps(self.station, kernel)
-        return OneStep(self.station, [boxes for _, boxes in works])
+            return SeveralSteps(station, kernel)
+        return OneStep(station, [boxes for _, boxes in works])
 
     def _several(self, steps: int, norm: str | None = None) -> SeveralSteps:
-        kernel = several_steps(self.station.layout.problem, steps, norm)
+        kernel = several_steps(self.station.layout.problem, steps, norm, self.station.room)
         if kernel is None:
             raise UsageError(
                 f"No kernel makes {steps} steps of this problem in one pass; use block = 1, or leave the block open."

@@ -14,6 +14,7 @@ from peergrid.codegen.cuda.arguments import RECEIVER, Arguments
 from peergrid.codegen.cuda.choose import several_steps
 from peergrid.codegen.cuda.groups import scratch_fields
 from peergrid.codegen.cuda.pass3d import PassKernel3D
+from peergrid.codegen.cuda.shared import MOST_BYTES
 from peergrid.codegen.cuda.shell3d import blocks_between, shells
 from peergrid.errors import DoesNotFit, PeergridError
 from peergrid.grid import Array, Box
@@ -39,10 +40,14 @@ class Places:
 
 @dataclass(frozen=True)
 class Plan:
-    """How many bytes each device needs, known before anything is allocated."""
+    """How many bytes each device needs, known before anything is allocated.
+
+    room: bytes of shared memory that a thread block can have there.
+    """
 
     layout: Layout
     total_steps: int
+    room: int = MOST_BYTES
 
     @cached_property
     def blocks(self) -> tuple[dict[str, BlockLayout], ...]:
@@ -60,17 +65,9 @@ class Plan:
     @property
     def _shelled(self) -> list[PassKernel3D]:
         """The kernels whose passes leave anything."""
-        kernels = (several_steps(self.layout.problem, steps) for steps in range(2, max(self.layout.blocks) + 1))
+        lengths = range(2, max(self.layout.blocks) + 1)
+        kernels = (several_steps(self.layout.problem, steps, room=self.room) for steps in lengths)
         return [kernel for kernel in kernels if isinstance(kernel, PassKernel3D) and kernel.shelled]
-
-    @cached_property
-    def shared(self) -> int:
-        """Bytes of shared memory that a thread block of the longest pass takes at most."""
-        made = several_steps(self.layout.problem, max(self.layout.blocks))
-        if made is None:
-            return 0
-        edged = not (isinstance(made, PassKernel3D) and made.shelled)
-        return max(made.plain.shared_bytes, made.edge.shared_bytes if edged else 0)
 
     def dense(self, device: int, box: Box) -> dict[str, BlockLayout]:
         """Blocks of the state that hold the cells of a box alone."""
@@ -102,17 +99,10 @@ class Plan:
         return fields + scratch + between + signals + len(problem.receivers) * self.total_steps * problem.itemsize
 
     def check(self, devices: Devices, more: Sequence[int] = ()) -> None:
-        """Raise DoesNotFit, with what would fit, where a GPU has not enough memory free or shared memory for a pass.
+        """Raise DoesNotFit, with what would fit, where a GPU has not enough memory free.
 
         more: bytes that each device needs beside these.
         """
-        for ordinal in devices.ordinals:
-            if self.shared > devices.driver.shared(ordinal):
-                raise DoesNotFit(
-                    f"Passes of {max(self.layout.blocks)} steps take {self.shared >> 10} KiB of shared memory for a "
-                    f"thread block, GPU {ordinal} gives {devices.driver.shared(ordinal) >> 10}; take fewer steps "
-                    "between exchanges, '--depth 1' at the least."
-                )
         needed = [self.bytes(device) + sum(more[device : device + 1]) for device in range(devices.count)]
         check_room(devices, needed, prod(self.layout.problem.grid.shape))
 

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from peergrid.codegen.cuda.choose import MOST_BYTES, one_step, pass_kernel
+from peergrid.codegen.cuda.choose import one_step, pass_kernel
 from peergrid.codegen.cuda.pass_kernel import Launch, PassKernel
 from peergrid.codegen.cuda.persistent_kernel import TURNS, PersistentKernel, Tables
 from peergrid.grid import Box
@@ -61,12 +61,14 @@ def lower_persistent(station: Station, schedule: Schedule) -> Lowered | str:
     if station.norms is not None:
         return "persistent kernels compute no norms: each pass is a kernel of its own"
     layout = station.layout
-    if layout.blocks == (1,) and one_step(layout.problem, max(box.size for box in _boxes(station))) is not None:
+    largest = max(box.size for box in _boxes(station))
+    if layout.blocks == (1,) and one_step(layout.problem, largest, station.room) is not None:
         return (
             "a persistent kernel has too few loads under way for boxes this large, which launches cost nothing: each "
             "pass is a kernel of its own"
         )
-    made = pass_kernel(layout.problem, layout.blocks[0], least=1) if linkable(station, schedule) else None
+    linked = linkable(station, schedule)
+    made = pass_kernel(layout.problem, layout.blocks[0], least=1, room=station.room) if linked else None
     if made is None:
         return (
             "persistent kernels need 2D slabs twice as thick as their halos, one pass between exchanges, and "
@@ -88,10 +90,10 @@ def _shorter(station: Station, schedule: Schedule) -> bool:
 def _suited(station: Station, made: PassKernel) -> PersistentKernel | None:
     """The kernel with the shortest tiles of which each block takes one; else one with plain tiles, too."""
     boxes = _boxes(station)
-    alone = PersistentKernel(made, plain=False, rows=ALONE_ROWS[-1])
+    alone = PersistentKernel(made, plain=False, rows=ALONE_ROWS[-1], room=station.room)
     if alone.block.columns < LEAST_COLUMNS:
         return None
-    if alone.program.shared_bytes <= MOST_BYTES:
+    if alone.program.shared_bytes <= station.room:
         room = _room(station, alone)
         for rows in ALONE_ROWS:
             if all(_count(box, rows, alone.block.columns) <= n for box, n in zip(boxes, room, strict=True)):
@@ -100,7 +102,7 @@ def _suited(station: Station, made: PassKernel) -> PersistentKernel | None:
     mixed = PersistentKernel(narrow if narrow.cut.columns >= LEAST_COLUMNS else replace(made, least_rows=LEAST_ROWS))
     for warps in MIXED_WARPS:
         kernel = replace(mixed, warps=warps, rows=MIXED_ROWS[-1])
-        if kernel.program.shared_bytes <= MOST_BYTES and all(room := _room(station, kernel)):
+        if kernel.program.shared_bytes <= station.room and all(room := _room(station, kernel)):
             short = replace(kernel, rows=MIXED_ROWS[0])
             few = len(short.tables(boxes[0], room[0])[1]) <= MOST_EDGES * room[0]
             return short if few else kernel

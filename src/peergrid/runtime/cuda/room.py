@@ -1,14 +1,29 @@
-"""Does it fit on the GPUs: the bytes that devices need against what is free, before anything is allocated."""
+"""Does it fit on the GPUs: the bytes that devices need against what is free, before anything is allocated; and what
+shared memory kernels may count on.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from peergrid.errors import DoesNotFit
+from peergrid.codegen.cuda.shared import MOST_BYTES
+from peergrid.errors import DoesNotFit, PeergridError
 from peergrid.runtime.cuda.devices import Devices
 from peergrid.runtime.cuda.driver import CudaDriver, Driver
 
 SPARE = 64 << 20  # bytes a device keeps free for the driver
+
+
+def block_room(ordinals: tuple[int, ...], driver: Driver | None = None) -> int:
+    """Bytes of shared memory that a thread block can have on all of these GPUs, as far as kernels have a use for them.
+
+    As many where the GPUs cannot be asked: the run says why.
+    """
+    try:
+        found = driver or CudaDriver()
+        return min(MOST_BYTES, *(found.shared(ordinal) for ordinal in ordinals))
+    except PeergridError:
+        return MOST_BYTES
 
 
 def check_room(devices: Devices, needed: Sequence[int], cells: int) -> None:

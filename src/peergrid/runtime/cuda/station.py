@@ -16,6 +16,7 @@ from peergrid.runtime.cuda.norms import NormMemory, norm_bytes
 from peergrid.runtime.cuda.parts import Events
 from peergrid.runtime.cuda.peers import Peers
 from peergrid.runtime.cuda.replay import replay
+from peergrid.runtime.cuda.room import block_room
 from peergrid.runtime.cuda.tape import NOTHING, Tape
 from peergrid.schedule import Layout
 from peergrid.schedule.ops import Copy, Flag, Queue
@@ -26,7 +27,8 @@ FLAGS = 1024  # words of each device's block of flags
 
 
 class Station:
-    """The resources of one executor; `norms` is None unless the norm of a field is asked for.
+    """The resources of one executor; `norms` is None unless the norm of a field is asked for; `room`: bytes of
+    shared memory that a thread block can have on every device.
 
     budget: nanoseconds that a waiting kernel spins before it gives up; cache: a folder for compiled kernels.
     """
@@ -46,7 +48,8 @@ class Station:
         self.cache = cache
         self.devices = Devices(driver, ordinals)
         try:
-            plan = Plan(layout, total_steps)
+            self.room = block_room(ordinals, driver)
+            plan = Plan(layout, total_steps, self.room)
             plan.check(self.devices, () if norm is None else norm_bytes(layout, norm, total_steps))
             self.peers = Peers(self.devices)
             self.memory = FieldMemory(plan, self.devices)

@@ -1,0 +1,91 @@
+"""Kernels for GPUs with less shared memory than H200s: RTX cards give a thread block 99 KiB, T4s 64."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+
+import pytest
+from stream_examples import absorbers, radar, relaxation, wide_reads, yee
+from stream_examples_3d import diffusion
+from stream_examples_3d import yee as volume
+
+from peergrid.bench.problems import radar as model
+from peergrid.codegen.cuda.choose import LENGTHS, lengths, one_step, pass_kernel, several_steps
+from peergrid.codegen.cuda.choose3d import pass3d
+from peergrid.codegen.cuda.fitted import EDGE_COLUMNS, NARROW, fitted
+from peergrid.codegen.cuda.pass_kernel import PassKernel
+from peergrid.codegen.cuda.persistent_kernel import PersistentKernel
+from peergrid.codegen.cuda.shared import MOST_BYTES, RESERVED, multiprocessor
+from peergrid.stencil import Problem
+
+RTX, T4, H200 = 99 << 10, 64 << 10, 227 << 10
+SQUARE = (2048, 2048)
+PLANES: dict[str, Callable[[], Problem]] = {
+    f"{make.__name__} {dtype}": partial(make, SQUARE, dtype=dtype)
+    for make in (absorbers, radar, relaxation, wide_reads, yee)
+    for dtype in ("float32", "float64")
+} | {"model": partial(model, 2048, 2048, 10)}
+
+
+@pytest.mark.parametrize("room", [RTX, T4])
+@pytest.mark.parametrize("name", PLANES)
+def test_planes_have_as_long_passes_on_smaller_gpus(name: str, room: int) -> None:
+    problem = PLANES[name]()
+    assert lengths(problem, room=room)[0] == (6 if (name, room) == ("absorbers float64", T4) else lengths(problem)[0])
+    kernels = [kernel for steps in LENGTHS if (kernel := pass_kernel(problem, steps, room=room)) is not None]
+    for kernel in (*kernels, one_step(problem, 1 << 30, room)):
+        if kernel is not None:
+            programs = (kernel.plain, kernel.edge, *((kernel.layer,) if kernel.layer else ()))
+            assert max(program.shared_bytes for program in programs) <= room
+            assert kernel.cut.edge_columns >= EDGE_COLUMNS
+
+
+def test_rows_ahead_go_before_columns_and_blocks_are_of_few_warps() -> None:
+    def shape(room: int, dtype: str) -> tuple[int, int, int]:
+        kernel = pass_kernel(PLANES[f"absorbers {dtype}"](), 8, room=room)
+        assert kernel is not None
+        return kernel.edge_width, kernel.edge_ahead, kernel.shape.warps
+
+    assert shape(H200, "float32") == (64, 3, 4)
+    assert shape(RTX, "float32") == (64, 3, 1)  # five warps of a multiprocessor, not four
+    assert shape(T4, "float32") == (64, 1, 3)
+    assert shape(RTX, "float64") == (NARROW, 3, 1)
+
+
+def test_large_gpus_have_the_kernels_that_were_measured() -> None:
+    problem = PLANES["model"]()
+    for steps in LENGTHS:
+        usual = pass_kernel(problem, steps)
+        assert usual is not None
+        assert fitted(usual, H200) is usual
+        assert pass_kernel(problem, steps, room=H200) == usual
+    cube = diffusion((160, 160, 160))
+    assert pass3d(cube, 3, H200) == pass3d(cube, 3)
+
+
+def test_none_where_nothing_fits() -> None:
+    problem = PLANES["model"]()
+    assert pass_kernel(problem, 16) is not None
+    assert pass_kernel(problem, 16, room=T4) is None
+    assert lengths(problem, room=1 << 10) == (1,)
+
+
+def test_volumes() -> None:
+    """Lower tiles, of which fewer cells are useful: several steps of heat and of Maxwell's equations on all."""
+    heat, maxwell = diffusion((160, 160, 160)), volume((160, 160, 160))
+    assert lengths(heat, room=RTX)[0] == lengths(heat, room=T4)[0] == 3
+    assert lengths(maxwell, room=RTX)[0] == lengths(maxwell, room=T4)[0] == 2
+    for problem, room in ((heat, RTX), (heat, T4), (maxwell, RTX), (maxwell, T4)):
+        for steps in lengths(problem, room=room):
+            kernel = several_steps(problem, steps, room=room)
+            assert kernel is not None
+            assert kernel.plain.shared_bytes <= room
+
+
+@pytest.mark.parametrize("room", [MOST_BYTES, RTX, T4])
+def test_a_block_of_edge_tiles_alone_has_a_multiprocessor_to_itself(room: int) -> None:
+    made = pass_kernel(PLANES["relaxation float32"](), 8)
+    assert isinstance(made, PassKernel)
+    program = PersistentKernel(made, plain=False, room=room).program
+    assert multiprocessor(room) // 2 < program.shared_bytes + RESERVED <= room + RESERVED

@@ -1,0 +1,45 @@
+"""GPUs that give a thread block less shared memory than H200s, on a driver that runs on the host: the same bits."""
+
+from __future__ import annotations
+
+import pytest
+from executions import carry_through, expected
+from host_driver import COMPILER, HostDriver
+from runtime_problems import PROBLEMS
+
+from peergrid import Options
+from peergrid.codegen.cuda.shared import MOST_BYTES
+from peergrid.errors import DeviceFault
+from peergrid.grid.partition import Partition
+from peergrid.runtime.cuda.executor import CudaExecutor
+from peergrid.runtime.cuda.room import block_room
+from peergrid.schedule import layout
+from peergrid.schedule.strategies import StrategyName
+
+RTX, T4, LITTLE = 99 << 10, 64 << 10, 20 << 10
+pytestmark = pytest.mark.skipif(COMPILER is None, reason="no C++ compiler here to run generated kernels on the host")
+
+
+@pytest.mark.parametrize("strategy", ["overlap", "peer", "persistent", "graph"])
+@pytest.mark.parametrize(("name", "depth", "room"), [("yee", 4, LITTLE), ("heat_cube", 2, RTX), ("heat_cube", 3, T4)])
+def test_same_bits(name: str, depth: int, room: int, strategy: StrategyName) -> None:
+    """On so little that a step of Yee's scheme takes other tiles than on an H200; the rest of a run is shorter."""
+    problem, driver = PROBLEMS[name](), HostDriver(shared=room)
+    options = Options(strategy, depth=depth)
+    plan = layout(problem, Partition.over(problem.grid, 1), options)
+    executor = CudaExecutor(plan, 11, (0,), driver=driver)
+    assert carry_through(executor, options) == expected(name)
+    executor.close()
+    assert driver.kernels & {"stream2d", "edge2d", "edge2d_peer", "persistent2d", "stream3d"}
+    assert 0 < driver.asked <= room
+
+
+def test_what_thread_blocks_can_have() -> None:
+    assert block_room((0,), HostDriver()) == MOST_BYTES
+    assert block_room((0, 1), HostDriver(shared=T4)) == T4
+
+    class Silent(HostDriver):
+        def shared(self, ordinal: int) -> int:
+            raise DeviceFault("no answer")
+
+    assert block_room((0,), Silent(shared=T4)) == MOST_BYTES
