@@ -33,6 +33,12 @@ assert jit.compile_rows(Path(sys.argv[3]).read_text(), Path(sys.argv[1])).addres
 """
 
 
+@pytest.fixture(autouse=True)
+def forgetful() -> None:
+    """Nothing is known of what other tests compiled."""
+    jit.compile_rows.cache_clear()
+
+
 def copies(function: Any) -> bool:
     """Whether a compiled copy function copies."""
     source, target = np.arange(40, dtype=np.float32), np.zeros(40, dtype=np.float32)
@@ -92,6 +98,7 @@ def test_damaged_files_are_made_anew(tmp_path: Path) -> None:
     for path in tmp_path.rglob("peergrid_*"):
         if path.is_file():
             path.write_bytes(b"damaged")
+    jit.compile_rows.cache_clear()
     assert copies(jit.compile_rows(TEXT, tmp_path))
 
 
@@ -101,6 +108,26 @@ def test_the_usual_folder_follows_the_xdg_specification(tmp_path: Path, monkeypa
     monkeypatch.delenv("XDG_CACHE_HOME")
     monkeypatch.setenv("HOME", str(tmp_path))
     assert default_cache() == tmp_path / ".cache" / "peergrid"
+
+
+def test_a_user_without_a_home_has_a_folder_that_cannot_be_written(monkeypatch: pytest.MonkeyPatch) -> None:
+    def homeless() -> Path:
+        raise RuntimeError("Could not determine home directory.")
+
+    monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
+    monkeypatch.setattr(Path, "home", homeless)
+    with pytest.raises(NotADirectoryError):
+        default_cache().mkdir(parents=True)
+
+
+@pytest.mark.parametrize("folder", ["cache", "file/cache"], ids=["kept", "that cannot be made"])
+def test_a_process_loads_or_compiles_a_text_once(tmp_path: Path, folder: str) -> None:
+    (tmp_path / "file").write_text("in the way")
+    one, two = compile_kernel(PROBLEM, tmp_path / folder), compile_kernel(PROBLEM, tmp_path / folder)
+    one.prepare(PROBLEM.grid.box, 2)
+    made = jit.compile_rows.cache_info().misses, jit.compile_driver.cache_info().misses
+    two.prepare(PROBLEM.grid.box, 2)
+    assert made == (jit.compile_rows.cache_info().misses, jit.compile_driver.cache_info().misses)
 
 
 def test_functions_are_compiled_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,7 +1,7 @@
 """From source to machine code: compiled by Numba without the GIL, kept in a folder of generated modules.
 
 Modules are named after their content and written whole or not at all; Numba keeps the machine code beside them. Where
-the folder cannot be written, the code is compiled for this run alone.
+the folder cannot be written, the code is compiled for this process alone. A process loads and compiles a text once.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import sys
 import tempfile
 import types as python_types
 from collections.abc import Callable
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,7 @@ from numba.extending import intrinsic
 
 pointer_to: Any = types.CPointer
 INTEGERS = pointer_to(types.int64)
+KEPT = 256  # texts whose code stays in the process
 ROWS = types.void(INTEGERS, INTEGERS, types.int64, types.int64)
 TABLE = types.Array(types.int64, 2, "C")
 STREAM = types.void(
@@ -111,6 +113,7 @@ address_of: Any = intrinsic(_address_of)
 invoke: Any = intrinsic(_invoke)
 
 
+@lru_cache(maxsize=KEPT)
 def compile_rows(text: str, cache: Path | None) -> Any:
     """The function `rows` of a generated module as a C callback; its `address` is what the driver calls."""
 
@@ -121,6 +124,7 @@ def compile_rows(text: str, cache: Path | None) -> Any:
     return _built("rows", text, cache, build)
 
 
+@lru_cache(maxsize=KEPT)
 def compile_driver(cache: Path | None) -> Callable[..., None]:
     """The compiled `driver.stream`."""
     text = (Path(__file__).parent / "driver.py").read_text(encoding="utf-8")

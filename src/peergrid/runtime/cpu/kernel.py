@@ -29,8 +29,14 @@ KEPT = 4096  # bound calls; a run has a few for each box of each device
 
 
 def default_cache() -> Path:
-    """The user's folder for compiled code, after the XDG base directory specification."""
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "peergrid"
+    """The user's folder for compiled code, after the XDG base directory specification.
+
+    For a user without a home it is one that cannot be written.
+    """
+    try:
+        return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "peergrid"
+    except RuntimeError:
+        return Path(os.devnull) / "peergrid"
 
 
 def compile_kernel(problem: Problem, cache: Path | None, cache_bytes: int | None = None) -> CpuKernel:
