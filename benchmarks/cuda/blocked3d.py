@@ -26,12 +26,12 @@ from problems3d import CASES
 sys.path.insert(0, str(ROOT / "benchmarks"))
 from record import about
 
-from peergrid.codegen.cuda import onepass
-from peergrid.codegen.cuda.choose3d import pass3d
-from peergrid.codegen.cuda.groups import scratch_fields
-from peergrid.codegen.cuda.pass3d import PassKernel3D
-from peergrid.codegen.cuda.shape3d import Shape3D
-from peergrid.codegen.cuda.shell3d import shells
+from peergrid.codegen.cuda import onestep
+from peergrid.codegen.cuda.blocked3d.pass_kernel import PassKernel3D
+from peergrid.codegen.cuda.blocked3d.shape import Shape3D
+from peergrid.codegen.cuda.blocked3d.shell import shells
+from peergrid.codegen.cuda.choose.shape3d import pass3d
+from peergrid.codegen.cuda.onestep.groups import scratch_fields
 from peergrid.codegen.nvrtc import compile_cubin
 from peergrid.grid import Box
 from peergrid.runtime.cuda.blocks import BlockLayout
@@ -56,7 +56,7 @@ extern "C" __global__ void differ(const unsigned* a, const unsigned* b, long lon
 
 @dataclass
 class Result:
-    """One variant, as it goes into the JSON; steps 0: one step after another by the kernels of `onepass`."""
+    """One variant, as it goes into the JSON; steps 0: one step after another by the kernels of `onestep`."""
 
     case: str
     shape: dict[str, Any] = field(default_factory=dict)
@@ -84,7 +84,7 @@ Layouts = tuple[dict[str, BlockLayout], dict[str, BlockLayout]]
 class One:
     """Kernels of one step and their code on the device."""
 
-    program: onepass.Program
+    program: onestep.Program
     module: Module
 
 
@@ -93,7 +93,7 @@ class Built:
     """The code of a pass by kernel, and the program of its shell, if it has one."""
 
     cubins: dict[str, bytes]
-    shell: onepass.Program | None = None
+    shell: onestep.Program | None = None
 
 
 class Bench:
@@ -106,7 +106,7 @@ class Bench:
         self.blocks = {name: BlockLayout(f, f.box, problem.itemsize, 8) for name, f in problem.fields.items()}
         self.one = {name: self._block(name, seed) for seed, name in enumerate(problem.fields)}
         self.two = {name: self._block(name, None) for name in problem.state}
-        self.program = onepass.program(problem, [[problem.grid.box]])
+        self.program = onestep.program(problem, [[problem.grid.box]])
         self.module = Module(compile_cubin(self.program.source, device.arch))
         self.expected: dict[int, dict[str, int]] = {}
 
@@ -293,7 +293,7 @@ def build(kernel: PassKernel3D, device: Device) -> Built:
     cubins = {launch.program.entry: compile_cubin(launch.program.source, device.arch) for launch in launches}
     if kernel.shelled:
         found = shells(kernel.problem, kernel.steps, kernel.rest(box, slots))
-        shell = onepass.program(kernel.problem, [boxes for part in found for boxes in part.steps])
+        shell = onestep.program(kernel.problem, [boxes for part in found for boxes in part.steps])
         cubins["shell"] = compile_cubin(shell.source, device.arch)
     return Built(cubins, shell)
 

@@ -13,8 +13,9 @@ from cuda.bindings import driver
 from gpu import Module, check, start
 from planes import Memory
 
-from peergrid.codegen.cuda.norm import NORM_COLUMNS, NORM_ROWS, NORMS
-from peergrid.codegen.cuda.pass_kernel import PassKernel, Program
+from peergrid.codegen.cuda.blocked.program import Program
+from peergrid.codegen.cuda.blocked2d.pass_kernel import PassKernel
+from peergrid.codegen.cuda.common.norm import NORM_COLUMNS, NORM_ROWS, NORMS
 from peergrid.codegen.nvrtc import compile_cubin
 
 

@@ -23,7 +23,7 @@ from record import about  # noqa: E402
 
 from peergrid import Options, Problem, Simulation  # noqa: E402
 from peergrid.bench.problems import radar  # noqa: E402
-from peergrid.codegen.cuda.balance import EDGE, row_costs  # noqa: E402
+from peergrid.codegen.cuda.choose.balance import EDGE, row_costs  # noqa: E402
 from peergrid.grid.partition import Partition, balanced_cuts  # noqa: E402
 
 DEPTH, RUNS = 8, 3

@@ -24,7 +24,7 @@ def default_options(devices: Devices, problem: Problem, norm: str | None = None)
     """The strategy and depth used unless the user chooses: on GPUs as many steps as one pass is worth."""
     if devices.kind == "cpu":
         return Options("async", depth=CPU_DEPTH)
-    from peergrid.codegen.cuda.choose import steps_per_pass
+    from peergrid.codegen.cuda.choose.steps import steps_per_pass
     from peergrid.runtime.cuda.room import block_room
 
     room = block_room(devices.ordinals)
@@ -82,7 +82,7 @@ def fitting(options: Options, devices: Devices, problem: Problem) -> Options:
     """The options with a number of steps per pass that the devices have a kernel for, unless one was asked for."""
     if devices.kind == "cpu" or options.block is not None:
         return options
-    from peergrid.codegen.cuda.choose import block_of
+    from peergrid.codegen.cuda.choose.steps import block_of
     from peergrid.runtime.cuda.room import block_room
 
     block = block_of(problem, options.depth, block_room(devices.ordinals))
@@ -103,7 +103,7 @@ def partition_of(
     if split is None:
         if devices.kind == "cpu":
             return Partition.over(problem.grid, devices.count)
-        from peergrid.codegen.cuda.balance import balanced
+        from peergrid.codegen.cuda.choose.balance import balanced
 
         return balanced(problem, devices.count, options.depth, norm)
     partition = split if isinstance(split, Partition) else Partition(problem.grid, _parts(split))
@@ -121,7 +121,7 @@ def layout_of(
     """The memory of every device, split where its kernels want it."""
     if devices.kind == "cpu":
         return layout(problem, partition, options)
-    from peergrid.codegen.cuda.choose import split_at
+    from peergrid.codegen.cuda.choose.steps import split_at
 
     return layout(problem, partition, options, split_at(problem, partition, norm))
 

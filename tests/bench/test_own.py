@@ -8,7 +8,8 @@ import pytest
 
 from peergrid.bench.own import own_average, own_heat, own_waves, shipped_waves
 from peergrid.bench.problems import jacobi
-from peergrid.codegen.cuda.choose import pass_kernel, steps_per_pass
+from peergrid.codegen.cuda.choose.shape2d import pass_kernel
+from peergrid.codegen.cuda.choose.steps import steps_per_pass
 from peergrid.stencil import Problem
 from peergrid.stencil.cost import minimal_bytes, operations
 

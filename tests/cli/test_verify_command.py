@@ -12,7 +12,7 @@ import pytest
 from cli_call import Call
 
 from peergrid.cli.verification import Ways, verify_all
-from peergrid.codegen.cuda.balance import balanced
+from peergrid.codegen.cuda.choose.balance import balanced
 from peergrid.grid.partition import Partition
 from peergrid.io.modelfile import read
 from peergrid.models.fdtd import build

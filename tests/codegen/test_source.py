@@ -12,8 +12,8 @@ from peergrid import Grid, Problem, UsageError
 from peergrid.bench.problems import radar, relax
 from peergrid.codegen import source
 from peergrid.codegen.cpu.listing import source as for_cpus
-from peergrid.codegen.cuda.choose import several_steps, steps_per_pass
-from peergrid.codegen.cuda.onepass import program
+from peergrid.codegen.cuda.choose.steps import several_steps, steps_per_pass
+from peergrid.codegen.cuda.onestep import program
 from peergrid.codegen.nvrtc import compile_cubin
 
 GRID = Grid((300, 400))

@@ -9,8 +9,8 @@ import subprocess
 from functools import cache
 from pathlib import Path
 
-from peergrid.codegen.cuda.links import LINK_PRIMITIVES
-from peergrid.codegen.cuda.stream_parts import PRIMITIVES
+from peergrid.codegen.cuda.blocked.prelude import PRIMITIVES
+from peergrid.codegen.cuda.linked.links import LINK_PRIMITIVES
 
 COMPILER = shutil.which("g++")
 HERE = Path(__file__).parent

@@ -9,7 +9,7 @@ import numpy as np
 
 from peergrid import Grid, Options, Problem, Simulation
 from peergrid.bench.problems import relax
-from peergrid.codegen.cuda.choose import lengths
+from peergrid.codegen.cuda.choose.steps import lengths
 from peergrid.stencil.remember import remembered
 
 

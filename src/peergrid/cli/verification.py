@@ -13,7 +13,7 @@ from multiprocessing import active_children, parent_process
 from threading import Thread
 from typing import get_args
 
-from peergrid.codegen.cuda.balance import balanced
+from peergrid.codegen.cuda.choose.balance import balanced
 from peergrid.grid.partition import Partition
 from peergrid.runtime.devices import cores
 from peergrid.runtime.trace.judge import REDUNDANT, Checkers, Outcome, Verdict, judge

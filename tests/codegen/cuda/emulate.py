@@ -13,10 +13,11 @@ import numpy as np
 import pytest
 from host_kernels import COMPILER, kernels, library
 
-from peergrid.codegen.cuda.arguments import Arguments
-from peergrid.codegen.cuda.norm import NORM_ROWS, NORMS
-from peergrid.codegen.cuda.pass3d import PassKernel3D
-from peergrid.codegen.cuda.pass_kernel import Launch, PassKernel, Program
+from peergrid.codegen.cuda.blocked.program import Launch, Program
+from peergrid.codegen.cuda.blocked2d.pass_kernel import PassKernel
+from peergrid.codegen.cuda.blocked3d.pass_kernel import PassKernel3D
+from peergrid.codegen.cuda.common.arguments import Arguments
+from peergrid.codegen.cuda.common.norm import NORM_ROWS, NORMS
 from peergrid.grid import Array, Box, Index
 from peergrid.grid.partition import Partition
 from peergrid.runtime.memory import DeviceMemory, allocate, fill

@@ -7,16 +7,17 @@ from collections.abc import Iterator
 import pytest
 from runtime_problems import PROBLEMS
 
-from peergrid.codegen.cuda import onepass, service
-from peergrid.codegen.cuda.choose import pass_kernel, several_steps
-from peergrid.codegen.cuda.peer_kernel import PeerKernel
-from peergrid.codegen.cuda.persistent_kernel import PersistentKernel
+from peergrid.codegen.cuda import onestep, service
+from peergrid.codegen.cuda.choose.shape2d import pass_kernel
+from peergrid.codegen.cuda.choose.steps import several_steps
+from peergrid.codegen.cuda.linked.peer import PeerKernel
+from peergrid.codegen.cuda.linked.persistent import PersistentKernel
 from peergrid.codegen.nvrtc import compile_cubin
 
 
 def texts() -> Iterator[str]:
     problem, cube = PROBLEMS["heat_fixed"](), PROBLEMS["heat_cube"]()
-    yield onepass.program(problem, [[problem.grid.box]]).source
+    yield onestep.program(problem, [[problem.grid.box]]).source
     yield service.SOURCE
     made, volume = pass_kernel(problem, 2), several_steps(cube, 2)
     assert made is not None

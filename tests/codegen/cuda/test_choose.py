@@ -11,20 +11,13 @@ from stream_examples import radar, relaxation, wide_reads, yee
 from peergrid import Options
 from peergrid.arrange import default_options, fitting
 from peergrid.bench.problems import radar as model
-from peergrid.codegen.cuda import choose
-from peergrid.codegen.cuda.choose import (
-    MOST_STEPS,
-    block_of,
-    pass_kernel,
-    short_tiles,
-    split_at,
-    steps_per_pass,
-    supports,
-)
-from peergrid.codegen.cuda.norm import NORM_ALIGN
-from peergrid.codegen.cuda.pass_kernel import PassKernel
-from peergrid.codegen.cuda.shared import MOST_SHARED, RESERVED
-from peergrid.codegen.cuda.stream_parts import Shape
+from peergrid.codegen.cuda.blocked.shared import MOST_SHARED, RESERVED
+from peergrid.codegen.cuda.blocked2d.pass_kernel import PassKernel
+from peergrid.codegen.cuda.blocked2d.shape import Shape
+from peergrid.codegen.cuda.choose import shape2d
+from peergrid.codegen.cuda.choose.shape2d import MOST_STEPS, pass_kernel, short_tiles
+from peergrid.codegen.cuda.choose.steps import block_of, split_at, steps_per_pass, supports
+from peergrid.codegen.cuda.common.norm import NORM_ALIGN
 from peergrid.grid.partition import Partition
 from peergrid.runtime.devices import Devices
 
@@ -100,7 +93,7 @@ def test_plain_tiles_of_one_step_take_turns_where_they_would_be_long() -> None:
 def test_strips_of_cells_that_keep_their_value_are_no_rim_of_streaming_kernels(monkeypatch: pytest.MonkeyPatch) -> None:
     problem = radar(SQUARE)
     halves = Partition.over(problem.grid, 2)
-    monkeypatch.setattr(choose, "STREAMED_CELLS", problem.grid.box.size // 2)
+    monkeypatch.setattr(shape2d, "STREAMED_CELLS", problem.grid.box.size // 2)
     assert split_at(problem, halves) == (1, 1)
     assert split_at(problem, Partition.over(problem.grid, 4)) == ()
     assert split_at(relaxation(SQUARE), halves) == ()  # one stage: a pass for each is one pass

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 from stream_examples_3d import diffusion, radar, wide_reads, yee
 
-from peergrid.codegen.cuda.choose import steps_per_pass, supports
-from peergrid.codegen.cuda.choose3d import pass3d, worth
-from peergrid.codegen.cuda.shared import MOST_BYTES
+from peergrid.codegen.cuda.blocked.shared import MOST_BYTES
+from peergrid.codegen.cuda.choose.shape3d import pass3d, worth
+from peergrid.codegen.cuda.choose.steps import steps_per_pass, supports
 from peergrid.codegen.nvrtc import resources
 
 CUBE = (160, 160, 160)

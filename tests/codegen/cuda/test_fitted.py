@@ -11,12 +11,13 @@ from stream_examples_3d import diffusion
 from stream_examples_3d import yee as volume
 
 from peergrid.bench.problems import radar as model
-from peergrid.codegen.cuda.choose import LENGTHS, lengths, one_step, pass_kernel, several_steps
-from peergrid.codegen.cuda.choose3d import pass3d
-from peergrid.codegen.cuda.fitted import EDGE_COLUMNS, NARROW, fitted
-from peergrid.codegen.cuda.pass_kernel import PassKernel
-from peergrid.codegen.cuda.persistent_kernel import PersistentKernel
-from peergrid.codegen.cuda.shared import MOST_BYTES, RESERVED, multiprocessor
+from peergrid.codegen.cuda.blocked.shared import MOST_BYTES, RESERVED, multiprocessor
+from peergrid.codegen.cuda.blocked2d.pass_kernel import PassKernel
+from peergrid.codegen.cuda.choose.fitted2d import EDGE_COLUMNS, NARROW, fitted
+from peergrid.codegen.cuda.choose.shape2d import one_step, pass_kernel
+from peergrid.codegen.cuda.choose.shape3d import pass3d
+from peergrid.codegen.cuda.choose.steps import LENGTHS, lengths, several_steps
+from peergrid.codegen.cuda.linked.persistent import PersistentKernel
 from peergrid.stencil import Problem
 
 RTX, T4, H200 = 99 << 10, 64 << 10, 227 << 10

@@ -12,12 +12,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from stream_examples import absorbers, radar, relaxation, two_fields, wide_reads, yee
 
-from peergrid.codegen.cuda.choose import pass_kernel
-from peergrid.codegen.cuda.edge2d import REGISTERS
-from peergrid.codegen.cuda.layers2d import left
-from peergrid.codegen.cuda.pass_kernel import PassKernel, Program
-from peergrid.codegen.cuda.peer_kernel import PeerKernel
-from peergrid.codegen.cuda.stream_parts import Shape
+from peergrid.codegen.cuda.blocked.program import Program
+from peergrid.codegen.cuda.blocked2d.edge.kernel import REGISTERS
+from peergrid.codegen.cuda.blocked2d.pass_kernel import PassKernel
+from peergrid.codegen.cuda.blocked2d.shape import Shape
+from peergrid.codegen.cuda.blocked2d.zones.kernel import left
+from peergrid.codegen.cuda.choose.shape2d import pass_kernel
+from peergrid.codegen.cuda.linked.peer import PeerKernel
 from peergrid.codegen.nvrtc import Resources, resources
 from peergrid.grid import Boundary, Box
 from peergrid.grid.partition import Partition

@@ -6,13 +6,14 @@ import numpy as np
 import pytest
 from stream_examples_3d import heat, radar
 
-from peergrid.codegen.cuda import onepass, shell3d
-from peergrid.codegen.cuda.groups import groups
-from peergrid.codegen.cuda.onepass import program
-from peergrid.codegen.cuda.regions import regions
-from peergrid.codegen.cuda.rows3d import LANES, row_regions
-from peergrid.codegen.cuda.shell3d import shells
-from peergrid.codegen.cuda.wide import THREADS
+from peergrid.codegen.cuda import onestep
+from peergrid.codegen.cuda.blocked3d import shell
+from peergrid.codegen.cuda.blocked3d.shell import shells
+from peergrid.codegen.cuda.onestep import program
+from peergrid.codegen.cuda.onestep.groups import groups
+from peergrid.codegen.cuda.onestep.regions import regions
+from peergrid.codegen.cuda.onestep.rows3d import LANES, row_regions
+from peergrid.codegen.cuda.onestep.wide import THREADS
 from peergrid.codegen.nvrtc import compile_cubin
 from peergrid.grid import Box, Grid
 from peergrid.stencil import Problem, footprint
@@ -33,7 +34,7 @@ def test_row_regions_hold_every_cell_once(box: Box) -> None:
 
 
 def test_blocks_of_a_table_follow_one_another(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(onepass, "WIDE_CUBE", 1 << 30)
+    monkeypatch.setattr(onestep.kernels, "WIDE_CUBE", 1 << 30)
     problem = radar(SHAPE)
     launches = program(problem, [[problem.grid.box]]).launches([problem.grid.box])
     assert [launch.kernel for launch in launches] == ["rows_0", "rows_1"]
@@ -85,7 +86,7 @@ def test_a_shell_shrinks_to_what_is_left() -> None:
 
 def test_what_is_narrow_is_a_shell_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
     """With room for what its steps in between leave; of one step there is nothing."""
-    monkeypatch.setattr(shell3d, "NARROW_CELLS", 1)
+    monkeypatch.setattr(shell, "NARROW_CELLS", 1)
     problem = radar(SHAPE)
     broad, narrow = Box((0, 0, 0), (18, 6, 70)), Box((0, 6, 0), (18, 20, 5))
     one, two = shells(problem, 2, (broad, narrow))

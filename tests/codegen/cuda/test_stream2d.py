@@ -9,8 +9,8 @@ import pytest
 from emulate import advance
 from stream_examples import radar, relaxation, two_fields, wide_reads, yee
 
-from peergrid.codegen.cuda.pass_kernel import PassKernel
-from peergrid.codegen.cuda.stream_parts import Shape
+from peergrid.codegen.cuda.blocked2d.pass_kernel import PassKernel
+from peergrid.codegen.cuda.blocked2d.shape import Shape
 from peergrid.stencil import Problem
 
 Make = Callable[..., Problem]

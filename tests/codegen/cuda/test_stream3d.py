@@ -10,9 +10,9 @@ import pytest
 from emulate import Outcome, advance
 from stream_examples_3d import diffusion, radar, two_fields, wide_reads, yee
 
-from peergrid.codegen.cuda.edge_rings3d import EdgeShape3D
-from peergrid.codegen.cuda.pass3d import PassKernel3D
-from peergrid.codegen.cuda.shape3d import Shape3D
+from peergrid.codegen.cuda.blocked3d.edge.rings import EdgeShape3D
+from peergrid.codegen.cuda.blocked3d.pass_kernel import PassKernel3D
+from peergrid.codegen.cuda.blocked3d.shape import Shape3D
 from peergrid.stencil import Problem
 
 Make = Callable[..., Problem]

@@ -10,11 +10,11 @@ import pytest
 from emulate import Device, compiled, pointers
 from stream_examples import radar, relaxation, two_fields, wide_reads, yee
 
-from peergrid.codegen.cuda.links import rim_reach, supports
-from peergrid.codegen.cuda.pass_kernel import PassKernel
-from peergrid.codegen.cuda.peer_kernel import PeerKernel
-from peergrid.codegen.cuda.persistent_kernel import TURNS, PersistentKernel
-from peergrid.codegen.cuda.stream_parts import Shape
+from peergrid.codegen.cuda.blocked2d.pass_kernel import PassKernel
+from peergrid.codegen.cuda.blocked2d.shape import Shape
+from peergrid.codegen.cuda.linked.links import rim_reach, supports
+from peergrid.codegen.cuda.linked.peer import PeerKernel
+from peergrid.codegen.cuda.linked.persistent import TURNS, PersistentKernel
 from peergrid.grid import Grid
 from peergrid.grid.partition import Partition
 from peergrid.schedule.layout import Layout

@@ -7,9 +7,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from stream_examples import radar
 
-from peergrid.codegen.cuda.pass_kernel import PassKernel
-from peergrid.codegen.cuda.stream_parts import Shape
-from peergrid.codegen.cuda.tiles import Tiles, tiles
+from peergrid.codegen.cuda.blocked.tiles import Tiles
+from peergrid.codegen.cuda.blocked2d.pass_kernel import PassKernel
+from peergrid.codegen.cuda.blocked2d.shape import Shape
+from peergrid.codegen.cuda.blocked2d.tiles import tiles
 from peergrid.stencil import Problem
 
 STEPS = 3

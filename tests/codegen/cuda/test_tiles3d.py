@@ -9,9 +9,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from stream_examples_3d import diffusion, radar
 
-from peergrid.codegen.cuda.pass3d import PassKernel3D
-from peergrid.codegen.cuda.shape3d import Shape3D, reach
-from peergrid.codegen.cuda.tiles3d import across, tiles3d
+from peergrid.codegen.cuda.blocked.reach import reach
+from peergrid.codegen.cuda.blocked3d.pass_kernel import PassKernel3D
+from peergrid.codegen.cuda.blocked3d.shape import Shape3D
+from peergrid.codegen.cuda.blocked3d.tiles import across, tiles3d
 from peergrid.grid import Box
 
 STEPS = 2

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from host_kernels import COMPILER, kernels, library
 
-from peergrid.codegen.cuda.stream_parts import PRIMITIVES
+from peergrid.codegen.cuda.blocked.prelude import PRIMITIVES
 
 __all__ = ["COMPILER", "HostDriver"]
 

@@ -11,9 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from peergrid import Options, Problem
-from peergrid.codegen.cuda import choose
-from peergrid.codegen.cuda.balance import balanced
-from peergrid.codegen.cuda.choose import pass_kernel
+from peergrid.codegen.cuda.choose import shape2d
+from peergrid.codegen.cuda.choose.balance import balanced
+from peergrid.codegen.cuda.choose.shape2d import pass_kernel
 from peergrid.grid import Index
 from peergrid.grid.partition import Partition
 from peergrid.io.modelfile import parse
@@ -106,7 +106,7 @@ def test_one_step_of_all_stages_in_one_pass(
     strategy: StrategyName, align: Index, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     usual = expected()
-    monkeypatch.setattr(choose, "STREAMED_CELLS", 1)
+    monkeypatch.setattr(shape2d, "STREAMED_CELLS", 1)
     partition = Partition.slabs(problem().grid, (0, 20, 47, ROWS))
     driver = HostDriver()
     assert outcome(partition, Options(strategy, depth=1), driver, align) == usual
@@ -115,7 +115,7 @@ def test_one_step_of_all_stages_in_one_pass(
 
 
 def test_zones_wait_for_edge_tiles_beside_long_plain_tiles(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(choose, "STREAMED_CELLS", 1)
+    monkeypatch.setattr(shape2d, "STREAMED_CELLS", 1)
     options = Options("overlap", depth=1)
     plan = layout(problem(), Partition.over(problem().grid, 1), options, (1, 1))
     for late, streams in ((8, 2), (ROWS, 3)):

@@ -11,8 +11,8 @@ import pytest
 from runtime_problems import yee_with_absorber
 
 from peergrid import Options
-from peergrid.codegen.cuda.choose import pass_kernel
-from peergrid.codegen.cuda.stream_parts import row_reach
+from peergrid.codegen.cuda.blocked.reach import row_reach
+from peergrid.codegen.cuda.choose.shape2d import pass_kernel
 from peergrid.errors import DeviceFault, DoesNotFit
 from peergrid.grid import Box, Grid
 from peergrid.grid.partition import Partition

@@ -6,7 +6,7 @@ import pytest
 
 from peergrid import Options
 from peergrid.bench.own import shipped_waves
-from peergrid.codegen.cuda.stream_parts import row_reach
+from peergrid.codegen.cuda.blocked.reach import row_reach
 from peergrid.grid.partition import Partition
 from peergrid.runtime.cuda.blocks import GUARD, block_layouts
 from peergrid.schedule import layout

@@ -12,8 +12,9 @@ from host_driver import COMPILER, HostDriver
 from runtime_problems import PROBLEMS, yee_with_absorber
 
 from peergrid import Options
-from peergrid.codegen.cuda import choose, onepass
-from peergrid.codegen.cuda.groups import groups
+from peergrid.codegen.cuda import onestep
+from peergrid.codegen.cuda.choose import shape2d
+from peergrid.codegen.cuda.onestep.groups import groups
 from peergrid.errors import DeviceFault, DoesNotFit, UsageError
 from peergrid.grid import Index
 from peergrid.grid.partition import Partition
@@ -87,8 +88,8 @@ def test_every_strategy(name: str, strategy: str) -> None:
 @pytest.mark.parametrize("name", PROBLEMS)
 def test_wide_kernels(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """The kernels of large regions, forced on small ones, at every alignment that splits bring about."""
-    monkeypatch.setattr(onepass, "WIDE_CELLS", 1)
-    monkeypatch.setattr(onepass, "WIDE_COLUMNS", 1)
+    monkeypatch.setattr(onestep.kernels, "WIDE_CELLS", 1)
+    monkeypatch.setattr(onestep.kernels, "WIDE_COLUMNS", 1)
     axes = PROBLEMS[name]().grid.ndim
     for split in SPLITS[axes]:
         check(name, split, Options("overlap"))
@@ -97,9 +98,9 @@ def test_wide_kernels(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("strategy", ["overlap", "graph"])
 @pytest.mark.parametrize("name", ["yee", "radius_four", "heat_cube"])
 def test_small_regions_beside_large_ones(name: str, strategy: StrategyName, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(onepass, "WIDE_CELLS", 1)
-    monkeypatch.setattr(onepass, "WIDE_COLUMNS", 1)
-    monkeypatch.setattr(onepass, "ASIDE_CELLS", 1)
+    monkeypatch.setattr(onestep.kernels, "WIDE_CELLS", 1)
+    monkeypatch.setattr(onestep.kernels, "WIDE_COLUMNS", 1)
+    monkeypatch.setattr(onestep.kernels, "ASIDE_CELLS", 1)
     check(name, SPLIT[PROBLEMS[name]().grid.ndim], Options(strategy))
 
 
@@ -107,10 +108,10 @@ def test_small_regions_beside_large_ones(name: str, strategy: StrategyName, monk
 @pytest.mark.parametrize("name", [name for name in PROBLEMS if len(groups(PROBLEMS[name]())) > 1])
 def test_one_step_of_all_stages_in_one_pass(name: str, strategy: StrategyName, monkeypatch: pytest.MonkeyPatch) -> None:
     """What large grids have instead of a pass for each stage, on small ones."""
-    monkeypatch.setattr(choose, "STREAMED_CELLS", 1)
+    monkeypatch.setattr(shape2d, "STREAMED_CELLS", 1)
     driver, problem = HostDriver(), PROBLEMS[name]()
     check(name, SPLIT[problem.grid.ndim], Options(strategy), driver)
-    assert bool({"edge2d", "stream2d"} & driver.kernels) == (choose.pass_kernel(problem, 1, least=1) is not None)
+    assert bool({"edge2d", "stream2d"} & driver.kernels) == (shape2d.pass_kernel(problem, 1, least=1) is not None)
 
 
 @pytest.mark.parametrize("name", PROBLEMS)

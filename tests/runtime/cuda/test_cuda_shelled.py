@@ -10,8 +10,10 @@ from executions import STEPS, Found, carry_through, found, load
 from host_driver import COMPILER, HostDriver
 
 from peergrid import Options
-from peergrid.codegen.cuda import choose3d, onepass, shell3d
-from peergrid.codegen.cuda.choose3d import pass3d
+from peergrid.codegen.cuda import onestep
+from peergrid.codegen.cuda.blocked3d import shell
+from peergrid.codegen.cuda.choose import shape3d
+from peergrid.codegen.cuda.choose.shape3d import pass3d
 from peergrid.errors import DoesNotFit
 from peergrid.grid import Boundary, Box, Grid, Index
 from peergrid.grid.partition import Partition
@@ -98,8 +100,8 @@ def carried_out(problem: Problem, split: Index, options: Options, driver: HostDr
 
 @pytest.fixture(autouse=True)
 def _shells(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(choose3d, "_edge", lambda problem, steps, room: None)
-    monkeypatch.setattr(shell3d, "NARROW_CELLS", 1)
+    monkeypatch.setattr(shape3d, "_edge", lambda problem, steps, room: None)
+    monkeypatch.setattr(shell, "NARROW_CELLS", 1)
 
 
 @pytest.mark.parametrize("strategy", ["serial", "threads", "overlap", "graph", "peer"])
@@ -120,9 +122,9 @@ def test_boundaries(boundary: Any) -> None:
 @pytest.mark.parametrize("seed", [1, 2])
 def test_large_regions_beside_small_ones(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """In streams of their own: what a step leaves in between waits for none but its readers."""
-    monkeypatch.setattr(onepass, "WIDE_CUBE", 1000)
-    monkeypatch.setattr(onepass, "WIDE_COLUMNS", 20)
-    monkeypatch.setattr(onepass, "ASIDE_CELLS", 1)
+    monkeypatch.setattr(onestep.kernels, "WIDE_CUBE", 1000)
+    monkeypatch.setattr(onestep.kernels, "WIDE_COLUMNS", 20)
+    monkeypatch.setattr(onestep.kernels, "ASIDE_CELLS", 1)
     problem = sound()
     assert carried_out(problem, (1, 2, 1), Options("overlap", depth=3), HostDriver(seed=seed)) == expected(problem)
 

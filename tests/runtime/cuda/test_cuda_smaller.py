@@ -8,7 +8,7 @@ from host_driver import COMPILER, HostDriver
 from runtime_problems import PROBLEMS
 
 from peergrid import Options
-from peergrid.codegen.cuda.shared import MOST_BYTES
+from peergrid.codegen.cuda.blocked.shared import MOST_BYTES
 from peergrid.errors import DeviceFault
 from peergrid.grid.partition import Partition
 from peergrid.runtime.cuda.executor import CudaExecutor

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from peergrid.codegen.cuda import onepass
-from peergrid.codegen.cuda.choose import one_step, pass_kernel, several_steps, steps_per_pass
-from peergrid.codegen.cuda.pass3d import PassKernel3D
-from peergrid.codegen.cuda.peer_kernel import PeerKernel
-from peergrid.codegen.cuda.persistent_kernel import PersistentKernel
-from peergrid.codegen.cuda.shell3d import shells
+from peergrid.codegen.cuda import onestep
+from peergrid.codegen.cuda.blocked3d.pass_kernel import PassKernel3D
+from peergrid.codegen.cuda.blocked3d.shell import shells
+from peergrid.codegen.cuda.choose.shape2d import one_step, pass_kernel
+from peergrid.codegen.cuda.choose.steps import several_steps, steps_per_pass
+from peergrid.codegen.cuda.linked.peer import PeerKernel
+from peergrid.codegen.cuda.linked.persistent import PersistentKernel
 from peergrid.errors import UsageError
 from peergrid.stencil import Problem
 
@@ -55,7 +56,7 @@ def _programs(problem: Problem, steps: int) -> Iterator[tuple[str, str]]:
     if kernel is None:
         yield (
             "One step per pass: each large region a kernel of its own, small ones together",
-            onepass.program(problem, [[problem.grid.box]]).source,
+            onestep.program(problem, [[problem.grid.box]]).source,
         )
         return
     for launch in kernel.launches(problem.grid.box, 1):
@@ -67,4 +68,4 @@ def _programs(problem: Problem, steps: int) -> Iterator[tuple[str, str]]:
     if isinstance(kernel, PassKernel3D) and kernel.shelled:
         found = shells(problem, steps, kernel.rest(problem.grid.box, 1))
         works = [boxes for shell in found for boxes in shell.steps]
-        yield f"{steps} steps per pass, all other cells step by step", onepass.program(problem, works).source
+        yield f"{steps} steps per pass, all other cells step by step", onestep.program(problem, works).source

@@ -13,7 +13,7 @@ from functools import cached_property
 
 import numpy as np
 
-from peergrid.codegen.cuda.stream_parts import row_reach
+from peergrid.codegen.cuda.blocked.reach import row_reach
 from peergrid.grid import Array, Box, Field, Index
 from peergrid.schedule.layout import Layout
 

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from peergrid.codegen.cuda import service
-from peergrid.codegen.cuda.links import supports
+from peergrid.codegen.cuda.linked.links import supports
 from peergrid.runtime.cuda.station import Station
 from peergrid.schedule import Layout, Schedule
 from peergrid.schedule.ops import Compute, Flag

@@ -1,7 +1,7 @@
 """The `peer` strategy fused: one pass of a device is one kernel for plain and one for edge tiles, which exchange rims.
 
-Where a cycle is one pass over slabs and devices reach each other, no queue of one device waits for another's: the
-tiles at the rim do (see `codegen.cuda.links`). What the schedule says of flags and copies happens inside the kernels.
+Where a cycle is one pass over slabs and devices reach each other, no queue of one device waits for another's: the tiles
+at the rim do (see `codegen.cuda.linked.links`). What the schedule says of flags and copies happens inside the kernels.
 """
 
 from __future__ import annotations
@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from peergrid.codegen.cuda.choose import pass_kernel
-from peergrid.codegen.cuda.links import rim_tiles
-from peergrid.codegen.cuda.pass_kernel import Launch
-from peergrid.codegen.cuda.peer_kernel import PeerKernel
+from peergrid.codegen.cuda.blocked.program import Launch
+from peergrid.codegen.cuda.choose.shape2d import pass_kernel
+from peergrid.codegen.cuda.linked.links import rim_tiles
+from peergrid.codegen.cuda.linked.peer import PeerKernel
 from peergrid.runtime.cuda import signals
 from peergrid.runtime.cuda.chain import PASSED, Chain, linkable, offset, passes
 from peergrid.runtime.cuda.lower import Lowered

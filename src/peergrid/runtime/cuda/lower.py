@@ -10,8 +10,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import accumulate, groupby
 
-from peergrid.codegen.cuda.choose import one_step, several_steps
-from peergrid.codegen.cuda.pass3d import PassKernel3D
+from peergrid.codegen.cuda.blocked3d.pass_kernel import PassKernel3D
+from peergrid.codegen.cuda.choose.shape2d import one_step
+from peergrid.codegen.cuda.choose.steps import several_steps
 from peergrid.errors import UsageError
 from peergrid.grid import Box
 from peergrid.runtime.cuda.copies import Copies

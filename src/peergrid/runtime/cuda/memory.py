@@ -10,12 +10,12 @@ from math import prod
 
 import numpy as np
 
-from peergrid.codegen.cuda.arguments import RECEIVER, Arguments
-from peergrid.codegen.cuda.choose import several_steps
-from peergrid.codegen.cuda.groups import scratch_fields
-from peergrid.codegen.cuda.pass3d import PassKernel3D
-from peergrid.codegen.cuda.shared import MOST_BYTES
-from peergrid.codegen.cuda.shell3d import blocks_between, shells
+from peergrid.codegen.cuda.blocked.shared import MOST_BYTES
+from peergrid.codegen.cuda.blocked3d.pass_kernel import PassKernel3D
+from peergrid.codegen.cuda.blocked3d.shell import blocks_between, shells
+from peergrid.codegen.cuda.choose.steps import several_steps
+from peergrid.codegen.cuda.common.arguments import RECEIVER, Arguments
+from peergrid.codegen.cuda.onestep.groups import scratch_fields
 from peergrid.errors import DoesNotFit, PeergridError
 from peergrid.grid import Array, Box
 from peergrid.runtime.cuda.blocks import BlockLayout, block_layouts
@@ -59,7 +59,7 @@ class Plan:
 
     @cached_property
     def between(self) -> int:
-        """The blocks of each state field for what passes of several steps leave in between (see `shell3d`)."""
+        """The blocks of each state field for what passes of several steps leave in between (see `blocked3d.shell`)."""
         return max((blocks_between(kernel.steps) for kernel in self._shelled), default=0)
 
     @property

@@ -1,7 +1,7 @@
 """The `persistent` strategy fused: one cooperative kernel on each device makes the passes of many turns.
 
 No host works between passes: blocks of a device meet in its memory, devices await each other's rims (see
-`codegen.cuda.persistent_kernel`). What the schedule says of copies and barriers happens inside the kernels.
+`codegen.cuda.linked.persistent`). What the schedule says of copies and barriers happens inside the kernels.
 """
 
 from __future__ import annotations
@@ -14,9 +14,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from peergrid.codegen.cuda.choose import one_step, pass_kernel
-from peergrid.codegen.cuda.pass_kernel import Launch, PassKernel
-from peergrid.codegen.cuda.persistent_kernel import TURNS, PersistentKernel, Tables
+from peergrid.codegen.cuda.blocked.program import Launch
+from peergrid.codegen.cuda.blocked2d.pass_kernel import PassKernel
+from peergrid.codegen.cuda.choose.shape2d import one_step, pass_kernel
+from peergrid.codegen.cuda.linked.persistent import TURNS, PersistentKernel, Tables
 from peergrid.grid import Box
 from peergrid.runtime.cuda.chain import PASSED, Chain, linkable, offset, passes
 from peergrid.runtime.cuda.lower import Lowered

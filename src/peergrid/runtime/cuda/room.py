@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from peergrid.codegen.cuda.shared import MOST_BYTES
+from peergrid.codegen.cuda.blocked.shared import MOST_BYTES
 from peergrid.errors import DoesNotFit, PeergridError
 from peergrid.runtime.cuda.devices import Devices
 from peergrid.runtime.cuda.driver import CudaDriver, Driver

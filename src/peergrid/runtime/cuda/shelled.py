@@ -1,12 +1,12 @@
-"""Passes of several steps of which plain tiles make a part, and the kernels of one step the rest (see `shell3d`)."""
+"""Passes of several steps of which plain tiles make a part, kernels of one step the rest (see `blocked3d.shell`)."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
-from peergrid.codegen.cuda.pass3d import PassKernel3D
-from peergrid.codegen.cuda.shell3d import Shell, blocks_between
+from peergrid.codegen.cuda.blocked3d.pass_kernel import PassKernel3D
+from peergrid.codegen.cuda.blocked3d.shell import Shell, blocks_between
 from peergrid.grid import Box
 from peergrid.runtime.cuda.memory import Places
 from peergrid.runtime.cuda.station import Station

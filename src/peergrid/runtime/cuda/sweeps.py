@@ -1,4 +1,4 @@
-"""What a pass over some boxes launches on a device: one step by the kernels of `onepass`, several by a `PassKernel`."""
+"""What a pass over some boxes launches on a device: one step by the kernels of `onestep`, several by a `PassKernel`."""
 
 from __future__ import annotations
 
@@ -12,16 +12,17 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from peergrid.codegen.cuda import onepass
-from peergrid.codegen.cuda.arguments import Arguments
-from peergrid.codegen.cuda.choose import short_tiles
-from peergrid.codegen.cuda.layers2d import left
-from peergrid.codegen.cuda.norm import NORM_ROWS
-from peergrid.codegen.cuda.pass3d import PassKernel3D
-from peergrid.codegen.cuda.pass_kernel import Launch, PassKernel
-from peergrid.codegen.cuda.pass_kernel import Program as PassProgram
-from peergrid.codegen.cuda.peer_kernel import INSTEAD, PeerKernel
-from peergrid.codegen.cuda.shell3d import Shell, shells
+from peergrid.codegen.cuda import onestep
+from peergrid.codegen.cuda.blocked.program import Launch
+from peergrid.codegen.cuda.blocked.program import Program as PassProgram
+from peergrid.codegen.cuda.blocked2d.pass_kernel import PassKernel
+from peergrid.codegen.cuda.blocked2d.zones.kernel import left
+from peergrid.codegen.cuda.blocked3d.pass_kernel import PassKernel3D
+from peergrid.codegen.cuda.blocked3d.shell import Shell, shells
+from peergrid.codegen.cuda.choose.shape2d import short_tiles
+from peergrid.codegen.cuda.common.arguments import Arguments
+from peergrid.codegen.cuda.common.norm import NORM_ROWS
+from peergrid.codegen.cuda.linked.peer import INSTEAD, PeerKernel
 from peergrid.grid import Box
 from peergrid.runtime.cuda.memory import Places
 from peergrid.runtime.cuda.station import Station
@@ -65,7 +66,7 @@ class OneStep:
 
     def __init__(self, station: Station, works: Iterable[Boxes]) -> None:
         self._station = station
-        self._program = onepass.program(station.layout.problem, works)
+        self._program = onestep.program(station.layout.problem, works)
         with ThreadPoolExecutor(len(self._program.units)) as pool:
             self._cubins = list(pool.map(station.compile, self._program.units))
 
@@ -76,7 +77,7 @@ class OneStep:
             values = self._values(device, launch)
             yield Start(function, launch.blocks, launch.threads, 0, values, beside=launch.beside)
 
-    def _values(self, device: int, launch: onepass.Launch) -> NDArray[Any]:
+    def _values(self, device: int, launch: onestep.Launch) -> NDArray[Any]:
         station, box = self._station, launch.box
         values = station.template(device).copy()
         values["lo"][0, : box.ndim], values["hi"][0, : box.ndim] = box.lo, box.hi

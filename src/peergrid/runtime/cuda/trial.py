@@ -22,10 +22,10 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from peergrid.codegen.cuda import onepass
-from peergrid.codegen.cuda.choose import block_of, lengths, several_steps, split_at
-from peergrid.codegen.cuda.pass_kernel import PassKernel
-from peergrid.codegen.cuda.peer_kernel import PeerKernel
+from peergrid.codegen.cuda import onestep
+from peergrid.codegen.cuda.blocked2d.pass_kernel import PassKernel
+from peergrid.codegen.cuda.choose.steps import block_of, lengths, several_steps, split_at
+from peergrid.codegen.cuda.linked.peer import PeerKernel
 from peergrid.errors import DeviceFault, DoesNotFit, PeergridError, UsageError
 from peergrid.grid.partition import Partition
 from peergrid.runtime.cuda.devices import Devices
@@ -134,7 +134,7 @@ class Trial:
         gpus = sorted(set(self.ordinals))
         machine = [(self._driver.name(gpu), [self._driver.reaches(gpu, peer) for peer in gpus]) for gpu in gpus]
         boxes = [self.partition.owned(device) for device in range(self.partition.devices)]
-        texts = self._texts(depths) or [onepass.program(self.problem, [boxes[:1]]).source]
+        texts = self._texts(depths) or [onestep.program(self.problem, [boxes[:1]]).source]
         facts = (machine, self.ordinals, boxes, usual.order, usual.route, depths, strategies, texts)
         return self.cache / "trials" / f"{hashlib.sha256(repr(facts).encode()).hexdigest()[:24]}.json"
 

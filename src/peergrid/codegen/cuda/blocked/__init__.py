@@ -1,0 +1,7 @@
+"""What passes of several steps share in 2D and 3D: the geometry of time, and of tiles.
+
+In the order of reading: `reach`, how far steps reach; `levels`, which row of which step is made when; `plain`, where
+one update serves all cells, and `tiles`, how these are cut. `step_plan` is what `levels` is, for the tiles that are not
+plain. `prelude` and `program` are what a kernel starts with, and what it is to an executor; `shared` says how much
+shared memory thread blocks have.
+"""

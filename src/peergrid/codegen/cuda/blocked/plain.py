@@ -1,0 +1,110 @@
+"""Where plain tiles may lie: every cell that their steps compute has one and the same update there.
+
+Layers along the sides are cut off a box, what is left is its *core*; what touches single tiles of it, such as a source,
+bars their rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import reduce
+
+from peergrid.codegen.cuda.blocked.levels import plain_updates
+from peergrid.grid import Box
+from peergrid.stencil import Growth, Problem, footprint
+from peergrid.stencil.problem import Update
+from peergrid.stencil.remember import remembered
+
+FAR = 1 << 30
+
+
+def allowed(problem: Problem, steps: int, box: Box, margin: int) -> Box:
+    """Where a plain tile may lie: inside the plain updates, and where all it loads exists."""
+    allowed = plain_box(problem, steps)
+    inputs = footprint(problem, steps).inputs
+    for name, growth in inputs.items():
+        known = problem.grid.clip(growth.apply(box)) & unbounded(problem, problem.fields[name].box)
+        if problem.fields[name].full and name in _plain_fields(problem):
+            beside = Growth((growth.below[0], margin), (growth.above[0], margin))
+            allowed &= _shrunk(known, beside)
+    return allowed
+
+
+@remembered()
+def plain_box(problem: Problem, steps: int) -> Box:
+    """The cells for which every step computes nothing but what lies inside the plain updates."""
+    plain = plain_updates(problem)
+    allowed = Box((-FAR,) * problem.grid.ndim, (FAR,) * problem.grid.ndim)
+    for (stage, target), update, growth in grown(problem, steps):
+        if update is plain[stage].get(target, (None,))[0]:
+            allowed &= _shrunk(unbounded(problem, update.box), growth)
+    return allowed
+
+
+@remembered()
+def _plain_fields(problem: Problem) -> set[str]:
+    half = problem.grid.box.size / 2
+    found = {name for name in problem.state if problem.fields[name].box.size > half}
+    for stage in plain_updates(problem):
+        for target, (_, assignment) in stage.items():
+            found |= {target, *(read.field for read in assignment.reads)}
+    return found
+
+
+def obstacles(problem: Problem, steps: int) -> Iterator[Box]:
+    """Where a plain tile may not be: close to the box of any other update, or on a field that exists there alone."""
+    plain = plain_updates(problem)
+    window = Box(tuple(-n for n in problem.grid.shape), tuple(2 * n for n in problem.grid.shape))
+    for (stage, target), update, growth in grown(problem, steps):
+        if update is not plain[stage].get(target, (None,))[0]:
+            for image in problem.grid.images(update.box, window):
+                yield image.grow(growth.above, growth.below)
+    half = problem.grid.box.size / 2
+    yield from (problem.fields[name].box for name in problem.state if problem.fields[name].box.size <= half)
+
+
+def grown(problem: Problem, steps: int) -> Iterator[tuple[tuple[int, str], Update, Growth]]:
+    """Every update of every target, and how far beyond a tile its steps compute that target."""
+    needs = footprint(problem, steps).targets
+    for number, stage in enumerate(problem.stages):
+        for target in stage.targets:
+            growth = reduce(Growth.__or__, (need[number][target] for need in needs))
+            for update, _ in stage.writers(target):
+                if not update.box.empty:
+                    yield (number, target), update, growth
+
+
+def unbounded(problem: Problem, box: Box) -> Box:
+    """The box, without bounds along periodic axes that it spans."""
+    for axis, wraps in enumerate(problem.grid.periodic):
+        if wraps and box.shape[axis] == problem.grid.shape[axis]:
+            box = box.with_axis(axis, -FAR, FAR)
+    return box
+
+
+def _shrunk(box: Box, growth: Growth) -> Box:
+    lo = tuple(a + g for a, g in zip(box.lo, growth.below, strict=True))
+    hi = tuple(b - g for b, g in zip(box.hi, growth.above, strict=True))
+    return Box(lo, hi)
+
+
+def core_of(box: Box, barred: list[Box]) -> tuple[Box, list[Box]]:
+    """The box without the layers along its sides, and what bars single tiles inside it."""
+    points = []
+    for bar in sorted(barred, key=lambda b: -b.size):
+        hit = box & bar
+        if hit.empty:
+            continue
+        best = min(_cuts(box, bar), key=lambda rest: box.size - rest.size)
+        if box.size - best.size <= 3 * hit.size:
+            box = best
+        else:
+            points.append(bar)
+    return box, points
+
+
+def _cuts(box: Box, bar: Box) -> Iterator[Box]:
+    """What is left of the box when a slab with the bar in it is cut off one of its sides."""
+    for axis in range(box.ndim):
+        yield box.with_axis(axis, min(bar.hi[axis], box.hi[axis]), box.hi[axis])
+        yield box.with_axis(axis, box.lo[axis], max(bar.lo[axis], box.lo[axis]))

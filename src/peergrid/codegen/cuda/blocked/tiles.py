@@ -1,0 +1,63 @@
+"""The tiles of a pass, and how what plain ones cover is cut along axis 0."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from math import ceil
+
+from peergrid.codegen.cuda.blocked.plain import FAR
+from peergrid.grid import Box
+from peergrid.stencil import Problem, footprint
+
+
+@dataclass(frozen=True)
+class Tiles:
+    """Disjoint or agreeing boxes that cover the box of a pass; those of a strip with its number."""
+
+    plain: tuple[Box, ...]
+    edge: tuple[Box, ...]
+    layer: tuple[tuple[int, Box], ...] = ()
+
+
+def chunks(rows: int, strips: int, slots: int, lost: int, align: int = 1, least: int = 32, most: int = FAR) -> int:
+    """In how many chunks to cut the rows: the fewest rows, redundant ones included, for the busiest slot.
+
+    least, most: rows of a chunk.
+    """
+
+    def busiest(count: int) -> int:
+        return ceil(strips * count / slots) * (_round_up(ceil(rows / count), align) + lost)
+
+    fewest = max(1, ceil(rows / most))
+    return min(range(fewest, max(fewest, rows // least) + 1), key=busiest)
+
+
+def bands(tile: Box, barred: list[Box], align: int, least: int) -> list[tuple[int, int]]:
+    """The rows of a tile that are barred to the plain kernel, in bands with at least so many rows between them."""
+    found: list[tuple[int, int]] = []
+    for bar in sorted(barred, key=lambda box: box.lo[0]):
+        lo, hi = max(tile.lo[0], bar.lo[0] // align * align), min(tile.hi[0], _round_up(bar.hi[0], align))
+        if found and lo - found[-1][1] < least:
+            lo, hi = found[-1][0], max(hi, found.pop()[1])
+        found.append((lo, hi))
+    return found
+
+
+def spans(lo: int, hi: int, count: int, align: int = 1) -> Iterator[tuple[int, int]]:
+    """The range cut into `count` spans of nearly equal length, at multiples of `align` from its start."""
+    units = ceil((hi - lo) / align)
+    for k in range(count):
+        first, last = lo + units * k // count * align, min(hi, lo + units * (k + 1) // count * align)
+        if first < last:
+            yield first, last
+
+
+def overhead(problem: Problem, steps: int) -> int:
+    """Rows that a tile streams beside its own."""
+    inputs = footprint(problem, steps).inputs.values()
+    return max(g.below[0] for g in inputs) + max(g.above[0] for g in inputs)
+
+
+def _round_up(value: int, multiple: int) -> int:
+    return -(-value // multiple) * multiple

@@ -1,0 +1,179 @@
+"""Where an edge tile of a 2D pass keeps its rows in shared memory: a ring for each state field and step, one for all
+steps for a coefficient, and the part that it needs of each profile.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+from peergrid.codegen.cuda.blocked.reach import row_reach
+from peergrid.codegen.cuda.blocked.shared import MOST_SHARED, RESERVED
+from peergrid.codegen.cuda.blocked.step_plan import Rows, StepPlan, reach_down, reach_up, ring, step_plan
+from peergrid.codegen.cuda.blocked2d.confined import Confined
+from peergrid.stencil import Problem
+from peergrid.stencil.expr import Read
+
+MOST_ROWS = 64  # of a tile
+
+
+@dataclass(frozen=True)
+class EdgeShape:
+    """Steps of a pass, columns of a tile (a multiple of 32, redundant ones included), rows loaded ahead."""
+
+    steps: int
+    width: int = 64
+    ahead: int = 3
+
+
+@dataclass(frozen=True)
+class EdgeRings2D:
+    """The rings of one problem and shape; norm: a field whose rows before each step are kept, too."""
+
+    problem: Problem
+    shape: EdgeShape
+    norm: str | None = None
+
+    @cached_property
+    def plan(self) -> StepPlan:
+        return step_plan(self.problem, self.norm)
+
+    @cached_property
+    def confined(self) -> Confined:
+        return Confined(self.problem)
+
+    @cached_property
+    def pads(self) -> tuple[int, int]:
+        """Rows and columns beside a tile's that reads may touch (their values are never used)."""
+        offsets = [read.offset for read in self._reads]
+        return max((abs(y) for y, _ in offsets), default=0), max((abs(x) for _, x in offsets), default=0)
+
+    @property
+    def pad(self) -> int:
+        """Columns on each side of a row."""
+        return self.pads[1]
+
+    @property
+    def stride(self) -> int:
+        """Values of a row in shared memory."""
+        return self.shape.width + 2 * self.pad
+
+    @property
+    def rows(self) -> int:
+        """The most rows that a tile needs, those it loads beside its own included."""
+        return MOST_ROWS + sum(row_reach(self.problem, self.shape.steps))
+
+    def depth(self, rows: Rows, first: bool) -> int:
+        """How many rows a ring holds; `first`: of those loaded from memory."""
+        if rows.made:
+            return rows.age + 1
+        if first:
+            return self.shape.ahead + rows.age + 1
+        left = self.plan.final[rows.field]
+        return max(self.plan.lag - left.lag + rows.age, left.age) + 1
+
+    @cached_property
+    def coefficients(self) -> dict[str, int]:
+        """How many rows are kept of each coefficient field; one that is read too far ahead is left in memory."""
+        found, early = dict[str, int](), set[str]()
+        for plan in self.plan.stages:
+            for read in {r for u in plan.stage.updates for r in u.reads}:
+                if read.field in self.problem.state or not self.problem.fields[read.field].full:
+                    continue
+                age = self.shape.steps * self.plan.lag - self.plan.lag + plan.lag - reach_down(self.problem, read)
+                found[read.field] = max(found.get(read.field, 0), self.shape.ahead + age + 1)
+                if plan.lag - reach_up(self.problem, read) < 1:
+                    early.add(read.field)
+        return {name: found[name] for name in self.problem.fields if name in found and name not in early}
+
+    @cached_property
+    def profiles(self) -> tuple[str, ...]:
+        """The coefficient fields along one axis, of which a tile keeps what it needs."""
+        reads, fields = {read.field for read in self._reads}, self.problem.fields
+        return tuple(n for n in fields if n in reads - set(self.problem.state) and len(fields[n].axes) == 1)
+
+    def profile_length(self, name: str) -> int:
+        """How many values of a profile a tile keeps."""
+        return self.rows + 2 * self.pads[0] if self.problem.fields[name].axes == (0,) else self.stride
+
+    def profile(self, read: Read) -> str:
+        """The text of a value of a profile."""
+        (axis,), start = self.problem.fields[read.field].axes, self.starts[f"profile {read.field}"][0]
+        here = (f"(y - first) + {self.pads[0]}", f"c + {self.pad}")[axis]
+        return f"s[{start} + {here} + {read.offset[axis]}]"
+
+    @cached_property
+    def starts(self) -> dict[str, tuple[int, int]]:
+        """Where the rings of each kind begin in shared memory and how far apart those of two steps are, in values.
+
+        `given`: of a state field at each step's beginning, from step 1 on (and what the last step leaves);
+        `loaded`: of step 0; `between`: made inside a step; `kept`: of a coefficient; `profile`: one along an axis.
+        """
+        at = 0
+        found: dict[str, tuple[int, int]] = {}
+        for names in self.sharing:
+            loaded = max(self.depth(self.plan.given[name], first=True) for name in names) * self.stride
+            size = max(self.depth(self.plan.given[name], first=False) for name in names) * self.stride
+            found |= {f"loaded {name}": (at, 0) for name in names}
+            found |= {f"given {name}": (at + loaded, size) for name in names}
+            at += loaded + size * self.shape.steps
+        for rows in self.plan.between:
+            size = self.depth(rows, first=False) * self.stride
+            found[f"between {rows.place}"] = (at, size)
+            at += size * self.shape.steps
+        for name, depth in self.coefficients.items():
+            found[f"kept {name}"] = (at, 0)
+            at += depth * self.stride
+        for name in self.profiles:
+            found[f"profile {name}"] = (at, 0)
+            at += self.profile_length(name)
+        found["end"] = (at, 0)
+        return found
+
+    def loaded(self, name: str) -> tuple[int, int] | None:
+        """Where the ring of a field begins whose rows come from memory, and how many it holds; None if it has none."""
+        if name in self.problem.state:
+            return self.starts[f"loaded {name}"][0], self.depth(self.plan.given[name], first=True)
+        if name in self.coefficients:
+            return self.starts[f"kept {name}"][0], self.coefficients[name]
+        return None
+
+    @cached_property
+    def sharing(self) -> tuple[tuple[str, ...], ...]:
+        """The state fields in groups of which a tile deals with one at most: they take the same room."""
+        groups: list[list[str]] = []
+        for name in self.problem.state:
+            fitting = (group for group in groups if all(self._apart(name, other) for other in group))
+            group = next(fitting, None)
+            if group is None:
+                groups.append([name])
+            else:
+                group.append(name)
+        return tuple(map(tuple, groups))
+
+    def _apart(self, one: str, other: str) -> bool:
+        """Whether no tile reaches the boxes of both fields."""
+        if one not in self.confined.names or other not in self.confined.names:
+            return False
+        a, b = self.problem.fields[one].box, self.problem.fields[other].box
+        most = (self.rows, self.shape.width)
+        return any(max(a.lo[k], b.lo[k]) - min(a.hi[k], b.hi[k]) >= most[k] for k in (0, 1))
+
+    @property
+    def shared_bytes(self) -> int:
+        """Shared memory of a block."""
+        return self.starts["end"][0] * self.problem.itemsize
+
+    @property
+    def blocks(self) -> int:
+        """For how many blocks a multiprocessor has shared memory."""
+        return MOST_SHARED // (self.shared_bytes + RESERVED)
+
+    def ring(self, rows: Rows) -> tuple[str, str]:
+        """The text of where a warp's ring begins, and of a row's place in it (to be filled with the row)."""
+        return ring(self, rows)
+
+    @property
+    def _reads(self) -> Iterator[Read]:
+        return (r for stage in self.problem.stages for update in stage.updates for r in update.reads)

@@ -1,0 +1,145 @@
+"""A pass of several steps as what an executor needs to launch it: texts, entries, tiles, threads, shared memory.
+
+A pass is up to three launches over complementary tiles, in any order and at the same time if there is room: the plain
+tiles (`stream`), those of the zones along the grid's sides (`zones`) and the edge tiles (`edge`). Each takes
+`Arguments` with `regions` and `count` of its own; `lo` and `hi` are the box of the pass. The cell (i, j) with j a
+multiple of 4 has to lie at a multiple of 16 bytes (`pitch` too).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from peergrid.codegen.cuda.blocked.plain import FAR
+from peergrid.codegen.cuda.blocked.prelude import prelude
+from peergrid.codegen.cuda.blocked.program import Launch, Program, regions_of
+from peergrid.codegen.cuda.blocked2d.edge.kernel import Edge2D
+from peergrid.codegen.cuda.blocked2d.edge.rings import MOST_ROWS, EdgeShape
+from peergrid.codegen.cuda.blocked2d.shape import Shape, margin
+from peergrid.codegen.cuda.blocked2d.stream.kernel import Stream2D
+from peergrid.codegen.cuda.blocked2d.tiles import Cut, Strip, tiles
+from peergrid.codegen.cuda.blocked2d.zones.kernel import USUAL, Layers2D, layers
+from peergrid.codegen.cuda.common.arguments import RECEIVER, Arguments
+from peergrid.codegen.cuda.common.norm import NORM_COLUMNS, NORM_ROWS, NORM_SUM, NORM_SUM_BYTES
+from peergrid.grid import Box
+from peergrid.stencil import Problem
+
+
+@dataclass(frozen=True)
+class PassKernel:
+    """How `shape.steps` steps of a 2D problem are made in one pass.
+
+    norm: a field the norm of whose change is summed up for every step (see `common.norm`); then both kernels take
+    `Norms` after `Arguments`, and so does `norm_sum`, which is launched after them on (bands, steps) blocks. edge_rows,
+    layer_rows, least_rows, most_rows: most rows of an edge tile and of one in a zone, fewest and most of a plain one;
+    short tiles cost more and are done sooner; edge_ahead: rows that an edge tile loads ahead; zoned: whether zones have
+    their kernel; beside: registers of a thread that plain tiles leave to it (see `zones.kernel.left`).
+    """
+
+    problem: Problem
+    shape: Shape
+    edge_width: int = 64
+    norm: str | None = None
+    edge_rows: int = 64
+    least_rows: int = 32
+    edge_ahead: int = 3
+    layer_rows: int = 64
+    zoned: bool = True
+    most_rows: int = FAR
+    beside: int = USUAL
+
+    @property
+    def steps(self) -> int:
+        return self.shape.steps
+
+    @cached_property
+    def stream(self) -> Stream2D:
+        return Stream2D(self.problem, self.shape, norm=self.norm)
+
+    @cached_property
+    def edges(self) -> Edge2D:
+        return Edge2D(self.problem, EdgeShape(self.shape.steps, self.edge_width, self.edge_ahead), norm=self.norm)
+
+    @cached_property
+    def layers(self) -> Layers2D | None:
+        """The kernel of the zones, if there is one; norms are left to the others."""
+        return None if self.norm or not self.zoned else layers(self.problem, self.steps, self.grid_cut, self.beside)
+
+    @cached_property
+    def layer(self) -> Program | None:
+        kernel = self.layers
+        if kernel is None:
+            return None
+        return Program(kernel.source, kernel.entry, 32 * kernel.warps, kernel.shared_bytes, kernel.warps)
+
+    @cached_property
+    def plain(self) -> Program:
+        kernel = self.stream
+        return Program(kernel.source, kernel.entry, 32 * self.shape.warps, kernel.shared_bytes, self.shape.warps)
+
+    @cached_property
+    def edge(self) -> Program:
+        kernel = self.edges
+        return Program(kernel.source, kernel.entry, kernel.threads, kernel.shared_bytes, 1)
+
+    @cached_property
+    def sums(self) -> Program:
+        """The kernel that adds up the partial sums of the norms."""
+        source = "\n".join((prelude(Arguments(self.problem), self.norm), NORM_SUM))
+        return Program(source, "norm_sum", 256, NORM_SUM_BYTES, 1)
+
+    @property
+    def grid_cut(self) -> Cut:
+        """The cut that says where zones lie, whatever the rows of tiles."""
+        return replace(self.cut, edge_rows=64, least_rows=32)
+
+    @cached_property
+    def cut(self) -> Cut:
+        beside, useful = margin(self.problem, self.shape), self.edge_width - sum(self.edges.beside)
+        if self.norm:
+            useful = useful // NORM_COLUMNS * NORM_COLUMNS
+        align = (NORM_ROWS, NORM_COLUMNS) if self.norm else (1, 8)
+        columns, edge_rows = self.shape.width - 2 * beside, min(self.edge_rows, MOST_ROWS)
+        return Cut(columns, beside, useful, edge_rows, align, self.least_rows, self.most_rows)
+
+    def launches(self, box: Box, slots: int, recorded: Sequence[int] = ()) -> tuple[Launch, ...]:
+        """The launches that advance `box`; slots: plain tiles that run at once on the device.
+
+        Plain tiles come first: they fill the device in as few turns as can be; edge tiles are for what these leave of
+        it, and tiles of zones find room beside both.
+        """
+        here = [k for k in recorded if self.problem.receivers[k].cell in box]
+        found = tiles(self.problem, self.shape.steps, box, self.cut, slots, here, self.strips)
+        edges, served = regions_of(found.edge), list[tuple[Any, ...]]()
+        for row, tile in zip(edges, found.edge, strict=True):
+            mine = [k for k in here if self.problem.receivers[k].cell in tile]
+            row["first"], row["variant"] = len(served), len(mine)
+            served += [self._receiver(k) for k in mine]
+        launches = [
+            Launch(self.plain, regions_of(found.plain), np.zeros(0, RECEIVER)),
+            Launch(self.edge, edges, np.array(served, RECEIVER)),
+        ]
+        if self.layer is not None:
+            zoned = regions_of([tile for _, tile in found.layer])
+            zoned["variant"] = [number for number, _ in found.layer]
+            launches.append(Launch(self.layer, zoned, np.zeros(0, RECEIVER)))
+        return tuple(launch for launch in launches if len(launch.regions))
+
+    @cached_property
+    def strips(self) -> tuple[Strip, ...]:
+        """Where the kernel of the zones serves."""
+        parts = self.layers.parts if self.layers else ()
+        rows = (FAR, self.layer_rows)  # along axis 0 a zone is thin
+        return tuple(
+            Strip(part.place.axis, part.place.box, part.place.barred, part.useful, rows[part.place.axis])
+            for part in parts
+        )
+
+    def _receiver(self, number: int) -> tuple[Any, ...]:
+        receiver = self.problem.receivers[number]
+        return (*receiver.cell, 0), list(self.problem.fields).index(receiver.field), number

@@ -1,0 +1,150 @@
+"""The tiles of a pass: which cells the plain kernel advances, and which the one that knows edges and confined updates.
+
+The *core* (see `blocked.plain`) is tiled in strips and chunks; the rows of a plain tile that a source or a receiver
+touches are handed over. Tiles may overlap: where two compute a cell, both find the same bits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from math import ceil
+
+from peergrid.codegen.cuda.blocked.plain import FAR, allowed, core_of, obstacles
+from peergrid.codegen.cuda.blocked.tiles import Tiles, bands, chunks, overhead, spans
+from peergrid.grid import Box
+from peergrid.stencil import Problem
+
+NEAR = 8  # rows within which receivers share a tile
+
+
+@dataclass(frozen=True)
+class Cut:
+    """How tiles are laid: useful columns of a plain tile and the columns it loads beside them; useful columns and most
+    rows of an edge tile; multiples at which plain tiles begin and end, along rows and columns; fewest and most rows of
+    a plain tile.
+    """
+
+    columns: int
+    margin: int
+    edge_columns: int
+    edge_rows: int = 64
+    align: tuple[int, int] = (1, 8)
+    least_rows: int = 32
+    most_rows: int = FAR
+
+
+@dataclass(frozen=True)
+class Strip:
+    """Where a kernel of its own serves instead of the edge tiles' (see `zones`): the axis normal to its side, its
+    cells, those of them left to edge tiles, and the most columns and rows of a tile.
+    """
+
+    axis: int
+    box: Box
+    barred: tuple[Box, ...]
+    columns: int
+    rows: int
+
+
+def tiles(
+    problem: Problem,
+    steps: int,
+    box: Box,
+    cut: Cut,
+    slots: int,
+    recorded: Iterable[int] = (),
+    strips: Sequence[Strip] = (),
+) -> Tiles:
+    """The tiles of advancing `box`; slots: how many plain tiles run at once; recorded: receivers to serve.
+
+    An edge tile serves a receiver; where a cell has another tile it gets a small one besides. With a norm no cell may
+    be summed up twice, and rows with receivers are left to edge tiles.
+    """
+    heard = [Box.cell(problem.receivers[k].cell) for k in recorded]
+    summed = cut.align[0] > 1
+    barred = [*obstacles(problem, steps), *(heard if summed else ())]
+    core, points = core_of(box & allowed(problem, steps, box, cut.margin), barred)
+    core = _aligned(core, cut)
+    if core.empty or core.shape[1] < cut.columns:
+        return Tiles((), tuple(edge_tiles([box], cut)))
+    lost = overhead(problem, steps)
+    plain, rest = [], list(box - core)
+    for tile in _strips(core, cut, slots, lost):
+        hit = [tile & point for point in points if tile.overlaps(point)]
+        if not hit:
+            plain.append(tile)
+            continue
+        barred_rows = bands(tile, hit, cut.align[0], lost)
+        rest += [tile.with_axis(0, lo, hi) for lo, hi in barred_rows]
+        ends = [tile.lo[0], *(row for band in barred_rows for row in band), tile.hi[0]]
+        plain += [tile.with_axis(0, lo, hi) for lo, hi in zip(ends[::2], ends[1::2], strict=True) if lo < hi]
+    layer = []
+    for number, strip in enumerate(strips):
+        inside, rest = _parted(rest, strip)
+        layer += [(number, tile) for part in inside for tile in _pieces(part, strip.rows, strip.columns, cut.align)]
+    edges = list(edge_tiles(rest, cut))
+    edges += _besides([cell for cell in heard if not any(tile.covers(cell) for tile in edges)], cut)
+    edge = sorted(edges, key=lambda tile: -tile.shape[0])  # the long ones begin first
+    return Tiles(tuple(plain), tuple(edge), tuple(sorted(layer, key=lambda tile: -tile[1].shape[0])))
+
+
+def grid_core(problem: Problem, steps: int, cut: Cut) -> Box:
+    """Where the plain tiles of a whole grid lie; empty if there are none."""
+    box = problem.grid.box
+    core, _ = core_of(box & allowed(problem, steps, box, cut.margin), list(obstacles(problem, steps)))
+    core = _aligned(core, cut)
+    return core if core.shape[1] >= cut.columns else Box(core.lo, core.lo)
+
+
+def _aligned(core: Box, cut: Cut) -> Box:
+    lo = tuple(-(-a // n) * n for a, n in zip(core.lo, cut.align, strict=True))
+    hi = tuple(b // n * n for b, n in zip(core.hi, cut.align, strict=True))
+    return Box(lo, hi)
+
+
+def _strips(core: Box, cut: Cut, slots: int, lost: int) -> Iterator[Box]:
+    """Strips of the core, chunk by chunk; the last strip of a chunk may overlap the one before it."""
+    strips = ceil(core.shape[1] / cut.columns)
+    count = chunks(core.shape[0], strips, slots, lost, cut.align[0], cut.least_rows, cut.most_rows)
+    for lo, hi in spans(core.lo[0], core.hi[0], count, cut.align[0]):
+        for strip in range(strips):
+            left = min(core.lo[1] + strip * cut.columns, core.hi[1] - cut.columns)
+            yield Box((lo, left), (hi, left + cut.columns))
+
+
+def _besides(cells: Iterable[Box], cut: Cut) -> Iterable[Box]:
+    """Small tiles that hold the cells, those of a few rows and columns in one."""
+    found: dict[tuple[int, int], Box] = {}
+    for cell in cells:
+        place = cell.lo[0] // NEAR, cell.lo[1] // cut.edge_columns
+        found[place] = found.get(place, cell).hull(cell)
+    return found.values()
+
+
+def _parted(boxes: Iterable[Box], strip: Strip) -> tuple[list[Box], list[Box]]:
+    """What of the boxes lies in a strip, and the rest; what is barred in the strip bars its whole breadth."""
+    inside, rest = list[Box](), list[Box]()
+    along = 1 - strip.axis
+    broad = [strip.box.with_axis(along, bar.lo[along], bar.hi[along]) for bar in strip.barred]
+    for box in boxes:
+        parts = [] if (box & strip.box).empty else [box & strip.box]
+        rest += box - strip.box
+        for bar in broad:
+            rest += [part & bar for part in parts if part.overlaps(bar)]
+            parts = [left for part in parts for left in part - bar]
+        inside += parts
+    return inside, rest
+
+
+def _pieces(box: Box, rows: int, columns: int, align: tuple[int, int]) -> Iterator[Box]:
+    """The box cut into tiles of at most so many rows and columns."""
+    for lo, hi in spans(box.lo[0], box.hi[0], ceil(box.shape[0] / rows), align[0]):
+        for left in range(box.lo[1] // align[1] * align[1], box.hi[1], columns):
+            yield Box((lo, max(left, box.lo[1])), (hi, min(left + columns, box.hi[1])))
+
+
+def edge_tiles(boxes: Iterable[Box], cut: Cut) -> Iterator[Box]:
+    """The boxes cut into edge tiles."""
+    for box in boxes:
+        yield from _pieces(box, cut.edge_rows, cut.edge_columns, (cut.align[0], 1))

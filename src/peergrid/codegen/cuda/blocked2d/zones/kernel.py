@@ -1,0 +1,138 @@
+"""The kernel of all zones along a grid's sides: a function for each (see `layer`), a warp for each tile.
+
+Blocks are small and find room beside those of plain tiles, if their threads keep to the registers that these leave. How
+many that is, the compiler's report on plain tiles says: it differs by compiler and by whether kernels are linked.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+from peergrid.codegen.cuda.blocked.prelude import prelude
+from peergrid.codegen.cuda.blocked2d.shape import Shape
+from peergrid.codegen.cuda.blocked2d.stream.kernel import KERNEL, warp_of
+from peergrid.codegen.cuda.blocked2d.tiles import Cut
+from peergrid.codegen.cuda.blocked2d.zones.layer import Layer2D
+from peergrid.codegen.cuda.blocked2d.zones.zone import Zone, zones
+from peergrid.codegen.cuda.common.arguments import Arguments
+from peergrid.stencil import Problem
+from peergrid.stencil.remember import remembered
+
+REGISTERS = 512  # of each of a scheduler's lanes: 16384 for 32 of them
+GRAIN = 8  # registers of a thread are given by so many
+LEAST = 80  # registers of a tile's thread that are asked for in any case
+USUAL = 112  # left by plain tiles of 193 to 200 registers
+BASE = 4  # registers of a thread beside rows and pointers: what it does with when bounded
+MOST = 164  # registers by the count of rows up to which a zone has a kernel at all
+COLUMNS = (1, 2, 4)
+USEFUL = 16  # columns of a tile that are not redundant, at least
+
+
+TILE = """\
+__device__ __forceinline__ void layer2d_tile(const Arguments& a, const Region& tile, const int source,
+    const int target, const long long step0, unsigned char* const shared) {{
+  switch (tile.variant) {{
+{cases}
+  }}
+}}
+"""
+
+
+def left(registers: int, instead: int = 1) -> int:
+    """Registers of a zone's tile of which one finds room beside plain tiles of so many, and `instead` in place of one.
+
+    All are those of a thread; no fewer than `LEAST`, with which hardly any zone spills.
+    """
+    each = -(-registers // GRAIN) * GRAIN
+    beside = REGISTERS % each
+    return max(LEAST, min(beside, (beside + each) // instead) // GRAIN * GRAIN)
+
+
+def layer(problem: Problem, steps: int, zone: Zone, name: str) -> Layer2D | None:
+    """The function of a zone, with as few columns to a lane as leave some useful; None where registers do not do.
+
+    Rows move from register to register: that takes the fewest, so that blocks fit beside those of plain tiles.
+    """
+    for columns in COLUMNS:
+        made = Layer2D(problem, Shape(steps, columns, ahead=2, rotate=False), name, pointers=False, zone=zone)
+        if made.useful >= USEFUL:
+            return made if _registers(made) <= MOST else None
+    return None
+
+
+def _registers(made: Layer2D) -> int:
+    rows = sum(version.depth for version in made.levels.versions)
+    pointers = len(made.levels.inputs) + len(made.levels.finals) if made.runs else 0
+    return BASE + 4 * pointers // 3 + made.shape.columns * rows * (made.problem.itemsize // 4)
+
+
+@remembered()
+def layers(problem: Problem, steps: int, cut: Cut, beside: int = USUAL) -> Layers2D | None:
+    """The kernel of all zones of a problem, with pointers if `beside` registers do for them; None where it has none."""
+    found = (layer(problem, steps, zone, f"zone{n}") for n, zone in enumerate(zones(problem, steps, cut)))
+    parts = tuple(part for part in found if part is not None)
+    faster = tuple(replace(part, pointers=True) for part in parts)
+    if all(_registers(part) <= beside for part in faster):
+        parts = faster
+    return Layers2D(problem, parts, beside) if parts else None
+
+
+@dataclass(frozen=True)
+class Layers2D:
+    """All zones of a problem in one kernel, a warp for each tile; beside: registers of a thread that are left to it."""
+
+    problem: Problem
+    parts: tuple[Layer2D, ...]
+    beside: int = USUAL
+    warps: int = 1
+    entry: str = "layer2d"
+
+    @cached_property
+    def tile(self) -> str:
+        """The device functions of all zones and the one that calls them."""
+        call = "    case {0}: {1}_tile(a, tile, source, target, step0, shared); break;"
+        cases = "\n".join(call.format(number, part.entry) for number, part in enumerate(self.parts))
+        return "\n".join([CLAMP, *(part.tile for part in self.parts), TILE.format(cases=cases)])
+
+    @property
+    def source(self) -> str:
+        """The whole translation unit."""
+        parts = (prelude(Arguments(self.problem)), self.tile, self.kernel)
+        return "\n".join(parts)
+
+    @property
+    def kernel(self) -> str:
+        """The kernel whose warps take one tile each."""
+        text = KERNEL.format(
+            threads=32 * self.warps,
+            bound="",
+            entry=self.entry,
+            more="",
+            warp=warp_of(self.warps),
+            warps=self.warps,
+            warp_bytes=self.warp_bytes,
+            norms="",
+        )
+        return self.limited(text)
+
+    def limited(self, kernel: str) -> str:
+        """The text of a kernel with its registers bounded, where they do."""
+        if max(map(_registers, self.parts)) > self.beside:
+            return kernel
+        return kernel.replace(f"__launch_bounds__({32 * self.warps})", f"__maxnreg__({self.beside})")
+
+    @property
+    def shared_bytes(self) -> int:
+        """Shared memory of a block."""
+        return self.warps * self.warp_bytes
+
+    @property
+    def warp_bytes(self) -> int:
+        """Shared memory of a warp."""
+        return max(-(-part.warp_bytes // 128) * 128 for part in self.parts)
+
+
+CLAMP = """\
+__device__ __forceinline__ int pg_clamp(int i, int lo, int hi) { return i < lo ? lo : i >= hi ? hi - 1 : i; }
+"""

@@ -1,0 +1,85 @@
+"""The strips along a grid's sides in which the same confined updates apply from end to end, such as absorbing layers.
+
+Between the core, which plain tiles cover, and a side of the grid lies a *zone*. There a cell's update depends on its
+distance from the side alone, so that a kernel made for the zone (`layer`) can stream through it as through the core.
+Corners, sources and receivers belong to no zone: they are left to `blocked2d.edge`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import reduce
+
+from peergrid.codegen.cuda.blocked.plain import grown, unbounded
+from peergrid.codegen.cuda.blocked2d.tiles import Cut, grid_core
+from peergrid.grid import Box
+from peergrid.stencil import Growth, Problem, footprint
+from peergrid.stencil.problem import Update
+from peergrid.stencil.remember import remembered
+
+
+@dataclass(frozen=True)
+class Choice:
+    """An update that may apply in a zone, with the bounds along the zone's axis that a cell has to be tested for."""
+
+    update: Update
+    least: int | None
+    most: int | None
+
+
+@dataclass(frozen=True)
+class Zone:
+    """Cells of a grid along one side.
+
+    axis: the one that the side is normal to; choices: for each stage the updates that may apply; barred: cells that
+    some other update reaches.
+    """
+
+    axis: int
+    box: Box
+    choices: tuple[tuple[Choice, ...], ...]
+    barred: tuple[Box, ...]
+
+
+@remembered()
+def zones(problem: Problem, steps: int, cut: Cut) -> tuple[Zone, ...]:
+    """The zones of a problem for passes of so many steps; none along an axis whose sides reflect."""
+    grid, core = problem.grid.box, grid_core(problem, steps, cut)
+    found = []
+    for axis in (0, 1):
+        if core.empty or "reflecting" in problem.grid.boundary:
+            continue
+        across = core.with_axis(axis, grid.lo[axis], grid.hi[axis])
+        for lo, hi in ((grid.lo[axis], core.lo[axis]), (core.hi[axis], grid.hi[axis])):
+            if lo < hi:
+                found.append(_zone(problem, steps, axis, across.with_axis(axis, lo, hi)))
+    return tuple(found)
+
+
+def _zone(problem: Problem, steps: int, axis: int, box: Box) -> Zone:
+    choices: list[dict[Update, Choice]] = [{} for _ in problem.stages]
+    barred: list[Box] = []
+    whole = [k for k in (0, 1) if k != axis or problem.grid.periodic[k]]
+    for (stage, _), update, growth in grown(problem, steps):
+        needed, reached = problem.grid.clip(growth.apply(box)), unbounded(problem, update.box)
+        if not all(reached.lo[k] <= needed.lo[k] and needed.hi[k] <= reached.hi[k] for k in whole):
+            barred += [bar & box for bar in _images(problem, update.box, growth) if bar.overlaps(box)]
+        elif needed.overlaps(reached):
+            computed = reduce(Box.hull, (problem.grid.clip(g.apply(box)) for g in _needs(problem, steps, stage)))
+            least = update.box.lo[axis] if reached.lo[axis] > computed.lo[axis] else None
+            most = update.box.hi[axis] if reached.hi[axis] < computed.hi[axis] else None
+            choices[stage][update] = Choice(update, least, most)
+    return Zone(axis, box, tuple(tuple(found.values()) for found in choices), tuple(barred))
+
+
+def _needs(problem: Problem, steps: int, stage: int) -> Iterator[Growth]:
+    for need in footprint(problem, steps).targets:
+        yield from need[stage].values()
+
+
+def _images(problem: Problem, box: Box, growth: Growth) -> Iterator[Box]:
+    """The cells whose steps compute some cell of the box."""
+    window = Box(tuple(-n for n in problem.grid.shape), tuple(2 * n for n in problem.grid.shape))
+    for image in problem.grid.images(box, window):
+        yield image.grow(growth.above, growth.below)

@@ -1,0 +1,75 @@
+"""The part of a 3D pass that plain tiles leave, made step by step through memory: the boxes that each step advances.
+
+Edge tiles keep every state field in shared memory, and compute much twice where layers are thick. A *shell* is made
+instead by the kernels that make one step, over boxes that shrink from step to step to what the later ones read. What
+steps in between leave goes to memory of its own: in that of the pass lie cells that plain tiles finish meanwhile.
+
+Layers across rows are a few columns thick: a piece of every row, for each of which memory opens a page. They are shells
+of their own, whose steps in between are kept densely.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import reduce
+
+from peergrid.codegen.cuda.onestep.groups import scratch_fields
+from peergrid.grid import Box
+from peergrid.grid.box import subtract
+from peergrid.stencil import Growth, Problem, footprint
+
+Boxes = tuple[Box, ...]
+NARROW_COLUMNS, NARROW_CELLS = 24, 1 << 16  # columns at most, and cells at least, of what is kept densely
+
+
+@dataclass(frozen=True)
+class Shell:
+    """The disjoint boxes that each step advances; dense: what is kept of the steps in between, if not whole blocks."""
+
+    steps: tuple[Boxes, ...]
+    dense: Box | None = None
+
+
+def shells(problem: Problem, steps: int, rest: Iterable[Box]) -> tuple[Shell, ...]:
+    """The shells of `steps` steps after which all of `rest` is done; independent of one another."""
+    rest = tuple(rest)
+    narrow = tuple(box for box in rest if steps > 1 and not scratch_fields(problem) and _narrow(box))
+    found = [_steps(problem, steps, tuple(box for box in rest if box not in narrow))]
+    made = [Shell(found[0])] if found[0][-1] else []
+    for box in narrow:
+        parts = _steps(problem, steps, (box,))
+        made.append(Shell(parts, _written(problem, parts[0])))
+    return tuple(made)
+
+
+def blocks_between(steps: int) -> int:
+    """The blocks of each state field that a shell of so many steps needs beside the pass's own: two take turns."""
+    return min(steps - 1, 2)
+
+
+def _written(problem: Problem, boxes: Boxes) -> Box:
+    """What a step over boxes writes: a stage, beyond them, what later ones read."""
+    within = [growth for needs in footprint(problem, 1).targets[0] for growth in needs.values()]
+    return problem.grid.clip(reduce(Growth.__or__, within).apply(reduce(Box.hull, boxes)))
+
+
+def _narrow(box: Box) -> bool:
+    return box.shape[2] <= NARROW_COLUMNS and box.size >= NARROW_CELLS
+
+
+def _steps(problem: Problem, steps: int, rest: Boxes) -> tuple[Boxes, ...]:
+    return tuple(_grown(problem, steps - 1 - step, rest) for step in range(steps))
+
+
+def _grown(problem: Problem, later: int, rest: Boxes) -> Boxes:
+    """What is read of the state to advance the boxes by `later` steps, as disjoint boxes."""
+    needs = footprint(problem, later).inputs
+    growth = reduce(Growth.__or__, (needs[name] for name in problem.state))
+    found: Boxes = ()
+    for box in rest:
+        fresh: Boxes = (problem.grid.clip(growth.apply(box)),)
+        for known in found:
+            fresh = subtract(fresh, known)
+        found += fresh
+    return found

@@ -1,0 +1,38 @@
+"""The kernels of a 2D pass on GPUs with less shared memory than those they were measured on: the same bits, in thread
+blocks of fewer warps and with edge tiles that are narrower or load fewer rows ahead.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import product
+
+from peergrid.codegen.cuda.blocked.shared import MOST_BYTES, RESERVED, multiprocessor
+from peergrid.codegen.cuda.blocked2d.pass_kernel import PassKernel
+
+EDGE_COLUMNS = 16  # useful columns of an edge tile, at least
+NARROW = 32  # columns of the narrowest edge tile
+ENOUGH = 10  # warps of a multiprocessor: for more there are hardly registers
+
+
+def fitted(kernel: PassKernel, room: int) -> PassKernel | None:
+    """The kernel with at most `room` bytes of shared memory for a thread block; None where it has no use for so few."""
+    if room >= MOST_BYTES:
+        return kernel
+    counts = range(kernel.shape.warps, 0, -1)
+    blocks = [replace(kernel, shape=replace(kernel.shape, warps=warps)) for warps in counts]
+    plain = max(blocks, key=lambda made: _resident(made, room))
+    edges = product((kernel.edge_width, NARROW), range(kernel.edge_ahead, 0, -1))
+    found = (replace(plain, edge_width=width, edge_ahead=ahead) for width, ahead in edges)
+    return next((made for made in found if _fits(made, room)), None)
+
+
+def _resident(kernel: PassKernel, room: int) -> int:
+    """The warps of plain tiles that a multiprocessor works on, as far as they count."""
+    blocks = multiprocessor(room) // (kernel.stream.shared_bytes + RESERVED)
+    return min(ENOUGH, blocks * kernel.shape.warps)
+
+
+def _fits(kernel: PassKernel, room: int) -> bool:
+    fits = max(kernel.stream.shared_bytes, kernel.edges.shared_bytes) <= room
+    return fits and kernel.cut.edge_columns >= EDGE_COLUMNS

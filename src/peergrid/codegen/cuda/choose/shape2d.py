@@ -1,0 +1,115 @@
+"""Which shape a pass over a 2D grid takes: chosen from the problem alone, without a compiler or a device.
+
+A pass of the streaming kernel keeps its rows in registers: `BASE` of them and, for each column of a lane, one (two in
+double precision) for every row that some version of a field keeps. The compiler's reports bear this out within a tenth.
+The worth of a shape is the steps it makes times the share of its columns that are not redundant.
+
+room: bytes of shared memory that a thread block can have, where they are fewer than shapes were measured with.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from peergrid.codegen.cuda.blocked.levels import levels
+from peergrid.codegen.cuda.blocked.shared import MOST_BYTES, RESERVED, multiprocessor
+from peergrid.codegen.cuda.blocked2d.pass_kernel import PassKernel
+from peergrid.codegen.cuda.blocked2d.shape import Shape
+from peergrid.codegen.cuda.choose.fitted2d import EDGE_COLUMNS, fitted
+from peergrid.codegen.cuda.common.norm import NORM_ROWS
+from peergrid.codegen.cuda.onestep.groups import groups
+from peergrid.grid import Box
+from peergrid.stencil import Problem
+from peergrid.stencil.remember import remembered
+
+BASE = 24
+MOST_REGISTERS = 216  # of 255: what a compiler adds must not spill
+FEW_BYTES = 6 << 10  # of shared memory for a warp: then rows are loaded further ahead
+MOST_STEPS = 16
+STREAMED_CELLS = 3 << 20  # of a box, from which on one step of several stages is worth a streaming kernel
+ROWS = (8, 16, 32, 64)
+SHORT, LONG = 4, 128  # rows of tiles in passes of one step: of an edge tile, where there is room; most of a plain one
+
+
+@remembered()
+def pass_kernel(
+    problem: Problem, steps: int, norm: str | None = None, least: int = 2, room: int = MOST_BYTES
+) -> PassKernel | None:
+    """The kernel that makes `steps` steps of a 2D problem in one pass; None where there is none.
+
+    Fewer than `least` are left to other kernels, unless the norm of each step's change is asked for.
+    """
+    if problem.grid.ndim != 2 or not (1 if norm else least) <= steps <= MOST_STEPS:
+        return None
+    widths = (4,) if norm else (4, 2)
+    found = [kernel for columns in widths if (kernel := _kernel(problem, steps, columns, norm)) is not None]
+    usual = max(found, key=worth, default=None)
+    best = None if usual is None else fitted(usual, room)
+    return best if best is None or steps > 1 or norm else replace(_beside(best, room), most_rows=LONG)
+
+
+def one_step(problem: Problem, cells: int, room: int = MOST_BYTES) -> PassKernel | None:
+    """The kernel that makes all stages of one step of a 2D problem in one pass, over boxes of so many cells.
+
+    None where a pass for each stage takes less: edge tiles cost a small box more than a second pass over it.
+    """
+    if len(groups(problem)) == 1 or cells < STREAMED_CELLS:
+        return None
+    return pass_kernel(problem, 1, least=1, room=room)
+
+
+def worth(kernel: PassKernel) -> float:
+    """The steps of a pass times the share of its columns that are not redundant."""
+    return kernel.shape.steps * kernel.cut.columns / kernel.shape.width
+
+
+def short_tiles(kernel: PassKernel, box: Box, edge_slots: int, plain_slots: int) -> PassKernel:
+    """The kernel with shorter tiles where `box` leaves a device room for more of them: a pass is over when its longest
+    tile is. Norms fix the rows of their blocks.
+
+    edge_slots, plain_slots: tiles of each kind that run at once; half of the plain ones keep a device busy.
+    """
+    if kernel.norm:
+        return kernel
+    strips = -(-box.shape[1] // kernel.cut.columns)
+    coarse = replace(kernel, most_rows=box.shape[0])
+    rim = sum(len(launch.regions) for launch in coarse.launches(box, 1) if launch.program is coarse.edge)
+    one = kernel.steps == 1  # then hardly a row is redundant
+    few = kernel.layer is not None  # edge tiles beside zones: fewer find room sooner
+    rows = (SHORT, *ROWS) if one else ROWS[2 * few :]
+    edge = next((r for r in rows if rim * kernel.edge_rows <= edge_slots * r), kernel.edge_rows)
+    plain = next((r for r in ROWS if 2 * strips * box.shape[0] <= plain_slots * r), kernel.least_rows)
+    layer = next((r for r in ROWS if one or strips * box.shape[0] <= 2 * plain_slots * r), kernel.layer_rows)
+    return replace(
+        kernel,
+        edge_rows=min(edge, kernel.edge_rows),
+        layer_rows=min(layer, kernel.layer_rows),
+        least_rows=min(plain, kernel.least_rows),
+    )
+
+
+def _beside(kernel: PassKernel, room: int) -> PassKernel:
+    """The kernel with edge tiles that fit into the shared memory which blocks of plain tiles leave, if they can."""
+    left = multiprocessor(room) % (kernel.plain.shared_bytes + RESERVED) - RESERVED
+    shorter = (replace(kernel, edge_ahead=ahead) for ahead in range(kernel.edge_ahead, 0, -1))
+    return next((made for made in shorter if made.edge.shared_bytes <= left), kernel)
+
+
+def _kernel(problem: Problem, steps: int, columns: int, norm: str | None) -> PassKernel | None:
+    rows = sum(version.depth for version in levels(problem, steps, norm=norm).versions)
+    if BASE + columns * rows * (problem.itemsize // 4) > MOST_REGISTERS:
+        return None
+    for width in (64, 128):
+        rows = NORM_ROWS if norm else PassKernel.edge_rows
+        kernel = PassKernel(problem, _shape(problem, steps, columns, norm), width, norm, rows)
+        fits = max(kernel.plain.shared_bytes, kernel.edge.shared_bytes) <= MOST_BYTES
+        if fits and kernel.cut.columns > 0 and kernel.cut.edge_columns >= EDGE_COLUMNS:
+            return kernel
+    return None
+
+
+def _shape(problem: Problem, steps: int, columns: int, norm: str | None) -> Shape:
+    """Kernels with norms have long texts: warps of large blocks stay close together and fetch them once."""
+    far = Shape(steps, columns, ahead=6, warps=8) if norm else Shape(steps, columns, ahead=4)
+    few = PassKernel(problem, far).plain.shared_bytes <= FEW_BYTES * far.warps
+    return far if few else Shape(steps, columns, ahead=2)

@@ -1,0 +1,119 @@
+"""The cells of a tile that a thread block holds in shared memory: where each lies, and the loops over them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import cached_property, reduce
+
+from peergrid.codegen.cuda.blocked2d.confined import Confined
+from peergrid.codegen.cuda.common.arguments import Arguments
+from peergrid.grid import Box
+from peergrid.stencil import Growth, Problem, Stage, footprint
+
+
+@dataclass(frozen=True)
+class BlockShape:
+    """Steps of a pass; columns of a tile and those around it (a multiple of 32); most rows of a tile; warps."""
+
+    steps: int
+    width: int = 64
+    rows: int = 16
+    warps: int = 16
+
+
+@dataclass(frozen=True)
+class BlockCells2D:
+    """The cells of one problem and shape: an array for each field, two where a stage reads it beside what it writes."""
+
+    problem: Problem
+    shape: BlockShape
+
+    @property
+    def arguments(self) -> Arguments:
+        return Arguments(self.problem)
+
+    @cached_property
+    def confined(self) -> Confined:
+        return Confined(self.problem)
+
+    @cached_property
+    def reach(self) -> Growth:
+        """What one step reads around the cells that it makes, of any field."""
+        return reduce(Growth.__or__, footprint(self.problem, 1).inputs.values())
+
+    @property
+    def columns(self) -> int:
+        """Columns of a tile."""
+        return self.shape.width - self.shape.steps * (self.reach.below[1] + self.reach.above[1])
+
+    @property
+    def values(self) -> int:
+        """Values of one array in shared memory."""
+        high = self.shape.rows + self.shape.steps * (self.reach.below[0] + self.reach.above[0])
+        return high * self.shape.width
+
+    @cached_property
+    def double(self) -> tuple[str, ...]:
+        """The fields that a stage both writes and reads at other cells: it reads one array and writes another."""
+        return tuple(name for name in self.problem.state if any(_mixed(stage, name) for stage in self.problem.stages))
+
+    @cached_property
+    def starts(self) -> dict[str, int]:
+        """Where the (first) array of each field begins in shared memory, in values."""
+        found, at = dict[str, int](), 0
+        for name in self.arguments.fields:
+            if name in self.problem.state or self.problem.fields[name].full:
+                found[name] = at
+                at += self.values * (2 if name in self.double else 1)
+        return found
+
+    @property
+    def shared_bytes(self) -> int:
+        """Shared memory of a block."""
+        return self.values * (len(self.starts) + len(self.double)) * self.problem.itemsize
+
+    def mixed(self, stage: Stage) -> tuple[str, ...]:
+        """The fields that a stage both writes and reads at other cells."""
+        return tuple(name for name in self.double if _mixed(stage, name))
+
+    def array(self, name: str) -> str:
+        """The text of where a field's current values begin."""
+        return f"p{self.arguments.fields.index(name)}" if name in self.double else str(self.starts[name])
+
+    def other(self, name: str) -> str:
+        """The text of where a field with two arrays has the other one."""
+        return f"o{self.arguments.fields.index(name)}"
+
+    def bounds(self, left: str, growth: Growth) -> str:
+        """The cells to compute when so many steps are left, none beyond an edge that is not periodic."""
+        texts = []
+        for axis, (lo, hi) in enumerate((("y0", "y1"), ("c0", "c1"))):
+            first = f"{lo} - {left} * {self.reach.below[axis]} - {growth.below[axis]}"
+            last = f"{hi} + {left} * {self.reach.above[axis]} + {growth.above[axis]}"
+            if not self.problem.grid.periodic[axis]:
+                first, last = f"max({first}, 0)", f"min({last}, {self.problem.grid.shape[axis]})"
+            name = "yx"[axis]
+            texts.append(f"const int {name}a = {first}, {name}e = {last};")
+        return " ".join(texts)
+
+    def loop(self, body: Iterable[str]) -> Iterator[str]:
+        """A loop over the cells within the bounds, 32 of a row by each warp."""
+        parts = self.shape.width // 32
+        yield f"  for (int j = warp; j < (ye - ya) * {parts}; j += {self.shape.warps}) {{"
+        yield f"    const int y = ya + j / {parts}, x = xa + j % {parts} * 32 + lane;"
+        yield "    if (x < xe) {"
+        yield f"      const int at = (y - yb) * {self.shape.width} + (x - xb);"
+        yield from body
+        yield "    }"
+        yield "  }"
+
+
+def _mixed(stage: Stage, name: str) -> bool:
+    """Whether a stage writes a field and reads it at other cells."""
+    return name in stage.targets and any(r.field == name and any(r.offset) for u in stage.updates for r in u.reads)
+
+
+def near(box: Box) -> str:
+    """Whether the cells within the bounds reach a box."""
+    return f"ya < {box.hi[0]} && ye > {box.lo[0]} && xa < {box.hi[1]} && xe > {box.lo[1]}"

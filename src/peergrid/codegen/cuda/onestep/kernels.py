@@ -1,0 +1,225 @@
+"""One step per pass, for any problem: the kernels that advance boxes from slot to slot, and how to launch them.
+
+Method: the groups of a step one after another (see `groups`); each group's cells are cut into regions of one variant
+(see `regions`). A large region has a kernel and a launch of its own (`wide`), so that the interior carries neither
+the registers nor the conditions of absorbing layers and sources; all small ones share one launch (`cell`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+
+from peergrid.codegen.cuda.common.arguments import REGION, Arguments
+from peergrid.codegen.cuda.onestep import cell, rows3d
+from peergrid.codegen.cuda.onestep.groups import Group, groups, scratch_fields
+from peergrid.codegen.cuda.onestep.prelude import prelude
+from peergrid.codegen.cuda.onestep.regions import Region, Variant, regions
+from peergrid.codegen.cuda.onestep.wide import THREADS, WideKernel
+from peergrid.grid import Box
+from peergrid.stencil import Problem
+from peergrid.stencil.remember import remembered
+
+WIDE_CELLS = 1 << 15
+WIDE_COLUMNS = 64
+WIDE_CUBE = 1 << 22  # cells of a 3D region that has not most of the cells, instead of WIDE_CELLS
+ASIDE_CELLS = 1 << 22  # cells of a region from which on the small ones are worth a stream beside it
+
+RECORD = """\
+extern "C" __global__ void record(const __grid_constant__ Arguments a) {
+  const int n = blockIdx.x * blockDim.x + threadIdx.x;
+  if (n >= a.count) return;
+  const Receiver receiver = a.receivers[n];
+  const Field& f = a.fields[receiver.field];
+  const long long at = __AT__;
+  a.traces[receiver.number * a.total_steps + now(a)] = f.slot[a.target][at];
+}
+"""
+RECORD_AT = {
+    1: "receiver.cell[0]",
+    2: "receiver.cell[0] * f.into[0] + receiver.cell[1]",
+    3: "receiver.cell[0] * f.into[0] + receiver.cell[1] * f.into[1] + receiver.cell[2]",
+}
+
+
+@dataclass(frozen=True)
+class Launch:
+    """One kernel of a program: its thread blocks, and the box or the table of regions it works on.
+
+    receivers: whether the kernel records receivers; then the box names the cells whose receivers it records;
+    beside: whether it may run beside the next one; firsts: the first thread block of each region, if not as many follow
+    one another as it has cells.
+    """
+
+    kernel: str
+    blocks: int
+    threads: int
+    box: Box
+    regions: tuple[tuple[Box, int], ...] = ()
+    receivers: tuple[int, ...] = ()
+    beside: bool = False
+    firsts: tuple[int, ...] = ()
+
+    def table(self) -> np.ndarray[tuple[int], np.dtype[np.void]]:
+        """The table of regions as the kernel reads it."""
+        rows = np.zeros(len(self.regions), REGION)
+        first = 0
+        for row, (box, variant) in zip(rows, self.regions, strict=True):
+            row["lo"][: box.ndim], row["hi"][: box.ndim] = box.lo, box.hi
+            row["variant"], row["first"] = variant, first
+            first += -(-box.size // cell.THREADS)
+        if self.firsts:
+            rows["first"] = self.firsts
+        return rows
+
+
+@dataclass(frozen=True)
+class Program:
+    """The C++ text of some kernels; `wide`, `cells` and `rows` are the variants it has kernels for."""
+
+    arguments: Arguments
+    wide: tuple[Variant, ...]
+    cells: tuple[Variant, ...]
+    rows: tuple[Variant, ...] = ()
+
+    @property
+    def source(self) -> str:
+        """All kernels in one translation unit without includes; kernels have C names."""
+        numbers = range(len(groups(self.arguments.problem)))
+        return "\n".join((prelude(self.arguments), *(text for n in numbers for text in self._kernels(n))))
+
+    @cached_property
+    def units(self) -> tuple[str, ...]:
+        """A translation unit for the kernels of each group, to be compiled side by side."""
+        numbers = range(len(groups(self.arguments.problem)))
+        return tuple("\n".join((prelude(self.arguments), *self._kernels(n))) for n in numbers)
+
+    def unit(self, kernel: str) -> int:
+        """The unit that a kernel is in."""
+        kind, _, number = kernel.partition("_")
+        return 0 if kind == "record" else self.wide[int(number)].group if kind == "wide" else int(number)
+
+    def _kernels(self, number: int) -> Iterator[str]:
+        """The kernels of a group, with the first that of receivers."""
+        group = groups(self.arguments.problem)[number]
+        wide, cells, rows = (
+            {place: variant for place, variant in enumerate(found) if variant.group == number}
+            for found in (self.wide, self.cells, self.rows)
+        )
+        for place, variant in wide.items():
+            yield WideKernel(self.arguments, group, variant).source(f"wide_{place}")
+        for place, variant in cells.items():
+            yield cell.function(self.arguments, group, variant, place)
+        if cells:
+            yield cell.kernel(self.arguments, f"cells_{number}", cells)
+        if rows:
+            yield rows3d.kernel(self.arguments, group, f"rows_{number}", rows)
+        if number == 0 and self.arguments.problem.receivers:
+            yield RECORD.replace("__AT__", _record_at(self.arguments))
+
+    def launches(self, boxes: Iterable[Box], recorded: tuple[int, ...] = ()) -> tuple[Launch, ...]:
+        """The launches that advance all the boxes by one step, in order.
+
+        recorded: the receivers of the device that computes (indices into the problem's receivers).
+        """
+        boxes, problem = tuple(boxes), self.arguments.problem
+        found: list[Launch] = []
+        for number, group in enumerate(groups(problem)):
+            parts = _regions(problem, number, boxes)
+            wide, rows, cells = _kinds(parts)
+            wide.sort(key=lambda region: region.box.size)
+            made = [*self._cells(number, cells), *self._rows(number, rows)]
+            made += [self._wide(region, group) for region in wide]
+            aside = bool(wide) and wide[-1].box.size >= ASIDE_CELLS
+            found += [replace(launch, beside=aside and launch is not made[-1]) for launch in made]
+        inside = tuple(n for n in recorded if any(problem.receivers[n].cell in box for box in boxes))
+        if inside:
+            found.append(Launch("record", -(-len(inside) // 128), 128, boxes[0], receivers=inside))
+        return tuple(found)
+
+    def _wide(self, region: Region, group: Group) -> Launch:
+        kernel = WideKernel(self.arguments, group, region.variant)
+        name = f"wide_{self.wide.index(region.variant)}"
+        return Launch(name, kernel.blocks(region.box), THREADS, region.box)
+
+    def _rows(self, group: int, parts: list[Region]) -> list[Launch]:
+        """The launch of row regions; the parts of one share their first block."""
+        if not parts:
+            return []
+        found, table = rows3d.row_regions(parts), list[tuple[Box, int]]()
+        firsts, blocks = list[int](), 0
+        for region in found:
+            table += [(part.box, self.rows.index(part.variant)) for part in region.regions]
+            firsts += [blocks] * len(region.parts)
+            blocks += region.blocks(rows3d.width(self.arguments))
+        return [Launch(f"rows_{group}", blocks, THREADS, parts[0].box, tuple(table), firsts=tuple(firsts))]
+
+    def _cells(self, group: int, parts: list[Region]) -> list[Launch]:
+        if not parts:
+            return []
+        table = tuple((region.box, self.cells.index(region.variant)) for region in parts)
+        blocks = sum(-(-box.size // cell.THREADS) for box, _ in table)
+        return [Launch(f"cells_{group}", blocks, cell.THREADS, parts[0].box, regions=table)]
+
+
+def supports(problem: Problem, steps: int) -> bool:
+    """Whether one-pass kernels advance the problem by that many steps: one."""
+    return steps == 1
+
+
+def arguments_of(problem: Problem) -> Arguments:
+    """The argument struct of a problem's one-pass kernels."""
+    return Arguments(problem, len(scratch_fields(problem)))
+
+
+def program(problem: Problem, works: Iterable[Iterable[Box]]) -> Program:
+    """The program for advancing each of several sets of boxes by one step."""
+    variants: tuple[dict[Variant, None], ...] = ({}, {}, {})
+    for boxes in works:
+        for number in range(len(groups(problem))):
+            for found, kind in zip(variants, _kinds(_regions(problem, number, tuple(boxes))), strict=True):
+                found.update(dict.fromkeys(region.variant for region in kind))
+    wide, rows, cells = map(tuple, variants)
+    return Program(arguments_of(problem), wide, cells, rows)
+
+
+def is_wide(region: Region, together: int) -> bool:
+    """Whether a region is worth a kernel and a launch of its own among regions of so many cells together."""
+    box = region.box
+    least = WIDE_CUBE if box.ndim == 3 and 2 * box.size < together else WIDE_CELLS
+    return not region.variant.mirrored and box.size >= least and box.shape[-1] >= WIDE_COLUMNS
+
+
+def _kinds(parts: list[Region]) -> tuple[list[Region], list[Region], list[Region]]:
+    """The regions that are wide, those of 3D boxes that share a launch row by row, and those that share one by cells:
+    2D ones, and those whose reads cross a reflecting edge.
+    """
+    together = sum(region.box.size for region in parts)
+    wide, rows, cells = list[Region](), list[Region](), list[Region]()
+    for region in parts:
+        by_rows = region.box.ndim == 3 and not region.variant.mirrored
+        (wide if is_wide(region, together) else rows if by_rows else cells).append(region)
+    return wide, rows, cells
+
+
+def _record_at(arguments: Arguments) -> str:
+    """The text of where the value of a receiver is, from that of cell 0 of its field."""
+    problem = arguments.problem
+    text = RECORD_AT[problem.grid.ndim]
+    for name in sorted({receiver.field for receiver in problem.receivers}):
+        if not problem.fields[name].full:
+            place = f"receiver.cell[{problem.fields[name].axes[0]}]"
+            text = f"receiver.field == {arguments.fields.index(name)} ? {place} : {text}"
+    return text
+
+
+def _regions(problem: Problem, number: int, boxes: tuple[Box, ...]) -> list[Region]:
+    return [region for box in boxes for region in _of_box(problem, number, box)]
+
+
+@remembered(1024)
+def _of_box(problem: Problem, number: int, box: Box) -> tuple[Region, ...]:
+    return regions(problem, number, groups(problem)[number], box)

@@ -1,0 +1,70 @@
+"""How generated text names fields, cells and versions."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from peergrid.codegen.cuda.common.arguments import Arguments
+from peergrid.codegen.cuda.common.expressions import plus
+from peergrid.codegen.cuda.onestep.groups import SOURCE, TARGET
+from peergrid.stencil.expr import Read
+
+COORDINATES = ("i", "j", "k")
+
+
+def coordinates(ndim: int) -> tuple[str, ...]:
+    """The names of a cell's coordinates; the last axis is always k."""
+    return COORDINATES[3 - ndim :]
+
+
+@dataclass(frozen=True)
+class Naming:
+    """Names within one kernel of a problem."""
+
+    arguments: Arguments
+
+    def field(self, name: str) -> str:
+        """An identifier for a field."""
+        return f"{re.sub(r'[^0-9A-Za-z_]', '_', name)}_{self.arguments.fields.index(name)}"
+
+    def number(self, name: str) -> int:
+        return self.arguments.fields.index(name)
+
+    def block(self, name: str, version: int) -> str:
+        """The pointer to a version of a field."""
+        entry = f"a.fields[{self.number(name)}].slot"
+        return {SOURCE: f"{entry}[a.source]", TARGET: f"{entry}[a.target]"}.get(version, f"a.scratch[{version}]")
+
+    def strides(self, name: str, version: int = SOURCE) -> dict[int, str]:
+        """For each axis along which a field varies, the text of a version's stride ('' for 1)."""
+        ndim, axes = self.arguments.problem.grid.ndim, self.arguments.problem.fields[name].axes
+        if len(axes) < ndim:
+            return dict.fromkeys(axes, "")
+        kind = "into" if version == TARGET else "pitch"
+        return {axis: "" if axis == ndim - 1 else f"a.fields[{self.number(name)}].{kind}[{axis}]" for axis in axes}
+
+    def at(self, name: str, index: dict[int, str], version: int = SOURCE) -> str:
+        """The text of an offset into the block of a field's version; `index` gives the text of each coordinate."""
+        terms = [
+            f"(long long)({index[axis]}) * {stride}" if stride else f"({index[axis]})"
+            for axis, stride in self.strides(name, version).items()
+        ]
+        return " + ".join(terms)
+
+
+@dataclass(frozen=True)
+class Mirror:
+    """The coordinate that a read finds: beyond a reflecting edge, the mirrored one."""
+
+    arguments: Arguments
+    active: bool
+
+    def index(self, read: Read) -> dict[int, str]:
+        grid = self.arguments.problem.grid
+        found: dict[int, str] = {}
+        for axis, (name, offset) in enumerate(zip(coordinates(grid.ndim), read.offset, strict=True)):
+            text = plus(name, offset)
+            reflects = self.active and offset != 0 and grid.boundary[axis] == "reflecting"
+            found[axis] = f"mirror({text}, {grid.shape[axis]})" if reflects else text
+        return found

@@ -1,0 +1,131 @@
+"""Small and thin regions of 3D boxes in one launch: a thread has W neighbouring cells of a row, whatever variants.
+
+Regions that lie one behind the other along rows make a *row region*: its threads span all of them, so that the ends of
+rows, where absorbers are a few columns thick, cost no accesses of their own. A block finds its row region in a table,
+sorted by first blocks, whose entries are the parts; those of one row region share their first block.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise, product
+
+from peergrid.codegen.cuda.common.arguments import Arguments
+from peergrid.codegen.cuda.onestep.groups import Group
+from peergrid.codegen.cuda.onestep.prelude import WIDTH
+from peergrid.codegen.cuda.onestep.regions import Region, Variant
+from peergrid.codegen.cuda.onestep.wide import THREADS, WideKernel
+from peergrid.grid import Box
+
+LANES = (4, 8, 32)
+"""Threads of a block along a row: as few as span its columns."""
+
+KERNEL = """\
+extern "C" __global__ void __launch_bounds__({threads}, 4) {name}(const __grid_constant__ Arguments a) {{
+  int n = 0;
+  for (int end = a.count; end - n > 1;) {{
+    const int middle = (n + end) / 2;
+    if (a.regions[middle].first <= (int)blockIdx.x) n = middle; else end = middle;
+  }}
+  const Region region = a.regions[n];
+  int m = n;
+  while (m > 0 && a.regions[m - 1].first == region.first) --m;
+  const int low = a.regions[m].lo[2], high = region.hi[2], begin = low & ~(W - 1);
+  const int columns = (high - begin + W - 1) / W;
+  const int lanes = {lanes};
+  const int tiles = (columns + lanes - 1) / lanes, rows = {threads} / lanes;
+  int line = (int)blockIdx.x - region.first;
+  const int k = begin + (line % tiles * lanes + (int)threadIdx.x % lanes) * W;
+  line /= tiles;
+  const int lines = (region.hi[1] - region.lo[1] + rows - 1) / rows;
+  const int i = region.lo[0] + line / lines, j = region.lo[1] + line % lines * rows + (int)threadIdx.x / lanes;
+  if (k >= high || j >= region.hi[1]) return;
+  const long long step = now(a);
+  for (; m <= n; ++m) {{
+    const Region& part = a.regions[m];
+    if (k + W <= part.lo[2] || k >= part.hi[2]) continue;
+    switch (part.variant) {{
+{cases}
+    }}
+  }}
+}}
+"""
+CASE = "      case {number}: row_{number}(a, i, j, k, part.lo[2], part.hi[2], step); break;"
+
+
+@dataclass(frozen=True)
+class RowRegion:
+    """A box, and the regions it consists of in the order of their columns."""
+
+    box: Box
+    parts: tuple[tuple[int, int, Variant], ...]
+
+    @property
+    def regions(self) -> Iterator[Region]:
+        for lo, hi, variant in self.parts:
+            yield Region(self.box.with_axis(2, lo, hi), variant)
+
+    def blocks(self, width: int) -> int:
+        """The thread blocks that cover it, for threads of so many cells."""
+        columns = -(-self.box.hi[2] // width) - self.box.lo[2] // width
+        along = next((n for n in LANES if columns <= n), LANES[-1])
+        return -(-columns // along) * self.box.shape[0] * -(-self.box.shape[1] // (THREADS // along))
+
+
+def row_regions(found: Sequence[Region]) -> list[RowRegion]:
+    """Disjoint regions put together to rows, those with the narrowest rows first: they take longest."""
+    planes, lines = (_cuts(found, axis) for axis in (0, 1))
+    made: list[RowRegion] = []
+    for (zlo, zhi), (ylo, yhi) in product(pairwise(planes), pairwise(lines)):
+        here = sorted((r for r in found if _holds(r.box, zlo, ylo)), key=lambda region: region.box.lo[2])
+        for parts in _runs(here):
+            box = Box((zlo, ylo, parts[0][0]), (zhi, yhi, parts[-1][1]))
+            made = _joined(made, RowRegion(box, parts))
+    return sorted(made, key=lambda region: region.box.shape[2])
+
+
+def kernel(arguments: Arguments, group: Group, name: str, variants: Mapping[int, Variant]) -> str:
+    """The kernel of a group that works through a table of row regions, and its functions."""
+    functions = (
+        WideKernel(arguments, group, variant, most_rows=1).function(f"row_{number}")
+        for number, variant in variants.items()
+    )
+    few, more, most = LANES
+    chosen = f"columns <= {few} ? {few} : columns <= {more} ? {more} : {most}"
+    cases = "\n".join(CASE.format(number=number) for number in variants)
+    return "\n".join((*functions, KERNEL.format(name=name, threads=THREADS, lanes=chosen, cases=cases)))
+
+
+def width(arguments: Arguments) -> int:
+    """Cells of a thread."""
+    return WIDTH[arguments.problem.grid.dtype]
+
+
+def _cuts(found: Iterable[Region], axis: int) -> list[int]:
+    return sorted({place for region in found for place in (region.box.lo[axis], region.box.hi[axis])})
+
+
+def _holds(box: Box, plane: int, line: int) -> bool:
+    return box.lo[0] <= plane < box.hi[0] and box.lo[1] <= line < box.hi[1]
+
+
+def _runs(here: Sequence[Region]) -> Iterator[tuple[tuple[int, int, Variant], ...]]:
+    """Regions of the same rows, in order, as runs without gaps."""
+    run: list[tuple[int, int, Variant]] = []
+    for region in here:
+        if run and run[-1][1] != region.box.lo[2]:
+            yield tuple(run)
+            run = []
+        run.append((region.box.lo[2], region.box.hi[2], region.variant))
+    if run:
+        yield tuple(run)
+
+
+def _joined(made: list[RowRegion], fresh: RowRegion) -> list[RowRegion]:
+    """Row regions with the same parts that together are a box, as one."""
+    for other in made:
+        whole = other.box.hull(fresh.box)
+        if other.parts == fresh.parts and whole.size == other.box.size + fresh.box.size:
+            return _joined([kept for kept in made if kept is not other], RowRegion(whole, fresh.parts))
+    return [*made, fresh]

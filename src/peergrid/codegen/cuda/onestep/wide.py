@@ -1,0 +1,277 @@
+"""Several cells per thread with 16-byte accesses: the kernel for large regions of one variant.
+
+A thread computes W neighbouring columns (W values are 16 bytes, aligned) of a few rows, and loads every row that any
+of these cells reads once. Rows are numbered by the last axis but one. Blocks cover the region in C order.
+
+Values loaded for columns outside the region are never stored; rows beyond it are not loaded at all. Memory has room
+on both sides of every field for the columns that a border thread touches (see `runtime/cuda/memory.py`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+from peergrid.codegen.cuda.common.arguments import Arguments
+from peergrid.codegen.cuda.common.expressions import plus
+from peergrid.codegen.cuda.onestep.body import Body, Reader
+from peergrid.codegen.cuda.onestep.groups import SOURCE, Group
+from peergrid.codegen.cuda.onestep.naming import Naming, coordinates
+from peergrid.codegen.cuda.onestep.prelude import WIDTH
+from peergrid.codegen.cuda.onestep.regions import Variant
+from peergrid.grid import Box
+from peergrid.stencil.expr import Read
+
+LANES, LINES = 32, 4
+THREADS = LANES * LINES
+MOST_VALUES = 80
+"""Values that a thread may hold in registers before fewer rows are given to it."""
+
+KERNEL = """\
+extern "C" __global__ void __launch_bounds__({threads}) {name}(const __grid_constant__ Arguments a) {{
+  constexpr int ROWS = {rows};
+{place}
+{loads}
+{outputs}
+#pragma unroll
+  for (int r = 0; r < ROWS; ++r) {{
+#pragma unroll
+    for (int v = 0; v < W; ++v) {{
+{statements}
+    }}
+  }}
+{stores}
+}}
+"""
+
+
+FUNCTION = """\
+__device__ __forceinline__ void {name}(const Arguments& a, const int i, const int j, const int k, const int low,
+    const int high, const long long step) {{
+  constexpr int ROWS = 1;
+  const int top = j + 1, r = 0;
+{loads}
+{outputs}
+#pragma unroll
+  for (int v = 0; v < W; ++v) {{
+{statements}
+  }}
+{stores}
+}}
+"""
+
+
+@dataclass(frozen=True)
+class Patch:
+    """The values of a field that a thread holds for one offset along the first of three axes.
+
+    rows, columns: for each row the columns needed, relative to the thread's first cell.
+    """
+
+    field: str
+    plane: int
+    columns: dict[int, frozenset[int]]
+
+    @property
+    def first_row(self) -> int:
+        return min(self.columns)
+
+    @property
+    def rows(self) -> int:
+        return max(self.columns) - self.first_row + 1
+
+    @cached_property
+    def first_column(self) -> int:
+        return min(min(columns) for columns in self.columns.values())
+
+    @cached_property
+    def width(self) -> int:
+        return max(max(columns) for columns in self.columns.values()) - self.first_column + 1
+
+    @property
+    def values(self) -> int:
+        return sum(len(columns) for columns in self.columns.values())
+
+
+@dataclass(frozen=True)
+class WideKernel:
+    """The kernel of one variant; most_rows: most rows of a thread."""
+
+    arguments: Arguments
+    group: Group
+    variant: Variant
+    most_rows: int = 4
+
+    @cached_property
+    def body(self) -> Body:
+        return Body(self.arguments, self.variant)
+
+    @cached_property
+    def naming(self) -> Naming:
+        return Naming(self.arguments)
+
+    @property
+    def width(self) -> int:
+        return WIDTH[self.arguments.problem.grid.dtype]
+
+    @property
+    def ndim(self) -> int:
+        return self.arguments.problem.grid.ndim
+
+    @cached_property
+    def rows(self) -> int:
+        """Rows per thread: as many as registers hold without pressure."""
+        if self.ndim == 1:
+            return 1
+        return next((n for n in (4, 2) if n <= self.most_rows and self._values(n) <= MOST_VALUES), 1)
+
+    def blocks(self, box: Box) -> int:
+        """How many thread blocks cover a region."""
+        lo, hi = box.lo[-1], box.hi[-1]
+        columns = -(-hi // self.width) - lo // self.width
+        blocks = -(-columns // LANES)
+        for axis in range(self.ndim - 1):
+            blocks *= -(-box.shape[axis] // (LINES * self.rows)) if axis == self.ndim - 2 else box.shape[axis]
+        return blocks if self.ndim > 1 else -(-columns // THREADS)
+
+    def source(self, name: str) -> str:
+        """The C++ text of the kernel."""
+        place = _indent(self._place(), 2)
+        return KERNEL.format(name=name, threads=THREADS, rows=self.rows, place=place, **self._parts(6))
+
+    def function(self, name: str) -> str:
+        """The C++ text of a device function for W cells of a 3D row, of which those in columns low <= k < high count;
+        of a kernel with one row for each thread.
+        """
+        return FUNCTION.format(name=name, **self._parts(4))
+
+    def _parts(self, depth: int) -> dict[str, str]:
+        """What kernels consist of; depth: spaces before the statements of a cell."""
+        read = self._reader(self.rows)
+        results = [f"{self._out(name)}[r][v] = {self.body.result(name, read)};" for name in self.variant.stored]
+        return {
+            "loads": _indent(self._loads(), 2),
+            "outputs": _indent((f"R {self._out(name)}[ROWS][W];" for name in self.variant.stored), 2),
+            "statements": _indent([*self.body.statements(read), *results], depth),
+            "stores": _indent(self._stores(), 2),
+        }
+
+    def _values(self, rows: int) -> int:
+        outputs = len(self.variant.stored) * rows * self.width
+        return outputs + sum(patch.values for patch in self._patches(rows).values())
+
+    def _patches(self, rows: int) -> dict[tuple[str, int], Patch]:
+        needed: dict[tuple[str, int], dict[int, set[int]]] = {}
+        for node in self.body.loads():
+            plane, row, column, along = self._offsets(node)
+            entry = needed.setdefault((node.field, plane), {})
+            for r in range(rows if along[0] else 1):
+                columns = entry.setdefault(row + r, set())
+                columns.update(column + v for v in range(self.width if along[1] else 1))
+        return {
+            key: Patch(*key, {row: frozenset(columns) for row, columns in sorted(entry.items())})
+            for key, entry in needed.items()
+        }
+
+    def _offsets(self, node: Read) -> tuple[int, int, int, tuple[bool, bool]]:
+        """Plane, row and column of a read, 0 where the field does not vary; whether it varies with rows, columns."""
+        axes = self.arguments.problem.fields[node.field].axes
+        offset = [o if axis in axes else 0 for axis, o in enumerate(node.offset)]
+        plane, row, column = [0] * (3 - self.ndim) + offset
+        return plane, row, column, (self.ndim - 2 in axes, self.ndim - 1 in axes)
+
+    def _reader(self, rows: int) -> Reader:
+        patches = self._patches(rows)
+
+        def read(node: Read) -> str:
+            plane, row, column, (with_rows, with_columns) = self._offsets(node)
+            patch = patches[node.field, plane]
+            at_row = plus("r", row - patch.first_row) if with_rows else "0"
+            at_column = plus("v", column - patch.first_column) if with_columns else "0"
+            return f"{self._held(patch)}[{at_row}][{at_column}]"
+
+        return read
+
+    def _held(self, patch: Patch) -> str:
+        sign = "" if patch.plane == 0 else ("_m" if patch.plane < 0 else "_p") + str(abs(patch.plane))
+        return f"{self.naming.field(patch.field)}{sign}"
+
+    def _out(self, name: str) -> str:
+        return f"new_{self.naming.field(name)}"
+
+    def _place(self) -> Iterator[str]:
+        """Which cells this thread computes; threads without any leave."""
+        last = self.ndim - 1
+        yield f"const int low = a.lo[{last}], high = a.hi[{last}];"
+        yield "const int first = low & ~(W - 1);"
+        if self.ndim == 1:
+            yield "const int k = first + (int)(blockIdx.x * blockDim.x + threadIdx.x) * W;"
+            yield "if (k >= high) return;"
+        else:
+            yield f"const int tiles = (high - first + {LANES} * W - 1) / ({LANES} * W);"
+            yield f"const int k = first + ((int)(blockIdx.x % tiles) * {LANES} + (int)threadIdx.x % {LANES}) * W;"
+            yield "int line = blockIdx.x / tiles;"
+            yield f"const int top = a.hi[{last - 1}];"
+            if self.ndim == 3:
+                yield f"const int lines = (top - a.lo[1] + {LINES} * ROWS - 1) / ({LINES} * ROWS);"
+                yield "const int i = a.lo[0] + line / lines;"
+                yield "line %= lines;"
+            yield f"const int j = a.lo[{last - 1}] + (line * {LINES} + (int)threadIdx.x / {LANES}) * ROWS;"
+            yield "if (k >= high || j >= top) return;"
+        if self.body.uses_signals:
+            yield "const long long step = now(a);"
+
+    def _loads(self) -> Iterator[str]:
+        patches = self._patches(self.rows)
+        for name in sorted({patch.field for patch in patches.values()}):
+            block = self.naming.block(name, self.group.before.get(name, SOURCE))
+            yield f"const R* const from_{self.naming.field(name)} = {block};"
+        for patch in patches.values():
+            yield f"R {self._held(patch)}[{patch.rows}][{patch.width}];"
+            for row, columns in patch.columns.items():
+                yield from self._row(patch, row, columns)
+
+    def _row(self, patch: Patch, row: int, columns: frozenset[int]) -> Iterator[str]:
+        """One row: whole aligned groups of W by one access, other values one by one."""
+        held = f"{self._held(patch)}[{row - patch.first_row}]"
+        offset = self.naming.at(patch.field, self._index(patch, row), self.group.before.get(patch.field, SOURCE))
+        place = f"from_{self.naming.field(patch.field)} + {offset}"
+        axes = self.arguments.problem.fields[patch.field].axes
+        rest = set(columns)
+        if self.ndim - 1 in axes:
+            for chunk in sorted({column // self.width * self.width for column in columns}):
+                if set(range(chunk, chunk + self.width)) <= rest:
+                    yield f"load({held} + {chunk - patch.first_column}, {plus(place, chunk)});"
+                    rest -= set(range(chunk, chunk + self.width))
+        for column in sorted(rest):
+            yield f"{held}[{column - patch.first_column}] = __ldg({plus(place, column)});"
+
+    def _index(self, patch: Patch, row: int) -> dict[int, str]:
+        names = coordinates(self.ndim)
+        index = dict(enumerate(names))
+        if self.ndim == 3:
+            index[0] = plus("i", patch.plane)
+        if self.ndim > 1:
+            reach = max(patch.columns) - (self.rows - 1)
+            text = plus("j", row)
+            index[self.ndim - 2] = f"min({text}, {plus('top', reach - 1)})" if row > reach else text
+        return index
+
+    def _stores(self) -> Iterator[str]:
+        here = dict(enumerate(coordinates(self.ndim)))
+        if self.ndim > 1:
+            here[self.ndim - 2] = "j + r"
+        yield "#pragma unroll"
+        yield "for (int r = 0; r < ROWS; ++r) {"
+        if self.ndim > 1:
+            yield "  if (j + r >= top) break;"
+        for name in self.variant.stored:
+            version = self.group.after[name]
+            to = f"{self.naming.block(name, version)} + {self.naming.at(name, here, version)}"
+            yield f"  store({to}, {self._out(name)}[r], k, low, high);"
+        yield "}"
+
+
+def _indent(lines: Iterable[str], spaces: int) -> str:
+    return "\n".join(line if line.startswith("#") else " " * spaces + line for line in lines)
