@@ -23,12 +23,14 @@ from peergrid.probe.cpu import spin
 from peergrid.probe.cuda import (
     addressing,
     allocation,
+    grid_barrier,
     halo,
     host_link,
     host_side,
     hostloop,
     launch,
     little,
+    method_check,
     ordering,
     relay,
     remote_atomics,
@@ -223,6 +225,29 @@ def test_copies_of_the_host_are_sampled_in_several_places(
         found = list(host_link._pinned(Bench(quick=True, devices=devices), 0, [1024], {}))
     assert [len(item.samples) for item in found] == [host_link.PLACES] * 2
     assert len(set(here)) == 2 * host_link.PLACES
+
+
+@needs_nvrtc
+def test_every_sample_of_a_grid_barrier_has_its_own_counter(
+    pretended: PretendDriver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen: list[tuple[int, int]] = []
+    monkeypatch.setattr(
+        grid_barrier, "_seconds", lambda desk, counter, blocks, threads, repeats: seen.append((repeats, counter)) or 0.0
+    )
+    with Devices.open(pretended) as devices:
+        (*_, found) = grid_barrier.run(Bench(devices=devices))
+    few, many = ([at for repeats, at in seen[-30:] if repeats == count] for count in (50, 2050))
+    assert few == many
+    assert len(set(many)) == len(found.samples) == 15
+
+
+@needs_nvrtc
+def test_a_run_sees_how_its_own_deviation_moves(pretended: PretendDriver) -> None:
+    with Devices.open(pretended) as devices:
+        found = {(item.quantity, item.at.get("way")): item for item in method_check.run(Bench(True, devices))}
+    assert len(found["add_deviation", "equation 8"].samples) == 7
+    assert len(found["add_latency", "differences"].samples) == 7 * method_check.PAIRS
 
 
 def test_launches_are_sampled_on_one_stream_after_the_other() -> None:
