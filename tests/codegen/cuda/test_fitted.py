@@ -18,6 +18,7 @@ from peergrid.codegen.cuda.choose.shape2d import one_step, pass_kernel
 from peergrid.codegen.cuda.choose.shape3d import pass3d
 from peergrid.codegen.cuda.choose.steps import LENGTHS, lengths, several_steps
 from peergrid.codegen.cuda.linked.persistent import PersistentKernel
+from peergrid.codegen.nvrtc import resources
 from peergrid.stencil import Problem
 
 RTX, T4, H200 = 99 << 10, 64 << 10, 227 << 10
@@ -48,6 +49,10 @@ def test_rows_ahead_go_before_columns_and_blocks_are_of_few_warps() -> None:
         assert kernel is not None
         return kernel.edge_width, kernel.edge_ahead, kernel.shape.warps
 
+    bounds = [(kernel.shape.blocks, kernel.shape.warps) for kernel in (
+        pass_kernel(PLANES[f"{name} float32"](), 8, room=RTX) for name in ("absorbers", "relaxation")
+    ) if kernel]  # fmt: skip
+    assert bounds == [(5, 1), (2, 4)]  # what there is shared memory for, but no more than there are registers for
     assert shape(H200, "float32") == (64, 3, 4)
     assert shape(RTX, "float32") == (64, 3, 1)  # five warps of a multiprocessor, not four
     assert shape(T4, "float32") == (64, 1, 3)
@@ -82,6 +87,16 @@ def test_volumes() -> None:
             kernel = several_steps(problem, steps, room=room)
             assert kernel is not None
             assert kernel.plain.shared_bytes <= room
+
+
+@pytest.mark.nvrtc
+@pytest.mark.parametrize(("architecture", "room"), [("sm_75", T4), ("sm_86", RTX), ("sm_120", RTX)])
+def test_plain_tiles_do_not_spill(architecture: str, room: int) -> None:
+    pytest.importorskip("cuda.core")
+    kernel = pass_kernel(PLANES["absorbers float32"](), 8, room=room)
+    assert kernel is not None
+    (report,) = resources(kernel.plain.source, architecture).values()
+    assert report.spills == 0
 
 
 @pytest.mark.parametrize("room", [MOST_BYTES, RTX, T4])

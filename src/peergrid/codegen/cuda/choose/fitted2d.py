@@ -21,10 +21,19 @@ def fitted(kernel: PassKernel, room: int) -> PassKernel | None:
         return kernel
     counts = range(kernel.shape.warps, 0, -1)
     blocks = [replace(kernel, shape=replace(kernel.shape, warps=warps)) for warps in counts]
-    plain = max(blocks, key=lambda made: _resident(made, room))
+    plain = _bounded(max(blocks, key=lambda made: _resident(made, room)), room)
     edges = product((kernel.edge_width, NARROW), range(kernel.edge_ahead, 0, -1))
-    found = (replace(plain, edge_width=width, edge_ahead=ahead) for width, ahead in edges)
-    return next((made for made in found if _fits(made, room)), None)
+    narrower = (replace(plain, edge_width=width, edge_ahead=ahead) for width, ahead in edges)
+    return next((made for made in narrower if _fits(made, room)), None)
+
+
+def _bounded(kernel: PassKernel, room: int) -> PassKernel:
+    """The kernel told how many blocks of plain tiles a multiprocessor works on, as far as they count.
+
+    Told nothing, compilers for these GPUs leave registers for more than there is shared memory for, and spill.
+    """
+    blocks = max(1, _resident(kernel, room) // kernel.shape.warps)
+    return replace(kernel, shape=replace(kernel.shape, blocks=blocks))
 
 
 def _resident(kernel: PassKernel, room: int) -> int:
