@@ -65,7 +65,8 @@ class HostDriver:
     """A `Driver` for tests; `gpus` of them, of which each reaches those that `links` allows.
 
     delay: microseconds that calls wait for at most, at random; peak: bytes that were taken at once at most; registers:
-    of a kernel's thread; asked: the most shared memory that a thread block was to have; texts: what was compiled.
+    of a kernel's thread; asked: the most shared memory that a thread block was to have; speed: bytes a second; texts:
+    what was compiled.
     """
 
     def __init__(
@@ -78,8 +79,9 @@ class HostDriver:
         delay: int = 0,
         registers: int = 200,
         shared: int = 227 << 10,
+        speed: float = 1e15,
     ) -> None:
-        self.each_block, self.asked = shared, 0
+        self.each_block, self.asked, self.speed = shared, 0, speed
         self.gpus, self.links, self.free_bytes, self.blocks, self.each = gpus, links, free, blocks, registers
         self._library = ctypes.CDLL(str(library(RUNTIME)))
         for name in ("begin_capture", "end_capture", "stamp"):
@@ -108,6 +110,12 @@ class HostDriver:
 
     def shared(self, ordinal: int) -> int:
         return self.each_block
+
+    def bandwidth(self, ordinal: int) -> float:
+        return self.speed
+
+    def double_cost(self, ordinal: int) -> int:
+        return 2
 
     def compile(self, source: str, architecture: str, cache: Path | None) -> bytes:
         self.texts.append(source)

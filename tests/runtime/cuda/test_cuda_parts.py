@@ -190,7 +190,7 @@ def test_halos_through_the_host_are_issued_in_the_schedules_order(route: Route, 
     options = Options("peer", route=route)
     plan = layout(problem, Partition(problem.grid, (4, 1)), options)
     station = Station(HostDriver(), plan, 100, (0, 1, 2, 3), 1, None)
-    with closing(Issuers(station, 5.0, 4)) as issuers:
+    with closing(Issuers(station, 4)) as issuers:
         assert len(issuers.work(lower(station, period(plan, options)), 1000).shares) == threads
     station.close()
 

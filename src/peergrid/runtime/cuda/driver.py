@@ -15,7 +15,10 @@ from peergrid.errors import DeviceFault
 from peergrid.runtime.cuda.faults import error
 
 PEER_ALREADY_ENABLED = 704
-ATTRIBUTES = {"major": 75, "minor": 76, "multiprocessors": 16, "shared": 97}
+ATTRIBUTES = {
+    "major": 75, "minor": 76, "multiprocessors": 16, "shared": 97, "memory clock": 36, "bus width": 37,
+    "single to double": 87,
+}  # fmt: skip
 PLAIN_SHARED = 48 << 10  # bytes of shared memory that a thread block may have without asking
 MOST_SHARED = 100  # per cent of what a multiprocessor can have as shared memory
 LATEST = 13000  # the version of the entry points asked for
@@ -28,6 +31,8 @@ class Driver(Protocol):
     def name(self, ordinal: int) -> str: ...
     def architecture(self, ordinal: int) -> str: ...
     def shared(self, ordinal: int) -> int: ...
+    def bandwidth(self, ordinal: int) -> float: ...
+    def double_cost(self, ordinal: int) -> int: ...
     def compile(self, source: str, architecture: str, cache: Path | None) -> bytes: ...
     def retain(self, ordinal: int) -> int: ...
     def release(self, ordinal: int) -> None: ...
@@ -89,6 +94,14 @@ class CudaDriver:
     def shared(self, ordinal: int) -> int:
         """Bytes of shared memory that a thread block can have: 227 KiB on H200s, 163 on A100s, 99 on RTX cards."""
         return self._attribute("shared", ordinal)
+
+    def bandwidth(self, ordinal: int) -> float:
+        """Bytes per second that memory moves at most, twice a clock (in kHz) its width (in bits); 0: unknown."""
+        return 2e3 * self._attribute("memory clock", ordinal) * self._attribute("bus width", ordinal) / 8
+
+    def double_cost(self, ordinal: int) -> int:
+        """How many times as long operations take in double precision: 2 on H200s, 32 or 64 on most others."""
+        return max(1, self._attribute("single to double", ordinal))
 
     def compile(self, source: str, architecture: str, cache: Path | None) -> bytes:
         """The machine code of a program."""

@@ -10,7 +10,7 @@ from peergrid.grid import Array, Index
 from peergrid.runtime.cuda.driver import CudaDriver, Driver
 from peergrid.runtime.cuda.faults import error
 from peergrid.runtime.cuda.graphs import Graphs
-from peergrid.runtime.cuda.issue import SECOND, End, Issuers, Share, Work
+from peergrid.runtime.cuda.issue import End, Issuers, Share, Work
 from peergrid.runtime.cuda.linked import lower_linked
 from peergrid.runtime.cuda.lower import Lowered, lower
 from peergrid.runtime.cuda.persistent import lower_persistent, replays
@@ -29,10 +29,11 @@ from peergrid.schedule.timeline import Span
 class CudaExecutor:
     """An `Executor` on GPUs.
 
-    ordinals: the GPU of each virtual device; patience: seconds without progress before a wait is given up;
-    cache: folder for compiled kernels (None: none kept); driver: what to run on, the installed one by default;
-    norm: a field the norm of whose change is computed for every step; issuers: threads among which a host's calls are
-    shared (None: one for each GPU, if there are processors for them and enough to do).
+    ordinals: the GPU of each virtual device; patience: seconds without progress before a kernel gives up a wait, half
+    of a host's; more where a cycle may take long (see `duration`); cache: folder for compiled kernels (None: none
+    kept); driver: what to run on, the installed one by default; norm: a field the norm of whose change is computed for
+    every step; issuers: threads among which a host's calls are shared (None: one for each GPU, if there are processors
+    for them and enough to do).
     `notes` says where a route other than the one asked for was taken, and why.
 
     Raises DoesNotFit before anything is allocated, DeviceFault where a device cannot be used.
@@ -51,12 +52,9 @@ class CudaExecutor:
         issuers: int | None = None,
     ) -> None:
         self.layout = layout
-        self.patience = patience
-        self._station = Station(
-            driver or CudaDriver(), layout, total_steps, ordinals, int(patience * SECOND), cache, norm
-        )
+        self._station = Station(driver or CudaDriver(), layout, total_steps, ordinals, patience, cache, norm)
         self._lowered: dict[int, Lowered] = {}  # by identity: hashing a schedule walks all its operations
-        self._issuers = Issuers(self._station, patience, issuers)
+        self._issuers = Issuers(self._station, issuers)
         self._graphs = Graphs(self._station, self._issuers)
         self._settled: dict[Flag, int] = {}
         self._broken = False
@@ -172,8 +170,8 @@ class CudaExecutor:
             raise error(end.code, f"The work of queue {lowered.queues[end.row]}")
         if end.state != DONE:
             raise DeviceFault(
-                f"Queue {lowered.queues[end.row]} did not finish within {self.patience * 2:g} s of the last progress; "
-                "look at 'nvidia-smi' for a device that hangs, and run 'peergrid verify' on the model."
+                f"Queue {lowered.queues[end.row]} did not finish within {self._issuers.patience:g} s of the last "
+                "progress; look at 'nvidia-smi' for a device that hangs, and run 'peergrid verify' on the model."
             )
 
     def _failure(self, lowered: Lowered, tape: Tape, end: End) -> PeergridError:
@@ -182,4 +180,4 @@ class CudaExecutor:
         place = f"{what} (row {end.row}, turn {end.turn})"
         if end.state == FAILED:
             return error(end.code, place)
-        return DeviceFault(f"Nothing moved for {self.patience * 2:g} s: {place} is still waiting for its devices.")
+        return DeviceFault(f"Nothing moved for {self._issuers.patience:g} s: {place} is still waiting for its devices.")

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from peergrid.errors import PeergridError
+from peergrid.runtime.cuda.duration import AT_ONCE
 from peergrid.runtime.cuda.faults import error
 from peergrid.runtime.cuda.issue import End, Issuers, Share, Work, contexts_of
 from peergrid.runtime.cuda.lower import Lowered
@@ -48,13 +49,14 @@ class Graphs:
         if id(lowered) not in self._cuts:
             self._cuts[id(lowered)] = stretches(lowered.tapes[0], self._station.events)
         cut = self._cuts[id(lowered)]
-        bundles, rest = (0, times) if cut else divmod(times, BUNDLE)
-        for turns, count in ((BUNDLE, bundles), (1, rest)):
+        bundle = max(1, min(BUNDLE, int(AT_ONCE / (self._station.step_seconds * lowered.schedule.steps))))
+        bundles, rest = (0, times) if cut else divmod(times, bundle)
+        for turns, count in ((bundle, bundles), (1, rest)):
             if count:
                 key = (id(lowered), turns)
                 if key not in self._tapes:
                     self._tapes[key] = self._several(lowered, cut) if cut else self._one(lowered, turns)
-                yield self._issuers.work(lowered, count, {0: self._tapes[key]}), count
+                yield self._issuers.work(lowered, count, {0: self._tapes[key]}, turns), count
 
     def _one(self, lowered: Lowered, turns: int) -> Tape:
         """A tape that launches one graph of so many turns."""

@@ -12,17 +12,16 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from peergrid.runtime.cuda.duration import AT_ONCE
 from peergrid.runtime.cuda.lower import Lowered
 from peergrid.runtime.cuda.near import bound_to, near_cpus
 from peergrid.runtime.cuda.parts import Parts, split, whole
 from peergrid.runtime.cuda.replay import CONTEXT, DONE, replay
-from peergrid.runtime.cuda.station import Station
+from peergrid.runtime.cuda.station import SECOND, Station
 from peergrid.runtime.cuda.tape import NOTHING, Tape, TapeWriter, Words
 from peergrid.runtime.devices import cores
 from peergrid.schedule.ops import Event, Flag, Op, Queue, hosts_of, queues_of
 
-SECOND = 1_000_000_000
-AHEAD_CELLS = 1 << 33  # cell updates per device that a host may be ahead of its device: a few seconds of work
 AHEAD_CALLS = 256  # calls per device that a host may be ahead, twice: fewer than the driver takes before it blocks
 MOST_AHEAD = 64
 SLEEP = 20  # microseconds between two looks at whether the devices have come closer: there is work left for them
@@ -64,29 +63,31 @@ class Work:
 
 
 class Issuers:
-    """Threads for one executor; `seconds` is how long the busiest of them issued so far, without waiting.
+    """Threads for one executor; `seconds` is how long the busiest of them issued so far, without waiting;
+    `patience`: whole seconds without progress before they give up a wait.
 
-    patience: seconds without progress before a wait is given up; count: threads among which one host's calls are
-    shared (None: one for each GPU, if there are processors for them and enough to do).
+    count: threads among which one host's calls are shared (None: one for each GPU, if there are processors for them and
+    enough to do).
     """
 
-    def __init__(self, station: Station, patience: float, count: int | None = None) -> None:
+    def __init__(self, station: Station, count: int | None = None) -> None:
         self.seconds = 0.0
         self._station, self._count = station, count
-        self._patience = max(1, int(patience * 2))
+        self.patience = max(1, int(station.patience * 2))
         self._pool = ThreadPoolExecutor(station.devices.count, "issuing")
         self._works: dict[tuple[object, ...], Work] = {}
 
-    def work(self, lowered: Lowered, times: int, tapes: Mapping[int, Tape] | None = None) -> Work:
+    def work(self, lowered: Lowered, times: int, tapes: Mapping[int, Tape] | None = None, turns: int = 1) -> Work:
         """What each thread does in so many turns: what a host does, or a part of that where there is but one host.
 
-        tapes: what the hosts do in a turn, if it is something else than the schedule's tapes.
+        tapes: what the hosts do in a turn, if it is something else than the schedule's tapes; turns: of the schedule
+        that they make at once.
         """
         tapes = lowered.tapes if tapes is None else tapes
         count = 1 if len(tapes) > 1 or _staged(lowered) else self._count or self._worth(tapes, times)
         key = (count, *(id(tape) for tape in tapes.values()))  # a work keeps its tapes, so an identity stays theirs
         if key not in self._works:
-            self._works[key] = self._prepared(lowered, tapes, count)
+            self._works[key] = self._prepared(lowered, tapes, count, turns * lowered.schedule.steps)
         return self._works[key]
 
     def run(self, work: Work, times: int, step: int, settled: dict[Flag, int]) -> list[End]:
@@ -118,7 +119,7 @@ class Issuers:
                 share.every,
                 times,
                 self._station.entry("cuCtxSetCurrent"),
-                self._patience,
+                self.patience,
                 self._station.abort_address,
                 int(end.spent.ctypes.data),
             )
@@ -132,9 +133,9 @@ class Issuers:
         calls = sum(len(tape.ops) for tape in tapes.values())
         return cores() if calls * times >= WORTH else 1
 
-    def _prepared(self, lowered: Lowered, tapes: Mapping[int, Tape], count: int) -> Work:
+    def _prepared(self, lowered: Lowered, tapes: Mapping[int, Tape], count: int, steps: int) -> Work:
         parts = {host: self._parts(tape, count) for host, tape in tapes.items()}
-        shares = [self._share(lowered, host, tape) for host, found in parts.items() for tape in found.tapes]
+        shares = [self._share(lowered, host, tape, steps) for host, found in parts.items() for tape in found.tapes]
         return Work(lowered, tapes, tuple(parts.values()), tuple(shares), self._drain(lowered.queues))
 
     def _parts(self, tape: Tape, most: int) -> Parts:
@@ -146,12 +147,11 @@ class Issuers:
         part_of = {context: n * count // len(contexts) for n, context in enumerate(contexts)}
         return split(tape, part_of, self._station.events)
 
-    def _share(self, lowered: Lowered, host: int, tape: Tape) -> Share:
-        layout, contexts = self._station.layout, contexts_of(tape)
-        cells = layout.problem.grid.box.size * lowered.schedule.steps
+    def _share(self, lowered: Lowered, host: int, tape: Tape, steps: int) -> Share:
+        contexts, turn = contexts_of(tape), self._station.step_seconds * max(1, steps)
         most = (
             MOST_AHEAD,
-            AHEAD_CELLS * layout.devices // max(1, cells),
+            int(AT_ONCE / turn),
             AHEAD_CALLS * len(contexts) // max(1, len(tape.ops)),
         )
         issued = {queue for op in lowered.schedule.ops for queue in _issued(op, host)}

@@ -20,6 +20,7 @@ from peergrid.codegen.cuda.choose.shape2d import one_step, pass_kernel
 from peergrid.codegen.cuda.linked.persistent import TURNS, PersistentKernel, Tables
 from peergrid.grid import Box
 from peergrid.runtime.cuda.chain import PASSED, Chain, linkable, offset, passes
+from peergrid.runtime.cuda.duration import AT_ONCE
 from peergrid.runtime.cuda.lower import Lowered
 from peergrid.runtime.cuda.station import Station
 from peergrid.runtime.cuda.sweeps import SeveralSteps, Start
@@ -28,7 +29,6 @@ from peergrid.schedule import Schedule
 from peergrid.schedule.ops import Compute, Copy, DeviceBarrier, Flag, Queue
 
 MET = Flag(0, "passes of persistent kernels")
-MOST_CELLS = 1 << 33  # cell updates of a device in one launch: below a second of work
 MOST_PASSES = 4096  # in one launch
 ALONE_ROWS = (4, 6, 8, 10, 12, 14, 16, 20, 24, 32)  # of tiles on the smallest grids, where all are edge tiles
 MIXED_ROWS, MIXED_WARPS = (16, 32), (8, 4)  # of edge tiles beside plain ones; of blocks
@@ -155,9 +155,8 @@ class _Row:
     @property
     def most(self) -> int:
         """Turns in one launch."""
-        layout = self.chain.station.layout
-        cells = self.schedule.steps * layout.problem.grid.box.size // layout.devices
-        return max(1, min(MOST_CELLS // max(1, cells), MOST_PASSES // len(passes(self.schedule))))
+        turn = self.chain.station.step_seconds * self.schedule.steps
+        return max(1, min(int(AT_ONCE / turn), MOST_PASSES // len(passes(self.schedule))))
 
     def lowered(self, turns: int) -> Lowered:
         """So many turns in one launch on each device."""

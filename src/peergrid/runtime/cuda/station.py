@@ -10,6 +10,7 @@ import numpy as np
 from peergrid.codegen.cuda import service
 from peergrid.runtime.cuda.devices import Devices, host_words
 from peergrid.runtime.cuda.driver import Driver
+from peergrid.runtime.cuda.duration import patience, step_seconds
 from peergrid.runtime.cuda.faults import error
 from peergrid.runtime.cuda.memory import FieldMemory, Plan
 from peergrid.runtime.cuda.norms import NormMemory, norm_bytes
@@ -21,6 +22,7 @@ from peergrid.runtime.cuda.tape import NOTHING, Tape
 from peergrid.schedule import Layout
 from peergrid.schedule.ops import Copy, Flag, Queue
 
+SECOND = 1_000_000_000
 WORDS_PER_LINE = 16
 MOST_BARRIERS = 16
 FLAGS = 1024  # words of each device's block of flags
@@ -30,7 +32,8 @@ class Station:
     """The resources of one executor; `norms` is None unless the norm of a field is asked for; `room`: bytes of
     shared memory that a thread block can have on every device.
 
-    budget: nanoseconds that a waiting kernel spins before it gives up; cache: a folder for compiled kernels.
+    least: seconds that waits are given up after at the earliest; cache: a folder for compiled kernels. `step_seconds`,
+    `patience`: see `duration`.
     """
 
     def __init__(
@@ -39,12 +42,13 @@ class Station:
         layout: Layout,
         total_steps: int,
         ordinals: tuple[int, ...],
-        budget: int,
+        least: float,
         cache: Path | None,
         norm: str | None = None,
     ) -> None:
         self.layout = layout
-        self.budget = budget
+        self.step_seconds = step_seconds(layout, ordinals, driver)
+        self.patience = patience(least, self.step_seconds, layout)
         self.cache = cache
         self.devices = Devices(driver, ordinals)
         try:
@@ -71,6 +75,11 @@ class Station:
         self._entries: dict[str, int] = {}
         self._service: dict[int, bytes] = {}
         self._found: dict[int, int] = {}
+
+    @property
+    def budget(self) -> int:
+        """Nanoseconds that a waiting kernel spins before it gives up."""
+        return int(self.patience * SECOND)
 
     @property
     def abort_address(self) -> int:

@@ -1,0 +1,39 @@
+"""How long work takes: a careful estimate from the problem and what the driver says of the GPUs, not a measurement.
+
+A step by itself moves every field through memory and makes its operations one after another, each the longer the fewer
+units a GPU has for them. What is launched or issued ahead at once is bounded by such seconds, and nobody is said to
+stand still before the work that may lie ahead of it could have been done many times over.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from peergrid.runtime.cuda.driver import Driver
+from peergrid.schedule import Layout
+from peergrid.stencil.cost import minimal_bytes, operations
+
+AT_ONCE = 0.1  # seconds of work in one launch, or issued ahead: displays wait for launches, drivers kill those of 2 s
+CAREFUL = 20  # cycles as estimated in whose time each must be done: slow kernels, a neighbour's cycle, other programs
+SHORTEST = 1e-6  # seconds of a step, however few its cells
+UNKNOWN = 5e10  # bytes a second where a driver does not say: a slow laptop's
+OPERATION = 0.25  # bytes that memory moves in the time of a single precision operation, where it moves most
+
+
+def step_seconds(layout: Layout, ordinals: tuple[int, ...], driver: Driver) -> float:
+    """Seconds of one step of the whole grid; devices that share a GPU follow one another."""
+    problem, cells = layout.problem, Counter[int]()
+    for device, ordinal in enumerate(ordinals):
+        cells[ordinal] += layout.partition.owned(device).size
+    moved, made = (count / problem.grid.box.size for count in (minimal_bytes(problem), operations(problem)))
+
+    def seconds(ordinal: int) -> float:
+        times = driver.double_cost(ordinal) if problem.itemsize == 8 else 1
+        return cells[ordinal] * (moved + OPERATION * times * made) / (driver.bandwidth(ordinal) or UNKNOWN)
+
+    return max(SHORTEST, *map(seconds, cells))
+
+
+def patience(least: float, step: float, layout: Layout) -> float:
+    """Seconds that a device may wait for its neighbours, at least so many; step: seconds of one."""
+    return max(least, CAREFUL * step * sum(layout.blocks))

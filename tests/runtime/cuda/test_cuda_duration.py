@@ -1,0 +1,105 @@
+"""Work on slow GPUs is no fault and no launch of it is long; a lost signal on a fast one is noticed soon."""
+
+from __future__ import annotations
+
+from contextlib import closing
+
+import numpy as np
+import pytest
+from executions import STEPS, carry_through, expected, load
+from host_driver import COMPILER, HostDriver
+from runtime_problems import PROBLEMS, heat_2d
+
+from peergrid import Grid, Options, Problem
+from peergrid.bench.problems import radar
+from peergrid.grid.partition import Partition
+from peergrid.runtime.cuda import duration
+from peergrid.runtime.cuda.duration import AT_ONCE, patience, step_seconds
+from peergrid.runtime.cuda.executor import CudaExecutor
+from peergrid.schedule import Layout, layout, period
+from peergrid.stencil.cost import minimal_bytes
+
+H200, T4 = HostDriver(speed=4.9e12), HostDriver(speed=3.2e11)
+
+
+def plan(problem: Problem, devices: int = 1, depth: int = 8) -> Layout:
+    return layout(problem, Partition.over(problem.grid, devices), Options("overlap", depth=depth, block=1))
+
+
+def test_a_step_moves_every_field_and_makes_its_operations() -> None:
+    problem = PROBLEMS["heat_periodic"]()  # double precision
+    cells = problem.grid.box.size
+
+    class Slow(HostDriver):
+        def double_cost(self, ordinal: int) -> int:
+            return 32
+
+    moved = minimal_bytes(problem) / cells
+    few, many = (step_seconds(plan(problem), (0,), kind(speed=1e3)) * 1e3 / cells for kind in (HostDriver, Slow))
+    assert few > moved == 16
+    assert many - moved == pytest.approx(16 * (few - moved))
+    halves = [step_seconds(plan(problem, 2), on, HostDriver(speed=1e3)) for on in ((0, 0), (0, 1))]
+    assert halves[0] == pytest.approx(2 * halves[1])  # devices that share a GPU take turns
+    assert step_seconds(plan(problem), (0,), HostDriver(speed=0.0)) >= duration.SHORTEST
+
+
+def test_a_fast_gpu_has_the_usual_patience_and_a_slow_one_more() -> None:
+    """Radar that fills the memory of a T4 (15 GB) and of an H200 (140 GB)."""
+    given = radar(256, 256, 10)
+    step = step_seconds(plan(given), (0,), H200)
+    assert patience(5.0, step * 17408**2 / 256**2, plan(given)) == 5.0
+    cells = 256**2
+    full = 15e9 / minimal_bytes(given) * cells
+    slow = step_seconds(plan(given), (0,), T4) * full / cells
+    assert patience(5.0, slow, plan(given)) > max(5.0, 10 * 8 * 15e9 / 3.2e11)
+
+
+@pytest.mark.skipif(COMPILER is None, reason="no C++ compiler here to run generated kernels on the host")
+@pytest.mark.parametrize("strategy", ["persistent", "graph", "overlap"])
+def test_what_is_launched_and_issued_at_once_is_bounded_in_seconds(strategy: str) -> None:
+    """Where a step takes more than `AT_ONCE`, each launch makes one turn, and hosts are one turn ahead."""
+    options = Options(strategy, depth=2)  # type: ignore[arg-type]
+    launches = {}
+    for speed in (1e15, 1e3):
+        problem, driver = PROBLEMS["heat_fixed"](), HostDriver(speed=speed)
+        made = layout(problem, Partition.over(problem.grid, 1), options)
+        with closing(CudaExecutor(made, STEPS, (0,), driver=driver)) as executor:
+            assert carry_through(executor, options) == expected("heat_fixed")
+            lowered = executor._lower(period(made, options))
+            if strategy == "persistent":
+                launches[speed] = lowered.most  # type: ignore[attr-defined]
+            else:
+                launches[speed] = executor._issuers.work(lowered, 10**6).shares[0].every
+    assert launches[1e15] > launches[1e3] == 1
+    assert AT_ONCE < 1
+
+
+@pytest.mark.skipif(COMPILER is None, reason="no C++ compiler here to run generated kernels on the host")
+def test_turns_of_a_graph_count_as_what_lies_ahead() -> None:
+    grid = Grid((64, 64))
+    problem = Problem.of(heat_2d(grid.field("u", np.ones(grid.shape, np.float32)), 0.2))
+    options, driver = Options("graph"), HostDriver()
+    made = layout(problem, Partition.over(grid, 1), options)
+    with closing(CudaExecutor(made, 100, (0,), driver=driver)) as executor:
+        load(executor)
+        lowered = executor._lower(period(made, options))
+        turn = executor._station.step_seconds = AT_ONCE / 20 / lowered.schedule.steps
+        found = [(work.shares[0].every, count) for work, count in executor._graphs.works(lowered, 40, 0)]
+        assert found[0] == (1, 2)  # two graphs of 16 turns, of which one may lie ahead
+        executor._station.step_seconds = turn * 10
+        assert [count for _, count in executor._graphs.works(lowered, 40, 0)] == [20]  # graphs of two turns
+
+
+@pytest.mark.skipif(COMPILER is None, reason="no C++ compiler here to run generated kernels on the host")
+def test_hosts_and_kernels_wait_as_long_as_the_slowest_gpu_may_take() -> None:
+    problem, options = PROBLEMS["heat_fixed"](), Options("overlap", depth=2)
+    made = layout(problem, Partition.over(problem.grid, 2), options)
+    waits = []
+    for speed in (1e15, 1e3):
+        with closing(CudaExecutor(made, STEPS, (0, 1), driver=HostDriver(speed=speed), patience=0.5)) as executor:
+            station = executor._station
+            assert station.budget == int(station.patience * 1e9)
+            assert executor._issuers.patience == max(1, int(2 * station.patience))
+            waits.append(station.patience / (duration.CAREFUL * made.blocks[0] * station.step_seconds))
+            assert station.patience >= 0.5
+    assert waits[0] > 1 == pytest.approx(waits[1])
