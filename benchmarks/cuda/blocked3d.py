@@ -34,7 +34,7 @@ from peergrid.codegen.cuda.choose.shape3d import pass3d
 from peergrid.codegen.cuda.onestep.groups import scratch_fields
 from peergrid.codegen.nvrtc import compile_cubin
 from peergrid.grid import Box
-from peergrid.runtime.cuda.blocks import BlockLayout
+from peergrid.runtime.cuda.memory.blocks import BlockLayout
 from peergrid.stencil import Problem
 
 HELPERS = """

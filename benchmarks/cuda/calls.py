@@ -25,8 +25,8 @@ from numba import njit
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "src"))
 
-from peergrid.runtime.cuda.driver import CudaDriver  # noqa: E402
-from peergrid.runtime.cuda.native import call  # noqa: E402
+from peergrid.runtime.cuda.device.driver import CudaDriver  # noqa: E402
+from peergrid.runtime.cuda.tapes.native import call  # noqa: E402
 
 REPEATS, BATCHES = 100, 9
 HALO = 17408 * 4

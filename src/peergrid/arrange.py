@@ -25,7 +25,7 @@ def default_options(devices: Devices, problem: Problem, norm: str | None = None)
     if devices.kind == "cpu":
         return Options("async", depth=CPU_DEPTH)
     from peergrid.codegen.cuda.choose.steps import steps_per_pass
-    from peergrid.runtime.cuda.room import block_room
+    from peergrid.runtime.cuda.memory.room import block_room
 
     room = block_room(devices.ordinals)
     rows = problem.grid.shape[0] // devices.count
@@ -37,8 +37,8 @@ def _has_room(options: Options, devices: Devices, problem: Problem) -> bool:
     """Whether GPUs have memory for what 3D passes of several steps leave."""
     if problem.grid.ndim < 3:
         return True
-    from peergrid.runtime.cuda.memory import Plan, has_room
-    from peergrid.runtime.cuda.room import block_room
+    from peergrid.runtime.cuda.memory.fields import Plan, has_room
+    from peergrid.runtime.cuda.memory.room import block_room
 
     made = layout(problem, partition_of(problem, devices, options), options)
     plan = Plan(made, 1, block_room(devices.ordinals))
@@ -83,7 +83,7 @@ def fitting(options: Options, devices: Devices, problem: Problem) -> Options:
     if devices.kind == "cpu" or options.block is not None:
         return options
     from peergrid.codegen.cuda.choose.steps import block_of
-    from peergrid.runtime.cuda.room import block_room
+    from peergrid.runtime.cuda.memory.room import block_room
 
     block = block_of(problem, options.depth, block_room(devices.ordinals))
     return options if block == options.depth else replace(options, block=block)

@@ -207,7 +207,7 @@ def carry(worker: int, task: Any) -> Case:
 @cache
 def _keep(ordinal: int) -> None:
     """Hold a GPU's context, which every run would otherwise make anew."""
-    from peergrid.runtime.cuda.driver import CudaDriver
+    from peergrid.runtime.cuda.device.driver import CudaDriver
 
     CudaDriver().retain(ordinal)
 

@@ -124,7 +124,7 @@ def _without_raises(executor: Any, plan: Any, options: Any) -> None:
 
 def _ahead_of_its_neighbours(executor: Any, plan: Any, options: Any) -> None:
     """Passes that exchange by themselves and wait for a pass of their neighbours that never was."""
-    from peergrid.runtime.cuda.chain import PASSED
+    from peergrid.runtime.cuda.linked.chain import PASSED
     from peergrid.schedule import period
 
     executor._settled[PASSED] = 1
@@ -149,7 +149,7 @@ def fit() -> Case:
     from peergrid import Grid, Options, Problem, stencil
     from peergrid.errors import DoesNotFit
     from peergrid.grid.partition import Partition
-    from peergrid.runtime.cuda.driver import CudaDriver
+    from peergrid.runtime.cuda.device.driver import CudaDriver
     from peergrid.runtime.cuda.executor import CudaExecutor
     from peergrid.schedule import layout
 

@@ -18,6 +18,6 @@ def check_model_memory(model: RadarModel, devices: Devices) -> None:
     if devices.kind == "cpu":
         check_host_memory(needed, cells)
         return
-    from peergrid.runtime.cuda.room import check_least
+    from peergrid.runtime.cuda.memory.room import check_least
 
     check_least(devices.ordinals, needed, cells)

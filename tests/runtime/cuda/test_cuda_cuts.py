@@ -18,10 +18,10 @@ from peergrid.grid import Index
 from peergrid.grid.partition import Partition
 from peergrid.io.modelfile import parse
 from peergrid.models.fdtd.build import build as radar
-from peergrid.runtime.cuda import sweeps
 from peergrid.runtime.cuda.executor import CudaExecutor
-from peergrid.runtime.cuda.lower import lower
-from peergrid.runtime.cuda.replay import FIRST, FUNCTION
+from peergrid.runtime.cuda.lowering import sweeps
+from peergrid.runtime.cuda.lowering.lower import lower
+from peergrid.runtime.cuda.tapes.replay import FIRST, FUNCTION
 from peergrid.schedule import build, layout
 from peergrid.schedule.strategies import StrategyName
 

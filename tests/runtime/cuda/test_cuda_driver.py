@@ -16,11 +16,11 @@ from peergrid.codegen.cuda.choose.shape2d import pass_kernel
 from peergrid.errors import DeviceFault, DoesNotFit
 from peergrid.grid import Box, Grid
 from peergrid.grid.partition import Partition
-from peergrid.runtime.cuda import driver as ours
-from peergrid.runtime.cuda.blocks import GUARD, LINE, BlockLayout, block_layouts
-from peergrid.runtime.cuda.faults import FAULTS, classify, error
-from peergrid.runtime.cuda.routes import choose
-from peergrid.runtime.cuda.transfer import Side, memcpy_2d, memcpy_3d, transfer
+from peergrid.runtime import cuda as ours
+from peergrid.runtime.cuda.device.faults import FAULTS, classify, error
+from peergrid.runtime.cuda.lowering.routes import choose
+from peergrid.runtime.cuda.lowering.transfer import Side, memcpy_2d, memcpy_3d, transfer
+from peergrid.runtime.cuda.memory.blocks import GUARD, LINE, BlockLayout, block_layouts
 from peergrid.schedule import layout
 
 bindings = pytest.importorskip("cuda.bindings.driver")
@@ -28,7 +28,7 @@ FOLDER = Path(ours.__file__).parent
 
 
 def test_every_name_exists() -> None:
-    text = "\n".join(path.read_text() for path in FOLDER.glob("*.py"))
+    text = "\n".join(path.read_text() for path in FOLDER.rglob("*.py"))
     names = set(re.findall(r'"(cu[A-Z]\w+)"', text))
     assert len(names) > 30
     assert not [name for name in names if not hasattr(bindings, name)]

@@ -13,9 +13,9 @@ from runtime_problems import PROBLEMS, heat_2d
 from peergrid import Grid, Options, Problem
 from peergrid.bench.problems import radar
 from peergrid.grid.partition import Partition
-from peergrid.runtime.cuda import duration
-from peergrid.runtime.cuda.duration import AT_ONCE, patience, step_seconds
 from peergrid.runtime.cuda.executor import CudaExecutor
+from peergrid.runtime.cuda.lowering import duration
+from peergrid.runtime.cuda.lowering.duration import AT_ONCE, patience, step_seconds
 from peergrid.schedule import Layout, layout, period
 from peergrid.stencil.cost import minimal_bytes
 

@@ -14,9 +14,9 @@ from runtime_problems import PROBLEMS
 from peergrid import Options
 from peergrid.errors import DeviceFault, PeergridError
 from peergrid.grid.partition import Partition
+from peergrid.runtime.cuda.device.faults import error
 from peergrid.runtime.cuda.executor import CudaExecutor
-from peergrid.runtime.cuda.faults import error
-from peergrid.runtime.cuda.peers import PROBE_WORDS
+from peergrid.runtime.cuda.memory.peers import PROBE_WORDS
 from peergrid.schedule import Schedule, build, layout
 from peergrid.schedule.strategies import StrategyName
 

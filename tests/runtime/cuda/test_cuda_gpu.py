@@ -13,7 +13,7 @@ from runtime_problems import PROBLEMS, yee_with_absorber
 from peergrid import Options, Simulation
 from peergrid.errors import DeviceFault, DoesNotFit
 from peergrid.grid.partition import Partition
-from peergrid.runtime.cuda.driver import CudaDriver
+from peergrid.runtime.cuda.device.driver import CudaDriver
 from peergrid.runtime.cuda.executor import CudaExecutor
 from peergrid.runtime.devices import _gpu_count
 from peergrid.schedule import layout, period

@@ -8,7 +8,7 @@ from peergrid import Options
 from peergrid.bench.own import shipped_waves
 from peergrid.codegen.cuda.blocked.reach import row_reach
 from peergrid.grid.partition import Partition
-from peergrid.runtime.cuda.blocks import GUARD, block_layouts
+from peergrid.runtime.cuda.memory.blocks import GUARD, block_layouts
 from peergrid.schedule import layout
 
 

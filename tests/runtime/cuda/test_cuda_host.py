@@ -21,8 +21,8 @@ from peergrid.grid.partition import Partition
 from peergrid.io.modelfile import parse
 from peergrid.models.fdtd.build import build as radar
 from peergrid.runtime.cuda.bandwidth import COPIES, LEAST, copy_bandwidth
+from peergrid.runtime.cuda.device.faults import error
 from peergrid.runtime.cuda.executor import CudaExecutor
-from peergrid.runtime.cuda.faults import error
 from peergrid.runtime.inorder import InOrderExecutor
 from peergrid.schedule import build, layout, period
 from peergrid.schedule.exchange import ORDERS, Order

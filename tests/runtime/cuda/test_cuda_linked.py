@@ -11,11 +11,11 @@ from runtime_problems import random_heat, yee_with_absorber
 from peergrid import Grid, Options, stencil
 from peergrid.grid import Boundary, Index
 from peergrid.grid.partition import Partition
-from peergrid.runtime.cuda.chain import Chain, Said
 from peergrid.runtime.cuda.executor import CudaExecutor
-from peergrid.runtime.cuda.linked import lower_linked
-from peergrid.runtime.cuda.lower import Lowered
-from peergrid.runtime.cuda.replay import FIRST, FUNCTION
+from peergrid.runtime.cuda.linked.chain import Chain, Said
+from peergrid.runtime.cuda.linked.peer import lower_linked
+from peergrid.runtime.cuda.lowering.lower import Lowered
+from peergrid.runtime.cuda.tapes.replay import FIRST, FUNCTION
 from peergrid.runtime.inorder import InOrderExecutor
 from peergrid.schedule import build, layout, period
 from peergrid.schedule.ops import describe

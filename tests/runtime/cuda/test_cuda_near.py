@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from peergrid.runtime.cuda import near
+from peergrid.runtime.cuda.issuing import near
 
 PCI = "0000:17:00.0"
 

@@ -17,13 +17,24 @@ from runtime_problems import heat_2d
 
 from peergrid import Grid, Options, Problem
 from peergrid.grid.partition import Partition
-from peergrid.runtime.cuda.graphs import stretches
-from peergrid.runtime.cuda.issue import Issuers
-from peergrid.runtime.cuda.lower import lower
-from peergrid.runtime.cuda.parts import Events, Parts, split
-from peergrid.runtime.cuda.replay import ABORTED, CALL, CONTEXT, DONE, FIRST, FOLLOW, KIND, TELL, TIMED_OUT, replay
-from peergrid.runtime.cuda.station import Station
-from peergrid.runtime.cuda.tape import NOTHING, Patch, Tape, TapeWriter
+from peergrid.runtime.cuda.issuing.graphs import stretches
+from peergrid.runtime.cuda.issuing.threads import Issuers
+from peergrid.runtime.cuda.lowering.lower import lower
+from peergrid.runtime.cuda.lowering.station import Station
+from peergrid.runtime.cuda.tapes.parts import Events, Parts, split
+from peergrid.runtime.cuda.tapes.replay import (
+    ABORTED,
+    CALL,
+    CONTEXT,
+    DONE,
+    FIRST,
+    FOLLOW,
+    KIND,
+    TELL,
+    TIMED_OUT,
+    replay,
+)
+from peergrid.runtime.cuda.tapes.tape import NOTHING, Patch, Tape, TapeWriter
 from peergrid.schedule import layout, period
 from peergrid.schedule.ops import Route
 

@@ -15,9 +15,9 @@ from peergrid.codegen.cuda.common.norm import NORM_ROWS
 from peergrid.errors import DeviceFault
 from peergrid.grid import Boundary
 from peergrid.grid.partition import Partition
-from peergrid.runtime.cuda import persistent
-from peergrid.runtime.cuda.chain import Chain
 from peergrid.runtime.cuda.executor import CudaExecutor
+from peergrid.runtime.cuda.linked import persistent
+from peergrid.runtime.cuda.linked.chain import Chain
 from peergrid.runtime.inorder import InOrderExecutor
 from peergrid.schedule import build, layout, period
 from peergrid.stencil import Problem

@@ -11,7 +11,7 @@ from peergrid.codegen.cuda.common.norm import NORM_ALIGN
 from peergrid.errors import DoesNotFit
 from peergrid.grid.partition import Partition
 from peergrid.runtime.cuda.executor import CudaExecutor
-from peergrid.runtime.cuda.room import SPARE, check_least
+from peergrid.runtime.cuda.memory.room import SPARE, check_least
 from peergrid.schedule import layout
 
 pytestmark = pytest.mark.skipif(COMPILER is None, reason="the host's driver needs a C++ compiler")

@@ -18,7 +18,7 @@ from peergrid.errors import DoesNotFit
 from peergrid.grid import Boundary, Box, Grid, Index
 from peergrid.grid.partition import Partition
 from peergrid.runtime.cuda.executor import CudaExecutor
-from peergrid.runtime.cuda.memory import Plan, has_room
+from peergrid.runtime.cuda.memory.fields import Plan, has_room
 from peergrid.runtime.inorder import InOrderExecutor
 from peergrid.schedule import build, layout
 from peergrid.schedule.strategies import StrategyName

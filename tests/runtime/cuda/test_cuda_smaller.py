@@ -12,7 +12,7 @@ from peergrid.codegen.cuda.blocked.shared import MOST_BYTES
 from peergrid.errors import DeviceFault
 from peergrid.grid.partition import Partition
 from peergrid.runtime.cuda.executor import CudaExecutor
-from peergrid.runtime.cuda.room import block_room
+from peergrid.runtime.cuda.memory.room import block_room
 from peergrid.schedule import layout
 from peergrid.schedule.strategies import StrategyName
 

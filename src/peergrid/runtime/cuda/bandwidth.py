@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from peergrid.runtime.cuda.devices import Devices
-from peergrid.runtime.cuda.driver import CudaDriver, Driver
-from peergrid.runtime.cuda.faults import error
-from peergrid.runtime.cuda.replay import replay
-from peergrid.runtime.cuda.tape import NOTHING, TapeWriter, Words
+from peergrid.runtime.cuda.device.devices import Devices
+from peergrid.runtime.cuda.device.driver import CudaDriver, Driver
+from peergrid.runtime.cuda.device.faults import error
+from peergrid.runtime.cuda.tapes.replay import replay
+from peergrid.runtime.cuda.tapes.tape import NOTHING, TapeWriter, Words
 from peergrid.schedule.ops import Event, Queue
 
 COUNT = 1 << 30

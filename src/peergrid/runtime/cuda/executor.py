@@ -7,17 +7,17 @@ from pathlib import Path
 
 from peergrid.errors import DeviceFault, PeergridError
 from peergrid.grid import Array, Index
-from peergrid.runtime.cuda.driver import CudaDriver, Driver
-from peergrid.runtime.cuda.faults import error
-from peergrid.runtime.cuda.graphs import Graphs
-from peergrid.runtime.cuda.issue import End, Issuers, Share, Work
-from peergrid.runtime.cuda.linked import lower_linked
-from peergrid.runtime.cuda.lower import Lowered, lower
-from peergrid.runtime.cuda.persistent import lower_persistent, replays
-from peergrid.runtime.cuda.replay import DONE, FAILED, TIMED_OUT
+from peergrid.runtime.cuda.device.driver import CudaDriver, Driver
+from peergrid.runtime.cuda.device.faults import error
+from peergrid.runtime.cuda.issuing.graphs import Graphs
+from peergrid.runtime.cuda.issuing.threads import End, Issuers, Share, Work
+from peergrid.runtime.cuda.linked.peer import lower_linked
+from peergrid.runtime.cuda.linked.persistent import lower_persistent, replays
+from peergrid.runtime.cuda.lowering.lower import Lowered, lower
+from peergrid.runtime.cuda.lowering.station import Station
 from peergrid.runtime.cuda.search import first_nonfinite
-from peergrid.runtime.cuda.station import Station
-from peergrid.runtime.cuda.tape import Tape, TapeWriter
+from peergrid.runtime.cuda.tapes.replay import DONE, FAILED, TIMED_OUT
+from peergrid.runtime.cuda.tapes.tape import Tape, TapeWriter
 from peergrid.runtime.cuda.timing import spans, start_clocks, timed
 from peergrid.runtime.cuda.watchdog import blame
 from peergrid.runtime.executor import refuse_norms

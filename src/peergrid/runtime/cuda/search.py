@@ -8,9 +8,9 @@ import numpy as np
 
 from peergrid.codegen.cuda import service
 from peergrid.grid import Box, Index
-from peergrid.runtime.cuda.native import ARGUMENTS
-from peergrid.runtime.cuda.replay import invoke
-from peergrid.runtime.cuda.station import Station
+from peergrid.runtime.cuda.lowering.station import Station
+from peergrid.runtime.cuda.tapes.native import ARGUMENTS
+from peergrid.runtime.cuda.tapes.replay import invoke
 
 NOWHERE = (1 << 63) - 1
 BLOCKS, THREADS = 1024, 256

@@ -5,9 +5,9 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass, replace
 
-from peergrid.runtime.cuda.lower import Lowered
-from peergrid.runtime.cuda.station import Station
-from peergrid.runtime.cuda.tape import Tape, TapeWriter
+from peergrid.runtime.cuda.lowering.lower import Lowered
+from peergrid.runtime.cuda.lowering.station import Station
+from peergrid.runtime.cuda.tapes.tape import Tape, TapeWriter
 from peergrid.schedule.ops import Await, Compute, Copy, Event, Queue, queues_of
 from peergrid.schedule.timeline import Span
 

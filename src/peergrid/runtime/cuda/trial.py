@@ -28,8 +28,8 @@ from peergrid.codegen.cuda.choose.steps import block_of, lengths, several_steps,
 from peergrid.codegen.cuda.linked.peer import PeerKernel
 from peergrid.errors import DeviceFault, DoesNotFit, PeergridError, UsageError
 from peergrid.grid.partition import Partition
-from peergrid.runtime.cuda.devices import Devices
-from peergrid.runtime.cuda.driver import CudaDriver, Driver
+from peergrid.runtime.cuda.device.devices import Devices
+from peergrid.runtime.cuda.device.driver import CudaDriver, Driver
 from peergrid.runtime.cuda.executor import CudaExecutor
 from peergrid.runtime.devices import cores
 from peergrid.schedule import Chosen, Options, Schedule, layout, period

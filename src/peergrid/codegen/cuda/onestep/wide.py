@@ -4,7 +4,7 @@ A thread computes W neighbouring columns (W values are 16 bytes, aligned) of a f
 of these cells reads once. Rows are numbered by the last axis but one. Blocks cover the region in C order.
 
 Values loaded for columns outside the region are never stored; rows beyond it are not loaded at all. Memory has room
-on both sides of every field for the columns that a border thread touches (see `runtime/cuda/memory.py`).
+on both sides of every field for the columns that a border thread touches (see `runtime/cuda/memory/blocks.py`).
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from peergrid.runtime.cuda.replay import CALL, COLUMNS, FIRST, FOLLOW, MEET, POLL, TELL
+from peergrid.runtime.cuda.tapes.replay import CALL, COLUMNS, FIRST, FOLLOW, MEET, POLL, TELL
 from peergrid.schedule.ops import Flag
 
 Words = np.ndarray[Any, np.dtype[np.int64]]

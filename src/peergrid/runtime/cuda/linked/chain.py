@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from peergrid.codegen.cuda import service
 from peergrid.codegen.cuda.linked.links import supports
-from peergrid.runtime.cuda.station import Station
+from peergrid.runtime.cuda.lowering.station import Station
 from peergrid.schedule import Layout, Schedule
 from peergrid.schedule.ops import Compute, Flag
 

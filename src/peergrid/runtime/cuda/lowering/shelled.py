@@ -8,9 +8,9 @@ from dataclasses import replace
 from peergrid.codegen.cuda.blocked3d.pass_kernel import PassKernel3D
 from peergrid.codegen.cuda.blocked3d.shell import Shell, blocks_between
 from peergrid.grid import Box
-from peergrid.runtime.cuda.memory import Places
-from peergrid.runtime.cuda.station import Station
-from peergrid.runtime.cuda.sweeps import OneStep, SeveralSteps, Start
+from peergrid.runtime.cuda.lowering.station import Station
+from peergrid.runtime.cuda.lowering.sweeps import OneStep, SeveralSteps, Start
+from peergrid.runtime.cuda.memory.fields import Places
 
 Boxes = tuple[Box, ...]
 

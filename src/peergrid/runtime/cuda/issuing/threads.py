@@ -12,13 +12,13 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from peergrid.runtime.cuda.duration import AT_ONCE
-from peergrid.runtime.cuda.lower import Lowered
-from peergrid.runtime.cuda.near import bound_to, near_cpus
-from peergrid.runtime.cuda.parts import Parts, split, whole
-from peergrid.runtime.cuda.replay import CONTEXT, DONE, replay
-from peergrid.runtime.cuda.station import SECOND, Station
-from peergrid.runtime.cuda.tape import NOTHING, Tape, TapeWriter, Words
+from peergrid.runtime.cuda.issuing.near import bound_to, near_cpus
+from peergrid.runtime.cuda.lowering.duration import AT_ONCE
+from peergrid.runtime.cuda.lowering.lower import Lowered
+from peergrid.runtime.cuda.lowering.station import SECOND, Station
+from peergrid.runtime.cuda.tapes.parts import Parts, split, whole
+from peergrid.runtime.cuda.tapes.replay import CONTEXT, DONE, replay
+from peergrid.runtime.cuda.tapes.tape import NOTHING, Tape, TapeWriter, Words
 from peergrid.runtime.devices import cores
 from peergrid.schedule.ops import Event, Flag, Op, Queue, hosts_of, queues_of
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from peergrid.codegen.nvrtc import compile_cubin
 from peergrid.errors import DeviceFault
-from peergrid.runtime.cuda.faults import error
+from peergrid.runtime.cuda.device.faults import error
 
 PEER_ALREADY_ENABLED = 704
 ATTRIBUTES = {

@@ -19,12 +19,12 @@ from peergrid.codegen.cuda.blocked2d.pass_kernel import PassKernel
 from peergrid.codegen.cuda.choose.shape2d import one_step, pass_kernel
 from peergrid.codegen.cuda.linked.persistent import TURNS, PersistentKernel, Tables
 from peergrid.grid import Box
-from peergrid.runtime.cuda.chain import PASSED, Chain, linkable, offset, passes
-from peergrid.runtime.cuda.duration import AT_ONCE
-from peergrid.runtime.cuda.lower import Lowered
-from peergrid.runtime.cuda.station import Station
-from peergrid.runtime.cuda.sweeps import SeveralSteps, Start
-from peergrid.runtime.cuda.tape import Patch, TapeWriter
+from peergrid.runtime.cuda.linked.chain import PASSED, Chain, linkable, offset, passes
+from peergrid.runtime.cuda.lowering.duration import AT_ONCE
+from peergrid.runtime.cuda.lowering.lower import Lowered
+from peergrid.runtime.cuda.lowering.station import Station
+from peergrid.runtime.cuda.lowering.sweeps import SeveralSteps, Start
+from peergrid.runtime.cuda.tapes.tape import Patch, TapeWriter
 from peergrid.schedule import Schedule
 from peergrid.schedule.ops import Compute, Copy, DeviceBarrier, Flag, Queue
 

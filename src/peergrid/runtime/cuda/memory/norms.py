@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from peergrid.codegen.cuda.common.norm import NORM_ALIGN, NORM_COLUMNS, NORM_ROWS, NORMS, total
 from peergrid.errors import UsageError
 from peergrid.grid import Box
-from peergrid.runtime.cuda.devices import Devices
+from peergrid.runtime.cuda.device.devices import Devices
 from peergrid.schedule import Layout
 
 

@@ -18,10 +18,10 @@ from peergrid.codegen.cuda.common.arguments import RECEIVER, Arguments
 from peergrid.codegen.cuda.onestep.groups import scratch_fields
 from peergrid.errors import DoesNotFit, PeergridError
 from peergrid.grid import Array, Box
-from peergrid.runtime.cuda.blocks import BlockLayout, block_layouts
-from peergrid.runtime.cuda.devices import Devices
-from peergrid.runtime.cuda.driver import CudaDriver, Driver
-from peergrid.runtime.cuda.room import check_room
+from peergrid.runtime.cuda.device.devices import Devices
+from peergrid.runtime.cuda.device.driver import CudaDriver, Driver
+from peergrid.runtime.cuda.memory.blocks import BlockLayout, block_layouts
+from peergrid.runtime.cuda.memory.room import check_room
 from peergrid.runtime.inorder import owned_receivers
 from peergrid.runtime.memory import take_cells
 from peergrid.schedule import Layout

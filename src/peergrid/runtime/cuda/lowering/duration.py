@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 
-from peergrid.runtime.cuda.driver import Driver
+from peergrid.runtime.cuda.device.driver import Driver
 from peergrid.schedule import Layout
 from peergrid.stencil.cost import minimal_bytes, operations
 

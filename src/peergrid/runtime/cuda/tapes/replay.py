@@ -10,7 +10,7 @@ from typing import Any
 
 from numba import njit, types
 
-from peergrid.runtime.cuda.native import add, call, load, store
+from peergrid.runtime.cuda.tapes.native import add, call, load, store
 
 CALL, POLL, MEET, TELL, FOLLOW = 0, 1, 2, 3, 4
 """Kinds of rows: call a function; ask until it no longer answers 'not ready'; meet the other hosts; say in a word how

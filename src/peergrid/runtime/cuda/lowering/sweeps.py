@@ -24,8 +24,8 @@ from peergrid.codegen.cuda.common.arguments import Arguments
 from peergrid.codegen.cuda.common.norm import NORM_ROWS
 from peergrid.codegen.cuda.linked.peer import INSTEAD, PeerKernel
 from peergrid.grid import Box
-from peergrid.runtime.cuda.memory import Places
-from peergrid.runtime.cuda.station import Station
+from peergrid.runtime.cuda.lowering.station import Station
+from peergrid.runtime.cuda.memory.fields import Places
 
 Boxes = tuple[Box, ...]
 

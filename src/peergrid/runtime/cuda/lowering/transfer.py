@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from peergrid.grid import Box, Index
-from peergrid.runtime.cuda.blocks import BlockLayout
+from peergrid.runtime.cuda.memory.blocks import BlockLayout
 
 UNIFIED = 4  # CU_MEMORYTYPE_UNIFIED: the address says where it is
 Words = np.ndarray[tuple[int], np.dtype[np.int64]]

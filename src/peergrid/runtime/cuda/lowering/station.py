@@ -8,17 +8,17 @@ from typing import Any
 import numpy as np
 
 from peergrid.codegen.cuda import service
-from peergrid.runtime.cuda.devices import Devices, host_words
-from peergrid.runtime.cuda.driver import Driver
-from peergrid.runtime.cuda.duration import patience, step_seconds
-from peergrid.runtime.cuda.faults import error
-from peergrid.runtime.cuda.memory import FieldMemory, Plan
-from peergrid.runtime.cuda.norms import NormMemory, norm_bytes
-from peergrid.runtime.cuda.parts import Events
-from peergrid.runtime.cuda.peers import Peers
-from peergrid.runtime.cuda.replay import replay
-from peergrid.runtime.cuda.room import block_room
-from peergrid.runtime.cuda.tape import NOTHING, Tape
+from peergrid.runtime.cuda.device.devices import Devices, host_words
+from peergrid.runtime.cuda.device.driver import Driver
+from peergrid.runtime.cuda.device.faults import error
+from peergrid.runtime.cuda.lowering.duration import patience, step_seconds
+from peergrid.runtime.cuda.memory.fields import FieldMemory, Plan
+from peergrid.runtime.cuda.memory.norms import NormMemory, norm_bytes
+from peergrid.runtime.cuda.memory.peers import Peers
+from peergrid.runtime.cuda.memory.room import block_room
+from peergrid.runtime.cuda.tapes.parts import Events
+from peergrid.runtime.cuda.tapes.replay import replay
+from peergrid.runtime.cuda.tapes.tape import NOTHING, Tape
 from peergrid.schedule import Layout
 from peergrid.schedule.ops import Copy, Flag, Queue
 

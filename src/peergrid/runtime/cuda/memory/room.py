@@ -8,8 +8,8 @@ from collections.abc import Sequence
 
 from peergrid.codegen.cuda.blocked.shared import MOST_BYTES
 from peergrid.errors import DoesNotFit, PeergridError
-from peergrid.runtime.cuda.devices import Devices
-from peergrid.runtime.cuda.driver import CudaDriver, Driver
+from peergrid.runtime.cuda.device.devices import Devices
+from peergrid.runtime.cuda.device.driver import CudaDriver, Driver
 
 SPARE = 64 << 20  # bytes a device keeps free for the driver
 

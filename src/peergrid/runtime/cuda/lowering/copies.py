@@ -8,11 +8,11 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from peergrid.codegen.cuda import service
-from peergrid.runtime.cuda.routes import Choice, choose
-from peergrid.runtime.cuda.signals import launch
-from peergrid.runtime.cuda.station import Station
-from peergrid.runtime.cuda.tape import TapeWriter
-from peergrid.runtime.cuda.transfer import Side, Transfer, memcpy_2d, memcpy_3d, transfer
+from peergrid.runtime.cuda.lowering.routes import Choice, choose
+from peergrid.runtime.cuda.lowering.signals import launch
+from peergrid.runtime.cuda.lowering.station import Station
+from peergrid.runtime.cuda.lowering.transfer import Side, Transfer, memcpy_2d, memcpy_3d, transfer
+from peergrid.runtime.cuda.tapes.tape import TapeWriter
 from peergrid.schedule.ops import Copy, Queue
 
 

@@ -13,14 +13,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from peergrid.errors import PeergridError
-from peergrid.runtime.cuda.duration import AT_ONCE
-from peergrid.runtime.cuda.faults import error
-from peergrid.runtime.cuda.issue import End, Issuers, Share, Work, contexts_of
-from peergrid.runtime.cuda.lower import Lowered
-from peergrid.runtime.cuda.parts import Events
-from peergrid.runtime.cuda.replay import CONTEXT, DONE, FIRST
-from peergrid.runtime.cuda.station import Station
-from peergrid.runtime.cuda.tape import Tape, TapeWriter, Words
+from peergrid.runtime.cuda.device.faults import error
+from peergrid.runtime.cuda.issuing.threads import End, Issuers, Share, Work, contexts_of
+from peergrid.runtime.cuda.lowering.duration import AT_ONCE
+from peergrid.runtime.cuda.lowering.lower import Lowered
+from peergrid.runtime.cuda.lowering.station import Station
+from peergrid.runtime.cuda.tapes.parts import Events
+from peergrid.runtime.cuda.tapes.replay import CONTEXT, DONE, FIRST
+from peergrid.runtime.cuda.tapes.tape import Tape, TapeWriter, Words
 from peergrid.schedule.ops import Event, Queue, describe
 
 BUNDLE = 16  # turns of a schedule in one graph, where a graph can hold several

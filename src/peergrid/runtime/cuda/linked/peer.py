@@ -13,12 +13,12 @@ from peergrid.codegen.cuda.blocked.program import Launch
 from peergrid.codegen.cuda.choose.shape2d import pass_kernel
 from peergrid.codegen.cuda.linked.links import rim_tiles
 from peergrid.codegen.cuda.linked.peer import PeerKernel
-from peergrid.runtime.cuda import signals
-from peergrid.runtime.cuda.chain import PASSED, Chain, linkable, offset, passes
-from peergrid.runtime.cuda.lower import Lowered
-from peergrid.runtime.cuda.station import Station
-from peergrid.runtime.cuda.sweeps import SeveralSteps, Start
-from peergrid.runtime.cuda.tape import Patch, TapeWriter
+from peergrid.runtime.cuda.linked.chain import PASSED, Chain, linkable, offset, passes
+from peergrid.runtime.cuda.lowering import signals
+from peergrid.runtime.cuda.lowering.lower import Lowered
+from peergrid.runtime.cuda.lowering.station import Station
+from peergrid.runtime.cuda.lowering.sweeps import SeveralSteps, Start
+from peergrid.runtime.cuda.tapes.tape import Patch, TapeWriter
 from peergrid.schedule import Schedule
 from peergrid.schedule.ops import Await, Compute, Flag, Queue, Raise
 

@@ -16,8 +16,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from peergrid.runtime.cuda.replay import CALL, CONTEXT, FIRST, FUNCTION, KIND
-from peergrid.runtime.cuda.tape import Patch, Tape, TapeWriter, Words
+from peergrid.runtime.cuda.tapes.replay import CALL, CONTEXT, FIRST, FUNCTION, KIND
+from peergrid.runtime.cuda.tapes.tape import Patch, Tape, TapeWriter, Words
 
 LINE = 16  # words from one part's word to the next, so that no two share a cache line
 

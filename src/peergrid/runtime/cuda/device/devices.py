@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from peergrid.errors import PeergridError, UsageError
-from peergrid.runtime.cuda.driver import Driver
+from peergrid.runtime.cuda.device.driver import Driver
 from peergrid.schedule.ops import Event, Queue
 
 

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from peergrid.codegen.cuda import service
-from peergrid.runtime.cuda.station import Station
-from peergrid.runtime.cuda.tape import Patch, TapeWriter
+from peergrid.runtime.cuda.lowering.station import Station
+from peergrid.runtime.cuda.tapes.tape import Patch, TapeWriter
 from peergrid.schedule.ops import Await, Event, Flag, Queue, Raise
 
 

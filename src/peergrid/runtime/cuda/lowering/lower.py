@@ -15,13 +15,13 @@ from peergrid.codegen.cuda.choose.shape2d import one_step
 from peergrid.codegen.cuda.choose.steps import several_steps
 from peergrid.errors import UsageError
 from peergrid.grid import Box
-from peergrid.runtime.cuda.copies import Copies
-from peergrid.runtime.cuda.routes import Choice
-from peergrid.runtime.cuda.shelled import Shelled
-from peergrid.runtime.cuda.signals import meet, record, signal, tick, tie, wait
-from peergrid.runtime.cuda.station import Station
-from peergrid.runtime.cuda.sweeps import OneStep, SeveralSteps, Start, Sweep, WithNorms, split_by_owner
-from peergrid.runtime.cuda.tape import Patch, Tape, TapeWriter
+from peergrid.runtime.cuda.lowering.copies import Copies
+from peergrid.runtime.cuda.lowering.routes import Choice
+from peergrid.runtime.cuda.lowering.shelled import Shelled
+from peergrid.runtime.cuda.lowering.signals import meet, record, signal, tick, tie, wait
+from peergrid.runtime.cuda.lowering.station import Station
+from peergrid.runtime.cuda.lowering.sweeps import OneStep, SeveralSteps, Start, Sweep, WithNorms, split_by_owner
+from peergrid.runtime.cuda.tapes.tape import Patch, Tape, TapeWriter
 from peergrid.schedule import Schedule
 from peergrid.schedule.ops import (
     Await,

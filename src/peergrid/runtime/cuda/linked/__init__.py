@@ -1,0 +1,4 @@
+"""Tapes of schedules whose kernels exchange with their neighbours themselves.
+
+In the order of reading: `chain`, who is whose neighbour; `peer`, a launch for each pass; `persistent`, one for many.
+"""
