@@ -43,7 +43,7 @@ def test_only_experiments_that_both_have_are_compared() -> None:
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("exit 3", "exit status 3"),
+        ("echo line 7: no >&2; exit 3", "but it ended with code 3: line 7: no"),
         ("echo words", "Expecting value"),
         ("""echo '[{"quantity": "q", "at": {}}]'""", "'median'"),
     ],

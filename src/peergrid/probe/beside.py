@@ -60,9 +60,9 @@ def figures(program: Path, names: Sequence[str]) -> tuple[Figure, ...]:
         UsageError: it does not run, fails, or prints something else than a JSON list of figures.
     """
     try:
-        ended = subprocess.run(
-            [program.absolute(), *names], capture_output=True, check=True, encoding="utf-8", timeout=PATIENCE
-        )
+        ended = subprocess.run([program.absolute(), *names], capture_output=True, encoding="utf-8", timeout=PATIENCE)
+        if ended.returncode:
+            raise ValueError(f"it ended with code {ended.returncode}: {' '.join(ended.stderr.split())}")
         return decode(tuple[Figure, ...], json.loads(ended.stdout), "what it printed")
     except (OSError, subprocess.SubprocessError, ValueError, UsageError) as error:
         raise UsageError(
@@ -86,4 +86,4 @@ def _beside(figure: Figure, theirs: Sequence[Sequence[Figure]], ours: Sequence[P
     processes = tuple(item.median for run in theirs for item in run if (item.quantity, item.at) == like)
     mine = tuple(item.median for profile in ours if (item := profile.find(*like)))
     median, own = statistics.median(processes), statistics.median(mine) if mine else None
-    return Beside(*like, median, processes, own, mine, None if own is None else own / median - 1)
+    return Beside(*like, median, processes, own, mine, own / median - 1 if own is not None and median else None)
