@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import hashlib
+import threading
 import time
+import weakref
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -62,13 +64,14 @@ class Timeline:
 
 
 class Simulation:
-    """A problem on its devices. Use as a context manager, or call `close`.
+    """A problem on its devices. Use as a context manager, or call `close`; what is forgotten open is closed with it.
 
     steps: the largest step count the run can reach (receivers have room for so many); devices: 'auto' (all GPUs, or one
     virtual device for each processor), 'cpu:4', 'cuda', 'cuda:0,1' or 'cuda:0,0'; options: None for what suits the
     devices; split: parts along each axis, or any partition; kernel: 'reference' for plain NumPy; cache: folder for
     compiled code (default: the user's cache folder); norm: on GPUs, a field the norm of whose change is computed for
     every step (see `norms`). The attribute `options` has those in use, `step` the steps done, `seconds` their time.
+    Threads that share a simulation take turns: each call waits until those before it are done.
     Raises UsageError where an argument cannot mean anything, DoesNotFit where the devices have too little memory.
     """
 
@@ -95,57 +98,61 @@ class Simulation:
         self.step = 0
         self.seconds = 0.0
         self._slot = 0
+        self._turn = threading.RLock()
         self._closed = self._torn = False
         self._exposed: float | None = None
         self._schedules: dict[tuple[int, int], Schedule] = {}
         self._executor = executor_of(self.devices, self.layout, steps, kernel, cache, norm)
+        self._release = weakref.finalize(self, self._executor.close)
+        self._release.atexit = False
         self._load()
 
     def run(self, steps: int) -> None:
         """Advance by `steps` steps. Raises DeviceFault where a device fails, UsageError past the run's end."""
-        self._check_left(steps)
-        whole = self._schedule(0)
-        times, rest = divmod(steps, whole.steps)
-        parts = [(whole, times)] * bool(times) + [(self._schedule(rest), 1)] * bool(rest)
-        for schedule, _ in parts:
-            self._executor.prepare(schedule)
-        started = time.perf_counter()
-        with self._stepping():
-            for schedule, count in parts:
-                self._execute(schedule, count)
-        self.seconds += time.perf_counter() - started
+        with self._open():
+            self._check_left(steps)
+            whole = self._schedule(0)
+            times, rest = divmod(steps, whole.steps)
+            parts = [(whole, times)] * bool(times) + [(self._schedule(rest), 1)] * bool(rest)
+            for schedule, _ in parts:
+                self._executor.prepare(schedule)
+            started = time.perf_counter()
+            with self._stepping():
+                for schedule, count in parts:
+                    self._execute(schedule, count)
+            self.seconds += time.perf_counter() - started
 
     def gather(self, name: str) -> Array:
         """The values of a state field now, shape of its box."""
-        self._check_open()
         if name not in self.problem.state:
             raise UsageError(f"'{name}' is none of the fields that change: {', '.join(self.problem.state)}.")
-        return self._executor.gather(name, self._slot)
+        with self._open():
+            return self._executor.gather(name, self._slot)
 
     def traces(self) -> dict[str, Array]:
-        """What each receiver recorded, one value per step done so far."""
-        self._check_open()
-        records = self._executor.traces()
-        return {r.name: records[i, : self.step].copy() for i, r in enumerate(self.problem.receivers)}
+        """What each receiver recorded, one value per step done so far: entry k is the value after step k + 1."""
+        with self._open():
+            records = self._executor.traces()
+            return {r.name: records[i, : self.step].copy() for i, r in enumerate(self.problem.receivers)}
 
     def norms(self) -> Array:
         """The norm of the field's change in each step done so far, in float64, the same bits on any devices.
 
         Raises UsageError where the run was made without.
         """
-        self._check_open()
-        return self._executor.norms(self.step)
+        with self._open():
+            return self._executor.norms(self.step)
 
     def check(self) -> None:
         """Raise Unstable, with step and place, where a state field is NaN or infinite."""
-        self._check_open()
-        for name in self.problem.state:
-            place = self._executor.first_nonfinite(name, self._slot)
-            if place is not None:
-                raise Unstable(
-                    f"Field '{name}' is not finite at cell {place} after step {self.step}; expected finite values: "
-                    "use a smaller time step (Courant factor), or look at the materials and sources there."
-                )
+        with self._open():
+            for name in self.problem.state:
+                place = self._executor.first_nonfinite(name, self._slot)
+                if place is not None:
+                    raise Unstable(
+                        f"Field '{name}' is not finite at cell {place} after step {self.step}; expected finite values: "
+                        "use a smaller time step (Courant factor), or look at the materials and sources there."
+                    )
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -163,15 +170,16 @@ class Simulation:
 
     def trace(self, steps: int) -> Timeline:
         """Advance by `steps` steps as `run` does, in one schedule, and take the time of every operation."""
-        self._check_left(steps)
-        schedule = build(self.layout, self.options, steps, self._slot)
-        with self._stepping():
-            spans = self._executor.trace(schedule, self.step)
-        self.seconds += max((span.end for span in spans), default=0.0)
-        self.step += steps
-        self._slot = schedule.final
-        self._exposed = exposed_communication(schedule.ops, spans)
-        return Timeline(schedule, spans)
+        with self._open():
+            self._check_left(steps)
+            schedule = build(self.layout, self.options, steps, self._slot)
+            with self._stepping():
+                spans = self._executor.trace(schedule, self.step)
+            self.seconds += max((span.end for span in spans), default=0.0)
+            self.step += steps
+            self._slot = schedule.final
+            self._exposed = exposed_communication(schedule.ops, spans)
+            return Timeline(schedule, spans)
 
     def exposed_communication(self) -> float | None:
         """The share of the stepping time in which the busiest device computed nothing; None where it is not known.
@@ -193,21 +201,24 @@ class Simulation:
     def sha256(self) -> str:
         """A digest of all state fields in global order: the same on any devices, under any strategy."""
         digest = hashlib.sha256()
-        for name in self.problem.state:
-            digest.update(name.encode())
-            digest.update(self.gather(name).tobytes())
+        with self._open():
+            for name in self.problem.state:
+                digest.update(name.encode())
+                digest.update(self.gather(name).tobytes())
         return digest.hexdigest()
 
     def result(self) -> Result:
         """Everything a finished run leaves."""
-        fields = {name: self.gather(name) for name in self.problem.state}
         cells = self.problem.grid.box.size
-        return Result(fields, self.traces(), self.step, cells, self.seconds, self.sha256(), self.notes)
+        with self._open():
+            fields = {name: self.gather(name) for name in self.problem.state}
+            return Result(fields, self.traces(), self.step, cells, self.seconds, self.sha256(), self.notes)
 
     def close(self) -> None:
         """Free the devices' memory; what was gathered before stays."""
-        self._closed = True
-        self._executor.close()
+        with self._turn:
+            self._closed = True
+            self._release()
 
     def __enter__(self) -> Self:
         return self
@@ -227,15 +238,18 @@ class Simulation:
             raise
 
     def _check_left(self, steps: int) -> None:
-        self._check_open()
         if not is_whole(steps) or not 0 <= steps <= self.total_steps - self.step:
             raise UsageError(f"The run has {self.total_steps - self.step} steps left, asked for {steps!r}.")
 
-    def _check_open(self) -> None:
-        if self._closed:
-            raise UsageError("The simulation is closed and its memory free; use it inside its 'with' block.")
-        if self._torn:
-            raise UsageError("The simulation failed or was interrupted within its steps; make it anew.")
+    @contextmanager
+    def _open(self) -> Iterator[None]:
+        """A turn of the calling thread with devices that hold the fields of a step."""
+        with self._turn:
+            if self._closed:
+                raise UsageError("The simulation is closed and its memory free; use it inside its 'with' block.")
+            if self._torn:
+                raise UsageError("The simulation failed or was interrupted within its steps; make it anew.")
+            yield
 
     @contextmanager
     def _stepping(self) -> Iterator[None]:

@@ -9,8 +9,9 @@ import pytest
 from executions import load
 from runtime_problems import heat_fixed
 
-from peergrid import DeviceFault, Options
+from peergrid import DeviceFault, Options, UsageError
 from peergrid.grid.partition import Partition
+from peergrid.runtime.cpu import executor as cpu_executor
 from peergrid.runtime.cpu.executor import ThreadedExecutor
 from peergrid.runtime.reference import ReferenceKernel
 from peergrid.schedule import Schedule, build, layout
@@ -47,6 +48,36 @@ def test_a_dropped_signal_is_named() -> None:
     with pytest.raises(DeviceFault, match=rf"Nothing moved for 0\.3 s: 'Await flag ({first}|{then}):rim'"):
         executor.execute(mutilated, 1, 0)
     executor.close()
+
+
+def test_a_long_run_is_issued_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    executor, schedule = executor_and_schedule("peer")
+    issued: list[int] = []
+    put = executor._put
+    monkeypatch.setattr(
+        executor, "_put", lambda queue, place, job: (issued.append(queue.device), put(queue, place, job))
+    )
+    drain, most = executor._drain, []
+    monkeypatch.setattr(executor, "_drain", lambda: (drain(), most.append(len(issued)), issued.clear()))
+    monkeypatch.setattr(cpu_executor, "AHEAD", 3 * len(schedule.ops))
+    executor.kernel = lambda *arguments: None
+    executor.execute(schedule, 7, 0)
+    executor.close()
+    assert most == [most[0], most[0], most[0] // 3]
+
+
+def test_closed_by_another_thread_the_run_ends_with_an_error() -> None:
+    executor, schedule = executor_and_schedule("overlap", patience=60)
+    entered = threading.Event()
+
+    def closed_within(*arguments: object) -> None:
+        if not entered.is_set():
+            entered.set()
+            threading.Thread(target=executor.close).start()
+
+    executor.kernel = closed_within  # type: ignore[assignment]
+    with pytest.raises(UsageError, match="closed within its steps"):
+        executor.execute(schedule, 10**6, 0)
 
 
 def test_nothing_is_left_behind() -> None:

@@ -14,6 +14,7 @@ from queue import SimpleQueue
 
 import numpy as np
 
+from peergrid.errors import UsageError
 from peergrid.grid import Array, Index
 from peergrid.runtime.cpu.sync import Aborted, Board, Token
 from peergrid.runtime.executor import refuse_norms
@@ -41,6 +42,8 @@ from peergrid.schedule.ops import (
     queues_of,
 )
 from peergrid.schedule.timeline import Span
+
+AHEAD = 4096  # operations issued before the hosts wait for the queues: what is issued takes memory
 
 Job = Callable[[], Place | None]
 """Work of a queue; a wait gives the place of the operation that let it go."""
@@ -84,6 +87,12 @@ class ThreadedExecutor:
         """Nothing: kernels come prepared."""
 
     def execute(self, schedule: Schedule, times: int, step: int) -> None:
+        turns = max(1, AHEAD // max(1, len(schedule.ops)))
+        for done in range(0, times, turns):
+            self._execute(schedule, min(turns, times - done), step + done * schedule.steps)
+
+    def _execute(self, schedule: Schedule, times: int, step: int) -> None:
+        """Issue a schedule so many times, and wait until all is done."""
         for queue in sorted({queue for op in schedule.ops for queue in queues_of(op)} - self._inboxes.keys()):
             self._open(queue)
         programs: dict[int, list[tuple[int, Op]]] = {}
@@ -134,6 +143,7 @@ class ThreadedExecutor:
         return watch.spans(schedule.ops)
 
     def close(self) -> None:
+        self._board.abort(UsageError("The simulation was closed within its steps."))
         for inbox in self._inboxes.values():
             inbox.put(None)
         for worker in self._workers:
@@ -168,6 +178,7 @@ class ThreadedExecutor:
 
         def issue_all() -> None:
             for turn in range(times):
+                self._board.check()
                 base = step + turn * schedule.steps
                 offsets = {flag: turn * count for flag, count in raised.items()}
                 for number, op in ops:

@@ -47,6 +47,11 @@ class Board:
             for meeting in tuple(self._meetings):
                 meeting.abort()
 
+    def check(self) -> None:
+        """Raise Aborted where another thread gave up."""
+        if self.aborted:
+            raise Aborted
+
     def reraise(self) -> None:
         if self._error is not None:
             raise self._error
@@ -60,8 +65,7 @@ class Board:
     def meet(self, meeting: threading.Barrier, op: Op) -> None:
         """Wait until all parties of a barrier are here."""
         with self._changed:
-            if self.aborted:
-                raise Aborted
+            self.check()
             self._meetings.add(meeting)
         with self._noted(op):
             try:
@@ -94,8 +98,7 @@ class Board:
             self._settled[flag] = self._settled.get(flag, 0) + count * times
 
     def _check(self, op: Op | None) -> None:
-        if self.aborted:
-            raise Aborted
+        self.check()
         if op is not None and time.monotonic() - self._last_progress > self._patience:
             raise self._fault()
 
