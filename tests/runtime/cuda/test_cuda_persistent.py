@@ -84,13 +84,15 @@ def test_bits_where_plain_tiles_change_nothing() -> None:
     assert driver.kernels >= PERSISTENT
 
 
-@pytest.mark.parametrize(("kibibytes", "fused"), [(99, True), (16, False)])
-def test_blocks_of_gpus_with_less_shared_memory(kibibytes: int, fused: bool) -> None:
-    """What takes as much as H200s give fits no RTX card; blocks with fewer warps do."""
-    problem, driver = random_heat((60, 200)), HostDriver(shared=kibibytes << 10)
+@pytest.mark.parametrize(("kibibytes", "blocks"), [(99, 3), (64, 3), (24, 40)])
+def test_blocks_of_gpus_with_less_shared_memory(kibibytes: int, blocks: int) -> None:
+    """What takes as much as H200s give fits no RTX card; lower tiles do, alone and beside plain ones."""
+    problem, driver = yee_with_absorber((110, 330)), HostDriver(shared=kibibytes << 10, blocks=blocks)
     found, notes = run(problem, (0, 1), driver)
     assert found == run(problem, (0,), None)[0]
-    assert any("fits these devices" in note for note in notes) != fused
+    assert driver.kernels >= PERSISTENT
+    assert 0 < driver.asked <= kibibytes << 10
+    assert not notes
 
 
 def test_many_launches_go_on_where_the_last_one_ended(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -90,24 +90,30 @@ def _shorter(station: Station, schedule: Schedule) -> bool:
 
 def _suited(station: Station, made: PassKernel) -> PersistentKernel | None:
     """The kernel with the shortest tiles of which each block takes one; else one with plain tiles, too."""
-    boxes = _boxes(station)
-    alone = PersistentKernel(made, plain=False, rows=ALONE_ROWS[-1], room=station.room)
+    boxes, alone = _boxes(station), PersistentKernel(made, plain=False, room=station.room)
     if alone.block.columns < LEAST_COLUMNS:
         return None
-    if alone.program.shared_bytes <= station.room:
-        room = _room(station, alone)
-        for rows in ALONE_ROWS:
+    tall = _tallest(alone, ALONE_ROWS)
+    if tall is not None:
+        room = _room(station, tall)
+        for rows in (rows for rows in ALONE_ROWS if rows <= tall.rows):
             if all(_count(box, rows, alone.block.columns) <= n for box, n in zip(boxes, room, strict=True)):
                 return replace(alone, rows=rows)
     narrow = replace(made, shape=replace(made.shape, columns=2), least_rows=LEAST_ROWS)
-    mixed = PersistentKernel(narrow if narrow.cut.columns >= LEAST_COLUMNS else replace(made, least_rows=LEAST_ROWS))
+    short = narrow if narrow.cut.columns >= LEAST_COLUMNS else replace(made, least_rows=LEAST_ROWS)
     for warps in MIXED_WARPS:
-        kernel = replace(mixed, warps=warps, rows=MIXED_ROWS[-1])
-        if kernel.program.shared_bytes <= station.room and all(room := _room(station, kernel)):
-            short = replace(kernel, rows=MIXED_ROWS[0])
-            few = len(short.tables(boxes[0], room[0])[1]) <= MOST_EDGES * room[0]
-            return short if few else kernel
+        kernel = _tallest(PersistentKernel(short, warps=warps, room=station.room), MIXED_ROWS)
+        if kernel is not None and all(room := _room(station, kernel)):
+            low = replace(kernel, rows=MIXED_ROWS[0])
+            few = len(low.tables(boxes[0], room[0])[1]) <= MOST_EDGES * room[0]
+            return low if few else kernel
     return None
+
+
+def _tallest(kernel: PersistentKernel, choices: Sequence[int]) -> PersistentKernel | None:
+    """The kernel with the most of these rows of an edge tile for which a block can have the shared memory."""
+    found = (replace(kernel, rows=rows) for rows in reversed(choices))
+    return next((made for made in found if made.program.shared_bytes <= kernel.room), None)
 
 
 def _boxes(station: Station) -> list[Box]:
