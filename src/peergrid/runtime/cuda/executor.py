@@ -30,11 +30,10 @@ class CudaExecutor:
     """An `Executor` on GPUs.
 
     ordinals: the GPU of each virtual device; patience: seconds without progress before a kernel gives up a wait, half
-    of a host's; more where a cycle may take long (see `duration`); cache: folder for compiled kernels (None: none
-    kept); driver: what to run on, the installed one by default; norm: a field the norm of whose change is computed for
-    every step; issuers: threads among which a host's calls are shared (None: one for each GPU, if there are processors
-    for them and enough to do).
-    `notes` says where a route other than the one asked for was taken, and why.
+    of a host's; more where a cycle may take long (see `lowering.duration`); cache: folder for compiled kernels (None:
+    none kept); driver: what to run on, the installed one by default; norm: a field the norm of whose change is computed
+    for every step; issuers: threads among which a host's calls are shared (None: one for each GPU, if there are
+    processors for them and enough to do). `notes` says where a route other than the one asked for was taken, and why.
 
     Raises DoesNotFit before anything is allocated, DeviceFault where a device cannot be used.
     """
