@@ -25,8 +25,19 @@ def test_around_periodic_edges(lo: int, hi: int) -> None:
     assert np.shares_memory(found, values) == (lo // 9 == (hi - 1) // 9)
 
 
-def test_first_values_are_not_copied() -> None:
+def test_first_values_are_not_copied_where_nobody_writes_to_them() -> None:
     grid, init = Grid((9, 7)), np.zeros((9, 7), np.float32)
+    init.flags.writeable = False
     assert np.shares_memory(grid.field("u", init).first_values(), init)
     assert grid.field("v", 2.0).first_values().shape == (9, 7)
     assert not np.shares_memory(grid.field("u", init).global_array(), init)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_first_values_are_those_of_when_the_field_was_made(dtype: str) -> None:
+    grid, init = Grid((9, 7), dtype=dtype), np.zeros((9, 7))
+    field, profile = grid.field("u", init), grid.profile("p", 0, init[:, 0])
+    init[...] = 1
+    assert not field.init.any()
+    assert not profile.init.any()
+    assert not field.init.flags.writeable

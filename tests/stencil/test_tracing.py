@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import math
+import pickle
 from collections.abc import Callable
+from copy import deepcopy
+from functools import partial
 from math import nan
 from typing import Any
 
@@ -54,6 +57,29 @@ def test_every_operator_has_its_node() -> None:
     assert maximum(a, 2) == Binary("max", a, Const(2.0))
     condition = (a < b) & ~(a >= 1) | equal(a, b)
     assert where(condition, a, 0) == Where(condition, a, Const(0.0))
+
+
+def test_what_can_be_called_is_a_stencil() -> None:
+    def scaled(u, k):  # type: ignore[no-untyped-def]
+        u.next[0] = k * u[0]
+
+    update = stencil(partial(scaled, k=0.5))(U)
+    assert (update.name, update.params) == ("partial", (("k=0.5", 0.5),))
+
+
+def test_a_problem_can_be_pickled_and_copied() -> None:
+    clock = GRID.signal("clock", [1.0, 2.0])
+
+    @stencil
+    def driven(u, v, s, k):  # type: ignore[no-untyped-def]
+        u.next[0] = where(u[0] > 0, u[1], k * v[0]) + s.now
+
+    problem = Problem.of(driven(U, V, clock, 0.5), [Receiver("r", "u", (2,))])
+    assert problem.state == ("u",)
+    for again in (pickle.loads(pickle.dumps(problem)), deepcopy(problem)):
+        assert (again.grid, again.stages, again.receivers) == (problem.grid, problem.stages, problem.receivers)
+        assert (dict(again.fields), dict(again.params)) == (dict(problem.fields), dict(problem.params))
+        assert again.signals["clock"].samples.tolist() == [1.0, 2.0]
 
 
 def test_the_value_one_step_before_is_a_field_of_its_own() -> None:
@@ -186,7 +212,7 @@ def gathered(u) -> None:  # type: ignore[no-untyped-def]
         (
             lambda: smooth(U, np.ones((9, 2))),
             "Stencil 'smooth' takes fields, signals and finite numbers; 'k' is an array of shape (9, 2) (make it a "
-            "field with grid.field).",
+            "field with grid.field, or a list of weights with .tolist()).",
         ),
         (lambda: smooth(U), "Stencil 'smooth' takes (u, k): missing a required argument: 'k'."),
         (lambda: Problem.of([]), "A problem needs at least one update, got none."),

@@ -85,7 +85,8 @@ class Grid:
     def field(self, name: str, init: ArrayLike = 0.0, *, within: Box | None = None) -> Field:
         """A field with one value for each cell of the grid, or of the box `within` alone.
 
-        init: a number, or an array of the box's shape; it is converted to the grid's dtype.
+        init: a number, or an array of the box's shape; it is converted to the grid's dtype, and copied unless it is
+        read-only (an array is made so by `array.flags.writeable = False`): what is written to it later does not count.
         """
         box = self.box if within is None else within
         if box.empty or not self.box.covers(box):
@@ -159,11 +160,13 @@ def _values(name: str, grid: Grid, shape: Index, init: ArrayLike) -> Array:
 def _converted(name: str, grid: Grid, values: ArrayLike) -> Array:
     with np.errstate(over="raise"):
         try:
-            array: Array = np.asarray(_real(name, values), dtype=grid.dtype)
+            real = _real(name, values)
+            array: Array = np.array(real, dtype=grid.dtype, copy=real.flags.writeable or None)
         except FloatingPointError:
             raise UsageError(
                 f"'{name}' takes numbers that {grid.dtype} can hold, got larger ones; scale them."
             ) from None
+    array.flags.writeable = False
     return array
 
 

@@ -188,7 +188,7 @@ def shown(value: object) -> str:
     """A value in an error's sentence: briefly, whatever it is."""
     shape = getattr(value, "shape", ())
     if shape:
-        return f"an array of shape {shape} (make it a field with grid.field)"
+        return f"an array of shape {shape} (make it a field with grid.field, or a list of weights with .tolist())"
     text = "a value of the stencil" if isinstance(value, Expr) else repr(value)
     return text if len(text) <= 80 else f"a {type(value).__name__}"
 

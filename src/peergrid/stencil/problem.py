@@ -135,7 +135,7 @@ class Problem:
         recorded = tuple(receivers)
         for receiver in recorded:
             _check_receiver(receiver, fields)
-        return cls(grid, MappingProxyType(fields), MappingProxyType(signals), MappingProxyType(params), cut, recorded)
+        return _made_of(grid, fields, signals, params, cut, recorded)
 
     @cached_property
     def state(self) -> tuple[str, ...]:
@@ -147,6 +147,11 @@ class Problem:
         """The fields that are only read."""
         return tuple(name for name in self.fields if name not in self.state)
 
+    def __reduce__(self) -> tuple[Callable[..., Problem], tuple[Any, ...]]:
+        """For pickle and copy: what it is made of, without what was found out about it."""
+        named = dict(self.fields), dict(self.signals), dict(self.params)
+        return _made_of, (self.grid, *named, self.stages, self.receivers)
+
     @cached_property
     def answers(self) -> dict[object, Callable[..., Any]]:
         """What functions found out about this problem, see `remember`."""
@@ -156,6 +161,19 @@ class Problem:
     def itemsize(self) -> int:
         """Bytes of one value."""
         return 4 if self.grid.dtype == "float32" else 8
+
+
+def _made_of(
+    grid: Grid,
+    fields: dict[str, Field],
+    signals: dict[str, Signal],
+    params: dict[str, float],
+    stages: tuple[Stage, ...],
+    receivers: tuple[Receiver, ...],
+) -> Problem:
+    """A problem whose mappings nobody can write to."""
+    named = MappingProxyType(fields), MappingProxyType(signals), MappingProxyType(params)
+    return Problem(grid, *named, stages, receivers)
 
 
 def _by_name(items: Iterable[Named]) -> dict[str, Named]:

@@ -143,7 +143,7 @@ class Stencil:
 
     @property
     def name(self) -> str:
-        return self.function.__name__
+        return str(getattr(self.function, "__name__", type(self.function).__name__))  # a partial has none
 
     def __call__(self, *args: Argument, **kwargs: Argument) -> Update:
         """The update of all cells of the fields' grid; narrow it with `.within(box)`.

@@ -117,6 +117,8 @@ def _by_rows(
 
     with ThreadPoolExecutor() as pool:
         list(pool.map(fill, range(0, grid.shape[0], ROWS)))
+    for values in found:
+        values.flags.writeable = False  # a field keeps such an array without a copy
     return [grid.field(name, values) for name, values in zip(names, found, strict=True)]
 
 
