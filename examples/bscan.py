@@ -1,5 +1,7 @@
 """A B-scan: a model run once for every place of its antennas, the traces side by side as gprMax merges them.
 
+Line sources, receivers and receiver arrays move along x; plane waves stay.
+
 python examples/bscan.py examples/gpr.toml --traces 40 --step 0.02 -o bscan.h5
 """
 
@@ -17,12 +19,17 @@ from peergrid.models.fdtd import RadarModel, build
 
 
 def moved(model: RadarModel, distance: float) -> RadarModel:
-    """The model with its line sources and receivers moved along x by so many metres."""
+    """The model with its antennas moved along x by so many metres."""
 
-    def along(one):
-        return replace(one, position=(one.position[0] + distance, one.position[1]))
+    def along(point):
+        return point[0] + distance, point[1]
 
-    return replace(model, sources=tuple(map(along, model.sources)), receivers=tuple(map(along, model.receivers)))
+    return replace(
+        model,
+        sources=tuple(replace(s, position=along(s.position)) if s.kind == "line" else s for s in model.sources),
+        receivers=tuple(replace(r, position=along(r.position)) for r in model.receivers),
+        receiver_arrays=tuple(replace(a, first=along(a.first), last=along(a.last)) for a in model.receiver_arrays),
+    )
 
 
 parser = argparse.ArgumentParser(description="A B-scan of a model file, its antennas moved along x.")
@@ -32,7 +39,7 @@ parser.add_argument("--step", type=float, default=0.02, help="metres from one pl
 parser.add_argument("-o", "--output", type=Path, default=Path("bscan.h5"))
 asked = parser.parse_args()
 
-model = replace(read(asked.model), receiver_arrays=())
+model = read(asked.model)
 scans = []
 for number in range(asked.traces):
     built = build(moved(model, number * asked.step))
@@ -49,4 +56,5 @@ with h5py.File(asked.output, "w") as file:
         for component, name in recorder.traces.items():
             section = np.stack([from_rest(scan[name], built.units[component]) for scan in scans], axis=1)
             file[f"rxs/rx{number}/{component}"] = section  # one column for each place
+        file[f"rxs/rx{number}"].attrs["Name"] = recorder.name
 print(asked.output)

@@ -56,6 +56,23 @@ def test_a_bscan_has_a_column_for_each_place(tmp_path: Path) -> None:
     np.testing.assert_allclose(section[early, 1], section[early, 0], rtol=1e-5, atol=1e-3)
 
 
+def test_a_bscan_moves_receiver_arrays_and_leaves_plane_waves(tmp_path: Path) -> None:
+    wave = 'kind = "plane_wave"\ndirection = "-y"\nposition = 0.25'
+    array = "[[receiver_array]]\nfirst = [0.2, 0.2]\nlast = [0.4, 0.2]\ncount = 3"
+    model = MODEL.replace('kind = "line"\nposition = [0.2, 0.2]', wave).replace(
+        "[[receiver]]\nposition = [0.25, 0.2]", array
+    )
+    (tmp_path / "model.toml").write_text(model.replace("[grid]", '[grid]\nperiodic = ["x"]'))
+    done = run(ROOT / "examples/bscan.py", "model.toml", "--traces", "2", "--step", "0.1", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    with h5py.File(tmp_path / "bscan.h5") as file:
+        assert [file[f"rxs/rx{n}"].attrs["Name"] for n in (1, 2, 3)] == ["array1-1", "array1-2", "array1-3"]
+        assert file.attrs["nrx"] == 3
+        here, there = file["rxs/rx2/Ez"][:], file["rxs/rx1/Ez"][:]
+    assert np.array_equal(here[:, 0], there[:, 1])
+    assert here.any()
+
+
 @pytest.mark.parametrize("example", [e for e in EXAMPLES if e.name != "bscan.py"], ids=lambda path: path.name)
 def test_example_runs(example: Path, tmp_path: Path) -> None:
     done = run(example, cwd=tmp_path)
