@@ -255,6 +255,27 @@ def test_launches_are_sampled_on_one_stream_after_the_other() -> None:
     assert launch._samples(5, streams, lambda stream: float(stream.device), 1) == [0, 1, 2, 0, 1]
 
 
+def test_kernels_that_wait_together_get_their_units_and_cycles() -> None:
+    def compiled(stream: Stream, count: int, arguments: int) -> float:
+        places = (ctypes.c_uint64 * 2).from_address(arguments)
+        units, cycles = (ctypes.c_uint32.from_address(place).value for place in places)
+        assert (count * units, cycles) == (launch.MANY, launch.UNIT)
+        return float(units)
+
+    timed = launch._units(compiled)
+    assert [timed(Stream(0, None), count) for count in (launch.MANY, launch.ONE)] == [1.0, 33.0]
+
+
+def test_no_driver_library_leaves_what_needs_no_compiled_loop(
+    pretended: PretendDriver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(launch, "entries", lambda: fail(None))
+    with Devices.open(pretended) as devices:
+        lack, *found = launch.run(Bench(quick=True, devices=devices))
+    assert lack == Lack("launches from a compiled loop: The GPU is lost.")
+    assert {item.at["how"] for item in found if isinstance(item, Result)} == {"dependent", "graph", "graph node"}
+
+
 def test_the_threads_of_a_barrier_begin_where_the_caller_is(monkeypatch: pytest.MonkeyPatch) -> None:
     chosen: list[list[int]] = []
     monkeypatch.setattr(host_side, "entries", entries)
@@ -316,8 +337,8 @@ def test_the_compiled_loop_launches_and_waits() -> None:
     start = hostloop.LAUNCH(lambda *a: calls.append(("launch", a)) or 0)
     wait = hostloop.ON_STREAM(lambda *a: calls.append(("wait", a)) or 4)
     loop = hostloop.launches(start, wait, False)
-    assert loop(11, 1, 32, 22, 3, np.zeros(2, np.int64)) == -4
-    assert calls == [("launch", (11, 1, 1, 1, 32, 1, 1, 0, 22, 0, 0))] * 3 + [("wait", (22,))]
+    assert loop(11, 1, 32, 22, 7, 3, np.zeros(2, np.int64)) == -4
+    assert calls == [("launch", (11, 1, 1, 1, 32, 1, 1, 0, 22, 7, 0))] * 3 + [("wait", (22,))]
 
 
 def recording(calls: list[tuple[str, tuple[int, ...]]]) -> hostloop.Entries:

@@ -78,27 +78,30 @@ def entries() -> Entries:
 
 
 def launches(launch: Any, synchronize: Any, cooperative: bool) -> Loop:
-    """A compiled loop `(function, grid, block, stream, count, clock) → seconds`: so many launches, then one wait.
+    """A compiled loop `(function, grid, block, stream, arguments, count, clock) → seconds`: so many launches, one wait.
 
-    The clock is read inside, so that calling the loop costs nothing; a refusal is its code below zero.
+    The clock is read inside, so that calling the loop costs nothing; a refusal is its code below zero. `arguments` is
+    the address of the kernel's arguments' addresses, 0 for none.
     """
     if cooperative:
 
         @njit(nogil=True)
-        def loop_cooperative(function: int, grid: int, block: int, stream: int, count: int, clock: Any) -> Any:
+        def loop_cooperative(
+            function: int, grid: int, block: int, stream: int, arguments: int, count: int, clock: Any
+        ) -> Any:
             worst, begin = 0, now(clock)
             for _ in range(count):
-                worst |= launch(function, grid, 1, 1, block, 1, 1, 0, stream, 0)
+                worst |= launch(function, grid, 1, 1, block, 1, 1, 0, stream, arguments)
             worst |= synchronize(stream)
             return now(clock) - begin if worst == 0 else -float(worst)
 
         return loop_cooperative
 
     @njit(nogil=True)
-    def loop_plain(function: int, grid: int, block: int, stream: int, count: int, clock: Any) -> Any:
+    def loop_plain(function: int, grid: int, block: int, stream: int, arguments: int, count: int, clock: Any) -> Any:
         worst, begin = 0, now(clock)
         for _ in range(count):
-            worst |= launch(function, grid, 1, 1, block, 1, 1, 0, stream, 0, 0)
+            worst |= launch(function, grid, 1, 1, block, 1, 1, 0, stream, arguments, 0)
         worst |= synchronize(stream)
         return now(clock) - begin if worst == 0 else -float(worst)
 

@@ -23,11 +23,13 @@ MANY, ONE = 33, 1
 FIVE = 5
 NODES = 50
 STREAMS = 5  # samples take them in turn: the first one of a process is faster than the others
-FLOOR = 0.15  # processes on one machine differ so much, for no reason that they could see
+FLOOR, NULL_FLOOR = 0.15, 0.25  # processes on one machine differ so much, for no reason that they could see
+PLACES = 25  # processors, each with the next stream
 PAIRS = {"overhead": 9, "null": 25}  # a sample is the median of so many pairs: the host's clock jumps
 
 Launch = Callable[[Stream, int], None]
 Timed = Callable[[Stream, int], float]
+Compiled = Callable[[Stream, int, int], float]
 
 
 def run(bench: Bench) -> Iterator[Result | Lack]:
@@ -35,17 +37,28 @@ def run(bench: Bench) -> Iterator[Result | Lack]:
     devices: Devices = bench.devices
     with devices.scope() as scope:
         streams = [scope.stream(0) for _ in range(STREAMS)]
-        yield from _overheads(bench, scope, streams)
-        yield from _null_kernels(bench, scope, streams)
+        loops: dict[str, Loop] = {}
+        try:
+            loops = _loops()
+        except DeviceFault as error:
+            yield Lack(f"launches from a compiled loop: {error}")
+        yield from _overheads(bench, scope, streams, loops)
+        yield from _null_kernels(bench, scope, streams, loops)
 
 
-def _overheads(bench: Bench, scope: Scope, streams: Sequence[Stream]) -> Iterator[Result | Lack]:
-    ways = {how: _fused(scope.devices, launch) for how, launch in _ways(scope.devices).items()}
-    if "dependent" not in ways:
+def _overheads(
+    bench: Bench, scope: Scope, streams: Sequence[Stream], loops: dict[str, Loop]
+) -> Iterator[Result | Lack]:
+    devices = scope.devices
+    wait = devices.kernel(0, "launch", "wait")
+    ways = {how: _units(_compiled(loop, wait)) for how, loop in loops.items()}
+    if devices.attribute("COMPUTE_CAPABILITY_MAJOR") >= 9:
+        ways["dependent"] = _fused(devices, _dependent(devices))
+    else:
         yield Lack("programmatic dependent launch: it needs compute capability 9 or later")
     ways["graph"] = _fused_graph(scope, streams[0])
     for how, timed in ways.items():
-        each = _samples(bench.choose(7, 21), streams, partial(_overhead, timed), PAIRS["overhead"])
+        each = _samples(bench.choose(15, PLACES), streams, partial(_overhead, timed), PAIRS["overhead"])
         yield result("launch_overhead", "s", each, {"how": how}, floor=FLOOR)
 
 
@@ -66,16 +79,29 @@ def _overhead(timed: Timed, stream: Stream) -> float:
     return fusion_overhead(timed(stream, MANY), timed(stream, ONE), MANY, ONE)
 
 
-def _ways(devices: Devices) -> dict[str, Launch]:
-    """Functions that launch a kernel of so many wait units."""
-    wait = devices.kernel(0, "launch", "wait")
-    found: dict[str, Launch] = {
-        "plain": lambda stream, units: wait(stream, 1, 32, u32(units), u32(UNIT)),
-        "cooperative": lambda stream, units: wait(stream, 1, 32, u32(units), u32(UNIT), cooperative=True),
+def _loops() -> dict[str, Loop]:
+    """Compiled loops that launch in the plain way and cooperatively.
+
+    Raises:
+        DeviceFault: there is no driver library.
+    """
+    driver = entries()
+    return {
+        "plain": launches(driver.launch, driver.synchronize, False),
+        "cooperative": launches(driver.cooperative, driver.synchronize, True),
     }
-    if devices.attribute("COMPUTE_CAPABILITY_MAJOR") >= 9:
-        found["dependent"] = _dependent(devices)
-    return found
+
+
+def _units(compiled: Compiled) -> Timed:
+    """Seconds of so many kernels that wait MANY units together."""
+    values = np.array([0, UNIT], np.uint32)
+    addresses = np.array([values.ctypes.data, values.ctypes.data + values.itemsize], np.uint64)
+
+    def timed(stream: Stream, kernels: int) -> float:
+        values[0] = MANY // kernels
+        return compiled(stream, kernels, addresses.ctypes.data)
+
+    return timed
 
 
 def _dependent(devices: Devices) -> Launch:
@@ -147,25 +173,25 @@ def _launched(devices: Devices, graph: Any, stream: Stream) -> float:
     return time.perf_counter() - begin
 
 
-def _null_kernels(bench: Bench, scope: Scope, streams: Sequence[Stream]) -> Iterator[Result | Lack]:
+def _null_kernels(bench: Bench, scope: Scope, streams: Sequence[Stream], loops: dict[str, Loop]) -> Iterator[Result]:
     """Null kernels as nodes of a graph, and launched one by one."""
     devices = scope.devices
     kernel = devices.kernel(0, "launch", "nothing")
-    samples, pairs = bench.choose(9, 25), PAIRS["null"]
+    pairs = PAIRS["null"]
     graph = _graph(scope, streams[0], NODES, lambda: kernel(streams[0], 1, 32))
-    nodes = _samples(samples, streams, lambda stream: _launched(devices, graph, stream) / NODES, pairs)
+    nodes = _samples(bench.choose(9, PLACES), streams, lambda s: _launched(devices, graph, s) / NODES, pairs)
     yield result("null_kernel_latency", "s", nodes, {"how": "graph node"}, floor=0.05)
-    try:
-        driver = entries()
-    except DeviceFault as error:
-        yield Lack(f"null kernels from a compiled loop: {error}")
-        return
-    for how, launch in (("plain", driver.launch), ("cooperative", driver.cooperative)):
-        timed = _compiled(launches(launch, driver.synchronize, how == "cooperative"), kernel)
-        more = _samples(samples, streams, partial(_latency, timed), pairs)
-        yield result("null_kernel_latency", "s", more, {"how": how}, floor=FLOOR)
-        alone = _samples(samples, streams, partial(_round_trip, timed), pairs)
+    for how, loop in loops.items():
+        timed = _bare(_compiled(loop, kernel))
+        more = _samples(PLACES, streams, partial(_latency, timed), pairs)
+        yield result("null_kernel_latency", "s", more, {"how": how}, floor=NULL_FLOOR)
+        alone = _samples(PLACES, streams, partial(_round_trip, timed), pairs)
         yield result("round_trip", "s", alone, {"how": how}, floor=FLOOR)
+
+
+def _bare(compiled: Compiled) -> Timed:
+    """Without arguments."""
+    return lambda stream, count: compiled(stream, count, 0)
 
 
 def _latency(timed: Timed, stream: Stream) -> float:
@@ -177,12 +203,13 @@ def _round_trip(timed: Timed, stream: Stream) -> float:
     return timed(stream, ONE)
 
 
-def _compiled(loop: Loop, kernel: Kernel) -> Timed:
-    """Seconds of so many launches of a kernel and a wait, from a compiled loop."""
+def _compiled(loop: Loop, kernel: Kernel) -> Compiled:
+    """Seconds of so many launches of a kernel and a wait, from a compiled loop; the kernel's arguments as it says."""
     clock, function = np.zeros(2, np.int64), handle(kernel.function)
 
-    def timed(stream: Stream, count: int) -> float:
-        seconds = float(loop(function, 1, 32, handle(stream.handle), count, clock))
+    def timed(stream: Stream, count: int, arguments: int) -> float:
+        kernel.devices.use(0)
+        seconds = float(loop(function, 1, 32, handle(stream.handle), arguments, count, clock))
         if seconds < 0:
             raise DeviceFault(f"A launch from the compiled loop failed with code {-seconds:.0f}: try again.")
         return seconds
@@ -200,9 +227,9 @@ PROBE = Probe(
         "All from the host's clock, from before the first launch to the return of the wait; a sample is the median of "
         "several pairs measured one after the other, each sample on another processor and stream. Overhead: 33 kernels "
         "of one block that wait 40000 cycles each, less one that waits as long as all, over 32 (equation 6 of the "
-        "study): the host's own calls hide behind the waiting. Null kernel: five cuLaunchKernel and a wait less one "
-        "and a wait, over four, from a compiled loop that calls the driver; 'graph node': a graph of 50, launch and "
-        "wait, over 50."
+        "study): the host's own calls hide behind the waiting. Null kernel: five launches and a wait less one "
+        "and a wait, over four; 'graph node': a graph of 50, launch and wait, over 50. Plain and cooperative launches "
+        "are calls of the driver from a compiled loop."
     ),
     run=run,
     gpus=1,
