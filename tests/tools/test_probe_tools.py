@@ -60,8 +60,8 @@ def test_a_profile_stands_beside_the_reference(tmp_path: Path, monkeypatch: pyte
     arguments = ("host-start", "host-flag", "--quick", "--reference", "program", "-o", "out")
     assert exit_code("gpu_probe", arguments, monkeypatch) == 0
     told = (tmp_path / "told").read_text().splitlines()
-    assert told == ["host-start host-flag"] + ["host-start"] * 4, "once to see what it has, then what both have"
+    assert told == ["host-start host-flag"] + ["host-start"] * 6, "once to see what it has, then what both have"
     (beside,) = json.loads((tmp_path / "out" / "beside-profile-quick.json").read_text())
-    assert beside["processes"] == [21, 32, 43, 54, 65]
-    assert len(beside["our_processes"]) == 5
-    assert beside["off"] == pytest.approx(beside["ours"] / 43 - 1)
+    assert beside["processes"] == [21, 32, 43, 54, 65, 76, 87]
+    assert len(beside["our_processes"]) == 7
+    assert beside["off"] == pytest.approx(beside["ours"] / 54 - 1)
