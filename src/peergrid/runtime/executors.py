@@ -9,7 +9,7 @@ from typing import Literal, get_args
 from peergrid.errors import UsageError
 from peergrid.runtime.devices import Devices
 from peergrid.runtime.executor import Executor
-from peergrid.runtime.fit import check_host_memory
+from peergrid.runtime.fit import check_host_memory, check_records
 from peergrid.schedule import Layout
 
 KernelKind = Literal["compiled", "reference"]
@@ -37,6 +37,7 @@ def executor_of(
 
 def _on_virtual_devices(plan: Layout, steps: int, kernel: KernelKind, cache: Path | None) -> Executor:
     check_host_memory(sum(plan.memory(device) for device in range(plan.devices)), plan.problem.grid.box.size)
+    check_records(len(plan.problem.receivers), steps, plan.problem.itemsize)
     from peergrid.runtime.cpu.executor import ThreadedExecutor
     from peergrid.runtime.reference import ReferenceKernel
 

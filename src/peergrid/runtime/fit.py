@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import resource
+from collections.abc import Iterator
+from pathlib import Path
+
 import psutil
 
 from peergrid.errors import DoesNotFit
@@ -9,14 +13,45 @@ from peergrid.errors import DoesNotFit
 RESERVE = 0.9  # the share of free memory that a run may take
 
 
+def free_memory(group: Path = Path("/sys/fs/cgroup")) -> int:
+    """Bytes that this process may still take: what is free, within the limits of the process and of its container.
+
+    group: folder of the process's control group, version 2.
+    """
+    return max(0, min([int(psutil.virtual_memory().available), *_left_of_limits(group)]))
+
+
+def _left_of_limits(group: Path) -> Iterator[int]:
+    limit = resource.getrlimit(resource.RLIMIT_AS)[0]
+    if limit != resource.RLIM_INFINITY:
+        yield limit - int(psutil.Process().memory_info().vms)
+    try:
+        given, used = int((group / "memory.max").read_text()), int((group / "memory.current").read_text())
+        counts = dict(line.split() for line in (group / "memory.stat").read_text().splitlines())
+        yield given - used + int(counts["inactive_file"])  # which gives way
+    except (OSError, ValueError, KeyError):
+        return  # no such group, or one without a limit
+
+
 def check_host_memory(needed: int, cells: int) -> None:
     """Raise DoesNotFit where virtual devices would need more bytes than the host has free."""
-    free = int(psutil.virtual_memory().available)
+    free = free_memory()
     if needed > RESERVE * free:
         fitting = int(cells * RESERVE * free / needed)
         raise DoesNotFit(
             f"The run needs {gibibytes(needed)} of memory and {gibibytes(free)} are free: use at most about "
             f"{rounded(fitting)} cells here, a coarser grid, or a machine with more memory."
+        )
+
+
+def check_records(receivers: int, steps: int, itemsize: int) -> None:
+    """Raise DoesNotFit where the receivers' records of a whole run would not fit."""
+    needed, free = receivers * steps * itemsize, free_memory()
+    if needed > RESERVE * free:
+        raise DoesNotFit(
+            f"The records of {receivers} receivers over {steps:,} steps need {gibibytes(needed)} of memory and "
+            f"{gibibytes(free)} are free: use at most about {rounded(steps * RESERVE * free / needed)} steps, or fewer "
+            "receivers."
         )
 
 
