@@ -105,15 +105,14 @@ class Simulation:
         self._executor = executor_of(self.devices, self.layout, steps, kernel, cache, norm)
         self._release = weakref.finalize(self, self._executor.close)
         self._release.atexit = False
-        self._load()
+        self._begin()
 
     def run(self, steps: int) -> None:
         """Advance by `steps` steps. Raises DeviceFault where a device fails, UsageError past the run's end."""
         with self._open():
             self._check_left(steps)
-            whole = self._schedule(0)
-            times, rest = divmod(steps, whole.steps)
-            parts = [(whole, times)] * bool(times) + [(self._schedule(rest), 1)] * bool(rest)
+            parts = self._parts(steps)
+            self._executor.expect([schedule for schedule, _ in parts])
             for schedule, _ in parts:
                 self._executor.prepare(schedule)
             started = time.perf_counter()
@@ -228,9 +227,12 @@ class Simulation:
     ) -> None:
         self.close()
 
-    def _load(self) -> None:
-        """The fields' first values, into the devices; where that fails, the devices are given back."""
+    def _begin(self) -> None:
+        """The fields' first values, into the devices, while the run's kernels are compiled; where that fails, the
+        devices are given back.
+        """
         try:
+            self._executor.expect([schedule for schedule, _ in self._parts(self.total_steps)])
             for name, described in self.problem.fields.items():
                 self._executor.load(name, described.first_values(), 0)
         except BaseException:
@@ -262,6 +264,12 @@ class Simulation:
         self._executor.execute(schedule, times, self.step)
         self.step += times * schedule.steps
         self._slot = schedule.final
+
+    def _parts(self, steps: int) -> list[tuple[Schedule, int]]:
+        """What advances by so many steps, and how often: whole periods, and the rest."""
+        whole = self._schedule(0)
+        times, rest = divmod(steps, whole.steps)
+        return [(whole, times)] * bool(times) + [(self._schedule(rest), 1)] * bool(rest)
 
     def _schedule(self, steps: int) -> Schedule:
         """What advances by so many steps from the slot of now; of 0 steps, one period."""

@@ -30,6 +30,9 @@ class Executor(Protocol):
     def load(self, name: str, values: Array, slot: int) -> None:
         """Set a field everywhere, ghost cells included, from its global array."""
 
+    def expect(self, schedules: Sequence[Schedule]) -> None:
+        """Begin with what schedules need that can be made meanwhile, such as kernels; `prepare` waits for it."""
+
     def prepare(self, schedule: Schedule) -> None:
         """Make what a schedule needs, such as kernels, so that `execute` does nothing but its steps."""
 

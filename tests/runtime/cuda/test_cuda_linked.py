@@ -83,8 +83,8 @@ def test_bits_of_several_stages_with_absorber_and_receivers() -> None:
 def test_tiles_of_zones_keep_to_the_registers_that_plain_tiles_leave(registers: int, room: int) -> None:
     problem, driver = random_heat((90, 200), ("fixed", "fixed")), HostDriver(registers=registers)
     run(problem, (0, 1), driver)
-    zoned = [text for text in driver.texts if "layer2d_tile" in text]  # of linked kernels and of those for the rest
-    assert len(zoned) > 1
+    zoned = [text for text in driver.texts if "layer2d_tile" in text]
+    assert zoned
     assert all(f"__maxnreg__({room})" in text for text in zoned)
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from queue import SimpleQueue
 
@@ -82,6 +82,9 @@ class ThreadedExecutor:
     def load(self, name: str, values: Array, slot: int) -> None:
         for memory in self.memories:
             fill(self.layout, memory, name, values, slot)
+
+    def expect(self, schedules: Sequence[Schedule]) -> None:
+        """Nothing: kernels come prepared."""
 
     def prepare(self, schedule: Schedule) -> None:
         """Nothing: kernels come prepared."""

@@ -13,6 +13,7 @@ from peergrid.runtime.cuda.issuing.graphs import Graphs
 from peergrid.runtime.cuda.issuing.threads import End, Issuers, Share, Work
 from peergrid.runtime.cuda.linked.peer import lower_linked
 from peergrid.runtime.cuda.linked.persistent import lower_persistent, replays
+from peergrid.runtime.cuda.lowering.kernels import kernels_of
 from peergrid.runtime.cuda.lowering.lower import Lowered, lower
 from peergrid.runtime.cuda.lowering.station import Station
 from peergrid.runtime.cuda.search import first_nonfinite
@@ -53,6 +54,7 @@ class CudaExecutor:
         self.layout = layout
         self._station = Station(driver or CudaDriver(), layout, total_steps, ordinals, patience, cache, norm)
         self._lowered: dict[int, Lowered] = {}  # by identity: hashing a schedule walks all its operations
+        self._expected: dict[int, Schedule] = {}
         self._issuers = Issuers(self._station, issuers)
         self._graphs = Graphs(self._station, self._issuers)
         self._settled: dict[Flag, int] = {}
@@ -61,6 +63,13 @@ class CudaExecutor:
 
     def load(self, name: str, values: Array, slot: int) -> None:
         self._station.memory.load(name, values, slot)
+
+    def expect(self, schedules: Sequence[Schedule]) -> None:
+        kernels = kernels_of(self._station)
+        for schedule in schedules:
+            if id(schedule) not in self._expected:
+                self._expected[id(schedule)] = schedule
+                self._station.programs.expect([kernels.needed(schedule)])
 
     def prepare(self, schedule: Schedule) -> None:
         self._check_whole()
@@ -128,6 +137,7 @@ class CudaExecutor:
 
     def _lower(self, schedule: Schedule) -> Lowered:
         if id(schedule) not in self._lowered:
+            self.expect([schedule])
             linked = lower_linked(self._station, schedule) or lower_persistent(self._station, schedule)
             if isinstance(linked, str):
                 lowered = lower(self._station, schedule, captured=schedule.options.strategy == "graph")

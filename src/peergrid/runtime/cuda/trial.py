@@ -11,8 +11,7 @@ import hashlib
 import json
 import os
 import time
-from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -23,16 +22,16 @@ from statistics import median
 from typing import Any
 
 from peergrid.codegen.cuda import onestep
-from peergrid.codegen.cuda.blocked2d.pass_kernel import PassKernel
 from peergrid.codegen.cuda.choose.steps import block_of, lengths, several_steps, split_at
-from peergrid.codegen.cuda.linked.peer import PeerKernel
-from peergrid.errors import DeviceFault, DoesNotFit, PeergridError, UsageError
+from peergrid.errors import DeviceFault, DoesNotFit, UsageError
 from peergrid.grid.partition import Partition
 from peergrid.runtime.cuda.device.devices import Devices
 from peergrid.runtime.cuda.device.driver import CudaDriver, Driver
 from peergrid.runtime.cuda.executor import CudaExecutor
-from peergrid.runtime.devices import cores
-from peergrid.schedule import Chosen, Options, Schedule, layout, period
+from peergrid.runtime.cuda.lowering.kernels import Kernels
+from peergrid.runtime.cuda.lowering.programs import Programs
+from peergrid.runtime.cuda.memory.room import block_room
+from peergrid.schedule import Chosen, Layout, Options, Schedule, layout, period
 from peergrid.schedule.strategies import StrategyName
 from peergrid.stencil import Problem
 
@@ -93,8 +92,9 @@ class Trial:
         if self.say is not None:
             self.say("compiling and trying a few ways to arrange the run; the fastest is remembered")
         started = time.perf_counter()
-        self._compile(depths, strategies)
+        ways = [replace(usual, strategy=strategy, depth=depth) for strategy, depth in product(strategies, depths)]
         with closing(Devices(self._driver, self.ordinals)) as devices:  # their contexts outlive each candidate
+            self._compile(devices, ways)
             attempts = _Attempts(self, devices, usual)
             attempts.make(depths, strategies)
         faults, seconds = tuple(attempts.faults), attempts.seconds
@@ -118,9 +118,9 @@ class Trial:
 
     def step_seconds(self, options: Options) -> float:
         """Seconds of one step, the median of some samples; infinite where the devices cannot do it this way."""
-        options = replace(options, block=block_of(self.problem, options.depth))
+        options = self._fitting(options)
         try:
-            plan = layout(self.problem, self.partition, options, split_at(self.problem, self.partition, self.norm))
+            plan = self._layout(options)
             made = CudaExecutor(plan, self.steps, self.ordinals, cache=self.cache, driver=self._driver, norm=self.norm)
             with closing(made) as executor:
                 return _step_seconds(executor, period(plan, options), self.steps)
@@ -138,27 +138,33 @@ class Trial:
         facts = (machine, self.ordinals, boxes, usual.order, usual.route, depths, strategies, texts)
         return self.cache / "trials" / f"{hashlib.sha256(repr(facts).encode()).hexdigest()[:24]}.json"
 
-    def _texts(self, depths: Sequence[int], fused: bool = False) -> list[str]:
-        """The programs of passes; fused: of those that exchange by themselves."""
+    def _texts(self, depths: Sequence[int]) -> list[str]:
+        """The programs of passes."""
         made = [kernel for d in depths if (kernel := several_steps(self.problem, d, self.norm)) is not None]
-        kernels = [PeerKernel(kernel) for kernel in made if isinstance(kernel, PassKernel)] if fused else made
         box = self.partition.owned(0)
-        return [launch.program.source for kernel in kernels for launch in kernel.launches(box, 1)]
+        return [launch.program.source for kernel in made for launch in kernel.launches(box, 1)]
 
-    def _compile(self, depths: Sequence[int], strategies: Sequence[str]) -> None:
-        """Compile most of what the candidates need side by side, where there is a cache in which they find it."""
+    def _compile(self, devices: Devices, ways: Iterable[Options]) -> None:
+        """Compile what the candidates need side by side, where there is a cache in which they find it."""
         if self.cache is None:
             return
-        texts = self._texts(depths) + (self._texts(depths, fused=True) if "peer" in strategies else [])
-        kinds = {self._driver.architecture(ordinal) for ordinal in self.ordinals}
+        room = block_room(self.ordinals, self._driver)
+        with closing(Programs(devices, self.cache)) as programs:
+            for options in map(self._fitting, ways):
+                with suppress(UsageError):  # said by the candidate
+                    plan = self._layout(options)
+                    kernels = Kernels(plan, self.norm, room, self._reaches)
+                    programs.expect([kernels.needed(period(plan, options))])
+            programs.settle()
 
-        def compiled(text: str) -> None:
-            with suppress(PeergridError):  # said by the candidate that needs it
-                for kind in sorted(kinds):
-                    self._driver.compile(text, kind, self.cache)
+    def _reaches(self, device: int, other: int) -> bool:
+        return self._driver.reaches(self.ordinals[device], self.ordinals[other])
 
-        with ThreadPoolExecutor(cores()) as pool:
-            list(pool.map(compiled, dict.fromkeys(texts)))
+    def _fitting(self, options: Options) -> Options:
+        return replace(options, block=block_of(self.problem, options.depth))
+
+    def _layout(self, options: Options) -> Layout:
+        return layout(self.problem, self.partition, options, split_at(self.problem, self.partition, self.norm))
 
 
 class _Attempts:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Callable
 from contextlib import ExitStack, suppress
+from threading import Lock
 from typing import Any
 
 import numpy as np
@@ -26,6 +27,7 @@ class Devices:
         self._constants: dict[tuple[int, bytes], int] = {}
         self._modules: dict[tuple[int, bytes], int] = {}
         self._functions: dict[tuple[int, bytes, str], int] = {}
+        self._loading = Lock()
         present = driver.device_count()
         for ordinal in ordinals:
             if not 0 <= ordinal < present:
@@ -96,12 +98,13 @@ class Devices:
         """A kernel of a program on a device."""
         key = (self.context(device), cubin)
         self.enter(device)
-        if key not in self._modules:
-            self._modules[key] = self.driver.load(cubin)
-            self._on_close(device, self.driver.unload, self._modules[key])
-        if (*key, name) not in self._functions:
-            self._functions[*key, name] = self.driver.function(self._modules[key], name)
-        return self._functions[*key, name]
+        with self._loading:  # threads that compile ask for kernels, too
+            if key not in self._modules:
+                self._modules[key] = self.driver.load(cubin)
+                self._on_close(device, self.driver.unload, self._modules[key])
+            if (*key, name) not in self._functions:
+                self._functions[*key, name] = self.driver.function(self._modules[key], name)
+            return self._functions[*key, name]
 
     def graph(self, device: int, stream: int) -> int:
         """What was captured in a stream, ready to be launched."""

@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from peergrid.codegen.cuda import service
-from peergrid.codegen.cuda.linked.links import supports
+from peergrid.runtime.cuda.lowering.kernels import neighbour
 from peergrid.runtime.cuda.lowering.station import Station
-from peergrid.schedule import Layout, Schedule
+from peergrid.schedule import Schedule
 from peergrid.schedule.ops import Compute, Flag
 
 PASSED = Flag(0, "passes of linked kernels")
@@ -50,38 +50,6 @@ class Chain:
     def _counter(self, device: int, side: int) -> int:
         """The address of the pair of words that the neighbour on a side of a device counts up."""
         return self.station.flag(Flag(device, f"{PASSED.name} {side}"))
-
-
-def neighbour(layout: Layout, device: int, side: int) -> tuple[int, int] | None:
-    """The device on that side, and the rows by which the grid's coordinates there are shifted."""
-    other = device + (1 if side else -1)
-    turns, other = divmod(other, layout.devices)
-    if turns and not layout.problem.grid.periodic[0]:
-        return None
-    return other, -turns * layout.problem.grid.shape[0]
-
-
-def linkable(station: Station, schedule: Schedule) -> bool:
-    """Whether kernels can exchange by themselves: a cycle is one pass over slabs of devices that reach each other, and
-    all neighbours exchange.
-    """
-    layout = station.layout
-    steps = {op.steps for op in schedule.ops if isinstance(op, Compute)}
-    return (
-        schedule.options.route in (None, "store")
-        and len(layout.blocks) == 1
-        and steps == {layout.blocks[0]}
-        and supports(layout.problem, layout.partition, layout.blocks[0])
-        and all(station.peers.reaches(halo.source, halo.target) for halo in layout.halos)
-        and _exchanging(layout)
-    )
-
-
-def _exchanging(layout: Layout) -> bool:
-    """Whether every two neighbours have halos for each other, in one direction at least."""
-    pairs = {frozenset((halo.source, halo.target)) for halo in layout.halos}
-    sides = ((device, neighbour(layout, device, side)) for device in range(layout.devices) for side in (0, 1))
-    return all(found is None or {device, found[0]} in pairs for device, found in sides)
 
 
 def passes(schedule: Schedule) -> list[Compute]:

@@ -10,11 +10,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from peergrid.codegen.cuda.blocked.program import Launch
-from peergrid.codegen.cuda.choose.shape2d import pass_kernel
 from peergrid.codegen.cuda.linked.links import rim_tiles
 from peergrid.codegen.cuda.linked.peer import PeerKernel
-from peergrid.runtime.cuda.linked.chain import PASSED, Chain, linkable, offset, passes
+from peergrid.runtime.cuda.linked.chain import PASSED, Chain, offset, passes
 from peergrid.runtime.cuda.lowering import signals
+from peergrid.runtime.cuda.lowering.kernels import kernels_of
 from peergrid.runtime.cuda.lowering.lower import Lowered
 from peergrid.runtime.cuda.lowering.station import Station
 from peergrid.runtime.cuda.lowering.sweeps import SeveralSteps, Start
@@ -27,7 +27,7 @@ MOST_WAITING = 0.5  # share of a GPU that waiting tiles of devices which share i
 
 def lower_linked(station: Station, schedule: Schedule) -> Lowered | str:
     """The tape of a schedule whose passes exchange by themselves; else why it is queue-wise (empty: as expected)."""
-    kernel = _kernel(station, schedule)
+    kernel = kernels_of(station).linked(schedule)
     if kernel is None:
         return ""
     row = _row(station, schedule, kernel)
@@ -43,15 +43,6 @@ def lower_linked(station: Station, schedule: Schedule) -> Lowered | str:
             row.write(tape, device, number, part)
     queues = tuple(queue for device in range(station.layout.devices) for queue in row.queues(device))
     return Lowered(schedule, {0: tape.finish()}, queues, frozenset(), {PASSED: len(row.passes)})
-
-
-def _kernel(station: Station, schedule: Schedule) -> PeerKernel | None:
-    """The kernel of every pass of the schedule, if linked kernels can serve."""
-    layout, steps = station.layout, station.layout.blocks[0]
-    fitting = schedule.options.strategy == "peer" and layout.devices > 1 and linkable(station, schedule)
-    norm = None if station.norms is None else station.norms.field
-    made = pass_kernel(layout.problem, steps, norm, room=station.room) if fitting else None
-    return None if made is None else PeerKernel(made)
 
 
 def _row(station: Station, schedule: Schedule, kernel: PeerKernel) -> _Row:

@@ -15,14 +15,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from peergrid.codegen.cuda.blocked.program import Launch
-from peergrid.codegen.cuda.blocked2d.pass_kernel import PassKernel
-from peergrid.codegen.cuda.choose.shape2d import one_step, pass_kernel
 from peergrid.codegen.cuda.linked.persistent import TURNS, PersistentKernel, Tables
 from peergrid.grid import Box
-from peergrid.runtime.cuda.linked.chain import PASSED, Chain, linkable, offset, passes
+from peergrid.runtime.cuda.linked.chain import PASSED, Chain, offset, passes
 from peergrid.runtime.cuda.lowering.duration import AT_ONCE
+from peergrid.runtime.cuda.lowering.kernels import kernels_of
 from peergrid.runtime.cuda.lowering.lower import Lowered
 from peergrid.runtime.cuda.lowering.station import Station
+from peergrid.runtime.cuda.lowering.suited import suited
 from peergrid.runtime.cuda.lowering.sweeps import SeveralSteps, Start
 from peergrid.runtime.cuda.tapes.tape import Patch, TapeWriter
 from peergrid.schedule import Schedule
@@ -30,10 +30,6 @@ from peergrid.schedule.ops import Compute, Copy, DeviceBarrier, Flag, Queue
 
 MET = Flag(0, "passes of persistent kernels")
 MOST_PASSES = 4096  # in one launch
-ALONE_ROWS = (4, 6, 8, 10, 12, 14, 16, 20, 24, 32)  # of tiles on the smallest grids, where all are edge tiles
-MIXED_ROWS, MIXED_WARPS = (16, 32), (8, 4)  # of edge tiles beside plain ones; of blocks
-MOST_EDGES = 0.4  # of the blocks that run at once, beside plain tiles
-LEAST_COLUMNS, LEAST_ROWS = 16, 16  # of an edge tile; of a plain one
 
 
 @dataclass(frozen=True)
@@ -57,25 +53,10 @@ def replays(lowered: Lowered, times: int) -> Iterator[tuple[Lowered, int]]:
 
 def lower_persistent(station: Station, schedule: Schedule) -> Lowered | str:
     """One launch on each device for many turns of a schedule; else why it is queue-wise (empty: as expected)."""
-    if schedule.options.strategy != "persistent" or _shorter(station, schedule):
-        return ""
-    if station.norms is not None:
-        return "persistent kernels compute no norms: each pass is a kernel of its own"
-    layout = station.layout
-    largest = max(box.size for box in _boxes(station))
-    if layout.blocks == (1,) and one_step(layout.problem, largest, station.room) is not None:
-        return (
-            "a persistent kernel has too few loads under way for boxes this large, which launches cost nothing: each "
-            "pass is a kernel of its own"
-        )
-    linked = linkable(station, schedule)
-    made = pass_kernel(layout.problem, layout.blocks[0], least=1, room=station.room) if linked else None
-    if made is None:
-        return (
-            "persistent kernels need 2D slabs twice as thick as their halos, one pass between exchanges, and "
-            "neighbours that exchange and reach each other: each pass is a kernel of its own"
-        )
-    kernel = _suited(station, made)
+    made = kernels_of(station).cooperative(schedule)
+    if isinstance(made, str):
+        return made
+    kernel = suited(made, _boxes(station), station.room, lambda kernel: _room(station, kernel))
     if kernel is None:
         return "no persistent kernel fits these devices: each pass is a kernel of its own"
     found = _row(station, schedule, kernel)
@@ -83,47 +64,9 @@ def lower_persistent(station: Station, schedule: Schedule) -> Lowered | str:
     return Repeated(one.schedule, one.tapes, one.queues, one.choices, one.raised, found.most, together)
 
 
-def _shorter(station: Station, schedule: Schedule) -> bool:
-    """Whether a schedule ends in a shorter pass than the others, as the rest of a run does."""
-    return {op.steps for op in schedule.ops if isinstance(op, Compute)} != set(station.layout.blocks)
-
-
-def _suited(station: Station, made: PassKernel) -> PersistentKernel | None:
-    """The kernel with the shortest tiles of which each block takes one; else one with plain tiles, too."""
-    boxes, alone = _boxes(station), PersistentKernel(made, plain=False, room=station.room)
-    if alone.block.columns < LEAST_COLUMNS:
-        return None
-    tall = _tallest(alone, ALONE_ROWS)
-    if tall is not None:
-        room = _room(station, tall)
-        for rows in (rows for rows in ALONE_ROWS if rows <= tall.rows):
-            if all(_count(box, rows, alone.block.columns) <= n for box, n in zip(boxes, room, strict=True)):
-                return replace(alone, rows=rows)
-    narrow = replace(made, shape=replace(made.shape, columns=2), least_rows=LEAST_ROWS)
-    short = narrow if narrow.cut.columns >= LEAST_COLUMNS else replace(made, least_rows=LEAST_ROWS)
-    for warps in MIXED_WARPS:
-        kernel = _tallest(PersistentKernel(short, warps=warps, room=station.room), MIXED_ROWS)
-        if kernel is not None and all(room := _room(station, kernel)):
-            low = replace(kernel, rows=MIXED_ROWS[0])
-            few = len(low.tables(boxes[0], room[0])[1]) <= MOST_EDGES * room[0]
-            return low if few else kernel
-    return None
-
-
-def _tallest(kernel: PersistentKernel, choices: Sequence[int]) -> PersistentKernel | None:
-    """The kernel with the most of these rows of an edge tile for which a block can have the shared memory."""
-    found = (replace(kernel, rows=rows) for rows in reversed(choices))
-    return next((made for made in found if made.program.shared_bytes <= kernel.room), None)
-
-
 def _boxes(station: Station) -> list[Box]:
     """What each device owns."""
     return [station.layout.partition.owned(device) for device in range(station.layout.devices)]
-
-
-def _count(box: Box, rows: int, columns: int) -> int:
-    """How many tiles cover a box."""
-    return -(-box.shape[0] // rows) * -(-box.shape[1] // columns)
 
 
 def _room(station: Station, kernel: PersistentKernel) -> list[int]:

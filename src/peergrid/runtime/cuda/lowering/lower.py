@@ -10,17 +10,22 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import accumulate, groupby
 
-from peergrid.codegen.cuda.blocked3d.pass_kernel import PassKernel3D
-from peergrid.codegen.cuda.choose.shape2d import one_step
-from peergrid.codegen.cuda.choose.steps import several_steps
-from peergrid.errors import UsageError
-from peergrid.grid import Box
 from peergrid.runtime.cuda.lowering.copies import Copies
+from peergrid.runtime.cuda.lowering.kernels import (
+    ByRegions,
+    ByTiles,
+    Passes,
+    Summed,
+    WithShells,
+    computations,
+    joint,
+    kernels_of,
+)
 from peergrid.runtime.cuda.lowering.routes import Choice
 from peergrid.runtime.cuda.lowering.shelled import Shelled
 from peergrid.runtime.cuda.lowering.signals import meet, record, signal, tick, tie, wait
 from peergrid.runtime.cuda.lowering.station import Station
-from peergrid.runtime.cuda.lowering.sweeps import OneStep, SeveralSteps, Start, Sweep, WithNorms, split_by_owner
+from peergrid.runtime.cuda.lowering.sweeps import OneStep, SeveralSteps, Start, Sweep, WithNorms
 from peergrid.runtime.cuda.tapes.tape import Patch, Tape, TapeWriter
 from peergrid.schedule import Schedule
 from peergrid.schedule.ops import (
@@ -42,7 +47,6 @@ from peergrid.schedule.ops import (
 )
 
 Numbered = tuple[int, Op]
-Work = tuple[int, tuple[Box, ...]]
 
 
 @dataclass(frozen=True)
@@ -83,15 +87,11 @@ class Lowering:
 
     def __post_init__(self) -> None:
         self.copies = Copies(self.station, free=self.schedule.options.route is None)
-        works: dict[int, list[Work]] = {}
         self.parts: dict[tuple[int, int], dict[int, Queue]] = {}  # what computes a device's part of a pass, by number
-        for host in range(self._hosts):
-            for item in self._items(host):
-                ops = [op for _, op in item if isinstance(op, Compute)]
-                if ops:
-                    works.setdefault(ops[0].steps, []).append((ops[0].device, tuple(op.box for op in ops)))
-                    self.parts.setdefault((ops[0].device, ops[0].level), {})[item[0][0]] = ops[0].queue
-        self.sweeps = {steps: self._sweep(steps, boxes) for steps, boxes in works.items()}
+        for number, ops in computations(self.schedule):
+            self.parts.setdefault((ops[0].device, ops[0].level), {})[number] = ops[0].queue
+        made = kernels_of(self.station).passes(self.schedule)
+        self.sweeps = {steps: self._sweep(passes) for steps, passes in made.items()}
 
     def host(self, host: int) -> Tape:
         """The tape of one host."""
@@ -104,14 +104,10 @@ class Lowering:
                     tick(self.station, tape, queue, self.schedule.steps)  # nothing later in this turn reads its clock
         return tape.finish()
 
-    @property
-    def _hosts(self) -> int:
-        return 1 + max((h for op in self.schedule.ops for h in hosts_of(op)), default=0)
-
     def _items(self, host: int) -> Iterator[list[Numbered]]:
         """The host's operations in order, those that go together joined."""
         mine = [(n, op) for n, op in enumerate(self.schedule.ops) if host in hosts_of(op)]
-        for key, part in groupby(mine, key=lambda numbered: _joint(*numbered)):
+        for key, part in groupby(mine, key=lambda numbered: joint(*numbered)):
             ops = list(part)
             if key[0] == "copy":
                 yield from self._by_route(ops)
@@ -153,35 +149,17 @@ class Lowering:
             case DeviceBarrier():
                 meet(station, tape, number, op.queues)
 
-    def _sweep(self, steps: int, works: list[Work]) -> Sweep:
-        station = self.station
-        if station.norms is None:
-            return self._plain(steps, works)
-        beyond = [
-            (device, outside) for device, boxes in works if (outside := split_by_owner(station, device, boxes)[1])
-        ]
-        return WithNorms(station, self._several(steps, station.norms.field), self._plain(steps, beyond))
-
-    def _plain(self, steps: int, works: list[Work]) -> Sweep:
-        station, problem = self.station, self.station.layout.problem
-        if steps > 1:
-            made = several_steps(problem, steps, room=station.room)
-            if isinstance(made, PassKernel3D) and made.shelled:
-                return Shelled(station, made, works)
-            return self._several(steps)
-        largest = max((box.size for _, boxes in works for box in boxes), default=0)
-        kernel = one_step(problem, largest, station.room)
-        if kernel is not None:
-            return SeveralSteps(station, kernel)
-        return OneStep(station, [boxes for _, boxes in works])
-
-    def _several(self, steps: int, norm: str | None = None) -> SeveralSteps:
-        kernel = several_steps(self.station.layout.problem, steps, norm, self.station.room)
-        if kernel is None:
-            raise UsageError(
-                f"No kernel makes {steps} steps of this problem in one pass; use block = 1, or leave the block open."
-            )
-        return SeveralSteps(self.station, kernel)
+    def _sweep(self, made: Passes) -> Sweep:
+        match made:
+            case ByRegions(works):
+                return OneStep(self.station, [boxes for _, boxes in works])
+            case ByTiles(kernel):
+                return SeveralSteps(self.station, kernel)
+            case WithShells(kernel, works):
+                return Shelled(self.station, kernel, works)
+            case Summed(kernel, _, beyond):
+                owned = SeveralSteps(self.station, kernel)
+                return WithNorms(self.station, owned, None if beyond is None else self._sweep(beyond))
 
     def _compute(self, tape: TapeWriter, number: int, ops: list[Compute]) -> None:
         """The launches of one pass, each with those that may run beside it."""
@@ -241,14 +219,3 @@ class Lowering:
         if not self.captured:
             offset = int(values.dtype.fields["step"][1])  # type: ignore[index]
             tape.patches.append(Patch(address + offset, op.level + start.later, None))
-
-
-def _joint(number: int, op: Op) -> tuple[object, ...]:
-    """Neighbouring operations with the same key may be carried out together."""
-    match op:
-        case Compute():
-            return ("compute", op.queue, op.level, op.steps, op.source, op.target)
-        case Copy():
-            return ("copy", op.queue, op.source_device, op.slot)
-        case _:
-            return (number,)

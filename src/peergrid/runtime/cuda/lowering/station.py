@@ -12,6 +12,7 @@ from peergrid.runtime.cuda.device.devices import Devices, host_words
 from peergrid.runtime.cuda.device.driver import Driver
 from peergrid.runtime.cuda.device.faults import error
 from peergrid.runtime.cuda.lowering.duration import patience, step_seconds
+from peergrid.runtime.cuda.lowering.programs import Programs
 from peergrid.runtime.cuda.memory.fields import FieldMemory, Plan
 from peergrid.runtime.cuda.memory.norms import NormMemory, norm_bytes
 from peergrid.runtime.cuda.memory.peers import Peers
@@ -49,8 +50,8 @@ class Station:
         self.layout = layout
         self.step_seconds = step_seconds(layout, ordinals, driver)
         self.patience = patience(least, self.step_seconds, layout)
-        self.cache = cache
         self.devices = Devices(driver, ordinals)
+        self.programs = Programs(self.devices, cache)
         try:
             self.room = block_room(ordinals, driver)
             plan = Plan(layout, total_steps, self.room)
@@ -63,7 +64,7 @@ class Station:
             self.board = host_words(self.board_address, words)
             self.board[:] = 0
         except BaseException:
-            self.devices.close()
+            self.close()
             raise
         self.words = np.zeros(WORDS_PER_LINE * (1 + MOST_BARRIERS), np.int64)
         self._barriers: dict[tuple[int, ...], int] = {}
@@ -73,7 +74,6 @@ class Station:
         self._staging: dict[tuple[object, ...], int] = {}
         self._templates: dict[int, np.ndarray[Any, Any]] = {}
         self._entries: dict[str, int] = {}
-        self._service: dict[int, bytes] = {}
         self._found: dict[int, int] = {}
 
     @property
@@ -97,19 +97,9 @@ class Station:
             self._entries[name] = self.devices.driver.entry(name)
         return self._entries[name]
 
-    def compile(self, source: str) -> dict[int, bytes]:
-        """The machine code of a program for each device."""
-        architectures = {d: self.devices.architecture(d) for d in range(self.devices.count)}
-        made = {
-            arch: self.devices.driver.compile(source, arch, self.cache) for arch in sorted(set(architectures.values()))
-        }
-        return {d: made[arch] for d, arch in architectures.items()}
-
     def service(self, device: int, name: str) -> int:
         """One of the small kernels on a device."""
-        if not self._service:
-            self._service = self.compile(service.SOURCE)
-        return self.devices.function(device, self._service[device], name)
+        return self.programs.function(device, service.SOURCE, name)
 
     def template(self, device: int) -> np.ndarray[Any, Any]:
         """The kernel arguments of a device, without what differs from launch to launch."""
@@ -171,6 +161,7 @@ class Station:
             raise error(code, doing)
 
     def close(self) -> None:
+        self.programs.close()
         self.devices.close()
 
     def _flag_block(self, device: int) -> int:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import cached_property, reduce
 from itertools import chain
@@ -16,14 +15,15 @@ from peergrid.codegen.cuda import onestep
 from peergrid.codegen.cuda.blocked.program import Launch
 from peergrid.codegen.cuda.blocked.program import Program as PassProgram
 from peergrid.codegen.cuda.blocked2d.pass_kernel import PassKernel
-from peergrid.codegen.cuda.blocked2d.zones.kernel import left
 from peergrid.codegen.cuda.blocked3d.pass_kernel import PassKernel3D
 from peergrid.codegen.cuda.blocked3d.shell import Shell, shells
 from peergrid.codegen.cuda.choose.shape2d import short_tiles
 from peergrid.codegen.cuda.common.arguments import Arguments
 from peergrid.codegen.cuda.common.norm import NORM_ROWS
-from peergrid.codegen.cuda.linked.peer import INSTEAD, PeerKernel
+from peergrid.codegen.cuda.linked.peer import PeerKernel
 from peergrid.grid import Box
+from peergrid.runtime.cuda.lowering.kernels import split_by_owner
+from peergrid.runtime.cuda.lowering.programs import Kernel, Needed
 from peergrid.runtime.cuda.lowering.station import Station
 from peergrid.runtime.cuda.memory.fields import Places
 
@@ -67,13 +67,12 @@ class OneStep:
     def __init__(self, station: Station, works: Iterable[Boxes]) -> None:
         self._station = station
         self._program = onestep.program(station.layout.problem, works)
-        with ThreadPoolExecutor(len(self._program.units)) as pool:
-            self._cubins = list(pool.map(station.compile, self._program.units))
+        station.programs.expect([Needed(self._program.units)])
 
     def starts(self, device: int, boxes: Boxes) -> Iterator[Start]:
         for launch in self._program.launches(boxes, self._station.memory.recorded[device]):
-            cubin = self._cubins[self._program.unit(launch.kernel)][device]
-            function = self._station.devices.function(device, cubin, launch.kernel)
+            unit = self._program.units[self._program.unit(launch.kernel)]
+            function = self._station.programs.function(device, unit, launch.kernel)
             values = self._values(device, launch)
             yield Start(function, launch.blocks, launch.threads, 0, values, beside=launch.beside)
 
@@ -93,12 +92,11 @@ class OneStep:
 class SeveralSteps:
     """Passes of several steps: edge tiles, which are few and slow, and plain ones beside them."""
 
-    def __init__(self, station: Station, kernel: PassKernel | PassKernel3D | PeerKernel) -> None:
+    def __init__(self, station: Station, kernel: Kernel) -> None:
         self._station, self._kernel = station, kernel
-        self._cubins: dict[str, dict[int, bytes]] = {}
         self._needed: dict[Box, tuple[PassProgram, ...]] = {}
         self._launches: dict[tuple[int, Boxes], tuple[Launch, ...]] = {}
-        self._alike: dict[PassKernel | PassKernel3D | PeerKernel, PassKernel | PassKernel3D | PeerKernel] = {}
+        self._alike: dict[Kernel, Kernel] = {}
 
     def starts(self, device: int, boxes: Boxes) -> Iterator[Start]:
         whole, launches = reduce(Box.hull, boxes), self.launches(device, boxes)
@@ -146,29 +144,17 @@ class SeveralSteps:
             if same:
                 yield _together(same)
 
-    def _fitted(self, device: int, box: Box) -> PassKernel | PassKernel3D | PeerKernel:
+    def _fitted(self, device: int, box: Box) -> Kernel:
         """The kernel with tiles as short as the device has room for; one for all boxes that want the same."""
         edged = not (isinstance(self._kernel, PassKernel3D) and self._kernel.shelled)
         slots = self._at_once(device, box, self._kernel.edge) if edged else 1, self.slots(device, box)
-        found: PassKernel | PassKernel3D | PeerKernel
+        found: Kernel
         if isinstance(self._kernel, PassKernel3D):
             found = self._kernel.shorter(box, *slots)
-        elif isinstance(self._kernel, PeerKernel):
-            found = PeerKernel(short_tiles(self._roomy(self._kernel.made), box, *slots))
         else:
-            found = short_tiles(self._roomy(self._kernel), box, *slots)
+            found = short_tiles(self._station.programs.beside(self._kernel), box, *slots)
+            found = PeerKernel(found) if isinstance(self._kernel, PeerKernel) else found
         return self._alike.setdefault(found, found)
-
-    def _roomy(self, made: PassKernel) -> PassKernel:
-        """The kernel with tiles of zones that keep to the registers which plain ones leave, as compiled."""
-        instead = INSTEAD if isinstance(self._kernel, PeerKernel) else 1
-        return made if made.layers is None else replace(made, beside=left(self._most_registers, instead))
-
-    @cached_property
-    def _most_registers(self) -> int:
-        """Registers of a plain tile's thread, the most on any device."""
-        plain, devices = self._kernel.plain, self._station.devices
-        return max(devices.registers(d, self._function(d, plain)) for d in range(devices.count))
 
     def start(self, device: int, launch: Launch, whole: Box) -> Start:
         """A launch over tiles of a box."""
@@ -217,9 +203,7 @@ class SeveralSteps:
         return self.resident(device, program) * program.tiles_per_block
 
     def _function(self, device: int, program: PassProgram) -> int:
-        if program.entry not in self._cubins:
-            self._cubins[program.entry] = self._station.compile(program.source)
-        function = self._station.devices.function(device, self._cubins[program.entry][device], program.entry)
+        function = self._station.programs.function(device, program.source, program.entry)
         self._granted(device, function, program)
         return function
 
@@ -253,12 +237,12 @@ class SeveralSteps:
 class WithNorms:
     """Passes that sum up the norms of what a device owns; what they compute beyond it counts on another device."""
 
-    def __init__(self, station: Station, owned: SeveralSteps, beyond: Sweep) -> None:
+    def __init__(self, station: Station, owned: SeveralSteps, beyond: Sweep | None) -> None:
         self._station, self._owned, self._beyond = station, owned, beyond
 
     def starts(self, device: int, boxes: Boxes) -> Iterator[Start]:
-        inside, outside = split_by_owner(self._station, device, boxes)
-        if outside:
+        inside, outside = split_by_owner(self._station.layout, device, boxes)
+        if outside and self._beyond is not None:
             for start in self._beyond.starts(device, outside):
                 yield replace(start, beside=True)
         yield from self._owned.starts(device, inside)
@@ -266,13 +250,6 @@ class WithNorms:
     def sums(self, device: int) -> Start:
         """See `SeveralSteps`."""
         return self._owned.sums(device)
-
-
-def split_by_owner(station: Station, device: int, boxes: Boxes) -> tuple[Boxes, Boxes]:
-    """The parts of boxes that a device owns, and the others."""
-    owned = station.layout.partition.owned(device)
-    inside = tuple(box & owned for box in boxes if box.overlaps(owned))
-    return inside, tuple(piece for box in boxes for piece in box - owned)
 
 
 def _together(launches: Sequence[Launch]) -> Launch:

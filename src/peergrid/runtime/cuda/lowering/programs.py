@@ -1,0 +1,92 @@
+"""The programs of a run: each text compiled once, by threads, from the moment it is known that it will be needed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from dataclasses import dataclass, replace
+from itertools import product
+from pathlib import Path
+from threading import Lock
+
+from peergrid.codegen.cuda.blocked.program import Program
+from peergrid.codegen.cuda.blocked2d.pass_kernel import PassKernel
+from peergrid.codegen.cuda.blocked2d.zones.kernel import left
+from peergrid.codegen.cuda.blocked3d.pass_kernel import PassKernel3D
+from peergrid.codegen.cuda.linked.peer import INSTEAD, PeerKernel
+from peergrid.runtime.cuda.device.devices import Devices
+from peergrid.runtime.devices import cores
+
+Kernel = PassKernel | PassKernel3D | PeerKernel
+
+
+@dataclass(frozen=True)
+class Needed:
+    """What is to be compiled; zoned: kernels whose tiles of zones have a text that follows from the plain ones."""
+
+    texts: tuple[str, ...]
+    zoned: tuple[PassKernel | PeerKernel, ...] = ()
+
+
+class Programs:
+    """Machine code for devices; cache: a folder in which later runs find it.
+
+    NVRTC works without the interpreter's lock, so that threads compile side by side.
+    """
+
+    def __init__(self, devices: Devices, cache: Path | None) -> None:
+        self._devices, self._cache = devices, cache
+        self._kinds = [devices.architecture(device) for device in range(devices.count)]
+        self._pool = ThreadPoolExecutor(cores(), "compile")
+        self._lock = Lock()
+        self._code: dict[tuple[str, str], Future[bytes]] = {}
+        self._zones: dict[PassKernel | PeerKernel, Future[None]] = {}
+
+    def expect(self, needed: Iterable[Needed]) -> None:
+        """Begin with what will be needed."""
+        needed = tuple(needed)
+        self._begin(text for part in needed for text in part.texts)
+        for kernel in dict.fromkeys(kernel for part in needed for kernel in part.zoned):
+            if kernel not in self._zones:  # the plain tiles' text is before it in the line of the pool
+                self._begin([kernel.plain.source])
+                self._zones[kernel] = self._pool.submit(self._begin_zones, kernel)
+
+    def code(self, device: int, source: str) -> bytes:
+        """The machine code of a program for a device; raises what compiling it raised."""
+        self._begin([source])
+        return self._code[source, self._kinds[device]].result()
+
+    def function(self, device: int, source: str, entry: str) -> int:
+        """A kernel on a device."""
+        return self._devices.function(device, self.code(device, source), entry)
+
+    def beside(self, kernel: PassKernel | PeerKernel) -> PassKernel:
+        """How tiles are made, those of zones with the registers that plain ones leave, as compiled."""
+        made, instead = (kernel.made, INSTEAD) if isinstance(kernel, PeerKernel) else (kernel, 1)
+        return made if made.layers is None else replace(made, beside=left(self._registers(kernel.plain), instead))
+
+    def settle(self) -> None:
+        """Wait for all that was begun; what failed is said to whoever asks for it."""
+        wait(self._zones.values())
+        wait(self._code.values())
+
+    def close(self) -> None:
+        """Begin nothing more."""
+        self._pool.shutdown(cancel_futures=True)
+
+    def _begin(self, sources: Iterable[str]) -> None:
+        with self._lock:
+            for key in product(sources, sorted(set(self._kinds))):
+                if key not in self._code:
+                    self._code[key] = self._pool.submit(self._devices.driver.compile, *key, self._cache)
+
+    def _begin_zones(self, kernel: PassKernel | PeerKernel) -> None:
+        made = self.beside(kernel)
+        layer = (PeerKernel(made) if isinstance(kernel, PeerKernel) else made).layer
+        if layer is not None:
+            self._begin([layer.source])
+
+    def _registers(self, program: Program) -> int:
+        """Registers of a kernel's thread, the most on any device."""
+        found = (self.function(device, program.source, program.entry) for device in range(self._devices.count))
+        return max(self._devices.registers(device, function) for device, function in enumerate(found))
