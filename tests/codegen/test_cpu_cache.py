@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -61,6 +62,24 @@ def test_a_second_start_compiles_nothing(tmp_path: Path) -> None:
     assert any(name.endswith(".nbc") for name in kept)
     subprocess.run([*command, "warm", str(text)], check=True, timeout=60)
     assert files(folder) == kept
+
+
+def test_a_zipped_package_computes(tmp_path: Path) -> None:
+    package = Path(jit.__file__).parents[2]
+    archive = shutil.make_archive(str(tmp_path / "package"), "zip", package.parent, package.name)
+    works = f"""
+import sys
+sys.path.insert(0, {archive!r})
+import peergrid
+
+@peergrid.stencil
+def double(u):
+    u.next[0] = 2 * u[0]
+
+assert {archive!r} in peergrid.__file__
+assert (peergrid.run(double(peergrid.Grid(9).field("u", 1.0)), 3, devices="cpu:2").fields["u"] == 8).all()
+"""
+    subprocess.run([sys.executable, "-W", "error", "-c", works], check=True, timeout=60, cwd=tmp_path)
 
 
 def test_without_a_folder_nothing_is_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

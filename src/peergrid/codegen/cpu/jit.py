@@ -14,6 +14,7 @@ import tempfile
 import types as python_types
 from collections.abc import Callable
 from functools import lru_cache
+from importlib import resources
 from pathlib import Path
 from typing import Any
 
@@ -127,7 +128,7 @@ def compile_rows(text: str, cache: Path | None) -> Any:
 @lru_cache(maxsize=KEPT)
 def compile_driver(cache: Path | None) -> Callable[..., None]:
     """The compiled `driver.stream`."""
-    text = (Path(__file__).parent / "driver.py").read_text(encoding="utf-8")
+    text = resources.files(__package__).joinpath("driver.py").read_text(encoding="utf-8")  # from an archive, too
 
     def build(module: Any, keep: bool) -> Callable[..., None]:
         module.place = njit(nogil=True, error_model="numpy")(module.place)
