@@ -67,6 +67,13 @@ def test_what_can_be_called_is_a_stencil() -> None:
     assert (update.name, update.params) == ("partial", (("k=0.5", 0.5),))
 
 
+def test_places_may_come_from_numpy_and_lists() -> None:
+    (cell,) = Problem.of(smooth(U, 0.1), Receiver("r", "u", np.array([3]))).receivers  # type: ignore[arg-type]
+    assert cell == Receiver("r", "u", [3]) == Receiver("r", "u", (3,))  # type: ignore[arg-type]
+    confined = smooth(U, 0.1).within(Box.cell(np.array([3]))).box
+    assert (repr(confined), confined) == (repr(Box.cell((3,))), Box.cell((3,)))
+
+
 def test_a_problem_can_be_pickled_and_copied() -> None:
     clock = GRID.signal("clock", [1.0, 2.0])
 
@@ -238,6 +245,34 @@ def gathered(u) -> None:  # type: ignore[no-untyped-def]
         (
             lambda: Problem.of(smooth(U, 0.1), [Receiver("r", "w", (1,))]),
             "Receiver 'r' records 'w', which is none of u.",
+        ),
+        (
+            lambda: smooth(U, 0.1).within(Box((1.0,), (3.0,))),  # type: ignore[arg-type]
+            "Update 'smooth' takes a box with 1 whole numbers for each corner, got Box(lo=(1.0,), hi=(3.0,)).",
+        ),
+        (
+            lambda: smooth(U, 0.1).within(Box((1, 1), (3, 3))),
+            "Update 'smooth' takes a box with 1 whole numbers for each corner, got Box(lo=(1, 1), hi=(3, 3)).",
+        ),
+        (
+            lambda: smooth(U, 0.1).within(Box.cell((40,))),
+            "Update 'smooth' is confined to [40,41), which has no cell of [0,9): nothing would change.",
+        ),
+        (
+            lambda: Receiver("r", "u", (1.5,)),  # type: ignore[arg-type]
+            "Receiver 'r' takes a cell such as (8, 8), whole numbers, got (1.5,).",
+        ),
+        (
+            lambda: Problem.of(smooth(U, 0.1), [Receiver("r", "u", (1, 1))]),
+            "Receiver 'r' lies at (1, 1), outside 'u' on [0,9).",
+        ),
+        (
+            lambda: Problem.of(smooth(U, 0.1), [("r", "u", (1,))]),  # type: ignore[list-item]
+            "Receivers are given as peergrid.Receiver('r1', 'u', (8, 8)), got ('r', 'u', (1,)).",
+        ),
+        (
+            lambda: Problem.of(smooth(U, 0.1), [Receiver("r", "u", (1,)), Receiver("r", "u", (2,))]),
+            "Two receivers are called 'r'; give each its own name.",
         ),
         (
             lambda: Problem.of([follow(U, V), follow(GRID.field("u"), V)]),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -43,10 +44,20 @@ class Update:
     params: tuple[tuple[str, float], ...] = field(compare=False, repr=False, default=())
 
     def within(self, box: Box) -> Update:
-        """The same update on the cells of `box` alone."""
+        """The same update on the cells of `box` alone. Raises UsageError where there are none."""
         if not isinstance(box, Box):
             raise UsageError(f"An update is confined to a peergrid.Box such as Box((0, 0), (8, 8)), got {box!r}.")
-        return replace(self, box=self.box & box)
+        lo, hi = _whole(box.lo), _whole(box.hi)
+        if lo is None or hi is None or len(lo) != self.box.ndim:
+            raise UsageError(
+                f"Update '{self.name}' takes a box with {self.box.ndim} whole numbers for each corner, got {box!r}."
+            )
+        inside = self.box & Box(lo, hi)
+        if inside.empty:
+            raise UsageError(
+                f"Update '{self.name}' is confined to {box}, which has no cell of {self.box}: nothing would change."
+            )
+        return replace(self, box=inside)
 
     @cached_property
     def targets(self) -> tuple[str, ...]:
@@ -90,6 +101,12 @@ class Receiver:
     field: str
     cell: Index
 
+    def __post_init__(self) -> None:
+        cell = _whole(self.cell)
+        if cell is None:
+            raise UsageError(f"Receiver '{self.name}' takes a cell such as (8, 8), whole numbers, got {self.cell!r}.")
+        object.__setattr__(self, "cell", cell)
+
 
 @dataclass(frozen=True, eq=False)
 class Problem:
@@ -107,7 +124,9 @@ class Problem:
     receivers: tuple[Receiver, ...] = ()
 
     @classmethod
-    def of(cls, stages: Iterable[Stage | Update] | Stage | Update, receivers: Iterable[Receiver] = ()) -> Problem:
+    def of(
+        cls, stages: Iterable[Stage | Update] | Stage | Update, receivers: Iterable[Receiver] | Receiver = ()
+    ) -> Problem:
         """The problem whose step is these stages in this order; a lone update is a stage of its own.
 
         Raises UsageError where names clash, grids differ, an update reads or writes outside a confined field, or reads
@@ -132,9 +151,8 @@ class Problem:
         signals = _by_name(chain.from_iterable(u.signals for u in updates))
         params = dict(chain.from_iterable(u.params for u in updates))
         cut = tuple(Stage(tuple(_cut(u, grid, fields) for u in stage.updates)) for stage in staged)
-        recorded = tuple(receivers)
-        for receiver in recorded:
-            _check_receiver(receiver, fields)
+        recorded = (receivers,) if isinstance(receivers, Receiver) else tuple(receivers)
+        _check_receivers(recorded, fields)
         return _made_of(grid, fields, signals, params, cut, recorded)
 
     @cached_property
@@ -244,13 +262,28 @@ def _check_confined(update: Update, grid: Grid, fields: Mapping[str, Field]) -> 
                 )
 
 
+def _whole(index: Iterable[Any]) -> Index | None:
+    """The numbers of an index as Python's integers; None where they are none."""
+    given = tuple(index) if isinstance(index, Iterable) else (index,)
+    return tuple(map(operator.index, given)) if all(hasattr(i, "__index__") for i in given) else None
+
+
+def _check_receivers(receivers: tuple[Receiver, ...], fields: Mapping[str, Field]) -> None:
+    seen: set[str] = set()
+    for receiver in receivers:
+        if not isinstance(receiver, Receiver):
+            raise UsageError(f"Receivers are given as peergrid.Receiver('r1', 'u', (8, 8)), got {receiver!r}.")
+        if receiver.name in seen:
+            raise UsageError(f"Two receivers are called '{receiver.name}'; give each its own name.")
+        seen.add(receiver.name)
+        _check_receiver(receiver, fields)
+
+
 def _check_receiver(receiver: Receiver, fields: Mapping[str, Field]) -> None:
     if receiver.field not in fields:
         raise UsageError(
             f"Receiver '{receiver.name}' records '{receiver.field}', which is none of {', '.join(sorted(fields))}."
         )
-    if receiver.cell not in fields[receiver.field].box:
-        raise UsageError(
-            f"Receiver '{receiver.name}' lies at {receiver.cell}, outside '{receiver.field}' on "
-            f"{fields[receiver.field].box}."
-        )
+    box = fields[receiver.field].box
+    if len(receiver.cell) != box.ndim or receiver.cell not in box:
+        raise UsageError(f"Receiver '{receiver.name}' lies at {receiver.cell}, outside '{receiver.field}' on {box}.")
