@@ -84,10 +84,11 @@ class Simulation:
         options: Options | Chosen | None = None,
         split: Index | Partition | None = None,
         kernel: KernelKind = "compiled",
-        cache: Path | None = None,
+        cache: Path | str | None = None,
         norm: str | None = None,
     ) -> None:
         _check(steps, options)
+        cache = None if cache is None else Path(cache)
         self.problem, self.total_steps = problem, steps
         self.devices = devices if isinstance(devices, Devices) else parse_devices(str(devices))
         wished = options or suited(self.devices, problem, steps, split=split, cache=cache, norm=norm)
