@@ -21,13 +21,14 @@ from typing import Any
 import numpy as np
 from cuda.bindings import driver
 from gpu import Device, Module, check, copy_rate
+from meeting import BARRIER, BARRIER_DTYPE
 from problems import jacobi_problem, sweep_jacobi, sweep_yee, yee_problem
 from row import APART, Expected, PeerRun, PersistentRun, Row, seconds
 
 from peergrid.codegen.cuda.blocked2d.pass_kernel import PassKernel
 from peergrid.codegen.cuda.blocked2d.shape import Shape
 from peergrid.codegen.cuda.common.norm import NORM_ROWS
-from peergrid.codegen.cuda.linked.persistent import BARRIER, BARRIER_DTYPE, PersistentKernel
+from peergrid.codegen.cuda.linked.persistent import PersistentKernel
 from peergrid.codegen.nvrtc import compile_cubin
 from peergrid.stencil import Problem
 

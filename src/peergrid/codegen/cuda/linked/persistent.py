@@ -39,7 +39,7 @@ from peergrid.codegen.cuda.blocked2d.pass_kernel import PassKernel
 from peergrid.codegen.cuda.blocked2d.tiles import tiles
 from peergrid.codegen.cuda.common.arguments import RECEIVER, REGION, Arguments
 from peergrid.codegen.cuda.linked.block.tile import Block2D, BlockShape
-from peergrid.codegen.cuda.linked.links import LINK_PRIMITIVES, LinkText, rim_first, rim_tiles
+from peergrid.codegen.cuda.linked.links import LinkText, rim_first, rim_tiles
 from peergrid.grid import Box
 
 TURNS = np.dtype(
@@ -271,49 +271,3 @@ def _regions(boxes: Sequence[Box]) -> NDArray[Any]:
     if boxes:
         rows["lo"][:, :2], rows["hi"][:, :2] = [tile.lo for tile in boxes], [tile.hi for tile in boxes]
     return rows
-
-
-BARRIER = (
-    LINK_PRIMITIVES
-    + """\
-struct Barrier {
-  long long* arrived;
-  long long* mine;
-  long long* theirs[16];
-  long long devices, self, turns, neighbours;
-};
-
-// Meetings of all blocks of all devices, one after another: the last block of a device tells the others, every block
-// looks at what the others told its device. neighbours: only those one number away, on a ring.
-extern "C" __global__ void barrier(const __grid_constant__ Barrier b) {
-  const int lane = threadIdx.x;
-  const bool near = lane == b.self || lane == (b.self + 1) % b.devices || lane == (b.self + b.devices - 1) % b.devices;
-  const bool concerned = lane < b.devices && (near || !b.neighbours);
-  int patience = 1 << 23;  // looks in vain: about ten seconds
-  for (long long turn = 1; turn <= b.turns; ++turn) {
-    __syncthreads();
-    if (threadIdx.x < 32) {
-      long long before = 0;
-      if (lane == 0) before = pg_add_here(b.arrived);
-      before = __shfl_sync(0xffffffffu, before, 0);
-      if (before + 1 == turn * gridDim.x && concerned) pg_release(b.theirs[lane] + 16 * b.self, turn);
-      if (concerned)
-        while (pg_acquire(b.mine + 16 * lane) < turn && patience) --patience;
-    }
-    __syncthreads();
-  }
-}
-"""
-)
-"""A kernel that does nothing but meet, to measure what that costs; flags lie 16 words apart."""
-BARRIER_DTYPE = np.dtype(
-    [
-        ("arrived", "<u8"),
-        ("mine", "<u8"),
-        ("theirs", "<u8", 16),
-        ("devices", "<i8"),
-        ("self", "<i8"),
-        ("turns", "<i8"),
-        ("neighbours", "<i8"),
-    ]
-)
