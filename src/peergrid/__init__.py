@@ -5,8 +5,9 @@ The folders are named after that line; `docs/architecture.md` says what is in ea
 
 from peergrid.errors import CheckFailed, DeviceFault, DoesNotFit, PeergridError, Unstable, UsageError
 from peergrid.grid import Box, Field, Grid, Signal
+from peergrid.outcome import Result
 from peergrid.schedule import Options
-from peergrid.simulate import Result, Simulation, run
+from peergrid.simulate import Simulation, run
 from peergrid.stencil import Problem, Receiver, Stage, equal, maximum, minimum, sqrt, stencil, where
 
 __version__ = "0.1.0"

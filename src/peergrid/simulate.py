@@ -6,61 +6,29 @@ import hashlib
 import threading
 import time
 import weakref
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import Self
 
 from peergrid.arrange import fitting, layout_of, partition_of, suited
 from peergrid.errors import Unstable, UsageError
 from peergrid.grid import Array, Index
 from peergrid.grid.partition import Partition
+from peergrid.outcome import Result, Timeline
 from peergrid.runtime.devices import Devices, parse_devices
 from peergrid.runtime.executors import KernelKind, executor_of
 from peergrid.schedule import Chosen, Options, Schedule, build, period
 from peergrid.schedule.build import is_whole
 from peergrid.schedule.strategies import StrategyName
-from peergrid.schedule.timeline import Span, chrome, exposed_communication
+from peergrid.schedule.timeline import exposed_communication
 from peergrid.stencil import Problem, Stage, Update
 
 CHECK_EVERY = 100  # steps between two looks for values that are not finite
 FUSED = "The kernels of '{}' exchange by themselves where they can, and no clock looks into them"
 HIDDEN: dict[StrategyName, str] = {"graph": "No clock looks into graphs", "peer": FUSED, "persistent": FUSED}
 APART = "the timeline and the exposed communication are those of the same operations carried out one by one."
-
-
-@dataclass(frozen=True)
-class Result:
-    """What a finished run leaves: the final state fields, the receivers' records, and the time of stepping alone.
-
-    notes: what was chosen by trial, and what was arranged otherwise than asked for, in sentences.
-    """
-
-    fields: Mapping[str, Array]
-    traces: Mapping[str, Array]
-    steps: int
-    cells: int
-    seconds: float
-    sha256: str
-    notes: tuple[str, ...] = ()
-
-    @property
-    def cells_per_second(self) -> float:
-        return self.cells * self.steps / self.seconds if self.seconds else 0.0
-
-
-@dataclass(frozen=True)
-class Timeline:
-    """A schedule as it was carried out once: when each operation ran."""
-
-    schedule: Schedule
-    spans: tuple[Span, ...]
-
-    def chrome(self) -> dict[str, Any]:
-        """In Chrome's format, as Perfetto shows it."""
-        return chrome(self.schedule.ops, self.spans)
 
 
 class Simulation:

@@ -16,7 +16,8 @@ from peergrid.errors import UsageError
 from peergrid.io.atomic import replacing
 from peergrid.io.modelfile import read
 from peergrid.models.fdtd import build
-from peergrid.simulate import Simulation, Timeline
+from peergrid.outcome import Timeline
+from peergrid.simulate import Simulation
 
 CYCLES = 4  # exchanges in the picture unless told otherwise
 

@@ -1,0 +1,43 @@
+"""What a run leaves: the fields and records at its end, and when each operation of a schedule ran."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from peergrid.grid import Array
+from peergrid.schedule import Schedule
+from peergrid.schedule.timeline import Span, chrome
+
+
+@dataclass(frozen=True)
+class Result:
+    """What a finished run leaves: the final state fields, the receivers' records, and the time of stepping alone.
+
+    notes: what was chosen by trial, and what was arranged otherwise than asked for, in sentences.
+    """
+
+    fields: Mapping[str, Array]
+    traces: Mapping[str, Array]
+    steps: int
+    cells: int
+    seconds: float
+    sha256: str
+    notes: tuple[str, ...] = ()
+
+    @property
+    def cells_per_second(self) -> float:
+        return self.cells * self.steps / self.seconds if self.seconds else 0.0
+
+
+@dataclass(frozen=True)
+class Timeline:
+    """A schedule as it was carried out once: when each operation ran."""
+
+    schedule: Schedule
+    spans: tuple[Span, ...]
+
+    def chrome(self) -> dict[str, Any]:
+        """In Chrome's format, as Perfetto shows it."""
+        return chrome(self.schedule.ops, self.spans)
