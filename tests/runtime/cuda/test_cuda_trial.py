@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 from host_driver import COMPILER, HostDriver
-from runtime_problems import PROBLEMS
+from runtime_problems import PROBLEMS, heat_3d
 
 from peergrid import DeviceFault, Grid, Options, stencil
 from peergrid.bench.problems import jacobi
@@ -237,3 +237,33 @@ def test_lost_devices_end_the_trial_with_the_first_cause(tmp_path: Path, monkeyp
 def test_gpus_that_are_not_there_are_left_to_the_run_to_say(tmp_path: Path) -> None:
     few = replace(trial(tmp_path, devices=3), driver=HostDriver(gpus=2))
     assert few.fastest(USUAL) == Chosen(USUAL)
+
+
+def test_passes_are_those_that_find_room_in_shared_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[tuple[str, int]] = []
+    fake({}, asked, monkeypatch)
+    little = HostDriver(shared=10 << 10)
+    replace(trial(tmp_path, problem=PROBLEMS["yee"]()), driver=little).fastest(USUAL, strategy="overlap")
+    assert asked == [("overlap", 3), ("overlap", 2)]
+    cube = trial(tmp_path, problem=PROBLEMS["heat_cube"]())
+    assert [replace(cube, driver=driver)._fitting(USUAL).block for driver in (HostDriver(), little)] == [4, 1]
+
+
+def test_one_step_per_pass_is_tried_where_operations_in_double_precision_are_slow(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Card(HostDriver):
+        def double_cost(self, ordinal: int) -> int:
+            return 64
+
+    asked: list[tuple[str, int]] = []
+    fake({}, asked, monkeypatch)
+    for dtype in ("float64", "float32"):
+        grid = Grid((160, 160, 160), boundary="periodic", dtype=dtype)
+        problem = Problem.of(heat_3d(grid.field("u"), 0.1))
+        for number, driver in enumerate((Card(), HostDriver())):
+            asked.clear()
+            made = replace(trial(tmp_path / f"{dtype} {number}", problem=problem), driver=driver)
+            made.fastest(Options("overlap", depth=4), strategy="overlap")
+            assert (("overlap", 1) in asked) == (dtype == "float64" and number == 0)
+            assert len(asked) > 1

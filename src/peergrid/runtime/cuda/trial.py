@@ -39,6 +39,7 @@ WORTH_SECONDS = 1.0  # of a run, at the rates below, from which on a trial is wo
 STEP_SECONDS, CELLS_PER_SECOND = 4e-6, 1e12  # of a device: a step of the smallest grids, and cell updates of large ones
 SMALL_CELLS = 1 << 23  # cells of a device up to which launches may cost more than the work
 CANDIDATES = 2  # numbers of steps per pass to try: the third was never the best where all were tried
+SLOW_DOUBLE = 8  # times as long as in single precision: there several steps may cost more than they save
 SAMPLES = 3
 SAMPLE_SECONDS = 2e-3
 
@@ -75,13 +76,13 @@ class Trial:
         usual: what is known without a device, with the order and the route that are asked for; what a trial cannot
         tell stays so. Raises DeviceFault where the devices fail for good; a candidate that fails alone is left out.
         """
-        depths = (depth,) if depth else lengths(self.problem, usual.depth, self.norm)[:CANDIDATES]
         strategies = (strategy,) if strategy else self._strategies
-        if len(depths) == len(strategies) == 1:
-            return Chosen(replace(usual, strategy=strategies[0], depth=depths[0]))
         usual = replace(usual, strategy=strategy or usual.strategy, depth=depth or usual.depth)
         if max(self.ordinals) >= self._driver.device_count():
             return Chosen(usual)  # the run says so
+        depths = (depth,) if depth else self._depths(usual.depth)
+        if len(depths) == len(strategies) == 1:
+            return Chosen(replace(usual, strategy=strategies[0], depth=depths[0]))
         place = self._place(usual, depths, strategies)
         known = _remembered(place)
         if known in product(strategies, depths):
@@ -110,11 +111,22 @@ class Trial:
     def _driver(self) -> Driver:
         return self.driver or CudaDriver()
 
+    @cached_property
+    def _room(self) -> int:
+        return block_room(self.ordinals, self._driver)
+
     @property
     def _strategies(self) -> tuple[StrategyName, ...]:
         cells = self.problem.grid.box.size // self.partition.devices
         small: tuple[StrategyName, ...] = ("persistent",) if cells <= SMALL_CELLS else ()
         return (("peer", "overlap") if self.partition.devices > 1 else ("overlap",)) + small
+
+    def _depths(self, most: int) -> tuple[int, ...]:
+        """The numbers of steps per pass to try; one by itself, too, where what several make twice costs the most."""
+        found = lengths(self.problem, most, self.norm, self._room)[:CANDIDATES]
+        volume, double = self.problem.grid.ndim == 3, self.problem.itemsize == 8
+        slow = volume and double and max(map(self._driver.double_cost, self.ordinals)) >= SLOW_DOUBLE
+        return (*found, 1) if slow and 1 not in found else found
 
     def step_seconds(self, options: Options) -> float:
         """Seconds of one step, the median of some samples; infinite where the devices cannot do it this way."""
@@ -140,7 +152,7 @@ class Trial:
 
     def _texts(self, depths: Sequence[int]) -> list[str]:
         """The programs of passes."""
-        made = [kernel for d in depths if (kernel := several_steps(self.problem, d, self.norm)) is not None]
+        made = [kernel for d in depths if (kernel := several_steps(self.problem, d, self.norm, self._room)) is not None]
         box = self.partition.owned(0)
         return [launch.program.source for kernel in made for launch in kernel.launches(box, 1)]
 
@@ -148,12 +160,11 @@ class Trial:
         """Compile what the candidates need side by side, where there is a cache in which they find it."""
         if self.cache is None:
             return
-        room = block_room(self.ordinals, self._driver)
         with closing(Programs(devices, self.cache)) as programs:
             for options in map(self._fitting, ways):
                 with suppress(UsageError):  # said by the candidate
                     plan = self._layout(options)
-                    kernels = Kernels(plan, self.norm, room, self._reaches)
+                    kernels = Kernels(plan, self.norm, self._room, self._reaches)
                     programs.expect([kernels.needed(period(plan, options))])
             programs.settle()
 
@@ -161,7 +172,7 @@ class Trial:
         return self._driver.reaches(self.ordinals[device], self.ordinals[other])
 
     def _fitting(self, options: Options) -> Options:
-        return replace(options, block=block_of(self.problem, options.depth))
+        return replace(options, block=block_of(self.problem, options.depth, self._room))
 
     def _layout(self, options: Options) -> Layout:
         return layout(self.problem, self.partition, options, split_at(self.problem, self.partition, self.norm))
