@@ -53,6 +53,7 @@ class Memory:
         for number, name in enumerate(table.signals):
             given["signals"][number] = self.signals[name]
         given["params"][: len(table.params)] = list(self.problem.params.values())
+        given["corners"] = table.corners
         given["traces"], given["total_steps"], given["step"] = self.traces, self.total_steps, step
         given["source"], given["target"] = source, 1 - source
         given["lo"][:2], given["hi"][:2] = (0, 0), self.problem.grid.shape

@@ -142,6 +142,7 @@ class Device:
             samples = self.problem.signals[name].samples
             given["signals"][number] = (samples.ctypes.data, len(samples))
         given["params"][: len(fields.params)] = list(self.problem.params.values())
+        given["corners"] = fields.corners
         given["traces"], given["total_steps"], given["step"] = self.traces.ctypes.data, self.total_steps, step
         given["source"], given["target"] = source, 1 - source
         given["lo"][: self.box.ndim], given["hi"][: self.box.ndim] = self.box.lo, self.box.hi

@@ -110,6 +110,15 @@ def radar(
     return Problem.of(stages, receivers)
 
 
+def lamps(shape: tuple[int, int], boundary: Boundary = "fixed") -> Problem:
+    """A relaxation with sources of one to twelve cells in four of its rows, some of them in corners of the grid."""
+    grid = Grid(shape, boundary)
+    u, wave, step = random(grid, "u", 1), grid.signal("s", np.linspace(1, 2, 6)), shape[1] // 10
+    corners = [(y, x) for y in (0, 1, shape[0] // 2, shape[0] - 3) for x in range(0, shape[1] - 4, step)]
+    lit = [add(u, wave).within(Box((y, x), (y + 1 + k % 3, x + 1 + k % 4))) for k, (y, x) in enumerate(corners)]
+    return Problem.of([jacobi(u), *lit])
+
+
 def absorbers(
     shape: tuple[int, int],
     depth: int = 4,

@@ -7,10 +7,11 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 from emulate import advance
-from stream_examples import radar, relaxation, two_fields, wide_reads, yee
+from stream_examples import lamps, radar, relaxation, two_fields, wide_reads, yee
 
 from peergrid.codegen.cuda.blocked2d.pass_kernel import PassKernel
 from peergrid.codegen.cuda.blocked2d.shape import Shape
+from peergrid.codegen.cuda.common.arguments import MOST_CORNERS, Arguments
 from peergrid.stencil import Problem
 
 Make = Callable[..., Problem]
@@ -31,6 +32,15 @@ def test_absorber_source_receivers() -> None:
     assert outcome.entries == {"stream2d", "edge2d"}
     assert outcome.agrees
     assert np.isfinite(outcome.device.traces[:, 3:]).all()
+
+
+@pytest.mark.parametrize("boundary", ["fixed", "periodic", "reflecting"])
+def test_more_sources_than_have_their_place_in_the_struct(boundary: str) -> None:
+    problem = lamps((90, 260), boundary)
+    assert len(problem.stages) - 1 > len(Arguments(problem).movable) == MOST_CORNERS
+    outcome = advance(problem, PassKernel(problem, Shape(4, warps=2), zoned=False))
+    assert outcome.entries == {"stream2d", "edge2d"}
+    assert outcome.agrees
 
 
 def test_a_source_just_beside_a_plain_tile() -> None:

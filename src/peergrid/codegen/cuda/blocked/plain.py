@@ -6,7 +6,7 @@ bars their rows.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from functools import reduce
 
 from peergrid.codegen.cuda.blocked.levels import plain_updates
@@ -51,12 +51,15 @@ def _plain_fields(problem: Problem) -> set[str]:
     return found
 
 
-def obstacles(problem: Problem, steps: int) -> Iterator[Box]:
-    """Where a plain tile may not be: close to the box of any other update, or on a field that exists there alone."""
+def obstacles(problem: Problem, steps: int, besides: Container[Update] = ()) -> Iterator[Box]:
+    """Where a plain tile may not be: close to the box of any other update, or on a field that exists there alone.
+
+    besides: updates that do not count.
+    """
     plain = plain_updates(problem)
     window = Box(tuple(-n for n in problem.grid.shape), tuple(2 * n for n in problem.grid.shape))
     for (stage, target), update, growth in grown(problem, steps):
-        if update is not plain[stage].get(target, (None,))[0]:
+        if update is not plain[stage].get(target, (None,))[0] and update not in besides:
             for image in problem.grid.images(update.box, window):
                 yield image.grow(growth.above, growth.below)
     half = problem.grid.box.size / 2

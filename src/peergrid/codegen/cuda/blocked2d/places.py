@@ -4,21 +4,21 @@ from __future__ import annotations
 
 from peergrid.codegen.cuda.blocked.reach import known
 from peergrid.codegen.cuda.common.arguments import Arguments
-from peergrid.grid import Box
-from peergrid.stencil import Problem
+from peergrid.stencil import Problem, Update
 from peergrid.stencil.expr import Read
 
 AXES = "yx"
 
 
-def inside(problem: Problem, box: Box, axis: int) -> str:
-    """Whether the cell (y, x) lies in a box along an axis; where the grid wraps, the cell that it stands for."""
-    name = AXES[axis]
+def inside(problem: Problem, update: Update, axis: int) -> str:
+    """Whether the cell (y, x) lies in an update's box along an axis; where the grid wraps, the cell it stands for."""
+    name, box = AXES[axis], update.box
     if problem.grid.periodic[axis]:
         if (box.lo[axis], box.hi[axis]) == (0, problem.grid.shape[axis]):
             return "true"
         name += "w"
-    return f"{name} >= {box.lo[axis]} && {name} < {box.hi[axis]}"
+    lo, hi = Arguments(problem).bounds(update, axis)
+    return f"{name} >= {lo} && {name} < {hi}"
 
 
 def wrapped(problem: Problem, axis: int) -> str | None:

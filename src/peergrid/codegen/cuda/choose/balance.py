@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from peergrid.codegen.cuda.blocked.plain import obstacles, plain_box
 from peergrid.codegen.cuda.blocked3d.walls import core
+from peergrid.codegen.cuda.common.arguments import Arguments
 from peergrid.codegen.cuda.common.norm import NORM_ROWS
 from peergrid.grid import Box
 from peergrid.grid.partition import Partition, balanced_cuts
@@ -51,7 +52,7 @@ def row_costs(problem: Problem, steps: int, edge: int | None = None) -> NDArray[
 
 
 def _dear(problem: Problem, steps: int) -> tuple[Box, ...]:
-    """The cells that no plain tile advances."""
+    """The cells that no plain tile advances, but for those around sources: slabs stay while these are moved."""
     if problem.grid.ndim == 3:
         return problem.grid.box - core(problem, steps)[0]
-    return (*obstacles(problem, steps), *(problem.grid.box - plain_box(problem, steps)))
+    return (*obstacles(problem, steps, Arguments(problem).movable), *(problem.grid.box - plain_box(problem, steps)))

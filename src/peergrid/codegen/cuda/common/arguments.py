@@ -3,6 +3,8 @@
 Every pointer to a field is shifted so that the cell (i, j, k) of the grid lies at `p[i * pitch[0] + j * pitch[1] + k]`
 (2D: `p[i * pitch[0] + j]`, 1D: `p[i]`; a profile: `p[index along its axis]`), whatever box the device stores. In
 the slot that they write, kernels of one step find it by `into`: that may be of another shape (see `blocked3d.shell`).
+
+Where sources and receivers lie is in the struct, too: kernels of a B-scan, whose antennas move, have one text.
 """
 
 from __future__ import annotations
@@ -12,9 +14,11 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from peergrid.codegen.cuda.common.expressions import CTYPES
-from peergrid.stencil import Problem
+from peergrid.grid import Box
+from peergrid.stencil import Problem, Update
 
 REGION = np.dtype([("lo", "<i4", 3), ("hi", "<i4", 3), ("variant", "<i4"), ("first", "<i4")])
 """A box of cells for one variant of a kernel; `first` is the first thread block that works on it."""
@@ -24,6 +28,9 @@ FIELD = np.dtype([("slot", "<u8", 2), ("pitch", "<i8", 2), ("into", "<i8", 2)])
 
 RECEIVER = np.dtype([("cell", "<i4", 3), ("field", "<i4"), ("number", "<i4")])
 """A receiver: its cell, its field's place in `Arguments.fields`, and its row of the traces."""
+
+FEW_CELLS = 4  # along each axis of a box that is likely to lie elsewhere in the next run
+MOST_CORNERS = 32  # of such boxes, for the room that structs have; where others lie is written into the text
 
 TEMPLATE = """\
 typedef {real} R;
@@ -42,6 +49,7 @@ struct Arguments {{
   long long total_steps;
   long long step;
   R params[{params}];
+  int corners[{corners}][3];
   int lo[3];
   int hi[3];
   int count;
@@ -79,6 +87,32 @@ class Arguments:
         """The C++ text of a signal's sample; `step` must be in scope."""
         return f"sample(a.signals[{self.signals.index(signal)}], step)"
 
+    @cached_property
+    def movable(self) -> tuple[Update, ...]:
+        """The updates of a few cells, such as sources: where they lie is data."""
+        updates = (update for stage in self.problem.stages for update in stage.updates)
+        return tuple(dict.fromkeys(update for update in updates if self._small(update.box)))[:MOST_CORNERS]
+
+    def bounds(self, update: Update, axis: int) -> tuple[str, str]:
+        """The C++ text of where an update's box begins and ends along an axis."""
+        if update not in self.movable:
+            return str(update.box.lo[axis]), str(update.box.hi[axis])
+        corner = f"a.corners[{self.movable.index(update)}][{axis}]"
+        return corner, f"{corner} + {update.box.shape[axis]}"
+
+    @property
+    def corners(self) -> NDArray[np.int32]:
+        """The first cells of the movable updates, as the struct has them."""
+        found = np.zeros(self.dtype["corners"].shape, np.int32)
+        for row, update in zip(found, self.movable, strict=False):
+            row[: update.box.ndim] = update.box.lo
+        return found
+
+    def _small(self, box: Box) -> bool:
+        return all(
+            0 < n <= min(FEW_CELLS, whole - 1) for n, whole in zip(box.shape, self.problem.grid.shape, strict=True)
+        )
+
     @property
     def source(self) -> str:
         """The C++ text of the struct."""
@@ -88,6 +122,7 @@ class Arguments:
             scratch=max(1, self.scratch),
             signals=max(1, len(self.signals)),
             params=max(1, len(self.params)),
+            corners=max(1, len(self.movable)),
         )
 
     @cached_property
@@ -106,6 +141,7 @@ class Arguments:
             ("total_steps", "<i8"),
             ("step", "<i8"),
             ("params", real, (max(1, len(self.params)),)),
+            ("corners", "<i4", (max(1, len(self.movable)), 3)),
             ("lo", "<i4", (3,)),
             ("hi", "<i4", (3,)),
             ("count", "<i4"),

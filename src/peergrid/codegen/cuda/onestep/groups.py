@@ -19,7 +19,7 @@ SOURCE, TARGET = -1, -2
 """Versions that live in the slots of a pass; versions from 0 on live in a scratch block of that number."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, order=True)
 class Member:
     """An assignment with its place in the problem: stage, update, assignment."""
 

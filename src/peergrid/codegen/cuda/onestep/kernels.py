@@ -182,7 +182,7 @@ def program(problem: Problem, works: Iterable[Iterable[Box]]) -> Program:
         for number in range(len(groups(problem))):
             for found, kind in zip(variants, _kinds(_regions(problem, number, tuple(boxes))), strict=True):
                 found.update(dict.fromkeys(region.variant for region in kind))
-    wide, rows, cells = map(tuple, variants)
+    wide, rows, cells = (tuple(sorted(found)) for found in variants)  # in whatever order regions come
     return Program(arguments_of(problem), wide, cells, rows)
 
 

@@ -11,7 +11,7 @@ from peergrid.grid import Box
 from peergrid.stencil import Growth, Problem, footprint, write_box
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, order=True)
 class Variant:
     """What one thread does at a cell: the assignments it makes, the fields it stores.
 

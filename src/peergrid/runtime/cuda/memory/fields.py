@@ -190,6 +190,7 @@ class FieldMemory:
             filled["signals"]["samples"][0, n] = self.devices.constant(device, signal.samples)
             filled["signals"]["count"][0, n] = len(signal.samples)
         filled["params"][0, : len(problem.params)] = list(problem.params.values())
+        filled["corners"] = self.arguments.corners
         filled["traces"] = self._traces[device]
         filled["total_steps"] = self.plan.total_steps
         return filled

@@ -14,7 +14,6 @@ from peergrid.codegen.cuda.blocked2d.edge.rings import EdgeRings2D
 from peergrid.codegen.cuda.blocked2d.places import in_memory, inside, mirrored, wrapped
 from peergrid.codegen.cuda.common.arguments import Arguments
 from peergrid.codegen.cuda.common.expressions import emit
-from peergrid.grid import Box
 from peergrid.stencil import Problem
 from peergrid.stencil.expr import Read
 from peergrid.stencil.problem import Update
@@ -85,13 +84,14 @@ class EdgeStage2D:
         if declared := wrapped(self.problem, 0):
             yield f"          {declared}"
         for k, update in enumerate(self.plan.stage.updates):
-            yield f"          const bool in{k} = {inside(self.problem, update.box, 0)}{self._near(update.box)};"
+            yield f"          const bool in{k} = {inside(self.problem, update, 0)}{self._near(update)};"
 
-    def _near(self, box: Box) -> str:
-        """Whether the tile's columns reach the box's, to be told once for a whole row."""
-        if self.problem.grid.periodic[1] or box.shape[1] * 2 > self.problem.grid.shape[1]:
+    def _near(self, update: Update) -> str:
+        """Whether the tile's columns reach the update's, to be told once for a whole row."""
+        if self.problem.grid.periodic[1] or update.box.shape[1] * 2 > self.problem.grid.shape[1]:
             return ""
-        return f" && x0 < {box.hi[1]} && x0 + width > {box.lo[1]}"
+        lo, hi = self.arguments.bounds(update, 1)
+        return f" && x0 < {hi} && x0 + width > {lo}"
 
     def _cell(self) -> Iterator[str]:
         """One cell of the row."""
@@ -111,7 +111,7 @@ class EdgeStage2D:
     def _update(self, k: int, update: Update) -> Iterator[str]:
         if update.box.empty:
             return
-        yield f"            if (in{k} && {inside(self.problem, update.box, 1)}) {{"
+        yield f"            if (in{k} && {inside(self.problem, update, 1)}) {{"
         for assignment in update.assignments:
             place, given = list(self.plan.targets).index(assignment.target), self.arguments
             text = emit(assignment.value, self._read, given.param, given.now, self.problem.grid.dtype)

@@ -14,7 +14,6 @@ from peergrid.codegen.cuda.blocked.step_plan import Rows, StagePlan
 from peergrid.codegen.cuda.blocked3d.edge.rings import WIDTH, EdgeRings3D
 from peergrid.codegen.cuda.common.arguments import Arguments
 from peergrid.codegen.cuda.common.expressions import emit
-from peergrid.grid import Box
 from peergrid.stencil import Problem
 from peergrid.stencil.expr import Read
 from peergrid.stencil.problem import Update
@@ -83,7 +82,7 @@ class EdgeStage3D:
         if self.problem.grid.periodic[0]:
             yield f"      const int zw = pg_wrap(z, {self.problem.grid.shape[0]});"
         for k, update in enumerate(self.plan.stage.updates):
-            tests = [*self._inside(update.box, 0), *self._near(update.box)]
+            tests = [*self._inside(update, 0), *self._near(update)]
             yield f"      const bool in{k} = {' && '.join(tests) or 'true'};"
 
     def _pointer(self, rows: Rows, tag: str, plane: str, kind: str) -> str:
@@ -91,14 +90,15 @@ class EdgeStage3D:
         where = f"{base} + {place.format(row=plane)} * {self.rings.plane}"
         return f"      {kind} const {self._name(rows.field, tag)} = s + {where};"
 
-    def _near(self, box: Box) -> Iterator[str]:
-        """Whether the tile reaches the box along the other axes, to be told once for a whole plane."""
-        for axis, (lo, hi) in ((1, ("top", "bottom")), (2, ("x0", "right"))):
+    def _near(self, update: Update) -> Iterator[str]:
+        """Whether the tile reaches the update's box along the other axes, to be told once for a whole plane."""
+        for axis, (first, last) in ((1, ("top", "bottom")), (2, ("x0", "right"))):
             if not self.problem.grid.periodic[axis]:
-                if box.hi[axis] < self.problem.grid.shape[axis]:
-                    yield f"{lo} < {box.hi[axis]}"
-                if box.lo[axis] > 0:
-                    yield f"{hi} > {box.lo[axis]}"
+                lo, hi = self._ends(update, axis)
+                if hi:
+                    yield f"{first} < {hi}"
+                if lo:
+                    yield f"{last} > {lo}"
 
     def _name(self, field: str, tag: str) -> str:
         return f"p{self.arguments.fields.index(field)}{tag}"
@@ -111,18 +111,23 @@ class EdgeStage3D:
             return text
         return f"pg_mirror({text}, {self.problem.grid.shape[axis]})"
 
-    def _inside(self, box: Box, axis: int) -> Iterator[str]:
-        """Whether a cell of the tile lies in the box along an axis; none lies beyond an edge that is not periodic."""
-        wraps, last = self.problem.grid.periodic[axis], self.problem.grid.shape[axis]
-        if box.lo[axis] > 0:
-            yield f"{AXES[axis]}{'w' * wraps} >= {box.lo[axis]}"
-        if box.hi[axis] < last:
-            yield f"{AXES[axis]}{'w' * wraps} < {box.hi[axis]}"
+    def _inside(self, update: Update, axis: int) -> Iterator[str]:
+        """Whether a cell of the tile lies in the update's box along an axis."""
+        at, (lo, hi) = AXES[axis] + "w" * self.problem.grid.periodic[axis], self._ends(update, axis)
+        if lo:
+            yield f"{at} >= {lo}"
+        if hi:
+            yield f"{at} < {hi}"
+
+    def _ends(self, update: Update, axis: int) -> tuple[str, str]:
+        """Where an update's box begins and ends along an axis; empty at the grid's edges, where no cell is beyond."""
+        lo, hi = self.arguments.bounds(update, axis)
+        return lo if lo != "0" else "", hi if hi != str(self.problem.grid.shape[axis]) else ""
 
     def _update(self, k: int, update: Update) -> Iterator[str]:
         if update.box.empty:
             return
-        tests = [f"in{k}", *self._inside(update.box, 1), *self._inside(update.box, 2)]
+        tests = [f"in{k}", *self._inside(update, 1), *self._inside(update, 2)]
         yield f"        if ({' && '.join(tests)}) {{"
         for assignment in update.assignments:
             place = list(self.plan.targets).index(assignment.target)

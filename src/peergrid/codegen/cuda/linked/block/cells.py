@@ -8,7 +8,6 @@ from functools import cached_property, reduce
 
 from peergrid.codegen.cuda.blocked2d.confined import Confined
 from peergrid.codegen.cuda.common.arguments import Arguments
-from peergrid.grid import Box
 from peergrid.stencil import Growth, Problem, Stage, footprint
 
 
@@ -114,6 +113,6 @@ def _mixed(stage: Stage, name: str) -> bool:
     return name in stage.targets and any(r.field == name and any(r.offset) for u in stage.updates for r in u.reads)
 
 
-def near(box: Box) -> str:
-    """Whether the cells within the bounds reach a box."""
-    return f"ya < {box.hi[0]} && ye > {box.lo[0]} && xa < {box.hi[1]} && xe > {box.lo[1]}"
+def near(rows: tuple[object, object], columns: tuple[object, object]) -> str:
+    """Whether the cells within the bounds reach a box, given where its rows and its columns begin and end."""
+    return f"ya < {rows[1]} && ye > {rows[0]} && xa < {columns[1]} && xe > {columns[0]}"

@@ -42,7 +42,8 @@ class BlockStage2D:
         yield f"    {{  // stage {self.number}"
         yield f"      {self.cells.bounds('left', growth)}"
         for k, update in enumerate(self.stage.updates):
-            reached = "true" if any(self.problem.grid.periodic) else near(update.box)
+            rows, columns = (self.arguments.bounds(update, axis) for axis in (0, 1))
+            reached = "true" if any(self.problem.grid.periodic) else near(rows, columns)
             yield f"      const bool near{k} = {reached};"
         yield from self.cells.loop(self._advance(mixed))
         yield "      __syncthreads();"
@@ -75,7 +76,7 @@ class BlockStage2D:
     def _update(self, k: int, update: Update) -> Iterator[str]:
         if update.box.empty:
             return
-        tests = " && ".join(inside(self.problem, update.box, axis) for axis in (0, 1))
+        tests = " && ".join(inside(self.problem, update, axis) for axis in (0, 1))
         yield f"      if (near{k} && {tests}) {{"
         targets = list(self.stage.targets)
         for assignment in update.assignments:

@@ -90,7 +90,8 @@ class Block2D:
         if self.cells.confined.names:
             yield "  unsigned here = 0;"
         for name in self.cells.confined.names:
-            yield f"  if ({near(self.problem.fields[name].box)}) here |= {self.cells.confined.bit(name)};"
+            box = self.problem.fields[name].box
+            yield f"  if ({near(*zip(box.lo, box.hi, strict=True))}) here |= {self.cells.confined.bit(name)};"
 
     def _load(self) -> Iterator[str]:
         """One cell of every field, from memory where the device has it."""

@@ -1,0 +1,142 @@
+"""A B-scan: runs whose sources and receivers lie elsewhere have the same kernels, and the same arrangement."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from host_driver import HostDriver
+from runtime_problems import electric, magnetic
+
+from peergrid import Box, Grid, Options, Problem, Receiver, stencil
+from peergrid.codegen.cuda.blocked.shared import MOST_BYTES
+from peergrid.codegen.cuda.choose import shape2d
+from peergrid.codegen.cuda.choose.balance import balanced
+from peergrid.codegen.cuda.choose.steps import block_of
+from peergrid.grid.partition import Partition
+from peergrid.models.fdtd import build
+from peergrid.models.fdtd.model import (
+    GridSpec,
+    LineSource,
+    PlaneWave,
+    RadarModel,
+    ReceiverArray,
+    ReceiverSpec,
+)
+from peergrid.models.fdtd.waveforms import Ricker
+from peergrid.runtime.cuda.lowering.kernels import Kernels
+from peergrid.runtime.cuda.trial import Trial
+from peergrid.schedule import Chosen, layout, period
+from peergrid.schedule.strategies import StrategyName
+
+PULSE = Ricker(900e6)
+STRATEGIES: list[StrategyName] = ["overlap", "peer", "persistent", "graph"]
+CELL = 0.002
+
+
+def radar(distance: int) -> Problem:
+    """A plane wave that stays; two sources, a receiver and an array of them, moved by so many cells along x."""
+    x = (150 + distance) * CELL
+    model = RadarModel(
+        GridSpec(size=(400 * CELL, 300 * CELL), spacing=CELL, steps=20),
+        sources=(
+            LineSource((x, 150 * CELL), PULSE),
+            LineSource((x + 30 * CELL, 160 * CELL), PULSE),
+            PlaneWave("+y", 40 * CELL, PULSE),
+        ),
+        receivers=(ReceiverSpec((x + 10 * CELL, 150 * CELL), "beside", ("Ez", "Hx")),),
+        receiver_arrays=(ReceiverArray((x - 20 * CELL, 155 * CELL), (x + 20 * CELL, 155 * CELL), 5, "line"),),
+    )
+    return build(model).problem
+
+
+@stencil
+def shine(u: Any, v: Any, s: Any) -> None:
+    u.next[0, 0] = u[0, 0] + s.now * v[0, 1]
+
+
+def own(distance: int) -> Problem:
+    """Yee's step on a plane whose rows wrap, with an update of three rows and two columns."""
+    grid = Grid((400, 300), ("fixed", "periodic"))
+    ez, hx, hy = (grid.field(name, np.random.default_rng(1).random(grid.shape)) for name in ("Ez", "Hx", "Hy"))
+    ca, wave = grid.field("ca", np.ones(grid.shape)), grid.signal("s", np.linspace(0, 1, 9))
+    lamp = Box((150 + distance, 100 + distance), (153 + distance, 102 + distance))
+    stages = [magnetic(ez, hx, hy, 0.5), electric(ez, hx, hy, ca, 0.5), shine(ez, hx, wave).within(lamp)]
+    return Problem.of(stages, Receiver("r", "Ez", (160 + distance, 100)))
+
+
+@stencil
+def heat(u: Any, k: float) -> None:
+    around = u[-1, 0, 0] + u[1, 0, 0] + u[0, -1, 0] + u[0, 1, 0] + u[0, 0, -1] + u[0, 0, 1]
+    u.next[0, 0, 0] = u[0, 0, 0] + k * (around - 6 * u[0, 0, 0])
+
+
+@stencil
+def warm(u: Any, s: Any) -> None:
+    u.next[0, 0, 0] = u[0, 0, 0] + s.now
+
+
+def room(distance: int) -> Problem:
+    """Heat in three dimensions with a source in one cell."""
+    grid = Grid((96, 64, 64))
+    u, cell = grid.field("u", np.random.default_rng(1).random(grid.shape)), (30 + distance, 30 + distance // 2, 30)
+    lit = warm(u, grid.signal("s", np.linspace(0, 1, 9))).within(Box.cell(cell))
+    return Problem.of([heat(u, 0.1), lit], Receiver("r", "u", (cell[0] + 2, *cell[1:])))
+
+
+PROBLEMS: dict[str, Callable[[int], Problem]] = {"radar": radar, "own": own, "room": room}
+
+
+def texts(problem: Problem, options: Options, devices: int, norm: str | None = None) -> set[str]:
+    """The texts of all kernels of a run."""
+    options = Options(options.strategy, options.depth, block=block_of(problem, options.depth))
+    plan = layout(problem, Partition(problem.grid, (devices, *(1,) * (problem.grid.ndim - 1))), options, (24, 24))
+    needed = Kernels(plan, norm, MOST_BYTES, lambda *_: True).needed(period(plan, options))
+    return {*needed.texts, *(kernel.layer.source for kernel in needed.zoned if kernel.layer is not None)}
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+@pytest.mark.parametrize("devices", [1, 2])
+@pytest.mark.parametrize(
+    ("name", "depth"), [("radar", 1), ("radar", 8), ("own", 1), ("own", 4), ("room", 1), ("room", 3)]
+)
+def test_kernels_stay(name: str, depth: int, devices: int, strategy: StrategyName) -> None:
+    here, there = (texts(PROBLEMS[name](distance), Options(strategy, depth), devices) for distance in (0, 40))
+    assert here == there
+    assert any("edge" in text or "persistent2d" in text for text in here) or depth == 1
+
+
+@pytest.mark.parametrize("depth", [1, 8])
+@pytest.mark.parametrize("devices", [1, 2])
+def test_kernels_with_norms_stay(depth: int, devices: int) -> None:
+    here, there = (texts(radar(distance), Options("overlap", depth), devices, "Ez") for distance in (0, 40))
+    assert here == there
+
+
+def test_one_pass_for_all_stages_stays(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(shape2d, "STREAMED_CELLS", 1)
+    here, there = (texts(radar(distance), Options("overlap", 1), 1) for distance in (0, 40))
+    assert here == there
+    assert any("edge2d" in text for text in here)
+
+
+def test_the_arrangement_is_remembered(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = list[Options]()
+
+    def seconds(self: Trial, options: Options) -> float:
+        asked.append(options)
+        return 1.0
+
+    def chosen(distance: int) -> Chosen:
+        problem = radar(distance)
+        cut = balanced(problem, 2, 8)
+        return Trial(problem, cut, (0, 1), 400, cache=tmp_path, driver=HostDriver()).fastest(Options("overlap", 8))
+
+    monkeypatch.setattr(Trial, "step_seconds", seconds)
+    first = chosen(0).options
+    asked.clear()
+    assert chosen(40).options == first
+    assert not asked
