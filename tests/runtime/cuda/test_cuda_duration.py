@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 from contextlib import closing
+from typing import Any
 
 import numpy as np
 import pytest
 from executions import STEPS, carry_through, expected, load
 from host_driver import COMPILER, HostDriver
+from hypothesis import given
+from hypothesis import strategies as st
 from runtime_problems import PROBLEMS, heat_2d
 
 from peergrid import Grid, Options, Problem
 from peergrid.bench.problems import radar
 from peergrid.grid.partition import Partition
 from peergrid.runtime.cuda.executor import CudaExecutor
+from peergrid.runtime.cuda.issuing.threads import Issuers
 from peergrid.runtime.cuda.lowering import duration
-from peergrid.runtime.cuda.lowering.duration import AT_ONCE, patience, step_seconds
+from peergrid.runtime.cuda.lowering.duration import AT_ONCE, SPELL, patience, spells, step_seconds
 from peergrid.schedule import Layout, layout, period
 from peergrid.stencil.cost import minimal_bytes
 
@@ -45,13 +49,13 @@ def test_a_step_moves_every_field_and_makes_its_operations() -> None:
 
 def test_a_fast_gpu_has_the_usual_patience_and_a_slow_one_more() -> None:
     """Radar that fills the memory of a T4 (15 GB) and of an H200 (140 GB)."""
-    given = radar(256, 256, 10)
-    step = step_seconds(plan(given), (0,), H200)
-    assert patience(5.0, step * 17408**2 / 256**2, plan(given)) == 5.0
+    wave = radar(256, 256, 10)
+    step = step_seconds(plan(wave), (0,), H200)
+    assert patience(5.0, step * 17408**2 / 256**2, plan(wave)) == 5.0
     cells = 256**2
-    full = 15e9 / minimal_bytes(given) * cells
-    slow = step_seconds(plan(given), (0,), T4) * full / cells
-    assert patience(5.0, slow, plan(given)) > max(5.0, 10 * 8 * 15e9 / 3.2e11)
+    full = 15e9 / minimal_bytes(wave) * cells
+    slow = step_seconds(plan(wave), (0,), T4) * full / cells
+    assert patience(5.0, slow, plan(wave)) > max(5.0, 10 * 8 * 15e9 / 3.2e11)
 
 
 @pytest.mark.skipif(COMPILER is None, reason="no C++ compiler here to run generated kernels on the host")
@@ -103,3 +107,33 @@ def test_hosts_and_kernels_wait_as_long_as_the_slowest_gpu_may_take() -> None:
             waits.append(station.patience / (duration.CAREFUL * made.blocks[0] * station.step_seconds))
             assert station.patience >= 0.5
     assert waits[0] > 1 == pytest.approx(waits[1])
+
+
+@given(times=st.integers(0, 10**4), seconds=st.floats(1e-4, 10))
+def test_a_long_run_comes_in_spells(times: int, seconds: float) -> None:
+    parts = list(spells(times, seconds))
+    assert sum(parts) == times
+    assert all(part == 1 or part * seconds <= SPELL for part in parts)
+    assert len({*parts[:-1]}) <= 1
+    assert all(part.bit_count() == 1 and 2 * part * seconds >= SPELL for part in parts[:-1])
+
+
+@pytest.mark.skipif(COMPILER is None, reason="no C++ compiler here to run generated kernels on the host")
+@pytest.mark.parametrize("strategy", ["persistent", "graph", "overlap"])
+def test_between_spells_a_run_can_be_interrupted(strategy: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    problem, options = PROBLEMS["heat_fixed"](), Options(strategy, depth=2)  # type: ignore[arg-type]
+    made, issued = layout(problem, Partition.over(problem.grid, 1), options), list[int]()
+    run = Issuers.run
+
+    def interrupted(self: Issuers, *arguments: Any) -> Any:
+        issued.append(arguments[1])
+        if len(issued) == 3:
+            raise KeyboardInterrupt
+        return run(self, *arguments)
+
+    monkeypatch.setattr(Issuers, "run", interrupted)
+    with closing(CudaExecutor(made, 10**4, (0,), driver=HostDriver(speed=1e3))) as executor:
+        load(executor)
+        with pytest.raises(KeyboardInterrupt):
+            executor.execute(period(made, options), 100, 0)
+    assert issued == [1, 1, 1]

@@ -13,6 +13,7 @@ from peergrid.runtime.cuda.issuing.graphs import Graphs
 from peergrid.runtime.cuda.issuing.threads import End, Issuers, Share, Work
 from peergrid.runtime.cuda.linked.peer import lower_linked
 from peergrid.runtime.cuda.linked.persistent import lower_persistent, replays
+from peergrid.runtime.cuda.lowering.duration import spells
 from peergrid.runtime.cuda.lowering.kernels import kernels_of
 from peergrid.runtime.cuda.lowering.lower import Lowered, lower
 from peergrid.runtime.cuda.lowering.station import Station
@@ -86,13 +87,9 @@ class CudaExecutor:
             return
         try:
             lowered = self._lower(schedule)
-            if schedule.options.strategy == "graph":
-                for work, count in self._graphs.works(lowered, times, step):
-                    self._replay(work, count, step)
-            else:
-                for part, count in replays(lowered, times):
-                    self._replay(self._issuers.work(part, count), count, step)
-                    step += count * part.schedule.steps
+            for turns in spells(times, self._station.step_seconds * schedule.steps):
+                self._turns(lowered, turns, step)
+                step += turns * schedule.steps
         except PeergridError:
             self._broken = True
             raise
@@ -156,6 +153,16 @@ class CudaExecutor:
     def host_seconds(self) -> float:
         """How long the busiest of the threads that issue was at it so far, without waiting."""
         return self._issuers.seconds
+
+    def _turns(self, lowered: Lowered, times: int, step: int) -> None:
+        """So many turns of a schedule."""
+        if lowered.schedule.options.strategy == "graph":
+            for work, count in self._graphs.works(lowered, times, step):
+                self._replay(work, count, step)
+            return
+        for part, count in replays(lowered, times):
+            self._replay(self._issuers.work(part, count), count, step)
+            step += count * part.schedule.steps
 
     def _replay(self, work: Work, times: int, step: int) -> None:
         """Carry out some turns, until the queues are empty."""

@@ -8,12 +8,14 @@ stand still before the work that may lie ahead of it could have been done many t
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator
 
 from peergrid.runtime.cuda.device.driver import Driver
 from peergrid.schedule import Layout
 from peergrid.stencil.cost import minimal_bytes, operations
 
 AT_ONCE = 0.1  # seconds of work in one launch, or issued ahead: displays wait for launches, drivers kill those of 2 s
+SPELL = 3.0  # seconds of work after which a run can be interrupted: no interpreter looks up while hosts issue
 CAREFUL = 20  # cycles as estimated in whose time each must be done: slow kernels, a neighbour's cycle, other programs
 SHORTEST = 1e-6  # seconds of a step, however few its cells
 UNKNOWN = 5e10  # bytes a second where a driver does not say: a slow laptop's
@@ -37,3 +39,14 @@ def step_seconds(layout: Layout, ordinals: tuple[int, ...], driver: Driver) -> f
 def patience(least: float, step: float, layout: Layout) -> float:
     """Seconds that a device may wait for its neighbours, at least so many; step: seconds of one."""
     return max(least, CAREFUL * step * sum(layout.blocks))
+
+
+def spells(times: int, seconds: float) -> Iterator[int]:
+    """So many turns of so many seconds in parts of `SPELL` at most, a power of two each but the last: hosts issue turns
+    in bundles of such a number.
+    """
+    most = 1 << max(0, int(SPELL / seconds).bit_length() - 1)
+    whole, rest = divmod(times, most)
+    yield from (most,) * whole
+    if rest:
+        yield rest
