@@ -23,7 +23,7 @@ ROWS_PER_STEP = 4  # rows of a device for each step of depth, so that most of it
 def default_options(devices: Devices, problem: Problem, norm: str | None = None) -> Options:
     """The strategy and depth used unless the user chooses: on GPUs as many steps as one pass is worth."""
     if devices.kind == "cpu":
-        return Options("async", depth=CPU_DEPTH)
+        return Options("async", depth=1 if norm else CPU_DEPTH)
     from peergrid.codegen.cuda.choose.steps import steps_per_pass
     from peergrid.runtime.cuda.memory.room import block_room
 
@@ -78,10 +78,15 @@ def suited(
     return trial.fastest(usual, strategy, depth) if trial.worthwhile else Chosen(wished)
 
 
-def fitting(options: Options, devices: Devices, problem: Problem) -> Options:
-    """The options with a number of steps per pass that the devices have a kernel for, unless one was asked for."""
-    if devices.kind == "cpu" or options.block is not None:
+def fitting(options: Options, devices: Devices, problem: Problem, norm: str | None = None) -> Options:
+    """The options with a number of steps per pass that the devices have a kernel for, unless one was asked for.
+
+    With a norm virtual devices make one: what lies between the steps of a pass is in no memory of theirs.
+    """
+    if options.block is not None:
         return options
+    if devices.kind == "cpu":
+        return replace(options, block=1) if norm and options.depth > 1 else options
     from peergrid.codegen.cuda.choose.steps import block_of
     from peergrid.runtime.cuda.memory.room import block_room
 
@@ -118,12 +123,18 @@ def partition_of(
 def layout_of(
     problem: Problem, devices: Devices, options: Options, partition: Partition, norm: str | None = None
 ) -> Layout:
-    """The memory of every device, split where its kernels want it."""
+    """The memory of every device, split where its kernels want it, or where the sums of a norm begin."""
     if devices.kind == "cpu":
-        return layout(problem, partition, options)
+        return layout(problem, partition, options, _bands(problem) if norm else ())
     from peergrid.codegen.cuda.choose.steps import split_at
 
     return layout(problem, partition, options, split_at(problem, partition, norm))
+
+
+def _bands(problem: Problem) -> Index:
+    from peergrid.codegen.cuda.common.norm import NORM_ROWS
+
+    return (NORM_ROWS, *(1,) * (problem.grid.ndim - 1))
 
 
 def _parts(split: Index | int) -> Index:

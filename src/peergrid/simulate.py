@@ -37,8 +37,8 @@ class Simulation:
     steps: the largest step count the run can reach (receivers have room for so many); devices: 'auto' (all GPUs, or one
     virtual device for each processor), 'cpu:4', 'cuda', 'cuda:0,1' or 'cuda:0,0'; options: None for what suits the
     devices; split: parts along each axis, or any partition; kernel: 'reference' for plain NumPy; cache: folder for
-    compiled code (default: the user's cache folder); norm: on GPUs, a field the norm of whose change is computed for
-    every step (see `norms`). The attribute `options` has those in use, `step` the steps done, `seconds` their time.
+    compiled code (default: the user's cache folder); norm: a field the norm of whose change is computed for every step
+    (see `norms`). The attribute `options` has those in use, `step` the steps done, `seconds` their time.
     Threads that share a simulation take turns: each call waits until those before it are done.
     Raises UsageError where an argument cannot mean anything, DoesNotFit where the devices have too little memory.
     """
@@ -61,7 +61,7 @@ class Simulation:
         self.devices = devices if isinstance(devices, Devices) else parse_devices(str(devices))
         wished = options or suited(self.devices, problem, steps, split=split, cache=cache, norm=norm)
         self._chosen = wished if isinstance(wished, Chosen) else Chosen(wished)
-        self.options = fitting(self._chosen.options, self.devices, problem)
+        self.options = fitting(self._chosen.options, self.devices, problem, norm)
         self.partition = partition_of(problem, self.devices, self.options, split, norm)
         self.layout = layout_of(problem, self.devices, self.options, self.partition, norm)
         self.step = 0
@@ -104,7 +104,7 @@ class Simulation:
             return {r.name: records[i, : self.step].copy() for i, r in enumerate(self.problem.receivers)}
 
     def norms(self) -> Array:
-        """The norm of the field's change in each step done so far, in float64, the same bits on any devices.
+        """The L2 norm of the field's change in each step done so far, in float64, the same bits on any devices.
 
         Raises UsageError where the run was made without.
         """
@@ -126,7 +126,8 @@ class Simulation:
     def notes(self) -> tuple[str, ...]:
         """What was chosen by trial, and what was arranged otherwise than asked for, each with its reason."""
         shorter = self.options.block is not None and self._chosen.options.block is None
-        passes = f"One pass makes at most {self.options.block} steps of this problem here, not {self.options.depth}."
+        most = "one step" if self.options.block == 1 else f"{self.options.block} steps"
+        passes = f"One pass makes at most {most} of this problem here, not {self.options.depth}."
         strategy, timed = self.options.strategy, self._exposed is not None and self.devices.kind == "cuda"
         apart = f"{HIDDEN[strategy].format(strategy)}: {APART}" if timed and strategy in HIDDEN else ""
         return (

@@ -20,8 +20,8 @@ def executor_of(
 ) -> Executor:
     """An executor with memory for the layout; arguments as in `Simulation`.
 
-    Raises UsageError for another kind of kernel or where the devices compute no norms, DoesNotFit where they have too
-    little memory.
+    Raises UsageError for another kind of kernel or a norm that the devices do not compute, DoesNotFit where they have
+    too little memory.
     """
     if kernel not in get_args(KernelKind):
         raise UsageError(f"A kernel is one of {', '.join(get_args(KernelKind))}, got {kernel!r}.")
@@ -30,22 +30,27 @@ def executor_of(
         from peergrid.runtime.cuda.executor import CudaExecutor
 
         return CudaExecutor(plan, steps, devices.ordinals, cache=(cache or default_cache()) / "cubin", norm=norm)
-    if norm is not None:
-        raise UsageError("The norm of every step is computed on CUDA devices alone; use --devices cuda, or no norm.")
-    return _on_virtual_devices(plan, steps, kernel, cache)
+    return _on_virtual_devices(plan, steps, kernel, cache, norm)
 
 
-def _on_virtual_devices(plan: Layout, steps: int, kernel: KernelKind, cache: Path | None) -> Executor:
+def _on_virtual_devices(plan: Layout, steps: int, kernel: KernelKind, cache: Path | None, norm: str | None) -> Executor:
     check_host_memory(sum(plan.memory(device) for device in range(plan.devices)), plan.problem.grid.box.size)
     check_records(len(plan.problem.receivers), steps, plan.problem.itemsize)
     from peergrid.runtime.cpu.executor import ThreadedExecutor
-    from peergrid.runtime.reference import ReferenceKernel
+    from peergrid.runtime.norms import Norms
 
     if kernel == "reference":
-        return ThreadedExecutor(plan, steps, ReferenceKernel(plan.problem))
-    from peergrid.runtime.cpu.kernel import compile_kernel, default_cache
+        from peergrid.runtime.reference import ReferenceKernel
+        from peergrid.runtime.reference_norm import reference_sums
 
-    compiled = compile_kernel(plan.problem, cache or default_cache())
+        norms = None if norm is None else Norms(plan, norm, steps, reference_sums)
+        return ThreadedExecutor(plan, steps, ReferenceKernel(plan.problem), norms=norms)
+    from peergrid.runtime.cpu.kernel import compile_kernel, default_cache
+    from peergrid.runtime.cpu.norm import compiled_sums
+
+    folder = cache or default_cache()
+    norms = None if norm is None else Norms(plan, norm, steps, compiled_sums(plan.problem.grid.dtype, folder))
+    compiled = compile_kernel(plan.problem, folder)
     for device, length in product(range(plan.devices), sorted(set(plan.blocks))):
         compiled.prepare(plan.partition.owned(device), length)  # now, not in the first step
-    return ThreadedExecutor(plan, steps, compiled)
+    return ThreadedExecutor(plan, steps, compiled, norms=norms)

@@ -5,18 +5,25 @@ from __future__ import annotations
 import numpy as np
 
 from peergrid.grid import Array, Index
+from peergrid.runtime.executor import refuse_norms
 from peergrid.runtime.kernel import Kernel
 from peergrid.runtime.memory import DeviceMemory, allocate, collect, fill, first_nonfinite
+from peergrid.runtime.norms import Norms
 from peergrid.runtime.reference import ReferenceKernel
+from peergrid.runtime.reference_norm import reference_sums
 from peergrid.schedule import Layout, Schedule
 from peergrid.schedule.ops import Compute, Copy
 
 
 class InOrderExecutor:
-    """Virtual devices without any concurrency; queues, events, flags and barriers have nothing to do."""
+    """Virtual devices without any concurrency; queues, events, flags and barriers have nothing to do.
 
-    def __init__(self, layout: Layout, total_steps: int, kernel: Kernel | None = None) -> None:
+    norm: a field the norm of whose change is computed for every step.
+    """
+
+    def __init__(self, layout: Layout, total_steps: int, kernel: Kernel | None = None, norm: str | None = None) -> None:
         self.layout = layout
+        self._norms = None if norm is None else Norms(layout, norm, total_steps, reference_sums)
         self.kernel = kernel or ReferenceKernel(layout.problem)
         self.memories = [allocate(layout, device) for device in range(layout.devices)]
         self.recorded = [owned_receivers(layout, device) for device in range(layout.devices)]
@@ -40,6 +47,11 @@ class InOrderExecutor:
     def traces(self) -> Array:
         return self._traces
 
+    def norms(self, steps: int) -> Array:
+        if self._norms is None:
+            refuse_norms()
+        return self._norms.norms(steps)
+
     def first_nonfinite(self, name: str, slot: int) -> Index | None:
         return first_nonfinite(self.layout, self.memories, name, slot)
 
@@ -52,6 +64,8 @@ class InOrderExecutor:
     def _compute(self, op: Compute, base: int) -> None:
         memory, recorded = self.memories[op.device], self.recorded[op.device]
         self.kernel(memory, op.box, op.source, op.target, base + op.level, op.steps, self._traces, recorded)
+        if self._norms is not None:
+            self._norms.add(memory, op, base + op.level)
 
 
 def copy(memories: list[DeviceMemory], op: Copy) -> None:

@@ -108,8 +108,18 @@ def _fence(typing: Any) -> Any:
     return types.void(), generate
 
 
+def _fused(typing: Any, a: Any, b: Any, c: Any) -> Any:
+    """a · b + c, rounded once."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        return builder.fma(*arguments)
+
+    return a(a, a, a), generate
+
+
 store_line: Any = intrinsic(_store_line)
 fence: Any = intrinsic(_fence)
+fused: Any = intrinsic(_fused)
 address_of: Any = intrinsic(_address_of)
 invoke: Any = intrinsic(_invoke)
 
@@ -128,7 +138,7 @@ def compile_rows(text: str, cache: Path | None) -> Any:
 @lru_cache(maxsize=KEPT)
 def compile_driver(cache: Path | None) -> Callable[..., None]:
     """The compiled `driver.stream`."""
-    text = resources.files(__package__).joinpath("driver.py").read_text(encoding="utf-8")  # from an archive, too
+    text = _text_of("driver.py")
 
     def build(module: Any, keep: bool) -> Callable[..., None]:
         module.place = njit(nogil=True, error_model="numpy")(module.place)
@@ -138,6 +148,26 @@ def compile_driver(cache: Path | None) -> Callable[..., None]:
 
     built: Callable[..., None] = _built("driver", text, cache, build)
     return built
+
+
+@lru_cache(maxsize=KEPT)
+def compile_norm(dtype: str, cache: Path | None) -> Callable[..., None]:
+    """The compiled `norm.sums` for fields of a type."""
+    values = types.Array(getattr(types, dtype), 2, "C")
+
+    def build(module: Any, keep: bool) -> Callable[..., None]:
+        module.add_rows = njit(nogil=True, error_model="numpy")(module.add_rows)
+        signature = types.void(values, values, types.int64, types.Array(types.float64, 1, "C"))
+        compiled: Callable[..., None] = njit(signature, nogil=True, error_model="numpy", cache=keep)(module.sums)
+        return compiled
+
+    built: Callable[..., None] = _built("norm", _text_of("norm.py"), cache, build)
+    return built
+
+
+def _text_of(name: str) -> str:
+    """A module beside this one as text, from an archive, too."""
+    return resources.files(__package__).joinpath(name).read_text(encoding="utf-8")
 
 
 def _built(prefix: str, text: str, cache: Path | None, build: Callable[[Any, bool], Any]) -> Any:

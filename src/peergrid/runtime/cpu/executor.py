@@ -21,6 +21,7 @@ from peergrid.runtime.executor import refuse_norms
 from peergrid.runtime.inorder import copy, owned_receivers
 from peergrid.runtime.kernel import Kernel
 from peergrid.runtime.memory import allocate, collect, fill, first_nonfinite
+from peergrid.runtime.norms import Norms
 from peergrid.runtime.trace.recorder import Place, Recorder, Silent
 from peergrid.runtime.trace.stopwatch import Stopwatch
 from peergrid.schedule import Layout, Schedule
@@ -52,7 +53,8 @@ Job = Callable[[], Place | None]
 class ThreadedExecutor:
     """An `Executor` on virtual devices.
 
-    patience: seconds without any progress before a wait is given up; recorder: told of everything that happens.
+    patience: seconds without any progress before a wait is given up; recorder: told of everything that happens; norms:
+    of a field, added up as it is computed.
     """
 
     notes: tuple[str, ...] = ()  # there is one way to arrange things
@@ -65,9 +67,11 @@ class ThreadedExecutor:
         kernel: Kernel,
         patience: float = 60.0,
         recorder: Recorder | None = None,
+        norms: Norms | None = None,
     ) -> None:
         self.layout = layout
         self.kernel = kernel
+        self._norms = norms
         self.memories = [allocate(layout, device) for device in range(layout.devices)]
         self.recorded = [owned_receivers(layout, device) for device in range(layout.devices)]
         self._traces = np.full((len(layout.problem.receivers), total_steps), np.nan, layout.problem.grid.dtype)
@@ -128,7 +132,9 @@ class ThreadedExecutor:
         return first_nonfinite(self.layout, self.memories, name, slot)
 
     def norms(self, steps: int) -> Array:
-        refuse_norms()
+        if self._norms is None:
+            refuse_norms()
+        return self._norms.norms(steps)
 
     def busy_seconds(self) -> tuple[float, ...]:
         """The longest any one queue of each device computed: queues of a device run side by side."""
@@ -249,6 +255,8 @@ class ThreadedExecutor:
         memory, recorded = self.memories[op.device], self.recorded[op.device]
         started = time.perf_counter()
         self.kernel(memory, op.box, op.source, op.target, base + op.level, op.steps, self._traces, recorded)
+        if self._norms is not None:
+            self._norms.add(memory, op, base + op.level)
         self._busy[op.queue] = self._busy.get(op.queue, 0.0) + time.perf_counter() - started
         self._board.progress()
 

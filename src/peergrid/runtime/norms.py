@@ -1,0 +1,147 @@
+"""The norm of every step's change on virtual devices, put together from what they compute, in any order.
+
+The tree of sums is the one of GPUs (`codegen.cuda.common.norm`), fixed in the coordinates of the grid: in bands of 24
+rows along axis 0. What computes a whole band sums it up at once; of a band that several parts or devices compute, the
+values are kept until it is whole. So devices and parts may begin anywhere, and the bits are the same.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from peergrid.codegen.cuda.common.norm import NORM_ROWS, total
+from peergrid.errors import UsageError
+from peergrid.grid import Array, Box
+from peergrid.runtime.memory import DeviceMemory
+from peergrid.schedule import Layout
+from peergrid.schedule.ops import Compute
+
+Sums = Callable[[Array, Array], NDArray[np.float64]]
+"""The sums of squared changes of bands of rows, from the values before and after, both of shape (rows, columns)."""
+
+
+@dataclass
+class _Band:
+    """The values of a band of which some cells are still to be computed, over the whole width of the grid."""
+
+    box: Box
+    before: Array
+    after: Array
+    missing: int
+
+
+@dataclass
+class _Step:
+    """The sums of bands of a step of which some cells are still to be computed."""
+
+    sums: NDArray[np.float64]
+    missing: int
+    bands: dict[int, _Band] = field(default_factory=dict)
+
+
+class Norms:
+    """The norms of one field. Devices add what they computed, several at a time.
+
+    Raises UsageError for a field that does not change, and for passes of several steps: what lies between is in no
+    memory.
+    """
+
+    def __init__(self, layout: Layout, name: str, total_steps: int, sums: Sums) -> None:
+        _check(layout, name)
+        self._layout, self._name, self._sums = layout, name, sums
+        self._grid = layout.problem.grid
+        self._box = layout.problem.fields[name].box
+        self._norms = np.full(total_steps, np.nan)
+        self._open: dict[int, _Step] = {}
+        self._lock = threading.Lock()
+
+    def norms(self, steps: int) -> NDArray[np.float64]:
+        """The norms of the first so many steps."""
+        return self._norms[:steps].copy()
+
+    def add(self, memory: DeviceMemory, op: Compute, step: int) -> None:
+        """Count what a device has just computed; step: of the run. A cell counts where it is owned."""
+        cells = op.box & self._layout.partition.owned(memory.device) & self._box
+        if cells.empty:
+            return
+        before, after = (memory.block(self._name, slot) for slot in (op.source, op.target))
+        opened = self._opened(step)
+        whole = self._whole_bands(cells)
+        if not whole.empty:
+            first, found = whole.lo[0] // NORM_ROWS, self._sums(_flat(before.view(whole)), _flat(after.view(whole)))
+            opened.sums[first : first + len(found)] = found
+        for number, part in self._parts(cells, whole):
+            self._put(opened, number, part, before.view(part), after.view(part))
+        with self._lock:
+            opened.missing -= cells.size
+            if not opened.missing:
+                self._norms[step] = total(opened.sums[None])[0]
+                del self._open[step]
+
+    def _opened(self, step: int) -> _Step:
+        with self._lock:
+            if step not in self._open:
+                bands = -(-self._grid.shape[0] // NORM_ROWS)
+                self._open[step] = _Step(np.zeros(bands), self._box.size)
+            return self._open[step]
+
+    def _put(self, opened: _Step, number: int, part: Box, before: Array, after: Array) -> None:
+        """Keep a part of a band; who brings the last one sums it up."""
+        with self._lock:
+            if number not in opened.bands:
+                box = self._band(number)
+                opened.bands[number] = _Band(box, self._zeros(box), self._zeros(box), (box & self._box).size)
+            band = opened.bands[number]
+        band.before[part.slices(band.box.lo)] = before
+        band.after[part.slices(band.box.lo)] = after
+        with self._lock:
+            band.missing -= part.size
+            whole = not band.missing
+        if whole:
+            opened.sums[number] = self._sums(_flat(band.before), _flat(band.after))[0]
+            del opened.bands[number]
+
+    def _zeros(self, box: Box) -> Array:
+        return np.zeros(box.shape, self._grid.dtype)
+
+    def _whole_bands(self, cells: Box) -> Box:
+        """The whole bands among cells, in one piece."""
+        if cells.shape[1:] != self._grid.shape[1:]:
+            return Box(cells.lo, cells.lo)
+        end = cells.hi[0] if cells.hi[0] == self._grid.shape[0] else cells.hi[0] // NORM_ROWS * NORM_ROWS
+        first = -(-cells.lo[0] // NORM_ROWS) * NORM_ROWS
+        return cells.with_axis(0, first, max(first, end))
+
+    def _parts(self, cells: Box, whole: Box) -> Iterator[tuple[int, Box]]:
+        """What cells have of other bands, each part with its band's number."""
+        for number in range(cells.lo[0] // NORM_ROWS, -(-cells.hi[0] // NORM_ROWS)):
+            part = cells & self._band(number)
+            if not whole.covers(part):
+                yield number, part
+
+    def _band(self, number: int) -> Box:
+        end = min((number + 1) * NORM_ROWS, self._grid.shape[0])
+        return self._grid.box.with_axis(0, number * NORM_ROWS, end)
+
+
+def _flat(values: Array) -> Array:
+    """Rows along axis 0, all cells of a row side by side."""
+    return values.reshape(len(values), -1)
+
+
+def _check(layout: Layout, name: str) -> None:
+    if name not in layout.problem.state:
+        raise UsageError(
+            f"The norm of every step's change is that of one of the fields that change "
+            f"({', '.join(layout.problem.state)}), got '{name}'."
+        )
+    if max(layout.blocks) > 1:
+        raise UsageError(
+            f"With the norm of every step a pass makes one step on virtual devices, got block = {max(layout.blocks)}; "
+            "leave it out, or give 1."
+        )
