@@ -17,7 +17,7 @@ from peergrid.cli.bench import counts_of
 from peergrid.schedule import Options
 from peergrid.schedule.strategies import STRATEGIES
 
-TINY = Size(jacobi=48, ladder=32, small=(32, 24), fdtd=64, own=32, steps=10, norms=False)
+TINY = Size(jacobi=48, ladder=32, small=(32, 24), fdtd=64, own=32, steps=10)
 NAMES = "ladder, jacobi, fdtd, small, own"
 
 

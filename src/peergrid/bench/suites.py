@@ -18,7 +18,7 @@ Metric = Literal["gcells_per_s", "seconds_per_step", "efficiency"]
 
 @dataclass(frozen=True)
 class Size:
-    """How large the cases are: cells along an axis, steps of a sample; norms: whether devices compute them."""
+    """How large the cases are: cells along an axis, steps of a sample."""
 
     jacobi: int
     ladder: int
@@ -26,11 +26,10 @@ class Size:
     fdtd: int
     own: int
     steps: int
-    norms: bool
 
 
-LARGE = Size(jacobi=17408, ladder=8192, small=(4096, 256), fdtd=8192, own=8192, steps=1000, norms=True)
-LITTLE = Size(jacobi=1024, ladder=512, small=(512, 64), fdtd=512, own=1024, steps=48, norms=False)
+LARGE = Size(jacobi=17408, ladder=8192, small=(4096, 256), fdtd=8192, own=8192, steps=1000)
+LITTLE = Size(jacobi=1024, ladder=512, small=(512, 64), fdtd=512, own=1024, steps=48)
 """For virtual devices."""
 
 
@@ -71,10 +70,9 @@ def laplace(size: Size, counts: tuple[int, ...]) -> Iterator[Case]:
             yield Case(f"strong {strategy}", strong, count, strategy, 0, size.steps, "strong")
     for count in counts:
         yield Case("strong, one step", strong, count, "overlap", 1, size.steps // 5, "strong, one step")
-    if size.norms:
-        for count in counts:
-            series = "strong, norm of every step"
-            yield Case(series, strong, count, "peer", 0, size.steps, series, norm="u")
+    for count in counts:
+        series = "strong, norm of every step"
+        yield Case(series, strong, count, "peer", 0, size.steps, series, norm="u")
     for count in counts:
         make = partial(jacobi, n * count, n)
         yield Case("weak overlap", make, count, "overlap", 0, size.steps, "weak overlap")
