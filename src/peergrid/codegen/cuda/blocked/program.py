@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from peergrid.codegen.cuda.common.arguments import REGION
+from peergrid.codegen.cuda.common.arguments import RECEIVER, REGION
 from peergrid.grid import Box
+from peergrid.stencil import Problem
 
 
 @dataclass(frozen=True)
@@ -48,3 +49,22 @@ def regions_of(boxes: Sequence[Box]) -> NDArray[Any]:
         rows["lo"][:, : boxes[0].ndim] = [tile.lo for tile in boxes]
         rows["hi"][:, : boxes[0].ndim] = [tile.hi for tile in boxes]
     return rows
+
+
+def serving(problem: Problem, boxes: Sequence[Box], recorded: Sequence[int]) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Tiles that serve receivers as the table that kernels read, each with the receivers in it; and the table of these.
+
+    A tile says where its receivers begin by `first`, and how many they are by `variant`.
+    """
+    rows, axes, fields = regions_of(boxes), problem.grid.ndim, list(problem.fields)
+    heard = np.zeros(len(recorded), RECEIVER)
+    for row, number in zip(heard, recorded, strict=True):
+        receiver = problem.receivers[number]
+        row["cell"][:axes], row["field"], row["number"] = receiver.cell, fields.index(receiver.field), number
+    served, count = [heard[:0]], 0
+    for row in rows:
+        inside = (heard["cell"] >= row["lo"]) & (heard["cell"] < row["hi"])
+        served.append(heard[inside[:, :axes].all(axis=1)])
+        row["first"], row["variant"] = count, len(served[-1])
+        count += len(served[-1])
+    return rows, np.concatenate(served)

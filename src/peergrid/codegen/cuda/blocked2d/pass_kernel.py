@@ -11,13 +11,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
 from peergrid.codegen.cuda.blocked.plain import FAR
 from peergrid.codegen.cuda.blocked.prelude import prelude
-from peergrid.codegen.cuda.blocked.program import Launch, Program, regions_of
+from peergrid.codegen.cuda.blocked.program import Launch, Program, regions_of, serving
 from peergrid.codegen.cuda.blocked2d.edge.kernel import Edge2D
 from peergrid.codegen.cuda.blocked2d.edge.rings import MOST_ROWS, EdgeShape
 from peergrid.codegen.cuda.blocked2d.shape import Shape, margin
@@ -28,6 +27,7 @@ from peergrid.codegen.cuda.common.arguments import RECEIVER, Arguments
 from peergrid.codegen.cuda.common.norm import NORM_COLUMNS, NORM_ROWS, NORM_SUM, NORM_SUM_BYTES
 from peergrid.grid import Box
 from peergrid.stencil import Problem
+from peergrid.stencil.remember import remembered
 
 
 @dataclass(frozen=True)
@@ -79,13 +79,11 @@ class PassKernel:
 
     @cached_property
     def plain(self) -> Program:
-        kernel = self.stream
-        return Program(kernel.source, kernel.entry, 32 * self.shape.warps, kernel.shared_bytes, self.shape.warps)
+        return _plain(self.problem, self.shape, self.norm)
 
     @cached_property
     def edge(self) -> Program:
-        kernel = self.edges
-        return Program(kernel.source, kernel.entry, kernel.threads, kernel.shared_bytes, 1)
+        return _edge(self.problem, self.edges.shape, self.norm)
 
     @cached_property
     def sums(self) -> Program:
@@ -115,14 +113,9 @@ class PassKernel:
         """
         here = [k for k in recorded if self.problem.receivers[k].cell in box]
         found = tiles(self.problem, self.shape.steps, box, self.cut, slots, here, self.strips)
-        edges, served = regions_of(found.edge), list[tuple[Any, ...]]()
-        for row, tile in zip(edges, found.edge, strict=True):
-            mine = [k for k in here if self.problem.receivers[k].cell in tile]
-            row["first"], row["variant"] = len(served), len(mine)
-            served += [self._receiver(k) for k in mine]
         launches = [
             Launch(self.plain, regions_of(found.plain), np.zeros(0, RECEIVER)),
-            Launch(self.edge, edges, np.array(served, RECEIVER)),
+            Launch(self.edge, *serving(self.problem, found.edge, here)),
         ]
         if self.layer is not None:
             zoned = regions_of([tile for _, tile in found.layer])
@@ -140,6 +133,16 @@ class PassKernel:
             for part in parts
         )
 
-    def _receiver(self, number: int) -> tuple[Any, ...]:
-        receiver = self.problem.receivers[number]
-        return (*receiver.cell, 0), list(self.problem.fields).index(receiver.field), number
+
+@remembered()
+def _plain(problem: Problem, shape: Shape, norm: str | None) -> Program:
+    """The program of plain tiles, one however they are cut."""
+    kernel = Stream2D(problem, shape, norm=norm)
+    return Program(kernel.source, kernel.entry, 32 * shape.warps, kernel.shared_bytes, shape.warps)
+
+
+@remembered()
+def _edge(problem: Problem, shape: EdgeShape, norm: str | None) -> Program:
+    """The program of edge tiles, one however they are cut."""
+    kernel = Edge2D(problem, shape, norm=norm)
+    return Program(kernel.source, kernel.entry, kernel.threads, kernel.shared_bytes, 1)

@@ -6,11 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from math import ceil
-from typing import Any
 
 import numpy as np
 
-from peergrid.codegen.cuda.blocked.program import Launch, Program, regions_of
+from peergrid.codegen.cuda.blocked.program import Launch, Program, regions_of, serving
 from peergrid.codegen.cuda.blocked.shared import MOST_BYTES
 from peergrid.codegen.cuda.blocked.tiles import Tiles
 from peergrid.codegen.cuda.blocked3d.edge.kernel import Edge3D
@@ -82,13 +81,8 @@ class PassKernel3D:
         if self.shelled:
             plain = Launch(self.plain, regions_of(found.plain), np.zeros(0, RECEIVER))
             return (plain,) if found.plain else ()
-        edges, served = regions_of(found.edge), list[tuple[Any, ...]]()
-        for row, tile in zip(edges, found.edge, strict=True):
-            mine = [k for k in here if self.problem.receivers[k].cell in tile]
-            row["first"], row["variant"] = len(served), len(mine)
-            served += [self._receiver(k) for k in mine]
         both = (
-            Launch(self.edge, edges, np.array(served, RECEIVER)),
+            Launch(self.edge, *serving(self.problem, found.edge, here)),
             Launch(self.plain, regions_of(found.plain), np.zeros(0, RECEIVER)),
         )
         return tuple(launch for launch in both if len(launch.regions))
@@ -105,10 +99,6 @@ class PassKernel3D:
         """The share of the cells of plain tiles over a box that is not redundant along rows and columns."""
         rows, columns = across(self.problem, self.shape, box)
         return box.shape[1] * box.shape[2] / (len(rows) * self.shape.height * len(columns) * self.shape.width)
-
-    def _receiver(self, number: int) -> tuple[Any, ...]:
-        receiver = self.problem.receivers[number]
-        return receiver.cell, list(self.problem.fields).index(receiver.field), number
 
     def shorter(self, box: Box, edge_slots: int, plain_slots: int) -> PassKernel3D:
         """The kernel with tiles as short as the device has room for (see `choose.shape2d.short_tiles`)."""

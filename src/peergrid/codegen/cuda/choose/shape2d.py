@@ -90,9 +90,9 @@ def short_tiles(kernel: PassKernel, box: Box, edge_slots: int, plain_slots: int)
 
 def _beside(kernel: PassKernel, room: int) -> PassKernel:
     """The kernel with edge tiles that fit into the shared memory which blocks of plain tiles leave, if they can."""
-    left = multiprocessor(room) % (kernel.plain.shared_bytes + RESERVED) - RESERVED
+    left = multiprocessor(room) % (kernel.stream.shared_bytes + RESERVED) - RESERVED
     shorter = (replace(kernel, edge_ahead=ahead) for ahead in range(kernel.edge_ahead, 0, -1))
-    return next((made for made in shorter if made.edge.shared_bytes <= left), kernel)
+    return next((made for made in shorter if made.edges.shared_bytes <= left), kernel)
 
 
 def _kernel(problem: Problem, steps: int, columns: int, norm: str | None) -> PassKernel | None:
@@ -102,7 +102,7 @@ def _kernel(problem: Problem, steps: int, columns: int, norm: str | None) -> Pas
     for width in (64, 128):
         rows = NORM_ROWS if norm else PassKernel.edge_rows
         kernel = PassKernel(problem, _shape(problem, steps, columns, norm), width, norm, rows)
-        fits = max(kernel.plain.shared_bytes, kernel.edge.shared_bytes) <= MOST_BYTES
+        fits = max(kernel.stream.shared_bytes, kernel.edges.shared_bytes) <= MOST_BYTES
         if fits and kernel.cut.columns > 0 and kernel.cut.edge_columns >= EDGE_COLUMNS:
             return kernel
     return None
@@ -111,5 +111,5 @@ def _kernel(problem: Problem, steps: int, columns: int, norm: str | None) -> Pas
 def _shape(problem: Problem, steps: int, columns: int, norm: str | None) -> Shape:
     """Kernels with norms have long texts: warps of large blocks stay close together and fetch them once."""
     far = Shape(steps, columns, ahead=6, warps=8) if norm else Shape(steps, columns, ahead=4)
-    few = PassKernel(problem, far).plain.shared_bytes <= FEW_BYTES * far.warps
+    few = PassKernel(problem, far).stream.shared_bytes <= FEW_BYTES * far.warps
     return far if few else Shape(steps, columns, ahead=2)

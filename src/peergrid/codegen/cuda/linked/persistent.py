@@ -33,11 +33,11 @@ from numpy.typing import NDArray
 
 from peergrid.codegen.cuda.blocked.plain import FAR
 from peergrid.codegen.cuda.blocked.prelude import HELPERS, prelude
-from peergrid.codegen.cuda.blocked.program import Program
+from peergrid.codegen.cuda.blocked.program import Program, regions_of, serving
 from peergrid.codegen.cuda.blocked.shared import MOST_BYTES
 from peergrid.codegen.cuda.blocked2d.pass_kernel import PassKernel
 from peergrid.codegen.cuda.blocked2d.tiles import tiles
-from peergrid.codegen.cuda.common.arguments import RECEIVER, REGION, Arguments
+from peergrid.codegen.cuda.common.arguments import REGION, Arguments
 from peergrid.codegen.cuda.linked.block.tile import Block2D, BlockShape
 from peergrid.codegen.cuda.linked.links import LinkText, rim_first, rim_tiles
 from peergrid.grid import Box
@@ -244,13 +244,9 @@ class PersistentKernel:
         if found.plain:
             left = max(blocks - len(found.edge), -(-blocks // 4))
             found = tiles(problem, steps, box, cut, left * self.warps, here)
-        edge, served = _regions(found.edge), list[tuple[Any, ...]]()
-        for row, tile in zip(edge, found.edge, strict=True):
-            mine = [problem.receivers[k] for k in here if problem.receivers[k].cell in tile]
-            row["first"], row["variant"] = len(served), len(mine)
-            served += [((*r.cell, 0), list(problem.fields).index(r.field), problem.receivers.index(r)) for r in mine]
-        plain, edge = (rim_first(problem, steps, box, table) for table in (_regions(found.plain), edge))
-        return plain, edge, np.array(served, RECEIVER)
+        edge, served = serving(problem, found.edge, here)
+        plain, edge = (rim_first(problem, steps, box, table) for table in (regions_of(found.plain), edge))
+        return plain, edge, served
 
     def rim(self, box: Box, plain: NDArray[Any], edge: NDArray[Any]) -> tuple[int, int]:
         """What a device adds to its neighbours' counters in one pass, at the low and at the high end of its box."""
@@ -264,10 +260,3 @@ class PersistentKernel:
     def dtype(self) -> np.dtype[Any]:
         """`Links` for NumPy."""
         return self.links.dtype()
-
-
-def _regions(boxes: Sequence[Box]) -> NDArray[Any]:
-    rows = np.zeros(len(boxes), REGION)
-    if boxes:
-        rows["lo"][:, :2], rows["hi"][:, :2] = [tile.lo for tile in boxes], [tile.hi for tile in boxes]
-    return rows

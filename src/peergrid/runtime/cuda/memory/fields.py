@@ -64,7 +64,9 @@ class Plan:
 
     @property
     def _shelled(self) -> list[PassKernel3D]:
-        """The kernels whose passes leave anything."""
+        """The kernels whose passes leave anything, which those of 3D problems alone do."""
+        if self.layout.problem.grid.ndim < 3:
+            return []
         lengths = range(2, max(self.layout.blocks) + 1)
         kernels = (several_steps(self.layout.problem, steps, room=self.room) for steps in lengths)
         return [kernel for kernel in kernels if isinstance(kernel, PassKernel3D) and kernel.shelled]
