@@ -131,6 +131,20 @@ def layout_of(
     return layout(problem, partition, options, split_at(problem, partition, norm))
 
 
+def check_norm(problem: Problem, devices: Devices, norm: str) -> None:
+    """Raise UsageError for the norm of a field that does not change or that such devices have none of."""
+    if norm not in problem.state:
+        raise UsageError(
+            f"The norm of every step's change is that of one of the fields that change ({', '.join(problem.state)}), "
+            f"got '{norm}'."
+        )
+    if devices.kind == "cuda" and (problem.grid.ndim != 2 or not problem.fields[norm].box.covers(problem.grid.box)):
+        raise UsageError(
+            f"GPUs compute the norms of fields on all cells of 2D grids, got '{norm}' on {problem.fields[norm].box} of "
+            f"a {problem.grid.ndim}D grid; use virtual devices, as in 'cpu:4', or no norm."
+        )
+
+
 def _bands(problem: Problem) -> Index:
     from peergrid.codegen.cuda.common.norm import NORM_ROWS
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from peergrid.arrange import fitting, layout_of, partition_of, suited
+from peergrid.arrange import check_norm, fitting, layout_of, partition_of, suited
 from peergrid.errors import Unstable, UsageError
 from peergrid.grid import Array, Index
 from peergrid.grid.partition import Partition
@@ -59,6 +59,8 @@ class Simulation:
         cache = None if cache is None else Path(cache)
         self.problem, self.total_steps = problem, steps
         self.devices = devices if isinstance(devices, Devices) else parse_devices(str(devices))
+        if norm is not None:
+            check_norm(problem, self.devices, norm)
         wished = options or suited(self.devices, problem, steps, split=split, cache=cache, norm=norm)
         self._chosen = wished if isinstance(wished, Chosen) else Chosen(wished)
         self.options = fitting(self._chosen.options, self.devices, problem, norm)

@@ -16,10 +16,12 @@ from hypothesis import strategies as st
 from runtime_problems import PROBLEMS, random_heat, yee
 
 from peergrid import Box, Grid, Options, Problem, Simulation, UsageError, stencil
+from peergrid.arrange import check_norm
 from peergrid.codegen.cuda.common.norm import NORM_COLUMNS, NORM_ROWS
 from peergrid.grid import Array
 from peergrid.grid.partition import Partition
 from peergrid.runtime.cpu.norm import compiled_sums
+from peergrid.runtime.devices import Devices
 from peergrid.runtime.inorder import InOrderExecutor
 from peergrid.runtime.memory import allocate
 from peergrid.runtime.norms import Norms
@@ -174,6 +176,13 @@ def test_squares_are_added_with_one_rounding(width: int, data: st.DataObject) ->
     assert found[0] == FMA[np.dtype(kind)][0](value, value, total)
 
 
+@pytest.mark.parametrize(("value", "total"), [(np.float32(4097), 2.0**-60), (np.float64(2**27 - 1), 2.0**-60)])
+def test_what_is_just_above_the_middle_of_two_numbers_is_rounded_up(value: np.floating, total: float) -> None:
+    kind = value.dtype.type
+    found = add_square(np.array([value]), np.array([total], kind))[0]
+    assert found == FMA[value.dtype][0](value, value, total) == np.nextafter(value * value, kind(np.inf))
+
+
 @given(st.integers(1, 80), st.integers(1, 40), st.integers(0, 3), st.sampled_from(("float32", "float64")))
 def test_compiled_sums_are_those_of_numpy(rows: int, across: int, beside: int, dtype: str) -> None:
     stored = np.random.default_rng(rows).standard_normal((2, rows, across + beside)).astype(dtype)
@@ -219,6 +228,10 @@ def test_what_a_norm_reads_is_what_the_proof_knows_of(name: str) -> None:
 def test_norms_that_cannot_be_had_are_refused() -> None:
     with pytest.raises(UsageError, match=r"one of the fields that change \(u\), got 'v'"):
         Simulation(random_heat((30, 30)), 4, devices="cpu:2", norm="v")
+    for problem, name in ((yee(), "psi"), (PROBLEMS["heat_cube"](), "u")):
+        with pytest.raises(UsageError, match=f"fields on all cells of 2D grids, got '{name}' on .*; use virtual dev"):
+            check_norm(problem, Devices("cuda", (0,)), name)
+    check_norm(yee(), Devices("cuda", (0,)), "ez")
     with pytest.raises(UsageError, match="a pass makes one step on virtual devices, got block = 2; leave it out"):
         Simulation(random_heat((30, 30)), 4, devices="cpu:2", options=Options("async", 4, 2), norm="u")
     with Simulation(random_heat((30, 30)), 4, devices="cpu:2", options=Options("async", 4), norm="u") as simulation:

@@ -45,14 +45,17 @@ class _Step:
 
 
 class Norms:
-    """The norms of one field. Devices add what they computed, several at a time.
+    """The norms of one state field. Devices add what they computed, several at a time.
 
-    Raises UsageError for a field that does not change, and for passes of several steps: what lies between is in no
-    memory.
+    Raises UsageError where passes make several steps: what lies between is in no memory.
     """
 
     def __init__(self, layout: Layout, name: str, total_steps: int, sums: Sums) -> None:
-        _check(layout, name)
+        if max(layout.blocks) > 1:
+            raise UsageError(
+                "With the norm of every step a pass makes one step on virtual devices, got block = "
+                f"{max(layout.blocks)}; leave it out, or give 1."
+            )
         self._layout, self._name, self._sums = layout, name, sums
         self._grid = layout.problem.grid
         self._box = layout.problem.fields[name].box
@@ -132,16 +135,3 @@ class Norms:
 def _flat(values: Array) -> Array:
     """Rows along axis 0, all cells of a row side by side."""
     return values.reshape(len(values), -1)
-
-
-def _check(layout: Layout, name: str) -> None:
-    if name not in layout.problem.state:
-        raise UsageError(
-            f"The norm of every step's change is that of one of the fields that change "
-            f"({', '.join(layout.problem.state)}), got '{name}'."
-        )
-    if max(layout.blocks) > 1:
-        raise UsageError(
-            f"With the norm of every step a pass makes one step on virtual devices, got block = {max(layout.blocks)}; "
-            "leave it out, or give 1."
-        )

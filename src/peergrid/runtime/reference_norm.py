@@ -18,6 +18,7 @@ LEAVES = NORM_SUM_BYTES // 8  # numbers in double precision
 SPLITTER = float(2**27 + 1)  # halves the 53 bits of a number in double precision (T. J. Dekker, 1971)
 
 
+@np.errstate(over="ignore", invalid="ignore")
 def reference_sums(before: Array, after: Array) -> Doubles:
     """The sum of every band of rows; before, after: shape (rows, columns), from the first row of a band on."""
     rows, across = before.shape
