@@ -156,7 +156,8 @@ class ThreadedExecutor:
         for inbox in self._inboxes.values():
             inbox.put(None)
         for worker in self._workers:
-            worker.join()
+            if worker is not threading.current_thread():  # which the garbage collector may have chosen to close from
+                worker.join()
         self._inboxes.clear()
         self._workers.clear()
         self.memories = []

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from concurrent.futures import Future, ThreadPoolExecutor, wait
+from concurrent.futures import Future, wait
 from dataclasses import dataclass, replace
 from itertools import product
 from pathlib import Path
@@ -16,6 +16,7 @@ from peergrid.codegen.cuda.blocked3d.pass_kernel import PassKernel3D
 from peergrid.codegen.cuda.linked.peer import INSTEAD, PeerKernel
 from peergrid.runtime.cuda.device.devices import Devices
 from peergrid.runtime.devices import cores
+from peergrid.runtime.workers import Workers
 
 Kernel = PassKernel | PassKernel3D | PeerKernel
 
@@ -37,7 +38,7 @@ class Programs:
     def __init__(self, devices: Devices, cache: Path | None) -> None:
         self._devices, self._cache = devices, cache
         self._kinds = [devices.architecture(device) for device in range(devices.count)]
-        self._pool = ThreadPoolExecutor(cores(), "compile")
+        self._workers = Workers(cores(), "compile")
         self._lock = Lock()
         self._code: dict[tuple[str, str], Future[bytes]] = {}
         self._zones: dict[PassKernel | PeerKernel, Future[None]] = {}
@@ -47,9 +48,9 @@ class Programs:
         needed = tuple(needed)
         self._begin(text for part in needed for text in part.texts)
         for kernel in dict.fromkeys(kernel for part in needed for kernel in part.zoned):
-            if kernel not in self._zones:  # the plain tiles' text is before it in the line of the pool
+            if kernel not in self._zones:  # the plain tiles' text is before it in their line
                 self._begin([kernel.plain.source])
-                self._zones[kernel] = self._pool.submit(self._begin_zones, kernel)
+                self._zones[kernel] = self._workers.submit(self._begin_zones, kernel)
 
     def code(self, device: int, source: str) -> bytes:
         """The machine code of a program for a device; raises what compiling it raised."""
@@ -72,13 +73,13 @@ class Programs:
 
     def close(self) -> None:
         """Begin nothing more."""
-        self._pool.shutdown(cancel_futures=True)
+        self._workers.close()
 
     def _begin(self, sources: Iterable[str]) -> None:
         with self._lock:
             for key in product(sources, sorted(set(self._kinds))):
                 if key not in self._code:
-                    self._code[key] = self._pool.submit(self._devices.driver.compile, *key, self._cache)
+                    self._code[key] = self._workers.submit(self._devices.driver.compile, *key, self._cache)
 
     def _begin_zones(self, kernel: PassKernel | PeerKernel) -> None:
         made = self.beside(kernel)
