@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ctypes
 import re
+import threading
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -95,6 +96,7 @@ class HostDriver:
         self.live: set[tuple[str, int]] = set()
         self.peak = 0
         self._contexts: Counter[int] = Counter()
+        self._current = threading.local()
         self.captures = 0
         self.kernels: set[str] = set()
         self.texts: list[str] = []
@@ -132,7 +134,11 @@ class HostDriver:
             self.live.remove(("context", ordinal))
 
     def make_current(self, context: int) -> None:
-        assert 1000 <= context < 1000 + self.gpus
+        assert not context or 1000 <= context < 1000 + self.gpus
+        self._current.context = context
+
+    def current(self) -> int:
+        return getattr(self._current, "context", 0)
 
     def memory(self) -> tuple[int, int]:
         return self.free_bytes, self.free_bytes

@@ -125,8 +125,10 @@ class CudaExecutor:
         return spans(self._station, lowered, plan.marks, clocks)
 
     def close(self) -> None:
-        self._issuers.close()
-        self._station.close()
+        try:
+            self._issuers.close()
+        finally:
+            self._station.close()
 
     def _check_whole(self) -> None:
         if self._broken:

@@ -28,6 +28,7 @@ class Devices:
         self._modules: dict[tuple[int, bytes], int] = {}
         self._functions: dict[tuple[int, bytes, str], int] = {}
         self._loading = Lock()
+        self._closed, self._before = False, 0
         present = driver.device_count()
         for ordinal in ordinals:
             if not 0 <= ordinal < present:
@@ -36,6 +37,7 @@ class Devices:
         for ordinal in sorted(set(ordinals)):
             self._context_of[ordinal] = driver.retain(ordinal)
             self._stack.callback(_quietly, driver.release, ordinal)
+        self._stack.callback(self._restore)
 
     @property
     def count(self) -> int:
@@ -99,6 +101,8 @@ class Devices:
         key = (self.context(device), cubin)
         self.enter(device)
         with self._loading:  # threads that compile ask for kernels, too
+            if self._closed:
+                raise UsageError("The devices were given back.")
             if key not in self._modules:
                 self._modules[key] = self.driver.load(cubin)
                 self._on_close(device, self.driver.unload, self._modules[key])
@@ -140,8 +144,17 @@ class Devices:
             self.driver.synchronize()
 
     def close(self) -> None:
-        """Give everything back; what fails because the device is lost is passed over."""
+        """Give everything back; what fails because the device is lost is passed over.
+
+        The thread keeps its current context: the garbage collector may close devices between two calls of another run.
+        """
+        self._closed = True
+        with suppress(PeergridError):
+            self._before = self.driver.current()
         self._stack.close()
+
+    def _restore(self) -> None:
+        _quietly(self.driver.make_current, self._before)
 
     def _on_close(self, device: int, action: Callable[[int], None], handle: int) -> None:
         def undo() -> None:

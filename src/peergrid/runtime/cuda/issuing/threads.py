@@ -7,11 +7,11 @@ by the interpreter.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence, Set
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 
 import numpy as np
 
+from peergrid.errors import UsageError
 from peergrid.runtime.cuda.issuing.near import bound_to, near_cpus
 from peergrid.runtime.cuda.lowering.duration import AT_ONCE
 from peergrid.runtime.cuda.lowering.lower import Lowered
@@ -20,6 +20,7 @@ from peergrid.runtime.cuda.tapes.parts import Parts, split, whole
 from peergrid.runtime.cuda.tapes.replay import CONTEXT, DONE, replay
 from peergrid.runtime.cuda.tapes.tape import NOTHING, Tape, TapeWriter, Words
 from peergrid.runtime.devices import cores
+from peergrid.runtime.workers import Workers
 from peergrid.schedule.ops import Event, Flag, Op, Queue, hosts_of, queues_of
 
 AHEAD_CALLS = 256  # calls per device that a host may be ahead, twice: fewer than the driver takes before it blocks
@@ -74,8 +75,9 @@ class Issuers:
         self.seconds = 0.0
         self._station, self._count = station, count
         self.patience = max(1, int(station.patience * 2))
-        self._pool = ThreadPoolExecutor(station.devices.count, "issuing")
+        self._workers = Workers(station.devices.count, "issuing")
         self._works: dict[tuple[object, ...], Work] = {}
+        self._closed = False
 
     def work(self, lowered: Lowered, times: int, tapes: Mapping[int, Tape] | None = None, turns: int = 1) -> Work:
         """What each thread does in so many turns: what a host does, or a part of that where there is but one host.
@@ -99,7 +101,7 @@ class Issuers:
         ends = [End() for _ in work.shares]
         self._station.words[:] = 0
         others = [
-            self._pool.submit(self.carry_out, share, end, times, patch)
+            self._workers.submit(self.carry_out, share, end, times, patch)
             for share, end, patch in list(zip(work.shares, ends, patches, strict=True))[1:]
         ]
         self.carry_out(work.shares[0], ends[0], times, patches[0])
@@ -124,9 +126,14 @@ class Issuers:
                 int(end.spent.ctypes.data),
             )
         end.state, end.code, end.row, end.turn = int(state), int(code), int(row), int(turn)
+        if self._closed:  # by what interrupted this thread, such as a signal's handler: streams and memory are gone
+            raise UsageError("The simulation was closed within its steps.")
 
     def close(self) -> None:
-        self._pool.shutdown()
+        """Stop whoever issues or waits still, as after Ctrl-C."""
+        self._closed = True
+        self._station.words[0] = self._station.board[0] = 1
+        self._workers.close()
 
     def _worth(self, tapes: Mapping[int, Tape], times: int) -> int:
         """As many threads as there are processors, or one where there is little to issue."""

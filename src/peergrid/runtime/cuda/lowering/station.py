@@ -48,11 +48,11 @@ class Station:
         norm: str | None = None,
     ) -> None:
         self.layout = layout
-        self.step_seconds = step_seconds(layout, ordinals, driver)
-        self.patience = patience(least, self.step_seconds, layout)
         self.devices = Devices(driver, ordinals)
         self.programs = Programs(self.devices, cache)
         try:
+            self.step_seconds = step_seconds(layout, ordinals, driver)
+            self.patience = patience(least, self.step_seconds, layout)
             self.room = block_room(ordinals, driver)
             plan = Plan(layout, total_steps, self.room)
             plan.check(self.devices, () if norm is None else norm_bytes(layout, norm, total_steps))
@@ -161,8 +161,10 @@ class Station:
             raise error(code, doing)
 
     def close(self) -> None:
-        self.programs.close()
-        self.devices.close()
+        try:
+            self.programs.close()
+        finally:  # a second Ctrl-C ends the waiting, not the giving back
+            self.devices.close()
 
     def _flag_block(self, device: int) -> int:
         if device not in self._flag_blocks:
