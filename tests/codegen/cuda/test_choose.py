@@ -25,6 +25,14 @@ CUBE, STRING = PROBLEMS["heat_cube"](), PROBLEMS["string"]()
 SQUARE = (2048, 2048)
 
 
+def test_texts_are_made_once_however_tiles_are_cut() -> None:
+    kernel = pass_kernel(yee(SQUARE), 8)
+    assert kernel is not None
+    shorter = replace(kernel, edge_rows=16, least_rows=8)
+    assert shorter.plain is kernel.plain
+    assert shorter.edge is kernel.edge
+
+
 def test_what_was_measured_best_is_chosen() -> None:
     assert pass_kernel(relaxation(SQUARE), 8).shape == Shape(8, 4, ahead=4)  # type: ignore[union-attr]
     assert pass_kernel(yee(SQUARE), 8).shape == Shape(8, 4, ahead=2)  # type: ignore[union-attr]

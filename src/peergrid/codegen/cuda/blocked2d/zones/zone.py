@@ -66,16 +66,18 @@ def _zone(problem: Problem, steps: int, axis: int, box: Box) -> Zone:
         if not all(reached.lo[k] <= needed.lo[k] and needed.hi[k] <= reached.hi[k] for k in whole):
             barred += [bar & box for bar in _images(problem, update.box, growth) if bar.overlaps(box)]
         elif needed.overlaps(reached):
-            computed = reduce(Box.hull, (problem.grid.clip(g.apply(box)) for g in _needs(problem, steps, stage)))
+            computed = _computed(problem, steps, stage, box)
             least = update.box.lo[axis] if reached.lo[axis] > computed.lo[axis] else None
             most = update.box.hi[axis] if reached.hi[axis] < computed.hi[axis] else None
             choices[stage][update] = Choice(update, least, most)
     return Zone(axis, box, tuple(tuple(found.values()) for found in choices), tuple(barred))
 
 
-def _needs(problem: Problem, steps: int, stage: int) -> Iterator[Growth]:
-    for need in footprint(problem, steps).targets:
-        yield from need[stage].values()
+@remembered(1024)
+def _computed(problem: Problem, steps: int, stage: int, box: Box) -> Box:
+    """The cells that a stage computes in any of the steps that advance a box."""
+    growths = (growth for need in footprint(problem, steps).targets for growth in need[stage].values())
+    return reduce(Box.hull, (problem.grid.clip(growth.apply(box)) for growth in growths))
 
 
 def _images(problem: Problem, box: Box, growth: Growth) -> Iterator[Box]:
