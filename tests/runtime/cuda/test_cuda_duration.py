@@ -119,6 +119,16 @@ def test_a_long_run_comes_in_spells(times: int, seconds: float) -> None:
 
 
 @pytest.mark.skipif(COMPILER is None, reason="no C++ compiler here to run generated kernels on the host")
+def test_turns_of_small_grids_take_as_long_as_their_calls() -> None:
+    problem, options = PROBLEMS["heat_fixed"](), Options("overlap", depth=1)
+    made = layout(problem, Partition.over(problem.grid, 4), options)
+    with closing(CudaExecutor(made, STEPS, (0, 1, 2, 3), driver=HostDriver())) as executor:
+        lowered = executor._lower(period(made, options))
+        assert executor._station.step_seconds == duration.SHORTEST
+        assert executor._turn_seconds(lowered) == duration.CALL * len(lowered.tapes[0].ops) > 20 * duration.SHORTEST
+
+
+@pytest.mark.skipif(COMPILER is None, reason="no C++ compiler here to run generated kernels on the host")
 @pytest.mark.parametrize("strategy", ["persistent", "graph", "overlap"])
 def test_between_spells_a_run_can_be_interrupted(strategy: str, monkeypatch: pytest.MonkeyPatch) -> None:
     problem, options = PROBLEMS["heat_fixed"](), Options(strategy, depth=2)  # type: ignore[arg-type]

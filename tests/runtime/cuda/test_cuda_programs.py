@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import threading
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -106,6 +107,35 @@ def test_a_text_that_is_refused_is_said_to_whom_it_serves() -> None:
         with pytest.raises(CompileError, match="no such thing"):
             programs.function(0, "nothing", "kernel")
     devices.close()
+
+
+def test_no_kernel_is_loaded_while_steps_are_made() -> None:
+    """The rest of a run is compiled beside its first steps, but what zones wait for is loaded before them."""
+    problem, loaded = yee_with_absorber((150, 330)), list[bytes]()
+    slow = threading.Event()
+    slow.set()
+
+    class Slow(HostDriver):
+        def compile(self, source: str, architecture: str, cache: Path | None) -> bytes:
+            slow.wait(0.3)
+            return super().compile(source, architecture, cache)
+
+        def load(self, cubin: bytes) -> int:
+            loaded.append(cubin)
+            return super().load(cubin)
+
+    options = Options("overlap", 4)
+    plan = layout(problem, Partition(problem.grid, (1, 1)), options)
+    with closing(CudaExecutor(plan, STEPS, (0,), driver=Slow())) as executor:
+        executor.expect([whole := period(plan, options)])
+        executor._station.programs.settle()
+        slow.clear()
+        executor.expect([build(plan, options, 3)])
+        executor.prepare(whole)
+        before = len(loaded)
+        executor._station.programs.settle()
+        assert len(executor._station.programs._zones) == 2
+        assert len(loaded) == before
 
 
 def test_nothing_is_compiled_after_the_end(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,7 +13,7 @@ from peergrid.runtime.cuda.issuing.graphs import Graphs
 from peergrid.runtime.cuda.issuing.threads import End, Issuers, Share, Work
 from peergrid.runtime.cuda.linked.peer import lower_linked
 from peergrid.runtime.cuda.linked.persistent import lower_persistent, replays
-from peergrid.runtime.cuda.lowering.duration import spells
+from peergrid.runtime.cuda.lowering.duration import CALL, spells
 from peergrid.runtime.cuda.lowering.kernels import kernels_of
 from peergrid.runtime.cuda.lowering.lower import Lowered, lower
 from peergrid.runtime.cuda.lowering.station import Station
@@ -87,7 +87,7 @@ class CudaExecutor:
             return
         try:
             lowered = self._lower(schedule)
-            for turns in spells(times, self._station.step_seconds * schedule.steps):
+            for turns in spells(times, self._turn_seconds(lowered)):
                 self._turns(lowered, turns, step)
                 step += turns * schedule.steps
         except PeergridError:
@@ -142,6 +142,7 @@ class CudaExecutor:
                 lowered = lower(self._station, schedule, captured=schedule.options.strategy == "graph")
             else:
                 lowered = linked
+            self._station.programs.still()
             self._lowered[id(schedule)] = lowered
             reasons = {c.reason for c in lowered.choices} | ({linked} if isinstance(linked, str) else set())
             self._reasons += sorted(reasons - {"", *self._reasons})
@@ -155,6 +156,11 @@ class CudaExecutor:
     def host_seconds(self) -> float:
         """How long the busiest of the threads that issue was at it so far, without waiting."""
         return self._issuers.seconds
+
+    def _turn_seconds(self, lowered: Lowered) -> float:
+        """What a turn of a schedule takes by the devices or, where their work is little, by the hosts' calls."""
+        calls = sum(len(tape.ops) for tape in lowered.tapes.values())
+        return max(CALL * calls, self._station.step_seconds * lowered.schedule.steps)
 
     def _turns(self, lowered: Lowered, times: int, step: int) -> None:
         """So many turns of a schedule."""

@@ -71,6 +71,10 @@ class Programs:
         wait(self._zones.values())
         wait(self._code.values())
 
+    def still(self) -> None:
+        """Wait until no thread has a kernel to load: that may wait for kernels which run, and these for later ones."""
+        wait(self._zones.values())
+
     def close(self) -> None:
         """Begin nothing more."""
         self._workers.close()
