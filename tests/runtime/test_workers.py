@@ -113,9 +113,32 @@ begun.wait()
 """
 
 
-@pytest.mark.parametrize(("program", "printed"), [(LATE, b"0\n"), (FORGOTTEN, b"0\n")])
+IMPATIENT = """
+import signal, threading, time
+from peergrid.runtime.workers import Workers
+
+def job():
+    begun.set()
+    time.sleep(0.2)
+    signal.pthread_kill(threading.main_thread().ident, signal.SIGINT)
+    time.sleep(0.5)
+    print("done", flush=True)
+
+workers, begun = Workers(1, "compiler"), threading.Event()
+workers.submit(job)
+begun.wait()
+try:
+    workers.close()
+except KeyboardInterrupt:
+    print("interrupted", flush=True)
+"""
+
+
+@pytest.mark.parametrize(
+    ("program", "printed"), [(LATE, b"0\n"), (FORGOTTEN, b"0\n"), (IMPATIENT, b"interrupted\ndone\n")]
+)
 def test_programs_that_end(program: str, printed: bytes) -> None:
-    """Other threads are served after the main one; what is not begun does not hold up the end."""
+    """Other threads are served after the main one; what is not begun does not hold up the end, what is begun does."""
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, timeout=60, check=True)
     assert done.stdout.replace(b"\r", b"") == printed
     assert not done.stderr
