@@ -109,7 +109,8 @@ def test_a_text_that_is_refused_is_said_to_whom_it_serves() -> None:
     devices.close()
 
 
-def test_no_kernel_is_loaded_while_steps_are_made() -> None:
+@pytest.mark.parametrize("traced", [False, True])
+def test_no_kernel_is_loaded_while_steps_are_made(traced: bool) -> None:
     """The rest of a run is compiled beside its first steps, but what zones wait for is loaded before them."""
     problem, loaded = yee_with_absorber((150, 330)), list[bytes]()
     slow = threading.Event()
@@ -131,7 +132,10 @@ def test_no_kernel_is_loaded_while_steps_are_made() -> None:
         executor._station.programs.settle()
         slow.clear()
         executor.expect([build(plan, options, 3)])
-        executor.prepare(whole)
+        if traced:
+            executor.trace(whole, 0)
+        else:
+            executor.prepare(whole)
         before = len(loaded)
         executor._station.programs.settle()
         assert len(executor._station.programs._zones) == 2

@@ -116,6 +116,7 @@ class CudaExecutor:
         self._check_whole()
         try:
             lowered = lower(self._station, schedule)
+            self._station.programs.still()
             plan = timed(self._station, lowered)
             clocks = start_clocks(self._station, lowered.queues)
             self._replay(self._issuers.work(lowered, 1, plan.tapes), 1, step)
