@@ -9,10 +9,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from peergrid.errors import PeergridError, UsageError
+from peergrid.errors import DoesNotFit, PeergridError, UsageError
 
 _IMPORTING = threading.Lock()
 """Threads that import cuda.core for the first time at once find it half made."""
+
+
+_NO_MEMORY = re.compile("out of memory|memory allocation failure", re.IGNORECASE)
 
 
 class CompileError(PeergridError):
@@ -38,13 +41,17 @@ def compile_cubin(source: str, arch: str, cache: Path | None = None, registers: 
     IEEE arithmetic as written: no contraction, no fast math. cache: a folder that keeps results between runs (one that
     cannot be written does no harm); registers: the most a thread may use.
 
-    Raises CompileError where the compiler refuses the text, UsageError without the packages.
+    Raises CompileError where the compiler refuses the text, DoesNotFit where it has too little memory, UsageError
+    without the packages.
     """
     program = _program(source, arch, registers)
     log = io.StringIO()
     try:
         found = _compile(program, log, cache)
     except Exception as error:
+        said = f"{error} {log.getvalue()}"
+        if isinstance(error, MemoryError) or _NO_MEMORY.search(said):
+            raise DoesNotFit("NVRTC has too little memory on this machine to compile a kernel; free some.") from error
         raise CompileError(_refusal(error, log.getvalue()), source) from error
     finally:
         program.close()
