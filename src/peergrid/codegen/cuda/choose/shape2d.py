@@ -95,9 +95,14 @@ def _beside(kernel: PassKernel, room: int) -> PassKernel:
     return next((made for made in shorter if made.edges.shared_bytes <= left), kernel)
 
 
-def _kernel(problem: Problem, steps: int, columns: int, norm: str | None) -> PassKernel | None:
+def registers(problem: Problem, steps: int, columns: int, norm: str | None = None) -> int:
+    """How many registers a lane of a plain tile needs, by the rows that it keeps."""
     rows = sum(version.depth for version in levels(problem, steps, norm=norm).versions)
-    if BASE + columns * rows * (problem.itemsize // 4) > MOST_REGISTERS:
+    return BASE + columns * rows * (problem.itemsize // 4)
+
+
+def _kernel(problem: Problem, steps: int, columns: int, norm: str | None) -> PassKernel | None:
+    if registers(problem, steps, columns, norm) > MOST_REGISTERS:
         return None
     for width in (64, 128):
         rows = NORM_ROWS if norm else PassKernel.edge_rows

@@ -6,7 +6,9 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from itertools import islice
 
+from peergrid.codegen.cuda.blocked.shared import RESERVED, multiprocessor
 from peergrid.codegen.cuda.blocked2d.pass_kernel import PassKernel
+from peergrid.codegen.cuda.choose.shape2d import registers
 from peergrid.codegen.cuda.linked.persistent import PersistentKernel
 from peergrid.grid import Box
 
@@ -14,6 +16,8 @@ ALONE_ROWS = (4, 6, 8, 10, 12, 14, 16, 20, 24, 32)  # of tiles on the smallest g
 MIXED_ROWS, MIXED_WARPS = (16, 32), (8, 4)  # of edge tiles beside plain ones; of blocks
 MOST_EDGES = 0.4  # of the blocks that run at once, beside plain tiles
 LEAST_COLUMNS, LEAST_ROWS = 16, 16  # of an edge tile; of a plain one
+CROWD = 24  # warps for which kernels with plain tiles leave room on a multiprocessor, where few registers are missing
+CROWDED = range(57, 69)  # registers that the rows of a lane take, for which compilers leave no such room by themselves
 FEW, MANY = 64, 1024  # multiprocessors that most GPUs have, and more than any has
 
 Room = Callable[[PersistentKernel], Sequence[int]]
@@ -60,8 +64,14 @@ def _mixed(made: PassKernel, most: int) -> Iterator[PersistentKernel]:
     """Kernels with plain tiles whose blocks fit, those of more warps first."""
     narrow = replace(made, shape=replace(made.shape, columns=2), least_rows=LEAST_ROWS)
     short = narrow if narrow.cut.columns >= LEAST_COLUMNS else replace(made, least_rows=LEAST_ROWS)
-    found = (_tallest(PersistentKernel(short, warps=warps, room=most), MIXED_ROWS) for warps in MIXED_WARPS)
-    yield from (kernel for kernel in found if kernel is not None)
+    crowded = registers(made.problem, made.steps, short.shape.columns) in CROWDED
+    for warps in MIXED_WARPS:
+        kernel = _tallest(PersistentKernel(short, warps=warps, room=most), MIXED_ROWS)
+        if kernel is None:
+            continue
+        blocks = CROWD // warps
+        fits = blocks * (kernel.program.shared_bytes + RESERVED) <= multiprocessor(most)
+        yield replace(kernel, blocks=blocks) if crowded and fits else kernel
 
 
 def _tallest(kernel: PersistentKernel, choices: Sequence[int]) -> PersistentKernel | None:
