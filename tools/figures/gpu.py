@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from figures.records import Found, best, load, records, table, when
+from figures.records import Found, best, load, newest, records, table, when
 
 COUNTS = (1, 2, 4, 8)
 SAMPLES = "nvidia-samples-h200-x8"
@@ -14,7 +14,7 @@ Rates = dict[int, tuple[float, Found | None]]
 
 def gpu() -> str:
     """Jacobi beside NVIDIA's samples, and radar: GCells/s over the number of GPUs."""
-    jacobi, radar = [*records("jacobi"), _kernels()], [_slabs(), *records("fdtd")]
+    jacobi, radar = [*records("jacobi"), _kernels()], newest([_slabs(), *records("fdtd")])
     main = jacobi[0]
     marks, about = _Marks(main), load(SAMPLES)["about"]
     samples = {every: _samples(every) for every in (1, 1000)}
@@ -224,14 +224,18 @@ def _share(value: float | None) -> str:
 
 def gpu_bits() -> str:
     """The same bits on GPUs as on the CPU."""
-    found = load("h200-x4-bits")
+    leads = {"h200-x2-bits": "On GPUs", "h200-x4-bits": "On four, with earlier kernels,"}
+    return "\n\n".join(_bits(load(name), lead) for name, lead in leads.items())
+
+
+def _bits(found: Found, lead: str) -> str:
     rows = found["rows"]
     runs, same = (sum(row[key] for row in rows) for key in ("runs", "same"))
     devices, problems = (", ".join(sorted({row[key] for row in rows}, key=_place)) for key in ("devices", "problem"))
     failed = f"; {len(found['failed'])} ended in an error, all named in the record" if found["failed"] else ""
     left = f"; time ended before {found['not_run']:,} more of them" if found["not_run"] else ""
     return (
-        f"**On GPUs** {same:,} of {runs:,} runs ({problems}; every strategy, depths, routes, orders; {devices}) left "
+        f"**{lead}** {same:,} of {runs:,} runs ({problems}; every strategy, depths, routes, orders; {devices}) left "
         f"the bits of the CPU's reference ({when(found)}{failed}{left})."
     )
 
