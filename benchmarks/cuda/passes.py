@@ -15,7 +15,8 @@ from planes import Memory
 
 from peergrid.codegen.cuda.blocked.program import Program
 from peergrid.codegen.cuda.blocked2d.pass_kernel import PassKernel
-from peergrid.codegen.cuda.common.norm import NORM_COLUMNS, NORM_ROWS, NORMS
+from peergrid.codegen.cuda.common.norm import NORMS
+from peergrid.codegen.norm import NORM_COLUMNS, NORM_ROWS
 from peergrid.codegen.nvrtc import compile_cubin
 
 

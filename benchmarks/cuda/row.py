@@ -16,10 +16,11 @@ from gpu import Device, Module, check, start
 from peergrid.codegen.cuda.blocked.program import Launch, Program
 from peergrid.codegen.cuda.blocked2d.pass_kernel import PassKernel
 from peergrid.codegen.cuda.common.arguments import Arguments
-from peergrid.codegen.cuda.common.norm import NORM_COLUMNS, NORM_ROWS, NORMS
+from peergrid.codegen.cuda.common.norm import NORMS
 from peergrid.codegen.cuda.linked.links import rim_reach
 from peergrid.codegen.cuda.linked.peer import PeerKernel
 from peergrid.codegen.cuda.linked.persistent import TURNS, PersistentKernel
+from peergrid.codegen.norm import NORM_COLUMNS, NORM_ROWS
 from peergrid.codegen.nvrtc import compile_cubin
 from peergrid.grid import Box
 from peergrid.grid.partition import Partition, balanced_cuts

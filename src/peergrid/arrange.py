@@ -146,7 +146,7 @@ def check_norm(problem: Problem, devices: Devices, norm: str) -> None:
 
 
 def _bands(problem: Problem) -> Index:
-    from peergrid.codegen.cuda.common.norm import NORM_ROWS
+    from peergrid.codegen.norm import NORM_ROWS
 
     return (NORM_ROWS, *(1,) * (problem.grid.ndim - 1))
 

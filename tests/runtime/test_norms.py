@@ -17,7 +17,7 @@ from runtime_problems import PROBLEMS, random_heat, yee
 
 from peergrid import Box, Grid, Options, Problem, Simulation, UsageError, stencil
 from peergrid.arrange import check_norm
-from peergrid.codegen.cuda.common.norm import NORM_COLUMNS, NORM_ROWS
+from peergrid.codegen.norm import NORM_COLUMNS, NORM_ROWS
 from peergrid.grid import Array
 from peergrid.grid.partition import Partition
 from peergrid.runtime.cpu.norm import compiled_sums

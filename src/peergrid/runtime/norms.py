@@ -1,6 +1,6 @@
 """The norm of every step's change on virtual devices, put together from what they compute, in any order.
 
-The tree of sums is the one of GPUs (`codegen.cuda.common.norm`), fixed in the coordinates of the grid: in bands of 24
+The tree of sums is the one of GPUs (`codegen.norm`), fixed in the coordinates of the grid: in bands of 24
 rows along axis 0. What computes a whole band sums it up at once; of a band that several parts or devices compute, the
 values are kept until it is whole. So devices and parts may begin anywhere, and the bits are the same.
 """
@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from peergrid.codegen.cuda.common.norm import NORM_ROWS, total
+from peergrid.codegen.norm import NORM_ROWS, total
 from peergrid.errors import UsageError
 from peergrid.grid import Array, Box
 from peergrid.runtime.memory import DeviceMemory

@@ -1,4 +1,4 @@
-"""The sums of squared changes that define what is right: NumPy, the tree of `codegen.cuda.common.norm` as it is said.
+"""The sums of squared changes that define what is right: NumPy, the tree of `codegen.norm` as it is said.
 
 Squares are added by fused multiply-adds, which round once. NumPy has none: they are made of exact products and sums
 whose last addition rounds to odd, after S. Boldo and G. Melquiond, Emulation of FMA and Correctly Rounded Sums: Proved
@@ -10,11 +10,10 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from peergrid.codegen.cuda.common.norm import NORM_COLUMNS, NORM_ROWS, NORM_SUM_BYTES
+from peergrid.codegen.norm import NORM_COLUMNS, NORM_LEAVES, NORM_ROWS
 from peergrid.grid import Array
 
 Doubles = NDArray[np.float64]
-LEAVES = NORM_SUM_BYTES // 8  # numbers in double precision
 SPLITTER = float(2**27 + 1)  # halves the 53 bits of a number in double precision (T. J. Dekker, 1971)
 
 
@@ -47,10 +46,10 @@ def add_square(value: Array, total: Array) -> Array:
 def _across(blocks: Doubles) -> Doubles:
     """The sums of rows of blocks, by a tree whose leaf k takes every so many blocks from the k-th on."""
     bands, count = blocks.shape
-    turns = -(-count // LEAVES)
-    leaves = np.zeros((bands, turns * LEAVES))
+    turns = -(-count // NORM_LEAVES)
+    leaves = np.zeros((bands, turns * NORM_LEAVES))
     leaves[:, :count] = blocks
-    found = np.add.accumulate(leaves.reshape(bands, turns, LEAVES), axis=1)[:, -1]
+    found = np.add.accumulate(leaves.reshape(bands, turns, NORM_LEAVES), axis=1)[:, -1]
     while found.shape[1] > 1:
         half = found.shape[1] // 2
         found = found[:, :half] + found[:, half:]

@@ -17,7 +17,8 @@ from peergrid.codegen.cuda.blocked.program import Launch, Program
 from peergrid.codegen.cuda.blocked2d.pass_kernel import PassKernel
 from peergrid.codegen.cuda.blocked3d.pass_kernel import PassKernel3D
 from peergrid.codegen.cuda.common.arguments import Arguments
-from peergrid.codegen.cuda.common.norm import NORM_ROWS, NORMS
+from peergrid.codegen.cuda.common.norm import NORMS
+from peergrid.codegen.norm import NORM_ROWS
 from peergrid.grid import Array, Box, Index
 from peergrid.grid.partition import Partition
 from peergrid.runtime.memory import DeviceMemory, allocate, fill

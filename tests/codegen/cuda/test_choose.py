@@ -17,7 +17,7 @@ from peergrid.codegen.cuda.blocked2d.shape import Shape
 from peergrid.codegen.cuda.choose import shape2d
 from peergrid.codegen.cuda.choose.shape2d import MOST_STEPS, pass_kernel, short_tiles
 from peergrid.codegen.cuda.choose.steps import block_of, split_at, steps_per_pass, supports
-from peergrid.codegen.cuda.common.norm import NORM_ALIGN
+from peergrid.codegen.norm import NORM_ALIGN
 from peergrid.grid.partition import Partition
 from peergrid.runtime.devices import Devices
 

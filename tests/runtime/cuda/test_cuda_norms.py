@@ -10,7 +10,7 @@ from host_driver import COMPILER, HostDriver
 from runtime_problems import random_heat
 
 from peergrid import Options, Problem, Simulation
-from peergrid.codegen.cuda.common.norm import NORM_ALIGN
+from peergrid.codegen.norm import NORM_ALIGN
 from peergrid.grid import Boundary, Index
 from peergrid.grid.partition import Partition
 from peergrid.runtime.cuda.executor import CudaExecutor

@@ -11,7 +11,7 @@ from host_driver import COMPILER, HostDriver
 from runtime_problems import random_heat, wide, yee_with_absorber
 
 from peergrid import Box, Grid, Options
-from peergrid.codegen.cuda.common.norm import NORM_ROWS
+from peergrid.codegen.norm import NORM_ROWS
 from peergrid.errors import DeviceFault
 from peergrid.grid import Boundary
 from peergrid.grid.partition import Partition

@@ -7,7 +7,7 @@ from host_driver import COMPILER, HostDriver
 from runtime_problems import random_heat
 
 from peergrid import Options
-from peergrid.codegen.cuda.common.norm import NORM_ALIGN
+from peergrid.codegen.norm import NORM_ALIGN
 from peergrid.errors import DoesNotFit
 from peergrid.grid.partition import Partition
 from peergrid.runtime.cuda.executor import CudaExecutor

@@ -1,6 +1,6 @@
 """The sums of squared changes that the norm of every step begins with. Compiled by `jit.compile_norm`.
 
-Plain loops on purpose: this text is what Numba compiles. The tree of sums is the one of `codegen.cuda.common.norm`.
+Plain loops on purpose: this text is what Numba compiles. The tree of sums is the one of `codegen.norm`.
 """
 
 from __future__ import annotations
@@ -11,10 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from peergrid.codegen.cpu.jit import fused
-from peergrid.codegen.cuda.common.norm import NORM_COLUMNS, NORM_ROWS, NORM_SUM_BYTES
+from peergrid.codegen.norm import NORM_COLUMNS, NORM_LEAVES, NORM_ROWS
 
 HALF = NORM_COLUMNS // 2
-LEAVES = NORM_SUM_BYTES // 8  # numbers in double precision
 
 
 def add_rows(
@@ -40,10 +39,10 @@ def sums(before: NDArray[Any], after: NDArray[Any], across: int, bands: NDArray[
     for band in range(bands.shape[0]):
         halves = np.zeros(2 * blocks, before.dtype)
         add_rows(before, after, across, band * NORM_ROWS, min((band + 1) * NORM_ROWS, rows), halves)
-        leaves = np.zeros(LEAVES, np.float64)
+        leaves = np.zeros(NORM_LEAVES, np.float64)
         for block in range(blocks):
-            leaves[block % LEAVES] += np.float64(halves[2 * block] + halves[2 * block + 1])
-        left = LEAVES // 2
+            leaves[block % NORM_LEAVES] += np.float64(halves[2 * block] + halves[2 * block + 1])
+        left = NORM_LEAVES // 2
         while left > 0:
             for leaf in range(left):
                 leaves[leaf] += leaves[leaf + left]

@@ -9,7 +9,7 @@ from numpy.lib.stride_tricks import as_strided
 from numpy.typing import NDArray
 
 from peergrid.codegen.cpu.jit import compile_norm
-from peergrid.codegen.cuda.common.norm import NORM_ROWS
+from peergrid.codegen.norm import NORM_ROWS
 from peergrid.grid import Array
 from peergrid.runtime.norms import Sums
 

@@ -24,7 +24,8 @@ from peergrid.codegen.cuda.blocked2d.stream.kernel import Stream2D
 from peergrid.codegen.cuda.blocked2d.tiles import Cut, Strip, tiles
 from peergrid.codegen.cuda.blocked2d.zones.kernel import USUAL, Layers2D, layers
 from peergrid.codegen.cuda.common.arguments import RECEIVER, Arguments
-from peergrid.codegen.cuda.common.norm import NORM_COLUMNS, NORM_ROWS, NORM_SUM, NORM_SUM_BYTES
+from peergrid.codegen.cuda.common.norm import NORM_SUM, NORM_SUM_BYTES
+from peergrid.codegen.norm import NORM_COLUMNS, NORM_ROWS
 from peergrid.grid import Box
 from peergrid.stencil import Problem
 from peergrid.stencil.remember import remembered

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from peergrid.codegen.cuda.blocked.plain import obstacles, plain_box
 from peergrid.codegen.cuda.blocked3d.walls import core
 from peergrid.codegen.cuda.common.arguments import Arguments
-from peergrid.codegen.cuda.common.norm import NORM_ROWS
+from peergrid.codegen.norm import NORM_ROWS
 from peergrid.grid import Box
 from peergrid.grid.partition import Partition, balanced_cuts
 from peergrid.stencil import Problem, footprint

@@ -16,8 +16,8 @@ from peergrid.codegen.cuda.blocked.shared import MOST_BYTES, RESERVED, multiproc
 from peergrid.codegen.cuda.blocked2d.pass_kernel import PassKernel
 from peergrid.codegen.cuda.blocked2d.shape import Shape
 from peergrid.codegen.cuda.choose.fitted2d import EDGE_COLUMNS, fitted
-from peergrid.codegen.cuda.common.norm import NORM_ROWS
 from peergrid.codegen.cuda.onestep.groups import groups
+from peergrid.codegen.norm import NORM_ROWS
 from peergrid.grid import Box
 from peergrid.stencil import Problem
 from peergrid.stencil.remember import remembered

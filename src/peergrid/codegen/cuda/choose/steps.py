@@ -14,7 +14,7 @@ from peergrid.codegen.cuda.blocked3d.pass_kernel import PassKernel3D
 from peergrid.codegen.cuda.choose import shape2d, shape3d
 from peergrid.codegen.cuda.choose.shape2d import MOST_STEPS, one_step, pass_kernel
 from peergrid.codegen.cuda.choose.shape3d import pass3d
-from peergrid.codegen.cuda.common.norm import NORM_ALIGN
+from peergrid.codegen.norm import NORM_ALIGN
 from peergrid.grid import Index
 from peergrid.grid.partition import Partition
 from peergrid.stencil import Problem

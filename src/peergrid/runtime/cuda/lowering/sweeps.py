@@ -19,8 +19,8 @@ from peergrid.codegen.cuda.blocked3d.pass_kernel import PassKernel3D
 from peergrid.codegen.cuda.blocked3d.shell import Shell, shells
 from peergrid.codegen.cuda.choose.shape2d import short_tiles
 from peergrid.codegen.cuda.common.arguments import Arguments
-from peergrid.codegen.cuda.common.norm import NORM_ROWS
 from peergrid.codegen.cuda.linked.peer import PeerKernel
+from peergrid.codegen.norm import NORM_ROWS
 from peergrid.grid import Box
 from peergrid.runtime.cuda.lowering.kernels import split_by_owner
 from peergrid.runtime.cuda.lowering.programs import Kernel, Needed

@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from peergrid.codegen.cuda.common.norm import NORM_ALIGN, NORM_COLUMNS, NORM_ROWS, NORMS, total
+from peergrid.codegen.cuda.common.norm import NORMS
+from peergrid.codegen.norm import NORM_ALIGN, NORM_COLUMNS, NORM_ROWS, total
 from peergrid.errors import UsageError
 from peergrid.grid import Box
 from peergrid.runtime.cuda.device.devices import Devices

@@ -21,7 +21,8 @@ from peergrid.codegen.cuda.blocked2d.edge.rings import EdgeRings2D, EdgeShape
 from peergrid.codegen.cuda.blocked2d.edge.stage import EdgeStage2D
 from peergrid.codegen.cuda.blocked2d.places import mirrored
 from peergrid.codegen.cuda.common.arguments import Arguments
-from peergrid.codegen.cuda.common.norm import NORM_COLUMNS, NORM_PARAMETER
+from peergrid.codegen.cuda.common.norm import NORM_PARAMETER
+from peergrid.codegen.norm import NORM_COLUMNS
 from peergrid.stencil import Problem, footprint
 
 REGISTERS = 1 << 16  # of a multiprocessor

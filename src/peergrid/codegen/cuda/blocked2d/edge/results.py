@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from peergrid.codegen.cuda.blocked2d.edge.rings import EdgeRings2D
 from peergrid.codegen.cuda.blocked2d.places import written
 from peergrid.codegen.cuda.common.arguments import Arguments
-from peergrid.codegen.cuda.common.norm import NORM_COLUMNS, NORM_ROWS
+from peergrid.codegen.norm import NORM_COLUMNS, NORM_ROWS
 from peergrid.stencil import Problem
 
 

@@ -20,7 +20,8 @@ from peergrid.codegen.cuda.blocked.reach import row_reach
 from peergrid.codegen.cuda.blocked2d.shape import margin
 from peergrid.codegen.cuda.blocked2d.stream.plan import StreamPlan2D
 from peergrid.codegen.cuda.blocked2d.stream.turn import Turn
-from peergrid.codegen.cuda.common.norm import NORM_PARAMETER, NORM_ROWS
+from peergrid.codegen.cuda.common.norm import NORM_PARAMETER
+from peergrid.codegen.norm import NORM_ROWS
 
 KERNEL = """\
 extern "C" __global__ void __launch_bounds__({threads}{bound})

@@ -8,7 +8,7 @@ from functools import cached_property
 from peergrid.codegen.cuda.blocked.levels import Levels, Version, levels
 from peergrid.codegen.cuda.blocked2d.shape import Shape
 from peergrid.codegen.cuda.common.arguments import Arguments
-from peergrid.codegen.cuda.common.norm import NORM_ROWS
+from peergrid.codegen.norm import NORM_ROWS
 from peergrid.grid import Dtype
 from peergrid.stencil import Problem
 

@@ -1,0 +1,23 @@
+"""The norm of every step: the squared change of a field summed over all cells, the same bits however it is computed.
+
+The tree is fixed in the coordinates of the grid, not of tiles, strips or devices: squares of four neighbours along a
+row are added one after another, row by row, in blocks of 24 rows and 8 columns that begin at multiples of 24 and 8; the
+two halves of a block are added; blocks of 24 rows are summed across in double precision by a tree of 256 leaves (leaf
+k takes every 256th block from the k-th on); what is left, one number for each 24 rows, is for the host to add up in
+order. Devices whose boxes begin at multiples of 24 rows together give what one device gives.
+
+Kernels that keep 2, 3 or 4 rows of a field in registers, by turns, come to the end of a block at the same register
+always: so sums end at places that are known when the kernel is written, and no row has to ask.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+NORM_ROWS, NORM_COLUMNS = NORM_ALIGN = 24, 8
+NORM_LEAVES = 256
+
+
+def total(rows: np.ndarray[tuple[int, ...], np.dtype[np.float64]]) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
+    """The norms of some steps from the sums of their rows, shape (steps, ceil(grid rows / 24)), of all devices."""
+    return np.sqrt(np.add.accumulate(rows, axis=1)[:, -1])
