@@ -1,6 +1,7 @@
 """What each of several GPUs has of a grid, on the GPUs that there are: a forecast of what more of them would do.
 
-    python benchmarks/cuda/shares.py [--of 8] [--devices 'cuda:0;cuda:0,1'] [--depths 8,4,1] [--only WORD] [--out shares.json]
+    python benchmarks/cuda/shares.py [--of 8] [--devices 'cuda:0;cuda:0,1'] [--depths 8,4,1] [--only WORD]
+        [--strategies persistent,peer] [--out shares.json]
 
 Each GPU gets the rows that it would have of the whole grid on `--of` GPUs; two GPUs exchange as any neighbours do.
 Samples are those of `peergrid bench`.

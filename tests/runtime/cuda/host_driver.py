@@ -113,6 +113,9 @@ class HostDriver:
     def shared(self, ordinal: int) -> int:
         return self.each_block
 
+    def multiprocessors(self, ordinal: int) -> int:
+        return self.blocks
+
     def bandwidth(self, ordinal: int) -> float:
         return self.speed
 

@@ -30,7 +30,7 @@ from peergrid.runtime.cuda.device.driver import CudaDriver, Driver
 from peergrid.runtime.cuda.executor import CudaExecutor
 from peergrid.runtime.cuda.lowering.kernels import Kernels
 from peergrid.runtime.cuda.lowering.programs import Programs
-from peergrid.runtime.cuda.memory.room import block_room
+from peergrid.runtime.cuda.memory.room import block_room, multiprocessors
 from peergrid.schedule import Chosen, Layout, Options, Schedule, layout, period
 from peergrid.schedule.strategies import StrategyName
 from peergrid.stencil import Problem
@@ -160,11 +160,12 @@ class Trial:
         """Compile what the candidates need side by side, where there is a cache in which they find it."""
         if self.cache is None:
             return
+        each = multiprocessors(self.ordinals, self._driver)
         with closing(Programs(devices, self.cache)) as programs:
             for options in map(self._fitting, ways):
                 with suppress(UsageError):  # said by the candidate
                     plan = self._layout(options)
-                    kernels = Kernels(plan, self.norm, self._room, self._reaches)
+                    kernels = Kernels(plan, self.norm, self._room, each, self._reaches)
                     programs.expect([kernels.needed(period(plan, options))])
             programs.settle()
 

@@ -183,8 +183,7 @@ class PersistentKernel:
     """`made` says how plain tiles are computed; rows: most of an edge tile; warps: of a block.
 
     plain: whether there are plain tiles; without them each block has a multiprocessor to itself; room: bytes of shared
-    memory that a block can have; blocks: that shall fit on a multiprocessor beside each other, with plain tiles (0: as
-    many as the compiler leaves registers for).
+    memory that a block can have.
     """
 
     made: PassKernel
@@ -192,7 +191,6 @@ class PersistentKernel:
     rows: int = 16
     warps: int = 16
     room: int = MOST_BYTES
-    blocks: int = 0
 
     @cached_property
     def links(self) -> LinkText:
@@ -220,7 +218,7 @@ class PersistentKernel:
         plain = PLAIN.format(warps=self.warps, warp_bytes=stream.warp_bytes) if self.plain else ""
         kernel = KERNEL.format(
             threads=self.threads,
-            bound=f", {blocks}" if (blocks := self.blocks if self.plain else 1) else "",
+            bound="" if self.plain else ", 1",  # latency counts there, not how many blocks fit
             head=HEAD,
             room=self._head,
             warps=self.warps,

@@ -19,10 +19,9 @@ from peergrid.codegen.cuda.linked.persistent import TURNS, PersistentKernel, Tab
 from peergrid.grid import Box
 from peergrid.runtime.cuda.linked.chain import PASSED, Chain, offset, passes
 from peergrid.runtime.cuda.lowering.duration import AT_ONCE
-from peergrid.runtime.cuda.lowering.kernels import kernels_of
+from peergrid.runtime.cuda.lowering.kernels import UNFIT, kernels_of
 from peergrid.runtime.cuda.lowering.lower import Lowered
 from peergrid.runtime.cuda.lowering.station import Station
-from peergrid.runtime.cuda.lowering.suited import suited
 from peergrid.runtime.cuda.lowering.sweeps import SeveralSteps, Start
 from peergrid.runtime.cuda.tapes.tape import Patch, TapeWriter
 from peergrid.schedule import Schedule
@@ -53,13 +52,13 @@ def replays(lowered: Lowered, times: int) -> Iterator[tuple[Lowered, int]]:
 
 def lower_persistent(station: Station, schedule: Schedule) -> Lowered | str:
     """One launch on each device for many turns of a schedule; else why it is queue-wise (empty: as expected)."""
-    made = kernels_of(station).cooperative(schedule)
-    if isinstance(made, str):
-        return made
-    kernel = suited(made, _boxes(station), station.room, lambda kernel: _room(station, kernel))
-    if kernel is None:
-        return "no persistent kernel fits these devices: each pass is a kernel of its own"
-    found = _row(station, schedule, kernel)
+    kernel = kernels_of(station).cooperative(schedule)
+    if isinstance(kernel, str):
+        return kernel
+    room = _room(station, kernel)
+    if not all(room):
+        return UNFIT
+    found = _row(station, schedule, kernel, room)
     one, together = found.lowered(1), lru_cache(maxsize=16)(found.lowered)
     return Repeated(one.schedule, one.tapes, one.queues, one.choices, one.raised, found.most, together)
 
@@ -78,9 +77,8 @@ def _room(station: Station, kernel: PersistentKernel) -> list[int]:
     ]
 
 
-def _row(station: Station, schedule: Schedule, kernel: PersistentKernel) -> _Row:
-    sweep, room = SeveralSteps(station, kernel.made), _room(station, kernel)
-    boxes = _boxes(station)
+def _row(station: Station, schedule: Schedule, kernel: PersistentKernel, room: Sequence[int]) -> _Row:
+    sweep, boxes = SeveralSteps(station, kernel.made), _boxes(station)
     tables, starts = list[Tables](), list[Start]()
     for device, box in enumerate(boxes):
         plain, edge, receivers = kernel.tables(box, room[device], station.memory.recorded[device])

@@ -7,7 +7,7 @@ it is asked for.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain, groupby
@@ -25,7 +25,7 @@ from peergrid.errors import UsageError
 from peergrid.grid import Box
 from peergrid.runtime.cuda.lowering.programs import Kernel, Needed
 from peergrid.runtime.cuda.lowering.station import Station
-from peergrid.runtime.cuda.lowering.suited import likely
+from peergrid.runtime.cuda.lowering.suited import suited
 from peergrid.runtime.inorder import owned_receivers
 from peergrid.schedule import Layout, Schedule
 from peergrid.schedule.ops import Compute, Copy, Op, hosts_of
@@ -73,6 +73,8 @@ class Summed:
 
 Passes = Plain | Summed
 
+UNFIT = "no persistent kernel fits these devices: each pass is a kernel of its own"
+
 
 def joint(number: int, op: Op) -> tuple[object, ...]:
     """Neighbouring operations with the same key may be carried out together."""
@@ -101,12 +103,13 @@ class Kernels:
     """What the passes of schedules over a layout are made by.
 
     norm: a field the norm of whose change is summed up; room: bytes of shared memory that a thread block can have;
-    reaches: whether one device may use another's memory.
+    multiprocessors: of each device; reaches: whether one device may use another's memory.
     """
 
     plan: Layout
     norm: str | None
     room: int
+    multiprocessors: Sequence[int]
     reaches: Callable[[int, int], bool]
 
     def passes(self, schedule: Schedule) -> dict[int, Passes]:
@@ -123,8 +126,8 @@ class Kernels:
         made = pass_kernel(self.plan.problem, self.plan.blocks[0], self.norm, room=self.room)
         return None if made is None else PeerKernel(made)
 
-    def cooperative(self, schedule: Schedule) -> PassKernel | str:
-        """How a kernel of strategy `persistent` computes its tiles; else why there is none (empty: as expected)."""
+    def cooperative(self, schedule: Schedule) -> PersistentKernel | str:
+        """The kernel of strategy `persistent`; else why there is none (empty: as expected)."""
         if schedule.options.strategy != "persistent" or _shorter(self.plan, schedule):
             return ""
         if self.norm is not None:
@@ -137,18 +140,21 @@ class Kernels:
             )
         linkable = self._linkable(schedule)
         made = pass_kernel(plan.problem, plan.blocks[0], least=1, room=self.room) if linkable else None
-        return made or (
-            "persistent kernels need 2D slabs twice as thick as their halos, one pass between exchanges, and "
-            "neighbours that exchange and reach each other: each pass is a kernel of its own"
-        )
+        if made is None:
+            return (
+                "persistent kernels need 2D slabs twice as thick as their halos, one pass between exchanges, and "
+                "neighbours that exchange and reach each other: each pass is a kernel of its own"
+            )
+        boxes = [box for _, (box,) in self._owned]
+        return suited(made, boxes, self.room, self.multiprocessors) or UNFIT
 
     def needed(self, schedule: Schedule) -> Needed:
         """The texts of all that will be launched, as far as the layout tells."""
         linked, cooperative = self.linked(schedule), self.cooperative(schedule)
         if linked is not None:
             parts = [self._texts(ByTiles(linked, self._owned))]
-        elif isinstance(cooperative, PassKernel):
-            parts = [Needed(tuple(kernel.program.source for kernel in self._likely(cooperative)))]
+        elif isinstance(cooperative, PersistentKernel):
+            parts = [Needed((cooperative.program.source,))]
         else:
             parts = [self._texts(made) for made in self.passes(schedule).values()]
         texts = dict.fromkeys((*chain.from_iterable(part.texts for part in parts), service.SOURCE))
@@ -215,9 +221,6 @@ class Kernels:
         others = (program.source for program in found if program != kernel.layer)
         return Needed((*others, *sums), (kernel,) if kernel.layer in found else ())
 
-    def _likely(self, made: PassKernel) -> Iterator[PersistentKernel]:
-        return likely(made, [box for _, (box,) in self._owned], self.room)
-
     @property
     def _owned(self) -> Works:
         """What each device owns."""
@@ -245,7 +248,7 @@ class Kernels:
 def kernels_of(station: Station) -> Kernels:
     """What the passes on a station are made by."""
     norm = None if station.norms is None else station.norms.field
-    return Kernels(station.layout, norm, station.room, station.peers.reaches)
+    return Kernels(station.layout, norm, station.room, station.multiprocessors, station.peers.reaches)
 
 
 def split_by_owner(layout: Layout, device: int, boxes: Boxes) -> tuple[Boxes, Boxes]:

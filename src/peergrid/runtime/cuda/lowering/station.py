@@ -16,7 +16,7 @@ from peergrid.runtime.cuda.lowering.programs import Programs
 from peergrid.runtime.cuda.memory.fields import FieldMemory, Plan
 from peergrid.runtime.cuda.memory.norms import NormMemory, norm_bytes
 from peergrid.runtime.cuda.memory.peers import Peers
-from peergrid.runtime.cuda.memory.room import block_room
+from peergrid.runtime.cuda.memory.room import block_room, multiprocessors
 from peergrid.runtime.cuda.tapes.parts import Events
 from peergrid.runtime.cuda.tapes.replay import replay
 from peergrid.runtime.cuda.tapes.tape import NOTHING, Tape
@@ -31,7 +31,7 @@ FLAGS = 1024  # words of each device's block of flags
 
 class Station:
     """The resources of one executor; `norms` is None unless the norm of a field is asked for; `room`: bytes of
-    shared memory that a thread block can have on every device.
+    shared memory that a thread block can have on every device; `multiprocessors`: of each device.
 
     least: seconds that waits are given up after at the earliest; cache: a folder for compiled kernels. `step_seconds`,
     `patience`: see `duration`.
@@ -54,6 +54,7 @@ class Station:
             self.step_seconds = step_seconds(layout, ordinals, driver)
             self.patience = patience(least, self.step_seconds, layout)
             self.room = block_room(ordinals, driver)
+            self.multiprocessors = multiprocessors(ordinals, driver)
             plan = Plan(layout, total_steps, self.room)
             plan.check(self.devices, () if norm is None else norm_bytes(layout, norm, total_steps))
             self.peers = Peers(self.devices)

@@ -26,6 +26,11 @@ def block_room(ordinals: tuple[int, ...], driver: Driver | None = None) -> int:
         return MOST_BYTES
 
 
+def multiprocessors(ordinals: tuple[int, ...], driver: Driver) -> tuple[int, ...]:
+    """Multiprocessors of each device; those that share a GPU share them."""
+    return tuple(driver.multiprocessors(ordinal) // ordinals.count(ordinal) for ordinal in ordinals)
+
+
 def check_room(devices: Devices, needed: Sequence[int], cells: int) -> None:
     """Raise DoesNotFit, with what would fit, where a GPU has not enough memory free.
 
