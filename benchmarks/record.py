@@ -14,6 +14,7 @@ from typing import Any
 
 from peergrid.bench.commit import commit
 from peergrid.io.atomic import replacing
+from peergrid.machine import discover
 
 RESULTS = Path(__file__).resolve().parent / "results"
 
@@ -24,7 +25,7 @@ def about(packages: tuple[str, ...] = ("peergrid", "numpy", "numba")) -> dict[st
         "command": shlex.join(["python", *sys.argv]),
         "date": datetime.now(UTC).strftime("%Y-%m-%d"),
         "commit": commit(),
-        "hardware": {"cpu": _cpu(), "cores": len(os.sched_getaffinity(0)), "system": platform.system()},
+        "hardware": {**_gpus(), "cpu": _cpu(), "cores": len(os.sched_getaffinity(0)), "system": platform.system()},
         "versions": {"python": platform.python_version(), **{name: _version(name) for name in packages}},
     }
 
@@ -35,6 +36,11 @@ def save(name: str, found: dict[str, Any]) -> Path:
     with replacing(path) as partial:
         partial.write_text(json.dumps(found, indent=2) + "\n")
     return path
+
+
+def _gpus() -> dict[str, list[str]]:
+    found = [gpu.name for gpu in discover().gpus]
+    return {"gpus": found} if found else {}
 
 
 def _cpu() -> str:
