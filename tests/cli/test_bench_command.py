@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import shlex
+from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
+from typing import Any
 
 import pytest
 from cli_call import Call
@@ -27,6 +29,7 @@ def tiny(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(command, "LITTLE", TINY)
     monkeypatch.setattr(command, "copy_bandwidth", lambda devices: 1e10)
     monkeypatch.setattr(measure, "SAMPLE_SECONDS", 0.0)
+    monkeypatch.setattr(measure, "HELD_WARM_UP", 0.0)
 
 
 def test_rates_shares_and_efficiency_follow_from_the_times(call: Call, tmp_path: Path) -> None:
@@ -47,12 +50,14 @@ def test_rates_shares_and_efficiency_follow_from_the_times(call: Call, tmp_path:
         assert row["spread"] == pytest.approx((max(row["samples"]) - min(row["samples"])) / row["seconds_per_step"])
         assert (row["options"]["strategy"], row["options"]["depth"]) == ("overlap", 8)
         assert row["steps"] % 16 == 0
+        assert row["watts"] is None
     assert one["efficiency"] == 1
     assert two["efficiency"] == pytest.approx(two["gcells_per_s"] / one["gcells_per_s"] / 2)
 
 
 def row(series: str, base: str, count: int, rate: float) -> Measured:
-    given = {"of_copy": None, "efficiency": None, "against": None, "host_seconds_per_step": None, "notes": ()}
+    given: dict[str, Any] = {"of_copy": None, "efficiency": None, "against": None, "host_seconds_per_step": None}
+    given |= {"watts": None, "notes": ()}
     options, seconds = Options("serial"), 1 / rate
     return Measured(series, base, f"cpu:{count}", count, (4, 4), options, 2, (seconds,), seconds, 0.0, rate, **given)
 
@@ -106,6 +111,31 @@ def test_the_table(call: Call) -> None:
     assert "radar, wide: serial" in answer.out
     assert "tall: serial" not in answer.out
     assert "100.0%" in answer.out
+
+
+def test_the_table_shows_power_where_it_is_known(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = ("bench", "jacobi", "--devices", "cpu:2", "--only", "held")
+    plain = call(*asked)
+    assert plain.out.count("held") == 4
+    assert "W per GPU" not in plain.out
+    command = import_module("peergrid.cli.bench")
+
+    def drawing(cases: list[measure.Case], *given: Any) -> tuple[Measured, ...]:
+        known = (689.0, 701.0) if cases[0].count == 2 else None
+        return tuple(replace(row, watts=known) for row in measure.measure(cases, *given))
+
+    monkeypatch.setattr(command, "measure", drawing)
+    answer = call(*asked)
+    assert answer.out.count("W per GPU") == 1
+    assert answer.out.count(" 695 ") == 2
+    assert call(*asked, "--json").json["rows"][1]["watts"] == [689.0, 701.0]
+
+
+def test_what_is_held_has_its_own_singles() -> None:
+    cases = [case for case in SUITES["jacobi"].cases(suites.LARGE, (1, 2, 8)) if case.held]
+    assert [(case.series, case.base, case.count) for case in cases] == [
+        (series, series, count) for series in ("strong, held", "weak, held") for count in (1, 2, 8)
+    ]
 
 
 def test_all_powers_of_two_and_all_devices() -> None:

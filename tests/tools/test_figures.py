@@ -56,6 +56,12 @@ def test_what_the_newest_lacks_comes_from_the_next_and_says_so(folder: Path) -> 
     assert "2) 8 × H200, 2026-02-01, commit abcdef0, `c`  " in text
 
 
+def test_what_is_held_is_no_part_of_the_rates(folder: Path) -> None:
+    rows = [row(series, 1, rate) for series, rate in (("weak overlap", 3400.0), ("weak, held", 3500.0))]
+    save(folder, record("jacobi", "2026-02-02", 2, rows))
+    assert "| peergrid, no norm, 17408² for each GPU | 3,400 |" in gpu.gpu()
+
+
 def test_the_ladder_shows_every_strategy_on_every_problem(folder: Path) -> None:
     assert gpu.ladder() == ""
     rows = [

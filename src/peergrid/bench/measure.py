@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
@@ -10,6 +9,7 @@ from math import ceil, prod
 from statistics import median
 
 from peergrid.arrange import default_options
+from peergrid.bench.power import Clock, Meter
 from peergrid.runtime.devices import Devices, cores
 from peergrid.schedule import Options
 from peergrid.schedule.strategies import StrategyName
@@ -20,6 +20,11 @@ from peergrid.stencil.cost import minimal_bytes
 SAMPLES = 7
 SAMPLE_SECONDS = 0.1  # a sample takes at least so long, if `LONGEST` times the steps asked for are enough
 LONGEST = 32
+# GPUs rest before a sample for so many times its length. An H200 that has drawn its power limit of 700 W for 0.2 s is
+# clocked down, in some samples of a row and not in others; after 0.25 s of rest samples of 0.18 s are all alike.
+REST = 1.5
+HELD = 10  # times as long are the samples of a case that is held, which has no rests
+HELD_WARM_UP = 2.0  # seconds before its first sample: clocks have come down by then, where they do
 
 
 @dataclass(frozen=True)
@@ -29,7 +34,8 @@ class Case:
     series: the line of the chart it belongs to; count: how many of the devices; depth: 0 for what suits the problem;
     base: the group of series among whose cases on one device the fastest is what the efficiency is counted from;
     steps: of one sample, at least; norm: a field the norm of whose change is computed in every step;
-    turn: cases in a row with the same word are measured in turns and compared with the first of them.
+    turn: cases in a row with the same word are measured in turns and compared with the first of them;
+    held: measured for seconds on end, without rests, which shows what a machine keeps up.
     """
 
     series: str
@@ -41,6 +47,7 @@ class Case:
     base: str
     norm: str | None = None
     turn: str = ""
+    held: bool = False
 
 
 @dataclass(frozen=True)
@@ -51,7 +58,7 @@ class Measured:
     the median; host_seconds_per_step: what issuing took of it (None where it is not known); of_copy: the share of the
     copy bandwidth of all devices that one step per pass would take at this rate (None where that was not measured);
     efficiency: the rate over that of as many single devices; against: the rate over that of the first case of the turn,
-    the median over the turns.
+    the median over the turns; watts: the mean power of each distinct GPU in its samples (None where it is not known).
     """
 
     series: str
@@ -69,6 +76,7 @@ class Measured:
     of_copy: float | None
     efficiency: float | None
     against: float | None
+    watts: tuple[float, ...] | None
     notes: tuple[str, ...]
 
 
@@ -77,13 +85,15 @@ def first(devices: Devices, count: int) -> Devices:
     return Devices(devices.kind, devices.ordinals[:count])
 
 
-def measure(cases: Sequence[Case], devices: Devices, bandwidth: float | None) -> tuple[Measured, ...]:
-    """Carry out cases in turns. bandwidth: of copies on one device, B/s.
+def measure(
+    cases: Sequence[Case], devices: Devices, bandwidth: float | None, clock: Clock | None = None
+) -> tuple[Measured, ...]:
+    """Carry out cases in turns. bandwidth: of copies on one device, B/s; clock: the host's, or one that is made up.
 
     Raises DoesNotFit where they need more memory than there is.
     """
     with ExitStack() as stack:
-        runs = [_Run(case, first(devices, case.count), stack) for case in cases]
+        runs = [_Run(case, first(devices, case.count), stack, clock or Clock()) for case in cases]
         for _ in range(SAMPLES):
             for run in runs:
                 run.sample()
@@ -113,23 +123,43 @@ def with_efficiency(rows: Iterable[Measured]) -> tuple[Measured, ...]:
 class _Run:
     """A case on its devices, warmed up for samples of a length that suits it."""
 
-    def __init__(self, case: Case, devices: Devices, stack: ExitStack) -> None:
-        self._case, self._devices, problem = case, devices, case.make()
+    def __init__(self, case: Case, devices: Devices, stack: ExitStack, clock: Clock) -> None:
+        self._case, self._devices, self._clock, problem = case, devices, clock, case.make()
         options = Options(case.strategy, depth=case.depth or default_options(devices, problem, case.norm).depth)
         self._period = 2 * options.depth
-        most = self._whole(LONGEST * case.steps)
+        longer, warm_ups = (HELD, SAMPLES) if case.held else (1, 1)
+        most = self._whole(longer * LONGEST * case.steps)
         self._simulation = stack.enter_context(
-            Simulation(problem, (SAMPLES + 3) * most, devices=devices, options=options, norm=case.norm)
+            Simulation(problem, (SAMPLES + warm_ups + 2) * most, devices=devices, options=options, norm=case.norm)
         )
+        self._meter = stack.enter_context(Meter.open(devices, clock))
         self._advance(self._period)
         short = self._whole(case.steps)
-        times = ceil(SAMPLE_SECONDS / (short * self._advance(short)[0]))
+        times = ceil(longer * SAMPLE_SECONDS / (short * self._advance(short)[0]))
         self.steps = min(most, short * max(1, times))
-        self._advance(self.steps)  # what is made once for so many steps, such as graphs, is made now
+        self._seconds = self._warm_up(warm_ups)
         self._samples: list[tuple[float, float | None]] = []
 
     def sample(self) -> None:
-        self._samples.append(self._advance(self.steps))
+        rest = 0.0 if self._case.held or self._devices.kind == "cpu" else REST * self._seconds
+        found = self._meter.sample(rest, lambda: self._advance(self.steps))
+        self._seconds = self.steps * found[0]
+        self._samples.append(found)
+
+    def _warm_up(self, most: int) -> float:
+        """Seconds of the last of some samples: what is made once for so many steps, such as graphs, is made now.
+
+        Of a case that is held several are carried out, until clocks have come down.
+        """
+        warm = seconds = 0.0
+        for _ in range(most):
+            seconds = self.steps * self._advance(self.steps)[0]
+            warm += seconds
+            if warm >= HELD_WARM_UP:
+                break
+        if not self._case.held:
+            self._meter.settle()
+        return seconds
 
     def measured(self, bandwidth: float | None) -> Measured:
         case, problem, devices = self._case, self._simulation.problem, self._devices
@@ -153,15 +183,16 @@ class _Run:
             of_copy=None if copies is None else minimal_bytes(problem) / middle / copies,
             efficiency=None,
             against=None,
-            notes=self._simulation.notes,
+            watts=self._meter.watts(),
+            notes=(*self._simulation.notes, *self._meter.notes()),
         )
 
     def _advance(self, steps: int) -> tuple[float, float | None]:
         """Seconds of a step, and of the host for a step, over so many."""
         host = self._simulation.host_seconds
-        started = time.perf_counter()
+        started = self._clock.now()
         self._simulation.run(steps)
-        seconds = (time.perf_counter() - started) / steps
+        seconds = (self._clock.now() - started) / steps
         spent = self._simulation.host_seconds
         return seconds, None if host is None or spent is None else (spent - host) / steps
 

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from dataclasses import asdict
 from itertools import groupby
 from pathlib import Path
+from statistics import mean
 from typing import Annotated, Any
 
 import typer
@@ -111,12 +112,14 @@ def _line(row: Measured) -> str:
 def _table(suite: Suite, rows: tuple[Measured, ...], bandwidth: float | None) -> Table:
     copies = "" if bandwidth is None else f", copy bandwidth of one device {bandwidth / 1e9:,.0f} GB/s"
     turns = any(row.against != 1 for row in rows)
+    powers = any(row.watts for row in rows)
     noted = tuple(dict.fromkeys(note for row in rows for note in row.notes))
     caption = "\n".join(f"{number} {note}" for number, note in enumerate(noted, start=1))
     table = Table(title=f"{suite.title}{copies}", title_justify="left", caption=caption, caption_justify="left")
     table.add_column("case", no_wrap=True)
     heads = ["devices", "grid", "depth", "µs per step", "spread", "GCells/s", "of copy", "efficiency", "host µs"]
-    for head in (*heads, *(["against first"] if turns else []), *(["notes"] if noted else [])):
+    given = {"against first": turns, "W per GPU": powers, "notes": bool(noted)}
+    for head in (*heads, *(head for head, there in given.items() if there)):
         table.add_column(head, justify="right", no_wrap=True)
     for row in rows:
         depth, block = row.options.depth, row.options.steps_per_pass
@@ -132,6 +135,7 @@ def _table(suite: Suite, rows: tuple[Measured, ...], bandwidth: float | None) ->
             _share(row.efficiency),
             "–" if row.host_seconds_per_step is None else f"{row.host_seconds_per_step * 1e6:.3g}",
             *([_share(row.against)] if turns else []),
+            *([f"{mean(row.watts):.0f}" if row.watts else "–"] if powers else []),
             *([", ".join(str(1 + noted.index(note)) for note in row.notes)] if noted else []),
         )
     return table

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
+from peergrid.machine.driver import call
 from peergrid.machine.model import Link, Missing, PcieLink
 
 T = TypeVar("T")
@@ -83,6 +84,12 @@ def forbidden(nvml: Any, device: Any) -> tuple[Missing, ...]:
 def handle(nvml: Any, pci: str) -> Any:
     """NVML's handle of the GPU at a PCI address, or None."""
     return attempt(nvml, None, "nvmlDeviceGetHandleByPciBusId", pci.encode())
+
+
+def of_device(nvml: Any, driver: Any, device: Any) -> Any:
+    """NVML's handle of a device of the CUDA driver, which numbers GPUs in another order, or None."""
+    pci: bytes = call(driver, "cuDeviceGetPCIBusId", 32, device)
+    return handle(nvml, short_pci(pci.split(b"\0")[0]))
 
 
 def pcie(nvml: Any, device: Any) -> PcieLink | None:

@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from peergrid.machine import nvml
-from peergrid.machine.driver import call
 from peergrid.probe.cuda.devices import Devices
 from peergrid.probe.cuda.timing import copies
 from peergrid.probe.experiment import At, Bench, Impossible, Lack, Probe, Result, result
@@ -47,7 +46,7 @@ class Meter:
             if management is None:
                 yield cls(None, (), f"NVML is needed, and {missing.why if missing else 'it is not there'}")
                 return
-            handles = tuple(_handle(devices, management, device) for device in range(len(devices)))
+            handles = tuple(nvml.of_device(management, devices.driver, device) for device in range(len(devices)))
             given = all(traffic(management, handle) for handle in handles)
             yield cls(management, handles, "" if given else REFUSED)
 
@@ -148,11 +147,6 @@ def pcie(management: Any, handle: Any) -> tuple[int, int] | None:
     if values is None or any(value.nvmlReturn for value in values):
         return None
     return int(values[0].value.ullVal), int(values[1].value.ullVal)
-
-
-def _handle(devices: Devices, management: Any, device: int) -> Any:
-    raw = call(devices.driver, "cuDeviceGetPCIBusId", 32, device)
-    return nvml.handle(management, nvml.short_pci(raw.split(b"\0")[0]))
 
 
 PROBE = Probe(
