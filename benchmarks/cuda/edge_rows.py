@@ -33,7 +33,7 @@ PROBLEMS: dict[str, Callable[[int, int], Problem]] = {
     "waves": lambda rows, columns: own_waves(rows, columns, lossy=False),
     "radar": lambda rows, columns: radar(rows, columns, 100),
 }
-GRIDS = [(rows, 4096) for rows in (512, 1024, 2048, 4096)]
+GRIDS = [(1024, 1024), *((rows, 4096) for rows in (512, 1024, 2048, 4096))]
 SECONDS, SAMPLES, MOST_STEPS = 0.02, 3, 10**7
 
 

@@ -21,7 +21,7 @@ from peergrid.codegen.cuda.linked.persistent import PersistentKernel
 from peergrid.grid import Box
 
 ALONE_ROWS = (4, 6, 8, 10, 12, 14, 16, 20, 24, 32)  # of tiles on the smallest grids, where all are edge tiles
-MIXED_ROWS, MIXED_WARPS = (16, 32, 48, 64, 96, 128), (8, 4)  # of edge tiles beside plain ones; of blocks
+MIXED_ROWS, MIXED_WARPS = (16, 24, 32, 48, 64, 96, 128), (8, 4)  # of edge tiles beside plain ones; of blocks
 LEAST_COLUMNS, LEAST_ROWS = 16, 16  # of an edge tile; of a plain one
 EDGE_ROW = 0.6  # what a row of an edge tile costs, in rows of a plain one
 REGISTERS = 1 << 16  # of a multiprocessor
