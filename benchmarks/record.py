@@ -7,6 +7,7 @@ import os
 import platform
 import shlex
 import sys
+from collections import Counter
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -38,9 +39,9 @@ def save(name: str, found: dict[str, Any]) -> Path:
     return path
 
 
-def _gpus() -> dict[str, list[str]]:
-    found = [gpu.name for gpu in discover().gpus]
-    return {"gpus": found} if found else {}
+def _gpus() -> dict[str, str]:
+    found = Counter(gpu.name for gpu in discover().gpus)
+    return {"gpus": ", ".join(f"{count} × {name}" for name, count in found.items())} if found else {}
 
 
 def _cpu() -> str:

@@ -28,6 +28,7 @@ def gpu() -> str:
         "peergrid, no norm, one step per pass": marks.cells(marks.rates(jacobi, lambda n: n == "strong, one step")),
         "peergrid, no norm, eight steps per pass": marks.cells(plain),
         "times as fast ": _times(plain, samples[1000]),
+        "peergrid, eight steps per pass, held for many seconds": marks.cells(marks.rates(jacobi, _held)),
         "peergrid, no norm, 17408² for each GPU": marks.cells(marks.rates(jacobi, _weak)),
         "radar 16384² with absorber, source, receiver": marks.cells(marks.rates(radar, _large)),
     }
@@ -69,6 +70,10 @@ def _slabs() -> Found:
 
 def _strong(name: str) -> bool:
     return name in ("strong overlap", "strong graph", "strong peer")
+
+
+def _held(name: str) -> bool:
+    return name == "strong, held"
 
 
 def _weak(name: str) -> bool:
@@ -151,15 +156,17 @@ def _widest(suite: str, series: str) -> tuple[Found, Found]:
 
 
 def _small() -> str:
-    part = load("h200-x4-persistent")["parts"][1]
-    rows = [row for row in part["rows"] if not row["different"]]
-    whole, half = (
-        min(float(row["microseconds_per_step"]) for row in rows if row["case"] == case)
-        for case in ("4096", "half 4096")
+    """A grid of fixed size, and what each of eight GPUs has of it."""
+    record, row = _widest("small", "4096² persistent, deep")
+    shares = load("h200-x2-shares")
+    share = min(
+        float(part["seconds_per_step"])
+        for part in shares["rows"]
+        if part["series"] == "Jacobi, 4096²" and part["count"] == 2
     )
     return (
-        f"- 4096² cells on 4 GPUs, the kernels alone: {whole:.2f} µs a step; 2048 × 4096 on them, what each of eight "
-        f"would have: {half:.2f} µs ({when(part)})."
+        f"- 4096² cells on {row['count']} GPUs: {row['seconds_per_step'] * 1e6:.2f} µs a step ({when(record)}); what "
+        f"each of {shares['of']} would have of them, on two: {share * 1e6:.2f} µs ({when(shares)})."
     )
 
 

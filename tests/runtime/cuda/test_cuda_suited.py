@@ -57,7 +57,15 @@ def measured() -> list[Any]:
 def test_what_is_chosen_was_fast(name: str, depth: int, rows: int, columns: int, times: dict[int, float]) -> None:
     kernel = chosen(problem_of(name, rows, columns), depth)
     assert kernel.plain
-    assert times[kernel.rows] <= 1.07 * min(times.values())
+    assert times[kernel.rows] <= 1.16 * min(times.values())
+
+
+def test_what_is_chosen_loses_little_in_the_mean() -> None:
+    lost = []
+    for case in measured():
+        name, depth, rows, columns, times = case.values
+        lost.append(times[chosen(problem_of(name, rows, columns), depth).rows] / min(times.values()) - 1)
+    assert sum(lost) / len(lost) <= 0.03
 
 
 def test_the_smallest_grids_have_one_edge_tile_for_each_block() -> None:

@@ -1,17 +1,15 @@
 """Which kernel makes many passes on devices: told from the problem and what the GPUs are, before anything is compiled.
 
 A pass lasts as long as the block that has the most to do. Blocks take edge tiles first, then plain ones, which are as
-short as the blocks left over have room for: low edge tiles are soon done, but take many blocks. `MIXED_ROWS` are tried
-by counting, in rows of a plain tile. Measured on H200s, 8 steps of Jacobi and 4 or 8 of waves, 512 to 4096 rows of 4096
-cells: a row of a plain tile takes 0.34 to 0.5 µs, one of an edge tile 0.4 to 0.9 of that; what is counted best is the
-fastest of all, or within 6 % of it.
+short as the blocks left over have room for: low edge tiles are soon done, but take many blocks. So the heights
+`MIXED_ROWS` are compared by counting, in rows of a plain tile. On H200s (`benchmarks/cuda/edge_rows.py`) a row of a
+plain tile takes 0.34 to 0.5 µs, one of an edge tile 0.4 to 0.9 of that, with absorbers 4 to 6 times as long.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from math import ceil
 
 from peergrid.codegen.cuda.blocked.shared import RESERVED, multiprocessor
 from peergrid.codegen.cuda.blocked.tiles import overhead
@@ -19,11 +17,14 @@ from peergrid.codegen.cuda.blocked2d.pass_kernel import PassKernel
 from peergrid.codegen.cuda.choose.shape2d import registers
 from peergrid.codegen.cuda.linked.persistent import PersistentKernel
 from peergrid.grid import Box
+from peergrid.stencil import Problem
 
 ALONE_ROWS = (4, 6, 8, 10, 12, 14, 16, 20, 24, 32)  # of tiles on the smallest grids, where all are edge tiles
 MIXED_ROWS, MIXED_WARPS = (16, 24, 32, 48, 64, 96, 128), (8, 4)  # of edge tiles beside plain ones; of blocks
 LEAST_COLUMNS, LEAST_ROWS = 16, 16  # of an edge tile; of a plain one
-EDGE_ROW = 0.6  # what a row of an edge tile costs, in rows of a plain one
+EDGE_ROW, ABSORBING_ROW = 0.6, 5.0  # what a row of an edge tile costs, in rows of a plain one; the other: where stages
+# differ from place to place, as absorbers make them
+TOGETHER = 0.1  # what the work of all blocks counts beside that of the busiest
 REGISTERS = 1 << 16  # of a multiprocessor
 BESIDE = 24  # registers of a lane beside those that the rows of a plain tile take
 SQUEEZED, TWICE = 144, 128  # up to so many registers, compilers rather spill some than take more than half of them
@@ -47,7 +48,7 @@ def suited(
     for warps in MIXED_WARPS:
         found = list(_fitting(PersistentKernel(short, warps=warps, room=most), MIXED_ROWS))
         if found:
-            return min(found, key=lambda kernel: _longest(kernel, boxes, multiprocessors))
+            return min(found, key=lambda kernel: _cost(kernel, boxes, multiprocessors))
     return None
 
 
@@ -60,29 +61,38 @@ def _fitting(kernel: PersistentKernel, choices: Sequence[int]) -> Iterator[Persi
         yield made
 
 
-def _longest(kernel: PersistentKernel, boxes: Sequence[Box], multiprocessors: Sequence[int]) -> float:
-    """Rows of plain tiles that the busiest block of all devices takes as long as."""
+def _cost(kernel: PersistentKernel, boxes: Sequence[Box], multiprocessors: Sequence[int]) -> float:
+    """What a pass costs the slowest device, in rows of plain tiles."""
     each, last = _blocks(kernel), len(boxes) - 1
     places = (
         (box.shape, count, at in (0, last) and at)
         for at, (box, count) in enumerate(zip(boxes, multiprocessors, strict=True))
     )
     alike = dict(zip(places, boxes, strict=True))  # between the ends, boxes of one shape have as many tiles
-    return max(_busiest(kernel, box, max(1, each * count)) for (_, count, _), box in alike.items())
+    return max(_cost_of(kernel, box, max(1, each * count)) for (_, count, _), box in alike.items())
 
 
-def _busiest(kernel: PersistentKernel, box: Box, blocks: int) -> float:
+def _cost_of(kernel: PersistentKernel, box: Box, blocks: int) -> float:
     """The same of one device with so many blocks; block `b` takes units `b`, `b + blocks` and so on, edges first."""
-    plain, edge, _ = kernel.tables(box, blocks)
-    beside = overhead(kernel.made.problem, kernel.made.steps)
-    edge_cost = EDGE_ROW * (kernel.rows + beside)
-    plain_cost = beside + max((hi - lo for lo, hi in zip(plain["lo"][:, 0], plain["hi"][:, 0], strict=True)), default=0)
-    units = kernel.units(plain, edge)
-    return max(
-        edges * edge_cost + (ceil((units - b) / blocks) - edges) * plain_cost
+    made, (plain, edge, _) = kernel.made, kernel.tables(box, blocks)
+    beside, heights = overhead(made.problem, made.steps), plain["hi"][:, 0] - plain["lo"][:, 0]
+    plain_cost = beside + int(heights.max(initial=0))
+    edge_cost = _edge_row(made.problem) * (kernel.rows + beside)
+    edges, units = len(edge), kernel.units(plain, edge)
+    busiest = max(
+        _turns(edges, b, blocks) * (edge_cost - plain_cost) + _turns(units, b, blocks) * plain_cost
         for b in range(min(blocks, units))
-        for edges in [max(0, ceil((len(edge) - b) / blocks))]
     )
+    return busiest + TOGETHER * (edges * edge_cost + (units - edges) * plain_cost) / blocks
+
+
+def _edge_row(problem: Problem) -> float:
+    return ABSORBING_ROW if any(len(stage.updates) > 1 for stage in problem.stages) else EDGE_ROW
+
+
+def _turns(units: int, block: int, blocks: int) -> int:
+    """How many of so many units a block takes."""
+    return -(-max(0, units - block) // blocks)
 
 
 def _blocks(kernel: PersistentKernel) -> int:
