@@ -22,6 +22,19 @@ class BlockShape:
 
 
 @dataclass(frozen=True)
+class Profile:
+    """A coefficient along one axis: where its values begin in shared memory, how many there are, and how many of them
+    lie before the first row or column of the tile's arrays.
+    """
+
+    name: str
+    axis: int
+    start: int
+    length: int
+    pad: int
+
+
+@dataclass(frozen=True)
 class BlockCells2D:
     """The cells of one problem and shape: an array for each field, two where a stage reads it beside what it writes."""
 
@@ -47,10 +60,14 @@ class BlockCells2D:
         return self.shape.width - self.shape.steps * (self.reach.below[1] + self.reach.above[1])
 
     @property
+    def high(self) -> int:
+        """Rows of a tile and those around it."""
+        return self.shape.rows + self.shape.steps * (self.reach.below[0] + self.reach.above[0])
+
+    @property
     def values(self) -> int:
         """Values of one array in shared memory."""
-        high = self.shape.rows + self.shape.steps * (self.reach.below[0] + self.reach.above[0])
-        return high * self.shape.width
+        return self.high * self.shape.width
 
     @cached_property
     def double(self) -> tuple[str, ...]:
@@ -67,10 +84,23 @@ class BlockCells2D:
                 at += self.values * (2 if name in self.double else 1)
         return found
 
+    @cached_property
+    def profiles(self) -> tuple[Profile, ...]:
+        """The coefficients along one axis, which lie behind the arrays."""
+        reads = [read for stage in self.problem.stages for update in stage.updates for read in update.reads]
+        found, at = list[Profile](), self.values * (len(self.starts) + len(self.double))
+        for name in dict.fromkeys(read.field for read in reads if read.field not in self.starts):
+            (axis,) = self.problem.fields[name].axes
+            pad = max(abs(read.offset[axis]) for read in reads if read.field == name)
+            found.append(Profile(name, axis, at, (self.high, self.shape.width)[axis] + 2 * pad, pad))
+            at += found[-1].length
+        return tuple(found)
+
     @property
     def shared_bytes(self) -> int:
         """Shared memory of a block."""
-        return self.values * (len(self.starts) + len(self.double)) * self.problem.itemsize
+        arrays = self.values * (len(self.starts) + len(self.double))
+        return (arrays + sum(profile.length for profile in self.profiles)) * self.problem.itemsize
 
     def mixed(self, stage: Stage) -> tuple[str, ...]:
         """The fields that a stage both writes and reads at other cells."""
@@ -97,15 +127,14 @@ class BlockCells2D:
         return " ".join(texts)
 
     def loop(self, body: Iterable[str]) -> Iterator[str]:
-        """A loop over the cells within the bounds, 32 of a row by each warp."""
+        """A loop over the cells within the bounds: 32 of a row by each warp, the same columns in every row."""
         parts = self.shape.width // 32
-        yield f"  for (int j = warp; j < (ye - ya) * {parts}; j += {self.shape.warps}) {{"
-        yield f"    const int y = ya + j / {parts}, x = xa + j % {parts} * 32 + lane;"
-        yield "    if (x < xe) {"
+        assert self.shape.warps % parts == 0, "every warp keeps its columns"
+        yield f"  if (const int x = xa + warp % {parts} * 32 + lane; x < xe)"
+        yield f"    for (int y = ya + warp / {parts}; y < ye; y += {self.shape.warps // parts}) {{"
         yield f"      const int at = (y - yb) * {self.shape.width} + (x - xb);"
         yield from body
         yield "    }"
-        yield "  }"
 
 
 def _mixed(stage: Stage, name: str) -> bool:

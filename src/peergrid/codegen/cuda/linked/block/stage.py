@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import reduce
 
-from peergrid.codegen.cuda.blocked.reach import known
 from peergrid.codegen.cuda.blocked2d.places import inside, mirrored, wrapped
 from peergrid.codegen.cuda.common.arguments import Arguments
 from peergrid.codegen.cuda.common.expressions import emit
@@ -86,8 +85,10 @@ class BlockStage2D:
         yield "      }"
 
     def _read(self, read: Read) -> str:
-        if read.field not in self.cells.starts:
-            return self._profile(read)
+        for profile in self.cells.profiles:
+            if profile.name == read.field:
+                here = ("y - yb", "x - xb")[profile.axis]
+                return f"s[{profile.start} + {here} + {profile.pad + read.offset[profile.axis]}]"
         if "reflecting" in self.problem.grid.boundary and any(read.offset):
             y, x = (self._mirrored(read, axis) for axis in (0, 1))
             return f"s[{self.cells.array(read.field)} + ({y} - yb) * {self.cells.shape.width} + ({x} - xb)]"
@@ -97,10 +98,3 @@ class BlockStage2D:
         text = f"{'yx'[axis]} + {read.offset[axis]}"
         found = mirrored(self.problem, text, axis)
         return found if found != text else f"({text})"
-
-    def _profile(self, read: Read) -> str:
-        """A value straight from memory; where the device has none, its nearest (such cells are never used)."""
-        described, number = self.problem.fields[read.field], self.arguments.fields.index(read.field)
-        (axis,) = described.axes
-        lo, hi = known(self.problem, self.cells.shape.steps, described, axis)
-        return f"a.fields[{number}].slot[0][pg_clamp({self._mirrored(read, axis)}, {lo}, {hi})]"

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from peergrid.codegen.cuda.blocked.reach import known
+from peergrid.codegen.cuda.blocked2d.places import mirrored
 from peergrid.codegen.cuda.common.arguments import Arguments
 from peergrid.codegen.cuda.linked.block.cells import BlockCells2D, BlockShape, near
 from peergrid.codegen.cuda.linked.block.results import record_constants
@@ -65,6 +66,7 @@ class Block2D:
             f"  {cells.bounds(str(steps), Growth.none(2))}",
             *self._here(),
             *cells.loop(self._load()),
+            *self._load_profiles(),
             "  pg_fetched();",
             "  pg_await<0>();",
             "  __syncthreads();",
@@ -108,3 +110,20 @@ class Block2D:
             )
             yield f"        else s[{start} + at] = R(0);"
             yield "      }"
+
+    def _load_profiles(self) -> Iterator[str]:
+        """What the tile needs of each profile; beyond its ends the nearest value (such cells are never used)."""
+        profiles = self.cells.profiles
+        if not profiles:
+            return
+        longest = max(profile.length for profile in profiles)
+        yield "#pragma unroll 1"
+        yield f"  for (int i = threadIdx.x; i < {longest}; i += {32 * self.shape.warps}) {{"
+        for profile in profiles:
+            field, number = self.problem.fields[profile.name], self.arguments.fields.index(profile.name)
+            lo, hi = known(self.problem, self.shape.steps, field, profile.axis)
+            place = mirrored(self.problem, f"{('yb', 'xb')[profile.axis]} - {profile.pad} + i", profile.axis)
+            yield f"    if (i < {profile.length})"
+            yield f"      pg_fetch<sizeof(R)>(s + {profile.start} + i, a.fields[{number}].slot[0] + "
+            yield f"                          pg_clamp({place}, {lo}, {hi}));"
+        yield "  }"
