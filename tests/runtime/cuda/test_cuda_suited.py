@@ -18,7 +18,7 @@ from peergrid.codegen.cuda.choose.shape2d import pass_kernel
 from peergrid.codegen.cuda.linked.persistent import PersistentKernel
 from peergrid.codegen.nvrtc import resources
 from peergrid.grid.partition import Partition
-from peergrid.runtime.cuda.lowering.suited import ALONE_ROWS, MIXED_ROWS, REGISTERS, _blocks, suited
+from peergrid.runtime.cuda.lowering.suited import ALONE_ROWS, MIXED_ROWS, REGISTERS, resident, suited
 from peergrid.stencil import Problem
 
 RECORD = Path(__file__).parents[3] / "benchmarks/results/h200-x2-edge-rows.json"
@@ -93,4 +93,4 @@ def test_compilers_leave_room_for_as_many_blocks_as_forecast(name: str, steps: i
     kernel = chosen(problem_of(name, 1024, 4096), steps)
     (report,) = resources(kernel.program.source, architecture).values()
     blocks = REGISTERS // (-(-report.registers // 8) * 8 * kernel.threads)
-    assert abs(blocks - _blocks(kernel)) <= 1
+    assert abs(blocks - resident(kernel)) <= 1

@@ -22,6 +22,7 @@ from peergrid.runtime.cuda.lowering.duration import AT_ONCE
 from peergrid.runtime.cuda.lowering.kernels import UNFIT, kernels_of
 from peergrid.runtime.cuda.lowering.lower import Lowered
 from peergrid.runtime.cuda.lowering.station import Station
+from peergrid.runtime.cuda.lowering.suited import resident
 from peergrid.runtime.cuda.lowering.sweeps import SeveralSteps, Start
 from peergrid.runtime.cuda.tapes.tape import Patch, TapeWriter
 from peergrid.schedule import Schedule
@@ -69,11 +70,14 @@ def _boxes(station: Station) -> list[Box]:
 
 
 def _room(station: Station, kernel: PersistentKernel) -> list[int]:
-    """How many blocks each device runs at once; those that share a GPU share its room."""
+    """How many blocks each device runs at once; those that share a GPU share its room.
+
+    No more than the kernel was chosen for: a compiler that leaves registers for a third block makes nothing faster.
+    """
     ordinals, sweep = station.devices.ordinals, SeveralSteps(station, kernel.made)
     return [
-        sweep.room(device, kernel.program) // ordinals.count(ordinals[device])
-        for device in range(station.layout.devices)
+        min(sweep.room(device, kernel.program) // ordinals.count(ordinals[device]), resident(kernel) * multiprocessors)
+        for device, multiprocessors in enumerate(station.multiprocessors)
     ]
 
 

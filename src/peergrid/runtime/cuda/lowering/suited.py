@@ -63,7 +63,7 @@ def _fitting(kernel: PersistentKernel, choices: Sequence[int]) -> Iterator[Persi
 
 def _cost(kernel: PersistentKernel, boxes: Sequence[Box], multiprocessors: Sequence[int]) -> float:
     """What a pass costs the slowest device, in rows of plain tiles."""
-    each, last = _blocks(kernel), len(boxes) - 1
+    each, last = resident(kernel), len(boxes) - 1
     places = (
         (box.shape, count, at in (0, last) and at)
         for at, (box, count) in enumerate(zip(boxes, multiprocessors, strict=True))
@@ -95,8 +95,8 @@ def _turns(units: int, block: int, blocks: int) -> int:
     return -(-max(0, units - block) // blocks)
 
 
-def _blocks(kernel: PersistentKernel) -> int:
-    """How many blocks a multiprocessor runs at once, as compilers are used to leave registers."""
+def resident(kernel: PersistentKernel) -> int:
+    """For how many blocks a multiprocessor has room, as compilers are used to leave registers."""
     made = kernel.made
     taken = registers(made.problem, made.steps, made.shape.columns) + BESIDE
     taken = min(taken, TWICE) if taken <= SQUEEZED else taken

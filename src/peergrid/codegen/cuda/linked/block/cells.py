@@ -127,14 +127,15 @@ class BlockCells2D:
         return " ".join(texts)
 
     def loop(self, body: Iterable[str]) -> Iterator[str]:
-        """A loop over the cells within the bounds: 32 of a row by each warp, the same columns in every row."""
+        """A loop over the cells within the bounds, 32 of a row by each warp."""
         parts = self.shape.width // 32
-        assert self.shape.warps % parts == 0, "every warp keeps its columns"
-        yield f"  if (const int x = xa + warp % {parts} * 32 + lane; x < xe)"
-        yield f"    for (int y = ya + warp / {parts}; y < ye; y += {self.shape.warps // parts}) {{"
+        yield f"  for (int j = warp; j < (ye - ya) * {parts}; j += {self.shape.warps}) {{"
+        yield f"    const int y = ya + j / {parts}, x = xa + j % {parts} * 32 + lane;"
+        yield "    if (x < xe) {"
         yield f"      const int at = (y - yb) * {self.shape.width} + (x - xb);"
         yield from body
         yield "    }"
+        yield "  }"
 
 
 def _mixed(stage: Stage, name: str) -> bool:
