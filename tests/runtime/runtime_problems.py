@@ -36,6 +36,11 @@ def upwind(u, speed):
 
 
 @stencil
+def graded(u, rows, columns):
+    u.next[0, 0] = rows[-1, 1] * u[1, 0] + columns[1, 1] * (rows[0, 0] - u[0, -1])
+
+
+@stencil
 def magnetic(ez, hx, hy, c):
     hx.next[0, 0] = hx[0, 0] - c * (ez[0, 1] - ez[0, 0])
     hy.next[0, 0] = hy[0, 0] + c * (ez[1, 0] - ez[0, 0])
@@ -98,6 +103,13 @@ def one_sided() -> Problem:
     return Problem.of(upwind(grid.field("u", values(grid.shape)), grid.profile("speed", 1, values((15,), 2))))
 
 
+def between_profiles() -> Problem:
+    """A profile along each axis, read beside its cell along both."""
+    grid = Grid((17, 20), boundary=("reflecting", "fixed"))
+    rows, columns = grid.profile("rows", 0, values((17,), 2)), grid.profile("columns", 1, values((20,), 3))
+    return Problem.of(graded(grid.field("u", values(grid.shape)), rows, columns))
+
+
 def yee_with_absorber(shape: tuple[int, int]) -> Problem:
     """Yee's scheme, a layer with memory along one side, a source and two receivers, one of them in the middle."""
     rows, columns = shape
@@ -130,6 +142,6 @@ def string() -> Problem:
 PROBLEMS: dict[str, Callable[[], Problem]] = {
     make.__name__: make
     for make in (
-        heat_fixed, heat_periodic, heat_reflecting, heat_cube, radius_four, one_sided, yee, string,
+        heat_fixed, heat_periodic, heat_reflecting, heat_cube, radius_four, one_sided, between_profiles, yee, string,
     )
 }  # fmt: skip

@@ -115,9 +115,13 @@ class ReferenceKernel:
         raise TypeError(f"Unknown expression {expr!r}.")
 
     def _read(self, read: Read, cells: Box, patch: Patch) -> Array:
-        """The values at an offset from the cells; beyond a reflecting edge, the mirrored ones."""
+        """The values at an offset from the cells; beyond a reflecting edge, the mirrored ones.
+
+        An offset along an axis on which the field does not vary means nothing, and may lead out of the patch.
+        """
         index = []
-        for axis, offset in enumerate(read.offset):
+        for axis in range(cells.ndim):
+            offset = read.offset[axis] if axis in self.problem.fields[read.field].axes else 0
             line = np.arange(cells.lo[axis] + offset, cells.hi[axis] + offset)
             if self.problem.grid.boundary[axis] == "reflecting":
                 extent = self.problem.grid.shape[axis]

@@ -2,22 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import pytest
 from executions import load
 from host_driver import COMPILER, HostDriver
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from runtime_problems import random_heat, wide, yee_with_absorber
 
-from peergrid import Box, Grid, Options
+from peergrid import Box, Grid, Options, Receiver, stencil
+from peergrid.codegen.cuda.linked.persistent import PersistentKernel
 from peergrid.codegen.norm import NORM_ROWS
 from peergrid.errors import DeviceFault
-from peergrid.grid import Boundary
+from peergrid.grid import Boundary, Index
 from peergrid.grid.partition import Partition
 from peergrid.runtime.cuda.executor import CudaExecutor
 from peergrid.runtime.cuda.linked import persistent
 from peergrid.runtime.cuda.linked.chain import Chain
+from peergrid.runtime.cuda.linked.persistent import lower_persistent
+from peergrid.runtime.cuda.lowering import suited
+from peergrid.runtime.cuda.lowering.kernels import kernels_of
+from peergrid.runtime.cuda.lowering.lower import Lowered
+from peergrid.runtime.cuda.tapes.replay import FIRST, FUNCTION
 from peergrid.runtime.inorder import InOrderExecutor
 from peergrid.schedule import build, layout, period
 from peergrid.stencil import Problem
@@ -25,6 +33,9 @@ from peergrid.stencil import Problem
 pytestmark = pytest.mark.skipif(COMPILER is None, reason="no C++ compiler here to run generated kernels on the host")
 DEPTH, STEPS = 3, 16  # two turns of two passes, one pass, and a step that is left over
 PERSISTENT = {"persistent2d"}
+BOUNDARIES: list[tuple[Boundary, Boundary]] = [
+    ("fixed", "fixed"), ("periodic", "fixed"), ("reflecting", "reflecting"), ("periodic", "reflecting"),
+]  # fmt: skip
 
 
 def run(
@@ -61,6 +72,94 @@ def test_bits(devices: int, blocks: int, boundary: tuple[Boundary, Boundary]) ->
     assert driver.kernels >= PERSISTENT
     assert not notes
     assert not driver.live
+
+
+def graded(boundary: tuple[Boundary, Boundary], dtype: str, offsets: Sequence[Index], shape: Index) -> Problem:
+    """A field and two profiles, one along each axis; offsets: where each of the three is read."""
+    of_u, of_rows, of_columns = offsets
+
+    @stencil
+    def grade(u, rows, columns):  # type: ignore[no-untyped-def]
+        u.next[0, 0] = 0.5 * u[0, 0] + 0.3 * rows[of_rows] * u[of_u] + columns[of_columns] * (rows[0, 0] - u[0, 0])
+
+    grid, random = Grid(shape, boundary, dtype), np.random.default_rng(1).random
+    rows, columns = (grid.profile(name, axis, random(shape[axis])) for axis, name in enumerate(("rows", "columns")))
+    return Problem.of(grade(grid.field("u", random(shape)), rows, columns), [Receiver("r", "u", (shape[0] // 2, 3))])
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("boundary", BOUNDARIES)
+@pytest.mark.parametrize(("devices", "blocks", "warps", "rows"), [(2, 16, 16, 32), (3, 3, 8, 16), (2, 3, 4, 128)])
+def test_bits_of_profiles(
+    devices: int,
+    blocks: int,
+    warps: int,
+    rows: int,
+    boundary: tuple[Boundary, Boundary],
+    dtype: str,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """By edge tiles alone, which have 16 warps, and by such of so many rows beside plain ones.
+
+    128 rows and those around them are more values of a profile than four warps have threads.
+    """
+    monkeypatch.setattr(suited, "MIXED_WARPS", (warps,))
+    monkeypatch.setattr(suited, "MIXED_ROWS", (rows,))
+    problem = graded(boundary, dtype, ((1, -1), (-2, 1), (1, 2)), (252 if rows == 128 else 90, 200))
+    driver = HostDriver(seed=devices, blocks=blocks)
+    found, notes = run(problem, tuple(range(devices)), driver)
+    assert found == run(problem, (0,), None)[0]
+    (text,) = (text for text in driver.texts if "persistent2d" in text)
+    assert f"__launch_bounds__({32 * warps}" in text
+    assert ("stream2d_tile" in text) == (warps < 16)
+    assert not notes
+
+
+NEAR = st.tuples(st.integers(-2, 2), st.integers(-2, 2))
+
+
+@settings(max_examples=12)
+@given(
+    offsets=st.tuples(NEAR, NEAR, NEAR),
+    boundary=st.sampled_from(BOUNDARIES),
+    dtype=st.sampled_from(["float32", "float64"]),
+    shape=st.tuples(st.integers(36, 100), st.integers(5, 200)),
+    devices=st.integers(2, 3),
+    blocks=st.sampled_from([2, 5, 16]),
+)
+def test_bits_of_profiles_read_anywhere(
+    offsets: tuple[Index, Index, Index],
+    boundary: tuple[Boundary, Boundary],
+    dtype: str,
+    shape: Index,
+    devices: int,
+    blocks: int,
+) -> None:
+    """Rows of the narrowest grids are shorter than a tile, slabs of the lowest just thick enough for their halos."""
+    problem, driver = graded(boundary, dtype, offsets, shape), HostDriver(seed=devices, blocks=blocks)
+    found, notes = run(problem, tuple(range(devices)), driver)
+    assert found == run(problem, (0,), None)[0]
+    assert driver.kernels >= PERSISTENT or notes
+    assert not driver.live
+
+
+@pytest.mark.parametrize("ordinals", [(0, 1), (0, 0)])
+def test_no_more_blocks_than_the_kernel_was_chosen_for(
+    ordinals: tuple[int, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where a compiler leaves registers for more, too: devices that share a GPU have half of its multiprocessors."""
+    monkeypatch.setattr(HostDriver, "resident", lambda *_, **__: 1000)
+    problem, options = random_heat((400, 400)), Options("persistent", depth=DEPTH)
+    plan, driver = layout(problem, Partition(problem.grid, (2, 1)), options), HostDriver(blocks=4)
+    executor = CudaExecutor(plan, STEPS, ordinals, driver=driver)
+    schedule = period(plan, options)
+    kernel, lowered = kernels_of(executor._station).cooperative(schedule), lower_persistent(executor._station, schedule)
+    launches = {executor._station.entry(name) for name in ("cuLaunchKernel", "cuLaunchCooperativeKernel")}
+    assert isinstance(kernel, PersistentKernel)
+    assert isinstance(lowered, Lowered)
+    found = [int(row[FIRST + 1]) for row in lowered.tapes[0].table if row[FUNCTION] in launches]
+    executor.close()
+    assert found == 2 * [suited.resident(kernel) * 4 // ordinals.count(0)]
 
 
 def test_bits_of_single_steps() -> None:

@@ -1,0 +1,23 @@
+"""What a tile of a block holds in shared memory lies behind each other, and is all that is asked for."""
+
+from __future__ import annotations
+
+import pytest
+from runtime_problems import between_profiles, one_sided, yee
+
+from peergrid.codegen.cuda.linked.block.cells import BlockCells2D, BlockShape
+from peergrid.stencil import Problem
+
+
+@pytest.mark.parametrize("problem", [between_profiles(), one_sided(), yee()], ids=["two", "one", "of several stages"])
+@pytest.mark.parametrize("steps", [1, 3])
+def test_arrays_and_then_profiles(problem: Problem, steps: int) -> None:
+    cells = BlockCells2D(problem, BlockShape(steps, rows=24))
+    spans = [(start, cells.values * (2 if name in cells.double else 1)) for name, start in cells.starts.items()]
+    spans += [(profile.start, profile.length) for profile in cells.profiles]
+    ends = [start + length for start, length in spans]
+    assert [start for start, _ in spans] == [0, *ends[:-1]]
+    assert cells.shared_bytes == ends[-1] * problem.itemsize
+    assert {profile.name for profile in cells.profiles} == {
+        name for name, field in problem.fields.items() if not field.full
+    }
