@@ -10,7 +10,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from runtime_problems import heat_2d
 
+from peergrid import Box, Grid, Problem, stencil
 from peergrid.bench.own import own_waves
 from peergrid.bench.problems import jacobi, radar
 from peergrid.codegen.cuda.blocked.shared import MOST_BYTES
@@ -19,7 +21,6 @@ from peergrid.codegen.cuda.linked.persistent import PersistentKernel
 from peergrid.codegen.nvrtc import resources
 from peergrid.grid.partition import Partition
 from peergrid.runtime.cuda.lowering.suited import ALONE_ROWS, MIXED_ROWS, REGISTERS, resident, suited
-from peergrid.stencil import Problem
 
 RECORD = Path(__file__).parents[3] / "benchmarks/results/h200-x2-edge-rows.json"
 H200 = 132  # multiprocessors
@@ -28,6 +29,11 @@ MAKE: dict[str, Callable[[int, int], Problem]] = {
     "waves": lambda rows, columns: own_waves.__wrapped__(rows, columns, lossy=False),
     "radar": lambda rows, columns: radar.__wrapped__(rows, columns, 100),
 }
+
+
+@stencil
+def damping(u):  # type: ignore[no-untyped-def]
+    u.next[0, 0] = 0.9 * u[0, 0]
 
 
 @cache
@@ -83,6 +89,16 @@ def test_devices_with_the_same_share_get_the_kernel_of_one() -> None:
 
 def test_a_gpu_with_few_multiprocessors_gets_a_kernel_too() -> None:
     assert chosen(problem_of("Jacobi", 1024, 4096), 8, multiprocessors=1).rows in MIXED_ROWS
+
+
+@pytest.mark.parametrize("device", range(3))
+def test_the_slowest_device_decides_wherever_it_is(device: int) -> None:
+    """What is damped there takes edge tiles; the last one is left out, whose tiles beside it are others."""
+    rows, columns = 8192, 2048
+    grid, first = Grid((rows, columns)), device * rows // 4 + 10
+    u, damped = grid.field("u", 0.0), Box((first, 0), (first + rows // 8, columns))
+    problem = Problem.of([heat_2d(u, 0.2), damping(u).within(damped)])
+    assert chosen(problem, 8, devices=4).rows == 128  # 96 without what is damped
 
 
 @pytest.mark.nvrtc

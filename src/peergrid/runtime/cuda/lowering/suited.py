@@ -3,14 +3,16 @@
 A pass lasts as long as the block that has the most to do. Blocks take edge tiles first, then plain ones, which are as
 short as the blocks left over have room for: low edge tiles are soon done, but take many blocks. So the heights
 `MIXED_ROWS` are compared by counting, in rows of a plain tile. On H200s (`benchmarks/cuda/edge_rows.py`) a row of a
-plain tile takes 0.34 to 0.5 µs, one of an edge tile 0.4 to 0.9 of that, with absorbers 4 to 6 times as long.
+plain tile takes 0.34 to 0.5 µs, one of an edge tile 0.4 to 0.9 of that, with absorbers 4 to 6 times as long (before
+profiles lay in shared memory).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
+from peergrid.codegen.cuda.blocked.plain import obstacles
 from peergrid.codegen.cuda.blocked.shared import RESERVED, multiprocessor
 from peergrid.codegen.cuda.blocked.tiles import overhead
 from peergrid.codegen.cuda.blocked2d.pass_kernel import PassKernel
@@ -27,7 +29,8 @@ EDGE_ROW, ABSORBING_ROW = 0.6, 5.0  # what a row of an edge tile costs, in rows 
 TOGETHER = 0.1  # what the work of all blocks counts beside that of the busiest
 REGISTERS = 1 << 16  # of a multiprocessor
 BESIDE = 24  # registers of a lane beside those that the rows of a plain tile take
-SQUEEZED, TWICE = 144, 128  # up to so many registers, compilers rather spill some than take more than half of them
+SQUEEZED, TWICE = 144, 128  # a lane that needs up to 144 registers gets 128, room for two blocks of eight warps:
+# compilers rather spill the others
 
 
 def suited(
@@ -63,13 +66,20 @@ def _fitting(kernel: PersistentKernel, choices: Sequence[int]) -> Iterator[Persi
 
 def _cost(kernel: PersistentKernel, boxes: Sequence[Box], multiprocessors: Sequence[int]) -> float:
     """What a pass costs the slowest device, in rows of plain tiles."""
-    each, last = resident(kernel), len(boxes) - 1
-    places = (
-        (box.shape, count, at in (0, last) and at)
-        for at, (box, count) in enumerate(zip(boxes, multiprocessors, strict=True))
-    )
-    alike = dict(zip(places, boxes, strict=True))  # between the ends, boxes of one shape have as many tiles
-    return max(_cost_of(kernel, box, max(1, each * count)) for (_, count, _), box in alike.items())
+    each, works = resident(kernel), _different(kernel.made, boxes, multiprocessors)
+    return max(_cost_of(kernel, box, max(1, each * count)) for box, count in works)
+
+
+def _different(made: PassKernel, boxes: Sequence[Box], multiprocessors: Sequence[int]) -> Iterable[tuple[Box, int]]:
+    """One of all boxes that have the same tiles for as many multiprocessors: as large, with the same ends of the grid
+    and the same obstacles to plain tiles.
+    """
+    barred, last = tuple(obstacles(made.problem, made.steps)), len(boxes) - 1
+    found: dict[object, tuple[Box, int]] = {}
+    for at, (box, count) in enumerate(zip(boxes, multiprocessors, strict=True)):
+        here = tuple((bar & box).shift(tuple(-lo for lo in box.lo)) for bar in barred if bar.overlaps(box))
+        found.setdefault((box.shape, count, at == 0, at == last, here), (box, count))
+    return found.values()
 
 
 def _cost_of(kernel: PersistentKernel, box: Box, blocks: int) -> float:
