@@ -12,7 +12,7 @@ from pathlib import Path
 import h5py
 import numpy as np
 
-from peergrid import Simulation
+from peergrid import Simulation, hold
 from peergrid.io.modelfile import read
 from peergrid.io.results import from_rest
 from peergrid.models.fdtd import RadarModel, build
@@ -41,13 +41,14 @@ asked = parser.parse_args()
 
 model = read(asked.model)
 scans = []
-for number in range(asked.traces):
-    built = build(moved(model, number * asked.step))
-    with Simulation(built.problem, built.steps) as simulation:
-        simulation.run(built.steps)
-        simulation.check()
-        scans.append(simulation.traces())
-    print(f"trace {number + 1} of {asked.traces}")
+with hold() as devices:  # GPUs need not be set up for every trace
+    for number in range(asked.traces):
+        built = build(moved(model, number * asked.step))
+        with Simulation(built.problem, built.steps, devices=devices) as simulation:
+            simulation.run(built.steps)
+            simulation.check()
+            scans.append(simulation.traces())
+        print(f"trace {number + 1} of {asked.traces}")
 
 with h5py.File(asked.output, "w") as file:
     file.attrs.update({"Title": model.model.title, "dt": built.dt, "Iterations": built.steps + 1})

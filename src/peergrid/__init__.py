@@ -6,6 +6,7 @@ The folders are named after that line; `docs/architecture.md` says what is in ea
 from peergrid.errors import CheckFailed, DeviceFault, DoesNotFit, PeergridError, Unstable, UsageError
 from peergrid.grid import Box, Field, Grid, Signal
 from peergrid.outcome import Result
+from peergrid.runtime.hold import hold
 from peergrid.schedule import Options
 from peergrid.simulate import Simulation, run
 from peergrid.stencil import Problem, Receiver, Stage, equal, maximum, minimum, sqrt, stencil, where
@@ -30,6 +31,7 @@ __all__ = [
     "Unstable",
     "UsageError",
     "equal",
+    "hold",
     "maximum",
     "minimum",
     "run",

@@ -15,7 +15,8 @@ from peergrid.schedule.timeline import Span, chrome
 class Result:
     """What a finished run leaves: the final state fields, the receivers' records, and the time of stepping alone.
 
-    notes: what was chosen by trial, and what was arranged otherwise than asked for, in sentences.
+    notes: what was chosen by trial, and what was arranged otherwise than asked for, in sentences; norms: the L2 norm of
+    a field's change in each step, where the run was made with one.
     """
 
     fields: Mapping[str, Array]
@@ -25,6 +26,7 @@ class Result:
     seconds: float
     sha256: str
     notes: tuple[str, ...] = ()
+    norms: Array | None = None
 
     @property
     def cells_per_second(self) -> float:

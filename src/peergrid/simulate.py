@@ -69,6 +69,7 @@ class Simulation:
         self.step = 0
         self.seconds = 0.0
         self._slot = 0
+        self._norm = norm
         self._turn = threading.RLock()
         self._closed = self._torn = False
         self._exposed: float | None = None
@@ -183,7 +184,8 @@ class Simulation:
         cells = self.problem.grid.box.size
         with self._open():
             fields = {name: self.gather(name) for name in self.problem.state}
-            return Result(fields, self.traces(), self.step, cells, self.seconds, self.sha256(), self.notes)
+            norms = None if self._norm is None else self.norms()
+            return Result(fields, self.traces(), self.step, cells, self.seconds, self.sha256(), self.notes, norms)
 
     def close(self) -> None:
         """Free the devices' memory; what was gathered before stays."""
@@ -256,18 +258,20 @@ def run(
     step: Problem | Iterable[Stage | Update] | Stage | Update,
     steps: int,
     *,
-    devices: str = "auto",
+    devices: str | Devices = "auto",
     options: Options | None = None,
     split: Index | Partition | None = None,
+    norm: str | None = None,
 ) -> Result:
     """Advance a step `steps` times on all devices and return the fields.
 
-    step: updates and stages in order, or a `Problem` where there are receivers; devices, options, split: as in
-    `Simulation`. Raises Unstable if a field becomes NaN or infinite, which is noticed within `CHECK_EVERY` steps,
-    UsageError where an argument cannot mean anything, DoesNotFit where the devices have too little memory.
+    step: updates and stages in order, or a `Problem` where there are receivers; devices, options, split, norm: as in
+    `Simulation`; the result has the norms. Raises Unstable if a field becomes NaN or infinite, which is noticed within
+    `CHECK_EVERY` steps, UsageError where an argument cannot mean anything, DoesNotFit where the devices have too little
+    memory.
     """
     problem = step if isinstance(step, Problem) else Problem.of(step)
-    with Simulation(problem, steps, devices=devices, options=options, split=split) as simulation:
+    with Simulation(problem, steps, devices=devices, options=options, split=split, norm=norm) as simulation:
         depth = simulation.options.depth
         often = CHECK_EVERY // depth * depth or CHECK_EVERY  # whole cycles if they fit: no exchange is wasted
         while simulation.step < steps:

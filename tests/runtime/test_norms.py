@@ -15,6 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from runtime_problems import PROBLEMS, random_heat, yee
 
+import peergrid
 from peergrid import Box, Grid, Options, Problem, Simulation, UsageError, stencil
 from peergrid.arrange import check_norm
 from peergrid.codegen.norm import NORM_COLUMNS, NORM_ROWS
@@ -29,6 +30,7 @@ from peergrid.runtime.reference_norm import add_square, reference_sums
 from peergrid.schedule import build, layout
 from peergrid.schedule.access import declared
 from peergrid.schedule.strategies import STRATEGIES, StrategyName
+from peergrid.simulate import CHECK_EVERY
 
 STEPS = 5
 LIBM = ctypes.CDLL(ctypes.util.find_library("m"))
@@ -120,6 +122,20 @@ def test_same_bits(
         simulation.trace(1)
         simulation.run(STEPS - 3)
         assert simulation.norms().tobytes() == expected(shape, periodic, dtype)
+
+
+@pytest.mark.parametrize("devices", ["cpu:1", "cpu:3"])
+def test_a_result_has_the_norms_of_all_steps(devices: str) -> None:
+    """More steps than lie between two looks for values that are not finite."""
+    shape, steps = (40, 30), CHECK_EVERY + STEPS
+    problem = random_field(shape, True, "float64")
+    found = peergrid.run(problem, steps, devices=devices, norm="u").norms
+    assert found is not None
+    assert len(found) == steps
+    assert found[:STEPS].tobytes() == expected(shape, True, "float64")
+    assert peergrid.run(problem, STEPS, devices=devices).norms is None
+    with pytest.raises(UsageError, match="one of the fields that change \\(u\\), got 'k'"):
+        peergrid.run(problem, STEPS, devices=devices, norm="k")
 
 
 @pytest.mark.parametrize("strategy", STRATEGIES)

@@ -21,7 +21,6 @@ class Devices:
     def __init__(self, driver: Driver, ordinals: tuple[int, ...]) -> None:
         self.driver = driver
         self.ordinals = ordinals
-        self._stack = ExitStack()
         self._streams: dict[Queue, int] = {}
         self._events: dict[tuple[Event, bool], int] = {}
         self._constants: dict[tuple[int, bytes], int] = {}
@@ -34,9 +33,11 @@ class Devices:
             if not 0 <= ordinal < present:
                 raise UsageError(f"This machine has {present} CUDA devices, numbered from 0; got {ordinal}.")
         self._context_of: dict[int, int] = {}
-        for ordinal in sorted(set(ordinals)):
-            self._context_of[ordinal] = driver.retain(ordinal)
-            self._stack.callback(_quietly, driver.release, ordinal)
+        with ExitStack() as taken:  # given back where the next one is refused
+            for ordinal in sorted(set(ordinals)):
+                self._context_of[ordinal] = driver.retain(ordinal)
+                taken.callback(_quietly, driver.release, ordinal)
+            self._stack = taken.pop_all()
         self._stack.callback(self._restore)
 
     @property
