@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
+
 import pytest
 from runtime_problems import between_profiles, one_sided, yee
 
@@ -21,3 +25,29 @@ def test_arrays_and_then_profiles(problem: Problem, steps: int) -> None:
     assert {profile.name for profile in cells.profiles} == {
         name for name, field in problem.fields.items() if not field.full
     }
+
+
+TEXT = """
+from peergrid.bench.problems import radar
+from peergrid.codegen.cuda.choose.shape2d import pass_kernel
+from peergrid.codegen.cuda.linked.persistent import PersistentKernel
+
+print(PersistentKernel(pass_kernel(radar(256, 256, 100), 3)).program.source)
+"""
+
+
+def test_every_process_has_the_same_text() -> None:
+    """Else kernels would be compiled anew by each: the order of a set of strings is another one in each."""
+    texts = [
+        subprocess.run(
+            [sys.executable, "-c", TEXT],
+            env={**os.environ, "PYTHONHASHSEED": seed},
+            capture_output=True,
+            text=True,
+            check=True,
+            timeout=60,
+        ).stdout
+        for seed in ("1", "2")
+    ]
+    assert "pg_clamp(xb" in texts[0]  # profiles
+    assert texts[0] == texts[1]

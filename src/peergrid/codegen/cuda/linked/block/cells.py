@@ -60,14 +60,14 @@ class BlockCells2D:
         return self.shape.width - self.shape.steps * (self.reach.below[1] + self.reach.above[1])
 
     @property
-    def high(self) -> int:
+    def height(self) -> int:
         """Rows of a tile and those around it."""
         return self.shape.rows + self.shape.steps * (self.reach.below[0] + self.reach.above[0])
 
     @property
     def values(self) -> int:
         """Values of one array in shared memory."""
-        return self.high * self.shape.width
+        return self.height * self.shape.width
 
     @cached_property
     def double(self) -> tuple[str, ...]:
@@ -86,21 +86,28 @@ class BlockCells2D:
 
     @cached_property
     def profiles(self) -> tuple[Profile, ...]:
-        """The coefficients along one axis, which lie behind the arrays."""
+        """The coefficients along one axis, which lie behind the arrays, in the order of the fields' arguments."""
         reads = [read for stage in self.problem.stages for update in stage.updates for read in update.reads]
-        found, at = list[Profile](), self.values * (len(self.starts) + len(self.double))
-        for name in dict.fromkeys(read.field for read in reads if read.field not in self.starts):
+        found, at = list[Profile](), self._array_values
+        for name in self.arguments.fields:
+            offsets = [read.offset for read in reads if read.field == name]
+            if name in self.starts or not offsets:
+                continue
             (axis,) = self.problem.fields[name].axes
-            pad = max(abs(read.offset[axis]) for read in reads if read.field == name)
-            found.append(Profile(name, axis, at, (self.high, self.shape.width)[axis] + 2 * pad, pad))
+            pad = max(abs(offset[axis]) for offset in offsets)
+            found.append(Profile(name, axis, at, (self.height, self.shape.width)[axis] + 2 * pad, pad))
             at += found[-1].length
         return tuple(found)
 
     @property
     def shared_bytes(self) -> int:
         """Shared memory of a block."""
-        arrays = self.values * (len(self.starts) + len(self.double))
-        return (arrays + sum(profile.length for profile in self.profiles)) * self.problem.itemsize
+        return (self._array_values + sum(profile.length for profile in self.profiles)) * self.problem.itemsize
+
+    @property
+    def _array_values(self) -> int:
+        """Values of all arrays."""
+        return self.values * (len(self.starts) + len(self.double))
 
     def mixed(self, stage: Stage) -> tuple[str, ...]:
         """The fields that a stage both writes and reads at other cells."""
