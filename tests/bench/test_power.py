@@ -78,6 +78,12 @@ def test_counters_that_end_leave_no_power(monkeypatch: pytest.MonkeyPatch) -> No
         assert meter.watts() is None
 
 
+def test_samples_that_take_no_time_have_no_power(monkeypatch: pytest.MonkeyPatch) -> None:
+    gpus = install(monkeypatch, Gpus((700.0, 700.0)))
+    meter = sampled(gpus, 0.0, 0.0)
+    assert (meter.watts(), meter.notes()) == (None, ())
+
+
 def test_virtual_devices_have_no_meter(monkeypatch: pytest.MonkeyPatch) -> None:
     gpus = install(monkeypatch, Gpus((700.0, 700.0)))
     assert sampled(gpus, 0.0, 1.0, Devices("cpu", (0, 1))).watts() is None

@@ -147,6 +147,23 @@ def test_no_permission_for_nvml_is_one_reason(monkeypatch: pytest.MonkeyPatch) -
         assert missing.why == "it did not start: Insufficient Permissions"
 
 
+def test_nvml_that_is_gone_in_the_end_ends_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Lost:
+        NVMLError = RuntimeError
+
+        @staticmethod
+        def nvmlInit() -> None:  # noqa: N802
+            pass
+
+        @staticmethod
+        def nvmlShutdown() -> None:  # noqa: N802
+            raise RuntimeError("Uninitialized")
+
+    monkeypatch.setitem(sys.modules, "pynvml", Lost)
+    with nvml.session() as (management, missing):
+        assert (management, missing) == (Lost, None)
+
+
 def test_a_driver_error_is_one_sentence() -> None:
     class Broken(Driver):
         def cuDeviceGetCount(self) -> tuple[int, int]:  # noqa: N802

@@ -138,6 +138,8 @@ class _Run:
         times = ceil(longer * SAMPLE_SECONDS / (short * self._advance(short)[0]))
         self.steps = min(most, short * max(1, times))
         self._seconds = self._warm_up(warm_ups)
+        if not case.held:
+            self._meter.settle()
         self._samples: list[tuple[float, float | None]] = []
 
     def sample(self) -> None:
@@ -157,8 +159,6 @@ class _Run:
             warm += seconds
             if warm >= HELD_WARM_UP:
                 break
-        if not self._case.held:
-            self._meter.settle()
         return seconds
 
     def measured(self, bandwidth: float | None) -> Measured:

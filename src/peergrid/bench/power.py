@@ -92,8 +92,10 @@ class Meter:
         return found
 
     def watts(self) -> tuple[float, ...] | None:
-        """The mean power of each GPU while samples ran, without the rests; None where NVML does not say."""
-        if not self._samples or not self._known:
+        """The mean power of each GPU while samples ran, without the rests; None where NVML does not say, or where no
+        time passed.
+        """
+        if not self._known or not sum(one.seconds for one in self._samples):
             return None
         return tuple(self._watts(gpu) for gpu in range(len(self._gpus)))
 

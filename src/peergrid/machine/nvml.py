@@ -6,7 +6,7 @@ Every item degrades by itself: an answer that NVML refuses is left at its defaul
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any, TypeVar
 
 from peergrid.machine.driver import call
@@ -53,7 +53,8 @@ def session() -> Iterator[tuple[Any, Missing | None]]:
     try:
         yield pynvml, None
     finally:
-        pynvml.nvmlShutdown()
+        with suppress(pynvml.NVMLError):  # it may be gone by then
+            pynvml.nvmlShutdown()
 
 
 def attempt(nvml: Any, default: T, function: str, *args: Any) -> Any | T:
