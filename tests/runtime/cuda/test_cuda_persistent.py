@@ -200,10 +200,11 @@ def test_many_launches_go_on_where_the_last_one_ended(monkeypatch: pytest.Monkey
     assert run(problem, (0, 1), driver, depth=1)[0] == run(problem, (0,), None)[0]
 
 
-@pytest.mark.parametrize(("resident", "fused"), [(2, True), (1, False)])
-def test_one_gpu_twice_where_both_kernels_fit(resident: int, fused: bool) -> None:
+@pytest.mark.parametrize(("devices", "resident", "fused"), [(2, 2, True), (2, 1, False), (3, 2, False)])
+def test_one_gpu_for_several_devices_where_all_kernels_fit(devices: int, resident: int, fused: bool) -> None:
+    """Where there are fewer multiprocessors than devices, none is left for a kernel."""
     problem, driver = random_heat((60, 200)), HostDriver(gpus=1, blocks=resident)
-    found, notes = run(problem, (0, 0), driver)
+    found, notes = run(problem, (0,) * devices, driver)
     assert found == run(problem, (0,), None)[0]
     assert any("fits these devices" in note for note in notes) != fused
 
