@@ -94,7 +94,7 @@ def texts(problem: Problem, options: Options, devices: int, norm: str | None = N
     """The texts of all kernels of a run."""
     options = Options(options.strategy, options.depth, block=block_of(problem, options.depth))
     plan = layout(problem, Partition(problem.grid, (devices, *(1,) * (problem.grid.ndim - 1))), options, (24, 24))
-    needed = Kernels(plan, norm, MOST_BYTES, [132] * devices, lambda *_: True).needed(period(plan, options))
+    needed = Kernels(plan, norm, MOST_BYTES, (132,) * devices, lambda *_: True).needed(period(plan, options))
     return {*needed.texts, *(kernel.layer.source for kernel in needed.zoned if kernel.layer is not None)}
 
 

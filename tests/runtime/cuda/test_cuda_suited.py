@@ -16,7 +16,6 @@ from peergrid import Box, Grid, Problem, stencil
 from peergrid.bench.own import own_waves
 from peergrid.bench.problems import jacobi, radar
 from peergrid.codegen.cuda.blocked.shared import MOST_BYTES
-from peergrid.codegen.cuda.choose.shape2d import pass_kernel
 from peergrid.codegen.cuda.linked.persistent import PersistentKernel
 from peergrid.codegen.nvrtc import resources
 from peergrid.grid.partition import Partition
@@ -42,11 +41,9 @@ def problem_of(name: str, rows: int, columns: int) -> Problem:
 
 
 def chosen(problem: Problem, steps: int, devices: int = 1, multiprocessors: int = H200) -> PersistentKernel:
-    made = pass_kernel(problem, steps, least=1)
-    assert made is not None
     partition = Partition.over(problem.grid, devices)
-    boxes = [partition.owned(device) for device in range(devices)]
-    kernel = suited(made, boxes, MOST_BYTES, [multiprocessors] * devices)
+    boxes = tuple(partition.owned(device) for device in range(devices))
+    kernel = suited(problem, steps, boxes, MOST_BYTES, (multiprocessors,) * devices)
     assert kernel is not None
     return kernel
 

@@ -23,7 +23,7 @@ What makes a pass see the one before, and not be overwritten by the one after:
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Sequence, Sized
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -35,6 +35,7 @@ from peergrid.codegen.cuda.blocked.plain import FAR
 from peergrid.codegen.cuda.blocked.prelude import HELPERS, prelude
 from peergrid.codegen.cuda.blocked.program import Program, regions_of, serving
 from peergrid.codegen.cuda.blocked.shared import MOST_BYTES
+from peergrid.codegen.cuda.blocked.tiles import Tiles
 from peergrid.codegen.cuda.blocked2d.pass_kernel import PassKernel
 from peergrid.codegen.cuda.blocked2d.tiles import tiles
 from peergrid.codegen.cuda.common.arguments import REGION, Arguments
@@ -232,27 +233,32 @@ class PersistentKernel:
         return Program("\n".join(parts), "persistent2d", self.threads, shared, self.warps)
 
     def tables(self, box: Box, blocks: int, recorded: Sequence[int] = ()) -> Tables:
-        """The plain tiles, the edge tiles and the receivers of a device's box; blocks: that run at once.
-
-        Plain tiles are as short as the blocks that edge tiles leave over have room for.
-        """
+        """The plain tiles, the edge tiles and the receivers of a device's box; blocks: that run at once."""
         problem, steps = self.made.problem, self.made.shape.steps
-        cut = replace(self.made.cut, edge_columns=self.block.columns, edge_rows=self.rows)
         here = [k for k in recorded if problem.receivers[k].cell in box]
-        cut = cut if self.plain else replace(cut, columns=FAR)
-        found = tiles(problem, steps, box, cut, blocks * self.warps, here)
-        if found.plain:
-            left = max(blocks - len(found.edge), -(-blocks // 4))
-            found = tiles(problem, steps, box, cut, left * self.warps, here)
+        found = self.tiles(box, blocks, here)
         edge, served = serving(problem, found.edge, here)
         plain, edge = (rim_first(problem, steps, box, table) for table in (regions_of(found.plain), edge))
         return plain, edge, served
+
+    def tiles(self, box: Box, blocks: int, recorded: Sequence[int] = ()) -> Tiles:
+        """How a device's box is cut: plain tiles are as short as the blocks that edge tiles leave over have room for.
+
+        recorded: receivers in the box.
+        """
+        cut = replace(self.made.cut, edge_columns=self.block.columns, edge_rows=self.rows)
+        cut = cut if self.plain else replace(cut, columns=FAR)
+        found = tiles(self.made.problem, self.made.shape.steps, box, cut, blocks * self.warps, recorded)
+        if not found.plain:
+            return found
+        left = max(blocks - len(found.edge), -(-blocks // 4))
+        return tiles(self.made.problem, self.made.shape.steps, box, cut, left * self.warps, recorded)
 
     def rim(self, box: Box, plain: NDArray[Any], edge: NDArray[Any]) -> tuple[int, int]:
         """What a device adds to its neighbours' counters in one pass, at the low and at the high end of its box."""
         return rim_tiles(self.made.problem, self.made.shape.steps, box, (plain, edge))
 
-    def units(self, plain: NDArray[Any], edge: NDArray[Any]) -> int:
+    def units(self, plain: Sized, edge: Sized) -> int:
         """How many blocks have work at most."""
         return len(edge) + -(-len(plain) // self.warps)
 

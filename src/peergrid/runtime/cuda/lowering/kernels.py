@@ -7,7 +7,7 @@ it is asked for.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain, groupby
@@ -109,7 +109,7 @@ class Kernels:
     plan: Layout
     norm: str | None
     room: int
-    multiprocessors: Sequence[int]
+    multiprocessors: tuple[int, ...]
     reaches: Callable[[int, int], bool]
 
     def passes(self, schedule: Schedule) -> dict[int, Passes]:
@@ -138,15 +138,13 @@ class Kernels:
                 "a persistent kernel has too few loads under way for boxes this large, which launches cost nothing: "
                 "each pass is a kernel of its own"
             )
-        linkable = self._linkable(schedule)
-        made = pass_kernel(plan.problem, plan.blocks[0], least=1, room=self.room) if linkable else None
-        if made is None:
+        if not self._linkable(schedule) or pass_kernel(plan.problem, plan.blocks[0], least=1, room=self.room) is None:
             return (
                 "persistent kernels need 2D slabs twice as thick as their halos, one pass between exchanges, and "
                 "neighbours that exchange and reach each other: each pass is a kernel of its own"
             )
-        boxes = [box for _, (box,) in self._owned]
-        return suited(made, boxes, self.room, self.multiprocessors) or UNFIT
+        boxes = tuple(box for _, (box,) in self._owned)
+        return suited(plan.problem, plan.blocks[0], boxes, self.room, self.multiprocessors) or UNFIT
 
     def needed(self, schedule: Schedule) -> Needed:
         """The texts of all that will be launched, as far as the layout tells."""

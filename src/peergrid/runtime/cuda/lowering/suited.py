@@ -16,10 +16,11 @@ from peergrid.codegen.cuda.blocked.plain import obstacles
 from peergrid.codegen.cuda.blocked.shared import RESERVED, multiprocessor
 from peergrid.codegen.cuda.blocked.tiles import overhead
 from peergrid.codegen.cuda.blocked2d.pass_kernel import PassKernel
-from peergrid.codegen.cuda.choose.shape2d import registers
+from peergrid.codegen.cuda.choose.shape2d import pass_kernel, registers
 from peergrid.codegen.cuda.linked.persistent import PersistentKernel
 from peergrid.grid import Box
 from peergrid.stencil import Problem
+from peergrid.stencil.remember import remembered
 
 ALONE_ROWS = (4, 6, 8, 10, 12, 14, 16, 20, 24, 32)  # of tiles on the smallest grids, where all are edge tiles
 MIXED_ROWS, MIXED_WARPS = (16, 24, 32, 48, 64, 96, 128), (8, 4)  # of edge tiles beside plain ones; of blocks
@@ -33,13 +34,18 @@ SQUEEZED, TWICE = 144, 128  # a lane that needs up to 144 registers gets 128, ro
 # compilers rather spill the others
 
 
+@remembered()
 def suited(
-    made: PassKernel, boxes: Sequence[Box], most: int, multiprocessors: Sequence[int]
+    problem: Problem, steps: int, boxes: tuple[Box, ...], most: int, multiprocessors: tuple[int, ...]
 ) -> PersistentKernel | None:
     """The kernel with the shortest tiles of which each block takes one; else one with plain tiles, too.
 
-    boxes: what each device owns; most: bytes of shared memory that a block can have; multiprocessors: of each device.
+    steps: of a pass; boxes: what each device owns; most: bytes of shared memory that a block can have; multiprocessors:
+    of each device.
     """
+    made = pass_kernel(problem, steps, least=1, room=most)
+    if made is None:
+        return None
     if PersistentKernel(made, plain=False, room=most).block.columns < LEAST_COLUMNS:
         return None
     for kernel in _fitting(PersistentKernel(made, plain=False, room=most), ALONE_ROWS):
@@ -84,11 +90,11 @@ def _different(made: PassKernel, boxes: Sequence[Box], multiprocessors: Sequence
 
 def _cost_of(kernel: PersistentKernel, box: Box, blocks: int) -> float:
     """The same of one device with so many blocks; block `b` takes units `b`, `b + blocks` and so on, edges first."""
-    made, (plain, edge, _) = kernel.made, kernel.tables(box, blocks)
-    beside, heights = overhead(made.problem, made.steps), plain["hi"][:, 0] - plain["lo"][:, 0]
-    plain_cost = beside + int(heights.max(initial=0))
+    made, tiles = kernel.made, kernel.tiles(box, blocks)
+    beside = overhead(made.problem, made.steps)
+    plain_cost = beside + max((tile.shape[0] for tile in tiles.plain), default=0)
     edge_cost = _edge_row(made.problem) * (kernel.rows + beside)
-    edges, units = len(edge), kernel.units(plain, edge)
+    edges, units = len(tiles.edge), kernel.units(tiles.plain, tiles.edge)
     busiest = max(
         _turns(edges, b, blocks) * (edge_cost - plain_cost) + _turns(units, b, blocks) * plain_cost
         for b in range(min(blocks, units))
