@@ -2,7 +2,7 @@
 
     python benchmarks/cuda/edge_rows.py [--device cuda:0] [--only radar] [--out edge_rows.json]
 
-`runtime/cuda/lowering/suited.py` chooses by counting; its tests compare the choice with what is recorded here. Each
+`codegen/cuda/suited.py` chooses by counting; its tests compare the choice with what is recorded here. Each
 time is the median of some runs of 20 ms after one that warms up. Tiles for which blocks have no shared memory are left
 out.
 """
@@ -26,7 +26,7 @@ from record import about  # noqa: E402
 from peergrid import Options, Problem, Simulation  # noqa: E402
 from peergrid.bench.own import own_waves  # noqa: E402
 from peergrid.bench.problems import jacobi, radar  # noqa: E402
-from peergrid.runtime.cuda.lowering import suited  # noqa: E402
+from peergrid.codegen.cuda import suited  # noqa: E402
 
 PROBLEMS: dict[str, Callable[[int, int], Problem]] = {
     "Jacobi": jacobi,

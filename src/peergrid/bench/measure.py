@@ -21,8 +21,8 @@ SAMPLES = 7
 SAMPLE_SECONDS = 0.1  # a sample takes at least so long, if `LONGEST` times the steps asked for are enough
 LONGEST = 32
 # GPUs rest before a sample for so many times its length. An H200 that has drawn its power limit of 700 W for 0.2 s is
-# clocked down, in some samples of a row and not in others; after 0.25 s of rest samples of 0.18 s are all alike.
-REST = 1.5
+# clocked down, in some samples of a row and not in others. At work for a quarter of the time two are as fast as one.
+REST = 3.0
 HELD = 10  # times as long are the samples of a case that is held, which has no rests
 HELD_WARM_UP = 2.0  # seconds before its first sample: clocks have come down by then, where they do
 

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from runtime_problems import random_heat, wide, yee_with_absorber
 
 from peergrid import Box, Grid, Options, Receiver, stencil
+from peergrid.codegen.cuda import suited
 from peergrid.codegen.cuda.linked.persistent import PersistentKernel
 from peergrid.codegen.norm import NORM_ROWS
 from peergrid.errors import DeviceFault
@@ -22,7 +23,6 @@ from peergrid.runtime.cuda.executor import CudaExecutor
 from peergrid.runtime.cuda.linked import persistent
 from peergrid.runtime.cuda.linked.chain import Chain
 from peergrid.runtime.cuda.linked.persistent import lower_persistent
-from peergrid.runtime.cuda.lowering import suited
 from peergrid.runtime.cuda.lowering.kernels import kernels_of
 from peergrid.runtime.cuda.lowering.lower import Lowered
 from peergrid.runtime.cuda.tapes.replay import FIRST, FUNCTION

@@ -16,13 +16,13 @@ from numpy.typing import NDArray
 
 from peergrid.codegen.cuda.blocked.program import Launch
 from peergrid.codegen.cuda.linked.persistent import TURNS, PersistentKernel, Tables
+from peergrid.codegen.cuda.suited import resident
 from peergrid.grid import Box
 from peergrid.runtime.cuda.linked.chain import PASSED, Chain, offset, passes
 from peergrid.runtime.cuda.lowering.duration import AT_ONCE
 from peergrid.runtime.cuda.lowering.kernels import UNFIT, kernels_of
 from peergrid.runtime.cuda.lowering.lower import Lowered
 from peergrid.runtime.cuda.lowering.station import Station
-from peergrid.runtime.cuda.lowering.suited import resident
 from peergrid.runtime.cuda.lowering.sweeps import SeveralSteps, Start
 from peergrid.runtime.cuda.tapes.tape import Patch, TapeWriter
 from peergrid.schedule import Schedule

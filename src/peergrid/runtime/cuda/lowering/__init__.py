@@ -1,7 +1,6 @@
 """From a schedule to tapes.
 
 In the order of reading: `programs`, what is compiled; `station`, what a schedule is translated against, with
-`duration`, how long its work takes; `kernels`, which ones make its passes, with `suited` for those that make many;
-`signals`, what orders the queues; `routes`, `transfer` and `copies`, how halos travel; `sweeps` and `shelled`, what a
-pass launches; `lower`, all of it.
+`duration`, how long its work takes; `kernels`, which ones make its passes; `signals`, what orders the queues; `routes`,
+`transfer` and `copies`, how halos travel; `sweeps` and `shelled`, what a pass launches; `lower`, all of it.
 """

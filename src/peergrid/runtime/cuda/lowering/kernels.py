@@ -21,11 +21,11 @@ from peergrid.codegen.cuda.choose.steps import several_steps
 from peergrid.codegen.cuda.linked import links
 from peergrid.codegen.cuda.linked.peer import PeerKernel
 from peergrid.codegen.cuda.linked.persistent import PersistentKernel
+from peergrid.codegen.cuda.suited import suited
 from peergrid.errors import UsageError
 from peergrid.grid import Box
 from peergrid.runtime.cuda.lowering.programs import Kernel, Needed
 from peergrid.runtime.cuda.lowering.station import Station
-from peergrid.runtime.cuda.lowering.suited import suited
 from peergrid.runtime.inorder import owned_receivers
 from peergrid.schedule import Layout, Schedule
 from peergrid.schedule.ops import Compute, Copy, Op, hosts_of

@@ -17,9 +17,9 @@ from peergrid.bench.own import own_waves
 from peergrid.bench.problems import jacobi, radar
 from peergrid.codegen.cuda.blocked.shared import MOST_BYTES
 from peergrid.codegen.cuda.linked.persistent import PersistentKernel
+from peergrid.codegen.cuda.suited import ALONE_ROWS, MIXED_ROWS, REGISTERS, resident, suited
 from peergrid.codegen.nvrtc import resources
 from peergrid.grid.partition import Partition
-from peergrid.runtime.cuda.lowering.suited import ALONE_ROWS, MIXED_ROWS, REGISTERS, resident, suited
 
 RECORD = Path(__file__).parents[3] / "benchmarks/results/h200-x2-edge-rows.json"
 H200 = 132  # multiprocessors
