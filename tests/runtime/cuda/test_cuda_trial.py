@@ -15,6 +15,7 @@ from runtime_problems import PROBLEMS, heat_3d
 
 from peergrid import DeviceFault, Grid, Options, stencil
 from peergrid.bench.problems import jacobi
+from peergrid.codegen.cuda import suited
 from peergrid.grid.partition import Partition
 from peergrid.runtime.cuda.executor import CudaExecutor
 from peergrid.runtime.cuda.trial import CELLS_PER_SECOND, STEP_SECONDS, WORTH_SECONDS, Trial
@@ -89,6 +90,19 @@ DAMAGED = [
     '{"strategy": "peer"}',
     '{"strategy": "peer", "depth": 0}',
 ]
+
+
+def test_another_kernel_of_many_passes_is_tried_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[tuple[str, int]] = []
+    fake({}, asked, monkeypatch)
+    trial(tmp_path, problem=jacobi.__wrapped__(256, 512)).fastest(USUAL)
+    asked.clear()
+    monkeypatch.setattr(suited, "MIXED_ROWS", (32,))
+    trial(tmp_path, problem=jacobi.__wrapped__(256, 512)).fastest(USUAL)
+    assert asked
+    asked.clear()
+    trial(tmp_path, problem=jacobi.__wrapped__(256, 512)).fastest(USUAL)
+    assert not asked
 
 
 def test_problems_of_one_step_per_pass_are_told_apart(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -23,6 +23,7 @@ from typing import Any
 
 from peergrid.codegen.cuda import onestep
 from peergrid.codegen.cuda.choose.steps import block_of, lengths, several_steps, split_at
+from peergrid.codegen.cuda.suited import suited
 from peergrid.errors import DeviceFault, DoesNotFit, UsageError
 from peergrid.grid.partition import Partition
 from peergrid.runtime.cuda.device.devices import Devices
@@ -115,6 +116,10 @@ class Trial:
     def _room(self) -> int:
         return block_room(self.ordinals, self._driver)
 
+    @cached_property
+    def _multiprocessors(self) -> tuple[int, ...]:
+        return multiprocessors(self.ordinals, self._driver)
+
     @property
     def _strategies(self) -> tuple[StrategyName, ...]:
         cells = self.problem.grid.box.size // self.partition.devices
@@ -147,6 +152,8 @@ class Trial:
         machine = [(self._driver.name(gpu), [self._driver.reaches(gpu, peer) for peer in gpus]) for gpu in gpus]
         boxes = [self.partition.owned(device) for device in range(self.partition.devices)]
         texts = self._texts(depths) or [onestep.program(self.problem, [boxes[:1]]).source]
+        if "persistent" in strategies:
+            texts += self._persistent(depths)
         facts = (machine, self.ordinals, boxes, usual.order, usual.route, depths, strategies, texts)
         return self.cache / "trials" / f"{hashlib.sha256(repr(facts).encode()).hexdigest()[:24]}.json"
 
@@ -156,16 +163,21 @@ class Trial:
         box = self.partition.owned(0)
         return [launch.program.source for kernel in made for launch in kernel.launches(box, 1)]
 
+    def _persistent(self, depths: Sequence[int]) -> list[str]:
+        """The programs of many passes."""
+        boxes = tuple(self.partition.owned(device) for device in range(self.partition.devices))
+        found = (suited(self.problem, depth, boxes, self._room, self._multiprocessors) for depth in depths)
+        return [kernel.program.source for kernel in found if kernel is not None]
+
     def _compile(self, devices: Devices, ways: Iterable[Options]) -> None:
         """Compile what the candidates need side by side, where there is a cache in which they find it."""
         if self.cache is None:
             return
-        each = multiprocessors(self.ordinals, self._driver)
         with closing(Programs(devices, self.cache)) as programs:
             for options in map(self._fitting, ways):
                 with suppress(UsageError):  # said by the candidate
                     plan = self._layout(options)
-                    kernels = Kernels(plan, self.norm, self._room, each, self._reaches)
+                    kernels = Kernels(plan, self.norm, self._room, self._multiprocessors, self._reaches)
                     programs.expect([kernels.needed(period(plan, options))])
             programs.settle()
 
