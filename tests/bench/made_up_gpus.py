@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from peergrid.bench.power import Clock
+from peergrid.bench.measure import Clock
 from peergrid.machine import driver, nvml
 
 MOVES = 0.1  # seconds after which the counters move
@@ -24,19 +23,16 @@ class Gpus:
     """NVML and driver in one; NVML's second GPU is the driver's first. Time passes only by `clock.sleep` and `work`."""
 
     NVMLError = NVMLError
-    NVML_PERF_POLICY_POWER = 0
 
-    def __init__(self, watts: tuple[float, ...], limit: float = 700.0, braked: bool = True) -> None:
-        self.watts, self.limit, self.braked = watts, limit, braked
+    def __init__(self, watts: tuple[float, ...], limit: float = 700.0) -> None:
+        self.watts, self.limit = watts, limit
         self.refused: set[str] = set()
         self.time, self.sleeps = 0.0, list[float]()
         self.joules, self.shown, self.shown_at = [[0.0] * len(watts) for _ in range(2)] + [0.0]
-        self.violation = 0.0
         self.clock = Clock(lambda: self.time, self._sleep)
 
     def work(self, seconds: float) -> None:
         """All GPUs work."""
-        self.violation += seconds * self.braked
         self._pass(seconds, self.watts)
 
     def _sleep(self, seconds: float) -> None:
@@ -73,10 +69,6 @@ class Gpus:
     def nvmlDeviceGetEnforcedPowerLimit(self, gpu: int) -> int:  # noqa: N802
         self._ask("limit")
         return round(1000 * self.limit)
-
-    def nvmlDeviceGetViolationStatus(self, gpu: int, policy: int) -> Any:  # noqa: N802
-        self._ask("violation")
-        return SimpleNamespace(violationTime=round(1e9 * self.violation))
 
     def _ask(self, what: str) -> None:
         if what in self.refused:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
@@ -9,7 +10,7 @@ from math import ceil, prod
 from statistics import median
 
 from peergrid.arrange import default_options
-from peergrid.bench.power import Clock, Meter
+from peergrid.bench.power import Meter
 from peergrid.runtime.devices import Devices, cores
 from peergrid.schedule import Options
 from peergrid.schedule.strategies import StrategyName
@@ -58,7 +59,8 @@ class Measured:
     the median; host_seconds_per_step: what issuing took of it (None where it is not known); of_copy: the share of the
     copy bandwidth of all devices that one step per pass would take at this rate (None where that was not measured);
     efficiency: the rate over that of as many single devices; against: the rate over that of the first case of the turn,
-    the median over the turns; watts: the mean power of each distinct GPU in its samples (None where it is not known).
+    the median over the turns; watts: the mean power of each distinct GPU of a case that is held (None where it is not
+    known, and for all others).
     """
 
     series: str
@@ -78,6 +80,14 @@ class Measured:
     against: float | None
     watts: tuple[float, ...] | None
     notes: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Clock:
+    """The host's time, and how some of it passes."""
+
+    now: Callable[[], float] = time.perf_counter
+    sleep: Callable[[float], None] = time.sleep
 
 
 def first(devices: Devices, count: int) -> Devices:
@@ -132,21 +142,21 @@ class _Run:
         self._simulation = stack.enter_context(
             Simulation(problem, (SAMPLES + warm_ups + 2) * most, devices=devices, options=options, norm=case.norm)
         )
-        self._meter = stack.enter_context(Meter.open(devices, clock))
+        self._meter = stack.enter_context(Meter.open(devices, clock.now)) if case.held else None
         self._advance(self._period)
         short = self._whole(case.steps)
         times = ceil(longer * SAMPLE_SECONDS / (short * self._advance(short)[0]))
         self.steps = min(most, short * max(1, times))
         self._seconds = self._warm_up(warm_ups)
-        if not case.held:
-            self._meter.settle()
         self._samples: list[tuple[float, float | None]] = []
+        if self._meter:
+            self._meter.begin()
 
     def sample(self) -> None:
-        rest = 0.0 if self._case.held or self._devices.kind == "cpu" else REST * self._seconds
-        found = self._meter.sample(rest, lambda: self._advance(self.steps))
-        self._seconds = self.steps * found[0]
-        self._samples.append(found)
+        if self._devices.kind == "cuda" and not self._case.held:
+            self._clock.sleep(REST * self._seconds)
+        self._samples.append(self._advance(self.steps))
+        self._seconds = self.steps * self._samples[-1][0]
 
     def _warm_up(self, most: int) -> float:
         """Seconds of the last of some samples: what is made once for so many steps, such as graphs, is made now.
@@ -162,6 +172,8 @@ class _Run:
         return seconds
 
     def measured(self, bandwidth: float | None) -> Measured:
+        watts = self._meter.watts() if self._meter else None
+        limited = self._meter.notes(watts) if self._meter else ()
         case, problem, devices = self._case, self._simulation.problem, self._devices
         samples = tuple(seconds for seconds, _ in self._samples)
         hosts = [host for _, host in self._samples if host is not None]
@@ -183,8 +195,8 @@ class _Run:
             of_copy=None if copies is None else minimal_bytes(problem) / middle / copies,
             efficiency=None,
             against=None,
-            watts=self._meter.watts(),
-            notes=(*self._simulation.notes, *self._meter.notes()),
+            watts=watts,
+            notes=(*self._simulation.notes, *limited),
         )
 
     def _advance(self, steps: int) -> tuple[float, float | None]:

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from stream_examples import absorbers, radar, relaxation, two_fields, wide_reads, yee
 
 from peergrid.codegen.cuda.blocked.program import Program
-from peergrid.codegen.cuda.blocked2d.edge.kernel import REGISTERS
+from peergrid.codegen.cuda.blocked.shared import REGISTERS
 from peergrid.codegen.cuda.blocked2d.pass_kernel import PassKernel
 from peergrid.codegen.cuda.blocked2d.shape import Shape
 from peergrid.codegen.cuda.blocked2d.zones.kernel import left

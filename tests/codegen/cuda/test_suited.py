@@ -15,9 +15,9 @@ from runtime_problems import heat_2d
 from peergrid import Box, Grid, Problem, stencil
 from peergrid.bench.own import own_waves
 from peergrid.bench.problems import jacobi, radar
-from peergrid.codegen.cuda.blocked.shared import MOST_BYTES
+from peergrid.codegen.cuda.blocked.shared import MOST_BYTES, REGISTERS
 from peergrid.codegen.cuda.linked.persistent import PersistentKernel
-from peergrid.codegen.cuda.suited import ALONE_ROWS, MIXED_ROWS, REGISTERS, resident, suited
+from peergrid.codegen.cuda.suited import ALONE_ROWS, MIXED_ROWS, resident, suited
 from peergrid.codegen.nvrtc import resources
 from peergrid.grid.partition import Partition
 

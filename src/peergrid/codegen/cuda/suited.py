@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from peergrid.codegen.cuda.blocked.plain import obstacles
-from peergrid.codegen.cuda.blocked.shared import RESERVED, multiprocessor
+from peergrid.codegen.cuda.blocked.shared import REGISTERS, RESERVED, multiprocessor
 from peergrid.codegen.cuda.blocked.tiles import overhead
 from peergrid.codegen.cuda.blocked2d.pass_kernel import PassKernel
 from peergrid.codegen.cuda.choose.shape2d import pass_kernel, registers
@@ -25,10 +25,9 @@ from peergrid.stencil.remember import remembered
 ALONE_ROWS = (4, 6, 8, 10, 12, 14, 16, 20, 24, 32)  # of tiles on the smallest grids, where all are edge tiles
 MIXED_ROWS, MIXED_WARPS = (16, 24, 32, 48, 64, 96, 128), (8, 4)  # of edge tiles beside plain ones; of blocks
 LEAST_COLUMNS, LEAST_ROWS = 16, 16  # of an edge tile; of a plain one
-EDGE_ROW, ABSORBING_ROW = 0.6, 5.0  # what a row of an edge tile costs, in rows of a plain one; the other: where stages
-# differ from place to place, as absorbers make them
+EDGE_ROW = 0.6  # what a row of an edge tile costs, in rows of a plain one
+ABSORBING_ROW = 5.0  # the same where stages differ from place to place, as absorbers make them
 TOGETHER = 0.1  # what the work of all blocks counts beside that of the busiest
-REGISTERS = 1 << 16  # of a multiprocessor
 BESIDE = 24  # registers of a lane beside those that the rows of a plain tile take
 SQUEEZED, TWICE = 144, 128  # a lane that needs up to 144 registers gets 128, room for two blocks of eight warps:
 # compilers rather spill the others
@@ -46,9 +45,10 @@ def suited(
     made = pass_kernel(problem, steps, least=1, room=most)
     if made is None:
         return None
-    if PersistentKernel(made, plain=False, room=most).block.columns < LEAST_COLUMNS:
+    alone = PersistentKernel(made, plain=False, room=most)
+    if alone.block.columns < LEAST_COLUMNS:
         return None
-    for kernel in _fitting(PersistentKernel(made, plain=False, room=most), ALONE_ROWS):
+    for kernel in _fitting(alone, ALONE_ROWS):
         tiles = (_count(box, kernel.rows, kernel.block.columns) for box in boxes)
         if all(count <= n for count, n in zip(tiles, multiprocessors, strict=True)):
             return kernel

@@ -1,8 +1,11 @@
-"""How much shared memory thread blocks have: what kernels were measured with, and what a GPU gives that has less."""
+"""What thread blocks share of a multiprocessor: memory, as kernels were measured with and where a GPU has less of it;
+registers.
+"""
 
 from __future__ import annotations
 
 MOST_BYTES = 160 << 10  # of a thread block: what A100s and later ones of their kind give
+REGISTERS = 1 << 16  # of a multiprocessor
 MOST_SHARED, RESERVED = 228 << 10, 1 << 10  # bytes of a multiprocessor, and of it for each block
 
 

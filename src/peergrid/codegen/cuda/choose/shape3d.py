@@ -14,7 +14,7 @@ from itertools import product
 from math import sqrt
 
 from peergrid.codegen.cuda.blocked.reach import reach
-from peergrid.codegen.cuda.blocked.shared import MOST_BYTES, MOST_SHARED
+from peergrid.codegen.cuda.blocked.shared import MOST_BYTES, MOST_SHARED, REGISTERS
 from peergrid.codegen.cuda.blocked3d.edge.rings import EdgeShape3D
 from peergrid.codegen.cuda.blocked3d.pass_kernel import PassKernel3D
 from peergrid.codegen.cuda.blocked3d.shape import Shape3D
@@ -25,7 +25,6 @@ from peergrid.stencil.expr import Binary, Expr, Unary, Where, walk
 from peergrid.stencil.remember import remembered
 
 BASE = 24
-REGISTERS = 65536  # of a multiprocessor
 MOST_REGISTERS = 240  # of a thread
 EDGE_ROWS = ((32, 2), (16, 1), (24, 1), (12, 1))  # of which so many shall fit
 MOST_STEPS = 4

@@ -17,6 +17,7 @@ from functools import cached_property
 
 from peergrid.codegen.cuda.blocked.prelude import HELPERS, prelude
 from peergrid.codegen.cuda.blocked.reach import known, row_reach
+from peergrid.codegen.cuda.blocked.shared import REGISTERS
 from peergrid.codegen.cuda.blocked2d.edge.rings import EdgeRings2D, EdgeShape
 from peergrid.codegen.cuda.blocked2d.edge.stage import EdgeStage2D
 from peergrid.codegen.cuda.blocked2d.places import mirrored
@@ -25,7 +26,6 @@ from peergrid.codegen.cuda.common.norm import NORM_PARAMETER
 from peergrid.codegen.norm import NORM_COLUMNS
 from peergrid.stencil import Problem, footprint
 
-REGISTERS = 1 << 16  # of a multiprocessor
 FEW_REGISTERS = 72  # of a thread, that a tile can do with
 
 
