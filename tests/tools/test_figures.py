@@ -10,6 +10,8 @@ import pytest
 from figures import gpu, records
 
 Found = dict[str, Any]
+KEPT = (gpu.SAMPLES, "h200-x8-linked", "h200-x4-shares", "h200-x4-hosts", "h200-blocked3d")
+SMALL = {"256² each persistent": 1, "256² each persistent, deep": 8, "4096² persistent, deep": 8}
 
 
 def record(suite: str, date: str, gpus: int, rows: list[Found]) -> Found:
@@ -29,7 +31,7 @@ def row(series: str, count: int, rate: float, **more: Any) -> Found:
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    for name in (gpu.SAMPLES, "h200-x8-linked", "h200-x4-slabs"):
+    for name in KEPT:
         (tmp_path / f"{name}.json").write_text((records.RESULTS / f"{name}.json").read_text())
     monkeypatch.setattr(records, "RESULTS", tmp_path)
     return tmp_path
@@ -62,6 +64,19 @@ def test_what_is_held_is_no_part_of_the_rates(folder: Path) -> None:
     assert "| peergrid, no norm, 17408² for each GPU | 3,400 |" in gpu.gpu()
 
 
+def test_small_grids_are_shown_on_the_most_gpus(folder: Path) -> None:
+    for date, gpus in (("2026-02-02", 2), ("2026-02-01", 4)):
+        rows = [
+            row(series, count, 1.0, seconds_per_step=1e-6 * count, options={"depth": depth})
+            for series, depth in SMALL.items()
+            for count in (1, gpus)
+        ]
+        save(folder, record("small", date, gpus, rows))
+    tiny, small, *_ = gpu.more().splitlines()
+    assert "on each of 4 GPUs takes 4.00 µs with 8 steps per exchange, 4.00 µs with one (4 × H200" in tiny
+    assert small.startswith("- 4096² cells on 4 GPUs: 4.00 µs a step")
+
+
 def test_the_ladder_shows_every_strategy_on_every_problem(folder: Path) -> None:
     assert gpu.ladder() == ""
     rows = [
@@ -72,7 +87,7 @@ def test_the_ladder_shows_every_strategy_on_every_problem(folder: Path) -> None:
     save(folder, record("ladder", "2026-02-02", 2, rows))
     text = gpu.ladder().splitlines()
     assert text[2] == "| strategy | radar, wide, 8 × 16 | Jacobi, 8 × 16 |"
-    assert text[4:] == ["| serial | 85% | 85% |", "| peer | 99.1% | 99.1% |"]
+    assert text[4:] == ["| serial | 85.0% | 85.0% |", "| peer | 99.1% | 99.1% |"]
 
 
 def test_stencils_of_ones_own(folder: Path) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from figures.records import Found, best, load, newest, records, table, when
+from figures.records import Found, best, load, records, table, when
 
 COUNTS = (1, 2, 4, 8)
 SAMPLES = "nvidia-samples-h200-x8"
@@ -14,7 +14,7 @@ Rates = dict[int, tuple[float, Found | None]]
 
 def gpu() -> str:
     """Jacobi beside NVIDIA's samples, and radar: GCells/s over the number of GPUs."""
-    jacobi, radar = [*records("jacobi"), _kernels()], newest([_slabs(), *records("fdtd")])
+    jacobi, radar = [*records("jacobi"), _kernels()], records("fdtd")
     main = jacobi[0]
     marks, about = _Marks(main), load(SAMPLES)["about"]
     samples = {every: _samples(every) for every in (1, 1000)}
@@ -55,15 +55,6 @@ def _kernels() -> Found:
         {"series": named[row["case"]], "count": row["gpus"], "gcells_per_s": row["gcells"]}
         for row in found["results"]
         if row["case"] in named and not row["different"] and not row["error"]
-    ]
-    return {"about": found["about"], "rows": rows}
-
-
-def _slabs() -> Found:
-    """Radar on balanced slabs."""
-    found = load("h200-x4-slabs")
-    rows = [
-        {"series": "large radar", "count": row["gpus"], "gcells_per_s": row["gcells_per_s"]} for row in found["rows"]
     ]
     return {"about": found["about"], "rows": rows}
 
@@ -139,34 +130,33 @@ def more() -> str:
 
 
 def _tiny() -> str:
-    said = []
-    for series, how in (("256² each persistent, deep", "{depth} steps"), ("256² each persistent", "one step")):
-        record, row = _widest("small", series)
-        each = f"{row['seconds_per_step'] * 1e6:.2f} µs on {row['count']} with {how.format(**row['options'])}"
-        said.append(f"{each} per exchange ({when(record)})")
+    record, (deep, one) = _widest("small", "256² each persistent, deep", "256² each persistent")
     met = load("h200-x8-linked")
-    said.append(f"all blocks of 8 GPUs meet in {met['barrier_us']['8 all']:.2f} µs ({when(met)})")
-    return f"- **Small grids**: a step of Jacobi with 256² cells on each GPU takes {', '.join(said[:-1])}; {said[-1]}."
+    return (
+        f"- **Small grids**: a step of Jacobi with 256² cells on each of {deep['count']} GPUs takes "
+        f"{deep['seconds_per_step'] * 1e6:.2f} µs with {deep['options']['depth']} steps per exchange, "
+        f"{one['seconds_per_step'] * 1e6:.2f} µs with one ({when(record)}); all blocks of 8 GPUs meet in "
+        f"{met['barrier_us']['8 all']:.2f} µs ({when(met)})."
+    )
 
 
-def _widest(suite: str, series: str) -> tuple[Found, Found]:
-    """A series on the most GPUs of any record, and its record."""
-    rows = [(record, row) for record in records(suite) for row in record["rows"] if row["series"] == series]
-    return max(rows, key=lambda found: int(found[1]["count"]))
+def _widest(suite: str, *series: str) -> tuple[Found, list[Found]]:
+    """The record of a suite with the most GPUs, the newest of these, and of each series its row with the most."""
+    record = max(records(suite), key=lambda found: len(found["about"]["gpus"]))
+    rows = [[row for row in record["rows"] if row["series"] == name] for name in series]
+    return record, [max(found, key=lambda row: int(row["count"])) for found in rows]
 
 
 def _small() -> str:
     """A grid of fixed size, and what each of eight GPUs has of it."""
-    record, row = _widest("small", "4096² persistent, deep")
-    shares = load("h200-x2-shares")
-    share = min(
-        float(part["seconds_per_step"])
-        for part in shares["rows"]
-        if part["series"] == "Jacobi, 4096²" and part["count"] == 2
-    )
+    record, (row,) = _widest("small", "4096² persistent, deep")
+    shares = load("h200-x4-shares")
+    found = [part for part in shares["rows"] if part["series"] == "Jacobi, 4096²"]
+    share = max(found, key=lambda part: int(part["count"]))
     return (
         f"- 4096² cells on {row['count']} GPUs: {row['seconds_per_step'] * 1e6:.2f} µs a step ({when(record)}); what "
-        f"each of {shares['of']} would have of them, on two: {share * 1e6:.2f} µs ({when(shares)})."
+        f"each of {shares['of']} would have of them, on {share['count']}: {share['seconds_per_step'] * 1e6:.2f} µs "
+        f"({when(shares)})."
     )
 
 
@@ -201,10 +191,9 @@ def _hosts() -> str:
 
 def ladder() -> str:
     """Efficiency of every strategy on radar, wide and tall, and on Jacobi."""
-    whole = [record for record in records("ladder") if all("base" in row for row in record["rows"])]
-    if not whole:
+    found = next(iter(records("ladder")), None)
+    if found is None:
         return ""
-    found = max(whole, key=lambda record: len(record["rows"]))  # one that was cut off says less
     rows, counts = found["rows"], sorted({row["count"] for row in found["rows"]} - {1})
     bases = list(dict.fromkeys(row["base"].removesuffix(", deep") for row in rows))
     names = list(dict.fromkeys(row["series"].partition(": ")[2] for row in rows))
@@ -227,7 +216,7 @@ def ladder() -> str:
 
 
 def _share(value: float | None) -> str:
-    return "–" if value is None else f"{value:.0%}" if value < 0.9 else f"{value:.1%}"
+    return "–" if value is None else f"{value:.1%}"
 
 
 # Bits -----------------------------------------------------------------------------------------------------------------
@@ -235,7 +224,7 @@ def _share(value: float | None) -> str:
 
 def gpu_bits() -> str:
     """The same bits on GPUs as on the CPU."""
-    leads = {"h200-x2-bits": "On GPUs", "h200-x4-bits": "On four, with earlier kernels,"}
+    leads = {"h200-x4-bits": "On GPUs", "h200-x2-bits": "On two of another machine"}
     return "\n\n".join(_bits(load(name), lead) for name, lead in leads.items())
 
 

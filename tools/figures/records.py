@@ -28,11 +28,6 @@ def records(suite: str, folder: Path | None = None) -> list[Found]:
     return sorted(ours, key=lambda record: (record["about"]["date"], len(record["about"]["gpus"])), reverse=True)
 
 
-def newest(found: Iterable[Found]) -> list[Found]:
-    """Records by their day, the newest first, else in order."""
-    return sorted(found, key=lambda record: str(record["about"]["date"]), reverse=True)
-
-
 def where(found: Found) -> str:
     """The machine and the day of a result on CPUs."""
     hardware = found["hardware"]
