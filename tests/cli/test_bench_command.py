@@ -143,6 +143,22 @@ def test_all_powers_of_two_and_all_devices() -> None:
     assert [counts_of(n) for n in (1, 2, 3, 6, 8)] == [(1,), (1, 2), (1, 2, 3), (1, 2, 4, 6), (1, 2, 4, 8)]
 
 
+@pytest.mark.parametrize(("asked", "counts"), [("3", [3]), ("3,1,3", [1, 3])])
+def test_only_on_as_many_devices_as_named(call: Call, tmp_path: Path, asked: str, counts: list[int]) -> None:
+    answer = call("bench", "ladder", "--devices", "cpu:3", "--only", "tall: serial", "--counts", asked, "-o", "out")
+    assert answer.code == 0, answer.err
+    found = json.loads((tmp_path / "out/ladder.json").read_text())
+    assert found["about"]["command"].endswith(f"--counts {asked}")
+    assert [row["count"] for row in found["rows"]] == counts
+    assert [row["efficiency"] is None for row in found["rows"]] == [1 not in counts] * len(counts)
+    assert (tmp_path / "out/ladder.png").exists()
+
+
+def test_what_has_one_device_in_any_case_is_left_out_too(call: Call) -> None:
+    found = call("bench", "fdtd", "--devices", "cpu:2", "--counts", "2", "--json").json["rows"]
+    assert [(row["series"], row["count"]) for row in found] == [("large radar, overlap", 2), ("large radar, peer", 2)]
+
+
 def test_refusals(call: Call) -> None:
     assert call("bench", "laddr").err == f"A benchmark is one of {NAMES}, got 'laddr'.\n"
     found = call("bench", "small", "--devices", "cpu:1", "--only", "nothing")

@@ -36,6 +36,12 @@ WRONG = [
     (("trace", "MODEL", "-o", "."), "'--output' of trace names a file, got the folder '.'; add a name such as"),
     (("trace", "MODEL", "-o", "/proc/none/t.json"), "The results should go to '/proc/none', but No such file"),
     (("bench", "small", "--devices", "cpu:1", "-o", "/proc/none"), "The results should go to '/proc/none', but No"),
+    (("bench", "small", "--devices", "cpu:3", "--counts", "1,4"),
+     "'--counts' takes numbers with commas, each from 1 to the number of devices, here 3, got '1,4'; "
+     "leave it out to measure on 1,2,3."),
+    (("bench", "small", "--devices", "cpu:3", "--counts", "0"), "here 3, got '0'; leave it out"),
+    (("bench", "small", "--devices", "cpu:3", "--counts", "1;2"), "here 3, got '1;2'; leave it out"),
+    (("bench", "small", "--devices", "cpu:3", "--counts", ""), "here 3, got ''; leave it out"),
     (("frobnicate",), "No such command 'frobnicate'"),
     (("run",), "Missing argument 'MODEL.toml'"),
 ]  # fmt: skip

@@ -31,23 +31,27 @@ WIDTH = 160  # columns of a table that goes to a file
 def bench(
     name: Annotated[str, typer.Argument(metavar="NAME", help=f"One of {', '.join(SUITES)}.")],
     devices: DeviceSpec = "auto",
+    counts: Annotated[
+        str | None, typer.Option("--counts", metavar="N,...", help="Only on so many of the devices, such as 1,8.")
+    ] = None,
     output: Annotated[
         Path | None, typer.Option("-o", "--output", metavar="DIR", help="Write NAME.json and NAME.png here.")
     ] = None,
     only: Annotated[str, typer.Option("--only", metavar="WORD", help="Only series with this word in their name.")] = "",
     as_json: AsJson = False,
 ) -> None:
-    """Measure known problems on 1, 2, 4, … devices."""
+    """Measure known problems on 1, 2, 4, … devices, or on as many as '--counts' names."""
     if name not in SUITES:
         raise UsageError(f"A benchmark is one of {', '.join(SUITES)}, got '{name}'.")
     suite, chosen = SUITES[name], parse_devices(devices)
+    measured_on = counts_of(chosen.count) if counts is None else counts_named(counts, chosen.count)
     if output is not None:
         Folder(output).prepare()
     bandwidth = copy_bandwidth(chosen)
     found = {"benchmark": name, "copy_bytes_per_s": bandwidth, "about": asdict(about())}
     console = Console(stderr=True, quiet=as_json)
     rows: tuple[Measured, ...] = ()
-    for more in _rows(suite, chosen, bandwidth, only, console):
+    for more in _rows(suite, chosen, measured_on, bandwidth, only, console):
         rows = with_efficiency((*rows, *more))
         if output is not None:
             _write(output / f"{name}.json", found, rows)
@@ -71,12 +75,28 @@ def counts_of(devices: int) -> tuple[int, ...]:
     return tuple(sorted({1 << n for n in range(devices.bit_length()) if 1 << n <= devices} | {devices}))
 
 
+def counts_named(text: str, devices: int) -> tuple[int, ...]:
+    """The numbers in a list such as '1,8', each once, in ascending order.
+
+    Raises UsageError where one of them is not a number from 1 to `devices`.
+    """
+    known = {str(count): count for count in range(1, devices + 1)}
+    named = set(text.split(","))
+    if not named <= known.keys():
+        usual = ",".join(map(str, counts_of(devices)))
+        raise UsageError(
+            f"'--counts' takes numbers with commas, each from 1 to the number of devices, here {devices}, "
+            f"got '{text}'; leave it out to measure on {usual}."
+        )
+    return tuple(sorted(known[count] for count in named))
+
+
 def _rows(
-    suite: Suite, devices: Devices, bandwidth: float | None, only: str, console: Console
+    suite: Suite, devices: Devices, counts: tuple[int, ...], bandwidth: float | None, only: str, console: Console
 ) -> Iterator[tuple[Measured, ...]]:
     """The measured cases; those that need more memory than there is are passed over, and said so."""
     size = LARGE if devices.kind == "cuda" else LITTLE
-    chosen = [case for case in suite.cases(size, counts_of(devices.count)) if only in case.series]
+    chosen = [case for case in suite.cases(size, counts) if case.count in counts and only in case.series]
     for cases in _turns(chosen):
         try:
             yield measure(cases, devices, bandwidth)
