@@ -1,10 +1,11 @@
 """How many rows an edge tile of a persistent kernel should have: every choice on grids of several sizes.
 
-    python benchmarks/cuda/edge_rows.py [--device cuda:0] [--only radar] [--out edge_rows.json]
+    python benchmarks/cuda/edge_rows.py [--device cuda:0] [--only radar] [--depths 8,4] [--heights 16,48]
+        [--out edge_rows.json]
 
 `codegen/cuda/suited.py` chooses by counting; its tests compare the choice with what is recorded here. Each
 time is the median of some runs of 20 ms after one that warms up. Tiles for which blocks have no shared memory are left
-out.
+out, and said so.
 """
 
 from __future__ import annotations
@@ -13,7 +14,9 @@ import argparse
 import json
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -27,6 +30,9 @@ from peergrid import Options, Problem, Simulation  # noqa: E402
 from peergrid.bench.own import own_waves  # noqa: E402
 from peergrid.bench.problems import jacobi, radar  # noqa: E402
 from peergrid.codegen.cuda import suited  # noqa: E402
+from peergrid.codegen.cuda.linked.persistent import PersistentKernel  # noqa: E402
+from peergrid.runtime.cuda.device.driver import CudaDriver  # noqa: E402
+from peergrid.runtime.cuda.memory.room import block_room, multiprocessors  # noqa: E402
 
 PROBLEMS: dict[str, Callable[[int, int], Problem]] = {
     "Jacobi": jacobi,
@@ -37,17 +43,50 @@ GRIDS = [(1024, 1024), *((rows, 4096) for rows in (512, 1024, 2048, 4096))]
 SECONDS, SAMPLES, MOST_STEPS = 0.02, 3, 10**7
 
 
-def step_seconds(problem: Problem, depth: int, device: str) -> float | None:
-    """Seconds of a step by the persistent kernel; None where there is none."""
+def step_seconds(problem: Problem, depth: int, device: str, height: int) -> float | None:
+    """Seconds of a step by the persistent kernel whose edge tiles have so many rows; None where there is none.
+
+    The choice is remembered with the problem: what is measured is one of its own.
+    Raises RuntimeError where the kernel in use has other tiles.
+    """
     options = Options("persistent", depth=depth)
-    with Simulation(problem, MOST_STEPS, devices=device, options=options) as simulation:
+    with _only(height):
+        simulation = Simulation(replace(problem), MOST_STEPS, devices=device, options=options)
+    with simulation:
         simulation.run(2 * depth)
         if simulation.notes:
+            print(f"{height} rows: {' '.join(simulation.notes)}", file=sys.stderr, flush=True)
             return None
+        _check(kernel_in_use(simulation), height)
         each = _timed(simulation, 64 * depth)
         steps = max(64 * depth, int(SECONDS / each) // (2 * depth) * 2 * depth)
         _timed(simulation, steps)
         return median(_timed(simulation, steps) for _ in range(SAMPLES))
+
+
+@contextmanager
+def _only(height: int) -> Iterator[None]:
+    """The one choice that edge tiles beside plain ones have for now."""
+    choices = suited.MIXED_ROWS
+    suited.MIXED_ROWS = (height,)  # type: ignore[assignment]
+    try:
+        yield
+    finally:
+        suited.MIXED_ROWS = choices
+
+
+def kernel_in_use(simulation: Simulation) -> PersistentKernel | None:
+    """The choice that a run made and its problem remembers; had it made none, one among all heights."""
+    ordinals, driver = simulation.devices.ordinals, CudaDriver()
+    boxes = tuple(simulation.partition.owned(device) for device in range(len(ordinals)))
+    room = block_room(ordinals, driver)
+    return suited.suited(simulation.problem, simulation.options.depth, boxes, room, multiprocessors(ordinals, driver))
+
+
+def _check(kernel: PersistentKernel | None, height: int) -> None:
+    found = "none" if kernel is None else f"{kernel.rows} rows" + ("" if kernel.plain else ", all of them edge tiles")
+    if kernel is None or not kernel.plain or kernel.rows != height:
+        raise RuntimeError(f"The kernel should have edge tiles of {height} rows beside plain ones; it has {found}.")
 
 
 def _timed(simulation: Simulation, steps: int) -> float:
@@ -56,30 +95,41 @@ def _timed(simulation: Simulation, steps: int) -> float:
     return (time.perf_counter() - started) / steps
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--device", default="cuda:0")
-    parser.add_argument("--only", default="", help="only problems with this word in their name")
-    parser.add_argument("--out", type=Path)
-    asked = parser.parse_args()
-    found: list[dict[str, Any]] = []
-    choices = suited.MIXED_ROWS
+def rows(asked: argparse.Namespace) -> Iterator[dict[str, Any]]:
+    """Every choice on every grid."""
     for name, make in PROBLEMS.items():
         for shape in GRIDS if asked.only in name else ():
             problem = make(*shape)
-            for depth in (8, 4):
-                for rows in choices:
-                    suited.MIXED_ROWS = (rows,)  # type: ignore[assignment]
-                    seconds = step_seconds(problem, depth, asked.device)
-                    if seconds is None:
-                        continue
-                    found.append(
-                        {"name": name, "shape": shape, "depth": depth, "edge_rows": rows, "us_per_step": 1e6 * seconds}
-                    )
-                    print(json.dumps(found[-1]), flush=True)
-                    if asked.out:
-                        report = {"about": about(("peergrid", "numpy", "cuda-core", "cuda-bindings")), "rows": found}
-                        asked.out.write_text(json.dumps(report, indent=1) + "\n")
+            for depth in asked.depths:
+                for height in asked.heights:
+                    seconds = step_seconds(problem, depth, asked.device, height)
+                    if seconds is not None:
+                        found = {"name": name, "shape": shape, "depth": depth, "edge_rows": height}
+                        yield {**found, "us_per_step": 1e6 * seconds}
+
+
+def arguments() -> argparse.Namespace:
+    def numbers(text: str) -> list[int]:
+        return [int(n) for n in text.split(",")]
+
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--device", default="cuda:0")
+    parser.add_argument("--only", default="", help="only problems with this word in their name")
+    parser.add_argument("--depths", type=numbers, default=[8, 4], help="steps of a pass, such as 8,4")
+    parser.add_argument("--heights", type=numbers, default=suited.MIXED_ROWS, help="rows of an edge tile")
+    parser.add_argument("--out", type=Path)
+    return parser.parse_args()
+
+
+def main() -> None:
+    asked = arguments()
+    found: list[dict[str, Any]] = []
+    for row in rows(asked):
+        found.append(row)
+        print(json.dumps(row), flush=True)
+        if asked.out:
+            report = {"about": about(("peergrid", "numpy", "cuda-core", "cuda-bindings")), "rows": found}
+            asked.out.write_text(json.dumps(report, indent=1) + "\n")
 
 
 if __name__ == "__main__":
