@@ -7,7 +7,7 @@ import sys
 from gpu_checks.call import ROOT, call
 from gpu_checks.report import Case, Report
 
-LIMIT = 280.0  # seconds
+LIMIT = 580.0  # seconds
 
 
 def tests(report: Report, counts: list[int]) -> None:

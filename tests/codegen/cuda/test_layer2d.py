@@ -130,6 +130,45 @@ def test_a_source_and_a_receiver_in_a_zone(cell: tuple[int, int]) -> None:
     assert np.isfinite(outcome.device.traces[:, 3:]).all()
 
 
+FIXED: Boundary = "fixed"
+ROWS_WRAP: Boundary = ("periodic", "fixed")
+
+
+@pytest.mark.parametrize(
+    ("make", "boundary", "norm", "steps", "columns"),
+    [
+        (relaxation, FIXED, "u", 3, {1}),
+        (relaxation, ROWS_WRAP, "u", 7, {1}),
+        (relaxation, FIXED, "u", 12, {1, 2}),
+        (wide_reads, FIXED, "u", 5, {2, 4}),
+        (two_fields, FIXED, "v", 3, {1}),
+        (yee, FIXED, "Ez", 3, {1}),
+    ],
+)
+def test_norms_are_those_of_edge_tiles(
+    make: Make, boundary: Boundary, norm: str, steps: int, columns: set[int]
+) -> None:
+    problem = make((110, 300), boundary)
+    kernel = replace(kernel_of(problem, steps), norm=norm, edge_rows=24)
+    assert kernel.layers is not None
+    assert {part.shape.columns for part in kernel.layers.parts} == columns
+    assert_same_norms(problem, kernel)
+
+
+@pytest.mark.parametrize("cell", [(2, 150), (60, 3), (108, 150), (60, 297), (60, 12)])
+def test_norms_beside_a_source_and_a_receiver_in_a_zone(cell: tuple[int, int]) -> None:
+    problem = absorbers((110, 300), sources=(cell,), receivers=(cell, (cell[0] + 1, cell[1] + 1)))
+    assert_same_norms(problem, replace(kernel_of(problem), norm="Ez", edge_rows=24))
+
+
+def assert_same_norms(problem: Problem, kernel: PassKernel) -> None:
+    outcome, edges = (advance(problem, made) for made in (kernel, replace(kernel, zoned=False)))
+    assert outcome.entries == ALL
+    assert outcome.agrees
+    assert np.isfinite(outcome.norm_rows).all()  # type: ignore[arg-type]
+    assert np.array_equal(outcome.norm_rows, edges.norm_rows)  # type: ignore[arg-type]
+
+
 def test_an_absorber_on_one_side_and_a_source_in_a_corner() -> None:
     problem = radar((90, 260))
     outcome = advance(problem, kernel_of(problem, 4))

@@ -68,7 +68,7 @@ def test_norms_do_not_depend_on_tiles_or_devices(width: int, columns: int, steps
     problem = relaxation((144, 420))
     kernel = PassKernel(problem, Shape(steps, columns, warps=2), width, norm="u")
     whole = advance(problem, kernel)
-    assert whole.entries == {"stream2d", "edge2d"}
+    assert whole.entries == {"stream2d", "edge2d", "layer2d"}
     assert whole.agrees
     assert whole.norm_rows is not None
     expected = squared_changes(problem, steps)

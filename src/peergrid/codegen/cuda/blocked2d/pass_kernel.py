@@ -68,8 +68,8 @@ class PassKernel:
 
     @cached_property
     def layers(self) -> Layers2D | None:
-        """The kernel of the zones, if there is one; norms are left to the others."""
-        return None if self.norm or not self.zoned else layers(self.problem, self.steps, self.grid_cut, self.beside)
+        """The kernel of the zones, if there is one."""
+        return layers(self.problem, self.steps, self.grid_cut, self.beside, self.norm) if self.zoned else None
 
     @cached_property
     def layer(self) -> Program | None:

@@ -81,7 +81,7 @@ def tiles(
         plain += [tile.with_axis(0, lo, hi) for lo, hi in zip(ends[::2], ends[1::2], strict=True) if lo < hi]
     layer = []
     for number, strip in enumerate(strips):
-        inside, rest = _parted(rest, strip)
+        inside, rest = _parted(rest, strip, heard if summed else (), cut.align if summed else (1, 1))
         layer += [(number, tile) for part in inside for tile in _pieces(part, strip.rows, strip.columns, cut.align)]
     edges = list(edge_tiles(rest, cut))
     edges += _besides([cell for cell in heard if not any(tile.covers(cell) for tile in edges)], cut)
@@ -122,11 +122,19 @@ def _besides(cells: Iterable[Box], cut: Cut) -> Iterable[Box]:
     return found.values()
 
 
-def _parted(boxes: Iterable[Box], strip: Strip) -> tuple[list[Box], list[Box]]:
-    """What of the boxes lies in a strip, and the rest; what is barred in the strip bars its whole breadth."""
+def _parted(
+    boxes: Iterable[Box], strip: Strip, heard: Iterable[Box], align: tuple[int, int]
+) -> tuple[list[Box], list[Box]]:
+    """What of the boxes lies in a strip, and the rest; what is barred in the strip, or heard there, bars its whole
+    breadth, from one multiple of `align` to another.
+    """
     inside, rest = list[Box](), list[Box]()
     along = 1 - strip.axis
-    broad = [strip.box.with_axis(along, bar.lo[along], bar.hi[along]) for bar in strip.barred]
+    unit = align[along]
+    barred = (*strip.barred, *(cell for cell in heard if cell.overlaps(strip.box)))
+    broad = [
+        strip.box.with_axis(along, bar.lo[along] // unit * unit, ceil(bar.hi[along] / unit) * unit) for bar in barred
+    ]
     for box in boxes:
         parts = [] if (box & strip.box).empty else [box & strip.box]
         rest += box - strip.box

@@ -24,6 +24,8 @@ NORM_STRUCT = """\
 struct Norms { R* partial; double* rows; long long pitch, plane, row_plane, follow; };
 """
 NORM_PARAMETER = ", const __grid_constant__ Norms norms"
+NORM_REFERENCE = ", const Norms& norms"
+"""What follows `Arguments` in a kernel, and the other parameters of a tile's function."""
 
 NORM_SUM = f"""\
 // One block for each {NORM_ROWS} rows and step; blockIdx = ({NORM_ROWS} rows from the box's first, step).

@@ -141,8 +141,11 @@ class PeerKernel:
     def _reserved(self, box: Box, slots: int) -> int:
         """Plain tiles that make room for a zone along axis 0, whose many tiles wait until the plain ones have begun.
 
-        Then as good as nothing is left for them where these fill the device: fewer and longer ones cost less.
+        Then as good as nothing is left for them where these fill the device: fewer and longer ones cost less. Where
+        rows wrap, a zone along axis 0 is what is left of a block of norms, a few rows that are soon done.
         """
+        if self.problem.grid.periodic[0]:
+            return 0
         inside = ((strip, box & strip.box) for strip in self.made.strips if strip.axis == 0)
         tiles = sum(-(-part.shape[1] // strip.columns) for strip, part in inside if not part.empty)
         return min(slots // 2, tiles // (INSTEAD * TURNS))

@@ -202,7 +202,7 @@ class Kernels:
             case Summed(kernel, works, beyond):
                 inside = [(device, split_by_owner(self.plan, device, boxes)[0]) for device, boxes in works]
                 owned, more = self._tiles(kernel, inside), Needed(()) if beyond is None else self._texts(beyond)
-                return Needed((*owned.texts, *more.texts), more.zoned)
+                return Needed((*owned.texts, *more.texts), (*owned.zoned, *more.zoned))
 
     def _tiles(self, kernel: Kernel, works: Iterable[Work]) -> Needed:
         """What tiles are made by. How many find room at once says where they lie, not which there are."""

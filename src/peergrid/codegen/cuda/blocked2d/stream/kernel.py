@@ -20,7 +20,7 @@ from peergrid.codegen.cuda.blocked.reach import row_reach
 from peergrid.codegen.cuda.blocked2d.shape import margin
 from peergrid.codegen.cuda.blocked2d.stream.plan import StreamPlan2D
 from peergrid.codegen.cuda.blocked2d.stream.turn import Turn
-from peergrid.codegen.cuda.common.norm import NORM_PARAMETER
+from peergrid.codegen.cuda.common.norm import NORM_PARAMETER, NORM_REFERENCE
 from peergrid.codegen.norm import NORM_ROWS
 
 KERNEL = """\
@@ -68,7 +68,7 @@ class Stream2D(StreamPlan2D):
     def tile(self) -> str:
         """The device function that advances a tile by one warp."""
         above, below = row_reach(self.problem, self.shape.steps)
-        more = ", const Norms& norms" if self.norm else ""
+        more = NORM_REFERENCE if self.norm else ""
         lines = [
             f"__device__ __forceinline__ void {self.entry}_tile(const Arguments& a, const Region& tile,",
             f"    const int source, const int target, const long long step0, unsigned char* const shared{more}) {{",
@@ -129,9 +129,11 @@ class Stream2D(StreamPlan2D):
             yield f"  R {names};"
         for rows in sorted({ring.rows for ring in self.rings.values()}):
             yield f"  unsigned in_{rows} = 0, at_{rows} = {-self.early % rows * self.row_bytes};"
-        if self.norm:
-            for step in range(self.shape.steps):
-                yield f"  R q{step}[{self.shape.columns // 4}] = {{}};"
+        yield from self._sums_declared()
+
+    def _sums_declared(self) -> Iterator[str]:
+        for step in range(self.shape.steps) if self.norm else ():
+            yield f"  R q{step}[{self.shape.columns // 4}] = {{}};"
 
     def _slots(self, version: Version) -> range:
         return range(self.period) if self.rotates else range(version.depth)

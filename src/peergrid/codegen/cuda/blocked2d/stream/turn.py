@@ -53,9 +53,13 @@ class Turn:
             return
         age = end.lag - start.lag
         yield from self.load(start, age)
-        for i in range(kernel.shape.columns):
-            yield f"    {{ const R d = {self.name(end, 0)}[{i}] - {self.name(start, age)}[{i}];"
-            yield f"      q{node.step}[{i // 4}] = fma(d, d, q{node.step}[{i // 4}]); }}"
+        yield from self.squared(node.step, self.name(end, 0), self.name(start, age))
+
+    def squared(self, step: int, now: str, was: str) -> Iterator[str]:
+        """The squared change of a row; now, was: arrays with a lane's columns of it."""
+        for i in range(self.kernel.shape.columns):
+            yield f"    {{ const R d = {now}[{i}] - {was}[{i}];"
+            yield f"      q{step}[{i // 4}] = fma(d, d, q{step}[{i // 4}]); }}"
 
     def move_on(self, place: int) -> Iterator[str]:
         """Without unrolling, the rows of a version move on by one as soon as no later node reads them."""

@@ -16,6 +16,7 @@ from peergrid.codegen.cuda.blocked2d.tiles import Cut
 from peergrid.codegen.cuda.blocked2d.zones.layer import Layer2D
 from peergrid.codegen.cuda.blocked2d.zones.zone import Zone, zones
 from peergrid.codegen.cuda.common.arguments import Arguments
+from peergrid.codegen.cuda.common.norm import NORM_PARAMETER, NORM_REFERENCE
 from peergrid.stencil import Problem
 from peergrid.stencil.remember import remembered
 
@@ -31,7 +32,7 @@ USEFUL = 16  # columns of a tile that are not redundant, at least
 
 TILE = """\
 __device__ __forceinline__ void layer2d_tile(const Arguments& a, const Region& tile, const int source,
-    const int target, const long long step0, unsigned char* const shared) {{
+    const int target, const long long step0, unsigned char* const shared{more}) {{
   switch (tile.variant) {{
 {cases}
   }}
@@ -49,13 +50,13 @@ def left(registers: int, instead: int = 1) -> int:
     return max(LEAST, min(beside, (beside + each) // instead) // GRAIN * GRAIN)
 
 
-def layer(problem: Problem, steps: int, zone: Zone, name: str) -> Layer2D | None:
+def layer(problem: Problem, steps: int, zone: Zone, name: str, norm: str | None = None) -> Layer2D | None:
     """The function of a zone, with as few columns to a lane as leave some useful; None where registers do not do.
 
     Rows move from register to register: that takes the fewest, so that blocks fit beside those of plain tiles.
     """
     for columns in COLUMNS:
-        made = Layer2D(problem, Shape(steps, columns, ahead=2, rotate=False), name, pointers=False, zone=zone)
+        made = Layer2D(problem, Shape(steps, columns, ahead=2, rotate=False), name, norm, pointers=False, zone=zone)
         if made.useful >= USEFUL:
             return made if _registers(made) <= MOST else None
     return None
@@ -64,18 +65,21 @@ def layer(problem: Problem, steps: int, zone: Zone, name: str) -> Layer2D | None
 def _registers(made: Layer2D) -> int:
     rows = sum(version.depth for version in made.levels.versions)
     pointers = len(made.levels.inputs) + len(made.levels.finals) if made.runs else 0
-    return BASE + 4 * pointers // 3 + made.shape.columns * rows * (made.problem.itemsize // 4)
+    sums = made.shape.steps if made.norm else 0
+    return BASE + 4 * pointers // 3 + (made.shape.columns * rows + sums) * (made.problem.itemsize // 4)
 
 
 @remembered()
-def layers(problem: Problem, steps: int, cut: Cut, beside: int = USUAL) -> Layers2D | None:
+def layers(
+    problem: Problem, steps: int, cut: Cut, beside: int = USUAL, norm: str | None = None
+) -> Layers2D | None:
     """The kernel of all zones of a problem, with pointers if `beside` registers do for them; None where it has none."""
-    found = (layer(problem, steps, zone, f"zone{n}") for n, zone in enumerate(zones(problem, steps, cut)))
+    found = (layer(problem, steps, zone, f"zone{n}", norm) for n, zone in enumerate(zones(problem, steps, cut)))
     parts = tuple(part for part in found if part is not None)
     faster = tuple(replace(part, pointers=True) for part in parts)
     if all(_registers(part) <= beside for part in faster):
         parts = faster
-    return Layers2D(problem, parts, beside) if parts else None
+    return Layers2D(problem, parts, beside, norm=norm) if parts else None
 
 
 @dataclass(frozen=True)
@@ -87,18 +91,21 @@ class Layers2D:
     beside: int = USUAL
     warps: int = 1
     entry: str = "layer2d"
+    norm: str | None = None
 
     @cached_property
     def tile(self) -> str:
         """The device functions of all zones and the one that calls them."""
-        call = "    case {0}: {1}_tile(a, tile, source, target, step0, shared); break;"
-        cases = "\n".join(call.format(number, part.entry) for number, part in enumerate(self.parts))
-        return "\n".join([CLAMP, *(part.tile for part in self.parts), TILE.format(cases=cases)])
+        call, more, norms = "    case {0}: {1}_tile(a, tile, source, target, step0, shared{2}); break;", "", ""
+        if self.norm:
+            more, norms = NORM_REFERENCE, ", norms"
+        cases = "\n".join(call.format(number, part.entry, norms) for number, part in enumerate(self.parts))
+        return "\n".join([CLAMP, *(part.tile for part in self.parts), TILE.format(cases=cases, more=more)])
 
     @property
     def source(self) -> str:
         """The whole translation unit."""
-        parts = (prelude(Arguments(self.problem)), self.tile, self.kernel)
+        parts = (prelude(Arguments(self.problem), self.norm), self.tile, self.kernel)
         return "\n".join(parts)
 
     @property
@@ -108,11 +115,11 @@ class Layers2D:
             threads=32 * self.warps,
             bound="",
             entry=self.entry,
-            more="",
+            more=NORM_PARAMETER if self.norm else "",
             warp=warp_of(self.warps),
             warps=self.warps,
             warp_bytes=self.warp_bytes,
-            norms="",
+            norms=", norms" if self.norm else "",
         )
         return self.limited(text)
 

@@ -18,9 +18,11 @@ from peergrid.codegen.cuda.blocked.reach import known, row_reach
 from peergrid.codegen.cuda.blocked2d.shape import margin
 from peergrid.codegen.cuda.blocked2d.stream.kernel import Stream2D
 from peergrid.codegen.cuda.blocked2d.stream.turn import Turn
+from peergrid.codegen.cuda.blocked2d.zones import norm
 from peergrid.codegen.cuda.blocked2d.zones.levels import LayerNode, layer_levels
 from peergrid.codegen.cuda.blocked2d.zones.zone import Choice, Zone
 from peergrid.codegen.cuda.common.expressions import emit
+from peergrid.codegen.cuda.common.norm import NORM_REFERENCE
 from peergrid.grid import Field
 from peergrid.stencil.expr import Read
 
@@ -39,7 +41,7 @@ class Layer2D(Stream2D):
 
     @cached_property
     def levels(self) -> Levels:
-        return layer_levels(self.problem, self.shape.steps, self.place)
+        return layer_levels(self.problem, self.shape.steps, self.place, self.norm)
 
     @cached_property
     def useful(self) -> int:
@@ -51,6 +53,7 @@ class Layer2D(Stream2D):
     @cached_property
     def tile(self) -> str:
         above, below = row_reach(self.problem, self.shape.steps)
+        more = NORM_REFERENCE if self.norm else ""
         left = f"(c0 & ~7) - {margin(self.problem, self.shape)}"
         first, last = f"y0 - {above}", f"y1 + {below}"
         if not self.problem.grid.periodic[0]:
@@ -59,7 +62,7 @@ class Layer2D(Stream2D):
             left = f"max({left}, 0)"
         lines = [
             f"__device__ __forceinline__ void {self.entry}_tile(const Arguments& a, const Region& tile,",
-            "    const int source, const int target, const long long step0, unsigned char* const shared) {",
+            f"    const int source, const int target, const long long step0, unsigned char* const shared{more}) {{",
             "  const int lane = threadIdx.x & 31;",
             "  const int y0 = tile.lo[0], y1 = tile.hi[0], c0 = tile.lo[1], c1 = tile.hi[1];",
             f"  const int x = {left} + lane * {self.shape.columns};",
@@ -121,6 +124,9 @@ class Layer2D(Stream2D):
                 for i in range(self.shape.columns):
                     yield f"  const R {self.profile(read, i)} = {self.coefficient(read, f'x + {i + read.offset[1]}')};"
 
+    def _sums_declared(self) -> Iterator[str]:
+        return norm.declared(self.shape.steps, self.shape.columns) if self.norm else iter(())
+
     def profile(self, read: Read, i: int) -> str:
         """The name of a value of a profile along axis 1."""
         side = f"m{-read.offset[1]}" if read.offset[1] < 0 else f"p{read.offset[1]}"
@@ -156,10 +162,19 @@ class Layer2D(Stream2D):
         body = _LayerTurn(self, turn)
         for place, node in enumerate(self.levels.nodes):
             yield from body.node(node)
+            yield from body.difference(node)
             yield from body.move_on(place)
+        yield from self._ended()
         yield from self._store(row, body)
         yield from self._advance("at")
         yield "    }"
+
+    def _ended(self) -> Iterator[str]:
+        """The sums that end with the newest row."""
+        if self.norm:
+            for step, version in enumerate(self.levels.ends(self.norm)):
+                yield from norm.ended(step, self.shape.columns, version.lag)
+            yield norm.advanced()
 
     def _store(self, row: str, body: Turn) -> Iterator[str]:
         for version in self.levels.finals:
@@ -193,6 +208,9 @@ class _LayerTurn(Turn):
             yield from self._carried(node, write)
         for place, choice in enumerate(node.choices):
             yield from self._applied(node, place, choice)
+
+    def squared(self, step: int, now: str, was: str) -> Iterator[str]:
+        return norm.difference(step, self.kernel.shape.columns, now, was)
 
     def _carried(self, node: LayerNode, write: Write) -> Iterator[str]:
         """What a cell holds that no update changes."""

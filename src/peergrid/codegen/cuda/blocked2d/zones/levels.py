@@ -26,6 +26,8 @@ class LayerNode(Node):
 class LayerLevels(Levels):
     """The nodes of a zone: what a cell may read, whichever update applies."""
 
+    norm: str | None = None
+
     @cached_property
     def last_reader(self) -> dict[Version, int]:
         found: dict[Version, int] = {}
@@ -34,11 +36,16 @@ class LayerLevels(Levels):
             reads = {read for choice in node.choices for read in choice.update.reads if read.field in node.before}
             found |= {node.before[read.field]: place for read in reads}
             found |= {write.old: place for write in node.writes}
+            if any(write.new.field == self.norm for write in node.writes):
+                found[self.starts[node.step][str(self.norm)]] = place
         return found
 
 
-def layer_levels(problem: Problem, steps: int, zone: Zone) -> LayerLevels:
-    """The nodes of a zone; every version keeps the row that a cell which no update changes is carried over from."""
+def layer_levels(problem: Problem, steps: int, zone: Zone, norm: str | None = None) -> LayerLevels:
+    """The nodes of a zone; every version keeps the row that a cell which no update changes is carried over from.
+
+    norm: a field whose rows before each step are kept until its row after the step is known.
+    """
     count = 0
 
     def version(name: str, lag: int, source: bool = False) -> Version:
@@ -66,9 +73,11 @@ def layer_levels(problem: Problem, steps: int, zone: Zone) -> LayerLevels:
                 kept, age = node.row(read)
                 kept.reach(age)
             nodes.append(node)
+        if norm is not None:
+            starts[-1][norm].reach(current[norm].lag - starts[-1][norm].lag)
     starts.append(dict(current))
     finals = tuple(current[name] for name in problem.state if name in current)
-    return LayerLevels(steps, tuple(nodes), inputs, finals, tuple(starts))
+    return LayerLevels(steps, tuple(nodes), inputs, finals, tuple(starts), norm)
 
 
 def _fields(problem: Problem, zone: Zone) -> list[str]:
