@@ -61,6 +61,12 @@ def relaxation(shape: tuple[int, int], boundary: Boundary = "fixed", dtype: Dtyp
     return Problem.of(jacobi(random(Grid(shape, boundary, dtype), "u", 1)))
 
 
+def relaxed_thrice(shape: tuple[int, int], boundary: Boundary = "fixed", dtype: Dtype = "float32") -> Problem:
+    """Three stages that change the field: the last knows no row of it as it was before the first."""
+    u = random(Grid(shape, boundary, dtype), "u", 1)
+    return Problem.of([jacobi(u), jacobi(u), jacobi(u)])
+
+
 def wide_reads(shape: tuple[int, int], boundary: Boundary = "fixed", dtype: Dtype = "float32") -> Problem:
     grid = Grid(shape, boundary, dtype)
     return Problem.of(wide(random(grid, "u", 1), random(grid, "k", 2), 0.1))

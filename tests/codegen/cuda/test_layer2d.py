@@ -10,7 +10,7 @@ import pytest
 from emulate import advance
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from stream_examples import absorbers, radar, relaxation, two_fields, wide_reads, yee
+from stream_examples import absorbers, radar, relaxation, relaxed_thrice, two_fields, wide_reads, yee
 
 from peergrid.codegen.cuda.blocked.program import Program
 from peergrid.codegen.cuda.blocked.shared import REGISTERS
@@ -140,6 +140,7 @@ ROWS_WRAP: Boundary = ("periodic", "fixed")
         (relaxation, FIXED, "u", 3, {1}),
         (relaxation, ROWS_WRAP, "u", 7, {1}),
         (relaxation, FIXED, "u", 12, {1, 2}),
+        (relaxed_thrice, FIXED, "u", 2, {1}),
         (wide_reads, FIXED, "u", 5, {2, 4}),
         (two_fields, FIXED, "v", 3, {1}),
         (yee, FIXED, "Ez", 3, {1}),

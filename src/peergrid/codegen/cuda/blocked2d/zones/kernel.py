@@ -70,9 +70,7 @@ def _registers(made: Layer2D) -> int:
 
 
 @remembered()
-def layers(
-    problem: Problem, steps: int, cut: Cut, beside: int = USUAL, norm: str | None = None
-) -> Layers2D | None:
+def layers(problem: Problem, steps: int, cut: Cut, beside: int = USUAL, norm: str | None = None) -> Layers2D | None:
     """The kernel of all zones of a problem, with pointers if `beside` registers do for them; None where it has none."""
     found = (layer(problem, steps, zone, f"zone{n}", norm) for n, zone in enumerate(zones(problem, steps, cut)))
     parts = tuple(part for part in found if part is not None)
