@@ -61,7 +61,9 @@ def main() -> None:
     parser.add_argument("--steps", type=int, default=256)
     parser.add_argument("--strategy", default="peer")
     parser.add_argument(
-        "--edge", default=str(EDGE), help="what a cell of an edge costs, in cells of plain tiles; several: 4,8"
+        "--edge",
+        default=str(round(EDGE * DEPTH)),
+        help="what a cell of an edge costs, in cells of plain tiles; several: 4,8",
     )
     parser.add_argument("--out", type=Path)
     asked = parser.parse_args()

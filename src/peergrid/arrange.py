@@ -110,7 +110,7 @@ def partition_of(
             return Partition.over(problem.grid, devices.count)
         from peergrid.codegen.cuda.choose.balance import balanced
 
-        return balanced(problem, devices.count, options.depth, norm)
+        return balanced(problem, devices.count, options.depth, norm, options.block)
     partition = split if isinstance(split, Partition) else Partition(problem.grid, _parts(split))
     if partition.devices != devices.count:
         raise UsageError(

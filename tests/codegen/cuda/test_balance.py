@@ -30,6 +30,15 @@ def test_slabs_with_an_absorber_are_thinner() -> None:
     assert max(shares) - min(shares) <= costs.max()
 
 
+def test_absorbers_weigh_as_much_as_passes_have_steps() -> None:
+    problem = absorbers((400, 2000), depth=10)
+    thinner = [rows(balanced(problem, 4, steps))[0] for steps in (1, 2, 4, 8)]
+    assert thinner == sorted(thinner, reverse=True)
+    assert thinner[0] > thinner[-1]
+    single = rows(balanced(problem, 4, 8, block=1))  # eight passes of one step
+    assert single == rows(balanced(problem, 4, 1))
+
+
 def test_rows_that_cost_alike_are_cut_evenly() -> None:
     problem = relaxation((400, 300), "periodic")
     assert len(set(row_costs(problem, 8))) == 1
@@ -67,6 +76,7 @@ def test_gpus_get_balanced_slabs_unless_a_split_is_asked_for() -> None:
     problem = absorbers((400, 300), depth=10)
     gpus, threads = Devices("cuda", (0, 1, 2)), Devices("cpu", (0, 1, 2))
     assert partition_of(problem, gpus, Options(depth=8)) == balanced(problem, 3, 8)
+    assert partition_of(problem, gpus, Options(depth=8, block=1)) == balanced(problem, 3, 8, block=1)
     assert partition_of(problem, gpus, Options(depth=8), (3, 1)) == Partition(problem.grid, (3, 1))
     assert partition_of(problem, threads, Options(depth=8)) == Partition(problem.grid, (3, 1))
     asked = Partition.slabs(problem.grid, (0, 100, 150, 400))

@@ -18,36 +18,43 @@ from peergrid.grid import Box
 from peergrid.grid.partition import Partition, balanced_cuts
 from peergrid.stencil import Problem, footprint
 
-EDGE = 22  # times what a cell of a plain tile costs, any other does
+EDGE = 2.75  # times what a cell of a plain tile costs in a pass, any other does in each of its steps
 """From boxes of 2048 rows of a radar on an H200 (16384 columns, float32, 8 steps): 0.344 ms at an end with 18 rows of
-absorber, 0.298 ms in the middle, 0.12 µs for each row more or less: the 18 rows cost as much as 380 others."""
+absorber, 0.298 ms in the middle, 0.12 µs for each row more or less: the 18 rows cost as much as 380 others. A pass over
+plain tiles takes what moving its rows takes, however many steps it makes; one over others takes as long for every step.
+"""
 EDGE_3D = 5  # the same in 3D, where plain tiles serve edges of the grid
 RIMS = 2  # rims of a slab in rows, at least; see `linked.links.supports`
 
 
-def balanced(problem: Problem, devices: int, steps: int, norm: str | None = None) -> Partition:
-    """Slabs for that many devices, whose passes make `steps` steps; with a norm, at multiples of its blocks' rows.
+def balanced(
+    problem: Problem, devices: int, depth: int, norm: str | None = None, block: int | None = None
+) -> Partition:
+    """Slabs for that many devices with halos of `depth` steps; with a norm, at multiples of its blocks' rows.
 
-    The usual split where the grid has too few rows for slabs.
+    block: steps of a pass, if it is another number. The usual split where the grid has too few rows for slabs.
     """
     even = Partition.over(problem.grid, devices)
     if even.parts[0] != devices:
         return even
     align = NORM_ROWS if norm else 1
-    reach = max(max(growth.below[0], growth.above[0]) for growth in footprint(problem, steps).inputs.values())
+    reach = max(max(growth.below[0], growth.above[0]) for growth in footprint(problem, depth).inputs.values())
     least = max(1, min(RIMS * reach, problem.grid.shape[0] // devices))
-    return Partition.slabs(problem.grid, balanced_cuts(row_costs(problem, steps), devices, align, least))
+    return Partition.slabs(problem.grid, balanced_cuts(row_costs(problem, block or depth), devices, align, least))
 
 
 def row_costs(problem: Problem, steps: int, edge: int | None = None) -> NDArray[np.int64]:
-    """What advancing each row by a pass of `steps` steps costs, in cells of plain tiles; edge: see `EDGE`."""
+    """What advancing each row by a pass of `steps` steps costs, in cells of plain tiles.
+
+    edge: how many of them any other cell costs (see `EDGE`).
+    """
     rows, across = problem.grid.shape[0], problem.grid.box.size // problem.grid.shape[0]
     dear = np.zeros(rows, np.int64)
     for box in _dear(problem, steps):
         inside = box & problem.grid.box
         if not inside.empty:
             dear[inside.lo[0] : inside.hi[0]] += inside.size // inside.shape[0]
-    times = edge or (EDGE_3D if problem.grid.ndim == 3 else EDGE)
+    times = edge or (EDGE_3D if problem.grid.ndim == 3 else round(EDGE * steps))
     return across + (times - 1) * np.minimum(dear, across)
 
 
