@@ -16,6 +16,7 @@ from peergrid.bench import measure, suites
 from peergrid.bench.measure import Measured, with_efficiency
 from peergrid.bench.suites import SUITES, Size
 from peergrid.cli.bench import counts_of
+from peergrid.errors import DoesNotFit
 from peergrid.schedule import Options
 from peergrid.schedule.strategies import STRATEGIES
 
@@ -162,4 +163,23 @@ def test_what_has_one_device_in_any_case_is_left_out_too(call: Call) -> None:
 def test_refusals(call: Call) -> None:
     assert call("bench", "laddr").err == f"A benchmark is one of {NAMES}, got 'laddr'.\n"
     found = call("bench", "small", "--devices", "cpu:1", "--only", "nothing")
-    assert found.err.endswith("No series of 'small' has 'nothing' in its name; leave '--only' out to see them all.\n")
+    assert found.code == 2
+    assert found.err == (
+        "No series of 'small' has 'nothing' in its name (on 1 devices); leave '--only' and '--counts' out to see them "
+        "all.\n"
+    )
+
+
+def test_what_has_no_room_is_passed_over_unless_nothing_has(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refusing(cases: list[measure.Case], *given: Any) -> tuple[Measured, ...]:
+        if cases[0].count in refused:
+            raise DoesNotFit("There is no room for it.")
+        return measure.measure(cases, *given)
+
+    monkeypatch.setattr(import_module("peergrid.cli.bench"), "measure", refusing)
+    asked, refused = ("bench", "fdtd", "--devices", "cpu:2", "--only", "overlap", "--json"), {2}
+    assert [row["count"] for row in call(*asked).json["rows"]] == [1]
+    refused = {1, 2}
+    found = call(*asked)
+    assert (found.code, found.out) == (3, "")
+    assert found.err.endswith("There is no room for it.\n")

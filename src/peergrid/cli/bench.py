@@ -45,20 +45,24 @@ def bench(
         raise UsageError(f"A benchmark is one of {', '.join(SUITES)}, got '{name}'.")
     suite, chosen = SUITES[name], parse_devices(devices)
     measured_on = counts_of(chosen.count) if counts is None else counts_named(counts, chosen.count)
+    cases = _cases(suite, chosen, measured_on, only)
+    if not cases:
+        raise UsageError(
+            f"No series of '{name}' has '{only}' in its name (on {','.join(map(str, measured_on))} devices); leave "
+            "'--only' and '--counts' out to see them all."
+        )
     if output is not None:
         Folder(output).prepare()
     bandwidth = copy_bandwidth(chosen)
     found = {"benchmark": name, "copy_bytes_per_s": bandwidth, "about": asdict(about())}
     console = Console(stderr=True, quiet=as_json)
     rows: tuple[Measured, ...] = ()
-    for more in _rows(suite, chosen, measured_on, bandwidth, only, console):
+    for more in _rows(cases, chosen, bandwidth, console):
         rows = with_efficiency((*rows, *more))
         if output is not None:
             _write(output / f"{name}.json", found, rows)
         for row in rows[-len(more) :]:
             console.print(_line(row), highlight=False, soft_wrap=True)
-    if not rows:
-        raise UsageError(f"No series of '{name}' has '{only}' in its name; leave '--only' out to see them all.")
     if output is not None:
         from peergrid.bench.chart import draw  # takes matplotlib along, which is slow to come
 
@@ -91,19 +95,31 @@ def counts_named(text: str, devices: int) -> tuple[int, ...]:
     return tuple(sorted(known[count] for count in named))
 
 
-def _rows(
-    suite: Suite, devices: Devices, counts: tuple[int, ...], bandwidth: float | None, only: str, console: Console
-) -> Iterator[tuple[Measured, ...]]:
-    """The measured cases; those that need more memory than there is are passed over, and said so."""
+def _cases(suite: Suite, devices: Devices, counts: tuple[int, ...], only: str) -> list[Case]:
+    """The cases of a suite on so many devices, of series with a word in their name."""
     size = LARGE if devices.kind == "cuda" else LITTLE
-    chosen = [case for case in suite.cases(size, counts) if case.count in counts and only in case.series]
-    for cases in _turns(chosen):
+    return [case for case in suite.cases(size, counts) if case.count in counts and only in case.series]
+
+
+def _rows(
+    cases: list[Case], devices: Devices, bandwidth: float | None, console: Console
+) -> Iterator[tuple[Measured, ...]]:
+    """The measured cases; those that need more memory than there is are passed over, and said so.
+
+    Raises DoesNotFit where none has room.
+    """
+    measured, refused = False, None
+    for together in _turns(cases):
         try:
-            yield measure(cases, devices, bandwidth)
+            yield measure(together, devices, bandwidth)
+            measured = True
         except DoesNotFit as refusal:
-            console.print(f"{cases[0].series} on {cases[0].count}: {refusal}", highlight=False, soft_wrap=True)
+            refused = refusal
+            console.print(f"{together[0].series} on {together[0].count}: {refusal}", highlight=False, soft_wrap=True)
     problems.forget()
     own.forget()
+    if refused and not measured:
+        raise refused
 
 
 def _turns(cases: list[Case]) -> Iterator[list[Case]]:
