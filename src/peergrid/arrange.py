@@ -90,7 +90,7 @@ def fitting(options: Options, devices: Devices, problem: Problem, norm: str | No
     from peergrid.codegen.cuda.choose.steps import block_of
     from peergrid.runtime.cuda.memory.room import block_room
 
-    block = block_of(problem, options.depth, block_room(devices.ordinals))
+    block = block_of(problem, options.depth, block_room(devices.ordinals), norm)
     return options if block == options.depth else replace(options, block=block)
 
 

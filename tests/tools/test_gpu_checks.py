@@ -14,6 +14,7 @@ from gpu_checks import bits as section
 from gpu_checks.bits import _Groups, _References, device_lists, matrix
 from gpu_checks.call import call
 from gpu_checks.pool import work_off
+from gpu_checks.problems import CHECKED
 from gpu_checks.report import Case, Report, same_commit
 
 from peergrid.schedule.exchange import ORDERS
@@ -33,7 +34,7 @@ def test_the_matrix_has_everything_once_and_the_most_telling_first() -> None:
     ways = {(run.strategy, run.depth, run.route, run.order) for run in several if run.problem == "gpr"}
     assert len(ways) == len(STRATEGIES) * 4 * 4 * len(ORDERS)
     first = {(run.problem, run.devices, run.strategy) for run in runs if run.rank == 0 and run.depth == 8}
-    assert len(first) == 4 * len(LISTS) * len(STRATEGIES)
+    assert len(first) == len(CHECKED) * len(LISTS) * len(STRATEGIES)
 
 
 def test_eight_devices_even_on_few_gpus() -> None:

@@ -11,7 +11,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 @cache
-def relaxed(rows: int, columns: int) -> Any:
+def relaxed(rows: int, columns: int, boundary: Any = "fixed") -> Any:
     """Jacobi's step."""
     from peergrid import Grid, Problem, stencil
     from peergrid.bench.problems import noise
@@ -20,7 +20,7 @@ def relaxed(rows: int, columns: int) -> Any:
     def relax(u):  # type: ignore[no-untyped-def]
         u.next[0, 0] = 0.25 * ((u[0, -1] + u[0, 1]) + (u[-1, 0] + u[1, 0]))
 
-    grid = Grid((rows, columns))
+    grid = Grid((rows, columns), boundary=boundary)
     return Problem.of(relax(grid.field("u", noise(grid.shape, 1))))
 
 
@@ -79,5 +79,10 @@ CHECKED: dict[str, Callable[[], Any]] = {
     "jacobi": lambda: relaxed(700, 1000),
     "heat3d": lambda: cube((96, 80, 72)),
     "radius4": lambda: radius_four(600, 1100),
+    "norms": lambda: relaxed(710, 1000, ("periodic", "fixed")),
+    "radar-norms": lambda: radar(400, 500, 30),
 }
 """What the matrix of `bits` consists of."""
+
+NORMED = {"norms": "u", "radar-norms": "Ez"}
+"""The field the norms of whose change belong to a problem's digest."""

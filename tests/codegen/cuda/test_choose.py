@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 from runtime_problems import PROBLEMS
-from stream_examples import radar, relaxation, wide_reads, yee
+from stream_examples import absorbers, radar, relaxation, wide_reads, yee
 
 from peergrid import Options
 from peergrid.arrange import default_options, fitting
@@ -16,7 +16,7 @@ from peergrid.codegen.cuda.blocked2d.pass_kernel import PassKernel
 from peergrid.codegen.cuda.blocked2d.shape import Shape
 from peergrid.codegen.cuda.choose import shape2d
 from peergrid.codegen.cuda.choose.shape2d import MOST_STEPS, pass_kernel, short_tiles
-from peergrid.codegen.cuda.choose.steps import block_of, split_at, steps_per_pass, supports
+from peergrid.codegen.cuda.choose.steps import block_of, several_steps, split_at, steps_per_pass, supports
 from peergrid.codegen.norm import NORM_ALIGN
 from peergrid.grid.partition import Partition
 from peergrid.runtime.devices import Devices
@@ -53,6 +53,14 @@ def test_passes_are_few_and_even() -> None:
     problem = relaxation(SQUARE)
     assert not supports(problem, MOST_STEPS + 1)
     assert [block_of(problem, depth) for depth in (1, 8, 16, 17, 31)] == [1, 8, 16, 9, 16]
+
+
+def test_passes_are_as_short_as_norms_need_them() -> None:
+    problem, depth = absorbers((2048, 2048)), 12
+    block = block_of(problem, depth, norm="Ez")
+    assert depth % block == 0
+    assert several_steps(problem, block, "Ez") is not None
+    assert several_steps(problem, depth, "Ez") is None
 
 
 def test_tiles_are_short_where_the_device_has_room() -> None:

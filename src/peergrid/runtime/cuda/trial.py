@@ -185,7 +185,7 @@ class Trial:
         return self._driver.reaches(self.ordinals[device], self.ordinals[other])
 
     def _fitting(self, options: Options) -> Options:
-        return replace(options, block=block_of(self.problem, options.depth, self._room))
+        return replace(options, block=block_of(self.problem, options.depth, self._room, self.norm))
 
     def _layout(self, options: Options) -> Layout:
         return layout(self.problem, self.partition, options, split_at(self.problem, self.partition, self.norm))

@@ -24,9 +24,9 @@ LENGTHS = (8, 6, 4, 3, 2)
 NORM_LENGTHS = (7, 6, 4, 3, 2)  # the text of 8 steps with norms is too long to be fetched in time
 
 
-def supports(problem: Problem, steps: int, room: int = MOST_BYTES) -> bool:
+def supports(problem: Problem, steps: int, room: int = MOST_BYTES, norm: str | None = None) -> bool:
     """Whether one pass can make that many steps: one always, several where the reach leaves columns over."""
-    return steps == 1 or several_steps(problem, steps, room=room) is not None
+    return steps == 1 or several_steps(problem, steps, norm, room) is not None
 
 
 def several_steps(
@@ -67,9 +67,9 @@ def lengths(
     return tuple(kernel.steps for kernel in worthy) or (1,)
 
 
-def block_of(problem: Problem, depth: int, room: int = MOST_BYTES) -> int:
+def block_of(problem: Problem, depth: int, room: int = MOST_BYTES, norm: str | None = None) -> int:
     """The steps of a pass for `depth` steps between exchanges: the fewest passes there can be, of even length."""
-    longest = next(steps for steps in range(depth, 0, -1) if supports(problem, steps, room))
+    longest = next(steps for steps in range(depth, 0, -1) if supports(problem, steps, room, norm))
     return -(-depth // -(-depth // longest))
 
 
