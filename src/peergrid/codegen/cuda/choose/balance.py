@@ -39,7 +39,7 @@ def balanced(
         return even
     align = NORM_ROWS if norm else 1
     reach = max(max(growth.below[0], growth.above[0]) for growth in footprint(problem, depth).inputs.values())
-    least = max(1, min(RIMS * reach, problem.grid.shape[0] // devices))
+    least = max(1, min(RIMS * reach, problem.grid.shape[0] // (devices * align) * align))
     return Partition.slabs(problem.grid, balanced_cuts(row_costs(problem, block or depth), devices, align, least))
 
 
