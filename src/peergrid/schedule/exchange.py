@@ -50,7 +50,8 @@ def _pair(halo: Halo) -> tuple[int, int]:
 
 
 def _grouped(halos: Iterable[Halo], stage_of: Callable[[Halo], int]) -> Stages:
+    """The stages in order; in each, halos of one source stand together, so that one kernel can store them."""
     stages: dict[int, list[Halo]] = {}
-    for halo in halos:
+    for halo in sorted(halos, key=lambda halo: halo.source):
         stages.setdefault(stage_of(halo), []).append(halo)
     return tuple(tuple(stages[number]) for number in sorted(stages))

@@ -74,7 +74,7 @@ def test_peers_that_cannot_be_relied_on_are_passed_over(make: Callable[[], HostD
             700,
             r"^'Compute \[0,12\).*' \(row 0, turn 0\) failed with CUDA_ERROR_ILLEGAL_ADDR",
         ),
-        ("async", "cuMemcpyAsync", 1, r"^'Copy 'u' 1:.*' .* failed with CUDA_ERROR_INVALID_VALUE \(bad request\)"),
+        ("async", "cuMemcpyAsync", 1, r"^'Copy 'u' 0:.*' .* failed with CUDA_ERROR_INVALID_VALUE \(bad request\)"),
         ("threads", "cuMemcpyAsync", 1, r"^'Copy 'u' [01]:.*' .* failed with CUDA_ERROR_INVALID_VALUE"),
         (
             "async",
