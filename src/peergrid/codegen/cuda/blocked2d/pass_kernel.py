@@ -35,7 +35,7 @@ from peergrid.stencil.remember import remembered
 class PassKernel:
     """How `shape.steps` steps of a 2D problem are made in one pass.
 
-    norm: a field the norm of whose change is summed up for every step (see `common.norm`); then both kernels take
+    norm: a field the norm of whose change is summed up for every step (see `common.norm`); then all kernels take
     `Norms` after `Arguments`, and so does `norm_sum`, which is launched after them on (bands, steps) blocks. edge_rows,
     layer_rows, least_rows, most_rows: most rows of an edge tile and of one in a zone, fewest and most of a plain one;
     short tiles cost more and are done sooner; edge_ahead: rows that an edge tile loads ahead; zoned: whether zones have
