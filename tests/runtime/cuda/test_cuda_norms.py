@@ -7,7 +7,7 @@ from functools import cache
 import pytest
 from executions import load
 from host_driver import COMPILER, HostDriver
-from runtime_problems import random_heat
+from runtime_problems import random_heat, yee_with_absorber
 
 from peergrid import Options, Problem, Simulation
 from peergrid.codegen.norm import NORM_ALIGN
@@ -25,11 +25,11 @@ Boundaries = tuple[Boundary, Boundary]
 FIXED: Boundaries = ("fixed", "fixed")
 
 
-def run(problem: Problem, devices: int, options: Options, seed: int = 1) -> tuple[bytes, bytes]:
+def run(problem: Problem, devices: int, options: Options, seed: int = 1, norm: str = "u") -> tuple[bytes, bytes]:
     """The last state and the norms of all steps, in whole turns and a rest."""
     plan = layout(problem, Partition.slabs(problem.grid, CUTS[devices]), options, NORM_ALIGN)
     driver = HostDriver(seed=seed)
-    executor = CudaExecutor(plan, STEPS, tuple(range(devices)), driver=driver, patience=60, norm="u")
+    executor = CudaExecutor(plan, STEPS, tuple(range(devices)), driver=driver, patience=60, norm=norm)
     load(executor)
     whole = period(plan, options)
     times, rest = divmod(STEPS, whole.steps)
@@ -37,7 +37,7 @@ def run(problem: Problem, devices: int, options: Options, seed: int = 1) -> tupl
     if rest:
         whole = build(plan, options, rest)
         executor.execute(whole, 1, STEPS - rest)
-    found = executor.gather("u", whole.final).tobytes(), executor.norms(STEPS).tobytes()
+    found = executor.gather(norm, whole.final).tobytes(), executor.norms(STEPS).tobytes()
     executor.close()
     return found
 
@@ -47,10 +47,14 @@ def expected(boundary: Boundaries) -> tuple[bytes, bytes]:
     """One device, one step per pass; virtual devices find the same."""
     problem = random_heat(SHAPE, boundary)
     found = run(problem, 1, Options("serial"))
-    with Simulation(problem, STEPS, devices="cpu:3", norm="u") as simulation:
-        simulation.run(STEPS)
-        assert found == (simulation.gather("u").tobytes(), simulation.norms().tobytes())
+    assert found == on_virtual_devices(problem, "u")
     return found
+
+
+def on_virtual_devices(problem: Problem, norm: str) -> tuple[bytes, bytes]:
+    with Simulation(problem, STEPS, devices="cpu:3", norm=norm) as simulation:
+        simulation.run(STEPS)
+        return simulation.gather(norm).tobytes(), simulation.norms().tobytes()
 
 
 @pytest.mark.parametrize(("place", "depth"), [*enumerate([1, 4, 8])])
@@ -74,3 +78,13 @@ def test_same_bits_with_several_passes_between_exchanges(
 ) -> None:
     boundary: Boundaries = ("periodic", columns)
     assert run(random_heat(SHAPE, boundary), 3, Options(strategy, depth=depth, block=block)) == expected(boundary)
+
+
+@pytest.mark.parametrize(("depth", "block"), [(1, 1), (4, 1), (4, 2)])
+@pytest.mark.parametrize("strategy", ["async", "overlap", "graph", "peer"])
+def test_same_bits_of_several_stages(strategy: StrategyName, depth: int, block: int) -> None:
+    """What is made beyond a device's own cells keeps the order of the stages."""
+    problem = yee_with_absorber(SHAPE)
+    expected = on_virtual_devices(problem, "ez")
+    for seed in range(3):
+        assert run(problem, 3, Options(strategy, depth=depth, block=block), seed, "ez") == expected

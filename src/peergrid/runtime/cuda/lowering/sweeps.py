@@ -243,8 +243,8 @@ class WithNorms:
     def starts(self, device: int, boxes: Boxes) -> Iterator[Start]:
         inside, outside = split_by_owner(self._station.layout, device, boxes)
         if outside and self._beyond is not None:
-            for start in self._beyond.starts(device, outside):
-                yield replace(start, beside=True)
+            for place, start in enumerate(self._beyond.starts(device, outside)):
+                yield replace(start, beside=True, behind=place > 0)  # stages of a step one after another
         yield from self._owned.starts(device, inside)
 
     def sums(self, device: int) -> Start:
