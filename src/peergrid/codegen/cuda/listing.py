@@ -16,9 +16,8 @@ from peergrid.errors import UsageError
 from peergrid.stencil import Problem
 
 LINKED = ("peer", "persistent")
-MULTIPROCESSORS = (
-    132  # of an H200: on GPUs with others, tiles of another height may suit a kernel that makes many passes
-)
+MULTIPROCESSORS = 132
+"""Of an H200: on GPUs with others, tiles of another height may suit a kernel that makes many passes."""
 AROUND = {"plain": "tiles of the interior", "edge": "all other tiles", "layer": "tiles of zones of absorbers"}
 
 

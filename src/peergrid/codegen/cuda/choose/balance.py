@@ -23,7 +23,7 @@ EDGE = 2.75  # times what a cell of a plain tile costs in a pass, any other does
 absorber, 0.298 ms in the middle, 0.12 µs for each row more or less: the 18 rows cost as much as 380 others. A pass over
 plain tiles takes what moving its rows takes, however many steps it makes; one over others takes as long for every step.
 """
-EDGE_3D = 5  # the same in 3D, where plain tiles serve edges of the grid
+EDGE_3D = 5  # times in all in 3D, where plain tiles serve edges of the grid
 RIMS = 2  # rims of a slab in rows, at least; see `linked.links.supports`
 
 

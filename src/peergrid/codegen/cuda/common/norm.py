@@ -23,9 +23,22 @@ follow: 1 if t counts the steps of the run there, 0 if those of the pass."""
 NORM_STRUCT = """\
 struct Norms { R* partial; double* rows; long long pitch, plane, row_plane, follow; };
 """
-NORM_PARAMETER = ", const __grid_constant__ Norms norms"
-NORM_REFERENCE = ", const Norms& norms"
-"""What follows `Arguments` in a kernel, and the other parameters of a tile's function."""
+
+
+def norm_parameter(norm: str | None) -> str:
+    """What follows `Arguments` in a kernel, where a norm is asked for."""
+    return ", const __grid_constant__ Norms norms" if norm else ""
+
+
+def norm_reference(norm: str | None) -> str:
+    """What follows the other parameters of a tile's function."""
+    return ", const Norms& norms" if norm else ""
+
+
+def norm_argument(norm: str | None) -> str:
+    """How it is called with them."""
+    return ", norms" if norm else ""
+
 
 NORM_SUM = f"""\
 // One block for each {NORM_ROWS} rows and step; blockIdx = ({NORM_ROWS} rows from the box's first, step).

@@ -19,6 +19,7 @@ from peergrid.codegen.cuda.blocked.program import Launch, Program
 from peergrid.codegen.cuda.blocked2d.pass_kernel import PassKernel
 from peergrid.codegen.cuda.blocked2d.stream.kernel import warp_of
 from peergrid.codegen.cuda.common.arguments import Arguments
+from peergrid.codegen.cuda.common.norm import norm_argument, norm_parameter
 from peergrid.codegen.cuda.linked.links import LinkText, rim_first, rim_tiles
 from peergrid.grid import Box
 from peergrid.stencil import Problem
@@ -161,9 +162,7 @@ class PeerKernel:
 
     @property
     def _norms(self) -> dict[str, str]:
-        if self.made.norm is None:
-            return {"more": "", "norms": ""}
-        return {"more": ", const __grid_constant__ Norms norms", "norms": ", norms"}
+        return {"more": norm_parameter(self.made.norm), "norms": norm_argument(self.made.norm)}
 
     def _source(self, *parts: str) -> str:
         return "\n".join((prelude(Arguments(self.made.problem), self.made.norm), self.links.source, *parts))

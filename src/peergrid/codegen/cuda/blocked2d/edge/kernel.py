@@ -22,7 +22,7 @@ from peergrid.codegen.cuda.blocked2d.edge.rings import EdgeRings2D, EdgeShape
 from peergrid.codegen.cuda.blocked2d.edge.stage import EdgeStage2D
 from peergrid.codegen.cuda.blocked2d.places import mirrored
 from peergrid.codegen.cuda.common.arguments import Arguments
-from peergrid.codegen.cuda.common.norm import NORM_PARAMETER, NORM_REFERENCE
+from peergrid.codegen.cuda.common.norm import norm_argument, norm_parameter, norm_reference
 from peergrid.codegen.norm import NORM_COLUMNS
 from peergrid.stencil import Problem, footprint
 
@@ -77,14 +77,14 @@ class Edge2D:
     @property
     def kernel(self) -> str:
         """The kernel whose blocks take one tile each."""
-        more, norms = (NORM_PARAMETER, ", norms") if self.norm else ("", "")
+        more, norms = norm_parameter(self.norm), norm_argument(self.norm)
         return KERNEL.format(entry=self.entry, threads=self.threads, blocks=self.blocks, more=more, norms=norms)
 
     @cached_property
     def tile(self) -> str:
         """The device function that advances a tile by one block."""
         above, below = row_reach(self.problem, self.shape.steps)
-        more = NORM_REFERENCE if self.norm else ""
+        more = norm_reference(self.norm)
         lines = [
             f"__device__ __forceinline__ void {self.entry}_tile(const Arguments& a, const Region& tile,",
             f"    const int source, const int target, const long long step0, unsigned char* const shared{more}) {{",

@@ -20,7 +20,7 @@ from peergrid.codegen.cuda.blocked.reach import row_reach
 from peergrid.codegen.cuda.blocked2d.shape import margin
 from peergrid.codegen.cuda.blocked2d.stream.plan import StreamPlan2D
 from peergrid.codegen.cuda.blocked2d.stream.turn import Turn
-from peergrid.codegen.cuda.common.norm import NORM_PARAMETER, NORM_REFERENCE
+from peergrid.codegen.cuda.common.norm import norm_argument, norm_parameter, norm_reference
 from peergrid.codegen.norm import NORM_ROWS
 
 KERNEL = """\
@@ -60,15 +60,15 @@ class Stream2D(StreamPlan2D):
             warp=warp_of(self.shape.warps),
             warps=self.shape.warps,
             warp_bytes=self.warp_bytes,
-            more=NORM_PARAMETER if self.norm else "",
-            norms=", norms" if self.norm else "",
+            more=norm_parameter(self.norm),
+            norms=norm_argument(self.norm),
         )
 
     @cached_property
     def tile(self) -> str:
         """The device function that advances a tile by one warp."""
         above, below = row_reach(self.problem, self.shape.steps)
-        more = NORM_REFERENCE if self.norm else ""
+        more = norm_reference(self.norm)
         lines = [
             f"__device__ __forceinline__ void {self.entry}_tile(const Arguments& a, const Region& tile,",
             f"    const int source, const int target, const long long step0, unsigned char* const shared{more}) {{",

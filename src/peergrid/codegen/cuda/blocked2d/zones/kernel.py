@@ -16,7 +16,7 @@ from peergrid.codegen.cuda.blocked2d.tiles import Cut
 from peergrid.codegen.cuda.blocked2d.zones.layer import Layer2D
 from peergrid.codegen.cuda.blocked2d.zones.zone import Zone, zones
 from peergrid.codegen.cuda.common.arguments import Arguments
-from peergrid.codegen.cuda.common.norm import NORM_PARAMETER, NORM_REFERENCE
+from peergrid.codegen.cuda.common.norm import norm_argument, norm_parameter, norm_reference
 from peergrid.stencil import Problem
 from peergrid.stencil.remember import remembered
 
@@ -94,11 +94,13 @@ class Layers2D:
     @cached_property
     def tile(self) -> str:
         """The device functions of all zones and the one that calls them."""
-        call, more, norms = "    case {0}: {1}_tile(a, tile, source, target, step0, shared{2}); break;", "", ""
-        if self.norm:
-            more, norms = NORM_REFERENCE, ", norms"
-        cases = "\n".join(call.format(number, part.entry, norms) for number, part in enumerate(self.parts))
-        return "\n".join([CLAMP, *(part.tile for part in self.parts), TILE.format(cases=cases, more=more)])
+        norms = norm_argument(self.norm)
+        cases = (
+            f"    case {number}: {part.entry}_tile(a, tile, source, target, step0, shared{norms}); break;"
+            for number, part in enumerate(self.parts)
+        )
+        tile = TILE.format(cases="\n".join(cases), more=norm_reference(self.norm))
+        return "\n".join([CLAMP, *(part.tile for part in self.parts), tile])
 
     @property
     def source(self) -> str:
@@ -113,11 +115,11 @@ class Layers2D:
             threads=32 * self.warps,
             bound="",
             entry=self.entry,
-            more=NORM_PARAMETER if self.norm else "",
+            more=norm_parameter(self.norm),
             warp=warp_of(self.warps),
             warps=self.warps,
             warp_bytes=self.warp_bytes,
-            norms=", norms" if self.norm else "",
+            norms=norm_argument(self.norm),
         )
         return self.limited(text)
 

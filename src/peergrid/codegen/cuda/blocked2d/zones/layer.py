@@ -22,7 +22,7 @@ from peergrid.codegen.cuda.blocked2d.zones import norm
 from peergrid.codegen.cuda.blocked2d.zones.levels import LayerNode, layer_levels
 from peergrid.codegen.cuda.blocked2d.zones.zone import Choice, Zone
 from peergrid.codegen.cuda.common.expressions import emit
-from peergrid.codegen.cuda.common.norm import NORM_REFERENCE
+from peergrid.codegen.cuda.common.norm import norm_reference
 from peergrid.grid import Field
 from peergrid.stencil.expr import Read
 
@@ -53,7 +53,7 @@ class Layer2D(Stream2D):
     @cached_property
     def tile(self) -> str:
         above, below = row_reach(self.problem, self.shape.steps)
-        more = NORM_REFERENCE if self.norm else ""
+        more = norm_reference(self.norm)
         left = f"(c0 & ~7) - {margin(self.problem, self.shape)}"
         first, last = f"y0 - {above}", f"y1 + {below}"
         if not self.problem.grid.periodic[0]:

@@ -26,8 +26,6 @@ class LayerNode(Node):
 class LayerLevels(Levels):
     """The nodes of a zone: what a cell may read, whichever update applies."""
 
-    norm: str | None = None
-
     @cached_property
     def last_reader(self) -> dict[Version, int]:
         found: dict[Version, int] = {}
@@ -36,8 +34,7 @@ class LayerLevels(Levels):
             reads = {read for choice in node.choices for read in choice.update.reads if read.field in node.before}
             found |= {node.before[read.field]: place for read in reads}
             found |= {write.old: place for write in node.writes}
-            if any(write.new.field == self.norm for write in node.writes):
-                found[self.starts[node.step][str(self.norm)]] = place
+            found |= {self.starts[node.step][write.new.field]: place for write in node.writes}
         return found
 
 
@@ -77,7 +74,7 @@ def layer_levels(problem: Problem, steps: int, zone: Zone, norm: str | None = No
             starts[-1][norm].reach(current[norm].lag - starts[-1][norm].lag)
     starts.append(dict(current))
     finals = tuple(current[name] for name in problem.state if name in current)
-    return LayerLevels(steps, tuple(nodes), inputs, finals, tuple(starts), norm)
+    return LayerLevels(steps, tuple(nodes), inputs, finals, tuple(starts))
 
 
 def _fields(problem: Problem, zone: Zone) -> list[str]:
