@@ -9,7 +9,7 @@ from peergrid.codegen.cuda.blocked3d.pass_kernel import PassKernel3D
 from peergrid.codegen.cuda.blocked3d.shell import Shell, blocks_between
 from peergrid.grid import Box
 from peergrid.runtime.cuda.lowering.station import Station
-from peergrid.runtime.cuda.lowering.sweeps import OneStep, SeveralSteps, Start
+from peergrid.runtime.cuda.lowering.sweeps import OneStep, SeveralSteps, Start, aside
 from peergrid.runtime.cuda.memory.fields import Places
 
 Boxes = tuple[Box, ...]
@@ -28,8 +28,8 @@ class Shelled:
         """The launches of each shell one after another, beside the plain tiles if there are any."""
         plain = bool(self._plain.launches(device, boxes))
         for shell in self._plain.shells(device, boxes):
-            for place, start in enumerate(self._shell(device, shell)):
-                yield replace(start, beside=plain, behind=plain and place > 0)
+            starts = self._shell(device, shell)
+            yield from aside(starts) if plain else starts
         if plain:
             yield from self._plain.starts(device, boxes)
 

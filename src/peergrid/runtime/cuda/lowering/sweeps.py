@@ -243,13 +243,18 @@ class WithNorms:
     def starts(self, device: int, boxes: Boxes) -> Iterator[Start]:
         inside, outside = split_by_owner(self._station.layout, device, boxes)
         if outside and self._beyond is not None:
-            for place, start in enumerate(self._beyond.starts(device, outside)):
-                yield replace(start, beside=True, behind=place > 0)  # stages of a step one after another
+            yield from aside(self._beyond.starts(device, outside))
         yield from self._owned.starts(device, inside)
 
     def sums(self, device: int) -> Start:
         """See `SeveralSteps`."""
         return self._owned.sums(device)
+
+
+def aside(starts: Iterable[Start]) -> Iterator[Start]:
+    """The launches one after another, as the stages of a step have to be, all beside the next launch of the pass."""
+    for place, start in enumerate(starts):
+        yield replace(start, beside=True, behind=place > 0)
 
 
 def _together(launches: Sequence[Launch]) -> Launch:
