@@ -51,6 +51,15 @@ def test_sides_of_periodic_grids(make: Make, boundary: Boundary) -> None:
     assert outcome.agrees
 
 
+@pytest.mark.parametrize(("make", "steps"), [(relaxation, 8), (relaxation, 9), (relaxation, 12), (wide_reads, 3)])
+@pytest.mark.parametrize("boundary", ["periodic", ("fixed", "periodic")])
+def test_columns_that_wrap_cost_a_margin_on_both_sides(make: Make, steps: int, boundary: Boundary) -> None:
+    problem = make((80, 300), boundary)
+    outcome = advance(problem, kernel_of(problem, steps))
+    assert "layer2d" in outcome.entries
+    assert outcome.agrees
+
+
 @pytest.mark.nvrtc
 @pytest.mark.parametrize("make", [absorbers, yee])
 def test_two_plain_tiles_leave_room_for_one_of_a_zone(make: Make) -> None:

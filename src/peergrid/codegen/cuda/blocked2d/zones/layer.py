@@ -45,9 +45,12 @@ class Layer2D(Stream2D):
 
     @cached_property
     def useful(self) -> int:
-        """Columns of a tile: what a strip leaves when it loses its margins; one that reaches the side loses one."""
+        """Columns of a tile: what a strip leaves when it loses its margins; one that reaches the side loses one, unless
+        columns wrap.
+        """
         lost, zone = margin(self.problem, self.shape), self.place
-        alone = zone.axis == 1 and zone.box.shape[1] <= self.shape.width - lost
+        side = zone.axis == 1 and not self.problem.grid.periodic[1]
+        alone = side and zone.box.shape[1] <= self.shape.width - lost
         return self.shape.width - (lost if alone else 2 * lost)
 
     @cached_property
