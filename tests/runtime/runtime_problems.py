@@ -93,9 +93,20 @@ def heat_cube() -> Problem:
     return Problem.of(heat_3d(grid.field("u", values(grid.shape)), 0.1))
 
 
-def radius_four() -> Problem:
-    grid = Grid((37, 24), boundary=("periodic", "fixed"))
+def radius_four_on(shape: Index, boundary: Boundary | tuple[Boundary, ...]) -> Problem:
+    grid = Grid(shape, boundary=boundary)
     return Problem.of(wide(grid.field("u", values(grid.shape))))
+
+
+def radius_four() -> Problem:
+    return radius_four_on((37, 24), ("periodic", "fixed"))
+
+
+def yee_on(shape: Index, boundary: Boundary | tuple[Boundary, ...]) -> Problem:
+    """Yee's scheme alone."""
+    grid = Grid(shape, boundary=boundary)
+    ez, hx, hy, ca = (grid.field(name, values(grid.shape, i)) for i, name in enumerate(("ez", "hx", "hy", "ca")))
+    return Problem.of([magnetic(ez, hx, hy, 0.5), electric(ez, hx, hy, ca, 0.5)])
 
 
 def one_sided() -> Problem:
