@@ -66,8 +66,8 @@ class HostDriver:
     """A `Driver` for tests; `gpus` of them, of which each reaches those that `links` allows.
 
     delay: microseconds that calls wait for at most, at random; peak: bytes that were taken at once at most; registers:
-    of a kernel's thread; asked: the most shared memory that a thread block was to have; speed: bytes a second; texts:
-    what was compiled.
+    of a kernel's thread; asked: the most shared memory that a thread block was to have; speed: bytes a second; words:
+    whether streams wait for words of memory; texts: what was compiled.
     """
 
     def __init__(
@@ -81,7 +81,9 @@ class HostDriver:
         registers: int = 200,
         shared: int = 227 << 10,
         speed: float = 1e15,
+        words: bool = True,
     ) -> None:
+        self.words = words
         self.each_block, self.asked, self.speed = shared, 0, speed
         self.gpus, self.links, self.free_bytes, self.blocks, self.each = gpus, links, free, blocks, registers
         self._library = ctypes.CDLL(str(library(RUNTIME)))
@@ -121,6 +123,9 @@ class HostDriver:
 
     def double_cost(self, ordinal: int) -> int:
         return 2
+
+    def awaits_words(self, ordinal: int) -> bool:
+        return self.words
 
     def compile(self, source: str, architecture: str, cache: Path | None) -> bytes:
         self.texts.append(source)

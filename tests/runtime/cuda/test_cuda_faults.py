@@ -16,8 +16,10 @@ from peergrid.errors import DeviceFault, PeergridError
 from peergrid.grid.partition import Partition
 from peergrid.runtime.cuda.device.faults import error
 from peergrid.runtime.cuda.executor import CudaExecutor
+from peergrid.runtime.cuda.lowering.posts import ADDRESS, WRITE
 from peergrid.runtime.cuda.memory.peers import PROBE_WORDS
 from peergrid.schedule import Schedule, build, layout
+from peergrid.schedule.ops import Flag
 from peergrid.schedule.strategies import StrategyName
 
 pytestmark = pytest.mark.skipif(COMPILER is None, reason="no C++ compiler here to run generated kernels on the host")
@@ -65,6 +67,23 @@ def test_peers_that_cannot_be_relied_on_are_passed_over(make: Callable[[], HostD
     assert not driver.live
 
 
+@pytest.mark.parametrize("strategy", ["async", "overlap", "graph"])
+def test_a_word_that_goes_astray_is_named(strategy: StrategyName) -> None:
+    """Whoever waits for it is let go, so that all that was taken is given back."""
+    driver = HostDriver()
+    executor, schedule = executor_and_schedule(strategy, driver)
+    tape = executor._lower(schedule).tapes[0]
+    words = [row for kept in tape.keep if isinstance(kept, np.ndarray) and kept.ndim == 2 for row in kept]
+    writes = [row for row in words if row[0] == WRITE]
+    for row in [row for row in writes if row[ADDRESS] == writes[0][ADDRESS]]:
+        row[ADDRESS] = executor._station.flag(Flag(1, "nobody's"))
+    said = r"^'Wait event [01]:sent in .*' waited too long: 'Record event [01]:sent in .*' on device [01] came 0 times"
+    with pytest.raises(DeviceFault, match=said):
+        executor.execute(schedule, 1, 0)
+    executor.close()
+    assert not driver.live
+
+
 @pytest.mark.parametrize(
     ("strategy", "call", "code", "said"),
     [
@@ -82,7 +101,13 @@ def test_peers_that_cannot_be_relied_on_are_passed_over(make: Callable[[], HostD
             719,
             r"^The work of queue 0:main failed with CUDA_ERROR_LAUNCH_FAILED \(launch fail",
         ),
-        ("async", "cuStreamQuery", 600, r"^Queue 0:main did not finish within 1 s of the last progress"),
+        (
+            "async",
+            "cuStreamQuery",
+            600,
+            r"^'Wait event 1:sent in 0:main' waited too long: 'Record event 1:sent in 1:ma",
+        ),
+        ("async, events", "cuStreamQuery", 600, r"^Queue 0:main did not finish within 1 s of the last progress"),
         (
             "serial",
             "cuStreamQuery",
@@ -91,9 +116,10 @@ def test_peers_that_cannot_be_relied_on_are_passed_over(make: Callable[[], HostD
         ),
     ],
 )
-def test_what_failed_is_named(strategy: StrategyName, call: str, code: int, said: str) -> None:
-    driver = HostDriver()
-    executor, schedule = executor_and_schedule(strategy, driver)
+def test_what_failed_is_named(strategy: str, call: str, code: int, said: str) -> None:
+    name, _, events = strategy.partition(", ")
+    driver = HostDriver(words=not events)
+    executor, schedule = executor_and_schedule(name, driver)  # type: ignore[arg-type]
     answer = CFUNCTYPE(c_int)(lambda: code)
     executor._station._entries[call] = int(cast(answer, c_void_p).value or 0)
     with pytest.raises(PeergridError, match=said) as raised:

@@ -142,12 +142,13 @@ def test_any_order_of_streams(strategy: StrategyName, seed: int) -> None:
     check("yee", (3, 1), Options(strategy, depth=2, block=1), HostDriver(seed=seed))
 
 
+@pytest.mark.parametrize("words", [True, False])
 @pytest.mark.parametrize("issuers", [1, 2, 5])
 @pytest.mark.parametrize("strategy", STRATEGIES)
-def test_any_order_of_issue(strategy: StrategyName, issuers: int) -> None:
-    """Threads that issue side by side, each now and then held up."""
+def test_any_order_of_issue(strategy: StrategyName, issuers: int, words: bool) -> None:
+    """Threads that issue side by side, each now and then held up; GPUs tied by words of memory, and by events."""
     for options in (Options(strategy), Options(strategy, depth=2, block=1), Options(strategy, order="left-right")):
-        check("heat_fixed", (5, 1), options, HostDriver(delay=300), issuers)
+        check("heat_fixed", (5, 1), options, HostDriver(delay=300, words=words), issuers)
 
 
 def test_devices_that_do_not_reach_each_other_go_through_the_host() -> None:

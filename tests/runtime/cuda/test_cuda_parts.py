@@ -38,7 +38,7 @@ from peergrid.runtime.cuda.tapes.tape import NOTHING, Patch, Tape, TapeWriter
 from peergrid.schedule import layout, period
 from peergrid.schedule.ops import Route
 
-EVENTS = Events(record=101, wait=102)
+EVENTS = Events(record=101, wait=102, post=104)
 TURNS = 4
 Bound = list[tuple[int, int, int]]
 """For each wait in turn: event, part that recorded it last, how many times it had by then."""
@@ -134,13 +134,13 @@ def test_any_interleaving_gives_the_records_of_the_list(drawn: tuple[Tape, dict[
 
 
 def lowered(options: Options, devices: int) -> tuple[Tape, dict[int, int], Events, Station]:
-    """A schedule's tape for the host's driver, with a part for each device."""
+    """A schedule's tape for the host's driver, where events tie all queues, with a part for each device."""
     problem = Problem.of(heat_2d(Grid((8 * devices, 12)).field("u"), 0.2))
     plan = layout(problem, Partition(problem.grid, (devices, 1)), options)
-    station = Station(HostDriver(), plan, 100, tuple(range(devices)), 1, None)
+    station = Station(HostDriver(words=False), plan, 100, tuple(range(devices)), 1, None)
     (tape,) = lower(station, period(plan, options)).tapes.values()
     part_of = {station.devices.context(device): device for device in range(devices)}
-    return tape, part_of, Events(station.entry("cuEventRecord"), station.entry("cuStreamWaitEvent")), station
+    return tape, part_of, station.events, station
 
 
 def without(parts: Parts) -> Iterator[tuple[int, int, tuple[Tape, ...]]]:
@@ -200,7 +200,7 @@ def test_halos_through_the_host_are_issued_in_the_schedules_order(route: Route, 
     problem = Problem.of(heat_2d(Grid((32, 12)).field("u"), 0.2))
     options = Options("peer", route=route)
     plan = layout(problem, Partition(problem.grid, (4, 1)), options)
-    station = Station(HostDriver(), plan, 100, (0, 1, 2, 3), 1, None)
+    station = Station(HostDriver(words=False), plan, 100, (0, 1, 2, 3), 1, None)
     with closing(Issuers(station, 4)) as issuers:
         assert len(issuers.work(lower(station, period(plan, options)), 1000).shares) == threads
     station.close()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from peergrid.errors import DeviceFault, PeergridError
@@ -21,7 +22,7 @@ from peergrid.runtime.cuda.search import first_nonfinite
 from peergrid.runtime.cuda.tapes.replay import DONE, FAILED, TIMED_OUT
 from peergrid.runtime.cuda.tapes.tape import Tape, TapeWriter
 from peergrid.runtime.cuda.timing import spans, start_clocks, timed
-from peergrid.runtime.cuda.watchdog import blame
+from peergrid.runtime.cuda.watchdog import blame, overdue
 from peergrid.runtime.executor import refuse_norms
 from peergrid.schedule import Layout, Schedule
 from peergrid.schedule.ops import Flag, describe
@@ -31,11 +32,12 @@ from peergrid.schedule.timeline import Span
 class CudaExecutor:
     """An `Executor` on GPUs.
 
-    ordinals: the GPU of each virtual device; patience: seconds without progress before a kernel gives up a wait, half
-    of a host's; more where a cycle may take long (see `lowering.duration`); cache: folder for compiled kernels (None:
-    none kept); driver: what to run on, the installed one by default; norm: a field the norm of whose change is computed
-    for every step; issuers: threads among which a host's calls are shared (None: one for each GPU, if there are
-    processors for them and enough to do). `notes` says where a route other than the one asked for was taken, and why.
+    ordinals: the GPU of each virtual device; patience: seconds without progress before a kernel gives up a wait, two
+    thirds of a host's; more where a cycle may take long (see `lowering.duration`); cache: folder for compiled kernels
+    (None: none kept); driver: what to run on, the installed one by default; norm: a field the norm of whose change is
+    computed for every step; issuers: threads among which a host's calls are shared (None: one for each GPU, if there
+    are processors for them and enough to do). `notes` says where a route other than the one asked for was taken, and
+    why.
 
     Raises DoesNotFit before anything is allocated, DeviceFault where a device cannot be used.
     """
@@ -128,6 +130,7 @@ class CudaExecutor:
     def close(self) -> None:
         try:
             self._issuers.close()
+            self._station.release()
         finally:
             self._station.close()
 
@@ -175,29 +178,43 @@ class CudaExecutor:
 
     def _replay(self, work: Work, times: int, step: int) -> None:
         """Carry out some turns, until the queues are empty."""
-        self._finish(work, self._issuers.run(work, times, step, self._settled))
+        self._finish(work, times, self._issuers.run(work, times, step, self._settled))
         for flag, count in work.lowered.raised.items():
             self._settled[flag] = self._settled.get(flag, 0) + count * times
 
-    def _finish(self, work: Work, ends: Sequence[End]) -> None:
+    def _finish(self, work: Work, times: int, ends: Sequence[End]) -> None:
         """Drain the queues; raise what went wrong, the first cause before what followed from it."""
-        lowered = work.lowered
-        failed = [n for n, end in enumerate(ends) if end.state in (FAILED, TIMED_OUT)]
+        lowered, late = work.lowered, ""
+        failed = [n for state in (FAILED, TIMED_OUT) for n, end in enumerate(ends) if end.state == state]
         if failed:
             self._station.board[0] = 1
+            late = self._given_up(lowered, times)
         self._station.words[0] = 0
         end = End()
         self._issuers.carry_out(Share(work.drain), end)
         blame(lowered.schedule, self._station.board)
-        if failed:
+        if failed and (ends[failed[0]].state == FAILED or not late):
             raise self._failure(lowered, work.shares[failed[0]].tape, ends[failed[0]])
         if end.state == FAILED:
             raise error(end.code, f"The work of queue {lowered.queues[end.row]}")
+        if end.state != DONE:
+            late = late or self._given_up(lowered, times)
+        if late:
+            raise DeviceFault(late)
         if end.state != DONE:
             raise DeviceFault(
                 f"Queue {lowered.queues[end.row]} did not finish within {self._issuers.patience:g} s of the last "
                 "progress; look at 'nvidia-smi' for a device that hangs, and run 'peergrid verify' on the model."
             )
+
+    def _given_up(self, lowered: Lowered, times: int) -> str:
+        """Which word some queue waits for in vain, if any; nobody waits for words any longer."""
+        due = {flag: self._settled.get(flag, 0) + lowered.raised[flag] * times for flag in lowered.edges}
+        standing = dict.fromkeys(due, 0)
+        with suppress(PeergridError):  # of a device that is lost: what lost it is said
+            standing = {flag: self._station.standing(flag) for flag in due}
+        self._station.release()
+        return overdue(lowered.edges, due, standing)
 
     def _failure(self, lowered: Lowered, tape: Tape, end: End) -> PeergridError:
         number = tape.ops[end.row] if 0 <= end.row < len(tape.ops) else -1

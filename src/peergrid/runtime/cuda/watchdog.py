@@ -1,13 +1,19 @@
-"""What kernels that stopped waiting left on the board, in words: the operation, the device, and the missing edge."""
+"""What was waited for in vain, in words: the operation, the device, and the missing edge.
+
+Kernels that stop waiting say so on the board; for what queues wait by themselves, the words in memory tell.
+"""
 
 from __future__ import annotations
+
+from collections.abc import Mapping
 
 import numpy as np
 
 from peergrid.codegen.cuda.service import REPORT
 from peergrid.errors import DeviceFault
+from peergrid.runtime.cuda.lowering.posts import Edge
 from peergrid.schedule import Schedule
-from peergrid.schedule.ops import Await, Copy, Raise, describe
+from peergrid.schedule.ops import Await, Copy, Flag, Raise, describe
 
 
 def blame(schedule: Schedule, board: np.ndarray[tuple[int], np.dtype[np.int64]]) -> None:
@@ -35,6 +41,22 @@ def blame(schedule: Schedule, board: np.ndarray[tuple[int], np.dtype[np.int64]])
     raise DeviceFault(
         f"'{describe(op)}' waited too long: its flag should have reached {wanted} and stood at {seen}; "
         f"{_missing(schedule, op)}."
+    )
+
+
+def overdue(edges: Mapping[Flag, Edge], due: Mapping[Flag, int], standing: Mapping[Flag, int]) -> str:
+    """Which of the words that tie GPUs is farthest behind what is due; empty where none is.
+
+    edges: the operations that each word ties; standing: how far each is.
+    """
+    behind = [(standing[flag] / due[flag], flag) for flag in edges if standing[flag] < due[flag]]
+    if not behind:
+        return ""
+    flag = min(behind)[1]
+    record, wait = edges[flag]
+    return (
+        f"'{describe(wait)}' waited too long: '{describe(record)}' on device {record.device} came {standing[flag]} "
+        f"times where {due[flag]} were due; that device stands still, or its signal was lost."
     )
 
 

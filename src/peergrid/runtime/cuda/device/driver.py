@@ -17,7 +17,7 @@ from peergrid.runtime.cuda.device.faults import error
 PEER_ALREADY_ENABLED = 704
 ATTRIBUTES = {
     "major": 75, "minor": 76, "multiprocessors": 16, "shared": 97, "memory clock": 36, "bus width": 37,
-    "single to double": 87,
+    "single to double": 87, "words in streams": 122,
 }  # fmt: skip
 PLAIN_SHARED = 48 << 10  # bytes of shared memory that a thread block may have without asking
 MOST_SHARED = 100  # per cent of what a multiprocessor can have as shared memory
@@ -34,6 +34,7 @@ class Driver(Protocol):
     def multiprocessors(self, ordinal: int) -> int: ...
     def bandwidth(self, ordinal: int) -> float: ...
     def double_cost(self, ordinal: int) -> int: ...
+    def awaits_words(self, ordinal: int) -> bool: ...
     def compile(self, source: str, architecture: str, cache: Path | None) -> bytes: ...
     def retain(self, ordinal: int) -> int: ...
     def release(self, ordinal: int) -> None: ...
@@ -108,6 +109,10 @@ class CudaDriver:
     def double_cost(self, ordinal: int) -> int:
         """How many times as long operations take in double precision: 2 on H200s, 32 or 64 on most others."""
         return max(1, self._attribute("single to double", ordinal))
+
+    def awaits_words(self, ordinal: int) -> bool:
+        """Whether streams of a device can wait for a word of memory; not so under Windows' display drivers."""
+        return bool(self._attribute("words in streams", ordinal))
 
     def compile(self, source: str, architecture: str, cache: Path | None) -> bytes:
         """The machine code of a program."""
@@ -242,7 +247,9 @@ class CudaDriver:
         return int(self._call("cuStreamEndCapture", self._d.CUstream(stream)))
 
     def instantiate(self, graph: int) -> int:
-        return int(self._call("cuGraphInstantiate", self._d.CUgraph(graph), 0))
+        """A graph ready to be launched; its kernels keep the priorities of the streams they were captured in."""
+        flags = self._d.CUgraphInstantiate_flags.CUDA_GRAPH_INSTANTIATE_FLAG_USE_NODE_PRIORITY
+        return int(self._call("cuGraphInstantiate", self._d.CUgraph(graph), int(flags)))
 
     def destroy_graph(self, graph: int) -> None:
         self._call("cuGraphDestroy", self._d.CUgraph(graph))

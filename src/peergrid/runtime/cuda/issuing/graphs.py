@@ -19,7 +19,7 @@ from peergrid.runtime.cuda.lowering.duration import AT_ONCE
 from peergrid.runtime.cuda.lowering.lower import Lowered
 from peergrid.runtime.cuda.lowering.station import Station
 from peergrid.runtime.cuda.tapes.parts import Events
-from peergrid.runtime.cuda.tapes.replay import CONTEXT, DONE, FIRST
+from peergrid.runtime.cuda.tapes.replay import CONTEXT, DONE, FIRST, FUNCTION
 from peergrid.runtime.cuda.tapes.tape import Tape, TapeWriter, Words
 from peergrid.schedule.ops import Event, Queue, describe
 
@@ -69,8 +69,7 @@ class Graphs:
         tape, made, devices = lowered.tapes[0], TapeWriter(), self._station.devices
         for part in cut:
             if isinstance(part, int):
-                made.rows.append([int(word) for word in tape.table[part]])
-                made.ops.append(tape.ops[part])
+                made.same(tape, part)
                 continue
             queues = [queue for queue in lowered.queues if devices.context(queue.device) == part.context]
             origin = next(queue for queue in queues if devices.stream(queue) == part.stream)
@@ -111,12 +110,13 @@ class Graphs:
 def stretches(tape: Tape, events: Events) -> list[Stretch | int]:
     """A tape cut where GPUs are tied together: rows that stay as they are, and stretches where their last row was.
 
-    A row stays if it uses an event that rows of several contexts use. No stretch depends on another context's, so it
-    may be issued anywhere between the rows that stay. Empty where this cannot be done: for one context, or where the
-    rows that stay are in several queues of a device.
+    A row stays if it posts words, or uses an event that rows of several contexts use. No stretch depends on another
+    context's, so it may be issued anywhere between the rows that stay. Empty where this cannot be done: for one
+    context, or where the rows that stay are in several queues of a device.
     """
     contexts = {event: {tape.table[row, CONTEXT] for row in rows} for event, rows in _users(tape, events).items()}
     stays = {row for event, rows in _users(tape, events).items() if len(contexts[event]) > 1 for row in rows}
+    stays |= {number for number, row in enumerate(tape.table) if row[FUNCTION] == events.post}
     streams: dict[int, set[int]] = {context: set() for context in contexts_of(tape)}
     for row in stays:
         streams[int(tape.table[row, CONTEXT])].add(_stream(tape.table[row], events))
@@ -166,7 +166,7 @@ def _users(tape: Tape, events: Events) -> dict[int, list[int]]:
 
 
 def _stream(row: Words, events: Events) -> int:
-    """The stream that a record or a wait is for."""
+    """The stream that a record, a wait or posts are for."""
     use = events.use(row)
     return int(row[FIRST + 1] if use is not None and use[1] else row[FIRST])
 

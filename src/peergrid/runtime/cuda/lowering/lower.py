@@ -6,8 +6,8 @@ copies are made is in `copies`, what orders the queues in `signals`.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from itertools import accumulate, groupby
 
 from peergrid.runtime.cuda.lowering.copies import Copies
@@ -21,6 +21,7 @@ from peergrid.runtime.cuda.lowering.kernels import (
     joint,
     kernels_of,
 )
+from peergrid.runtime.cuda.lowering.posts import Edge, Posts
 from peergrid.runtime.cuda.lowering.routes import Choice
 from peergrid.runtime.cuda.lowering.shelled import Shelled
 from peergrid.runtime.cuda.lowering.signals import meet, record, signal, tick, tie, wait
@@ -51,13 +52,16 @@ Numbered = tuple[int, Op]
 
 @dataclass(frozen=True)
 class Lowered:
-    """A schedule ready to run: the tape of each host, the route each halo takes, how far each flag rises."""
+    """A schedule ready to run: the tape of each host, the route each halo takes, how far each flag rises; edges: the
+    operations that words tie across GPUs.
+    """
 
     schedule: Schedule
     tapes: dict[int, Tape]
     queues: tuple[Queue, ...]
     choices: frozenset[Choice]
     raised: dict[Flag, int]
+    edges: Mapping[Flag, Edge] = field(default_factory=dict, kw_only=True)
 
 
 def lower(station: Station, schedule: Schedule, captured: bool = False) -> Lowered:
@@ -65,7 +69,8 @@ def lower(station: Station, schedule: Schedule, captured: bool = False) -> Lower
     work = Lowering(station, schedule, captured)
     tapes = {host: work.host(host) for host in sorted({h for op in schedule.ops for h in hosts_of(op)})}
     queues = tuple(sorted({queue for op in schedule.ops for queue in queues_of(op)}))
-    return Lowered(schedule, tapes, queues, frozenset(work.copies.choices), raised(schedule))
+    rising = raised(schedule) | work.posts.raised
+    return Lowered(schedule, tapes, queues, frozenset(work.copies.choices), rising, edges=work.posts.edges)
 
 
 def raised(schedule: Schedule) -> dict[Flag, int]:
@@ -87,6 +92,7 @@ class Lowering:
 
     def __post_init__(self) -> None:
         self.copies = Copies(self.station, free=self.schedule.options.route is None)
+        self.posts = Posts(self.station, self.schedule)
         self.parts: dict[tuple[int, int], dict[int, Queue]] = {}  # what computes a device's part of a pass, by number
         for number, ops in computations(self.schedule):
             self.parts.setdefault((ops[0].device, ops[0].level), {})[number] = ops[0].queue
@@ -132,10 +138,12 @@ class Lowering:
                 self._compute(tape, number, [part for _, part in item if isinstance(part, Compute)])
             case Copy():
                 self.copies.write(tape, number, [part for _, part in item if isinstance(part, Copy)])
-            case Record():
-                record(station, tape, number, op.queue, op.event)
-            case Wait():
-                wait(station, tape, number, op.queue, op.event)
+            case Record() | Wait():
+                self.posts.write(tape, number)
+                if isinstance(op, Record) and self.posts.local(op.event):
+                    record(station, tape, number, op.queue, op.event)
+                elif isinstance(op, Wait) and not self.posts.crosses(op):
+                    wait(station, tape, number, op.queue, op.event)
             case Raise() | Await():
                 signal(station, tape, number, op)
             case Sync(target=Queue() as queue):

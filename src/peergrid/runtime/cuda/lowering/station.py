@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from peergrid.codegen.cuda import service
+from peergrid.errors import PeergridError
 from peergrid.runtime.cuda.device.devices import Devices, host_words
 from peergrid.runtime.cuda.device.driver import Driver
 from peergrid.runtime.cuda.device.faults import error
@@ -26,6 +28,7 @@ from peergrid.schedule.ops import Copy, Flag, Queue
 SECOND = 1_000_000_000
 WORDS_PER_LINE = 16
 MOST_BARRIERS = 16
+FAR = 1 << 62  # beyond what any flag counts to
 FLAGS = 1024  # words of each device's block of flags
 
 
@@ -71,6 +74,7 @@ class Station:
         self._barriers: dict[tuple[int, ...], int] = {}
         self._flags: dict[Flag, int] = {}
         self._flag_blocks: dict[int, int] = {}
+        self._posted: set[Flag] = set()
         self._clocks: dict[Queue, int] = {}
         self._staging: dict[tuple[object, ...], int] = {}
         self._templates: dict[int, np.ndarray[Any, Any]] = {}
@@ -89,8 +93,8 @@ class Station:
 
     @property
     def events(self) -> Events:
-        """The driver's functions that use events."""
-        return Events(self.entry("cuEventRecord"), self.entry("cuStreamWaitEvent"))
+        """The driver's functions that tie queues."""
+        return Events(*map(self.entry, ("cuEventRecord", "cuStreamWaitEvent", "cuStreamBatchMemOp")))
 
     def entry(self, name: str) -> int:
         """The address of a driver function."""
@@ -114,6 +118,31 @@ class Station:
             place = len([known for known in self._flags if known.device == flag.device])
             self._flags[flag] = self._flag_block(flag.device) + 8 * WORDS_PER_LINE * place
         return self._flags[flag]
+
+    def post(self, flag: Flag) -> int:
+        """The address of a flag that queues wait for by themselves."""
+        self._posted.add(flag)
+        return self.flag(flag)
+
+    def standing(self, flag: Flag) -> int:
+        """Where a flag stands."""
+        value = np.zeros(1, np.int64)
+        self.devices.enter(flag.device)
+        self.devices.driver.download(value, self.flag(flag))
+        return int(value[0])
+
+    def release(self) -> None:
+        """Let go the queues that wait for flags by themselves: nobody will raise them."""
+        for flag in self._posted:
+            with suppress(PeergridError):  # of a device that is lost: what lost it is said
+                self.devices.enter(flag.device)
+                self.devices.driver.upload(self.flag(flag), np.array([FAR], np.int64))
+
+    def posts(self, source: int, target: int) -> bool:
+        """Whether queues of a device write words that queues of another GPU wait for."""
+        ends = {self.devices.ordinals[device] for device in (source, target)}
+        able = all(self.devices.driver.awaits_words(ordinal) for ordinal in ends)
+        return len(ends) == 2 and able and self.peers.reaches(source, target)
 
     def clock(self, queue: Queue) -> int:
         """The address of the word that counts a queue's time steps when graphs are replayed."""

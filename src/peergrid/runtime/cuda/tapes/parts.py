@@ -17,7 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from peergrid.runtime.cuda.tapes.replay import CALL, CONTEXT, FIRST, FUNCTION, KIND
-from peergrid.runtime.cuda.tapes.tape import Patch, Tape, TapeWriter, Words
+from peergrid.runtime.cuda.tapes.tape import Tape, TapeWriter, Words
 
 LINE = 16  # words from one part's word to the next, so that no two share a cache line
 
@@ -27,10 +27,11 @@ Place = tuple[int, int]
 
 @dataclass(frozen=True)
 class Events:
-    """The addresses of the two driver functions on which the order of issue matters."""
+    """The addresses of the driver's functions that tie queues: two whose order of issue matters, and one for posts."""
 
     record: int
     wait: int
+    post: int
 
     def use(self, row: Words) -> tuple[int, bool] | None:
         """The event that a row uses, and whether it records it."""
@@ -68,7 +69,7 @@ def split(tape: Tape, part_of: Mapping[int, int], events: Events) -> Parts:
     owners = [part_of.get(int(row[CONTEXT]), -1) for row in tape.table]
     parts = sorted(set(owners))
     waits = any(row[KIND] != CALL for row in tape.table)
-    if len(parts) < 2 or -1 in parts or waits or not all(_reader(tape, patch) >= 0 for patch in tape.patches):
+    if len(parts) < 2 or -1 in parts or waits or not all(tape.reader(patch) >= 0 for patch in tape.patches):
         return whole(tape)
     progress = np.zeros(LINE * len(parts), np.int64)
     work = _Split(tape, [parts.index(owner) for owner in owners], events, int(progress.ctypes.data))
@@ -108,7 +109,7 @@ class _Split:
                 untold = self._done[row]
         if untold:
             made.tell(tape.ops[rows[-1]], self._word(number), untold, len(rows))
-        made.patches = [patch for patch in tape.patches if self.owners[_reader(tape, patch)] == number]
+        made.patches = [patch for patch in tape.patches if self.owners[tape.reader(patch)] == number]
         return made.finish()
 
     def _word(self, part: int) -> int:
@@ -135,11 +136,6 @@ class _Split:
     def _goal(self, place: Place) -> int:
         row, turn = place
         return self._done[row] + turn * self._counts[self.owners[row]]
-
-
-def _reader(tape: Tape, patch: Patch) -> int:
-    """The row that reads a patched word; -1 where no launch does."""
-    return next((row for row, low, high in tape.structs if low <= patch.address < high), -1)
 
 
 def befores(table: Words, events: Events) -> dict[int, list[Place]]:

@@ -28,7 +28,7 @@ class Patch:
 class Tape:
     """Rows of calls; `ops` gives for each row the schedule's operation it belongs to (-1: none).
 
-    structs: (row, address, end) of the arguments that launches read.
+    structs: (row, address, end) of the arguments that calls read.
     """
 
     table: Words
@@ -36,6 +36,10 @@ class Tape:
     patches: tuple[Patch, ...]
     keep: tuple[object, ...]
     structs: tuple[tuple[int, int, int], ...] = ()
+
+    def reader(self, patch: Patch) -> int:
+        """The row that reads a patched word; -1 where none does."""
+        return next((row for row, low, high in self.structs if low <= patch.address < high), -1)
 
     def patch_table(self, step: int, steps: int, settled: dict[Flag, int], raised: dict[Flag, int]) -> Words:
         """The words (address, first value, increment per turn) for turns that start at a time step."""
@@ -103,6 +107,25 @@ class TapeWriter:
         self.call(
             op, context, launcher, kernel, grid, rows, 1, block, 1, 1, shared, stream, int(pointers.ctypes.data), 0
         )
+        return address
+
+    def same(self, tape: Tape, row: int) -> None:
+        """A row of another tape, with what it reads and what is set there before each turn."""
+        self.patches += [patch for patch in tape.patches if tape.reader(patch) == row]
+        self.structs += [(len(self.rows), low, high) for reader, low, high in tape.structs if reader == row]
+        self.keep += tape.keep
+        self.rows.append([int(word) for word in tape.table[row]])
+        self.ops.append(tape.ops[row])
+
+    def words(self, op: int, context: int, function: int, stream: int, words: Words) -> int:
+        """Write and await words of memory in a stream, as `words` describes them, shape (number of them, 6).
+
+        Returns the address of the description.
+        """
+        address = int(words.ctypes.data)
+        self.keep.append(words)
+        self.structs.append((len(self.rows), address, address + words.nbytes))
+        self.call(op, context, function, stream, len(words), address, 0)
         return address
 
     def finish(self) -> Tape:

@@ -1,0 +1,153 @@
+"""What ties queues of different GPUs: words of memory that one queue writes and the other waits for.
+
+An event of another context costs the host a call for each wait, under locks of the driver that threads for other GPUs
+want, too. A post is a word on the GPU that waits, and counts how often the event was recorded: what a queue has to
+write and to await between two of its computations is one call (`cuStreamBatchMemOp`), which concerns one context alone.
+A count only grows, so the order in which hosts issue does not matter.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from peergrid.runtime.cuda.lowering.station import Station
+from peergrid.runtime.cuda.tapes.tape import Patch, TapeWriter
+from peergrid.schedule import Schedule
+from peergrid.schedule.ops import Event, Flag, Op, Queue, Record, Sync, Wait, hosts_of, queues_of
+
+WAIT, WRITE = 4, 5  # CU_STREAM_MEM_OP_WAIT_VALUE_64, of which "at least" is the usual kind, and WRITE_VALUE_64
+Edge = tuple[Record, Wait]
+WORDS, ADDRESS, VALUE = 6, 1, 2  # of a CUstreamBatchMemOpParams: how many, and which
+
+
+@dataclass(frozen=True)
+class Post:
+    """A word written or awaited: the count that it gets, or has to reach, in the first turn."""
+
+    kind: int
+    flag: Flag
+    count: int
+
+
+@dataclass(frozen=True, eq=False)
+class Posts:
+    """The posts of one schedule."""
+
+    station: Station
+    schedule: Schedule
+
+    def crosses(self, op: Wait) -> bool:
+        """Whether a wait is for another GPU's event, and made by a word."""
+        return self._apt and self.station.posts(op.event.device, op.queue.device)
+
+    def local(self, event: Event) -> bool:
+        """Whether somebody needs the event as such."""
+        return event in self._kept
+
+    def write(self, tape: TapeWriter, number: int) -> None:
+        """The call that begins with an operation's words, if it begins with them."""
+        batch, ops = self._batches.get(number), self.schedule.ops
+        if batch is None:
+            return
+        (queue,) = queues_of(ops[number])
+        devices, words = self.station.devices, np.zeros((len(batch), WORDS), np.int64)
+        for row, post in zip(words, batch, strict=True):
+            row[0], row[ADDRESS] = post.kind, self.station.post(post.flag)
+        address = tape.words(
+            number,
+            devices.context(queue.device),
+            self.station.entry("cuStreamBatchMemOp"),
+            devices.stream(queue),
+            words,
+        )
+        for n, post in enumerate(batch):
+            tape.patches.append(Patch(address + 8 * (WORDS * n + VALUE), post.count, post.flag))
+
+    @cached_property
+    def raised(self) -> dict[Flag, int]:
+        """How far each word rises in one turn."""
+        return {
+            posted(event, device): self._records.get(event, 0)
+            for event, readers in self._readers.items()
+            for device in readers
+        }
+
+    @cached_property
+    def edges(self) -> dict[Flag, Edge]:
+        """The operations that each word ties."""
+        records = {op.event: op for op in self.schedule.ops if isinstance(op, Record)}
+        return {
+            posted(op.event, op.queue.device): (records[op.event], op)
+            for op in self.schedule.ops
+            if isinstance(op, Wait) and self.crosses(op) and op.event in records
+        }
+
+    @cached_property
+    def _apt(self) -> bool:
+        """Whether one host issues, so that each wait is for one record, and one queue of every GPU is tied to others,
+        so that what lies between its ties can become a graph; and nobody asked that all goes through the host.
+        """
+        ops, ordinals = self.schedule.ops, self.station.devices.ordinals
+        waits = [op for op in ops if isinstance(op, Wait) and ordinals[op.event.device] != ordinals[op.queue.device]]
+        events = {op.event for op in waits}
+        tied = {op.queue for op in ops if isinstance(op, Record) and op.event in events} | {op.queue for op in waits}
+        one_host = len({host for op in ops for host in hosts_of(op)}) == 1
+        free = self.schedule.options.route != "host"
+        return free and one_host and sorted(ordinals[queue.device] for queue in tied) == sorted(set(ordinals))
+
+    @cached_property
+    def _readers(self) -> Mapping[Event, Sequence[int]]:
+        """For each event the devices whose queues wait for it by a word."""
+        found: dict[Event, list[int]] = {}
+        for op in self.schedule.ops:
+            if isinstance(op, Wait) and self.crosses(op) and op.queue.device not in found.setdefault(op.event, []):
+                found[op.event].append(op.queue.device)
+        return found
+
+    @cached_property
+    def _kept(self) -> set[Event]:
+        """The events that queues of the own GPU wait for, or hosts."""
+        waits = {op.event for op in self.schedule.ops if isinstance(op, Wait) and not self.crosses(op)}
+        return waits | {op.target for op in self.schedule.ops if isinstance(op, Sync) and isinstance(op.target, Event)}
+
+    @cached_property
+    def _records(self) -> dict[Event, int]:
+        """How often each event is recorded in one turn."""
+        counts: dict[Event, int] = {}
+        for op in self.schedule.ops:
+            if isinstance(op, Record):
+                counts[op.event] = counts.get(op.event, 0) + 1
+        return counts
+
+    @cached_property
+    def _batches(self) -> dict[int, list[Post]]:
+        """The words of operations that follow one another in a queue, by the number of the first."""
+        batches: dict[int, list[Post]] = {}
+        last: dict[Queue, int] = {}  # the first operation of the queue's newest batch, while nothing follows it
+        counts: dict[Event, int] = {}
+        for number, op in enumerate(self.schedule.ops):
+            if isinstance(op, Record):
+                counts[op.event] = counts.get(op.event, 0) + 1
+            posts = list(self._posts(op, counts))
+            for queue in queues_of(op):
+                if posts:
+                    batches.setdefault(last.setdefault(queue, number), []).extend(posts)
+                else:
+                    last.pop(queue, None)
+        return batches
+
+    def _posts(self, op: Op, counts: Mapping[Event, int]) -> Iterator[Post]:
+        """The words of one operation, after so many records."""
+        if isinstance(op, Record):
+            yield from (Post(WRITE, posted(op.event, to), counts[op.event]) for to in self._readers.get(op.event, ()))
+        elif isinstance(op, Wait) and self.crosses(op):
+            yield Post(WAIT, posted(op.event, op.queue.device), counts.get(op.event, 0))
+
+
+def posted(event: Event, device: int) -> Flag:
+    """The word of a device that counts how often another's event was recorded."""
+    return Flag(device, f"posted by {event}")
