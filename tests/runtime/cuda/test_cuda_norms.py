@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
 from functools import cache
 
 import pytest
@@ -13,12 +16,20 @@ from peergrid import Options, Problem, Simulation
 from peergrid.codegen.norm import NORM_ALIGN
 from peergrid.grid import Boundary, Index
 from peergrid.grid.partition import Partition
+from peergrid.runtime.cuda import executor
 from peergrid.runtime.cuda.executor import CudaExecutor
+from peergrid.runtime.cuda.linked.peer import lower_linked
+from peergrid.runtime.cuda.lowering.lower import Lowered, lower
+from peergrid.runtime.cuda.lowering.station import Station
+from peergrid.runtime.cuda.tapes.replay import CONTEXT, FIRST, FUNCTION
+from peergrid.runtime.cuda.tapes.tape import Tape
+from peergrid.runtime.devices import Devices
 from peergrid.schedule import build, layout, period
 from peergrid.schedule.strategies import STRATEGIES, StrategyName
 
 pytestmark = pytest.mark.skipif(COMPILER is None, reason="no C++ compiler here to run generated kernels on the host")
 STEPS = 11
+CALLS = 21, 1, 9, 14  # of `run`, each of so many steps
 SHAPE = (110, 140)
 CUTS: dict[int, Index] = {1: (0, 110), 2: (0, 48, 110), 3: (0, 48, 72, 110), 4: (0, 24, 48, 72, 110)}
 Boundaries = tuple[Boundary, Boundary]
@@ -88,3 +99,100 @@ def test_same_bits_of_several_stages(strategy: StrategyName, depth: int, block: 
     expected = on_virtual_devices(problem, "ez")
     for seed in range(3):
         assert run(problem, 3, Options(strategy, depth=depth, block=block), seed, "ez") == expected
+
+
+@cache
+def expected_of_calls(columns: Boundary) -> tuple[bytes, bytes]:
+    problem = random_heat((72, 40), ("fixed", columns))
+    with Simulation(problem, sum(CALLS), devices="cpu:1", norm="u") as simulation:
+        simulation.run(sum(CALLS))
+        return simulation.gather("u").tobytes(), simulation.norms().tobytes()
+
+
+@pytest.mark.parametrize(("depth", "block"), [(1, 1), (2, 2), (3, 1), (5, 2)])
+@pytest.mark.parametrize("devices", [1, 2, 3])
+@pytest.mark.parametrize("strategy", ["overlap", "async", "threads", "peer", "graph", "persistent"])
+def test_same_bits_of_many_passes_in_several_calls(
+    monkeypatch: pytest.MonkeyPatch, strategy: StrategyName, devices: int, depth: int, block: int
+) -> None:
+    """Sums of a pass come late or soon, whatever the passes beside and behind them are, and are there after a call."""
+    columns: Boundary = "periodic" if depth == 3 else "fixed"
+    problem, options = random_heat((72, 40), ("fixed", columns)), Options(strategy, depth=depth, block=block)
+    for seed in range(3):
+        monkeypatch.setattr(executor, "CudaDriver", lambda seed=seed: HostDriver(seed=seed))
+        gpus, done = Devices("cuda", tuple(range(devices))), 0
+        with Simulation(problem, sum(CALLS), devices=gpus, options=options, norm="u") as simulation:
+            for steps in CALLS:
+                simulation.run(steps)
+                done += steps
+                found = simulation.gather("u").tobytes(), simulation.norms().tobytes()
+                assert found[1] == expected_of_calls(columns)[1][: 8 * done], f"seed {seed}, {done} steps"
+        assert found == expected_of_calls(columns)
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_same_bits_with_clocks_around_the_operations(monkeypatch: pytest.MonkeyPatch, strategy: StrategyName) -> None:
+    problem, options, devices = random_heat(SHAPE), Options(strategy, depth=2), Devices("cuda", (0, 1, 2))
+    for seed in range(3):
+        monkeypatch.setattr(executor, "CudaDriver", lambda seed=seed: HostDriver(seed=seed))
+        with Simulation(problem, STEPS, devices=devices, options=options, norm="u") as simulation:
+            simulation.run(4)
+            timeline = simulation.trace(STEPS - 4)
+            assert (simulation.gather("u").tobytes(), simulation.norms().tobytes()) == expected(FIXED)
+        assert timeline.spans
+
+
+@dataclass(frozen=True)
+class Launch:
+    """A launch by row: its GPU's context, the number of its pass there, and whether it makes the sums."""
+
+    row: int
+    context: int
+    number: int
+    sums: bool
+
+
+def launches(station: Station, tape: Tape) -> Iterator[tuple[Launch, frozenset[Launch]]]:
+    """What computes, in the order of issue, and what its stream and events put before it."""
+    names = {address: name for (_, _, name), address in station.devices._functions.items()}
+    held: dict[int, frozenset[Launch]] = {}
+    recorded: dict[int, frozenset[Launch]] = {}
+    passes: Counter[int] = Counter()
+    for number, row in enumerate(tape.table.tolist()):
+        use, context = station.events.use(row), row[CONTEXT]
+        name = names[row[FIRST]] if row[FUNCTION] == station.entry("cuLaunchKernel") else ""
+        if use is not None and use[1]:
+            recorded[use[0]] = held.get(row[FIRST + 1], frozenset())
+        elif use is not None:
+            held[row[FIRST]] = held.get(row[FIRST], frozenset()) | recorded.get(use[0], frozenset())
+        elif name == "norm_sum" or "2d" in name:
+            stream, launch = row[FIRST + 8], Launch(number, context, passes[context], name == "norm_sum")
+            yield launch, held.get(stream, frozenset())
+            held[stream] = held.get(stream, frozenset()) | {launch}
+            passes[context] += launch.sums
+
+
+@pytest.mark.parametrize("strategy", sorted(set(STRATEGIES) - {"graph"}))
+@pytest.mark.parametrize(("depth", "block"), [(1, 1), (4, 4), (4, 2)])
+def test_sums_are_made_beside_the_next_pass_and_before_the_one_after(
+    strategy: StrategyName, depth: int, block: int
+) -> None:
+    problem, options = random_heat(SHAPE), Options(strategy, depth=depth, block=block)
+    plan = layout(problem, Partition.slabs(problem.grid, CUTS[3]), options, NORM_ALIGN)
+    driver, schedule = HostDriver(), build(plan, options, 6 * depth)
+    executor = CudaExecutor(plan, schedule.steps, (0, 1, 2), driver=driver, norm="u")
+    linked = lower_linked(executor._station, schedule)
+    lowered = linked if isinstance(linked, Lowered) else lower(executor._station, schedule)
+    assert isinstance(linked, Lowered) == (strategy == "peer" and depth == block)
+    for tape in lowered.tapes.values():
+        found = dict(launches(executor._station, tape))
+        for launch, before in found.items():
+            mine = {other for other in found if other.context == launch.context}
+            done = {other.number for other in before & mine if other.sums}
+            if launch.sums:
+                parts = {other for other in mine if other.number == launch.number and not other.sums}
+                assert parts <= before
+            else:
+                assert done == set(range(launch.number - 1))
+    executor.close()
+    assert not driver.live

@@ -17,6 +17,7 @@ from peergrid.runtime.cuda.lowering import signals
 from peergrid.runtime.cuda.lowering.kernels import kernels_of
 from peergrid.runtime.cuda.lowering.lower import Lowered
 from peergrid.runtime.cuda.lowering.station import Station
+from peergrid.runtime.cuda.lowering.sums import await_sums, follow, mark_sums, sums_queue
 from peergrid.runtime.cuda.lowering.sweeps import SeveralSteps, Start
 from peergrid.runtime.cuda.tapes.tape import Patch, TapeWriter
 from peergrid.schedule import Schedule
@@ -41,8 +42,10 @@ def lower_linked(station: Station, schedule: Schedule) -> Lowered | str:
     for number, part in enumerate(row.passes):
         for device in range(station.layout.devices):
             row.write(tape, device, number, part)
-    queues = tuple(queue for device in range(station.layout.devices) for queue in row.queues(device))
-    return Lowered(schedule, {0: tape.finish()}, queues, frozenset(), {PASSED: len(row.passes)})
+    devices = range(station.layout.devices)
+    queues = [queue for device in devices for queue in row.queues(device)]
+    queues += [] if station.norms is None else [sums_queue(device) for device in devices]
+    return Lowered(schedule, {0: tape.finish()}, tuple(queues), frozenset(), {PASSED: len(row.passes)})
 
 
 def _row(station: Station, schedule: Schedule, kernel: PeerKernel) -> _Row:
@@ -97,7 +100,7 @@ class _Row:
         return [Queue(device, *kinds.get(launch.program.entry, ("zones", 0))) for launch in self.launches[device]]
 
     def write(self, tape: TapeWriter, device: int, number: int, part: Compute) -> None:
-        """One pass of one device; its kernels meet before the next."""
+        """One pass of one device; its kernels meet before the next, beside which its norms are summed up."""
         queues, plain = self.queues(device), self.launches[device][0].program
         zones = queues[-1] if (queues[0].name, queues[-1].name) == ("interior", "zones") else None
         operation = self._operation(device, number)
@@ -108,15 +111,17 @@ class _Row:
                     self.station.flag(_begun(device)),
                     min(start.blocks, self.sweep.resident(device, plain)) - 1,
                 )
+            if self.station.norms is not None:
+                await_sums(self.station, tape, operation, queue, part.target)
             if queue == zones:
                 self._await_plain(tape, queue, operation, number)
             self._launch(tape, queue, operation, part, replace(start, more=(links, *start.more)))
             tape.patches.append(Patch(int(links.ctypes.data) + offset(links, "passed"), number, PASSED))
         signals.meet(self.station, tape, operation, queues)
         if self.station.norms is not None:
-            self._launch(tape, queues[0], operation, part, self.sweep.sums(device))
-            for queue in queues[1:]:
-                signals.tie(self.station, tape, operation, queues[0], queue)
+            follow(self.station, tape, operation, queues)
+            self._launch(tape, sums_queue(device), operation, part, self.sweep.sums(device))
+            mark_sums(self.station, tape, operation, device, part.target)
 
     def _await_plain(self, tape: TapeWriter, queue: Queue, operation: int, number: int) -> None:
         """A queue goes on when the plain tiles of a pass's first turn have their room.
@@ -141,7 +146,7 @@ class _Row:
             start.threads,
             values,
             start.shared,
-            start.more,
+            start.given(part.target),
             start.rows,
         )
         tape.patches.append(Patch(address + offset(values, "step"), part.level, None))

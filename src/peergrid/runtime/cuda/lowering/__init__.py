@@ -2,5 +2,6 @@
 
 In the order of reading: `programs`, what is compiled; `station`, what a schedule is translated against, with
 `duration`, how long its work takes; `kernels`, which ones make its passes; `signals`, what orders the queues; `routes`,
-`transfer` and `copies`, how halos travel; `sweeps` and `shelled`, what a pass launches; `lower`, all of it.
+`transfer` and `copies`, how halos travel; `sweeps` and `shelled`, what a pass launches; `sums`, what adds up its norms
+beside the next; `lower`, all of it.
 """

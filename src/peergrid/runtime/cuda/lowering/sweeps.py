@@ -35,9 +35,10 @@ LATE = 48  # rows of a plain tile in whose time an edge tile and then those of z
 @dataclass(frozen=True, eq=False)
 class Start:
     """One launch; `values` is the kernel's struct, to which slots and time step are still to be added, `more` what
-    follows it; rows: rows of blocks; beside: whether it may run beside the next launch of the pass; behind: whether,
-    beside that, it waits for the launch before; before, after: where it finds and leaves the state, if not in the slots
-    of the pass; later: steps of the pass before it.
+    follows it, behind which comes, if there are any, one of `norms`: that of the slot which the pass writes; rows: rows
+    of blocks; beside: whether it may run beside the next launch of the pass; behind: whether, beside that, it waits for
+    the launch before; before, after: where it finds and leaves the state, if not in the slots of the pass; later: steps
+    of the pass before it.
     """
 
     function: int
@@ -46,12 +47,17 @@ class Start:
     shared: int
     values: NDArray[Any]
     more: tuple[NDArray[Any], ...] = ()
+    norms: tuple[NDArray[Any], ...] = ()
     rows: int = 1
     beside: bool = False
     behind: bool = False
     before: Places | None = None
     after: Places | None = None
     later: int = 0
+
+    def given(self, target: int) -> tuple[NDArray[Any], ...]:
+        """What follows `values` in a pass that writes this slot."""
+        return (*self.more, *self.norms[target : target + 1])
 
 
 class Sweep(Protocol):
@@ -159,8 +165,8 @@ class SeveralSteps:
     def start(self, device: int, launch: Launch, whole: Box) -> Start:
         """A launch over tiles of a box."""
         program, values = launch.program, self._values(device, launch, whole)
-        function, more = self._function(device, program), self._norms(device, whole)
-        return Start(function, launch.blocks, program.threads, program.shared_bytes, values, more)
+        function, norms = self._function(device, program), self._norms(device, whole)
+        return Start(function, launch.blocks, program.threads, program.shared_bytes, values, norms=norms)
 
     def sums(self, device: int) -> Start:
         """The launch that adds up what the others left of the norms, when all that the device owns is done."""
@@ -168,13 +174,13 @@ class SeveralSteps:
         assert made is not None, "only a kernel with norms leaves sums"
         program, bands = made.sums, -(-whole.shape[0] // NORM_ROWS)
         values, function = self._arguments(device, whole), self._function(device, program)
-        more = self._norms(device, whole)
-        return Start(function, bands, program.threads, program.shared_bytes, values, more, made.steps)
+        norms = self._norms(device, whole)
+        return Start(function, bands, program.threads, program.shared_bytes, values, norms=norms, rows=made.steps)
 
     def _norms(self, device: int, box: Box) -> tuple[NDArray[Any], ...]:
-        """Where the norms go, if the kernel takes them."""
+        """Where the norms go, slot by slot, if the kernel takes them."""
         norms = self._station.norms
-        return () if norms is None or self._summing is None else (norms.struct(device, box),)
+        return () if norms is None or self._summing is None else norms.structs(device, box)
 
     @property
     def _summing(self) -> PassKernel | None:

@@ -1,4 +1,7 @@
-"""Memory for the norm of every step's change: sums of blocks of cells for one pass, sums of rows for the whole run."""
+"""Memory for the norm of every step's change: sums of blocks of cells for two passes, of rows for the whole run.
+
+While those of one pass are added up the next pass, which writes the other slot of the state, leaves its own.
+"""
 
 from __future__ import annotations
 
@@ -14,6 +17,8 @@ from peergrid.grid import Box
 from peergrid.runtime.cuda.device.devices import Devices
 from peergrid.schedule import Layout
 
+SLOTS = 2  # of the state, which passes write by turns
+
 
 class NormMemory:
     """The sums of one field on every device.
@@ -27,26 +32,18 @@ class NormMemory:
         self._layout, self._devices, self._total = layout, devices, total_steps
         _check(layout, field)
         needed = [_bytes(layout, device, total_steps) for device in range(devices.count)]
-        self._partial = [devices.allocate(device, blocks) for device, (blocks, _) in enumerate(needed)]
+        self._partial = [[devices.allocate(d, blocks) for _ in range(SLOTS)] for d, (blocks, _) in enumerate(needed)]
         self._rows = [devices.allocate(device, rows) for device, (_, rows) in enumerate(needed)]
 
-    def struct(self, device: int, box: Box) -> NDArray[Any]:
-        """What the kernels of a device are given for a part of what it owns, shape (1,)."""
+    def structs(self, device: int, box: Box) -> tuple[NDArray[Any], ...]:
+        """What the kernels of a device are given for a part of what it owns: one for each slot, each of shape (1,)."""
         owned = self._owned(device)
         if not _whole_blocks(box, owned):
             raise UsageError(
                 f"The norm of every step is summed up in blocks of {NORM_ROWS} × {NORM_COLUMNS} cells, but {box} of "
                 f"{owned} is computed by itself; make the layout with align = {NORM_ALIGN}."
             )
-        bands, blocks = self._extent(device)
-        first, left = owned.lo[0] // NORM_ROWS, owned.lo[1] // NORM_COLUMNS
-        values = np.zeros(1, NORMS)
-        skipped = (first * blocks + left) * self._layout.problem.itemsize
-        values["partial"] = self._partial[device] - skipped
-        values["rows"] = self._rows[device] - first * 8
-        values["pitch"], values["plane"] = blocks, bands * blocks
-        values["row_plane"], values["follow"] = bands, 1
-        return values
+        return tuple(self._struct(device, partial) for partial in self._partial[device])
 
     def norms(self, steps: int) -> NDArray[np.float64]:
         """The norms of the first so many steps."""
@@ -58,6 +55,16 @@ class NormMemory:
             found.append(rows[:steps])
         return total(np.concatenate(found, axis=1))
 
+    def _struct(self, device: int, partial: int) -> NDArray[Any]:
+        owned, (bands, blocks) = self._owned(device), self._extent(device)
+        first, left = owned.lo[0] // NORM_ROWS, owned.lo[1] // NORM_COLUMNS
+        values = np.zeros(1, NORMS)
+        values["partial"] = partial - (first * blocks + left) * self._layout.problem.itemsize
+        values["rows"] = self._rows[device] - first * 8
+        values["pitch"], values["plane"] = blocks, bands * blocks
+        values["row_plane"], values["follow"] = bands, 1
+        return values
+
     def _owned(self, device: int) -> Box:
         return self._layout.partition.owned(device)
 
@@ -68,7 +75,8 @@ class NormMemory:
 def norm_bytes(layout: Layout, field: str, total_steps: int) -> list[int]:
     """Bytes of device memory that the norms of so many steps need on each device; raises as `NormMemory` does."""
     _check(layout, field)
-    return [sum(_bytes(layout, device, total_steps)) for device in range(layout.devices)]
+    needed = (_bytes(layout, device, total_steps) for device in range(layout.devices))
+    return [SLOTS * blocks + rows for blocks, rows in needed]
 
 
 def _bytes(layout: Layout, device: int, total_steps: int) -> tuple[int, int]:

@@ -1,0 +1,39 @@
+"""The sums of norms beside the passes that follow: in a queue of their own on each device, held back by events alone.
+
+What a pass leaves to be summed up is kept once for each slot of the state. So the next pass, which writes the other
+slot, begins at once; the one after it waits for the sums.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from peergrid.runtime.cuda.lowering.signals import record, wait
+from peergrid.runtime.cuda.lowering.station import Station
+from peergrid.runtime.cuda.tapes.tape import TapeWriter
+from peergrid.schedule.ops import Event, Queue
+
+
+def sums_queue(device: int) -> Queue:
+    """Where a device sums up: of the lowest priority, since a pass has time to spare at its end."""
+    return Queue(device, "sums")
+
+
+def await_sums(station: Station, tape: TapeWriter, number: int, queue: Queue, slot: int) -> None:
+    """What the queue gets from now on waits until the newest sums of a pass that wrote this slot are made, if any."""
+    wait(station, tape, number, queue, _summed(queue.device, slot))
+
+
+def mark_sums(station: Station, tape: TapeWriter, number: int, device: int, slot: int) -> None:
+    """What `await_sums` waits for: the device's sums so far, those of a pass that wrote this slot the last of them."""
+    record(station, tape, number, sums_queue(device), _summed(device, slot))
+
+
+def follow(station: Station, tape: TapeWriter, number: int, met: Sequence[Queue]) -> None:
+    """A device's next sums wait until its queues have met, by the events that `signals.meet` has just recorded."""
+    for queue in met:
+        wait(station, tape, number, sums_queue(queue.device), Event(queue.device, f"barrier of {queue}"))
+
+
+def _summed(device: int, slot: int) -> Event:
+    return Event(device, f"sums of slot {slot}")
