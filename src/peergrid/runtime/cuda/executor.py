@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import suppress
 from pathlib import Path
 
 from peergrid.errors import DeviceFault, PeergridError
@@ -130,7 +129,7 @@ class CudaExecutor:
     def close(self) -> None:
         try:
             self._issuers.close()
-            self._station.release()
+            self._station.posts.release()
         finally:
             self._station.close()
 
@@ -210,10 +209,8 @@ class CudaExecutor:
     def _given_up(self, lowered: Lowered, times: int) -> str:
         """Which word some queue waits for in vain, if any; nobody waits for words any longer."""
         due = {flag: self._settled.get(flag, 0) + lowered.raised[flag] * times for flag in lowered.edges}
-        standing = dict.fromkeys(due, 0)
-        with suppress(PeergridError):  # of a device that is lost: what lost it is said
-            standing = {flag: self._station.standing(flag) for flag in due}
-        self._station.release()
+        standing = {flag: self._station.posts.value(flag) for flag in due}
+        self._station.posts.release()
         return overdue(lowered.edges, due, standing)
 
     def _failure(self, lowered: Lowered, tape: Tape, end: End) -> PeergridError:

@@ -18,10 +18,13 @@ from peergrid.schedule.ops import Copy, Queue
 
 @dataclass(frozen=True)
 class Copies:
-    """The copies of one schedule. free: whether no route was asked for; choices: those made so far."""
+    """The copies of one schedule. free: whether no route was asked for; brief: see `routes.choose`; choices: those made
+    so far.
+    """
 
     station: Station
     free: bool
+    brief: bool = False
     choices: set[Choice] = field(default_factory=set)
 
     def choice(self, op: Copy) -> Choice:
@@ -29,7 +32,7 @@ class Copies:
         moved = self._transfer(op)
         ends = (op.source_device, op.target_device)
         reachable = op.route == "host" or all(self.station.peers.reaches(op.queue.device, end) for end in ends)
-        choice = choose(op.route, self.free, reachable, moved.run, moved.bytes // moved.run)
+        choice = choose(op.route, self.free, reachable, moved.run, moved.bytes // moved.run, self.brief)
         self.choices.add(choice)
         return choice
 

@@ -1,9 +1,10 @@
 """What ties queues of different GPUs: words of memory that one queue writes and the other waits for.
 
 An event of another context costs the host a call for each wait, under locks of the driver that threads for other GPUs
-want, too. A post is a word on the GPU that waits, and counts how often the event was recorded: what a queue has to
-write and to await between two of its computations is one call (`cuStreamBatchMemOp`), which concerns one context alone.
-A count only grows, so the order in which hosts issue does not matter.
+want, too. A post is a word for a GPU that waits, and counts how often the event was recorded: what a queue has to write
+and to await between two of its computations is one call (`cuStreamBatchMemOp`), which concerns one context alone. A
+count only grows, so the order in which hosts issue does not matter. The words lie in host memory: a queue that waits in
+vain can be let go without any call into a driver that may itself wait.
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ class Posts:
 
     def crosses(self, op: Wait) -> bool:
         """Whether a wait is for another GPU's event, and made by a word."""
-        return self._apt and self.station.posts(op.event.device, op.queue.device)
+        return self._apt and self.station.posted(op.event.device, op.queue.device)
 
     def local(self, event: Event) -> bool:
         """Whether somebody needs the event as such."""
@@ -56,7 +57,7 @@ class Posts:
         (queue,) = queues_of(ops[number])
         devices, words = self.station.devices, np.zeros((len(batch), WORDS), np.int64)
         for row, post in zip(words, batch, strict=True):
-            row[0], row[ADDRESS] = post.kind, self.station.post(post.flag)
+            row[0], row[ADDRESS] = post.kind, self.station.posts.address(post.flag)
         address = tape.words(
             number,
             devices.context(queue.device),

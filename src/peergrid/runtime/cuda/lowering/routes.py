@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from peergrid.schedule.ops import Route
 
 SHORT_RUN = 1024  # bytes: the copy engine is slow on many short runs, stores are not
+FEW = 1 << 20  # bytes that one kernel stores beside the interior as soon as the copy engine would have moved them
 
 
 @dataclass(frozen=True)
@@ -17,10 +18,11 @@ class Choice:
     reason: str = ""
 
 
-def choose(wanted: Route, free: bool, reachable: bool, run: int, runs: int) -> Choice:
+def choose(wanted: Route, free: bool, reachable: bool, run: int, runs: int, brief: bool = False) -> Choice:
     """The route of one halo of `runs` contiguous pieces of `run` bytes.
 
-    free: whether the user left the choice open; reachable: whether the source can store into the target's memory.
+    free: whether the user left the choice open; reachable: whether the source can store into the target's memory;
+    brief: whether what counts is how many calls a host makes: one kernel stores all halos of a device.
     """
     if not reachable:
         if wanted == "host":
@@ -28,4 +30,4 @@ def choose(wanted: Route, free: bool, reachable: bool, run: int, runs: int) -> C
         return Choice("host", f"'{wanted}' needs peer access, which these devices do not have")
     if free and wanted == "copy" and runs > 1 and run < SHORT_RUN:
         return Choice("store", f"the halo lies in {runs} pieces of {run} bytes, which stores move faster than copies")
-    return Choice(wanted)
+    return Choice("store" if free and brief and run * runs <= FEW else wanted)

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from peergrid.codegen.cuda import service
-from peergrid.errors import PeergridError
 from peergrid.runtime.cuda.device.devices import Devices, host_words
 from peergrid.runtime.cuda.device.driver import Driver
 from peergrid.runtime.cuda.device.faults import error
@@ -19,6 +17,7 @@ from peergrid.runtime.cuda.memory.fields import FieldMemory, Plan
 from peergrid.runtime.cuda.memory.norms import NormMemory, norm_bytes
 from peergrid.runtime.cuda.memory.peers import Peers
 from peergrid.runtime.cuda.memory.room import block_room, multiprocessors
+from peergrid.runtime.cuda.memory.words import HostWords
 from peergrid.runtime.cuda.tapes.parts import Events
 from peergrid.runtime.cuda.tapes.replay import replay
 from peergrid.runtime.cuda.tapes.tape import NOTHING, Tape
@@ -28,13 +27,13 @@ from peergrid.schedule.ops import Copy, Flag, Queue
 SECOND = 1_000_000_000
 WORDS_PER_LINE = 16
 MOST_BARRIERS = 16
-FAR = 1 << 62  # beyond what any flag counts to
 FLAGS = 1024  # words of each device's block of flags
 
 
 class Station:
     """The resources of one executor; `norms` is None unless the norm of a field is asked for; `room`: bytes of
-    shared memory that a thread block can have on every device; `multiprocessors`: of each device.
+    shared memory that a thread block can have on every device; `multiprocessors`: of each device; `posts`: the words
+    that tie queues of different GPUs.
 
     least: seconds that waits are given up after at the earliest; cache: a folder for compiled kernels. `step_seconds`,
     `patience`: see `duration`.
@@ -74,7 +73,7 @@ class Station:
         self._barriers: dict[tuple[int, ...], int] = {}
         self._flags: dict[Flag, int] = {}
         self._flag_blocks: dict[int, int] = {}
-        self._posted: set[Flag] = set()
+        self.posts = HostWords(self.devices)
         self._clocks: dict[Queue, int] = {}
         self._staging: dict[tuple[object, ...], int] = {}
         self._templates: dict[int, np.ndarray[Any, Any]] = {}
@@ -119,27 +118,8 @@ class Station:
             self._flags[flag] = self._flag_block(flag.device) + 8 * WORDS_PER_LINE * place
         return self._flags[flag]
 
-    def post(self, flag: Flag) -> int:
-        """The address of a flag that queues wait for by themselves."""
-        self._posted.add(flag)
-        return self.flag(flag)
-
-    def standing(self, flag: Flag) -> int:
-        """Where a flag stands."""
-        value = np.zeros(1, np.int64)
-        self.devices.enter(flag.device)
-        self.devices.driver.download(value, self.flag(flag))
-        return int(value[0])
-
-    def release(self) -> None:
-        """Let go the queues that wait for flags by themselves: nobody will raise them."""
-        for flag in self._posted:
-            with suppress(PeergridError):  # of a device that is lost: what lost it is said
-                self.devices.enter(flag.device)
-                self.devices.driver.upload(self.flag(flag), np.array([FAR], np.int64))
-
-    def posts(self, source: int, target: int) -> bool:
-        """Whether queues of a device write words that queues of another GPU wait for."""
+    def posted(self, source: int, target: int) -> bool:
+        """Whether words tell a device's queues how far those of another GPU are; events do where they cannot."""
         ends = {self.devices.ordinals[device] for device in (source, target)}
         able = all(self.devices.driver.awaits_words(ordinal) for ordinal in ends)
         return len(ends) == 2 and able and self.peers.reaches(source, target)
