@@ -112,6 +112,12 @@ class Lowering:
         self.sweeps = {steps: self._sweep(passes) for steps, passes in made.items()}
 
     @property
+    def clocked(self) -> bool:
+        """Whether kernels ask clocks for the time step: what they add to it, or leave of it, depends on it."""
+        problem = self.station.layout.problem
+        return self.captured and bool(problem.signals or problem.receivers or self.station.norms is not None)
+
+    @property
     def summing(self) -> set[Queue]:
         """The queues in which norms are summed up beside passes."""
         beside = self.station.norms is not None and not self.captured
@@ -123,7 +129,7 @@ class Lowering:
         last = {item[0][1].queue: n for n, item in enumerate(items) if isinstance(item[0][1], Compute)}
         for n, item in enumerate(items):
             self._item(tape, item)
-            if self.captured:
+            if self.clocked:
                 for queue in (queue for queue, at in last.items() if at == n):
                     tick(self.station, tape, queue, self.schedule.steps)  # nothing later in this turn reads its clock
         return tape.finish()
