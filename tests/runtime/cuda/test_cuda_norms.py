@@ -17,10 +17,12 @@ from peergrid.codegen.norm import NORM_ALIGN
 from peergrid.grid import Boundary, Index
 from peergrid.grid.partition import Partition
 from peergrid.runtime.cuda import executor
+from peergrid.runtime.cuda.device import devices as cuda_devices
 from peergrid.runtime.cuda.executor import CudaExecutor
 from peergrid.runtime.cuda.linked.peer import lower_linked
 from peergrid.runtime.cuda.lowering.lower import Lowered, lower
 from peergrid.runtime.cuda.lowering.station import Station
+from peergrid.runtime.cuda.memory.norms import NormMemory, norm_bytes
 from peergrid.runtime.cuda.tapes.replay import CONTEXT, FIRST, FUNCTION
 from peergrid.runtime.cuda.tapes.tape import Tape
 from peergrid.runtime.devices import Devices
@@ -196,3 +198,13 @@ def test_sums_are_made_beside_the_next_pass_and_before_the_one_after(
                 assert done == set(range(launch.number - 1))
     executor.close()
     assert not driver.live
+
+
+def test_norms_take_as_much_memory_as_they_are_said_to(monkeypatch: pytest.MonkeyPatch) -> None:
+    problem, options = random_heat(SHAPE), Options("peer", depth=4)
+    plan = layout(problem, Partition.slabs(problem.grid, CUTS[3]), options, NORM_ALIGN)
+    devices, taken = cuda_devices.Devices(HostDriver(), (0, 1, 2)), Counter[int]()
+    monkeypatch.setattr(devices, "allocate", lambda device, count: taken.update({device: count}) or 0)
+    NormMemory(plan, devices, "u", STEPS)
+    devices.close()
+    assert norm_bytes(plan, "u", STEPS) == [taken[device] for device in range(3)]
