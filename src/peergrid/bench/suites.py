@@ -72,9 +72,11 @@ def laplace(size: Size, counts: tuple[int, ...]) -> Iterator[Case]:
         yield Case("strong, held", strong, count, "overlap", 0, size.steps, "strong, held", held=True)
     for count in counts:
         yield Case("strong, one step", strong, count, "overlap", 1, size.steps // 5, "strong, one step")
-    for count in counts:
-        series = "strong, norm of every step"
-        yield Case(series, strong, count, "peer", 0, size.steps, series, norm="u")
+    normed: tuple[StrategyName, ...] = ("overlap", "peer")
+    for strategy in normed:
+        for count in counts:
+            series = "strong, norm of every step"
+            yield Case(f"{series}, {strategy}", strong, count, strategy, 0, size.steps, series, norm="u")
     for held, series in ((False, "weak overlap"), (True, "weak, held")):
         for count in counts:
             make = partial(jacobi, n * count, n)

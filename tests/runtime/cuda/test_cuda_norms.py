@@ -176,9 +176,8 @@ def launches(station: Station, tape: Tape) -> Iterator[tuple[Launch, frozenset[L
 
 @pytest.mark.parametrize("strategy", sorted(set(STRATEGIES) - {"graph"}))
 @pytest.mark.parametrize(("depth", "block"), [(1, 1), (4, 4), (4, 2)])
-def test_sums_are_made_beside_the_next_pass_and_before_the_one_after(
-    strategy: StrategyName, depth: int, block: int
-) -> None:
+def test_sums_are_made_before_the_pass_after_the_next(strategy: StrategyName, depth: int, block: int) -> None:
+    """Fused passes of `peer` do not wait for those of the pass before: they run beside its tiles."""
     problem, options = random_heat(SHAPE), Options(strategy, depth=depth, block=block)
     plan = layout(problem, Partition.slabs(problem.grid, CUTS[3]), options, NORM_ALIGN)
     driver, schedule = HostDriver(), build(plan, options, 6 * depth)
@@ -195,7 +194,8 @@ def test_sums_are_made_beside_the_next_pass_and_before_the_one_after(
                 parts = {other for other in mine if other.number == launch.number and not other.sums}
                 assert parts <= before
             else:
-                assert done == set(range(launch.number - 1))
+                assert done >= set(range(launch.number - 1))
+                assert isinstance(linked, Lowered) <= (launch.number - 1 not in done)
     executor.close()
     assert not driver.live
 

@@ -31,8 +31,8 @@ from peergrid.schedule.timeline import Span
 class CudaExecutor:
     """An `Executor` on GPUs.
 
-    ordinals: the GPU of each virtual device; patience: seconds without progress before a kernel gives up a wait, two
-    thirds of a host's; more where a cycle may take long (see `lowering.duration`); cache: folder for compiled kernels
+    ordinals: the GPU of each virtual device; patience: seconds without progress before a kernel gives up a wait, three
+    quarters of a host's; more where a cycle may take long (see `lowering.duration`); cache: folder for compiled kernels
     (None: none kept); driver: what to run on, the installed one by default; norm: a field the norm of whose change is
     computed for every step; issuers: threads among which a host's calls are shared (None: one for each GPU, if there
     are processors for them and enough to do). `notes` says where a route other than the one asked for was taken, and

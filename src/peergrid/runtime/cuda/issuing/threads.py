@@ -74,7 +74,7 @@ class Issuers:
     def __init__(self, station: Station, count: int | None = None) -> None:
         self.seconds = 0.0
         self._station, self._count = station, count
-        self.patience = max(1, int(station.patience * 1.5))
+        self.patience = max(1, int(station.patience * 1.3))
         self._workers = Workers(station.devices.count, "issuing")
         self._works: dict[tuple[object, ...], Work] = {}
         self._closed = False

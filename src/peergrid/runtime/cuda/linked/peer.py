@@ -13,11 +13,11 @@ from peergrid.codegen.cuda.blocked.program import Launch
 from peergrid.codegen.cuda.linked.links import rim_tiles
 from peergrid.codegen.cuda.linked.peer import PeerKernel
 from peergrid.runtime.cuda.linked.chain import PASSED, Chain, offset, passes
+from peergrid.runtime.cuda.linked.sums import await_sums, follow, mark_sums, sums_queue
 from peergrid.runtime.cuda.lowering import signals
 from peergrid.runtime.cuda.lowering.kernels import kernels_of
 from peergrid.runtime.cuda.lowering.lower import Lowered
 from peergrid.runtime.cuda.lowering.station import Station
-from peergrid.runtime.cuda.lowering.sums import await_sums, follow, mark_sums, sums_queue
 from peergrid.runtime.cuda.lowering.sweeps import SeveralSteps, Start
 from peergrid.runtime.cuda.tapes.tape import Patch, TapeWriter
 from peergrid.schedule import Schedule

@@ -26,7 +26,6 @@ from peergrid.runtime.cuda.lowering.routes import Choice
 from peergrid.runtime.cuda.lowering.shelled import Shelled
 from peergrid.runtime.cuda.lowering.signals import meet, record, signal, tick, tie, wait
 from peergrid.runtime.cuda.lowering.station import Station
-from peergrid.runtime.cuda.lowering.sums import await_sums, mark_sums, sums_queue
 from peergrid.runtime.cuda.lowering.sweeps import OneStep, SeveralSteps, Start, Sweep, WithNorms
 from peergrid.runtime.cuda.tapes.tape import Patch, Tape, TapeWriter
 from peergrid.schedule import Schedule
@@ -70,7 +69,7 @@ def lower(station: Station, schedule: Schedule, captured: bool = False) -> Lower
     """The tapes of a schedule. captured: for a graph, where clocks on the devices count the steps."""
     work = Lowering(station, schedule, captured)
     tapes = {host: work.host(host) for host in sorted({h for op in schedule.ops for h in hosts_of(op)})}
-    queues = tuple(sorted({queue for op in schedule.ops for queue in queues_of(op)} | work.summing))
+    queues = tuple(sorted({queue for op in schedule.ops for queue in queues_of(op)}))
     rising = raised(schedule) | work.posts.raised
     return Lowered(schedule, tapes, queues, frozenset(work.copies.choices), rising, edges=work.posts.edges)
 
@@ -116,12 +115,6 @@ class Lowering:
         """Whether kernels ask clocks for the time step: what they add to it, or leave of it, depends on it."""
         problem = self.station.layout.problem
         return self.captured and bool(problem.signals or problem.receivers or self.station.norms is not None)
-
-    @property
-    def summing(self) -> set[Queue]:
-        """The queues in which norms are summed up beside passes."""
-        beside = self.station.norms is not None and not self.captured
-        return {sums_queue(device) for device in range(self.schedule.devices)} if beside else set()
 
     def host(self, host: int) -> Tape:
         """The tape of one host."""
@@ -196,7 +189,6 @@ class Lowering:
     def _compute(self, tape: TapeWriter, number: int, ops: list[Compute]) -> None:
         """The launches of one pass, each with those that may run beside it."""
         first, beside = ops[0], list[Start]()
-        self._await_sums(tape, number, first)
         for start in self.sweeps[first.steps].starts(first.device, tuple(op.box for op in ops)):
             if start.beside:
                 beside.append(start)
@@ -219,25 +211,16 @@ class Lowering:
         for side in sides:
             tie(self.station, tape, number, side, queue)
 
-    def _await_sums(self, tape: TapeWriter, number: int, op: Compute) -> None:
-        """A queue's first part of a pass waits for the sums of what it writes over."""
-        parts = self.parts[op.device, op.level]
-        if self.summing and number == min(part for part, queue in parts.items() if queue == op.queue):
-            await_sums(self.station, tape, number, op.queue, op.target)
-
     def _sums(self, tape: TapeWriter, number: int, op: Compute) -> None:
-        """The sums of a pass's norms, behind all parts in which a device computes it.
+        """The sums of a pass's norms, behind the last of the parts in which a device computes it.
 
-        They run beside the next pass; in a graph, whose launches wait for nothing of the launch before, in its way.
+        Beside the next pass they would take the room of its tiles, which have no higher priority here.
         """
         parts, sweep = self.parts[op.device, op.level], self.sweeps[op.steps]
         if isinstance(sweep, WithNorms) and number == max(parts):
-            sums = sums_queue(op.device) if self.summing else op.queue
-            for queue in sorted(set(parts.values()) - {sums}):
-                tie(self.station, tape, number, queue, sums)
-            self._pass(tape, number, op, sweep.sums(op.device), sums)
-            if self.summing:
-                mark_sums(self.station, tape, number, op.device, op.target)
+            for queue in sorted(set(parts.values()) - {op.queue}):
+                tie(self.station, tape, number, queue, op.queue)
+            self._pass(tape, number, op, sweep.sums(op.device), op.queue)
 
     def _pass(self, tape: TapeWriter, number: int, op: Compute, start: Start, queue: Queue) -> None:
         station, values = self.station, start.values

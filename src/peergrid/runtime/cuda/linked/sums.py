@@ -1,4 +1,4 @@
-"""The sums of norms beside the passes that follow: in a queue of their own on each device, held back by events alone.
+"""The sums of norms beside the fused passes that follow: in a queue of their own on each device, held back by events.
 
 What a pass leaves to be summed up is kept once for each slot of the state. So the next pass, which writes the other
 slot, begins at once; the one after it waits for the sums.
