@@ -10,7 +10,7 @@ import pytest
 from figures import gpu, records
 
 Found = dict[str, Any]
-KEPT = (gpu.SAMPLES, "h200-x8-linked", "h200-x4-shares", "h200-x4-hosts", "h200-blocked3d")
+KEPT = (gpu.SAMPLES, "h200-x8-barrier", "h200-x4-hosts", "h200-blocked3d")
 SMALL = {"256² each persistent": 1, "256² each persistent, deep": 8, "4096² persistent, deep": 8}
 
 
@@ -53,9 +53,9 @@ def test_what_the_newest_lacks_comes_from_the_next_and_says_so(folder: Path) -> 
     save(folder, record("jacobi", "2026-02-01", 8, [row("strong peer", 1, 1.0), row("strong peer", 8, 17218.0)]))
     text = gpu.gpu().splitlines()
     assert "4 × H200, 2026-02-02, commit abcdef0" in text[0]
-    assert "| peergrid, no norm, eight steps per pass | 3,400 | 6,430 1) | 12,026 1) | 17,218 2) |" in text
+    assert "| peergrid, no norm, eight steps per pass | 3,400 | – | – | 17,218 1) |" in text
     assert "| times as fast  | 10.0 |  |  | 10.0 |" in text
-    assert "2) 8 × H200, 2026-02-01, commit abcdef0, `c`  " in text
+    assert "1) 8 × H200, 2026-02-01, commit abcdef0, `c`  " in text
 
 
 def test_what_is_held_is_no_part_of_the_rates(folder: Path) -> None:
@@ -70,10 +70,12 @@ def test_small_grids_are_shown_on_the_most_gpus(folder: Path) -> None:
             row(series, count, 1.0, seconds_per_step=1e-6 * count, options={"depth": depth})
             for series, depth in SMALL.items()
             for count in (1, gpus)
+            if gpus == 2 or depth == 8  # the larger machine's record was cut off
         ]
         save(folder, record("small", date, gpus, rows))
     tiny, small, *_ = gpu.more().splitlines()
-    assert "on each of 4 GPUs takes 4.00 µs with 8 steps per exchange, 4.00 µs with one (4 × H200" in tiny
+    assert "4.00 µs on 4 with an exchange after eight (4 × H200, 2026-02-01" in tiny
+    assert "2.00 µs on 2 with an exchange after every one (2 × H200, 2026-02-02" in tiny
     assert small.startswith("- 4096² cells on 4 GPUs: 4.00 µs a step")
 
 

@@ -14,7 +14,7 @@ Rates = dict[int, tuple[float, Found | None]]
 
 def gpu() -> str:
     """Jacobi beside NVIDIA's samples, and radar: GCells/s over the number of GPUs."""
-    jacobi, radar = [*records("jacobi"), _kernels()], records("fdtd")
+    jacobi, radar = records("jacobi"), records("fdtd")
     main = jacobi[0]
     marks, about = _Marks(main), load(SAMPLES)["about"]
     samples = {every: _samples(every) for every in (1, 1000)}
@@ -45,18 +45,6 @@ def gpu() -> str:
             *marks.notes(),
         ]
     )
-
-
-def _kernels() -> Found:
-    """What the kernels for linked GPUs reached without the executor, for numbers of GPUs that nothing else has."""
-    found = load("h200-x8-linked")
-    named = {"strong": "strong peer", "strong norm": "strong, norm of every step", "weak": "weak"}
-    rows = [
-        {"series": named[row["case"]], "count": row["gpus"], "gcells_per_s": row["gcells"]}
-        for row in found["results"]
-        if row["case"] in named and not row["different"] and not row["error"]
-    ]
-    return {"about": found["about"], "rows": rows}
 
 
 def _strong(name: str) -> bool:
@@ -130,34 +118,29 @@ def more() -> str:
 
 
 def _tiny() -> str:
-    record, (deep, one) = _widest("small", "256² each persistent, deep", "256² each persistent")
-    met = load("h200-x8-linked")
+    """A grid that grows with the GPUs, and how long these take to meet."""
+    met = load("h200-x8-barrier")
+    said = ", ".join(
+        f"{row['seconds_per_step'] * 1e6:.2f} µs on {row['count']} with an exchange after {steps} ({when(record)})"
+        for name, steps in (("256² each persistent, deep", "eight"), ("256² each persistent", "every one"))
+        for record, row in [_widest("small", name)]
+    )
     return (
-        f"- **Small grids**: a step of Jacobi with 256² cells on each of {deep['count']} GPUs takes "
-        f"{deep['seconds_per_step'] * 1e6:.2f} µs with {deep['options']['depth']} steps per exchange, "
-        f"{one['seconds_per_step'] * 1e6:.2f} µs with one ({when(record)}); all blocks of 8 GPUs meet in "
+        f"- **Small grids**: a step of Jacobi with 256² cells on each GPU takes {said}; all blocks of 8 GPUs meet in "
         f"{met['barrier_us']['8 all']:.2f} µs ({when(met)})."
     )
 
 
-def _widest(suite: str, *series: str) -> tuple[Found, list[Found]]:
-    """The record of a suite with the most GPUs, the newest of these, and of each series its row with the most."""
-    record = max(records(suite), key=lambda found: len(found["about"]["gpus"]))
-    rows = [[row for row in record["rows"] if row["series"] == name] for name in series]
-    return record, [max(found, key=lambda row: int(row["count"])) for found in rows]
+def _widest(suite: str, series: str) -> tuple[Found, Found]:
+    """The row of a series on the most GPUs, and its record: the newest of those with as many."""
+    rows = [(found, row) for found in records(suite) for row in found["rows"] if row["series"] == series]
+    return max(rows, key=lambda pair: int(pair[1]["count"]))
 
 
 def _small() -> str:
-    """A grid of fixed size, and what each of eight GPUs has of it."""
-    record, (row,) = _widest("small", "4096² persistent, deep")
-    shares = load("h200-x4-shares")
-    found = [part for part in shares["rows"] if part["series"] == "Jacobi, 4096²"]
-    share = max(found, key=lambda part: int(part["count"]))
-    return (
-        f"- 4096² cells on {row['count']} GPUs: {row['seconds_per_step'] * 1e6:.2f} µs a step ({when(record)}); what "
-        f"each of {shares['of']} would have of them, on {share['count']}: {share['seconds_per_step'] * 1e6:.2f} µs "
-        f"({when(shares)})."
-    )
+    """A grid of fixed size."""
+    record, row = _widest("small", "4096² persistent, deep")
+    return f"- 4096² cells on {row['count']} GPUs: {row['seconds_per_step'] * 1e6:.2f} µs a step ({when(record)})."
 
 
 def _heat() -> str:
@@ -224,7 +207,7 @@ def _share(value: float | None) -> str:
 
 def gpu_bits() -> str:
     """The same bits on GPUs as on the CPU."""
-    leads = {"h200-x4-bits": "On GPUs", "h200-x2-bits": "On two of another machine"}
+    leads = {"h200-x8-bits": "On GPUs", "h200-x2-bits": "On two of another machine"}
     return "\n\n".join(_bits(load(name), lead) for name, lead in leads.items())
 
 
