@@ -6,6 +6,7 @@ import random
 import time
 from collections.abc import Callable, Iterator
 from contextlib import closing
+from ctypes import CFUNCTYPE, c_int, c_void_p, cast
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -30,6 +31,7 @@ from peergrid.runtime.cuda.tapes.replay import (
     FIRST,
     FOLLOW,
     KIND,
+    NOT_READY,
     TELL,
     TIMED_OUT,
     replay,
@@ -272,3 +274,19 @@ def test_one_follows_what_another_tells() -> None:
     assert 0 < words[1] < (time.perf_counter() - began) * 5e8
     ahead.follow(0, int(word.ctypes.data), 12, 0)
     assert carried_out(ahead.finish(), words) == (ABORTED, 0)
+
+
+def test_a_question_in_vain_is_time_spent_waiting() -> None:
+    """The driver answers 'not ready' once in every turn, and takes its time for that."""
+    answers = [NOT_READY, 0] * 3
+
+    def answer() -> int:
+        if answers[0] == NOT_READY:
+            time.sleep(0.05)
+        return answers.pop(0)
+
+    function, made, words = CFUNCTYPE(c_int)(answer), TapeWriter(), np.zeros(4, np.int64)
+    made.poll(0, 0, int(cast(function, c_void_p).value or 0), 0)
+    assert carried_out(made.finish(), words) == (DONE, 3)
+    assert not answers
+    assert 0 < words[1] < 0.05e9

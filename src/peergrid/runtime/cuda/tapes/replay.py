@@ -49,11 +49,12 @@ def _look(kind: int, function: int, words: Any, goal: int) -> int:
 
 @njit(nogil=True, cache=True)
 def _wait(kind: int, function: int, words: Any, goal: int, patience: int, abort: int, spent: int) -> tuple[int, int]:
-    """Look again and again; the time that takes is taken off the time spent."""
+    """Look again and again; the time that takes is taken off the time spent, with that of a first question in vain."""
+    asked = _now(spent) if kind == POLL else 0
     code = _look(kind, function, words, goal)
     if code != NOT_READY:
         return (FAILED, code) if code else (DONE, 0)
-    began, started, looks, state = _now(spent), _time(0), 0, DONE
+    began, started, looks, state = asked or _now(spent), _time(0), 0, DONE
     sleep = words[1] if kind == POLL else 0
     while code == NOT_READY:
         if sleep:
