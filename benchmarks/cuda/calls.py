@@ -30,6 +30,8 @@ from peergrid.runtime.cuda.tapes.native import call  # noqa: E402
 
 REPEATS, BATCHES = 100, 9
 HALO = 17408 * 4
+WORD = 1 << 19  # where in its memory a GPU has a word for others
+WAIT, WRITE = 4, 5  # CU_STREAM_MEM_OP_WAIT_VALUE_64, CU_STREAM_MEM_OP_WRITE_VALUE_64
 SOURCE = """
 struct Args { unsigned long long words[40]; };
 extern "C" __global__ void nothing(const __grid_constant__ Args a) { if (threadIdx.x == 9999) *(int*)a.words[0] = 1; }
@@ -65,8 +67,10 @@ class Gpu:
         self.events = [d.create_event(False) for _ in range(3)]
         self.kernel = d.function(d.load(d.compile(SOURCE, d.architecture(self.number), None)), "nothing")
         self.memory = d.allocate(1 << 20)
+        d.fill(self.memory, 0, 1 << 18)
         self.values = np.zeros(40, np.uint64)
         self.pointers = np.array([self.values.ctypes.data], np.uint64)
+        self.keep: list[np.ndarray] = []
         self.executable = self._graph()
         for event in self.events:
             self.issue([self.record(event)])
@@ -88,6 +92,31 @@ class Gpu:
 
     def copy(self, target: int, count: int = HALO) -> Row:
         return (self.driver.entry("cuMemcpyAsync"), target, self.memory, count, self.streams[0])
+
+    def tie(self, left: Gpu, right: Gpu) -> list[Row]:
+        """Held back until both neighbours are as far, by events."""
+        return [self.record(self.events[2]), self.wait(left.events[2]), self.wait(right.events[2])]
+
+    def words(self, left: Gpu, right: Gpu) -> Row:
+        """The same by words of memory, which are always as far: two written, two awaited."""
+        places = (WRITE, left.memory), (WRITE, right.memory), (WAIT, self.memory), (WAIT, self.memory)
+        words = self.kept(np.array([[kind, place + WORD, 0, 0, 0, 0] for kind, place in places], np.uint64))
+        return (self.driver.entry("cuStreamBatchMemOp"), self.streams[0], len(places), words, 0)
+
+    def copies(self, *targets: int) -> Row:
+        """Halos to several peers by one call."""
+        count = len(targets)
+        ends = [self.kept(np.array(part, np.uint64)) for part in (targets, [self.memory] * count, [HALO] * count)]
+        usual, whose = self.kept(np.array([1, 0, 0, 0, 0, 0], np.int32)), self.kept(np.zeros(count, np.uint64))
+        return (self.driver.entry("cuMemcpyBatchAsync"), *ends, count, usual, whose, 1, self.streams[0])
+
+    def replay(self) -> Row:
+        return (self.driver.entry("cuGraphLaunch"), self.executable, self.streams[0])
+
+    def kept(self, values: np.ndarray) -> int:
+        """The address of values that stay there."""
+        self.keep.append(values)
+        return int(values.ctypes.data)
 
     def enter(self) -> Row:
         return (self.driver.entry("cuCtxSetCurrent"), self.context)
@@ -114,13 +143,13 @@ def works() -> dict[str, Callable[[Gpu, Gpu, Gpu], list[Row]]]:
     def step(me: Gpu, left: Gpu, right: Gpu) -> list[Row]:
         return [
             me.launch(), me.launch(1), *me.join(0, 0, 1), me.copy(left.memory), me.copy(right.memory),
-            *me.join(1, 1, 0), me.record(me.events[2]), me.wait(left.events[2]), me.wait(right.events[2]),
+            *me.join(1, 1, 0), *me.tie(left, right),
         ]  # fmt: skip
 
     def stored(me: Gpu, left: Gpu, right: Gpu) -> list[Row]:
         return [
             me.launch(), me.launch(1), *me.join(0, 0, 1), me.launch(blocks=136),
-            *me.join(1, 1, 0), me.record(me.events[2]), me.wait(left.events[2]), me.wait(right.events[2]),
+            *me.join(1, 1, 0), *me.tie(left, right),
         ]  # fmt: skip
 
     entry = CudaDriver().entry
@@ -134,17 +163,22 @@ def works() -> dict[str, Callable[[Gpu, Gpu, Gpu], list[Row]]]:
         "copy at home": lambda me, left, right: [me.copy(me.memory + HALO)],
         "store 64 KiB": lambda me, left, right: [me.launch(blocks=136)],
         "write value": lambda me, left, right: [
-            (entry("cuStreamWriteValue64"), me.streams[0], left.memory + (1 << 19), 1, 0)
+            (entry("cuStreamWriteValue64"), me.streams[0], left.memory + WORD, 0, 0)
         ],
-        "wait value": lambda me, left, right: [
-            (entry("cuStreamWaitValue64"), me.streams[0], me.memory + (1 << 19), 0, 0)
-        ],
+        "wait value": lambda me, left, right: [(entry("cuStreamWaitValue64"), me.streams[0], me.memory + WORD, 0, 0)],
         "query a stream": lambda me, left, right: [(entry("cuStreamQuery"), me.streams[1])],
         "query an event": lambda me, left, right: [(entry("cuEventQuery"), me.events[1])],
         "switch there and back": lambda me, left, right: [left.enter(), me.enter()],
-        "graph of two kernels": lambda me, left, right: [(entry("cuGraphLaunch"), me.executable, me.streams[0])],
+        "graph of two kernels": lambda me, left, right: [me.replay()],
+        "record, 2 waits": lambda me, left, right: me.tie(left, right),
+        "batch of 4 words": lambda me, left, right: [me.words(left, right)],
+        "batch of 2 copies": lambda me, left, right: [me.copies(left.memory, right.memory)],
+        "graph, record, 2 waits": lambda me, left, right: [me.replay(), *me.tie(left, right)],
+        "graph, words": lambda me, left, right: [me.replay(), me.words(left, right)],
         "step, copies": step,
         "step, stores": stored,
+        "step, words": lambda me, left, right: [*step(me, left, right)[:-3], me.words(left, right)],
+        "step, stores, words": lambda me, left, right: [*stored(me, left, right)[:-3], me.words(left, right)],
     }
 
 
