@@ -48,7 +48,7 @@ def _all(report: Report, cases: list[tuple[str, str]]) -> None:
     if not Path(found).exists():
         report.run("compute-sanitizer", lambda: {"skipped": "not installed here"})
         return
-    with ThreadPoolExecutor(max(1, min(8, (os.cpu_count() or 2) // 2))) as pool:
+    with ThreadPoolExecutor(max(1, min(16, (os.cpu_count() or 2) // 2))) as pool:
         for case in pool.map(lambda c: carry_out(" ".join(c), lambda: _case(found, *c)), cases):
             report.add(case)
 
@@ -85,24 +85,26 @@ def _reported(text: str) -> str:
 
 
 def clean(strategy: str) -> None:
-    """In this process: small grids, two and three dimensions, one and several steps per pass.
+    """In this process: small grids, two and three dimensions, one and several steps per pass, with norms and without.
 
     The last ones have rows longer than the guards around a field's memory, so that a read of one row too many shows.
     """
     from peergrid import Options, Simulation
     from peergrid.bench.own import shipped_waves
 
-    problems = [(radar(60, 48, STEPS), 1), (radar(60, 48, STEPS), 3), (cube((14, 12, 20)), 1), (relaxed(160, 300), 4)]
-    problems += [(shipped_waves(48, 1300, lossy=True), 1), (shipped_waves(48, 1300, lossy=True), 3)]
+    small, rows = radar(60, 48, STEPS), shipped_waves(48, 1300, lossy=True)
+    problems = [(small, 1, None), (small, 3, None), (cube((14, 12, 20)), 1, None), (rows, 1, None), (rows, 3, None)]
+    problems += [(relaxed(160, 300), 4, None), (relaxed(160, 300), 4, "u")]
     if strategy == "persistent":  # so large that blocks take plain tiles and edge tiles by turns
-        problems.append((relaxed(640, 900), 3))
-    for problem, depth in problems:
-        digests = []
+        problems.append((relaxed(640, 900), 3, None))
+    for problem, depth, norm in problems:
+        found = []
         for devices, kernel in (("cpu:1", "reference"), ("cuda:0,0", "compiled")):
-            with Simulation(problem, STEPS, devices=devices, options=Options(strategy, depth), kernel=kernel) as run:  # type: ignore[arg-type]
+            options = Options(strategy, depth)  # type: ignore[arg-type]
+            with Simulation(problem, STEPS, devices=devices, options=options, kernel=kernel, norm=norm) as run:  # type: ignore[arg-type]
                 run.run(STEPS)
-                digests.append(run.sha256())
-        assert digests[0] == digests[1], f"other bits than the CPU's: {problem.grid.shape}, depth {depth}"
+                found.append((run.sha256(), run.norms().tobytes() if norm else b""))
+        assert found[0] == found[1], f"other bits than the CPU's: {problem.grid.shape}, depth {depth}, norm of {norm}"
     print(CLEAN)
 
 
