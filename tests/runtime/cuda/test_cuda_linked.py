@@ -157,3 +157,20 @@ def test_a_neighbour_is_waited_for_by_name(monkeypatch: pytest.MonkeyPatch) -> N
     executor.close()
     assert {(device, other) for device, other, _ in said_of} == {(0, 1), (1, 0), (1, 2), (2, 1)}
     assert all(text.startswith(f"Await flag {device}:halo from {other} ") for device, other, text in said_of)
+
+
+@pytest.mark.parametrize("strategy", ["peer", "persistent"])
+def test_hosts_keep_pace_with_what_they_launch(strategy: StrategyName) -> None:
+    """Marks, by which a host sees how far devices are, lie in the very streams that get its kernels."""
+    problem, options = random_heat((90, 200), ("fixed", "fixed")), Options(strategy, depth=DEPTH)
+    plan = layout(problem, Partition.over(problem.grid, 2), options)
+    executor = CudaExecutor(plan, 60, (0, 1), driver=HostDriver(), issuers=2)
+    lowered, entry = executor._lower(period(plan, options)), executor._station.entry
+    kinds = [entry(name) for name in ("cuLaunchKernel", "cuLaunchCooperativeKernel")]
+    for share in executor._issuers.work(lowered, 100).shares:
+        launched = {row[FIRST + 8] for row in share.tape.table if row[FUNCTION] in kinds}
+        for tape in share.marks or ():
+            marked = {row[FIRST + 1] for row in tape.table if row[FUNCTION] == entry("cuEventRecord")}
+            assert launched
+            assert launched <= marked
+    executor.close()

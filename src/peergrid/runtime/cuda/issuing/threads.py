@@ -21,7 +21,7 @@ from peergrid.runtime.cuda.tapes.replay import CONTEXT, DONE, replay
 from peergrid.runtime.cuda.tapes.tape import NOTHING, Tape, TapeWriter, Words
 from peergrid.runtime.devices import cores
 from peergrid.runtime.workers import Workers
-from peergrid.schedule.ops import Event, Flag, Op, Queue, hosts_of, queues_of
+from peergrid.schedule.ops import Event, Flag, Queue, hosts_of, queues_of
 
 AHEAD_CALLS = 256  # calls per device that a host may be ahead, twice: fewer than the driver takes before it blocks
 MOST_AHEAD = 64
@@ -161,8 +161,7 @@ class Issuers:
             int(AT_ONCE / turn),
             AHEAD_CALLS * len(contexts) // max(1, len(tape.ops)),
         )
-        issued = {queue for op in lowered.schedule.ops for queue in _issued(op, host)}
-        mine = sorted(queue for queue in issued if self._station.devices.context(queue.device) in contexts)
+        mine = [queue for queue in _issued(lowered, host) if self._station.devices.context(queue.device) in contexts]
         marks = self._marks(mine, 0), self._marks(mine, 1)
         return Share(tape, marks, max(1, min(most)), self._near({queue.device for queue in mine}))
 
@@ -205,6 +204,8 @@ def contexts_of(tape: Tape) -> list[int]:
     return [context for context in dict.fromkeys(tape.table[:, CONTEXT].tolist()) if context]
 
 
-def _issued(op: Op, host: int) -> tuple[Queue, ...]:
-    """The queues into which a host issues an operation."""
-    return queues_of(op) if host in hosts_of(op) else ()
+def _issued(lowered: Lowered, host: int) -> list[Queue]:
+    """The queues into which a host issues: one alone into all there are, which need not be those of the schedule."""
+    if len(lowered.tapes) == 1:
+        return sorted(lowered.queues)
+    return sorted({queue for op in lowered.schedule.ops if host in hosts_of(op) for queue in queues_of(op)})
