@@ -9,6 +9,7 @@ vain can be let go without any call into a driver that may itself wait.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -71,11 +72,8 @@ class Posts:
     @cached_property
     def raised(self) -> dict[Flag, int]:
         """How far each word rises in one turn."""
-        return {
-            posted(event, device): self._records.get(event, 0)
-            for event, readers in self._readers.items()
-            for device in readers
-        }
+        records = Counter(op.event for op in self.schedule.ops if isinstance(op, Record))
+        return {posted(event, device): records[event] for event, devices in self._readers.items() for device in devices}
 
     @cached_property
     def edges(self) -> dict[Flag, Edge]:
@@ -103,11 +101,11 @@ class Posts:
     @cached_property
     def _readers(self) -> Mapping[Event, Sequence[int]]:
         """For each event the devices whose queues wait for it by a word."""
-        found: dict[Event, list[int]] = {}
+        found: dict[Event, dict[int, None]] = {}
         for op in self.schedule.ops:
-            if isinstance(op, Wait) and self.crosses(op) and op.queue.device not in found.setdefault(op.event, []):
-                found[op.event].append(op.queue.device)
-        return found
+            if isinstance(op, Wait) and self.crosses(op):
+                found.setdefault(op.event, {})[op.queue.device] = None
+        return {event: tuple(devices) for event, devices in found.items()}
 
     @cached_property
     def _kept(self) -> set[Event]:
@@ -116,23 +114,13 @@ class Posts:
         return waits | {op.target for op in self.schedule.ops if isinstance(op, Sync) and isinstance(op.target, Event)}
 
     @cached_property
-    def _records(self) -> dict[Event, int]:
-        """How often each event is recorded in one turn."""
-        counts: dict[Event, int] = {}
-        for op in self.schedule.ops:
-            if isinstance(op, Record):
-                counts[op.event] = counts.get(op.event, 0) + 1
-        return counts
-
-    @cached_property
     def _batches(self) -> dict[int, list[Post]]:
         """The words of operations that follow one another in a queue, by the number of the first."""
         batches: dict[int, list[Post]] = {}
         last: dict[Queue, int] = {}  # the first operation of the queue's newest batch, while nothing follows it
-        counts: dict[Event, int] = {}
+        counts = Counter[Event]()
         for number, op in enumerate(self.schedule.ops):
-            if isinstance(op, Record):
-                counts[op.event] = counts.get(op.event, 0) + 1
+            counts.update([op.event] if isinstance(op, Record) else [])
             posts = list(self._posts(op, counts))
             for queue in queues_of(op):
                 if posts:
@@ -141,12 +129,12 @@ class Posts:
                     last.pop(queue, None)
         return batches
 
-    def _posts(self, op: Op, counts: Mapping[Event, int]) -> Iterator[Post]:
+    def _posts(self, op: Op, counts: Counter[Event]) -> Iterator[Post]:
         """The words of one operation, after so many records."""
         if isinstance(op, Record):
             yield from (Post(WRITE, posted(op.event, to), counts[op.event]) for to in self._readers.get(op.event, ()))
         elif isinstance(op, Wait) and self.crosses(op):
-            yield Post(WAIT, posted(op.event, op.queue.device), counts.get(op.event, 0))
+            yield Post(WAIT, posted(op.event, op.queue.device), counts[op.event])
 
 
 def posted(event: Event, device: int) -> Flag:
