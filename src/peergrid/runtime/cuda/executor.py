@@ -183,11 +183,9 @@ class CudaExecutor:
 
     def _finish(self, work: Work, times: int, ends: Sequence[End]) -> None:
         """Drain the queues; raise what went wrong, the first cause before what followed from it."""
-        lowered, late = work.lowered, ""
+        lowered = work.lowered
         failed = [n for state in (FAILED, TIMED_OUT) for n, end in enumerate(ends) if end.state == state]
-        if failed:
-            self._station.board[0] = 1
-            late = self._given_up(lowered, times)
+        late = self._let_go(lowered, times) if failed else ""
         self._station.words[0] = 0
         end = End()
         self._issuers.carry_out(Share(work.drain), end)
@@ -197,7 +195,7 @@ class CudaExecutor:
         if end.state == FAILED:
             raise error(end.code, f"The work of queue {lowered.queues[end.row]}")
         if end.state != DONE:
-            late = late or self._given_up(lowered, times)
+            late = late or self._let_go(lowered, times)
         if late:
             raise DeviceFault(late)
         if end.state != DONE:
@@ -206,8 +204,9 @@ class CudaExecutor:
                 "progress; look at 'nvidia-smi' for a device that hangs, and run 'peergrid verify' on the model."
             )
 
-    def _given_up(self, lowered: Lowered, times: int) -> str:
-        """Which word some queue waits for in vain, if any; nobody waits for words any longer."""
+    def _let_go(self, lowered: Lowered, times: int) -> str:
+        """Have all kernels and queues wait no longer; which word one of these waited for in vain, if any."""
+        self._station.board[0] = 1
         due = {flag: self._settled.get(flag, 0) + lowered.raised[flag] * times for flag in lowered.edges}
         standing = {flag: self._station.posts.value(flag) for flag in due}
         self._station.posts.release()
