@@ -93,6 +93,10 @@ class Gpu:
     def copy(self, target: int, count: int = HALO) -> Row:
         return (self.driver.entry("cuMemcpyAsync"), target, self.memory, count, self.streams[0])
 
+    def peer_copy(self, target: Gpu) -> Row:
+        ends = target.memory, target.context, self.memory, self.context
+        return (self.driver.entry("cuMemcpyPeerAsync"), *ends, HALO, self.streams[0])
+
     def tie(self, left: Gpu, right: Gpu) -> list[Row]:
         """Held back until both neighbours are as far, by events."""
         return [self.record(self.events[2]), self.wait(left.events[2]), self.wait(right.events[2])]
@@ -160,6 +164,10 @@ def works() -> dict[str, Callable[[Gpu, Gpu, Gpu], list[Row]]]:
         "wait, other's event": lambda me, left, right: [me.wait(left.events[0])],
         "record and wait, own": lambda me, left, right: me.join(0, 0, 1),
         "copy to a peer": lambda me, left, right: [me.copy(left.memory)],
+        "copy to a peer, contexts named": lambda me, left, right: [me.peer_copy(left)],
+        "copy to a peer, as on a device": lambda me, left, right: [
+            (entry("cuMemcpyDtoDAsync"), left.memory, me.memory, HALO, me.streams[0])
+        ],
         "copy at home": lambda me, left, right: [me.copy(me.memory + HALO)],
         "store 64 KiB": lambda me, left, right: [me.launch(blocks=136)],
         "write value": lambda me, left, right: [
