@@ -23,7 +23,9 @@ import numpy as np
 from numba import njit
 
 ROOT = Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT / "src"))
+sys.path[:0] = [str(ROOT / "src"), str(ROOT / "benchmarks")]
+
+from record import about  # noqa: E402
 
 from peergrid.runtime.cuda.device.driver import CudaDriver  # noqa: E402
 from peergrid.runtime.cuda.tapes.native import call  # noqa: E402
@@ -245,7 +247,7 @@ def main() -> None:
             results[name][key] = measured(gpus, [table(each[n]) for n in range(threads)])
         print(f"{name:24s}", "  ".join(f"{k}: {v['best']:.2f} ({v['median']:.2f})" for k, v in results[name].items()))
     if asked.out:
-        asked.out.write_text(json.dumps(results, indent=2) + "\n")
+        asked.out.write_text(json.dumps({"about": about(), "microseconds": results}, indent=2) + "\n")
 
 
 if __name__ == "__main__":
