@@ -76,13 +76,16 @@ def test_a_long_proof_says_how_far_it_is(call: Call, model: Path, monkeypatch: p
     assert call(*arguments, "--json").err == ""
 
 
-def test_what_ends_a_proof_ends_its_processes_at_once(model: Path, tmp_path: Path) -> None:
-    """The parts after the first, which make their problem late, do not come so far."""
+def test_what_ends_a_proof_ends_its_processes_at_once(
+    model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With two processes the third part comes last; it makes its problem late, and does not come so far."""
+    monkeypatch.setattr("peergrid.cli.verification.cores", lambda: 2)
 
     def interrupted(_done: int, _number: int) -> None:
         raise KeyboardInterrupt
 
-    ways = Ways(devices=(1,), strategies=("serial",), depths=(1, 2), orders=("all",))
+    ways = Ways(devices=(1,), strategies=("serial",), depths=(1, 2, 3), orders=("all",))
     with pytest.raises(KeyboardInterrupt):
         verify_all(partial(late, model, tmp_path), ways, interrupted)
     assert (tmp_path / "first").exists()
@@ -91,11 +94,15 @@ def test_what_ends_a_proof_ends_its_processes_at_once(model: Path, tmp_path: Pat
 
 
 def late(model: Path, folder: Path) -> Problem:
-    """The problem of a model; at once for whoever asks first."""
-    try:
-        (folder / "first").touch(exist_ok=False)
-    except FileExistsError:
-        time.sleep(20)
+    """The problem of a model; at once for the first two who ask."""
+    for name in ("first", "second", "third"):
+        try:
+            (folder / name).touch(exist_ok=False)
+            break
+        except FileExistsError:
+            continue
+    if name == "third":
+        time.sleep(60)
         (folder / "late").touch()
     return build(read(model)).problem
 
