@@ -13,7 +13,7 @@ from peergrid.codegen.cuda.blocked.program import Launch
 from peergrid.codegen.cuda.linked.links import rim_tiles
 from peergrid.codegen.cuda.linked.peer import PeerKernel
 from peergrid.runtime.cuda.linked.chain import PASSED, Chain, offset, passes
-from peergrid.runtime.cuda.linked.sums import await_sums, follow, mark_sums, sums_queue
+from peergrid.runtime.cuda.linked.sums import await_sums, mark_sums, sums_queue
 from peergrid.runtime.cuda.lowering import signals
 from peergrid.runtime.cuda.lowering.kernels import kernels_of
 from peergrid.runtime.cuda.lowering.lower import Lowered
@@ -119,7 +119,7 @@ class _Row:
             tape.patches.append(Patch(int(links.ctypes.data) + offset(links, "passed"), number, PASSED))
         signals.meet(self.station, tape, operation, queues)
         if self.station.norms is not None:
-            follow(self.station, tape, operation, queues)
+            signals.after(self.station, tape, operation, sums_queue(device), queues)
             self._launch(tape, sums_queue(device), operation, part, self.sweep.sums(device))
             mark_sums(self.station, tape, operation, device, part.target)
 

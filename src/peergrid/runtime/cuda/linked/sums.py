@@ -6,8 +6,6 @@ slot, begins at once; the one after it waits for the sums.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from peergrid.runtime.cuda.lowering.signals import record, wait
 from peergrid.runtime.cuda.lowering.station import Station
 from peergrid.runtime.cuda.tapes.tape import TapeWriter
@@ -27,12 +25,6 @@ def await_sums(station: Station, tape: TapeWriter, number: int, queue: Queue, sl
 def mark_sums(station: Station, tape: TapeWriter, number: int, device: int, slot: int) -> None:
     """What `await_sums` waits for: the device's sums so far, those of a pass that wrote this slot the last of them."""
     record(station, tape, number, sums_queue(device), _summed(device, slot))
-
-
-def follow(station: Station, tape: TapeWriter, number: int, met: Sequence[Queue]) -> None:
-    """A device's next sums wait until its queues have met, by the events that `signals.meet` has just recorded."""
-    for queue in met:
-        wait(station, tape, number, sums_queue(queue.device), Event(queue.device, f"barrier of {queue}"))
 
 
 def _summed(device: int, slot: int) -> Event:

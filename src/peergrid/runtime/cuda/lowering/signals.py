@@ -39,13 +39,20 @@ def tie(station: Station, tape: TapeWriter, number: int, before: Queue, after: Q
 
 def meet(station: Station, tape: TapeWriter, number: int, queues: Sequence[Queue]) -> None:
     """Each of a device's queues waits for what all others hold so far, without a hop in between."""
-    events = [Event(queue.device, f"barrier of {queue}") for queue in queues]
-    for queue, event in zip(queues, events, strict=True):
-        record(station, tape, number, queue, event)
     for queue in queues:
-        for other, event in zip(queues, events, strict=True):
-            if other != queue:
-                wait(station, tape, number, queue, event)
+        record(station, tape, number, queue, _met(queue))
+    for queue in queues:
+        after(station, tape, number, queue, [other for other in queues if other != queue])
+
+
+def after(station: Station, tape: TapeWriter, number: int, queue: Queue, met: Sequence[Queue]) -> None:
+    """A queue waits for what queues held that have just met."""
+    for other in met:
+        wait(station, tape, number, queue, _met(other))
+
+
+def _met(queue: Queue) -> Event:
+    return Event(queue.device, f"barrier of {queue}")
 
 
 def signal(station: Station, tape: TapeWriter, number: int, op: Raise | Await) -> None:
