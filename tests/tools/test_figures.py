@@ -10,7 +10,7 @@ import pytest
 from figures import gpu, records
 
 Found = dict[str, Any]
-KEPT = (gpu.SAMPLES, "h200-x8-barrier", "h200-x4-hosts", "h200-blocked3d")
+KEPT = (gpu.SAMPLES, "h200-x8-barrier", "h200-x4-hosts-one-step", "h200-blocked3d")
 SMALL = {"256² each persistent": 1, "256² each persistent, deep": 8, "4096² persistent, deep": 8}
 
 

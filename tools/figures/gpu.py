@@ -160,7 +160,7 @@ def _heat() -> str:
 
 
 def _hosts() -> str:
-    found = load("h200-x4-hosts")
+    found = load("h200-x4-hosts-one-step")
     rows = [row for row in found["rows"] if row["size"] == 17408 and row["depth"] == 1 and not row["route"]]
     times = ", ".join(f"`{row['strategy']}` {row['host_microseconds_per_step']:.0f}" for row in rows)
     return (
