@@ -29,6 +29,7 @@ from peergrid.grid.partition import Partition
 from peergrid.runtime.cuda.device.devices import Devices
 from peergrid.runtime.cuda.device.driver import CudaDriver, Driver
 from peergrid.runtime.cuda.executor import CudaExecutor
+from peergrid.runtime.cuda.lowering.duration import SMALL_CELLS
 from peergrid.runtime.cuda.lowering.kernels import Kernels
 from peergrid.runtime.cuda.lowering.programs import Programs
 from peergrid.runtime.cuda.memory.room import block_room, multiprocessors
@@ -38,7 +39,6 @@ from peergrid.stencil import Problem
 
 WORTH_SECONDS = 1.0  # of a run, at the rates below, from which on a trial is worth its kernels: they take seconds
 STEP_SECONDS, CELLS_PER_SECOND = 4e-6, 1e12  # of a device: a step of the smallest grids, and cell updates of large ones
-SMALL_CELLS = 1 << 23  # cells of a device up to which launches may cost more than the work
 CANDIDATES = 2  # numbers of steps per pass to try: the third was never the best where all were tried
 SLOW_DOUBLE = 8  # times as long as in single precision: there several steps may cost more than they save
 SAMPLES = 3

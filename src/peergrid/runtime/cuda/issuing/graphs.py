@@ -66,7 +66,8 @@ class Graphs:
 
     def _several(self, lowered: Lowered, cut: Sequence[Stretch | int]) -> Tape:
         """A tape that launches a graph for every stretch, and makes the other calls as they are."""
-        tape, made, devices = lowered.tapes[0], TapeWriter(), self._station.devices
+        tape, devices = lowered.tapes[0], self._station.devices
+        made = TapeWriter(keep=[*tape.keep])
         for part in cut:
             if isinstance(part, int):
                 made.same(tape, part)

@@ -25,6 +25,7 @@ from peergrid.schedule.ops import Event, Flag, Queue, hosts_of, queues_of
 
 AHEAD_CALLS = 256  # calls per device that a host may be ahead, twice: fewer than the driver takes before it blocks
 MOST_AHEAD = 64
+LONGER = 1.3  # times as long as a kernel a host waits: who waits closest to the cause tells most
 SLEEP = 20  # microseconds between two looks at whether the devices have come closer: there is work left for them
 WORTH = 256  # calls from which on threads pay that have to be woken
 
@@ -74,7 +75,7 @@ class Issuers:
     def __init__(self, station: Station, count: int | None = None) -> None:
         self.seconds = 0.0
         self._station, self._count = station, count
-        self.patience = max(1, int(station.patience * 1.3))
+        self.patience = max(1, int(station.patience * LONGER))
         self._workers = Workers(station.devices.count, "issuing")
         self._works: dict[tuple[object, ...], Work] = {}
         self._closed = False

@@ -4,35 +4,46 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 
 from peergrid.codegen.cuda import service
+from peergrid.runtime.cuda.lowering.duration import SMALL_CELLS
 from peergrid.runtime.cuda.lowering.routes import Choice, choose
 from peergrid.runtime.cuda.lowering.signals import launch
 from peergrid.runtime.cuda.lowering.station import Station
 from peergrid.runtime.cuda.lowering.transfer import Side, Transfer, memcpy_2d, memcpy_3d, transfer
 from peergrid.runtime.cuda.tapes.tape import TapeWriter
+from peergrid.schedule import Options
 from peergrid.schedule.ops import Copy, Queue
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Copies:
-    """The copies of one schedule. free: whether no route was asked for; brief: see `routes.choose`; choices: those made
-    so far.
-    """
+    """The copies of one schedule; choices: the routes taken so far."""
 
     station: Station
-    free: bool
-    brief: bool = False
+    options: Options
     choices: set[Choice] = field(default_factory=set)
+
+    @cached_property
+    def brief(self) -> bool:
+        """Whether the calls of a host are felt, and stores find room beside the interior at once.
+
+        Beside long tiles of several steps they wait for room, and a copy engine does not.
+        """
+        layout = self.station.layout
+        most = max(layout.partition.owned(device).size for device in range(layout.devices))
+        return self.options.strategy == "overlap" and (self.options.depth == 1 or most <= SMALL_CELLS)
 
     def choice(self, op: Copy) -> Choice:
         """The route that a copy takes."""
         moved = self._transfer(op)
         ends = (op.source_device, op.target_device)
         reachable = op.route == "host" or all(self.station.peers.reaches(op.queue.device, end) for end in ends)
-        choice = choose(op.route, self.free, reachable, moved.run, moved.bytes // moved.run, self.brief)
+        free, runs = self.options.route is None, moved.bytes // moved.run
+        choice = choose(op.route, free, reachable, moved.run, runs, self.brief)
         self.choices.add(choice)
         return choice
 

@@ -48,7 +48,6 @@ from peergrid.schedule.ops import (
 )
 
 Numbered = tuple[int, Op]
-SMALL = 8 << 20  # cells of a device's box
 
 
 @dataclass(frozen=True)
@@ -74,16 +73,6 @@ def lower(station: Station, schedule: Schedule, captured: bool = False) -> Lower
     return Lowered(schedule, tapes, queues, frozenset(work.copies.choices), rising, edges=work.posts.edges)
 
 
-def brief(schedule: Schedule, station: Station) -> bool:
-    """Whether steps are so short that the calls of a host are felt: stores then find room beside the interior at once.
-
-    Beside long tiles of several steps they wait for room, and a copy engine does not.
-    """
-    partition, options = station.layout.partition, schedule.options
-    most = max(partition.owned(device).size for device in range(station.layout.devices))
-    return options.strategy == "overlap" and (options.depth == 1 or most <= SMALL)
-
-
 def raised(schedule: Schedule) -> dict[Flag, int]:
     """How far each flag rises in one turn."""
     counts: dict[Flag, int] = {}
@@ -102,7 +91,7 @@ class Lowering:
     captured: bool
 
     def __post_init__(self) -> None:
-        self.copies = Copies(self.station, self.schedule.options.route is None, brief(self.schedule, self.station))
+        self.copies = Copies(self.station, self.schedule.options)
         self.posts = Posts(self.station, self.schedule)
         self.parts: dict[tuple[int, int], dict[int, Queue]] = {}  # what computes a device's part of a pass, by number
         for number, ops in computations(self.schedule):
@@ -214,7 +203,7 @@ class Lowering:
     def _sums(self, tape: TapeWriter, number: int, op: Compute) -> None:
         """The sums of a pass's norms, behind the last of the parts in which a device computes it.
 
-        Beside the next pass they would take the room of its tiles, which have no higher priority here.
+        Beside the next pass they cost more here, where its tiles have no higher priority (decision 034).
         """
         parts, sweep = self.parts[op.device, op.level], self.sweeps[op.steps]
         if isinstance(sweep, WithNorms) and number == max(parts):

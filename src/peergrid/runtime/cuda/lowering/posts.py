@@ -73,7 +73,7 @@ class Posts:
     def raised(self) -> dict[Flag, int]:
         """How far each word rises in one turn."""
         records = Counter(op.event for op in self.schedule.ops if isinstance(op, Record))
-        return {posted(event, device): records[event] for event, devices in self._readers.items() for device in devices}
+        return {flag: records[record.event] for flag, (record, _) in self.edges.items()}
 
     @cached_property
     def edges(self) -> dict[Flag, Edge]:
@@ -99,13 +99,12 @@ class Posts:
         return free and one_host and sorted(ordinals[queue.device] for queue in tied) == sorted(set(ordinals))
 
     @cached_property
-    def _readers(self) -> Mapping[Event, Sequence[int]]:
-        """For each event the devices whose queues wait for it by a word."""
-        found: dict[Event, dict[int, None]] = {}
-        for op in self.schedule.ops:
-            if isinstance(op, Wait) and self.crosses(op):
-                found.setdefault(op.event, {})[op.queue.device] = None
-        return {event: tuple(devices) for event, devices in found.items()}
+    def _words(self) -> Mapping[Event, Sequence[Flag]]:
+        """The words that count an event's records."""
+        found: dict[Event, list[Flag]] = {}
+        for flag, (record, _) in self.edges.items():
+            found.setdefault(record.event, []).append(flag)
+        return found
 
     @cached_property
     def _kept(self) -> set[Event]:
@@ -132,7 +131,7 @@ class Posts:
     def _posts(self, op: Op, counts: Counter[Event]) -> Iterator[Post]:
         """The words of one operation, after so many records."""
         if isinstance(op, Record):
-            yield from (Post(WRITE, posted(op.event, to), counts[op.event]) for to in self._readers.get(op.event, ()))
+            yield from (Post(WRITE, flag, counts[op.event]) for flag in self._words.get(op.event, ()))
         elif isinstance(op, Wait) and self.crosses(op):
             yield Post(WAIT, posted(op.event, op.queue.device), counts[op.event])
 

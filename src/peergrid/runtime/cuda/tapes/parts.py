@@ -1,8 +1,9 @@
 """A host's tape in parts for threads that issue side by side, held apart only as far as the driver could tell.
 
-Each part has the rows of some GPUs in the list's order. The one thing that rows of different parts have in common is
-an event: a wait means the event as last recorded before the wait was issued. So a wait follows the record before it,
-and a record the waits (and the record) before it: the part first looks into a word whether the other is that far.
+Each part has the rows of some GPUs in the list's order. Rows of different parts have two things in common: words that
+queues wait for by themselves, which any order of issue leaves right, and events, of which a wait means the last record
+before it was issued. So a wait follows the record before it, and a record the waits (and the record) before it: the
+part first looks into a word whether the other is that far.
 
 Nobody waits in a circle: a row follows only rows that come earlier in the list, turn after turn, and where a part
 waits for its devices, they wait only for what was issued earlier in the list. So the first row of the list that is not

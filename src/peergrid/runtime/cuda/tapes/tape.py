@@ -110,10 +110,9 @@ class TapeWriter:
         return address
 
     def same(self, tape: Tape, row: int) -> None:
-        """A row of another tape, with what it reads and what is set there before each turn."""
+        """A row of another tape, with what is set in what it reads before each turn; `keep` has to have that tape's."""
         self.patches += [patch for patch in tape.patches if tape.reader(patch) == row]
         self.structs += [(len(self.rows), low, high) for reader, low, high in tape.structs if reader == row]
-        self.keep += tape.keep
         self.rows.append([int(word) for word in tape.table[row]])
         self.ops.append(tape.ops[row])
 
