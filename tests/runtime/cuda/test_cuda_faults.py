@@ -19,14 +19,16 @@ from peergrid.runtime.cuda.executor import CudaExecutor
 from peergrid.runtime.cuda.lowering.posts import ADDRESS, WRITE
 from peergrid.runtime.cuda.memory.peers import PROBE_WORDS
 from peergrid.schedule import Schedule, build, layout
-from peergrid.schedule.ops import Flag
+from peergrid.schedule.ops import Flag, Route
 from peergrid.schedule.strategies import StrategyName
 
 pytestmark = pytest.mark.skipif(COMPILER is None, reason="no C++ compiler here to run generated kernels on the host")
 
 
-def executor_and_schedule(strategy: StrategyName, driver: HostDriver) -> tuple[CudaExecutor, Schedule]:
-    problem, options = PROBLEMS["heat_fixed"](), Options(strategy)
+def executor_and_schedule(
+    strategy: StrategyName, driver: HostDriver, route: Route | None = None
+) -> tuple[CudaExecutor, Schedule]:
+    problem, options = PROBLEMS["heat_fixed"](), Options(strategy, route=route)
     plan = layout(problem, Partition.over(problem.grid, 2), options)
     executor = CudaExecutor(plan, STEPS, (0, 1), driver=driver, patience=0.5)
     load(executor)
@@ -93,8 +95,13 @@ def test_a_word_that_goes_astray_is_named(strategy: StrategyName) -> None:
             700,
             r"^'Compute \[0,12\).*' \(row 0, turn 0\) failed with CUDA_ERROR_ILLEGAL_ADDR",
         ),
-        ("async", "cuMemcpyAsync", 1, r"^'Copy 'u' 0:.*' .* failed with CUDA_ERROR_INVALID_VALUE \(bad request\)"),
-        ("threads", "cuMemcpyAsync", 1, r"^'Copy 'u' [01]:.*' .* failed with CUDA_ERROR_INVALID_VALUE"),
+        (
+            "async, copy",
+            "cuMemcpyAsync",
+            1,
+            r"^'Copy 'u' 0:.*' .* failed with CUDA_ERROR_INVALID_VALUE \(bad request\)",
+        ),
+        ("threads, copy", "cuMemcpyAsync", 1, r"^'Copy 'u' [01]:.*' .* failed with CUDA_ERROR_INVALID_VALUE"),
         (
             "async",
             "cuStreamQuery",
@@ -117,9 +124,9 @@ def test_a_word_that_goes_astray_is_named(strategy: StrategyName) -> None:
     ],
 )
 def test_what_failed_is_named(strategy: str, call: str, code: int, said: str) -> None:
-    name, _, events = strategy.partition(", ")
-    driver = HostDriver(words=not events)
-    executor, schedule = executor_and_schedule(name, driver)  # type: ignore[arg-type]
+    name, _, detail = strategy.partition(", ")
+    driver = HostDriver(words=detail != "events")
+    executor, schedule = executor_and_schedule(name, driver, "copy" if detail == "copy" else None)  # type: ignore[arg-type]
     answer = CFUNCTYPE(c_int)(lambda: code)
     executor._station._entries[call] = int(cast(answer, c_void_p).value or 0)
     with pytest.raises(PeergridError, match=said) as raised:

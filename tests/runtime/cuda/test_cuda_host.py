@@ -176,8 +176,10 @@ def test_short_pieces_are_stored_unless_copies_were_asked_for() -> None:
     assert not check("heat_fixed", (1, 3), Options("overlap", route="copy")).notes
 
 
-@pytest.mark.parametrize(("strategy", "stored"), [("overlap", True), ("async", False), ("graph", True)])
-def test_small_halos_are_stored_beside_the_interior(strategy: StrategyName, stored: bool) -> None:
+@pytest.mark.parametrize(
+    ("strategy", "stored"), [("overlap", True), ("async", True), ("threads", True), ("graph", True), ("serial", False)]
+)
+def test_small_halos_are_stored(strategy: StrategyName, stored: bool) -> None:
     """By one kernel of a device, which is issued sooner than copies."""
     driver = HostDriver()
     check("heat_fixed", (3, 1), Options(strategy), driver)

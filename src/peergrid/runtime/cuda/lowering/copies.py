@@ -29,13 +29,14 @@ class Copies:
 
     @cached_property
     def brief(self) -> bool:
-        """Whether the calls of a host are felt, and stores find room beside the interior at once.
+        """Whether the calls of a host are felt, which one kernel for several halos saves, and stores find room at once.
 
-        Beside long tiles of several steps they wait for room, and a copy engine does not.
+        Beside long tiles of several steps they wait for room, and a copy engine does not. `serial` waits for every halo
+        by itself.
         """
         layout = self.station.layout
         most = max(layout.partition.owned(device).size for device in range(layout.devices))
-        return self.options.strategy == "overlap" and (self.options.depth == 1 or most <= SMALL_CELLS)
+        return self.options.strategy != "serial" and (self.options.depth == 1 or most <= SMALL_CELLS)
 
     def choice(self, op: Copy) -> Choice:
         """The route that a copy takes."""
