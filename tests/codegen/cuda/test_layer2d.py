@@ -16,7 +16,7 @@ from peergrid.codegen.cuda.blocked.program import Program
 from peergrid.codegen.cuda.blocked.shared import REGISTERS
 from peergrid.codegen.cuda.blocked2d.pass_kernel import PassKernel
 from peergrid.codegen.cuda.blocked2d.shape import Shape
-from peergrid.codegen.cuda.blocked2d.zones.kernel import left
+from peergrid.codegen.cuda.blocked2d.zones.kernel import ABREAST, abreast, left
 from peergrid.codegen.cuda.choose.shape2d import pass_kernel
 from peergrid.codegen.cuda.linked.peer import PeerKernel
 from peergrid.codegen.nvrtc import Resources, resources
@@ -79,6 +79,43 @@ def test_two_plain_tiles_leave_room_for_one_of_a_zone(make: Make) -> None:
 )
 def test_registers_left_beside_plain_tiles(registers: int, room: tuple[int, int]) -> None:
     assert (left(registers), left(registers, 3)) == room
+
+
+@pytest.mark.parametrize(("registers", "tiles"), [(193, 1), (216, 1), (217, ABREAST), (120, ABREAST), (128, ABREAST)])
+def test_blocks_of_zones_are_large_where_plain_tiles_leave_no_room(registers: int, tiles: int) -> None:
+    assert abreast(registers) == tiles
+
+
+@pytest.mark.parametrize(
+    ("make", "boundary", "norm"),
+    [(absorbers, "fixed", None), (relaxation, ("periodic", "fixed"), None), (relaxation, ("periodic", "fixed"), "u")],
+)
+def test_tiles_of_large_blocks(make: Make, boundary: Boundary, norm: str | None) -> None:
+    problem = absorbers((160, 420)) if make is absorbers else make((110, 300), boundary)
+    small = replace(kernel_of(problem), norm=norm, edge_rows=24)
+    large = replace(small, abreast=ABREAST)
+    for kernel, warps in ((small, 1), (large, ABREAST)):
+        assert kernel.layer is not None
+        assert (kernel.layer.threads, kernel.layer.tiles_per_block) == (32 * warps, warps)
+        assert f"__launch_bounds__({32 * ABREAST})" in kernel.layer.source or kernel is small
+        along = {strip.columns for strip in kernel.strips if strip.axis == 0}
+        assert along == ({16 if kernel is small else 112} if norm or make is absorbers else set())
+    outcomes = [advance(problem, kernel) for kernel in (small, large)]
+    assert all(outcome.agrees and "layer2d" in outcome.entries for outcome in outcomes)
+    if norm:
+        assert np.array_equal(*(outcome.norm_rows for outcome in outcomes))  # type: ignore[arg-type]
+
+
+def test_what_wraps_is_a_zone_for_a_box_without_plain_tiles() -> None:
+    """As the rim of a device is that has a grid's last rows, where these are no whole block of a norm."""
+    problem = relaxation((110, 300), ("periodic", "fixed"))
+    kernel = replace(kernel_of(problem), norm="u", edge_rows=24)
+    rows = {
+        launch.program.entry: int((launch.regions["hi"] - launch.regions["lo"])[:, 1].sum())
+        for launch in kernel.launches(Box((96, 0), (110, 300)), 4)
+    }
+    assert set(rows) == {"edge2d", "layer2d"}
+    assert rows["edge2d"] <= 24 < 270 <= rows["layer2d"]
 
 
 def test_plain_tiles_of_linked_kernels_make_room_for_a_zone_along_axis_0() -> None:

@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from peergrid import Options, Problem
+from peergrid.codegen.cuda.blocked2d.zones.kernel import ABREAST
 from peergrid.codegen.cuda.choose import shape2d
 from peergrid.codegen.cuda.choose.balance import balanced
 from peergrid.codegen.cuda.choose.shape2d import pass_kernel
@@ -112,6 +113,19 @@ def test_one_step_of_all_stages_in_one_pass(
     assert outcome(partition, Options(strategy, depth=1), driver, align) == usual
     assert {"stream2d", "layer2d", "edge2d"} <= driver.kernels
     assert "persistent2d" not in driver.kernels
+
+
+@pytest.mark.parametrize(("strategy", "large"), [("overlap", True), ("peer", False)])
+def test_blocks_of_zones_are_large_where_plain_tiles_leave_no_room(strategy: StrategyName, large: bool) -> None:
+    """Under `peer` they begin behind the plain ones."""
+    usual = expected()
+    for registers in (200, 128):
+        driver = HostDriver(registers=registers)
+        assert outcome(Partition.over(problem().grid, 2), Options(strategy, depth=3), driver) == usual
+        zoned = [text for text in driver.texts if "layer2d_tile" in text]
+        assert zoned
+        bound = f"__launch_bounds__({32 * ABREAST})"
+        assert any(bound in text for text in zoned) == (large and registers == 128)
 
 
 def test_zones_wait_for_edge_tiles_beside_long_plain_tiles(monkeypatch: pytest.MonkeyPatch) -> None:

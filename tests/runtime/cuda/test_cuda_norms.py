@@ -38,10 +38,12 @@ Boundaries = tuple[Boundary, Boundary]
 FIXED: Boundaries = ("fixed", "fixed")
 
 
-def run(problem: Problem, devices: int, options: Options, seed: int = 1, norm: str = "u") -> tuple[bytes, bytes]:
+def run(
+    problem: Problem, devices: int, options: Options, seed: int = 1, norm: str = "u", registers: int = 200
+) -> tuple[bytes, bytes]:
     """The last state and the norms of all steps, in whole turns and a rest."""
     plan = layout(problem, Partition.slabs(problem.grid, CUTS[devices]), options, NORM_ALIGN)
-    driver = HostDriver(seed=seed)
+    driver = HostDriver(seed=seed, registers=registers)
     executor = CudaExecutor(plan, STEPS, tuple(range(devices)), driver=driver, patience=60, norm=norm)
     load(executor)
     whole = period(plan, options)
@@ -82,6 +84,16 @@ def test_same_bits_where_rims_have_columns(strategy: StrategyName, rows: Boundar
     boundary: Boundaries = (rows, "periodic")
     for seed in range(2):
         assert run(random_heat(SHAPE, boundary), 3, Options(strategy, depth=4), seed) == expected(boundary)
+
+
+@pytest.mark.parametrize("rows", ["periodic", "fixed"])
+@pytest.mark.parametrize("strategy", ["async", "overlap", "graph", "peer"])
+def test_same_bits_where_plain_tiles_leave_zones_no_room(strategy: StrategyName, rows: Boundary) -> None:
+    """Their tiles are wide then, and in large blocks; the last rows are no whole block of a norm."""
+    boundary: Boundaries = (rows, "fixed")
+    for seed in range(2):
+        options = Options(strategy, depth=4)
+        assert run(random_heat(SHAPE, boundary), 3, options, seed, registers=128) == expected(boundary)
 
 
 @pytest.mark.parametrize(("depth", "block", "columns"), [(2, 1, "fixed"), (8, 3, "periodic")])

@@ -39,7 +39,8 @@ class PassKernel:
     `Norms` after `Arguments`, and so does `norm_sum`, which is launched after them on (bands, steps) blocks. edge_rows,
     layer_rows, least_rows, most_rows: most rows of an edge tile and of one in a zone, fewest and most of a plain one;
     short tiles cost more and are done sooner; edge_ahead: rows that an edge tile loads ahead; zoned: whether zones have
-    their kernel; beside: registers of a thread that plain tiles leave to it (see `zones.kernel.left`).
+    their kernel; beside: registers of a thread that plain tiles leave to it (see `zones.kernel.left`); abreast: its
+    tiles in a block.
     """
 
     problem: Problem
@@ -53,6 +54,7 @@ class PassKernel:
     zoned: bool = True
     most_rows: int = FAR
     beside: int = USUAL
+    abreast: int = 1
 
     @property
     def steps(self) -> int:
@@ -69,7 +71,9 @@ class PassKernel:
     @cached_property
     def layers(self) -> Layers2D | None:
         """The kernel of the zones, if there is one."""
-        return layers(self.problem, self.steps, self.grid_cut, self.beside, self.norm) if self.zoned else None
+        if not self.zoned:
+            return None
+        return layers(self.problem, self.steps, self.grid_cut, self.beside, self.norm, self.abreast)
 
     @cached_property
     def layer(self) -> Program | None:

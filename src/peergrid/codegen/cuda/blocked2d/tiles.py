@@ -67,7 +67,7 @@ def tiles(
     core, points = core_of(box & allowed(problem, steps, box, cut.margin), barred)
     core = _aligned(core, cut)
     if core.empty or core.shape[1] < cut.columns:
-        return Tiles((), tuple(edge_tiles([box], cut)))
+        core = Box(box.lo, box.lo)
     lost = overhead(problem, steps)
     plain, rest = [], list(box - core)
     for tile in _strips(core, cut, slots, lost):
@@ -105,6 +105,8 @@ def _aligned(core: Box, cut: Cut) -> Box:
 
 def _strips(core: Box, cut: Cut, slots: int, lost: int) -> Iterator[Box]:
     """Strips of the core, chunk by chunk; the last strip of a chunk may overlap the one before it."""
+    if core.empty:
+        return
     strips = ceil(core.shape[1] / cut.columns)
     count = chunks(core.shape[0], strips, slots, lost, cut.align[0], cut.least_rows, cut.most_rows)
     for lo, hi in spans(core.lo[0], core.hi[0], count, cut.align[0]):

@@ -105,8 +105,9 @@ def _kernel(problem: Problem, steps: int, columns: int, norm: str | None) -> Pas
     if registers(problem, steps, columns, norm) > MOST_REGISTERS:
         return None
     for width in (64, 128):
-        rows = NORM_ROWS if norm else PassKernel.edge_rows
-        kernel = PassKernel(problem, _shape(problem, steps, columns, norm), width, norm, rows)
+        kernel = PassKernel(problem, _shape(problem, steps, columns, norm), width, norm)
+        if norm:
+            kernel = replace(kernel, edge_rows=NORM_ROWS, layer_rows=NORM_ROWS)
         fits = max(kernel.stream.shared_bytes, kernel.edges.shared_bytes) <= MOST_BYTES
         if fits and kernel.cut.columns > 0 and kernel.cut.edge_columns >= EDGE_COLUMNS:
             return kernel

@@ -11,7 +11,7 @@ from threading import Lock
 
 from peergrid.codegen.cuda.blocked.program import Program
 from peergrid.codegen.cuda.blocked2d.pass_kernel import PassKernel
-from peergrid.codegen.cuda.blocked2d.zones.kernel import left
+from peergrid.codegen.cuda.blocked2d.zones.kernel import abreast, left
 from peergrid.codegen.cuda.blocked3d.pass_kernel import PassKernel3D
 from peergrid.codegen.cuda.linked.peer import INSTEAD, PeerKernel
 from peergrid.runtime.cuda.device.devices import Devices
@@ -63,8 +63,13 @@ class Programs:
 
     def beside(self, kernel: PassKernel | PeerKernel) -> PassKernel:
         """How tiles are made, those of zones with the registers that plain ones leave, as compiled."""
-        made, instead = (kernel.made, INSTEAD) if isinstance(kernel, PeerKernel) else (kernel, 1)
-        return made if made.layers is None else replace(made, beside=left(self._registers(kernel.plain), instead))
+        made = kernel.made if isinstance(kernel, PeerKernel) else kernel
+        if made.layers is None:
+            return made
+        registers = self._registers(kernel.plain)
+        if isinstance(kernel, PeerKernel):
+            return replace(made, beside=left(registers, INSTEAD))
+        return replace(made, beside=left(registers), abreast=abreast(registers))
 
     def settle(self) -> None:
         """Wait for all that was begun; what failed is said to whoever asks for it."""

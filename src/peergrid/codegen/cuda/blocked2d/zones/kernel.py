@@ -1,7 +1,8 @@
 """The kernel of all zones along a grid's sides: a function for each (see `layer`), a warp for each tile.
 
 Blocks are small and find room beside those of plain tiles, if their threads keep to the registers that these leave. How
-many that is, the compiler's report on plain tiles says: it differs by compiler and by whether kernels are linked.
+many that is, the compiler's report on plain tiles says: it differs by compiler and by whether kernels are linked. Where
+plain tiles leave none, blocks are large: small ones would keep a block of plain tiles from a multiprocessor each.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from functools import cached_property
 
 from peergrid.codegen.cuda.blocked.prelude import prelude
 from peergrid.codegen.cuda.blocked2d.shape import Shape
-from peergrid.codegen.cuda.blocked2d.stream.kernel import KERNEL, warp_of
+from peergrid.codegen.cuda.blocked2d.stream.kernel import KERNEL, UNIFORM, warp_of
 from peergrid.codegen.cuda.blocked2d.tiles import Cut
 from peergrid.codegen.cuda.blocked2d.zones.layer import Layer2D
 from peergrid.codegen.cuda.blocked2d.zones.zone import Zone, zones
@@ -26,6 +27,7 @@ LEAST = 80  # registers of a tile's thread that are asked for in any case
 USUAL = 112  # left by plain tiles of 193 to 200 registers
 BASE = 4  # registers of a thread beside rows and pointers: what it does with when bounded
 MOST = 164  # registers by the count of rows up to which a zone has a kernel at all
+ABREAST = 8  # tiles of a large block
 COLUMNS = (1, 2, 4)
 USEFUL = 16  # columns of a tile that are not redundant, at least
 
@@ -45,21 +47,37 @@ def left(registers: int, instead: int = 1) -> int:
 
     All are those of a thread; no fewer than `LEAST`, with which hardly any zone spills.
     """
-    each = -(-registers // GRAIN) * GRAIN
-    beside = REGISTERS % each
-    return max(LEAST, min(beside, (beside + each) // instead) // GRAIN * GRAIN)
+    beside = _beside(registers)
+    return max(LEAST, min(beside, (beside + _granted(registers)) // instead) // GRAIN * GRAIN)
 
 
-def layer(problem: Problem, steps: int, zone: Zone, name: str, norm: str | None = None) -> Layer2D | None:
+def abreast(registers: int) -> int:
+    """Tiles of zones in a block: one, if that finds room beside plain tiles of so many registers."""
+    return 1 if _beside(registers) >= LEAST else ABREAST
+
+
+def _beside(registers: int) -> int:
+    """Registers that as many plain tiles as there is room for leave over."""
+    return REGISTERS % _granted(registers)
+
+
+def _granted(registers: int) -> int:
+    """Registers that a thread of so many takes."""
+    return -(-registers // GRAIN) * GRAIN
+
+
+def layer(
+    problem: Problem, steps: int, zone: Zone, name: str, norm: str | None = None, wide: bool = False
+) -> Layer2D | None:
     """The function of a zone, with as few columns to a lane as leave some useful; None where registers do not do.
 
-    Rows move from register to register: that takes the fewest, so that blocks fit beside those of plain tiles.
+    Rows move from register to register: that takes the fewest, so that blocks fit beside those of plain tiles. wide:
+    they need not; along axis 0 a lane has as many columns as registers do for, which leaves fewer redundant.
     """
-    for columns in COLUMNS:
-        made = Layer2D(problem, Shape(steps, columns, ahead=2, rotate=False), name, norm, pointers=False, zone=zone)
-        if made.useful >= USEFUL:
-            return made if _registers(made) <= MOST else None
-    return None
+    shapes = (Shape(steps, columns, ahead=2, rotate=False) for columns in COLUMNS)
+    made = (Layer2D(problem, shape, name, norm, pointers=False, zone=zone) for shape in shapes)
+    found = [one for one in made if one.useful >= USEFUL and _registers(one) <= MOST]
+    return found[-1 if wide and zone.axis == 0 else 0] if found else None
 
 
 def _registers(made: Layer2D) -> int:
@@ -70,19 +88,24 @@ def _registers(made: Layer2D) -> int:
 
 
 @remembered()
-def layers(problem: Problem, steps: int, cut: Cut, beside: int = USUAL, norm: str | None = None) -> Layers2D | None:
+def layers(
+    problem: Problem, steps: int, cut: Cut, beside: int = USUAL, norm: str | None = None, warps: int = 1
+) -> Layers2D | None:
     """The kernel of all zones of a problem, with pointers if `beside` registers do for them; None where it has none."""
-    found = (layer(problem, steps, zone, f"zone{n}", norm) for n, zone in enumerate(zones(problem, steps, cut)))
+    places = enumerate(zones(problem, steps, cut))
+    found = (layer(problem, steps, zone, f"zone{n}", norm, wide=warps > 1) for n, zone in places)
     parts = tuple(part for part in found if part is not None)
     faster = tuple(replace(part, pointers=True) for part in parts)
     if all(_registers(part) <= beside for part in faster):
         parts = faster
-    return Layers2D(problem, parts, beside, norm=norm) if parts else None
+    return Layers2D(problem, parts, beside, warps, norm=norm) if parts else None
 
 
 @dataclass(frozen=True)
 class Layers2D:
-    """All zones of a problem in one kernel, a warp for each tile; beside: registers of a thread that are left to it."""
+    """All zones of a problem in one kernel, a warp for each tile; beside: registers of a thread that are left to it;
+    warps: of a block.
+    """
 
     problem: Problem
     parts: tuple[Layer2D, ...]
@@ -116,7 +139,7 @@ class Layers2D:
             bound="",
             entry=self.entry,
             more=norm_parameter(self.norm),
-            warp=warp_of(self.warps),
+            warp=UNIFORM if self.warps > 1 else warp_of(1),
             warps=self.warps,
             warp_bytes=self.warp_bytes,
             norms=norm_argument(self.norm),
@@ -124,8 +147,8 @@ class Layers2D:
         return self.limited(text)
 
     def limited(self, kernel: str) -> str:
-        """The text of a kernel with its registers bounded, where they do."""
-        if max(map(_registers, self.parts)) > self.beside:
+        """The text of a kernel with its registers bounded, where it has to find room and they do."""
+        if self.warps > 1 or max(map(_registers, self.parts)) > self.beside:
             return kernel
         return kernel.replace(f"__launch_bounds__({32 * self.warps})", f"__maxnreg__({self.beside})")
 
