@@ -4,7 +4,7 @@
         [--strategies persistent,peer] [--out shares.json]
 
 Each GPU gets the rows that it would have of the whole grid on `--of` GPUs; two GPUs exchange as any neighbours do.
-Samples are those of `peergrid bench`.
+Samples are those of `peergrid bench`; depth 0: the default one.
 """
 
 from __future__ import annotations
@@ -31,13 +31,17 @@ from peergrid.runtime.devices import Devices, parse_devices  # noqa: E402
 STEPS = 2000
 
 
-def wholes(of: int) -> dict[str, tuple[int, Any]]:
-    """The rows of each whole grid, and what makes a problem of so many of its rows."""
+def wholes(of: int) -> dict[str, tuple[int, Any, str | None]]:
+    """The rows of each whole grid, what makes a problem of so many of its rows, and the field whose norms are asked
+    for.
+    """
     return {
-        "Jacobi, 256² each": (256 * of, partial(_jacobi, columns=256)),
-        "Jacobi, 4096²": (4096, partial(_jacobi, columns=4096)),
-        "waves, 4096²": (4096, partial(_waves, columns=4096)),
-        "radar, 4096²": (4096, partial(_radar, columns=4096)),
+        "Jacobi, 256² each": (256 * of, partial(_jacobi, columns=256), None),
+        "Jacobi, 4096²": (4096, partial(_jacobi, columns=4096), None),
+        "Jacobi, 17408²": (17408, partial(_jacobi, columns=17408), None),
+        "Jacobi, 17408², norm of every step": (17408, partial(_jacobi, columns=17408), "u"),
+        "waves, 4096²": (4096, partial(_waves, columns=4096), None),
+        "radar, 4096²": (4096, partial(_radar, columns=4096), None),
     }
 
 
@@ -55,13 +59,13 @@ def _radar(rows: int, columns: int) -> Any:
 
 def cases(of: int, devices: Devices, depths: list[int], strategies: list[Any], only: str) -> Iterator[Case]:
     """Every grid, strategy and depth on so many devices."""
-    for name, (rows, make) in wholes(of).items():
+    for name, (rows, make, norm) in wholes(of).items():
         if only not in name:
             continue
         for strategy in strategies:
             for depth in depths:
                 share = partial(make, rows // of * devices.count)
-                yield Case(name, share, devices.count, strategy, depth, STEPS, name)
+                yield Case(name, share, devices.count, strategy, depth, STEPS, name, norm=norm)
 
 
 def main() -> None:
