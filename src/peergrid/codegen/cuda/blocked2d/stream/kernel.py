@@ -34,15 +34,15 @@ extern "C" __global__ void __launch_bounds__({threads}{bound})
 """
 
 
-def warp_of(warps: int) -> str:
-    """The text of a thread's warp in its block; where there is one, a compiler sees that its tile is the same for all
-    lanes, so that they branch by rows together: a sixth less text for tiles of zones.
+def warp_of(warps: int, *, alike: bool = False) -> str:
+    """The text of a thread's warp in its block; alike: such that a compiler sees that it is the same for all lanes.
+
+    Then lanes branch by rows together: tiles of zones have a sixth less text and need fewer registers. Plain tiles have
+    half the text, but hardly gain (decision 034).
     """
-    return "threadIdx.x >> 5" if warps > 1 else "0"
-
-
-UNIFORM = "__shfl_sync(0xffffffffu, threadIdx.x >> 5, 0)"
-"""The same, such that a compiler sees it of several, too: half as much text for plain tiles, but no faster."""
+    if warps == 1:
+        return "0"
+    return "__shfl_sync(0xffffffffu, threadIdx.x >> 5, 0)" if alike else "threadIdx.x >> 5"
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from functools import cached_property
 
 from peergrid.codegen.cuda.blocked.prelude import prelude
 from peergrid.codegen.cuda.blocked2d.shape import Shape
-from peergrid.codegen.cuda.blocked2d.stream.kernel import KERNEL, UNIFORM, warp_of
+from peergrid.codegen.cuda.blocked2d.stream.kernel import KERNEL, warp_of
 from peergrid.codegen.cuda.blocked2d.tiles import Cut
 from peergrid.codegen.cuda.blocked2d.zones.layer import Layer2D
 from peergrid.codegen.cuda.blocked2d.zones.zone import Zone, zones
@@ -139,7 +139,7 @@ class Layers2D:
             bound="",
             entry=self.entry,
             more=norm_parameter(self.norm),
-            warp=UNIFORM if self.warps > 1 else warp_of(1),
+            warp=warp_of(self.warps, alike=True),
             warps=self.warps,
             warp_bytes=self.warp_bytes,
             norms=norm_argument(self.norm),
