@@ -73,6 +73,20 @@ def test_two_plain_tiles_leave_room_for_one_of_a_zone(make: Make) -> None:
         assert 32 * (2 * whole(plain.registers) + whole(zone.registers)) <= REGISTERS // 4
 
 
+@pytest.mark.nvrtc
+@pytest.mark.parametrize("arch", ["sm_80", "sm_90", "sm_100"])
+@pytest.mark.parametrize(("steps", "norm"), [(7, "u"), (8, None)])
+def test_a_large_block_takes_the_place_of_one_of_plain_tiles(steps: int, norm: str | None, arch: str) -> None:
+    made = pass_kernel(relaxation((2048, 4096), ("periodic", "fixed")), steps, norm)
+    assert made is not None
+    plain = taken(made.plain, arch)
+    zone = replace(made, beside=left(plain.registers), abreast=abreast(plain.registers)).layer
+    assert zone is not None
+    assert zone.tiles_per_block == ABREAST
+    assert taken(zone, arch).spills == 0
+    assert zone.threads * whole(taken(zone, arch).registers) <= made.plain.threads * whole(plain.registers)
+
+
 @pytest.mark.parametrize(
     ("registers", "room"),
     [(193, (112, 104)), (200, (112, 104)), (189, (128, 104)), (207, (96, 96)), (216, (80, 80)), (128, (80, 80))],
@@ -135,8 +149,8 @@ def test_tiles_of_zones_keep_pointers_where_registers_are_left_for_them(beside: 
     assert f"__maxnreg__({beside})" in kernel.layer.source
 
 
-def taken(program: Program) -> Resources:
-    return resources(program.source, "sm_90")[program.entry]
+def taken(program: Program, arch: str = "sm_90") -> Resources:
+    return resources(program.source, arch)[program.entry]
 
 
 def whole(registers: int) -> int:
