@@ -54,11 +54,25 @@ def left(problem: Problem, devices: Devices | str, asked: Options, norm: str | N
 
 
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(drawn=problems(), asked=options(), count=st.integers(1, 3), normed=st.booleans(), words=st.booleans())
+@given(
+    drawn=problems(),
+    asked=options(),
+    count=st.integers(1, 3),
+    normed=st.booleans(),
+    words=st.booleans(),
+    registers=st.sampled_from([128, 200]),
+)
 def test_same_bits(
-    monkeypatch: pytest.MonkeyPatch, drawn: tuple[Problem, str], asked: Options, count: int, normed: bool, words: bool
+    monkeypatch: pytest.MonkeyPatch,
+    drawn: tuple[Problem, str],
+    asked: Options,
+    count: int,
+    normed: bool,
+    words: bool,
+    registers: int,
 ) -> None:
-    monkeypatch.setattr(executor, "CudaDriver", lambda: HostDriver(seed=1, words=words))
+    """registers: of a thread of plain tiles; 128 leave zones no room."""
+    monkeypatch.setattr(executor, "CudaDriver", lambda: HostDriver(seed=1, words=words, registers=registers))
     problem, field = drawn
     norm = field if normed else None
     expected = left(problem, "cpu:1", Options("serial"), norm)
