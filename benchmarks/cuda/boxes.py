@@ -23,7 +23,6 @@ from problems import radar_problem, yee_problem
 
 from peergrid.codegen.cuda.blocked.program import Launch
 from peergrid.codegen.cuda.blocked2d.pass_kernel import PassKernel
-from peergrid.codegen.cuda.blocked2d.zones.kernel import left
 from peergrid.codegen.cuda.choose.shape2d import pass_kernel, short_tiles
 from peergrid.codegen.nvrtc import compile_cubin
 from peergrid.grid import Box
@@ -76,7 +75,7 @@ class Pass:
             if launch.program is not self.kernel.layer:  # which is made to fit beside the others
                 self.function(launch)
         slots = self.resident.get(self.kernel.edge.entry, 1), self.resident.get(self.kernel.plain.entry, 1)
-        roomy = replace(self.kernel, beside=left(self.registers.get(self.kernel.plain.entry, 255)))
+        roomy = self.kernel.around(self.registers.get(self.kernel.plain.entry, 255))
         launches = short_tiles(roomy, box, *slots).launches(box, slots[1], receivers)
         given = [self.memory.arguments(launch, 0) for launch in launches]
         for values in given:

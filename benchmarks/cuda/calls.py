@@ -28,12 +28,12 @@ sys.path[:0] = [str(ROOT / "src"), str(ROOT / "benchmarks")]
 from record import about  # noqa: E402
 
 from peergrid.runtime.cuda.device.driver import CudaDriver  # noqa: E402
+from peergrid.runtime.cuda.lowering.posts import WAIT, WRITE  # noqa: E402
 from peergrid.runtime.cuda.tapes.native import call  # noqa: E402
 
 REPEATS, BATCHES = 100, 9
 HALO = 17408 * 4
 WORD = 1 << 19  # where in its memory a GPU has a word for others
-WAIT, WRITE = 4, 5  # CU_STREAM_MEM_OP_WAIT_VALUE_64, CU_STREAM_MEM_OP_WRITE_VALUE_64
 SOURCE = """
 struct Args { unsigned long long words[40]; };
 extern "C" __global__ void nothing(const __grid_constant__ Args a) { if (threadIdx.x == 9999) *(int*)a.words[0] = 1; }

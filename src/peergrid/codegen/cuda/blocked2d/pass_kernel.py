@@ -22,7 +22,7 @@ from peergrid.codegen.cuda.blocked2d.edge.rings import MOST_ROWS, EdgeShape
 from peergrid.codegen.cuda.blocked2d.shape import Shape, margin
 from peergrid.codegen.cuda.blocked2d.stream.kernel import Stream2D
 from peergrid.codegen.cuda.blocked2d.tiles import Cut, Strip, tiles
-from peergrid.codegen.cuda.blocked2d.zones.kernel import USUAL, Layers2D, layers
+from peergrid.codegen.cuda.blocked2d.zones.kernel import USUAL, Layers2D, abreast, layers, left
 from peergrid.codegen.cuda.common.arguments import RECEIVER, Arguments
 from peergrid.codegen.cuda.common.norm import NORM_SUM, NORM_SUM_BYTES
 from peergrid.codegen.norm import NORM_COLUMNS, NORM_ROWS
@@ -59,6 +59,10 @@ class PassKernel:
     @property
     def steps(self) -> int:
         return self.shape.steps
+
+    def around(self, registers: int) -> PassKernel:
+        """The kernel where plain tiles take so many registers: those of zones as these leave room for them."""
+        return replace(self, beside=left(registers), abreast=abreast(registers))
 
     @cached_property
     def stream(self) -> Stream2D:

@@ -66,8 +66,6 @@ def tiles(
     barred = [*obstacles(problem, steps), *(heard if summed else ())]
     core, points = core_of(box & allowed(problem, steps, box, cut.margin), barred)
     core = _aligned(core, cut)
-    if core.empty or core.shape[1] < cut.columns:
-        core = Box(box.lo, box.lo)
     lost = overhead(problem, steps)
     plain, rest = [], list(box - core)
     for tile in _strips(core, cut, slots, lost):
@@ -93,14 +91,14 @@ def grid_core(problem: Problem, steps: int, cut: Cut) -> Box:
     """Where the plain tiles of a whole grid lie; empty if there are none."""
     box = problem.grid.box
     core, _ = core_of(box & allowed(problem, steps, box, cut.margin), list(obstacles(problem, steps)))
-    core = _aligned(core, cut)
-    return core if core.shape[1] >= cut.columns else Box(core.lo, core.lo)
+    return _aligned(core, cut)
 
 
 def _aligned(core: Box, cut: Cut) -> Box:
+    """What plain tiles can cover of a core; empty where that is narrower than they are."""
     lo = tuple(-(-a // n) * n for a, n in zip(core.lo, cut.align, strict=True))
     hi = tuple(b // n * n for b, n in zip(core.hi, cut.align, strict=True))
-    return Box(lo, hi)
+    return Box(lo, hi if hi[1] - lo[1] >= cut.columns else lo)
 
 
 def _strips(core: Box, cut: Cut, slots: int, lost: int) -> Iterator[Box]:

@@ -11,7 +11,7 @@ from threading import Lock
 
 from peergrid.codegen.cuda.blocked.program import Program
 from peergrid.codegen.cuda.blocked2d.pass_kernel import PassKernel
-from peergrid.codegen.cuda.blocked2d.zones.kernel import abreast, left
+from peergrid.codegen.cuda.blocked2d.zones.kernel import left
 from peergrid.codegen.cuda.blocked3d.pass_kernel import PassKernel3D
 from peergrid.codegen.cuda.linked.peer import INSTEAD, PeerKernel
 from peergrid.runtime.cuda.device.devices import Devices
@@ -69,7 +69,7 @@ class Programs:
         registers = self._registers(kernel.plain)
         if isinstance(kernel, PeerKernel):
             return replace(made, beside=left(registers, INSTEAD))
-        return replace(made, beside=left(registers), abreast=abreast(registers))
+        return made.around(registers)
 
     def settle(self) -> None:
         """Wait for all that was begun; what failed is said to whoever asks for it."""

@@ -17,17 +17,15 @@ from peergrid.runtime.cuda.memory.fields import FieldMemory, Plan
 from peergrid.runtime.cuda.memory.norms import NormMemory, norm_bytes
 from peergrid.runtime.cuda.memory.peers import Peers
 from peergrid.runtime.cuda.memory.room import block_room, multiprocessors
-from peergrid.runtime.cuda.memory.words import HostWords
+from peergrid.runtime.cuda.memory.words import DeviceWords, FlagWords, HostWords
 from peergrid.runtime.cuda.tapes.parts import Events
 from peergrid.runtime.cuda.tapes.replay import replay
-from peergrid.runtime.cuda.tapes.tape import NOTHING, Tape
+from peergrid.runtime.cuda.tapes.tape import LINE, NOTHING, Tape
 from peergrid.schedule import Layout
 from peergrid.schedule.ops import Copy, Flag, Queue
 
 SECOND = 1_000_000_000
-WORDS_PER_LINE = 16
 MOST_BARRIERS = 16
-FLAGS = 1024  # words of each device's block of flags
 
 
 class Station:
@@ -69,10 +67,9 @@ class Station:
         except BaseException:
             self.close()
             raise
-        self.words = np.zeros(WORDS_PER_LINE * (1 + MOST_BARRIERS), np.int64)
+        self.words = np.zeros(LINE * (1 + MOST_BARRIERS), np.int64)
         self._barriers: dict[tuple[int, ...], int] = {}
-        self._flags: dict[Flag, int] = {}
-        self._flag_blocks: dict[int, int] = {}
+        self._flags: dict[int, FlagWords] = {}
         self.posts = HostWords(self.devices)
         self._clocks: dict[Queue, int] = {}
         self._staging: dict[tuple[object, ...], int] = {}
@@ -113,10 +110,11 @@ class Station:
 
     def flag(self, flag: Flag) -> int:
         """The address of a flag: on its device where all that exchange with it reach it, else in host memory."""
-        if flag not in self._flags:
-            place = len([known for known in self._flags if known.device == flag.device])
-            self._flags[flag] = self._flag_block(flag.device) + 8 * WORDS_PER_LINE * place
-        return self._flags[flag]
+        if flag.device not in self._flags:
+            others = {h.source for h in self.layout.halos if h.target == flag.device} - {flag.device}
+            near = all(self.peers.reaches(other, flag.device) for other in others)
+            self._flags[flag.device] = DeviceWords(self.devices, flag.device) if near else HostWords(self.devices)
+        return self._flags[flag.device].address(flag)
 
     def posted(self, source: int, target: int) -> bool:
         """Whether words tell a device's queues how far those of another GPU are; events do where they cannot."""
@@ -133,7 +131,7 @@ class Station:
     def barrier(self, hosts: tuple[int, ...]) -> int:
         """The address of the word that counts arrivals at a barrier of hosts."""
         number = self._barriers.setdefault(hosts, len(self._barriers))
-        return self.abort_address + 8 * WORDS_PER_LINE * (1 + number)
+        return self.abort_address + 8 * LINE * (1 + number)
 
     def staging(self, op: Copy, count: int) -> int:
         """Pinned memory for one halo on its way through the host; the same for every turn."""
@@ -175,17 +173,3 @@ class Station:
             self.programs.close()
         finally:  # a second Ctrl-C ends the waiting, not the giving back
             self.devices.close()
-
-    def _flag_block(self, device: int) -> int:
-        if device not in self._flag_blocks:
-            others = {h.source for h in self.layout.halos if h.target == device} - {device}
-            near = all(self.peers.reaches(other, device) for other in others)
-            count = FLAGS * 8
-            if near:
-                block = self.devices.allocate(device, count)
-                self.devices.driver.fill(block, 0, count // 4)
-            else:
-                block = self.devices.allocate_host(count)
-                host_words(block, FLAGS)[:] = 0
-            self._flag_blocks[device] = block
-        return self._flag_blocks[device]

@@ -1,24 +1,29 @@
-"""Words of pinned host memory: queues of all GPUs write and await them, the host reads and writes them at any time."""
+"""Words that count how far something is, one for each flag: in memory of a device or, pinned, of the host.
+
+Those in host memory are written and awaited by queues of all GPUs, and by the host at any time.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from peergrid.runtime.cuda.device.devices import Devices, host_words
+from peergrid.runtime.cuda.tapes.tape import LINE
 from peergrid.schedule.ops import Flag
 
-LINE = 16  # words from one flag's to the next, so that no two share a cache line
 FLAGS = 64  # of a block
+BLOCK = 8 * LINE * FLAGS  # bytes
 FAR = 1 << 62  # beyond what any flag counts to
 
 
-class HostWords:
-    """A word for each flag, zero at first."""
+class FlagWords:
+    """A word for each flag, zero at first; allocate: takes so many bytes and returns their address."""
 
-    def __init__(self, devices: Devices) -> None:
-        self._devices = devices
+    def __init__(self, allocate: Callable[[int], int]) -> None:
+        self._allocate = allocate
         self._places: dict[Flag, int] = {}
         self._blocks: list[int] = []
 
@@ -26,19 +31,43 @@ class HostWords:
         """Where the word of a flag lies, the same for all devices."""
         place = self._places.setdefault(flag, len(self._places))
         if place == FLAGS * len(self._blocks):
-            self._blocks.append(self._devices.allocate_host(8 * LINE * FLAGS))
-            self._words(-1)[:] = 0
+            self._blocks.append(self._allocate(BLOCK))
         return self._blocks[place // FLAGS] + 8 * LINE * (place % FLAGS)
+
+
+class DeviceWords(FlagWords):
+    """In a device's memory."""
+
+    def __init__(self, devices: Devices, device: int) -> None:
+        def zeroed(count: int) -> int:
+            block = devices.allocate(device, count)
+            devices.driver.fill(block, 0, count // 4)
+            return block
+
+        super().__init__(zeroed)
+
+
+class HostWords(FlagWords):
+    """In pinned memory of the host."""
+
+    def __init__(self, devices: Devices) -> None:
+        def zeroed(count: int) -> int:
+            block = devices.allocate_host(count)
+            host_words(block, count // 8)[:] = 0
+            return block
+
+        super().__init__(zeroed)
 
     def value(self, flag: Flag) -> int:
         """How far a flag is."""
         place = self._places[flag]
-        return int(self._words(place // FLAGS)[LINE * (place % FLAGS)])
+        return int(self._words(self._blocks[place // FLAGS])[LINE * (place % FLAGS)])
 
     def release(self) -> None:
         """Let go whoever waits: nobody will raise the flags any more."""
-        for number in range(len(self._blocks)):
-            self._words(number)[:] = FAR
+        for block in self._blocks:
+            self._words(block)[:] = FAR
 
-    def _words(self, block: int) -> np.ndarray[Any, np.dtype[np.int64]]:
-        return host_words(self._blocks[block], LINE * FLAGS)
+    @staticmethod
+    def _words(block: int) -> np.ndarray[Any, np.dtype[np.int64]]:
+        return host_words(block, LINE * FLAGS)

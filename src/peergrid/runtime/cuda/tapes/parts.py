@@ -18,9 +18,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from peergrid.runtime.cuda.tapes.replay import CALL, CONTEXT, FIRST, FUNCTION, KIND
-from peergrid.runtime.cuda.tapes.tape import Tape, TapeWriter, Words
-
-LINE = 16  # words from one part's word to the next, so that no two share a cache line
+from peergrid.runtime.cuda.tapes.tape import LINE, Tape, TapeWriter, Words
 
 Place = tuple[int, int]
 """A row of the tape, and the turn it belongs to, counted from the present one: 0 or -1."""

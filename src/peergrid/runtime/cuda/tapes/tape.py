@@ -11,6 +11,7 @@ from peergrid.runtime.cuda.tapes.replay import CALL, COLUMNS, FIRST, FOLLOW, MEE
 from peergrid.schedule.ops import Flag
 
 Words = np.ndarray[Any, np.dtype[np.int64]]
+LINE = 16  # words from one to the next of those that others look at, so that no two share a cache line
 NOTHING: Words = np.zeros((0, 3), np.int64)
 """Patches of a tape that has none."""
 
