@@ -78,6 +78,15 @@ def test_the_interior_pays_nothing_for_source_and_edge() -> None:
     assert list(table["first"]) == sorted(table["first"])
 
 
+def test_a_step_of_one_kernel_begins_where_the_one_before_ended() -> None:
+    grid = Grid((512, 512))
+    u = grid.field("u")
+    one, two = Problem.of([heat(u, 0.2)]), Problem.of([heat(u, 0.2), smooth(u)])
+    turning = "a.target ? gridDim.x - 1 - blockIdx.x : blockIdx.x"
+    assert turning in program(one, [[grid.box]]).source
+    assert turning not in program(two, [[grid.box]]).source
+
+
 def test_small_regions_share_a_launch() -> None:
     grid = Grid((40, 40), boundary="reflecting")
     problem = Problem.of(heat(grid.field("u"), 0.2))

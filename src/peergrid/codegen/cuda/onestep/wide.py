@@ -1,7 +1,8 @@
 """Several cells per thread with 16-byte accesses: the kernel for large regions of one variant.
 
 A thread computes W neighbouring columns (W values are 16 bytes, aligned) of a few rows, and loads every row that any
-of these cells reads once. Rows are numbered by the last axis but one. Blocks cover the region in C order.
+of these cells reads once. Rows are numbered by the last axis but one. Blocks cover the region in C order, or backwards
+from its end (see `WideKernel.backwards`).
 
 Values loaded for columns outside the region are never stored; rows beyond it are not loaded at all. Memory has room
 on both sides of every field for the columns that a border thread touches (see `runtime/cuda/memory/blocks.py`).
@@ -16,7 +17,7 @@ from functools import cached_property
 from peergrid.codegen.cuda.common.arguments import Arguments
 from peergrid.codegen.cuda.common.expressions import plus
 from peergrid.codegen.cuda.onestep.body import Body, Reader
-from peergrid.codegen.cuda.onestep.groups import SOURCE, Group
+from peergrid.codegen.cuda.onestep.groups import SOURCE, Group, groups
 from peergrid.codegen.cuda.onestep.naming import Naming, coordinates
 from peergrid.codegen.cuda.onestep.prelude import WIDTH
 from peergrid.codegen.cuda.onestep.regions import Variant
@@ -126,6 +127,14 @@ class WideKernel:
             return 1
         return next((n for n in (4, 2) if n <= self.most_rows and self._values(n) <= MOST_VALUES), 1)
 
+    @property
+    def backwards(self) -> str:
+        """The C++ text of whether blocks begin at the region's end: where a step is one kernel, in every other step.
+
+        What a step has read and written last is what the next one finds in the L2 cache (decision 036).
+        """
+        return "a.target" if len(groups(self.arguments.problem)) == 1 else "false"
+
     def blocks(self, box: Box) -> int:
         """How many thread blocks cover a region."""
         lo, hi = box.lo[-1], box.hi[-1]
@@ -205,13 +214,14 @@ class WideKernel:
         last = self.ndim - 1
         yield f"const int low = a.lo[{last}], high = a.hi[{last}];"
         yield "const int first = low & ~(W - 1);"
+        yield f"const int block = {self.backwards} ? gridDim.x - 1 - blockIdx.x : blockIdx.x;"
         if self.ndim == 1:
-            yield "const int k = first + (int)(blockIdx.x * blockDim.x + threadIdx.x) * W;"
+            yield "const int k = first + (block * (int)blockDim.x + (int)threadIdx.x) * W;"
             yield "if (k >= high) return;"
         else:
             yield f"const int tiles = (high - first + {LANES} * W - 1) / ({LANES} * W);"
-            yield f"const int k = first + ((int)(blockIdx.x % tiles) * {LANES} + (int)threadIdx.x % {LANES}) * W;"
-            yield "int line = blockIdx.x / tiles;"
+            yield f"const int k = first + (block % tiles * {LANES} + (int)threadIdx.x % {LANES}) * W;"
+            yield "int line = block / tiles;"
             yield f"const int top = a.hi[{last - 1}];"
             if self.ndim == 3:
                 yield f"const int lines = (top - a.lo[1] + {LINES} * ROWS - 1) / ({LINES} * ROWS);"
