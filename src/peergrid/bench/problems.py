@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from peergrid.grid import Array, Grid
+from peergrid.grid import Array, Dtype, Grid
 from peergrid.io.modelfile import parse
 from peergrid.models.fdtd import build
 from peergrid.stencil import Problem, stencil
@@ -40,17 +40,17 @@ position = [{rx}, {sy}]
 PATTERN = 1 << 20  # numbers after which noise repeats
 
 
-def noise(shape: Sequence[int], seed: int) -> Array:
-    """Random numbers in [-0.5, 0.5), float32."""
+def noise(shape: Sequence[int], seed: int, dtype: Dtype = "float32") -> Array:
+    """Random numbers in [-0.5, 0.5), of single precision in whatever type."""
     count = int(np.prod(shape))
     pattern = np.random.default_rng(seed).random(min(count, PATTERN), np.float32) - np.float32(0.5)
-    return np.resize(pattern, tuple(shape))
+    return np.resize(pattern, tuple(shape)).astype(dtype, copy=False)
 
 
 def noisy(problem: Problem) -> Problem:
     """The problem with noise in the fields that change."""
     fields = {
-        name: replace(field, init=noise(field.box.shape, seed)) if name in problem.state else field
+        name: replace(field, init=noise(field.box.shape, seed, field.grid.dtype)) if name in problem.state else field
         for seed, (name, field) in enumerate(problem.fields.items())
     }
     return replace(problem, fields=MappingProxyType(fields))
