@@ -14,5 +14,7 @@ from peergrid.grid import Dtype
 def test_noise_has_the_grids_precision(dtype: Dtype) -> None:
     grid = Grid((8, 8), dtype=dtype)
     init = noisy(Problem.of(relax(grid.field("u")))).fields["u"].init
-    assert isinstance(init, np.ndarray) and init.dtype == dtype
-    assert np.unique(init).size > 32 and abs(init).max() <= 0.5
+    assert isinstance(init, np.ndarray)
+    assert init.dtype == dtype
+    assert np.unique(init).size > 32
+    assert abs(init).max() <= 0.5
