@@ -19,9 +19,12 @@ from peergrid.codegen.cuda.choose import shape2d
 from peergrid.codegen.cuda.choose.steps import block_of
 from peergrid.codegen.nvrtc import CompileError
 from peergrid.grid.partition import Partition
+from peergrid.runtime.cuda import executor as cuda_executor
 from peergrid.runtime.cuda.device.devices import Devices
 from peergrid.runtime.cuda.executor import CudaExecutor
+from peergrid.runtime.cuda.lowering.lower import Lowered, lower
 from peergrid.runtime.cuda.lowering.programs import Needed, Programs
+from peergrid.runtime.cuda.lowering.station import Station
 from peergrid.schedule import Schedule, build, layout, period
 from peergrid.schedule.strategies import StrategyName
 from peergrid.stencil import Problem
@@ -93,6 +96,27 @@ def test_persistent_kernels_that_are_tried_first_are_known() -> None:
     _, expected, compiled = prepared(problem, Options("persistent", 2), 2)
     assert sum("Turns" in text for text in expected) == 1
     assert len(compiled) == len(set(compiled))
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_a_trace_knows_its_programs_before_one_is_loaded(
+    strategy: StrategyName, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also where a run has one kernel for a pass and its exchange, and a trace has not."""
+    known: list[str] = []
+
+    def lowering(station: Station, schedule: Schedule) -> Lowered:
+        station.programs.settle()
+        known.extend(driver.texts)
+        return lower(station, schedule)
+
+    monkeypatch.setattr(cuda_executor, "lower", lowering)
+    problem, options, driver = yee_with_absorber((150, 330)), Options(strategy, 2), HostDriver()
+    plan = layout(problem, Partition(problem.grid, (2, 1)), options)
+    with closing(CudaExecutor(plan, STEPS, (0, 1), driver=driver)) as executor:
+        executor.trace(period(plan, options), 0)
+    assert driver.texts == known
+    assert len(known) == len(set(known)) > 1
 
 
 def test_a_text_that_is_refused_is_said_to_whom_it_serves() -> None:

@@ -116,6 +116,7 @@ class CudaExecutor:
         """Carry out a schedule once, as `execute` does, with timing events around its operations; their spans."""
         self._check_whole()
         try:
+            self._station.programs.expect([kernels_of(self._station).queued(schedule)])
             lowered = lower(self._station, schedule)
             self._station.programs.still()
             plan = timed(self._station, lowered)

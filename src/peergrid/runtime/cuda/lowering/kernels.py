@@ -7,7 +7,7 @@ it is asked for.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain, groupby
@@ -150,13 +150,14 @@ class Kernels:
         """The texts of all that will be launched, as far as the layout tells."""
         linked, cooperative = self.linked(schedule), self.cooperative(schedule)
         if linked is not None:
-            parts = [self._texts(ByTiles(linked, self._owned))]
-        elif isinstance(cooperative, PersistentKernel):
-            parts = [Needed((cooperative.program.source,))]
-        else:
-            parts = [self._texts(made) for made in self.passes(schedule).values()]
-        texts = dict.fromkeys((*chain.from_iterable(part.texts for part in parts), service.SOURCE))
-        return Needed(tuple(texts), tuple(chain.from_iterable(part.zoned for part in parts)))
+            return _served([self._texts(ByTiles(linked, self._owned))])
+        if isinstance(cooperative, PersistentKernel):
+            return _served([Needed((cooperative.program.source,))])
+        return self.queued(schedule)
+
+    def queued(self, schedule: Schedule) -> Needed:
+        """The same where queues make every pass, as they do in a trace."""
+        return _served([self._texts(made) for made in self.passes(schedule).values()])
 
     def _passes(self, steps: int, works: Works) -> Passes:
         if self.norm is None:
@@ -241,6 +242,12 @@ class Kernels:
             and all(self.reaches(halo.source, halo.target) for halo in plan.halos)
             and _exchanging(plan)
         )
+
+
+def _served(parts: Sequence[Needed]) -> Needed:
+    """All of the parts, each text once, and the small kernels that every run has."""
+    texts = dict.fromkeys((*chain.from_iterable(part.texts for part in parts), service.SOURCE))
+    return Needed(tuple(texts), tuple(chain.from_iterable(part.zoned for part in parts)))
 
 
 def kernels_of(station: Station) -> Kernels:
