@@ -168,6 +168,16 @@ def test_bits_of_single_steps() -> None:
     assert driver.kernels == PERSISTENT
 
 
+@pytest.mark.parametrize("depth", [1, DEPTH])
+def test_single_steps_of_large_boxes_are_kernels_of_their_own(depth: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(suited, "MOST_CELLS", 30 * 200)
+    problem, driver = random_heat((60, 200)), HostDriver()
+    found, notes = run(problem, (0, 1), driver, depth)
+    assert found == run(problem, (0,), None)[0]
+    assert any("too few loads" in note for note in notes) == (depth == 1)
+    assert ("persistent2d" in driver.kernels) == (depth > 1)
+
+
 def test_bits_of_several_stages_with_absorber_and_receivers() -> None:
     problem, driver = yee_with_absorber((110, 330)), HostDriver()
     assert run(problem, (0, 1), driver)[0] == run(problem, (0,), None)[0]

@@ -21,7 +21,7 @@ from peergrid.codegen.cuda.choose.steps import several_steps
 from peergrid.codegen.cuda.linked import links
 from peergrid.codegen.cuda.linked.peer import PeerKernel
 from peergrid.codegen.cuda.linked.persistent import PersistentKernel
-from peergrid.codegen.cuda.suited import suited
+from peergrid.codegen.cuda.suited import outgrown, suited
 from peergrid.errors import UsageError
 from peergrid.grid import Box
 from peergrid.runtime.cuda.lowering.programs import Kernel, Needed
@@ -133,7 +133,7 @@ class Kernels:
         if self.norm is not None:
             return "persistent kernels compute no norms: each pass is a kernel of its own"
         plan, largest = self.plan, max(box.size for _, (box,) in self._owned)
-        if plan.blocks == (1,) and one_step(plan.problem, largest, self.room) is not None:
+        if plan.blocks == (1,) and outgrown(plan.problem, largest, self.room):
             return (
                 "a persistent kernel has too few loads under way for boxes this large, which launches cost nothing: "
                 "each pass is a kernel of its own"
