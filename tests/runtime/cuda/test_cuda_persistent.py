@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import closing
 
 import numpy as np
 import pytest
@@ -10,7 +11,7 @@ from executions import load
 from host_driver import COMPILER, HostDriver
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from runtime_problems import random_heat, wide, yee_with_absorber
+from runtime_problems import PROBLEMS, random_heat, wide, yee_with_absorber
 
 from peergrid import Box, Grid, Options, Receiver, stencil
 from peergrid.codegen.cuda import suited
@@ -176,6 +177,15 @@ def test_single_steps_of_large_boxes_are_kernels_of_their_own(depth: int, monkey
     assert found == run(problem, (0,), None)[0]
     assert any("too few loads" in note for note in notes) == (depth == 1)
     assert ("persistent2d" in driver.kernels) == (depth > 1)
+
+
+def test_large_cubes_are_told_that_there_are_no_kernels_for_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(suited, "MOST_CELLS", 1)
+    problem, options = PROBLEMS["heat_cube"](), Options("persistent", depth=1)
+    plan = layout(problem, Partition(problem.grid, (1, 1, 1)), options)
+    with closing(CudaExecutor(plan, STEPS, (0,), driver=HostDriver())) as executor:
+        said = kernels_of(executor._station).cooperative(period(plan, options))
+    assert "need 2D slabs" in str(said)
 
 
 def test_bits_of_several_stages_with_absorber_and_receivers() -> None:

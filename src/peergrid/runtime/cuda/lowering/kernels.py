@@ -133,15 +133,15 @@ class Kernels:
         if self.norm is not None:
             return "persistent kernels compute no norms: each pass is a kernel of its own"
         plan, largest = self.plan, max(box.size for _, (box,) in self._owned)
-        if plan.blocks == (1,) and outgrown(plan.problem, largest, self.room):
-            return (
-                "a persistent kernel has too few loads under way for boxes this large, which launches cost nothing: "
-                "each pass is a kernel of its own"
-            )
         if not self._linkable(schedule) or pass_kernel(plan.problem, plan.blocks[0], least=1, room=self.room) is None:
             return (
                 "persistent kernels need 2D slabs twice as thick as their halos, one pass between exchanges, and "
                 "neighbours that exchange and reach each other: each pass is a kernel of its own"
+            )
+        if plan.blocks == (1,) and outgrown(plan.problem, largest, self.room):
+            return (
+                "a persistent kernel has too few loads under way for boxes this large, which launches cost nothing: "
+                "each pass is a kernel of its own"
             )
         boxes = tuple(box for _, (box,) in self._owned)
         return suited(plan.problem, plan.blocks[0], boxes, self.room, self.multiprocessors) or UNFIT
