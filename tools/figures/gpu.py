@@ -207,7 +207,7 @@ def _share(value: float | None) -> str:
 
 def gpu_bits() -> str:
     """The same bits on GPUs as on the CPU."""
-    leads = {"h200-x8-bits": "On GPUs", "h200-x2-bits": "On two of another machine", "h200-x1-bits": "On one"}
+    leads = {"h200-x8-bits": "On GPUs", "h200-x2-bits": "On two of another machine", "h200-x1-bits": "On one GPU"}
     return "\n\n".join(_bits(load(name), lead) for name, lead in leads.items())
 
 

@@ -17,7 +17,7 @@ from peergrid.bench.own import own_waves
 from peergrid.bench.problems import jacobi, radar
 from peergrid.codegen.cuda.blocked.shared import MOST_BYTES, REGISTERS
 from peergrid.codegen.cuda.linked.persistent import PersistentKernel
-from peergrid.codegen.cuda.suited import ALONE_ROWS, MIXED_ROWS, outgrown, resident, suited
+from peergrid.codegen.cuda.suited import ALONE_ROWS, MIXED_ROWS, resident, suited
 from peergrid.codegen.nvrtc import resources
 from peergrid.grid.partition import Partition
 
@@ -82,19 +82,6 @@ def test_the_smallest_grids_have_one_edge_tile_for_each_block() -> None:
 def test_devices_with_the_same_share_get_the_kernel_of_one() -> None:
     problem = problem_of("Jacobi", 4096, 4096)
     assert chosen(problem, 8, devices=8).rows == chosen(problem_of("Jacobi", 512, 4096), 8).rows
-
-
-@pytest.mark.parametrize(
-    ("problem", "cells", "too_large"),
-    [
-        (jacobi(64, 64), 2048 * 4096, False),
-        (jacobi(64, 64), 4096 * 4096, True),
-        (radar(64, 64, 8), 1448 * 1448, False),
-        (radar(64, 64, 8), 2048 * 2048, True),
-    ],
-)
-def test_single_steps_of_large_boxes_are_left_to_other_kernels(problem: Problem, cells: int, too_large: bool) -> None:
-    assert outgrown(problem, cells, MOST_BYTES) == too_large
 
 
 def test_a_gpu_with_few_multiprocessors_gets_a_kernel_too() -> None:

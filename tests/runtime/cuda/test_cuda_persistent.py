@@ -24,6 +24,7 @@ from peergrid.runtime.cuda.executor import CudaExecutor
 from peergrid.runtime.cuda.linked import persistent
 from peergrid.runtime.cuda.linked.chain import Chain
 from peergrid.runtime.cuda.linked.persistent import lower_persistent
+from peergrid.runtime.cuda.lowering import kernels as cuda_kernels
 from peergrid.runtime.cuda.lowering.kernels import kernels_of
 from peergrid.runtime.cuda.lowering.lower import Lowered
 from peergrid.runtime.cuda.tapes.replay import FIRST, FUNCTION
@@ -171,7 +172,7 @@ def test_bits_of_single_steps() -> None:
 
 @pytest.mark.parametrize("depth", [1, DEPTH])
 def test_single_steps_of_large_boxes_are_kernels_of_their_own(depth: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(suited, "MOST_CELLS", 30 * 200)
+    monkeypatch.setattr(cuda_kernels, "SMALL_CELLS", 30 * 200 - 1)
     problem, driver = random_heat((60, 200)), HostDriver()
     found, notes = run(problem, (0, 1), driver, depth)
     assert found == run(problem, (0,), None)[0]
@@ -180,7 +181,7 @@ def test_single_steps_of_large_boxes_are_kernels_of_their_own(depth: int, monkey
 
 
 def test_large_cubes_are_told_that_there_are_no_kernels_for_them(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(suited, "MOST_CELLS", 1)
+    monkeypatch.setattr(cuda_kernels, "SMALL_CELLS", 1)
     problem, options = PROBLEMS["heat_cube"](), Options("persistent", depth=1)
     plan = layout(problem, Partition(problem.grid, (1, 1, 1)), options)
     with closing(CudaExecutor(plan, STEPS, (0,), driver=HostDriver())) as executor:

@@ -16,7 +16,7 @@ from peergrid.codegen.cuda.blocked.plain import obstacles
 from peergrid.codegen.cuda.blocked.shared import REGISTERS, RESERVED, multiprocessor
 from peergrid.codegen.cuda.blocked.tiles import overhead
 from peergrid.codegen.cuda.blocked2d.pass_kernel import PassKernel
-from peergrid.codegen.cuda.choose.shape2d import one_step, pass_kernel, registers
+from peergrid.codegen.cuda.choose.shape2d import pass_kernel, registers
 from peergrid.codegen.cuda.linked.persistent import PersistentKernel
 from peergrid.grid import Box
 from peergrid.stencil import Problem
@@ -31,16 +31,6 @@ TOGETHER = 0.1  # what the work of all blocks counts beside that of the busiest
 BESIDE = 24  # registers of a lane beside those that the rows of a plain tile take
 SQUEEZED, TWICE = 144, 128  # a lane that needs up to 144 registers gets 128, room for two blocks of eight warps:
 # compilers rather spill the others
-
-MOST_CELLS = 12 << 20  # of a device, from which on launches cost nothing that shows beside a step
-
-
-def outgrown(problem: Problem, cells: int, room: int) -> bool:
-    """Whether steps of boxes of so many cells, each a pass, had best be kernels of their own.
-
-    Persistent ones have too few loads under way (decision 036). room: bytes of shared memory that a block can have.
-    """
-    return cells >= MOST_CELLS or one_step(problem, cells, room) is not None
 
 
 @remembered()

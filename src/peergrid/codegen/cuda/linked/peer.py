@@ -18,6 +18,7 @@ from peergrid.codegen.cuda.blocked.prelude import HELPERS, prelude
 from peergrid.codegen.cuda.blocked.program import Launch, Program
 from peergrid.codegen.cuda.blocked2d.pass_kernel import PassKernel
 from peergrid.codegen.cuda.blocked2d.stream.kernel import warp_of
+from peergrid.codegen.cuda.blocked2d.zones.kernel import left
 from peergrid.codegen.cuda.common.arguments import Arguments
 from peergrid.codegen.cuda.common.norm import norm_argument, norm_parameter
 from peergrid.codegen.cuda.linked.links import LinkText, rim_first, rim_tiles
@@ -86,6 +87,10 @@ class PeerKernel:
     def sums(self) -> Program:
         """See `PassKernel`."""
         return self.made.sums
+
+    def around(self, registers: int) -> PeerKernel:
+        """See `PassKernel`; tiles of zones begin behind the plain ones here, in the place of some that ended."""
+        return PeerKernel(replace(self.made, beside=left(registers, INSTEAD)))
 
     @cached_property
     def links(self) -> LinkText:

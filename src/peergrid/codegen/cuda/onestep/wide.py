@@ -1,8 +1,8 @@
 """Several cells per thread with 16-byte accesses: the kernel for large regions of one variant.
 
 A thread computes W neighbouring columns (W values are 16 bytes, aligned) of a few rows, and loads every row that any
-of these cells reads once. Rows are numbered by the last axis but one. Blocks cover the region in C order, or backwards
-from its end (see `WideKernel.backwards`).
+of these cells reads once. Rows are numbered by the last axis but one. Blocks cover the region in C order, where a step
+is one kernel backwards in every other step.
 
 Values loaded for columns outside the region are never stored; rows beyond it are not loaded at all. Memory has room
 on both sides of every field for the columns that a border thread touches (see `runtime/cuda/memory/blocks.py`).
@@ -127,14 +127,6 @@ class WideKernel:
             return 1
         return next((n for n in (4, 2) if n <= self.most_rows and self._values(n) <= MOST_VALUES), 1)
 
-    @property
-    def backwards(self) -> str:
-        """The C++ text of whether blocks begin at the region's end: where a step is one kernel, in every other step.
-
-        What a step has read and written last is what the next one finds in the L2 cache (decision 036).
-        """
-        return "a.target" if len(groups(self.arguments.problem)) == 1 else "false"
-
     def blocks(self, box: Box) -> int:
         """How many thread blocks cover a region."""
         lo, hi = box.lo[-1], box.hi[-1]
@@ -209,12 +201,20 @@ class WideKernel:
     def _out(self, name: str) -> str:
         return f"new_{self.naming.field(name)}"
 
+    def _block(self) -> str:
+        """Which block this is, counted backwards in every other step where a step is one kernel.
+
+        What a step has read and written last is what the next one finds in the L2 cache (decision 036).
+        """
+        alone = len(groups(self.arguments.problem)) == 1
+        return "a.target ? gridDim.x - 1 - blockIdx.x : blockIdx.x" if alone else "blockIdx.x"
+
     def _place(self) -> Iterator[str]:
         """Which cells this thread computes; threads without any leave."""
         last = self.ndim - 1
         yield f"const int low = a.lo[{last}], high = a.hi[{last}];"
         yield "const int first = low & ~(W - 1);"
-        yield f"const int block = {self.backwards} ? gridDim.x - 1 - blockIdx.x : blockIdx.x;"
+        yield f"const int block = {self._block()};"
         if self.ndim == 1:
             yield "const int k = first + (block * (int)blockDim.x + (int)threadIdx.x) * W;"
             yield "if (k >= high) return;"

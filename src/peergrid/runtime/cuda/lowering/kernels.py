@@ -21,9 +21,10 @@ from peergrid.codegen.cuda.choose.steps import several_steps
 from peergrid.codegen.cuda.linked import links
 from peergrid.codegen.cuda.linked.peer import PeerKernel
 from peergrid.codegen.cuda.linked.persistent import PersistentKernel
-from peergrid.codegen.cuda.suited import outgrown, suited
+from peergrid.codegen.cuda.suited import suited
 from peergrid.errors import UsageError
 from peergrid.grid import Box
+from peergrid.runtime.cuda.lowering.duration import SMALL_CELLS
 from peergrid.runtime.cuda.lowering.programs import Kernel, Needed
 from peergrid.runtime.cuda.lowering.station import Station
 from peergrid.runtime.inorder import owned_receivers
@@ -138,7 +139,8 @@ class Kernels:
                 "persistent kernels need 2D slabs twice as thick as their halos, one pass between exchanges, and "
                 "neighbours that exchange and reach each other: each pass is a kernel of its own"
             )
-        if plan.blocks == (1,) and outgrown(plan.problem, largest, self.room):
+        streamed = one_step(plan.problem, largest, self.room) is not None
+        if plan.blocks == (1,) and (streamed or largest > SMALL_CELLS):
             return (
                 "a persistent kernel has too few loads under way for boxes this large, which launches cost nothing: "
                 "each pass is a kernel of its own"

@@ -4,21 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from concurrent.futures import Future, wait
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
 from threading import Lock
+from typing import TypeVar
 
 from peergrid.codegen.cuda.blocked.program import Program
 from peergrid.codegen.cuda.blocked2d.pass_kernel import PassKernel
-from peergrid.codegen.cuda.blocked2d.zones.kernel import left
 from peergrid.codegen.cuda.blocked3d.pass_kernel import PassKernel3D
-from peergrid.codegen.cuda.linked.peer import INSTEAD, PeerKernel
+from peergrid.codegen.cuda.linked.peer import PeerKernel
 from peergrid.runtime.cuda.device.devices import Devices
 from peergrid.runtime.devices import cores
 from peergrid.runtime.workers import Workers
 
 Kernel = PassKernel | PassKernel3D | PeerKernel
+Zoned = TypeVar("Zoned", PassKernel, PeerKernel)
 
 
 @dataclass(frozen=True)
@@ -61,15 +62,9 @@ class Programs:
         """A kernel on a device."""
         return self._devices.function(device, self.code(device, source), entry)
 
-    def beside(self, kernel: PassKernel | PeerKernel) -> PassKernel:
+    def beside(self, kernel: Zoned) -> Zoned:
         """How tiles are made, those of zones with the registers that plain ones leave, as compiled."""
-        made = kernel.made if isinstance(kernel, PeerKernel) else kernel
-        if made.layers is None:
-            return made
-        registers = self._registers(kernel.plain)
-        if isinstance(kernel, PeerKernel):
-            return replace(made, beside=left(registers, INSTEAD))
-        return made.around(registers)
+        return kernel if kernel.layer is None else kernel.around(self._registers(kernel.plain))
 
     def settle(self) -> None:
         """Wait for all that was begun; what failed is said to whoever asks for it."""
@@ -90,9 +85,8 @@ class Programs:
                 if key not in self._code:
                     self._code[key] = self._workers.submit(self._devices.driver.compile, *key, self._cache)
 
-    def _begin_zones(self, kernel: PassKernel | PeerKernel) -> None:
-        made = self.beside(kernel)
-        layer = (PeerKernel(made) if isinstance(kernel, PeerKernel) else made).layer
+    def _begin_zones(self, kernel: Zoned) -> None:
+        layer = self.beside(kernel).layer
         if layer is not None:
             self._begin([layer.source])
 

@@ -155,11 +155,13 @@ class SeveralSteps:
         edged = not (isinstance(self._kernel, PassKernel3D) and self._kernel.shelled)
         slots = self._at_once(device, box, self._kernel.edge) if edged else 1, self.slots(device, box)
         found: Kernel
-        if isinstance(self._kernel, PassKernel3D):
-            found = self._kernel.shorter(box, *slots)
-        else:
-            found = short_tiles(self._station.programs.beside(self._kernel), box, *slots)
-            found = PeerKernel(found) if isinstance(self._kernel, PeerKernel) else found
+        match self._kernel:
+            case PassKernel3D() as kernel:
+                found = kernel.shorter(box, *slots)
+            case PeerKernel() as kernel:
+                found = PeerKernel(short_tiles(self._station.programs.beside(kernel).made, box, *slots))
+            case PassKernel() as kernel:
+                found = short_tiles(self._station.programs.beside(kernel), box, *slots)
         return self._alike.setdefault(found, found)
 
     def start(self, device: int, launch: Launch, whole: Box) -> Start:
