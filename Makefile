@@ -12,7 +12,7 @@ demo: $(VENV)/run
 	$(BIN)/peergrid run examples/gpr.toml -o demo
 
 test: $(VENV)/dev
-	$(BIN)/python -m pytest -q -n auto --dist worksteal
+	$(BIN)/python -m pytest -q -n auto --dist worksteal $(PYTEST_OPTIONS)
 
 lint: $(VENV)/dev
 	$(BIN)/ruff check .

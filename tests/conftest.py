@@ -1,4 +1,6 @@
-"""Shared settings: one deterministic Hypothesis profile, so that a red test is red again; who has the GPUs when."""
+"""Shared settings: one deterministic Hypothesis profile, so that a red test is red again; who has the GPUs when; which
+tests may be skipped.
+"""
 
 from __future__ import annotations
 
@@ -30,3 +32,46 @@ def gpus_in_turn(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPa
     folder = own.parent if hasattr(request.config, "workerinput") else own  # workers of xdist share the parent
     with held(folder, alone="alone" in request.fixturenames):
         yield
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--all-but-gpu",
+        action="store_true",
+        help="Fail where a test is skipped that needs no GPU: its compiler, browser or package is missing.",
+    )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Skips are judged where all reports arrive: in the process that starts the workers."""
+    if config.getoption("--all-but-gpu") and not hasattr(config, "workerinput"):
+        config.pluginmanager.register(Skips(), "skips")
+
+
+class Skips:
+    """Tests, and whole files, that were skipped although they need no GPU."""
+
+    def __init__(self) -> None:
+        self.found: dict[str, str] = {}
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        if report.skipped and "gpu" not in report.keywords and not hasattr(report, "wasxfail"):
+            self.found[report.nodeid] = _reason(report)
+
+    def pytest_collectreport(self, report: pytest.CollectReport) -> None:
+        if report.skipped:
+            self.found[report.nodeid] = _reason(report)
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_sessionfinish(self, session: pytest.Session) -> None:
+        if self.found and session.exitstatus == pytest.ExitCode.OK:
+            session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
+        for test, reason in self.found.items():
+            terminalreporter.write_line(f"SKIPPED although it needs no GPU: {test}: {reason}", red=True)
+
+
+def _reason(report: pytest.TestReport | pytest.CollectReport) -> str:
+    """Why something was skipped."""
+    return str(report.longrepr[2]) if isinstance(report.longrepr, tuple) else str(report.longrepr)
