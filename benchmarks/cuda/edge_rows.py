@@ -30,9 +30,10 @@ from peergrid import Options, Problem, Simulation  # noqa: E402
 from peergrid.bench.own import own_waves  # noqa: E402
 from peergrid.bench.problems import jacobi, radar  # noqa: E402
 from peergrid.codegen.cuda import suited  # noqa: E402
+from peergrid.codegen.cuda.gpu_model import H200  # noqa: E402
 from peergrid.codegen.cuda.linked.persistent import PersistentKernel  # noqa: E402
 from peergrid.runtime.cuda.device.driver import CudaDriver  # noqa: E402
-from peergrid.runtime.cuda.memory.room import block_room, multiprocessors  # noqa: E402
+from peergrid.runtime.cuda.memory.room import gpu_model, multiprocessors  # noqa: E402
 
 PROBLEMS: dict[str, Callable[[int, int], Problem]] = {
     "Jacobi": jacobi,
@@ -67,20 +68,20 @@ def step_seconds(problem: Problem, depth: int, device: str, height: int) -> floa
 @contextmanager
 def _only(height: int) -> Iterator[None]:
     """The one choice that edge tiles beside plain ones have for now."""
-    choices = suited.MIXED_ROWS
-    suited.MIXED_ROWS = (height,)  # type: ignore[assignment]
+    usual = CudaDriver.model
+    CudaDriver.model = lambda driver, ordinal: replace(usual(driver, ordinal), persistent_rows=(height,))  # type: ignore
     try:
         yield
     finally:
-        suited.MIXED_ROWS = choices
+        CudaDriver.model = usual  # type: ignore[method-assign]
 
 
 def kernel_in_use(simulation: Simulation) -> PersistentKernel | None:
     """The choice that a run made and its problem remembers; had it made none, one among all heights."""
     ordinals, driver = simulation.devices.ordinals, CudaDriver()
     boxes = tuple(simulation.partition.owned(device) for device in range(len(ordinals)))
-    room = block_room(ordinals, driver)
-    return suited.suited(simulation.problem, simulation.options.depth, boxes, room, multiprocessors(ordinals, driver))
+    gpu = gpu_model(ordinals, driver)
+    return suited.suited(simulation.problem, simulation.options.depth, boxes, gpu, multiprocessors(ordinals, driver))
 
 
 def _check(kernel: PersistentKernel | None, height: int) -> None:
@@ -116,7 +117,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--device", default="cuda:0")
     parser.add_argument("--only", default="", help="only problems with this word in their name")
     parser.add_argument("--depths", type=numbers, default=[8, 4], help="steps of a pass, such as 8,4")
-    parser.add_argument("--heights", type=numbers, default=suited.MIXED_ROWS, help="rows of an edge tile")
+    parser.add_argument("--heights", type=numbers, default=H200.persistent_rows, help="rows of an edge tile")
     parser.add_argument("--out", type=Path)
     return parser.parse_args()
 

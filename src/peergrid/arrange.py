@@ -25,11 +25,12 @@ def default_options(devices: Devices, problem: Problem, norm: str | None = None)
     if devices.kind == "cpu":
         return Options("async", depth=1 if norm else CPU_DEPTH)
     from peergrid.codegen.cuda.choose.steps import steps_per_pass
-    from peergrid.runtime.cuda.memory.room import block_room
+    from peergrid.runtime.cuda.memory.room import gpu_model
 
-    room = block_room(devices.ordinals)
     rows = problem.grid.shape[0] // devices.count
-    usual = Options("overlap", depth=steps_per_pass(problem, max(1, rows // ROWS_PER_STEP), norm, room))
+    usual = Options(
+        "overlap", depth=steps_per_pass(problem, max(1, rows // ROWS_PER_STEP), norm, gpu_model(devices.ordinals))
+    )
     return usual if usual.depth == 1 or _has_room(usual, devices, problem) else replace(usual, depth=1)
 
 
@@ -38,10 +39,10 @@ def _has_room(options: Options, devices: Devices, problem: Problem) -> bool:
     if problem.grid.ndim < 3:
         return True
     from peergrid.runtime.cuda.memory.fields import Plan, has_room
-    from peergrid.runtime.cuda.memory.room import block_room
+    from peergrid.runtime.cuda.memory.room import gpu_model
 
     made = layout(problem, partition_of(problem, devices, options), options)
-    plan = Plan(made, 1, block_room(devices.ordinals))
+    plan = Plan(made, 1, gpu_model(devices.ordinals))
     return has_room(plan, devices.ordinals)
 
 
@@ -88,9 +89,9 @@ def fitting(options: Options, devices: Devices, problem: Problem, norm: str | No
     if devices.kind == "cpu":
         return replace(options, block=1) if norm and options.depth > 1 else options
     from peergrid.codegen.cuda.choose.steps import block_of
-    from peergrid.runtime.cuda.memory.room import block_room
+    from peergrid.runtime.cuda.memory.room import gpu_model
 
-    block = block_of(problem, options.depth, block_room(devices.ordinals), norm)
+    block = block_of(problem, options.depth, gpu_model(devices.ordinals), norm)
     return options if block == options.depth else replace(options, block=block)
 
 
@@ -127,8 +128,10 @@ def layout_of(
     if devices.kind == "cpu":
         return layout(problem, partition, options, _bands(problem) if norm else ())
     from peergrid.codegen.cuda.choose.steps import split_at
+    from peergrid.runtime.cuda.memory.room import gpu_model
 
-    return layout(problem, partition, options, split_at(problem, partition, norm))
+    align = split_at(problem, partition, norm, gpu_model(devices.ordinals))
+    return layout(problem, partition, options, align)
 
 
 def check_norm(problem: Problem, devices: Devices, norm: str) -> None:

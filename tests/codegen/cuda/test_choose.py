@@ -4,19 +4,17 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-import pytest
 from runtime_problems import PROBLEMS
 from stream_examples import absorbers, radar, relaxation, wide_reads, yee
 
 from peergrid import Options
 from peergrid.arrange import default_options, fitting
 from peergrid.bench.problems import radar as model
-from peergrid.codegen.cuda.blocked.shared import MOST_SHARED, RESERVED
 from peergrid.codegen.cuda.blocked2d.pass_kernel import PassKernel
 from peergrid.codegen.cuda.blocked2d.shape import Shape
-from peergrid.codegen.cuda.choose import shape2d
 from peergrid.codegen.cuda.choose.shape2d import MOST_STEPS, pass_kernel, short_tiles
 from peergrid.codegen.cuda.choose.steps import block_of, several_steps, split_at, steps_per_pass, supports
+from peergrid.codegen.cuda.gpu_model import H200
 from peergrid.codegen.norm import NORM_ALIGN
 from peergrid.grid.partition import Partition
 from peergrid.runtime.devices import Devices
@@ -88,9 +86,9 @@ def test_tiles_of_one_step_find_room_beside_plain_ones() -> None:
     problem = model(512, 512, 10)
     kernel = pass_kernel(problem, 1, least=1)
     assert kernel is not None
-    room = MOST_SHARED % (kernel.plain.shared_bytes + RESERVED)
-    assert kernel.edge.shared_bytes + RESERVED <= room
-    assert replace(kernel, edge_ahead=kernel.edge_ahead + 1).edge.shared_bytes + RESERVED > room
+    room = H200.shared % (kernel.plain.shared_bytes + H200.block_reserved)
+    assert kernel.edge.shared_bytes + H200.block_reserved <= room
+    assert replace(kernel, edge_ahead=kernel.edge_ahead + 1).edge.shared_bytes + H200.block_reserved > room
     one, few = short_tiles(kernel, problem.grid.box, 10**6, 1), short_tiles(kernel, problem.grid.box, 1, 1)
     assert (one.edge_rows, one.layer_rows, few.edge_rows) == (4, 8, kernel.edge_rows)
 
@@ -106,14 +104,14 @@ def test_plain_tiles_of_one_step_take_turns_where_they_would_be_long() -> None:
     assert slow.cut.most_rows > 512
 
 
-def test_strips_of_cells_that_keep_their_value_are_no_rim_of_streaming_kernels(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_strips_of_cells_that_keep_their_value_are_no_rim_of_streaming_kernels() -> None:
     problem = radar(SQUARE)
     halves = Partition.over(problem.grid, 2)
-    monkeypatch.setattr(shape2d, "STREAMED_CELLS", problem.grid.box.size // 2)
-    assert split_at(problem, halves) == (1, 1)
-    assert split_at(problem, Partition.over(problem.grid, 4)) == ()
-    assert split_at(relaxation(SQUARE), halves) == ()  # one stage: a pass for each is one pass
-    assert split_at(problem, halves, "ez") == NORM_ALIGN
+    gpu = replace(H200, streamed_cells=problem.grid.box.size // 2)
+    assert split_at(problem, halves, gpu=gpu) == (1, 1)
+    assert split_at(problem, Partition.over(problem.grid, 4), gpu=gpu) == ()
+    assert split_at(relaxation(SQUARE), halves, gpu=gpu) == ()  # one stage: a pass for each is one pass
+    assert split_at(problem, halves, "ez", gpu) == NORM_ALIGN
 
 
 def test_a_norm_wants_four_columns_and_may_have_one_step() -> None:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 from stream_examples_3d import diffusion, radar, wide_reads, yee
 
-from peergrid.codegen.cuda.blocked.shared import MOST_BYTES
 from peergrid.codegen.cuda.choose.shape3d import pass3d, worth
 from peergrid.codegen.cuda.choose.steps import steps_per_pass, supports
+from peergrid.codegen.cuda.gpu_model import H200
 from peergrid.codegen.nvrtc import resources
 
 CUBE = (160, 160, 160)
@@ -19,7 +19,7 @@ def test_two_steps_pay_for_heat_and_for_yee() -> None:
         kernel = pass3d(problem, 2)
         assert kernel is not None
         assert worth(kernel) > 1
-        assert max(kernel.plain.shared_bytes, kernel.edge.shared_bytes) <= MOST_BYTES
+        assert max(kernel.plain.shared_bytes, kernel.edge.shared_bytes) <= H200.block_shared
 
 
 def test_what_has_no_kernel() -> None:

@@ -13,11 +13,11 @@ from hypothesis import strategies as st
 from stream_examples import absorbers, radar, relaxation, relaxed_thrice, two_fields, wide_reads, yee
 
 from peergrid.codegen.cuda.blocked.program import Program
-from peergrid.codegen.cuda.blocked.shared import REGISTERS
 from peergrid.codegen.cuda.blocked2d.pass_kernel import PassKernel
 from peergrid.codegen.cuda.blocked2d.shape import Shape
 from peergrid.codegen.cuda.blocked2d.zones.kernel import ABREAST, abreast, left
 from peergrid.codegen.cuda.choose.shape2d import pass_kernel
+from peergrid.codegen.cuda.gpu_model import H200
 from peergrid.codegen.cuda.linked.peer import PeerKernel
 from peergrid.codegen.nvrtc import Resources, resources
 from peergrid.grid import Boundary, Box
@@ -70,7 +70,7 @@ def test_two_plain_tiles_leave_room_for_one_of_a_zone(make: Make) -> None:
         assert kernel.layer is not None
         plain, zone = (taken(program) for program in (kernel.plain, kernel.layer))
         assert max(plain.spills, zone.spills) <= 8
-        assert 32 * (2 * whole(plain.registers) + whole(zone.registers)) <= REGISTERS // 4
+        assert 32 * (2 * whole(plain.registers) + whole(zone.registers)) <= H200.registers // 4
 
 
 @pytest.mark.nvrtc

@@ -8,6 +8,7 @@ import pytest
 from runtime_problems import PROBLEMS
 
 from peergrid import Box, Grid, Problem, stencil
+from peergrid.codegen.cuda.gpu_model import H200
 from peergrid.codegen.cuda.onestep import program
 from peergrid.codegen.cuda.onestep.groups import SOURCE, TARGET, groups, scratch_fields
 from peergrid.codegen.cuda.onestep.kernels import is_wide
@@ -91,7 +92,7 @@ def test_small_regions_share_a_launch() -> None:
     grid = Grid((40, 40), boundary="reflecting")
     problem = Problem.of(heat(grid.field("u"), 0.2))
     (group,) = groups(problem)
-    assert not any(is_wide(region, grid.box.size) for region in regions(problem, 0, group, grid.box))
+    assert not any(is_wide(region, grid.box.size, H200) for region in regions(problem, 0, group, grid.box))
     assert len(program(problem, [[grid.box]]).launches([grid.box])) == 1
 
 

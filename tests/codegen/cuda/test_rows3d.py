@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from stream_examples_3d import heat, radar
 
-from peergrid.codegen.cuda import onestep
-from peergrid.codegen.cuda.blocked3d import shell
 from peergrid.codegen.cuda.blocked3d.shell import shells
+from peergrid.codegen.cuda.gpu_model import H200
 from peergrid.codegen.cuda.onestep import program
 from peergrid.codegen.cuda.onestep.groups import groups
 from peergrid.codegen.cuda.onestep.regions import regions
@@ -33,10 +34,10 @@ def test_row_regions_hold_every_cell_once(box: Box) -> None:
         assert len(made) < len(found) or box != problem.grid.box
 
 
-def test_blocks_of_a_table_follow_one_another(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(onestep.kernels, "WIDE_CUBE", 1 << 30)
+def test_blocks_of_a_table_follow_one_another() -> None:
+    gpu = replace(H200, wide_cube=1 << 30)
     problem = radar(SHAPE)
-    launches = program(problem, [[problem.grid.box]]).launches([problem.grid.box])
+    launches = program(problem, [[problem.grid.box]], gpu).launches([problem.grid.box])
     assert [launch.kernel for launch in launches] == ["rows_0", "rows_1"]
     for launch in launches:
         table = launch.table()
@@ -84,18 +85,18 @@ def test_a_shell_shrinks_to_what_is_left() -> None:
     assert (covered == expected).all()
 
 
-def test_what_is_narrow_is_a_shell_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_narrow_is_a_shell_of_its_own() -> None:
     """With room for what its steps in between leave; of one step there is nothing."""
-    monkeypatch.setattr(shell, "NARROW_CELLS", 1)
+    gpu = replace(H200, narrow_cells=1)
     problem = radar(SHAPE)
     broad, narrow = Box((0, 0, 0), (18, 6, 70)), Box((0, 6, 0), (18, 20, 5))
-    one, two = shells(problem, 2, (broad, narrow))
+    one, two = shells(problem, 2, (broad, narrow), gpu)
     assert one.dense is None
     assert two.dense is not None
     written = [region.box for n, g in enumerate(groups(problem)) for region in regions(problem, n, g, two.steps[0][0])]
     assert all(two.dense.covers(box) for box in written)
     assert two.steps[-1] == (narrow,)
-    assert [shell.dense for shell in shells(problem, 1, (broad, narrow))] == [None]
+    assert [shell.dense for shell in shells(problem, 1, (broad, narrow), gpu)] == [None]
 
 
 @pytest.mark.nvrtc

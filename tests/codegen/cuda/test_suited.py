@@ -15,9 +15,9 @@ from runtime_problems import heat_2d
 from peergrid import Box, Grid, Problem, stencil
 from peergrid.bench.own import own_waves
 from peergrid.bench.problems import jacobi, radar
-from peergrid.codegen.cuda.blocked.shared import MOST_BYTES, REGISTERS
+from peergrid.codegen.cuda import gpu_model
 from peergrid.codegen.cuda.linked.persistent import PersistentKernel
-from peergrid.codegen.cuda.suited import ALONE_ROWS, MIXED_ROWS, resident, suited
+from peergrid.codegen.cuda.suited import ALONE_ROWS, resident, suited
 from peergrid.codegen.nvrtc import resources
 from peergrid.grid.partition import Partition
 
@@ -43,7 +43,7 @@ def problem_of(name: str, rows: int, columns: int) -> Problem:
 def chosen(problem: Problem, steps: int, devices: int = 1, multiprocessors: int = H200) -> PersistentKernel:
     partition = Partition.over(problem.grid, devices)
     boxes = tuple(partition.owned(device) for device in range(devices))
-    kernel = suited(problem, steps, boxes, MOST_BYTES, (multiprocessors,) * devices)
+    kernel = suited(problem, steps, boxes, gpu_model.H200, (multiprocessors,) * devices)
     assert kernel is not None
     return kernel
 
@@ -85,7 +85,7 @@ def test_devices_with_the_same_share_get_the_kernel_of_one() -> None:
 
 
 def test_a_gpu_with_few_multiprocessors_gets_a_kernel_too() -> None:
-    assert chosen(problem_of("Jacobi", 1024, 4096), 8, multiprocessors=1).rows in MIXED_ROWS
+    assert chosen(problem_of("Jacobi", 1024, 4096), 8, multiprocessors=1).rows in gpu_model.H200.persistent_rows
 
 
 @pytest.mark.parametrize("device", range(3))
@@ -105,5 +105,5 @@ def test_compilers_leave_room_for_as_many_blocks_as_forecast(name: str, steps: i
     pytest.importorskip("cuda.core")
     kernel = chosen(problem_of(name, 1024, 4096), steps)
     (report,) = resources(kernel.program.source, architecture).values()
-    blocks = REGISTERS // (-(-report.registers // 8) * 8 * kernel.threads)
+    blocks = gpu_model.H200.registers // (-(-report.registers // 8) * 8 * kernel.threads)
     assert abs(blocks - resident(kernel)) <= 1

@@ -10,6 +10,7 @@ import ctypes
 import re
 import threading
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ import numpy as np
 from host_kernels import COMPILER, kernels, library
 
 from peergrid.codegen.cuda.blocked.prelude import PRIMITIVES
+from peergrid.codegen.cuda.gpu_model import H200, GpuModel
 
 __all__ = ["COMPILER", "HostDriver"]
 
@@ -66,7 +68,8 @@ class HostDriver:
     """A `Driver` for tests; `gpus` of them, of which each reaches those that `links` allows.
 
     delay: microseconds that calls wait for at most, at random; peak: bytes that were taken at once at most; registers:
-    of a kernel's thread; asked: the most shared memory that a thread block was to have; speed: bytes a second; words:
+    of a kernel's thread; asked: the most shared memory that a thread block was to have; gpu:
+    what kernels are fitted to; speed: bytes a second; words:
     whether streams wait for words of memory; texts: what was compiled.
     """
 
@@ -79,12 +82,12 @@ class HostDriver:
         blocks: int = 3,
         delay: int = 0,
         registers: int = 200,
-        shared: int = 227 << 10,
+        gpu: GpuModel = H200,
         speed: float = 1e15,
         words: bool = True,
     ) -> None:
         self.words = words
-        self.each_block, self.asked, self.speed = shared, 0, speed
+        self.gpu, self.asked, self.speed = gpu, 0, speed
         self.gpus, self.links, self.free_bytes, self.blocks, self.each = gpus, links, free, blocks, registers
         self._library = ctypes.CDLL(str(library(RUNTIME)))
         for name in ("begin_capture", "end_capture", "stamp"):
@@ -112,11 +115,8 @@ class HostDriver:
     def architecture(self, ordinal: int) -> str:
         return "sm_90"
 
-    def shared(self, ordinal: int) -> int:
-        return self.each_block
-
-    def multiprocessors(self, ordinal: int) -> int:
-        return self.blocks
+    def model(self, ordinal: int) -> GpuModel:
+        return replace(self.gpu, multiprocessors=self.blocks)
 
     def bandwidth(self, ordinal: int) -> float:
         return self.speed
@@ -209,7 +209,7 @@ class HostDriver:
 
     def resident(self, function: int, threads: int, shared: int, *, whole: bool = True) -> int:
         self.asked = max(self.asked, shared)
-        return self.blocks if shared <= self.each_block else 0
+        return self.blocks if shared <= self.gpu.block_shared else 0
 
     def reaches(self, ordinal: int, peer: int) -> bool:
         return ordinal == peer or self.links

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cache
 
 import numpy as np
@@ -12,15 +13,14 @@ from hypothesis import strategies as st
 
 from peergrid import Options, Problem
 from peergrid.codegen.cuda.blocked2d.zones.kernel import ABREAST
-from peergrid.codegen.cuda.choose import shape2d
 from peergrid.codegen.cuda.choose.balance import balanced
 from peergrid.codegen.cuda.choose.shape2d import pass_kernel
+from peergrid.codegen.cuda.gpu_model import H200
 from peergrid.grid import Index
 from peergrid.grid.partition import Partition
 from peergrid.io.modelfile import parse
 from peergrid.models.fdtd.build import build as radar
 from peergrid.runtime.cuda.executor import CudaExecutor
-from peergrid.runtime.cuda.lowering import sweeps
 from peergrid.runtime.cuda.lowering.lower import lower
 from peergrid.runtime.cuda.tapes.replay import FIRST, FUNCTION
 from peergrid.schedule import build, layout
@@ -103,13 +103,10 @@ def test_balanced_slabs(strategy: StrategyName) -> None:
 
 @pytest.mark.parametrize("align", [(), (1, 1)])
 @pytest.mark.parametrize("strategy", ["overlap", "peer", "graph", "persistent"])
-def test_one_step_of_all_stages_in_one_pass(
-    strategy: StrategyName, align: Index, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_one_step_of_all_stages_in_one_pass(strategy: StrategyName, align: Index) -> None:
     usual = expected()
-    monkeypatch.setattr(shape2d, "STREAMED_CELLS", 1)
     partition = Partition.slabs(problem().grid, (0, 20, 47, ROWS))
-    driver = HostDriver()
+    driver = HostDriver(gpu=replace(H200, streamed_cells=1))
     assert outcome(partition, Options(strategy, depth=1), driver, align) == usual
     assert {"stream2d", "layer2d", "edge2d"} <= driver.kernels
     assert "persistent2d" not in driver.kernels
@@ -128,13 +125,12 @@ def test_blocks_of_zones_are_large_where_plain_tiles_leave_no_room(strategy: Str
         assert any(bound in text for text in zoned) == (large and registers == 128)
 
 
-def test_zones_wait_for_edge_tiles_beside_long_plain_tiles(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(shape2d, "STREAMED_CELLS", 1)
+def test_zones_wait_for_edge_tiles_beside_long_plain_tiles() -> None:
     options = Options("overlap", depth=1)
     plan = layout(problem(), Partition.over(problem().grid, 1), options, (1, 1))
     for late, streams in ((8, 2), (ROWS, 3)):
-        monkeypatch.setattr(sweeps, "LATE", late)
-        executor = CudaExecutor(plan, STEPS, (0,), driver=HostDriver(blocks=1))
+        gpu = replace(H200, streamed_cells=1, long_rows=late)
+        executor = CudaExecutor(plan, STEPS, (0,), driver=HostDriver(blocks=1, gpu=gpu))
         station = executor._station
         table = lower(station, build(plan, options, 1)).tapes[0].table
         launches = table[table[:, FUNCTION] == station.entry("cuLaunchKernel")]

@@ -12,8 +12,8 @@ from host_driver import COMPILER, HostDriver
 from runtime_problems import PROBLEMS, yee_with_absorber
 
 from peergrid import Options
-from peergrid.codegen.cuda import onestep
 from peergrid.codegen.cuda.choose import shape2d
+from peergrid.codegen.cuda.gpu_model import H200
 from peergrid.codegen.cuda.onestep.groups import groups
 from peergrid.errors import DeviceFault, DoesNotFit, UsageError
 from peergrid.grid import Index
@@ -37,6 +37,7 @@ SPLITS: dict[int, list[Index]] = {
     2: [(1, 1), (3, 1), (1, 3), (2, 2)],
     3: [(1, 1, 1), (3, 1, 1), (2, 2, 1), (1, 1, 2)],
 }
+WIDE = replace(H200, wide_cells=1, wide_columns=1)
 RADAR = """
 [grid]
 size = [0.3, 0.24]
@@ -86,30 +87,25 @@ def test_every_strategy(name: str, strategy: str) -> None:
 
 
 @pytest.mark.parametrize("name", PROBLEMS)
-def test_wide_kernels(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_wide_kernels(name: str) -> None:
     """The kernels of large regions, forced on small ones, at every alignment that splits bring about."""
-    monkeypatch.setattr(onestep.kernels, "WIDE_CELLS", 1)
-    monkeypatch.setattr(onestep.kernels, "WIDE_COLUMNS", 1)
     axes = PROBLEMS[name]().grid.ndim
     for split in SPLITS[axes]:
-        check(name, split, Options("overlap"))
+        check(name, split, Options("overlap"), HostDriver(gpu=WIDE))
 
 
 @pytest.mark.parametrize("strategy", ["overlap", "graph"])
 @pytest.mark.parametrize("name", ["yee", "radius_four", "heat_cube"])
-def test_small_regions_beside_large_ones(name: str, strategy: StrategyName, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(onestep.kernels, "WIDE_CELLS", 1)
-    monkeypatch.setattr(onestep.kernels, "WIDE_COLUMNS", 1)
-    monkeypatch.setattr(onestep.kernels, "ASIDE_CELLS", 1)
-    check(name, SPLIT[PROBLEMS[name]().grid.ndim], Options(strategy))
+def test_small_regions_beside_large_ones(name: str, strategy: StrategyName) -> None:
+    driver = HostDriver(gpu=replace(WIDE, concurrent_cells=1))
+    check(name, SPLIT[PROBLEMS[name]().grid.ndim], Options(strategy), driver)
 
 
 @pytest.mark.parametrize("strategy", ["serial", "threads", "overlap", "graph", "peer"])
 @pytest.mark.parametrize("name", [name for name in PROBLEMS if len(groups(PROBLEMS[name]())) > 1])
-def test_one_step_of_all_stages_in_one_pass(name: str, strategy: StrategyName, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_one_step_of_all_stages_in_one_pass(name: str, strategy: StrategyName) -> None:
     """What large grids have instead of a pass for each stage, on small ones."""
-    monkeypatch.setattr(shape2d, "STREAMED_CELLS", 1)
-    driver, problem = HostDriver(), PROBLEMS[name]()
+    driver, problem = HostDriver(gpu=replace(H200, streamed_cells=1)), PROBLEMS[name]()
     check(name, SPLIT[problem.grid.ndim], Options(strategy), driver)
     assert bool({"edge2d", "stream2d"} & driver.kernels) == (shape2d.pass_kernel(problem, 1, least=1) is not None)
 

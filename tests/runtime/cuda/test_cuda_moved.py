@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,10 +13,9 @@ from host_driver import HostDriver
 from runtime_problems import electric, magnetic
 
 from peergrid import Box, Grid, Options, Problem, Receiver, stencil
-from peergrid.codegen.cuda.blocked.shared import MOST_BYTES
-from peergrid.codegen.cuda.choose import shape2d
 from peergrid.codegen.cuda.choose.balance import balanced
 from peergrid.codegen.cuda.choose.steps import block_of
+from peergrid.codegen.cuda.gpu_model import H200, GpuModel
 from peergrid.grid.partition import Partition
 from peergrid.models.fdtd import build
 from peergrid.models.fdtd.model import (
@@ -90,11 +90,11 @@ def room(distance: int) -> Problem:
 PROBLEMS: dict[str, Callable[[int], Problem]] = {"radar": radar, "own": own, "room": room}
 
 
-def texts(problem: Problem, options: Options, devices: int, norm: str | None = None) -> set[str]:
+def texts(problem: Problem, options: Options, devices: int, norm: str | None = None, gpu: GpuModel = H200) -> set[str]:
     """The texts of all kernels of a run."""
     options = Options(options.strategy, options.depth, block=block_of(problem, options.depth))
     plan = layout(problem, Partition(problem.grid, (devices, *(1,) * (problem.grid.ndim - 1))), options, (24, 24))
-    needed = Kernels(plan, norm, MOST_BYTES, (132,) * devices, lambda *_: True).needed(period(plan, options))
+    needed = Kernels(plan, norm, gpu, (132,) * devices, lambda *_: True).needed(period(plan, options))
     return {*needed.texts, *(kernel.layer.source for kernel in needed.zoned if kernel.layer is not None)}
 
 
@@ -116,9 +116,9 @@ def test_kernels_with_norms_stay(depth: int, devices: int) -> None:
     assert here == there
 
 
-def test_one_pass_for_all_stages_stays(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(shape2d, "STREAMED_CELLS", 1)
-    here, there = (texts(radar(distance), Options("overlap", 1), 1) for distance in (0, 40))
+def test_one_pass_for_all_stages_stays() -> None:
+    gpu = replace(H200, streamed_cells=1)
+    here, there = (texts(radar(distance), Options("overlap", 1), 1, gpu=gpu) for distance in (0, 40))
     assert here == there
     assert any("edge2d" in text for text in here)
 

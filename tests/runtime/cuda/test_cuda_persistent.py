@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import closing
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -15,6 +16,7 @@ from runtime_problems import PROBLEMS, random_heat, wide, yee_with_absorber
 
 from peergrid import Box, Grid, Options, Receiver, stencil
 from peergrid.codegen.cuda import suited
+from peergrid.codegen.cuda.gpu_model import H200
 from peergrid.codegen.cuda.linked.persistent import PersistentKernel
 from peergrid.codegen.norm import NORM_ROWS
 from peergrid.errors import DeviceFault
@@ -24,7 +26,6 @@ from peergrid.runtime.cuda.executor import CudaExecutor
 from peergrid.runtime.cuda.linked import persistent
 from peergrid.runtime.cuda.linked.chain import Chain
 from peergrid.runtime.cuda.linked.persistent import lower_persistent
-from peergrid.runtime.cuda.lowering import kernels as cuda_kernels
 from peergrid.runtime.cuda.lowering.kernels import kernels_of
 from peergrid.runtime.cuda.lowering.lower import Lowered
 from peergrid.runtime.cuda.tapes.replay import FIRST, FUNCTION
@@ -99,16 +100,14 @@ def test_bits_of_profiles(
     rows: int,
     boundary: tuple[Boundary, Boundary],
     dtype: str,
-    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """By edge tiles alone, which have 16 warps, and by such of so many rows beside plain ones.
 
     128 rows and those around them are more values of a profile than four warps have threads.
     """
-    monkeypatch.setattr(suited, "MIXED_WARPS", (warps,))
-    monkeypatch.setattr(suited, "MIXED_ROWS", (rows,))
     problem = graded(boundary, dtype, ((1, -1), (-2, 1), (1, 2)), (252 if rows == 128 else 90, 200))
-    driver = HostDriver(seed=devices, blocks=blocks)
+    gpu = replace(H200, persistent_warps=(warps,), persistent_rows=(rows,))
+    driver = HostDriver(seed=devices, blocks=blocks, gpu=gpu)
     found, notes = run(problem, tuple(range(devices)), driver)
     assert found == run(problem, (0,), None)[0]
     (text,) = (text for text in driver.texts if "persistent2d" in text)
@@ -171,20 +170,20 @@ def test_bits_of_single_steps() -> None:
 
 
 @pytest.mark.parametrize("depth", [1, DEPTH])
-def test_single_steps_of_large_boxes_are_kernels_of_their_own(depth: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cuda_kernels, "SMALL_CELLS", 30 * 200 - 1)
-    problem, driver = random_heat((60, 200)), HostDriver()
+def test_single_steps_of_large_boxes_are_kernels_of_their_own(depth: int) -> None:
+    gpu = replace(H200, launch_bound_cells=30 * 200 - 1)
+    problem, driver = random_heat((60, 200)), HostDriver(gpu=gpu)
     found, notes = run(problem, (0, 1), driver, depth)
     assert found == run(problem, (0,), None)[0]
     assert any("too few loads" in note for note in notes) == (depth == 1)
     assert ("persistent2d" in driver.kernels) == (depth > 1)
 
 
-def test_large_cubes_are_told_that_there_are_no_kernels_for_them(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cuda_kernels, "SMALL_CELLS", 1)
+def test_large_cubes_are_told_that_there_are_no_kernels_for_them() -> None:
+    driver = HostDriver(gpu=replace(H200, launch_bound_cells=1))
     problem, options = PROBLEMS["heat_cube"](), Options("persistent", depth=1)
     plan = layout(problem, Partition(problem.grid, (1, 1, 1)), options)
-    with closing(CudaExecutor(plan, STEPS, (0,), driver=HostDriver())) as executor:
+    with closing(CudaExecutor(plan, STEPS, (0,), driver=driver)) as executor:
         said = kernels_of(executor._station).cooperative(period(plan, options))
     assert "need 2D slabs" in str(said)
 
@@ -207,7 +206,8 @@ def test_bits_where_plain_tiles_change_nothing() -> None:
 @pytest.mark.parametrize(("kibibytes", "blocks"), [(99, 3), (64, 3), (24, 40)])
 def test_blocks_of_gpus_with_less_shared_memory(kibibytes: int, blocks: int) -> None:
     """What takes as much as H200s give fits no RTX card; lower tiles do, alone and beside plain ones."""
-    problem, driver = yee_with_absorber((110, 330)), HostDriver(shared=kibibytes << 10, blocks=blocks)
+    gpu = H200.with_block_shared(kibibytes << 10)
+    problem, driver = yee_with_absorber((110, 330)), HostDriver(gpu=gpu, blocks=blocks)
     found, notes = run(problem, (0, 1), driver)
     assert found == run(problem, (0,), None)[0]
     assert driver.kernels >= PERSISTENT

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import threading
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +16,8 @@ from test_cuda_shelled import sound
 
 from peergrid import Options
 from peergrid.codegen.cuda import service
-from peergrid.codegen.cuda.choose import shape2d
 from peergrid.codegen.cuda.choose.steps import block_of
+from peergrid.codegen.cuda.gpu_model import H200, GpuModel
 from peergrid.codegen.nvrtc import CompileError
 from peergrid.grid.partition import Partition
 from peergrid.runtime.cuda import executor as cuda_executor
@@ -34,10 +35,10 @@ STEPS = 40
 
 
 def prepared(
-    problem: Problem, options: Options, devices: int, norm: str | None = None
+    problem: Problem, options: Options, devices: int, norm: str | None = None, gpu: GpuModel = H200
 ) -> tuple[HostDriver, list[str], list[str]]:
     """A run's schedules prepared: the driver, the texts that were expected, those that were compiled in the end."""
-    driver, ordinals = HostDriver(), tuple(range(devices))
+    driver, ordinals = HostDriver(gpu=gpu), tuple(range(devices))
     align = (24, 24) if norm else ()
     plan = layout(problem, Partition(problem.grid, (devices, *(1,) * (problem.grid.ndim - 1))), options, align)
     schedules: list[Schedule] = [period(plan, options), build(plan, options, options.depth + 1)]
@@ -84,9 +85,9 @@ def test_with_norms(strategy: StrategyName, depth: int, devices: int) -> None:
     assert all(kernels(text) <= driver.kernels for text in compiled if text != service.SOURCE)
 
 
-def test_one_pass_for_all_stages(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(shape2d, "STREAMED_CELLS", 1)
-    driver, expected, compiled = prepared(yee_with_absorber((150, 330)), Options("overlap"), 1)
+def test_one_pass_for_all_stages() -> None:
+    gpu = replace(H200, streamed_cells=1)
+    driver, expected, compiled = prepared(yee_with_absorber((150, 330)), Options("overlap"), 1, gpu=gpu)
     assert compiled == expected
     assert "stream2d" in driver.kernels
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -10,10 +11,8 @@ from executions import STEPS, Found, carry_through, found, load
 from host_driver import COMPILER, HostDriver
 
 from peergrid import Options
-from peergrid.codegen.cuda import onestep
-from peergrid.codegen.cuda.blocked3d import shell
-from peergrid.codegen.cuda.choose import shape3d
 from peergrid.codegen.cuda.choose.shape3d import pass3d
+from peergrid.codegen.cuda.gpu_model import H200
 from peergrid.errors import DoesNotFit
 from peergrid.grid import Boundary, Box, Grid, Index
 from peergrid.grid.partition import Partition
@@ -25,6 +24,7 @@ from peergrid.schedule.strategies import StrategyName
 from peergrid.stencil import Problem, Receiver, Stage, stencil
 
 SHAPE, LAYERS = (18, 16, 40), 2
+GPU = replace(H200, narrow_cells=1, boundary_tiles_3d=False)
 pytestmark = pytest.mark.skipif(COMPILER is None, reason="no C++ compiler here to run generated kernels on the host")
 
 
@@ -98,16 +98,10 @@ def carried_out(problem: Problem, split: Index, options: Options, driver: HostDr
     return answer
 
 
-@pytest.fixture(autouse=True)
-def _shells(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(shape3d, "_edge", lambda problem, steps, room: None)
-    monkeypatch.setattr(shell, "NARROW_CELLS", 1)
-
-
 @pytest.mark.parametrize("strategy", ["serial", "threads", "overlap", "graph", "peer"])
 @pytest.mark.parametrize(("split", "depth"), [((1, 1, 1), 3), ((2, 1, 1), 2)])
 def test_same_bits_as_step_by_step(split: Index, depth: int, strategy: StrategyName) -> None:
-    problem, driver = sound(), HostDriver()
+    problem, driver = sound(), HostDriver(gpu=GPU)
     assert carried_out(problem, split, Options(strategy, depth=depth), driver) == expected(problem)
     assert "stream3d" in driver.kernels
     assert {kernel.split("_")[0] for kernel in driver.kernels} >= {"rows", "record"}
@@ -116,23 +110,23 @@ def test_same_bits_as_step_by_step(split: Index, depth: int, strategy: StrategyN
 @pytest.mark.parametrize("boundary", ["reflecting", ("fixed", "periodic", "reflecting")])
 def test_boundaries(boundary: Any) -> None:
     problem = sound(boundary)
-    assert carried_out(problem, (1, 1, 1), Options("overlap", depth=2), HostDriver()) == expected(problem)
+    assert carried_out(problem, (1, 1, 1), Options("overlap", depth=2), HostDriver(gpu=GPU)) == expected(problem)
 
 
 @pytest.mark.parametrize("seed", [1, 2])
-def test_large_regions_beside_small_ones(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_large_regions_beside_small_ones(seed: int) -> None:
     """In streams of their own: what a step leaves in between waits for none but its readers."""
-    monkeypatch.setattr(onestep.kernels, "WIDE_CUBE", 1000)
-    monkeypatch.setattr(onestep.kernels, "WIDE_COLUMNS", 20)
-    monkeypatch.setattr(onestep.kernels, "ASIDE_CELLS", 1)
+    gpu = replace(GPU, wide_cube=1000, wide_columns=20, concurrent_cells=1)
     problem = sound()
-    assert carried_out(problem, (1, 2, 1), Options("overlap", depth=3), HostDriver(seed=seed)) == expected(problem)
+    assert carried_out(problem, (1, 2, 1), Options("overlap", depth=3), HostDriver(seed=seed, gpu=gpu)) == expected(
+        problem
+    )
 
 
 def test_tiles_are_lower_where_a_gpu_gives_less_shared_memory() -> None:
     """RTX cards give a thread block 99 KiB."""
-    problem, driver = sound(), HostDriver(shared=99 << 10)
-    assert pass3d(problem, 3) != pass3d(problem, 3, 99 << 10)
+    problem, driver = sound(), HostDriver(gpu=GPU.with_block_shared(99 << 10))
+    assert pass3d(problem, 3, GPU) != pass3d(problem, 3, GPU.with_block_shared(99 << 10))
     assert carried_out(problem, (1, 1, 1), Options("overlap", depth=3), driver) == expected(problem)
     assert 0 < driver.asked <= 99 << 10
 
@@ -143,15 +137,15 @@ def test_memory_in_between_is_counted() -> None:
     kernel = pass3d(problem, 3)
     assert kernel is not None
     assert kernel.shelled
-    driver = HostDriver()
+    driver = HostDriver(gpu=GPU)
     carried_out(problem, (1, 1, 1), Options("overlap", depth=1), driver)
     state = sum(problem.fields[name].box.size for name in problem.state) * problem.itemsize
-    with_shell = HostDriver()
+    with_shell = HostDriver(gpu=GPU)
     carried_out(problem, (1, 1, 1), Options("overlap", depth=3), with_shell)
     assert with_shell.peak > driver.peak + 2 * state
     options = Options("overlap", depth=3)
     plan = Plan(layout(problem, Partition.over(problem.grid, 1), options), STEPS)
-    assert has_room(plan, (0,), HostDriver())
+    assert has_room(plan, (0,), HostDriver(gpu=GPU))
     assert not has_room(plan, (0,), HostDriver(free=(64 << 20) + driver.peak))
     with pytest.raises(DoesNotFit, match="GiB free"):
         carried_out(problem, (1, 1, 1), Options("overlap", depth=3), HostDriver(free=(64 << 20) + driver.peak))

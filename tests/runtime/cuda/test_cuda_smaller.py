@@ -8,11 +8,11 @@ from host_driver import COMPILER, HostDriver
 from runtime_problems import PROBLEMS
 
 from peergrid import Options
-from peergrid.codegen.cuda.blocked.shared import MOST_BYTES
+from peergrid.codegen.cuda.gpu_model import H200, GpuModel
 from peergrid.errors import DeviceFault
 from peergrid.grid.partition import Partition
 from peergrid.runtime.cuda.executor import CudaExecutor
-from peergrid.runtime.cuda.memory.room import block_room
+from peergrid.runtime.cuda.memory.room import gpu_model
 from peergrid.schedule import layout
 from peergrid.schedule.strategies import StrategyName
 
@@ -24,7 +24,7 @@ pytestmark = pytest.mark.skipif(COMPILER is None, reason="no C++ compiler here t
 @pytest.mark.parametrize(("name", "depth", "room"), [("yee", 4, LITTLE), ("heat_cube", 2, RTX), ("heat_cube", 3, T4)])
 def test_same_bits(name: str, depth: int, room: int, strategy: StrategyName) -> None:
     """On so little that a step of Yee's scheme takes other tiles than on an H200; the rest of a run is shorter."""
-    problem, driver = PROBLEMS[name](), HostDriver(shared=room)
+    problem, driver = PROBLEMS[name](), HostDriver(gpu=H200.with_block_shared(room))
     options = Options(strategy, depth=depth)
     plan = layout(problem, Partition.over(problem.grid, 1), options)
     executor = CudaExecutor(plan, 11, (0,), driver=driver)
@@ -35,11 +35,12 @@ def test_same_bits(name: str, depth: int, room: int, strategy: StrategyName) -> 
 
 
 def test_what_thread_blocks_can_have() -> None:
-    assert block_room((0,), HostDriver()) == MOST_BYTES
-    assert block_room((0, 1), HostDriver(shared=T4)) == T4
+    little = H200.with_block_shared(T4)
+    assert gpu_model((0,), HostDriver(blocks=132)) == H200
+    assert gpu_model((0, 1), HostDriver(gpu=little)).block_shared == T4
 
     class Silent(HostDriver):
-        def shared(self, ordinal: int) -> int:
+        def model(self, ordinal: int) -> GpuModel:
             raise DeviceFault("no answer")
 
-    assert block_room((0,), Silent(shared=T4)) == MOST_BYTES
+    assert gpu_model((0,), Silent(gpu=little)) == H200

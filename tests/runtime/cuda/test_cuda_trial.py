@@ -15,7 +15,7 @@ from runtime_problems import PROBLEMS, heat_3d
 
 from peergrid import DeviceFault, Grid, Options, stencil
 from peergrid.bench.problems import jacobi
-from peergrid.codegen.cuda import suited
+from peergrid.codegen.cuda.gpu_model import H200, GpuModel
 from peergrid.grid.partition import Partition
 from peergrid.runtime.cuda.executor import CudaExecutor
 from peergrid.runtime.cuda.trial import CELLS_PER_SECOND, STEP_SECONDS, WORTH_SECONDS, Trial
@@ -26,9 +26,11 @@ PROBLEM = PROBLEMS["heat_fixed"]()
 USUAL = Options("overlap", depth=8)
 
 
-def trial(tmp_path: Path, devices: int = 2, steps: int = 400, problem: Problem = PROBLEM) -> Trial:
+def trial(
+    tmp_path: Path, devices: int = 2, steps: int = 400, problem: Problem = PROBLEM, gpu: GpuModel = H200
+) -> Trial:
     partition = Partition.over(problem.grid, devices)
-    return Trial(problem, partition, tuple(range(devices)), steps, cache=tmp_path, driver=HostDriver())
+    return Trial(problem, partition, tuple(range(devices)), steps, cache=tmp_path, driver=HostDriver(gpu=gpu))
 
 
 def fake(times: dict[tuple[str, int], float], asked: list[tuple[str, int]], patch: pytest.MonkeyPatch) -> None:
@@ -97,11 +99,11 @@ def test_another_kernel_of_many_passes_is_tried_anew(tmp_path: Path, monkeypatch
     fake({}, asked, monkeypatch)
     trial(tmp_path, problem=jacobi.__wrapped__(256, 512)).fastest(USUAL)
     asked.clear()
-    monkeypatch.setattr(suited, "MIXED_ROWS", (32,))
-    trial(tmp_path, problem=jacobi.__wrapped__(256, 512)).fastest(USUAL)
+    gpu = replace(H200, persistent_rows=(32,))
+    trial(tmp_path, problem=jacobi.__wrapped__(256, 512), gpu=gpu).fastest(USUAL)
     assert asked
     asked.clear()
-    trial(tmp_path, problem=jacobi.__wrapped__(256, 512)).fastest(USUAL)
+    trial(tmp_path, problem=jacobi.__wrapped__(256, 512), gpu=gpu).fastest(USUAL)
     assert not asked
 
 
@@ -256,7 +258,7 @@ def test_gpus_that_are_not_there_are_left_to_the_run_to_say(tmp_path: Path) -> N
 def test_passes_are_those_that_find_room_in_shared_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[tuple[str, int]] = []
     fake({}, asked, monkeypatch)
-    little = HostDriver(shared=10 << 10)
+    little = HostDriver(gpu=H200.with_block_shared(10 << 10))
     replace(trial(tmp_path, problem=PROBLEMS["yee"]()), driver=little).fastest(USUAL, strategy="overlap")
     assert asked == [("overlap", 3), ("overlap", 2)]
     cube = trial(tmp_path, problem=PROBLEMS["heat_cube"]())

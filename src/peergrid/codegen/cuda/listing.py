@@ -5,19 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from peergrid.codegen.cuda import onestep
-from peergrid.codegen.cuda.blocked.shared import MOST_BYTES
 from peergrid.codegen.cuda.blocked3d.pass_kernel import PassKernel3D
 from peergrid.codegen.cuda.blocked3d.shell import shells
 from peergrid.codegen.cuda.choose.shape2d import one_step, pass_kernel
 from peergrid.codegen.cuda.choose.steps import several_steps, steps_per_pass
+from peergrid.codegen.cuda.gpu_model import H200
 from peergrid.codegen.cuda.linked.peer import PeerKernel
 from peergrid.codegen.cuda.suited import suited
 from peergrid.errors import UsageError
 from peergrid.stencil import Problem
 
 LINKED = ("peer", "persistent")
-MULTIPROCESSORS = 132
-"""Of an H200: on GPUs with others, tiles of another height may suit a kernel that makes many passes."""
 AROUND = {"plain": "tiles of the interior", "edge": "all other tiles", "layer": "tiles of zones of absorbers"}
 
 
@@ -44,7 +42,7 @@ def _linked(problem: Problem, steps: int, strategy: str) -> Iterator[tuple[str, 
         raise UsageError(f"No kernel with the exchange in it makes {steps} steps of this problem; they are 2D.")
     said = f"{steps} {'step' if steps == 1 else 'steps'} per pass, exchange within"
     if strategy == "persistent":
-        kept = suited(problem, steps, (problem.grid.box,), MOST_BYTES, (MULTIPROCESSORS,))
+        kept = suited(problem, steps, (problem.grid.box,), H200, (H200.multiprocessors,))
         if kept is None:
             raise UsageError(f"No kernel makes many passes of {steps} steps of this problem; ask for fewer steps.")
         program = kept.program

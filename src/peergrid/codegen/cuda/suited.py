@@ -2,9 +2,9 @@
 
 A pass lasts as long as the block that has the most to do. Blocks take edge tiles first, then plain ones, which are as
 short as the blocks left over have room for: low edge tiles are soon done, but take many blocks. So the heights
-`MIXED_ROWS` are compared by counting, in rows of a plain tile. On H200s (`benchmarks/cuda/edge_rows.py`) a row of a
-plain tile takes 0.34 to 0.5 µs, one of an edge tile 0.4 to 0.9 of that, with absorbers 4 to 6 times as long (before
-profiles lay in shared memory).
+`GpuModel.persistent_rows` are compared by counting, in rows of a plain tile. On H200s
+(`benchmarks/cuda/edge_rows.py`) a row of a plain tile takes 0.34 to 0.5 µs, one of an edge tile 0.4 to 0.9 of that,
+with absorbers 4 to 6 times as long (before profiles lay in shared memory).
 """
 
 from __future__ import annotations
@@ -13,17 +13,16 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from peergrid.codegen.cuda.blocked.plain import obstacles
-from peergrid.codegen.cuda.blocked.shared import REGISTERS, RESERVED, multiprocessor
 from peergrid.codegen.cuda.blocked.tiles import overhead
 from peergrid.codegen.cuda.blocked2d.pass_kernel import PassKernel
 from peergrid.codegen.cuda.choose.shape2d import pass_kernel, registers
+from peergrid.codegen.cuda.gpu_model import GpuModel
 from peergrid.codegen.cuda.linked.persistent import PersistentKernel
 from peergrid.grid import Box
 from peergrid.stencil import Problem
 from peergrid.stencil.remember import remembered
 
 ALONE_ROWS = (4, 6, 8, 10, 12, 14, 16, 20, 24, 32)  # of tiles on the smallest grids, where all are edge tiles
-MIXED_ROWS, MIXED_WARPS = (16, 24, 32, 48, 64, 96, 128), (8, 4)  # of edge tiles beside plain ones; of blocks
 LEAST_COLUMNS, LEAST_ROWS = 16, 16  # of an edge tile; of a plain one
 EDGE_ROW = 0.6  # what a row of an edge tile costs, in rows of a plain one
 ABSORBING_ROW = 5.0  # the same where stages differ from place to place, as absorbers make them
@@ -35,17 +34,17 @@ SQUEEZED, TWICE = 144, 128  # a lane that needs up to 144 registers gets 128, ro
 
 @remembered()
 def suited(
-    problem: Problem, steps: int, boxes: tuple[Box, ...], most: int, multiprocessors: tuple[int, ...]
+    problem: Problem, steps: int, boxes: tuple[Box, ...], gpu: GpuModel, multiprocessors: tuple[int, ...]
 ) -> PersistentKernel | None:
     """The kernel with the shortest tiles of which each block takes one; else one with plain tiles, too.
 
-    steps: of a pass; boxes: what each device owns; most: bytes of shared memory that a block can have; multiprocessors:
-    of each device.
+    steps: of a pass; boxes: what each device owns; gpu: what it is fitted to; multiprocessors: of each device,
+    which may have a part of a GPU.
     """
-    made = pass_kernel(problem, steps, least=1, room=most)
+    made = pass_kernel(problem, steps, least=1, gpu=gpu)
     if made is None:
         return None
-    alone = PersistentKernel(made, plain=False, room=most)
+    alone = PersistentKernel(made, plain=False, gpu=gpu)
     if alone.block.columns < LEAST_COLUMNS:
         return None
     for kernel in _fitting(alone, ALONE_ROWS):
@@ -54,8 +53,8 @@ def suited(
             return kernel
     narrow = replace(made, shape=replace(made.shape, columns=2), least_rows=LEAST_ROWS)
     short = narrow if narrow.cut.columns >= LEAST_COLUMNS else replace(made, least_rows=LEAST_ROWS)
-    for warps in MIXED_WARPS:
-        found = list(_fitting(PersistentKernel(short, warps=warps, room=most), MIXED_ROWS))
+    for warps in gpu.persistent_warps:
+        found = list(_fitting(PersistentKernel(short, warps=warps, gpu=gpu), gpu.persistent_rows))
         if found:
             return min(found, key=lambda kernel: _cost(kernel, boxes, multiprocessors))
     return None
@@ -65,7 +64,7 @@ def _fitting(kernel: PersistentKernel, choices: Sequence[int]) -> Iterator[Persi
     """The kernel with so many rows of an edge tile, as long as a block can have the shared memory."""
     for rows in choices:
         made = replace(kernel, rows=rows)
-        if made.program.shared_bytes > kernel.room:
+        if made.program.shared_bytes > kernel.gpu.block_shared:
             return
         yield made
 
@@ -116,8 +115,8 @@ def resident(kernel: PersistentKernel) -> int:
     made = kernel.made
     taken = registers(made.problem, made.steps, made.shape.columns) + BESIDE
     taken = min(taken, TWICE) if taken <= SQUEEZED else taken
-    within = multiprocessor(kernel.room) // (kernel.program.shared_bytes + RESERVED)
-    return max(1, min(within, REGISTERS // (kernel.threads * -(-taken // 8) * 8)))
+    within = kernel.gpu.blocks_by_shared(kernel.program.shared_bytes)
+    return max(1, min(within, kernel.gpu.registers // (kernel.threads * -(-taken // 8) * 8)))
 
 
 def _count(box: Box, rows: int, columns: int) -> int:

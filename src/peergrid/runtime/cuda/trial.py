@@ -23,16 +23,16 @@ from typing import Any
 
 from peergrid.codegen.cuda import onestep
 from peergrid.codegen.cuda.choose.steps import block_of, lengths, several_steps, split_at
+from peergrid.codegen.cuda.gpu_model import GpuModel
 from peergrid.codegen.cuda.suited import suited
 from peergrid.errors import DeviceFault, DoesNotFit, UsageError
 from peergrid.grid.partition import Partition
 from peergrid.runtime.cuda.device.devices import Devices
 from peergrid.runtime.cuda.device.driver import CudaDriver, Driver
 from peergrid.runtime.cuda.executor import CudaExecutor
-from peergrid.runtime.cuda.lowering.duration import SMALL_CELLS
 from peergrid.runtime.cuda.lowering.kernels import Kernels
 from peergrid.runtime.cuda.lowering.programs import Programs
-from peergrid.runtime.cuda.memory.room import block_room, multiprocessors
+from peergrid.runtime.cuda.memory.room import gpu_model, multiprocessors
 from peergrid.schedule import Chosen, Layout, Options, Schedule, layout, period
 from peergrid.schedule.strategies import StrategyName
 from peergrid.stencil import Problem
@@ -113,8 +113,8 @@ class Trial:
         return self.driver or CudaDriver()
 
     @cached_property
-    def _room(self) -> int:
-        return block_room(self.ordinals, self._driver)
+    def _gpu(self) -> GpuModel:
+        return gpu_model(self.ordinals, self._driver)
 
     @cached_property
     def _multiprocessors(self) -> tuple[int, ...]:
@@ -123,12 +123,12 @@ class Trial:
     @property
     def _strategies(self) -> tuple[StrategyName, ...]:
         cells = self.problem.grid.box.size // self.partition.devices
-        small: tuple[StrategyName, ...] = ("persistent",) if cells <= SMALL_CELLS else ()
+        small: tuple[StrategyName, ...] = ("persistent",) if cells <= self._gpu.launch_bound_cells else ()
         return (("peer", "overlap") if self.partition.devices > 1 else ("overlap",)) + small
 
     def _depths(self, most: int) -> tuple[int, ...]:
         """The numbers of steps per pass to try; one by itself, too, where what several make twice costs the most."""
-        found = lengths(self.problem, most, self.norm, self._room)[:CANDIDATES]
+        found = lengths(self.problem, most, self.norm, self._gpu)[:CANDIDATES]
         volume, double = self.problem.grid.ndim == 3, self.problem.itemsize == 8
         slow = volume and double and max(map(self._driver.double_cost, self.ordinals)) >= SLOW_DOUBLE
         return (*found, 1) if slow and 1 not in found else found
@@ -151,7 +151,7 @@ class Trial:
         gpus = sorted(set(self.ordinals))
         machine = [(self._driver.name(gpu), [self._driver.reaches(gpu, peer) for peer in gpus]) for gpu in gpus]
         boxes = [self.partition.owned(device) for device in range(self.partition.devices)]
-        texts = self._texts(depths) or [onestep.program(self.problem, [boxes[:1]]).source]
+        texts = self._texts(depths) or [onestep.program(self.problem, [boxes[:1]], self._gpu).source]
         if "persistent" in strategies:
             texts += self._persistent(depths)
         facts = (machine, self.ordinals, boxes, usual.order, usual.route, depths, strategies, texts)
@@ -159,14 +159,14 @@ class Trial:
 
     def _texts(self, depths: Sequence[int]) -> list[str]:
         """The programs of passes."""
-        made = [kernel for d in depths if (kernel := several_steps(self.problem, d, self.norm, self._room)) is not None]
+        made = [kernel for d in depths if (kernel := several_steps(self.problem, d, self.norm, self._gpu)) is not None]
         box = self.partition.owned(0)
         return [launch.program.source for kernel in made for launch in kernel.launches(box, 1)]
 
     def _persistent(self, depths: Sequence[int]) -> list[str]:
         """The programs of many passes."""
         boxes = tuple(self.partition.owned(device) for device in range(self.partition.devices))
-        found = (suited(self.problem, depth, boxes, self._room, self._multiprocessors) for depth in depths)
+        found = (suited(self.problem, depth, boxes, self._gpu, self._multiprocessors) for depth in depths)
         return [kernel.program.source for kernel in found if kernel is not None]
 
     def _compile(self, devices: Devices, ways: Iterable[Options]) -> None:
@@ -177,7 +177,7 @@ class Trial:
             for options in map(self._fitting, ways):
                 with suppress(UsageError):  # said by the candidate
                     plan = self._layout(options)
-                    kernels = Kernels(plan, self.norm, self._room, self._multiprocessors, self._reaches)
+                    kernels = Kernels(plan, self.norm, self._gpu, self._multiprocessors, self._reaches)
                     programs.expect([kernels.needed(period(plan, options))])
             programs.settle()
 
@@ -185,10 +185,11 @@ class Trial:
         return self._driver.reaches(self.ordinals[device], self.ordinals[other])
 
     def _fitting(self, options: Options) -> Options:
-        return replace(options, block=block_of(self.problem, options.depth, self._room, self.norm))
+        return replace(options, block=block_of(self.problem, options.depth, self._gpu, self.norm))
 
     def _layout(self, options: Options) -> Layout:
-        return layout(self.problem, self.partition, options, split_at(self.problem, self.partition, self.norm))
+        align = split_at(self.problem, self.partition, self.norm, self._gpu)
+        return layout(self.problem, self.partition, options, align)
 
 
 class _Attempts:

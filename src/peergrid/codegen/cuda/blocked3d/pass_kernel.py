@@ -10,7 +10,6 @@ from math import ceil
 import numpy as np
 
 from peergrid.codegen.cuda.blocked.program import Launch, Program, regions_of, serving
-from peergrid.codegen.cuda.blocked.shared import MOST_BYTES
 from peergrid.codegen.cuda.blocked.tiles import Tiles
 from peergrid.codegen.cuda.blocked3d.edge.kernel import Edge3D
 from peergrid.codegen.cuda.blocked3d.edge.rings import EdgeShape3D
@@ -19,6 +18,7 @@ from peergrid.codegen.cuda.blocked3d.stream.kernel import Stream3D
 from peergrid.codegen.cuda.blocked3d.tiles import across, tiles3d
 from peergrid.codegen.cuda.blocked3d.walls import core
 from peergrid.codegen.cuda.common.arguments import RECEIVER
+from peergrid.codegen.cuda.gpu_model import H200, GpuModel
 from peergrid.grid import Box
 from peergrid.stencil import Problem
 
@@ -28,7 +28,7 @@ class PassKernel3D:
     """How `shape.steps` steps of a 3D problem are made in one pass: plain tiles and, beside them, edge tiles.
 
     least_planes: fewest of a plain tile; edge_planes: most of an edge tile; shelled: instead of edge tiles there is a
-    shell, made step by step (see `shell`); room: bytes of shared memory that a thread block can have.
+    shell, made step by step (see `shell`); gpu: what it is fitted to.
     """
 
     problem: Problem
@@ -37,7 +37,7 @@ class PassKernel3D:
     least_planes: int = 16
     edge_planes: int = 64
     shelled: bool = False
-    room: int = MOST_BYTES
+    gpu: GpuModel = H200
 
     norm = None
 

@@ -14,13 +14,14 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import reduce
 
+from peergrid.codegen.cuda.gpu_model import H200, GpuModel
 from peergrid.codegen.cuda.onestep.groups import scratch_fields
 from peergrid.grid import Box
 from peergrid.grid.box import subtract
 from peergrid.stencil import Growth, Problem, footprint
 
 Boxes = tuple[Box, ...]
-NARROW_COLUMNS, NARROW_CELLS = 24, 1 << 16  # columns at most, and cells at least, of what is kept densely
+NARROW_COLUMNS = 24  # at most, of what is kept densely
 
 
 @dataclass(frozen=True)
@@ -31,10 +32,10 @@ class Shell:
     dense: Box | None = None
 
 
-def shells(problem: Problem, steps: int, rest: Iterable[Box]) -> tuple[Shell, ...]:
+def shells(problem: Problem, steps: int, rest: Iterable[Box], gpu: GpuModel = H200) -> tuple[Shell, ...]:
     """The shells of `steps` steps after which all of `rest` is done; independent of one another."""
     rest = tuple(rest)
-    narrow = tuple(box for box in rest if steps > 1 and not scratch_fields(problem) and _narrow(box))
+    narrow = tuple(box for box in rest if steps > 1 and not scratch_fields(problem) and _narrow(box, gpu))
     found = [_steps(problem, steps, tuple(box for box in rest if box not in narrow))]
     made = [Shell(found[0])] if found[0][-1] else []
     for box in narrow:
@@ -54,8 +55,8 @@ def _written(problem: Problem, boxes: Boxes) -> Box:
     return problem.grid.clip(reduce(Growth.__or__, within).apply(reduce(Box.hull, boxes)))
 
 
-def _narrow(box: Box) -> bool:
-    return box.shape[2] <= NARROW_COLUMNS and box.size >= NARROW_CELLS
+def _narrow(box: Box, gpu: GpuModel) -> bool:
+    return box.shape[2] <= NARROW_COLUMNS and box.size >= gpu.narrow_cells
 
 
 def _steps(problem: Problem, steps: int, rest: Boxes) -> tuple[Boxes, ...]:

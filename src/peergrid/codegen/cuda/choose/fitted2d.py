@@ -7,41 +7,41 @@ from __future__ import annotations
 from dataclasses import replace
 from itertools import product
 
-from peergrid.codegen.cuda.blocked.shared import MOST_BYTES, RESERVED, multiprocessor
 from peergrid.codegen.cuda.blocked2d.pass_kernel import PassKernel
+from peergrid.codegen.cuda.gpu_model import H200, GpuModel
 
 EDGE_COLUMNS = 16  # useful columns of an edge tile, at least
 NARROW = 32  # columns of the narrowest edge tile
 ENOUGH = 10  # warps of a multiprocessor: for more there are hardly registers
 
 
-def fitted(kernel: PassKernel, room: int) -> PassKernel | None:
-    """The kernel with at most `room` bytes of shared memory for a thread block; None where it has no use for so few."""
-    if room >= MOST_BYTES:
+def fitted(kernel: PassKernel, gpu: GpuModel) -> PassKernel | None:
+    """The kernel within the shared memory of a GPU's thread blocks; None where it has no use for so little."""
+    if gpu.block_shared >= H200.block_shared:
         return kernel
     counts = range(kernel.shape.warps, 0, -1)
     blocks = [replace(kernel, shape=replace(kernel.shape, warps=warps)) for warps in counts]
-    plain = _bounded(max(blocks, key=lambda made: _resident(made, room)), room)
+    plain = _bounded(max(blocks, key=lambda made: _resident(made, gpu)), gpu)
     edges = product((kernel.edge_width, NARROW), range(kernel.edge_ahead, 0, -1))
     narrower = (replace(plain, edge_width=width, edge_ahead=ahead) for width, ahead in edges)
-    return next((made for made in narrower if _fits(made, room)), None)
+    return next((made for made in narrower if _fits(made, gpu)), None)
 
 
-def _bounded(kernel: PassKernel, room: int) -> PassKernel:
+def _bounded(kernel: PassKernel, gpu: GpuModel) -> PassKernel:
     """The kernel told how many blocks of plain tiles a multiprocessor works on, as far as they count.
 
     Told nothing, compilers for these GPUs leave registers for more than there is shared memory for, and spill.
     """
-    blocks = max(1, _resident(kernel, room) // kernel.shape.warps)
+    blocks = max(1, _resident(kernel, gpu) // kernel.shape.warps)
     return replace(kernel, shape=replace(kernel.shape, blocks=blocks))
 
 
-def _resident(kernel: PassKernel, room: int) -> int:
+def _resident(kernel: PassKernel, gpu: GpuModel) -> int:
     """The warps of plain tiles that a multiprocessor works on, as far as they count."""
-    blocks = multiprocessor(room) // (kernel.stream.shared_bytes + RESERVED)
+    blocks = gpu.blocks_by_shared(kernel.stream.shared_bytes)
     return min(ENOUGH, blocks * kernel.shape.warps)
 
 
-def _fits(kernel: PassKernel, room: int) -> bool:
-    fits = max(kernel.stream.shared_bytes, kernel.edges.shared_bytes) <= room
+def _fits(kernel: PassKernel, gpu: GpuModel) -> bool:
+    fits = max(kernel.stream.shared_bytes, kernel.edges.shared_bytes) <= gpu.block_shared
     return fits and kernel.cut.edge_columns >= EDGE_COLUMNS

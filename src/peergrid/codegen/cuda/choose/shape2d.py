@@ -4,7 +4,7 @@ A pass of the streaming kernel keeps its rows in registers: `BASE` of them and, 
 double precision) for every row that some version of a field keeps. The compiler's reports bear this out within a tenth.
 The worth of a shape is the steps it makes times the share of its columns that are not redundant.
 
-room: bytes of shared memory that a thread block can have, where they are fewer than shapes were measured with.
+gpu: what the kernels are fitted to.
 """
 
 from __future__ import annotations
@@ -12,10 +12,10 @@ from __future__ import annotations
 from dataclasses import replace
 
 from peergrid.codegen.cuda.blocked.levels import levels
-from peergrid.codegen.cuda.blocked.shared import MOST_BYTES, RESERVED, multiprocessor
 from peergrid.codegen.cuda.blocked2d.pass_kernel import PassKernel
 from peergrid.codegen.cuda.blocked2d.shape import Shape
 from peergrid.codegen.cuda.choose.fitted2d import EDGE_COLUMNS, fitted
+from peergrid.codegen.cuda.gpu_model import H200, GpuModel
 from peergrid.codegen.cuda.onestep.groups import groups
 from peergrid.codegen.norm import NORM_ROWS
 from peergrid.grid import Box
@@ -26,14 +26,13 @@ BASE = 24
 MOST_REGISTERS = 216  # of 255: what a compiler adds must not spill
 FEW_BYTES = 6 << 10  # of shared memory for a warp: then rows are loaded further ahead
 MOST_STEPS = 16
-STREAMED_CELLS = 3 << 20  # of a box, from which on one step of several stages is worth a streaming kernel
 ROWS = (8, 16, 32, 64)
 SHORT, LONG = 4, 128  # rows of tiles in passes of one step: of an edge tile, where there is room; most of a plain one
 
 
 @remembered()
 def pass_kernel(
-    problem: Problem, steps: int, norm: str | None = None, least: int = 2, room: int = MOST_BYTES
+    problem: Problem, steps: int, norm: str | None = None, least: int = 2, gpu: GpuModel = H200
 ) -> PassKernel | None:
     """The kernel that makes `steps` steps of a 2D problem in one pass; None where there is none.
 
@@ -44,18 +43,18 @@ def pass_kernel(
     widths = (4,) if norm else (4, 2)
     found = [kernel for columns in widths if (kernel := _kernel(problem, steps, columns, norm)) is not None]
     usual = max(found, key=worth, default=None)
-    best = None if usual is None else fitted(usual, room)
-    return best if best is None or steps > 1 or norm else replace(_beside(best, room), most_rows=LONG)
+    best = None if usual is None else fitted(usual, gpu)
+    return best if best is None or steps > 1 or norm else replace(_beside(best, gpu), most_rows=LONG)
 
 
-def one_step(problem: Problem, cells: int, room: int = MOST_BYTES) -> PassKernel | None:
+def one_step(problem: Problem, cells: int, gpu: GpuModel = H200) -> PassKernel | None:
     """The kernel that makes all stages of one step of a 2D problem in one pass, over boxes of so many cells.
 
     None where a pass for each stage takes less: edge tiles cost a small box more than a second pass over it.
     """
-    if len(groups(problem)) == 1 or cells < STREAMED_CELLS:
+    if len(groups(problem)) == 1 or cells < gpu.streamed_cells:
         return None
-    return pass_kernel(problem, 1, least=1, room=room)
+    return pass_kernel(problem, 1, least=1, gpu=gpu)
 
 
 def worth(kernel: PassKernel) -> float:
@@ -88,9 +87,9 @@ def short_tiles(kernel: PassKernel, box: Box, edge_slots: int, plain_slots: int)
     )
 
 
-def _beside(kernel: PassKernel, room: int) -> PassKernel:
+def _beside(kernel: PassKernel, gpu: GpuModel) -> PassKernel:
     """The kernel with edge tiles that fit into the shared memory which blocks of plain tiles leave, if they can."""
-    left = multiprocessor(room) % (kernel.stream.shared_bytes + RESERVED) - RESERVED
+    left = gpu.shared % (kernel.stream.shared_bytes + gpu.block_reserved) - gpu.block_reserved
     shorter = (replace(kernel, edge_ahead=ahead) for ahead in range(kernel.edge_ahead, 0, -1))
     return next((made for made in shorter if made.edges.shared_bytes <= left), kernel)
 
@@ -108,7 +107,7 @@ def _kernel(problem: Problem, steps: int, columns: int, norm: str | None) -> Pas
         kernel = PassKernel(problem, _shape(problem, steps, columns, norm), width, norm)
         if norm:
             kernel = replace(kernel, edge_rows=NORM_ROWS, layer_rows=NORM_ROWS)
-        fits = max(kernel.stream.shared_bytes, kernel.edges.shared_bytes) <= MOST_BYTES
+        fits = max(kernel.stream.shared_bytes, kernel.edges.shared_bytes) <= H200.block_shared
         if fits and kernel.cut.columns > 0 and kernel.cut.edge_columns >= EDGE_COLUMNS:
             return kernel
     return None

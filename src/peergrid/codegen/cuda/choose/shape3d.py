@@ -14,11 +14,11 @@ from itertools import product
 from math import sqrt
 
 from peergrid.codegen.cuda.blocked.reach import reach
-from peergrid.codegen.cuda.blocked.shared import MOST_BYTES, MOST_SHARED, REGISTERS
 from peergrid.codegen.cuda.blocked3d.edge.rings import EdgeShape3D
 from peergrid.codegen.cuda.blocked3d.pass_kernel import PassKernel3D
 from peergrid.codegen.cuda.blocked3d.shape import Shape3D
 from peergrid.codegen.cuda.blocked3d.walls import core, supported
+from peergrid.codegen.cuda.gpu_model import H200, GpuModel
 from peergrid.codegen.cuda.onestep.groups import groups
 from peergrid.stencil import Problem
 from peergrid.stencil.expr import Binary, Expr, Unary, Where, walk
@@ -28,9 +28,8 @@ BASE = 24
 MOST_REGISTERS = 240  # of a thread
 EDGE_ROWS = ((32, 2), (16, 1), (24, 1), (12, 1))  # of which so many shall fit
 MOST_STEPS = 4
-BYTES_PER_CLOCK = 14.4  # of device memory, for each multiprocessor
 BYTES_AHEAD = 48 << 10  # in flight, from which on memory is as fast as it gets
-CACHE = 0.2  # slower, were all of the first-level cache, through which planes come, shared memory
+CACHE = 0.2  # slower, were all of an H200's first-level cache, through which planes come, shared memory
 PER_PLANE = 32  # instructions of a lane beside arithmetic, and for each field that it loads or stores
 PER_FIELD = 14
 ISSUED, PER_WARP, MOST_ISSUED = 0.16, 0.0225, 0.73  # share of the clocks in which instructions are issued
@@ -46,20 +45,19 @@ ASIDE_COST = 4.0  # of a cell with other updates than the usual ones, where a st
 
 
 @remembered()
-def pass3d(problem: Problem, steps: int, room: int = MOST_BYTES) -> PassKernel3D | None:
+def pass3d(problem: Problem, steps: int, gpu: GpuModel = H200) -> PassKernel3D | None:
     """The kernel that makes `steps` steps of a 3D problem in one pass; None where there is none.
 
-    room: bytes of shared memory that a thread block can have.
+    gpu: what it is fitted to.
     """
-    room = min(room, MOST_BYTES)
     if not 1 <= steps <= MOST_STEPS or not supported(problem):
         return None
-    edge = _edge(problem, steps, room)
+    edge = _edge(problem, steps, gpu)
     for cuts in CUTS:
         shapes = list(_shapes(problem, steps, cuts))
-        found = [PassKernel3D(problem, shape, shelled=True, room=room) for shape in shapes]
+        found = [PassKernel3D(problem, shape, shelled=True, gpu=gpu) for shape in shapes]
         if found and edge is not None:
-            found = [PassKernel3D(problem, shape, edge, room=room) for shape in shapes] + found * found[0].parted
+            found = [PassKernel3D(problem, shape, edge, gpu=gpu) for shape in shapes] + found * found[0].parted
         best = max((kernel for kernel in found if _fits(kernel)), key=worth, default=None)
         if best is not None:
             return best
@@ -73,9 +71,11 @@ def worth(kernel: PassKernel3D) -> float:
     instructions = _instructions(kernel)
     both: float = (_memory(kernel) ** 16 + instructions**16) ** (1 / 16)  # alike, they get in each other's way
     if not kernel.edged:
-        both *= 1 + CACHE * kernel.stream.shared_bytes / MOST_SHARED
-    rest = SHELL_COST * kernel.steps * _swept(kernel.problem) if kernel.shelled else EDGE_COST * instructions
-    return _one_step(kernel.problem) * kernel.steps / (plain * both + (1 - plain) * rest)
+        both *= 1 + CACHE * kernel.stream.shared_bytes / H200.shared
+    rest = (
+        SHELL_COST * kernel.steps * _swept(kernel.problem, kernel.gpu) if kernel.shelled else EDGE_COST * instructions
+    )
+    return _one_step(kernel.problem, kernel.gpu) * kernel.steps / (plain * both + (1 - plain) * rest)
 
 
 def _shapes(problem: Problem, steps: int, cuts: Iterable[tuple[int, int]]) -> Iterator[Shape3D]:
@@ -91,12 +91,12 @@ def _shapes(problem: Problem, steps: int, cuts: Iterable[tuple[int, int]]) -> It
 
 def _fits(kernel: PassKernel3D) -> bool:
     least = LEAST_REGISTERS[kernel.problem.itemsize] * _registers(kernel)
-    return least <= _room(kernel) and kernel.stream.shared_bytes <= kernel.room
+    return least <= _room(kernel) and kernel.stream.shared_bytes <= kernel.gpu.block_shared
 
 
 def _room(kernel: PassKernel3D) -> int:
     """The registers that a lane can have."""
-    return min(MOST_REGISTERS, REGISTERS // kernel.shape.threads // 8 * 8)
+    return min(MOST_REGISTERS, kernel.gpu.registers // kernel.shape.threads // 8 * 8)
 
 
 def _registers(kernel: PassKernel3D) -> int:
@@ -107,15 +107,17 @@ def _registers(kernel: PassKernel3D) -> int:
     return BASE + 2 * (len(planes.levels.inputs) + len(planes.levels.finals)) + values
 
 
-def _edge(problem: Problem, steps: int, room: int) -> EdgeShape3D | None:
+def _edge(problem: Problem, steps: int, gpu: GpuModel) -> EdgeShape3D | None:
     """The shape of edge tiles; None where they do not fit and are needed."""
+    if not gpu.boundary_tiles_3d:
+        return None
     growth = reach(problem, steps)
     if not PassKernel3D(problem, Shape3D(steps)).parted:
         return EdgeShape3D(steps, growth.below[1] + growth.above[1] + 8)
     beside = growth.below[1] + growth.above[1]
     for height, count in EDGE_ROWS:
         kernel = PassKernel3D(problem, Shape3D(steps), EdgeShape3D(steps, height)).edges
-        if kernel.shared_bytes * count <= room and height > beside and min(kernel.useful) > 0:
+        if kernel.shared_bytes * count <= gpu.block_shared and height > beside and min(kernel.useful) > 0:
             return kernel.shape
     return None
 
@@ -125,15 +127,17 @@ def _memory(kernel: PassKernel3D) -> float:
     planes = kernel.stream.planes
     loads, stores = len(planes.loaded), len(planes.levels.finals)
     twice = (1 / _share(kernel) - 1) * min(1.0, (loads + stores) / TWICE)
-    moved = (loads * (1 + twice) + stores) * kernel.problem.itemsize / BYTES_PER_CLOCK
+    moved = (loads * (1 + twice) + stores) * kernel.problem.itemsize / kernel.gpu.bytes_per_clock
     ahead = len(planes.loaded) * kernel.shape.ahead * planes.plane_bytes * _blocks(kernel)
     return moved * sqrt(max(1.0, BYTES_AHEAD / ahead))
 
 
 def _blocks(kernel: PassKernel3D) -> int:
     """Thread blocks of a multiprocessor."""
-    by_registers = REGISTERS // (_registers(kernel) * kernel.shape.threads)
-    return max(1, min(by_registers, kernel.room // kernel.stream.shared_bytes, 2048 // kernel.shape.threads))
+    by_registers = kernel.gpu.registers // (_registers(kernel) * kernel.shape.threads)
+    return max(
+        1, min(by_registers, kernel.gpu.block_shared // kernel.stream.shared_bytes, 2048 // kernel.shape.threads)
+    )
 
 
 def _instructions(kernel: PassKernel3D) -> float:
@@ -155,13 +159,13 @@ def _share(kernel: PassKernel3D) -> float:
     return kernel.useful(core(kernel.problem, kernel.steps)[0] & kernel.problem.grid.box)
 
 
-def _one_step(problem: Problem) -> float:
+def _one_step(problem: Problem, gpu: GpuModel) -> float:
     """Clocks of a multiprocessor for each cell of a step, by kernels that make one."""
     plain = (core(problem, 1)[0] & problem.grid.box).size / problem.grid.box.size
-    return (plain + (1 - plain) * ASIDE_COST) * _swept(problem)
+    return (plain + (1 - plain) * ASIDE_COST) * _swept(problem, gpu)
 
 
-def _swept(problem: Problem) -> float:
+def _swept(problem: Problem, gpu: GpuModel) -> float:
     """Clocks of a multiprocessor to move what kernels that make one step move for each cell."""
     moved, cells = 0, problem.grid.box.size
     for group in groups(problem):
@@ -169,7 +173,7 @@ def _swept(problem: Problem) -> float:
         read = {r.field for member in group.members(problem) for r in member.of(problem).reads}
         full = [problem.fields[name] for name in (*(read | written), *written) if problem.fields[name].full]
         moved += sum(field.box.size for field in full)
-    return moved / cells * problem.itemsize / BYTES_PER_CLOCK
+    return moved / cells * problem.itemsize / gpu.bytes_per_clock
 
 
 def _operations(expression: Expr) -> int:

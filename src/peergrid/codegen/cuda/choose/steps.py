@@ -3,17 +3,17 @@
 In which shape is for `shape2d` and `shape3d` to say. Which of the lengths a run makes is settled by a trial
 (`runtime.cuda.trial`); it changes no bit.
 
-room: bytes of shared memory that a thread block can have, where they are fewer than shapes were measured with.
+gpu: what the kernels are fitted to.
 """
 
 from __future__ import annotations
 
-from peergrid.codegen.cuda.blocked.shared import MOST_BYTES
 from peergrid.codegen.cuda.blocked2d.pass_kernel import PassKernel
 from peergrid.codegen.cuda.blocked3d.pass_kernel import PassKernel3D
 from peergrid.codegen.cuda.choose import shape2d, shape3d
 from peergrid.codegen.cuda.choose.shape2d import MOST_STEPS, one_step, pass_kernel
 from peergrid.codegen.cuda.choose.shape3d import pass3d
+from peergrid.codegen.cuda.gpu_model import H200, GpuModel
 from peergrid.codegen.norm import NORM_ALIGN
 from peergrid.grid import Index
 from peergrid.grid.partition import Partition
@@ -24,52 +24,50 @@ LENGTHS = (8, 6, 4, 3, 2)
 NORM_LENGTHS = (7, 6, 4, 3, 2)  # the text of 8 steps with norms is too long to be fetched in time
 
 
-def supports(problem: Problem, steps: int, room: int = MOST_BYTES, norm: str | None = None) -> bool:
+def supports(problem: Problem, steps: int, gpu: GpuModel = H200, norm: str | None = None) -> bool:
     """Whether one pass can make that many steps: one always, several where the reach leaves columns over."""
-    return steps == 1 or several_steps(problem, steps, norm, room) is not None
+    return steps == 1 or several_steps(problem, steps, norm, gpu) is not None
 
 
 def several_steps(
-    problem: Problem, steps: int, norm: str | None = None, room: int = MOST_BYTES
+    problem: Problem, steps: int, norm: str | None = None, gpu: GpuModel = H200
 ) -> PassKernel | PassKernel3D | None:
     """The kernel that makes `steps` steps of a problem of any dimension in one pass; None where there is none.
 
     One step is left to other kernels, unless the norm of each step's change is asked for.
     """
     if problem.grid.ndim == 3:
-        return pass3d(problem, steps, room) if steps > 1 and norm is None else None
-    return pass_kernel(problem, steps, norm, room=room)
+        return pass3d(problem, steps, gpu) if steps > 1 and norm is None else None
+    return pass_kernel(problem, steps, norm, gpu=gpu)
 
 
-def split_at(problem: Problem, partition: Partition, norm: str | None = None) -> Index:
+def split_at(problem: Problem, partition: Partition, norm: str | None = None, gpu: GpuModel = H200) -> Index:
     """The multiples at which passes split what a device owns, axis by axis; empty where cells that keep their value
     had best go with the rim: to a streaming kernel a strip of those costs more than it spares.
     """
     if norm:
         return NORM_ALIGN
     largest = max(partition.owned(device).size for device in range(partition.devices))
-    return () if one_step(problem, largest) is None else (1, 1)
+    return () if one_step(problem, largest, gpu) is None else (1, 1)
 
 
 @remembered()
-def steps_per_pass(problem: Problem, most: int = MOST_STEPS, norm: str | None = None, room: int = MOST_BYTES) -> int:
+def steps_per_pass(problem: Problem, most: int = MOST_STEPS, norm: str | None = None, gpu: GpuModel = H200) -> int:
     """The number of steps, at most `most`, that passes had best make; 1 where more are not worth it or not possible."""
-    return lengths(problem, most, norm, room)[0]
+    return lengths(problem, most, norm, gpu)[0]
 
 
-def lengths(
-    problem: Problem, most: int = MOST_STEPS, norm: str | None = None, room: int = MOST_BYTES
-) -> tuple[int, ...]:
+def lengths(problem: Problem, most: int = MOST_STEPS, norm: str | None = None, gpu: GpuModel = H200) -> tuple[int, ...]:
     """The numbers of steps, at most `most`, that a pass may be worth making, the most promising first; 1 if none is."""
     allowed = [steps for steps in (NORM_LENGTHS if norm else LENGTHS) if steps <= most]
-    kernels = [kernel for steps in allowed if (kernel := several_steps(problem, steps, norm, room)) is not None]
+    kernels = [kernel for steps in allowed if (kernel := several_steps(problem, steps, norm, gpu)) is not None]
     worthy = sorted((kernel for kernel in kernels if _worth(kernel) > 1), key=_worth, reverse=True)
     return tuple(kernel.steps for kernel in worthy) or (1,)
 
 
-def block_of(problem: Problem, depth: int, room: int = MOST_BYTES, norm: str | None = None) -> int:
+def block_of(problem: Problem, depth: int, gpu: GpuModel = H200, norm: str | None = None) -> int:
     """The steps of a pass for `depth` steps between exchanges: the fewest passes there can be, of even length."""
-    longest = next(steps for steps in range(depth, 0, -1) if supports(problem, steps, room, norm))
+    longest = next(steps for steps in range(depth, 0, -1) if supports(problem, steps, gpu, norm))
     return -(-depth // -(-depth // longest))
 
 

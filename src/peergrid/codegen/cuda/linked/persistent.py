@@ -34,11 +34,11 @@ from numpy.typing import NDArray
 from peergrid.codegen.cuda.blocked.plain import FAR
 from peergrid.codegen.cuda.blocked.prelude import HELPERS, prelude
 from peergrid.codegen.cuda.blocked.program import Program, regions_of, serving
-from peergrid.codegen.cuda.blocked.shared import MOST_BYTES
 from peergrid.codegen.cuda.blocked.tiles import Tiles
 from peergrid.codegen.cuda.blocked2d.pass_kernel import PassKernel
 from peergrid.codegen.cuda.blocked2d.tiles import tiles
 from peergrid.codegen.cuda.common.arguments import REGION, Arguments
+from peergrid.codegen.cuda.gpu_model import H200, GpuModel
 from peergrid.codegen.cuda.linked.block.tile import Block2D, BlockShape
 from peergrid.codegen.cuda.linked.links import LinkText, rim_first, rim_tiles
 from peergrid.grid import Box
@@ -191,7 +191,7 @@ class PersistentKernel:
     plain: bool = True
     rows: int = 16
     warps: int = 16
-    room: int = MOST_BYTES
+    gpu: GpuModel = H200
 
     @cached_property
     def links(self) -> LinkText:
@@ -228,7 +228,9 @@ class PersistentKernel:
         )
         streamed = stream.tile if self.plain else ""
         parts = (prelude(self.block.arguments), self.links.source, HELPERS, streamed, self.block.tile, kernel)
-        beside = self.warps * stream.warp_bytes if self.plain else ALONE[0] * self.room // ALONE[1] - self._head
+        beside = (
+            self.warps * stream.warp_bytes if self.plain else ALONE[0] * self.gpu.block_shared // ALONE[1] - self._head
+        )
         shared = self._head + max(self.block.shared_bytes, beside)
         return Program("\n".join(parts), "persistent2d", self.threads, shared, self.warps)
 

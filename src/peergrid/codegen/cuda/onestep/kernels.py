@@ -14,6 +14,7 @@ from functools import cached_property
 import numpy as np
 
 from peergrid.codegen.cuda.common.arguments import REGION, Arguments
+from peergrid.codegen.cuda.gpu_model import H200, GpuModel
 from peergrid.codegen.cuda.onestep import cell, rows3d
 from peergrid.codegen.cuda.onestep.groups import Group, groups, scratch_fields
 from peergrid.codegen.cuda.onestep.prelude import prelude
@@ -22,11 +23,6 @@ from peergrid.codegen.cuda.onestep.wide import THREADS, WideKernel
 from peergrid.grid import Box
 from peergrid.stencil import Problem
 from peergrid.stencil.remember import remembered
-
-WIDE_CELLS = 1 << 15
-WIDE_COLUMNS = 64
-WIDE_CUBE = 1 << 22  # cells of a 3D region that has not most of the cells, instead of WIDE_CELLS
-ASIDE_CELLS = 1 << 22  # cells of a region from which on the small ones are worth a stream beside it
 
 RECORD = """\
 extern "C" __global__ void record(const __grid_constant__ Arguments a) {
@@ -84,6 +80,7 @@ class Program:
     wide: tuple[Variant, ...]
     cells: tuple[Variant, ...]
     rows: tuple[Variant, ...] = ()
+    gpu: GpuModel = H200
 
     @property
     def source(self) -> str:
@@ -129,11 +126,11 @@ class Program:
         found: list[Launch] = []
         for number, group in enumerate(groups(problem)):
             parts = _regions(problem, number, boxes)
-            wide, rows, cells = _kinds(parts)
+            wide, rows, cells = _kinds(parts, self.gpu)
             wide.sort(key=lambda region: region.box.size)
             made = [*self._cells(number, cells), *self._rows(number, rows)]
             made += [self._wide(region, group) for region in wide]
-            aside = bool(wide) and wide[-1].box.size >= ASIDE_CELLS
+            aside = bool(wide) and wide[-1].box.size >= self.gpu.concurrent_cells
             found += [replace(launch, beside=aside and launch is not made[-1]) for launch in made]
         inside = tuple(n for n in recorded if any(problem.receivers[n].cell in box for box in boxes))
         if inside:
@@ -175,25 +172,25 @@ def arguments_of(problem: Problem) -> Arguments:
     return Arguments(problem, len(scratch_fields(problem)))
 
 
-def program(problem: Problem, works: Iterable[Iterable[Box]]) -> Program:
-    """The program for advancing each of several sets of boxes by one step."""
+def program(problem: Problem, works: Iterable[Iterable[Box]], gpu: GpuModel = H200) -> Program:
+    """The program for advancing each of several sets of boxes by one step; gpu: what it is fitted to."""
     variants: tuple[dict[Variant, None], ...] = ({}, {}, {})
     for boxes in works:
         for number in range(len(groups(problem))):
-            for found, kind in zip(variants, _kinds(_regions(problem, number, tuple(boxes))), strict=True):
+            for found, kind in zip(variants, _kinds(_regions(problem, number, tuple(boxes)), gpu), strict=True):
                 found.update(dict.fromkeys(region.variant for region in kind))
     wide, rows, cells = (tuple(sorted(found)) for found in variants)  # in whatever order regions come
-    return Program(arguments_of(problem), wide, cells, rows)
+    return Program(arguments_of(problem), wide, cells, rows, gpu)
 
 
-def is_wide(region: Region, together: int) -> bool:
+def is_wide(region: Region, together: int, gpu: GpuModel) -> bool:
     """Whether a region is worth a kernel and a launch of its own among regions of so many cells together."""
     box = region.box
-    least = WIDE_CUBE if box.ndim == 3 and 2 * box.size < together else WIDE_CELLS
-    return not region.variant.mirrored and box.size >= least and box.shape[-1] >= WIDE_COLUMNS
+    least = gpu.wide_cube if box.ndim == 3 and 2 * box.size < together else gpu.wide_cells
+    return not region.variant.mirrored and box.size >= least and box.shape[-1] >= gpu.wide_columns
 
 
-def _kinds(parts: list[Region]) -> tuple[list[Region], list[Region], list[Region]]:
+def _kinds(parts: list[Region], gpu: GpuModel) -> tuple[list[Region], list[Region], list[Region]]:
     """The regions that are wide, those of 3D boxes that share a launch row by row, and those that share one by cells:
     2D ones, and those whose reads cross a reflecting edge.
     """
@@ -201,7 +198,7 @@ def _kinds(parts: list[Region]) -> tuple[list[Region], list[Region], list[Region
     wide, rows, cells = list[Region](), list[Region](), list[Region]()
     for region in parts:
         by_rows = region.box.ndim == 3 and not region.variant.mirrored
-        (wide if is_wide(region, together) else rows if by_rows else cells).append(region)
+        (wide if is_wide(region, together, gpu) else rows if by_rows else cells).append(region)
     return wide, rows, cells
 
 

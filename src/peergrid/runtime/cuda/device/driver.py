@@ -5,11 +5,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
 
+from peergrid.codegen.cuda.gpu_model import H200, GpuModel
 from peergrid.codegen.nvrtc import compile_cubin
 from peergrid.errors import DeviceFault
 from peergrid.runtime.cuda.device.faults import error
@@ -30,8 +32,7 @@ class Driver(Protocol):
     def device_count(self) -> int: ...
     def name(self, ordinal: int) -> str: ...
     def architecture(self, ordinal: int) -> str: ...
-    def shared(self, ordinal: int) -> int: ...
-    def multiprocessors(self, ordinal: int) -> int: ...
+    def model(self, ordinal: int) -> GpuModel: ...
     def bandwidth(self, ordinal: int) -> float: ...
     def double_cost(self, ordinal: int) -> int: ...
     def awaits_words(self, ordinal: int) -> bool: ...
@@ -94,13 +95,10 @@ class CudaDriver:
         """Such as `sm_90`."""
         return f"sm_{self._attribute('major', ordinal)}{self._attribute('minor', ordinal)}"
 
-    def shared(self, ordinal: int) -> int:
-        """Bytes of shared memory that a thread block can have: 227 KiB on H200s, 163 on A100s, 99 on RTX cards."""
-        return self._attribute("shared", ordinal)
-
-    def multiprocessors(self, ordinal: int) -> int:
-        """132 on H200s, 108 on A100s."""
-        return self._attribute("multiprocessors", ordinal)
+    def model(self, ordinal: int) -> GpuModel:
+        """What kernels are fitted to. Blocks may have 227 KiB of shared memory on H200s, 163 on A100s, 99 on RTXs."""
+        usual = replace(H200, multiprocessors=self._attribute("multiprocessors", ordinal))
+        return usual.with_block_shared(self._attribute("shared", ordinal))
 
     def bandwidth(self, ordinal: int) -> float:
         """Bytes per second that memory moves at most, twice a clock (in kHz) its width (in bits); 0: unknown."""

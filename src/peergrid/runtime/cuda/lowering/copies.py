@@ -9,7 +9,6 @@ from functools import cached_property
 import numpy as np
 
 from peergrid.codegen.cuda import service
-from peergrid.runtime.cuda.lowering.duration import SMALL_CELLS
 from peergrid.runtime.cuda.lowering.routes import Choice, choose
 from peergrid.runtime.cuda.lowering.signals import launch
 from peergrid.runtime.cuda.lowering.station import Station
@@ -36,7 +35,9 @@ class Copies:
         """
         layout = self.station.layout
         most = max(layout.partition.owned(device).size for device in range(layout.devices))
-        return self.options.strategy != "serial" and (self.options.depth == 1 or most <= SMALL_CELLS)
+        return self.options.strategy != "serial" and (
+            self.options.depth == 1 or most <= self.station.gpu.launch_bound_cells
+        )
 
     def choice(self, op: Copy) -> Choice:
         """The route that a copy takes."""

@@ -18,7 +18,6 @@ AT_ONCE = 0.1  # seconds of work in one launch, or issued ahead: displays wait f
 SPELL = 3.0  # seconds of work after which a run can be interrupted: no interpreter looks up while hosts issue
 CAREFUL = 20  # cycles as estimated in whose time each must be done: slow kernels, a neighbour's cycle, other programs
 CALL = 2e-6  # seconds of the host for a call to the driver (decision 032)
-SMALL_CELLS = 1 << 23  # cells of a device up to which launches may cost more than the work
 SHORTEST = 1e-6  # seconds of a step, however few its cells
 UNKNOWN = 5e10  # bytes a second where a driver does not say: a slow laptop's
 OPERATION = 0.25  # bytes that memory moves in the time of a single precision operation, where it moves most

@@ -18,13 +18,13 @@ from peergrid.codegen.cuda.blocked3d.pass_kernel import PassKernel3D
 from peergrid.codegen.cuda.blocked3d.shell import shells
 from peergrid.codegen.cuda.choose.shape2d import one_step, pass_kernel
 from peergrid.codegen.cuda.choose.steps import several_steps
+from peergrid.codegen.cuda.gpu_model import GpuModel
 from peergrid.codegen.cuda.linked import links
 from peergrid.codegen.cuda.linked.peer import PeerKernel
 from peergrid.codegen.cuda.linked.persistent import PersistentKernel
 from peergrid.codegen.cuda.suited import suited
 from peergrid.errors import UsageError
 from peergrid.grid import Box
-from peergrid.runtime.cuda.lowering.duration import SMALL_CELLS
 from peergrid.runtime.cuda.lowering.programs import Kernel, Needed
 from peergrid.runtime.cuda.lowering.station import Station
 from peergrid.runtime.inorder import owned_receivers
@@ -103,13 +103,13 @@ def computations(schedule: Schedule) -> Iterator[tuple[int, list[Compute]]]:
 class Kernels:
     """What the passes of schedules over a layout are made by.
 
-    norm: a field the norm of whose change is summed up; room: bytes of shared memory that a thread block can have;
-    multiprocessors: of each device; reaches: whether one device may use another's memory.
+    norm: a field the norm of whose change is summed up; gpu: what kernels are fitted to; multiprocessors: of each
+    device; reaches: whether one device may use another's memory.
     """
 
     plan: Layout
     norm: str | None
-    room: int
+    gpu: GpuModel
     multiprocessors: tuple[int, ...]
     reaches: Callable[[int, int], bool]
 
@@ -124,7 +124,7 @@ class Kernels:
         """The kernel of every pass of strategy `peer` that exchanges by itself, if one can."""
         if schedule.options.strategy != "peer" or self.plan.devices < 2 or not self._linkable(schedule):
             return None
-        made = pass_kernel(self.plan.problem, self.plan.blocks[0], self.norm, room=self.room)
+        made = pass_kernel(self.plan.problem, self.plan.blocks[0], self.norm, gpu=self.gpu)
         return None if made is None else PeerKernel(made)
 
     def cooperative(self, schedule: Schedule) -> PersistentKernel | str:
@@ -134,19 +134,19 @@ class Kernels:
         if self.norm is not None:
             return "persistent kernels compute no norms: each pass is a kernel of its own"
         plan, largest = self.plan, max(box.size for _, (box,) in self._owned)
-        if not self._linkable(schedule) or pass_kernel(plan.problem, plan.blocks[0], least=1, room=self.room) is None:
+        if not self._linkable(schedule) or pass_kernel(plan.problem, plan.blocks[0], least=1, gpu=self.gpu) is None:
             return (
                 "persistent kernels need 2D slabs twice as thick as their halos, one pass between exchanges, and "
                 "neighbours that exchange and reach each other: each pass is a kernel of its own"
             )
-        streamed = one_step(plan.problem, largest, self.room) is not None
-        if plan.blocks == (1,) and (streamed or largest > SMALL_CELLS):
+        streamed = one_step(plan.problem, largest, self.gpu) is not None
+        if plan.blocks == (1,) and (streamed or largest > self.gpu.launch_bound_cells):
             return (
                 "a persistent kernel has too few loads under way for boxes this large, which launches cost nothing: "
                 "each pass is a kernel of its own"
             )
         boxes = tuple(box for _, (box,) in self._owned)
-        return suited(plan.problem, plan.blocks[0], boxes, self.room, self.multiprocessors) or UNFIT
+        return suited(plan.problem, plan.blocks[0], boxes, self.gpu, self.multiprocessors) or UNFIT
 
     def needed(self, schedule: Schedule) -> Needed:
         """The texts of all that will be launched, as far as the layout tells."""
@@ -177,11 +177,11 @@ class Kernels:
                 return WithShells(made, works)
             return ByTiles(made, works)
         largest = max(box.size for _, boxes in works for box in boxes)
-        kernel = one_step(self.plan.problem, largest, self.room)
+        kernel = one_step(self.plan.problem, largest, self.gpu)
         return ByRegions(works) if kernel is None else ByTiles(kernel, works)
 
     def _several(self, steps: int, norm: str | None = None) -> PassKernel | PassKernel3D:
-        kernel = several_steps(self.plan.problem, steps, norm, self.room)
+        kernel = several_steps(self.plan.problem, steps, norm, self.gpu)
         if kernel is None:
             raise UsageError(
                 f"No kernel makes {steps} steps of this problem in one pass; use block = 1, or leave the block open."
@@ -191,7 +191,7 @@ class Kernels:
     def _texts(self, made: Passes) -> Needed:
         match made:
             case ByRegions(works):
-                return Needed(onestep.program(self.plan.problem, [boxes for _, boxes in works]).units)
+                return Needed(onestep.program(self.plan.problem, [boxes for _, boxes in works], self.gpu).units)
             case ByTiles(kernel, works):
                 return self._tiles(kernel, works)
             case WithShells(kernel, works):
@@ -199,8 +199,8 @@ class Kernels:
                     [rest for box in boxes for rest in kernel.rest(box, 1, self._recorded[device])]
                     for device, boxes in works
                 ]
-                found = (shell for rest in rests for shell in shells(kernel.problem, kernel.steps, rest))
-                program = onestep.program(kernel.problem, [boxes for shell in found for boxes in shell.steps])
+                found = (shell for rest in rests for shell in shells(kernel.problem, kernel.steps, rest, self.gpu))
+                program = onestep.program(kernel.problem, [boxes for shell in found for boxes in shell.steps], self.gpu)
                 return Needed((*self._tiles(kernel, works).texts, *program.units))
             case Summed(kernel, works, beyond):
                 inside = [(device, split_by_owner(self.plan, device, boxes)[0]) for device, boxes in works]
@@ -255,7 +255,7 @@ def _served(parts: Sequence[Needed]) -> Needed:
 def kernels_of(station: Station) -> Kernels:
     """What the passes on a station are made by."""
     norm = None if station.norms is None else station.norms.field
-    return Kernels(station.layout, norm, station.room, station.multiprocessors, station.peers.reaches)
+    return Kernels(station.layout, norm, station.gpu, station.multiprocessors, station.peers.reaches)
 
 
 def split_by_owner(layout: Layout, device: int, boxes: Boxes) -> tuple[Boxes, Boxes]:

@@ -16,7 +16,7 @@ from peergrid.runtime.cuda.lowering.programs import Programs
 from peergrid.runtime.cuda.memory.fields import FieldMemory, Plan
 from peergrid.runtime.cuda.memory.norms import NormMemory, norm_bytes
 from peergrid.runtime.cuda.memory.peers import Peers
-from peergrid.runtime.cuda.memory.room import block_room, multiprocessors
+from peergrid.runtime.cuda.memory.room import gpu_model, multiprocessors
 from peergrid.runtime.cuda.memory.words import DeviceWords, FlagWords, HostWords
 from peergrid.runtime.cuda.tapes.parts import Events
 from peergrid.runtime.cuda.tapes.replay import replay
@@ -29,8 +29,8 @@ MOST_BARRIERS = 16
 
 
 class Station:
-    """The resources of one executor; `norms` is None unless the norm of a field is asked for; `room`: bytes of
-    shared memory that a thread block can have on every device; `multiprocessors`: of each device; `posts`: the words
+    """The resources of one executor; `norms` is None unless the norm of a field is asked for; `gpu`: what
+    kernels are fitted to; `multiprocessors`: of each device; `posts`: the words
     that tie queues of different GPUs.
 
     least: seconds that waits are given up after at the earliest; cache: a folder for compiled kernels. `step_seconds`,
@@ -53,9 +53,9 @@ class Station:
         try:
             self.step_seconds = step_seconds(layout, ordinals, driver)
             self.patience = patience(least, self.step_seconds, layout)
-            self.room = block_room(ordinals, driver)
+            self.gpu = gpu_model(ordinals, driver)
             self.multiprocessors = multiprocessors(ordinals, driver)
-            plan = Plan(layout, total_steps, self.room)
+            plan = Plan(layout, total_steps, self.gpu)
             plan.check(self.devices, () if norm is None else norm_bytes(layout, norm, total_steps))
             self.peers = Peers(self.devices)
             self.memory = FieldMemory(plan, self.devices)

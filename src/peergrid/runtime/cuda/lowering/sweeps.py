@@ -29,8 +29,6 @@ from peergrid.runtime.cuda.memory.fields import Places
 
 Boxes = tuple[Box, ...]
 
-LATE = 48  # rows of a plain tile in whose time an edge tile and then those of zones are made: 33 are too few, 58 do
-
 
 @dataclass(frozen=True, eq=False)
 class Start:
@@ -72,7 +70,7 @@ class OneStep:
 
     def __init__(self, station: Station, works: Iterable[Boxes]) -> None:
         self._station = station
-        self._program = onestep.program(station.layout.problem, works)
+        self._program = onestep.program(station.layout.problem, works, station.gpu)
         station.programs.expect([Needed(self._program.units)])
 
     def starts(self, device: int, boxes: Boxes) -> Iterator[Start]:
@@ -118,7 +116,7 @@ class SeveralSteps:
         made = self._kernel
         if not isinstance(made, PassKernel) or made.steps > 1 or plain.program is not made.plain:
             return False
-        return int((plain.regions["hi"] - plain.regions["lo"])[:, 0].max()) >= LATE
+        return int((plain.regions["hi"] - plain.regions["lo"])[:, 0].max()) >= self._station.gpu.long_rows
 
     def shells(self, device: int, boxes: Boxes) -> tuple[Shell, ...]:
         """What plain tiles leave of the boxes."""
@@ -126,7 +124,7 @@ class SeveralSteps:
         assert isinstance(kernel, PassKernel3D), "only 3D passes have shells"
         slots = (self.slots(device, box) for box in boxes)
         rest = [kernel.shorter(box, 1, n).rest(box, n, recorded) for box, n in zip(boxes, slots, strict=True)]
-        return shells(kernel.problem, kernel.steps, chain(*rest))
+        return shells(kernel.problem, kernel.steps, chain(*rest), self._station.gpu)
 
     def launches(self, device: int, boxes: Boxes) -> tuple[Launch, ...]:
         """The tiles of the boxes, those of each program together; the same for every pass over them."""

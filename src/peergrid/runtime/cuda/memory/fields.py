@@ -10,11 +10,11 @@ from math import prod
 
 import numpy as np
 
-from peergrid.codegen.cuda.blocked.shared import MOST_BYTES
 from peergrid.codegen.cuda.blocked3d.pass_kernel import PassKernel3D
 from peergrid.codegen.cuda.blocked3d.shell import blocks_between, shells
 from peergrid.codegen.cuda.choose.steps import several_steps
 from peergrid.codegen.cuda.common.arguments import RECEIVER, Arguments
+from peergrid.codegen.cuda.gpu_model import H200, GpuModel
 from peergrid.codegen.cuda.onestep.groups import scratch_fields
 from peergrid.errors import DoesNotFit, PeergridError
 from peergrid.grid import Array, Box
@@ -42,12 +42,12 @@ class Places:
 class Plan:
     """How many bytes each device needs, known before anything is allocated.
 
-    room: bytes of shared memory that a thread block can have there.
+    gpu: what their kernels are fitted to.
     """
 
     layout: Layout
     total_steps: int
-    room: int = MOST_BYTES
+    gpu: GpuModel = H200
 
     @cached_property
     def blocks(self) -> tuple[dict[str, BlockLayout], ...]:
@@ -68,7 +68,7 @@ class Plan:
         if self.layout.problem.grid.ndim < 3:
             return []
         lengths = range(2, max(self.layout.blocks) + 1)
-        kernels = (several_steps(self.layout.problem, steps, room=self.room) for steps in lengths)
+        kernels = (several_steps(self.layout.problem, steps, gpu=self.gpu) for steps in lengths)
         return [kernel for kernel in kernels if isinstance(kernel, PassKernel3D) and kernel.shelled]
 
     def dense(self, device: int, box: Box) -> dict[str, BlockLayout]:
@@ -83,7 +83,7 @@ class Plan:
         found = 0
         for kernel in self._shelled:
             rest = kernel.rest(self.layout.partition.owned(device), 1)
-            boxes = [shell.dense for shell in shells(kernel.problem, kernel.steps, rest) if shell.dense]
+            boxes = [shell.dense for shell in shells(kernel.problem, kernel.steps, rest, self.gpu) if shell.dense]
             each = sum(block.bytes for box in boxes for block in self.dense(device, box).values())
             found = max(found, blocks_between(kernel.steps) * each)
         return found

@@ -1,12 +1,12 @@
 """Does it fit on the GPUs: the bytes that devices need against what is free, before anything is allocated; and what
-shared memory kernels may count on.
+kernels are fitted to.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from peergrid.codegen.cuda.blocked.shared import MOST_BYTES
+from peergrid.codegen.cuda.gpu_model import H200, GpuModel
 from peergrid.errors import DoesNotFit, PeergridError
 from peergrid.runtime.cuda.device.devices import Devices
 from peergrid.runtime.cuda.device.driver import CudaDriver, Driver
@@ -14,21 +14,21 @@ from peergrid.runtime.cuda.device.driver import CudaDriver, Driver
 SPARE = 64 << 20  # bytes a device keeps free for the driver
 
 
-def block_room(ordinals: tuple[int, ...], driver: Driver | None = None) -> int:
-    """Bytes of shared memory that a thread block can have on all of these GPUs, as far as kernels have a use for them.
+def gpu_model(ordinals: tuple[int, ...], driver: Driver | None = None) -> GpuModel:
+    """What kernels for all of these GPUs are fitted to: the least that any of them gives.
 
-    As many where the GPUs cannot be asked: the run says why.
+    The usual one where the GPUs cannot be asked: the run says why.
     """
     try:
         found = driver or CudaDriver()
-        return min(MOST_BYTES, *(found.shared(ordinal) for ordinal in ordinals))
+        return min((found.model(ordinal) for ordinal in ordinals), key=lambda gpu: gpu.block_shared)
     except PeergridError:
-        return MOST_BYTES
+        return H200
 
 
 def multiprocessors(ordinals: tuple[int, ...], driver: Driver) -> tuple[int, ...]:
     """Multiprocessors of each device; those that share a GPU share them."""
-    return tuple(driver.multiprocessors(ordinal) // ordinals.count(ordinal) for ordinal in ordinals)
+    return tuple(driver.model(ordinal).multiprocessors // ordinals.count(ordinal) for ordinal in ordinals)
 
 
 def check_room(devices: Devices, needed: Sequence[int], cells: int) -> None:

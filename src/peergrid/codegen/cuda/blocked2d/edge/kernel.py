@@ -17,12 +17,12 @@ from functools import cached_property
 
 from peergrid.codegen.cuda.blocked.prelude import HELPERS, prelude
 from peergrid.codegen.cuda.blocked.reach import known, row_reach
-from peergrid.codegen.cuda.blocked.shared import REGISTERS
 from peergrid.codegen.cuda.blocked2d.edge.rings import EdgeRings2D, EdgeShape
 from peergrid.codegen.cuda.blocked2d.edge.stage import EdgeStage2D
 from peergrid.codegen.cuda.blocked2d.places import mirrored
 from peergrid.codegen.cuda.common.arguments import Arguments
 from peergrid.codegen.cuda.common.norm import norm_argument, norm_parameter, norm_reference
+from peergrid.codegen.cuda.gpu_model import H200
 from peergrid.codegen.norm import NORM_COLUMNS
 from peergrid.stencil import Problem, footprint
 
@@ -62,7 +62,7 @@ class Edge2D:
     @property
     def blocks(self) -> int:
         """How many blocks of a multiprocessor the compiler has to leave registers for: they hide each other's waits."""
-        return max(1, min(self.rings.blocks, REGISTERS // (FEW_REGISTERS * self.threads)))
+        return max(1, min(self.rings.blocks, H200.registers // (FEW_REGISTERS * self.threads)))
 
     @property
     def shared_bytes(self) -> int:

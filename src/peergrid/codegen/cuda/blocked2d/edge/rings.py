@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from peergrid.codegen.cuda.blocked.reach import row_reach
-from peergrid.codegen.cuda.blocked.shared import MOST_SHARED, RESERVED
 from peergrid.codegen.cuda.blocked.step_plan import Rows, StepPlan, reach_down, reach_up, ring, step_plan
 from peergrid.codegen.cuda.blocked2d.confined import Confined
+from peergrid.codegen.cuda.gpu_model import H200
 from peergrid.stencil import Problem
 from peergrid.stencil.expr import Read
 
@@ -168,7 +168,7 @@ class EdgeRings2D:
     @property
     def blocks(self) -> int:
         """For how many blocks a multiprocessor has shared memory."""
-        return MOST_SHARED // (self.shared_bytes + RESERVED)
+        return H200.blocks_by_shared(self.shared_bytes)
 
     def ring(self, rows: Rows) -> tuple[str, str]:
         """The text of where a warp's ring begins, and of a row's place in it (to be filled with the row)."""

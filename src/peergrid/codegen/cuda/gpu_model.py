@@ -1,0 +1,61 @@
+"""What kernels are fitted to: the resources of a GPU, and the sizes from which on one kind of kernel beats another.
+
+The values of an H200 stand where a GPU does not say otherwise. Sizes are measured ones; docs/measurements says how.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+BLOCK_SHARED = 160 << 10  # bytes of a block that kernels ask for at most: what an A100 and later ones of its kind give
+
+
+@dataclass(frozen=True)
+class GpuModel:
+    """A GPU as the choice of kernels sees it.
+
+    multiprocessors: of the whole GPU; registers, shared: registers and bytes of shared memory of a multiprocessor;
+    block_shared: bytes of shared memory that a block may have; block_reserved: bytes that a block takes beside;
+    bytes_per_clock: of device memory, for each multiprocessor.
+
+    streamed_cells: of a box, from which on a step of several stages is one pass of a streaming kernel;
+    wide_cells, wide_columns: of a region, from which on it has a kernel and a launch of its own; wide_cube: cells in
+    their place of a 3D region that is less than half of all; concurrent_cells: of a region, from which on small ones
+    are launched on a stream beside it; narrow_cells: of a remainder of 3D tiles, from which on it is stored densely;
+    launch_bound_cells: of a device, up to which launches may take longer than the work; long_rows: of an
+    interior tile, in whose time a boundary tile and after it tiles of boundary strips are made (33 are too few, 58 do);
+    persistent_warps, persistent_rows: warps of a block and rows of a boundary tile to choose from for persistent
+    kernels that have interior tiles, too; boundary_tiles_3d: whether 3D passes may have tiles for cells whose updates
+    differ.
+    """
+
+    multiprocessors: int = 132
+    registers: int = 1 << 16
+    shared: int = 228 << 10
+    block_shared: int = BLOCK_SHARED
+    block_reserved: int = 1 << 10
+    bytes_per_clock: float = 14.4
+    streamed_cells: int = 3 << 20
+    wide_cells: int = 1 << 15
+    wide_columns: int = 64
+    wide_cube: int = 1 << 22
+    concurrent_cells: int = 1 << 22
+    narrow_cells: int = 1 << 16
+    launch_bound_cells: int = 1 << 23
+    long_rows: int = 48
+    persistent_warps: tuple[int, ...] = (8, 4)
+    persistent_rows: tuple[int, ...] = (16, 24, 32, 48, 64, 96, 128)
+    boundary_tiles_3d: bool = True
+
+    def with_block_shared(self, count: int) -> GpuModel:
+        """The model of a GPU whose blocks may have that many bytes: on smaller GPUs one block may have them all."""
+        if count >= BLOCK_SHARED:
+            return self
+        return replace(self, block_shared=count, shared=count + self.block_reserved)
+
+    def blocks_by_shared(self, count: int) -> int:
+        """Thread blocks of so many bytes of shared memory that a multiprocessor has room for."""
+        return self.shared // (count + self.block_reserved)
+
+
+H200 = GpuModel()
