@@ -6,7 +6,7 @@ UV := $(shell grep -o '^uv==[0-9.]*' requirements-dev.lock)
 # uv installs in seconds; pip knows indexes that uv does not (pip.conf), and platforms without uv.
 install = $(BIN)/uv pip install -q --python $(BIN)/python $(1) || $(BIN)/python -m pip install -q $(1)
 
-.PHONY: demo test lint nvrtc lock clean
+.PHONY: demo test lint nvrtc catalogue lock clean
 
 demo: $(VENV)/run
 	$(BIN)/peergrid run examples/gpr.toml -o demo
@@ -23,6 +23,10 @@ lint: $(VENV)/dev
 # The kernels compile for every architecture we name; NVRTC needs no GPU.
 nvrtc: $(VENV)/dev
 	$(BIN)/python -m pytest -q -n auto -m nvrtc tests
+
+# What the generated kernels are and take of a GPU, recorded; compiles those that changed.
+catalogue: $(VENV)/dev
+	$(BIN)/python tools/kernel_catalogue
 
 # Versions are locked; `make lock` renews them.
 lock: $(VENV)/dev

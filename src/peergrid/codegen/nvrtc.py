@@ -6,6 +6,7 @@ import io
 import re
 import threading
 from dataclasses import dataclass
+from importlib import metadata
 from pathlib import Path
 from typing import Any
 
@@ -28,11 +29,16 @@ class CompileError(PeergridError):
 
 @dataclass(frozen=True)
 class Resources:
-    """What a kernel takes of a multiprocessor, from the compiler's report."""
+    """What a kernel takes of a multiprocessor, from the compiler's report.
+
+    registers: of a thread; stack, spills: its bytes of local memory, and of these what registers had no room for;
+    shared: bytes of shared memory that the text declares.
+    """
 
     registers: int
     stack: int
     spills: int
+    shared: int
 
 
 def compile_cubin(source: str, arch: str, cache: Path | None = None, registers: int | None = None) -> bytes:
@@ -59,7 +65,7 @@ def compile_cubin(source: str, arch: str, cache: Path | None = None, registers: 
 
 
 def resources(source: str, arch: str) -> dict[str, Resources]:
-    """Registers, stack and spilled bytes of each kernel of a program."""
+    """What each kernel of a program takes, by its entry."""
     program = _program(source, arch, None, ["-v"])
     log = io.StringIO()
     try:
@@ -69,6 +75,17 @@ def resources(source: str, arch: str) -> dict[str, Resources]:
     finally:
         program.close()
     return _parse(log.getvalue())
+
+
+def version() -> str:
+    """The version of NVRTC that compiles here, as exactly as it is known."""
+    try:
+        return metadata.version("nvidia-cuda-nvrtc")
+    except metadata.PackageNotFoundError:
+        from cuda.bindings import nvrtc
+
+        _, major, minor = nvrtc.nvrtcVersion()
+        return f"{major}.{minor}"
 
 
 def _program(source: str, arch: str, registers: int | None, ptxas: list[str] | None = None) -> Any:
@@ -119,6 +136,7 @@ def _parse(log: str) -> dict[str, Resources]:
                 ("registers", r"Used (\d+) registers"),
                 ("stack", r"(\d+) bytes stack frame"),
                 ("spills", r"(\d+) bytes spill stores"),
+                ("shared", r"(\d+) bytes smem"),
             )
         }
         found[name] = Resources(**numbers)

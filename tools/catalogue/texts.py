@@ -1,0 +1,95 @@
+"""From a case to the texts that its run compiles on GPUs of an architecture."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+
+from catalogue.cases import GPUS, SERVICE, Case
+from peergrid.codegen.cuda import service
+from peergrid.codegen.cuda.blocked.program import Program
+from peergrid.codegen.cuda.blocked.shared import MOST_BYTES
+from peergrid.codegen.cuda.blocked3d.pass_kernel import PassKernel3D
+from peergrid.codegen.cuda.choose.balance import balanced
+from peergrid.codegen.cuda.choose.steps import block_of, split_at, steps_per_pass
+from peergrid.codegen.cuda.linked.peer import PeerKernel
+from peergrid.codegen.cuda.linked.persistent import PersistentKernel
+from peergrid.grid import Box
+from peergrid.runtime.cuda.lowering.kernels import ByRegions, Kernels, Summed
+from peergrid.runtime.cuda.lowering.programs import Kernel
+from peergrid.schedule import Options, Schedule, layout, period
+from peergrid.stencil import Problem
+
+
+@dataclass(frozen=True)
+class Text:
+    """What is compiled in one piece; shared_bytes: what launches ask for beside what the text declares."""
+
+    source: str
+    shared_bytes: int = 0
+
+    @property
+    def sha256(self) -> str:
+        """The first digits, which are enough to tell texts apart."""
+        return hashlib.sha256(self.source.encode()).hexdigest()[:16]
+
+    @property
+    def lines(self) -> int:
+        return self.source.count("\n") + 1
+
+
+Registers = Callable[[str, str], int]
+"""Registers of a thread of the kernel of a text, by its text and its entry, as compiled."""
+
+
+def texts(case: Case, problem: Problem, arch: str, registers: Registers) -> Iterator[Text]:
+    """The texts of a run, as `peergrid.run` would compile them, beside those that every run has (`SERVICE`)."""
+    if case.name == SERVICE:
+        yield Text(service.SOURCE)
+        return
+    room = min(MOST_BYTES, GPUS[arch].shared_bytes)
+    kernels, schedule = _run(case, problem, arch, room)
+    needed, shared = kernels.needed(schedule), _shared_bytes(kernels, schedule)
+    for source in (text for text in needed.texts if text != service.SOURCE):
+        yield Text(source, shared.get(source, 0))
+    for kernel in needed.zoned:
+        layer = kernel.around(registers(kernel.plain.source, kernel.plain.entry)).layer
+        assert layer is not None
+        yield Text(layer.source, layer.shared_bytes)
+
+
+def _run(case: Case, problem: Problem, arch: str, room: int) -> tuple[Kernels, Schedule]:
+    depth = steps_per_pass(problem, norm=case.norm, room=room) if case.depth is None else case.depth
+    block = block_of(problem, depth, room, case.norm)
+    options = Options(case.strategy, depth, block=None if block == depth else block)
+    partition = balanced(problem, case.devices, depth, case.norm, options.block)
+    plan = layout(problem, partition, options, split_at(problem, partition, case.norm))
+    multiprocessors = (GPUS[arch].multiprocessors,) * case.devices
+    return Kernels(plan, case.norm, room, multiprocessors, lambda one, other: True), period(plan, options)
+
+
+def _shared_bytes(kernels: Kernels, schedule: Schedule) -> dict[str, int]:
+    """Bytes of shared memory that launches ask for, by text."""
+    return {program.source: program.shared_bytes for program in _programs(kernels, schedule)}
+
+
+def _programs(kernels: Kernels, schedule: Schedule) -> Iterator[Program]:
+    """The programs of tiles that a run launches."""
+    linked, cooperative = kernels.linked(schedule), kernels.cooperative(schedule)
+    if isinstance(cooperative, PersistentKernel):
+        yield cooperative.program
+        return
+    if linked is not None:
+        yield from _launched(linked, [kernels.plan.partition.owned(k) for k in range(kernels.plan.devices)])
+        return
+    for made in kernels.passes(schedule).values():
+        for part in (made, made.beyond) if isinstance(made, Summed) else (made,):
+            if part is not None and not isinstance(part, ByRegions):
+                yield from _launched(part.kernel, [box for _, boxes in part.works for box in boxes])
+
+
+def _launched(kernel: Kernel, boxes: Iterable[Box]) -> Iterator[Program]:
+    yield from (launch.program for box in boxes for launch in kernel.launches(box, 1))
+    if not isinstance(kernel, PassKernel3D) and (kernel.made if isinstance(kernel, PeerKernel) else kernel).norm:
+        yield kernel.sums
