@@ -6,10 +6,11 @@ import hashlib
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
+from peergrid.codegen.cuda.blocked.shared import MOST_BYTES
+
 from catalogue.cases import GPUS, SERVICE, Case
 from peergrid.codegen.cuda import service
 from peergrid.codegen.cuda.blocked.program import Program
-from peergrid.codegen.cuda.blocked.shared import MOST_BYTES
 from peergrid.codegen.cuda.blocked3d.pass_kernel import PassKernel3D
 from peergrid.codegen.cuda.choose.balance import balanced
 from peergrid.codegen.cuda.choose.steps import block_of, split_at, steps_per_pass
