@@ -67,6 +67,20 @@ def yee_problem(n: int, dtype: Dtype = "float32") -> Problem:
     return Problem.of([magnetic(*fields, 0.3), electric(*fields, grid.field("cb"))])
 
 
+@stencil
+def electric_uniform(ex: Any, ey: Any, ez: Any, hx: Any, hy: Any, hz: Any, c: float) -> None:
+    ex.next[0, 0, 0] = ex[0, 0, 0] + c * ((hz[0, 0, 0] - hz[0, -1, 0]) - (hy[0, 0, 0] - hy[0, 0, -1]))
+    ey.next[0, 0, 0] = ey[0, 0, 0] + c * ((hx[0, 0, 0] - hx[0, 0, -1]) - (hz[0, 0, 0] - hz[-1, 0, 0]))
+    ez.next[0, 0, 0] = ez[0, 0, 0] + c * ((hy[0, 0, 0] - hy[-1, 0, 0]) - (hx[0, 0, 0] - hx[0, -1, 0]))
+
+
+def yee_periodic_problem(n: int, dtype: Dtype = "float32") -> Problem:
+    """Yee's scheme in one medium, periodic: six fields, 48 bytes a cell in float32."""
+    grid = Grid((n, n, n), "periodic", dtype)
+    fields = [grid.field(name) for name in ("ex", "ey", "ez", "hx", "hy", "hz")]
+    return Problem.of([magnetic(*fields, 0.3), electric_uniform(*fields, 0.3)])
+
+
 def maxwell_problem(n: int, dtype: Dtype = "float32") -> Problem:
     """Yee's scheme with losses, an absorber (CPML) on all sides, a source and receivers: a radar model in 3D."""
     grid = Grid((n, n, n), "fixed", dtype)
@@ -287,6 +301,7 @@ CASES: dict[str, tuple[Callable[[int, Dtype], Problem], Dtype]] = {
     "heat": (heat_problem, "float32"),
     "heat64": (heat_problem, "float64"),
     "yee": (yee_problem, "float32"),
+    "yee_periodic": (yee_periodic_problem, "float32"),
     "layers": (layers_problem, "float32"),
     "maxwell": (maxwell_problem, "float32"),
     "acoustic": (acoustic_problem, "float32"),
