@@ -12,7 +12,7 @@ from peergrid.grid import Box, Grid
 from peergrid.grid.partition import Partition
 from peergrid.schedule import Layout, Options, Schedule
 from peergrid.schedule.happens_before import happens_before
-from peergrid.schedule.ops import Compute, Copy, Event, Op, Queue, Record, Sync, Wait
+from peergrid.schedule.ops import Await, Compute, Copy, Event, Flag, Op, Queue, Raise, Record, Sync, Wait
 from peergrid.schedule.unroll import unroll
 from peergrid.schedule.verify import prove
 from peergrid.stencil import Problem, stencil
@@ -90,3 +90,24 @@ def test_5_a_queue_may_copy_what_lies_on_another_device() -> None:
     pull = Copy(0, B, "u", 0, 0, 0, halo.source_box, 1, halo.target_box)
     found = prove(plan, [Schedule(Options(), 2, 0, 0, 0, (pull,))])
     assert found.holds, found.faults
+
+
+@pytest.mark.parametrize("kind", [Queue, Event, Flag])
+def test_a_negative_device_is_refused(kind: type) -> None:
+    with pytest.raises(UsageError, match=r"^Devices are numbered from 0, got -1\.$"):
+        kind(-1, "A")
+
+
+@pytest.mark.parametrize(("source", "target"), [(-1, 0), (0, -1)])
+def test_a_copy_from_or_to_a_negative_device_is_refused(source: int, target: int) -> None:
+    box = Box((0,), (4,))
+    with pytest.raises(UsageError, match=r"^Devices are numbered from 0, got -1\.$"):
+        Copy(0, A, "u", 0, 0, source, box, target, box)
+
+
+@pytest.mark.parametrize("value", [0, -1])
+@pytest.mark.parametrize("kind", [Raise, Await])
+def test_a_flag_that_is_there_from_the_start_is_refused(kind: type, value: int) -> None:
+    """Flags are 0 at first: who awaits 0 does not wait, and both checkers would take it for an order."""
+    with pytest.raises(UsageError, match="awaited at 1 or more"):
+        kind(0, A, Flag(0, "f"), value)

@@ -16,7 +16,7 @@ def outside(layout: Layout, placed: Placed, some: tuple[Access, ...]) -> Iterato
     for access in some:
         device, name, slot = access.place
         if not fits(layout, access):
-            known = device < layout.devices and slot in (0, 1)
+            known = 0 <= device < layout.devices and slot in (0, 1)
             message = (
                 f"Outside: {placed} {'writes' if access.writes else 'reads'} '{name}' slot {slot} of device {device} "
                 f"in {access.box}, the device holds {layout.local(device, name) if known else 'no such slot'}."
@@ -35,7 +35,7 @@ def misplaced(layout: Layout, placed: Placed) -> Iterator[Fault]:
 def fits(layout: Layout, access: Access) -> bool:
     """Whether the device has memory for an access."""
     device, name, slot = access.place
-    return device < layout.devices and slot in (0, 1) and layout.local(device, name).covers(access.box)
+    return 0 <= device < layout.devices and slot in (0, 1) and layout.local(device, name).covers(access.box)
 
 
 def belongs(layout: Layout, op: Copy) -> bool:

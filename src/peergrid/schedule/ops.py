@@ -22,6 +22,18 @@ Route = Literal["copy", "store", "host"]
 """How a halo travels: copy engine, stores from the computing kernel, or staged through host memory."""
 
 
+def _check_device(device: int) -> None:
+    """A negative number would be another name for the memory of a device counted from the last."""
+    if device < 0:
+        raise UsageError(f"Devices are numbered from 0, got {device}.")
+
+
+def _check_value(value: int) -> None:
+    """A flag is 0 at the start: who awaits less waits for nobody."""
+    if value < 1:
+        raise UsageError(f"A flag is raised to 1 or more, and awaited at 1 or more, got {value}.")
+
+
 @dataclass(frozen=True, slots=True, order=True)
 class Queue:
     """Work of one device in order. Priority as in CUDA: smaller numbers go first."""
@@ -29,6 +41,9 @@ class Queue:
     device: int
     name: str
     priority: int = 0
+
+    def __post_init__(self) -> None:
+        _check_device(self.device)
 
     def __str__(self) -> str:
         return f"{self.device}:{self.name}"
@@ -41,6 +56,9 @@ class Event:
     device: int
     name: str
 
+    def __post_init__(self) -> None:
+        _check_device(self.device)
+
     def __str__(self) -> str:
         return f"{self.device}:{self.name}"
 
@@ -51,6 +69,9 @@ class Flag:
 
     device: int
     name: str
+
+    def __post_init__(self) -> None:
+        _check_device(self.device)
 
     def __str__(self) -> str:
         return f"{self.device}:{self.name}"
@@ -96,6 +117,8 @@ class Copy:
     route: Route = "copy"
 
     def __post_init__(self) -> None:
+        _check_device(self.source_device)
+        _check_device(self.target_device)
         if self.source_box.shape != self.target_box.shape:
             raise UsageError(f"A copy needs boxes of one shape, got {self.source_box} and {self.target_box}.")
 
@@ -141,6 +164,9 @@ class Raise:
     flag: Flag
     value: int
 
+    def __post_init__(self) -> None:
+        _check_value(self.value)
+
 
 @dataclass(frozen=True, slots=True)
 class Await:
@@ -152,6 +178,7 @@ class Await:
     value: int
 
     def __post_init__(self) -> None:
+        _check_value(self.value)
         if self.flag.device != self.queue.device:
             raise UsageError(
                 f"A queue awaits flags of its own device: flag '{self.flag.name}' lies on device {self.flag.device}, "

@@ -89,7 +89,7 @@ class CellMap:
 def outside(layout: Layout, sets: Sets) -> str | None:
     """The first set that reaches beyond a device's memory, in words."""
     for (device, name, slot), cells in sets:
-        if device >= layout.devices or slot not in (0, 1):
+        if not 0 <= device < layout.devices or slot not in (0, 1):
             return f"slot {slot} of device {device}, which does not exist"
         box = Box(tuple(line[0] for line in cells.cuts), tuple(line[-1] for line in cells.cuts))
         held = layout.local(device, name)

@@ -138,7 +138,7 @@ class _Machine:
                 return self._sleep(actor, bound)
             saw = bound if isinstance(op, Wait) or isinstance(op.target, Event) else None
         elif isinstance(op, Await):
-            value, saw = self.flags.get(op.flag, (-1, None))
+            value, saw = self.flags.get(op.flag, (0, None))
             if value < placed.value:
                 return self._sleep(actor, op.flag)
         elif isinstance(op, HostBarrier | DeviceBarrier):
