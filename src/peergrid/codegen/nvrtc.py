@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import hashlib
 import io
 import re
 import threading
 from dataclasses import dataclass
+from functools import lru_cache
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -16,6 +18,7 @@ _IMPORTING = threading.Lock()
 """Threads that import cuda.core for the first time at once find it half made."""
 
 
+CHECKSUM_BYTES = 32
 _NO_MEMORY = re.compile("out of memory|memory allocation failure", re.IGNORECASE)
 
 
@@ -111,14 +114,37 @@ def _program(source: str, arch: str, registers: int | None, ptxas: list[str] | N
 def _compile(program: Any, log: io.StringIO, folder: Path | None) -> Any:
     """The compiled program, through the cache where there is one and it can be used."""
     if folder is not None:
-        with _IMPORTING:
-            from cuda.core.utils import FileStreamProgramCache
-
         try:
-            return program.compile("cubin", logs=log, cache=FileStreamProgramCache(str(folder)))
+            return program.compile("cubin", logs=log, cache=_checked_cache()(str(folder)))
         except OSError:
             pass
     return program.compile("cubin", logs=log)
+
+
+@lru_cache(maxsize=1)
+def _checked_cache() -> Any:
+    """The class of a cache on disk that gives back what was stored or nothing: a damaged entry is compiled anew."""
+    with _IMPORTING:
+        from cuda.core.utils import FileStreamProgramCache
+
+    def checksum(key: bytes | str, code: bytes) -> bytes:
+        return hashlib.sha256((key.encode() if isinstance(key, str) else bytes(key)) + code).digest()
+
+    class CheckedCache(FileStreamProgramCache):  # type: ignore[misc]
+        """Each entry begins with the SHA-256 of its key and its code."""
+
+        def __getitem__(self, key: bytes | str) -> bytes:
+            stored = bytes(super().__getitem__(key))
+            code = stored[CHECKSUM_BYTES:]
+            if stored[:CHECKSUM_BYTES] != checksum(key, code):
+                raise KeyError(key)
+            return code
+
+        def __setitem__(self, key: bytes | str, value: Any) -> None:
+            code = bytes(getattr(value, "code", value))
+            super().__setitem__(key, checksum(key, code) + code)
+
+    return CheckedCache
 
 
 def _refusal(error: Exception, log: str) -> str:

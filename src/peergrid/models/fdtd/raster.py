@@ -63,7 +63,7 @@ def _window(low: float, high: float, step: float, count: int) -> tuple[int, int]
 
 def _place(cells: CellMap, spacing: tuple[float, float], shape: Voxels, index: Mapping[str, int], path: str) -> None:
     numbers = _load(Path(shape.file), shape.dataset, path)
-    if numbers.max(initial=-1) >= len(shape.materials):
+    if numbers.size and numbers.max() >= len(shape.materials):
         raise UsageError(
             f"{path}.file is expected to hold numbers below {len(shape.materials)} (one for each of {path}.materials), "
             f"it holds {numbers.max()}; name more materials."
