@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, partial
 
 import problems3d
@@ -13,6 +13,7 @@ from gpu_checks.problems import cube, example, radius_four, relaxed
 
 from catalogue import problems
 from peergrid.bench.problems import radar
+from peergrid.codegen.cuda.gpu_model import H200
 from peergrid.grid import Boundary, Dtype
 from peergrid.schedule.strategies import StrategyName
 from peergrid.stencil import Problem
@@ -23,15 +24,10 @@ Make = Callable[[], Problem]
 DEPTHS = (1, 2, 3)
 
 
-@dataclass(frozen=True)
-class Gpu:
-    """What generated text depends on: bytes of shared memory that a thread block can have, multiprocessors."""
-
-    shared_bytes: int
-    multiprocessors: int
-
-
-GPUS = {"sm_80": Gpu(163 << 10, 108), "sm_90": Gpu(227 << 10, 132), "sm_100": Gpu(227 << 10, 148)}
+GPUS = {
+    arch: replace(H200, multiprocessors=count).with_block_shared(shared)
+    for arch, count, shared in (("sm_80", 108, 163 << 10), ("sm_90", 132, 227 << 10), ("sm_100", 148, 227 << 10))
+}
 """A100, H200, B200."""
 
 
@@ -109,14 +105,10 @@ def _volume() -> Iterator[Case]:
     yield Case("yee3d periodic one step", periodic, 1)
     yield Case("yee3d periodic passes", periodic)
     yield Case("heat3d two steps", made[0][1], 2)
-    yield Case("acoustic one step", partial(problems.acoustic, 512), 1)
-    yield Case("acoustic passes", partial(problems.acoustic, 512), 2)
-    yield Case("acoustic source", partial(problems.acoustic, 256, source=True), 1)
-    yield Case("tti one step", partial(problems.tilted_medium, 256), 1)
-    yield Case("tti passes", partial(problems.tilted_medium, 256), 2)
-    yield Case("tti one stage", partial(problems.tilted_products, 128), 1)
-    yield Case("box27 one step", partial(problems.box27, 512), 1)
-    yield Case("box27 passes", partial(problems.box27, 512))
+    for name in ("acoustic", "acoustic_prev", "tti", "box27"):
+        yield Case(f"{name} one step", partial(problems3d.CASES[name][0], 256), 1)
+        yield Case(f"{name} two steps", partial(problems3d.CASES[name][0], 256), 2)
+    yield Case("tti at once", partial(problems3d.tti_one_stage_problem, 128), 1)
 
 
 def _small() -> Iterator[Case]:

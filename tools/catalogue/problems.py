@@ -1,23 +1,16 @@
-"""Problems of the field that no test and no benchmark has yet: systems of equations, high order, flows."""
+"""Problems that no test and no benchmark has yet: lines, systems of equations, flows."""
 
 from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
 from problems3d import electric, magnetic
 
-from peergrid.grid import Boundary, Box, Dtype, Grid, Index
-from peergrid.stencil import Problem, Receiver, stencil
+from peergrid.grid import Boundary, Dtype, Grid, Index
+from peergrid.stencil import Problem, stencil
 
-EIGHTH_ORDER = (-205 / 72, 8 / 5, -1 / 5, 8 / 315, -1 / 560)
-FIRST_DERIVATIVE = (4 / 5, -1 / 5, 4 / 105, -1 / 280)
 DIRECTIONS = ((0, 0), (0, 1), (0, -1), (1, 0), (-1, 0), (1, 1), (1, -1), (-1, 1), (-1, -1))
 WEIGHTS = (4 / 9, 1 / 9, 1 / 9, 1 / 9, 1 / 9, 1 / 36, 1 / 36, 1 / 36, 1 / 36)
-
-
-def _at(axes: int, axis: int, distance: int) -> Index:
-    return tuple(distance * (k == axis) for k in range(axes))
 
 
 @stencil
@@ -89,109 +82,8 @@ def lattice_boltzmann(shape: Index) -> Problem:
     return Problem.of(collide(*(grid.field(f"f{k}") for k in range(9)), 1.2))
 
 
-@stencil
-def wave_eighth(u: Any, speed: Any) -> None:
-    second = 3 * EIGHTH_ORDER[0] * u[0, 0, 0]
-    for axis in range(3):
-        for distance, weight in enumerate(EIGHTH_ORDER[1:], 1):
-            second = second + weight * (u[_at(3, axis, -distance)] + u[_at(3, axis, distance)])
-    u.next[0, 0, 0] = 2 * u[0, 0, 0] - u.prev[0, 0, 0] + speed[0, 0, 0] * second
-
-
-@stencil
-def inject(u: Any, wave: Any) -> None:
-    u.next[0, 0, 0] = u[0, 0, 0] + wave.now
-
-
-def acoustic(n: int, source: bool = False) -> Problem:
-    """The acoustic wave, of eighth order in space, in a medium of variable velocity."""
-    grid = Grid((n, n, n))
-    u, speed = grid.field("u"), grid.field("speed")
-    if not source:
-        return Problem.of(wave_eighth(u, speed))
-    pulse = inject(u, grid.signal("pulse", np.sin(np.arange(64) / 9))).within(Box.cell((n // 2, n // 2, 4)))
-    return Problem.of(
-        [wave_eighth(u, speed), pulse], [Receiver(f"r{k}", "u", (k * n // 8, n // 2, 4)) for k in range(8)]
-    )
-
-
-@stencil
-def derive(p: Any, px: Any, py: Any, pz: Any) -> None:
-    for axis, target in enumerate((px, py, pz)):
-        target.next[0, 0, 0] = _first(p, axis)
-
-
-@stencil
-def tilted(p: Any, px: Any, py: Any, pz: Any, a: Any, b: Any, c: Any) -> None:
-    flow = _first(px, 0) * a[0, 0, 0] + _first(py, 1) * b[0, 0, 0] + _first(pz, 2) * c[0, 0, 0]
-    mixed = _first(px, 1) * (a[0, 0, 0] * b[0, 0, 0]) + _first(pz, 0) * (a[0, 0, 0] * c[0, 0, 0])
-    p.next[0, 0, 0] = 2 * p[0, 0, 0] - p.prev[0, 0, 0] + (flow + mixed)
-
-
-def _first(u: Any, axis: int) -> Any:
-    parts = [
-        weight * (u[_at(3, axis, distance)] - u[_at(3, axis, -distance)])
-        for distance, weight in enumerate(FIRST_DERIVATIVE, 1)
-    ]
-    return sum(parts[1:], parts[0])
-
-
-def tilted_medium(n: int) -> Problem:
-    """A wave in a tilted anisotropic medium (TTI): first derivatives are stored, then derived again."""
-    grid = Grid((n, n, n))
-    p, px, py, pz = (grid.field(name) for name in ("p", "px", "py", "pz"))
-    a, b, c = (grid.field(name) for name in "abc")
-    return Problem.of([derive(p, px, py, pz), tilted(p, px, py, pz, a, b, c)])
-
-
-@stencil
-def tilted_at_once(p: Any, a: Any, b: Any, c: Any) -> None:
-    def first(axis: int, at: Index) -> Any:
-        moved = [
-            weight * (p[_sum(at, _at(3, axis, distance))] - p[_sum(at, _at(3, axis, -distance))])
-            for distance, weight in enumerate(FIRST_DERIVATIVE, 1)
-        ]
-        return sum(moved[1:], moved[0])
-
-    def flow(at: Index) -> Any:
-        return a[at] * first(0, at) + b[at] * first(1, at) + c[at] * first(2, at)
-
-    total: Any = 0.0
-    for axis, coefficient in enumerate((a, b, c)):
-        for distance, weight in enumerate(FIRST_DERIVATIVE, 1):
-            ahead, behind = _at(3, axis, distance), _at(3, axis, -distance)
-            total = total + weight * (coefficient[ahead] * flow(ahead) - coefficient[behind] * flow(behind))
-    p.next[0, 0, 0] = 2 * p[0, 0, 0] - p.prev[0, 0, 0] + total
-
-
-def _sum(one: Index, two: Index) -> Index:
-    return tuple(i + j for i, j in zip(one, two, strict=True))
-
-
-def tilted_products(n: int) -> Problem:
-    """The like in one stage: a derivative along the axis of symmetry of such a derivative."""
-    grid = Grid((n, n, n))
-    return Problem.of(tilted_at_once(grid.field("p"), *(grid.field(name) for name in "abc")))
-
-
 def yee_periodic(n: int) -> Problem:
     """Yee's scheme in 3D without edges."""
     grid = Grid((n, n, n), "periodic")
     fields = [grid.field(name) for name in ("ex", "ey", "ez", "hx", "hy", "hz")]
     return Problem.of([magnetic(*fields, 0.3), electric(*fields, grid.field("cb"))])
-
-
-@stencil
-def smooth(u: Any) -> None:
-    total = 0.5 * u[0, 0, 0]
-    for i in (-1, 0, 1):
-        for j in (-1, 0, 1):
-            for k in (-1, 0, 1):
-                if (i, j, k) != (0, 0, 0):
-                    total = total + 0.5 / 26 * u[i, j, k]
-    u.next[0, 0, 0] = total
-
-
-def box27(n: int) -> Problem:
-    """All 27 points of a cube."""
-    return Problem.of(smooth(Grid((n, n, n)).field("u")))

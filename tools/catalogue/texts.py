@@ -6,14 +6,13 @@ import hashlib
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
-from peergrid.codegen.cuda.blocked.shared import MOST_BYTES
-
 from catalogue.cases import GPUS, SERVICE, Case
 from peergrid.codegen.cuda import service
 from peergrid.codegen.cuda.blocked.program import Program
 from peergrid.codegen.cuda.blocked3d.pass_kernel import PassKernel3D
 from peergrid.codegen.cuda.choose.balance import balanced
 from peergrid.codegen.cuda.choose.steps import block_of, split_at, steps_per_pass
+from peergrid.codegen.cuda.gpu_model import GpuModel
 from peergrid.codegen.cuda.linked.peer import PeerKernel
 from peergrid.codegen.cuda.linked.persistent import PersistentKernel
 from peergrid.grid import Box
@@ -49,8 +48,7 @@ def texts(case: Case, problem: Problem, arch: str, registers: Registers) -> Iter
     if case.name == SERVICE:
         yield Text(service.SOURCE)
         return
-    room = min(MOST_BYTES, GPUS[arch].shared_bytes)
-    kernels, schedule = _run(case, problem, arch, room)
+    kernels, schedule = _run(case, problem, GPUS[arch])
     needed, shared = kernels.needed(schedule), _shared_bytes(kernels, schedule)
     for source in (text for text in needed.texts if text != service.SOURCE):
         yield Text(source, shared.get(source, 0))
@@ -60,14 +58,14 @@ def texts(case: Case, problem: Problem, arch: str, registers: Registers) -> Iter
         yield Text(layer.source, layer.shared_bytes)
 
 
-def _run(case: Case, problem: Problem, arch: str, room: int) -> tuple[Kernels, Schedule]:
-    depth = steps_per_pass(problem, norm=case.norm, room=room) if case.depth is None else case.depth
-    block = block_of(problem, depth, room, case.norm)
+def _run(case: Case, problem: Problem, gpu: GpuModel) -> tuple[Kernels, Schedule]:
+    depth = steps_per_pass(problem, norm=case.norm, gpu=gpu) if case.depth is None else case.depth
+    block = block_of(problem, depth, gpu, case.norm)
     options = Options(case.strategy, depth, block=None if block == depth else block)
     partition = balanced(problem, case.devices, depth, case.norm, options.block)
-    plan = layout(problem, partition, options, split_at(problem, partition, case.norm))
-    multiprocessors = (GPUS[arch].multiprocessors,) * case.devices
-    return Kernels(plan, case.norm, room, multiprocessors, lambda one, other: True), period(plan, options)
+    plan = layout(problem, partition, options, split_at(problem, partition, case.norm, gpu))
+    multiprocessors = (gpu.multiprocessors,) * case.devices
+    return Kernels(plan, case.norm, gpu, multiprocessors, lambda one, other: True), period(plan, options)
 
 
 def _shared_bytes(kernels: Kernels, schedule: Schedule) -> dict[str, int]:
