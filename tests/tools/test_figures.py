@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from figures import gpu, records
+from figures.breadth import breadth
 
 Found = dict[str, Any]
 KEPT = (gpu.SAMPLES, "h200-x8-barrier", "h200-x4-hosts-one-step", "h200-blocked3d")
@@ -100,3 +101,27 @@ def test_stencils_of_ones_own(folder: Path) -> None:
     ]
     save(folder, record("own", "2026-02-02", 1, rows))
     assert gpu.own().splitlines()[-1] == "| waves: own | 1 | 891 | 99.0% | 2.0% |"
+
+
+def test_problems_of_many_kinds(folder: Path) -> None:
+    def measured(problem: str, devices: str, asked: str, rate: float) -> Found:
+        shares = {"gcells_per_s": rate, "of_one_pass": rate * 8e-3 / 4, "bytes": 8}
+        return {"problem": problem, "devices": devices, "asked": asked, **shares}
+
+    rows = [
+        measured("heat 512³", "cuda:0", "one step per pass", 400.0),
+        measured("heat 512³", "cuda:0", "what suits", 1200.0),
+        {"problem": "heat 512³", "devices": "cuda:0", "depth": 9, "error": "No kernel makes so many."},
+        measured("D2Q9 4096²", "cuda:0", "what suits", 60.0),
+        measured("D2Q9 4096²", "cuda:0,1", "what suits", 117.0),
+    ]
+    for date, count in (("2026-01-01", 1), ("2026-02-01", 5)):
+        found = record("breadth", date, 2, rows[:count])
+        (folder / f"h200-x{count}-breadth.json").write_text(json.dumps(found))
+    lines = breadth(folder).splitlines()
+    assert "2026-02-01" in lines[0]
+    assert lines[4:] == [
+        "| heat, 7 points, 512³ | 8 | 400.0 | 80% | 1,200.0 |  |",
+        "| lattice Boltzmann D2Q9, periodic, 4096² | 8 |  |  | 60.0 | 97.5% |",
+    ]
+    assert breadth(folder / "none") == ""

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+import sys
 import time
 from functools import partial
 from pathlib import Path
 from statistics import median
 from typing import Any
 
-from gpu_checks.call import peergrid
+from gpu_checks.call import ROOT, call, peergrid
 from gpu_checks.problems import cube, radius_four, relaxed
 from gpu_checks.report import Case, Report
 
@@ -23,10 +24,25 @@ def bench(report: Report, counts: list[int]) -> None:
     every = _first(counts[-1])
     for name in ("jacobi", "fdtd", "ladder", "small"):
         report.run(f"bench {name} {every}", partial(suite, name, counts, report.path.parent))
+    report.run(f"breadth {every}", partial(breadth, report.path.parent, every))
     report.run("timeline overlap", partial(timeline, report.path.parent / "timeline.json", every))
     for devices in dict.fromkeys(["cuda:0", every]):
         report.run(f"heat3d 512^3 {devices}", partial(rate, cube((512, 512, 512)), devices))
         report.run(f"radius4 8192^2 {devices}", partial(rate, radius_four(8192, 8192), devices))
+
+
+def breadth(out: Path, devices: str) -> Case:
+    """Problems of many kinds, on one GPU and on all."""
+    several = f";{devices}" if "," in devices else ""
+    file = out / "breadth.json"
+    command = [sys.executable, str(ROOT / "benchmarks/cuda/breadth.py"), "--devices", f"cuda:0{several}"]
+    done = call([*command, "--out", str(file)], LIMIT)
+    print(done.out)
+    rows = _rows(file)
+    refused = [row["problem"] for row in rows if "error" in row]
+    if done.code != 0 or refused:
+        raise AssertionError(f"exit {done.code}, {len(rows)} rows, refused: {refused}: {done.err[-1500:]}")
+    return {"cases": len(rows), "least_of_one_pass": round(min(row["of_one_pass"] for row in rows), 3)}
 
 
 def user(report: Report, counts: list[int]) -> None:
