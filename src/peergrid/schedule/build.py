@@ -90,7 +90,8 @@ def build(plan: Layout, options: Options, steps: int, first: int = 0) -> Schedul
     work = Work(
         layout=plan,
         passes=tuple(passes_of(plan, options.steps_per_pass, steps, first)),
-        stages=ORDERS[options.order](plan.halos),
+        stages=ORDERS[options.order](plan.exchanged),
+        wraps=tuple(sorted(plan.wrapped, key=lambda halo: halo.source)),
         separate=options.separate,
         route=options.route or strategy.route,
     )

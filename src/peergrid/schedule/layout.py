@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property, reduce
 
@@ -12,7 +13,7 @@ from peergrid.stencil import Growth, Problem, footprint, read_box, read_boxes, w
 
 @dataclass(frozen=True, slots=True)
 class Halo:
-    """Cells of one field that `target` needs and `source` owns; `direction` points from source to target."""
+    """Cells of one field that `target` needs and `source` has; `direction` points from source to target."""
 
     field: str
     source: int
@@ -71,11 +72,23 @@ class Layout:
         values += sum(self.elements(device, name) for name in self.problem.coefficients)
         return values * self.problem.itemsize
 
-    @cached_property
+    @property
     def halos(self) -> tuple[Halo, ...]:
-        """Every piece of ghost cells that is read, with its owner, on every device and state field."""
+        """Every piece of ghost cells that is read, on every device and state field."""
+        return self.exchanged + self.wrapped
+
+    @cached_property
+    def exchanged(self) -> tuple[Halo, ...]:
+        """The pieces beyond the sides that the partition made, each from the device that owns it."""
+        return tuple(halo for d in range(self.devices) for name in self.problem.state for halo in self._owned(d, name))
+
+    @cached_property
+    def wrapped(self) -> tuple[Halo, ...]:
+        """The pieces across periodic edges of axes that no device splits: each device copies its own cells, and ghost
+        cells that the exchange filled.
+        """
         return tuple(
-            halo for d in range(self.devices) for name in self.problem.state for halo in self._incoming(d, name)
+            halo for d in range(self.devices) for name in self.problem.state for halo in self._repeated(d, name)
         )
 
     @cached_property
@@ -91,22 +104,43 @@ class Layout:
                 boxes.append(write_box(self.problem, name, box))
         return reduce(Box.hull, boxes)
 
-    def _incoming(self, device: int, name: str) -> list[Halo]:
-        grid, owned = self.problem.grid, self.partition.owned(device)
-        found: list[Halo] = []
+    def _owned(self, device: int, name: str) -> Iterator[Halo]:
+        """The ghost cells between neighbours, along axes that no device splits as far as the grid."""
+        for ghost in self._unwrapped(device, name) - self.partition.owned(device):
+            for source in self.partition.owners(ghost):
+                yield from self._images(name, source, self.partition.owned(source), device, ghost)
+
+    def _repeated(self, device: int, name: str) -> Iterator[Halo]:
+        """The ghost cells across periodic edges of axes that no device splits."""
+        known = self._unwrapped(device, name)
+        for ghost in self.ghosted(device, name) - known:
+            for halo in self._images(name, device, known, device, ghost):
+                if not any(d and not whole for d, whole in zip(halo.direction, self._whole, strict=True)):
+                    yield halo
+
+    def _images(self, name: str, source: int, box: Box, device: int, ghost: Box) -> Iterator[Halo]:
+        """What of the ghost cells is a box of the source or one of its periodic copies, and is read."""
         first = self.compute_box(device, growths(self.problem, self.blocks)[0])
         read = read_boxes(self.problem, name, first, self.blocks[0])
-        for ghost in self.ghosted(device, name) - owned:
-            for source in self.partition.owners(ghost):
-                for image, shift in grid.shifted_images(self.partition.owned(source), ghost):
-                    target_box = image & ghost
-                    if not any(target_box.overlaps(box) for box in read):
-                        continue
-                    source_box = target_box.shift(tuple(-s for s in shift))
-                    found.append(
-                        Halo(name, source, source_box, device, target_box, self._direction(source, device, shift))
-                    )
-        return found
+        for image, shift in self.problem.grid.shifted_images(box, ghost):
+            target_box = image & ghost
+            if any(target_box.overlaps(box) for box in read):
+                source_box = target_box.shift(tuple(-s for s in shift))
+                yield Halo(name, source, source_box, device, target_box, self._direction(source, device, shift))
+
+    def _unwrapped(self, device: int, name: str) -> Box:
+        """The owned box and its ghost cells, along axes that no device splits as far as the grid."""
+        box = self.ghosted(device, name)
+        for axis, whole in enumerate(self._whole):
+            if whole:
+                box = box.with_axis(axis, max(box.lo[axis], 0), min(box.hi[axis], self.problem.grid.shape[axis]))
+        return box
+
+    @cached_property
+    def _whole(self) -> tuple[bool, ...]:
+        """The periodic axes that no device splits."""
+        spans = zip(self.problem.grid.periodic, self.partition.parts, strict=True)
+        return tuple(periodic and parts == 1 for periodic, parts in spans)
 
     def _direction(self, source: int, target: int, shift: Index) -> Index:
         here, there = self.partition.coordinates(source), self.partition.coordinates(target)

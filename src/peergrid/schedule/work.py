@@ -27,11 +27,14 @@ class Pass:
 
 @dataclass(frozen=True)
 class Work:
-    """The passes of a schedule and the stages of its exchange; `separate` asks for order between the stages."""
+    """The passes of a schedule, the stages of its exchange, and what each device then copies across periodic edges of
+    its own; `separate` asks for order between the stages.
+    """
 
     layout: Layout
     passes: tuple[Pass, ...]
     stages: Stages
+    wraps: tuple[Halo, ...]
     separate: bool
     route: Route
 
@@ -43,7 +46,7 @@ class Work:
     def peers(self) -> tuple[tuple[int, ...], ...]:
         """For each device the others it sends halos to or receives them from."""
         linked: list[set[int]] = [set() for _ in self.devices]
-        for halo in self.layout.halos:
+        for halo in self.layout.exchanged:
             if halo.source != halo.target:
                 linked[halo.source].add(halo.target)
                 linked[halo.target].add(halo.source)
@@ -54,15 +57,20 @@ class Work:
         """Whether a cycle has several passes, so that earlier ones write ghost cells too."""
         return len(self.layout.blocks) > 1
 
+    def divided(self, device: int) -> bool:
+        """Whether a device computes its interior beside anything else: cells that others wait for, or earlier passes."""
+        inner = self.interior[device]
+        return not inner.empty and (self.deep or inner != self.layout.partition.owned(device))
+
     @cached_property
     def interior(self) -> tuple[Box, ...]:
-        """For each device the part of its box that needs no ghost cell and that no other device waits for.
+        """For each device the part of its box that needs no cell of another device and that no other waits for.
 
         With one step per pass, cells at the grid's edges that keep their value go with the rim: the interior is all
         of one kind then, and one kernel's.
         """
         touching: list[list[Halo]] = [[] for _ in self.devices]
-        for halo in self.layout.halos:
+        for halo in self.layout.exchanged:
             for device in {halo.source, halo.target}:
                 touching[device].append(halo)
         boxes = (_interior(self.layout, device, touching[device]) for device in self.devices)

@@ -1,7 +1,8 @@
 """Rim and exchange on a queue of high priority, the interior beside them; events tie them together.
 
 The rim is computed first and sent while the interior is still being computed, so that a step takes the longer of
-the two. Only the closing pass of a cycle is split: the passes before it need the ghost cells everywhere.
+the two. Only the closing pass of a cycle is split: the passes before it need the ghost cells everywhere. Where an axis
+wraps within each device, its ghost cells are copied between two interiors, when the halos have arrived.
 """
 
 from __future__ import annotations
@@ -9,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from peergrid.schedule.ops import Event, Op, Queue, Record, Wait
-from peergrid.schedule.strategies.stream_ordered import meet, send
-from peergrid.schedule.work import Work
+from peergrid.schedule.strategies.stream_ordered import meet, send, wrap
+from peergrid.schedule.work import Pass, Work
 
 
 def overlap(work: Work) -> Iterator[Op]:
@@ -28,17 +29,31 @@ def overlap(work: Work) -> Iterator[Op]:
                 yield work.compute(0, inner, part, work.interior[inner.device])
         if work.deep:
             yield from meet(work, rims, "computed")
-        else:
+        elif not work.wraps:
             yield from join(work, rims, inners, "rim")
         yield from send(work, rims, part)
-        yield from join(work, inners, rims, "interior")
+        if not work.wraps:
+            yield from join(work, inners, rims, "interior")
         yield from meet(work, rims, "sent")
+        if work.wraps:
+            yield from wrap_between(work, rims, inners, part)
+
+
+def wrap_between(work: Work, rims: list[Queue], inners: list[Queue], part: Pass) -> Iterator[Op]:
+    """What each device copies across periodic edges of its own, between what both its queues compute before and after.
+
+    It follows the interior in its queue: without other devices there is no other queue to wait for.
+    """
+    last = [rim if work.interior[rim.device].empty else inner for rim, inner in zip(rims, inners, strict=True)]
+    yield from join(work, rims, inners, "arrived")
+    yield from wrap(work, last, part)
+    yield from join(work, inners, rims, "interior")
 
 
 def join(work: Work, before: list[Queue], after: list[Queue], name: str) -> Iterator[Op]:
-    """On each device that has an interior, one queue waits for what the other holds so far."""
+    """On each device that has two queues at work, one waits for what the other holds so far."""
     for first, second in zip(before, after, strict=True):
-        if not work.interior[first.device].empty:
+        if work.divided(first.device):
             event = Event(first.device, name)
             yield Record(0, first.device, first, event)
             yield Wait(0, second, event)

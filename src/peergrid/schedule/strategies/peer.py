@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from itertools import count
 
 from peergrid.schedule.ops import Await, Flag, Op, Queue, Raise
-from peergrid.schedule.strategies.overlap import join
+from peergrid.schedule.strategies.overlap import join, wrap_between
 from peergrid.schedule.work import Work
 
 
@@ -35,10 +35,13 @@ def peer(work: Work) -> Iterator[Op]:
             yield from listen(work, rims, "ready", number + 1)
         yield from (work.copy(0, rims[halo.source], part, halo) for stage in work.stages for halo in stage)
         yield from tell(work, rims, "halo", number + 1)
-        yield from join(work, inners, rims, "interior")
-        if not work.deep:
-            yield from join(work, rims, inners, "rim")
+        if not work.wraps:
+            yield from join(work, inners, rims, "interior")
+            if not work.deep:
+                yield from join(work, rims, inners, "rim")
         yield from listen(work, rims, "halo", number + 1)
+        if work.wraps:
+            yield from wrap_between(work, rims, inners, part)
 
 
 def tell(work: Work, queues: list[Queue], name: str, value: int) -> Iterator[Op]:

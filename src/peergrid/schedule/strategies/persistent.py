@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from peergrid.schedule.ops import DeviceBarrier, Op, Queue
+from peergrid.schedule.strategies.stream_ordered import wrap
 from peergrid.schedule.work import Work
 
 
@@ -22,3 +23,4 @@ def persistent(work: Work) -> Iterator[Op]:
                 yield everyone
             yield from (work.copy(0, queues[halo.source], part, halo) for halo in stage)
         yield everyone
+        yield from wrap(work, queues, part)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import chain
 
 from peergrid.schedule.ops import Op, Queue, Sync
 from peergrid.schedule.work import Work
@@ -13,6 +14,6 @@ def serial(work: Work) -> Iterator[Op]:
     for part in work.passes:
         yield from (work.compute(0, queue, part) for queue in queues)
         yield from (Sync(0, queue) for queue in queues)
-        for halo in (halo for stage in work.stages for halo in stage if part.closing):
+        for halo in (*chain.from_iterable(work.stages), *work.wraps) if part.closing else ():
             yield work.copy(0, queues[halo.source], part, halo)
             yield Sync(0, queues[halo.source])

@@ -17,6 +17,7 @@ def stream_ordered(work: Work) -> Iterator[Op]:
                 yield from meet(work, queues, "computed")
             yield from send(work, queues, part)
             yield from meet(work, queues, "sent")
+            yield from wrap(work, queues, part)
 
 
 def send(work: Work, queues: Sequence[Queue], part: Pass) -> Iterator[Op]:
@@ -25,6 +26,11 @@ def send(work: Work, queues: Sequence[Queue], part: Pass) -> Iterator[Op]:
         if number and work.separate:
             yield from meet(work, queues, f"stage {number}")
         yield from (work.copy(0, queues[halo.source], part, halo) for halo in stage)
+
+
+def wrap(work: Work, queues: Sequence[Queue], part: Pass) -> Iterator[Op]:
+    """What each device copies across periodic edges of its own, in its queue, once the halos have arrived."""
+    yield from (work.copy(0, queues[halo.source], part, halo) for halo in work.wraps)
 
 
 def meet(work: Work, queues: Sequence[Queue], name: str) -> Iterator[Op]:

@@ -25,3 +25,4 @@ def threads(work: Work) -> Iterator[Op]:
             yield from (work.copy(halo.source, queues[halo.source], part, halo) for halo in stage)
         yield from (Sync(queue.device, queue) for queue in queues)
         yield everyone
+        yield from (work.copy(halo.source, queues[halo.source], part, halo) for halo in work.wraps)
