@@ -14,6 +14,7 @@ import pytest
 from host_kernels import COMPILER, kernels, library
 
 from peergrid.codegen.cuda.blocked.program import Launch, Program
+from peergrid.codegen.cuda.blocked1d.pass_kernel import PassKernel1D
 from peergrid.codegen.cuda.blocked2d.pass_kernel import PassKernel
 from peergrid.codegen.cuda.blocked3d.pass_kernel import PassKernel3D
 from peergrid.codegen.cuda.common.arguments import Arguments
@@ -181,7 +182,7 @@ class Outcome:
         return self.device.agrees(1)
 
 
-def advance(problem: Problem, kernel: PassKernel | PassKernel3D, parts: Index | None = None,
+def advance(problem: Problem, kernel: PassKernel1D | PassKernel | PassKernel3D, parts: Index | None = None,
             device: int = 0, step: int = 3, slots: int = 4) -> Outcome:  # fmt: skip
     """One pass on one device of a partition, by the reference and by the generated kernels."""
     steps = kernel.shape.steps
@@ -191,7 +192,7 @@ def advance(problem: Problem, kernel: PassKernel | PassKernel3D, parts: Index | 
     given, box = one.arguments(0, step), one.box
     launches = kernel.launches(box, slots, one.recorded)
     norms = np.zeros((), NORMS)
-    bands, blocks = -(-box.hi[0] // NORM_ROWS), -(-box.hi[1] // 8)
+    bands, blocks = -(-box.hi[0] // NORM_ROWS), -(-box.hi[-1] // 8)
     partial = np.full((steps, bands, blocks), np.nan, problem.grid.dtype)
     rows = np.full((steps, bands), np.nan)
     norms["partial"], norms["rows"] = partial.ctypes.data, rows.ctypes.data

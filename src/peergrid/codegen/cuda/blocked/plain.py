@@ -24,9 +24,9 @@ def allowed(problem: Problem, steps: int, box: Box, margin: int) -> Box:
     inputs = footprint(problem, steps).inputs
     for name, growth in inputs.items():
         known = problem.grid.clip(growth.apply(box)) & unbounded(problem, problem.fields[name].box)
-        if problem.fields[name].full and name in _plain_fields(problem):
+        if problem.fields[name].full and name in plain_fields(problem):
             beside = Growth((growth.below[0], margin), (growth.above[0], margin))
-            allowed &= _shrunk(known, beside)
+            allowed &= shrunk(known, beside)
     return allowed
 
 
@@ -37,12 +37,13 @@ def plain_box(problem: Problem, steps: int) -> Box:
     allowed = Box((-FAR,) * problem.grid.ndim, (FAR,) * problem.grid.ndim)
     for (stage, target), update, growth in grown(problem, steps):
         if update is plain[stage].get(target, (None,))[0]:
-            allowed &= _shrunk(unbounded(problem, update.box), growth)
+            allowed &= shrunk(unbounded(problem, update.box), growth)
     return allowed
 
 
 @remembered()
-def _plain_fields(problem: Problem) -> set[str]:
+def plain_fields(problem: Problem) -> set[str]:
+    """The fields that plain tiles read, write or carry over."""
     half = problem.grid.box.size / 2
     found = {name for name in problem.state if problem.fields[name].box.size > half}
     for stage in plain_updates(problem):
@@ -85,7 +86,8 @@ def unbounded(problem: Problem, box: Box) -> Box:
     return box
 
 
-def _shrunk(box: Box, growth: Growth) -> Box:
+def shrunk(box: Box, growth: Growth) -> Box:
+    """The cells of a box whose needs lie in it."""
     lo = tuple(a + g for a, g in zip(box.lo, growth.below, strict=True))
     hi = tuple(b - g for b, g in zip(box.hi, growth.above, strict=True))
     return Box(lo, hi)

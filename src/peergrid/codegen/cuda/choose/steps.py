@@ -1,6 +1,6 @@
 """How many steps a pass makes: chosen from the problem alone, without a compiler or a device.
 
-In which shape is for `shape2d` and `shape3d` to say. Which of the lengths a run makes is settled by a trial
+In which shape is for `shape1d`, `shape2d` and `shape3d` to say. Which of the lengths a run makes is settled by a trial
 (`runtime.cuda.trial`); it changes no bit.
 
 gpu: what the kernels are fitted to.
@@ -8,10 +8,12 @@ gpu: what the kernels are fitted to.
 
 from __future__ import annotations
 
+from peergrid.codegen.cuda.blocked1d.pass_kernel import PassKernel1D
 from peergrid.codegen.cuda.blocked2d.pass_kernel import PassKernel
 from peergrid.codegen.cuda.blocked3d.pass_kernel import PassKernel3D
-from peergrid.codegen.cuda.choose import shape2d, shape3d
-from peergrid.codegen.cuda.choose.shape2d import MOST_STEPS, one_step, pass_kernel
+from peergrid.codegen.cuda.choose import shape1d, shape2d, shape3d
+from peergrid.codegen.cuda.choose.shape1d import pass1d
+from peergrid.codegen.cuda.choose.shape2d import one_step, pass_kernel
 from peergrid.codegen.cuda.choose.shape3d import pass3d
 from peergrid.codegen.cuda.gpu_model import H200, GpuModel
 from peergrid.codegen.norm import NORM_ALIGN
@@ -20,7 +22,9 @@ from peergrid.grid.partition import Partition
 from peergrid.stencil import Problem
 from peergrid.stencil.remember import remembered
 
-LENGTHS = (8, 6, 4, 3, 2)
+LENGTHS = {1: (64, 48, 32, 24, 16, 12, 8, 6, 4, 3, 2), 2: (8, 6, 4, 3, 2), 3: (8, 6, 4, 3, 2)}
+"""By the axes of the grid. Tiles of long lines have few ghost cells: there the arithmetic bounds the steps."""
+MOST_STEPS = max(LENGTHS[1])
 NORM_LENGTHS = (7, 6, 4, 3, 2)  # the text of 8 steps with norms is too long to be fetched in time
 
 
@@ -31,11 +35,13 @@ def supports(problem: Problem, steps: int, gpu: GpuModel = H200, norm: str | Non
 
 def several_steps(
     problem: Problem, steps: int, norm: str | None = None, gpu: GpuModel = H200
-) -> PassKernel | PassKernel3D | None:
+) -> PassKernel1D | PassKernel | PassKernel3D | None:
     """The kernel that makes `steps` steps of a problem of any dimension in one pass; None where there is none.
 
     One step is left to other kernels, unless the norm of each step's change is asked for.
     """
+    if problem.grid.ndim == 1:
+        return pass1d(problem, steps, gpu) if steps > 1 and norm is None else None
     if problem.grid.ndim == 3:
         return pass3d(problem, steps, gpu) if steps > 1 and norm is None else None
     return pass_kernel(problem, steps, norm, gpu=gpu)
@@ -59,7 +65,8 @@ def steps_per_pass(problem: Problem, most: int = MOST_STEPS, norm: str | None = 
 
 def lengths(problem: Problem, most: int = MOST_STEPS, norm: str | None = None, gpu: GpuModel = H200) -> tuple[int, ...]:
     """The numbers of steps, at most `most`, that a pass may be worth making, the most promising first; 1 if none is."""
-    allowed = [steps for steps in (NORM_LENGTHS if norm else LENGTHS) if steps <= most]
+    usual = NORM_LENGTHS if norm else LENGTHS[problem.grid.ndim]
+    allowed = [steps for steps in usual if steps <= most]
     kernels = [kernel for steps in allowed if (kernel := several_steps(problem, steps, norm, gpu)) is not None]
     worthy = sorted((kernel for kernel in kernels if _worth(kernel) > 1), key=_worth, reverse=True)
     return tuple(kernel.steps for kernel in worthy) or (1,)
@@ -71,7 +78,11 @@ def block_of(problem: Problem, depth: int, gpu: GpuModel = H200, norm: str | Non
     return -(-depth // -(-depth // longest))
 
 
-def _worth(kernel: PassKernel | PassKernel3D) -> float:
-    if isinstance(kernel, PassKernel3D):
-        return shape3d.worth(kernel)
-    return shape2d.worth(kernel)
+def _worth(kernel: PassKernel1D | PassKernel | PassKernel3D) -> float:
+    match kernel:
+        case PassKernel1D():
+            return shape1d.worth(kernel)
+        case PassKernel3D():
+            return shape3d.worth(kernel)
+        case PassKernel():
+            return shape2d.worth(kernel)

@@ -13,6 +13,7 @@ from functools import cached_property
 from itertools import chain, groupby
 
 from peergrid.codegen.cuda import onestep, service
+from peergrid.codegen.cuda.blocked1d.pass_kernel import PassKernel1D
 from peergrid.codegen.cuda.blocked2d.pass_kernel import PassKernel
 from peergrid.codegen.cuda.blocked3d.pass_kernel import PassKernel3D
 from peergrid.codegen.cuda.blocked3d.shell import shells
@@ -180,7 +181,7 @@ class Kernels:
         kernel = one_step(self.plan.problem, largest, self.gpu)
         return ByRegions(works) if kernel is None else ByTiles(kernel, works)
 
-    def _several(self, steps: int, norm: str | None = None) -> PassKernel | PassKernel3D:
+    def _several(self, steps: int, norm: str | None = None) -> PassKernel1D | PassKernel | PassKernel3D:
         kernel = several_steps(self.plan.problem, steps, norm, self.gpu)
         if kernel is None:
             raise UsageError(
@@ -215,7 +216,7 @@ class Kernels:
             for box in boxes
             for launch in kernel.launches(box, 1, self._recorded[device])
         }
-        if isinstance(kernel, PassKernel3D):
+        if isinstance(kernel, PassKernel1D | PassKernel3D):
             return Needed(tuple(program.source for program in found))
         made = kernel.made if isinstance(kernel, PeerKernel) else kernel
         sums = () if made.norm is None else (kernel.sums.source,)

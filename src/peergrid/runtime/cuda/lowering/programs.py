@@ -11,6 +11,7 @@ from threading import Lock
 from typing import TypeVar
 
 from peergrid.codegen.cuda.blocked.program import Program
+from peergrid.codegen.cuda.blocked1d.pass_kernel import PassKernel1D
 from peergrid.codegen.cuda.blocked2d.pass_kernel import PassKernel
 from peergrid.codegen.cuda.blocked3d.pass_kernel import PassKernel3D
 from peergrid.codegen.cuda.linked.peer import PeerKernel
@@ -18,7 +19,7 @@ from peergrid.runtime.cuda.device.devices import Devices
 from peergrid.runtime.devices import cores
 from peergrid.runtime.workers import Workers
 
-Kernel = PassKernel | PassKernel3D | PeerKernel
+Kernel = PassKernel1D | PassKernel | PassKernel3D | PeerKernel
 Zoned = TypeVar("Zoned", PassKernel, PeerKernel)
 
 

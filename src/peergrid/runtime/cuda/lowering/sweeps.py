@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from peergrid.codegen.cuda import onestep
 from peergrid.codegen.cuda.blocked.program import Launch
 from peergrid.codegen.cuda.blocked.program import Program as PassProgram
+from peergrid.codegen.cuda.blocked1d.pass_kernel import PassKernel1D
 from peergrid.codegen.cuda.blocked2d.pass_kernel import PassKernel
 from peergrid.codegen.cuda.blocked3d.pass_kernel import PassKernel3D
 from peergrid.codegen.cuda.blocked3d.shell import Shell, shells
@@ -154,6 +155,8 @@ class SeveralSteps:
         slots = self._at_once(device, box, self._kernel.edge) if edged else 1, self.slots(device, box)
         found: Kernel
         match self._kernel:
+            case PassKernel1D() as kernel:
+                found = kernel
             case PassKernel3D() as kernel:
                 found = kernel.shorter(box, *slots)
             case PeerKernel() as kernel:

@@ -1,0 +1,58 @@
+"""Which cells of a pass over a 1D box have interior tiles, and which have boundary tiles."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from math import ceil
+
+from peergrid.codegen.cuda.blocked.plain import obstacles, plain_box, plain_fields, shrunk, unbounded
+from peergrid.codegen.cuda.blocked.tiles import Tiles, spans
+from peergrid.codegen.cuda.blocked1d.shape import ALIGN, Tile1D
+from peergrid.grid import Box
+from peergrid.grid.box import subtract
+from peergrid.stencil import footprint
+
+WAVES = 4  # ranges that follow one another where one runs: the last of them end together
+
+
+def tiles(tile: Tile1D, box: Box, slots: int, recorded: Iterable[int] = ()) -> Tiles:
+    """The ranges of interior tiles and the boundary tiles that advance `box`; slots: warps that run at once.
+
+    recorded: receivers to serve, which boundary tiles do, some of them on cells that interior tiles make, too.
+    """
+    free = [box & _allowed(tile, box)]
+    for barred in obstacles(tile.problem, tile.shape.steps):
+        free = list(subtract(free, barred))
+    ranges = [part for part in map(_aligned, free) if part.shape[0] >= tile.useful]
+    rest = [box]
+    for part in ranges:
+        rest = list(subtract(rest, part))
+    edge = [piece for part in rest for piece in _cut(part, ceil(part.shape[0] / tile.shape.most))]
+    heard = (Box.cell(tile.problem.receivers[number].cell) for number in recorded)
+    edge += dict.fromkeys(cell for cell in heard if not any(piece.covers(cell) for piece in edge))
+    units = sum(ceil(part.shape[0] / tile.useful) for part in ranges)
+    share = min(1.0, WAVES * slots / max(1, units))
+    plain = [
+        piece for part in ranges for piece in _cut(part, ceil(share * ceil(part.shape[0] / tile.useful)), tile.useful)
+    ]
+    return Tiles(tuple(plain), tuple(edge))
+
+
+def _allowed(tile: Tile1D, box: Box) -> Box:
+    """Where interior tiles may lie: all their cells have the interior's updates, and all that they load exists."""
+    problem, allowed = tile.problem, plain_box(tile.problem, tile.shape.steps)
+    for name, growth in footprint(problem, tile.shape.steps).inputs.items():
+        if name in plain_fields(problem):
+            known = problem.grid.clip(growth.apply(box)) & unbounded(problem, problem.fields[name].box)
+            allowed &= shrunk(known, growth)
+    return allowed
+
+
+def _aligned(box: Box) -> Box:
+    lo, hi = -(-box.lo[0] // ALIGN) * ALIGN, box.hi[0] // ALIGN * ALIGN
+    return Box((lo,), (max(lo, hi),))
+
+
+def _cut(box: Box, count: int, unit: int = 1) -> Iterator[Box]:
+    for lo, hi in spans(box.lo[0], box.hi[0], count, unit):
+        yield Box((lo,), (hi,))
