@@ -58,7 +58,7 @@ class Work:
         return len(self.layout.blocks) > 1
 
     def divided(self, device: int) -> bool:
-        """Whether a device computes its interior beside anything else: cells that others wait for, or earlier passes."""
+        """Whether a device computes its interior beside others: cells that are waited for, or earlier passes."""
         inner = self.interior[device]
         return not inner.empty and (self.deep or inner != self.layout.partition.owned(device))
 

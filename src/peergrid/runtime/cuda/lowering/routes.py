@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from peergrid.schedule.ops import Route
 
 SHORT_RUN = 1024  # bytes: the copy engine is slow on many short runs, stores are not
-FEW_RUNS = 64  # which the copy engine moves before a kernel finds room beside one that fills the device
+FEW_RUNS = 16  # which the copy engine moves before a kernel finds room beside one that fills the device
 FEW = 1 << 20  # bytes of a halo that is stored to save calls; measured with 70 KB
 
 
