@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import sys
-from pathlib import Path
-
 import numpy as np
 import pytest
 from host_driver import COMPILER, HostDriver
+from stream_examples_1d import absorber, far_reads, relaxation, waves
 
 from peergrid import Options
 from peergrid.grid.partition import Partition
@@ -15,10 +13,6 @@ from peergrid.runtime.cuda.executor import CudaExecutor
 from peergrid.runtime.inorder import InOrderExecutor
 from peergrid.schedule import build, layout
 from peergrid.schedule.strategies import STRATEGIES, StrategyName
-
-sys.path.append(str(Path(__file__).parents[2] / "codegen" / "cuda"))
-
-from stream_examples_1d import absorber, far_reads, relaxation, waves  # noqa: E402
 
 pytestmark = pytest.mark.skipif(COMPILER is None, reason="no C++ compiler here to run generated kernels on the host")
 STEPS = 20  # passes of 8 steps, and a rest
