@@ -9,7 +9,7 @@ import pytest
 from emulate import advance
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from stream_examples_1d import absorber, far_reads, relaxation, two_fields, waves
+from line_problems import absorber, far_reads, relaxation, two_fields, waves
 
 from peergrid.codegen.cuda.blocked1d.pass_kernel import PassKernel1D
 from peergrid.codegen.cuda.blocked1d.shape import Shape1D

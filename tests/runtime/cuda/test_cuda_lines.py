@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from host_driver import COMPILER, HostDriver
-from stream_examples_1d import absorber, far_reads, relaxation, waves
+from line_problems import absorber, far_reads, relaxation, waves
 
 from peergrid import Options
 from peergrid.grid.partition import Partition

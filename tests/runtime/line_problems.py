@@ -5,10 +5,15 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from stream_examples import random
 
 from peergrid.grid import Boundary, Box, Dtype, Grid
 from peergrid.stencil import Problem, Receiver, Stage, maximum, stencil, where
+
+
+def random(grid: Grid, name: str, seed: int, within: Box | None = None) -> Any:
+    """A field of noise between -1 and 1."""
+    shape = grid.shape if within is None else within.shape
+    return grid.field(name, np.random.default_rng(seed).uniform(-1, 1, shape), within=within)
 
 
 @stencil
