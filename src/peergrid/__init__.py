@@ -9,7 +9,19 @@ from peergrid.outcome import Result
 from peergrid.runtime.hold import hold
 from peergrid.schedule import Options
 from peergrid.simulate import Simulation, run
-from peergrid.stencil import Problem, Receiver, Stage, equal, maximum, minimum, sqrt, stencil, where
+from peergrid.stencil import (
+    Problem,
+    Receiver,
+    Reduction,
+    Stage,
+    equal,
+    maximum,
+    minimum,
+    reduction,
+    sqrt,
+    stencil,
+    where,
+)
 
 __version__ = "0.1.0"
 
@@ -24,6 +36,7 @@ __all__ = [
     "PeergridError",
     "Problem",
     "Receiver",
+    "Reduction",
     "Result",
     "Signal",
     "Simulation",
@@ -34,6 +47,7 @@ __all__ = [
     "hold",
     "maximum",
     "minimum",
+    "reduction",
     "run",
     "sqrt",
     "stencil",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from math import gcd
 from pathlib import Path
 
 from peergrid.errors import UsageError
@@ -23,14 +24,13 @@ ROWS_PER_STEP = 4  # rows of a device for each step of depth, so that most of it
 def default_options(devices: Devices, problem: Problem, norm: str | None = None) -> Options:
     """The strategy and depth used unless the user chooses: on GPUs as many steps as one pass is worth."""
     if devices.kind == "cpu":
-        return Options("async", depth=1 if norm else CPU_DEPTH)
+        return Options("async", depth=1 if norm else min(CPU_DEPTH, _gap(problem)))
     from peergrid.codegen.cuda.choose.steps import steps_per_pass
     from peergrid.runtime.cuda.memory.room import gpu_model
 
     rows = problem.grid.shape[0] // devices.count
-    usual = Options(
-        "overlap", depth=steps_per_pass(problem, max(1, rows // ROWS_PER_STEP), norm, gpu_model(devices.ordinals))
-    )
+    most = min(max(1, rows // ROWS_PER_STEP), _gap(problem))
+    usual = Options("overlap", depth=steps_per_pass(problem, most, norm, gpu_model(devices.ordinals)))
     return usual if usual.depth == 1 or _has_room(usual, devices, problem) else replace(usual, depth=1)
 
 
@@ -146,6 +146,14 @@ def check_norm(problem: Problem, devices: Devices, norm: str) -> None:
             f"GPUs compute the norms of fields on all cells of 2D grids, got '{norm}' on {problem.fields[norm].box} of "
             f"a {problem.grid.ndim}D grid; use virtual devices, as in 'cpu:4', or no norm."
         )
+
+
+def _gap(problem: Problem) -> int:
+    """The most steps that a cycle has where reductions are made: none passes over one of them."""
+    if not problem.reductions:
+        return max(CPU_DEPTH, *problem.grid.shape)
+    apart = gcd(*(one.every for one in problem.reductions))
+    return max(1, apart - any(one.previous for one in problem.reductions))
 
 
 def _bands(problem: Problem) -> Index:

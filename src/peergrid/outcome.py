@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from peergrid.grid import Array
 from peergrid.schedule import Schedule
 from peergrid.schedule.timeline import Span, chrome
+from peergrid.stencil.reduction import Series
 
 
 @dataclass(frozen=True)
@@ -16,7 +17,8 @@ class Result:
     """What a finished run leaves: the final state fields, the receivers' records, and the time of stepping alone.
 
     notes: what was chosen by trial, and what was arranged otherwise than asked for, in sentences; norms: the L2 norm of
-    a field's change in each step, where the run was made with one.
+    a field's change in each step, where the run was made with one; reductions: by their names, each
+    with `steps` and `values`.
     """
 
     fields: Mapping[str, Array]
@@ -27,6 +29,7 @@ class Result:
     sha256: str
     notes: tuple[str, ...] = ()
     norms: Array | None = None
+    reductions: Mapping[str, Series] = field(default_factory=dict)
 
     @property
     def cells_per_second(self) -> float:

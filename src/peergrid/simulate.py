@@ -6,8 +6,10 @@ import hashlib
 import threading
 import time
 import weakref
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from functools import partial
+from math import lcm
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -23,8 +25,11 @@ from peergrid.schedule import Chosen, Options, Schedule, build, period
 from peergrid.schedule.build import is_whole
 from peergrid.schedule.strategies import StrategyName
 from peergrid.schedule.timeline import exposed_communication
+from peergrid.schedule.work import due as due_within
 from peergrid.stencil import Problem, Stage, Update
+from peergrid.stencil.reduction import Series
 
+MOST_PERIOD = 256  # steps after which reductions repeat, for one schedule of all of them
 CHECK_EVERY = 100  # steps between two looks for values that are not finite
 FUSED = "The kernels of '{}' exchange by themselves where they can, and no clock looks into them"
 HIDDEN: dict[StrategyName, str] = {"graph": "No clock looks into graphs", "peer": FUSED, "persistent": FUSED}
@@ -73,7 +78,7 @@ class Simulation:
         self._turn = threading.RLock()
         self._closed = self._torn = False
         self._exposed: float | None = None
-        self._schedules: dict[tuple[int, int], Schedule] = {}
+        self._schedules: dict[tuple[object, ...], Schedule] = {}
         self._executor = executor_of(self.devices, self.layout, steps, kernel, cache, norm)
         self._release = weakref.finalize(self, self._executor.close)
         self._release.atexit = False
@@ -114,6 +119,11 @@ class Simulation:
         with self._open():
             return self._executor.norms(self.step)
 
+    def reductions(self) -> Mapping[str, Series]:
+        """What each of the problem's reductions found in the steps done so far, the same bits on any devices."""
+        with self._open():
+            return self._executor.reductions(self.step)
+
     def check(self) -> None:
         """Raise Unstable, with step and place, where a state field is NaN or infinite."""
         with self._open():
@@ -144,7 +154,7 @@ class Simulation:
         """Advance by `steps` steps as `run` does, in one schedule, and take the time of every operation."""
         with self._open():
             self._check_left(steps)
-            schedule = build(self.layout, self.options, steps, self._slot)
+            schedule = build(self.layout, self.options, steps, self._slot, self.step)
             with self._stepping():
                 spans = self._executor.trace(schedule, self.step)
             self.seconds += max((span.end for span in spans), default=0.0)
@@ -185,7 +195,8 @@ class Simulation:
         with self._open():
             fields = {name: self.gather(name) for name in self.problem.state}
             norms = None if self._norm is None else self.norms()
-            return Result(fields, self.traces(), self.step, cells, self.seconds, self.sha256(), self.notes, norms)
+            found = fields, self.traces(), self.step, cells, self.seconds, self.sha256(), self.notes, norms
+            return Result(*found, self.reductions())
 
     def close(self) -> None:
         """Free the devices' memory; what was gathered before stays."""
@@ -240,18 +251,35 @@ class Simulation:
         self._slot = schedule.final
 
     def _parts(self, steps: int) -> list[tuple[Schedule, int]]:
-        """What advances by so many steps, and how often: whole periods, and the rest."""
-        whole = self._schedule(0)
-        times, rest = divmod(steps, whole.steps)
-        return [(whole, times)] * bool(times) + [(self._schedule(rest), 1)] * bool(rest)
+        """What advances by so many steps, and how often: whole periods, and the rest.
 
-    def _schedule(self, steps: int) -> Schedule:
-        """What advances by so many steps from the slot of now; of 0 steps, one period."""
-        plan, options, slot = self.layout, self.options, self._slot
-        if (steps, slot) not in self._schedules:
-            made = build(plan, options, steps, slot) if steps else period(plan, options, slot)
-            self._schedules[steps, slot] = made
-        return self._schedules[steps, slot]
+        Where reductions are due too far apart for one schedule, the steps up to each of them are such a run.
+        """
+        found: list[tuple[Schedule, int]] = []
+        repeated = lcm(*(one.every for one in self.problem.reductions))
+        step, slot, end = self.step, self._slot, self.step + steps
+        while step < end:
+            if repeated <= MOST_PERIOD:
+                stop, whole = end, self._schedule(0, slot, step % repeated)
+                times, rest = divmod(stop - step, whole.steps)
+            else:
+                stop = min(end, *(step - step % one.every + one.every for one in self.problem.reductions))
+                whole = self._schedule(0, slot, None)
+                times, rest = divmod(stop - step - 1, whole.steps)
+                rest += 1  # at the end of which reductions are due
+            last = self._schedule(rest, slot, step + times * whole.steps) if rest else whole
+            found += [(whole, times)] * bool(times) + [(last, 1)] * bool(rest)
+            step, slot = stop, last.final
+        return found
+
+    def _schedule(self, steps: int, slot: int, start: int | None) -> Schedule:
+        """What advances by so many steps from a slot and a step of the run; of 0 steps, one period."""
+        due = due_within(self.problem, start, steps)
+        key = steps, slot, due if steps else start
+        if key not in self._schedules:
+            make = period if not steps else partial(build, steps=steps)
+            self._schedules[key] = make(self.layout, self.options, first=slot, start=start)
+        return self._schedules[key]
 
 
 def run(

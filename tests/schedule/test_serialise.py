@@ -27,7 +27,7 @@ def test_there_and_back(case: Case) -> None:
 
 def test_the_hash_tells_schedules_apart() -> None:
     assert digest(ONE) != digest(schedule(compute(1), compute(0)))
-    assert digest(ONE) == "29090d5f7d3ab679df040d316c86509fc5c14b7707f397341ea8cb88e0382143"
+    assert digest(ONE) == "562d2081223068ed0afea6afe7664614ade069ca03047f5e69bade7500b2a50f"
 
 
 def changed(**changes: object) -> str:
@@ -44,8 +44,8 @@ def changed(**changes: object) -> str:
             "not JSON",
             "A schedule is expected as JSON, got text that is none: Expecting value: line 1 column 1 (char 0).",
         ),
-        ("[]", "A schedule file of version 1 is expected; write it anew with this peergrid."),
-        ('{"version":1,"schedule":7}', "A schedule file holds a Schedule, got int."),
+        ("[]", "A schedule file of version 2 is expected; write it anew with this peergrid."),
+        ('{"version":2,"schedule":7}', "A schedule file holds a Schedule, got int."),
         (changed(**{"is": "os.system"}), f"A schedule file holds {', '.join(KINDS)}, got 'os.system'."),
         (changed(level="now"), "'level' of Compute in a schedule file is expected as <class 'int'>, got 'now'."),
         (changed(level=True), "'level' of Compute in a schedule file is expected as <class 'int'>, got True."),

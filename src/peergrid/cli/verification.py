@@ -60,9 +60,10 @@ class Ways:
 class Verification:
     """What was found: the figures of `peergrid verify --json`, and sentences for whoever reads.
 
-    ops: in the schedules looked at; races: with orders that depend on luck; stale_reads: with accesses outside memory;
-    redundant: mutants that both checkers find as good as the original; disagreements: mutants, or schedules, of which
-    one checker accepts what the other rejects; outcomes: mutants by what became of them.
+    ops: in the schedules looked at; races: with orders that depend on luck; stale_reads: with accesses outside
+    memory and reductions that leave out cells; redundant: mutants that both checkers find as good as the original;
+    disagreements: mutants, or schedules, of which one checker accepts what the other rejects; outcomes: mutants by what
+    became of them.
     """
 
     schedules: int
@@ -216,7 +217,7 @@ def _report(tally: _Tally, ways: Ways) -> Verification:
         schedules=tally.schedules,
         ops=tally.ops,
         races=tally.kinds["race"] + tally.kinds["undetermined"],
-        stale_reads=tally.kinds["stale read"] + tally.kinds["outside"],
+        stale_reads=tally.kinds["stale read"] + tally.kinds["outside"] + tally.kinds["reduction"],
         deadlocks=tally.kinds["deadlock"],
         mutants=tally.outcomes.total() if tried else None,
         killed=tally.outcomes["killed"] if tried else None,

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NoReturn, Protocol
 
 from peergrid.errors import UsageError
 from peergrid.grid import Array, Index
 from peergrid.schedule import Layout, Schedule
 from peergrid.schedule.timeline import Span
+from peergrid.stencil.reduction import Series
 
 
 class Executor(Protocol):
@@ -53,6 +54,9 @@ class Executor(Protocol):
 
     def norms(self, steps: int) -> Array:
         """The norms of the first so many steps, float64; raises UsageError where none was asked for."""
+
+    def reductions(self, steps: int) -> Mapping[str, Series]:
+        """What the problem's reductions found in the first so many steps."""
 
     def first_nonfinite(self, name: str, slot: int) -> Index | None:
         """The first cell where a state field is NaN or infinite."""

@@ -29,6 +29,8 @@ def executor_of(
         from peergrid.runtime.cpu.kernel import default_cache
         from peergrid.runtime.cuda.executor import CudaExecutor
 
+        if plan.problem.reductions:
+            raise UsageError("Reductions are made on virtual devices, as in 'cpu:4'; GPUs make none.")
         return CudaExecutor(plan, steps, devices.ordinals, cache=(cache or default_cache()) / "cubin", norm=norm)
     return _on_virtual_devices(plan, steps, kernel, cache, norm)
 
@@ -47,10 +49,12 @@ def _on_virtual_devices(plan: Layout, steps: int, kernel: KernelKind, cache: Pat
         return ThreadedExecutor(plan, steps, ReferenceKernel(plan.problem), norms=norms)
     from peergrid.runtime.cpu.kernel import compile_kernel, default_cache
     from peergrid.runtime.cpu.norm import compiled_sums
+    from peergrid.runtime.cpu.reduction import compiled_reductions
 
     folder = cache or default_cache()
     norms = None if norm is None else Norms(plan, norm, steps, compiled_sums(plan.problem.grid.dtype, folder))
+    reductions = compiled_reductions(plan, steps, folder)
     compiled = compile_kernel(plan.problem, folder)
     for device, length in product(range(plan.devices), sorted(set(plan.blocks))):
         compiled.prepare(plan.partition.owned(device), length)  # now, not in the first step
-    return ThreadedExecutor(plan, steps, compiled, norms=norms)
+    return ThreadedExecutor(plan, steps, compiled, norms=norms, reductions=reductions)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numpy as np
 
 from peergrid.grid import Array, Index
@@ -11,8 +13,10 @@ from peergrid.runtime.memory import DeviceMemory, allocate, collect, fill, first
 from peergrid.runtime.norms import Norms
 from peergrid.runtime.reference import ReferenceKernel
 from peergrid.runtime.reference_norm import reference_sums
+from peergrid.runtime.reference_reduction import reference_reductions
 from peergrid.schedule import Layout, Schedule
-from peergrid.schedule.ops import Compute, Copy
+from peergrid.schedule.ops import Compute, Copy, Reduce
+from peergrid.stencil.reduction import Series
 
 
 class InOrderExecutor:
@@ -24,6 +28,7 @@ class InOrderExecutor:
     def __init__(self, layout: Layout, total_steps: int, kernel: Kernel | None = None, norm: str | None = None) -> None:
         self.layout = layout
         self._norms = None if norm is None else Norms(layout, norm, total_steps, reference_sums)
+        self._reductions = reference_reductions(layout, total_steps)
         self.kernel = kernel or ReferenceKernel(layout.problem)
         self.memories = [allocate(layout, device) for device in range(layout.devices)]
         self.recorded = [owned_receivers(layout, device) for device in range(layout.devices)]
@@ -40,6 +45,8 @@ class InOrderExecutor:
                     self._compute(op, step + turn * schedule.steps)
                 elif isinstance(op, Copy):
                     copy(self.memories, op)
+                elif isinstance(op, Reduce):
+                    self._reductions.add(self.memories[op.device], op, step + turn * schedule.steps + op.level)
 
     def gather(self, name: str, slot: int) -> Array:
         return collect(self.layout, self.memories, name, slot)
@@ -51,6 +58,9 @@ class InOrderExecutor:
         if self._norms is None:
             refuse_norms()
         return self._norms.norms(steps)
+
+    def reductions(self, steps: int) -> Mapping[str, Series]:
+        return self._reductions.series(steps)
 
     def first_nonfinite(self, name: str, slot: int) -> Index | None:
         return first_nonfinite(self.layout, self.memories, name, slot)

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from peergrid.grid import Box
 from peergrid.schedule.layout import Layout
-from peergrid.schedule.ops import Compute, Copy, Op
-from peergrid.stencil import Problem, read_boxes, write_box
+from peergrid.schedule.ops import Compute, Copy, Op, Reduce
+from peergrid.stencil import Problem, read_boxes, reduced_boxes, write_box
 from peergrid.stencil.remember import remembered
 
 Place = tuple[int, str, int]
@@ -20,12 +20,16 @@ Reads = Callable[[Problem, str, Box, int], tuple[Box, ...]]
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """Cells read or written; `level` counts from the start of the turn."""
+    """Cells read or written; `level` counts from the start of the turn.
+
+    previous: whether the operation reads them as they were a step before the level that it names.
+    """
 
     place: Place
     box: Box
     level: int
     writes: bool
+    previous: bool = False
 
 
 @remembered(1 << 14)
@@ -38,6 +42,8 @@ def accesses(layout: Layout, op: Op, reads: Reads = declared) -> tuple[Access, .
     """What an operation reads and writes of the state fields, reads first; operations that only order touch nothing."""
     if isinstance(op, Compute):
         return (*_read(layout.problem, op, reads), *_written(layout.problem, op))
+    if isinstance(op, Reduce):
+        return tuple(_reduced(layout.problem, op))
     if isinstance(op, Copy) and not op.source_box.empty:
         return (
             Access((op.source_device, op.field, op.slot), op.source_box, op.level, False),
@@ -50,6 +56,16 @@ def _read(problem: Problem, op: Compute, reads: Reads) -> Iterator[Access]:
     for name in problem.state:
         for box in reads(problem, name, op.box, op.steps):
             yield Access((op.device, name, op.source), box, op.level, False)
+
+
+def _reduced(problem: Problem, op: Reduce) -> Iterator[Access]:
+    reduction = next(one for one in problem.reductions if one.name == op.reduction)
+    for alias in reduction.described:
+        name, previous = reduction.source(alias)
+        if name in problem.state:
+            slot, level = (1 - op.slot, op.level - 1) if previous else (op.slot, op.level)
+            for box in reduced_boxes(problem, reduction, alias, op.box):
+                yield Access((op.device, name, slot), box, level, False, previous)
 
 
 def _written(problem: Problem, op: Compute) -> Iterator[Access]:

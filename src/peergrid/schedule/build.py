@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import lcm
 from typing import get_args
 
 from peergrid.errors import UsageError
@@ -12,7 +13,7 @@ from peergrid.schedule.exchange import ORDERS, Order
 from peergrid.schedule.layout import Layout, blocks_of
 from peergrid.schedule.ops import Op, Route
 from peergrid.schedule.strategies import STRATEGIES, StrategyName
-from peergrid.schedule.work import Work, passes_of
+from peergrid.schedule.work import Due, Work, due, passes_of
 from peergrid.stencil import Problem
 
 
@@ -63,7 +64,8 @@ class Schedule:
     """The operations that advance every device by `steps` steps, from slot `first` to slot `final`.
 
     Hosts issue the operations that name them in this order. Ghost cells are valid before and after, so schedules
-    can be carried out one after another; levels and flag values count from the start of each.
+    can be carried out one after another; levels and flag values count from the start of each. `due` are the reductions
+    that it makes, in order of their levels.
     """
 
     options: Options
@@ -72,6 +74,7 @@ class Schedule:
     first: int
     final: int
     ops: tuple[Op, ...]
+    due: tuple[Due, ...] = ()
 
 
 def is_whole(value: object) -> bool:
@@ -84,22 +87,32 @@ def layout(problem: Problem, partition: Partition, options: Options, align: Inde
     return Layout(problem, partition, blocks_of(options.depth, options.steps_per_pass), align)
 
 
-def build(plan: Layout, options: Options, steps: int, first: int = 0) -> Schedule:
-    """The schedule of `steps` steps that starts from slot `first`."""
+def build(plan: Layout, options: Options, steps: int, first: int = 0, start: int | None = 0) -> Schedule:
+    """The schedule of `steps` steps that starts from slot `first`.
+
+    start: the step of the run at which it begins, for the reductions that are due (None: none is).
+    """
     strategy = STRATEGIES[options.strategy]
+    reductions = due(plan.problem, start, steps)
     work = Work(
         layout=plan,
-        passes=tuple(passes_of(plan, options.steps_per_pass, steps, first)),
+        passes=tuple(passes_of(plan, options.steps_per_pass, steps, first, reductions)),
         stages=ORDERS[options.order](plan.exchanged),
         wraps=tuple(sorted(plan.wrapped, key=lambda halo: halo.source)),
         separate=options.separate,
         route=options.route or strategy.route,
     )
     final = work.passes[-1].target if work.passes else first
-    return Schedule(options, plan.devices, steps, first, final, tuple(strategy.build(work)))
+    return Schedule(options, plan.devices, steps, first, final, tuple(strategy.build(work)), reductions)
 
 
-def period(plan: Layout, options: Options, first: int = 0) -> Schedule:
-    """The shortest schedule that ends in the slot it starts from: two cycles, or one with an even number of passes."""
-    cycles = 1 + len(plan.blocks) % 2
-    return build(plan, options, cycles * plan.depth, first)
+def period(plan: Layout, options: Options, first: int = 0, start: int | None = 0) -> Schedule:
+    """The shortest schedule that can be repeated: it ends in the slot it starts from, and with reductions at a step
+    that is as far from the next of each.
+
+    Without reductions it is two cycles, or one with an even number of passes.
+    """
+    every = 1 if start is None else lcm(*(one.every for one in plan.problem.reductions))
+    whole = every * -(-plan.depth // every)
+    once = build(plan, options, whole, first, start)
+    return once if once.final == first else build(plan, options, 2 * whole, first, start)

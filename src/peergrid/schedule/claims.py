@@ -14,7 +14,7 @@ from peergrid.schedule.access import Access, Place, Reads, accesses, declared
 from peergrid.schedule.build import Schedule
 from peergrid.schedule.layout import Layout
 from peergrid.schedule.misfits import belongs, fits
-from peergrid.schedule.ops import Compute, Copy, footing
+from peergrid.schedule.ops import Copy, Touching, footing
 from peergrid.schedule.planes import Cells, Planes
 from peergrid.stencil import write_box
 
@@ -26,9 +26,10 @@ Boxes = tuple[tuple[Place, Box], ...]
 
 @dataclass(frozen=True, eq=False)
 class Touch:
-    """The cells that are read and those that are written."""
+    """The cells that are read, as they are or as they were a step before, and those that are written."""
 
     reads: Cells
+    previous: Cells
     writes: Cells
 
 
@@ -40,7 +41,7 @@ class Claims:
 
     def __init__(self, layout: Layout, schedules: Iterable[Schedule], reads: Reads = declared) -> None:
         self.layout = layout
-        self._ops = {id(op): op for each in schedules for op in each.ops if isinstance(op, Compute | Copy)}
+        self._ops = {id(op): op for each in schedules for op in each.ops if isinstance(op, Touching)}
         uses: dict[Hashable, Use] = {}
         self.use = {key: uses.setdefault(footing(op), len(uses)) for key, op in self._ops.items()}
         first = {self.use[key]: op for key, op in reversed(self._ops.items())}
@@ -85,7 +86,14 @@ class Claims:
     @cached_property
     def touches(self) -> tuple[Touch, ...]:
         """The cells of every use."""
-        return tuple(Touch(self._cells(some, writes=False), self._cells(some, writes=True)) for some in self.accesses)
+        return tuple(
+            Touch(
+                self._cells(access for access in some if not access.writes and not access.previous),
+                self._cells(access for access in some if access.previous),
+                self._cells(access for access in some if access.writes),
+            )
+            for some in self.accesses
+        )
 
     @cached_property
     def held(self) -> tuple[Boxes, Boxes]:
@@ -115,8 +123,8 @@ class Claims:
             ((d, name, 1), box) for d, name, box in boxes
         )
 
-    def _cells(self, some: tuple[Access, ...], *, writes: bool) -> Cells:
-        return self.planes.cells((access.place, access.box) for access in some if access.writes == writes)
+    def _cells(self, some: Iterable[Access]) -> Cells:
+        return self.planes.cells((access.place, access.box) for access in some)
 
 
 def clashes(some: tuple[Access, ...]) -> Iterator[tuple[Access, Access]]:

@@ -18,8 +18,6 @@ from itertools import compress
 from peergrid.schedule.faults import Fault, FaultKind
 from peergrid.schedule.ops import (
     Await,
-    Compute,
-    Copy,
     DeviceBarrier,
     Event,
     Flag,
@@ -29,6 +27,7 @@ from peergrid.schedule.ops import (
     Raise,
     Record,
     Sync,
+    Touching,
     Wait,
     hosts_of,
     queues_of,
@@ -53,8 +52,8 @@ class Order:
 
     @property
     def touching(self) -> Order:
-        """The order of computations and copies alone."""
-        chosen = [isinstance(placed.op, Compute | Copy) for placed in self.done]
+        """The order of the operations alone that read or write fields."""
+        chosen = [isinstance(placed.op, Touching) for placed in self.done]
         done, bits, before = compress(self.done, chosen), compress(self.bits, chosen), compress(self.before, chosen)
         return Order(tuple(done), tuple(bits), tuple(before), self.faults, self.hollow)
 

@@ -8,7 +8,7 @@ from functools import cached_property, reduce
 
 from peergrid.grid import Box, Index
 from peergrid.grid.partition import Partition
-from peergrid.stencil import Growth, Problem, footprint, read_box, read_boxes, write_box
+from peergrid.stencil import Growth, Problem, footprint, read_box, read_boxes, reduced_boxes, write_box
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +52,8 @@ class Layout:
     def ghosted(self, device: int, name: str) -> Box:
         """The cells of a field that must be known before a cycle: the owned box and its ghost cells."""
         first = growths(self.problem, self.blocks)[0]
-        return read_box(self.problem, name, self.compute_box(device, first), self.blocks[0])
+        passes = read_box(self.problem, name, self.compute_box(device, first), self.blocks[0])
+        return reduce(Box.hull, self._reduced(device, name), passes)
 
     def local(self, device: int, name: str) -> Box:
         """The cells of a field that a device has memory for (possibly none)."""
@@ -102,7 +103,14 @@ class Layout:
             boxes.append(read_box(self.problem, name, box, steps))
             if name in self.problem.state:
                 boxes.append(write_box(self.problem, name, box))
-        return reduce(Box.hull, boxes)
+        return reduce(Box.hull, (*boxes, *self._reduced(device, name)))
+
+    def _reduced(self, device: int, name: str) -> Iterator[Box]:
+        """The cells of a field that are read to reduce what a device owns."""
+        for one in self.problem.reductions:
+            for alias in one.described:
+                if one.source(alias)[0] == name:
+                    yield from reduced_boxes(self.problem, one, alias, self.partition.owned(device))
 
     def _owned(self, device: int, name: str) -> Iterator[Halo]:
         """The ghost cells between neighbours, along axes that no device splits as far as the grid."""
@@ -121,7 +129,7 @@ class Layout:
     def _images(self, name: str, source: int, box: Box, device: int, ghost: Box) -> Iterator[Halo]:
         """What of the ghost cells is a box of the source or one of its periodic copies, and is read."""
         first = self.compute_box(device, growths(self.problem, self.blocks)[0])
-        read = read_boxes(self.problem, name, first, self.blocks[0])
+        read = (*read_boxes(self.problem, name, first, self.blocks[0]), *self._reduced(device, name))
         for image, shift in self.problem.grid.shifted_images(box, ghost):
             target_box = image & ghost
             if any(target_box.overlaps(box) for box in read):

@@ -16,7 +16,7 @@ from peergrid.schedule.access import Place
 from peergrid.schedule.claims import Claims
 from peergrid.schedule.faults import Fault
 from peergrid.schedule.happens_before import Order
-from peergrid.schedule.ops import Compute, Copy
+from peergrid.schedule.ops import Compute, Touching
 from peergrid.schedule.planes import Cells
 from peergrid.schedule.unroll import Placed
 
@@ -33,11 +33,11 @@ def stale_reads(order: Order, claims: Claims, first: int, final: int, steps: int
     levels[claims.starts[first]] = 0
     for placed in order.done:
         op, touch = placed.op, claims.touches[claims.use[id(placed.op)]]
-        assert isinstance(op, Compute | Copy)
+        assert isinstance(op, Touching)
         level = placed.base + op.level
-        if (levels[touch.reads] != level).any():
+        if (levels[touch.reads] != level).any() or (levels[touch.previous] != level - 1).any():
             yield from _stale(claims, levels, placed, level)
-            levels[touch.reads] = level  # one fault, not all that follow from it
+            levels[touch.reads], levels[touch.previous] = level, level - 1  # one fault, not all that follow from it
         levels[touch.writes] = level + op.steps if isinstance(op, Compute) else level
     if (levels[claims.ends[final]] == steps).all():
         return
@@ -51,9 +51,9 @@ def stale_reads(order: Order, claims: Claims, first: int, final: int, steps: int
 
 def _stale(claims: Claims, levels: NDArray[np.int64], placed: Placed, level: int) -> Iterator[Fault]:
     for access in claims.accesses[claims.use[id(placed.op)]]:
-        cells = claims.planes.cells([(access.place, access.box)])
-        if not access.writes and len(wrong := cells[levels[cells] != level]):
-            needed = f"{_named(access.place)} at level {level} in {_where(claims, access.place, wrong)}"
+        cells, asked = claims.planes.cells([(access.place, access.box)]), level - access.previous
+        if not access.writes and len(wrong := cells[levels[cells] != asked]):
+            needed = f"{_named(access.place)} at level {asked} in {_where(claims, access.place, wrong)}"
             message = f"Stale read: {placed} needs {needed}, it finds {_found(levels, wrong)}."
             yield Fault("stale read", message, (placed.op,))
 

@@ -16,6 +16,7 @@ from peergrid.schedule.ops import (
     HostBarrier,
     Op,
     Queue,
+    Reduce,
     describe,
     queues_of,
 )
@@ -24,7 +25,7 @@ Change = Literal["drop", "absent", "shrink", "slots", "swap", "level", "steps", 
 """
 drop    the operation is missing
 absent  one host or queue does not take part in a barrier
-shrink  a copy is a cell smaller on one side
+shrink  a copy or a reduction is a cell smaller on one side
 slots   slots are exchanged
 swap    the operation and the next one of its queue change places
 level   the operation claims another time level
@@ -100,6 +101,13 @@ def _variants(op: Op, devices: int) -> Iterator[tuple[Change, tuple[Op, ...]]]:
             for change in (-1, 1):
                 yield "level", (replace(op, level=op.level + change),)
                 yield "steps", (replace(op, steps=op.steps + change),)
+        case Reduce():
+            yield "slots", (replace(op, slot=1 - op.slot),)
+            for change in (-1, 1):
+                yield "level", (replace(op, level=op.level + change),)
+            for axis in range(op.box.ndim):
+                for lower, upper in ((1, 0), (0, -1)):
+                    yield "shrink", (replace(op, box=_moved(op.box, axis, lower, upper)),)
         case Copy():
             yield from _other_copies(op, devices)
 

@@ -94,11 +94,26 @@ class Compute:
     target: int
 
     def __post_init__(self) -> None:
-        if self.queue.device != self.device:
-            raise UsageError(
-                f"A kernel can be launched only into a queue of the current device: device {self.device} is current, "
-                f"queue '{self.queue.name}' belongs to device {self.queue.device}; make that device current first."
-            )
+        _check_queue(self.device, self.queue)
+
+
+@dataclass(frozen=True, slots=True)
+class Reduce:
+    """Reduce the cells of `box` as the problem's reduction of that name says: those of time `level`, in slot `slot`.
+
+    Values before the step are in the other slot. `level` counts from the start of the schedule.
+    """
+
+    host: int
+    device: int
+    queue: Queue
+    reduction: str
+    box: Box
+    level: int
+    slot: int
+
+    def __post_init__(self) -> None:
+        _check_queue(self.device, self.queue)
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,7 +224,11 @@ class DeviceBarrier:
     hosts: tuple[int, ...]
 
 
-Op = Compute | Copy | Record | Wait | Raise | Await | Sync | HostBarrier | DeviceBarrier
+Op = Compute | Reduce | Copy | Record | Wait | Raise | Await | Sync | HostBarrier | DeviceBarrier
+
+
+Touching = Compute | Reduce | Copy
+"""The operations that read or write fields; the others order them."""
 
 
 def hosts_of(op: Op) -> tuple[int, ...]:
@@ -224,10 +243,12 @@ def queues_of(op: Op) -> tuple[Queue, ...]:
     return () if isinstance(op, Sync | HostBarrier) else (op.queue,)
 
 
-def footing(op: Compute | Copy) -> Hashable:
+def footing(op: Touching) -> Hashable:
     """What decides which memory an operation reads and writes: where this is the same, the memory is too."""
     if isinstance(op, Compute):
         return op.device, op.box, op.steps, op.source, op.target
+    if isinstance(op, Reduce):
+        return op.device, op.box, op.reduction, op.slot
     return op.field, op.slot, op.source_device, op.source_box, op.target_device, op.target_box
 
 
@@ -237,6 +258,8 @@ def describe(op: Op) -> str:
         case Compute():
             span = f"{op.level}→{op.level + op.steps}"
             return f"Compute {op.box} steps {span} slot {op.source}→{op.target} in {op.queue}"
+        case Reduce():
+            return f"Reduce '{op.reduction}' {op.box} level {op.level} slot {op.slot} in {op.queue}"
         case Copy():
             way = f"{op.source_device}:{op.source_box}→{op.target_device}:{op.target_box}"
             return f"Copy '{op.field}' {way} slot {op.slot} level {op.level} in {op.queue}"
@@ -250,3 +273,11 @@ def describe(op: Op) -> str:
             return f"HostBarrier of hosts {', '.join(map(str, op.hosts))}"
         case DeviceBarrier():
             return f"DeviceBarrier of queues {', '.join(map(str, op.queues))}"
+
+
+def _check_queue(device: int, queue: Queue) -> None:
+    if queue.device != device:
+        raise UsageError(
+            f"A kernel can be launched only into a queue of the current device: device {device} is current, "
+            f"queue '{queue.name}' belongs to device {queue.device}; make that device current first."
+        )

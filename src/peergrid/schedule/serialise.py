@@ -22,16 +22,18 @@ from peergrid.schedule.ops import (
     Queue,
     Raise,
     Record,
+    Reduce,
     Sync,
     Wait,
 )
+from peergrid.schedule.work import Due
 
-VERSION = 1
+VERSION = 2
 KINDS: dict[str, type] = {
     kind.__name__: kind
     for kind in (
-        *(Schedule, Options, Box, Queue, Event, Flag),
-        *(Compute, Copy, Record, Wait, Raise, Await, Sync, HostBarrier, DeviceBarrier),
+        *(Schedule, Due, Options, Box, Queue, Event, Flag),
+        *(Compute, Reduce, Copy, Record, Wait, Raise, Await, Sync, HostBarrier, DeviceBarrier),
     )
 }
 HINTS = {kind: get_type_hints(kind) for kind in KINDS.values()}

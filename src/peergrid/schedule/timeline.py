@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from peergrid.schedule.ops import Compute, Copy, Op, Queue, describe
+from peergrid.schedule.ops import Compute, Copy, Op, Queue, Reduce, describe
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +76,8 @@ def _name(op: Op) -> str:
     match op:
         case Compute():
             return f"steps {op.level}→{op.level + op.steps}"
+        case Reduce():
+            return op.reduction
         case Copy():
             return f"{op.field} {op.source_device}→{op.target_device}"
     return type(op).__name__.lower()

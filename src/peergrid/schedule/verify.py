@@ -16,6 +16,7 @@ from peergrid.errors import CheckFailed
 from peergrid.schedule.access import Reads, declared
 from peergrid.schedule.build import Schedule, build
 from peergrid.schedule.claims import Claims
+from peergrid.schedule.due import unreduced
 from peergrid.schedule.faults import Fault
 from peergrid.schedule.happens_before import happens_before
 from peergrid.schedule.layout import Layout
@@ -67,6 +68,8 @@ def objections(turns: Sequence[Schedule], claims: Claims) -> Iterator[Fault]:
     if misfits := list(_misfits(placed, claims)):
         yield from misfits
         return
+    for schedule in {id(turn): turn for turn in turns}.values():
+        yield from unreduced(claims.layout, schedule)
     yield from races(order.touching, claims)
     steps = sum(schedule.steps for schedule in turns)
     yield from stale_reads(order.touching, claims, turns[0].first, turns[-1].final, steps)

@@ -2,20 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, reduce
 
 from peergrid.grid import Box, Index
 from peergrid.schedule.exchange import Stages
 from peergrid.schedule.layout import Halo, Layout, blocks_of, growths
-from peergrid.schedule.ops import Compute, Copy, Queue, Route
-from peergrid.stencil import Growth, footprint
+from peergrid.schedule.ops import Compute, Copy, Queue, Reduce, Route
+from peergrid.stencil import Growth, Problem, footprint
+
+
+@dataclass(frozen=True, slots=True)
+class Due:
+    """A reduction, by its name, that is to be made at a time level counted from the start of a schedule."""
+
+    level: int
+    reduction: str
 
 
 @dataclass(frozen=True, slots=True)
 class Pass:
-    """Every device advances its box, grown by `growth`, by `steps` steps; `closing` passes end in an exchange."""
+    """Every device advances its box, grown by `growth`, by `steps` steps; `closing` passes end in an exchange.
+
+    Behind that come the reductions of the names in `due`.
+    """
 
     level: int
     steps: int
@@ -23,6 +34,7 @@ class Pass:
     target: int
     growth: Growth
     closing: bool
+    due: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -101,6 +113,14 @@ class Work:
             target=part.target,
         )
 
+    def reduce(self, host: int, queue: Queue, part: Pass) -> Iterator[Reduce]:
+        """The reductions that are due after the pass, of what one device owns."""
+        owned = self.layout.partition.owned(queue.device)
+        for one in self.layout.problem.reductions:
+            box = owned & one.box
+            if one.name in part.due and not box.empty:
+                yield Reduce(host, queue.device, queue, one.name, box, part.level + part.steps, part.target)
+
     def copy(self, host: int, queue: Queue, part: Pass, halo: Halo) -> Copy:
         """The copy of one halo as it stands after the pass."""
         return Copy(
@@ -117,15 +137,39 @@ class Work:
         )
 
 
-def passes_of(layout: Layout, block: int, steps: int, slot: int) -> Iterator[Pass]:
-    """The passes of `steps` steps in cycles of the layout's depth; the last cycle may be shorter."""
-    level = 0
+def due(problem: Problem, start: int | None, steps: int) -> tuple[Due, ...]:
+    """The reductions that fall into so many steps from step `start` of a run on; None: where none does."""
+    if start is None:
+        return ()
+    levels = range(1, steps + 1)
+    return tuple(Due(n, one.name) for n in levels for one in problem.reductions if (start + n) % one.every == 0)
+
+
+def passes_of(layout: Layout, block: int, steps: int, slot: int, reductions: Sequence[Due] = ()) -> Iterator[Pass]:
+    """The passes of `steps` steps in cycles of the layout's depth; those that end where reductions are due, and the
+    last, may be shorter. A reduction that asks for values before the step is preceded by a cycle of one step.
+    """
+    level, ends = 0, _ends(layout.problem, steps, reductions)
+    names: dict[int, tuple[str, ...]] = {}
+    for one in reductions:
+        names[one.level] = (*names.get(one.level, ()), one.reduction)
     while level < steps:
-        blocks = blocks_of(min(layout.depth, steps - level), block)
+        end = next(end for end in ends if end > level)
+        blocks = blocks_of(min(layout.depth, end - level), block)
         for number, (growth, length) in enumerate(zip(growths(layout.problem, blocks), blocks, strict=True)):
-            yield Pass(level, length, slot, 1 - slot, growth, closing=number == len(blocks) - 1)
+            closing = number == len(blocks) - 1
+            found = names.get(level + length, ()) if closing else ()
+            yield Pass(level, length, slot, 1 - slot, growth, closing, found)
             level += length
             slot = 1 - slot
+
+
+def _ends(problem: Problem, steps: int, reductions: Sequence[Due]) -> tuple[int, ...]:
+    """The levels at which a cycle has to end, in order."""
+    changes = {one.name for one in problem.reductions if one.previous}
+    found = {steps, *(one.level for one in reductions)}
+    found |= {one.level - 1 for one in reductions if one.reduction in changes}
+    return tuple(sorted(found))
 
 
 def _interior(layout: Layout, device: int, halos: list[Halo]) -> Box:

@@ -1,9 +1,10 @@
 """What a user writes: the update of one cell, traced into expressions, joined into the stages of a step."""
 
 from peergrid.stencil.expr import equal, maximum, minimum, sqrt, where
-from peergrid.stencil.footprint import Footprint, Growth, footprint, read_box, read_boxes, write_box
+from peergrid.stencil.footprint import Footprint, Growth, footprint, read_box, read_boxes, reduced_boxes, write_box
 from peergrid.stencil.problem import Assignment, Problem, Receiver, Stage, Update
-from peergrid.stencil.trace import Stencil, stencil
+from peergrid.stencil.reduction import Reduction
+from peergrid.stencil.trace import Reducer, Stencil, reduction, stencil
 
 __all__ = [
     "Assignment",
@@ -11,6 +12,8 @@ __all__ = [
     "Growth",
     "Problem",
     "Receiver",
+    "Reducer",
+    "Reduction",
     "Stage",
     "Stencil",
     "Update",
@@ -20,6 +23,8 @@ __all__ = [
     "minimum",
     "read_box",
     "read_boxes",
+    "reduced_boxes",
+    "reduction",
     "sqrt",
     "stencil",
     "where",

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from peergrid.grid import Box, Grid, Index
 from peergrid.stencil.problem import Problem, Stage
+from peergrid.stencil.reduction import Reduction
 from peergrid.stencil.remember import remembered
 
 
@@ -130,6 +131,33 @@ def _largest(growths: frozenset[Growth]) -> list[Growth]:
     """The growths that no other one holds, in an order of their own."""
     largest = [one for one in growths if not any(one != two and one | two == two for two in growths)]
     return sorted(largest, key=lambda growth: (growth.below, growth.above))
+
+
+@remembered(1 << 12)
+def reduced_boxes(problem: Problem, reduction: Reduction, name: str, box: Box) -> tuple[Box, ...]:
+    """The cells of a field of the reduction's expression that are read to reduce `box`, as disjoint boxes."""
+    cells, described = box & reduction.box, reduction.described[name]
+    if cells.empty:
+        return ()
+    found: list[Box] = []
+    for read in sorted((read for read in reduction.reads if read.field == name), key=lambda read: read.offset):
+        for seen in _folded(problem.grid, cells.shift(read.offset)):
+            rest = [seen & _reach(problem, described.box)]
+            for known in found:
+                rest = [piece for part in rest for piece in part - known]
+            found += [piece for piece in rest if not piece.empty]
+    return tuple(found)
+
+
+def _folded(grid: Grid, box: Box) -> list[Box]:
+    """The cells of a box, those beyond reflecting edges mirrored back."""
+    parts = [box]
+    for axis, extent in enumerate(grid.shape):
+        if grid.boundary[axis] == "reflecting":
+            lo, hi = box.lo[axis], box.hi[axis]
+            spans = [(max(lo, 0), min(hi, extent)), (max(-hi, 0), -lo), (2 * extent - hi, min(2 * extent - lo, extent))]
+            parts = [part.with_axis(axis, a, b) for part in parts for a, b in spans if a < b]
+    return parts
 
 
 def write_box(problem: Problem, name: str, box: Box) -> Box:

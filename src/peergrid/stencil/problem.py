@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -12,9 +11,13 @@ from typing import Any, TypeVar
 
 from peergrid.errors import UsageError
 from peergrid.grid import Box, Field, Grid, Index, Signal
-from peergrid.stencil.expr import Expr, Read, reads
+from peergrid.stencil.confine import answerable, check_reads, confined, whole
+from peergrid.stencil.expr import Expr, Read, reads, shown
+from peergrid.stencil.reduction import PREVIOUS, Reduction, checked
 
 Named = TypeVar("Named", Field, Signal)
+NO_CHANGE = "no cell would change"
+NOTHING = "nothing would change"
 
 
 @dataclass(frozen=True)
@@ -45,19 +48,11 @@ class Update:
 
     def within(self, box: Box) -> Update:
         """The same update on the cells of `box` alone. Raises UsageError where there are none."""
-        if not isinstance(box, Box):
-            raise UsageError(f"An update is confined to a peergrid.Box such as Box((0, 0), (8, 8)), got {box!r}.")
-        lo, hi = _whole(box.lo), _whole(box.hi)
-        if lo is None or hi is None or len(lo) != self.box.ndim:
-            raise UsageError(
-                f"Update '{self.name}' takes a box with {self.box.ndim} whole numbers for each corner, got {box!r}."
-            )
-        inside = self.box & Box(lo, hi)
-        if inside.empty:
-            raise UsageError(
-                f"Update '{self.name}' is confined to {box}, which has no cell of {self.box}: nothing would change."
-            )
-        return replace(self, box=inside)
+        return replace(self, box=confined(self.title, NOTHING, self.box, box))
+
+    @property
+    def title(self) -> str:
+        return f"Update '{self.name}'"
 
     @cached_property
     def targets(self) -> tuple[str, ...]:
@@ -102,7 +97,7 @@ class Receiver:
     cell: Index
 
     def __post_init__(self) -> None:
-        cell = _whole(self.cell)
+        cell = whole(self.cell)
         if cell is None:
             raise UsageError(f"Receiver '{self.name}' takes a cell such as (8, 8), whole numbers, got {self.cell!r}.")
         object.__setattr__(self, "cell", cell)
@@ -110,7 +105,7 @@ class Receiver:
 
 @dataclass(frozen=True, eq=False)
 class Problem:
-    """A grid, its fields and signals, the stages of one step, and the receivers: what is to be computed, not where.
+    """A grid, its fields and signals, the stages of one step, receivers and reductions: what is computed, not where.
 
     A field that some stage writes is a *state* field; the others are *coefficients* and never change.
     The boxes of the updates are cut to the cells where every read can be answered (see `Grid`).
@@ -122,15 +117,19 @@ class Problem:
     params: Mapping[str, float]
     stages: tuple[Stage, ...]
     receivers: tuple[Receiver, ...] = ()
+    reductions: tuple[Reduction, ...] = ()
 
     @classmethod
     def of(
-        cls, stages: Iterable[Stage | Update] | Stage | Update, receivers: Iterable[Receiver] | Receiver = ()
+        cls,
+        stages: Iterable[Stage | Update] | Stage | Update,
+        receivers: Iterable[Receiver] | Receiver = (),
+        reductions: Iterable[Reduction] | Reduction = (),
     ) -> Problem:
         """The problem whose step is these stages in this order; a lone update is a stage of its own.
 
         Raises UsageError where names clash, grids differ, an update reads or writes outside a confined field, or reads
-        so far along a fixed axis that it would change no cell.
+        so far along a fixed axis that it would change no cell; the same for reductions.
         """
         ordered = list(stages) if isinstance(stages, Iterable) else [stages]
         for part in ordered:
@@ -143,17 +142,19 @@ class Problem:
         updates = [u for stage in staged for u in stage.updates]
         if not updates:
             raise UsageError("A problem needs at least one update, got none.")
+        asked = [reductions] if isinstance(reductions, Reduction) else list(reductions)
         fields = _by_name(chain.from_iterable(u.fields for u in updates))
         grid = next(iter(fields.values())).grid
-        for one in fields.values():
-            if one.grid != grid:
-                raise UsageError(f"All fields of a problem share one grid; '{one.name}' lives on {one.grid}.")
-        signals = _by_name(chain.from_iterable(u.signals for u in updates))
-        params = dict(chain.from_iterable(u.params for u in updates))
+        _check_grids(fields.values(), grid)
         cut = tuple(Stage(tuple(_cut(u, grid, fields) for u in stage.updates)) for stage in staged)
+        reduced = _check_reductions(asked, grid, cut)
+        more = (f for one in reduced for f in one.fields if f.name not in one.previous)
+        fields = _by_name(chain(fields.values(), more))
+        signals = _by_name(chain.from_iterable(u.signals for u in updates))
+        params = dict(chain(*(u.params for u in updates), *(one.params for one in reduced)))
         recorded = (receivers,) if isinstance(receivers, Receiver) else tuple(receivers)
         _check_receivers(recorded, fields)
-        return _made_of(grid, fields, signals, params, cut, recorded)
+        return _made_of(grid, fields, signals, params, cut, recorded, reduced)
 
     @cached_property
     def state(self) -> tuple[str, ...]:
@@ -168,7 +169,7 @@ class Problem:
     def __reduce__(self) -> tuple[Callable[..., Problem], tuple[Any, ...]]:
         """For pickle and copy: what it is made of, without what was found out about it."""
         named = dict(self.fields), dict(self.signals), dict(self.params)
-        return _made_of, (self.grid, *named, self.stages, self.receivers)
+        return _made_of, (self.grid, *named, self.stages, self.receivers, self.reductions)
 
     @cached_property
     def answers(self) -> dict[object, Callable[..., Any]]:
@@ -188,10 +189,11 @@ def _made_of(
     params: dict[str, float],
     stages: tuple[Stage, ...],
     receivers: tuple[Receiver, ...],
+    reductions: tuple[Reduction, ...],
 ) -> Problem:
     """A problem whose mappings nobody can write to."""
     named = MappingProxyType(fields), MappingProxyType(signals), MappingProxyType(params)
-    return Problem(grid, *named, stages, receivers)
+    return Problem(grid, *named, stages, receivers, reductions)
 
 
 def _by_name(items: Iterable[Named]) -> dict[str, Named]:
@@ -209,32 +211,22 @@ def _same(one: Field | Signal, two: Field | Signal) -> bool:
     return isinstance(one, Signal) and isinstance(two, Signal) and one.samples is two.samples
 
 
+def _check_grids(fields: Iterable[Field], grid: Grid) -> None:
+    for one in fields:
+        if one.grid != grid:
+            raise UsageError(f"All fields of a problem share one grid; '{one.name}' lives on {one.grid}.")
+
+
 def _cut(update: Update, grid: Grid, fields: Mapping[str, Field]) -> Update:
     """The update on the cells where no read leaves the grid through a fixed edge."""
-    box = update.box & grid.box
-    for axis in range(grid.ndim):
-        if grid.boundary[axis] == "fixed":
-            (below, above), extent = _reach(update, axis, fields), grid.shape[axis]
-            if below + above >= extent:
-                raise UsageError(
-                    f"Update '{update.name}' reads {below} below and {above} above its cell along the fixed axis "
-                    f"{axis}, which has {extent}: no cell would change; use a larger grid or another boundary."
-                )
-            lo, hi = max(box.lo[axis], below), min(box.hi[axis], extent - above)
-            box = box.with_axis(axis, lo, max(lo, hi))
-    cut = replace(update, box=box)
-    if not box.empty:
-        _check_confined(cut, grid, fields)
+    cut = replace(update, box=answerable(update.title, NO_CHANGE, update.box, update.reads, grid, fields))
+    if not cut.box.empty:
+        _check_targets(cut, fields)
+        check_reads(cut.title, cut.box, cut.reads, grid, fields)
     return cut
 
 
-def _reach(update: Update, axis: int, fields: Mapping[str, Field]) -> tuple[int, int]:
-    """How many cells below and above its own an update reads along an axis."""
-    offsets = [0, *(read.offset[axis] for read in update.reads if axis in fields[read.field].axes)]
-    return -min(offsets), max(offsets)
-
-
-def _check_confined(update: Update, grid: Grid, fields: Mapping[str, Field]) -> None:
+def _check_targets(update: Update, fields: Mapping[str, Field]) -> None:
     for target in update.targets:
         if not fields[target].box.covers(update.box):
             raise UsageError(
@@ -243,29 +235,40 @@ def _check_confined(update: Update, grid: Grid, fields: Mapping[str, Field]) -> 
             )
         if not fields[target].full:
             raise UsageError(f"Update '{update.name}' writes the profile '{target}', which varies along one axis only.")
-    for read in update.reads:
-        source = fields[read.field]
-        seen = update.box.shift(read.offset)
-        for axis in source.axes:
-            lo, hi = seen.lo[axis], seen.hi[axis]
-            if grid.boundary[axis] != "fixed":
-                lo, hi = max(lo, 0), min(hi, grid.shape[axis])
-                if abs(read.offset[axis]) > grid.shape[axis]:
-                    raise UsageError(
-                        f"Update '{update.name}' reads '{read.field}' {abs(read.offset[axis])} cells away along axis "
-                        f"{axis}, which has only {grid.shape[axis]}; use a larger grid."
-                    )
-            if lo < source.box.lo[axis] or hi > source.box.hi[axis]:
-                raise UsageError(
-                    f"Update '{update.name}' reads '{read.field}' at offset {read.offset} from {update.box}, outside "
-                    f"the field's box {source.box}; confine the update with .within(box)."
-                )
 
 
-def _whole(index: Iterable[Any]) -> Index | None:
-    """The numbers of an index as Python's integers; None where they are none."""
-    given = tuple(index) if isinstance(index, Iterable) else (index,)
-    return tuple(map(operator.index, given)) if all(hasattr(i, "__index__") for i in given) else None
+def _check_reductions(given: Iterable[Reduction], grid: Grid, stages: Iterable[Stage]) -> tuple[Reduction, ...]:
+    """The reductions on the cells where they can be computed."""
+    found: dict[str, Reduction] = {}
+    kept = _kept(stages)
+    for one in given:
+        if not isinstance(one, Reduction):
+            raise UsageError(
+                f"Reductions are given as a function of fields marked with peergrid.reduction, called with its fields, "
+                f"got {shown(one)}."
+            )
+        _check_grids(one.fields, grid)
+        if one.name in found:
+            raise UsageError(f"Two reductions are called '{one.name}'; give each its own name.")
+        apart = (f.name for f in one.fields if f.name.endswith(PREVIOUS) and f.name not in kept)
+        found[one.name] = checked(one, grid, apart)
+    return tuple(found.values())
+
+
+def _kept(stages: Iterable[Stage]) -> frozenset[str]:
+    """The fields such as 'u.prev' that hold after a step the value of another before it, wherever that changes."""
+    writers: dict[str, list[tuple[int, Update]]] = {}
+    for number, stage in enumerate(stages):
+        for update in stage.updates:
+            for target in update.targets:
+                writers.setdefault(target, []).append((number, update))
+    return frozenset(
+        name
+        for name in writers
+        if name.endswith(PREVIOUS)
+        and writers[name] == writers.get(name.removesuffix(PREVIOUS))
+        and len({number for number, _ in writers[name]}) == 1
+    )
 
 
 def _check_receivers(receivers: tuple[Receiver, ...], fields: Mapping[str, Field]) -> None:

@@ -13,6 +13,7 @@ from peergrid.errors import UsageError
 from peergrid.grid import Field, Grid, Index, Signal
 from peergrid.stencil.expr import Expr, Now, Number, Param, Read, as_expr, is_number, shown
 from peergrid.stencil.problem import Assignment, Update
+from peergrid.stencil.reduction import KINDS, PREVIOUS, Reduction, ReductionKind
 
 
 @dataclass
@@ -24,6 +25,13 @@ class _Notes:
     params: dict[str, float] = field(default_factory=dict)
     assignments: dict[str, Assignment] = field(default_factory=dict)
 
+    def keep(self, before: Field, now: Field) -> None:
+        """The first field takes, in every step, the value that the other had before it."""
+        if before.name not in self.assignments:
+            self.fields.setdefault(before.name, before)
+            self.fields.setdefault(now.name, now)
+            self.assign(before.name, Read(now.name, (0,) * now.grid.ndim))
+
     def assign(self, target: str, value: Number) -> None:
         if target in self.assignments:
             raise UsageError(f"'{target}.next' is assigned twice in one stencil; use one assignment, or two stages.")
@@ -31,6 +39,19 @@ class _Notes:
         if expr.is_condition:
             raise UsageError(f"'{target}.next' takes a number, got a condition; use peergrid.where(condition, 1, 0).")
         self.assignments[target] = Assignment(target, expr)
+
+
+@dataclass
+class _ReductionNotes(_Notes):
+    """What a function does that is to be reduced: it assigns nothing, and a value before the step is only read."""
+
+    def keep(self, before: Field, now: Field) -> None:
+        pass
+
+    def assign(self, target: str, value: Number) -> None:
+        raise UsageError(
+            f"A reduction returns the value of a cell and assigns nothing, got '{target}.next[...] = ...'."
+        )
 
 
 class _StandIn:
@@ -86,10 +107,8 @@ class _Cell(_StandIn):
 
     @property
     def prev(self) -> _Cell:
-        before = replace(self.described, name=f"{self.described.name}.prev")
-        if before.name not in self.notes.assignments:
-            self.notes.fields.setdefault(before.name, before)
-            self.notes.assign(before.name, self[(0,) * before.grid.ndim])
+        before = replace(self.described, name=f"{self.described.name}{PREVIOUS}")
+        self.notes.keep(before, self.described)
         return _Cell(before, self.notes)
 
 
@@ -143,7 +162,7 @@ class Stencil:
 
     @property
     def name(self) -> str:
-        return str(getattr(self.function, "__name__", type(self.function).__name__))  # a partial has none
+        return _name(self.function)
 
     def __call__(self, *args: Argument, **kwargs: Argument) -> Update:
         """The update of all cells of the fields' grid; narrow it with `.within(box)`.
@@ -151,10 +170,7 @@ class Stencil:
         Raises UsageError where an argument is no field, signal, number or list of those, or nothing is assigned.
         """
         notes = _Notes()
-        bound = self._bound(*args, **kwargs)
-        for name, value in bound.arguments.items():
-            bound.arguments[name] = self._stand_in(name, value, notes)
-        self.function(*bound.args, **bound.kwargs)
+        _traced(f"Stencil '{self.name}'", self.function, notes, *args, **kwargs)
         if not notes.assignments:
             raise UsageError(f"Stencil '{self.name}' assigns nothing: expected at least one 'field.next[...] = ...'.")
         return Update(
@@ -166,27 +182,79 @@ class Stencil:
             params=tuple(notes.params.items()),
         )
 
-    def _bound(self, *args: Argument, **kwargs: Argument) -> inspect.BoundArguments:
-        signature = inspect.signature(self.function)
-        try:
-            bound = signature.bind(*args, **kwargs)
-        except TypeError as error:
-            raise UsageError(f"Stencil '{self.name}' takes {signature}: {error}.") from None
-        bound.apply_defaults()
-        return bound
 
-    def _stand_in(self, name: str, value: object, notes: _Notes) -> StandIn:
-        if isinstance(value, tuple | list):
-            return tuple(self._stand_in(f"{name}[{i}]", one, notes) for i, one in enumerate(value))
-        if isinstance(value, Field):
-            return _Cell(value, notes)
-        if isinstance(value, Signal):
-            return _Clock(value, notes)
-        if is_number(value) and isfinite(value):
-            key = f"{name}={float(value)!r}"
-            notes.params[key] = float(value)
-            return Param(key)
-        raise UsageError(f"Stencil '{self.name}' takes fields, signals and finite numbers; '{name}' is {shown(value)}.")
+@dataclass(frozen=True)
+class Reducer:
+    """A function of one cell whose values are to be reduced: calling it with fields and numbers gives the reduction."""
+
+    function: Callable[..., Expr]
+    kind: ReductionKind
+    every: int
+    name: str
+
+    def __call__(self, *args: Argument, **kwargs: Argument) -> Reduction:
+        """The reduction of all cells of the fields' grid; narrow it with `.within(box)`.
+
+        Raises UsageError where an argument is no field, number or list of those, or no number is returned.
+        """
+        notes, what = _ReductionNotes(), f"Reduction '{self.name}'"
+        value = _traced(what, self.function, notes, *args, **kwargs)
+        if not isinstance(value, Expr | int | float) or isinstance(value, bool):
+            raise UsageError(f"{what} returns the value of a cell such as 'u[0, 0]', got {shown(value)}.")
+        expr = as_expr(value)
+        if expr.is_condition:
+            raise UsageError(f"{what} returns a number, got a condition; use peergrid.where(condition, 1, 0).")
+        if notes.signals:
+            raise UsageError(f"{what} reads the signal '{min(notes.signals)}', whose samples you have; use fields.")
+        if not notes.fields:
+            raise UsageError(f"{what} reads no field; return an expression of at least one, such as 'u[0, 0]'.")
+        fields, params = tuple(notes.fields.values()), tuple(notes.params.items())
+        return Reduction(self.name, self.kind, expr, self.every, _grid(notes).box, fields, params)
+
+
+def reduction(kind: ReductionKind, every: int = 1, name: str | None = None) -> Callable[[Callable[..., Expr]], Reducer]:
+    """Decorator: the value that a function of one cell returns is reduced over the cells after every so many steps.
+
+    kind: sum, mean, max, min or l2 (the square root of the sum of squares); every: after steps `every`, 2 · `every` and
+    so on; name: in the results, by default the function's. Inside, `u[i, j]` is the value after the step,
+    `u.prev[0, 0]` that before it.
+    """
+    if kind not in KINDS:
+        raise UsageError(f"A reduction is one of {', '.join(KINDS)}, got {shown(kind)}.")
+    if not hasattr(every, "__index__") or isinstance(every, bool) or every < 1:
+        raise UsageError(f"A reduction is made after every so many whole steps, at least 1, got every = {every!r}.")
+    return lambda function: Reducer(function, kind, index(every), name or _name(function))
+
+
+def _name(function: Callable[..., object]) -> str:
+    return str(getattr(function, "__name__", type(function).__name__))  # a partial has none
+
+
+def _traced(what: str, function: Callable[..., object], notes: _Notes, *args: Argument, **kwargs: Argument) -> object:
+    """What the function returns, called with stand-ins."""
+    signature = inspect.signature(function)
+    try:
+        bound = signature.bind(*args, **kwargs)
+    except TypeError as error:
+        raise UsageError(f"{what} takes {signature}: {error}.") from None
+    bound.apply_defaults()
+    for name, value in bound.arguments.items():
+        bound.arguments[name] = _stand_in(what, name, value, notes)
+    return function(*bound.args, **bound.kwargs)
+
+
+def _stand_in(what: str, name: str, value: object, notes: _Notes) -> StandIn:
+    if isinstance(value, tuple | list):
+        return tuple(_stand_in(what, f"{name}[{i}]", one, notes) for i, one in enumerate(value))
+    if isinstance(value, Field):
+        return _Cell(value, notes)
+    if isinstance(value, Signal):
+        return _Clock(value, notes)
+    if is_number(value) and isfinite(value):
+        key = f"{name}={float(value)!r}"
+        notes.params[key] = float(value)
+        return Param(key)
+    raise UsageError(f"{what} takes fields, signals and finite numbers; '{name}' is {shown(value)}.")
 
 
 def stencil(function: Callable[..., None]) -> Stencil:

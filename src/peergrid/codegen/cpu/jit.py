@@ -165,6 +165,23 @@ def compile_norm(dtype: str, cache: Path | None) -> Callable[..., None]:
     return built
 
 
+@lru_cache(maxsize=KEPT)
+def compile_reduce(dtype: str, cache: Path | None) -> Callable[..., None]:
+    """The compiled `reduce.leaves` for values of a type."""
+    double = types.float64
+    results = types.Array(double, 1, "C")
+
+    def build(module: Any, keep: bool) -> Callable[..., None]:
+        module.combine = njit(nogil=True, error_model="numpy", inline="always")(module.combine)
+        module.gather = njit(nogil=True, error_model="numpy", pipeline_class=NoAlias)(module.gather)
+        signature = types.void(types.int64, double, types.Array(getattr(types, dtype), 2, "A"), types.int64, results)
+        compiled: Callable[..., None] = njit(signature, nogil=True, error_model="numpy", cache=keep)(module.leaves)
+        return compiled
+
+    built: Callable[..., None] = _built("reduce", _text_of("reduce.py"), cache, build)
+    return built
+
+
 def _text_of(name: str) -> str:
     """A module beside this one as text, from an archive, too."""
     return resources.files(__package__).joinpath(name).read_text(encoding="utf-8")

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from queue import SimpleQueue
 
@@ -22,6 +22,8 @@ from peergrid.runtime.inorder import copy, owned_receivers
 from peergrid.runtime.kernel import Kernel
 from peergrid.runtime.memory import allocate, collect, fill, first_nonfinite
 from peergrid.runtime.norms import Norms
+from peergrid.runtime.reductions import Reductions
+from peergrid.runtime.reference_reduction import reference_reductions
 from peergrid.runtime.trace.recorder import Place, Recorder, Silent
 from peergrid.runtime.trace.stopwatch import Stopwatch
 from peergrid.schedule import Layout, Schedule
@@ -37,12 +39,15 @@ from peergrid.schedule.ops import (
     Queue,
     Raise,
     Record,
+    Reduce,
     Sync,
+    Touching,
     Wait,
     hosts_of,
     queues_of,
 )
 from peergrid.schedule.timeline import Span
+from peergrid.stencil.reduction import Series
 
 AHEAD = 4096  # operations issued before the hosts wait for the queues: what is issued takes memory
 
@@ -54,7 +59,7 @@ class ThreadedExecutor:
     """An `Executor` on virtual devices.
 
     patience: seconds without any progress before a wait is given up; recorder: told of everything that happens; norms:
-    of a field, added up as it is computed.
+    of a field, added up as it is computed; reductions: how they are made (None: as the reference makes them).
     """
 
     notes: tuple[str, ...] = ()  # there is one way to arrange things
@@ -68,10 +73,12 @@ class ThreadedExecutor:
         patience: float = 60.0,
         recorder: Recorder | None = None,
         norms: Norms | None = None,
+        reductions: Reductions | None = None,
     ) -> None:
         self.layout = layout
         self.kernel = kernel
         self._norms = norms
+        self._reductions = reductions or reference_reductions(layout, total_steps)
         self.memories = [allocate(layout, device) for device in range(layout.devices)]
         self.recorded = [owned_receivers(layout, device) for device in range(layout.devices)]
         self._traces = np.full((len(layout.problem.receivers), total_steps), np.nan, layout.problem.grid.dtype)
@@ -127,6 +134,9 @@ class ThreadedExecutor:
 
     def traces(self) -> Array:
         return self._traces
+
+    def reductions(self, steps: int) -> Mapping[str, Series]:
+        return self._reductions.series(steps)
 
     def first_nonfinite(self, name: str, slot: int) -> Index | None:
         return first_nonfinite(self.layout, self.memories, name, slot)
@@ -204,7 +214,7 @@ class ThreadedExecutor:
 
     def _issue(
         self,
-        op: Compute | Copy | Record | Wait | Raise | Await | DeviceBarrier,
+        op: Touching | Record | Wait | Raise | Await | DeviceBarrier,
         place: Place,
         base: int,
         offsets: dict[Flag, int],
@@ -213,6 +223,8 @@ class ThreadedExecutor:
         match op:
             case Compute():
                 self._put(op.queue, place, partial(self._compute, op, base))
+            case Reduce():
+                self._put(op.queue, place, partial(self._reduce, op, base))
             case Copy():
                 self._put(op.queue, place, partial(copy, self.memories, op))
             case Record():
@@ -259,6 +271,10 @@ class ThreadedExecutor:
         if self._norms is not None:
             self._norms.add(memory, op, base + op.level)
         self._busy[op.queue] = self._busy.get(op.queue, 0.0) + time.perf_counter() - started
+        self._board.progress()
+
+    def _reduce(self, op: Reduce, base: int) -> None:
+        self._reductions.add(self.memories[op.device], op, base + op.level)
         self._board.progress()
 
     def _put(self, queue: Queue, place: Place, job: Job) -> None:

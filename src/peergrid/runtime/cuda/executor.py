@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from peergrid.errors import DeviceFault, PeergridError
@@ -26,6 +26,7 @@ from peergrid.runtime.executor import refuse_norms
 from peergrid.schedule import Layout, Schedule
 from peergrid.schedule.ops import Flag, describe
 from peergrid.schedule.timeline import Span
+from peergrid.stencil.reduction import Series
 
 
 class CudaExecutor:
@@ -108,6 +109,9 @@ class CudaExecutor:
         if self._station.norms is None:
             refuse_norms()
         return self._station.norms.norms(steps)
+
+    def reductions(self, steps: int) -> Mapping[str, Series]:
+        return {}
 
     def busy_seconds(self) -> tuple[float, ...] | None:
         return None

@@ -8,9 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from peergrid.grid import Box
-from peergrid.runtime.trace.cells import CellSet, cells_read, cells_written
+from peergrid.runtime.trace.cells import CellSet, cells_read, cells_reduced, cells_written
 from peergrid.schedule import Layout
-from peergrid.schedule.ops import Compute, Copy
+from peergrid.schedule.ops import Copy, Reduce, Touching
+from peergrid.stencil import Problem
 
 Cells = NDArray[np.int64]
 Where = tuple[int, str, int]
@@ -20,16 +21,25 @@ Where = tuple[int, str, int]
 Sets = list[tuple[Where, CellSet]]
 
 
-def read_sets(layout: Layout, op: Compute | Copy) -> Sets:
-    """What an operation reads."""
+def read_sets(layout: Layout, op: Touching) -> Sets:
+    """What an operation reads at the level that it names."""
+    if isinstance(op, Reduce):
+        return _reduced(layout.problem, op, previous=False)
     if isinstance(op, Copy):
         return _copied((op.source_device, op.field, op.slot), op.source_box)
     found = cells_read(layout.problem, op.box, op.steps)
     return [((op.device, name, op.source), cells) for name, cells in found.items()]
 
 
-def write_sets(layout: Layout, op: Compute | Copy) -> Sets:
+def previous_sets(layout: Layout, op: Touching) -> Sets:
+    """What an operation reads as it was a step before the level that it names."""
+    return _reduced(layout.problem, op, previous=True) if isinstance(op, Reduce) else []
+
+
+def write_sets(layout: Layout, op: Touching) -> Sets:
     """What an operation writes."""
+    if isinstance(op, Reduce):
+        return []
     if isinstance(op, Copy):
         return _copied((op.target_device, op.field, op.slot), op.target_box)
     found = cells_written(layout.problem, op.box)
@@ -96,6 +106,17 @@ def outside(layout: Layout, sets: Sets) -> str | None:
         if not held.covers(box) and not all(held.covers(part) for part in cells.boxes()):
             return f"'{name}' on device {device} in {box}, which holds {held}"
     return None
+
+
+def _reduced(problem: Problem, op: Reduce, *, previous: bool) -> Sets:
+    (reduction,) = (one for one in problem.reductions if one.name == op.reduction)
+    found: Sets = []
+    for alias in reduction.described:
+        name, before = reduction.source(alias)
+        cells = cells_reduced(problem, reduction, alias, op.box) if name in problem.state else None
+        if cells is not None and before == previous:
+            found.append(((op.device, name, 1 - op.slot if before else op.slot), cells))
+    return found
 
 
 def _copied(where: Where, box: Box) -> Sets:

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from peergrid.grid import Box, Grid, Index
-from peergrid.stencil import Assignment, Problem, Stage, Update
+from peergrid.stencil import Assignment, Problem, Reduction, Stage, Update
 from peergrid.stencil.remember import remembered
 
 Mask = NDArray[np.bool_]
@@ -58,6 +58,20 @@ def cells_read(problem: Problem, box: Box, steps: int) -> Mapping[str, CellSet]:
         for stage in reversed(problem.stages):
             need = _before(problem.grid, stage, need, window)
     return {name: CellSet.of(mask, window.lo) for name, mask in need.items() if mask.any()}
+
+
+def cells_reduced(problem: Problem, reduction: Reduction, alias: str, box: Box) -> CellSet | None:
+    """The cells of a field of the reduction's expression that decide what becomes of a box, if there are any."""
+    cells = box & reduction.box
+    offsets = [read.offset for read in reduction.reads if read.field == alias]
+    if cells.empty or not offsets:
+        return None
+    reach = tuple(max(abs(offset[axis]) for offset in offsets) for axis in range(problem.grid.ndim))
+    window = problem.grid.clip(cells.grow(reach, reach))
+    mask, wanted = np.zeros(window.shape, dtype=np.bool_), np.ones(cells.shape, dtype=np.bool_)
+    for offset in offsets:
+        _mark(mask, wanted, cells.shift(offset), problem.grid, window)
+    return CellSet.of(mask, window.lo)
 
 
 def cells_written(problem: Problem, box: Box) -> Mapping[str, CellSet]:

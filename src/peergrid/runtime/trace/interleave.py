@@ -14,8 +14,6 @@ from peergrid.runtime.trace.recorder import Actor, Begin, Entry, Log, Place
 from peergrid.schedule.build import Schedule
 from peergrid.schedule.ops import (
     Await,
-    Compute,
-    Copy,
     DeviceBarrier,
     Event,
     Flag,
@@ -24,13 +22,14 @@ from peergrid.schedule.ops import (
     Raise,
     Record,
     Sync,
+    Touching,
     Wait,
     hosts_of,
     queues_of,
 )
 from peergrid.schedule.unroll import Placed, unroll
 
-Act = Callable[[Compute | Copy, int], None]
+Act = Callable[[Touching, int], None]
 """Carries out an operation; the number is the time level at which its turn starts."""
 
 BURST = 4  # at most so many operations of one actor in a row
@@ -145,7 +144,7 @@ class _Machine:
             party = op.hosts if isinstance(op, HostBarrier) else op.queues
             if len(self.arrived[place]) < len(party):
                 return self._sleep(actor, place)
-        elif isinstance(op, Compute | Copy) and self.act is not None:
+        elif isinstance(op, Touching) and self.act is not None:
             self.act(op, placed.base)
         self.log.finish(actor, place, saw)
         self.over.add(place)

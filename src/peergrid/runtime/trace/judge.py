@@ -17,14 +17,14 @@ from peergrid.schedule.claims import Claims
 from peergrid.schedule.faults import Fault
 from peergrid.schedule.happens_before import happens_before
 from peergrid.schedule.mutate import Mutant
-from peergrid.schedule.ops import Compute, Copy, Queue, queues_of
+from peergrid.schedule.ops import Queue, Touching, queues_of
 from peergrid.schedule.unroll import unroll
 from peergrid.schedule.verify import program
 
 Outcome = Literal["killed", "implied", "spare", "commutes", "unused", "disagreement"]
 """
 killed        both reject the mutant
-implied       both accept: what is missing is ordered all the same, every pair of computations and copies as before
+implied       both accept: what is missing is ordered all the same, every pair of operations that touch fields as before
 spare         both accept: less is ordered than before, but no two accesses that conflict
 commutes      both accept: the operations that changed places, or the source that was changed, give the same values
 unused        the mutant lacks cells that kernels may read, but that no expression uses: the static proof accepts it
@@ -102,13 +102,13 @@ def _redundant(original: Schedule, mutant: Mutant) -> Outcome:
 
 
 Touch = tuple[int, int]
-"""A computation or copy: its turn, and its number among those of the turn."""
+"""An operation that reads or writes fields: its turn, and its number among those of the turn."""
 
 
 def _ordered(schedule: Schedule) -> Mapping[Touch, tuple[int, ...]]:
-    """For each computation and copy of two turns, how many of each queue are over before it begins."""
+    """For each such operation of two turns, how many of each queue are over before it begins."""
     order = happens_before(unroll((schedule, schedule))).touching
-    numbers = [number for number, op in enumerate(schedule.ops) if isinstance(op, Compute | Copy)]
+    numbers = [number for number, op in enumerate(schedule.ops) if isinstance(op, Touching)]
     rank = {number: i for i, number in enumerate(numbers)}
     queues: dict[Queue, int] = {}
     for placed, bit in zip(order.done, order.bits, strict=True):

@@ -12,9 +12,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 
 import numpy as np
 
+from peergrid.runtime.trace.counted import miscounted
 from peergrid.runtime.trace.recorder import Actor, Begin, Entry, Log, Place
 from peergrid.runtime.trace.shadow import Clock, ShadowMemory
 from peergrid.runtime.trace.usage import Usage
@@ -22,8 +24,6 @@ from peergrid.schedule import Layout, Schedule
 from peergrid.schedule.faults import Fault, FaultKind
 from peergrid.schedule.ops import (
     Await,
-    Compute,
-    Copy,
     DeviceBarrier,
     Event,
     Flag,
@@ -33,6 +33,7 @@ from peergrid.schedule.ops import (
     Raise,
     Record,
     Sync,
+    Touching,
     Wait,
     hosts_of,
     queues_of,
@@ -49,6 +50,9 @@ def objections(turns: Sequence[Schedule], entries: Iterable[Entry | Begin], usag
     """The same of the entries of a log, one by one; the usage covers the operations of the turns and perhaps others."""
     replay = _Replay(usage, turns)
     yield from usage.misfits(replay.placed.values())
+    yield from chain.from_iterable(
+        miscounted(usage.layout, turn) for turn in {id(turn): turn for turn in turns}.values()
+    )
     for entry in entries:
         if isinstance(entry, Begin):
             replay.join_all()
@@ -166,7 +170,7 @@ class _Replay:
         clock = self._tick(row)
         if isinstance(op, Record | Raise | HostBarrier | DeviceBarrier):
             clock = self.started.setdefault(place, {})[actor] = clock.copy()
-        if isinstance(op, Compute | Copy):
+        if isinstance(op, Touching):
             self.faults += self.memory.touch(row, clock, placed, place)
         elif isinstance(op, Raise):
             self._raise(op.flag, placed, place, clock)

@@ -16,7 +16,7 @@ from peergrid.runtime.trace.recorder import Place
 from peergrid.runtime.trace.usage import Touch, Usage
 from peergrid.schedule import Schedule
 from peergrid.schedule.faults import Fault
-from peergrid.schedule.ops import Compute, Copy
+from peergrid.schedule.ops import Compute, Touching
 from peergrid.schedule.unroll import Placed
 
 Clock = NDArray[np.int32]
@@ -40,10 +40,10 @@ class ShadowMemory:
     def touch(self, row: int, clock: Clock, placed: Placed, place: Place) -> list[Fault]:
         """Note the accesses of an operation that starts in the actor of a row at its clock; what is wrong with them."""
         op, touch = placed.op, self.usage.touches[id(placed.op)]
-        assert isinstance(op, Compute | Copy)
+        assert isinstance(op, Touching)
         level = placed.base + op.level
         faults = [*self._after_writes(touch, clock, placed), *self._after_reads(touch, clock, placed)]
-        faults += self._stale(touch.reads, placed, level)
+        faults += [*self._stale(touch.reads, placed, level), *self._stale(touch.previous, placed, level - 1)]
         self.read[touch.readings] = clock[row]
         self.writer[touch.writes], self.written[touch.writes] = row, clock[row]
         self.author[touch.writes] = self.ordinal[place]
@@ -63,7 +63,7 @@ class ShadowMemory:
 
     def _after_writes(self, touch: Touch, clock: Clock, placed: Placed) -> Iterator[Fault]:
         """Cells whose last write is not over for sure."""
-        for cells in (touch.reads, touch.writes):
+        for cells in (touch.reads, touch.previous, touch.writes):
             late = cells[self.written[cells] > clock[self.writer[cells]]]
             if len(late):
                 other = self.placed[self.places[int(self.author[late[0]])]]

@@ -6,10 +6,10 @@ import time
 from dataclasses import dataclass, field
 
 from peergrid.runtime.trace.recorder import Actor, Place, Silent
-from peergrid.schedule.ops import Await, Compute, Copy, DeviceBarrier, Op, Queue, Wait
+from peergrid.schedule.ops import Await, DeviceBarrier, Op, Queue, Touching, Wait
 from peergrid.schedule.timeline import Span
 
-TIMED = Compute | Copy | Wait | Await | DeviceBarrier
+TIMED = Touching | Wait | Await | DeviceBarrier
 
 
 @dataclass

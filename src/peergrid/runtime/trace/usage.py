@@ -9,12 +9,12 @@ from itertools import chain
 
 import numpy as np
 
-from peergrid.runtime.trace.cellmap import CellMap, Cells, Sets, outside, read_sets, write_sets
+from peergrid.runtime.trace.cellmap import CellMap, Cells, Sets, outside, previous_sets, read_sets, write_sets
 from peergrid.runtime.trace.cells import cells_written
 from peergrid.runtime.trace.recorder import Actor
 from peergrid.schedule import Layout, Schedule
 from peergrid.schedule.faults import Fault, FaultKind
-from peergrid.schedule.ops import Compute, Copy, footing, hosts_of, queues_of
+from peergrid.schedule.ops import Copy, Touching, footing, hosts_of, queues_of
 from peergrid.schedule.unroll import Placed
 
 
@@ -22,11 +22,12 @@ from peergrid.schedule.unroll import Placed
 class Touch:
     """The cells that an operation reads and writes, as places in the arrays of a `CellMap`.
 
-    readings: what it reads, as pairs of a `Readers`; others: the pairs of all who read what it writes;
-    clash: what it reads and writes.
+    previous: those it reads as they were a step before; readings: what it reads, as pairs of a `Readers`; others: the
+    pairs of all who read what it writes; clash: what it reads and writes.
     """
 
     reads: Cells
+    previous: Cells
     writes: Cells
     readings: Cells
     others: Cells
@@ -36,7 +37,7 @@ class Touch:
 class Usage:
     """Actors by their rows in the clocks, memory as a `CellMap`, and what each operation touches.
 
-    touches: of every computation and copy, by its identity, `id(op)`.
+    touches: of every operation that reads or writes fields, by its identity, `id(op)`.
     """
 
     def __init__(self, layout: Layout, schedules: Iterable[Schedule]) -> None:
@@ -44,13 +45,16 @@ class Usage:
         ops = {id(op): op for schedule in schedules for op in schedule.ops}
         actors: Iterable[Actor] = chain.from_iterable((*hosts_of(op), *queues_of(op)) for op in ops.values())
         self.rows: Mapping[Actor, int] = {actor: row for row, actor in enumerate(dict.fromkeys(actors))}
-        self._ops = {key: op for key, op in ops.items() if isinstance(op, Compute | Copy)}
+        self._ops = {key: op for key, op in ops.items() if isinstance(op, Touching)}
         self._foot = {key: footing(op) for key, op in self._ops.items()}
         alike = {self._foot[key]: op for key, op in self._ops.items()}
-        self._sets = {foot: (read_sets(layout, op), write_sets(layout, op)) for foot, op in alike.items()}
+        self._sets = {
+            foot: (read_sets(layout, op), previous_sets(layout, op), write_sets(layout, op))
+            for foot, op in alike.items()
+        }
         wrong = {foot: found for foot, op in alike.items() if (found := tuple(_misfits(layout, op, *self._sets[foot])))}
         self._wrong = {key: wrong[foot] for key, foot in self._foot.items() if foot in wrong}
-        self.map = CellMap([*self._owned, *(s for both in self._sets.values() for half in both for s in half)])
+        self.map = CellMap([*self._owned, *(s for all_of in self._sets.values() for some in all_of for s in some)])
         self.readers, self.touches = self._touched()
 
     @cached_property
@@ -77,11 +81,10 @@ class Usage:
                 yield Fault(kind, f"{placed} {what}.", (placed.op,))
 
     def _touched(self) -> tuple[Readers, Mapping[int, Touch]]:
-        cells = {
-            foot: (self.map.numbers(reads), self.map.numbers(writes)) for foot, (reads, writes) in self._sets.items()
-        }
+        cells = {foot: tuple(self.map.numbers(some) for some in sets) for foot, sets in self._sets.items()}
         kinds = {key: (self._foot[key], self.rows[op.queue]) for key, op in self._ops.items()}
-        readers = Readers(((row, cells[foot][0]) for foot, row in set(kinds.values())), len(self.rows))
+        reading = ((row, np.concatenate(cells[foot][:2])) for foot, row in set(kinds.values()))
+        readers = Readers(reading, len(self.rows))
         known = {(foot, row): _touch(readers, row, *cells[foot]) for foot, row in set(kinds.values())}
         return readers, {key: known[kind] for key, kind in kinds.items()}
 
@@ -106,14 +109,15 @@ class Readers:
         return np.repeat(end - lengths.cumsum(), lengths) + np.arange(lengths.sum())
 
 
-def _touch(readers: Readers, row: int, reads: Cells, writes: Cells) -> Touch:
-    return Touch(reads, writes, readers.of(reads, row), readers.all_of(writes), np.intersect1d(reads, writes))
+def _touch(readers: Readers, row: int, reads: Cells, previous: Cells, writes: Cells) -> Touch:
+    both = np.concatenate((reads, previous))
+    return Touch(reads, previous, writes, readers.of(both, row), readers.all_of(writes), np.intersect1d(both, writes))
 
 
-def _misfits(layout: Layout, op: Compute | Copy, reads: Sets, writes: Sets) -> Iterator[tuple[FaultKind, str]]:
+def _misfits(layout: Layout, op: Touching, *sets: Sets) -> Iterator[tuple[FaultKind, str]]:
     """What is wrong with an operation in any program, to follow its name."""
-    for half in (reads, writes):
-        if beyond := outside(layout, half):
+    for some in sets:
+        if beyond := outside(layout, some):
             yield "outside", f"touches {beyond}"
     if isinstance(op, Copy) and not op.source_box.empty and not _same_cells(layout, op):
         yield "stale read", "brings other cells than those of its target"

@@ -37,6 +37,7 @@ def overlap(work: Work) -> Iterator[Op]:
         yield from meet(work, rims, "sent")
         if work.wraps:
             yield from wrap_between(work, rims, inners, part)
+        yield from reductions(work, rims, inners, part)
 
 
 def wrap_between(work: Work, rims: list[Queue], inners: list[Queue], part: Pass) -> Iterator[Op]:
@@ -48,6 +49,14 @@ def wrap_between(work: Work, rims: list[Queue], inners: list[Queue], part: Pass)
     yield from join(work, rims, inners, "arrived")
     yield from wrap(work, last, part)
     yield from join(work, inners, rims, "interior")
+
+
+def reductions(work: Work, rims: list[Queue], inners: list[Queue], part: Pass) -> Iterator[Op]:
+    """Behind the exchange; the next interior, which may overwrite what is reduced, waits for them."""
+    if part.due:
+        for rim in rims:
+            yield from work.reduce(0, rim, part)
+        yield from join(work, rims, inners, "reduced")
 
 
 def join(work: Work, before: list[Queue], after: list[Queue], name: str) -> Iterator[Op]:

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from itertools import count
 
 from peergrid.schedule.ops import Await, Flag, Op, Queue, Raise
-from peergrid.schedule.strategies.overlap import join, wrap_between
+from peergrid.schedule.strategies.overlap import join, reductions, wrap_between
 from peergrid.schedule.work import Work
 
 
@@ -42,6 +42,7 @@ def peer(work: Work) -> Iterator[Op]:
         yield from listen(work, rims, "halo", number + 1)
         if work.wraps:
             yield from wrap_between(work, rims, inners, part)
+        yield from reductions(work, rims, inners, part)
 
 
 def tell(work: Work, queues: list[Queue], name: str, value: int) -> Iterator[Op]:

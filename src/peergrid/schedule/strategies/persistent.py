@@ -24,3 +24,5 @@ def persistent(work: Work) -> Iterator[Op]:
             yield from (work.copy(0, queues[halo.source], part, halo) for halo in stage)
         yield everyone
         yield from wrap(work, queues, part)
+        for queue in queues:
+            yield from work.reduce(0, queue, part)

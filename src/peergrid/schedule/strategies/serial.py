@@ -17,3 +17,5 @@ def serial(work: Work) -> Iterator[Op]:
         for halo in (*chain.from_iterable(work.stages), *work.wraps) if part.closing else ():
             yield work.copy(0, queues[halo.source], part, halo)
             yield Sync(0, queues[halo.source])
+        for queue in queues:
+            yield from work.reduce(0, queue, part)

@@ -18,6 +18,8 @@ def stream_ordered(work: Work) -> Iterator[Op]:
             yield from send(work, queues, part)
             yield from meet(work, queues, "sent")
             yield from wrap(work, queues, part)
+            for queue in queues:
+                yield from work.reduce(0, queue, part)
 
 
 def send(work: Work, queues: Sequence[Queue], part: Pass) -> Iterator[Op]:

@@ -26,3 +26,5 @@ def threads(work: Work) -> Iterator[Op]:
         yield from (Sync(queue.device, queue) for queue in queues)
         yield everyone
         yield from (work.copy(halo.source, queues[halo.source], part, halo) for halo in work.wraps)
+        for queue in queues:
+            yield from work.reduce(queue.device, queue, part)

@@ -1,0 +1,38 @@
+"""Reductions by compiled code: the values of expressions by CPU kernels, their leaves by `codegen.cpu.reduce`."""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+
+from peergrid.codegen.cpu.jit import compile_reduce
+from peergrid.codegen.cpu.reduce import LARGEST, SMALLEST, SQUARES, SUM
+from peergrid.codegen.reductions import Doubles, neutral
+from peergrid.grid import Array
+from peergrid.runtime.cpu.kernel import compile_kernel
+from peergrid.runtime.reductions import Leaves, Reductions
+from peergrid.runtime.reference_reduction import values_by
+from peergrid.schedule import Layout
+from peergrid.stencil.reduction import ReductionKind
+
+CODES: dict[ReductionKind, int] = {"sum": SUM, "mean": SUM, "l2": SQUARES, "max": LARGEST, "min": SMALLEST}
+
+
+def compiled_reductions(layout: Layout, total_steps: int, cache: Path | None) -> Reductions:
+    """The reductions of a run; cache: as in `compile_kernel`."""
+    make = partial(compile_kernel, cache=cache)
+    return Reductions(layout, total_steps, values_by(make, layout.problem), compiled_leaves(layout, cache))
+
+
+def compiled_leaves(layout: Layout, cache: Path | None) -> Leaves:
+    """The results of leaves of the grid's type."""
+    add_up = compile_reduce(layout.problem.grid.dtype, cache)
+
+    def leaves(kind: ReductionKind, values: Array, first: int) -> Doubles:
+        found = np.empty(len(values))
+        add_up(CODES[kind], neutral(kind), values, first, found)
+        return found
+
+    return leaves

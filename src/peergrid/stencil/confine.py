@@ -1,0 +1,78 @@
+"""On which cells an update or a reduction is computed: boxes named by the user, and where every read finds a value.
+
+`what` names the update or reduction in messages, as in "Update 'heat'"; `nothing` says what an empty box would mean.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from peergrid.errors import UsageError
+from peergrid.grid import Box, Field, Grid, Index
+from peergrid.stencil.expr import Read
+
+
+def confined(what: str, nothing: str, box: Box, given: object) -> Box:
+    """The part of a box that lies in the one given. Raises UsageError where there is none."""
+    if not isinstance(given, Box):
+        noun = "An update" if what.startswith("Update") else "A reduction"
+        raise UsageError(f"{noun} is confined to a peergrid.Box such as Box((0, 0), (8, 8)), got {given!r}.")
+    lo, hi = whole(given.lo), whole(given.hi)
+    if lo is None or hi is None or len(lo) != box.ndim:
+        raise UsageError(f"{what} takes a box with {box.ndim} whole numbers for each corner, got {given!r}.")
+    inside = box & Box(lo, hi)
+    if inside.empty:
+        raise UsageError(f"{what} is confined to {given}, which has no cell of {box}: {nothing}.")
+    return inside
+
+
+def answerable(
+    what: str, nothing: str, box: Box, reads: Iterable[Read], grid: Grid, fields: Mapping[str, Field]
+) -> Box:
+    """The cells of a box from which no read leaves the grid through a fixed edge."""
+    reads, box = tuple(reads), box & grid.box
+    for axis in range(grid.ndim):
+        if grid.boundary[axis] == "fixed":
+            (below, above), extent = _reach(reads, axis, fields), grid.shape[axis]
+            if below + above >= extent:
+                raise UsageError(
+                    f"{what} reads {below} below and {above} above its cell along the fixed axis {axis}, which has "
+                    f"{extent}: {nothing}; use a larger grid or another boundary."
+                )
+            lo, hi = max(box.lo[axis], below), min(box.hi[axis], extent - above)
+            box = box.with_axis(axis, lo, max(lo, hi))
+    return box
+
+
+def check_reads(what: str, box: Box, reads: Iterable[Read], grid: Grid, fields: Mapping[str, Field]) -> None:
+    """Raise UsageError where cells of a box read a field outside of its own."""
+    for read in reads:
+        source, seen = fields[read.field], box.shift(read.offset)
+        for axis in source.axes:
+            lo, hi = seen.lo[axis], seen.hi[axis]
+            if grid.boundary[axis] != "fixed":
+                lo, hi = max(lo, 0), min(hi, grid.shape[axis])
+                if abs(read.offset[axis]) > grid.shape[axis]:
+                    raise UsageError(
+                        f"{what} reads '{read.field}' {abs(read.offset[axis])} cells away along axis {axis}, which "
+                        f"has only {grid.shape[axis]}; use a larger grid."
+                    )
+            if lo < source.box.lo[axis] or hi > source.box.hi[axis]:
+                raise UsageError(
+                    f"{what} reads '{read.field}' at offset {read.offset} from {box}, outside the field's box "
+                    f"{source.box}; confine the {what.split()[0].lower()} with .within(box)."
+                )
+
+
+def whole(index: Iterable[Any]) -> Index | None:
+    """The numbers of an index as Python's integers; None where they are none."""
+    given = tuple(index) if isinstance(index, Iterable) else (index,)
+    return tuple(map(operator.index, given)) if all(hasattr(i, "__index__") for i in given) else None
+
+
+def _reach(reads: Iterable[Read], axis: int, fields: Mapping[str, Field]) -> tuple[int, int]:
+    """How many cells below and above its own a cell reads along an axis."""
+    offsets = [0, *(read.offset[axis] for read in reads if axis in fields[read.field].axes)]
+    return -min(offsets), max(offsets)

@@ -1,0 +1,113 @@
+"""Reductions in schedules: proved like everything else, by both checkers, and mutants of them are rejected."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+
+import pytest
+from verify_examples import smooth
+
+from peergrid import Box, Grid, Options, Problem, reduction, stencil
+from peergrid.grid.partition import Partition
+from peergrid.runtime.trace.judge import Outcome, check, judge
+from peergrid.schedule import Layout, Schedule, build, layout, period
+from peergrid.schedule.faults import FaultKind
+from peergrid.schedule.mutate import mutants
+from peergrid.schedule.ops import Reduce
+from peergrid.schedule.strategies import STRATEGIES, StrategyName
+from peergrid.schedule.verify import program, prove
+from peergrid.schedule.work import due
+
+DEPTHS = [(1, None), (2, 1), (3, None), (3, 2)]
+
+
+@reduction("sum", every=3)
+def around(u):  # type: ignore[no-untyped-def]
+    return u[-2] * u[2]
+
+
+@reduction("l2", every=2)
+def change(u):  # type: ignore[no-untyped-def]
+    return u[0] - u.prev[0]
+
+
+@stencil
+def blur(u, v):  # type: ignore[no-untyped-def]
+    u.next[0, 0] = 0.5 * v[0, 0] + 0.25 * (u[1, 0] + u[-1, 0])
+    v.next[0, 0] = u[0, 1]
+
+
+@reduction("max", every=2)
+def slope(u, v):  # type: ignore[no-untyped-def]
+    return u[1, 1] - v[-1, 0]
+
+
+@reduction("mean", every=1)
+def drift(v):  # type: ignore[no-untyped-def]
+    return v[0, 0] - v.prev[0, 0]
+
+
+def line(strategy: StrategyName, depth: int, block: int | None) -> tuple[Layout, Schedule]:
+    """A ring over three devices; one reduction reads further than the step does."""
+    u = Grid(13, "periodic").field("u")
+    options = Options(strategy, depth, block)
+    problem = Problem.of(smooth(u), reductions=[around(u), change(u).within(Box((2,), (11,)))])
+    plan = layout(problem, Partition(problem.grid, (3,)), options)
+    return plan, period(plan, options)
+
+
+def plane(strategy: StrategyName, depth: int, block: int | None) -> tuple[Layout, Schedule]:
+    """Two fields on a plane that reflects and is cut along both axes."""
+    grid = Grid((9, 7), "reflecting")
+    u, v = grid.field("u"), grid.field("v")
+    options = Options(strategy, depth, block)
+    problem = Problem.of(blur(u, v), reductions=[slope(u, v), drift(v)])
+    plan = layout(problem, Partition(grid, (2, 2)), options)
+    return plan, period(plan, options, start=1)
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+@pytest.mark.parametrize(("depth", "block"), DEPTHS)
+def test_schedules_with_reductions_are_proved(strategy: StrategyName, depth: int, block: int | None) -> None:
+    for plan, schedule in (line(strategy, depth, block), plane(strategy, depth, block)):
+        turns = program(plan, schedule)
+        assert any(isinstance(op, Reduce) for op in schedule.ops)
+        assert schedule.first == schedule.final
+        assert prove(plan, turns).faults == ()
+        assert check(plan, turns) == ()
+
+
+def test_reductions_are_due_at_multiples_of_the_runs_steps() -> None:
+    plan, _ = line("async", 3, None)
+    found = [(one.level, one.reduction) for one in due(plan.problem, 4, 5)]
+    assert found == [(2, "around"), (2, "change"), (4, "change"), (5, "around")]
+    schedule = build(plan, Options(depth=3), 5, 0, start=4)
+    made = [(op.level, op.reduction) for op in schedule.ops if isinstance(op, Reduce) and op.device == 0]
+    assert made == found
+
+
+@pytest.mark.parametrize("strategy", ["serial", "async", "threads", "overlap", "peer", "persistent"])
+@pytest.mark.parametrize(("depth", "block"), [(1, None), (3, 2)])
+def test_mutants_are_rejected_by_both_checkers(strategy: StrategyName, depth: int, block: int | None) -> None:
+    outcomes: dict[str, Counter[Outcome]] = defaultdict(Counter)
+    kinds: dict[str, set[FaultKind]] = defaultdict(set)
+    for (plan, original), per_kind in ((line(strategy, depth, block), 3), (plane(strategy, depth, block), 1)):
+        for mutant in mutants(original, per_kind):
+            verdict = judge(plan, original, mutant)
+            assert verdict.outcome != "disagreement", (mutant.what, verdict.static, verdict.traced)
+            outcomes[mutant.kind][verdict.outcome] += 1
+            if verdict.static:
+                kinds[mutant.kind].add(verdict.static.kind)
+    for kind in ("drop Reduce", "level Reduce", "slots Reduce", "shrink Reduce"):
+        assert outcomes[kind].keys() == {"killed"}, (kind, outcomes[kind])
+    assert kinds["drop Reduce"] == kinds["shrink Reduce"] == {"reduction"}
+
+
+def test_a_reduction_beside_the_pass_that_overwrites_it_is_a_race() -> None:
+    """What the join behind the reductions of `overlap` is there for."""
+    plan, schedule = plane("overlap", 1, None)
+    found = [m for m in mutants(schedule) if m.kind == "drop Wait" and ":reduced" in m.what]
+    assert found
+    verdicts = [judge(plan, schedule, mutant) for mutant in found]
+    assert {v.outcome for v in verdicts} <= {"killed", "spare", "implied"}
+    assert any(v.static and v.static.kind == "race" for v in verdicts)
