@@ -56,6 +56,15 @@ def line(strategy: StrategyName, depth: int, block: int | None) -> tuple[Layout,
     return plan, period(plan, options)
 
 
+def alone(strategy: StrategyName, depth: int, block: int | None) -> tuple[Layout, Schedule]:
+    """One device, whose box has no neighbour."""
+    u = Grid(13).field("u")
+    options = Options(strategy, depth, block)
+    problem = Problem.of(smooth(u), reductions=[around(u), change(u)])
+    plan = layout(problem, Partition(problem.grid, (1,)), options)
+    return plan, period(plan, options)
+
+
 def plane(strategy: StrategyName, depth: int, block: int | None) -> tuple[Layout, Schedule]:
     """Two fields on a plane that reflects and is cut along both axes."""
     grid = Grid((9, 7), "reflecting")
@@ -69,7 +78,7 @@ def plane(strategy: StrategyName, depth: int, block: int | None) -> tuple[Layout
 @pytest.mark.parametrize("strategy", STRATEGIES)
 @pytest.mark.parametrize(("depth", "block"), DEPTHS)
 def test_schedules_with_reductions_are_proved(strategy: StrategyName, depth: int, block: int | None) -> None:
-    for plan, schedule in (line(strategy, depth, block), plane(strategy, depth, block)):
+    for plan, schedule in (made(strategy, depth, block) for made in (line, alone, plane)):
         turns = program(plan, schedule)
         assert any(isinstance(op, Reduce) for op in schedule.ops)
         assert schedule.first == schedule.final

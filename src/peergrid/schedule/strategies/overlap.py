@@ -54,8 +54,9 @@ def wrap_between(work: Work, rims: list[Queue], inners: list[Queue], part: Pass)
 def reductions(work: Work, rims: list[Queue], inners: list[Queue], part: Pass) -> Iterator[Op]:
     """Behind the exchange; the next interior, which may overwrite what is reduced, waits for them."""
     if part.due:
-        for rim in rims:
-            yield from work.reduce(0, rim, part)
+        for rim, inner in zip(rims, inners, strict=True):
+            alone = not work.divided(rim.device) and not work.interior[rim.device].empty
+            yield from work.reduce(0, inner if alone else rim, part)
         yield from join(work, rims, inners, "reduced")
 
 
