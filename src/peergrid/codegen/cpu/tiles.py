@@ -15,6 +15,7 @@ from peergrid.stencil import Growth, Problem, footprint, write_box
 SHARE = 0.75  # of the cache; the rest is for rows of the slots, tables and whatever else runs
 LARGE = 32  # second-level caches: of a pass that moves more, nothing is left in the last level for the next
 NARROWEST = 64  # cells along the last axis: below, a row function's start costs more than its cells
+ROW_START = 200  # cells in whose time a row begins: its pointers, its first loads, which no prefetcher foresees
 
 
 @dataclass(frozen=True)
@@ -44,9 +45,8 @@ def weigh(problem: Problem, plan: StreamPlan) -> Weight:
     margins = tuple(a + b for a, b in zip(growth.below, growth.above, strict=True))
     streamed = [problem.fields[name] for name in problem.coefficients if problem.fields[name].full]
     lag = max((node.lag for node in plan.nodes), default=0)
-    rows = (
-        sum(_rows(problem, plan)) + len(streamed) * (lag + 1) + 2 * sum(_large(problem, name) for name in problem.state)
-    )
+    rows = sum(_rows(problem, plan)) + len(streamed) * (lag + 1)
+    rows += sum(max(2, _source_rows(problem, plan, name)) for name in problem.state if _large(problem, name))
     return Weight(rows * problem.itemsize, margins[1:] if problem.grid.ndim > 1 else margins)
 
 
@@ -63,6 +63,19 @@ def _rows(problem: Problem, plan: StreamPlan) -> Iterator[int]:
     """The rows of every window that most rows of the tile pass through."""
     names = {home.number: name for node in plan.nodes for name, home in node.after.items() if home.kind == "window"}
     return (plan.depths[number] for number, name in names.items() if _large(problem, name))
+
+
+def _source_rows(problem: Problem, plan: StreamPlan, name: str) -> int:
+    """The rows of a field's source slot from the newest that any node reads to the oldest."""
+    lags = [
+        node.lag - read.offset[0]
+        for node in plan.nodes
+        if node.before[name].kind == "source"
+        for update in problem.stages[node.stage].updates
+        for read in update.reads
+        if read.field == name
+    ]
+    return max(lags) - min(lags) + 1 if lags else 0
 
 
 def _large(problem: Problem, name: str) -> bool:
@@ -82,10 +95,13 @@ def _counts(extent: int, least: int) -> list[int]:
 
 
 def _cost(extents: Index, counts: Index, weight: Weight, budget: float) -> tuple[float, int]:
-    """Cells computed for each cell wanted, thrice as dear where a tile does not fit; then the number of tiles."""
+    """Cells computed for each cell wanted, thrice as dear where a tile does not fit; then the number of tiles.
+
+    Short rows cost more: each begins with as much work as `ROW_START` cells are.
+    """
     sizes = tuple(ceil(extent / count) for extent, count in zip(extents, counts, strict=True))
     grown = tuple(size + margin for size, margin in zip(sizes, weight.margins, strict=True))
-    redundancy = prod(g / s for g, s in zip(grown, sizes, strict=True))
+    redundancy = prod(g / s for g, s in zip(grown, sizes, strict=True)) * (1 + ROW_START / grown[-1])
     fits = prod(grown) * weight.bytes_per_cell <= budget
     return redundancy * (1 if fits else 3), prod(counts)
 
