@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from operator import le
 
 from peergrid.grid import Box, Grid, Index
 from peergrid.stencil.problem import Problem, Stage
@@ -29,6 +30,10 @@ class Growth:
     def __or__(self, other: Growth) -> Growth:
         """The larger of both, axis by axis."""
         return Growth(tuple(map(max, self.below, other.below)), tuple(map(max, self.above, other.above)))
+
+    def within(self, other: Growth) -> bool:
+        """Whether the other one is at least as large on every side."""
+        return all(map(le, self.below, other.below)) and all(map(le, self.above, other.above))
 
     def through(self, offset: Index, grid: Grid) -> Growth:
         """Grown so that a read at `offset` from every cell is included; both ways where the edge reflects."""
@@ -123,13 +128,16 @@ def arms(problem: Problem) -> Mapping[str, tuple[Growth, ...]]:
                 for read in assignment.reads:
                     if read.field in before:
                         before[read.field] |= {growth.through(read.offset, problem.grid) for growth in need[target]}
-        need = before
+        need = {name: frozenset(_largest(growths)) for name, growths in before.items()}  # else stages multiply them
     return {name: tuple(_largest(growths)) for name, growths in need.items()}
 
 
 def _largest(growths: frozenset[Growth]) -> list[Growth]:
     """The growths that no other one holds, in an order of their own."""
-    largest = [one for one in growths if not any(one != two and one | two == two for two in growths)]
+    largest: list[Growth] = []
+    for one in sorted(growths, key=lambda growth: -sum(growth.below) - sum(growth.above)):
+        if not any(one.within(two) for two in largest):
+            largest.append(one)
     return sorted(largest, key=lambda growth: (growth.below, growth.above))
 
 

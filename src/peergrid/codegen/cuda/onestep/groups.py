@@ -94,11 +94,12 @@ def _fused(problem: Problem) -> list[tuple[int, ...]]:
     return parts
 
 
-def _pointwise(stage: Stage, written: set[str]) -> bool:
+def _pointwise(stage: Stage, written: tuple[str, ...]) -> bool:
     """Whether the stage reads the written fields at its own cell only."""
     reads = (read for update in stage.updates for read in update.reads)
     return all(read.field not in written or not any(read.offset) for read in reads)
 
 
-def _targets(problem: Problem, stages: tuple[int, ...]) -> set[str]:
-    return {t for s in stages for t in problem.stages[s].targets}
+def _targets(problem: Problem, stages: tuple[int, ...]) -> tuple[str, ...]:
+    """The fields that stages write, in the order of the problem: texts do not depend on how sets are hashed."""
+    return tuple(dict.fromkeys(t for s in stages for t in problem.stages[s].targets))
