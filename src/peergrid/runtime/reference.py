@@ -9,8 +9,10 @@ import numpy as np
 
 from peergrid.grid import Array, Box
 from peergrid.runtime.memory import DeviceMemory
-from peergrid.stencil import Problem, Stage, footprint, read_box, write_box
+from peergrid.stencil import Problem, Stage, Update, footprint, read_box, write_box
 from peergrid.stencil.expr import Binary, Const, Expr, Now, Param, Read, Unary, Where
+from peergrid.stencil.problem import Assignment
+from peergrid.stencil.program import CellProgram, counts
 
 UNARY = {"neg": np.negative, "abs": np.abs, "sqrt": np.sqrt, "not": np.logical_not}
 BINARY = {
@@ -85,34 +87,61 @@ class ReferenceKernel:
         fresh: list[tuple[Patch, Box, Array]] = []
         with np.errstate(all="ignore"):
             for update in stage.updates:
-                for assignment in update.assignments:
-                    for cells in self.problem.grid.images(update.box, boxes[assignment.target]):
-                        value = self._evaluate(assignment.value, cells, patches, step)
+                for cells, assignments in self._together(update, boxes).items():
+                    values = self._evaluate(CellProgram(tuple(a.value for a in assignments)), cells, patches, step)
+                    for assignment, value in zip(assignments, values, strict=True):
                         fresh.append((patches[assignment.target], cells, np.broadcast_to(value, cells.shape)))
         for patch, cells, value in fresh:
             patch.array[cells.slices(patch.box.lo)] = value
 
-    def _evaluate(self, expr: Expr, cells: Box, patches: dict[str, Patch], step: int) -> Any:
-        kind = np.dtype(self.problem.grid.dtype).type
-        match expr:
-            case Const(value):
-                return kind(value)
+    def _together(self, update: Update, boxes: dict[str, Box]) -> dict[Box, list[Assignment]]:
+        """The assignments of an update by the cells on which they are wanted."""
+        found: dict[Box, list[Assignment]] = {}
+        for assignment in update.assignments:
+            for cells in self.problem.grid.images(update.box, boxes[assignment.target]):
+                found.setdefault(cells, []).append(assignment)
+        return found
+
+    def _evaluate(self, program: CellProgram, cells: Box, patches: dict[str, Patch], step: int) -> list[Any]:
+        """The results of a program; each value is kept until its last use."""
+        known: dict[Expr, Any] = {}
+        left = dict(program.uses)
+        for value in program.values:
+            operands = [self._counted(known[o]) if counts(value, n) else known[o] for n, o in enumerate(value.operands)]
+            known[value] = self._value(value, operands, cells, patches, step)
+            for operand in value.operands:
+                left[operand] -= 1
+                if not left[operand]:
+                    del known[operand]
+        return [known[result] for result in program.results]
+
+    def _value(self, value: Expr, operands: list[Any], cells: Box, patches: dict[str, Patch], step: int) -> Any:
+        """One value from its operands."""
+        match value:
+            case Const(number):
+                return self._kind(number)
             case Param(key):
-                return kind(self.problem.params[key])
+                return self._kind(self.problem.params[key])
             case Now(name):
                 samples = self.problem.signals[name].samples
-                return samples[step] if step < len(samples) else kind(0)
+                return samples[step] if step < len(samples) else self._kind(0)
             case Read():
-                return self._read(expr, cells, patches[expr.field])
-            case Unary(op, a):
-                return UNARY[op](self._evaluate(a, cells, patches, step))
-            case Binary(op, a, b):
-                left, right = self._evaluate(a, cells, patches, step), self._evaluate(b, cells, patches, step)
-                return BINARY[op](left, right)
-            case Where(condition, a, b):
-                parts = (self._evaluate(part, cells, patches, step) for part in (condition, a, b))
-                return np.where(*parts)
-        raise TypeError(f"Unknown expression {expr!r}.")
+                return self._read(value, cells, patches[value.field])
+            case Unary(op):
+                return UNARY[op](*operands)
+            case Binary(op):
+                return BINARY[op](*operands)
+            case Where():
+                return np.where(*operands)
+        raise TypeError(f"Unknown expression {value!r}.")
+
+    def _kind(self, value: float) -> Any:
+        """A number rounded to the grid's dtype."""
+        return np.dtype(self.problem.grid.dtype).type(value)
+
+    def _counted(self, condition: Any) -> Any:
+        """1 where a condition holds, 0 elsewhere."""
+        return np.asarray(condition).astype(self.problem.grid.dtype)[()]
 
     def _read(self, read: Read, cells: Box, patch: Patch) -> Array:
         """The values at an offset from the cells; beyond a reflecting edge, the mirrored ones.

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from peergrid.stencil.expr import Binary, Unary, walk
 from peergrid.stencil.problem import Problem
+from peergrid.stencil.program import CellProgram
 
 
 def minimal_bytes(problem: Problem) -> int:
@@ -17,10 +17,9 @@ def minimal_bytes(problem: Problem) -> int:
 
 
 def operations(problem: Problem) -> int:
-    """Arithmetic operations of one step over the whole grid, as the expressions are written."""
+    """Arithmetic operations of one step over the whole grid; what the results of an update share counts once."""
     return sum(
-        update.box.size * sum(isinstance(node, Binary | Unary) for node in walk(assignment.value))
+        update.box.size * CellProgram(tuple(a.value for a in update.assignments)).operations
         for stage in problem.stages
         for update in stage.updates
-        for assignment in update.assignments
     )

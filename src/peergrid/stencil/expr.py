@@ -1,19 +1,24 @@
-"""The expressions of a cell's update: a small frozen tree of IEEE basic operations.
+"""The expressions of a cell's update: a small frozen graph of IEEE basic operations.
 
 Only operations whose result IEEE 754 fixes to the last bit are here (+ - * / sqrt, minimum, maximum, comparisons,
 selection), so that every executor finds the same bits. An expression is evaluated exactly as written, in the grid's
 dtype: nothing is reassociated, contracted or folded.
+
+Expressions are hash-consed: equal ones are one object (see `interned`), so that comparing and hashing take no time,
+and a value that is used many times is there, and computed, once (see `program`).
 """
 
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, fields
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
 from numbers import Real
+from struct import pack
 from typing import Any, Literal, TypeGuard, Union
 
 from peergrid.grid import Index
+from peergrid.stencil.interned import Interned
 
 UnaryOp = Literal["neg", "abs", "sqrt", "not"]
 BinaryOp = Literal["add", "sub", "mul", "div", "min", "max", "lt", "le", "gt", "ge", "eq", "ne", "and", "or"]
@@ -22,16 +27,49 @@ LOGICAL = frozenset({"and", "or", "not"})
 
 Number = Union["Expr", int, float]
 
+LONGEST_SHOWN = 4000  # characters of an expression that is shown in full
 
-class Expr:
+
+class Expr(metaclass=Interned):
     """Base of every node; the operators build larger expressions."""
 
-    __slots__ = ()
+    __slots__ = ("__weakref__",)
+
+    @property
+    def label(self) -> tuple[object, ...]:
+        """What tells a node from others of its class with the same operands; its first arguments."""
+        return ()
+
+    @property
+    def operands(self) -> tuple[Expr, ...]:
+        """The expressions that the value is computed from, in order; its last arguments."""
+        return ()
 
     @property
     def is_condition(self) -> bool:
         """Whether the value is true or false rather than a number."""
         return False
+
+    @property
+    def identity(self) -> tuple[object, ...]:
+        """What equal expressions of a class have in common."""
+        return (*self.label, *self.operands)
+
+    def __reduce__(self) -> tuple[Callable[..., Expr], tuple[object, ...]]:
+        """For pickle and copy: every distinct part once, however deep the expression is."""
+        parts = ordered((self,))
+        number = {part: n for n, part in enumerate(parts)}
+        return _rebuilt, (tuple((type(p), p.label, tuple(number[o] for o in p.operands)) for p in parts),)
+
+    def __repr__(self) -> str:
+        parts = ordered((self,))
+        text: dict[Expr, str] = {}
+        for part in parts:
+            inside = ", ".join([*map(repr, part.label), *(text[operand] for operand in part.operands)])
+            text[part] = f"{type(part).__name__}({inside})"
+            if len(text[part]) > LONGEST_SHOWN:
+                return f"<expression of {len(parts)} parts>"
+        return text[self]
 
     def __add__(self, other: Number) -> Expr:
         return Binary("add", self, as_expr(other))
@@ -111,63 +149,109 @@ class Expr:
         return known(*(as_expr(one.item() if getattr(one, "shape", None) == () else one) for one in inputs))
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Const(Expr):
-    """A literal of the stencil's source, rounded once to the grid's dtype."""
+    """A literal of the stencil's source, rounded once to the grid's dtype.
+
+    Two are equal where their bits are: 0.0 is not -0.0, and a NaN is itself.
+    """
 
     value: float
 
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "value", float(self.value))
 
-@dataclass(frozen=True, slots=True)
+    @property
+    def label(self) -> tuple[object, ...]:
+        return (self.value,)
+
+    @property
+    def identity(self) -> tuple[object, ...]:
+        return (pack("d", self.value),)
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Param(Expr):
     """A number given when the stencil is applied; `key` is its place in `Problem.params`."""
 
     key: str
 
+    @property
+    def label(self) -> tuple[object, ...]:
+        return (self.key,)
 
-@dataclass(frozen=True, slots=True)
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Read(Expr):
     """The value of a field at the cell shifted by `offset`, before this stage writes it."""
 
     field: str
     offset: Index
 
+    @property
+    def label(self) -> tuple[object, ...]:
+        return (self.field, self.offset)
 
-@dataclass(frozen=True, slots=True)
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Now(Expr):
     """The sample of a signal for the step being computed."""
 
     signal: str
 
+    @property
+    def label(self) -> tuple[object, ...]:
+        return (self.signal,)
 
-@dataclass(frozen=True, slots=True)
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Unary(Expr):
     op: UnaryOp
     a: Expr
+
+    @property
+    def label(self) -> tuple[object, ...]:
+        return (self.op,)
+
+    @property
+    def operands(self) -> tuple[Expr, ...]:
+        return (self.a,)
 
     @property
     def is_condition(self) -> bool:
         return self.op == "not"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Binary(Expr):
     op: BinaryOp
     a: Expr
     b: Expr
 
     @property
+    def label(self) -> tuple[object, ...]:
+        return (self.op,)
+
+    @property
+    def operands(self) -> tuple[Expr, ...]:
+        return (self.a, self.b)
+
+    @property
     def is_condition(self) -> bool:
         return self.op in COMPARISONS or self.op in LOGICAL
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Where(Expr):
     """`a` where the condition holds, `b` elsewhere; both are evaluated."""
 
     condition: Expr
     a: Expr
     b: Expr
+
+    @property
+    def operands(self) -> tuple[Expr, ...]:
+        return (self.condition, self.a, self.b)
 
 
 def as_expr(value: Number) -> Expr:
@@ -241,18 +325,37 @@ KNOWN = (
 )
 
 
-def walk(expr: Expr) -> Iterator[Expr]:
-    """The expression and all its parts, outermost first."""
-    yield expr
-    for part in fields(expr):  # type: ignore[arg-type]
-        child = getattr(expr, part.name)
-        if isinstance(child, Expr):
-            yield from walk(child)
+def ordered(results: Iterable[Expr], known: Iterable[Expr] = ()) -> tuple[Expr, ...]:
+    """The expressions and all their parts in an order of evaluation: each once, operands first, from left to right.
+
+    known: what is left out, with what only it needs.
+    """
+    found: dict[Expr, None] = {}
+    seen = set(known)
+    for result in results:
+        waiting = [(result, False)]
+        while waiting:
+            node, complete = waiting.pop()
+            if complete:
+                found[node] = None
+            elif node not in seen:
+                seen.add(node)
+                waiting.append((node, True))
+                waiting += [(operand, False) for operand in reversed(node.operands)]
+    return tuple(found)
 
 
 def reads(expr: Expr) -> Iterator[Read]:
-    """Every read of a field in the expression, with repetitions."""
-    return (node for node in walk(expr) if isinstance(node, Read))
+    """Every read of a field in the expression, each once."""
+    return (node for node in ordered((expr,)) if isinstance(node, Read))
+
+
+def _rebuilt(parts: Iterable[tuple[type[Expr], tuple[object, ...], tuple[int, ...]]]) -> Expr:
+    """The last of the parts, each made of those before it."""
+    made: list[Expr] = []
+    for kind, label, operands in parts:
+        made.append(kind(*label, *(made[n] for n in operands)))
+    return made[-1]
 
 
 def _condition(value: Expr) -> Expr:

@@ -6,12 +6,13 @@ ends of an absorber, every value of a parameter, every shape. Constants of the s
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from peergrid.grid import Index
 from peergrid.stencil import Problem, Update
-from peergrid.stencil.expr import Binary, Const, Expr, Now, Param, Read, Unary, Where
+from peergrid.stencil.expr import Binary, Const, Expr, Now, Param, Read, Unary, Where, ordered
+from peergrid.stencil.program import counts
 
 INFIX = {
     "add": "+", "sub": "-", "mul": "*", "div": "/", "lt": "<", "le": "<=", "gt": ">", "ge": ">=", "eq": "==",
@@ -69,33 +70,32 @@ class _Body:
         self.users[number].add(user)
         return number
 
-    def value(self, expr: Expr, user: str, seen: dict[int, str]) -> str:
-        """The name of an expression's value; its code is written first."""
-        if id(expr) not in seen:
-            seen[id(expr)] = self._new(expr, user, seen)
-        return seen[id(expr)]
+    def value(self, expr: Expr, user: str) -> str:
+        """The name of an expression's value; the code of it and of its parts is written first."""
+        names: dict[Expr, str] = {}
+        for part in ordered((expr,)):
+            names[part] = self._new(part, user, names)
+        return names[expr]
 
-    def _new(self, expr: Expr, user: str, seen: dict[int, str]) -> str:
+    def _new(self, expr: Expr, user: str, names: Mapping[Expr, str]) -> str:
+        parts = [self._operand(expr, place, names) for place in range(len(expr.operands))]
         match expr:
             case Const(value):
                 return self._constant(value)
             case Read() | Param() | Now():
                 return self._load(expr, user)
-            case Unary(op, a):
-                return self._let(PREFIX[op], self.value(a, user, seen))
-            case Binary(op, a, b):
-                form = CHOICE[op] if op in CHOICE else f"{{0}} {INFIX[op]} {{1}}"
-                return self._let(form, self._operand(a, op, user, seen), self._operand(b, op, user, seen))
-            case Where(condition, a, b):
-                parts = (self.value(part, user, seen) for part in (a, condition, b))
-                return self._let("{0} if {1} else {2}", *parts)
+            case Unary(op):
+                return self._let(PREFIX[op], *parts)
+            case Binary(op):
+                return self._let(CHOICE[op] if op in CHOICE else f"{{0}} {INFIX[op]} {{1}}", *parts)
+            case Where():
+                return self._let("{1} if {0} else {2}", *parts)
         raise TypeError(f"Unknown expression {expr!r}.")
 
-    def _operand(self, expr: Expr, op: str, user: str, seen: dict[int, str]) -> str:
-        """The value of an operator's side; a condition counts as 1 or 0 where a number is asked for."""
-        name = self.value(expr, user, seen)
-        counts = expr.is_condition and op not in ("and", "or")
-        return self._let("number({0})", name) if counts else name
+    def _operand(self, expr: Expr, place: int, names: Mapping[Expr, str]) -> str:
+        """The name of an operand; a condition counts as 1 or 0 where a number is asked for."""
+        name = names[expr.operands[place]]
+        return self._let("number({0})", name) if counts(expr, place) else name
 
     def _constant(self, value: float) -> str:
         text = repr(value) if value - value == 0 else f'float("{value!r}")'
@@ -133,8 +133,7 @@ def row_code(problem: Problem, update: Update, in_place: frozenset[str] = frozen
     body = _Body(problem, in_place)
     for assignment in update.assignments:
         body.pointer(Write(assignment.target), assignment.target)
-    seen: dict[str, dict[int, str]] = {a.target: {} for a in update.assignments}
-    values = [body.value(a.value, a.target, seen[a.target]) for a in update.assignments]
+    values = [body.value(a.value, a.target) for a in update.assignments]
     body.loop += [f"p{number}[x] = {value}" for number, value in enumerate(values)]
     text = _module(problem, len(body.operands), body.constants, body.before, body.loop)
     return RowCode(text, tuple(body.operands), tuple(frozenset(users) for users in body.users))

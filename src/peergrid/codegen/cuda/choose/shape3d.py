@@ -21,7 +21,7 @@ from peergrid.codegen.cuda.blocked3d.walls import core, supported
 from peergrid.codegen.cuda.gpu_model import H200, GpuModel
 from peergrid.codegen.cuda.onestep.groups import groups
 from peergrid.stencil import Problem
-from peergrid.stencil.expr import Binary, Expr, Unary, Where, walk
+from peergrid.stencil.program import CellProgram
 from peergrid.stencil.remember import remembered
 
 BASE = 24
@@ -144,7 +144,7 @@ def _instructions(kernel: PassKernel3D) -> float:
     """Clocks of a multiprocessor for each cell of a pass, redundant ones included."""
     shape, levels = kernel.shape, kernel.stream.planes.levels
     cells = shape.columns * shape.rows
-    operations = sum(_operations(w.assignment.value) for node in levels.nodes for w in node.writes)
+    operations = sum(CellProgram((w.assignment.value,)).operations for node in levels.nodes for w in node.writes)
     fields = len(levels.inputs) + len(levels.finals)
     lane = cells * operations * kernel.problem.itemsize / 4 + PER_PLANE + PER_FIELD * fields
     warps = shape.warps * _blocks(kernel)
@@ -174,7 +174,3 @@ def _swept(problem: Problem, gpu: GpuModel) -> float:
         full = [problem.fields[name] for name in (*(read | written), *written) if problem.fields[name].full]
         moved += sum(field.box.size for field in full)
     return moved / cells * problem.itemsize / gpu.bytes_per_clock
-
-
-def _operations(expression: Expr) -> int:
-    return sum(isinstance(node, Unary | Binary | Where) for node in walk(expression))

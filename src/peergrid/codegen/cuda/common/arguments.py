@@ -83,9 +83,9 @@ class Arguments:
         """The C++ text of a parameter."""
         return f"a.params[{self.params.index(key)}]"
 
-    def now(self, signal: str) -> str:
-        """The C++ text of a signal's sample; `step` must be in scope."""
-        return f"sample(a.signals[{self.signals.index(signal)}], step)"
+    def now(self, signal: str, step: str = "step") -> str:
+        """The C++ text of a signal's sample at a time step, given as text."""
+        return f"sample(a.signals[{self.signals.index(signal)}], {step})"
 
     @cached_property
     def movable(self) -> tuple[Update, ...]:

@@ -1,4 +1,4 @@
-"""From an expression to CUDA C++ text that evaluates to the same bits as NumPy: exactly as written, in one dtype.
+"""From expressions to CUDA C++ text that evaluates to the same bits as NumPy: exactly as written, in one dtype.
 
 The text is meant for `-fmad=false` and IEEE division and square root (NVRTC's default): then + - * / are the rounded
 IEEE operations, and nothing is contracted. Literals are hexadecimal, so that no decimal rounding comes between.
@@ -6,12 +6,14 @@ IEEE operations, and nothing is contracted. Literals are hexadecimal, so that no
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 
 import numpy as np
 
 from peergrid.grid import Dtype
-from peergrid.stencil.expr import Binary, Const, Expr, Now, Param, Read, Unary, Where
+from peergrid.stencil.expr import Binary, Const, Expr, Now, Param, Read, Unary, Where, ordered
+from peergrid.stencil.program import CellProgram, counts, is_operation
 
 CTYPES: dict[Dtype, str] = {"float32": "float", "float64": "double"}
 
@@ -44,39 +46,96 @@ CALLS = {"min": "pg_min", "max": "pg_max", "sqrt": "pg_sqrt", "abs": "pg_abs"}
 PREFIX = {"neg": "-", "not": "!"}
 
 
-def emit(
-    expr: Expr,
+MOST_NESTED = 64  # operations within one another that are written as one expression
+
+
+@dataclass(frozen=True)
+class Result:
+    """The text of one result of a cell: declarations that come first, once, and the text of its value."""
+
+    declarations: tuple[str, ...]
+    value: str
+
+
+def cell_text(
+    results: Sequence[Expr],
     read: Callable[[Read], str],
     param: Callable[[str], str],
     now: Callable[[str], str],
     dtype: Dtype,
-) -> str:
-    """The text of an expression; the callables give the text of a read, of a parameter (by key), of a signal (by name).
+    prefix: str = "t",
+    names: Sequence[str] = (),
+) -> tuple[Result, ...]:
+    """The text of results that are computed together, in order; what is used more than once is declared once.
 
-    Every compound is in parentheses, so the text can stand anywhere; what the callables give must be able to, too.
+    The callables give the text of a read, of a parameter (by key), of a signal (by name). Every compound is in
+    parentheses, so the text can stand anywhere; what the callables give must be able to, too.
+
+    prefix: what the names of declared values begin with; names: what each result is called once it is there, if it
+    has a name that later ones may use.
     """
+    writer = _Writer(CellProgram(tuple(results)), read, param, now, dtype, prefix)
+    return tuple(writer.result(n, names[n] if names else None) for n in range(len(results)))
 
-    def text(node: Expr) -> str:
+
+@dataclass
+class _Writer:
+    """The text of a cell's values while it is written: each is there as an expression or, once declared, a name."""
+
+    program: CellProgram
+    read: Callable[[Read], str]
+    param: Callable[[str], str]
+    now: Callable[[str], str]
+    dtype: Dtype
+    prefix: str
+    texts: dict[Expr, str] = field(default_factory=dict)
+    depths: dict[Expr, int] = field(default_factory=dict)
+    declared: int = 0
+
+    def result(self, number: int, name: str | None) -> Result:
+        """The next result; `name`: what its value is called from then on."""
+        value, declarations = self.program.results[number], list[str]()
+        for part in ordered((value,), self.texts):
+            self.texts[part] = self._text(part)
+            self.depths[part] = max((self.depths[operand] + 1 for operand in part.operands), default=0)
+            if not (part is value and name) and self._worth_a_name(part):
+                declarations.append(self._declared(part))
+        text = self.texts[value]
+        if name and is_operation(value):
+            self.texts[value], self.depths[value] = name, 0
+        return Result(tuple(declarations), text)
+
+    def _worth_a_name(self, part: Expr) -> bool:
+        return is_operation(part) and (self.program.uses[part] > 1 or self.depths[part] >= MOST_NESTED)
+
+    def _declared(self, part: Expr) -> str:
+        name, kind = f"{self.prefix}{self.declared}", "bool" if part.is_condition else "R"
+        line = f"const {kind} {name} = {self.texts[part]};"
+        self.declared += 1
+        self.texts[part], self.depths[part] = name, 0
+        return line
+
+    def _text(self, node: Expr) -> str:
         match node:
             case Const(value):
-                return literal(value, dtype)
+                return literal(value, self.dtype)
             case Param(key):
-                return param(key)
+                return self.param(key)
             case Now(signal):
-                return now(signal)
+                return self.now(signal)
             case Read():
-                return read(node)
-            case Unary(op, a):
-                return f"{CALLS[op]}({text(a)})" if op in CALLS else f"({PREFIX[op]}{text(a)})"
-            case Binary(op, a, b) if op in CALLS:
-                return f"{CALLS[op]}({text(a)}, {text(b)})"
-            case Binary(op, a, b):
-                return f"({text(a)} {INFIX[op]} {text(b)})"
-            case Where(condition, a, b):
-                return f"({text(condition)} ? {text(a)} : {text(b)})"
+                return self.read(node)
+        parts = [f"R({self.texts[o]})" if counts(node, n) else self.texts[o] for n, o in enumerate(node.operands)]
+        match node:
+            case Where():
+                return "({} ? {} : {})".format(*parts)
+            case Unary(op) | Binary(op) if op in CALLS:
+                return f"{CALLS[op]}({', '.join(parts)})"
+            case Unary(op):
+                return f"({PREFIX[op]}{parts[0]})"
+            case Binary(op):
+                return f"({parts[0]} {INFIX[op]} {parts[1]})"
         raise TypeError(f"Unknown expression {node!r}.")
-
-    return text(expr)
 
 
 def literal(value: float, dtype: Dtype) -> str:

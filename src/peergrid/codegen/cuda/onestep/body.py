@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import cached_property
 
 from peergrid.codegen.cuda.common.arguments import Arguments
-from peergrid.codegen.cuda.common.expressions import emit
+from peergrid.codegen.cuda.common.expressions import cell_text
 from peergrid.codegen.cuda.onestep.regions import Variant
-from peergrid.stencil.expr import Now, Read, walk
+from peergrid.stencil.expr import Expr, Now, Read, ordered
+from peergrid.stencil.program import composed
 
 Reader = Callable[[Read], str]
 
@@ -20,11 +22,25 @@ class Body:
     arguments: Arguments
     variant: Variant
 
+    @cached_property
+    def values(self) -> tuple[Expr, ...]:
+        """What each assignment gives, written with nothing but what memory holds before the first."""
+        problem = self.arguments.problem
+        made: list[Expr] = []
+        before: dict[Expr, Expr] = {}
+        after: dict[Expr, Expr] = {}
+        stage = -1
+        for member in self.variant.members:
+            if member.stage != stage:
+                before, stage = dict(after), member.stage
+            assignment = member.of(problem)
+            made.append(composed(assignment.value, before))
+            after[self._own(assignment.target)] = made[-1]
+        return tuple(made)
+
     @property
     def uses_signals(self) -> bool:
-        problem = self.arguments.problem
-        parts = (part for m in self.variant.members for part in walk(m.of(problem).value))
-        return any(isinstance(part, Now) for part in parts)
+        return any(isinstance(part, Now) for part in ordered(self.values))
 
     def loads(self) -> tuple[Read, ...]:
         """Every read that memory has to answer, each once; a carried field is read at its own cell."""
@@ -41,33 +57,20 @@ class Body:
         return tuple(found)
 
     def statements(self, read: Reader) -> Iterator[str]:
-        """One declaration `const R v<n> = …;` for each assignment, in order."""
-        problem, known = self.arguments.problem, dict[str, str]()
-        fresh: dict[str, str] = {}
-        stage = -1
-        for number, member in enumerate(self.variant.members):
-            if member.stage != stage:
-                known |= fresh
-                fresh, stage = {}, member.stage
-            assignment = member.of(problem)
-            text = emit(
-                assignment.value,
-                lambda node, known=dict(known): self._answer(node, known, read),  # type: ignore[misc]
-                self.arguments.param,
-                self.arguments.now,
-                problem.grid.dtype,
-            )
-            fresh[assignment.target] = f"v{number}"
-            yield f"const R v{number} = {text};  // {assignment.target}, stage {member.stage}"
+        """One declaration `const R v<n> = …;` for each assignment, in order, and before it what several values use."""
+        given, problem = self.arguments, self.arguments.problem
+        names = [f"v{number}" for number in range(len(self.values))]
+        found = cell_text(self.values, read, given.param, given.now, problem.grid.dtype, names=names)
+        for name, member, result in zip(names, self.variant.members, found, strict=True):
+            yield from result.declarations
+            yield f"const R {name} = {result.value};  // {member.of(problem).target}, stage {member.stage}"
 
     def result(self, name: str, read: Reader) -> str:
         """The text of a stored field's new value."""
         problem = self.arguments.problem
         made = [n for n, member in enumerate(self.variant.members) if member.of(problem).target == name]
-        return f"v{made[-1]}" if made else read(Read(name, (0,) * problem.grid.ndim))
+        return f"v{made[-1]}" if made else read(self._own(name))
 
-    def _answer(self, node: Read, known: dict[str, str], read: Reader) -> str:
-        """A value made earlier in this thread, or one from memory."""
-        if node.field in known and not any(node.offset):
-            return known[node.field]
-        return read(node)
+    def _own(self, name: str) -> Read:
+        """The read of a field at the cell itself."""
+        return Read(name, (0,) * self.arguments.problem.grid.ndim)

@@ -13,7 +13,7 @@ from peergrid.codegen.cuda.blocked2d.edge.results import EdgeResults2D
 from peergrid.codegen.cuda.blocked2d.edge.rings import EdgeRings2D
 from peergrid.codegen.cuda.blocked2d.places import in_memory, inside, mirrored, wrapped
 from peergrid.codegen.cuda.common.arguments import Arguments
-from peergrid.codegen.cuda.common.expressions import emit
+from peergrid.codegen.cuda.common.cells import assigned
 from peergrid.stencil import Problem
 from peergrid.stencil.expr import Read
 from peergrid.stencil.problem import Update
@@ -112,10 +112,10 @@ class EdgeStage2D:
         if update.box.empty:
             return
         yield f"            if (in{k} && {inside(self.problem, update, 1)}) {{"
-        for assignment in update.assignments:
-            place, given = list(self.plan.targets).index(assignment.target), self.arguments
-            text = emit(assignment.value, self._read, given.param, given.now, self.problem.grid.dtype)
-            yield f"              n{place} = {text};"
+        targets = list(self.plan.targets)
+        names = [f"n{targets.index(target)}" for target in update.targets]
+        for line in assigned(self.arguments, update.assignments, names, self._read):
+            yield f"              {line}"
         yield "            }"
 
     def _read(self, read: Read) -> str:

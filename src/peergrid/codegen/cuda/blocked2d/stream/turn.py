@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from peergrid.codegen.cuda.blocked.levels import Node, Version
 from peergrid.codegen.cuda.blocked2d.stream.plan import StreamPlan2D
-from peergrid.codegen.cuda.common.expressions import emit
+from peergrid.codegen.cuda.common.cells import assigned
 from peergrid.stencil.expr import Read
 
 
@@ -34,14 +34,15 @@ class Turn:
                 yield from self._neighbours(read, *node.row(read))
         for write in node.writes:
             for i in range(self.kernel.shape.columns):
-                text = emit(
-                    write.assignment.value,
+                lines = assigned(
+                    self.kernel.arguments,
+                    [write.assignment],
+                    [f"{self.name(write.new, 0)}[{i}]"],
                     lambda read, i=i: self._value(node, read, i),  # type: ignore[misc]
-                    self.kernel.arguments.param,
-                    lambda signal: self.kernel.arguments.now(signal).replace("step)", f"step0 + {node.step})"),
-                    self.kernel.dtype,
+                    prefix=f"t{write.new.number}_{i}_",
+                    step=f"step0 + {node.step}",
                 )
-                yield f"    {self.name(write.new, 0)}[{i}] = {text};"
+                yield from (f"    {line}" for line in lines)
 
     def difference(self, node: Node) -> Iterator[str]:
         """The squared change of the step of the field whose norm is asked for, cell by cell in order."""

@@ -21,7 +21,7 @@ from peergrid.codegen.cuda.blocked2d.stream.turn import Turn
 from peergrid.codegen.cuda.blocked2d.zones import norm
 from peergrid.codegen.cuda.blocked2d.zones.levels import LayerNode, layer_levels
 from peergrid.codegen.cuda.blocked2d.zones.zone import Choice, Zone
-from peergrid.codegen.cuda.common.expressions import emit
+from peergrid.codegen.cuda.common.cells import assigned
 from peergrid.codegen.cuda.common.norm import norm_reference
 from peergrid.grid import Field
 from peergrid.stencil.expr import Read
@@ -235,16 +235,16 @@ class _LayerTurn(Turn):
             if kernel.place.axis == 1:
                 text = f"in{node.stage}_{place}_{i}"
                 yield f"    if ({text}) {{" if kernel.bounds(choice, "") else "    {"
-            for assignment in choice.update.assignments:
-                new = next(write.new for write in node.writes if write.new.field == assignment.target)
-                value = emit(
-                    assignment.value,
-                    lambda read, i=i: self._value(node, read, i),  # type: ignore[misc]
-                    kernel.arguments.param,
-                    lambda signal: kernel.arguments.now(signal).replace("step)", f"step0 + {node.step})"),
-                    kernel.dtype,
-                )
-                yield f"      {self.name(new, 0)}[{i}] = {value};"
+            news = [next(w.new for w in node.writes if w.new.field == name) for name in choice.update.targets]
+            lines = assigned(
+                kernel.arguments,
+                choice.update.assignments,
+                [f"{self.name(new, 0)}[{i}]" for new in news],
+                lambda read, i=i: self._value(node, read, i),  # type: ignore[misc]
+                prefix=f"t{i}_",
+                step=f"step0 + {node.step}",
+            )
+            yield from (f"      {line}" for line in lines)
             if kernel.place.axis == 1:
                 yield "    }"
         if kernel.place.axis == 0:

@@ -13,7 +13,7 @@ from peergrid.codegen.cuda.blocked.reach import known
 from peergrid.codegen.cuda.blocked.step_plan import Rows, StagePlan
 from peergrid.codegen.cuda.blocked3d.edge.rings import WIDTH, EdgeRings3D
 from peergrid.codegen.cuda.common.arguments import Arguments
-from peergrid.codegen.cuda.common.expressions import emit
+from peergrid.codegen.cuda.common.cells import assigned
 from peergrid.stencil import Problem
 from peergrid.stencil.expr import Read
 from peergrid.stencil.problem import Update
@@ -129,11 +129,10 @@ class EdgeStage3D:
             return
         tests = [f"in{k}", *self._inside(update, 1), *self._inside(update, 2)]
         yield f"        if ({' && '.join(tests)}) {{"
-        for assignment in update.assignments:
-            place = list(self.plan.targets).index(assignment.target)
-            given = self.arguments
-            text = emit(assignment.value, self._read, given.param, given.now, self.problem.grid.dtype)
-            yield f"          n{place} = {text};"
+        targets = list(self.plan.targets)
+        names = [f"n{targets.index(target)}" for target in update.targets]
+        for line in assigned(self.arguments, update.assignments, names, self._read):
+            yield f"          {line}"
         yield "        }"
 
     def _read(self, read: Read) -> str:

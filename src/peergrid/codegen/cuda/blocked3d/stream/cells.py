@@ -15,7 +15,7 @@ from peergrid.codegen.cuda.blocked3d.shape import Shape3D
 from peergrid.codegen.cuda.blocked3d.stream.turn import Turn3D
 from peergrid.codegen.cuda.blocked3d.walls import Sides, sides
 from peergrid.codegen.cuda.common.arguments import Arguments
-from peergrid.codegen.cuda.common.expressions import emit, plus
+from peergrid.codegen.cuda.common.expressions import Result, cell_text, plus
 from peergrid.stencil import Problem
 from peergrid.stencil.expr import Read
 
@@ -91,7 +91,9 @@ class Cells3D:
     def _row(self, write: Write, j: int, *, apart: bool) -> Iterator[str]:
         """The cells of a row; apart: those in columns outside the update's box keep their values."""
         for i in range(self.shape.columns):
-            text = self._result(write, j, i)
+            found = self._result(write, j, i)
+            yield from (f"      {line}" for line in found.declarations)
+            text = found.value
             test = self._sides(write).test(2, plus("x", i), i, self.shape.columns) if apart else ""
             if test:
                 yield f"      const R c{write.new.number}_{j}_{i} = {text};"
@@ -102,16 +104,18 @@ class Cells3D:
         """The row before the node."""
         return self.turn.name(write.old, self.node.lag - write.old.lag, j)
 
-    def _result(self, write: Write, j: int, i: int) -> str:
+    def _result(self, write: Write, j: int, i: int) -> Result:
         """The new value of a cell."""
         given = Arguments(self.problem)
-        return emit(
-            write.assignment.value,
+        (found,) = cell_text(
+            [write.assignment.value],
             lambda read: self._value(read, j, i),
             given.param,
-            lambda signal: given.now(signal).replace("step)", f"step0 + {self.node.step})"),
+            lambda signal: given.now(signal, f"step0 + {self.node.step}"),
             self.problem.grid.dtype,
+            prefix=f"t{write.new.number}_{j}_{i}_",
         )
+        return found
 
     def _value(self, read: Read, j: int, i: int, axis: int = 0) -> str:
         """What a read finds; beyond reflecting edges, along the axes from `axis` on, the mirrored cell."""

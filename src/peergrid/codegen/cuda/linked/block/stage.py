@@ -8,7 +8,7 @@ from functools import reduce
 
 from peergrid.codegen.cuda.blocked2d.places import inside, mirrored, wrapped
 from peergrid.codegen.cuda.common.arguments import Arguments
-from peergrid.codegen.cuda.common.expressions import emit
+from peergrid.codegen.cuda.common.cells import assigned
 from peergrid.codegen.cuda.linked.block.cells import BlockCells2D, near
 from peergrid.codegen.cuda.linked.block.results import ended, final, record
 from peergrid.stencil import Growth, Problem, Stage, footprint
@@ -78,10 +78,9 @@ class BlockStage2D:
         tests = " && ".join(inside(self.problem, update, axis) for axis in (0, 1))
         yield f"      if (near{k} && {tests}) {{"
         targets = list(self.stage.targets)
-        for assignment in update.assignments:
-            arguments = self.arguments
-            text = emit(assignment.value, self._read, arguments.param, arguments.now, self.problem.grid.dtype)
-            yield f"        n{targets.index(assignment.target)} = {text};"
+        names = [f"n{targets.index(target)}" for target in update.targets]
+        for line in assigned(self.arguments, update.assignments, names, self._read):
+            yield f"        {line}"
         yield "      }"
 
     def _read(self, read: Read) -> str:

@@ -1,0 +1,61 @@
+"""What a cell computes, value by value: the form from which every back end computes equal values once.
+
+As equal expressions are one object (see `expr`), the values of a program are expressions: each is an instruction whose
+operands come before it. Only identical values are shared; nothing is reassociated, so bits never change.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+from peergrid.stencil.expr import LOGICAL, Binary, Expr, Unary, Where, ordered
+
+
+@dataclass(frozen=True)
+class CellProgram:
+    """The values of some results of one cell that are computed together."""
+
+    results: tuple[Expr, ...]
+
+    @cached_property
+    def values(self) -> tuple[Expr, ...]:
+        """Every distinct value in an order of evaluation."""
+        return ordered(self.results)
+
+    @cached_property
+    def uses(self) -> Mapping[Expr, int]:
+        """How many operands and results each value is."""
+        return Counter([*self.results, *(operand for value in self.values for operand in value.operands)])
+
+    @property
+    def operations(self) -> int:
+        """How many values are computed rather than read."""
+        return sum(is_operation(value) for value in self.values)
+
+
+def is_operation(value: Expr) -> bool:
+    """Whether a value is computed from others."""
+    return isinstance(value, Unary | Binary | Where)
+
+
+def counts(value: Expr, place: int) -> bool:
+    """Whether an operand is a condition where a number is asked for: it counts as 1 or 0 there."""
+    if isinstance(value, Where):
+        return place > 0 and value.operands[place].is_condition
+    logical = isinstance(value, Unary | Binary) and value.op in LOGICAL
+    return not logical and value.operands[place].is_condition
+
+
+def composed(value: Expr, known: Mapping[Expr, Expr]) -> Expr:
+    """The value with some of its parts replaced by others, as if these had been written in their place."""
+    made: dict[Expr, Expr] = {}
+    for part in ordered((value,)):
+        if part in known:
+            made[part] = known[part]
+        else:
+            operands = tuple(made[operand] for operand in part.operands)
+            made[part] = part if operands == part.operands else type(part)(*part.label, *operands)
+    return made[value]
