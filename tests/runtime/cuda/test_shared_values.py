@@ -10,12 +10,13 @@ import numpy as np
 import pytest
 from executions import load
 from host_driver import COMPILER, HostDriver
-from hypothesis import given, settings
+from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
 from peergrid import Options
 from peergrid.codegen.cpu.listing import source as cpu_source
 from peergrid.codegen.cpu.plan import stream_plan
+from peergrid.codegen.cuda.choose.steps import block_of
 from peergrid.codegen.cuda.gpu_model import H200, GpuModel
 from peergrid.codegen.cuda.listing import source as cuda_source
 from peergrid.grid import Array, Box, Grid, Index
@@ -142,10 +143,10 @@ def same(one: Found, two: Found) -> bool:
 
 
 @needs_compiler
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=12, deadline=None, phases=(Phase.generate,))  # compilers make shrinking slow
 @given(problems(), st.sampled_from(("serial", "overlap", "persistent")), st.sampled_from((1, 2)), st.booleans())
 def test_same_bits(problem: Problem, strategy: StrategyName, depth: int, wide: bool) -> None:
-    expected, options = by_numpy(problem), Options(strategy, depth)
+    expected, options = by_numpy(problem), Options(strategy, depth, block_of(problem, depth))
     assert same(by_numba(problem), expected)
     assert same(by_cuda(problem, options, WIDE if wide else H200), expected)
 
