@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from peergrid.codegen.cuda.blocked.levels import plain_updates
@@ -11,7 +11,7 @@ from peergrid.codegen.cuda.blocked.plain import FAR, unbounded
 from peergrid.codegen.cuda.blocked.prelude import HELPERS, prelude
 from peergrid.codegen.cuda.blocked1d.shape import Tile1D
 from peergrid.codegen.cuda.common.arguments import Arguments
-from peergrid.codegen.cuda.common.expressions import emit
+from peergrid.codegen.cuda.common.expressions import cell_text
 from peergrid.codegen.cuda.skeletons import skeleton
 from peergrid.stencil import Problem, Update, footprint
 from peergrid.stencil.expr import Read
@@ -123,15 +123,17 @@ class Text1D:
     def _updates(self, stage: int) -> Iterator[str]:
         targets = self.problem.stages[stage].targets
         for number, update in enumerate(self.problem.stages[stage].updates):
-            lines = (
-                f"    next[{targets.index(made.target)}] = {self._value(made.value)};  // {made.target}"
-                for made in update.assignments
-            )
+            lines = (f"    {line}" for line in self._statements(update, targets))
             yield UPDATE.format(name=_called(update, stage, number), statements="\n".join(lines))
 
-    def _value(self, value: object) -> str:
-        arguments = self._arguments
-        return emit(value, self._read, arguments.param, arguments.now, self.problem.grid.dtype)  # type: ignore[arg-type]
+    def _statements(self, update: Update, targets: Sequence[str]) -> Iterator[str]:
+        """The new values of an update's targets, in order."""
+        given, names = self._arguments, [f"next[{targets.index(target)}]" for target in update.targets]
+        values = [assignment.value for assignment in update.assignments]
+        found = cell_text(values, self._read, given.param, given.now, self.problem.grid.dtype, names=names)
+        for name, target, result in zip(names, update.targets, found, strict=True):
+            yield from result.declarations
+            yield f"{name} = {result.value};  // {target}"
 
     def _read(self, read: Read) -> str:
         return f"at({_name(read.field)}<{read.offset[0]}>{{}})"
