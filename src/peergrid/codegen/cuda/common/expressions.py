@@ -46,7 +46,7 @@ CALLS = {"min": "pg_min", "max": "pg_max", "sqrt": "pg_sqrt", "abs": "pg_abs"}
 PREFIX = {"neg": "-", "not": "!"}
 
 
-MOST_NESTED = 64  # operations within one another that are written as one expression
+MOST_NESTED = 64  # operations within one another that are written as one expression, if not said otherwise
 
 
 @dataclass(frozen=True)
@@ -65,6 +65,7 @@ def cell_text(
     dtype: Dtype,
     prefix: str = "t",
     names: Sequence[str] = (),
+    nested: int = MOST_NESTED,
 ) -> tuple[Result, ...]:
     """The text of results that are computed together, in order; what is used more than once is declared once.
 
@@ -72,9 +73,9 @@ def cell_text(
     parentheses, so the text can stand anywhere; what the callables give must be able to, too.
 
     prefix: what the names of declared values begin with; names: what each result is called once it is there, if it
-    has a name that later ones may use.
+    has a name that later ones may use; nested: operations within one another that are written as one expression.
     """
-    writer = _Writer(CellProgram(tuple(results)), read, param, now, dtype, prefix)
+    writer = _Writer(CellProgram(tuple(results)), read, param, now, dtype, prefix, nested)
     return tuple(writer.result(n, names[n] if names else None) for n in range(len(results)))
 
 
@@ -88,6 +89,7 @@ class _Writer:
     now: Callable[[str], str]
     dtype: Dtype
     prefix: str
+    nested: int
     texts: dict[Expr, str] = field(default_factory=dict)
     depths: dict[Expr, int] = field(default_factory=dict)
     declared: int = 0
@@ -106,7 +108,7 @@ class _Writer:
         return Result(tuple(declarations), text)
 
     def _worth_a_name(self, part: Expr) -> bool:
-        return is_operation(part) and (self.program.uses[part] > 1 or self.depths[part] >= MOST_NESTED)
+        return is_operation(part) and (self.program.uses[part] > 1 or self.depths[part] >= self.nested)
 
     def _declared(self, part: Expr) -> str:
         name, kind = f"{self.prefix}{self.declared}", "bool" if part.is_condition else "R"

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from peergrid.codegen.cuda.common.arguments import Arguments
-from peergrid.codegen.cuda.common.expressions import cell_text
+from peergrid.codegen.cuda.common.expressions import MOST_NESTED, cell_text
 from peergrid.codegen.cuda.onestep.regions import Variant
 from peergrid.stencil.expr import Expr, Now, Read, ordered
 from peergrid.stencil.program import composed
@@ -56,20 +56,25 @@ class Body:
             self.result(name, read)
         return tuple(found)
 
-    def statements(self, read: Reader) -> Iterator[str]:
-        """One declaration `const R v<n> = …;` for each assignment, in order, and before it what several values use."""
+    def statements(self, read: Reader, lane: str = "", nested: int = MOST_NESTED) -> Iterator[str]:
+        """One declaration `const R v<n> = …;` for each assignment, in order, and before it what several values use.
+
+        lane: what names end with (`v`) or have within (`t`) where several cells are written side by side; nested: see
+        `cell_text`.
+        """
         given, problem = self.arguments, self.arguments.problem
-        names = [f"v{number}" for number in range(len(self.values))]
-        found = cell_text(self.values, read, given.param, given.now, problem.grid.dtype, names=names)
+        names = [f"v{number}{lane}" for number in range(len(self.values))]
+        prefix = f"t{lane}_" if lane else "t"
+        found = cell_text(self.values, read, given.param, given.now, problem.grid.dtype, prefix, names, nested)
         for name, member, result in zip(names, self.variant.members, found, strict=True):
             yield from result.declarations
             yield f"const R {name} = {result.value};  // {member.of(problem).target}, stage {member.stage}"
 
-    def result(self, name: str, read: Reader) -> str:
-        """The text of a stored field's new value."""
+    def result(self, name: str, read: Reader, lane: str = "") -> str:
+        """The text of a stored field's new value; lane: see `statements`."""
         problem = self.arguments.problem
         made = [n for n, member in enumerate(self.variant.members) if member.of(problem).target == name]
-        return f"v{made[-1]}" if made else read(self._own(name))
+        return f"v{made[-1]}{lane}" if made else read(self._own(name))
 
     def _own(self, name: str) -> Read:
         """The read of a field at the cell itself."""

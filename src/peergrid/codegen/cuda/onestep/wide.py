@@ -21,6 +21,7 @@ from peergrid.codegen.cuda.onestep.groups import SOURCE, Group, groups
 from peergrid.codegen.cuda.onestep.naming import Naming, coordinates
 from peergrid.codegen.cuda.onestep.prelude import WIDTH
 from peergrid.codegen.cuda.onestep.regions import Variant
+from peergrid.codegen.cuda.onestep.side_by_side import Loaded, SideBySide
 from peergrid.grid import Box
 from peergrid.stencil.expr import Read
 
@@ -28,6 +29,8 @@ LANES, LINES = 32, 4
 THREADS = LANES * LINES
 MOST_VALUES = 80
 """Values that a thread may hold in registers before fewer rows are given to it."""
+MOST_HELD = 200 * 4
+"""Bytes of values from which on these are loaded where they are used (see `side_by_side`)."""
 
 KERNEL = """\
 extern "C" __global__ void __launch_bounds__({threads}) {name}(const __grid_constant__ Arguments a) {{
@@ -35,17 +38,17 @@ extern "C" __global__ void __launch_bounds__({threads}) {name}(const __grid_cons
 {place}
 {loads}
 {outputs}
-#pragma unroll
+{cells}
+{stores}
+}}
+"""
+CELLS = """#pragma unroll
   for (int r = 0; r < ROWS; ++r) {{
 #pragma unroll
     for (int v = 0; v < W; ++v) {{
 {statements}
     }}
-  }}
-{stores}
-}}
-"""
-
+  }}"""
 
 FUNCTION = """\
 __device__ __forceinline__ void {name}(const Arguments& a, const int i, const int j, const int k, const int low,
@@ -54,13 +57,14 @@ __device__ __forceinline__ void {name}(const Arguments& a, const int i, const in
   const int top = j + 1, r = 0;
 {loads}
 {outputs}
-#pragma unroll
-  for (int v = 0; v < W; ++v) {{
-{statements}
-  }}
+{cells}
 {stores}
 }}
 """
+ROW_OF_CELLS = """#pragma unroll
+  for (int v = 0; v < W; ++v) {{
+{statements}
+  }}"""
 
 
 @dataclass(frozen=True)
@@ -139,24 +143,56 @@ class WideKernel:
     def source(self, name: str) -> str:
         """The C++ text of the kernel."""
         place = _indent(self._place(), 2)
-        return KERNEL.format(name=name, threads=THREADS, rows=self.rows, place=place, **self._parts(6))
+        return KERNEL.format(name=name, threads=THREADS, rows=self.rows, place=place, **self._parts(CELLS, 6))
 
     def function(self, name: str) -> str:
         """The C++ text of a device function for W cells of a 3D row, of which those in columns low <= k < high count;
         of a kernel with one row for each thread.
         """
-        return FUNCTION.format(name=name, **self._parts(4))
+        return FUNCTION.format(name=name, **self._parts(ROW_OF_CELLS, 4))
 
-    def _parts(self, depth: int) -> dict[str, str]:
-        """What kernels consist of; depth: spaces before the statements of a cell."""
-        read = self._reader(self.rows)
-        results = [f"{self._out(name)}[r][v] = {self.body.result(name, read)};" for name in self.variant.stored]
+    def _parts(self, form: str, depth: int) -> dict[str, str]:
+        """What kernels consist of; form: of what goes through the cells; depth: spaces before their statements."""
+        streams = self._values(1) * self.arguments.problem.itemsize > MOST_HELD and self.ndim > 1
         return {
-            "loads": _indent(self._loads(), 2),
+            "loads": _indent(self._pointers() if streams else self._loads(), 2),
             "outputs": _indent((f"R {self._out(name)}[ROWS][W];" for name in self.variant.stored), 2),
-            "statements": _indent([*self.body.statements(read), *results], depth),
+            "cells": _indent(self._side_by_side(), 2) if streams else form.format(statements=self._statements(depth)),
             "stores": _indent(self._stores(), 2),
         }
+
+    def _statements(self, depth: int) -> str:
+        read = self._reader(self.rows)
+        results = [f"{self._out(name)}[r][v] = {self.body.result(name, read)};" for name in self.variant.stored]
+        return _indent([*self.body.statements(read), *results], depth)
+
+    def _side_by_side(self) -> Iterator[str]:
+        """The statements of all cells of a thread, which has one row."""
+        cells = SideBySide(
+            self.body, self.width, self._loaded, self._load, lambda name, v: f"{self._out(name)}[0][{v}]"
+        )
+        return cells.lines()
+
+    def _loaded(self, node: Read, v: int) -> tuple[Loaded, int]:
+        """What has the value of a read of cell number v, and at which of its elements."""
+        plane, row, column, (_, along) = self._offsets(node)
+        if not along:
+            return Loaded(node.field, plane, row, column, wide=False), 0
+        chunk, element = divmod(column + v, self.width)
+        return Loaded(node.field, plane, row, chunk * self.width, wide=True), element
+
+    def _load(self, loaded: Loaded, name: str) -> str:
+        """The statement that loads values under a name."""
+        patch = Patch(loaded.field, loaded.plane, {loaded.row: frozenset((loaded.column,))})
+        version = self.group.before.get(loaded.field, SOURCE)
+        offset = self.naming.at(loaded.field, self._index(patch, loaded.row), version)
+        start = plus(f"from_{self.naming.field(loaded.field)} + {offset}", loaded.column)
+        return f"R {name}[W]; load({name}, {start});" if loaded.wide else f"const R {name} = __ldg({start});"
+
+    def _pointers(self) -> Iterator[str]:
+        for name in sorted({node.field for node in self.body.loads()}):
+            block = self.naming.block(name, self.group.before.get(name, SOURCE))
+            yield f"const R* const from_{self.naming.field(name)} = {block};"
 
     def _values(self, rows: int) -> int:
         outputs = len(self.variant.stored) * rows * self.width
@@ -234,9 +270,7 @@ class WideKernel:
 
     def _loads(self) -> Iterator[str]:
         patches = self._patches(self.rows)
-        for name in sorted({patch.field for patch in patches.values()}):
-            block = self.naming.block(name, self.group.before.get(name, SOURCE))
-            yield f"const R* const from_{self.naming.field(name)} = {block};"
+        yield from self._pointers()
         for patch in patches.values():
             yield f"R {self._held(patch)}[{patch.rows}][{patch.width}];"
             for row, columns in patch.columns.items():
