@@ -43,7 +43,8 @@ class Simulation:
     virtual device for each processor), 'cpu:4', 'cuda', 'cuda:0,1' or 'cuda:0,0'; options: None for what suits the
     devices; split: parts along each axis, or any partition; kernel: 'reference' for plain NumPy; cache: folder for
     compiled code (default: the user's cache folder); norm: a field the norm of whose change is computed for every step
-    (see `norms`). The attribute `options` has those in use, `step` the steps done, `seconds` their time.
+    (see `norms`); sources: folder for the CUDA C++ of the kernels, whose lines profilers then show.
+    The attribute `options` has those in use, `step` the steps done, `seconds` their time.
     Threads that share a simulation take turns: each call waits until those before it are done.
     Raises UsageError where an argument cannot mean anything, DoesNotFit where the devices have too little memory.
     """
@@ -59,6 +60,7 @@ class Simulation:
         kernel: KernelKind = "compiled",
         cache: Path | str | None = None,
         norm: str | None = None,
+        sources: Path | str | None = None,
     ) -> None:
         _check(steps, options)
         cache = None if cache is None else Path(cache)
@@ -79,7 +81,9 @@ class Simulation:
         self._closed = self._torn = False
         self._exposed: float | None = None
         self._schedules: dict[tuple[object, ...], Schedule] = {}
-        self._executor = executor_of(self.devices, self.layout, steps, kernel, cache, norm)
+        self._executor = executor_of(
+            self.devices, self.layout, steps, kernel, cache, norm, None if sources is None else Path(sources)
+        )
         self._release = weakref.finalize(self, self._executor.close)
         self._release.atexit = False
         self._begin()

@@ -101,9 +101,9 @@ class Wish:
         )
         return replace(chosen, notes=(fewer, *chosen.notes))
 
-    def simulation(self, built: Built, chosen: Chosen, steps: int) -> Simulation:
-        """The model on its devices, ready for so many steps."""
-        return Simulation(built.problem, steps, devices=self.devices, options=chosen, split=self.split)
+    def simulation(self, built: Built, chosen: Chosen, steps: int, sources: Path | None = None) -> Simulation:
+        """The model on its devices, ready for so many steps; sources: as in `Simulation`."""
+        return Simulation(built.problem, steps, devices=self.devices, options=chosen, split=self.split, sources=sources)
 
 
 def arranging(command: Callable[..., None]) -> Callable[..., None]:

@@ -73,6 +73,10 @@ def run(
         int | None, typer.Option("--steps", metavar="N", help="Run N steps in place of the model's.")
     ] = None,
     write: Annotated[bool, typer.Option("--write/--no-write", help="Whether to write results at all.")] = True,
+    keep_sources: Annotated[
+        Path | None,
+        typer.Option("--keep-sources", metavar="DIR", help="Keep the CUDA C++ of the kernels there, for profilers."),
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Run a model and write its traces, fields, snapshots and pictures."""
@@ -91,7 +95,7 @@ def run(
     for warning in built.warnings:
         print(f"warning: {warning}", file=sys.stderr)
     chosen = wish.choose(built, quiet=as_json)
-    with wish.simulation(built, chosen, built.steps) as simulation, stop_on_signal() as stop:
+    with wish.simulation(built, chosen, built.steps, keep_sources) as simulation, stop_on_signal() as stop:
         with _recording(folder, built, simulation) as pauses:
             _advance(simulation, built, pauses, stop, quiet=as_json)
         simulation.check()

@@ -44,16 +44,19 @@ class Resources:
     shared: int
 
 
-def compile_cubin(source: str, arch: str, cache: Path | None = None, registers: int | None = None) -> bytes:
+def compile_cubin(
+    source: str, arch: str, cache: Path | None = None, registers: int | None = None, file: Path | None = None
+) -> bytes:
     """The machine code of a program for an architecture such as `sm_90`.
 
     IEEE arithmetic as written: no contraction, no fast math. cache: a folder that keeps results between runs (one that
-    cannot be written does no harm); registers: the most a thread may use.
+    cannot be written does no harm); registers: the most a thread may use; file: where the text lies, for profilers to
+    show its lines.
 
     Raises CompileError where the compiler refuses the text, DoesNotFit where it has too little memory, UsageError
     without the packages.
     """
-    program = _program(source, arch, registers)
+    program = _program(source, arch, registers, file=file)
     log = io.StringIO()
     try:
         found = _compile(program, log, cache)
@@ -91,7 +94,9 @@ def version() -> str:
         return f"{major}.{minor}"
 
 
-def _program(source: str, arch: str, registers: int | None, ptxas: list[str] | None = None) -> Any:
+def _program(
+    source: str, arch: str, registers: int | None, ptxas: list[str] | None = None, file: Path | None = None
+) -> Any:
     try:
         with _IMPORTING:
             from cuda.core import Program, ProgramOptions
@@ -107,6 +112,7 @@ def _program(source: str, arch: str, registers: int | None, ptxas: list[str] | N
         use_fast_math=False,
         max_register_count=registers,
         ptxas_options=ptxas,
+        **({} if file is None else {"lineinfo": True, "name": str(file)}),
     )
     return Program(source, "c++", options)
 

@@ -16,7 +16,13 @@ KernelKind = Literal["compiled", "reference"]
 
 
 def executor_of(
-    devices: Devices, plan: Layout, steps: int, kernel: KernelKind, cache: Path | None, norm: str | None
+    devices: Devices,
+    plan: Layout,
+    steps: int,
+    kernel: KernelKind,
+    cache: Path | None,
+    norm: str | None,
+    sources: Path | None = None,
 ) -> Executor:
     """An executor with memory for the layout; arguments as in `Simulation`.
 
@@ -25,13 +31,16 @@ def executor_of(
     """
     if kernel not in get_args(KernelKind):
         raise UsageError(f"A kernel is one of {', '.join(get_args(KernelKind))}, got {kernel!r}.")
+    if sources is not None and devices.kind != "cuda":
+        raise UsageError(f"Sources are kept of kernels on GPUs, not on {devices}; `peergrid source` prints the others.")
     if devices.kind == "cuda":
         from peergrid.runtime.cpu.kernel import default_cache
         from peergrid.runtime.cuda.executor import CudaExecutor
 
         if plan.problem.reductions:
             raise UsageError("Reductions are made on virtual devices, as in 'cpu:4'; GPUs make none.")
-        return CudaExecutor(plan, steps, devices.ordinals, cache=(cache or default_cache()) / "cubin", norm=norm)
+        folder = (cache or default_cache()) / "cubin"
+        return CudaExecutor(plan, steps, devices.ordinals, cache=folder, norm=norm, sources=sources)
     return _on_virtual_devices(plan, steps, kernel, cache, norm)
 
 

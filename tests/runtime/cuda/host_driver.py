@@ -127,7 +127,7 @@ class HostDriver:
     def awaits_words(self, ordinal: int) -> bool:
         return self.words
 
-    def compile(self, source: str, architecture: str, cache: Path | None) -> bytes:
+    def compile(self, source: str, architecture: str, cache: Path | None, file: Path | None = None) -> bytes:
         self.texts.append(source)
         return str(library(with_handles(source))).encode()
 

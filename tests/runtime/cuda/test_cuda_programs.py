@@ -122,7 +122,7 @@ def test_a_trace_knows_its_programs_before_one_is_loaded(
 
 def test_a_text_that_is_refused_is_said_to_whom_it_serves() -> None:
     class Refusing(HostDriver):
-        def compile(self, source: str, architecture: str, cache: Path | None) -> bytes:
+        def compile(self, source: str, architecture: str, cache: Path | None, file: Path | None = None) -> bytes:
             raise CompileError("no such thing", source)
 
     devices = Devices(Refusing(), (0,))
@@ -142,7 +142,7 @@ def test_no_kernel_is_loaded_while_steps_are_made(traced: bool) -> None:
     slow.set()
 
     class Slow(HostDriver):
-        def compile(self, source: str, architecture: str, cache: Path | None) -> bytes:
+        def compile(self, source: str, architecture: str, cache: Path | None, file: Path | None = None) -> bytes:
             slow.wait(0.3)
             return super().compile(source, architecture, cache)
 

@@ -36,7 +36,8 @@ class CudaExecutor:
     quarters of a host's; more where a cycle may take long (see `lowering.duration`); cache: folder for compiled kernels
     (None: none kept); driver: what to run on, the installed one by default; norm: a field the norm of whose change is
     computed for every step; issuers: threads among which a host's calls are shared (None: one for each GPU, if there
-    are processors for them and enough to do). `notes` says where a route other than the one asked for was taken, and
+    are processors for them and enough to do);
+    sources: a folder for the texts of kernels. `notes` says where a route other than the one asked for was taken, and
     why.
 
     Raises DoesNotFit before anything is allocated, DeviceFault where a device cannot be used.
@@ -53,9 +54,10 @@ class CudaExecutor:
         driver: Driver | None = None,
         norm: str | None = None,
         issuers: int | None = None,
+        sources: Path | None = None,
     ) -> None:
         self.layout = layout
-        self._station = Station(driver or CudaDriver(), layout, total_steps, ordinals, patience, cache, norm)
+        self._station = Station(driver or CudaDriver(), layout, total_steps, ordinals, patience, cache, norm, sources)
         self._lowered: dict[int, Lowered] = {}  # by identity: hashing a schedule walks all its operations
         self._expected: dict[int, Schedule] = {}
         self._issuers = Issuers(self._station, issuers)

@@ -16,6 +16,7 @@ from peergrid.codegen.cuda.blocked2d.pass_kernel import PassKernel
 from peergrid.codegen.cuda.blocked3d.pass_kernel import PassKernel3D
 from peergrid.codegen.cuda.linked.peer import PeerKernel
 from peergrid.runtime.cuda.device.devices import Devices
+from peergrid.runtime.cuda.lowering.sources import written
 from peergrid.runtime.devices import cores
 from peergrid.runtime.workers import Workers
 
@@ -32,13 +33,13 @@ class Needed:
 
 
 class Programs:
-    """Machine code for devices; cache: a folder in which later runs find it.
+    """Machine code for devices; cache: a folder in which later runs find it; sources: one for the texts.
 
     NVRTC works without the interpreter's lock, so that threads compile side by side.
     """
 
-    def __init__(self, devices: Devices, cache: Path | None) -> None:
-        self._devices, self._cache = devices, cache
+    def __init__(self, devices: Devices, cache: Path | None, sources: Path | None = None) -> None:
+        self._devices, self._cache, self._sources = devices, cache, sources
         self._kinds = [devices.architecture(device) for device in range(devices.count)]
         self._workers = Workers(cores(), "compile")
         self._lock = Lock()
@@ -84,7 +85,11 @@ class Programs:
         with self._lock:
             for key in product(sources, sorted(set(self._kinds))):
                 if key not in self._code:
-                    self._code[key] = self._workers.submit(self._devices.driver.compile, *key, self._cache)
+                    self._code[key] = self._workers.submit(self._compiled, *key)
+
+    def _compiled(self, source: str, architecture: str) -> bytes:
+        file = None if self._sources is None else written(self._sources, source)
+        return self._devices.driver.compile(source, architecture, self._cache, file)
 
     def _begin_zones(self, kernel: Zoned) -> None:
         layer = self.beside(kernel).layer

@@ -33,7 +33,8 @@ class Station:
     kernels are fitted to; `multiprocessors`: of each device; `posts`: the words
     that tie queues of different GPUs.
 
-    least: seconds that waits are given up after at the earliest; cache: a folder for compiled kernels. `step_seconds`,
+    least: seconds that waits are given up after at the earliest; cache: a folder for compiled kernels, sources:
+    one for their texts. `step_seconds`,
     `patience`: see `duration`.
     """
 
@@ -46,10 +47,11 @@ class Station:
         least: float,
         cache: Path | None,
         norm: str | None = None,
+        sources: Path | None = None,
     ) -> None:
         self.layout = layout
         self.devices = Devices(driver, ordinals)
-        self.programs = Programs(self.devices, cache)
+        self.programs = Programs(self.devices, cache, sources)
         try:
             self.step_seconds = step_seconds(layout, ordinals, driver)
             self.patience = patience(least, self.step_seconds, layout)

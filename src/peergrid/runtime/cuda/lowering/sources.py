@@ -1,0 +1,31 @@
+"""The texts of a run's programs in a folder, for people and profilers."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import threading
+from pathlib import Path
+
+from peergrid.errors import UsageError
+
+ENTRY = re.compile(r'extern "C" __global__ (?:[^;{(]*?\([^)]*\) )?(?:\w+ )*(\w+)\(const')
+
+
+def written(folder: Path, source: str) -> Path:
+    """The file of a text, named after its first kernel and by what is in it, so that other texts have other files.
+
+    Raises UsageError where the folder cannot be written to.
+    """
+    found = ENTRY.search(source)
+    name = found[1] if found else "program"
+    path = folder.absolute() / f"{name}-{hashlib.sha256(source.encode()).hexdigest()[:8]}.cu"
+    part = path.with_suffix(f".{os.getpid()}-{threading.get_ident()}")
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        part.write_text(source, encoding="utf-8")
+        part.replace(path)
+    except OSError as error:
+        raise UsageError(f"Sources of kernels cannot be kept in {folder}: {error.strerror}.") from None
+    return path
