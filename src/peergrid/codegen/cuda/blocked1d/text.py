@@ -69,7 +69,7 @@ extern "C" __global__ void __launch_bounds__({threads}) {entry}(const __grid_con
 """
 
 BOUNDARY_KERNEL = """\
-extern "C" __global__ void __launch_bounds__({threads}) {entry}(const __grid_constant__ Arguments a) {{
+extern "C" __global__ void __launch_bounds__({threads}, 4) {entry}(const __grid_constant__ Arguments a) {{
   extern __shared__ __align__(128) unsigned char shared[];
   boundary_tile<Plan>(a, a.regions[blockIdx.x], reinterpret_cast<R*>(shared));
 }}
