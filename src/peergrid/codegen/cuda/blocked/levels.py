@@ -1,38 +1,19 @@
-"""Streaming through the rows of a grid with several time steps at once: which node computes which row when.
-
-A *node* is one stage of one step. While rows arrive one by one, each node computes the row that lies its *lag*
-behind the newest. What a node writes is a new *version* of a field; a version keeps the rows that its readers ask for.
-The lags follow from the offsets along axis 0 alone: Jacobi's step lags one row, so does Yee's whole step (H, then E).
-"""
+"""The pipeline of the interior's updates: which node computes which row when, and by which assignments."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import count
 
 from peergrid.codegen.cuda.blocked.reach import meanings
+from peergrid.codegen.pipeline import PipelineNode, StageAccess, Value, pipeline, span_of
 from peergrid.stencil import Problem
-from peergrid.stencil.expr import Read
 from peergrid.stencil.problem import Assignment, Update
 from peergrid.stencil.remember import remembered
 
-
-@dataclass(eq=False)
-class Version:
-    """A field as it stands after some node. Row `age` is the one that lies `lag + age` behind the newest input row."""
-
-    number: int
-    field: str
-    lag: int
-    depth: int = 1
-    source: bool = False
-
-    def reach(self, age: int) -> int:
-        """Make sure that the row of that age is kept."""
-        self.depth = max(self.depth, age + 1)
-        return age
+Version = Value
+"""A field as it stands after some node (see `pipeline`)."""
 
 
 @dataclass(frozen=True)
@@ -45,19 +26,10 @@ class Write:
 
 
 @dataclass(frozen=True)
-class Node:
-    """One stage of one step, `lag` rows behind the input; `before` gives the version of each field that it reads."""
+class Node(PipelineNode):
+    """A node with what it computes."""
 
-    step: int
-    stage: int
-    lag: int
     writes: tuple[Write, ...]
-    before: Mapping[str, Version]
-
-    def row(self, read: Read) -> tuple[Version, int]:
-        """The version and age of the row that a read asks for."""
-        version = self.before[read.field]
-        return version, self.lag - read.offset[0] - version.lag
 
 
 @dataclass(frozen=True)
@@ -124,68 +96,32 @@ def levels(problem: Problem, steps: int, skew: int = 0, norm: str | None = None,
     independent; norm: a field whose rows before each step are kept until its row after the step is known; walls: cells
     may keep their value, and reads may mean mirrored cells.
     """
-    work = _Levelling(problem, skew, walls)
-    inputs = tuple(work.current.values())
-    for _ in range(steps):
-        work.step()
-        if norm is not None:
-            work.keep(norm)
-    finals = tuple(work.current[name] for name in problem.state if name in work.current)
-    return Levels(steps, tuple(work.nodes), inputs, finals, (*work.starts, dict(work.current)))
+    stages = plain_updates(problem)
+    accesses = [_access(problem, number, plain, walls) for number, plain in enumerate(stages) if plain]
+    fields = _read_or_carried(problem, stages)
+    made = pipeline(fields, accesses, steps, between_steps=skew, carry=walls, kept=norm)
+    nodes = tuple(
+        _node(node, {t: assignment for t, (_, assignment) in stages[node.stage].items()}) for node in made.nodes
+    )
+    finals = tuple(made.finals[name] for name in problem.state if name in made.finals)
+    return Levels(steps, nodes, made.inputs, finals, made.starts)
 
 
-class _Levelling:
-    """The newest version of each field while steps are added, one after the other; the nodes that made them."""
+def _access(problem: Problem, number: int, plain: Mapping[str, tuple[Update, Assignment]], walls: bool) -> StageAccess:
+    """The rows that the interior's updates of a stage read."""
+    reads = {read for _, assignment in plain.values() for read in assignment.reads}
+    if walls:
+        reads = {meaning for read in reads for meaning in meanings(problem, read)}
+    return StageAccess(number, span_of((read.field, read.offset[0]) for read in reads), tuple(plain))
 
-    def __init__(self, problem: Problem, skew: int, walls: bool) -> None:
-        self.problem, self.skew, self.walls = problem, skew, walls
-        self.stages = plain_updates(problem)
-        self.numbers = count()
-        self.nodes: list[Node] = []
-        self.starts: list[Mapping[str, Version]] = []
-        self.current = {name: self._version(name, 0, source=True) for name in _read_or_carried(problem, self.stages)}
 
-    def step(self) -> None:
-        """The nodes of one more step."""
-        self.starts.append(dict(self.current))
-        for number, plain in enumerate(self.stages):
-            if plain:
-                self.nodes.append(self._node(number, plain))
+def _node(made: PipelineNode, assignments: Mapping[str, Assignment]) -> Node:
+    return Node(made.step, made.stage, made.lag, made.before, made.after, writes_of(made, assignments))
 
-    def keep(self, name: str) -> None:
-        """A field's rows before the last step are kept until those after it are known."""
-        known = self.starts[-1][name]
-        known.reach(self.current[name].lag - known.lag)
 
-    def _version(self, name: str, lag: int, source: bool = False) -> Version:
-        return Version(next(self.numbers), name, lag, source=source)
-
-    def _node(self, number: int, plain: Mapping[str, tuple[Update, Assignment]]) -> Node:
-        """One stage: it lags so far that all it reads is there, and no less than what it writes did before."""
-        reads = {read for _, assignment in plain.values() for read in assignment.reads}
-        if self.walls:
-            reads = {meaning for read in reads for meaning in meanings(self.problem, read)}
-        lag = max([*map(self._needed, reads), *(self.current[target].lag for target in plain)])
-        before = dict(self.current)
-        writes = tuple(self._write(target, assignment, lag) for target, (_, assignment) in plain.items())
-        node = Node(len(self.starts) - 1, number, lag, writes, before)
-        for read in reads:
-            version, age = node.row(read)
-            version.reach(age)
-        return node
-
-    def _write(self, target: str, assignment: Assignment, lag: int) -> Write:
-        old, new = self.current[target], self._version(target, lag)
-        if self.walls:
-            old.reach(lag - old.lag)
-        self.current[target] = new
-        return Write(assignment, new, old)
-
-    def _needed(self, read: Read) -> int:
-        """The smallest lag at which a read finds its row; one that an earlier step made, `skew` rows later."""
-        known = self.current[read.field]
-        earlier = not known.source and self.starts[-1].get(read.field) is known
-        return known.lag + read.offset[0] + (self.skew if earlier else 0)
+def writes_of(made: PipelineNode, assignments: Mapping[str, Assignment]) -> tuple[Write, ...]:
+    """What a node writes, by its targets' assignments."""
+    return tuple(Write(assignments[t], new, made.before[t]) for t, new in made.after.items())
 
 
 def _read_or_carried(problem: Problem, stages: tuple[dict[str, tuple[Update, Assignment]], ...]) -> list[str]:

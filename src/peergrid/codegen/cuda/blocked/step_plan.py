@@ -10,11 +10,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
+from peergrid.codegen.pipeline import StageAccess, Value, pipeline, span_of
 from peergrid.stencil import Problem, Stage
 from peergrid.stencil.expr import Read
 
 
-@dataclass(eq=False)
+@dataclass(frozen=True, eq=False)
 class Rows:
     """Rows of one state field; `lag` rows behind the newest that the step is given, `age` the oldest that is read.
 
@@ -25,7 +26,7 @@ class Rows:
     lag: int
     made: bool
     place: int
-    age: int = 0
+    age: int
 
 
 @dataclass(frozen=True)
@@ -60,28 +61,37 @@ class StepPlan:
 
 def step_plan(problem: Problem, norm: str | None = None) -> StepPlan:
     """The smallest lags at which every read finds its row; of the field `norm` the row before the step is kept, too."""
-    given = {name: Rows(name, 0, made=False, place=number) for number, name in enumerate(problem.state)}
-    current, made, stages = dict(given), list[Rows](), list[StagePlan]()
-    for number, stage in enumerate(problem.stages):
-        reads = {r for u in stage.updates for r in u.reads if r.field in current}
-        reads |= {Read(target, (0,) * problem.grid.ndim) for target in stage.targets}
-        lag = max(_needed(problem, current[r.field], r) for r in reads)
-        before = dict(current)
-        untouched = {name for name, rows in before.items() if rows.age == 0}
-        for read in reads:
-            rows = before[read.field]
-            rows.age = max(rows.age, lag - reach_down(problem, read) - rows.lag)
-        for target in stage.targets:
-            current[target] = _written(before[target], lag, target in untouched and _own_cell(target, reads))
-            if current[target] is not before[target]:
-                made.append(current[target])
-        stages.append(StagePlan(number, stage, lag, {t: current[t] for t in stage.targets}, before))
-    if norm is not None:
-        given[norm].age = max(given[norm].age, current[norm].lag)
-    between = [rows for rows in made if rows is not current[rows.field]]
-    for place, rows in enumerate(between):
-        rows.place = place
-    return StepPlan(tuple(stages), given, tuple(between), current, max(plan.lag for plan in stages))
+    accesses = [_access(problem, number, stage) for number, stage in enumerate(problem.stages)]
+    made = pipeline(problem.state, accesses, 1, after_inputs=1, kept=norm)
+    given = {
+        name: Rows(name, 0, False, place, made.starts[0][name].depth - 1) for place, name in enumerate(problem.state)
+    }
+    final, values = set(made.finals.values()), [new for node in made.nodes for new in node.after.values()]
+    between = dict.fromkeys(new for new in values if new not in final)
+    rows = {value: given[name] for name, value in made.starts[0].items()}
+    places = {value: place for place, value in enumerate(between)}
+    for new in values:
+        if new not in rows:
+            rows[new] = Rows(new.field, new.lag, True, places.get(new, given[new.field].place), new.depth - 1)
+
+    def of(values: Mapping[str, Value]) -> dict[str, Rows]:
+        return {name: rows[value] for name, value in values.items()}
+
+    stages = tuple(
+        StagePlan(node.stage, problem.stages[node.stage], node.lag, of(node.after), of(node.before))
+        for node in made.nodes
+    )
+    lag = max(node.lag for node in made.nodes)
+    return StepPlan(stages, given, tuple(rows[value] for value in between), of(made.finals), lag)
+
+
+def _access(problem: Problem, number: int, stage: Stage) -> StageAccess:
+    """The rows of state fields that any cell of a stage reads, and those that a cell may keep."""
+    reads = {r for u in stage.updates for r in u.reads if r.field in problem.state}
+    reads |= {Read(target, (0,) * problem.grid.ndim) for target in stage.targets}
+    elsewhere = {read.field for read in reads if any(read.offset)}
+    spans = span_of((r.field, row) for r in reads for row in (reach_down(problem, r), reach_up(problem, r)))
+    return StageAccess(number, spans, stage.targets, frozenset(stage.targets) - elsewhere)
 
 
 def reach_down(problem: Problem, read: Read) -> int:
@@ -94,22 +104,6 @@ def reach_up(problem: Problem, read: Read) -> int:
     """The largest row offset that a read may mean."""
     offset = read.offset[0]
     return abs(offset) if problem.grid.boundary[0] == "reflecting" else offset
-
-
-def _needed(problem: Problem, rows: Rows, read: Read) -> int:
-    return rows.lag + reach_up(problem, read) + (0 if rows.made else 1)
-
-
-def _own_cell(target: str, reads: set[Read]) -> bool:
-    """Whether the target is read at the cell being written only."""
-    return not any(any(read.offset) for read in reads if read.field == target)
-
-
-def _written(before: Rows, lag: int, private: bool) -> Rows:
-    """The rows that a stage writes: those before, changed in place, where no other cell and no later row needs them."""
-    if before.made and before.lag == lag and private:
-        return before
-    return Rows(before.field, lag, made=True, place=before.place)
 
 
 class Rings(Protocol):

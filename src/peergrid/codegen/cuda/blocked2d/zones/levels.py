@@ -9,10 +9,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 
-from peergrid.codegen.cuda.blocked.levels import Levels, Node, Version, Write
+from peergrid.codegen.cuda.blocked.levels import Levels, Node, Version, writes_of
 from peergrid.codegen.cuda.blocked.plain import unbounded
 from peergrid.codegen.cuda.blocked2d.zones.zone import Choice, Zone
+from peergrid.codegen.pipeline import PipelineNode, StageAccess, pipeline, span_of
 from peergrid.stencil import Problem
+from peergrid.stencil.problem import Assignment
 
 
 @dataclass(frozen=True)
@@ -43,38 +45,26 @@ def layer_levels(problem: Problem, steps: int, zone: Zone, norm: str | None = No
 
     norm: a field whose rows before each step are kept until its row after the step is known.
     """
-    count = 0
+    accesses = [_access(problem, number, choices) for number, choices in enumerate(zone.choices) if choices]
+    made = pipeline(_fields(problem, zone), accesses, steps, carry=True, kept=norm)
+    nodes = tuple(_node(node, zone.choices[node.stage]) for node in made.nodes)
+    finals = tuple(made.finals[name] for name in problem.state if name in made.finals)
+    return LayerLevels(steps, nodes, made.inputs, finals, made.starts)
 
-    def version(name: str, lag: int, source: bool = False) -> Version:
-        nonlocal count
-        count += 1
-        return Version(count - 1, name, lag, source=source)
 
-    current = {name: version(name, 0, source=True) for name in _fields(problem, zone)}
-    inputs, starts, nodes = tuple(current.values()), [], list[Node]()
-    for step in range(steps):
-        starts.append(dict(current))
-        for number, choices in enumerate(zone.choices):
-            if not choices:
-                continue
-            assignments = {a.target: a for choice in choices for a in choice.update.assignments}
-            reads = {r for c in choices for r in c.update.reads if problem.fields[r.field].full}
-            before = dict(current)
-            lag = max([before[r.field].lag + r.offset[0] for r in reads] + [before[t].lag for t in assignments])
-            for target in assignments:
-                before[target].reach(lag - before[target].lag)
-                current[target] = version(target, lag)
-            writes = tuple(Write(a, current[target], before[target]) for target, a in assignments.items())
-            node = LayerNode(step, number, lag, writes, before, choices)
-            for read in reads:
-                kept, age = node.row(read)
-                kept.reach(age)
-            nodes.append(node)
-        if norm is not None:
-            starts[-1][norm].reach(current[norm].lag - starts[-1][norm].lag)
-    starts.append(dict(current))
-    finals = tuple(current[name] for name in problem.state if name in current)
-    return LayerLevels(steps, tuple(nodes), inputs, finals, tuple(starts))
+def _access(problem: Problem, number: int, choices: tuple[Choice, ...]) -> StageAccess:
+    """The rows that any of a stage's updates reads."""
+    reads = (r for choice in choices for r in choice.update.reads if problem.fields[r.field].full)
+    return StageAccess(number, span_of((r.field, r.offset[0]) for r in reads), tuple(_assignments(choices)))
+
+
+def _node(made: PipelineNode, choices: tuple[Choice, ...]) -> LayerNode:
+    writes = writes_of(made, _assignments(choices))
+    return LayerNode(made.step, made.stage, made.lag, made.before, made.after, writes, choices)
+
+
+def _assignments(choices: tuple[Choice, ...]) -> dict[str, Assignment]:
+    return {a.target: a for choice in choices for a in choice.update.assignments}
 
 
 def _fields(problem: Problem, zone: Zone) -> list[str]:
