@@ -27,9 +27,9 @@ sys.path[:0] = [str(ROOT / "src"), str(ROOT / "benchmarks")]
 
 from record import about  # noqa: E402
 
+from peergrid.runtime.cuda.commands.native import call  # noqa: E402
 from peergrid.runtime.cuda.device.driver import CudaDriver  # noqa: E402
-from peergrid.runtime.cuda.lowering.posts import WAIT, WRITE  # noqa: E402
-from peergrid.runtime.cuda.tapes.native import call  # noqa: E402
+from peergrid.runtime.cuda.lowering.semaphores import WAIT, WRITE  # noqa: E402
 
 REPEATS, BATCHES = 100, 9
 HALO = 17408 * 4

@@ -18,17 +18,17 @@ from peergrid.schedule import Schedule, build, layout
 from peergrid.schedule.ops import Raise
 
 
-def executor_and_schedule(strategy: str, patience: float = 0.3) -> tuple[ThreadedExecutor, Schedule]:
+def executor_and_schedule(strategy: str, timeout: float = 0.3) -> tuple[ThreadedExecutor, Schedule]:
     problem, options = heat_fixed(), Options(strategy)
     plan = layout(problem, Partition.over(problem.grid, 3), options)
-    executor = ThreadedExecutor(plan, 4, ReferenceKernel(problem), patience)
+    executor = ThreadedExecutor(plan, 4, ReferenceKernel(problem), timeout)
     load(executor)
     return executor, build(plan, options, 4)
 
 
 @pytest.mark.parametrize("strategy", ["serial", "async", "threads", "overlap", "peer", "persistent"])
 def test_a_failing_kernel_ends_the_run_with_its_own_error(strategy: str) -> None:
-    executor, schedule = executor_and_schedule(strategy, patience=20)
+    executor, schedule = executor_and_schedule(strategy, timeout=20)
 
     def broken(*arguments: object) -> None:
         if arguments[0].device == 1:  # type: ignore[attr-defined]
@@ -67,7 +67,7 @@ def test_a_long_run_is_issued_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_closed_by_another_thread_the_run_ends_with_an_error() -> None:
-    executor, schedule = executor_and_schedule("overlap", patience=60)
+    executor, schedule = executor_and_schedule("overlap", timeout=60)
     entered = threading.Event()
 
     def closed_within(*arguments: object) -> None:

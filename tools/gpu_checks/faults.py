@@ -91,7 +91,7 @@ def lost(kind: str, devices: str) -> Case:
     problem = Problem.of(relax(grid.field("u", np.random.default_rng(1).random(SIZE, dtype=np.float32))))
     chosen, (options, breaks, words) = parse_devices(devices), LOST[kind]
     plan = layout(problem, Partition.over(grid, 2), Options(**options))
-    executor = CudaExecutor(plan, STEPS, chosen.ordinals)  # with the patience that every run has
+    executor = CudaExecutor(plan, STEPS, chosen.ordinals)  # with the timeout that every run has
     executor.load("u", problem.fields["u"].global_array(), 0)
     started = time.perf_counter()
     try:
@@ -127,15 +127,15 @@ def _without_raises(executor: Any, plan: Any, options: Any) -> None:
 
 def _gone_astray(executor: Any, plan: Any, options: Any) -> None:
     """A schedule in which what one GPU writes for another is written elsewhere."""
-    from peergrid.runtime.cuda.lowering.posts import ADDRESS, WRITE
+    from peergrid.runtime.cuda.lowering.semaphores import ADDRESS, WRITE
     from peergrid.schedule import period
     from peergrid.schedule.ops import Flag
 
     schedule = period(plan, options)
-    tape = executor._lower(schedule).tapes[0]
-    writes = [row for words in tape.keep if getattr(words, "ndim", 1) == 2 for row in words if row[0] == WRITE]
+    commands = executor._lower(schedule).buffers[0]
+    writes = [row for words in commands.keep if getattr(words, "ndim", 1) == 2 for row in words if row[0] == WRITE]
     for row in [row for row in writes if row[ADDRESS] == writes[0][ADDRESS]]:
-        row[ADDRESS] = executor._station.flag(Flag(1, "nobody's"))
+        row[ADDRESS] = executor._execution.flag(Flag(1, "nobody's"))
     executor.execute(schedule, 4, 0)
 
 
@@ -144,7 +144,7 @@ def _ahead_of_its_neighbours(executor: Any, plan: Any, options: Any) -> None:
     from peergrid.runtime.cuda.linked.chain import PASSED
     from peergrid.schedule import period
 
-    executor._settled[PASSED] = 1
+    executor._flag_values[PASSED] = 1
     executor.execute(period(plan, options), 1, 0)
 
 

@@ -11,11 +11,11 @@ from runtime_problems import PROBLEMS
 
 from peergrid import Options, UsageError
 from peergrid.grid.partition import Partition
+from peergrid.runtime.cuda.commands.replay import ABORTED
 from peergrid.runtime.cuda.device.devices import Devices
 from peergrid.runtime.cuda.executor import CudaExecutor
-from peergrid.runtime.cuda.issuing.threads import End, Share
 from peergrid.runtime.cuda.lowering.programs import Programs
-from peergrid.runtime.cuda.tapes.replay import ABORTED
+from peergrid.runtime.cuda.submission.submitter import End, Submission
 from peergrid.schedule import Schedule, layout, period
 
 pytestmark = pytest.mark.skipif(COMPILER is None, reason="no C++ compiler here to run generated kernels on the host")
@@ -25,7 +25,7 @@ OPTIONS = Options("overlap", depth=2)
 def made(driver: HostDriver, devices: int = 2) -> tuple[CudaExecutor, Schedule]:
     problem = PROBLEMS["heat_reflecting"]()
     plan = layout(problem, Partition.over(problem.grid, devices), OPTIONS)
-    executor = CudaExecutor(plan, 1 << 40, tuple(range(devices)), driver=driver, issuers=devices)
+    executor = CudaExecutor(plan, 1 << 40, tuple(range(devices)), driver=driver, submission_threads=devices)
     load(executor)
     return executor, period(plan, OPTIONS)
 
@@ -51,7 +51,7 @@ def test_ctrl_c_while_compilers_end_leaves_no_memory(monkeypatch: pytest.MonkeyP
 
     driver = HostDriver()
     executor, _ = made(driver)
-    programs = executor._station.programs
+    programs = executor._execution.programs
     monkeypatch.setattr(Programs, "close", interrupted)
     for _ in range(often):
         with pytest.raises(KeyboardInterrupt):
@@ -66,15 +66,15 @@ def test_ctrl_c_stops_those_who_issue_still(monkeypatch: pytest.MonkeyPatch) -> 
     driver, ends = HostDriver(), list[End]()
     executor, schedule = made(driver)
     executor.prepare(schedule)
-    carry_out = executor._issuers.carry_out
+    carry_out = executor._submitter.carry_out
 
-    def cut_off(share: Share, end: End, *given: object) -> None:
+    def cut_off(submission: Submission, end: End, *given: object) -> None:
         if threading.current_thread() is threading.main_thread():
             raise KeyboardInterrupt
         ends.append(end)
-        carry_out(share, end, *given)  # type: ignore[arg-type]
+        carry_out(submission, end, *given)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(executor._issuers, "carry_out", cut_off)
+    monkeypatch.setattr(executor._submitter, "carry_out", cut_off)
     with pytest.raises(KeyboardInterrupt):
         executor.execute(schedule, 1 << 30, 0)
     executor.close()
@@ -87,14 +87,14 @@ def test_closed_within_a_step_by_the_same_thread(monkeypatch: pytest.MonkeyPatch
     driver = HostDriver()
     executor, schedule = made(driver, 1)
     executor.prepare(schedule)
-    entry = executor._station.entry
+    entry = executor._execution.entry
 
     def handled(name: str) -> int:
         found = entry(name)
         executor.close()
         return found
 
-    monkeypatch.setattr(executor._station, "entry", handled)
+    monkeypatch.setattr(executor._execution, "entry", handled)
     with pytest.raises(UsageError, match="closed within its steps"):
         executor.execute(schedule, 1, 0)
     assert not driver.live

@@ -20,9 +20,9 @@ from peergrid.grid import Index
 from peergrid.grid.partition import Partition
 from peergrid.io.modelfile import parse
 from peergrid.models.fdtd.build import build as radar
+from peergrid.runtime.cuda.commands.replay import FIRST, FUNCTION
 from peergrid.runtime.cuda.executor import CudaExecutor
 from peergrid.runtime.cuda.lowering.lower import lower
-from peergrid.runtime.cuda.tapes.replay import FIRST, FUNCTION
 from peergrid.schedule import build, layout
 from peergrid.schedule.strategies import StrategyName
 
@@ -131,9 +131,9 @@ def test_zones_wait_for_edge_tiles_beside_long_plain_tiles() -> None:
     for late, streams in ((8, 2), (ROWS, 3)):
         gpu = replace(H200, streamed_cells=1, long_rows=late)
         executor = CudaExecutor(plan, STEPS, (0,), driver=HostDriver(blocks=1, gpu=gpu))
-        station = executor._station
-        table = lower(station, build(plan, options, 1)).tapes[0].table
-        launches = table[table[:, FUNCTION] == station.entry("cuLaunchKernel")]
+        execution = executor._execution
+        table = lower(execution, build(plan, options, 1)).buffers[0].table
+        launches = table[table[:, FUNCTION] == execution.entry("cuLaunchKernel")]
         assert len(launches) == 3
         assert len(set(launches[:, FIRST + 8])) == streams
         executor.close()

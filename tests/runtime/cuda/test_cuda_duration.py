@@ -17,9 +17,9 @@ from peergrid import Grid, Options, Problem
 from peergrid.bench.problems import radar
 from peergrid.grid.partition import Partition
 from peergrid.runtime.cuda.executor import CudaExecutor
-from peergrid.runtime.cuda.issuing.threads import Issuers
 from peergrid.runtime.cuda.lowering import duration
-from peergrid.runtime.cuda.lowering.duration import AT_ONCE, SPELL, patience, spells, step_seconds
+from peergrid.runtime.cuda.lowering.duration import BATCH_SECONDS, IN_FLIGHT_SECONDS, batches, step_seconds, timeout
+from peergrid.runtime.cuda.submission.submitter import Submitter
 from peergrid.schedule import Layout, layout, period
 from peergrid.stencil.cost import minimal_bytes
 
@@ -51,17 +51,17 @@ def test_a_fast_gpu_has_the_usual_patience_and_a_slow_one_more() -> None:
     """Radar that fills the memory of a T4 (15 GB) and of an H200 (140 GB)."""
     wave = radar(256, 256, 10)
     step = step_seconds(plan(wave), (0,), H200)
-    assert patience(5.0, step * 17408**2 / 256**2, plan(wave)) == 5.0
+    assert timeout(5.0, step * 17408**2 / 256**2, plan(wave)) == 5.0
     cells = 256**2
     full = 15e9 / minimal_bytes(wave) * cells
     slow = step_seconds(plan(wave), (0,), T4) * full / cells
-    assert patience(5.0, slow, plan(wave)) > max(5.0, 10 * 8 * 15e9 / 3.2e11)
+    assert timeout(5.0, slow, plan(wave)) > max(5.0, 10 * 8 * 15e9 / 3.2e11)
 
 
 @pytest.mark.skipif(COMPILER is None, reason="no C++ compiler here to run generated kernels on the host")
 @pytest.mark.parametrize("strategy", ["persistent", "graph", "overlap"])
 def test_what_is_launched_and_issued_at_once_is_bounded_in_seconds(strategy: str) -> None:
-    """Where a step takes more than `AT_ONCE`, each launch makes one turn, and hosts are one turn ahead."""
+    """Where a step takes more than `IN_FLIGHT_SECONDS`, a launch makes one iteration, and hosts are one ahead."""
     options = Options(strategy, depth=2)  # type: ignore[arg-type]
     launches = {}
     for speed in (1e15, 1e3):
@@ -73,9 +73,9 @@ def test_what_is_launched_and_issued_at_once_is_bounded_in_seconds(strategy: str
             if strategy == "persistent":
                 launches[speed] = lowered.most  # type: ignore[attr-defined]
             else:
-                launches[speed] = executor._issuers.work(lowered, 10**6).shares[0].every
+                launches[speed] = executor._submitter.work(lowered, 10**6).submissions[0].every
     assert launches[1e15] > launches[1e3] == 1
-    assert AT_ONCE < 1
+    assert IN_FLIGHT_SECONDS < 1
 
 
 @pytest.mark.skipif(COMPILER is None, reason="no C++ compiler here to run generated kernels on the host")
@@ -87,10 +87,10 @@ def test_turns_of_a_graph_count_as_what_lies_ahead() -> None:
     with closing(CudaExecutor(made, 100, (0,), driver=driver)) as executor:
         load(executor)
         lowered = executor._lower(period(made, options))
-        turn = executor._station.step_seconds = AT_ONCE / 20 / lowered.schedule.steps
-        found = [(work.shares[0].every, count) for work, count in executor._graphs.works(lowered, 40, 0)]
+        iteration = executor._execution.step_seconds = IN_FLIGHT_SECONDS / 20 / lowered.schedule.steps
+        found = [(work.submissions[0].every, count) for work, count in executor._graphs.works(lowered, 40, 0)]
         assert found[0] == (1, 2)  # two graphs of 16 turns, of which one may lie ahead
-        executor._station.step_seconds = turn * 10
+        executor._execution.step_seconds = iteration * 10
         assert [count for _, count in executor._graphs.works(lowered, 40, 0)] == [20]  # graphs of two turns
 
 
@@ -100,22 +100,22 @@ def test_hosts_and_kernels_wait_as_long_as_the_slowest_gpu_may_take() -> None:
     made = layout(problem, Partition.over(problem.grid, 2), options)
     waits = []
     for speed in (1e15, 1e3):
-        with closing(CudaExecutor(made, STEPS, (0, 1), driver=HostDriver(speed=speed), patience=0.5)) as executor:
-            station = executor._station
-            assert station.budget == int(station.patience * 1e9)
-            assert executor._issuers.patience == max(1, int(1.3 * station.patience))
-            waits.append(station.patience / (duration.CAREFUL * made.blocks[0] * station.step_seconds))
-            assert station.patience >= 0.5
+        with closing(CudaExecutor(made, STEPS, (0, 1), driver=HostDriver(speed=speed), timeout=0.5)) as executor:
+            execution = executor._execution
+            assert execution.timeout_ns == int(execution.timeout * 1e9)
+            assert executor._submitter.timeout == max(1, int(1.3 * execution.timeout))
+            waits.append(execution.timeout / (duration.TIMEOUT_FACTOR * made.blocks[0] * execution.step_seconds))
+            assert execution.timeout >= 0.5
     assert waits[0] > 1 == pytest.approx(waits[1])
 
 
 @given(times=st.integers(0, 10**4), seconds=st.floats(1e-4, 10))
 def test_a_long_run_comes_in_spells(times: int, seconds: float) -> None:
-    parts = list(spells(times, seconds))
+    parts = list(batches(times, seconds))
     assert sum(parts) == times
-    assert all(part == 1 or part * seconds <= SPELL for part in parts)
+    assert all(part == 1 or part * seconds <= BATCH_SECONDS for part in parts)
     assert len({*parts[:-1]}) <= 1
-    assert all(part.bit_count() == 1 and 2 * part * seconds >= SPELL for part in parts[:-1])
+    assert all(part.bit_count() == 1 and 2 * part * seconds >= BATCH_SECONDS for part in parts[:-1])
 
 
 @pytest.mark.skipif(COMPILER is None, reason="no C++ compiler here to run generated kernels on the host")
@@ -124,8 +124,10 @@ def test_turns_of_small_grids_take_as_long_as_their_calls() -> None:
     made = layout(problem, Partition.over(problem.grid, 4), options)
     with closing(CudaExecutor(made, STEPS, (0, 1, 2, 3), driver=HostDriver())) as executor:
         lowered = executor._lower(period(made, options))
-        assert executor._station.step_seconds == duration.SHORTEST
-        assert executor._turn_seconds(lowered) == duration.CALL * len(lowered.tapes[0].ops) > 20 * duration.SHORTEST
+        assert executor._execution.step_seconds == duration.SHORTEST
+        assert (
+            executor._iteration_seconds(lowered) == duration.CALL * len(lowered.buffers[0].ops) > 20 * duration.SHORTEST
+        )
 
 
 @pytest.mark.skipif(COMPILER is None, reason="no C++ compiler here to run generated kernels on the host")
@@ -133,15 +135,15 @@ def test_turns_of_small_grids_take_as_long_as_their_calls() -> None:
 def test_between_spells_a_run_can_be_interrupted(strategy: str, monkeypatch: pytest.MonkeyPatch) -> None:
     problem, options = PROBLEMS["heat_fixed"](), Options(strategy, depth=2)  # type: ignore[arg-type]
     made, issued = layout(problem, Partition.over(problem.grid, 1), options), list[int]()
-    run = Issuers.run
+    run = Submitter.run
 
-    def interrupted(self: Issuers, *arguments: Any) -> Any:
+    def interrupted(self: Submitter, *arguments: Any) -> Any:
         issued.append(arguments[1])
         if len(issued) == 3:
             raise KeyboardInterrupt
         return run(self, *arguments)
 
-    monkeypatch.setattr(Issuers, "run", interrupted)
+    monkeypatch.setattr(Submitter, "run", interrupted)
     with closing(CudaExecutor(made, 10**4, (0,), driver=HostDriver(speed=1e3))) as executor:
         load(executor)
         with pytest.raises(KeyboardInterrupt):

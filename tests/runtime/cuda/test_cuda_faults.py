@@ -16,7 +16,7 @@ from peergrid.errors import DeviceFault, PeergridError
 from peergrid.grid.partition import Partition
 from peergrid.runtime.cuda.device.faults import error
 from peergrid.runtime.cuda.executor import CudaExecutor
-from peergrid.runtime.cuda.lowering.posts import ADDRESS, WRITE
+from peergrid.runtime.cuda.lowering.semaphores import ADDRESS, WRITE
 from peergrid.runtime.cuda.memory.peers import PROBE_WORDS
 from peergrid.schedule import Schedule, build, layout
 from peergrid.schedule.ops import Flag, Route
@@ -30,7 +30,7 @@ def executor_and_schedule(
 ) -> tuple[CudaExecutor, Schedule]:
     problem, options = PROBLEMS["heat_fixed"](), Options(strategy, route=route)
     plan = layout(problem, Partition.over(problem.grid, 2), options)
-    executor = CudaExecutor(plan, STEPS, (0, 1), driver=driver, patience=0.5)
+    executor = CudaExecutor(plan, STEPS, (0, 1), driver=driver, timeout=0.5)
     load(executor)
     return executor, build(plan, options, STEPS)
 
@@ -74,11 +74,11 @@ def test_a_word_that_goes_astray_is_named(strategy: StrategyName) -> None:
     """Whoever waits for it is let go, so that all that was taken is given back."""
     driver = HostDriver()
     executor, schedule = executor_and_schedule(strategy, driver)
-    tape = executor._lower(schedule).tapes[0]
-    words = [row for kept in tape.keep if isinstance(kept, np.ndarray) and kept.ndim == 2 for row in kept]
+    commands = executor._lower(schedule).buffers[0]
+    words = [row for kept in commands.keep if isinstance(kept, np.ndarray) and kept.ndim == 2 for row in kept]
     writes = [row for row in words if row[0] == WRITE]
     for row in [row for row in writes if row[ADDRESS] == writes[0][ADDRESS]]:
-        row[ADDRESS] = executor._station.flag(Flag(1, "nobody's"))
+        row[ADDRESS] = executor._execution.flag(Flag(1, "nobody's"))
     said = r"^'Wait event [01]:sent in .*' waited too long: 'Record event [01]:sent in .*' on device [01] came 0 times"
     with pytest.raises(DeviceFault, match=said):
         executor.execute(schedule, 1, 0)
@@ -128,7 +128,7 @@ def test_what_failed_is_named(strategy: str, call: str, code: int, said: str) ->
     driver = HostDriver(words=detail != "events")
     executor, schedule = executor_and_schedule(name, driver, "copy" if detail == "copy" else None)  # type: ignore[arg-type]
     answer = CFUNCTYPE(c_int)(lambda: code)
-    executor._station._entries[call] = int(cast(answer, c_void_p).value or 0)
+    executor._execution._entries[call] = int(cast(answer, c_void_p).value or 0)
     with pytest.raises(PeergridError, match=said) as raised:
         executor.execute(schedule, 1, 0)
     assert isinstance(raised.value, DeviceFault)

@@ -77,7 +77,7 @@ def test_a_dropped_signal_is_named_in_time_and_the_next_run_works() -> None:
     whole = period(plan, options)
     dropped = next(op.flag for op in whole.ops if isinstance(op, Raise))
     broken = replace(whole, ops=tuple(op for op in whole.ops if not isinstance(op, Raise) or op.flag != dropped))
-    executor = CudaExecutor(plan, STEPS, (0, 0), patience=2)
+    executor = CudaExecutor(plan, STEPS, (0, 0), timeout=2)
     started = time.perf_counter()
     with pytest.raises(DeviceFault, match=r"'Await flag 1:halo from 0 = 1 in 1:rim' waited too long.*stood at 0"):
         executor.execute(broken, 1, 0)

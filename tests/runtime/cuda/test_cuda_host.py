@@ -58,19 +58,19 @@ def check(
     split: Index,
     options: Options,
     driver: HostDriver | None = None,
-    issuers: int | None = 8,
+    submission_threads: int | None = 8,
     ordinals: tuple[int, ...] | None = None,
 ) -> CudaExecutor:
     """Run in whole periods and a rest on the host's driver; compare every bit; return the closed executor.
 
-    issuers: threads that issue what one host of the schedule does, 8 being one for each GPU here; ordinals: the GPU of
-    each device, one of its own by default.
+    submission_threads: for the calls of one host of the schedule (8: one for each GPU here); ordinals: the GPU of each
+    device, one of its own by default.
     """
     driver = driver or HostDriver()
     problem = PROBLEMS[name]()
     plan = layout(problem, Partition(problem.grid, split), options)
     gpus = tuple(range(plan.devices)) if ordinals is None else ordinals
-    executor = CudaExecutor(plan, STEPS, gpus, driver=driver, issuers=issuers)
+    executor = CudaExecutor(plan, STEPS, gpus, driver=driver, submission_threads=submission_threads)
     try:
         assert carry_through(executor, options) == expected(name)
     finally:
@@ -139,12 +139,12 @@ def test_any_order_of_streams(strategy: StrategyName, seed: int) -> None:
 
 
 @pytest.mark.parametrize("words", [True, False])
-@pytest.mark.parametrize("issuers", [1, 2, 5])
+@pytest.mark.parametrize("submission_threads", [1, 2, 5])
 @pytest.mark.parametrize("strategy", STRATEGIES)
-def test_any_order_of_issue(strategy: StrategyName, issuers: int, words: bool) -> None:
+def test_any_order_of_issue(strategy: StrategyName, submission_threads: int, words: bool) -> None:
     """Threads that issue side by side, each now and then held up; GPUs tied by words of memory, and by events."""
     for options in (Options(strategy), Options(strategy, depth=2, block=1), Options(strategy, order="left-right")):
-        check("heat_fixed", (5, 1), options, HostDriver(delay=300, words=words), issuers)
+        check("heat_fixed", (5, 1), options, HostDriver(delay=300, words=words), submission_threads)
 
 
 def test_devices_that_do_not_reach_each_other_go_through_the_host() -> None:
@@ -204,7 +204,7 @@ def test_eight_devices_on_two_gpus(strategy: StrategyName) -> None:
 
 @pytest.mark.parametrize(("devices", "first", "many"), [(1, 1, 2), (2, 4, 4)])
 def test_a_graph_is_captured_once(devices: int, first: int, many: int) -> None:
-    """One graph of a turn and one of many turns on one GPU; on two a graph for each of them and each step of a turn."""
+    """One graph of an iteration and one of many on one GPU; on two a graph for each of them and each of its steps."""
     driver = HostDriver()
     problem = PROBLEMS["heat_fixed"]()
     options = Options("graph")
@@ -229,7 +229,7 @@ def test_what_is_prepared_needs_no_compiler_any_more(strategy: StrategyName, mon
     executor = CudaExecutor(plan, STEPS, (0, 1), driver=driver)
     whole = period(plan, options)
     issued = list[int]()
-    monkeypatch.setattr(executor._station, "issue", lambda tape: issued.append(len(tape.ops)))
+    monkeypatch.setattr(executor._execution, "issue", lambda commands: issued.append(len(commands.ops)))
     executor.prepare(whole)
     assert issued == [0]  # the loop that issues has been called
     monkeypatch.delattr(HostDriver, "compile")
@@ -249,7 +249,7 @@ def test_graphs_are_given_back_where_a_later_one_fails(failing: str, monkeypatch
         monkeypatch.setattr(driver, "instantiate", lambda graph: (_ for _ in ()).throw(error(2, "cuGraphInstantiate")))
     else:
         executor._lowered.clear()
-        executor._station._entries[failing] = int(cast(refused, c_void_p).value or 0)
+        executor._execution._entries[failing] = int(cast(refused, c_void_p).value or 0)
     with pytest.raises(DoesNotFit, match="CUDA_ERROR_OUT_OF_MEMORY"):
         executor.execute(whole, 17, 2)
     assert driver.captures == 2
@@ -281,7 +281,7 @@ def test_a_dropped_signal_is_named() -> None:
     dropped = next(op.flag for op in whole.ops if isinstance(op, Raise))
     broken = replace(whole, ops=tuple(op for op in whole.ops if not isinstance(op, Raise) or op.flag != dropped))
     driver = HostDriver()
-    executor = CudaExecutor(plan, STEPS, (0, 1), driver=driver, patience=1)
+    executor = CudaExecutor(plan, STEPS, (0, 1), driver=driver, timeout=1)
     with pytest.raises(DeviceFault, match=r"'Await flag 1:halo from 0 = 1 in 1:rim' waited too long.*stood at 0"):
         executor.execute(broken, 1, 0)
     with pytest.raises(DeviceFault, match="failed earlier"):

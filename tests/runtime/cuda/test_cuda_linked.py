@@ -11,11 +11,11 @@ from runtime_problems import random_heat, yee_with_absorber
 from peergrid import Grid, Options, stencil
 from peergrid.grid import Boundary, Index
 from peergrid.grid.partition import Partition
+from peergrid.runtime.cuda.commands.replay import FIRST, FUNCTION
 from peergrid.runtime.cuda.executor import CudaExecutor
 from peergrid.runtime.cuda.linked.chain import Chain, Said
 from peergrid.runtime.cuda.linked.peer import lower_linked
 from peergrid.runtime.cuda.lowering.lower import Lowered
-from peergrid.runtime.cuda.tapes.replay import FIRST, FUNCTION
 from peergrid.runtime.inorder import InOrderExecutor
 from peergrid.schedule import build, layout, period
 from peergrid.schedule.ops import describe
@@ -103,11 +103,11 @@ def test_tiles_of_zones_begin_when_plain_tiles_have() -> None:
     problem, options, driver = random_heat((90, 200), ("fixed", "fixed")), Options("peer", depth=DEPTH), HostDriver()
     plan = layout(problem, Partition(problem.grid, (2, 1)), options)
     executor = CudaExecutor(plan, STEPS, (0, 1), driver=driver)
-    lowered = lower_linked(executor._station, period(plan, options))
+    lowered = lower_linked(executor._execution, period(plan, options))
     assert isinstance(lowered, Lowered)
-    names = {address: name for (_, _, name), address in executor._station.devices._functions.items()}
-    launch = executor._station.entry("cuLaunchKernel")
-    rows = [row for row in lowered.tapes[0].table if row[FUNCTION] == launch]
+    names = {address: name for (_, _, name), address in executor._execution.devices._functions.items()}
+    launch = executor._execution.entry("cuLaunchKernel")
+    rows = [row for row in lowered.buffers[0].table if row[FUNCTION] == launch]
     found = [(int(row[FIRST + 8]), names[int(row[FIRST])]) for row in rows]
     executor.close()
     assert len(found) == 2 * 2 * 4  # passes of devices, of which each has plain tiles, edges, and zones behind a word
@@ -174,13 +174,13 @@ def test_hosts_keep_pace_with_what_they_launch(strategy: StrategyName) -> None:
     """Marks, by which a host sees how far devices are, lie in the very streams that get its kernels."""
     problem, options = random_heat((90, 200), ("fixed", "fixed")), Options(strategy, depth=DEPTH)
     plan = layout(problem, Partition.over(problem.grid, 2), options)
-    executor = CudaExecutor(plan, 60, (0, 1), driver=HostDriver(), issuers=2)
-    lowered, entry = executor._lower(period(plan, options)), executor._station.entry
+    executor = CudaExecutor(plan, 60, (0, 1), driver=HostDriver(), submission_threads=2)
+    lowered, entry = executor._lower(period(plan, options)), executor._execution.entry
     kinds = [entry(name) for name in ("cuLaunchKernel", "cuLaunchCooperativeKernel")]
-    for share in executor._issuers.work(lowered, 100).shares:
-        launched = {row[FIRST + 8] for row in share.tape.table if row[FUNCTION] in kinds}
-        for tape in share.marks or ():
-            marked = {row[FIRST + 1] for row in tape.table if row[FUNCTION] == entry("cuEventRecord")}
+    for submission in executor._submitter.work(lowered, 100).submissions:
+        launched = {row[FIRST + 8] for row in submission.commands.table if row[FUNCTION] in kinds}
+        for commands in submission.marks or ():
+            marked = {row[FIRST + 1] for row in commands.table if row[FUNCTION] == entry("cuEventRecord")}
             assert launched
             assert launched <= marked
     executor.close()

@@ -17,14 +17,14 @@ from peergrid.codegen.norm import NORM_ALIGN
 from peergrid.grid import Boundary, Index
 from peergrid.grid.partition import Partition
 from peergrid.runtime.cuda import executor
+from peergrid.runtime.cuda.commands.buffer import CommandBuffer
+from peergrid.runtime.cuda.commands.replay import CONTEXT, FIRST, FUNCTION
 from peergrid.runtime.cuda.device import devices as cuda_devices
 from peergrid.runtime.cuda.executor import CudaExecutor
 from peergrid.runtime.cuda.linked.peer import lower_linked
+from peergrid.runtime.cuda.lowering.execution_context import ExecutionContext
 from peergrid.runtime.cuda.lowering.lower import Lowered, lower
-from peergrid.runtime.cuda.lowering.station import Station
 from peergrid.runtime.cuda.memory.norms import NormMemory, norm_bytes
-from peergrid.runtime.cuda.tapes.replay import CONTEXT, FIRST, FUNCTION
-from peergrid.runtime.cuda.tapes.tape import Tape
 from peergrid.runtime.devices import Devices
 from peergrid.schedule import build, layout, period
 from peergrid.schedule.strategies import STRATEGIES, StrategyName
@@ -44,7 +44,7 @@ def run(
     """The last state and the norms of all steps, in whole turns and a rest."""
     plan = layout(problem, Partition.slabs(problem.grid, CUTS[devices]), options, NORM_ALIGN)
     driver = HostDriver(seed=seed, registers=registers)
-    executor = CudaExecutor(plan, STEPS, tuple(range(devices)), driver=driver, patience=60, norm=norm)
+    executor = CudaExecutor(plan, STEPS, tuple(range(devices)), driver=driver, timeout=60, norm=norm)
     load(executor)
     whole = period(plan, options)
     times, rest = divmod(STEPS, whole.steps)
@@ -166,15 +166,15 @@ class Launch:
     sums: bool
 
 
-def launches(station: Station, tape: Tape) -> Iterator[tuple[Launch, frozenset[Launch]]]:
+def launches(execution: ExecutionContext, commands: CommandBuffer) -> Iterator[tuple[Launch, frozenset[Launch]]]:
     """What computes, in the order of issue, and what its stream and events put before it."""
-    names = {address: name for (_, _, name), address in station.devices._functions.items()}
+    names = {address: name for (_, _, name), address in execution.devices._functions.items()}
     held: dict[int, frozenset[Launch]] = {}
     recorded: dict[int, frozenset[Launch]] = {}
     passes: Counter[int] = Counter()
-    for number, row in enumerate(tape.table.tolist()):
-        use, context = station.events.use(row), row[CONTEXT]
-        name = names[row[FIRST]] if row[FUNCTION] == station.entry("cuLaunchKernel") else ""
+    for number, row in enumerate(commands.table.tolist()):
+        use, context = execution.events.use(row), row[CONTEXT]
+        name = names[row[FIRST]] if row[FUNCTION] == execution.entry("cuLaunchKernel") else ""
         if use is not None and use[1]:
             recorded[use[0]] = held.get(row[FIRST + 1], frozenset())
         elif use is not None:
@@ -194,11 +194,11 @@ def test_sums_are_made_before_the_pass_after_the_next(strategy: StrategyName, de
     plan = layout(problem, Partition.slabs(problem.grid, CUTS[3]), options, NORM_ALIGN)
     driver, schedule = HostDriver(), build(plan, options, 6 * depth)
     executor = CudaExecutor(plan, schedule.steps, (0, 1, 2), driver=driver, norm="u")
-    linked = lower_linked(executor._station, schedule)
-    lowered = linked if isinstance(linked, Lowered) else lower(executor._station, schedule)
+    linked = lower_linked(executor._execution, schedule)
+    lowered = linked if isinstance(linked, Lowered) else lower(executor._execution, schedule)
     assert isinstance(linked, Lowered) == (strategy == "peer" and depth == block)
-    for tape in lowered.tapes.values():
-        found = dict(launches(executor._station, tape))
+    for commands in lowered.buffers.values():
+        found = dict(launches(executor._execution, commands))
         for launch, before in found.items():
             mine = {other for other in found if other.context == launch.context}
             done = {other.number for other in before & mine if other.sums}

@@ -1,4 +1,4 @@
-"""Parts of a tape side by side, carried out by a model: a wait takes the record that it takes in the list's order."""
+"""Parts of a command buffer, replayed side by side by a model: waits take the records that they take in the list."""
 
 from __future__ import annotations
 
@@ -18,25 +18,25 @@ from runtime_problems import heat_2d
 
 from peergrid import Grid, Options, Problem
 from peergrid.grid.partition import Partition
-from peergrid.runtime.cuda.issuing.graphs import stretches
-from peergrid.runtime.cuda.issuing.threads import Issuers
-from peergrid.runtime.cuda.lowering.lower import lower
-from peergrid.runtime.cuda.lowering.station import Station
-from peergrid.runtime.cuda.tapes.parts import Events, Parts, split
-from peergrid.runtime.cuda.tapes.replay import (
+from peergrid.runtime.cuda.commands.buffer import NOTHING, CommandBuffer, CommandWriter, Relocation
+from peergrid.runtime.cuda.commands.parts import Events, Parts, split
+from peergrid.runtime.cuda.commands.replay import (
     ABORTED,
     CALL,
     CONTEXT,
     DONE,
     FIRST,
-    FOLLOW,
     KIND,
     NOT_READY,
-    TELL,
+    PUBLISH,
     TIMED_OUT,
+    WAIT_FOR,
     replay,
 )
-from peergrid.runtime.cuda.tapes.tape import NOTHING, Patch, Tape, TapeWriter
+from peergrid.runtime.cuda.lowering.execution_context import ExecutionContext
+from peergrid.runtime.cuda.lowering.lower import lower
+from peergrid.runtime.cuda.submission.graphs import stretches
+from peergrid.runtime.cuda.submission.submitter import Submitter
 from peergrid.schedule import layout, period
 from peergrid.schedule.ops import Route
 
@@ -50,52 +50,52 @@ Bound = list[tuple[int, int, int]]
 class Model:
     """Threads that carry out a part each, one row at a time."""
 
-    tapes: tuple[Tape, ...]
+    buffers: tuple[CommandBuffer, ...]
     events: Events
     words: dict[int, int] = field(default_factory=dict)
     last: dict[int, tuple[int, int]] = field(default_factory=dict)
     bound: list[Bound] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        self.at = [(0, 0)] * len(self.tapes)
-        self.bound = [[] for _ in self.tapes]
+        self.at = [(0, 0)] * len(self.buffers)
+        self.bound = [[] for _ in self.buffers]
 
     def able(self) -> list[int]:
         """The threads that can go on."""
-        return [n for n in range(len(self.tapes)) if self.at[n][0] < TURNS and self._free(n)]
+        return [n for n in range(len(self.buffers)) if self.at[n][0] < TURNS and self._free(n)]
 
     def go(self, n: int) -> None:
-        turn, row = self.at[n]
-        words = self.tapes[n].table[row]
+        iteration, row = self.at[n]
+        words = self.buffers[n].table[row]
         use = self.events.use(words) if words[KIND] == CALL else None
-        if words[KIND] == TELL:
-            self.words[int(words[FIRST])] = int(words[FIRST + 1] + turn * words[FIRST + 2])
+        if words[KIND] == PUBLISH:
+            self.words[int(words[FIRST])] = int(words[FIRST + 1] + iteration * words[FIRST + 2])
         elif use is not None and use[1]:
             self.last[use[0]] = (n, self.last.get(use[0], (n, 0))[1] + 1)
         elif use is not None:
             self.bound[n].append((use[0], *self.last.get(use[0], (-1, 0))))
-        self.at[n] = (turn, row + 1) if row + 1 < len(self.tapes[n].table) else (turn + 1, 0)
+        self.at[n] = (iteration, row + 1) if row + 1 < len(self.buffers[n].table) else (iteration + 1, 0)
 
     def run(self, choose: Callable[[list[int]], int]) -> list[Bound]:
         """Until nobody can go on; nobody may be held up for ever."""
         while able := self.able():
             self.go(choose(able))
-        assert all(turn == TURNS for turn, _ in self.at), "held up for ever"
+        assert all(iteration == TURNS for iteration, _ in self.at), "held up for ever"
         return self.bound
 
     def _free(self, n: int) -> bool:
-        turn, row = self.at[n]
-        words = self.tapes[n].table[row]
-        goal = int(words[FIRST + 1] + turn * words[FIRST + 2])
-        return words[KIND] != FOLLOW or self.words.get(int(words[FIRST]), 0) >= goal
+        iteration, row = self.at[n]
+        words = self.buffers[n].table[row]
+        goal = int(words[FIRST + 1] + iteration * words[FIRST + 2])
+        return words[KIND] != WAIT_FOR or self.words.get(int(words[FIRST]), 0) >= goal
 
 
-def in_order(tape: Tape, events: Events, part_of: dict[int, int]) -> list[Bound]:
+def in_order(commands: CommandBuffer, events: Events, part_of: dict[int, int]) -> list[Bound]:
     """What each wait takes in the list's order, by parts."""
     count, last = len(set(part_of.values())), dict[int, tuple[int, int]]()
     bound: list[Bound] = [[] for _ in range(count)]
     for _ in range(TURNS):
-        for row in tape.table:
+        for row in commands.table:
             part, use = part_of[int(row[1])], events.use(row)
             if use is not None and use[1]:
                 last[use[0]] = (part, last.get(use[0], (part, 0))[1] + 1)
@@ -105,9 +105,9 @@ def in_order(tape: Tape, events: Events, part_of: dict[int, int]) -> list[Bound]
 
 
 @st.composite
-def tapes(draw: st.DrawFn) -> tuple[Tape, dict[int, int]]:
+def buffers(draw: st.DrawFn) -> tuple[CommandBuffer, dict[int, int]]:
     """Calls of up to four contexts, some of which record events or wait for any."""
-    made, contexts = TapeWriter(), draw(st.integers(2, 4))
+    made, contexts = CommandWriter(), draw(st.integers(2, 4))
     for number in range(draw(st.integers(2, 16))):
         context = draw(st.integers(1, contexts))
         kind, event = draw(st.sampled_from(["record", "wait", "wait", "other"])), draw(st.integers(0, 2))
@@ -120,38 +120,40 @@ def tapes(draw: st.DrawFn) -> tuple[Tape, dict[int, int]]:
     return made.finish(), {context: context - 1 for context in range(1, contexts + 1)}
 
 
-@given(tapes(), st.integers(0, 1 << 30))
-def test_any_interleaving_gives_the_records_of_the_list(drawn: tuple[Tape, dict[int, int]], seed: int) -> None:
-    tape, part_of = drawn
-    present = sorted({part_of[int(row[1])] for row in tape.table})
+@given(buffers(), st.integers(0, 1 << 30))
+def test_any_interleaving_gives_the_records_of_the_list(drawn: tuple[CommandBuffer, dict[int, int]], seed: int) -> None:
+    commands, part_of = drawn
+    present = sorted({part_of[int(row[1])] for row in commands.table})
     part_of = {context: present.index(part) for context, part in part_of.items() if part in present}
-    parts, chance = split(tape, part_of, EVENTS), random.Random(seed)
+    parts, chance = split(commands, part_of, EVENTS), random.Random(seed)
     if len(present) < 2:
-        assert parts.tapes == (tape,)
+        assert parts.buffers == (commands,)
         return
-    expected = in_order(tape, EVENTS, part_of)
+    expected = in_order(commands, EVENTS, part_of)
     favourite = chance.randrange(len(present))
     for choose in (chance.choice, lambda able: favourite if favourite in able else chance.choice(able)):
-        assert Model(parts.tapes, EVENTS).run(choose) == expected
+        assert Model(parts.buffers, EVENTS).run(choose) == expected
 
 
-def lowered(options: Options, devices: int) -> tuple[Tape, dict[int, int], Events, Station]:
-    """A schedule's tape for the host's driver, where events tie all queues, with a part for each device."""
+def lowered(options: Options, devices: int) -> tuple[CommandBuffer, dict[int, int], Events, ExecutionContext]:
+    """A schedule's command buffer for the host's driver, where events tie all queues, with a part for each device."""
     problem = Problem.of(heat_2d(Grid((8 * devices, 12)).field("u"), 0.2))
     plan = layout(problem, Partition(problem.grid, (devices, 1)), options)
-    station = Station(HostDriver(words=False), plan, 100, tuple(range(devices)), 1, None)
-    (tape,) = lower(station, period(plan, options)).tapes.values()
-    part_of = {station.devices.context(device): device for device in range(devices)}
-    return tape, part_of, station.events, station
+    execution = ExecutionContext(HostDriver(words=False), plan, 100, tuple(range(devices)), 1, None)
+    (commands,) = lower(execution, period(plan, options)).buffers.values()
+    part_of = {execution.devices.context(device): device for device in range(devices)}
+    return commands, part_of, execution.events, execution
 
 
-def without(parts: Parts) -> Iterator[tuple[int, int, tuple[Tape, ...]]]:
-    """The parts with one `FOLLOW` left out: whose, whom it followed, and what is left."""
-    owner = {int(row[FIRST]): n for n, tape in enumerate(parts.tapes) for row in tape.table if row[KIND] == TELL}
-    for n, tape in enumerate(parts.tapes):
-        for row in np.flatnonzero(tape.table[:, KIND] == FOLLOW):
-            left = replace(tape, table=np.delete(tape.table, row, 0))
-            yield n, owner[int(tape.table[row, FIRST])], (*parts.tapes[:n], left, *parts.tapes[n + 1 :])
+def without(parts: Parts) -> Iterator[tuple[int, int, tuple[CommandBuffer, ...]]]:
+    """The parts with one `WAIT_FOR` left out: whose, whom it followed, and what is left."""
+    owner = {
+        int(row[FIRST]): n for n, commands in enumerate(parts.buffers) for row in commands.table if row[KIND] == PUBLISH
+    }
+    for n, commands in enumerate(parts.buffers):
+        for row in np.flatnonzero(commands.table[:, KIND] == WAIT_FOR):
+            left = replace(commands, table=np.delete(commands.table, row, 0))
+            yield n, owner[int(commands.table[row, FIRST])], (*parts.buffers[:n], left, *parts.buffers[n + 1 :])
 
 
 @pytest.mark.skipif(COMPILER is None, reason="the host's driver needs a C++ compiler")
@@ -162,9 +164,9 @@ def without(parts: Parts) -> Iterator[tuple[int, int, tuple[Tape, ...]]]:
 )
 def test_what_is_followed_has_to_be(options: Options) -> None:
     """Each look at another's progress that is left out changes what some wait takes, if its part runs ahead."""
-    tape, part_of, events, station = lowered(options, 4)
-    parts, expected = split(tape, part_of, events), in_order(tape, events, part_of)
-    assert Model(parts.tapes, events).run(random.Random(1).choice) == expected
+    commands, part_of, events, execution = lowered(options, 4)
+    parts, expected = split(commands, part_of, events), in_order(commands, events, part_of)
+    assert Model(parts.buffers, events).run(random.Random(1).choice) == expected
     count = 0
     for ahead, behind, left in without(parts):
         rank = {ahead: 0, behind: 2}
@@ -172,27 +174,29 @@ def test_what_is_followed_has_to_be(options: Options) -> None:
         assert found != expected, (ahead, behind)
         count += 1
     assert count >= 2 * 6  # of both neighbours, in each direction
-    station.close()
+    execution.close()
 
 
 @pytest.mark.skipif(COMPILER is None, reason="the host's driver needs a C++ compiler")
 def test_every_row_and_patch_goes_to_one_part() -> None:
-    tape, part_of, events, station = lowered(Options("overlap"), 4)
-    parts = split(tape, part_of, events)
-    rows = sorted(tuple(row) for part in parts.tapes for row in part.table if row[KIND] == CALL)
-    assert rows == sorted(map(tuple, tape.table))
-    assert sorted(p.address for part in parts.tapes for p in part.patches) == sorted(p.address for p in tape.patches)
-    assert all(len(part.patches) == len(tape.patches) // 4 for part in parts.tapes)
-    stray = replace(tape, patches=(*tape.patches, Patch(0, 0, None)))
-    assert split(stray, part_of, events).tapes == (stray,)
-    station.close()
+    commands, part_of, events, execution = lowered(Options("overlap"), 4)
+    parts = split(commands, part_of, events)
+    rows = sorted(tuple(row) for part in parts.buffers for row in part.table if row[KIND] == CALL)
+    assert rows == sorted(map(tuple, commands.table))
+    assert sorted(p.address for part in parts.buffers for p in part.relocations) == sorted(
+        p.address for p in commands.relocations
+    )
+    assert all(len(part.relocations) == len(commands.relocations) // 4 for part in parts.buffers)
+    stray = replace(commands, relocations=(*commands.relocations, Relocation(0, 0, None)))
+    assert split(stray, part_of, events).buffers == (stray,)
+    execution.close()
 
 
 @pytest.mark.skipif(COMPILER is None, reason="the host's driver needs a C++ compiler")
 def test_a_host_that_waits_issues_alone() -> None:
-    tape, part_of, events, station = lowered(Options("serial"), 3)
-    assert split(tape, part_of, events).tapes == (tape,)
-    station.close()
+    commands, part_of, events, execution = lowered(Options("serial"), 3)
+    assert split(commands, part_of, events).buffers == (commands,)
+    execution.close()
 
 
 @pytest.mark.skipif(COMPILER is None, reason="the host's driver needs a C++ compiler")
@@ -202,44 +206,46 @@ def test_halos_through_the_host_are_issued_in_the_schedules_order(route: Route, 
     problem = Problem.of(heat_2d(Grid((32, 12)).field("u"), 0.2))
     options = Options("peer", route=route)
     plan = layout(problem, Partition(problem.grid, (4, 1)), options)
-    station = Station(HostDriver(words=False), plan, 100, (0, 1, 2, 3), 1, None)
-    with closing(Issuers(station, 4)) as issuers:
-        assert len(issuers.work(lower(station, period(plan, options)), 1000).shares) == threads
-    station.close()
+    execution = ExecutionContext(HostDriver(words=False), plan, 100, (0, 1, 2, 3), 1, None)
+    with closing(Submitter(execution, 4)) as submitter:
+        assert len(submitter.work(lower(execution, period(plan, options)), 1000).submissions) == threads
+    execution.close()
 
 
-def carried_out(tape: Tape, words: np.ndarray) -> tuple[int, int]:
-    """What became of a tape without calls in three turns; words: abort, spent and two for the clock."""
-    tables, addresses = (tape.table[:0], tape.table[:0]), [int(words.ctypes.data) + 8 * n for n in (0, 1)]
-    state, _, _, turn = replay(tape.table, NOTHING, tables, 4, 3, 0, 1, *addresses)
-    return int(state), int(turn)
+def carried_out(commands: CommandBuffer, words: np.ndarray) -> tuple[int, int]:
+    """What became of a command buffer without calls in three turns; words: abort, spent and two for the clock."""
+    tables, addresses = (commands.table[:0], commands.table[:0]), [int(words.ctypes.data) + 8 * n for n in (0, 1)]
+    state, _, _, iteration = replay(commands.table, NOTHING, tables, 4, 3, 0, 1, *addresses)
+    return int(state), int(iteration)
 
 
 @pytest.mark.skipif(COMPILER is None, reason="the host's driver needs a C++ compiler")
 @pytest.mark.parametrize("options", [Options("overlap"), Options("overlap", depth=2, block=1)], ids=str)
 def test_stretches_of_a_device_lie_between_its_ties_to_others(options: Options) -> None:
     """Every row has its place among those of its device; what ties devices together is in no stretch."""
-    tape, part_of, events, station = lowered(options, 4)
-    found = stretches(tape, events)
-    names = {events.use(row)[0]: row[CONTEXT] for row in tape.table if events.use(row) and events.use(row)[1]}
+    commands, part_of, events, execution = lowered(options, 4)
+    found = stretches(commands, events)
+    names = {events.use(row)[0]: row[CONTEXT] for row in commands.table if events.use(row) and events.use(row)[1]}
     for context in part_of:
         mine = [
-            part for part in found if (tape.table[part, CONTEXT] if isinstance(part, int) else part.context) == context
+            part
+            for part in found
+            if (commands.table[part, CONTEXT] if isinstance(part, int) else part.context) == context
         ]
         rows = [row for part in mine for row in ([part] if isinstance(part, int) else part.rows)]
-        assert rows == [row for row, words in enumerate(tape.table) if words[CONTEXT] == context]
-        uses = [events.use(tape.table[part]) for part in mine if isinstance(part, int)]
+        assert rows == [row for row, words in enumerate(commands.table) if words[CONTEXT] == context]
+        uses = [events.use(commands.table[part]) for part in mine if isinstance(part, int)]
         assert {use[0] for use in uses if use and not use[1]} == {e for e in names if names[e] != context} & {
-            use[0] for use in map(events.use, tape.table[rows]) if use
+            use[0] for use in map(events.use, commands.table[rows]) if use
         }
-        inside = [events.use(tape.table[row]) for part in mine if not isinstance(part, int) for row in part.rows]
+        inside = [events.use(commands.table[row]) for part in mine if not isinstance(part, int) for row in part.rows]
         assert all(names[use[0]] == context for use in inside if use)
-    station.close()
+    execution.close()
 
 
 def test_a_stretch_waits_for_nothing_that_was_recorded_before_it() -> None:
     """Two contexts that wait for each other; the second stretch of the first has a wait for an event of the first."""
-    made = TapeWriter()
+    made = CommandWriter()
     for context in (1, 2):
         made.call(0, context, 103)
         made.call(0, context, EVENTS.record, 50 + context, 7)  # of its own, recorded in the first stretch
@@ -248,9 +254,10 @@ def test_a_stretch_waits_for_nothing_that_was_recorded_before_it() -> None:
         made.call(0, context, EVENTS.wait, 8, 63 - context)
         made.call(0, context, EVENTS.wait, 9, 50 + context)
         made.call(0, context, 103)
-    tape = made.finish()
+    commands = made.finish()
     found = [
-        part if isinstance(part, int) else (part.context, part.stream, part.rows) for part in stretches(tape, EVENTS)
+        part if isinstance(part, int) else (part.context, part.stream, part.rows)
+        for part in stretches(commands, EVENTS)
     ]
     assert found == [(1, 8, (0, 1)), 2, (2, 8, (3, 4)), 5, 6, 9, (1, 8, (8,)), (2, 8, (11,))]
     made.call(0, 1, EVENTS.wait, 9, 62)  # in another stream than what else ties the two
@@ -259,25 +266,25 @@ def test_a_stretch_waits_for_nothing_that_was_recorded_before_it() -> None:
 
 def test_one_follows_what_another_tells() -> None:
     """In turn n the word has to be at 5 + 3 n; who waits in vain gives up, stops all others, and has spent no time."""
-    word, made = np.zeros(1, np.int64), TapeWriter()
-    made.tell(0, int(word.ctypes.data), 5, 3)
-    made.follow(0, int(word.ctypes.data), 5, 3)
+    word, made = np.zeros(1, np.int64), CommandWriter()
+    made.publish(0, int(word.ctypes.data), 5, 3)
+    made.wait_for(0, int(word.ctypes.data), 5, 3)
     words = np.zeros(4, np.int64)
     assert carried_out(made.finish(), words) == (DONE, 3)
     assert word[0] == 5 + 3 * 2
     assert words[0] == 0
-    ahead = TapeWriter()
-    ahead.follow(0, int(word.ctypes.data), 9, 2)
+    ahead = CommandWriter()
+    ahead.wait_for(0, int(word.ctypes.data), 9, 2)
     words, began = np.zeros(4, np.int64), time.perf_counter()
     assert carried_out(ahead.finish(), words) == (TIMED_OUT, 2)
     assert words[0] == 1
     assert 0 < words[1] < (time.perf_counter() - began) * 5e8
-    ahead.follow(0, int(word.ctypes.data), 12, 0)
+    ahead.wait_for(0, int(word.ctypes.data), 12, 0)
     assert carried_out(ahead.finish(), words) == (ABORTED, 0)
 
 
 def test_a_question_in_vain_is_time_spent_waiting() -> None:
-    """The driver answers 'not ready' once in every turn, and takes its time for that."""
+    """The driver answers 'not ready' once in every iteration, and takes its time for that."""
     answers = [NOT_READY, 0] * 3
 
     def answer() -> int:
@@ -285,7 +292,7 @@ def test_a_question_in_vain_is_time_spent_waiting() -> None:
             time.sleep(0.05)
         return answers.pop(0)
 
-    function, made, words = CFUNCTYPE(c_int)(answer), TapeWriter(), np.zeros(4, np.int64)
+    function, made, words = CFUNCTYPE(c_int)(answer), CommandWriter(), np.zeros(4, np.int64)
     made.poll(0, 0, int(cast(function, c_void_p).value or 0), 0)
     assert carried_out(made.finish(), words) == (DONE, 3)
     assert not answers

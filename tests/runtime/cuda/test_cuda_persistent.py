@@ -22,13 +22,13 @@ from peergrid.codegen.norm import NORM_ROWS
 from peergrid.errors import DeviceFault
 from peergrid.grid import Boundary, Index
 from peergrid.grid.partition import Partition
+from peergrid.runtime.cuda.commands.replay import FIRST, FUNCTION
 from peergrid.runtime.cuda.executor import CudaExecutor
 from peergrid.runtime.cuda.linked import persistent
 from peergrid.runtime.cuda.linked.chain import Chain
 from peergrid.runtime.cuda.linked.persistent import lower_persistent
 from peergrid.runtime.cuda.lowering.kernels import kernels_of
 from peergrid.runtime.cuda.lowering.lower import Lowered
-from peergrid.runtime.cuda.tapes.replay import FIRST, FUNCTION
 from peergrid.runtime.inorder import InOrderExecutor
 from peergrid.schedule import build, layout, period
 from peergrid.stencil import Problem
@@ -154,11 +154,14 @@ def test_no_more_blocks_than_the_kernel_was_chosen_for(
     plan, driver = layout(problem, Partition(problem.grid, (2, 1)), options), HostDriver(blocks=4)
     executor = CudaExecutor(plan, STEPS, ordinals, driver=driver)
     schedule = period(plan, options)
-    kernel, lowered = kernels_of(executor._station).cooperative(schedule), lower_persistent(executor._station, schedule)
-    launches = {executor._station.entry(name) for name in ("cuLaunchKernel", "cuLaunchCooperativeKernel")}
+    kernel, lowered = (
+        kernels_of(executor._execution).cooperative(schedule),
+        lower_persistent(executor._execution, schedule),
+    )
+    launches = {executor._execution.entry(name) for name in ("cuLaunchKernel", "cuLaunchCooperativeKernel")}
     assert isinstance(kernel, PersistentKernel)
     assert isinstance(lowered, Lowered)
-    found = [int(row[FIRST + 1]) for row in lowered.tapes[0].table if row[FUNCTION] in launches]
+    found = [int(row[FIRST + 1]) for row in lowered.buffers[0].table if row[FUNCTION] in launches]
     executor.close()
     assert found == 2 * [suited.resident(kernel) * 4 // ordinals.count(0)]
 
@@ -184,7 +187,7 @@ def test_large_cubes_are_told_that_there_are_no_kernels_for_them() -> None:
     problem, options = PROBLEMS["heat_cube"](), Options("persistent", depth=1)
     plan = layout(problem, Partition(problem.grid, (1, 1, 1)), options)
     with closing(CudaExecutor(plan, STEPS, (0,), driver=driver)) as executor:
-        said = kernels_of(executor._station).cooperative(period(plan, options))
+        said = kernels_of(executor._execution).cooperative(period(plan, options))
     assert "need 2D slabs" in str(said)
 
 
@@ -247,13 +250,13 @@ def test_a_signal_that_never_comes_is_named(monkeypatch: pytest.MonkeyPatch) -> 
     def mute(self: Chain, device: int, said: Callable[[int, int | None], int]) -> object:
         found = links(self, device, said)
         if device == 2:
-            found["side"]["theirs"][0, 0] = self.station.flag(persistent.MET) + 64  # counts where nobody looks
+            found["side"]["theirs"][0, 0] = self.execution.flag(persistent.MET) + 64  # counts where nobody looks
         return found
 
     monkeypatch.setattr(Chain, "links", mute)
     problem, options = random_heat((90, 200)), Options("persistent", depth=DEPTH)
     plan = layout(problem, Partition(problem.grid, (3, 1)), options)
-    executor = CudaExecutor(plan, STEPS, (0, 1, 2), driver=HostDriver(), patience=2e-5)
+    executor = CudaExecutor(plan, STEPS, (0, 1, 2), driver=HostDriver(), timeout=2e-5)
     load(executor)
     with pytest.raises(DeviceFault, match=r"Device 1 waited too long for 'Copy 'u' 2:.*device 2, stands still"):
         executor.execute(period(plan, options), 2, 0)

@@ -23,9 +23,9 @@ from peergrid.grid.partition import Partition
 from peergrid.runtime.cuda import executor as cuda_executor
 from peergrid.runtime.cuda.device.devices import Devices
 from peergrid.runtime.cuda.executor import CudaExecutor
+from peergrid.runtime.cuda.lowering.execution_context import ExecutionContext
 from peergrid.runtime.cuda.lowering.lower import Lowered, lower
 from peergrid.runtime.cuda.lowering.programs import Needed, Programs
-from peergrid.runtime.cuda.lowering.station import Station
 from peergrid.schedule import Schedule, build, layout, period
 from peergrid.schedule.strategies import StrategyName
 from peergrid.stencil import Problem
@@ -44,7 +44,7 @@ def prepared(
     schedules: list[Schedule] = [period(plan, options), build(plan, options, options.depth + 1)]
     with closing(CudaExecutor(plan, STEPS, ordinals, driver=driver, norm=norm)) as executor:
         executor.expect(schedules)
-        executor._station.programs.settle()
+        executor._execution.programs.settle()
         expected = list(driver.texts)
         for schedule in schedules:
             executor.prepare(schedule)
@@ -106,10 +106,10 @@ def test_a_trace_knows_its_programs_before_one_is_loaded(
     """Also where a run has one kernel for a pass and its exchange, and a trace has not."""
     known: list[str] = []
 
-    def lowering(station: Station, schedule: Schedule) -> Lowered:
-        station.programs.settle()
+    def lowering(execution: ExecutionContext, schedule: Schedule) -> Lowered:
+        execution.programs.settle()
         known.extend(driver.texts)
-        return lower(station, schedule)
+        return lower(execution, schedule)
 
     monkeypatch.setattr(cuda_executor, "lower", lowering)
     problem, options, driver = yee_with_absorber((150, 330)), Options(strategy, 2), HostDriver()
@@ -154,7 +154,7 @@ def test_no_kernel_is_loaded_while_steps_are_made(traced: bool) -> None:
     plan = layout(problem, Partition(problem.grid, (1, 1)), options)
     with closing(CudaExecutor(plan, STEPS, (0,), driver=Slow())) as executor:
         executor.expect([whole := period(plan, options)])
-        executor._station.programs.settle()
+        executor._execution.programs.settle()
         slow.clear()
         executor.expect([build(plan, options, 3)])
         if traced:
@@ -162,8 +162,8 @@ def test_no_kernel_is_loaded_while_steps_are_made(traced: bool) -> None:
         else:
             executor.prepare(whole)
         before = len(loaded)
-        executor._station.programs.settle()
-        assert len(executor._station.programs._zones) == 2
+        executor._execution.programs.settle()
+        assert len(executor._execution.programs._zones) == 2
         assert len(loaded) == before
 
 

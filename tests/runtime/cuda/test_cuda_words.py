@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 from host_driver import COMPILER, HostDriver
 
+from peergrid.runtime.cuda.commands.buffer import LINE
 from peergrid.runtime.cuda.device.devices import Devices, host_words
 from peergrid.runtime.cuda.memory.words import FAR, FLAGS, DeviceWords, HostWords
-from peergrid.runtime.cuda.tapes.tape import LINE
 from peergrid.schedule.ops import Flag
 
 pytestmark = pytest.mark.skipif(COMPILER is None, reason="no C++ compiler here to run generated kernels on the host")

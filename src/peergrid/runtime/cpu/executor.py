@@ -58,7 +58,7 @@ Job = Callable[[], Place | None]
 class ThreadedExecutor:
     """An `Executor` on virtual devices.
 
-    patience: seconds without any progress before a wait is given up; recorder: told of everything that happens; norms:
+    timeout: seconds without any progress before a wait is given up; recorder: told of everything that happens; norms:
     of a field, added up as it is computed; reductions: how they are made (None: as the reference makes them).
     """
 
@@ -70,7 +70,7 @@ class ThreadedExecutor:
         layout: Layout,
         total_steps: int,
         kernel: Kernel,
-        patience: float = 60.0,
+        timeout: float = 60.0,
         recorder: Recorder | None = None,
         norms: Norms | None = None,
         reductions: Reductions | None = None,
@@ -83,7 +83,7 @@ class ThreadedExecutor:
         self.recorded = [owned_receivers(layout, device) for device in range(layout.devices)]
         self._traces = np.full((len(layout.problem.receivers), total_steps), np.nan, layout.problem.grid.dtype)
         self._busy: dict[Queue, float] = {}
-        self._board = Board(patience)
+        self._board = Board(timeout)
         self._recorder = recorder or Silent()
         self._events: dict[Event, tuple[Token, Place]] = {}
         self._raises: dict[tuple[Flag, int], Place] = {}

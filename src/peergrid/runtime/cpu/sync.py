@@ -23,10 +23,10 @@ class Aborted(Exception):
 class Board:
     """Flags, the abort switch and the clock shared by all threads of an executor."""
 
-    def __init__(self, patience: float) -> None:
+    def __init__(self, timeout: float) -> None:
         self.aborted = False
         self._error: BaseException | None = None
-        self._patience = patience
+        self._timeout = timeout
         self._last_progress = time.monotonic()
         self._changed = threading.Condition()
         self._flags: dict[Flag, int] = {}
@@ -69,7 +69,7 @@ class Board:
             self._meetings.add(meeting)
         with self._noted(op):
             try:
-                meeting.wait(self._patience)
+                meeting.wait(self._timeout)
             except threading.BrokenBarrierError:
                 if self.aborted:
                     raise Aborted from None
@@ -99,7 +99,7 @@ class Board:
 
     def _check(self, op: Op | None) -> None:
         self.check()
-        if op is not None and time.monotonic() - self._last_progress > self._patience:
+        if op is not None and time.monotonic() - self._last_progress > self._timeout:
             raise self._fault()
 
     @contextmanager
@@ -117,6 +117,6 @@ class Board:
         """Blame the wait that began first: the later ones wait for it."""
         _, op = min(self._waiting.values(), key=lambda entry: entry[0])
         return DeviceFault(
-            f"Nothing moved for {self._patience:g} s: '{describe(op)}' is still waiting; "
+            f"Nothing moved for {self._timeout:g} s: '{describe(op)}' is still waiting; "
             "run 'peergrid verify' on the model to see which order is missing."
         )

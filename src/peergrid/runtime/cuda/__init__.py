@@ -1,8 +1,8 @@
 """CUDA devices: memory, streams, routes between them, and the replay of schedules without the interpreter.
 
-`device` is the driver and the GPUs of a run, `memory` where fields lie on them, `tapes` what a host calls, row by row.
-`lowering` makes tapes of a schedule, `linked` of one whose kernels exchange themselves; `issuing` has threads and
-graphs carry them out. `executor` is all of that behind the one interface of executors, and `trial` finds out which
-arrangement is fastest. Beside it: `timing`, when each operation ran; `search`, where values are not finite; `watchdog`,
-what kernels waited for in vain; `bandwidth`, what a GPU's memory can do.
+`device` is the driver and the GPUs of a run, `memory` the fields on them, `commands` the tables of driver calls.
+`lowering` translates a schedule into command buffers, `linked` a schedule whose kernels fuse the exchange;
+`submission` replays them in threads and graphs. `executor` puts all of that behind the interface of executors, and
+`trial` finds the fastest options. The others: `timing`, when each operation ran; `search`, where values are not
+finite; `watchdog`, which wait timed out; `bandwidth`, the rate of a GPU's memory.
 """

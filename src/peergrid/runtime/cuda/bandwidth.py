@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
+from peergrid.runtime.cuda.commands.buffer import NOTHING, CommandWriter, Words
+from peergrid.runtime.cuda.commands.replay import replay
 from peergrid.runtime.cuda.device.devices import Devices
 from peergrid.runtime.cuda.device.driver import CudaDriver, Driver
 from peergrid.runtime.cuda.device.faults import error
-from peergrid.runtime.cuda.tapes.replay import replay
-from peergrid.runtime.cuda.tapes.tape import NOTHING, TapeWriter, Words
 from peergrid.schedule.ops import Event, Queue
 
 COUNT = 1 << 30
@@ -39,12 +39,12 @@ def _copy(devices: Devices, source: int, target: int, count: int) -> float:
     queue, entry = Queue(0, "copy"), devices.driver.entry
     stream, context = devices.stream(queue), devices.context(0)
     before, after = (devices.event(Event(0, name), timing=True) for name in ("before", "after"))
-    tape = TapeWriter()
-    tape.call(-1, context, entry("cuEventRecord"), before, stream)
+    commands = CommandWriter()
+    commands.call(-1, context, entry("cuEventRecord"), before, stream)
     for _ in range(COPIES):
-        tape.call(-1, context, entry("cuMemcpyAsync"), target, source, count, stream)
-    tape.call(-1, context, entry("cuEventRecord"), after, stream)
-    _issue(tape.finish().table, entry("cuCtxSetCurrent"))
+        commands.call(-1, context, entry("cuMemcpyAsync"), target, source, count, stream)
+    commands.call(-1, context, entry("cuEventRecord"), after, stream)
+    _issue(commands.finish().table, entry("cuCtxSetCurrent"))
     devices.synchronize()
     return devices.driver.elapsed(before, after)
 

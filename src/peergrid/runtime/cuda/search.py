@@ -8,39 +8,41 @@ import numpy as np
 
 from peergrid.codegen.cuda import service
 from peergrid.grid import Box, Index
-from peergrid.runtime.cuda.lowering.station import Station
-from peergrid.runtime.cuda.tapes.native import ARGUMENTS
-from peergrid.runtime.cuda.tapes.replay import invoke
+from peergrid.runtime.cuda.commands.native import ARGUMENTS
+from peergrid.runtime.cuda.commands.replay import invoke
+from peergrid.runtime.cuda.lowering.execution_context import ExecutionContext
 
 NOWHERE = (1 << 63) - 1
 BLOCKS, THREADS = 1024, 256
 
 
-def first_nonfinite(station: Station, name: str, slot: int) -> Index | None:
+def first_nonfinite(execution: ExecutionContext, name: str, slot: int) -> Index | None:
     """The first owned cell, in the order of the devices, where a state field is NaN or infinite."""
-    for device in range(station.devices.count):
-        owned = station.memory.owned(device, name)
-        if not owned.empty and (place := _search(station, device, name, slot, owned)) is not None:
+    for device in range(execution.devices.count):
+        owned = execution.memory.owned(device, name)
+        if not owned.empty and (place := _search(execution, device, name, slot, owned)) is not None:
             return tuple(int(i) + o for i, o in zip(place, owned.lo, strict=True))
     return None
 
 
-def _search(station: Station, device: int, name: str, slot: int, owned: Box) -> tuple[Any, ...] | None:
-    driver, block = station.devices.driver, station.memory.plan.blocks[device][name]
-    found = station.found(device)
-    station.devices.enter(device)
+def _search(execution: ExecutionContext, device: int, name: str, slot: int, owned: Box) -> tuple[Any, ...] | None:
+    driver, block = execution.devices.driver, execution.memory.plan.blocks[device][name]
+    found = execution.found(device)
+    execution.devices.enter(device)
     driver.upload(found, np.array([NOWHERE], np.int64))
     values = np.zeros(1, service.SEARCH)
-    values["values"] = station.memory.pointer(device, name, slot) + block.index(owned.lo) * block.itemsize
+    values["values"] = execution.memory.pointer(device, name, slot) + block.index(owned.lo) * block.itemsize
     pitches = block.pitches[:-1]
     values["pitch"][0, 2 - len(pitches) :] = pitches
     values["shape"] = (1,) * (3 - owned.ndim) + owned.shape
     values["found"] = found
     pointers = np.array([values.ctypes.data], np.uint64)
-    kernel = station.service(device, f"search_{block.itemsize}")
+    kernel = execution.utility_kernel(device, f"search_{block.itemsize}")
     blocks = min(BLOCKS, -(-owned.size // THREADS))
     words = (kernel, blocks, 1, 1, THREADS, 1, 1, 0, 0, int(pointers.ctypes.data), 0)
-    station.check(invoke(station.entry("cuLaunchKernel"), words), f"Searching '{name}' for values that are not finite")
+    execution.check(
+        invoke(execution.entry("cuLaunchKernel"), words), f"Searching '{name}' for values that are not finite"
+    )
     assert len(words) == ARGUMENTS
     driver.synchronize()
     answer = np.empty(1, np.int64)

@@ -1,6 +1,6 @@
 """What was waited for in vain, in words: the operation, the device, and the missing edge.
 
-Kernels that stop waiting say so on the board; for what queues wait by themselves, the words in memory tell.
+A kernel whose wait times out writes a fault record; waits of queues are judged by their semaphores.
 """
 
 from __future__ import annotations
@@ -11,19 +11,19 @@ import numpy as np
 
 from peergrid.codegen.cuda.service import REPORT
 from peergrid.errors import DeviceFault
-from peergrid.runtime.cuda.lowering.posts import Edge
+from peergrid.runtime.cuda.lowering.semaphores import Edge
 from peergrid.schedule import Schedule
 from peergrid.schedule.ops import Await, Copy, Flag, Raise, describe
 
 
-def blame(schedule: Schedule, board: np.ndarray[tuple[int], np.dtype[np.int64]]) -> None:
-    """Raise DeviceFault where a kernel gave up; the board is cleared for the next run.
+def blame(schedule: Schedule, fault_log: np.ndarray[tuple[int], np.dtype[np.int64]]) -> None:
+    """Raise DeviceFault where a kernel gave up; the fault log is cleared for the next run.
 
     Who waits for the smallest value of its flag has waited longest; others only wait for what follows from it.
     """
-    words = enumerate(board.reshape(-1, REPORT)[1:, :3])
+    words = enumerate(fault_log.reshape(-1, REPORT)[1:, :3])
     reports = [(int(w), int(op) - 1, int(seen), device) for device, (op, w, seen) in words if op]
-    board[:] = 0
+    fault_log[:] = 0
     if not reports:
         return
     wanted, blamed, seen, device = min(reports)

@@ -1,4 +1,4 @@
-"""Tapes of schedules whose kernels exchange with their neighbours themselves.
+"""Command buffers of schedules whose kernels exchange with their neighbours themselves.
 
 In the order of reading: `chain`, what neighbours have in common; `peer`, a launch for each pass, with `sums`, what adds
 up its norms beside the next; `persistent`, one for many.

@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from peergrid.codegen.cuda import service
+from peergrid.runtime.cuda.lowering.execution_context import ExecutionContext
 from peergrid.runtime.cuda.lowering.kernels import neighbour
-from peergrid.runtime.cuda.lowering.station import Station
 from peergrid.schedule import Schedule
 from peergrid.schedule.ops import Compute, Flag
 
@@ -24,32 +24,32 @@ Said = Callable[[int, int | None], int]
 class Chain:
     """Kernels whose `Links` have a dtype; rims: the tiles at the low and the high end of each device's box."""
 
-    station: Station
+    execution: ExecutionContext
     dtype: np.dtype[Any]
     rims: Sequence[tuple[int, int]]
 
     def links(self, device: int, said: Said) -> NDArray[Any]:
         """`Links` of a device, shape (1,), without the passes so far."""
-        station, links = self.station, np.zeros(1, self.dtype)
-        links["budget"], links["board"] = station.budget, station.board_address
+        execution, links = self.execution, np.zeros(1, self.dtype)
+        links["budget"], links["board"] = execution.timeout_ns, execution.fault_log_address
         links["report"], links["op"] = service.REPORT * (device + 1), said(device, None)
         for side in (0, 1):
-            found = neighbour(station.layout, device, side)
+            found = neighbour(execution.layout, device, side)
             if found is None:
                 continue
             other, shift = found
             link = links["side"][0, side]
             link["mine"], link["theirs"] = self._counter(device, side), self._counter(other, 1 - side)
             link["each"], link["op"] = self.rims[other][1 - side], said(device, other)
-            theirs = station.template(other)["fields"][0]
+            theirs = execution.template(other)["fields"][0]
             link["fields"]["pitch"] = theirs["pitch"]
-            rows = theirs["pitch"][:, :1] * station.layout.problem.itemsize * shift
+            rows = theirs["pitch"][:, :1] * execution.layout.problem.itemsize * shift
             link["fields"]["slot"] = (theirs["slot"].astype(np.int64) + rows).astype(np.uint64)
         return links
 
     def _counter(self, device: int, side: int) -> int:
         """The address of the pair of words that the neighbour on a side of a device counts up."""
-        return self.station.flag(Flag(device, f"{PASSED.name} {side}"))
+        return self.execution.flag(Flag(device, f"{PASSED.name} {side}"))
 
 
 def passes(schedule: Schedule) -> list[Compute]:

@@ -12,57 +12,57 @@ from dataclasses import dataclass, replace
 from peergrid.codegen.cuda.blocked.program import Launch
 from peergrid.codegen.cuda.linked.links import rim_tiles
 from peergrid.codegen.cuda.linked.peer import PeerKernel
+from peergrid.runtime.cuda.commands.buffer import CommandWriter, Relocation
 from peergrid.runtime.cuda.linked.chain import PASSED, Chain, offset, passes
 from peergrid.runtime.cuda.linked.sums import await_sums, mark_sums, sums_queue
 from peergrid.runtime.cuda.lowering import signals
+from peergrid.runtime.cuda.lowering.execution_context import ExecutionContext
 from peergrid.runtime.cuda.lowering.kernels import kernels_of
 from peergrid.runtime.cuda.lowering.lower import Lowered
-from peergrid.runtime.cuda.lowering.station import Station
 from peergrid.runtime.cuda.lowering.sweeps import SeveralSteps, Start
-from peergrid.runtime.cuda.tapes.tape import Patch, TapeWriter
 from peergrid.schedule import Schedule
 from peergrid.schedule.ops import Await, Compute, Flag, Queue, Raise
 
 MOST_WAITING = 0.5  # share of a GPU that waiting tiles of devices which share it may take
 
 
-def lower_linked(station: Station, schedule: Schedule) -> Lowered | str:
-    """The tape of a schedule whose passes exchange by themselves; else why it is queue-wise (empty: as expected)."""
-    kernel = kernels_of(station).linked(schedule)
+def lower_linked(execution: ExecutionContext, schedule: Schedule) -> Lowered | str:
+    """The command buffer of a schedule with fused exchange; else the reason against it (empty: as expected)."""
+    kernel = kernels_of(execution).linked(schedule)
     if kernel is None:
         return ""
-    row = _row(station, schedule, kernel)
+    row = _row(execution, schedule, kernel)
     for ordinal, share in row.waiting().items():
         if share > MOST_WAITING:
             return (
                 f"GPU {ordinal} stands for several devices, whose kernels would fill {share:.0%} of it while they wait "
                 "for each other: queues exchange in their place"
             )
-    tape = TapeWriter()
+    commands = CommandWriter()
     for number, part in enumerate(row.passes):
-        for device in range(station.layout.devices):
-            row.write(tape, device, number, part)
-    devices = range(station.layout.devices)
+        for device in range(execution.layout.devices):
+            row.write(commands, device, number, part)
+    devices = range(execution.layout.devices)
     queues = [queue for device in devices for queue in row.queues(device)]
-    queues += [] if station.norms is None else [sums_queue(device) for device in devices]
-    return Lowered(schedule, {0: tape.finish()}, tuple(queues), frozenset(), {PASSED: len(row.passes)})
+    queues += [] if execution.norms is None else [sums_queue(device) for device in devices]
+    return Lowered(schedule, {0: commands.finish()}, tuple(queues), frozenset(), {PASSED: len(row.passes)})
 
 
-def _row(station: Station, schedule: Schedule, kernel: PeerKernel) -> _Row:
-    sweep, devices = SeveralSteps(station, kernel), range(station.layout.devices)
-    boxes = [station.layout.partition.owned(device) for device in devices]
+def _row(execution: ExecutionContext, schedule: Schedule, kernel: PeerKernel) -> _Row:
+    sweep, devices = SeveralSteps(execution, kernel), range(execution.layout.devices)
+    boxes = [execution.layout.partition.owned(device) for device in devices]
     launches = [list(sweep.launches(device, (boxes[device],))) for device in devices]
     rims = [kernel.rim(box, found) for box, found in zip(boxes, launches, strict=True)]
     starts = [[sweep.start(d, launch, boxes[d]) for launch in launches[d]] for d in devices]
-    chain = Chain(station, kernel.dtype, rims)
-    return _Row(station, schedule, kernel, sweep, launches, starts, chain, passes(schedule))
+    chain = Chain(execution, kernel.dtype, rims)
+    return _Row(execution, schedule, kernel, sweep, launches, starts, chain, passes(schedule))
 
 
 @dataclass(frozen=True)
 class _Row:
     """The devices in a row: what each launches in a pass, and how many tiles each has at its ends."""
 
-    station: Station
+    execution: ExecutionContext
     schedule: Schedule
     kernel: PeerKernel
     sweep: SeveralSteps
@@ -73,16 +73,16 @@ class _Row:
 
     def waiting(self) -> dict[int, float]:
         """For each GPU that stands for several devices, the share of it that tiles may take while they wait."""
-        ordinals = self.station.devices.ordinals
-        shares: dict[int, float] = {}
+        ordinals = self.execution.devices.ordinals
+        submissions: dict[int, float] = {}
         for device, launches in enumerate(self.launches):
             if ordinals.count(ordinals[device]) > 1:
                 share = sum(self._share(device, launch) for launch in launches)
-                shares[ordinals[device]] = shares.get(ordinals[device], 0.0) + share
-        return shares
+                submissions[ordinals[device]] = submissions.get(ordinals[device], 0.0) + share
+        return submissions
 
     def _share(self, device: int, launch: Launch) -> float:
-        box = self.station.layout.partition.owned(device)
+        box = self.execution.layout.partition.owned(device)
         tiles = sum(rim_tiles(self.kernel.problem, self.kernel.made.shape.steps, box, [launch.regions]))
         blocks = -(-tiles // launch.program.tiles_per_block)
         return blocks / self.sweep.resident(device, launch.program)
@@ -90,8 +90,8 @@ class _Row:
     def queues(self, device: int) -> list[Queue]:
         """Where the kernels of a device run, the first one's beginning and end being those of the pass.
 
-        Blocks find room in the order of priority: plain tiles fill the device in few turns, tiles of zones fit beside
-        them; edge tiles, which take long, come before both where the plain ones' last turn leaves them room.
+        Blocks find room in the order of priority: plain tiles fill the device in few waves, tiles of zones fit beside
+        them; edge tiles, which take long, come before both where the last wave of plain ones leaves them room.
         """
         made, (plain, *others) = self.kernel, self.launches[device]
         blocks = sum(launch.blocks for launch in others if launch.program.entry == made.edge.entry)
@@ -99,7 +99,7 @@ class _Row:
         kinds = {plain.program.entry: ("interior", -1), made.edge.entry: ("edge", -2 if blocks <= spare else 0)}
         return [Queue(device, *kinds.get(launch.program.entry, ("zones", 0))) for launch in self.launches[device]]
 
-    def write(self, tape: TapeWriter, device: int, number: int, part: Compute) -> None:
+    def write(self, commands: CommandWriter, device: int, number: int, part: Compute) -> None:
         """One pass of one device; its kernels meet before the next, beside which its norms are summed up."""
         queues, plain = self.queues(device), self.launches[device][0].program
         zones = queues[-1] if (queues[0].name, queues[-1].name) == ("interior", "zones") else None
@@ -108,38 +108,38 @@ class _Row:
             links = self.chain.links(device, lambda here, source: self._operation(here, number, source))
             if zones and queue == queues[0]:
                 links["begun"], links["last"] = (
-                    self.station.flag(_begun(device)),
+                    self.execution.flag(_begun(device)),
                     min(start.blocks, self.sweep.resident(device, plain)) - 1,
                 )
-            if self.station.norms is not None:
-                await_sums(self.station, tape, operation, queue, part.target)
+            if self.execution.norms is not None:
+                await_sums(self.execution, commands, operation, queue, part.target)
             if queue == zones:
-                self._await_plain(tape, queue, operation, number)
-            self._launch(tape, queue, operation, part, replace(start, more=(links, *start.more)))
-            tape.patches.append(Patch(int(links.ctypes.data) + offset(links, "passed"), number, PASSED))
-        signals.meet(self.station, tape, operation, queues)
-        if self.station.norms is not None:
-            signals.after(self.station, tape, operation, sums_queue(device), queues)
-            self._launch(tape, sums_queue(device), operation, part, self.sweep.sums(device))
-            mark_sums(self.station, tape, operation, device, part.target)
+                self._await_plain(commands, queue, operation, number)
+            self._launch(commands, queue, operation, part, replace(start, more=(links, *start.more)))
+            commands.relocations.append(Relocation(int(links.ctypes.data) + offset(links, "passed"), number, PASSED))
+        signals.barrier(self.execution, commands, operation, queues)
+        if self.execution.norms is not None:
+            signals.after(self.execution, commands, operation, sums_queue(device), queues)
+            self._launch(commands, sums_queue(device), operation, part, self.sweep.sums(device))
+            mark_sums(self.execution, commands, operation, device, part.target)
 
-    def _await_plain(self, tape: TapeWriter, queue: Queue, operation: int, number: int) -> None:
-        """A queue goes on when the plain tiles of a pass's first turn have their room.
+    def _await_plain(self, commands: CommandWriter, queue: Queue, operation: int, number: int) -> None:
+        """A queue goes on when the plain tiles of a pass's first wave have their room.
 
-        They run longest: what took their room would have them begin a second turn. Their room comes free, whatever else
+        They run longest: what took their room would have them begin a second wave. Their room comes free, whatever else
         runs: a tile waits only for tiles of its neighbours' passes before, none of which waits for this pass.
         """
-        signals.notice(
-            self.station, tape, operation, queue, "await_flag", _begun(queue.device), number + 1, counted=PASSED
+        signals.flag_kernel(
+            self.execution, commands, operation, queue, "await_flag", _begun(queue.device), number + 1, counted=PASSED
         )
 
-    def _launch(self, tape: TapeWriter, queue: Queue, operation: int, part: Compute, start: Start) -> None:
-        devices, values = self.station.devices, start.values.copy()
+    def _launch(self, commands: CommandWriter, queue: Queue, operation: int, part: Compute, start: Start) -> None:
+        devices, values = self.execution.devices, start.values.copy()
         values["source"], values["target"] = part.source, part.target
-        address = tape.launch(
+        address = commands.launch(
             operation,
             devices.context(queue.device),
-            self.station.entry("cuLaunchKernel"),
+            self.execution.entry("cuLaunchKernel"),
             start.function,
             devices.stream(queue),
             start.blocks,
@@ -149,7 +149,7 @@ class _Row:
             start.given(part.target),
             start.rows,
         )
-        tape.patches.append(Patch(address + offset(values, "step"), part.level, None))
+        commands.relocations.append(Relocation(address + offset(values, "step"), part.level, None))
 
     def _operation(self, device: int, number: int, source: int | None = None) -> int:
         """The schedule's word for what a pass waits for: the flag that the pass before raised, of `source` if given."""
@@ -163,5 +163,5 @@ class _Row:
 
 
 def _begun(device: int) -> Flag:
-    """The word in which plain tiles say that those of the first turn of a pass have begun."""
+    """The word in which plain tiles say that those of the first wave of a pass have begun."""
     return Flag(device, "plain tiles begun")

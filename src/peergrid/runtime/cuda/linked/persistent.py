@@ -1,4 +1,4 @@
-"""The `persistent` strategy fused: one cooperative kernel on each device makes the passes of many turns.
+"""The `persistent` strategy fused: one cooperative kernel on each device makes the passes of many iterations.
 
 No host works between passes: blocks of a device meet in its memory, devices await each other's rims (see
 `codegen.cuda.linked.persistent`). What the schedule says of copies and barriers happens inside the kernels.
@@ -18,13 +18,13 @@ from peergrid.codegen.cuda.blocked.program import Launch
 from peergrid.codegen.cuda.linked.persistent import TURNS, PersistentKernel, Tables
 from peergrid.codegen.cuda.suited import resident
 from peergrid.grid import Box
+from peergrid.runtime.cuda.commands.buffer import CommandWriter, Relocation
 from peergrid.runtime.cuda.linked.chain import PASSED, Chain, offset, passes
-from peergrid.runtime.cuda.lowering.duration import AT_ONCE
+from peergrid.runtime.cuda.lowering.duration import IN_FLIGHT_SECONDS
+from peergrid.runtime.cuda.lowering.execution_context import ExecutionContext
 from peergrid.runtime.cuda.lowering.kernels import UNFIT, kernels_of
 from peergrid.runtime.cuda.lowering.lower import Lowered
-from peergrid.runtime.cuda.lowering.station import Station
 from peergrid.runtime.cuda.lowering.sweeps import SeveralSteps, Start
-from peergrid.runtime.cuda.tapes.tape import Patch, TapeWriter
 from peergrid.schedule import Schedule
 from peergrid.schedule.ops import Compute, Copy, DeviceBarrier, Flag, Queue
 
@@ -34,64 +34,64 @@ MOST_PASSES = 4096  # in one launch
 
 @dataclass(frozen=True)
 class Repeated(Lowered):
-    """One turn of a schedule, and a way to make several (at most `most`) at once."""
+    """One iteration of a schedule, and a way to make several (at most `most`) in one launch."""
 
     most: int
     together: Callable[[int], Lowered]
 
 
 def replays(lowered: Lowered, times: int) -> Iterator[tuple[Lowered, int]]:
-    """What to replay, and how often, for so many turns."""
+    """What to replay, and how often, for so many iterations."""
     if not isinstance(lowered, Repeated):
         yield lowered, times
         return
     whole, rest = divmod(times, lowered.most)
-    for turns, count in ((lowered.most, whole), (rest, 1)):
-        if turns and count:
-            yield lowered.together(turns), count
+    for iterations, count in ((lowered.most, whole), (rest, 1)):
+        if iterations and count:
+            yield lowered.together(iterations), count
 
 
-def lower_persistent(station: Station, schedule: Schedule) -> Lowered | str:
-    """One launch on each device for many turns of a schedule; else why it is queue-wise (empty: as expected)."""
-    kernel = kernels_of(station).cooperative(schedule)
+def lower_persistent(execution: ExecutionContext, schedule: Schedule) -> Lowered | str:
+    """One launch on each device for many iterations of a schedule; else the reason against it (empty: as expected)."""
+    kernel = kernels_of(execution).cooperative(schedule)
     if isinstance(kernel, str):
         return kernel
-    room = _room(station, kernel)
+    room = _room(execution, kernel)
     if not all(room):
         return UNFIT
-    found = _row(station, schedule, kernel, room)
+    found = _row(execution, schedule, kernel, room)
     one, together = found.lowered(1), lru_cache(maxsize=16)(found.lowered)
-    return Repeated(one.schedule, one.tapes, one.queues, one.choices, one.raised, found.most, together)
+    return Repeated(one.schedule, one.buffers, one.queues, one.choices, one.increments, found.most, together)
 
 
-def _boxes(station: Station) -> list[Box]:
+def _boxes(execution: ExecutionContext) -> list[Box]:
     """What each device owns."""
-    return [station.layout.partition.owned(device) for device in range(station.layout.devices)]
+    return [execution.layout.partition.owned(device) for device in range(execution.layout.devices)]
 
 
-def _room(station: Station, kernel: PersistentKernel) -> list[int]:
+def _room(execution: ExecutionContext, kernel: PersistentKernel) -> list[int]:
     """How many blocks each device runs at once; those that share a GPU share its room.
 
     No more than the kernel was chosen for: a compiler that leaves registers for a third block makes nothing faster.
     """
-    ordinals, sweep = station.devices.ordinals, SeveralSteps(station, kernel.made)
+    ordinals, sweep = execution.devices.ordinals, SeveralSteps(execution, kernel.made)
     return [
         min(sweep.room(device, kernel.program) // ordinals.count(ordinals[device]), resident(kernel) * multiprocessors)
-        for device, multiprocessors in enumerate(station.multiprocessors)
+        for device, multiprocessors in enumerate(execution.multiprocessors)
     ]
 
 
-def _row(station: Station, schedule: Schedule, kernel: PersistentKernel, room: Sequence[int]) -> _Row:
-    sweep, boxes = SeveralSteps(station, kernel.made), _boxes(station)
+def _row(execution: ExecutionContext, schedule: Schedule, kernel: PersistentKernel, room: Sequence[int]) -> _Row:
+    sweep, boxes = SeveralSteps(execution, kernel.made), _boxes(execution)
     tables, starts = list[Tables](), list[Start]()
     for device, box in enumerate(boxes):
-        plain, edge, receivers = kernel.tables(box, room[device], station.memory.recorded[device])
+        plain, edge, receivers = kernel.tables(box, room[device], execution.memory.recorded[device])
         launch = Launch(kernel.program, edge if len(edge) else plain, receivers)
         blocks = min(room[device], kernel.units(plain, edge))
         tables.append((plain, edge, receivers))
         starts.append(replace(sweep.start(device, launch, box), blocks=blocks))
     rims = [kernel.rim(box, plain, edge) for box, (plain, edge, _) in zip(boxes, tables, strict=True)]
-    return _Row(schedule, Chain(station, kernel.dtype, rims), tables, starts)
+    return _Row(schedule, Chain(execution, kernel.dtype, rims), tables, starts)
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,48 +106,49 @@ class _Row:
     @property
     def most(self) -> int:
         """Turns in one launch."""
-        turn = self.chain.station.step_seconds * self.schedule.steps
-        return max(1, min(int(AT_ONCE / turn), MOST_PASSES // len(passes(self.schedule))))
+        iteration = self.chain.execution.step_seconds * self.schedule.steps
+        return max(1, min(int(IN_FLIGHT_SECONDS / iteration), MOST_PASSES // len(passes(self.schedule))))
 
-    def lowered(self, turns: int) -> Lowered:
-        """So many turns in one launch on each device."""
-        tape, count = TapeWriter(), turns * len(passes(self.schedule))
+    def lowered(self, iterations: int) -> Lowered:
+        """Several iterations in one launch on each device."""
+        commands, count = CommandWriter(), iterations * len(passes(self.schedule))
         for device in range(len(self.starts)):
-            self._write(tape, device, count)
+            self._write(commands, device, count)
         queues = tuple(self._queue(device) for device in range(len(self.starts)))
-        schedule = replace(self.schedule, steps=turns * self.schedule.steps)
-        return Lowered(schedule, {0: tape.finish()}, queues, frozenset(), {PASSED: count, MET: count})
+        schedule = replace(self.schedule, steps=iterations * self.schedule.steps)
+        return Lowered(schedule, {0: commands.finish()}, queues, frozenset(), {PASSED: count, MET: count})
 
-    def _write(self, tape: TapeWriter, device: int, count: int) -> None:
-        station, start, first = self.chain.station, self.starts[device], passes(self.schedule)[0]
-        values, links, turns = start.values.copy(), self.chain.links(device, self._missing), self._turns(device, count)
+    def _write(self, commands: CommandWriter, device: int, count: int) -> None:
+        execution, start, first = self.chain.execution, self.starts[device], passes(self.schedule)[0]
+        values, links = start.values.copy(), self.chain.links(device, self._missing)
+        arguments = self._arguments(device, count)
         values["source"], values["target"] = first.source, first.target
-        shared = station.devices.ordinals.count(station.devices.ordinals[device]) > 1
-        address = tape.launch(
+        shared = execution.devices.ordinals.count(execution.devices.ordinals[device]) > 1
+        address = commands.launch(
             self._missing(device, None),
-            station.devices.context(device),
-            station.entry("cuLaunchKernel" if shared else "cuLaunchCooperativeKernel"),
+            execution.devices.context(device),
+            execution.entry("cuLaunchKernel" if shared else "cuLaunchCooperativeKernel"),
             start.function,
-            station.devices.stream(self._queue(device)),
+            execution.devices.stream(self._queue(device)),
             start.blocks,
             start.threads,
             values,
             start.shared,
-            (links, turns),
+            (links, arguments),
         )
-        tape.patches += [
-            Patch(address + offset(values, "step"), 0, None),
-            Patch(int(links.ctypes.data) + offset(links, "passed"), 0, PASSED),
-            Patch(int(turns.ctypes.data) + offset(turns, "met"), 0, MET),
+        commands.relocations += [
+            Relocation(address + offset(values, "step"), 0, None),
+            Relocation(int(links.ctypes.data) + offset(links, "passed"), 0, PASSED),
+            Relocation(int(arguments.ctypes.data) + offset(arguments, "met"), 0, MET),
         ]
 
-    def _turns(self, device: int, count: int) -> NDArray[Any]:
-        devices, (plain, edge, _) = self.chain.station.devices, self.tables[device]
-        turns = np.zeros(1, TURNS)
-        turns["plain"], turns["plain_count"] = devices.constant(device, plain), len(plain)
-        turns["edge"], turns["edge_count"] = devices.constant(device, edge), len(edge)
-        turns["passes"], turns["arrived"] = count, self.chain.station.flag(Flag(device, MET.name))
-        return turns
+    def _arguments(self, device: int, count: int) -> NDArray[Any]:
+        devices, (plain, edge, _) = self.chain.execution.devices, self.tables[device]
+        arguments = np.zeros(1, TURNS)
+        arguments["plain"], arguments["plain_count"] = devices.constant(device, plain), len(plain)
+        arguments["edge"], arguments["edge_count"] = devices.constant(device, edge), len(edge)
+        arguments["passes"], arguments["arrived"] = count, self.chain.execution.flag(Flag(device, MET.name))
+        return arguments
 
     def _queue(self, device: int) -> Queue:
         return next(op.queue for op in self.schedule.ops if isinstance(op, Compute) and op.device == device)

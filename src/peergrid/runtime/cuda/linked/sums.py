@@ -6,9 +6,9 @@ slot, begins at once; the one after it waits for the sums.
 
 from __future__ import annotations
 
+from peergrid.runtime.cuda.commands.buffer import CommandWriter
+from peergrid.runtime.cuda.lowering.execution_context import ExecutionContext
 from peergrid.runtime.cuda.lowering.signals import record, wait
-from peergrid.runtime.cuda.lowering.station import Station
-from peergrid.runtime.cuda.tapes.tape import TapeWriter
 from peergrid.schedule.ops import Event, Queue
 
 
@@ -17,14 +17,14 @@ def sums_queue(device: int) -> Queue:
     return Queue(device, "sums")
 
 
-def await_sums(station: Station, tape: TapeWriter, number: int, queue: Queue, slot: int) -> None:
+def await_sums(execution: ExecutionContext, commands: CommandWriter, number: int, queue: Queue, slot: int) -> None:
     """What the queue gets from now on waits until the newest sums of a pass that wrote this slot are made, if any."""
-    wait(station, tape, number, queue, _summed(queue.device, slot))
+    wait(execution, commands, number, queue, _summed(queue.device, slot))
 
 
-def mark_sums(station: Station, tape: TapeWriter, number: int, device: int, slot: int) -> None:
+def mark_sums(execution: ExecutionContext, commands: CommandWriter, number: int, device: int, slot: int) -> None:
     """What `await_sums` waits for: the device's sums so far, those of a pass that wrote this slot the last of them."""
-    record(station, tape, number, sums_queue(device), _summed(device, slot))
+    record(execution, commands, number, sums_queue(device), _summed(device, slot))
 
 
 def _summed(device: int, slot: int) -> Event:

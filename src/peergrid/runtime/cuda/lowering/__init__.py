@@ -1,7 +1,7 @@
-"""From a schedule to tapes.
+"""From a schedule to command buffers.
 
-In the order of reading: `programs`, what is compiled; `station`, what a schedule is translated against, with
-`duration`, how long its work takes; `kernels`, which ones make its passes; `signals` and `posts`, what orders the
+In the order of reading: `programs`, what is compiled; `execution_context`, the resources of an executor, with
+`duration`, how long its work takes; `kernels`, which ones make its passes; `signals` and `semaphores`, what orders the
 queues, of one GPU and of several; `routes`, `transfer` and `copies`, how halos travel; `sweeps` and `shelled`, what a
 pass launches; `lower`, all of it.
 """

@@ -1,4 +1,4 @@
-"""Copies onto a tape, by the route that each takes: the copy engine, stores of one kernel for several, or the host."""
+"""Copies as commands, by the route that each takes: copy engine, one kernel that stores several, or host memory."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from functools import cached_property
 import numpy as np
 
 from peergrid.codegen.cuda import service
+from peergrid.runtime.cuda.commands.buffer import CommandWriter
+from peergrid.runtime.cuda.lowering.execution_context import ExecutionContext
 from peergrid.runtime.cuda.lowering.routes import Choice, choose
 from peergrid.runtime.cuda.lowering.signals import launch
-from peergrid.runtime.cuda.lowering.station import Station
 from peergrid.runtime.cuda.lowering.transfer import Side, Transfer, memcpy_2d, memcpy_3d, transfer
-from peergrid.runtime.cuda.tapes.tape import TapeWriter
 from peergrid.schedule import Options
 from peergrid.schedule.ops import Copy, Queue
 
@@ -22,7 +22,7 @@ from peergrid.schedule.ops import Copy, Queue
 class Copies:
     """The copies of one schedule; choices: the routes taken so far."""
 
-    station: Station
+    execution: ExecutionContext
     options: Options
     choices: set[Choice] = field(default_factory=set)
 
@@ -33,39 +33,39 @@ class Copies:
         Beside long tiles of several steps they wait for room, and a copy engine does not. `serial` waits for every halo
         by itself.
         """
-        layout = self.station.layout
+        layout = self.execution.layout
         most = max(layout.partition.owned(device).size for device in range(layout.devices))
         return self.options.strategy != "serial" and (
-            self.options.depth == 1 or most <= self.station.gpu.launch_bound_cells
+            self.options.depth == 1 or most <= self.execution.gpu.launch_bound_cells
         )
 
     def choice(self, op: Copy) -> Choice:
         """The route that a copy takes."""
         moved = self._transfer(op)
         ends = (op.source_device, op.target_device)
-        reachable = op.route == "host" or all(self.station.peers.reaches(op.queue.device, end) for end in ends)
+        reachable = op.route == "host" or all(self.execution.peers.reaches(op.queue.device, end) for end in ends)
         free, runs = self.options.route is None, moved.bytes // moved.run
         choice = choose(op.route, free, reachable, moved.run, runs, self.brief, ends[0] == ends[1])
         self.choices.add(choice)
         return choice
 
-    def write(self, tape: TapeWriter, number: int, ops: Sequence[Copy]) -> None:
+    def write(self, commands: CommandWriter, number: int, ops: Sequence[Copy]) -> None:
         """The calls of one copy, or of several that are stores of one queue."""
         route = self.choice(ops[0]).route
         if route == "store":
-            self._stores(tape, number, ops)
+            self._stores(commands, number, ops)
             return
         (op,) = ops
         moved, queue = self._transfer(op), op.queue
         if route == "copy":
-            self._memcpy(tape, number, queue, moved.source, moved.target, moved)
+            self._memcpy(commands, number, queue, moved.source, moved.target, moved)
         else:
-            staged = moved.packed(self.station.staging(op, moved.bytes))
-            self._memcpy(tape, number, queue, moved.source, staged, moved)
-            self._memcpy(tape, number, queue, staged, moved.target, moved)
+            staged = moved.packed(self.execution.staging(op, moved.bytes))
+            self._memcpy(commands, number, queue, moved.source, staged, moved)
+            self._memcpy(commands, number, queue, staged, moved.target, moved)
 
     def _transfer(self, op: Copy) -> Transfer:
-        memory = self.station.memory
+        memory = self.execution.memory
         blocks = memory.plan.blocks
         return transfer(
             blocks[op.source_device][op.field],
@@ -77,21 +77,23 @@ class Copies:
             ),
         )
 
-    def _memcpy(self, tape: TapeWriter, number: int, queue: Queue, source: Side, target: Side, moved: Transfer) -> None:
-        devices, entry = self.station.devices, self.station.entry
+    def _memcpy(
+        self, commands: CommandWriter, number: int, queue: Queue, source: Side, target: Side, moved: Transfer
+    ) -> None:
+        devices, entry = self.execution.devices, self.execution.entry
         context, stream = devices.context(queue.device), devices.stream(queue)
         if not moved.counts:
-            tape.call(number, context, entry("cuMemcpyAsync"), target.address, source.address, moved.run, stream)
+            commands.call(number, context, entry("cuMemcpyAsync"), target.address, source.address, moved.run, stream)
             return
         describe = memcpy_2d if len(moved.counts) == 1 else memcpy_3d
         words = describe(source, target, moved.counts, moved.run)
-        tape.keep.append(words)
+        commands.keep.append(words)
         name = "cuMemcpy2DAsync" if len(moved.counts) == 1 else "cuMemcpy3DAsync"
-        tape.call(number, context, entry(name), int(words.ctypes.data), stream)
+        commands.call(number, context, entry(name), int(words.ctypes.data), stream)
 
-    def _stores(self, tape: TapeWriter, number: int, ops: Sequence[Copy]) -> None:
+    def _stores(self, commands: CommandWriter, number: int, ops: Sequence[Copy]) -> None:
         """One kernel of the source device that stores several halos into their targets."""
-        queue, size = ops[0].queue, self.station.layout.problem.itemsize
+        queue, size = ops[0].queue, self.execution.layout.problem.itemsize
         table = np.zeros(len(ops), service.COPY_BOX)
         blocks = 0
         for row, moved in zip(table, map(self._transfer, ops), strict=True):
@@ -102,6 +104,6 @@ class Copies:
                 row[name][2 - len(side.pitches) :] = [pitch // size for pitch in side.pitches]
             blocks += -(-moved.bytes // size // service.STORE_THREADS)
         values = np.zeros(1, service.STORES)
-        values["boxes"], values["count"] = self.station.devices.constant(queue.device, table), len(ops)
-        kernel = self.station.service(queue.device, f"store_{size}")
-        launch(self.station, tape, number, queue, kernel, blocks, service.STORE_THREADS, values)
+        values["boxes"], values["count"] = self.execution.devices.constant(queue.device, table), len(ops)
+        kernel = self.execution.utility_kernel(queue.device, f"store_{size}")
+        launch(self.execution, commands, number, queue, kernel, blocks, service.STORE_THREADS, values)

@@ -14,9 +14,9 @@ from peergrid.runtime.cuda.device.driver import Driver
 from peergrid.schedule import Layout
 from peergrid.stencil.cost import minimal_bytes, operations
 
-AT_ONCE = 0.1  # seconds of work in one launch, or issued ahead: displays wait for launches, drivers kill those of 2 s
-SPELL = 3.0  # seconds of work after which a run can be interrupted: no interpreter looks up while hosts issue
-CAREFUL = 20  # cycles as estimated in whose time each must be done: slow kernels, a neighbour's cycle, other programs
+IN_FLIGHT_SECONDS = 0.1  # of work in one launch, or issued ahead: displays wait for launches, drivers kill those of 2 s
+BATCH_SECONDS = 3.0  # of work after which a run can be interrupted: the interpreter has no turn while hosts issue
+TIMEOUT_FACTOR = 20  # estimated exchange intervals in a timeout: slow kernels, slow neighbours, other programs
 CALL = 2e-6  # seconds of the host for a call to the driver (decision 032)
 SHORTEST = 1e-6  # seconds of a step, however few its cells
 UNKNOWN = 5e10  # bytes a second where a driver does not say: a slow laptop's
@@ -37,16 +37,16 @@ def step_seconds(layout: Layout, ordinals: tuple[int, ...], driver: Driver) -> f
     return max(SHORTEST, *map(seconds, cells))
 
 
-def patience(least: float, step: float, layout: Layout) -> float:
+def timeout(least: float, step: float, layout: Layout) -> float:
     """Seconds that a device may wait for its neighbours, at least so many; step: seconds of one."""
-    return max(least, CAREFUL * step * sum(layout.blocks))
+    return max(least, TIMEOUT_FACTOR * step * sum(layout.blocks))
 
 
-def spells(times: int, seconds: float) -> Iterator[int]:
-    """So many turns of so many seconds in parts of `SPELL` at most, a power of two each but the last: hosts issue turns
-    in bundles of such a number.
+def batches(times: int, seconds: float) -> Iterator[int]:
+    """Iterations of so many seconds in batches of `BATCH_SECONDS` at most, a power of two each but the last: graphs
+    contain such a number of iterations.
     """
-    most = 1 << max(0, int(SPELL / seconds).bit_length() - 1)
+    most = 1 << max(0, int(BATCH_SECONDS / seconds).bit_length() - 1)
     whole, rest = divmod(times, most)
     yield from (most,) * whole
     if rest:

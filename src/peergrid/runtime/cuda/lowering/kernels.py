@@ -26,8 +26,8 @@ from peergrid.codegen.cuda.linked.persistent import PersistentKernel
 from peergrid.codegen.cuda.suited import suited
 from peergrid.errors import UsageError
 from peergrid.grid import Box
+from peergrid.runtime.cuda.lowering.execution_context import ExecutionContext
 from peergrid.runtime.cuda.lowering.programs import Kernel, Needed
-from peergrid.runtime.cuda.lowering.station import Station
 from peergrid.runtime.inorder import owned_receivers
 from peergrid.schedule import Layout, Schedule
 from peergrid.schedule.ops import Compute, Copy, Op, hosts_of
@@ -254,10 +254,10 @@ def _served(parts: Sequence[Needed]) -> Needed:
     return Needed(tuple(texts), tuple(chain.from_iterable(part.zoned for part in parts)))
 
 
-def kernels_of(station: Station) -> Kernels:
-    """What the passes on a station are made by."""
-    norm = None if station.norms is None else station.norms.field
-    return Kernels(station.layout, norm, station.gpu, station.multiprocessors, station.peers.reaches)
+def kernels_of(execution: ExecutionContext) -> Kernels:
+    """What the passes on an execution context are made by."""
+    norm = None if execution.norms is None else execution.norms.field
+    return Kernels(execution.layout, norm, execution.gpu, execution.multiprocessors, execution.peers.reaches)
 
 
 def split_by_owner(layout: Layout, device: int, boxes: Boxes) -> tuple[Boxes, Boxes]:

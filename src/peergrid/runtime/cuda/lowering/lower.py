@@ -1,4 +1,4 @@
-"""From a schedule to tapes: each operation becomes the driver calls that carry it out, resolved to addresses once.
+"""From a schedule to command buffers: each operation becomes driver calls, resolved to addresses once.
 
 Neighbouring computations of one pass in one queue become one set of launches, neighbouring stores one kernel. How
 copies are made is in `copies`, what orders the queues in `signals`.
@@ -10,7 +10,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import accumulate, groupby
 
+from peergrid.runtime.cuda.commands.buffer import CommandBuffer, CommandWriter, Relocation
 from peergrid.runtime.cuda.lowering.copies import Copies
+from peergrid.runtime.cuda.lowering.execution_context import ExecutionContext
 from peergrid.runtime.cuda.lowering.kernels import (
     ByRegions,
     ByTiles,
@@ -21,13 +23,11 @@ from peergrid.runtime.cuda.lowering.kernels import (
     joint,
     kernels_of,
 )
-from peergrid.runtime.cuda.lowering.posts import Edge, Posts
 from peergrid.runtime.cuda.lowering.routes import Choice
+from peergrid.runtime.cuda.lowering.semaphores import Edge, Semaphores
 from peergrid.runtime.cuda.lowering.shelled import Shelled
-from peergrid.runtime.cuda.lowering.signals import meet, record, signal, tick, tie, wait
-from peergrid.runtime.cuda.lowering.station import Station
+from peergrid.runtime.cuda.lowering.signals import advance_step_counter, barrier, record, signal, tie, wait
 from peergrid.runtime.cuda.lowering.sweeps import OneStep, SeveralSteps, Start, Sweep, WithNorms
-from peergrid.runtime.cuda.tapes.tape import Patch, Tape, TapeWriter
 from peergrid.schedule import Schedule
 from peergrid.schedule.ops import (
     Await,
@@ -52,29 +52,29 @@ Numbered = tuple[int, Op]
 
 @dataclass(frozen=True)
 class Lowered:
-    """A schedule ready to run: the tape of each host, the route each halo takes, how far each flag rises; edges: the
-    operations that words tie across GPUs.
+    """A schedule ready to run: command buffers by host, the routes of halos, the increment of each flag per iteration;
+    edges: the operations that semaphores order across GPUs.
     """
 
     schedule: Schedule
-    tapes: dict[int, Tape]
+    buffers: dict[int, CommandBuffer]
     queues: tuple[Queue, ...]
     choices: frozenset[Choice]
-    raised: dict[Flag, int]
+    increments: dict[Flag, int]
     edges: Mapping[Flag, Edge] = field(default_factory=dict, kw_only=True)
 
 
-def lower(station: Station, schedule: Schedule, captured: bool = False) -> Lowered:
-    """The tapes of a schedule. captured: for a graph, where clocks on the devices count the steps."""
-    work = Lowering(station, schedule, captured)
-    tapes = {host: work.host(host) for host in sorted({h for op in schedule.ops for h in hosts_of(op)})}
+def lower(execution: ExecutionContext, schedule: Schedule, captured: bool = False) -> Lowered:
+    """The command buffers of a schedule. captured: for a graph, where step counters on the devices count the steps."""
+    work = Lowering(execution, schedule, captured)
+    buffers = {host: work.host(host) for host in sorted({h for op in schedule.ops for h in hosts_of(op)})}
     queues = tuple(sorted({queue for op in schedule.ops for queue in queues_of(op)}))
-    rising = raised(schedule) | work.posts.raised
-    return Lowered(schedule, tapes, queues, frozenset(work.copies.choices), rising, edges=work.posts.edges)
+    rising = increments(schedule) | work.semaphores.increments
+    return Lowered(schedule, buffers, queues, frozenset(work.copies.choices), rising, edges=work.semaphores.edges)
 
 
-def raised(schedule: Schedule) -> dict[Flag, int]:
-    """How far each flag rises in one turn."""
+def increments(schedule: Schedule) -> dict[Flag, int]:
+    """How far each flag rises in one iteration."""
     counts: dict[Flag, int] = {}
     for op in schedule.ops:
         if isinstance(op, Raise):
@@ -86,35 +86,37 @@ def raised(schedule: Schedule) -> dict[Flag, int]:
 class Lowering:
     """The state of one translation."""
 
-    station: Station
+    execution: ExecutionContext
     schedule: Schedule
     captured: bool
 
     def __post_init__(self) -> None:
-        self.copies = Copies(self.station, self.schedule.options)
-        self.posts = Posts(self.station, self.schedule)
+        self.copies = Copies(self.execution, self.schedule.options)
+        self.semaphores = Semaphores(self.execution, self.schedule)
         self.parts: dict[tuple[int, int], dict[int, Queue]] = {}  # what computes a device's part of a pass, by number
         for number, ops in computations(self.schedule):
             self.parts.setdefault((ops[0].device, ops[0].level), {})[number] = ops[0].queue
-        made = kernels_of(self.station).passes(self.schedule)
+        made = kernels_of(self.execution).passes(self.schedule)
         self.sweeps = {steps: self._sweep(passes) for steps, passes in made.items()}
 
     @property
     def clocked(self) -> bool:
         """Whether kernels ask clocks for the time step: what they add to it, or leave of it, depends on it."""
-        problem = self.station.layout.problem
-        return self.captured and bool(problem.signals or problem.receivers or self.station.norms is not None)
+        problem = self.execution.layout.problem
+        return self.captured and bool(problem.signals or problem.receivers or self.execution.norms is not None)
 
-    def host(self, host: int) -> Tape:
-        """The tape of one host."""
-        tape, items = TapeWriter(), list(self._items(host))
+    def host(self, host: int) -> CommandBuffer:
+        """The command buffer of one host."""
+        commands, items = CommandWriter(), list(self._items(host))
         last = {item[0][1].queue: n for n, item in enumerate(items) if isinstance(item[0][1], Compute)}
         for n, item in enumerate(items):
-            self._item(tape, item)
+            self._item(commands, item)
             if self.clocked:
                 for queue in (queue for queue, at in last.items() if at == n):
-                    tick(self.station, tape, queue, self.schedule.steps)  # nothing later in this turn reads its clock
-        return tape.finish()
+                    advance_step_counter(
+                        self.execution, commands, queue, self.schedule.steps
+                    )  # nothing later in this iteration reads its step counter
+        return commands.finish()
 
     def _items(self, host: int) -> Iterator[list[Numbered]]:
         """The host's operations in order, those that go together joined."""
@@ -136,71 +138,71 @@ class Lowering:
             else:
                 yield from ([one] for one in part)
 
-    def _item(self, tape: TapeWriter, item: list[Numbered]) -> None:
+    def _item(self, commands: CommandWriter, item: list[Numbered]) -> None:
         number, op = item[0]
-        station = self.station
+        execution = self.execution
         match op:
             case Compute():
-                self._compute(tape, number, [part for _, part in item if isinstance(part, Compute)])
+                self._compute(commands, number, [part for _, part in item if isinstance(part, Compute)])
             case Copy():
-                self.copies.write(tape, number, [part for _, part in item if isinstance(part, Copy)])
+                self.copies.write(commands, number, [part for _, part in item if isinstance(part, Copy)])
             case Record() | Wait():
-                self.posts.write(tape, number)
-                if isinstance(op, Record) and self.posts.local(op.event):
-                    record(station, tape, number, op.queue, op.event)
-                elif isinstance(op, Wait) and not self.posts.crosses(op):
-                    wait(station, tape, number, op.queue, op.event)
+                self.semaphores.write(commands, number)
+                if isinstance(op, Record) and self.semaphores.local(op.event):
+                    record(execution, commands, number, op.queue, op.event)
+                elif isinstance(op, Wait) and not self.semaphores.crosses(op):
+                    wait(execution, commands, number, op.queue, op.event)
             case Raise() | Await():
-                signal(station, tape, number, op)
+                signal(execution, commands, number, op)
             case Sync(target=Queue() as queue):
-                context = station.devices.context(queue.device)
-                tape.poll(number, context, station.entry("cuStreamQuery"), station.devices.stream(queue))
+                context = execution.devices.context(queue.device)
+                commands.poll(number, context, execution.entry("cuStreamQuery"), execution.devices.stream(queue))
             case Sync(target=Event() as event):
-                context = station.devices.context(event.device)
-                tape.poll(number, context, station.entry("cuEventQuery"), station.devices.event(event))
+                context = execution.devices.context(event.device)
+                commands.poll(number, context, execution.entry("cuEventQuery"), execution.devices.event(event))
             case HostBarrier():
-                tape.meet(number, station.barrier(op.hosts), len(op.hosts))
+                commands.barrier(number, execution.barrier(op.hosts), len(op.hosts))
             case DeviceBarrier():
-                meet(station, tape, number, op.queues)
+                barrier(execution, commands, number, op.queues)
 
     def _sweep(self, made: Passes) -> Sweep:
         match made:
             case ByRegions(works):
-                return OneStep(self.station, [boxes for _, boxes in works])
+                return OneStep(self.execution, [boxes for _, boxes in works])
             case ByTiles(kernel):
-                return SeveralSteps(self.station, kernel)
+                return SeveralSteps(self.execution, kernel)
             case WithShells(kernel, works):
-                return Shelled(self.station, kernel, works)
+                return Shelled(self.execution, kernel, works)
             case Summed(kernel, _, beyond):
-                owned = SeveralSteps(self.station, kernel)
-                return WithNorms(self.station, owned, None if beyond is None else self._sweep(beyond))
+                owned = SeveralSteps(self.execution, kernel)
+                return WithNorms(self.execution, owned, None if beyond is None else self._sweep(beyond))
 
-    def _compute(self, tape: TapeWriter, number: int, ops: list[Compute]) -> None:
+    def _compute(self, commands: CommandWriter, number: int, ops: list[Compute]) -> None:
         """The launches of one pass, each with those that may run beside it."""
         first, beside = ops[0], list[Start]()
         for start in self.sweeps[first.steps].starts(first.device, tuple(op.box for op in ops)):
             if start.beside:
                 beside.append(start)
             else:
-                self._together(tape, number, first, start, beside)
+                self._together(commands, number, first, start, beside)
                 beside = []
-        self._sums(tape, number, first)
+        self._sums(commands, number, first)
 
-    def _together(self, tape: TapeWriter, number: int, op: Compute, start: Start, beside: list[Start]) -> None:
+    def _together(self, commands: CommandWriter, number: int, op: Compute, start: Start, beside: list[Start]) -> None:
         """A launch, and in streams of their own, forked and joined, those that find room beside it."""
         queue = op.queue
         places = [place - 1 for place in accumulate((not other.behind for other in beside), initial=0)][1:]
         names = (f"beside {queue.name}", f"beside {queue.name} too")
         sides = [Queue(queue.device, name, queue.priority) for name in names[: len(set(places))]]
         for side in sides:
-            tie(self.station, tape, number, queue, side)
-        self._pass(tape, number, op, start, queue)
+            tie(self.execution, commands, number, queue, side)
+        self._pass(commands, number, op, start, queue)
         for place, other in zip(places, beside, strict=True):
-            self._pass(tape, number, op, other, sides[place % len(sides)])
+            self._pass(commands, number, op, other, sides[place % len(sides)])
         for side in sides:
-            tie(self.station, tape, number, side, queue)
+            tie(self.execution, commands, number, side, queue)
 
-    def _sums(self, tape: TapeWriter, number: int, op: Compute) -> None:
+    def _sums(self, commands: CommandWriter, number: int, op: Compute) -> None:
         """The sums of a pass's norms, behind the last of the parts in which a device computes it.
 
         Beside the next pass they cost more here, where its tiles have no higher priority (decision 034).
@@ -208,24 +210,24 @@ class Lowering:
         parts, sweep = self.parts[op.device, op.level], self.sweeps[op.steps]
         if isinstance(sweep, WithNorms) and number == max(parts):
             for queue in sorted(set(parts.values()) - {op.queue}):
-                tie(self.station, tape, number, queue, op.queue)
-            self._pass(tape, number, op, sweep.sums(op.device), op.queue)
+                tie(self.execution, commands, number, queue, op.queue)
+            self._pass(commands, number, op, sweep.sums(op.device), op.queue)
 
-    def _pass(self, tape: TapeWriter, number: int, op: Compute, start: Start, queue: Queue) -> None:
-        station, values = self.station, start.values
+    def _pass(self, commands: CommandWriter, number: int, op: Compute, start: Start, queue: Queue) -> None:
+        execution, values = self.execution, start.values
         values["source"], values["target"] = op.source, op.target
         for places, slot, kind in ((start.before, op.source, "pitch"), (start.after, op.target, "into")):
             if places is not None:
                 values["fields"]["slot"][0, :, slot] = places.addresses
                 values["fields"][kind][0] = places.pitches
         if self.captured:
-            values["clock"], values["step"] = station.clock(op.queue), op.level + start.later
-        address = tape.launch(
+            values["clock"], values["step"] = execution.step_counter(op.queue), op.level + start.later
+        address = commands.launch(
             number,
-            station.devices.context(queue.device),
-            station.entry("cuLaunchKernel"),
+            execution.devices.context(queue.device),
+            execution.entry("cuLaunchKernel"),
             start.function,
-            station.devices.stream(queue),
+            execution.devices.stream(queue),
             start.blocks,
             start.threads,
             values,
@@ -235,4 +237,4 @@ class Lowering:
         )
         if not self.captured:
             offset = int(values.dtype.fields["step"][1])  # type: ignore[index]
-            tape.patches.append(Patch(address + offset, op.level + start.later, None))
+            commands.relocations.append(Relocation(address + offset, op.level + start.later, None))

@@ -8,7 +8,7 @@ from dataclasses import replace
 from peergrid.codegen.cuda.blocked3d.pass_kernel import PassKernel3D
 from peergrid.codegen.cuda.blocked3d.shell import Shell, blocks_between
 from peergrid.grid import Box
-from peergrid.runtime.cuda.lowering.station import Station
+from peergrid.runtime.cuda.lowering.execution_context import ExecutionContext
 from peergrid.runtime.cuda.lowering.sweeps import OneStep, SeveralSteps, Start, aside
 from peergrid.runtime.cuda.memory.fields import Places
 
@@ -18,11 +18,11 @@ Boxes = tuple[Box, ...]
 class Shelled:
     """Passes of one length; `works` are all the boxes that devices will be asked for."""
 
-    def __init__(self, station: Station, kernel: PassKernel3D, works: Iterable[tuple[int, Boxes]]) -> None:
-        self._station, self._steps = station, kernel.steps
-        self._plain = SeveralSteps(station, kernel)
+    def __init__(self, execution: ExecutionContext, kernel: PassKernel3D, works: Iterable[tuple[int, Boxes]]) -> None:
+        self._execution, self._steps = execution, kernel.steps
+        self._plain = SeveralSteps(execution, kernel)
         shells = [shell for work in works for shell in self._plain.shells(*work)]
-        self._single = OneStep(station, [boxes for shell in shells for boxes in shell.steps])
+        self._single = OneStep(execution, [boxes for shell in shells for boxes in shell.steps])
 
     def starts(self, device: int, boxes: Boxes) -> Iterator[Start]:
         """The launches of each shell one after another, beside the plain tiles if there are any."""
@@ -41,4 +41,4 @@ class Shelled:
                 yield replace(start, before=before, after=after, later=number)
 
     def _between(self, device: int, number: int, shell: Shell) -> Places:
-        return self._station.memory.between(device, number % blocks_between(self._steps), shell.dense)
+        return self._execution.memory.between(device, number % blocks_between(self._steps), shell.dense)

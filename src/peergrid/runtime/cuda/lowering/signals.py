@@ -1,4 +1,4 @@
-"""What orders the queues, onto a tape: events of one GPU, flags raised and awaited by small kernels, barriers.
+"""What orders the queues, as commands: events of one GPU, flags set and awaited by utility kernels, barriers.
 
 Every function writes the driver calls of operation `number`; -1 stands for none.
 """
@@ -11,79 +11,95 @@ from typing import Any
 import numpy as np
 
 from peergrid.codegen.cuda import service
-from peergrid.runtime.cuda.lowering.station import Station
-from peergrid.runtime.cuda.tapes.tape import Patch, TapeWriter
+from peergrid.runtime.cuda.commands.buffer import CommandWriter, Relocation
+from peergrid.runtime.cuda.lowering.execution_context import ExecutionContext
 from peergrid.schedule.ops import Await, Event, Flag, Queue, Raise
 
 
-def record(station: Station, tape: TapeWriter, number: int, queue: Queue, event: Event) -> None:
+def record(execution: ExecutionContext, commands: CommandWriter, number: int, queue: Queue, event: Event) -> None:
     """The event stands for what the queue holds so far."""
-    devices = station.devices
-    context, entry = devices.context(queue.device), station.entry("cuEventRecord")
-    tape.call(number, context, entry, devices.event(event), devices.stream(queue))
+    devices = execution.devices
+    context, entry = devices.context(queue.device), execution.entry("cuEventRecord")
+    commands.call(number, context, entry, devices.event(event), devices.stream(queue))
 
 
-def wait(station: Station, tape: TapeWriter, number: int, queue: Queue, event: Event) -> None:
+def wait(execution: ExecutionContext, commands: CommandWriter, number: int, queue: Queue, event: Event) -> None:
     """What the queue gets from now on waits for the event."""
-    devices = station.devices
-    context, entry = devices.context(queue.device), station.entry("cuStreamWaitEvent")
-    tape.call(number, context, entry, devices.stream(queue), devices.event(event), 0)
+    devices = execution.devices
+    context, entry = devices.context(queue.device), execution.entry("cuStreamWaitEvent")
+    commands.call(number, context, entry, devices.stream(queue), devices.event(event), 0)
 
 
-def tie(station: Station, tape: TapeWriter, number: int, before: Queue, after: Queue) -> None:
+def tie(execution: ExecutionContext, commands: CommandWriter, number: int, before: Queue, after: Queue) -> None:
     """One queue of a device waits for what the other holds so far."""
     event = Event(before.device, f"from {before} to {after}")
-    record(station, tape, number, before, event)
-    wait(station, tape, number, after, event)
+    record(execution, commands, number, before, event)
+    wait(execution, commands, number, after, event)
 
 
-def meet(station: Station, tape: TapeWriter, number: int, queues: Sequence[Queue]) -> None:
+def barrier(execution: ExecutionContext, commands: CommandWriter, number: int, queues: Sequence[Queue]) -> None:
     """Each of a device's queues waits for what all others hold so far, without a hop in between."""
     for queue in queues:
-        record(station, tape, number, queue, _met(queue))
+        record(execution, commands, number, queue, _barrier_event(queue))
     for queue in queues:
-        after(station, tape, number, queue, [other for other in queues if other != queue])
+        after(execution, commands, number, queue, [other for other in queues if other != queue])
 
 
-def after(station: Station, tape: TapeWriter, number: int, queue: Queue, met: Sequence[Queue]) -> None:
-    """A queue waits for what queues held that have just met."""
-    for other in met:
-        wait(station, tape, number, queue, _met(other))
+def after(
+    execution: ExecutionContext, commands: CommandWriter, number: int, queue: Queue, others: Sequence[Queue]
+) -> None:
+    """A queue waits for what other queues held at their last barrier."""
+    for other in others:
+        wait(execution, commands, number, queue, _barrier_event(other))
 
 
-def _met(queue: Queue) -> Event:
+def _barrier_event(queue: Queue) -> Event:
     return Event(queue.device, f"barrier of {queue}")
 
 
-def signal(station: Station, tape: TapeWriter, number: int, op: Raise | Await) -> None:
-    """A flag is raised, or awaited with a budget; its value is patched turn by turn."""
-    notice(station, tape, number, op.queue, "raise_flag" if isinstance(op, Raise) else "await_flag", op.flag, op.value)
+def signal(execution: ExecutionContext, commands: CommandWriter, number: int, op: Raise | Await) -> None:
+    """Set a flag, or await it with a timeout; its value is set anew for each iteration."""
+    flag_kernel(
+        execution,
+        commands,
+        number,
+        op.queue,
+        "raise_flag" if isinstance(op, Raise) else "await_flag",
+        op.flag,
+        op.value,
+    )
 
 
-def notice(
-    station: Station, tape: TapeWriter, number: int, queue: Queue, kernel: str, flag: Flag, value: int,
+def flag_kernel(
+    execution: ExecutionContext,
+    commands: CommandWriter,
+    number: int,
+    queue: Queue,
+    kernel: str,
+    flag: Flag,
+    value: int,
     counted: Flag | None = None,
-) -> None:  # fmt: skip
-    """The kernel that raises or awaits a flag's value, which grows from turn to turn as that of `counted` does."""
+) -> None:
+    """The utility kernel that sets or awaits a flag; the value grows per iteration as that of `counted` does."""
     values = np.zeros(1, service.NOTICE)
-    values["flag"], values["board"] = station.flag(flag), station.board_address
-    values["budget"], values["op"] = station.budget, number
+    values["flag"], values["board"] = execution.flag(flag), execution.fault_log_address
+    values["budget"], values["op"] = execution.timeout_ns, number
     values["report"] = service.REPORT * (queue.device + 1)
-    address = launch(station, tape, number, queue, station.service(queue.device, kernel), 1, 1, values)
+    address = launch(execution, commands, number, queue, execution.utility_kernel(queue.device, kernel), 1, 1, values)
     place = int(service.NOTICE.fields["value"][1])  # type: ignore[index]
-    tape.patches.append(Patch(address + place, value, counted or flag))
+    commands.relocations.append(Relocation(address + place, value, counted or flag))
 
 
-def tick(station: Station, tape: TapeWriter, queue: Queue, steps: int) -> None:
-    """The clock of a queue goes on by so many steps."""
+def advance_step_counter(execution: ExecutionContext, commands: CommandWriter, queue: Queue, steps: int) -> None:
+    """Advance the step counter of a queue."""
     values = np.zeros(1, service.TICK)
-    values["clock"], values["steps"] = station.clock(queue), steps
-    launch(station, tape, -1, queue, station.service(queue.device, "tick"), 1, 1, values)
+    values["clock"], values["steps"] = execution.step_counter(queue), steps
+    launch(execution, commands, -1, queue, execution.utility_kernel(queue.device, "tick"), 1, 1, values)
 
 
 def launch(
-    station: Station,
-    tape: TapeWriter,
+    execution: ExecutionContext,
+    commands: CommandWriter,
     number: int,
     queue: Queue,
     kernel: int,
@@ -91,6 +107,6 @@ def launch(
     threads: int,
     values: np.ndarray[Any, Any],
 ) -> int:
-    """A kernel with one struct of arguments; where the tape keeps them."""
-    context, stream = station.devices.context(queue.device), station.devices.stream(queue)
-    return tape.launch(number, context, station.entry("cuLaunchKernel"), kernel, stream, blocks, threads, values)
+    """A kernel with one struct of arguments; where the command buffer keeps them."""
+    context, stream = execution.devices.context(queue.device), execution.devices.stream(queue)
+    return commands.launch(number, context, execution.entry("cuLaunchKernel"), kernel, stream, blocks, threads, values)

@@ -23,9 +23,9 @@ from peergrid.codegen.cuda.common.arguments import Arguments
 from peergrid.codegen.cuda.linked.peer import PeerKernel
 from peergrid.codegen.norm import NORM_ROWS
 from peergrid.grid import Box
+from peergrid.runtime.cuda.lowering.execution_context import ExecutionContext
 from peergrid.runtime.cuda.lowering.kernels import split_by_owner
 from peergrid.runtime.cuda.lowering.programs import Kernel, Needed
-from peergrid.runtime.cuda.lowering.station import Station
 from peergrid.runtime.cuda.memory.fields import Places
 
 Boxes = tuple[Box, ...]
@@ -69,27 +69,27 @@ class Sweep(Protocol):
 class OneStep:
     """Passes of one step; `works` are all the sets of boxes that will be asked for."""
 
-    def __init__(self, station: Station, works: Iterable[Boxes]) -> None:
-        self._station = station
-        self._program = onestep.program(station.layout.problem, works, station.gpu)
-        station.programs.expect([Needed(self._program.units)])
+    def __init__(self, execution: ExecutionContext, works: Iterable[Boxes]) -> None:
+        self._execution = execution
+        self._program = onestep.program(execution.layout.problem, works, execution.gpu)
+        execution.programs.expect([Needed(self._program.units)])
 
     def starts(self, device: int, boxes: Boxes) -> Iterator[Start]:
-        for launch in self._program.launches(boxes, self._station.memory.recorded[device]):
+        for launch in self._program.launches(boxes, self._execution.memory.recorded[device]):
             unit = self._program.units[self._program.unit(launch.kernel)]
-            function = self._station.programs.function(device, unit, launch.kernel)
+            function = self._execution.programs.function(device, unit, launch.kernel)
             values = self._values(device, launch)
             yield Start(function, launch.blocks, launch.threads, 0, values, beside=launch.beside)
 
     def _values(self, device: int, launch: onestep.Launch) -> NDArray[Any]:
-        station, box = self._station, launch.box
-        values = station.template(device).copy()
+        execution, box = self._execution, launch.box
+        values = execution.template(device).copy()
         values["lo"][0, : box.ndim], values["hi"][0, : box.ndim] = box.lo, box.hi
         if launch.regions:
-            values["regions"] = station.devices.constant(device, launch.table())
+            values["regions"] = execution.devices.constant(device, launch.table())
             values["count"] = len(launch.regions)
         if launch.receivers:
-            values["receivers"] = station.devices.constant(device, station.memory.receivers(launch.receivers))
+            values["receivers"] = execution.devices.constant(device, execution.memory.receivers(launch.receivers))
             values["count"] = len(launch.receivers)
         return values
 
@@ -97,8 +97,8 @@ class OneStep:
 class SeveralSteps:
     """Passes of several steps: edge tiles, which are few and slow, and plain ones beside them."""
 
-    def __init__(self, station: Station, kernel: Kernel) -> None:
-        self._station, self._kernel = station, kernel
+    def __init__(self, execution: ExecutionContext, kernel: Kernel) -> None:
+        self._execution, self._kernel = execution, kernel
         self._needed: dict[Box, tuple[PassProgram, ...]] = {}
         self._launches: dict[tuple[int, Boxes], tuple[Launch, ...]] = {}
         self._alike: dict[Kernel, Kernel] = {}
@@ -117,15 +117,15 @@ class SeveralSteps:
         made = self._kernel
         if not isinstance(made, PassKernel) or made.steps > 1 or plain.program is not made.plain:
             return False
-        return int((plain.regions["hi"] - plain.regions["lo"])[:, 0].max()) >= self._station.gpu.long_rows
+        return int((plain.regions["hi"] - plain.regions["lo"])[:, 0].max()) >= self._execution.gpu.long_rows
 
     def shells(self, device: int, boxes: Boxes) -> tuple[Shell, ...]:
         """What plain tiles leave of the boxes."""
-        kernel, recorded = self._kernel, self._station.memory.recorded[device]
+        kernel, recorded = self._kernel, self._execution.memory.recorded[device]
         assert isinstance(kernel, PassKernel3D), "only 3D passes have shells"
         slots = (self.slots(device, box) for box in boxes)
         rest = [kernel.shorter(box, 1, n).rest(box, n, recorded) for box, n in zip(boxes, slots, strict=True)]
-        return shells(kernel.problem, kernel.steps, chain(*rest), self._station.gpu)
+        return shells(kernel.problem, kernel.steps, chain(*rest), self._execution.gpu)
 
     def launches(self, device: int, boxes: Boxes) -> tuple[Launch, ...]:
         """The tiles of the boxes, those of each program together; the same for every pass over them."""
@@ -134,7 +134,7 @@ class SeveralSteps:
         return self._launches[device, boxes]
 
     def _laid(self, device: int, boxes: Boxes) -> Iterator[Launch]:
-        recorded = self._station.memory.recorded[device]
+        recorded = self._execution.memory.recorded[device]
         found = [
             launch
             for box in boxes
@@ -160,9 +160,9 @@ class SeveralSteps:
             case PassKernel3D() as kernel:
                 found = kernel.shorter(box, *slots)
             case PeerKernel() as kernel:
-                found = PeerKernel(short_tiles(self._station.programs.beside(kernel).made, box, *slots))
+                found = PeerKernel(short_tiles(self._execution.programs.beside(kernel).made, box, *slots))
             case PassKernel() as kernel:
-                found = short_tiles(self._station.programs.beside(kernel), box, *slots)
+                found = short_tiles(self._execution.programs.beside(kernel), box, *slots)
         return self._alike.setdefault(found, found)
 
     def start(self, device: int, launch: Launch, whole: Box) -> Start:
@@ -173,7 +173,7 @@ class SeveralSteps:
 
     def sums(self, device: int) -> Start:
         """The launch that adds up what the others left of the norms, when all that the device owns is done."""
-        made, whole = self._summing, self._station.layout.partition.owned(device)
+        made, whole = self._summing, self._execution.layout.partition.owned(device)
         assert made is not None, "only a kernel with norms leaves sums"
         program, bands = made.sums, -(-whole.shape[0] // NORM_ROWS)
         values, function = self._arguments(device, whole), self._function(device, program)
@@ -182,7 +182,7 @@ class SeveralSteps:
 
     def _norms(self, device: int, box: Box) -> tuple[NDArray[Any], ...]:
         """Where the norms go, slot by slot, if the kernel takes them."""
-        norms = self._station.norms
+        norms = self._execution.norms
         return () if norms is None or self._summing is None else norms.structs(device, box)
 
     @property
@@ -212,17 +212,17 @@ class SeveralSteps:
         return self.resident(device, program) * program.tiles_per_block
 
     def _function(self, device: int, program: PassProgram) -> int:
-        function = self._station.programs.function(device, program.source, program.entry)
+        function = self._execution.programs.function(device, program.source, program.entry)
         self._granted(device, function, program)
         return function
 
     def _granted(self, device: int, function: int, program: PassProgram) -> int:
         """Thread blocks of a kernel that the device runs at once, with the shared memory they need."""
-        devices = self._station.devices
+        devices = self._execution.devices
         return devices.resident(device, function, program.threads, program.shared_bytes, whole=program.whole)
 
     def _values(self, device: int, launch: Launch, box: Box) -> NDArray[Any]:
-        devices, values = self._station.devices, self._arguments(device, box)
+        devices, values = self._execution.devices, self._arguments(device, box)
         values["regions"] = devices.constant(device, launch.regions)
         values["count"] = len(launch.regions)
         if len(launch.receivers):
@@ -231,7 +231,7 @@ class SeveralSteps:
 
     def _arguments(self, device: int, box: Box) -> NDArray[Any]:
         """`Arguments` without tiles."""
-        template, values = self._station.template(device), np.zeros(1, self._dtype)
+        template, values = self._execution.template(device), np.zeros(1, self._dtype)
         for name in self._dtype.names or ():
             if name != "scratch":
                 values[name] = template[name]
@@ -246,11 +246,11 @@ class SeveralSteps:
 class WithNorms:
     """Passes that sum up the norms of what a device owns; what they compute beyond it counts on another device."""
 
-    def __init__(self, station: Station, owned: SeveralSteps, beyond: Sweep | None) -> None:
-        self._station, self._owned, self._beyond = station, owned, beyond
+    def __init__(self, execution: ExecutionContext, owned: SeveralSteps, beyond: Sweep | None) -> None:
+        self._execution, self._owned, self._beyond = execution, owned, beyond
 
     def starts(self, device: int, boxes: Boxes) -> Iterator[Start]:
-        inside, outside = split_by_owner(self._station.layout, device, boxes)
+        inside, outside = split_by_owner(self._execution.layout, device, boxes)
         if outside and self._beyond is not None:
             yield from aside(self._beyond.starts(device, outside))
         yield from self._owned.starts(device, inside)

@@ -8,9 +8,9 @@ from contextlib import contextmanager, suppress
 import numpy as np
 
 from peergrid.errors import PeergridError
+from peergrid.runtime.cuda.commands.native import ARGUMENTS
+from peergrid.runtime.cuda.commands.replay import invoke
 from peergrid.runtime.cuda.device.devices import Devices
-from peergrid.runtime.cuda.tapes.native import ARGUMENTS
-from peergrid.runtime.cuda.tapes.replay import invoke
 
 PROBE_WORDS = 1024
 

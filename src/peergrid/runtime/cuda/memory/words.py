@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
+from peergrid.runtime.cuda.commands.buffer import LINE
 from peergrid.runtime.cuda.device.devices import Devices, host_words
-from peergrid.runtime.cuda.tapes.tape import LINE
 from peergrid.schedule.ops import Flag
 
 FLAGS = 64  # of a block

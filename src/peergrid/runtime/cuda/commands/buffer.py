@@ -1,4 +1,4 @@
-"""The tape of one host: what it has to call, as the words that `replay` carries out."""
+"""The command buffer of one host: driver calls as the words that `replay` carries out."""
 
 from __future__ import annotations
 
@@ -7,18 +7,18 @@ from typing import Any
 
 import numpy as np
 
-from peergrid.runtime.cuda.tapes.replay import CALL, COLUMNS, FIRST, FOLLOW, MEET, POLL, TELL
+from peergrid.runtime.cuda.commands.replay import BARRIER, CALL, COLUMNS, FIRST, POLL, PUBLISH, WAIT_FOR
 from peergrid.schedule.ops import Flag
 
 Words = np.ndarray[Any, np.dtype[np.int64]]
 LINE = 16  # words from one to the next of those that others look at, so that no two share a cache line
 NOTHING: Words = np.zeros((0, 3), np.int64)
-"""Patches of a tape that has none."""
+"""Relocations of a command buffer that has none."""
 
 
 @dataclass(frozen=True)
-class Patch:
-    """A word to set before each turn: the time step or a flag's value, plus `offset`."""
+class Relocation:
+    """A word to set before each iteration: the time step or a flag's value, plus `offset`."""
 
     address: int
     offset: int
@@ -26,7 +26,7 @@ class Patch:
 
 
 @dataclass(frozen=True)
-class Tape:
+class CommandBuffer:
     """Rows of calls; `ops` gives for each row the schedule's operation it belongs to (-1: none).
 
     structs: (row, address, end) of the arguments that calls read.
@@ -34,32 +34,34 @@ class Tape:
 
     table: Words
     ops: tuple[int, ...]
-    patches: tuple[Patch, ...]
+    relocations: tuple[Relocation, ...]
     keep: tuple[object, ...]
     structs: tuple[tuple[int, int, int], ...] = ()
 
-    def reader(self, patch: Patch) -> int:
+    def reader(self, relocation: Relocation) -> int:
         """The row that reads a patched word; -1 where none does."""
-        return next((row for row, low, high in self.structs if low <= patch.address < high), -1)
+        return next((row for row, low, high in self.structs if low <= relocation.address < high), -1)
 
-    def patch_table(self, step: int, steps: int, settled: dict[Flag, int], raised: dict[Flag, int]) -> Words:
+    def relocation_table(
+        self, step: int, steps: int, flag_values: dict[Flag, int], increments: dict[Flag, int]
+    ) -> Words:
         """The words (address, first value, increment per turn) for turns that start at a time step."""
         rows = [
             (p.address, step + p.offset, steps)
             if p.flag is None
-            else (p.address, settled.get(p.flag, 0) + p.offset, raised.get(p.flag, 0))
-            for p in self.patches
+            else (p.address, flag_values.get(p.flag, 0) + p.offset, increments.get(p.flag, 0))
+            for p in self.relocations
         ]
         return np.array(rows, np.int64).reshape(-1, 3)
 
 
 @dataclass
-class TapeWriter:
-    """Writes a tape row by row; keeps alive what the rows point at."""
+class CommandWriter:
+    """Writes a command buffer row by row; keeps alive what the rows point at."""
 
     rows: list[list[int]] = field(default_factory=list)
     ops: list[int] = field(default_factory=list)
-    patches: list[Patch] = field(default_factory=list)
+    relocations: list[Relocation] = field(default_factory=list)
     keep: list[object] = field(default_factory=list)
     structs: list[tuple[int, int, int]] = field(default_factory=list)
 
@@ -71,17 +73,17 @@ class TapeWriter:
         """Ask a function about a handle until it is ready; sleep: microseconds between two questions."""
         self._row(op, POLL, context, function, (handle, sleep))
 
-    def meet(self, op: int, counter: int, parties: int) -> None:
-        """Wait until all hosts are here; `counter` is the address of a word they share."""
-        self._row(op, MEET, 0, 0, (counter, parties))
+    def barrier(self, op: int, counter: int, parties: int) -> None:
+        """Wait at a barrier of hosts; `counter` is the address of a word they share."""
+        self._row(op, BARRIER, 0, 0, (counter, parties))
 
-    def tell(self, op: int, word: int, value: int, increment: int) -> None:
-        """Set the word at an address: to the value in the first turn, larger by the increment in every other."""
-        self._row(op, TELL, 0, 0, (word, value, increment))
+    def publish(self, op: int, word: int, value: int, increment: int) -> None:
+        """Set the word at an address: to the value in the first iteration, larger by the increment in every other."""
+        self._row(op, PUBLISH, 0, 0, (word, value, increment))
 
-    def follow(self, op: int, word: int, value: int, increment: int) -> None:
-        """Go on when the word at an address is at the value, counted as `tell` does."""
-        self._row(op, FOLLOW, 0, 0, (word, value, increment))
+    def wait_for(self, op: int, word: int, value: int, increment: int) -> None:
+        """Go on when the word at an address is at the value, counted as `publish` does."""
+        self._row(op, WAIT_FOR, 0, 0, (word, value, increment))
 
     def launch(
         self,
@@ -110,12 +112,12 @@ class TapeWriter:
         )
         return address
 
-    def same(self, tape: Tape, row: int) -> None:
-        """A row of another tape, with what is set in what it reads before each turn; `keep` has to have that tape's."""
-        self.patches += [patch for patch in tape.patches if tape.reader(patch) == row]
-        self.structs += [(len(self.rows), low, high) for reader, low, high in tape.structs if reader == row]
-        self.rows.append([int(word) for word in tape.table[row]])
-        self.ops.append(tape.ops[row])
+    def same(self, commands: CommandBuffer, row: int) -> None:
+        """Copy a row of another command buffer with its relocations; `keep` has to contain what that buffer keeps."""
+        self.relocations += [relocation for relocation in commands.relocations if commands.reader(relocation) == row]
+        self.structs += [(len(self.rows), low, high) for reader, low, high in commands.structs if reader == row]
+        self.rows.append([int(word) for word in commands.table[row]])
+        self.ops.append(commands.ops[row])
 
     def words(self, op: int, context: int, function: int, stream: int, words: Words) -> int:
         """Write and await words of memory in a stream, as `words` describes them, shape (number of them, 6).
@@ -128,11 +130,11 @@ class TapeWriter:
         self.call(op, context, function, stream, len(words), address, 0)
         return address
 
-    def finish(self) -> Tape:
+    def finish(self) -> CommandBuffer:
         table = np.zeros((len(self.rows), COLUMNS), np.int64)
         for n, row in enumerate(self.rows):
             table[n, : len(row)] = [_signed(word) for word in row]
-        return Tape(table, tuple(self.ops), tuple(self.patches), tuple(self.keep), tuple(self.structs))
+        return CommandBuffer(table, tuple(self.ops), tuple(self.relocations), tuple(self.keep), tuple(self.structs))
 
     def _row(self, op: int, kind: int, context: int, function: int, words: tuple[int, ...]) -> None:
         if len(words) > COLUMNS - FIRST:

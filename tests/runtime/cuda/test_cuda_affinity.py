@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from peergrid.runtime.cuda.issuing import near
+from peergrid.runtime.cuda.submission import affinity
 
 PCI = "0000:17:00.0"
 
@@ -16,7 +16,7 @@ PCI = "0000:17:00.0"
 def devices(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A made-up /sys in which GPU 0 lies at PCI."""
     (tmp_path / PCI).mkdir()
-    monkeypatch.setattr(near, "_address", lambda ordinal: PCI if ordinal == 0 else "none")
+    monkeypatch.setattr(affinity, "_address", lambda ordinal: PCI if ordinal == 0 else "none")
     return tmp_path
 
 
@@ -26,10 +26,10 @@ def say(devices: Path, cpus: str) -> None:
 
 def test_the_list_of_the_kernel(devices: Path) -> None:
     say(devices, "0-2,5,8-9")
-    assert near.near_cpus(0, devices) == {0, 1, 2, 5, 8, 9}
+    assert affinity.near_cpus(0, devices) == {0, 1, 2, 5, 8, 9}
     say(devices, "")
-    assert near.near_cpus(0, devices) == set()
-    assert near.near_cpus(1, devices) == set()
+    assert affinity.near_cpus(0, devices) == set()
+    assert affinity.near_cpus(1, devices) == set()
 
 
 def test_bound_inside_and_free_again_after_an_error(devices: Path) -> None:
@@ -38,7 +38,7 @@ def test_bound_inside_and_free_again_after_an_error(devices: Path) -> None:
     say(devices, f"{one},4000")
 
     def issue() -> None:
-        with near.bound_to(near.near_cpus(0, devices)) as bound:
+        with affinity.bound_to(affinity.near_cpus(0, devices)) as bound:
             raise LookupError(bound, os.sched_getaffinity(0))
 
     with pytest.raises(LookupError) as error:
@@ -51,11 +51,11 @@ def test_bound_inside_and_free_again_after_an_error(devices: Path) -> None:
 def test_a_thread_without_near_processors_stays_as_it_is(devices: Path, cpus: str) -> None:
     say(devices, cpus)
     before = os.sched_getaffinity(0)
-    with near.bound_to(near.near_cpus(0, devices)) as bound:
+    with affinity.bound_to(affinity.near_cpus(0, devices)) as bound:
         assert bound == ()
         assert os.sched_getaffinity(0) == before
 
 
 def test_no_driver_is_no_fault() -> None:
-    with near.bound_to(near.near_cpus(999)) as bound:
+    with affinity.bound_to(affinity.near_cpus(999)) as bound:
         assert bound == ()

@@ -1,7 +1,7 @@
-"""Carrying out a tape: the loop that issues a schedule's operations to the driver without the interpreter.
+"""The replay of a command buffer: a loop that issues a schedule's operations without the interpreter.
 
-A tape is a table of 64-bit words, one row per call: kind, context, function, eleven arguments. A thread of its own
-carries out each tape in this loop; nothing in it holds the interpreter's lock.
+A command buffer is a table of 64-bit words, one row per call: kind, context, function, eleven arguments. Each is
+replayed by a thread of its own; nothing in the loop holds the interpreter's lock.
 """
 
 from __future__ import annotations
@@ -10,12 +10,12 @@ from typing import Any
 
 from numba import njit, types
 
-from peergrid.runtime.cuda.tapes.native import add, call, load, store
+from peergrid.runtime.cuda.commands.native import add, call, load, store
 
-CALL, POLL, MEET, TELL, FOLLOW = 0, 1, 2, 3, 4
-"""Kinds of rows: call a function; ask until it no longer answers 'not ready'; meet the other hosts; say in a word how
-far this tape is; go on only when another's word is that far. The words of the last two: address, value in the first
-turn, increment per turn. Those of POLL: the handle, and microseconds to sleep between two questions."""
+CALL, POLL, BARRIER, PUBLISH, WAIT_FOR = 0, 1, 2, 3, 4
+"""Kinds of rows: call a function; poll until it no longer answers 'not ready'; wait at a barrier of hosts; publish in
+a word how many rows are issued; wait for that word of another part. The words of the last two: address, value in the
+first iteration, increment per iteration. Those of POLL: the handle, and microseconds to sleep between two questions."""
 
 KIND, CONTEXT, FUNCTION, FIRST = 0, 1, 2, 3
 COLUMNS = FIRST + 11
@@ -48,7 +48,7 @@ def _look(kind: int, function: int, words: Any, goal: int) -> int:
 
 
 @njit(nogil=True, cache=True)
-def _wait(kind: int, function: int, words: Any, goal: int, patience: int, abort: int, spent: int) -> tuple[int, int]:
+def _wait(kind: int, function: int, words: Any, goal: int, timeout: int, abort: int, spent: int) -> tuple[int, int]:
     """Look again and again; the time that takes is taken off the time spent, with that of a first question in vain."""
     asked = _now(spent) if kind == POLL else 0
     code = _look(kind, function, words, goal)
@@ -67,7 +67,7 @@ def _wait(kind: int, function: int, words: Any, goal: int, patience: int, abort:
         if (sleep or looks > LOOKS) and code == NOT_READY:
             if load(abort):
                 state, code = ABORTED, 0
-            elif _time(0) - started > patience:
+            elif _time(0) - started > timeout:
                 state, code = TIMED_OUT, 0
             else:
                 _sched_yield()
@@ -76,7 +76,7 @@ def _wait(kind: int, function: int, words: Any, goal: int, patience: int, abort:
 
 
 @njit(nogil=True, cache=True)
-def _row(table: Any, n: int, turn: int, patience: int, abort: int, spent: int) -> tuple[int, int]:
+def _row(table: Any, n: int, iteration: int, timeout: int, abort: int, spent: int) -> tuple[int, int]:
     """One row; returns what became of it and the function's result."""
     kind, function = table[n, KIND], table[n, FUNCTION]
     words = (
@@ -86,18 +86,18 @@ def _row(table: Any, n: int, turn: int, patience: int, abort: int, spent: int) -
     if kind == CALL:
         code = call(function, words)
         return (FAILED, code) if code else (DONE, 0)
-    if kind == TELL:
-        store(words[0], words[1] + turn * words[2])
+    if kind == PUBLISH:
+        store(words[0], words[1] + iteration * words[2])
         return DONE, 0
-    goal = words[1] + turn * words[2]
-    if kind == MEET:
+    goal = words[1] + iteration * words[2]
+    if kind == BARRIER:
         goal = (add(words[0], 1) // words[1] + 1) * words[1]
-    return _wait(kind, function, words, goal, patience, abort, spent)
+    return _wait(kind, function, words, goal, timeout, abort, spent)
 
 
 @njit(nogil=True, cache=True)
 def _rows(
-    table: Any, turn: int, context: int, set_context: int, patience: int, abort: int, spent: int
+    table: Any, iteration: int, context: int, set_context: int, timeout: int, abort: int, spent: int
 ) -> tuple[int, int, int, int]:
     """All rows of a table; returns (state, code, row, context left current)."""
     for n in range(table.shape[0]):
@@ -107,7 +107,7 @@ def _rows(
             if code:
                 return FAILED, code, n, context
             context = wanted
-        state, code = _row(table, n, turn, patience, abort, spent)
+        state, code = _row(table, n, iteration, timeout, abort, spent)
         if state != DONE:
             return state, code, n, context
     return DONE, 0, -1, context
@@ -116,41 +116,42 @@ def _rows(
 @njit(nogil=True, cache=True)
 def replay(
     table: Any,
-    patches: Any,
+    relocations: Any,
     marks: Any,
     every: int,
-    turns: int,
+    iterations: int,
     set_context: int,
-    patience: int,
+    timeout: int,
     abort: int,
     spent: int,
 ) -> tuple[int, int, int, int]:
-    """Carry out a tape `turns` times; returns (state, code, row, turn): row -1 - n is row n of the marks.
+    """Carry out a command buffer `iterations` times; returns (state, code, row, iteration).
 
-    patches: rows (address, value, increment per turn), words stored before each turn; marks: two tables, used in
-    turn every `every` turns: events are recorded, those of the time before awaited, so that the host is never far
-    ahead and a device that stands still is noticed; abort: address of a word that stops everybody; spent: address of
-    three words, the first of which grows by the nanoseconds that this took without waiting.
+    Row -1 - n is row n of the marks. relocations: rows (address, value, increment per iteration), words stored before
+    each iteration; marks: two tables, used alternately every `every` iterations: events are recorded, those of the
+    time before awaited, so that the host is never far ahead and a device that stands still is noticed; abort: address
+    of a word that stops everybody; spent: address of three words, the first of which grows by the nanoseconds that this
+    took without waiting.
     """
     context, began = 0, _now(spent)
-    state, code, row, turn = DONE, 0, 0, 0
-    while turn < turns and state == DONE:
-        for n in range(patches.shape[0]):
-            store(patches[n, 0], patches[n, 1] + turn * patches[n, 2])
+    state, code, row, iteration = DONE, 0, 0, 0
+    while iteration < iterations and state == DONE:
+        for n in range(relocations.shape[0]):
+            store(relocations[n, 0], relocations[n, 1] + iteration * relocations[n, 2])
         if load(abort):
             state, code, row = ABORTED, 0, 0
             break
-        state, code, row, context = _rows(table, turn, context, set_context, patience, abort, spent)
-        if state == DONE and (turn + 1) % every == 0:
-            mark = marks[(turn + 1) // every % 2]
-            state, code, row, context = _rows(mark, turn, context, set_context, patience, abort, spent)
+        state, code, row, context = _rows(table, iteration, context, set_context, timeout, abort, spent)
+        if state == DONE and (iteration + 1) % every == 0:
+            mark = marks[(iteration + 1) // every % 2]
+            state, code, row, context = _rows(mark, iteration, context, set_context, timeout, abort, spent)
             row = -1 - row
         if state == DONE:
-            turn += 1
+            iteration += 1
     store(spent, load(spent) + _now(spent) - began)
     if state not in (DONE, ABORTED):
         store(abort, 1)
-    return state, code, row, turn
+    return state, code, row, iteration
 
 
 @njit(cache=True)

@@ -1,4 +1,4 @@
-"""What a schedule is translated against: devices, memory, entry points, flags, clocks, and the watchdog's board."""
+"""The resources of one executor: devices, memory, driver functions, flags, step counters and the fault log."""
 
 from __future__ import annotations
 
@@ -8,19 +8,19 @@ from typing import Any
 import numpy as np
 
 from peergrid.codegen.cuda import service
+from peergrid.runtime.cuda.commands.buffer import LINE, NOTHING, CommandBuffer
+from peergrid.runtime.cuda.commands.parts import Events
+from peergrid.runtime.cuda.commands.replay import replay
 from peergrid.runtime.cuda.device.devices import Devices, host_words
 from peergrid.runtime.cuda.device.driver import Driver
 from peergrid.runtime.cuda.device.faults import error
-from peergrid.runtime.cuda.lowering.duration import patience, step_seconds
+from peergrid.runtime.cuda.lowering.duration import step_seconds, timeout
 from peergrid.runtime.cuda.lowering.programs import Programs
 from peergrid.runtime.cuda.memory.fields import FieldMemory, Plan
 from peergrid.runtime.cuda.memory.norms import NormMemory, norm_bytes
 from peergrid.runtime.cuda.memory.peers import Peers
 from peergrid.runtime.cuda.memory.room import gpu_model, multiprocessors
 from peergrid.runtime.cuda.memory.words import DeviceWords, FlagWords, HostWords
-from peergrid.runtime.cuda.tapes.parts import Events
-from peergrid.runtime.cuda.tapes.replay import replay
-from peergrid.runtime.cuda.tapes.tape import LINE, NOTHING, Tape
 from peergrid.schedule import Layout
 from peergrid.schedule.ops import Copy, Flag, Queue
 
@@ -28,14 +28,13 @@ SECOND = 1_000_000_000
 MOST_BARRIERS = 16
 
 
-class Station:
-    """The resources of one executor; `norms` is None unless the norm of a field is asked for; `gpu`: what
-    kernels are fitted to; `multiprocessors`: of each device; `posts`: the words
-    that tie queues of different GPUs.
+class ExecutionContext:
+    """The resources of one executor.
 
-    least: seconds that waits are given up after at the earliest; cache: a folder for compiled kernels, sources:
-    one for their texts. `step_seconds`,
-    `patience`: see `duration`.
+    norms: None unless the norm of a field is asked for; gpu: the model that kernels are fitted to; multiprocessors: of
+    each device; semaphores: the words that order queues of different GPUs; step_seconds, timeout: see `duration`.
+
+    least: the shortest timeout in seconds; cache: a folder for compiled kernels; sources: one for their texts.
     """
 
     def __init__(
@@ -54,7 +53,7 @@ class Station:
         self.programs = Programs(self.devices, cache, sources)
         try:
             self.step_seconds = step_seconds(layout, ordinals, driver)
-            self.patience = patience(least, self.step_seconds, layout)
+            self.timeout = timeout(least, self.step_seconds, layout)
             self.gpu = gpu_model(ordinals, driver)
             self.multiprocessors = multiprocessors(ordinals, driver)
             plan = Plan(layout, total_steps, self.gpu)
@@ -63,26 +62,26 @@ class Station:
             self.memory = FieldMemory(plan, self.devices)
             self.norms = None if norm is None else NormMemory(layout, self.devices, norm, total_steps)
             words = service.REPORT * (1 + self.devices.count)
-            self.board_address = self.devices.allocate_host(words * 8)
-            self.board = host_words(self.board_address, words)
-            self.board[:] = 0
+            self.fault_log_address = self.devices.allocate_host(words * 8)
+            self.fault_log = host_words(self.fault_log_address, words)
+            self.fault_log[:] = 0
         except BaseException:
             self.close()
             raise
         self.words = np.zeros(LINE * (1 + MOST_BARRIERS), np.int64)
         self._barriers: dict[tuple[int, ...], int] = {}
         self._flags: dict[int, FlagWords] = {}
-        self.posts = HostWords(self.devices)
-        self._clocks: dict[Queue, int] = {}
+        self.semaphores = HostWords(self.devices)
+        self._step_counters: dict[Queue, int] = {}
         self._staging: dict[tuple[object, ...], int] = {}
         self._templates: dict[int, np.ndarray[Any, Any]] = {}
         self._entries: dict[str, int] = {}
         self._found: dict[int, int] = {}
 
     @property
-    def budget(self) -> int:
+    def timeout_ns(self) -> int:
         """Nanoseconds that a waiting kernel spins before it gives up."""
-        return int(self.patience * SECOND)
+        return int(self.timeout * SECOND)
 
     @property
     def abort_address(self) -> int:
@@ -100,7 +99,7 @@ class Station:
             self._entries[name] = self.devices.driver.entry(name)
         return self._entries[name]
 
-    def service(self, device: int, name: str) -> int:
+    def utility_kernel(self, device: int, name: str) -> int:
         """One of the small kernels on a device."""
         return self.programs.function(device, service.SOURCE, name)
 
@@ -118,17 +117,17 @@ class Station:
             self._flags[flag.device] = DeviceWords(self.devices, flag.device) if near else HostWords(self.devices)
         return self._flags[flag.device].address(flag)
 
-    def posted(self, source: int, target: int) -> bool:
+    def semaphores_reach(self, source: int, target: int) -> bool:
         """Whether words tell a device's queues how far those of another GPU are; events do where they cannot."""
         ends = {self.devices.ordinals[device] for device in (source, target)}
         able = all(self.devices.driver.awaits_words(ordinal) for ordinal in ends)
         return len(ends) == 2 and able and self.peers.reaches(source, target)
 
-    def clock(self, queue: Queue) -> int:
+    def step_counter(self, queue: Queue) -> int:
         """The address of the word that counts a queue's time steps when graphs are replayed."""
-        if queue not in self._clocks:
-            self._clocks[queue] = self.devices.allocate(queue.device, 8)
-        return self._clocks[queue]
+        if queue not in self._step_counters:
+            self._step_counters[queue] = self.devices.allocate(queue.device, 8)
+        return self._step_counters[queue]
 
     def barrier(self, hosts: tuple[int, ...]) -> int:
         """The address of the word that counts arrivals at a barrier of hosts."""
@@ -136,7 +135,7 @@ class Station:
         return self.abort_address + 8 * LINE * (1 + number)
 
     def staging(self, op: Copy, count: int) -> int:
-        """Pinned memory for one halo on its way through the host; the same for every turn."""
+        """Pinned memory for one halo on its way through the host; the same for every iteration."""
         key = (op.field, op.source_device, op.source_box, op.target_device, op.target_box, op.slot)
         if key not in self._staging:
             self._staging[key] = self.devices.allocate_host(count)
@@ -148,13 +147,13 @@ class Station:
             self._found[device] = self.devices.allocate(device, 8)
         return self._found[device]
 
-    def issue(self, tape: Tape) -> None:
+    def issue(self, commands: CommandBuffer) -> None:
         """Carry out a few calls, none of which waits, once and from this thread."""
         spent = np.zeros(3, np.int64)
         state, code, row, _ = replay(
-            tape.table,
+            commands.table,
             NOTHING,
-            (tape.table[:0], tape.table[:0]),
+            (commands.table[:0], commands.table[:0]),
             2,
             1,
             self.entry("cuCtxSetCurrent"),
@@ -163,7 +162,7 @@ class Station:
             int(spent.ctypes.data),
         )
         if state:
-            raise error(int(code), f"Row {int(row)} of a tape of {len(tape.ops)} calls")
+            raise error(int(code), f"Row {int(row)} of a command buffer of {len(commands.ops)} calls")
 
     def check(self, code: int, doing: str) -> None:
         """Raise the classified error of a driver call made by address."""

@@ -1,0 +1,225 @@
+"""Submission threads: each replays a command buffer of its own, a bounded distance ahead of the devices.
+
+What a thread needs is made ready once for every schedule, so that between two chunks of a run next to nothing is done
+by the interpreter.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence, Set
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from peergrid.errors import UsageError
+from peergrid.runtime.cuda.commands.buffer import NOTHING, CommandBuffer, CommandWriter, Words
+from peergrid.runtime.cuda.commands.parts import Parts, split, whole
+from peergrid.runtime.cuda.commands.replay import CONTEXT, DONE, replay
+from peergrid.runtime.cuda.lowering.duration import IN_FLIGHT_SECONDS
+from peergrid.runtime.cuda.lowering.execution_context import SECOND, ExecutionContext
+from peergrid.runtime.cuda.lowering.lower import Lowered
+from peergrid.runtime.cuda.submission.affinity import bound_to, near_cpus
+from peergrid.runtime.devices import cores
+from peergrid.runtime.workers import Workers
+from peergrid.schedule.ops import Event, Flag, Queue, hosts_of, queues_of
+
+AHEAD_CALLS = 256  # calls per device that a host may be ahead, twice: fewer than the driver takes before it blocks
+MOST_AHEAD = 64
+LONGER = 1.3  # times as long as a kernel a host waits: who waits closest to the cause tells most
+SLEEP = 20  # microseconds between two looks at whether the devices have come closer: there is work left for them
+WORTH = 256  # calls from which on threads pay that have to be woken
+
+
+@dataclass
+class End:
+    """How a thread's replay ended; `spent`: nanoseconds of issuing, and two words for the clock."""
+
+    state: int = DONE
+    code: int = 0
+    row: int = -1
+    iteration: int = 0
+    spent: Words = field(default_factory=lambda: np.zeros(3, np.int64))
+
+
+@dataclass(frozen=True, eq=False)
+class Submission:
+    """The commands of one thread and its processors; every so many iterations it records where its queues are, and
+    waits for the record before.
+    """
+
+    commands: CommandBuffer
+    marks: tuple[CommandBuffer, CommandBuffer] | None = None
+    every: int = 2
+    near: frozenset[int] = frozenset()
+
+
+@dataclass(frozen=True, eq=False)
+class SubmissionPlan:
+    """The submissions of a schedule's hosts, and the command buffer that waits until all queues are empty."""
+
+    lowered: Lowered
+    buffers: Mapping[int, CommandBuffer]
+    parts: tuple[Parts, ...]
+    submissions: tuple[Submission, ...]
+    drain: CommandBuffer
+
+
+class Submitter:
+    """Threads for one executor; `seconds` is how long the busiest of them issued so far, without waiting;
+    `timeout`: whole seconds without progress before they give up a wait.
+
+    count: threads among which one host's calls are shared (None: one for each GPU, if there are processors for them and
+    enough to do).
+    """
+
+    def __init__(self, execution: ExecutionContext, count: int | None = None) -> None:
+        self.seconds = 0.0
+        self._execution, self._count = execution, count
+        self.timeout = max(1, int(execution.timeout * LONGER))
+        self._workers = Workers(execution.devices.count, "issuing")
+        self._works: dict[tuple[object, ...], SubmissionPlan] = {}
+        self._closed = False
+
+    def work(
+        self, lowered: Lowered, times: int, buffers: Mapping[int, CommandBuffer] | None = None, iterations: int = 1
+    ) -> SubmissionPlan:
+        """The submission plan of some iterations; the commands of a single host are split among threads.
+
+        buffers: of the hosts, if other than the schedule's; iterations: of the schedule that the buffers make at once.
+        """
+        buffers = lowered.buffers if buffers is None else buffers
+        count = 1 if len(buffers) > 1 or _staged(lowered) else self._count or self._worth(buffers, times)
+        # a plan keeps its command buffers, so an identity stays theirs
+        key = (count, *(id(commands) for commands in buffers.values()))
+        if key not in self._works:
+            self._works[key] = self._prepared(lowered, buffers, count, iterations * lowered.schedule.steps)
+        return self._works[key]
+
+    def run(self, work: SubmissionPlan, times: int, step: int, flag_values: dict[Flag, int]) -> list[End]:
+        """Carry out some iterations, every submission in a thread; how each ended. The queues may still be working."""
+        for parts in work.parts:
+            parts.rewind()
+        steps, increments = work.lowered.schedule.steps, work.lowered.increments
+        relocations = [
+            submission.commands.relocation_table(step, steps, flag_values, increments)
+            for submission in work.submissions
+        ]
+        ends = [End() for _ in work.submissions]
+        self._execution.words[:] = 0
+        others = [
+            self._workers.submit(self.carry_out, submission, end, times, relocation)
+            for submission, end, relocation in list(zip(work.submissions, ends, relocations, strict=True))[1:]
+        ]
+        self.carry_out(work.submissions[0], ends[0], times, relocations[0])
+        for other in others:
+            other.result()
+        self.seconds += max(int(end.spent[0]) for end in ends) / SECOND
+        return ends
+
+    def carry_out(self, submission: Submission, end: End, times: int = 1, relocations: Words = NOTHING) -> None:
+        """Carry out a submission in this thread, near the GPUs it issues to."""
+        table = submission.commands.table
+        with bound_to(submission.near):
+            state, code, row, iteration = replay(
+                table,
+                relocations,
+                (table[:0], table[:0])
+                if submission.marks is None
+                else (submission.marks[0].table, submission.marks[1].table),
+                submission.every,
+                times,
+                self._execution.entry("cuCtxSetCurrent"),
+                self.timeout,
+                self._execution.abort_address,
+                int(end.spent.ctypes.data),
+            )
+        end.state, end.code, end.row, end.iteration = int(state), int(code), int(row), int(iteration)
+        if self._closed:  # by what interrupted this thread, such as a signal's handler: streams and memory are gone
+            raise UsageError("The simulation was closed within its steps.")
+
+    def close(self) -> None:
+        """Stop whoever issues or waits still, as after Ctrl-C."""
+        self._closed = True
+        self._execution.words[0] = self._execution.fault_log[0] = 1
+        self._workers.close()
+
+    def _worth(self, buffers: Mapping[int, CommandBuffer], times: int) -> int:
+        """As many threads as there are processors, or one where there is little to issue."""
+        calls = sum(len(commands.ops) for commands in buffers.values())
+        return cores() if calls * times >= WORTH else 1
+
+    def _prepared(
+        self, lowered: Lowered, buffers: Mapping[int, CommandBuffer], count: int, steps: int
+    ) -> SubmissionPlan:
+        parts = {host: self._parts(commands, count) for host, commands in buffers.items()}
+        submissions = [
+            self._submission(lowered, host, commands, steps)
+            for host, found in parts.items()
+            for commands in found.buffers
+        ]
+        return SubmissionPlan(lowered, buffers, tuple(parts.values()), tuple(submissions), self._drain(lowered.queues))
+
+    def _parts(self, commands: CommandBuffer, most: int) -> Parts:
+        """A command buffer in at most so many parts: neighbouring devices go together."""
+        contexts = contexts_of(commands)
+        count = min(len(contexts), most)
+        if count < 2:
+            return whole(commands)
+        part_of = {context: n * count // len(contexts) for n, context in enumerate(contexts)}
+        return split(commands, part_of, self._execution.events)
+
+    def _submission(self, lowered: Lowered, host: int, commands: CommandBuffer, steps: int) -> Submission:
+        contexts, iteration = contexts_of(commands), self._execution.step_seconds * max(1, steps)
+        most = (
+            MOST_AHEAD,
+            int(IN_FLIGHT_SECONDS / iteration),
+            AHEAD_CALLS * len(contexts) // max(1, len(commands.ops)),
+        )
+        mine = [queue for queue in _issued(lowered, host) if self._execution.devices.context(queue.device) in contexts]
+        marks = self._marks(mine, 0), self._marks(mine, 1)
+        return Submission(commands, marks, max(1, min(most)), self._near({queue.device for queue in mine}))
+
+    def _near(self, devices: Set[int]) -> frozenset[int]:
+        """The processors that are near to all GPUs that devices stand for; none where there are no such."""
+        sides = [near_cpus(self._execution.devices.ordinals[device]) for device in devices]
+        return frozenset.intersection(*sides) if sides else frozenset()
+
+    def _marks(self, queues: Sequence[Queue], parity: int) -> CommandBuffer:
+        """Rows that record where queues are, and wait for where they were the time before."""
+        commands, execution = CommandWriter(), self._execution
+        for queue in queues:
+            context = execution.devices.context(queue.device)
+            here, before = (
+                execution.devices.event(Event(queue.device, f"mark {p} of {queue}")) for p in (parity, 1 - parity)
+            )
+            commands.call(-1, context, execution.entry("cuEventRecord"), here, execution.devices.stream(queue))
+            commands.poll(-1, context, execution.entry("cuEventQuery"), before, SLEEP)
+        return commands.finish()
+
+    def _drain(self, queues: Sequence[Queue]) -> CommandBuffer:
+        commands, execution = CommandWriter(), self._execution
+        for queue in queues:
+            context, stream = execution.devices.context(queue.device), execution.devices.stream(queue)
+            commands.poll(-1, context, execution.entry("cuStreamQuery"), stream)
+        return commands.finish()
+
+
+def _staged(lowered: Lowered) -> bool:
+    """Whether halos go through host memory.
+
+    The engine that brings one to a GPU may lie behind a copy that waits for what the GPU's kernel does, which waits for
+    the halo: unless everything is issued in the schedule's order, by one thread.
+    """
+    return any(choice.route == "host" for choice in lowered.choices)
+
+
+def contexts_of(commands: CommandBuffer) -> list[int]:
+    """The contexts of a command buffer's rows, in the order in which they first appear."""
+    return [context for context in dict.fromkeys(commands.table[:, CONTEXT].tolist()) if context]
+
+
+def _issued(lowered: Lowered, host: int) -> list[Queue]:
+    """The queues into which a host issues: one alone into all there are, which need not be those of the schedule."""
+    if len(lowered.buffers) == 1:
+        return sorted(lowered.queues)
+    return sorted({queue for op in lowered.schedule.ops if host in hosts_of(op) for queue in queues_of(op)})
