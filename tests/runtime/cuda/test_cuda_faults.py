@@ -93,7 +93,7 @@ def test_a_word_that_goes_astray_is_named(strategy: StrategyName) -> None:
             "async",
             "cuLaunchKernel",
             700,
-            r"^'Compute \[0,12\).*' \(row 0, turn 0\) failed with CUDA_ERROR_ILLEGAL_ADDR",
+            r"^'Compute \[0,12\).*' \(row 0, iteration 0\) failed with CUDA_ERROR_ILLEGAL_ADDR",
         ),
         (
             "async, copy",

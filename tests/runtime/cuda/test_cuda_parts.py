@@ -40,7 +40,7 @@ from peergrid.runtime.cuda.submission.submitter import Submitter
 from peergrid.schedule import layout, period
 from peergrid.schedule.ops import Route
 
-EVENTS = Events(record=101, wait=102, post=104)
+EVENTS = Events(record=101, wait=102, semaphore=104)
 TURNS = 4
 Bound = list[tuple[int, int, int]]
 """For each wait in turn: event, part that recorded it last, how many times it had by then."""
