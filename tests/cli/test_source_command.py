@@ -11,26 +11,30 @@ from cli_call import Call
 def test_the_kernels_of_a_model(call: Call, model: Path) -> None:
     found = call("source", model, "--steps", 1)
     assert found.code == 0, found.err
-    assert found.out.startswith("// One step per pass")
+    assert found.out.startswith("// 1 step per pass, strategy overlap, 1 GPU: what the run compiles")
+    assert re.search(r"^// cells_0: .* small regions$", found.out, re.MULTILINE)
     assert "__global__ void __launch_bounds__(256) cells_0" in found.out
     assert "def " in call("source", model, "--target", "cpu").out
 
 
 def test_kernels_that_exchange_by_themselves(call: Call, model: Path) -> None:
-    for strategy, kernel in (("peer", "edge2d_peer"), ("persistent", "persistent2d")):
-        found = call("source", model, "--steps", 2, "--strategy", strategy)
-        assert found.code == 0, found.err
-        assert f"2 steps per pass, exchange within{', many passes' * (strategy == 'persistent')}: kernel" in found.out
+    for words, kernel in (
+        (("--strategy", "peer"), "edge2d_peer"),
+        (("--strategy", "persistent", "--gpus", 2), "persistent2d"),
+    ):
+        found = call("source", model, "--steps", 2, *words)
+        assert f"2 steps per pass, strategy {words[1]}, 2 GPUs" in found.out, found.err
+        assert re.search(rf"^// {kernel}: ", found.out, re.MULTILINE)
         assert re.search(rf"\b{kernel}\(const", found.out)
 
 
 def test_refusals(call: Call, model: Path) -> None:
     for words, sentence in (
         (("--steps", 0), "'--steps' takes a whole number above 0, got 0.\n"),
+        (("--gpus", 0), "'--gpus' takes a whole number above 0, got 0.\n"),
         (
-            ("--strategy", "graph"),
-            "Kernels differ for the strategies peer and persistent alone, got 'graph'; leave it out for the kernels "
-            "of all others.\n",
+            ("--strategy", "rings"),
+            "A strategy is one of serial, async, threads, overlap, graph, peer, persistent, got 'rings'.\n",
         ),
         (
             ("--strategy", "peer", "--target", "cpu"),

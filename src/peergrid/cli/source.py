@@ -12,6 +12,7 @@ from peergrid.codegen import source as generated
 from peergrid.errors import UsageError
 from peergrid.io.modelfile import read
 from peergrid.models.fdtd import build
+from peergrid.schedule.strategies import STRATEGIES, StrategyName
 
 
 def source(
@@ -21,11 +22,22 @@ def source(
         int | None, typer.Option("--steps", metavar="N", help="Steps per pass on GPUs (default: as many as suit).")
     ] = None,
     strategy: Annotated[
-        str | None,
-        typer.Option("--strategy", metavar="NAME", help="peer or persistent, whose kernels exchange by themselves."),
+        str | None, typer.Option("--strategy", metavar="NAME", help="How devices exchange, as in `run` (GPUs).")
     ] = None,
+    gpus: Annotated[int | None, typer.Option("--gpus", metavar="N", help="How many GPUs the run has.")] = None,
 ) -> None:
     """Print the source of the kernels that a model runs with; no GPU is needed."""
     if steps is not None and steps < 1:
         raise UsageError(f"'--steps' takes a whole number above 0, got {steps}.")
-    typer.echo(generated(build(read(model)).problem, cast(Target, target), steps, strategy))
+    if gpus is not None and gpus < 1:
+        raise UsageError(f"'--gpus' takes a whole number above 0, got {gpus}.")
+    problem = build(read(model)).problem
+    if target != "cuda":
+        typer.echo(generated(problem, cast(Target, target), steps, strategy))
+        return
+    from peergrid.runtime.cuda.source import source_of_run
+
+    if strategy is not None and strategy not in STRATEGIES:
+        raise UsageError(f"A strategy is one of {', '.join(STRATEGIES)}, got '{strategy}'.")
+    chosen: StrategyName = strategy or "overlap"
+    typer.echo(source_of_run(problem, steps, chosen, gpus or (2 if chosen == "peer" else 1)))

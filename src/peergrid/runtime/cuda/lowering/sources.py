@@ -10,7 +10,7 @@ from pathlib import Path
 
 from peergrid.errors import UsageError
 
-ENTRY = re.compile(r'extern "C" __global__ (?:[^;{(]*?\([^)]*\) )?(?:\w+ )*(\w+)\(const')
+KERNEL = re.compile(r"__global__ void\s+(?:__\w+__\([^)]*\)\s+)?(\w+)\(")
 
 
 def written(folder: Path, source: str) -> Path:
@@ -18,7 +18,7 @@ def written(folder: Path, source: str) -> Path:
 
     Raises UsageError where the folder cannot be written to.
     """
-    found = ENTRY.search(source)
+    found = KERNEL.search(source)
     name = found[1] if found else "program"
     path = folder.absolute() / f"{name}-{hashlib.sha256(source.encode()).hexdigest()[:8]}.cu"
     part = path.with_suffix(f".{os.getpid()}-{threading.get_ident()}")
