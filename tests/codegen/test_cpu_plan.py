@@ -11,7 +11,8 @@ from stream_problems import PLANE, line, plain, values, yee
 
 from peergrid.codegen.cpu.plan import stream_plan
 from peergrid.codegen.cpu.tiles import LARGE, fitted, tiles, weigh
-from peergrid.codegen.cpu.work import Access, Tile, mirror_cuts, mirrored
+from peergrid.codegen.cpu.work import Access, Tile
+from peergrid.codegen.regions import mirror_cuts, mirrored
 from peergrid.grid import Boundary, Box, Grid
 from peergrid.grid.partition import Partition
 from peergrid.runtime.cpu.caches import second_level

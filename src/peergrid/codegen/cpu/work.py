@@ -8,6 +8,7 @@ from itertools import chain, pairwise, product
 
 from peergrid.codegen.cpu.plan import Node, Storage, StreamPlan, code_of
 from peergrid.codegen.cpu.rows import Operand, RowCode, Write, copy_code, past_cache_code
+from peergrid.codegen.regions import Part, cover, mirror_cuts, mirrored
 from peergrid.grid import Box, Grid, Index
 from peergrid.grid.box import subtract
 from peergrid.stencil import Problem, Update, footprint, write_box
@@ -140,19 +141,12 @@ class Tile:
         return max((s for s, stage in enumerate(stages) if name in stage.targets), default=len(stages) - 1)
 
 
-def _parts(grid: Grid, update: Update, regions: dict[str, Box]) -> list[tuple[Box, Active]]:
+def _parts(grid: Grid, update: Update, regions: dict[str, Box]) -> list[Part[str]]:
     """Disjoint boxes that cover what is asked of an update, each with the fields whose new values are needed there."""
-    parts: list[tuple[Box, Active]] = []
+    parts: list[Part[str]] = []
     for target in update.targets:
         for wanted in _images(grid, update.box, regions[target]):
-            rest: tuple[Box, ...] = (wanted,)
-            met: list[tuple[Box, Active]] = []
-            for box, active in parts:
-                rest = subtract(rest, box)
-                if box.overlaps(wanted):
-                    met.append((box & wanted, active | {target}))
-                met += [(piece, active) for piece in box - wanted]
-            parts = met + [(piece, frozenset((target,))) for piece in rest]
+            parts = cover(parts, wanted, target)
     return parts
 
 
@@ -177,33 +171,3 @@ def _copies(grid: Grid, box: Box, window: Box) -> Iterator[Box]:
         last = (window.hi[axis] - 1 - lo) // extent
         shifts.append((0,) if spans else range(first * extent, last * extent + 1, extent))
     return (box.shift(shift) for shift in product(*shifts))
-
-
-def mirror_cuts(grid: Grid, box: Box, offsets: Iterable[Index]) -> Iterator[Box]:
-    """The box cut so that within each part every read is a plain shift: single cells at reflecting edges."""
-    reach = list(offsets)
-    spans = [_cuts(grid, box, axis, [offset[axis] for offset in reach]) for axis in range(grid.ndim)]
-    for corner in product(*spans):
-        yield Box(tuple(lo for lo, _ in corner), tuple(hi for _, hi in corner))
-
-
-def _cuts(grid: Grid, box: Box, axis: int, offsets: list[int]) -> list[tuple[int, int]]:
-    lo, hi = box.lo[axis], box.hi[axis]
-    if grid.boundary[axis] != "reflecting" or not offsets:
-        return [(lo, hi)]
-    first = min(max(lo, -min(offsets)), hi)
-    last = max(min(hi, grid.shape[axis] - max(offsets)), first)
-    middle = [(first, last)] if first < last else []
-    return [(i, i + 1) for i in range(lo, first)] + middle + [(i, i + 1) for i in range(last, hi)]
-
-
-def mirrored(grid: Grid, cell: Index, offset: Index) -> Index:
-    """The shift from a cell to where a read at `offset` finds its value."""
-    shift: list[int] = []
-    for i, o, extent, kind in zip(cell, offset, grid.shape, grid.boundary, strict=True):
-        at = i + o
-        if kind == "reflecting":
-            at = -1 - at if at < 0 else at
-            at = 2 * extent - 1 - at if at >= extent else at
-        shift.append(at - i)
-    return tuple(shift)

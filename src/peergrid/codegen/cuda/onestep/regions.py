@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import reduce
 
 from peergrid.codegen.cuda.onestep.groups import Group, Member
+from peergrid.codegen.regions import Part, split, unmirrored
 from peergrid.grid import Box
 from peergrid.stencil import Growth, Problem, footprint, write_box
 
@@ -33,22 +34,22 @@ class Region:
 
 
 Label = tuple[str, Member | str]
-Labelled = tuple[Box, frozenset[Label]]
 
 
 def regions(problem: Problem, number: int, group: Group, box: Box) -> tuple[Region, ...]:
     """The disjoint regions of one group for advancing `box` by one step."""
     needs = footprint(problem, 1).targets[0]
-    pieces: list[Labelled] = [(_hull(problem, group, needs, box), frozenset())]
+    pieces: list[Part[Label]] = [(_hull(problem, group, needs, box), frozenset())]
     for name in group.targets(problem):
         need = needs[group.last_stage(problem, name)][name]
-        pieces = _split(pieces, write_box(problem, name, problem.grid.clip(need.apply(box))), ("store", name))
+        pieces = split(pieces, write_box(problem, name, problem.grid.clip(need.apply(box))), ("store", name))
     for member in group.members(problem):
         update = problem.stages[member.stage].updates[member.update]
         cells = problem.grid.clip(needs[member.stage][member.of(problem).target].apply(box))
         for image in problem.grid.images(update.box, cells):
-            pieces = _split(pieces, image, ("make", member))
-    pieces = _split(pieces, _plain(problem, group), ("plain", ""))
+            pieces = split(pieces, image, ("make", member))
+    offsets = (read.offset for member in group.members(problem) for read in member.of(problem).reads)
+    pieces = split(pieces, unmirrored(problem.grid, offsets), ("unmirrored", ""))
     order = {member: place for place, member in enumerate(group.members(problem))}
     found = (Region(cells, _variant(number, labels, order)) for cells, labels in pieces)
     return tuple(_joined(region for region in found if region.variant.stored))
@@ -59,37 +60,10 @@ def _hull(problem: Problem, group: Group, needs: tuple[object, ...], box: Box) -
     return problem.grid.clip(reduce(Growth.__or__, growths).apply(box))
 
 
-def _plain(problem: Problem, group: Group) -> Box:
-    """The cells from which no read of the group crosses a reflecting edge."""
-    far = 1 << 30
-    box = Box((-far,) * problem.grid.ndim, (far,) * problem.grid.ndim)
-    for member in group.members(problem):
-        for read in member.of(problem).reads:
-            for axis, offset in enumerate(read.offset):
-                if problem.grid.boundary[axis] == "reflecting":
-                    lo = max(box.lo[axis], -offset)
-                    hi = min(box.hi[axis], problem.grid.shape[axis] - offset)
-                    box = box.with_axis(axis, lo, hi)
-    return box
-
-
-def _split(pieces: list[Labelled], box: Box, label: Label) -> list[Labelled]:
-    """The pieces cut along the box's faces, those inside it labelled."""
-    found: list[Labelled] = []
-    for cells, labels in pieces:
-        inner = cells & box
-        if inner.empty:
-            found.append((cells, labels))
-        else:
-            found.extend((outer, labels) for outer in cells - box)
-            found.append((inner, labels | {label}))
-    return found
-
-
 def _variant(number: int, labels: frozenset[Label], order: dict[Member, int]) -> Variant:
     made = sorted((what for kind, what in labels if isinstance(what, Member)), key=order.__getitem__)
     stored = tuple(sorted(str(what) for kind, what in labels if kind == "store"))
-    return Variant(number, tuple(made), stored, mirrored=("plain", "") not in labels)
+    return Variant(number, tuple(made), stored, mirrored=("unmirrored", "") not in labels)
 
 
 def _joined(found: Iterable[Region]) -> list[Region]:
