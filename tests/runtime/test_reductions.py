@@ -10,9 +10,10 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from reduction_problems import STEPS, problem
 
 import peergrid
-from peergrid import Box, Grid, Options, Problem, Reduction, Simulation, reduction, stencil
+from peergrid import Box, Grid, Options, Problem, Simulation, reduction, stencil
 from peergrid.arrange import default_options
 from peergrid.codegen.reductions import CLASSES, GROUP, LEAF
 from peergrid.grid import Array, Boundary
@@ -21,42 +22,6 @@ from peergrid.runtime.devices import parse_devices
 from peergrid.schedule.strategies import STRATEGIES, StrategyName
 from peergrid.simulate import MOST_PERIOD
 from peergrid.stencil.reduction import KINDS, ReductionKind, Series
-
-STEPS = 7
-
-
-def reductions(u, c, here, ahead, within: Box) -> list[Reduction]:
-    """Of each kind one, among them one that reads neighbours and the change of a step."""
-
-    @reduction("sum", every=2)
-    def energy(u, c):
-        return c[here] * u[here] * u[here]
-
-    @reduction("l2")
-    def change(u):
-        return u[here] - u.prev[here]
-
-    @reduction("max", every=3)
-    def slope(u):
-        return abs(u[ahead] - u[here])
-
-    lowest = reduction("min", every=3, name="lowest")(lambda u: u[here])
-    average = reduction("mean", every=2, name="average")(lambda u: u[here])
-    return [energy(u, c), change(u), slope(u), lowest(u).within(within), average(u).within(within)]
-
-
-def problem(shape: tuple[int, ...], edges: Boundary, dtype: str) -> Problem:
-    grid = Grid(shape, edges, dtype)
-    rng = np.random.default_rng(sum(shape))
-    u, c = grid.field("u", rng.standard_normal(shape)), grid.field("c", rng.random(shape))
-    here, ahead = (0,) * len(shape), (*(0,) * (len(shape) - 1), 1)
-    within = Box(tuple(n // 4 for n in shape), tuple(n - n // 5 for n in shape))
-
-    @stencil
-    def step(u, c):
-        u.next[here] = 0.5 * u[here] + c[here] * u[ahead]
-
-    return Problem.of(step(u, c), reductions=reductions(u, c, here, ahead, within))
 
 
 def run(problem: Problem, steps: int = STEPS, **options) -> dict[str, Series]:

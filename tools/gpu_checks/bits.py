@@ -206,9 +206,10 @@ def carry(worker: int, task: Any) -> Case:
 
 
 def _digest(run: Any, problem: str) -> str:
-    """Of the last state and, where they belong to it, of the norms of all steps."""
+    """Of the last state and, where they belong to it, of the norms of all steps or of what reductions found."""
     state: str = run.sha256()
-    return sha256(state.encode() + run.norms().tobytes()).hexdigest() if problem in NORMED else state
+    more = [run.norms()] if problem in NORMED else [series.values for series in run.reductions().values()]
+    return sha256(b"".join((state.encode(), *(values.tobytes() for values in more)))).hexdigest() if more else state
 
 
 @cache

@@ -57,6 +57,35 @@ def radius_four(rows: int, columns: int) -> Any:
 
 
 @cache
+def reduced(*shape: int) -> Any:
+    """Waves that reflect, and reductions: of a box, of neighbours, of the change of a step."""
+    from peergrid import Box, Grid, Problem, reduction, stencil
+    from peergrid.bench.problems import noise
+
+    here, ahead = (0,) * len(shape), (*(0,) * (len(shape) - 1), 1)
+
+    @stencil
+    def drift(u):  # type: ignore[no-untyped-def]
+        u.next[here] = 0.5 * u[here] + 0.3 * u[ahead]
+
+    @reduction("sum", every=5)
+    def energy(u):  # type: ignore[no-untyped-def]
+        return u[here] * u[here]
+
+    @reduction("max", every=3)
+    def slope(u):  # type: ignore[no-untyped-def]
+        return abs(u[ahead] - u[here])
+
+    @reduction("l2", every=4)
+    def change(u):  # type: ignore[no-untyped-def]
+        return u[here] - u.prev[here]
+
+    u = Grid(shape, "reflecting").field("u", noise(shape, 5))
+    part = Box(tuple(n // 5 for n in shape), tuple(n - n // 7 for n in shape))
+    return Problem.of(drift(u), reductions=[energy(u), slope(u), change(u).within(part)])
+
+
+@cache
 def radar(nx: int, ny: int, steps: int) -> Any:
     """Radar over sand, with absorbers, a source and a receiver."""
     from peergrid.bench.problems import radar as shipped
@@ -79,6 +108,9 @@ CHECKED: dict[str, Callable[[], Any]] = {
     "jacobi": lambda: relaxed(700, 1000),
     "heat3d": lambda: cube((96, 80, 72)),
     "radius4": lambda: radius_four(600, 1100),
+    "reduced": lambda: reduced(300, 2100),
+    "reduced1d": lambda: reduced(90_000),
+    "reduced3d": lambda: reduced(40, 30, 140),
     "norms": lambda: relaxed(710, 1000, ("periodic", "fixed")),
     "radar-norms": lambda: radar(400, 500, 30),
 }

@@ -37,8 +37,6 @@ def executor_of(
         from peergrid.runtime.cpu.kernel import default_cache
         from peergrid.runtime.cuda.executor import CudaExecutor
 
-        if plan.problem.reductions:
-            raise UsageError("Reductions are made on virtual devices, as in 'cpu:4'; GPUs make none.")
         folder = (cache or default_cache()) / "cubin"
         return CudaExecutor(plan, steps, devices.ordinals, cache=folder, norm=norm, sources=sources)
     return _on_virtual_devices(plan, steps, kernel, cache, norm)

@@ -46,7 +46,7 @@ def with_handles(source: str) -> str:
     text = re.sub(r'asm volatile\("mov.u64[^;]*;"[^;]*;', "t = 0;", text)
     bounds = r"(?:__(?:launch_bounds|maxnreg)__\([\d, ]+\)\s)?"
     found = re.findall(rf"void {bounds}(\w+)\((const __grid_constant__ [^)]*)\)", text)
-    way = "WARPS" if PRIMITIVES in source else "THREADS"
+    way = "WARPS" if PRIMITIVES in source or "__syncthreads" in source else "THREADS"
     return text + "".join(_handle(name, re.findall(r"__grid_constant__ (\w+)", given), way) for name, given in found)
 
 

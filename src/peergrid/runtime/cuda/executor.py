@@ -114,7 +114,7 @@ class CudaExecutor:
         return self._execution.norms.norms(steps)
 
     def reductions(self, steps: int) -> Mapping[str, Series]:
-        return {}
+        return self._execution.reductions.series(steps)
 
     def busy_seconds(self) -> tuple[float, ...] | None:
         return None

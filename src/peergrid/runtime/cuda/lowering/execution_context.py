@@ -19,6 +19,7 @@ from peergrid.runtime.cuda.lowering.programs import Programs
 from peergrid.runtime.cuda.memory.fields import FieldMemory, Plan
 from peergrid.runtime.cuda.memory.norms import NormMemory, norm_bytes
 from peergrid.runtime.cuda.memory.peers import Peers
+from peergrid.runtime.cuda.memory.reductions import ReductionMemory, reduction_bytes
 from peergrid.runtime.cuda.memory.room import gpu_model, multiprocessors
 from peergrid.runtime.cuda.memory.words import DeviceWords, FlagWords, HostWords
 from peergrid.schedule import Layout
@@ -57,10 +58,13 @@ class ExecutionContext:
             self.gpu = gpu_model(ordinals, driver)
             self.multiprocessors = multiprocessors(ordinals, driver)
             plan = Plan(layout, total_steps, self.gpu)
-            plan.check(self.devices, () if norm is None else norm_bytes(layout, norm, total_steps))
+            records = reduction_bytes(layout, total_steps)
+            sums = [0] * layout.devices if norm is None else norm_bytes(layout, norm, total_steps)
+            plan.check(self.devices, [a + b for a, b in zip(records, sums, strict=True)])
             self.peers = Peers(self.devices)
             self.memory = FieldMemory(plan, self.devices)
             self.norms = None if norm is None else NormMemory(layout, self.devices, norm, total_steps)
+            self.reductions = ReductionMemory(layout, self.devices, total_steps)
             words = service.REPORT * (1 + self.devices.count)
             self.fault_log_address = self.devices.allocate_host(words * 8)
             self.fault_log = host_words(self.fault_log_address, words)

@@ -23,6 +23,7 @@ from peergrid.codegen.cuda.gpu_model import GpuModel
 from peergrid.codegen.cuda.linked import links
 from peergrid.codegen.cuda.linked.peer import PeerKernel
 from peergrid.codegen.cuda.linked.persistent import PersistentKernel
+from peergrid.codegen.cuda.reduce import ReduceKernel
 from peergrid.codegen.cuda.suited import suited
 from peergrid.errors import UsageError
 from peergrid.grid import Box
@@ -30,7 +31,9 @@ from peergrid.runtime.cuda.lowering.execution_context import ExecutionContext
 from peergrid.runtime.cuda.lowering.programs import Kernel, Needed
 from peergrid.runtime.inorder import owned_receivers
 from peergrid.schedule import Layout, Schedule
-from peergrid.schedule.ops import Compute, Copy, Op, hosts_of
+from peergrid.schedule.ops import Compute, Copy, Op, Reduce, hosts_of
+from peergrid.stencil import Problem
+from peergrid.stencil.remember import remembered
 
 Boxes = tuple[Box, ...]
 Work = tuple[int, Boxes]
@@ -132,6 +135,8 @@ class Kernels:
         """The kernel of strategy `persistent`; else why there is none (empty: as expected)."""
         if schedule.options.strategy != "persistent" or _shorter(self.plan, schedule):
             return ""
+        if _reduces(schedule):
+            return "persistent kernels make no reductions: where they are due each pass is a kernel of its own"
         if self.norm is not None:
             return "persistent kernels compute no norms: each pass is a kernel of its own"
         plan, largest = self.plan, max(box.size for _, (box,) in self._owned)
@@ -161,7 +166,12 @@ class Kernels:
 
     def queued(self, schedule: Schedule) -> Needed:
         """The same where queues make every pass, as they do in a trace."""
-        return _served([self._texts(made) for made in self.passes(schedule).values()])
+        return _served([*(self._texts(made) for made in self.passes(schedule).values()), self._reducing(schedule)])
+
+    def _reducing(self, schedule: Schedule) -> Needed:
+        """The texts of the reductions."""
+        names = dict.fromkeys(op.reduction for op in schedule.ops if isinstance(op, Reduce))
+        return Needed(tuple(reduce_kernel(self.plan.problem, name).source for name in names))
 
     def _passes(self, steps: int, works: Works) -> Passes:
         if self.norm is None:
@@ -242,6 +252,7 @@ class Kernels:
             schedule.options.route in (None, "store")
             and len(plan.blocks) == 1
             and not _shorter(plan, schedule)
+            and not _reduces(schedule)
             and links.supports(plan.problem, plan.partition, plan.blocks[0])
             and all(self.reaches(halo.source, halo.target) for halo in plan.halos)
             and _exchanging(plan)
@@ -252,6 +263,12 @@ def _served(parts: Sequence[Needed]) -> Needed:
     """All of the parts, each text once, and the small kernels that every run has."""
     texts = dict.fromkeys((*chain.from_iterable(part.texts for part in parts), service.SOURCE))
     return Needed(tuple(texts), tuple(chain.from_iterable(part.zoned for part in parts)))
+
+
+@remembered()
+def reduce_kernel(problem: Problem, name: str) -> ReduceKernel:
+    """The kernel of a reduction."""
+    return ReduceKernel(problem, next(one for one in problem.reductions if one.name == name))
 
 
 def kernels_of(execution: ExecutionContext) -> Kernels:
@@ -274,6 +291,10 @@ def neighbour(layout: Layout, device: int, side: int) -> tuple[int, int] | None:
     if turns and not layout.problem.grid.periodic[0]:
         return None
     return other, -turns * layout.problem.grid.shape[0]
+
+
+def _reduces(schedule: Schedule) -> bool:
+    return any(isinstance(op, Reduce) for op in schedule.ops)
 
 
 def _shorter(layout: Layout, schedule: Schedule) -> bool:

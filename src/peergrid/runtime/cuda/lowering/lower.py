@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import accumulate, groupby
 
+from peergrid.codegen.cuda.reduce import SHARED_BYTES, THREADS
 from peergrid.runtime.cuda.commands.buffer import CommandBuffer, CommandWriter, Relocation
 from peergrid.runtime.cuda.lowering.copies import Copies
 from peergrid.runtime.cuda.lowering.execution_context import ExecutionContext
@@ -22,6 +23,7 @@ from peergrid.runtime.cuda.lowering.kernels import (
     computations,
     joint,
     kernels_of,
+    reduce_kernel,
 )
 from peergrid.runtime.cuda.lowering.routes import Choice
 from peergrid.runtime.cuda.lowering.semaphores import Edge, Semaphores
@@ -41,6 +43,7 @@ from peergrid.schedule.ops import (
     Queue,
     Raise,
     Record,
+    Reduce,
     Sync,
     Wait,
     hosts_of,
@@ -103,12 +106,13 @@ class Lowering:
     def clocked(self) -> bool:
         """Whether kernels ask clocks for the time step: what they add to it, or leave of it, depends on it."""
         problem = self.execution.layout.problem
-        return self.captured and bool(problem.signals or problem.receivers or self.execution.norms is not None)
+        asked = problem.signals or problem.receivers or problem.reductions or self.execution.norms is not None
+        return self.captured and bool(asked)
 
     def host(self, host: int) -> CommandBuffer:
         """The command buffer of one host."""
         commands, items = CommandWriter(), list(self._items(host))
-        last = {item[0][1].queue: n for n, item in enumerate(items) if isinstance(item[0][1], Compute)}
+        last = {item[0][1].queue: n for n, item in enumerate(items) if isinstance(item[0][1], Compute | Reduce)}
         for n, item in enumerate(items):
             self._item(commands, item)
             if self.clocked:
@@ -144,6 +148,8 @@ class Lowering:
         match op:
             case Compute():
                 self._compute(commands, number, [part for _, part in item if isinstance(part, Compute)])
+            case Reduce():
+                self._reduce(commands, number, op)
             case Copy():
                 self.copies.write(commands, number, [part for _, part in item if isinstance(part, Copy)])
             case Record() | Wait():
@@ -188,6 +194,17 @@ class Lowering:
                 beside = []
         self._sums(commands, number, first)
 
+    def _reduce(self, commands: CommandWriter, number: int, op: Reduce) -> None:
+        """The launch of a reduction of what a device owns."""
+        execution, ndim = self.execution, op.box.ndim
+        kernel = reduce_kernel(execution.layout.problem, op.reduction)
+        blocks, reduced = execution.reductions.struct(op.reduction, op.device)
+        values = execution.template(op.device).copy()
+        values["lo"][0, :ndim], values["hi"][0, :ndim] = op.box.lo, op.box.hi
+        function = execution.programs.function(op.device, kernel.source, kernel.entry)
+        start = Start(function, blocks, THREADS, SHARED_BYTES, values, (reduced,))
+        self._launch(commands, number, op.queue, start, (1 - op.slot, op.slot), op.level, op.queue)
+
     def _together(self, commands: CommandWriter, number: int, op: Compute, start: Start, beside: list[Start]) -> None:
         """A launch, and in streams of their own, forked and joined, those that find room beside it."""
         queue = op.queue
@@ -196,9 +213,9 @@ class Lowering:
         sides = [Queue(queue.device, name, queue.priority) for name in names[: len(set(places))]]
         for side in sides:
             tie(self.execution, commands, number, queue, side)
-        self._pass(commands, number, op, start, queue)
+        self._advance(commands, number, op, start, queue)
         for place, other in zip(places, beside, strict=True):
-            self._pass(commands, number, op, other, sides[place % len(sides)])
+            self._advance(commands, number, op, other, sides[place % len(sides)])
         for side in sides:
             tie(self.execution, commands, number, side, queue)
 
@@ -211,17 +228,30 @@ class Lowering:
         if isinstance(sweep, WithNorms) and number == max(parts):
             for queue in sorted(set(parts.values()) - {op.queue}):
                 tie(self.execution, commands, number, queue, op.queue)
-            self._pass(commands, number, op, sweep.sums(op.device), op.queue)
+            self._advance(commands, number, op, sweep.sums(op.device), op.queue)
 
-    def _pass(self, commands: CommandWriter, number: int, op: Compute, start: Start, queue: Queue) -> None:
-        execution, values = self.execution, start.values
-        values["source"], values["target"] = op.source, op.target
-        for places, slot, kind in ((start.before, op.source, "pitch"), (start.after, op.target, "into")):
+    def _advance(self, commands: CommandWriter, number: int, op: Compute, start: Start, queue: Queue) -> None:
+        self._launch(commands, number, queue, start, (op.source, op.target), op.level + start.later, op.queue)
+
+    def _launch(
+        self,
+        commands: CommandWriter,
+        number: int,
+        queue: Queue,
+        start: Start,
+        slots: tuple[int, int],
+        level: int,
+        counted: Queue,
+    ) -> None:
+        """A launch that reads and writes slots from a time level on; counted: the queue whose step counter it asks."""
+        execution, values, (source, target) = self.execution, start.values, slots
+        values["source"], values["target"] = source, target
+        for places, slot, kind in ((start.before, source, "pitch"), (start.after, target, "into")):
             if places is not None:
                 values["fields"]["slot"][0, :, slot] = places.addresses
                 values["fields"][kind][0] = places.pitches
         if self.captured:
-            values["clock"], values["step"] = execution.step_counter(op.queue), op.level + start.later
+            values["clock"], values["step"] = execution.step_counter(counted), level
         address = commands.launch(
             number,
             execution.devices.context(queue.device),
@@ -232,9 +262,9 @@ class Lowering:
             start.threads,
             values,
             start.shared,
-            start.given(op.target),
+            start.given(target),
             start.rows,
         )
         if not self.captured:
             offset = int(values.dtype.fields["step"][1])  # type: ignore[index]
-            commands.relocations.append(Relocation(address + offset, op.level + start.later, None))
+            commands.relocations.append(Relocation(address + offset, level, None))

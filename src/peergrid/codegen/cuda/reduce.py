@@ -1,0 +1,164 @@
+"""The kernel of a reduction: constants and the expression, which Python writes, around `skeletons/reduce.cuh`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from math import prod
+
+import numpy as np
+
+from peergrid.codegen.cuda.common.arguments import Arguments
+from peergrid.codegen.cuda.common.expressions import emit
+from peergrid.codegen.cuda.onestep.groups import scratch_fields
+from peergrid.codegen.cuda.onestep.prelude import prelude
+from peergrid.codegen.cuda.skeletons import skeleton
+from peergrid.codegen.reductions import GROUP, LEAF
+from peergrid.stencil import Problem, Reduction
+from peergrid.stencil.expr import Read
+
+THREADS, SHARED_BYTES = 256, GROUP * 8
+KINDS = {"sum": "SUM", "mean": "SUM", "l2": "SQUARES", "max": "LARGEST", "min": "SMALLEST"}
+FOUR = 4  # neighbouring cells of a lane
+IN_FLIGHT = 4  # accesses of a lane that are under way together: 128 KiB on a multiprocessor full of threads
+
+REDUCED = np.dtype(
+    [
+        ("records", "<u8"),
+        ("record", "<i8"),
+        ("first", "<i8"),
+        ("last", "<i8"),
+        ("begin", "<i8"),
+        ("end", "<i8"),
+        ("every", "<i4"),
+        ("edges", "<i4"),
+    ]
+)
+"""The struct `Reduced` of the skeleton."""
+
+CELL = """\
+// {name}: {kind} of {reads}
+struct Cell {{
+  static constexpr int AXES = {axes}, READS = {count}, KIND = ::{code}, UNROLL = {unroll};
+  static constexpr int COLUMNS = {columns}, LINES = {lines}, LEAVES = {leaves};  // of the grid: a row's cells and so on
+  static constexpr int FROM = {first}, TO = {last};                      // the columns that count
+  static constexpr int LEFT = {left}, RIGHT = {right};                            // how far it reads along a row
+  static constexpr bool REFLECTS = {reflects};
+
+  static __device__ constexpr int dx(int n) {{ constexpr int of[] = {{{dx}}}; return of[n]; }}
+  static __device__ constexpr bool varies(int n) {{ constexpr bool of[] = {{{varies}}}; return of[n]; }}
+  static __device__ constexpr bool wide(int n) {{ constexpr bool of[] = {{{wide}}}; return of[n]; }}
+
+  static __device__ __forceinline__ void rows(const Arguments& a, int i, int j, const R* (&rows)[READS]) {{
+{rows}
+  }}
+  static __device__ __forceinline__ R value(const Arguments& a, const R (&read)[READS]) {{
+{names}
+    return {value};
+  }}
+}};
+
+extern "C" __global__ void __launch_bounds__({threads}) {entry}(const __grid_constant__ Arguments a,
+                                                       const __grid_constant__ Reduced r) {{
+  extern __shared__ __align__(128) unsigned char shared[];
+  reduce<Cell>(a, r, reinterpret_cast<double*>(shared));
+}}
+"""
+
+
+@dataclass(frozen=True)
+class ReduceKernel:
+    """The program of one reduction of a problem. A launch has a thread block for each group."""
+
+    problem: Problem
+    reduction: Reduction
+
+    entry = "reduce_cells"
+
+    @cached_property
+    def source(self) -> str:
+        return "\n".join((prelude(self._arguments), skeleton("reduce.cuh"), self._cell))
+
+    @cached_property
+    def _arguments(self) -> Arguments:
+        return Arguments(self.problem, len(scratch_fields(self.problem)))
+
+    @cached_property
+    def _reads(self) -> tuple[Read, ...]:
+        return tuple(sorted(self.reduction.reads, key=lambda read: (read.field, read.offset)))
+
+    @cached_property
+    def _names(self) -> dict[Read, str]:
+        """What each read is called in the text, as the user wrote it: `u_at_0_m1` is u[0, -1]."""
+        names: dict[Read, str] = {}
+        for read in self._reads:
+            places = "_".join(f"m{-o}" if o < 0 else str(o) for o in read.offset)
+            name = f"{''.join(c if c.isalnum() and c.isascii() else '_' for c in read.field)}_at_{places}"
+            name = name if name[0].isalpha() else f"field_{name}"
+            names[read] = f"{name}_{len(names)}" if name in names.values() else name
+        return names
+
+    @property
+    def _cell(self) -> str:
+        grid, one, reads = self.problem.grid, self.reduction, self._reads
+        names = list(self._names.values())
+        varies = [grid.ndim - 1 in one.described[read.field].axes for read in reads]
+        steps = [read.offset[-1] if along else 0 for read, along in zip(reads, varies, strict=True)]
+        wide = [one.described[r.field].full and step % FOUR == 0 for r, step in zip(reads, steps, strict=True)]
+        return CELL.format(
+            name=one.name,
+            kind=one.kind,
+            reads=", ".join(names),
+            axes=grid.ndim,
+            count=len(reads),
+            code=KINDS[one.kind],
+            unroll=max(1, IN_FLIGHT // len(reads)),
+            columns=grid.shape[-1],
+            lines=grid.shape[1] if grid.ndim == 3 else 1,
+            leaves=-(-grid.shape[-1] // LEAF),
+            first=one.box.lo[-1],
+            last=one.box.hi[-1],
+            left=max(0, -min(steps)) if grid.boundary[-1] == "reflecting" else -(1 << 20),
+            right=max(0, *steps) if grid.boundary[-1] == "reflecting" else -(1 << 20),
+            reflects=_bool(grid.boundary[-1] == "reflecting"),
+            dx=", ".join(map(str, steps)),
+            varies=", ".join(map(_bool, varies)),
+            wide=", ".join(map(_bool, wide)),
+            rows="\n".join(f"    rows[{n}] = {self._row(read)};" for n, read in enumerate(reads)),
+            names="\n".join(f"    const R {name} = read[{n}];" for n, name in enumerate(names)),
+            value=emit(one.value, self._names.__getitem__, self._arguments.param, self._arguments.now, grid.dtype),
+            threads=THREADS,
+            entry=self.entry,
+        )
+
+    def _row(self, read: Read) -> str:
+        """The text of the row on which a read lies: a pointer to its cell of place 0."""
+        name, previous = self.reduction.source(read.field)
+        field, axes = f"a.fields[{self._arguments.fields.index(name)}]", self.problem.fields[name].axes
+        text = f"{field}.slot[a.{'source' if previous else 'target'}]"
+        ndim = self.problem.grid.ndim
+        for place, axis in enumerate(axes):
+            if axis < ndim - 1:
+                line = self._line(axis, read.offset[axis])
+                text += f" + {line}" + (f" * {field}.pitch[{place}]" if place < len(axes) - 1 else "")
+        return text
+
+    def _line(self, axis: int, offset: int) -> str:
+        here = f"({'ij'[axis]} + {offset})" if offset else "ij"[axis]
+        if self.problem.grid.boundary[axis] == "reflecting" and offset:
+            return f"mirror({here}, {self.problem.grid.shape[axis]})"
+        return f"(long long){here}"
+
+
+def record_doubles(problem: Problem, reduction: Reduction, first: int, last: int) -> int:
+    """How many doubles one record has; first, last: the groups of which a device has a part."""
+    return last - first + 2 * GROUP + (2 * LEAF if problem.grid.ndim == 1 else 0)
+
+
+def leaves_of(problem: Problem) -> int:
+    """The leaves of the grid."""
+    return prod(problem.grid.shape[:-1]) * -(-problem.grid.shape[-1] // LEAF)
+
+
+def _bool(value: bool) -> str:
+    return "true" if value else "false"

@@ -1,0 +1,78 @@
+"""Reductions by generated CUDA C++: the bits of NumPy, whatever the devices, the strategy and the depth."""
+
+from __future__ import annotations
+
+from functools import cache
+from itertools import product
+
+import pytest
+from executions import load
+from host_driver import COMPILER, HostDriver
+from reduction_problems import STEPS, problem
+
+from peergrid import Options, Problem, Simulation, UsageError
+from peergrid.codegen import nvrtc
+from peergrid.codegen.cuda.reduce import ReduceKernel
+from peergrid.grid import Boundary
+from peergrid.grid.partition import Partition
+from peergrid.runtime.cuda.executor import CudaExecutor
+from peergrid.schedule import build, layout, period
+from peergrid.schedule.strategies import STRATEGIES, StrategyName
+
+on_the_host = pytest.mark.skipif(COMPILER is None, reason="no C++ compiler here to run generated kernels on the host")
+
+SHAPES = ((5000,), (70, 1300), (20, 9, 300))
+CUTS = {5000: (0, 1000, 1100, 3700, 5000), 70: (0, 11, 40, 41, 70), 20: (0, 3, 8, 9, 20)}
+
+
+def run(problem: Problem, devices: int, options: Options) -> dict[str, bytes]:
+    """What all reductions find, in whole turns and a rest."""
+    first = problem.grid.shape[0]
+    cuts = (0, first) if devices == 1 else (*CUTS[first][:devices], first)
+    plan = layout(problem, Partition.slabs(problem.grid, cuts), options)
+    executor = CudaExecutor(plan, STEPS, tuple(range(devices)), driver=HostDriver(seed=3), patience=60)
+    load(executor)
+    whole = period(plan, options)
+    times, rest = divmod(STEPS, whole.steps)
+    executor.execute(whole, times, 0)
+    if rest:
+        executor.execute(build(plan, options, rest, start=times * whole.steps), 1, times * whole.steps)
+    found = {name: series.values.tobytes() for name, series in executor.reductions(STEPS).items()}
+    executor.close()
+    return found
+
+
+@cache
+def expected(shape: tuple[int, ...], edges: Boundary, dtype: str) -> dict[str, bytes]:
+    """By plain NumPy."""
+    with Simulation(problem(shape, edges, dtype), STEPS, devices="cpu:1", kernel="reference") as simulation:
+        simulation.run(STEPS)
+        return {name: series.values.tobytes() for name, series in simulation.reductions().items()}
+
+
+@on_the_host
+@pytest.mark.parametrize(("number", "strategy"), [*enumerate(STRATEGIES)])
+@pytest.mark.parametrize(("place", "shape"), [*enumerate(SHAPES)])
+def test_same_bits(shape: tuple[int, ...], place: int, strategy: StrategyName, number: int) -> None:
+    edges: Boundary = ("fixed", "reflecting", "periodic")[(number + place) % 3]
+    dtype = ("float32", "float64")[number % 2]
+    devices = 1 + (number + place) % 4
+    found = run(problem(shape, edges, dtype), devices, Options(strategy, depth=1 + number % 3))
+    assert found == expected(shape, edges, dtype)
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_kernels_compile_without_spilling(shape: tuple[int, ...]) -> None:
+    one = problem(shape, "reflecting", "float32")
+    for reduced, architecture in product(one.reductions[:2], ("sm_80", "sm_90", "sm_100")):
+        (found,) = nvrtc.resources(ReduceKernel(one, reduced).source, architecture).values()
+        assert found.spills == 0, (reduced.name, architecture, found)
+
+
+@on_the_host
+def test_other_splits_than_slabs_are_refused() -> None:
+    one = problem((70, 1300), "fixed", "float32")
+    plan = layout(one, Partition(one.grid, (1, 2)), Options())
+    with pytest.raises(UsageError) as refused:
+        CudaExecutor(plan, STEPS, (0, 1), driver=HostDriver())
+    assert str(refused.value) == "On GPUs reductions ask for a split along the first axis alone, got (1, 2)."
