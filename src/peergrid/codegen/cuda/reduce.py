@@ -9,7 +9,7 @@ from math import prod
 import numpy as np
 
 from peergrid.codegen.cuda.common.arguments import Arguments
-from peergrid.codegen.cuda.common.expressions import emit
+from peergrid.codegen.cuda.common.expressions import Result, cell_text
 from peergrid.codegen.cuda.onestep.groups import scratch_fields
 from peergrid.codegen.cuda.onestep.prelude import prelude
 from peergrid.codegen.cuda.skeletons import skeleton
@@ -54,7 +54,7 @@ struct Cell {{
   }}
   static __device__ __forceinline__ R value(const Arguments& a, const R (&read)[READS]) {{
 {names}
-    return {value};
+{declared}    return {value};
   }}
 }};
 
@@ -99,6 +99,12 @@ class ReduceKernel:
         return names
 
     @property
+    def _value(self) -> Result:
+        arguments, dtype = self._arguments, self.problem.grid.dtype
+        (found,) = cell_text([self.reduction.value], self._names.__getitem__, arguments.param, arguments.now, dtype)
+        return found
+
+    @property
     def _cell(self) -> str:
         grid, one, reads = self.problem.grid, self.reduction, self._reads
         names = list(self._names.values())
@@ -126,7 +132,8 @@ class ReduceKernel:
             wide=", ".join(map(_bool, wide)),
             rows="\n".join(f"    rows[{n}] = {self._row(read)};" for n, read in enumerate(reads)),
             names="\n".join(f"    const R {name} = read[{n}];" for n, name in enumerate(names)),
-            value=emit(one.value, self._names.__getitem__, self._arguments.param, self._arguments.now, grid.dtype),
+            declared="".join(f"    {line}\n" for line in self._value.declarations),
+            value=self._value.value,
             threads=THREADS,
             entry=self.entry,
         )
