@@ -30,7 +30,7 @@ def run(problem: Problem, devices: int, options: Options) -> dict[str, bytes]:
     first = problem.grid.shape[0]
     cuts = (0, first) if devices == 1 else (*CUTS[first][:devices], first)
     plan = layout(problem, Partition.slabs(problem.grid, cuts), options)
-    executor = CudaExecutor(plan, STEPS, tuple(range(devices)), driver=HostDriver(seed=3), patience=60)
+    executor = CudaExecutor(plan, STEPS, tuple(range(devices)), driver=HostDriver(seed=3), timeout=60)
     load(executor)
     whole = period(plan, options)
     times, rest = divmod(STEPS, whole.steps)
