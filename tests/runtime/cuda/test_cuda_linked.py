@@ -73,16 +73,6 @@ def test_bits(devices: int, boundary: tuple[Boundary, Boundary], seed: int) -> N
     assert not driver.live
 
 
-@pytest.mark.parametrize("rows", ["fixed", "periodic"])
-@pytest.mark.parametrize("devices", [2, 3, 4])
-def test_bits_where_rows_wrap(devices: int, rows: Boundary) -> None:
-    """Tiles fill the ghost columns: nothing is copied between passes."""
-    problem, driver = random_heat((120, 200), (rows, "periodic")), HostDriver()
-    assert run(problem, tuple(range(devices)), driver) == run(problem, (0,), None)
-    assert "stream2d_peer" in driver.kernels
-    assert not driver.live
-
-
 def test_bits_of_several_stages_with_absorber_and_receivers() -> None:
     problem, driver = yee_with_absorber((150, 330)), HostDriver()
     assert run(problem, (0, 1), driver) == run(problem, (0,), None)

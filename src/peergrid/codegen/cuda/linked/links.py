@@ -117,7 +117,7 @@ __device__ __forceinline__ void pg_tell(const Arguments& a, const Links& l, cons
     if (pg_on_rim(a, l, tile, side)) pg_add(l.side[side].theirs + (passed & 1));
 }}
 // Which rows and columns of a field a neighbour needs: `up` at the low end of the slab, `down` at its high end.
-struct Halo {{ int field, up, down, first, last, left, right{ends}; }};
+struct Halo {{ int field, up, down, first, last, left, right; }};
 __constant__ const Halo halos[] = {{
 {halos}
 }};
@@ -134,7 +134,6 @@ __device__ __forceinline__ void pg_column(R* const to, const long long to_pitch,
       if (y + k < hi) to[(y + k) * to_pitch] = v[k];
   }}
 }}
-{repeat}\
 // By many threads: the rows that the neighbours need, in one loop for all fields: neighbours wait for its text as well.
 __device__ __forceinline__ void pg_deliver(const Arguments& a, const Links& l, const Region& tile, const int target,
                                            const int thread, const int threads) {{
@@ -152,57 +151,12 @@ __device__ __forceinline__ void pg_deliver(const Arguments& a, const Links& l, c
 #pragma unroll 1
       for (int x = max(tile.lo[1], halo.left) + thread; x < right; x += threads)
         pg_column(to.slot[target] + x, to.pitch[0], from.slot[target] + x, from.pitch[0], lo, hi);
-{corners}    }}
-  }}
-}}
-"""
-
-REPEAT = """\
-// By many threads: the columns [left, right) of some rows, stored `shift` columns further on.
-__device__ __forceinline__ void pg_repeat(const Field& to, const Field& from, const int target, const int lo,
-                                          const int hi, const int left, const int right, const int shift,
-                                          const int thread, const int threads) {{
-  const int width = right - left, count = width * (hi - lo);
-#pragma unroll 1
-  for (int n = thread; n < count; n += threads * {batch}) {{
-    R v[{batch}];
-#pragma unroll
-    for (int k = 0; k < {batch}; ++k) {{
-      const int m = n + k * threads;
-      if (m < count) v[k] = from.slot[target][(lo + m / width) * from.pitch[0] + left + m % width];
-    }}
-#pragma unroll
-    for (int k = 0; k < {batch}; ++k) {{
-      const int m = n + k * threads;
-      if (m < count) to.slot[target][(lo + m / width) * to.pitch[0] + left + m % width + shift] = v[k];
     }}
   }}
 }}
-// What of a tile's rows lies within reach of one end of the grid's rows, stored beyond the other end.
-__device__ __noinline__ void pg_repeat(const Field& to, const Field& from, const Halo& halo, const Region& tile,
-                                       const int target, const int lo, const int hi, const int thread,
-                                       const int threads) {{
-  const int low = min(tile.hi[1], halo.east), high = max(tile.lo[1], {columns} - halo.west);
-  if (tile.lo[1] < low) pg_repeat(to, from, target, lo, hi, tile.lo[1], low, {columns}, thread, threads);
-  if (high < tile.hi[1]) pg_repeat(to, from, target, lo, hi, high, tile.hi[1], -{columns}, thread, threads);
-}}
-// By many threads: the ghost columns of a tile's rows.
-__device__ __forceinline__ void pg_wrap_columns(const Arguments& a, const Region& tile, const int target,
-                                                const int thread, const int threads) {{
-  if (tile.lo[1] >= {reach} && tile.hi[1] <= {columns} - {reach}) return;
-#pragma unroll 1
-  for (const Halo& halo : halos) {{
-    const Field& field = a.fields[halo.field];
-    pg_repeat(field, field, halo, tile, target, max(tile.lo[0], halo.first), min(tile.hi[0], halo.last), thread,
-              threads);
-  }}
-}}
 """
-"""Where rows wrap: ghost columns are cells of the same rows, which the tiles at both ends store there, too."""
-CORNERS = "      pg_repeat(to, from, halo, tile, target, lo, hi, thread, threads);\n"
 
 BATCH = 8  # rows delivered at once
-REPEATED = 16  # values of a thread delivered at once beyond the ends of rows
 
 
 @dataclass(frozen=True)
@@ -224,30 +178,8 @@ class LinkText:
     @property
     def source(self) -> str:
         halos = ",\n".join(f"  {{{', '.join(map(str, halo))}}}" for halo in self._halos())
-        structs = STRUCTS.format(
-            fields=len(self.arguments.fields),
-            reach=self.reach,
-            halos=halos,
-            batch=BATCH,
-            ends=", west, east" if self.wraps else "",
-            repeat=self._repeat if self.wraps else "",
-            corners=CORNERS if self.wraps else "",
-        )
+        structs = STRUCTS.format(fields=len(self.arguments.fields), reach=self.reach, halos=halos, batch=BATCH)
         return LINK_PRIMITIVES + structs
-
-    @property
-    def wraps(self) -> bool:
-        """Whether rows wrap, so that tiles fill ghost columns, too."""
-        return self.problem.grid.periodic[1]
-
-    def wrapping(self, thread: str, threads: int) -> str:
-        """The statement by which a tile fills the ghost columns of its rows; none where rows do not wrap."""
-        return f"  pg_wrap_columns(a, tile, a.target, {thread}, {threads});\n" if self.wraps else ""
-
-    @property
-    def _repeat(self) -> str:
-        reach = column_reach(self.problem, self.steps)
-        return REPEAT.format(batch=REPEATED, columns=self.problem.grid.shape[1], reach=reach)
 
     def _halos(self) -> Iterator[tuple[int, ...]]:
         """The fields that travel, as `Halo`."""
@@ -258,8 +190,7 @@ class LinkText:
                 growth, box = inputs[name], self.problem.fields[name].box
                 wraps = self.problem.grid.periodic[0]
                 first, last = (-far, far) if wraps else (box.lo[0], box.hi[0])
-                ends = (growth.below[1], growth.above[1]) if self.wraps else ()
-                yield number, growth.above[0], growth.below[0], first, last, box.lo[1], box.hi[1], *ends
+                yield number, growth.above[0], growth.below[0], first, last, box.lo[1], box.hi[1]
 
     def dtype(self) -> np.dtype[Any]:
         """`Links` for NumPy.
@@ -282,12 +213,6 @@ def rim_reach(problem: Problem, steps: int) -> int:
     return max(max(inputs[name].below[0], inputs[name].above[0]) for name in problem.state)
 
 
-def column_reach(problem: Problem, steps: int) -> int:
-    """The columns beyond the ends of rows that a pass reads."""
-    inputs = footprint(problem, steps).inputs
-    return max(max(inputs[name].below[1], inputs[name].above[1]) for name in problem.state)
-
-
 def rim_tiles(problem: Problem, steps: int, box: Box, regions: Iterable[NDArray[Any]]) -> tuple[int, int]:
     """How many tiles lie on the rim of a slab, at its low and at its high end: what the neighbours there count."""
     reach = rim_reach(problem, steps)
@@ -306,10 +231,8 @@ def rim_first(problem: Problem, steps: int, box: Box, regions: NDArray[Any]) -> 
 
 
 def supports(problem: Problem, partition: Partition, steps: int) -> bool:
-    """Whether linked kernels can serve: 2D slabs along axis 0 that are thick enough, rows that are long enough."""
-    if problem.grid.ndim != 2 or partition.parts[1] != 1:
-        return False
-    if problem.grid.periodic[1] and problem.grid.shape[1] < column_reach(problem, steps):
+    """Whether linked kernels can serve: 2D slabs along axis 0 that are thick enough, rows that do not wrap."""
+    if problem.grid.ndim != 2 or partition.parts[1] != 1 or problem.grid.periodic[1]:
         return False
     thinnest = min(partition.owned(device).shape[0] for device in range(partition.devices))
     return thinnest >= 2 * rim_reach(problem, steps)

@@ -39,7 +39,7 @@ extern "C" __global__ void __launch_bounds__({threads}{bound})
   __syncwarp();
   if (!__shfl_sync(0xffffffffu, fine, 0)) return;
   {entry}_tile(a, tile, a.source, a.target, now(a), shared + warp * {warp_bytes}{norms});
-{wrapping}  if (!pg_on_rim(a, links, tile)) return;
+  if (!pg_on_rim(a, links, tile)) return;
   __syncwarp();
   pg_deliver(a, links, tile, a.target, lane, 32);
   __threadfence_system();
@@ -60,7 +60,7 @@ edge2d_peer(const __grid_constant__ Arguments a, const __grid_constant__ Links l
   __syncthreads();
   if (!fine) return;
   edge2d_tile(a, tile, a.source, a.target, now(a), shared{norms});
-{wrapping}  if (!pg_on_rim(a, links, tile)) return;
+  if (!pg_on_rim(a, links, tile)) return;
   pg_deliver(a, links, tile, a.target, threadIdx.x, {threads});
   __threadfence_system();
   __syncthreads();
@@ -106,7 +106,6 @@ class PeerKernel:
             warps=shape.warps,
             warp_bytes=stream.warp_bytes,
             entry=stream.entry,
-            wrapping=self._wrapping,
             **self._norms,
         )
         return replace(self.made.plain, source=self._source(stream.tile, kernel), entry="stream2d_peer")
@@ -123,7 +122,6 @@ class PeerKernel:
             warps=zones.warps,
             warp_bytes=zones.warp_bytes,
             entry=zones.entry,
-            wrapping=self._wrapping,
             **self._norms,
         )
         return replace(program, source=self._source(zones.tile, zones.limited(kernel)), entry=f"{zones.entry}_peer")
@@ -131,8 +129,7 @@ class PeerKernel:
     @cached_property
     def edge(self) -> Program:
         edges = self.made.edges
-        wrapping = self.links.wrapping("threadIdx.x", edges.threads)
-        kernel = EDGE.format(threads=edges.threads, blocks=edges.blocks, wrapping=wrapping, **self._norms)
+        kernel = EDGE.format(threads=edges.threads, blocks=edges.blocks, **self._norms)
         return replace(self.made.edge, source=self._source(HELPERS, edges.tile, kernel), entry="edge2d_peer")
 
     def launches(self, box: Box, slots: int, recorded: Sequence[int] = ()) -> tuple[Launch, ...]:
@@ -167,12 +164,6 @@ class PeerKernel:
     def dtype(self) -> np.dtype[Any]:
         """`Links` for NumPy."""
         return self.links.dtype()
-
-    @property
-    def _wrapping(self) -> str:
-        """What a warp does when its tile is stored; its lanes read what others stored."""
-        found = self.links.wrapping("lane", 32)
-        return f"  __syncwarp();\n{found}" if found else ""
 
     @property
     def _norms(self) -> dict[str, str]:

@@ -140,11 +140,10 @@ class Kernels:
         if self.norm is not None:
             return "persistent kernels compute no norms: each pass is a kernel of its own"
         plan, largest = self.plan, max(box.size for _, (box,) in self._owned)
-        linkable = self._linkable(schedule) and not plan.problem.grid.periodic[1]
-        if not linkable or pass_kernel(plan.problem, plan.blocks[0], least=1, gpu=self.gpu) is None:
+        if not self._linkable(schedule) or pass_kernel(plan.problem, plan.blocks[0], least=1, gpu=self.gpu) is None:
             return (
-                "persistent kernels need 2D slabs twice as thick as their halos, rows that do not wrap, one pass "
-                "between exchanges, and neighbours that exchange and reach each other: each pass is a kernel of its own"
+                "persistent kernels need 2D slabs twice as thick as their halos, one pass between exchanges, and "
+                "neighbours that exchange and reach each other: each pass is a kernel of its own"
             )
         streamed = one_step(plan.problem, largest, self.gpu) is not None
         if plan.blocks == (1,) and (streamed or largest > self.gpu.launch_bound_cells):
