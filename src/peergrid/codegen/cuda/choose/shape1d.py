@@ -2,7 +2,8 @@
 
 A lane keeps `BASE` registers and, for each of its cells, one (two in double precision) for every field that it holds,
 half as many for what a stage makes of them. A pass takes as long as the slower of memory and instructions, both in
-clocks of a multiprocessor, of which the share for ghost cells is redundant.
+clocks of a multiprocessor, of which the share for ghost cells is redundant. The constants follow eight passes of a
+three-point stencil on an H200 within eight percent (`benchmarks/results/h200-x2-wrapping.json`).
 """
 
 from __future__ import annotations
@@ -19,7 +20,8 @@ from peergrid.stencil.remember import remembered
 BASE = 32
 MOST_REGISTERS = 128
 LANES = {4: 128, 8: 64}  # results of a multiprocessor in a clock, by bytes of a value
-ISSUED = 0.7  # share of the clocks in which instructions are issued
+ISSUED = 0.78  # share of the clocks in which instructions are issued
+LANE_BYTES, SCATTERED = 128, 1.5  # of a lane's cells of a field; how much longer memory takes where they are so many
 SHUFFLED = 4  # what a shuffle costs, in such results
 CELLS = (32, 16, 8, 4)  # of a lane
 MOST = (256, 128, 64, 32)  # of a boundary tile, as far as shared memory allows
@@ -39,10 +41,11 @@ def worth(kernel: PassKernel1D, gpu: GpuModel = H200) -> float:
     """How many times as fast as passes of one step the pass is, which take as long as memory does."""
     problem, tile = kernel.problem, kernel.tile
     memory = minimal_bytes(problem) / problem.grid.box.size / gpu.bytes_per_clock
+    apart = kernel.shape.cells * problem.itemsize / LANE_BYTES
     shuffles = sum(left + right for reads in tile.reads for left, right in reads.values()) / kernel.shape.cells
     results = operations(problem) / problem.grid.box.size + SHUFFLED * shuffles
     instructions = kernel.steps * results / (LANES[problem.itemsize] * ISSUED)
-    return kernel.steps * memory / max(memory, instructions) * tile.useful / kernel.shape.width
+    return kernel.steps * memory / max(memory * (1 + SCATTERED * apart**2), instructions) * tile.useful / kernel.shape.width
 
 
 def registers(kernel: PassKernel1D) -> int:
