@@ -45,7 +45,13 @@ def worth(kernel: PassKernel1D, gpu: GpuModel = H200) -> float:
     shuffles = sum(left + right for reads in tile.reads for left, right in reads.values()) / kernel.shape.cells
     results = operations(problem) / problem.grid.box.size + SHUFFLED * shuffles
     instructions = kernel.steps * results / (LANES[problem.itemsize] * ISSUED)
-    return kernel.steps * memory / max(memory * (1 + SCATTERED * apart**2), instructions) * tile.useful / kernel.shape.width
+    return (
+        kernel.steps
+        * memory
+        / max(memory * (1 + SCATTERED * apart**2), instructions)
+        * tile.useful
+        / kernel.shape.width
+    )
 
 
 def registers(kernel: PassKernel1D) -> int:
