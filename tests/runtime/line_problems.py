@@ -27,6 +27,11 @@ def far(u: Any, k: Any, s: float) -> None:
 
 
 @stencil
+def echo(u: Any) -> None:
+    u.next[0] = 0.5 * (u[-40] + u[40])
+
+
+@stencil
 def exchange(u: Any, v: Any) -> None:
     u.next[0] = where(u[0] > v[1], maximum(v[0], u[-1]), v[-2] - u[0])
     v.next[0] = u[0] + 0.5 * v[-1]
@@ -60,6 +65,11 @@ def relaxation(cells: int, boundary: Boundary = "fixed", dtype: Dtype = "float32
 def far_reads(cells: int, boundary: Boundary = "fixed", dtype: Dtype = "float32") -> Problem:
     grid = Grid(cells, boundary, dtype)
     return Problem.of(far(random(grid, "u", 1), random(grid, "k", 2), 0.3))
+
+
+def distant(cells: int) -> Problem:
+    """Reads so far away that no kernel makes several steps."""
+    return Problem.of(echo(random(Grid(cells), "u", 1)))
 
 
 def two_fields(cells: int, boundary: Boundary = "fixed", dtype: Dtype = "float32") -> Problem:

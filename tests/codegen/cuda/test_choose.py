@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from line_problems import distant
 from runtime_problems import PROBLEMS
 from stream_examples import absorbers, radar, relaxation, wide_reads, yee
 
@@ -19,7 +20,7 @@ from peergrid.codegen.norm import NORM_ALIGN
 from peergrid.grid.partition import Partition
 from peergrid.runtime.devices import Devices
 
-CUBE, STRING = PROBLEMS["heat_cube"](), PROBLEMS["string"]()
+CUBE, DISTANT = PROBLEMS["heat_cube"](), distant(4096)
 SQUARE = (2048, 2048)
 
 
@@ -43,8 +44,8 @@ def test_farther_reads_and_double_precision_make_passes_shorter() -> None:
 
 
 def test_one_step_where_there_is_no_kernel_for_more() -> None:
-    assert steps_per_pass(STRING) == 1
-    assert [block_of(STRING, depth) for depth in (1, 2, 8)] == [1, 1, 1]
+    assert steps_per_pass(DISTANT) == 1
+    assert [block_of(DISTANT, depth) for depth in (1, 2, 8)] == [1, 1, 1]
 
 
 def test_passes_are_few_and_even() -> None:
@@ -131,9 +132,9 @@ def test_usual_options_and_the_block_that_fits() -> None:
     assert default_options(gpus, relaxation(SQUARE)) == Options("overlap", depth=8)
     assert default_options(gpus, relaxation((40, 2048))).depth == 4  # 20 rows each: half of the work not redundant
     assert default_options(gpus, CUBE).depth == 1
-    assert fitting(Options("async", depth=4), gpus, STRING) == Options("async", depth=4, block=1)
-    assert fitting(Options("async", depth=4), threads, STRING) == Options("async", depth=4)
+    assert fitting(Options("async", depth=4), gpus, DISTANT) == Options("async", depth=4, block=1)
+    assert fitting(Options("async", depth=4), threads, DISTANT) == Options("async", depth=4)
     assert fitting(Options("async", depth=4), gpus, CUBE).block is None
     assert fitting(Options("async", depth=8), gpus, relaxation(SQUARE)).block is None
     asked = Options("async", depth=8, block=2)
-    assert fitting(asked, gpus, STRING) == asked  # refused by the executor, not changed behind the user's back
+    assert fitting(asked, gpus, DISTANT) == asked  # refused by the executor, not changed behind the user's back

@@ -9,14 +9,13 @@ import pytest
 from emulate import advance
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from line_problems import absorber, far_reads, relaxation, two_fields, waves
+from line_problems import absorber, distant, far_reads, relaxation, two_fields, waves
 
 from peergrid.codegen.cuda.blocked1d.pass_kernel import PassKernel1D
 from peergrid.codegen.cuda.blocked1d.shape import Shape1D
 from peergrid.codegen.cuda.choose.shape1d import pass1d
 from peergrid.codegen.cuda.choose.steps import lengths, several_steps
 from peergrid.codegen.cuda.gpu_model import H200
-from peergrid.grid import Grid
 from peergrid.stencil import Problem, stencil
 
 Make = Callable[..., Problem]
@@ -101,11 +100,7 @@ def test_a_three_point_stencil_makes_many_steps() -> None:
 
 
 def test_reads_beyond_the_next_lane_are_left_to_single_steps() -> None:
-    @stencil
-    def distant(u):  # type: ignore[no-untyped-def]
-        u.next[0] = u[-40] + u[40]
-
-    problem = Problem.of(distant(Grid(4096).field("u")))
+    problem = distant(4096)
     assert pass1d(problem, 2) is None
     assert lengths(problem) == (1,)
 
