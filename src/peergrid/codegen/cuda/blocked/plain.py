@@ -58,13 +58,18 @@ def obstacles(problem: Problem, steps: int, besides: Container[Update] = ()) -> 
     besides: updates that do not count.
     """
     plain = plain_updates(problem)
-    window = Box(tuple(-n for n in problem.grid.shape), tuple(2 * n for n in problem.grid.shape))
     for (stage, target), update, growth in grown(problem, steps):
         if update is not plain[stage].get(target, (None,))[0] and update not in besides:
-            for image in problem.grid.images(update.box, window):
-                yield image.grow(growth.above, growth.below)
+            yield from computing(problem, update.box, growth)
     half = problem.grid.box.size / 2
     yield from (problem.fields[name].box for name in problem.state if problem.fields[name].box.size <= half)
+
+
+def computing(problem: Problem, box: Box, growth: Growth) -> Iterator[Box]:
+    """The cells whose steps, which compute so far beyond them, compute some cell of the box."""
+    window = Box(tuple(-n for n in problem.grid.shape), tuple(2 * n for n in problem.grid.shape))
+    for image in problem.grid.images(box, window):
+        yield image.grow(growth.above, growth.below)
 
 
 def grown(problem: Problem, steps: int) -> Iterator[tuple[tuple[int, str], Update, Growth]]:

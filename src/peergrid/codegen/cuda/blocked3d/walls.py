@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import reduce
 
 from peergrid.codegen.cuda.blocked.levels import plain_updates
-from peergrid.codegen.cuda.blocked.plain import core_of, obstacles
+from peergrid.codegen.cuda.blocked.plain import FAR, core_of, obstacles
 from peergrid.grid import Box
 from peergrid.stencil import Growth, Problem, footprint
 from peergrid.stencil.remember import remembered
@@ -53,17 +53,13 @@ def supported(problem: Problem) -> bool:
 @remembered()
 def core(problem: Problem, steps: int) -> tuple[Box, tuple[Box, ...]]:
     """The cells of the grid without the layers that other updates reach within some steps, and what else bars tiles."""
-    far = 1 << 30
     box = problem.grid.box
-    for axis, wraps in enumerate(problem.grid.periodic):
-        if wraps:
-            box = box.with_axis(axis, -far, far)
     barred = list(obstacles(problem, steps))
     inside, _ = core_of(problem.grid.box, barred)
     for axis in range(3):
         lo, hi = inside.lo[axis], inside.hi[axis]
         if problem.grid.periodic[axis]:
-            lo, hi = (lo or -far), (hi if hi < problem.grid.shape[axis] else far)
+            lo, hi = (lo or -FAR), (hi if hi < problem.grid.shape[axis] else FAR)
         box = box.with_axis(axis, lo, hi)
     return box, tuple(bar for bar in barred if bar.overlaps(box))
 

@@ -7,14 +7,13 @@ Corners, sources and receivers belong to no zone: they are left to `blocked2d.ed
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import reduce
 
-from peergrid.codegen.cuda.blocked.plain import grown, unbounded
+from peergrid.codegen.cuda.blocked.plain import computing, grown, unbounded
 from peergrid.codegen.cuda.blocked2d.tiles import Cut, grid_core
 from peergrid.grid import Box
-from peergrid.stencil import Growth, Problem, footprint
+from peergrid.stencil import Problem, footprint
 from peergrid.stencil.problem import Update
 from peergrid.stencil.remember import remembered
 
@@ -64,7 +63,7 @@ def _zone(problem: Problem, steps: int, axis: int, box: Box) -> Zone:
     for (stage, _), update, growth in grown(problem, steps):
         needed, reached = problem.grid.clip(growth.apply(box)), unbounded(problem, update.box)
         if not all(reached.lo[k] <= needed.lo[k] and needed.hi[k] <= reached.hi[k] for k in whole):
-            barred += [bar & box for bar in _images(problem, update.box, growth) if bar.overlaps(box)]
+            barred += [bar & box for bar in computing(problem, update.box, growth) if bar.overlaps(box)]
         elif needed.overlaps(reached):
             computed = _computed(problem, steps, stage, box)
             least = update.box.lo[axis] if reached.lo[axis] > computed.lo[axis] else None
@@ -78,10 +77,3 @@ def _computed(problem: Problem, steps: int, stage: int, box: Box) -> Box:
     """The cells that a stage computes in any of the steps that advance a box."""
     growths = (growth for need in footprint(problem, steps).targets for growth in need[stage].values())
     return reduce(Box.hull, (problem.grid.clip(growth.apply(box)) for growth in growths))
-
-
-def _images(problem: Problem, box: Box, growth: Growth) -> Iterator[Box]:
-    """The cells whose steps compute some cell of the box."""
-    window = Box(tuple(-n for n in problem.grid.shape), tuple(2 * n for n in problem.grid.shape))
-    for image in problem.grid.images(box, window):
-        yield image.grow(growth.above, growth.below)
