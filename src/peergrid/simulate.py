@@ -9,7 +9,6 @@ import weakref
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
-from math import lcm
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -22,14 +21,13 @@ from peergrid.outcome import Result, Timeline
 from peergrid.runtime.devices import Devices, parse_devices
 from peergrid.runtime.executors import KernelKind, executor_of
 from peergrid.schedule import Chosen, Options, Schedule, build, period
-from peergrid.schedule.build import is_whole
+from peergrid.schedule.build import is_whole, repeated
 from peergrid.schedule.strategies import StrategyName
 from peergrid.schedule.timeline import exposed_communication
 from peergrid.schedule.work import due as due_within
 from peergrid.stencil import Problem, Stage, Update
 from peergrid.stencil.reduction import Series
 
-MOST_PERIOD = 256  # steps after which reductions repeat, for one schedule of all of them
 CHECK_EVERY = 100  # steps between two looks for values that are not finite
 FUSED = "The kernels of '{}' exchange by themselves where they can, and no clock looks into them"
 HIDDEN: dict[StrategyName, str] = {"graph": "No clock looks into graphs", "peer": FUSED, "persistent": FUSED}
@@ -260,11 +258,11 @@ class Simulation:
         Where reductions are due too far apart for one schedule, the steps up to each of them are such a run.
         """
         found: list[tuple[Schedule, int]] = []
-        repeated = lcm(*(one.every for one in self.problem.reductions))
+        every = repeated(self.problem)
         step, slot, end = self.step, self._slot, self.step + steps
         while step < end:
-            if repeated <= MOST_PERIOD:
-                stop, whole = end, self._schedule(0, slot, step % repeated)
+            if every is not None:
+                stop, whole = end, self._schedule(0, slot, step % every)
                 times, rest = divmod(stop - step, whole.steps)
             else:
                 stop = min(end, *(step - step % one.every + one.every for one in self.problem.reductions))

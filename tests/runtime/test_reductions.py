@@ -19,8 +19,8 @@ from peergrid.codegen.reductions import CLASSES, GROUP, LEAF
 from peergrid.grid import Array, Boundary
 from peergrid.grid.partition import Partition
 from peergrid.runtime.devices import parse_devices
+from peergrid.schedule.build import MOST_REPEATED
 from peergrid.schedule.strategies import STRATEGIES, StrategyName
-from peergrid.simulate import MOST_PERIOD
 from peergrid.stencil.reduction import KINDS, ReductionKind, Series
 
 
@@ -163,7 +163,7 @@ def test_far_apart_reductions_cut_no_other_schedule() -> None:
     """Several that repeat together only after more steps than a schedule has."""
     u = Grid((30,), "periodic", "float64").field("u", np.arange(30.0))
     often, seldom = 97, 101
-    assert often * seldom > MOST_PERIOD
+    assert often * seldom > MOST_REPEATED
     total = reduction("sum", every=often, name="total")(lambda u: u[0])
     largest = reduction("max", every=seldom, name="largest")(lambda u: u[0])
     one = Problem.of(step_line(u), reductions=[total(u), largest(u)])

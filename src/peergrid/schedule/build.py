@@ -16,6 +16,8 @@ from peergrid.schedule.strategies import STRATEGIES, StrategyName
 from peergrid.schedule.work import Due, Work, due, passes_of
 from peergrid.stencil import Problem
 
+MOST_REPEATED = 256  # steps after which reductions repeat, for one schedule of all of them
+
 
 @dataclass(frozen=True)
 class Options:
@@ -104,6 +106,12 @@ def build(plan: Layout, options: Options, steps: int, first: int = 0, start: int
     )
     final = work.passes[-1].target if work.passes else first
     return Schedule(options, plan.devices, steps, first, final, tuple(strategy.build(work)), reductions)
+
+
+def repeated(problem: Problem) -> int | None:
+    """The steps after which the problem's reductions repeat; None where these are too many for one schedule."""
+    every = lcm(*(one.every for one in problem.reductions))
+    return every if every <= MOST_REPEATED else None
 
 
 def period(plan: Layout, options: Options, first: int = 0, start: int | None = 0) -> Schedule:

@@ -12,6 +12,7 @@ from reduction_problems import STEPS, problem
 
 from peergrid import Options, Problem, Simulation, UsageError
 from peergrid.codegen import nvrtc
+from peergrid.codegen.cuda.listing import source
 from peergrid.codegen.cuda.reduce import ReduceKernel
 from peergrid.grid import Boundary
 from peergrid.grid.partition import Partition
@@ -67,6 +68,12 @@ def test_kernels_compile_without_spilling(shape: tuple[int, ...]) -> None:
     for reduced, architecture in product(one.reductions[:2], ("sm_80", "sm_90", "sm_100")):
         (found,) = nvrtc.resources(ReduceKernel(one, reduced).source, architecture).values()
         assert found.spills == 0, (reduced.name, architecture, found)
+
+
+def test_the_listing_shows_them_with_the_users_names() -> None:
+    text = source(problem((20, 9, 300), "reflecting", "float32"))
+    assert "// energy: sum of c_at_0_0_0, u_at_0_0_0" in text
+    assert "// change: l2 of u_at_0_0_0, u_prev_at_0_0_0" in text
 
 
 @on_the_host

@@ -4,6 +4,5 @@ Read `common` first, what all kernels share; then `onestep`, the kernels that ma
 serve any problem. Passes of several steps are *time-blocked*: `blocked` says what they share, `blocked2d` and
 `blocked3d` hold the kernels. In `linked` the kernels exchange with their neighbours themselves. `choose` says what a
 problem is best served by, `suited` the same of kernels that make many passes; `listing` prints it; `reduce` makes the
-kernels of reductions, and `service` holds
-the small kernels that compute nothing.
+kernels of reductions, and `service` holds the small kernels that compute nothing.
 """

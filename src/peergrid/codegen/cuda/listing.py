@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import chain
 
 from peergrid.codegen.cuda import onestep
 from peergrid.codegen.cuda.blocked3d.pass_kernel import PassKernel3D
@@ -11,6 +12,7 @@ from peergrid.codegen.cuda.choose.shape2d import one_step, pass_kernel
 from peergrid.codegen.cuda.choose.steps import several_steps, steps_per_pass
 from peergrid.codegen.cuda.gpu_model import H200
 from peergrid.codegen.cuda.linked.peer import PeerKernel
+from peergrid.codegen.cuda.reduce import ReduceKernel
 from peergrid.codegen.cuda.suited import suited
 from peergrid.errors import UsageError
 from peergrid.stencil import Problem
@@ -20,7 +22,8 @@ AROUND = {"plain": "tiles of the interior", "edge": "all other tiles", "layer": 
 
 
 def source(problem: Problem, steps: int | None = None, strategy: str | None = None) -> str:
-    """The kernels of a pass of so many steps over the whole grid as CUDA C++, each program under what it is for.
+    """The kernels of a pass of so many steps over the whole grid as CUDA C++, each program under what it is for, and
+    those of reductions behind them.
 
     steps: of a pass (None: as many as suit the problem); strategy: one whose kernels exchange halos themselves (see
     `LINKED`; None: those of all others). Raises UsageError where there is no such kernel.
@@ -31,7 +34,9 @@ def source(problem: Problem, steps: int | None = None, strategy: str | None = No
             "kernels of all others."
         )
     chosen = steps_per_pass(problem) if steps is None else steps
-    found = _programs(problem, chosen) if strategy is None else _linked(problem, chosen, strategy)
+    passes = _programs(problem, chosen) if strategy is None else _linked(problem, chosen, strategy)
+    reduced = ((f"Reduction '{one.name}'", ReduceKernel(problem, one).source) for one in problem.reductions)
+    found = chain(passes, reduced)
     return "\n\n".join(f"// {said}\n{text}" for said, text in found)
 
 

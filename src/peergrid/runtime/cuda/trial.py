@@ -34,6 +34,7 @@ from peergrid.runtime.cuda.lowering.kernels import Kernels
 from peergrid.runtime.cuda.lowering.programs import Programs
 from peergrid.runtime.cuda.memory.room import gpu_model, multiprocessors
 from peergrid.schedule import Chosen, Layout, Options, Schedule, layout, period
+from peergrid.schedule.build import repeated
 from peergrid.schedule.strategies import StrategyName
 from peergrid.stencil import Problem
 
@@ -140,7 +141,7 @@ class Trial:
             plan = self._layout(options)
             made = CudaExecutor(plan, self.steps, self.ordinals, cache=self.cache, driver=self._driver, norm=self.norm)
             with closing(made) as executor:
-                return _step_seconds(executor, period(plan, options), self.steps)
+                return _step_seconds(executor, _period(plan, options), self.steps)
         except (UsageError, DoesNotFit):  # said again, if nothing else can be done, by the run itself
             return inf
 
@@ -154,6 +155,7 @@ class Trial:
         texts = self._texts(depths) or [onestep.program(self.problem, [boxes[:1]], self._gpu).source]
         if "persistent" in strategies:
             texts += self._persistent(depths)
+        texts += [str(reduction) for reduction in self.problem.reductions]
         facts = (machine, self.ordinals, boxes, usual.order, usual.route, depths, strategies, texts)
         return self.cache / "trials" / f"{hashlib.sha256(repr(facts).encode()).hexdigest()[:24]}.json"
 
@@ -178,7 +180,7 @@ class Trial:
                 with suppress(UsageError):  # said by the candidate
                     plan = self._layout(options)
                     kernels = Kernels(plan, self.norm, self._gpu, self._multiprocessors, self._reaches)
-                    programs.expect([kernels.needed(period(plan, options))])
+                    programs.expect([kernels.needed(_period(plan, options))])
             programs.settle()
 
     def _reaches(self, device: int, other: int) -> bool:
@@ -225,6 +227,11 @@ class _Attempts:
                 raise fault from None
             self.seconds[way] = inf
             self.faults.append(f"{_words(way)}, was tried and left out: {fault}")
+
+
+def _period(plan: Layout, options: Options) -> Schedule:
+    """What a run repeats; without its reductions where those are far apart."""
+    return period(plan, options, start=None if repeated(plan.problem) is None else 0)
 
 
 def _words(way: Way) -> str:
