@@ -12,6 +12,7 @@ def test_the_kernels_of_a_model(call: Call, model: Path) -> None:
     found = call("source", model, "--steps", 1)
     assert found.code == 0, found.err
     assert found.out.startswith("// 1 step per pass, strategy overlap, 1 GPU: what the run compiles")
+    assert re.search(r"^// a.fields: .*\[\d+\] Ez\b", found.out, re.MULTILINE)
     assert re.search(r"^// cells_0: .* small regions$", found.out, re.MULTILINE)
     assert "__global__ void __launch_bounds__(256) cells_0" in found.out
     assert "def " in call("source", model, "--target", "cpu").out

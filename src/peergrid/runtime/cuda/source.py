@@ -9,6 +9,7 @@ from peergrid.codegen.cuda import onestep, service
 from peergrid.codegen.cuda.blocked3d.shell import shells
 from peergrid.codegen.cuda.choose.balance import balanced
 from peergrid.codegen.cuda.choose.steps import block_of, split_at, steps_per_pass
+from peergrid.codegen.cuda.common.arguments import Arguments
 from peergrid.codegen.cuda.gpu_model import H200, GpuModel
 from peergrid.codegen.cuda.linked.persistent import PersistentKernel
 from peergrid.codegen.nvrtc import resources
@@ -52,7 +53,15 @@ def source_of_run(
     plan = layout(problem, partition, options, split_at(problem, partition, None, gpu))
     made = f"{depth} {'step' if depth == 1 else 'steps'} per pass, strategy {strategy}, {gpus} GPU{'s' * (gpus > 1)}"
     parts = (f"{head}\n{text}" for head, text in texts_of_run(plan, options, gpu, registers_of))
-    return "\n\n".join((f"// {made}: what the run compiles, text by text.", *parts))
+    return "\n\n".join(("\n".join((f"// {made}: what the run compiles, text by text.", *_numbers(problem))), *parts))
+
+
+def _numbers(problem: Problem) -> Iterator[str]:
+    """Which number kernels have for each of the user's names."""
+    given = Arguments(problem)
+    for what, names in (("fields", given.fields), ("params", given.params), ("signals", given.signals)):
+        if names:
+            yield f"// a.{what}: " + ", ".join(f"[{number}] {name}" for number, name in enumerate(names))
 
 
 def texts_of_run(plan: Layout, options: Options, gpu: GpuModel, registers: Registers) -> Iterator[tuple[str, str]]:
