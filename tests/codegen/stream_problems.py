@@ -142,3 +142,28 @@ def cube(shape, boundary, dtype):
     k, a = grid.profile("k", 1, values(shape[1:2], 3)), grid.profile("a", 2, values(shape[2:], 4))
     corner = Box((0, 0, 0), tuple(max(1, n // 2) for n in shape))
     return Problem.of([diffuse(u, k, a), settle(u, w).within(corner)], [Receiver("r", "w", (0, 0, 0))])
+
+
+@stencil
+def spread(u, c):
+    around = u[-1, 0, 0] + u[2, 0, 0] + u[0, -1, 0] + u[0, 1, 0] + u[0, 0, -2] + u[0, 0, 1]
+    u.next[0, 0, 0] = 2 * u[0, 0, 0] - u.prev[0, 0, 0] + c[0, 0, 0] * (around - 6 * u[0, 0, 0])
+
+
+@stencil
+def strike(u, push):
+    u.next[0, 0, 0] = u[0, 0, 0] + push.now
+
+
+def surge(shape, boundary, dtype):
+    """A wave in space with a source: the field of one step before is never copied within a pass."""
+    grid = Grid(shape, boundary, dtype)
+    u, c, push = grid.field("u", values(shape, 1)), grid.field("c", values(shape, 4)), grid.signal("push", [0.5, 0.25])
+    middle = Box.cell(n // 2 for n in shape)
+    return Problem.of(
+        [spread(u, c), strike(u, push).within(middle)],
+        [Receiver("r", "u.prev", tuple(n // 2 for n in shape))],
+    )
+
+
+SPACE: dict[str, Maker] = {make.__name__: make for make in (cube, surge)}

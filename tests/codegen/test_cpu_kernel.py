@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from stream_problems import PLANE, cube, line
+from stream_problems import PLANE, SPACE, line
 
 from peergrid.codegen.cpu.plan import StreamPlan, stream_plan
 from peergrid.grid import Array, Boundary, Box, Dtype, Grid
@@ -123,9 +123,10 @@ def test_lines(
     check(problem, CpuKernel(problem, compiled, in_tiles(problem, width, past_cache)), (devices,), steps)
 
 
-@settings(max_examples=30)
+@settings(max_examples=40)
 @given(
-    shape=st.tuples(st.integers(3, 9), st.integers(4, 9), st.integers(3, 9)),
+    name=st.sampled_from(sorted(SPACE)),
+    shape=st.tuples(st.integers(4, 9), st.integers(4, 9), st.integers(4, 9)),
     boundary=st.tuples(*(st.sampled_from(BOUNDARIES),) * 3),
     dtype=st.sampled_from(DTYPES),
     split=st.sampled_from([(1, 1, 1), (2, 1, 1), (1, 2, 2)]),
@@ -135,6 +136,7 @@ def test_lines(
 )
 def test_cubes(
     compiled: Path,
+    name: str,
     shape: tuple[int, int, int],
     boundary: tuple[Boundary, Boundary, Boundary],
     dtype: Dtype,
@@ -143,7 +145,7 @@ def test_cubes(
     width: int,
     past_cache: bool,
 ) -> None:
-    problem = cube(shape, boundary, dtype)
+    problem = SPACE[name](shape, boundary, dtype)
     check(problem, CpuKernel(problem, compiled, in_tiles(problem, width, past_cache)), split, steps)
 
 

@@ -7,7 +7,7 @@ from itertools import chain, product
 from typing import get_args
 
 import pytest
-from stream_problems import PLANE, line, plain, values, yee
+from stream_problems import PLANE, line, plain, surge, values, yee
 
 from peergrid.codegen.cpu.plan import stream_plan
 from peergrid.codegen.cpu.tiles import LARGE, fitted, tiles, weigh
@@ -34,6 +34,15 @@ def test_a_step_of_yee_lags_one_row_and_works_in_place() -> None:
     assert [node.lag for node in plan.nodes] == [0, 0, 0, 1, 1, 1, 2, 2, 2]
     assert [sorted(node.in_place) for node in plan.nodes[3:5]] == [["hx", "hy"], ["ez"]]
     assert plan.nodes[2].in_place == {"ez"}  # a source on one cell leaves the row where it is
+
+
+def test_what_a_field_was_is_not_copied_within_a_pass() -> None:
+    plan = stream_plan(surge((9, 9, 9), "fixed", "float32"), 3)
+    first, second, last = (node for node in plan.nodes if node.stage == 0)
+    assert [node.renamed for node in (first, second, last)] == [{"u.prev"}, {"u.prev"}, set()]
+    assert first.after["u.prev"] == first.before["u"]
+    assert second.after["u.prev"] == second.before["u"]
+    assert last.after["u.prev"].kind == "target"  # the slot is asked for
 
 
 def test_the_last_values_go_straight_to_where_they_are_wanted() -> None:
@@ -139,6 +148,6 @@ def test_no_pointer_leaves_its_place(name: str, steps: int, past_cache: bool) ->
             layout = Layout(problem, Partition(problem.grid, split), (steps,))
             tile = Tile(problem, stream_plan(problem, steps, past_cache), layout.partition.owned(0), ())
             for piece in chain.from_iterable(tile.pieces(node) for node in tile.plan.nodes):
-                for access in (a for a in piece.accesses if a.shift):
+                for access in (a for a in piece.single.accesses if a.shift):
                     found, there = reached(tile, layout, access, piece.box)
                     assert there.covers(found), (piece.box, access)

@@ -30,10 +30,10 @@ def place(operands: Table, storages: Table, scratch: int, moved: int, moving: Ta
         moving[4, i] = storages[s, 2]
 
 
-def advance(count: int, current: Table, ahead: Table, limit: Table, length: Table) -> None:
-    """Move the addresses of a work's operands to the next row."""
+def advance(rows: int, count: int, current: Table, ahead: Table, limit: Table, length: Table) -> None:
+    """Move the addresses of a work's operands by some rows, fewer than a window has."""
     for i in range(count):
-        address = current[i] + ahead[i]
+        address = current[i] + rows * ahead[i]
         current[i] = address - length[i] if address >= limit[i] else address
 
 
@@ -47,26 +47,46 @@ def stream(
     storages: Table,
     scratch: int,
     moved: int,
+    at_once: int,
 ) -> None:
-    """Advance all tiles. scratch: address of the windows; moved: bytes from step 0 to the first step in time series."""
+    """Advance all tiles.
+
+    scratch: address of the windows; moved: bytes from step 0 to the first step in time series; at_once: rows by which
+    the front moves.
+    """
     moving = np.empty((5, operands.shape[0]), np.int64)
     place(operands, storages, scratch, moved, moving)
     current, ahead, limit, length = moving[0], moving[1], moving[2], moving[3]
     current_at, lines_at = address_of(moving[0]), address_of(moving[4])
     band_of = nodes[:, 1].copy()
     for tile in range(tiles.shape[0]):
-        for front in range(tiles[tile, 0], tiles[tile, 1]):
+        for front in range(tiles[tile, 0], tiles[tile, 1], at_once):
             for node in range(tiles[tile, 2], tiles[tile, 3]):
                 row = front - nodes[node, 0]
-                band = band_of[node]
-                if band < nodes[node, 2] and row >= bands[band, 1]:
-                    band += 1
-                    band_of[node] = band
-                if band < nodes[node, 2] and row >= bands[band, 0]:
-                    for work in range(bands[band, 2], bands[band, 3]):
+                end = row + at_once
+                while row < end:
+                    band = band_of[node]
+                    if band < nodes[node, 2] and row >= bands[band, 1]:
+                        band += 1
+                        band_of[node] = band
+                    if band == nodes[node, 2] or end <= bands[band, 0]:
+                        break
+                    row = max(row, bands[band, 0])
+                    several = bands[band, 5] > bands[band, 4] and row + at_once <= min(end, bands[band, 1])
+                    kind = 4 if several else 2
+                    for work in range(bands[band, kind], bands[band, kind + 1]):
                         first, last = works[work, 1], works[work, 2]
                         function = functions[works[work, 0]]
                         invoke(function, current_at + 8 * first, lines_at + 8 * first, works[work, 3], works[work, 4])
-                    first, last = works[bands[band, 2], 1], works[bands[band, 3] - 1, 2]
-                    advance(last - first, current[first:last], ahead[first:last], limit[first:last], length[first:last])
+                    rows = at_once if several else 1
+                    first, last = works[bands[band, 2], 1], works[max(bands[band, 3], bands[band, 5]) - 1, 2]
+                    advance(
+                        rows,
+                        last - first,
+                        current[first:last],
+                        ahead[first:last],
+                        limit[first:last],
+                        length[first:last],
+                    )
+                    row += rows
     fence()

@@ -14,10 +14,13 @@ def source(problem: Problem) -> str:
     """The row functions of a problem as Python source, each under the updates it serves and what its pointers mean."""
     uses: dict[str, list[str]] = {}
     for number, stage in enumerate(problem.stages):
-        for in_place in sorted({node.in_place for s in range(1, ENOUGH + 1) for node in stream_plan(problem, s).nodes
-                                if node.stage == number}, key=sorted):  # fmt: skip
+        nodes = [node for s in range(1, ENOUGH + 1) for node in stream_plan(problem, s).nodes if node.stage == number]
+        forms = {(tuple(sorted(node.in_place)), tuple(sorted(node.renamed))) for node in nodes}
+        for in_place, renamed in sorted(forms):
             for index, update in enumerate(stage.updates):
-                code = code_of(problem, number, index, in_place)
+                if renamed and not set(update.targets) - set(renamed):
+                    continue
+                code = code_of(problem, number, index, frozenset(in_place), frozenset(renamed), update.box.ndim > 2)
                 pointers = ", ".join(f"p{i}: {_name(operand)}" for i, operand in enumerate(code.operands))
                 uses.setdefault(code.text, []).append(f"# stage {number}, {update.name} on {update.box}: {pointers}")
     return "\n\n".join("\n".join((*notes, text)) for text, notes in uses.items())

@@ -11,15 +11,19 @@ Method: time skewing along one axis (Wonnacott, IPDPS 2000; "wavefront" blocking
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from peergrid.codegen.cpu.rows import RowCode, row_code
 from peergrid.stencil import Growth, Problem, Stage, Update, footprint
+from peergrid.stencil.lagged import lagged_fields
 from peergrid.stencil.remember import remembered
 
 Kind = Literal["window", "handover", "source", "target", "coefficient", "parameter", "signal", "traces", "sink"]
 Final = Literal["", "inside", "beyond"]
+
+
+AT_ONCE = 2  # planes that are computed at a time in 3D: neighbouring ones read mostly the same values
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +42,8 @@ class Storage:
 class Node:
     """One stage of one step.
 
-    lag: rows behind the front; before, after: where the state fields' values are before and after the stage.
+    lag: rows behind the front; before, after: where the state fields' values are before and after the stage;
+    renamed: the fields whose new values are where another field's old ones are: nothing is written for them.
     """
 
     step: int
@@ -46,11 +51,17 @@ class Node:
     lag: int
     before: Mapping[str, Storage]
     after: Mapping[str, Storage]
+    renamed: frozenset[str] = frozenset()
 
     @property
     def in_place(self) -> frozenset[str]:
         """The fields whose new values overwrite the old ones."""
         return frozenset(name for name, home in self.after.items() if home == self.before[name])
+
+    @property
+    def written(self) -> frozenset[str]:
+        """The fields that the stage writes to memory."""
+        return frozenset(self.after) - self.renamed
 
     def kinds(self, name: str) -> set[Kind]:
         """Where a field's values are before and after, in a word each; none for a coefficient."""
@@ -61,11 +72,13 @@ class Node:
 class StreamPlan:
     """The nodes in order, and how many rows each window keeps.
 
-    past_cache: the last values stay in windows, and are copied to the target by stores past the caches.
+    past_cache: the last values stay in windows, and are copied to the target by stores past the caches; at_once: rows
+    by which the front moves, so that each node works on as many at a time.
     """
 
     steps: int
     past_cache: bool
+    at_once: int
     nodes: tuple[Node, ...]
     depths: tuple[int, ...]
 
@@ -108,8 +121,9 @@ class _Planner:
         for step in range(self.steps):
             for number in range(len(self.problem.stages)):
                 self._stage(step, number)
-        depths = tuple(window.oldest - window.first + 1 for window in self.windows)
-        return StreamPlan(self.steps, self.past_cache, tuple(self.nodes), depths)
+        at_once = AT_ONCE if self.problem.grid.ndim == 3 else 1
+        depths = tuple(window.oldest - window.first + at_once for window in self.windows)
+        return StreamPlan(self.steps, self.past_cache, at_once, tuple(self.nodes), depths)
 
     def _stage(self, step: int, number: int) -> None:
         stage = self.problem.stages[number]
@@ -120,12 +134,28 @@ class _Planner:
         free = {name for name in stage.targets if self._may_overwrite(stage, name, lag)}
         for name, (behind, _) in spans.items():
             self._keep(name, lag - behind)
+        renamed = self._renamed(step, stage)
+        old = {name: replace(self.levels[followed]) for name, followed in renamed.items()}
         for name in stage.targets:
-            self._write(name, lag, name in free, self._handed_over(step, number, name))
+            if name not in renamed:
+                free_now = name in free and name not in renamed.values()
+                self._write(name, lag, free_now, self._handed_over(step, number, name))
+        for name, level in old.items():
+            self.levels[name] = level
+            self._keep(name, lag)
         after = {name: self.levels[name].home for name in stage.targets}
-        self.nodes.append(Node(step, number, lag, before, after))
+        self.nodes.append(Node(step, number, lag, before, after, frozenset(renamed)))
         if self.problem.grid.ndim == 1:
             self._release(before, after)
+
+    def _renamed(self, step: int, stage: Stage) -> dict[str, str]:
+        """The lagged fields that a stage need not write, each with the field it follows; the last step's are asked for.
+
+        In one dimension windows are used again as soon as their field is replaced: there nothing is renamed.
+        """
+        if step == self.steps - 1 or self.problem.grid.ndim == 1:
+            return {}
+        return {name: followed for name, followed in lagged_fields(self.problem).items() if name in stage.targets}
 
     def _reached(self, name: str, ahead: int) -> int:
         made = self.levels[name].lag
@@ -186,10 +216,31 @@ def stream_plan(problem: Problem, steps: int, past_cache: bool = False) -> Strea
 
 
 @remembered(256)
-def code_of(problem: Problem, stage: int, update: int, in_place: frozenset[str]) -> RowCode:
-    """The row function of one update of a stage."""
+def code_of(
+    problem: Problem,
+    stage: int,
+    update: int,
+    in_place: frozenset[str],
+    renamed: frozenset[str] = frozenset(),
+    grouped: bool = False,
+    rows: int = 1,
+) -> RowCode:
+    """The row function of one update of a stage, but for the fields that are `renamed`."""
     chosen = problem.stages[stage].updates[update]
-    return row_code(problem, chosen, in_place & frozenset(chosen.targets))
+    written = replace(chosen, assignments=tuple(a for a in chosen.assignments if a.target not in renamed))
+    return row_code(problem, written, in_place & frozenset(written.targets), grouped, rows)
+
+
+def source_rows(problem: Problem, plan: StreamPlan) -> dict[str, int]:
+    """For each source slot that is read: the rows from the first that is read to the last."""
+    found: dict[str, tuple[int, int]] = {}
+    for node in plan.nodes:
+        for name, (behind, ahead) in _spans(problem, problem.stages[node.stage]).items():
+            home = node.before[name]
+            if home.kind == "source":
+                oldest, newest = found.get(home.name, (node.lag - behind, node.lag - ahead))
+                found[home.name] = max(oldest, node.lag - behind), min(newest, node.lag - ahead)
+    return {name: oldest - newest + 1 for name, (oldest, newest) in found.items()}
 
 
 def _spans(problem: Problem, stage: Stage) -> dict[str, tuple[int, int]]:

@@ -6,7 +6,7 @@ ends of an absorber, every value of a parameter, every shape. Constants of the s
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from peergrid.grid import Index
@@ -28,9 +28,10 @@ REST = 16
 
 @dataclass(frozen=True, slots=True)
 class Write:
-    """The new value of a field at the cell; in place, its old value as well."""
+    """The new value of a field at the cell, or `ahead` rows from it; in place, its old value as well."""
 
     field: str
+    ahead: int = 0
 
 
 Operand = Write | Read | Param | Now
@@ -54,8 +55,11 @@ class _Body:
 
     problem: Problem
     in_place: frozenset[str]
+    grouped: bool = False
+    ahead: int = 0
     operands: list[Operand] = field(default_factory=list)
     users: list[set[str]] = field(default_factory=list)
+    beside: dict[tuple[int, int], str] = field(default_factory=dict)
     known: dict[tuple[object, ...], str] = field(default_factory=dict)
     constants: list[str] = field(default_factory=list)
     before: list[str] = field(default_factory=list)
@@ -106,15 +110,37 @@ class _Body:
         return self.known[key]
 
     def _load(self, expr: Read | Param | Now, user: str) -> str:
-        here = isinstance(expr, Read) and expr.field in self.in_place
-        number = self.pointer(Write(expr.field) if here and isinstance(expr, Read) else expr, user)
         if isinstance(expr, Read) and self._varies(expr):
-            return self._let(f"p{number}[x]")
+            return self._let(self._cell(expr, user))
+        number = self.pointer(self._operand_of(expr), user)
         key = ("point", number)
         if key not in self.known:
             self.known[key] = f"c{len(self.before)}"
             self.before.append(f"{self.known[key]} = p{number}[0]")
         return self.known[key]
+
+    def _cell(self, read: Read, user: str) -> str:
+        """The text of a value that differs along the row."""
+        *across, along = read.offset
+        if not self.grouped or read.field in self.in_place:
+            return f"p{self.pointer(self._operand_of(read), user)}[x]"
+        number = self.pointer(self._operand_of(Read(read.field, (*across, 0))), user)
+        return f"{self._beside(number, along)}[x]"
+
+    def _beside(self, number: int, along: int) -> str:
+        """The name of a pointer moved by some cells. One pointer with offsets would not do: LLVM would carry values
+        from cell to cell instead of computing many cells at once."""
+        if not along:
+            return f"p{number}"
+        return self.beside.setdefault((number, along), f"b{len(self.beside)}")
+
+    def _operand_of(self, expr: Read | Param | Now) -> Operand:
+        """What is loaded for an expression in the row that is being written."""
+        if not isinstance(expr, Read):
+            return expr
+        if expr.field in self.in_place:
+            return Write(expr.field, self.ahead)
+        return Read(expr.field, (expr.offset[0] + self.ahead, *expr.offset[1:]))
 
     def _varies(self, read: Read) -> bool:
         """Whether the values differ along a row."""
@@ -128,27 +154,38 @@ class _Body:
         return self.known[key]
 
 
-def row_code(problem: Problem, update: Update, in_place: frozenset[str] = frozenset()) -> RowCode:
-    """The row function of an update; fields `in_place` are read and written behind one pointer."""
-    body = _Body(problem, in_place)
-    for assignment in update.assignments:
-        body.pointer(Write(assignment.target), assignment.target)
-    values = [body.value(a.value, a.target) for a in update.assignments]
-    body.loop += [f"p{number}[x] = {value}" for number, value in enumerate(values)]
-    text = _module(problem, len(body.operands), body.constants, body.before, body.loop)
-    return RowCode(text, tuple(body.operands), tuple(frozenset(users) for users in body.users))
+def row_code(
+    problem: Problem,
+    update: Update,
+    in_place: frozenset[str] = frozenset(),
+    grouped: bool = False,
+    rows: int = 1,
+) -> RowCode:
+    """The row function of an update; fields `in_place` are read and written behind one pointer.
+
+    grouped: neighbours along the row share a pointer. There are fewer of them, but all must lie in one row of memory;
+    rows: so many rows (planes in 3D) are computed at once; what several of them read is loaded once.
+    """
+    body = _Body(problem, in_place, grouped)
+    for ahead in range(rows):
+        for assignment in update.assignments:
+            body.pointer(Write(assignment.target, ahead), assignment.target)
+    for body.ahead in range(rows):
+        values = [body.value(a.value, a.target) for a in update.assignments]
+        body.loop += [f"p{body.ahead * len(values) + number}[x] = {value}" for number, value in enumerate(values)]
+    return RowCode(_module(problem, body), tuple(body.operands), tuple(frozenset(users) for users in body.users))
 
 
-def copy_code(problem: Problem, name: str) -> RowCode:
+def copy_code(problem: Problem, name: str, rows: int = 1) -> RowCode:
     """The row function that carries a field's old value over."""
-    here: Index = (0,) * problem.grid.ndim
+    rest: Index = (0,) * (problem.grid.ndim - 1)
     body = _Body(problem, frozenset())
-    pointers = (Write(name), Read(name, here))
-    text = _module(problem, 2, body.constants, body.before, ["p0[x] = p1[x]"])
-    return RowCode(text, pointers, (frozenset((name,)), frozenset((name,))))
+    body.operands = [operand for row in range(rows) for operand in (Write(name, row), Read(name, (row, *rest)))]
+    body.loop = [f"p{2 * row}[x] = p{2 * row + 1}[x]" for row in range(rows)]
+    return RowCode(_module(problem, body), tuple(body.operands), (frozenset((name,)),) * len(body.operands))
 
 
-def past_cache_code(problem: Problem, name: str) -> RowCode:
+def past_cache_code(problem: Problem, name: str, rows: int = 1) -> RowCode:
     """As `copy_code`, past the caches: lines that are written whole need not be fetched, and nobody reads them soon."""
     size = problem.itemsize
     lines = [
@@ -169,45 +206,51 @@ def past_cache_code(problem: Problem, name: str) -> RowCode:
         "",
         "def rows(p, s, ny, nx):",
         "    for y in range(ny):",
-        "        cells(nx, p[0] + y * s[0], p[1] + y * s[1])",
+        *(f"        cells(nx, p[{i}] + y * s[{i}], p[{i + 1}] + y * s[{i + 1}])" for i in range(0, 2 * rows, 2)),
         "",
     ]
-    return replace(copy_code(problem, name), text="\n".join(lines))
+    return replace(copy_code(problem, name, rows), text="\n".join(lines))
 
 
-def _module(
-    problem: Problem, pointers: int, constants: Iterable[str], before: Iterable[str], loop: Sequence[str]
-) -> str:
+def _module(problem: Problem, body: _Body) -> str:
     """The source of a module with `cells`, one row, and `rows`, the function that the driver calls."""
-    dtype = problem.grid.dtype
+    dtype, many = problem.grid.dtype, problem.grid.ndim > 2
+    names = [*(f"p{i}" for i in range(len(body.operands))), *body.beside.values()]
     lines = [
         "from math import sqrt",
         "",
         f"from numpy import {dtype} as number",
         "",
-        f"from peergrid.codegen.cpu.jit import {dtype}_at as at",
+        f"from peergrid.codegen.cpu.jit import {dtype}_at as at{', widest_vectors' if many else ''}",
         "",
-        *constants,
+        *body.constants,
         "",
         "",
-        f"def cells(n, {', '.join(f'p{i}' for i in range(pointers))}):",
-        *(f"    {line}" for line in before),
+        f"def cells(n, {', '.join(names)}):",
+        *(["    widest_vectors()"] if many else []),
+        *(f"    {line}" for line in body.before),
         f"    for x in range(n & -{REST}):",
-        *(f"        {line}" for line in loop),
+        *(f"        {line}" for line in body.loop),
         f"    for x in range(n & -{REST}, n):",
-        *(f"        {line}" for line in loop),
+        *(f"        {line}" for line in body.loop),
         "",
         "",
         "def rows(p, s, ny, nx):",
-        *_calls(pointers, many=problem.grid.ndim > 2),
+        *_calls(problem, body, many),
         "",
     ]
     return "\n".join(lines)
 
 
-def _calls(pointers: int, many: bool) -> list[str]:
+def _calls(problem: Problem, body: _Body, many: bool) -> list[str]:
     """The body of `rows`: many lines one after another, or the only one."""
+    count = len(body.operands)
     if not many:
-        return [f"    cells(nx, {', '.join(f'at(p[{i}])' for i in range(pointers))})"]
-    arguments = ", ".join(f"at(p[{i}] + y * s[{i}])" for i in range(pointers))
-    return ["    for y in range(ny):", f"        cells(nx, {arguments})"]
+        return [f"    cells(nx, {', '.join(f'at(p[{i}])' for i in range(count))})"]
+    moved = [f"a{number} + {along * problem.itemsize}" for number, along in body.beside]
+    return [
+        *(f"    a{i} = p[{i}]" for i in range(count)),
+        "    for _ in range(ny):",
+        f"        cells(nx, {', '.join(f'at({address})' for address in (*(f'a{i}' for i in range(count)), *moved))})",
+        *(f"        a{i} += s[{i}]" for i in range(count)),
+    ]

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from peergrid.codegen.cpu.plan import Storage, StreamPlan
-from peergrid.codegen.cpu.work import Access, Piece, Tile
+from peergrid.codegen.cpu.work import Access, Form, Piece, Tile
 from peergrid.grid import Box, Index
 from peergrid.stencil import Problem
 
@@ -42,14 +42,16 @@ class Program:
 
     tile      first and last front, first and last node
     node      lag, first and last band; records are nodes of their own
-    band      first and last row, first and last work: rows on which a node does the same
+    band      first and last row, first and last work, first and last work on several rows at once: rows on which a
+              node does the same
     work      function, first and last operand, lines, cells of each line
     operand   storage, and on the band's first row: row, line, cell
 
-    functions: the distinct row functions' sources; storages: what the storage numbers mean; buffers: of windows and
-    sinks, in `scratch` bytes.
+    at_once: rows of a work on several; functions: the distinct row functions' sources; storages: what the storage
+    numbers mean; buffers: of windows and sinks, in `scratch` bytes.
     """
 
+    at_once: int
     functions: tuple[str, ...]
     tiles: Table
     nodes: Table
@@ -65,6 +67,7 @@ class Program:
 class _Packer:
     """The tables while they are filled."""
 
+    at_once: int
     functions: dict[str, int] = field(default_factory=dict)
     storages: dict[Storage, int] = field(default_factory=dict)
     tiles: list[tuple[int, ...]] = field(default_factory=list)
@@ -89,19 +92,24 @@ class _Packer:
         rows = [(lifted(piece.box.lo, 0)[0], lifted(piece.box.hi, 1)[0]) for piece in pieces]
         edges = sorted({edge for span in rows for edge in span})
         for low, high in pairwise(edges):
+            present = [piece for piece, (start, end) in zip(pieces, rows, strict=True) if start <= low and high <= end]
             first = len(self.works)
-            for piece, (start, end) in zip(pieces, rows, strict=True):
-                if start <= low and high <= end:
-                    self._work(piece, low, windows)
-            if len(self.works) > first:
-                self.bands.append((low, high, first, len(self.works)))
+            for piece in present:
+                self._work(piece.box, piece.single, low, windows)
+            several = len(self.works)
+            if high - low >= self.at_once > 1:
+                for piece in present:
+                    assert piece.several is not None  # its box has as many rows as the band
+                    self._work(piece.box, piece.several, low, windows)
+            if several > first:
+                self.bands.append((low, high, first, several, several, len(self.works)))
 
-    def _work(self, piece: Piece, row: int, windows: Windows) -> None:
-        _, y, x = lifted(piece.box.lo, 0)
-        _, y_end, x_end = lifted(piece.box.hi, 1)
-        number = self.functions.setdefault(piece.code.text, len(self.functions))
+    def _work(self, box: Box, form: Form, row: int, windows: Windows) -> None:
+        _, y, x = lifted(box.lo, 0)
+        _, y_end, x_end = lifted(box.hi, 1)
+        number = self.functions.setdefault(form.code.text, len(self.functions))
         first = len(self.operands)
-        self.operands += [self._operand(access, (row, y, x), windows) for access in piece.accesses]
+        self.operands += [self._operand(access, (row, y, x), windows) for access in form.accesses]
         self.works.append((number, first, len(self.operands), y_end - y, x_end - x))
 
     def _operand(self, access: Access, cell: Triple, windows: Windows) -> tuple[int, ...]:
@@ -116,7 +124,7 @@ class _Packer:
 
 def program(problem: Problem, plan: StreamPlan, tiles: Iterable[Box], recorded: tuple[int, ...]) -> Program:
     """The tables of a pass over disjoint tiles."""
-    packer = _Packer()
+    packer = _Packer(plan.at_once)
     held: list[Windows] = []
     for tile in (Tile(problem, plan, box, recorded) for box in tiles):
         parts = list(_parts(tile))
@@ -128,10 +136,11 @@ def program(problem: Problem, plan: StreamPlan, tiles: Iterable[Box], recorded: 
     wanted.update({storage: (1, 1, widest) for storage in packer.storages if storage.kind == "sink"})
     buffers, size = _buffers(wanted, problem.itemsize)
     return Program(
+        at_once=plan.at_once,
         functions=tuple(packer.functions),
         tiles=_table(packer.tiles, 4),
         nodes=_table(packer.nodes, 3),
-        bands=_table(packer.bands, 4),
+        bands=_table(packer.bands, 6),
         works=_table(packer.works, 5),
         operands=_table(packer.operands, 4),
         storages=tuple(packer.storages),
@@ -172,7 +181,7 @@ def _main_column(pieces: Iterable[Iterable[Piece]]) -> int:
     """The column at which the rows of most values begin."""
     values: Counter[int] = Counter()
     for piece in chain.from_iterable(pieces):
-        values[piece.box.lo[-1]] += piece.box.size * len(piece.accesses)
+        values[piece.box.lo[-1]] += piece.box.size * len(piece.single.accesses)
     return max(values, key=values.__getitem__, default=0)
 
 

@@ -8,7 +8,7 @@ from functools import reduce
 from itertools import product
 from math import ceil, prod
 
-from peergrid.codegen.cpu.plan import StreamPlan, stream_plan
+from peergrid.codegen.cpu.plan import StreamPlan, source_rows, stream_plan
 from peergrid.grid import Box, Index
 from peergrid.stencil import Growth, Problem, footprint, write_box
 
@@ -27,8 +27,12 @@ class Weight:
 
 
 def fitted(problem: Problem, cache_bytes: int, box: Box, steps: int) -> tuple[StreamPlan, tuple[Box, ...]]:
-    """The plan of a pass over a box, and tiles for a cache of that size."""
-    plan = stream_plan(problem, steps, past_cache=_traffic(problem, box) > LARGE * cache_bytes)
+    """The plan of a pass over a box, and tiles for a cache of that size.
+
+    Planes are too large to wait in the cache until they are copied past it: in 3D values go straight to their slot.
+    """
+    past_cache = box.ndim < 3 and _traffic(problem, box) > LARGE * cache_bytes
+    plan = stream_plan(problem, steps, past_cache=past_cache)
     return plan, tiles(problem, plan, box, cache_bytes)
 
 
@@ -45,8 +49,9 @@ def weigh(problem: Problem, plan: StreamPlan) -> Weight:
     margins = tuple(a + b for a, b in zip(growth.below, growth.above, strict=True))
     streamed = [problem.fields[name] for name in problem.coefficients if problem.fields[name].full]
     lag = max((node.lag for node in plan.nodes), default=0)
+    read = source_rows(problem, plan)
     rows = sum(_rows(problem, plan)) + len(streamed) * (lag + 1)
-    rows += sum(max(2, _source_rows(problem, plan, name)) for name in problem.state if _large(problem, name))
+    rows += sum(max(2, read.get(name, 0)) for name in problem.state if _large(problem, name))
     return Weight(rows * problem.itemsize, margins[1:] if problem.grid.ndim > 1 else margins)
 
 
@@ -63,19 +68,6 @@ def _rows(problem: Problem, plan: StreamPlan) -> Iterator[int]:
     """The rows of every window that most rows of the tile pass through."""
     names = {home.number: name for node in plan.nodes for name, home in node.after.items() if home.kind == "window"}
     return (plan.depths[number] for number, name in names.items() if _large(problem, name))
-
-
-def _source_rows(problem: Problem, plan: StreamPlan, name: str) -> int:
-    """The rows of a field's source slot from the newest that any node reads to the oldest."""
-    lags = [
-        node.lag - read.offset[0]
-        for node in plan.nodes
-        if node.before[name].kind == "source"
-        for update in problem.stages[node.stage].updates
-        for read in update.reads
-        if read.field == name
-    ]
-    return max(lags) - min(lags) + 1 if lags else 0
 
 
 def _large(problem: Problem, name: str) -> bool:

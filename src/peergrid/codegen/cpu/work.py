@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from itertools import chain, pairwise, product
 
@@ -27,12 +27,20 @@ class Access:
 
 
 @dataclass(frozen=True, slots=True)
-class Piece:
-    """A row function on a box of cells, at every row of the box when its node comes there."""
+class Form:
+    """A row function, and where its operands lie."""
 
     code: RowCode
-    box: Box
     accesses: tuple[Access, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """A box of cells, and what is done on its rows when a node comes there: one by one, or several at once (if any)."""
+
+    box: Box
+    single: Form
+    several: Form | None = None
 
 
 @dataclass(frozen=True)
@@ -55,29 +63,53 @@ class Tile:
     def pieces(self, node: Node) -> Iterator[Piece]:
         """What a node does, in order: updates, then values carried over."""
         stage = self.problem.stages[node.stage]
-        regions = {name: self.region(node, name) for name in stage.targets}
+        regions = {name: self.region(node, name) for name in stage.targets if name in node.written}
         rest: dict[str, tuple[Box, ...]] = {
             name: (region,) for name, region in regions.items() if name not in node.in_place and not region.empty
         }
         for number, update in enumerate(stage.updates):
-            code = code_of(self.problem, node.stage, number, node.in_place)
             for cells, active in _parts(self.problem.grid, update, regions):
                 rest = {name: subtract(boxes, cells) if name in active else boxes for name, boxes in rest.items()}
-                yield from self._updated(node, update, code, cells, active)
+                yield from self._updated(node, number, cells, active)
         for name, boxes in rest.items():
             for part in chain.from_iterable(self._handover_cuts(node, box, [(name, (0,) * box.ndim)]) for box in boxes):
                 yield self._copied(name, part, node.before[name], node.after[name])
         if self.plan.past_cache and node.step == self.plan.steps - 1:
             yield from self._stored(node)
 
-    def _updated(self, node: Node, update: Update, code: RowCode, cells: Box, active: Active) -> Iterator[Piece]:
+    def _updated(self, node: Node, number: int, cells: Box, active: Active) -> Iterator[Piece]:
+        update = self.problem.stages[node.stage].updates[number]
         offsets = [read.offset for read in update.reads]
         for corner in mirror_cuts(self.problem.grid, cells, offsets):
             shifts = [(read.field, mirrored(self.problem.grid, corner.lo, read.offset)) for read in update.reads]
-            shifts += [(name, (0,) * cells.ndim) for name in update.targets]
+            shifts += [(name, (0,) * cells.ndim) for name in update.targets if name in node.written]
+            grouped = self._in_one_row(node, update, corner, active)
             for box in self._handover_cuts(node, corner, shifts):
-                accesses = tuple(self._access(node, code, i, box, active) for i in range(len(code.operands)))
-                yield Piece(code, box, accesses)
+
+                def form(rows: int, box: Box = box, grouped: bool = grouped) -> Form:
+                    code = code_of(self.problem, node.stage, number, node.in_place, node.renamed, grouped, rows)
+                    return Form(
+                        code, tuple(self._access(node, code, i, box, active) for i in range(len(code.operands)))
+                    )
+
+                yield self._piece(box, form)
+
+    def _piece(self, box: Box, form: Callable[[int], Form]) -> Piece:
+        """The forms for one row and for several, where the box has as many and the plan asks for them."""
+        rows = self.plan.at_once
+        return Piece(box, form(1), form(rows) if 1 < rows <= box.shape[0] else None)
+
+    def _in_one_row(self, node: Node, update: Update, box: Box, active: Active) -> bool:
+        """Whether what is read left and right of a cell lies in one row of memory with what is read beside it.
+
+        In two dimensions rows are long and pointers few: there nothing is gained.
+        """
+        return (
+            box.ndim > 2
+            and active == node.written.intersection(update.targets)
+            and all(read.offset[-1] == mirrored(self.problem.grid, box.lo, read.offset)[-1] for read in update.reads)
+            and not any(read.offset[-1] and "handover" in node.kinds(read.field) for read in update.reads)
+        )
 
     def _handover_cuts(self, node: Node, box: Box, shifts: Iterable[tuple[str, Index]]) -> Iterator[Box]:
         """The box cut so that what is handed over is met either inside the tile alone or beyond it alone."""
@@ -97,8 +129,8 @@ class Tile:
 
     def _place(self, node: Node, operand: Operand, box: Box) -> Access:
         match operand:
-            case Write(name):
-                return self._at(node.after[name], box, (0,) * box.ndim)
+            case Write(name, ahead):
+                return self._at(node.after[name], box, _ahead(box, ahead))
             case Read(name, offset):
                 home = node.before.get(name, Storage("coefficient", name))
                 return self._at(home, box, mirrored(self.problem.grid, box.lo, offset))
@@ -114,16 +146,23 @@ class Tile:
         return Access(home, shift)
 
     def _copied(self, name: str, box: Box, source: Storage, target: Storage) -> Piece:
-        here = (0,) * box.ndim
-        return Piece(copy_code(self.problem, name), box, (self._at(target, box, here), self._at(source, box, here)))
+        return self._piece(box, lambda rows: self._copy(copy_code(self.problem, name, rows), box, source, target))
+
+    def _copy(self, code: RowCode, box: Box, source: Storage, target: Storage) -> Form:
+        """A row function that copies, with the places it copies from and to."""
+        rows = range(len(code.operands) // 2)
+        return Form(code, tuple(self._at(home, box, _ahead(box, row)) for row in rows for home in (target, source)))
 
     def _stored(self, node: Node) -> Iterator[Piece]:
         """The values that a node is the last to write, from their windows to the target."""
         for name, home in node.after.items():
             box = write_box(self.problem, name, self.box)
             if node.stage == self._last_writer(name) and not box.empty:
-                accesses = (self._at(place, box, (0,) * box.ndim) for place in (Storage("target", name), home))
-                yield Piece(past_cache_code(self.problem, name), box, tuple(accesses))
+                yield self._kept(name, box, home)
+
+    def _kept(self, name: str, box: Box, home: Storage) -> Piece:
+        target = Storage("target", name)
+        return self._piece(box, lambda rows: self._copy(past_cache_code(self.problem, name, rows), box, home, target))
 
     def records(self, node: Node) -> Iterator[Piece]:
         """The receivers to be recorded when a node is done with their row."""
@@ -133,7 +172,7 @@ class Tile:
                 cell = Box.cell(receiver.cell)
                 home = node.after.get(receiver.field, Storage("coefficient", receiver.field))
                 accesses = Access(Storage("traces"), place=(number, node.step)), self._at(home, cell, (0,) * cell.ndim)
-                yield Piece(copy_code(self.problem, receiver.field), cell, accesses)
+                yield Piece(cell, Form(copy_code(self.problem, receiver.field), accesses))
 
     def _last_writer(self, name: str) -> int:
         """The last stage that writes a field; of a coefficient, the last stage."""
@@ -141,10 +180,15 @@ class Tile:
         return max((s for s, stage in enumerate(stages) if name in stage.targets), default=len(stages) - 1)
 
 
+def _ahead(box: Box, rows: int) -> Index:
+    """The shift by so many rows."""
+    return (rows,) + (0,) * (box.ndim - 1)
+
+
 def _parts(grid: Grid, update: Update, regions: dict[str, Box]) -> list[Part[str]]:
     """Disjoint boxes that cover what is asked of an update, each with the fields whose new values are needed there."""
     parts: list[Part[str]] = []
-    for target in update.targets:
+    for target in (name for name in update.targets if name in regions):
         for wanted in _images(grid, update.box, regions[target]):
             parts = cover(parts, wanted, target)
     return parts

@@ -57,6 +57,7 @@ class _Bound:
     last: int
     tables: tuple[Table, ...]
     scratch: int
+    at_once: int
     keep: tuple[object, ...]
 
 
@@ -96,7 +97,8 @@ class CpuKernel:
         if bound is None or bound.memory is not memory or bound.traces is not traces or step + steps > bound.last:
             bound = self._bind(key, memory, box, source, target, step, steps, traces, recorded)
         assert self._driver is not None
-        self._driver(*bound.tables, self._scratch(bound.scratch), step * self.problem.itemsize)
+        moved = step * self.problem.itemsize
+        self._driver(*bound.tables, self._scratch(bound.scratch), moved, bound.at_once)
 
     def prepare(self, box: Box, steps: int, recorded: tuple[int, ...] = ()) -> None:
         """Plan and compile what calls on `box` with `steps` steps need, so that the first of them is not slow."""
@@ -122,7 +124,7 @@ class CpuKernel:
         places = _Places(self.problem, chosen, memory, source, target, traces, last)
         storages = np.array([places.row(s) for s in chosen.storages], dtype=np.int64).reshape(-1, 7)
         tables = (functions, chosen.tiles, chosen.nodes, chosen.bands, chosen.works, chosen.operands, storages)
-        bound = _Bound(memory, traces, last, tables, chosen.scratch, (places, chosen))
+        bound = _Bound(memory, traces, last, tables, chosen.scratch, chosen.at_once, (places, chosen))
         with self._lock:
             if len(self._bound) >= KEPT:
                 self._bound.clear()

@@ -1,0 +1,61 @@
+"""Fields that hold what another field was one step before, as `u.prev` does: their new value need not be copied."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from peergrid.grid import Array, Box, Field
+from peergrid.grid.box import subtract
+from peergrid.stencil.expr import Read
+from peergrid.stencil.problem import Problem, Stage, Update
+from peergrid.stencil.remember import remembered
+
+
+@remembered()
+def lagged_fields(problem: Problem) -> Mapping[str, str]:
+    """The lagged fields, each with the field that it follows.
+
+    After every step a lagged field equals, on every cell, the other one as it was when the step's stage read it. So a
+    kernel may keep the other's old values under the new name instead of copying them.
+    """
+    found: dict[str, str] = {}
+    for stage in problem.stages:
+        for update in stage.updates:
+            for assignment in update.assignments:
+                name, read = assignment.target, assignment.value
+                if (
+                    isinstance(read, Read)
+                    and not any(read.offset)
+                    and _follows(problem, stage, update, name, read.field)
+                ):
+                    found[name] = read.field
+    return {name: followed for name, followed in found.items() if followed not in found}
+
+
+def _follows(problem: Problem, stage: Stage, update: Update, name: str, followed: str) -> bool:
+    """Whether a field that an update copies from another is always that other field, one stage earlier."""
+    writers = [one for s in problem.stages for one, _ in s.writers(name)]
+    others = [one for s in problem.stages for one, _ in s.writers(followed)]
+    kept, moved = problem.fields[name], problem.fields[followed]
+    return (
+        len(writers) == 1
+        and followed in update.targets
+        and kept.full
+        and moved.full
+        and kept.box == moved.box
+        and len(stage.writers(followed)) == 1
+        and all(update.box.covers(one.box) for one in others)
+        and all(_same(kept, moved, box) for box in subtract((kept.box,), update.box))
+    )
+
+
+def _same(one: Field, two: Field, box: Box) -> bool:
+    """Whether two fields begin with the same bits on a box."""
+    return one.init is two.init or _bits(one, box) == _bits(two, box)
+
+
+def _bits(field: Field, box: Box) -> bytes:
+    values: Array = field.first_values()
+    return np.ascontiguousarray(values[tuple(slice(a, b) for a, b in zip(box.lo, box.hi, strict=True))]).tobytes()

@@ -1,0 +1,43 @@
+"""Which fields hold what another one was a step before."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from peergrid import Box, Grid, Problem, stencil
+from peergrid.stencil.lagged import lagged_fields
+
+
+@stencil
+def wave(u: Any) -> None:
+    u.next[0] = u[-1] + u[1] - u.prev[0]
+
+
+@stencil
+def by_hand(u: Any, old: Any) -> None:
+    u.next[0] = u[-1] + u[1] - old[0]
+    old.next[0] = u[0]
+
+
+@stencil
+def add(u: Any) -> None:
+    u.next[0] = u[0] + 1
+
+
+def test_the_previous_values_of_a_field_lag() -> None:
+    assert lagged_fields(Problem.of(wave(Grid(9).field("u", np.arange(9))))) == {"u.prev": "u"}
+
+
+def test_cells_that_nobody_updates_must_begin_alike() -> None:
+    grid = Grid(9)
+    u, same, other = grid.field("u", np.arange(9)), [0, 5, 5, 5, 5, 5, 5, 5, 8], [1, 5, 5, 5, 5, 5, 5, 5, 8]
+    assert lagged_fields(Problem.of(by_hand(u, grid.field("old", same)))) == {"old": "u"}
+    assert lagged_fields(Problem.of(by_hand(u, grid.field("old", other)))) == {}
+
+
+def test_a_field_that_changes_where_it_is_not_copied_is_not_followed() -> None:
+    u = Grid(9).field("u", np.arange(9))
+    assert lagged_fields(Problem.of([wave(u), add(u).within(Box((3,), (5,)))])) == {"u.prev": "u"}
+    assert lagged_fields(Problem.of([wave(u), add(u)])) == {}
