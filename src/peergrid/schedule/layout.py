@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property, reduce
 
 from peergrid.grid import Box, Index
+from peergrid.grid.box import subtract
 from peergrid.grid.partition import Partition
 from peergrid.stencil import Growth, Problem, footprint, read_box, read_boxes, reduced_boxes, write_box
 
@@ -119,22 +120,34 @@ class Layout:
                 yield from self._images(name, source, self.partition.owned(source), device, ghost)
 
     def _repeated(self, device: int, name: str) -> Iterator[Halo]:
-        """The ghost cells across periodic edges of axes that no device splits."""
+        """The ghost cells across periodic edges of axes that no device splits, as far as they are read: of others those
+        that they are copied from need not have arrived.
+        """
         known = self._unwrapped(device, name)
-        for ghost in self.ghosted(device, name) - known:
+        ghosts = list[Box]()
+        for box in self._read(device, name):
+            fresh: tuple[Box, ...] = (box,)
+            for other in (known, *ghosts):
+                fresh = subtract(fresh, other)
+            ghosts += fresh
+        for ghost in ghosts:
             for halo in self._images(name, device, known, device, ghost):
                 if not any(d and not whole for d, whole in zip(halo.direction, self._whole, strict=True)):
                     yield halo
 
     def _images(self, name: str, source: int, box: Box, device: int, ghost: Box) -> Iterator[Halo]:
         """What of the ghost cells is a box of the source or one of its periodic copies, and is read."""
-        first = self.compute_box(device, growths(self.problem, self.blocks)[0])
-        read = (*read_boxes(self.problem, name, first, self.blocks[0]), *self._reduced(device, name))
+        read = self._read(device, name)
         for image, shift in self.problem.grid.shifted_images(box, ghost):
             target_box = image & ghost
             if any(target_box.overlaps(box) for box in read):
                 source_box = target_box.shift(tuple(-s for s in shift))
                 yield Halo(name, source, source_box, device, target_box, self._direction(source, device, shift))
+
+    def _read(self, device: int, name: str) -> tuple[Box, ...]:
+        """The cells of a field that a device reads after an exchange, before the next pass or in it."""
+        first = self.compute_box(device, growths(self.problem, self.blocks)[0])
+        return (*read_boxes(self.problem, name, first, self.blocks[0]), *self._reduced(device, name))
 
     def _unwrapped(self, device: int, name: str) -> Box:
         """The owned box and its ghost cells, along axes that no device splits as far as the grid."""

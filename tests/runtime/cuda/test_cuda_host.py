@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from executions import STEPS, carry_through, expected, found, load
 from host_driver import COMPILER, HostDriver
+from line_problems import distant
 from runtime_problems import PROBLEMS, yee_with_absorber
 
 from peergrid import Options
@@ -333,7 +334,7 @@ def test_any_split_of_a_cube(split: Index) -> None:
 
 
 def test_several_steps_per_pass_are_refused_without_a_kernel() -> None:
-    problem = PROBLEMS["string"]()
+    problem = distant(400)
     options = Options("async", depth=2)
     plan = layout(problem, Partition.over(problem.grid, 1), options)
     executor = CudaExecutor(plan, STEPS, (0,), driver=HostDriver())
