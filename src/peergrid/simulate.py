@@ -20,11 +20,11 @@ from peergrid.grid.partition import Partition
 from peergrid.outcome import Result, Timeline
 from peergrid.runtime.devices import Devices, parse_devices
 from peergrid.runtime.executors import KernelKind, executor_of
-from peergrid.schedule import Chosen, Options, Schedule, build, period
+from peergrid.schedule import Chosen, Options, Schedule, build, one_iteration
 from peergrid.schedule.build import is_whole, repeated
+from peergrid.schedule.pass_plan import due as due_within
 from peergrid.schedule.strategies import StrategyName
 from peergrid.schedule.timeline import exposed_communication
-from peergrid.schedule.work import due as due_within
 from peergrid.stencil import Problem, Stage, Update
 from peergrid.stencil.reduction import Series
 
@@ -279,7 +279,7 @@ class Simulation:
         due = due_within(self.problem, start, steps)
         key = steps, slot, due if steps else start
         if key not in self._schedules:
-            make = period if not steps else partial(build, steps=steps)
+            make = one_iteration if not steps else partial(build, steps=steps)
             self._schedules[key] = make(self.layout, self.options, first=slot, start=start)
         return self._schedules[key]
 

@@ -20,7 +20,7 @@ def test_every_device_computes_every_pass(call: Call, model: Path, tmp_path: Pat
     assert {(bar["pid"], bar["name"]) for bar in bars if bar["cat"] == "compute"} == {
         (device, f"steps {n}→{n + 2}") for device in range(3) for n in range(0, 8, 2)
     }
-    assert {event["args"]["name"] for event in events if event["name"] == "thread_name"} == {"rim", "interior"}
+    assert {event["args"]["name"] for event in events if event["name"] == "thread_name"} == {"boundary", "interior"}
     assert {bar["cat"] for bar in bars} >= {"compute", "copy", "wait"}
     assert all(bar["dur"] >= 0 and bar["ts"] >= 0 for bar in bars)
 

@@ -11,7 +11,7 @@ from peergrid import Options
 from peergrid.grid.partition import Partition
 from peergrid.runtime.executor import Executor
 from peergrid.runtime.inorder import InOrderExecutor
-from peergrid.schedule import build, layout, period
+from peergrid.schedule import build, layout, one_iteration
 
 STEPS = 11  # of every run that is compared with `expected`
 Found = tuple[dict[str, bytes], bytes]
@@ -27,7 +27,7 @@ def load(executor: Executor) -> None:
 def carry_through(executor: Executor, options: Options) -> Found:
     """What `STEPS` steps leave, in whole periods and a rest."""
     load(executor)
-    whole = period(executor.layout, options)
+    whole = one_iteration(executor.layout, options)
     times, rest = divmod(STEPS, whole.steps)
     executor.execute(whole, times, 0)
     slot = whole.final if times else 0

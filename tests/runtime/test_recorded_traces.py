@@ -13,7 +13,7 @@ from peergrid.runtime.cpu.executor import ThreadedExecutor
 from peergrid.runtime.reference import ReferenceKernel
 from peergrid.runtime.trace.recorder import Log
 from peergrid.runtime.trace.replay import check_trace
-from peergrid.schedule import Layout, Options, Schedule, build, layout, period
+from peergrid.schedule import Layout, Options, Schedule, build, layout, one_iteration
 from peergrid.schedule.faults import count
 from peergrid.schedule.ops import Record
 from peergrid.schedule.strategies import STRATEGIES, StrategyName
@@ -39,9 +39,9 @@ def test_a_run_on_threads_is_right(strategy: StrategyName, depth: int, block: in
     options = Options(strategy=strategy, depth=depth, block=block, order="left-right", separate=True)
     for problem, parts in ((heat_fixed(), (3, 1)), (heat_cube(), (2, 1, 2))):
         plan = layout(problem, Partition(problem.grid, parts), options)
-        repeated = period(plan, options)
+        repeated = one_iteration(plan, options)
         log = recorded(plan, (repeated, 2), (build(plan, options, 1, repeated.final), 1))
-        assert len(log.turns) == 3
+        assert len(log.iterations) == 3
         assert check_trace(plan, log) == ()
 
 
@@ -49,6 +49,6 @@ def test_a_run_without_its_events_is_a_race_even_if_all_went_well() -> None:
     options = Options(strategy="async")
     problem = heat_fixed()
     plan = layout(problem, Partition(problem.grid, (3, 1)), options)
-    right = period(plan, options)
+    right = one_iteration(plan, options)
     wrong = replace(right, ops=tuple(op for op in right.ops if not isinstance(op, Record)))
     assert count(check_trace(plan, recorded(plan, (wrong, 1))))["race"]

@@ -15,7 +15,7 @@ from peergrid.runtime.cpu import executor as cpu_executor
 from peergrid.runtime.cpu.executor import ThreadedExecutor
 from peergrid.runtime.reference import ReferenceKernel
 from peergrid.schedule import Schedule, build, layout
-from peergrid.schedule.ops import Raise
+from peergrid.schedule.ops import SignalOp
 
 
 def executor_and_schedule(strategy: str, timeout: float = 0.3) -> tuple[ThreadedExecutor, Schedule]:
@@ -42,10 +42,10 @@ def test_a_failing_kernel_ends_the_run_with_its_own_error(strategy: str) -> None
 
 def test_a_dropped_signal_is_named() -> None:
     executor, schedule = executor_and_schedule("peer")
-    dropped = next(op for op in schedule.ops if isinstance(op, Raise))
+    dropped = next(op for op in schedule.ops if isinstance(op, SignalOp))
     mutilated = replace(schedule, ops=tuple(op for op in schedule.ops if op is not dropped and not _later(op, dropped)))
     first, then = "1:halo from 0 = 1 in 1", "([02]):halo from 1 = 2 in \\2"  # who waits for the one that waits
-    with pytest.raises(DeviceFault, match=rf"Nothing moved for 0\.3 s: 'Await flag ({first}|{then}):rim'"):
+    with pytest.raises(DeviceFault, match=rf"Nothing moved for 0\.3 s: 'SignalWait flag ({first}|{then}):rim'"):
         executor.execute(mutilated, 1, 0)
     executor.close()
 
@@ -88,5 +88,5 @@ def test_nothing_is_left_behind() -> None:
     assert threading.active_count() == before
 
 
-def _later(op: object, dropped: Raise) -> bool:
-    return isinstance(op, Raise) and op.flag == dropped.flag
+def _later(op: object, dropped: SignalOp) -> bool:
+    return isinstance(op, SignalOp) and op.flag == dropped.flag

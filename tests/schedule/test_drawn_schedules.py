@@ -12,7 +12,7 @@ from peergrid.runtime.trace.cells import exact_reads
 from peergrid.runtime.trace.interleave import interleave
 from peergrid.runtime.trace.judge import check, judge
 from peergrid.runtime.trace.replay import check_trace
-from peergrid.schedule import build, period
+from peergrid.schedule import build, one_iteration
 from peergrid.schedule.mutate import mutants
 from peergrid.schedule.ops import Compute, Copy
 from peergrid.schedule.verify import program, prove
@@ -22,18 +22,18 @@ from peergrid.schedule.verify import program, prove
 @given(case=cases(), rest=st.integers(1, 5), seed=st.integers(0, 99))
 def test_a_drawn_schedule_is_right(case: Case, rest: int, seed: int) -> None:
     plan, options = case.plan, case.options
-    repeated, shorter = period(plan, options), build(plan, options, rest)
-    for turns in (program(plan, repeated), program(plan, shorter), (repeated, shorter)):
-        assert prove(plan, turns).faults == ()
-        assert prove(plan, turns, exact_reads).faults == ()
-        assert check(plan, turns, seed) == ()
+    repeated, shorter = one_iteration(plan, options), build(plan, options, rest)
+    for iterations in (program(plan, repeated), program(plan, shorter), (repeated, shorter)):
+        assert prove(plan, iterations).faults == ()
+        assert prove(plan, iterations, exact_reads).faults == ()
+        assert check(plan, iterations, seed) == ()
 
 
 @settings(max_examples=100)
 @given(case=cases(), rest=st.integers(1, 5), seed=st.integers(0, 99))
 def test_a_drawn_schedule_finds_the_bits_of_one_device(case: Case, rest: int, seed: int) -> None:
     plan, options = case.plan, case.options
-    repeated, shorter = period(plan, options), build(plan, options, rest)
+    repeated, shorter = one_iteration(plan, options), build(plan, options, rest)
     steps = 2 * repeated.steps + rest
     expected = alone(plan.problem, steps)
     in_order = loaded(plan, steps)
@@ -58,7 +58,7 @@ def test_a_drawn_schedule_finds_the_bits_of_one_device(case: Case, rest: int, se
 @settings(max_examples=60)
 @given(case=cases(), pick=st.integers(0, 10**6))
 def test_both_checkers_agree_on_a_mutant_of_a_drawn_schedule(case: Case, pick: int) -> None:
-    original = period(case.plan, case.options)
+    original = one_iteration(case.plan, case.options)
     found = list(mutants(original, per_kind=2))
     verdict = judge(case.plan, original, found[pick % len(found)])
     event(verdict.outcome)

@@ -12,7 +12,7 @@ from peergrid.grid import Box, Grid
 from peergrid.grid.partition import Partition
 from peergrid.runtime.trace.cells import CellSet, cells_read, exact_reads
 from peergrid.runtime.trace.judge import check
-from peergrid.schedule import Layout, Options, build, layout, period
+from peergrid.schedule import Layout, Options, build, layout, one_iteration
 from peergrid.schedule.strategies import STRATEGIES, StrategyName
 from peergrid.schedule.verify import program, prove
 from peergrid.stencil import Problem, footprint, read_box, read_boxes, stencil
@@ -76,7 +76,7 @@ def test_corners_travel_only_where_they_are_read(strategy: StrategyName) -> None
         options = Options(strategy, depth, block)
         plan = layout(Problem.of(update(grid.field("u"))), Partition(grid, (2, 2)), options)
         assert sum(all(halo.direction) for halo in plan.halos) == corners
-        whole = period(plan, options)
+        whole = one_iteration(plan, options)
         assert prove(plan, program(plan, whole)).holds
         assert not check(plan, program(plan, whole))
 

@@ -11,14 +11,14 @@ from verify_examples import smooth
 from peergrid.grid import Grid
 from peergrid.grid.partition import Partition
 from peergrid.runtime.trace.judge import REDUNDANT, Checkers, Outcome, check, judge
-from peergrid.schedule import Layout, Options, Schedule, layout, period
+from peergrid.schedule import Layout, Options, Schedule, layout, one_iteration
 from peergrid.schedule.mutate import Change, mutants
 from peergrid.schedule.strategies import STRATEGIES, StrategyName
 from peergrid.schedule.verify import program, prove
 from peergrid.stencil import Problem, stencil
 
 DIFFERENT = {strategy.build: name for name, strategy in STRATEGIES.items()}.values()  # 'graph' is 'overlap' replayed
-ORDERING = ("Wait", "Record", "Raise", "Await", "Sync", "HostBarrier", "DeviceBarrier")
+ORDERING = ("Wait", "Record", "SignalOp", "SignalWait", "Sync", "HostBarrier", "DeviceBarrier")
 
 
 @stencil
@@ -36,7 +36,7 @@ def line(strategy: StrategyName, depth: int, block: int | None) -> tuple[Layout,
     grid = Grid(13, "periodic")
     options = Options(strategy=strategy, depth=depth, block=block)
     plan = layout(Problem.of(smooth(grid.field("u"))), Partition(grid, (3,)), options)
-    return plan, period(plan, options)
+    return plan, one_iteration(plan, options)
 
 
 def plane(strategy: StrategyName, depth: int, block: int | None) -> tuple[Layout, Schedule]:
@@ -45,16 +45,16 @@ def plane(strategy: StrategyName, depth: int, block: int | None) -> tuple[Layout
     e, h = grid.field("e"), grid.field("h")
     options = Options(strategy=strategy, depth=depth, block=block, order="left-right")
     plan = layout(Problem.of([magnetic(h, e), electric(e, h)]), Partition(grid, (2, 2)), options)
-    return plan, period(plan, options)
+    return plan, one_iteration(plan, options)
 
 
 @pytest.mark.parametrize("strategy", STRATEGIES)
 @pytest.mark.parametrize(("depth", "block"), [(1, None), (2, 1), (2, None), (3, 2)])
 def test_the_originals_are_right(strategy: StrategyName, depth: int, block: int | None) -> None:
     for plan, original in (line(strategy, depth, block), plane(strategy, depth, block)):
-        turns = program(plan, original)
-        assert prove(plan, turns).faults == ()
-        assert check(plan, turns) == ()
+        iterations = program(plan, original)
+        assert prove(plan, iterations).faults == ()
+        assert check(plan, iterations) == ()
 
 
 @pytest.mark.parametrize("strategy", DIFFERENT)
@@ -89,7 +89,7 @@ def test_no_strategy_orders_more_than_it_needs(strategy: StrategyName, depth: in
 
 def test_a_missing_flag_that_the_next_one_answers_for_is_implied() -> None:
     plan, original = line("peer", 1, None)
-    found = Counter(judge(plan, original, m).outcome for m in mutants(original) if m.kind == "drop Raise")
+    found = Counter(judge(plan, original, m).outcome for m in mutants(original) if m.kind == "drop SignalOp")
     assert found.keys() == {"killed", "implied"}
 
 
@@ -97,7 +97,7 @@ def test_order_between_stages_that_only_keeps_links_free_is_spare() -> None:
     grid = Grid(13, "periodic")
     options = Options(strategy="persistent", order="left-right", separate=True)
     plan = layout(Problem.of(smooth(grid.field("u"))), Partition(grid, (3,)), options)
-    original = period(plan, options)
+    original = one_iteration(plan, options)
     found = Counter(judge(plan, original, m).outcome for m in mutants(original) if m.kind == "drop DeviceBarrier")
     assert found == {"spare": 2, "killed": 2}
 

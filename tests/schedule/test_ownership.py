@@ -12,7 +12,7 @@ from peergrid.grid import Box, Grid
 from peergrid.grid.partition import Partition
 from peergrid.schedule import Layout, Options, Schedule
 from peergrid.schedule.happens_before import happens_before
-from peergrid.schedule.ops import Await, Compute, Copy, Event, Flag, Op, Queue, Raise, Record, Sync, Wait
+from peergrid.schedule.ops import Compute, Copy, Event, Flag, Op, Queue, Record, SignalOp, SignalWait, Sync, Wait
 from peergrid.schedule.unroll import unroll
 from peergrid.schedule.verify import prove
 from peergrid.stencil import Problem, stencil
@@ -106,7 +106,7 @@ def test_a_copy_from_or_to_a_negative_device_is_refused(source: int, target: int
 
 
 @pytest.mark.parametrize("value", [0, -1])
-@pytest.mark.parametrize("kind", [Raise, Await])
+@pytest.mark.parametrize("kind", [SignalOp, SignalWait])
 def test_a_flag_that_is_there_from_the_start_is_refused(kind: type, value: int) -> None:
     """Flags are 0 at first: who awaits 0 does not wait, and both checkers would take it for an order."""
     with pytest.raises(UsageError, match="awaited at 1 or more"):

@@ -10,13 +10,13 @@ from verify_examples import smooth
 from peergrid import Box, Grid, Options, Problem, reduction, stencil
 from peergrid.grid.partition import Partition
 from peergrid.runtime.trace.judge import Outcome, check, judge
-from peergrid.schedule import Layout, Schedule, build, layout, period
+from peergrid.schedule import Layout, Schedule, build, layout, one_iteration
 from peergrid.schedule.faults import FaultKind
 from peergrid.schedule.mutate import mutants
 from peergrid.schedule.ops import Reduce
+from peergrid.schedule.pass_plan import due
 from peergrid.schedule.strategies import STRATEGIES, StrategyName
 from peergrid.schedule.verify import program, prove
-from peergrid.schedule.work import due
 
 DEPTHS = [(1, None), (2, 1), (3, None), (3, 2)]
 
@@ -53,7 +53,7 @@ def line(strategy: StrategyName, depth: int, block: int | None) -> tuple[Layout,
     options = Options(strategy, depth, block)
     problem = Problem.of(smooth(u), reductions=[around(u), change(u).within(Box((2,), (11,)))])
     plan = layout(problem, Partition(problem.grid, (3,)), options)
-    return plan, period(plan, options)
+    return plan, one_iteration(plan, options)
 
 
 def alone(strategy: StrategyName, depth: int, block: int | None) -> tuple[Layout, Schedule]:
@@ -62,7 +62,7 @@ def alone(strategy: StrategyName, depth: int, block: int | None) -> tuple[Layout
     options = Options(strategy, depth, block)
     problem = Problem.of(smooth(u), reductions=[around(u), change(u)])
     plan = layout(problem, Partition(problem.grid, (1,)), options)
-    return plan, period(plan, options)
+    return plan, one_iteration(plan, options)
 
 
 def plane(strategy: StrategyName, depth: int, block: int | None) -> tuple[Layout, Schedule]:
@@ -72,18 +72,18 @@ def plane(strategy: StrategyName, depth: int, block: int | None) -> tuple[Layout
     options = Options(strategy, depth, block)
     problem = Problem.of(blur(u, v), reductions=[slope(u, v), drift(v)])
     plan = layout(problem, Partition(grid, (2, 2)), options)
-    return plan, period(plan, options, start=1)
+    return plan, one_iteration(plan, options, start=1)
 
 
 @pytest.mark.parametrize("strategy", STRATEGIES)
 @pytest.mark.parametrize(("depth", "block"), DEPTHS)
 def test_schedules_with_reductions_are_proved(strategy: StrategyName, depth: int, block: int | None) -> None:
     for plan, schedule in (made(strategy, depth, block) for made in (line, alone, plane)):
-        turns = program(plan, schedule)
+        iterations = program(plan, schedule)
         assert any(isinstance(op, Reduce) for op in schedule.ops)
         assert schedule.first == schedule.final
-        assert prove(plan, turns).faults == ()
-        assert check(plan, turns) == ()
+        assert prove(plan, iterations).faults == ()
+        assert check(plan, iterations) == ()
 
 
 def test_reductions_are_due_at_multiples_of_the_runs_steps() -> None:

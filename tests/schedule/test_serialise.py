@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from verify_examples import compute, schedule
 
 from peergrid.errors import UsageError
-from peergrid.schedule import period
+from peergrid.schedule import one_iteration
 from peergrid.schedule.serialise import KINDS, digest, from_json, to_json
 
 ONE = schedule(compute(0), compute(1))
@@ -19,7 +19,7 @@ ONE = schedule(compute(0), compute(1))
 @settings(max_examples=30)
 @given(case=cases())
 def test_there_and_back(case: Case) -> None:
-    original = period(case.plan, case.options)
+    original = one_iteration(case.plan, case.options)
     again = from_json(to_json(original))
     assert again == original
     assert digest(again) == digest(original)

@@ -10,17 +10,17 @@ from peergrid.grid import Box
 from peergrid.schedule.ops import Compute, Copy, Queue
 from peergrid.schedule.timeline import Span, chrome, exposed_communication
 
-MAIN, RIM, OTHER = Queue(0, "main"), Queue(0, "rim", -1), Queue(1, "main")
+MAIN, BOUNDARY, OTHER = Queue(0, "main"), Queue(0, "boundary", -1), Queue(1, "main")
 BOX = Box((0,), (4,))
 COMPUTE = Compute(0, 0, MAIN, BOX, 0, 2, 0, 1)
-COPY = Copy(0, RIM, "u", 1, 2, 0, BOX, 1, BOX)
+COPY = Copy(0, BOUNDARY, "u", 1, 2, 0, BOX, 1, BOX)
 
 
 def test_a_process_per_device_and_a_thread_per_queue() -> None:
-    found = chrome((COMPUTE, COPY), [Span(1, RIM, 2e-6, 5e-6), Span(0, MAIN, 0.0, 3e-6)])
+    found = chrome((COMPUTE, COPY), [Span(1, BOUNDARY, 2e-6, 5e-6), Span(0, MAIN, 0.0, 3e-6)])
     json.dumps(found)
     names = {(e["pid"], e["tid"]): e["args"]["name"] for e in found["traceEvents"] if e["name"] == "thread_name"}
-    assert names == {(0, 0): "main", (0, 1): "rim"}
+    assert names == {(0, 0): "main", (0, 1): "boundary"}
     bars = [e for e in found["traceEvents"] if e["ph"] == "X"]
     assert [(e["name"], e["tid"], e["ts"], e["dur"]) for e in bars] == [
         ("steps 0→2", 0, 0.0, pytest.approx(3.0)),
@@ -30,7 +30,7 @@ def test_a_process_per_device_and_a_thread_per_queue() -> None:
 
 
 def test_what_overlaps_is_hidden() -> None:
-    spans = [Span(0, MAIN, 0.0, 8.0), Span(0, RIM, 6.0, 9.0), Span(1, RIM, 9.0, 10.0)]
+    spans = [Span(0, MAIN, 0.0, 8.0), Span(0, BOUNDARY, 6.0, 9.0), Span(1, BOUNDARY, 9.0, 10.0)]
     assert exposed_communication((COMPUTE, COPY), spans) == pytest.approx(0.1)
 
 
@@ -40,4 +40,4 @@ def test_the_busiest_device_counts() -> None:
 
 
 def test_nothing_computed_is_nothing_exposed() -> None:
-    assert exposed_communication((COPY,), [Span(0, RIM, 0.0, 1.0)]) == 0.0
+    assert exposed_communication((COPY,), [Span(0, BOUNDARY, 0.0, 1.0)]) == 0.0

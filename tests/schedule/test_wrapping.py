@@ -9,7 +9,7 @@ import pytest
 from peergrid.grid import Box, Grid
 from peergrid.grid.partition import Partition
 from peergrid.runtime.trace.judge import check
-from peergrid.schedule import Options, layout, period
+from peergrid.schedule import Options, layout, one_iteration
 from peergrid.schedule.ops import Compute, Copy, Queue
 from peergrid.schedule.strategies import STRATEGIES, StrategyName
 from peergrid.schedule.verify import program, prove
@@ -32,7 +32,7 @@ def test_schedules_are_proved(strategy: StrategyName, parts: tuple[int, int], de
     options = Options(strategy, depth, block)
     made = problem("periodic", "periodic")
     plan = layout(made, Partition(made.grid, parts), options)
-    whole = period(plan, options)
+    whole = one_iteration(plan, options)
     assert prove(plan, program(plan, whole)).holds
     assert not check(plan, program(plan, whole))
 
@@ -53,7 +53,7 @@ def test_wrapping_takes_nothing_from_the_interior() -> None:
     options = Options("overlap", depth=2)
     for parts, interior in (((1, 1), Box((0, 0), (24, 20))), ((2, 1), Box((2, 0), (10, 20)))):
         plan = layout(made, Partition(made.grid, parts), options)
-        ops = [op for op in period(plan, options).ops if isinstance(op, Compute) and op.device == 0]
+        ops = [op for op in one_iteration(plan, options).ops if isinstance(op, Compute) and op.device == 0]
         assert {op.box for op in ops if op.queue == Queue(0, "interior")} == {interior}
 
 
@@ -61,8 +61,8 @@ def test_one_device_wraps_in_one_queue_with_nothing_to_wait_for() -> None:
     made = problem("periodic", "periodic")
     options = Options("overlap", depth=2)
     plan = layout(made, Partition(made.grid, (1, 1)), options)
-    assert {type(op) for op in period(plan, options).ops} == {Compute, Copy}
-    assert len({op.queue for op in period(plan, options).ops if isinstance(op, Compute | Copy)}) == 1
+    assert {type(op) for op in one_iteration(plan, options).ops} == {Compute, Copy}
+    assert len({op.queue for op in one_iteration(plan, options).ops if isinstance(op, Compute | Copy)}) == 1
 
 
 def test_an_axis_that_is_split_is_exchanged() -> None:

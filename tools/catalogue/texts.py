@@ -18,7 +18,7 @@ from peergrid.codegen.cuda.linked.persistent import PersistentKernel
 from peergrid.grid import Box
 from peergrid.runtime.cuda.lowering.kernels import ByRegions, Kernels, Summed
 from peergrid.runtime.cuda.lowering.programs import Kernel
-from peergrid.schedule import Options, Schedule, layout, period
+from peergrid.schedule import Options, Schedule, layout, one_iteration
 from peergrid.stencil import Problem
 
 
@@ -65,7 +65,7 @@ def _run(case: Case, problem: Problem, gpu: GpuModel) -> tuple[Kernels, Schedule
     partition = balanced(problem, case.devices, depth, case.norm, options.block)
     plan = layout(problem, partition, options, split_at(problem, partition, case.norm, gpu))
     multiprocessors = (gpu.multiprocessors,) * case.devices
-    return Kernels(plan, case.norm, gpu, multiprocessors, lambda one, other: True), period(plan, options)
+    return Kernels(plan, case.norm, gpu, multiprocessors, lambda one, other: True), one_iteration(plan, options)
 
 
 def _shared_bytes(kernels: Kernels, schedule: Schedule) -> dict[str, int]:

@@ -92,9 +92,9 @@ def rate(problem: Any, devices: str) -> Case:
             run.run(steps)
             return (time.perf_counter() - started) / steps
 
-        period = 2 * run.options.depth
-        sample(4 * period)
-        steps = period * min(500, max(1, int(SECONDS / sample(4 * period) / period)))
+        one_iteration = 2 * run.options.depth
+        sample(4 * one_iteration)
+        steps = one_iteration * min(500, max(1, int(SECONDS / sample(4 * one_iteration) / one_iteration)))
         seconds = [sample(steps) for _ in range(SAMPLES)]
         middle = median(seconds)
         rates = {"us_per_step": round(middle * 1e6, 2), "gcells_per_s": round(problem.grid.box.size / middle / 1e9, 2)}

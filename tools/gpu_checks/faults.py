@@ -116,22 +116,22 @@ def lost(kind: str, devices: str) -> Case:
 
 def _without_raises(executor: Any, plan: Any, options: Any) -> None:
     """A schedule in which one flag is never raised."""
-    from peergrid.schedule import period
-    from peergrid.schedule.ops import Raise
+    from peergrid.schedule import one_iteration
+    from peergrid.schedule.ops import SignalOp
 
-    whole = period(plan, options)
-    dropped = next(op.flag for op in whole.ops if isinstance(op, Raise))
-    ops = tuple(op for op in whole.ops if not isinstance(op, Raise) or op.flag != dropped)
+    whole = one_iteration(plan, options)
+    dropped = next(op.flag for op in whole.ops if isinstance(op, SignalOp))
+    ops = tuple(op for op in whole.ops if not isinstance(op, SignalOp) or op.flag != dropped)
     executor.execute(replace(whole, ops=ops), 1, 0)
 
 
 def _gone_astray(executor: Any, plan: Any, options: Any) -> None:
     """A schedule in which what one GPU writes for another is written elsewhere."""
     from peergrid.runtime.cuda.lowering.semaphores import ADDRESS, WRITE
-    from peergrid.schedule import period
+    from peergrid.schedule import one_iteration
     from peergrid.schedule.ops import Flag
 
-    schedule = period(plan, options)
+    schedule = one_iteration(plan, options)
     commands = executor._lower(schedule).buffers[0]
     writes = [row for words in commands.keep if getattr(words, "ndim", 1) == 2 for row in words if row[0] == WRITE]
     for row in [row for row in writes if row[ADDRESS] == writes[0][ADDRESS]]:
@@ -142,14 +142,14 @@ def _gone_astray(executor: Any, plan: Any, options: Any) -> None:
 def _ahead_of_its_neighbours(executor: Any, plan: Any, options: Any) -> None:
     """Passes that exchange by themselves and wait for a pass of their neighbours that never was."""
     from peergrid.runtime.cuda.linked.chain import PASSED
-    from peergrid.schedule import period
+    from peergrid.schedule import one_iteration
 
     executor._flag_values[PASSED] = 1
-    executor.execute(period(plan, options), 1, 0)
+    executor.execute(one_iteration(plan, options), 1, 0)
 
 
 LOST: dict[str, tuple[dict[str, Any], Callable[[Any, Any, Any], None], str]] = {
-    "flag": ({"strategy": "peer"}, _without_raises, r"'Await flag .*' waited too long.*stood at 0"),
+    "flag": ({"strategy": "peer"}, _without_raises, r"'SignalWait flag .*' waited too long.*stood at 0"),
     "word": ({"strategy": "overlap"}, _gone_astray, r"'Wait .*' waited too long: 'Record .*came 0 times where 8"),
     "word between graphs": ({"strategy": "graph"}, _gone_astray, "'Wait .*' waited too long: 'Record .*came 0 times"),
     "pass": ({"strategy": "peer", "depth": 8}, _ahead_of_its_neighbours, "waited too long"),

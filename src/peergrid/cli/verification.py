@@ -17,7 +17,7 @@ from peergrid.codegen.cuda.choose.balance import balanced
 from peergrid.grid.partition import Partition
 from peergrid.runtime.devices import cores
 from peergrid.runtime.trace.judge import REDUNDANT, Checkers, Outcome, Verdict, judge
-from peergrid.schedule import Layout, Options, Schedule, build, layout, period
+from peergrid.schedule import Layout, Options, Schedule, build, layout, one_iteration
 from peergrid.schedule.exchange import Order
 from peergrid.schedule.faults import Fault, count
 from peergrid.schedule.mutate import Mutant, mutants
@@ -33,7 +33,7 @@ Progress = Callable[[int, int], None]
 class Ways:
     """Which schedules to look at: every combination.
 
-    steps: of the run whose last, shorter turn is looked at too; None: only the turn that is repeated;
+    steps: of the run whose last, shorter iteration is looked at too; None: only the iteration that is repeated;
     mutants: how many of each kind to try on every schedule; None: none at all; balanced: with the slabs that GPUs get.
     """
 
@@ -179,33 +179,35 @@ def _look_at(tally: _Tally, problem: Problem, ways: Ways, progress: Progress) ->
 
 @dataclass(frozen=True)
 class _Case:
-    """One way to run a problem: the turns to look at, and the mutants of the turn that a run repeats."""
+    """One way to run a problem: the iterations to look at, and the mutants of the iteration that a run repeats."""
 
     name: str
     repeated: Schedule
-    turns: tuple[tuple[Schedule, ...], ...]
+    iterations: tuple[tuple[Schedule, ...], ...]
     mutants: tuple[Mutant, ...]
 
     @property
     def schedules(self) -> Iterator[Schedule]:
-        yield from chain.from_iterable(self.turns)
+        yield from chain.from_iterable(self.iterations)
         yield from (mutant.schedule for mutant in self.mutants)
 
 
 def _case(plan: Layout, options: Options, ways: Ways) -> _Case:
     name = f"{options.strategy}, {plan.devices} devices, depth {options.depth}, order {options.order}"
-    repeated = period(plan, options)
-    turns = [program(plan, repeated)]
+    repeated = one_iteration(plan, options)
+    iterations = [program(plan, repeated)]
     if ways.steps is not None and (rest := ways.steps % repeated.steps):
         shorter = build(plan, options, rest)
-        turns.append((repeated, shorter, build(plan, options, plan.depth, shorter.final)))
+        iterations.append((repeated, shorter, build(plan, options, plan.depth, shorter.final)))
     found = () if ways.mutants is None else tuple(mutants(repeated, ways.mutants))
-    return _Case(name, repeated, tuple(turns), found)
+    return _Case(name, repeated, tuple(iterations), found)
 
 
 def _look(tally: _Tally, checkers: Checkers, case: _Case) -> None:
-    for turns in case.turns:
-        tally.add(case.name, len(turns[1].ops), tuple(checkers.proved(turns)), tuple(checkers.replayed(turns)))
+    for iterations in case.iterations:
+        tally.add(
+            case.name, len(iterations[1].ops), tuple(checkers.proved(iterations)), tuple(checkers.replayed(iterations))
+        )
     for mutant in case.mutants:
         tally.judged(case.name, judge(checkers.layout, case.repeated, mutant, checkers=checkers))
     tally.ways += 1

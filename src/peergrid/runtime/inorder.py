@@ -39,14 +39,14 @@ class InOrderExecutor:
             fill(self.layout, memory, name, values, slot)
 
     def execute(self, schedule: Schedule, times: int, step: int) -> None:
-        for turn in range(times):
+        for iteration in range(times):
             for op in schedule.ops:
                 if isinstance(op, Compute):
-                    self._compute(op, step + turn * schedule.steps)
+                    self._compute(op, step + iteration * schedule.steps)
                 elif isinstance(op, Copy):
                     copy(self.memories, op)
                 elif isinstance(op, Reduce):
-                    self._reductions.add(self.memories[op.device], op, step + turn * schedule.steps + op.level)
+                    self._reductions.add(self.memories[op.device], op, step + iteration * schedule.steps + op.level)
 
     def gather(self, name: str, slot: int) -> Array:
         return collect(self.layout, self.memories, name, slot)

@@ -11,7 +11,7 @@ from peergrid.schedule.ops import Compute, Copy, Op, Reduce
 from peergrid.stencil import Problem, read_boxes, reduced_boxes, write_box
 from peergrid.stencil.remember import remembered
 
-Place = tuple[int, str, int]
+Buffer = tuple[int, str, int]
 """Memory that can conflict: device, state field, slot."""
 
 Reads = Callable[[Problem, str, Box, int], tuple[Box, ...]]
@@ -20,12 +20,12 @@ Reads = Callable[[Problem, str, Box, int], tuple[Box, ...]]
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """Cells read or written; `level` counts from the start of the turn.
+    """Cells read or written; `level` counts from the start of the iteration.
 
     previous: whether the operation reads them as they were a step before the level that it names.
     """
 
-    place: Place
+    buffer: Buffer
     box: Box
     level: int
     writes: bool

@@ -12,8 +12,8 @@ from peergrid.grid.partition import Partition
 from peergrid.schedule.exchange import ORDERS, Order
 from peergrid.schedule.layout import Layout, blocks_of
 from peergrid.schedule.ops import Op, Route
+from peergrid.schedule.pass_plan import Due, PassPlan, due, passes_of
 from peergrid.schedule.strategies import STRATEGIES, StrategyName
-from peergrid.schedule.work import Due, Work, due, passes_of
 from peergrid.stencil import Problem
 
 MOST_REPEATED = 256  # steps after which reductions repeat, for one schedule of all of them
@@ -96,7 +96,7 @@ def build(plan: Layout, options: Options, steps: int, first: int = 0, start: int
     """
     strategy = STRATEGIES[options.strategy]
     reductions = due(plan.problem, start, steps)
-    work = Work(
+    work = PassPlan(
         layout=plan,
         passes=tuple(passes_of(plan, options.steps_per_pass, steps, first, reductions)),
         stages=ORDERS[options.order](plan.exchanged),
@@ -114,11 +114,11 @@ def repeated(problem: Problem) -> int | None:
     return every if every <= MOST_REPEATED else None
 
 
-def period(plan: Layout, options: Options, first: int = 0, start: int | None = 0) -> Schedule:
+def one_iteration(plan: Layout, options: Options, first: int = 0, start: int | None = 0) -> Schedule:
     """The shortest schedule that can be repeated: it ends in the slot it starts from, and with reductions at a step
     that is as far from the next of each.
 
-    Without reductions it is two cycles, or one with an even number of passes.
+    Without reductions it is two exchange intervals, or one with an even number of passes.
     """
     every = 1 if start is None else lcm(*(one.every for one in plan.problem.reductions))
     whole = every * -(-plan.depth // every)

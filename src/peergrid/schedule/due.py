@@ -9,11 +9,11 @@ from peergrid.schedule.build import Schedule
 from peergrid.schedule.faults import Fault
 from peergrid.schedule.layout import Layout
 from peergrid.schedule.ops import Reduce, describe
-from peergrid.schedule.work import Due
+from peergrid.schedule.pass_plan import Due
 
 
 def unreduced(layout: Layout, schedule: Schedule) -> Iterator[Fault]:
-    """The faults of one turn."""
+    """The faults of one iteration."""
     made: dict[Due, list[Reduce]] = {due: [] for due in schedule.due}
     for op in schedule.ops:
         if isinstance(op, Reduce):

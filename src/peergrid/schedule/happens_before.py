@@ -17,15 +17,15 @@ from itertools import compress
 
 from peergrid.schedule.faults import Fault, FaultKind
 from peergrid.schedule.ops import (
-    Await,
     DeviceBarrier,
     Event,
     Flag,
     HostBarrier,
     Op,
     Queue,
-    Raise,
     Record,
+    SignalOp,
+    SignalWait,
     Sync,
     Touching,
     Wait,
@@ -48,14 +48,14 @@ class Order:
     bits: tuple[int, ...]
     before: tuple[int, ...]
     faults: tuple[Fault, ...]
-    hollow: tuple[Placed, ...]
+    unrecorded: tuple[Placed, ...]
 
     @property
-    def touching(self) -> Order:
+    def accessing(self) -> Order:
         """The order of the operations alone that read or write fields."""
         chosen = [isinstance(placed.op, Touching) for placed in self.done]
         done, bits, before = compress(self.done, chosen), compress(self.bits, chosen), compress(self.before, chosen)
-        return Order(tuple(done), tuple(bits), tuple(before), self.faults, self.hollow)
+        return Order(tuple(done), tuple(bits), tuple(before), self.faults, self.unrecorded)
 
 
 def happens_before(program: Iterable[Placed]) -> Order:
@@ -72,7 +72,7 @@ def happens_before(program: Iterable[Placed]) -> Order:
         tuple(node.bit for node in done),
         tuple(node.after & ~node.bit for node in done),
         (*walk.faults, *stuck),
-        tuple(walk.hollow),
+        tuple(walk.unrecorded),
     )
 
 
@@ -110,7 +110,7 @@ class _Walk:
         self.next_bit = 1
         self.done: list[_Node] = []
         self.faults: list[Fault] = []
-        self.hollow: list[Placed] = []
+        self.unrecorded: list[Placed] = []
 
     def add(self, placed: Placed) -> None:
         """One more operation at the end of its hosts' programs."""
@@ -184,7 +184,7 @@ class _Walk:
         self.waits.setdefault(event, []).append(node)
         records = self.records.get(event)
         if not records:
-            self.hollow.append(node.placed)
+            self.unrecorded.append(node.placed)
             return
         node.bound = records[-1]
         if not node.known & node.bound.issue:
@@ -199,28 +199,28 @@ class _Walk:
             if not node.bound.bit:
                 return False
             known |= node.bound.after
-        elif isinstance(op, Await):
+        elif isinstance(op, SignalWait):
             raised = self._first_raise(op.flag, node.placed.value)
             if raised is None:
                 return False
             known |= raised.after
         self._end(node, known)
         self.knows[queue] = node.after
-        if isinstance(op, Raise):
+        if isinstance(op, SignalOp):
             self._raise(node, op.flag)
         return True
 
     def _raise(self, node: _Node, flag: Flag) -> None:
         line = self.raises.setdefault(flag, [])
         if line and not node.after & line[-1].bit:
-            self._unordered(f"flag {flag} is raised by", line[-1], node)
+            self._unordered(f"flag {flag} is set by", line[-1], node)
         if line and node.placed.value <= line[-1].placed.value:
             message = f"Flag {flag} does not grow: {node.placed} comes after {line[-1].placed}."
             self.faults.append(Fault("undetermined", message, (line[-1].op, node.op)))
         line.append(node)
 
     def _first_raise(self, flag: Flag, value: int) -> _Node | None:
-        """The raise that is surely over once the flag is seen at `value`: flags grow one raise at a time."""
+        """The signal that is surely over once the flag is seen at `value`: flags grow one signal at a time."""
         return next((node for node in self.raises.get(flag, ()) if node.placed.value >= value), None)
 
     def _sync(self, host: int, node: _Node, op: Sync) -> bool:
@@ -273,10 +273,10 @@ class _Walk:
     def _reason(self, node: _Node) -> str:
         """Why an operation does not run, in words."""
         op = node.op
-        if isinstance(op, Await):
+        if isinstance(op, SignalWait):
             raises = self.raises.get(op.flag, [])
             highest = raises[-1].placed.value if raises else 0
-            return f"flag {op.flag} never reaches {node.placed.value}, the last raise that runs leaves it at {highest}"
+            return f"flag {op.flag} never reaches {node.placed.value}, the last signal that runs leaves it at {highest}"
         if isinstance(op, HostBarrier | DeviceBarrier):
             party: tuple[Queue | int, ...] = op.hosts if isinstance(op, HostBarrier) else op.queues
             return "it is never reached by " + ", ".join(str(p) for p in party if p not in node.arrived)

@@ -1,4 +1,4 @@
-"""Which cells each device holds, computes and receives, for one cycle between two exchanges."""
+"""The cells that each device stores, computes and receives in one exchange interval."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Halo:
 
 @dataclass(frozen=True)
 class Layout:
-    """The memory of every device for cycles of `blocks`: the steps of each pass between two exchanges.
+    """The memory of every device for exchange intervals of `blocks`: the steps of each pass.
 
     (8,) is one pass of eight steps; (1, 1, 1) is three passes of one step over shrinking boxes (B+2R with R = 3).
     align: a device's own cells are split at multiples of so many alone, axis by axis (empty: anywhere).
@@ -51,7 +51,7 @@ class Layout:
         return self.problem.grid.clip(growth.apply(self.partition.owned(device)))
 
     def ghosted(self, device: int, name: str) -> Box:
-        """The cells of a field that must be known before a cycle: the owned box and its ghost cells."""
+        """The cells of a field that must be known before an exchange interval: the owned box and its ghost cells."""
         first = growths(self.problem, self.blocks)[0]
         passes = read_box(self.problem, name, self.compute_box(device, first), self.blocks[0])
         return reduce(Box.hull, self._reduced(device, name), passes)
@@ -171,7 +171,9 @@ class Layout:
 
 
 def growths(problem: Problem, blocks: tuple[int, ...]) -> tuple[Growth, ...]:
-    """How far beyond the owned box each pass of a cycle computes so that the passes after it find what they read."""
+    """How far beyond the owned box each pass of an exchange interval computes so that the passes after it find what
+    they read.
+    """
     growth = Growth.none(problem.grid.ndim)
     found = [growth]
     for steps in reversed(blocks[1:]):
@@ -183,7 +185,7 @@ def growths(problem: Problem, blocks: tuple[int, ...]) -> tuple[Growth, ...]:
 
 
 def blocks_of(depth: int, block: int) -> tuple[int, ...]:
-    """A cycle of `depth` steps in passes of at most `block` steps."""
+    """An exchange interval of `depth` steps in passes of at most `block` steps."""
     whole, rest = divmod(depth, block)
     return (block,) * whole + ((rest,) if rest else ())
 

@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from peergrid.grid import Box
-from peergrid.schedule.access import Place
-from peergrid.schedule.claims import Claims
+from peergrid.schedule.access import Buffer
+from peergrid.schedule.access_table import AccessTable
 from peergrid.schedule.faults import Fault
 from peergrid.schedule.happens_before import Order
 from peergrid.schedule.ops import Compute, Touching
@@ -24,47 +24,47 @@ NOTHING = -1
 """The level of cells that nobody wrote."""
 
 
-def stale_reads(order: Order, claims: Claims, first: int, final: int, steps: int) -> Iterator[Fault]:
+def stale_reads(order: Order, table: AccessTable, first: int, final: int, steps: int) -> Iterator[Fault]:
     """Every read that does not find its level; at the end each device must own level `steps` in slot `final`.
 
     order: of computations and copies alone; first: the slot in which all cells, ghost cells included, start at level 0.
     """
-    levels = np.full(claims.planes.size, NOTHING, dtype=np.int64)
-    levels[claims.starts[first]] = 0
+    levels = np.full(table.planes.size, NOTHING, dtype=np.int64)
+    levels[table.starts[first]] = 0
     for placed in order.done:
-        op, touch = placed.op, claims.touches[claims.use[id(placed.op)]]
+        op, sets = placed.op, table.cell_sets[table.use[id(placed.op)]]
         assert isinstance(op, Touching)
         level = placed.base + op.level
-        if (levels[touch.reads] != level).any() or (levels[touch.previous] != level - 1).any():
-            yield from _stale(claims, levels, placed, level)
-            levels[touch.reads], levels[touch.previous] = level, level - 1  # one fault, not all that follow from it
-        levels[touch.writes] = level + op.steps if isinstance(op, Compute) else level
-    if (levels[claims.ends[final]] == steps).all():
+        if (levels[sets.reads] != level).any() or (levels[sets.previous] != level - 1).any():
+            yield from _stale(table, levels, placed, level)
+            levels[sets.reads], levels[sets.previous] = level, level - 1  # one fault, not all that follow from it
+        levels[sets.writes] = level + op.steps if isinstance(op, Compute) else level
+    if (levels[table.ends[final]] == steps).all():
         return
-    for place, box in claims.owned[final]:
-        cells = claims.planes.cells([(place, box)])
+    for buffer, box in table.owned[final]:
+        cells = table.planes.cells([(buffer, box)])
         if len(wrong := cells[levels[cells] != steps]):
-            where, found = _where(claims, place, wrong), _found(levels, wrong)
-            message = f"Stale read: at the end {_named(place)} is needed at level {steps} in {where}, it is {found}."
+            where, found = _where(table, buffer, wrong), _found(levels, wrong)
+            message = f"Stale read: at the end {_named(buffer)} is needed at level {steps} in {where}, it is {found}."
             yield Fault("stale read", message, ())
 
 
-def _stale(claims: Claims, levels: NDArray[np.int64], placed: Placed, level: int) -> Iterator[Fault]:
-    for access in claims.accesses[claims.use[id(placed.op)]]:
-        cells, asked = claims.planes.cells([(access.place, access.box)]), level - access.previous
+def _stale(table: AccessTable, levels: NDArray[np.int64], placed: Placed, level: int) -> Iterator[Fault]:
+    for access in table.accesses[table.use[id(placed.op)]]:
+        cells, asked = table.planes.cells([(access.buffer, access.box)]), level - access.previous
         if not access.writes and len(wrong := cells[levels[cells] != asked]):
-            needed = f"{_named(access.place)} at level {asked} in {_where(claims, access.place, wrong)}"
+            needed = f"{_named(access.buffer)} at level {asked} in {_where(table, access.buffer, wrong)}"
             message = f"Stale read: {placed} needs {needed}, it finds {_found(levels, wrong)}."
             yield Fault("stale read", message, (placed.op,))
 
 
-def _named(place: Place) -> str:
-    device, name, slot = place
+def _named(buffer: Buffer) -> str:
+    device, name, slot = buffer
     return f"'{name}' slot {slot} of device {device}"
 
 
-def _where(claims: Claims, place: Place, wrong: Cells) -> Box:
-    return claims.planes.planes[place].box(int(wrong[0]))
+def _where(table: AccessTable, buffer: Buffer, wrong: Cells) -> Box:
+    return table.planes.planes[buffer].box(int(wrong[0]))
 
 
 def _found(levels: NDArray[np.int64], wrong: Cells) -> str:

@@ -2,7 +2,7 @@
 
 Hosts issue operations in order. A queue (CUDA: a stream) carries out what was issued to it in order; different queues
 run at the same time unless something orders them: an event recorded in one queue and waited for in another, a flag
-raised and awaited in memory, a barrier, or a host that waits before it issues more.
+set and awaited in memory, a barrier, or a host that waits before it issues more.
 
 Ownership follows CUDA's rules, and an operation that breaks them cannot be made: a kernel goes to a queue of the
 device that is current, an event is recorded into a queue of its own device; copies may be issued to any queue, and
@@ -31,7 +31,7 @@ def _check_device(device: int) -> None:
 def _check_value(value: int) -> None:
     """A flag is 0 at the start: who awaits less waits for nobody."""
     if value < 1:
-        raise UsageError(f"A flag is raised to 1 or more, and awaited at 1 or more, got {value}.")
+        raise UsageError(f"A flag is set to 1 or more, and awaited at 1 or more, got {value}.")
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -65,7 +65,7 @@ class Event:
 
 @dataclass(frozen=True, slots=True, order=True)
 class Flag:
-    """A counter in the memory of its device that only grows; others raise it, its device awaits it."""
+    """A counter in the memory of its device that only grows; other devices set it, its own waits for it."""
 
     device: int
     name: str
@@ -171,8 +171,8 @@ class Wait:
 
 
 @dataclass(frozen=True, slots=True)
-class Raise:
-    """After all earlier work of the queue is visible, raise a flag to `value` (counted from the schedule's start)."""
+class SignalOp:
+    """After all earlier work of the queue is visible, set a flag to `value` (counted from the schedule's start)."""
 
     host: int
     queue: Queue
@@ -184,7 +184,7 @@ class Raise:
 
 
 @dataclass(frozen=True, slots=True)
-class Await:
+class SignalWait:
     """The queue goes on only when the flag, which lies on its own device, has reached `value`."""
 
     host: int
@@ -224,7 +224,7 @@ class DeviceBarrier:
     hosts: tuple[int, ...]
 
 
-Op = Compute | Reduce | Copy | Record | Wait | Raise | Await | Sync | HostBarrier | DeviceBarrier
+Op = Compute | Reduce | Copy | Record | Wait | SignalOp | SignalWait | Sync | HostBarrier | DeviceBarrier
 
 
 Touching = Compute | Reduce | Copy
@@ -243,7 +243,7 @@ def queues_of(op: Op) -> tuple[Queue, ...]:
     return () if isinstance(op, Sync | HostBarrier) else (op.queue,)
 
 
-def footing(op: Touching) -> Hashable:
+def access_key(op: Touching) -> Hashable:
     """What decides which memory an operation reads and writes: where this is the same, the memory is too."""
     if isinstance(op, Compute):
         return op.device, op.box, op.steps, op.source, op.target
@@ -265,7 +265,7 @@ def describe(op: Op) -> str:
             return f"Copy '{op.field}' {way} slot {op.slot} level {op.level} in {op.queue}"
         case Record() | Wait():
             return f"{type(op).__name__} event {op.event} in {op.queue}"
-        case Raise() | Await():
+        case SignalOp() | SignalWait():
             return f"{type(op).__name__} flag {op.flag} = {op.value} in {op.queue}"
         case Sync():
             return f"Sync host {op.host} with {op.target}"

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from peergrid.grid import Box, Index
-from peergrid.schedule.access import Place
+from peergrid.schedule.access import Buffer
 
 Cells = NDArray[np.int64]
 """Numbers of cells in the flat array."""
@@ -52,25 +52,25 @@ class Plane:
 class Planes:
     """All planes; size: how many cells they have together."""
 
-    planes: Mapping[Place, Plane]
+    planes: Mapping[Buffer, Plane]
     size: int
 
     @classmethod
-    def over(cls, boxes: Iterable[tuple[Place, Box]]) -> Planes:
+    def over(cls, boxes: Iterable[tuple[Buffer, Box]]) -> Planes:
         """Planes fine enough for all these boxes."""
-        edges: dict[Place, tuple[set[int], ...]] = {}
-        for place, box in boxes:
-            lines = edges.setdefault(place, tuple(set() for _ in box.lo))
+        edges: dict[Buffer, tuple[set[int], ...]] = {}
+        for buffer, box in boxes:
+            lines = edges.setdefault(buffer, tuple(set() for _ in box.lo))
             for line, lo, hi in zip(lines, box.lo, box.hi, strict=True):
                 line.update((lo, hi))
-        planes: dict[Place, Plane] = {}
+        planes: dict[Buffer, Plane] = {}
         size = 0
-        for place, lines in edges.items():
-            planes[place] = Plane(tuple(tuple(sorted(line)) for line in lines), size)
-            size += int(np.prod(planes[place].shape))
+        for buffer, lines in edges.items():
+            planes[buffer] = Plane(tuple(tuple(sorted(line)) for line in lines), size)
+            size += int(np.prod(planes[buffer].shape))
         return cls(planes, size)
 
-    def cells(self, boxes: Iterable[tuple[Place, Box]]) -> Cells:
+    def cells(self, boxes: Iterable[tuple[Buffer, Box]]) -> Cells:
         """The cells of some boxes, one after the other."""
-        found = [self.planes[place].cells(box) for place, box in boxes]
+        found = [self.planes[buffer].cells(box) for buffer, box in boxes]
         return np.concatenate(found) if found else np.empty(0, dtype=np.int64)

@@ -12,7 +12,6 @@ from peergrid.errors import UsageError
 from peergrid.grid import Box
 from peergrid.schedule.build import Options, Schedule
 from peergrid.schedule.ops import (
-    Await,
     Compute,
     Copy,
     DeviceBarrier,
@@ -20,22 +19,25 @@ from peergrid.schedule.ops import (
     Flag,
     HostBarrier,
     Queue,
-    Raise,
     Record,
     Reduce,
+    SignalOp,
+    SignalWait,
     Sync,
     Wait,
 )
-from peergrid.schedule.work import Due
+from peergrid.schedule.pass_plan import Due
 
 VERSION = 2
 KINDS: dict[str, type] = {
     kind.__name__: kind
     for kind in (
         *(Schedule, Due, Options, Box, Queue, Event, Flag),
-        *(Compute, Reduce, Copy, Record, Wait, Raise, Await, Sync, HostBarrier, DeviceBarrier),
+        *(Compute, Reduce, Copy, Record, Wait, SignalOp, SignalWait, Sync, HostBarrier, DeviceBarrier),
     )
 }
+FORMER = {"Raise": "SignalOp", "Await": "SignalWait"}
+"""Names that operations had in files written before; these are still read."""
 HINTS = {kind: get_type_hints(kind) for kind in KINDS.values()}
 
 
@@ -75,7 +77,7 @@ def _decode(value: object) -> Any:
     if not isinstance(value, dict):
         return value
     tag = value.get("is")
-    kind = KINDS.get(tag) if isinstance(tag, str) else None
+    kind = KINDS.get(FORMER.get(tag, tag)) if isinstance(tag, str) else None
     if kind is None:
         raise UsageError(f"A schedule file holds {', '.join(KINDS)}, got '{tag}'.")
     given = {name: _decode(item) for name, item in value.items() if name != "is"}

@@ -6,48 +6,48 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
 from peergrid.schedule.build import Schedule
-from peergrid.schedule.ops import Await, Flag, Op, Raise, describe
+from peergrid.schedule.ops import Flag, Op, SignalOp, SignalWait, describe
 
 
 class Placed(NamedTuple):
-    """One operation of one turn. `base` is the time level at which the turn starts, `flags` what flags stood at."""
+    """One operation of one iteration; base: the level at which that starts; flags: what the flags stood at."""
 
     op: Op
-    turn: int
+    iteration: int
     number: int
     base: int
     flags: Mapping[Flag, int]
 
     @property
     def value(self) -> int:
-        """The value that a Raise sets or an Await expects."""
-        assert isinstance(self.op, Raise | Await)
+        """The value that a SignalOp sets or a SignalWait expects."""
+        assert isinstance(self.op, SignalOp | SignalWait)
         return self.flags.get(self.op.flag, 0) + self.op.value
 
     def __str__(self) -> str:
-        return f"{describe(self.op)} (turn {self.turn}, op {self.number})"
+        return f"{describe(self.op)} (iteration {self.iteration}, op {self.number})"
 
 
-def unroll(turns: Iterable[Schedule]) -> Iterator[Placed]:
-    """Every operation of every turn, in the order of the lists."""
+def unroll(iterations: Iterable[Schedule]) -> Iterator[Placed]:
+    """Every operation of every iteration, in the order of the lists."""
     base, flags = 0, dict[Flag, int]()
-    for turn, schedule in enumerate(turns):
+    for iteration, schedule in enumerate(iterations):
         for number, op in enumerate(schedule.ops):
-            yield Placed(op, turn, number, base, flags)
+            yield Placed(op, iteration, number, base, flags)
         base += schedule.steps
         flags = advanced(flags, schedule)
 
 
 def advanced(flags: Mapping[Flag, int], schedule: Schedule) -> dict[Flag, int]:
-    """What the flags stand at after a schedule: they count on from turn to turn."""
+    """What the flags stand at after a schedule: they count on from iteration to iteration."""
     spans = flag_spans(schedule.ops)
     return {flag: flags.get(flag, 0) + spans.get(flag, 0) for flag in flags.keys() | spans.keys()}
 
 
 def flag_spans(ops: Iterable[Op]) -> Mapping[Flag, int]:
-    """How far each flag counts within a list of operations: the largest value that is raised or awaited."""
+    """How far each flag counts within a list of operations: the largest value that is set or awaited."""
     spans: dict[Flag, int] = {}
     for op in ops:
-        if isinstance(op, Raise | Await):
+        if isinstance(op, SignalOp | SignalWait):
             spans[op.flag] = max(spans.get(op.flag, 0), op.value)
     return spans

@@ -1,10 +1,10 @@
 """The proof that a schedule is right, from its list of operations alone.
 
-Two turns of a schedule that ends in the slot it starts from stand for any number of them: every turn issues the same
-operations, so what is ordered within a turn and from one turn to the next is ordered in all later ones too (more waits
-find a record there, never fewer), accesses further apart are ordered through the copies of themselves in between, and
-each turn starts from the levels that the turn before was shown to leave. What follows a turn also checks its ghost
-cells: whoever reads them needs them at the right level.
+Two iterations of a schedule that ends in the slot it starts from stand for any number of them: every iteration issues
+the same operations, so what is ordered within an iteration and from one iteration to the next is ordered in all later
+ones too (more waits find a record there, never fewer), accesses further apart are ordered through the copies of
+themselves in between, and each iteration starts from the levels that the iteration before was shown to leave. What
+follows an iteration also checks its ghost cells: whoever reads them needs them at the right level.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ from dataclasses import dataclass
 
 from peergrid.errors import CheckFailed
 from peergrid.schedule.access import Reads, declared
+from peergrid.schedule.access_table import AccessTable
 from peergrid.schedule.build import Schedule, build
-from peergrid.schedule.claims import Claims
 from peergrid.schedule.due import unreduced
 from peergrid.schedule.faults import Fault
 from peergrid.schedule.happens_before import happens_before
 from peergrid.schedule.layout import Layout
 from peergrid.schedule.levels import stale_reads
-from peergrid.schedule.misfits import misplaced, outside
+from peergrid.schedule.out_of_bounds import misplaced, outside
 from peergrid.schedule.races import races
 from peergrid.schedule.unroll import Placed, unroll
 
@@ -39,40 +39,41 @@ class Proof:
 
 
 def program(layout: Layout, schedule: Schedule) -> tuple[Schedule, ...]:
-    """The turns that have to be looked at so that a schedule is proved for good, however often it is repeated.
+    """The iterations that have to be looked at so that a schedule is proved for good, however often it is repeated.
 
-    A schedule that ends in the slot it starts from is followed by itself, any other by one cycle of its strategy.
+    A schedule that ends in the slot it starts from is followed by itself, any other by one exchange interval of its
+    strategy.
     """
     if schedule.first == schedule.final:
         return (schedule, schedule)
     return (schedule, build(layout, schedule.options, layout.depth, schedule.final))
 
 
-def prove(layout: Layout, turns: Sequence[Schedule], reads: Reads = declared) -> Proof:
+def prove(layout: Layout, iterations: Sequence[Schedule], reads: Reads = declared) -> Proof:
     """Look for races, stale reads, deadlocks, undetermined orders and accesses outside a device's memory.
 
-    turns: carried out one after another, with nothing in between that waits for anything;
+    iterations: carried out one after another, with nothing in between that waits for anything;
     reads: which cells a kernel reads, by default all that its footprint allows it to.
     """
-    ops = sum(len(schedule.ops) for schedule in turns)
-    return Proof(ops, tuple(objections(turns, Claims(layout, turns, reads))))
+    ops = sum(len(schedule.ops) for schedule in iterations)
+    return Proof(ops, tuple(objections(iterations, AccessTable(layout, iterations, reads))))
 
 
-def objections(turns: Sequence[Schedule], claims: Claims) -> Iterator[Fault]:
-    """The faults of a proof, one by one; the claims cover the turns' operations and perhaps others."""
-    placed = tuple(unroll(turns))
+def objections(iterations: Sequence[Schedule], table: AccessTable) -> Iterator[Fault]:
+    """The faults of a proof, one by one; the table covers their operations and perhaps others."""
+    placed = tuple(unroll(iterations))
     order = happens_before(placed)
     yield from order.faults
-    if order.faults or not turns:
+    if order.faults or not iterations:
         return
-    if misfits := list(_misfits(placed, claims)):
-        yield from misfits
+    if out_of_bounds := list(_out_of_bounds(placed, table)):
+        yield from out_of_bounds
         return
-    for schedule in {id(turn): turn for turn in turns}.values():
-        yield from unreduced(claims.layout, schedule)
-    yield from races(order.touching, claims)
-    steps = sum(schedule.steps for schedule in turns)
-    yield from stale_reads(order.touching, claims, turns[0].first, turns[-1].final, steps)
+    for schedule in {id(iteration): iteration for iteration in iterations}.values():
+        yield from unreduced(table.layout, schedule)
+    yield from races(order.accessing, table)
+    steps = sum(schedule.steps for schedule in iterations)
+    yield from stale_reads(order.accessing, table, iterations[0].first, iterations[-1].final, steps)
 
 
 def require(proof: Proof) -> None:
@@ -82,11 +83,11 @@ def require(proof: Proof) -> None:
         raise CheckFailed(f"{proof.faults[0]}{more}")
 
 
-def _misfits(program: Iterable[Placed], claims: Claims) -> Iterator[Fault]:
+def _out_of_bounds(program: Iterable[Placed], table: AccessTable) -> Iterator[Fault]:
     """Accesses outside a device's memory, copies to where cells do not belong: each once, where it first occurs."""
-    wrong = set(claims.misfits)
+    wrong = set(table.out_of_bounds)
     for placed in program:
         if id(placed.op) in wrong:
             wrong.remove(id(placed.op))
-            yield from outside(claims.layout, placed, claims.accesses[claims.use[id(placed.op)]])
-            yield from misplaced(claims.layout, placed)
+            yield from outside(table.layout, placed, table.accesses[table.use[id(placed.op)]])
+            yield from misplaced(table.layout, placed)

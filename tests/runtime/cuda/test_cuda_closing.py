@@ -16,7 +16,7 @@ from peergrid.runtime.cuda.device.devices import Devices
 from peergrid.runtime.cuda.executor import CudaExecutor
 from peergrid.runtime.cuda.lowering.programs import Programs
 from peergrid.runtime.cuda.submission.submitter import End, Submission
-from peergrid.schedule import Schedule, layout, period
+from peergrid.schedule import Schedule, layout, one_iteration
 
 pytestmark = pytest.mark.skipif(COMPILER is None, reason="no C++ compiler here to run generated kernels on the host")
 OPTIONS = Options("overlap", depth=2)
@@ -27,7 +27,7 @@ def made(driver: HostDriver, devices: int = 2) -> tuple[CudaExecutor, Schedule]:
     plan = layout(problem, Partition.over(problem.grid, devices), OPTIONS)
     executor = CudaExecutor(plan, 1 << 40, tuple(range(devices)), driver=driver, submission_threads=devices)
     load(executor)
-    return executor, period(plan, OPTIONS)
+    return executor, one_iteration(plan, OPTIONS)
 
 
 def test_another_run_keeps_its_context() -> None:

@@ -20,7 +20,7 @@ from peergrid.runtime.cuda.executor import CudaExecutor
 from peergrid.runtime.cuda.lowering import duration
 from peergrid.runtime.cuda.lowering.duration import BATCH_SECONDS, IN_FLIGHT_SECONDS, batches, step_seconds, timeout
 from peergrid.runtime.cuda.submission.submitter import Submitter
-from peergrid.schedule import Layout, layout, period
+from peergrid.schedule import Layout, layout, one_iteration
 from peergrid.stencil.cost import minimal_bytes
 
 H200, T4 = HostDriver(speed=4.9e12), HostDriver(speed=3.2e11)
@@ -69,7 +69,7 @@ def test_what_is_launched_and_issued_at_once_is_bounded_in_seconds(strategy: str
         made = layout(problem, Partition.over(problem.grid, 1), options)
         with closing(CudaExecutor(made, STEPS, (0,), driver=driver)) as executor:
             assert carry_through(executor, options) == expected("heat_fixed")
-            lowered = executor._lower(period(made, options))
+            lowered = executor._lower(one_iteration(made, options))
             if strategy == "persistent":
                 launches[speed] = lowered.most  # type: ignore[attr-defined]
             else:
@@ -86,7 +86,7 @@ def test_turns_of_a_graph_count_as_what_lies_ahead() -> None:
     made = layout(problem, Partition.over(grid, 1), options)
     with closing(CudaExecutor(made, 100, (0,), driver=driver)) as executor:
         load(executor)
-        lowered = executor._lower(period(made, options))
+        lowered = executor._lower(one_iteration(made, options))
         iteration = executor._execution.step_seconds = IN_FLIGHT_SECONDS / 20 / lowered.schedule.steps
         found = [(work.submissions[0].every, count) for work, count in executor._graphs.works(lowered, 40, 0)]
         assert found[0] == (1, 2)  # two graphs of 16 turns, of which one may lie ahead
@@ -123,7 +123,7 @@ def test_turns_of_small_grids_take_as_long_as_their_calls() -> None:
     problem, options = PROBLEMS["heat_fixed"](), Options("overlap", depth=1)
     made = layout(problem, Partition.over(problem.grid, 4), options)
     with closing(CudaExecutor(made, STEPS, (0, 1, 2, 3), driver=HostDriver())) as executor:
-        lowered = executor._lower(period(made, options))
+        lowered = executor._lower(one_iteration(made, options))
         assert executor._execution.step_seconds == duration.SHORTEST
         assert (
             executor._iteration_seconds(lowered) == duration.CALL * len(lowered.buffers[0].ops) > 20 * duration.SHORTEST
@@ -147,5 +147,5 @@ def test_between_spells_a_run_can_be_interrupted(strategy: str, monkeypatch: pyt
     with closing(CudaExecutor(made, 10**4, (0,), driver=HostDriver(speed=1e3))) as executor:
         load(executor)
         with pytest.raises(KeyboardInterrupt):
-            executor.execute(period(made, options), 100, 0)
+            executor.execute(one_iteration(made, options), 100, 0)
     assert issued == [1, 1, 1]

@@ -16,8 +16,8 @@ from peergrid.grid.partition import Partition
 from peergrid.runtime.cuda.device.driver import CudaDriver
 from peergrid.runtime.cuda.executor import CudaExecutor
 from peergrid.runtime.devices import _gpu_count
-from peergrid.schedule import layout, period
-from peergrid.schedule.ops import Raise
+from peergrid.schedule import layout, one_iteration
+from peergrid.schedule.ops import SignalOp
 from peergrid.schedule.strategies import STRATEGIES, StrategyName
 
 GPUS = _gpu_count()
@@ -74,12 +74,14 @@ def test_a_dropped_signal_is_named_in_time_and_the_next_run_works() -> None:
     problem = PROBLEMS["heat_fixed"]()
     options = Options("peer")
     plan = layout(problem, Partition.over(problem.grid, 2), options)
-    whole = period(plan, options)
-    dropped = next(op.flag for op in whole.ops if isinstance(op, Raise))
-    broken = replace(whole, ops=tuple(op for op in whole.ops if not isinstance(op, Raise) or op.flag != dropped))
+    whole = one_iteration(plan, options)
+    dropped = next(op.flag for op in whole.ops if isinstance(op, SignalOp))
+    broken = replace(whole, ops=tuple(op for op in whole.ops if not isinstance(op, SignalOp) or op.flag != dropped))
     executor = CudaExecutor(plan, STEPS, (0, 0), timeout=2)
     started = time.perf_counter()
-    with pytest.raises(DeviceFault, match=r"'Await flag 1:halo from 0 = 1 in 1:rim' waited too long.*stood at 0"):
+    with pytest.raises(
+        DeviceFault, match=r"'SignalWait flag 1:halo from 0 = 1 in 1:boundary' waited too long.*stood at 0"
+    ):
         executor.execute(broken, 1, 0)
     assert time.perf_counter() - started < 10
     executor.close()

@@ -25,9 +25,9 @@ from peergrid.runtime.cuda.bandwidth import COPIES, LEAST, copy_bandwidth
 from peergrid.runtime.cuda.device.faults import error
 from peergrid.runtime.cuda.executor import CudaExecutor
 from peergrid.runtime.inorder import InOrderExecutor
-from peergrid.schedule import build, layout, period
+from peergrid.schedule import build, layout, one_iteration
 from peergrid.schedule.exchange import ORDERS, Order
-from peergrid.schedule.ops import Compute, Raise, Route
+from peergrid.schedule.ops import Compute, Route, SignalOp
 from peergrid.schedule.strategies import STRATEGIES, StrategyName
 from peergrid.schedule.timeline import chrome, exposed_communication
 
@@ -211,7 +211,7 @@ def test_a_graph_is_captured_once(devices: int, first: int, many: int) -> None:
     options = Options("graph")
     plan = layout(problem, Partition.over(problem.grid, devices), options)
     executor = CudaExecutor(plan, 100, tuple(range(devices)), driver=driver)
-    whole = period(plan, options)
+    whole = one_iteration(plan, options)
     executor.execute(whole, 2, 0)
     executor.execute(whole, 1, 4)
     assert driver.captures == first
@@ -228,7 +228,7 @@ def test_what_is_prepared_needs_no_compiler_any_more(strategy: StrategyName, mon
     driver, problem, options = HostDriver(), PROBLEMS["heat_fixed"](), Options(strategy, depth=2)
     plan = layout(problem, Partition.over(problem.grid, 2), options)
     executor = CudaExecutor(plan, STEPS, (0, 1), driver=driver)
-    whole = period(plan, options)
+    whole = one_iteration(plan, options)
     issued = list[int]()
     monkeypatch.setattr(executor._execution, "issue", lambda commands: issued.append(len(commands.ops)))
     executor.prepare(whole)
@@ -243,7 +243,7 @@ def test_graphs_are_given_back_where_a_later_one_fails(failing: str, monkeypatch
     driver, problem, options = HostDriver(), PROBLEMS["heat_fixed"](), Options("graph")
     plan = layout(problem, Partition.over(problem.grid, 1), options)
     executor = CudaExecutor(plan, 100, (0,), driver=driver)
-    whole = period(plan, options)
+    whole = one_iteration(plan, options)
     executor.execute(whole, 1, 0)
     refused = CFUNCTYPE(c_int)(lambda: 2)  # CUDA_ERROR_OUT_OF_MEMORY
     if failing == "instantiate":
@@ -278,12 +278,14 @@ def test_a_dropped_signal_is_named() -> None:
     problem = PROBLEMS["heat_fixed"]()
     options = Options("peer")
     plan = layout(problem, Partition.over(problem.grid, 2), options)
-    whole = period(plan, options)
-    dropped = next(op.flag for op in whole.ops if isinstance(op, Raise))
-    broken = replace(whole, ops=tuple(op for op in whole.ops if not isinstance(op, Raise) or op.flag != dropped))
+    whole = one_iteration(plan, options)
+    dropped = next(op.flag for op in whole.ops if isinstance(op, SignalOp))
+    broken = replace(whole, ops=tuple(op for op in whole.ops if not isinstance(op, SignalOp) or op.flag != dropped))
     driver = HostDriver()
     executor = CudaExecutor(plan, STEPS, (0, 1), driver=driver, timeout=1)
-    with pytest.raises(DeviceFault, match=r"'Await flag 1:halo from 0 = 1 in 1:rim' waited too long.*stood at 0"):
+    with pytest.raises(
+        DeviceFault, match=r"'SignalWait flag 1:halo from 0 = 1 in 1:boundary' waited too long.*stood at 0"
+    ):
         executor.execute(broken, 1, 0)
     with pytest.raises(DeviceFault, match="failed earlier"):
         executor.execute(whole, 1, 0)
@@ -339,7 +341,7 @@ def test_several_steps_per_pass_are_refused_without_a_kernel() -> None:
     plan = layout(problem, Partition.over(problem.grid, 1), options)
     executor = CudaExecutor(plan, STEPS, (0,), driver=HostDriver())
     with pytest.raises(UsageError, match="No kernel makes 2 steps of this problem in one pass; use block = 1"):
-        executor.execute(period(plan, options), 1, 0)
+        executor.execute(one_iteration(plan, options), 1, 0)
     executor.close()
 
 

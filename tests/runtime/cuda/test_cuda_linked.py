@@ -17,7 +17,7 @@ from peergrid.runtime.cuda.linked.chain import Chain, Said
 from peergrid.runtime.cuda.linked.peer import lower_linked
 from peergrid.runtime.cuda.lowering.lower import Lowered
 from peergrid.runtime.inorder import InOrderExecutor
-from peergrid.schedule import build, layout, period
+from peergrid.schedule import build, layout, one_iteration
 from peergrid.schedule.ops import describe
 from peergrid.schedule.strategies import StrategyName
 from peergrid.stencil import Problem
@@ -49,7 +49,7 @@ def run(
     plan = layout(problem, Partition(problem.grid, (len(ordinals), 1)), options)
     executor = CudaExecutor(plan, STEPS, ordinals, driver=driver, norm=norm) if driver else InOrderExecutor(plan, STEPS)
     load(executor)
-    whole = period(plan, options)
+    whole = one_iteration(plan, options)
     times, rest = divmod(STEPS - 1, whole.steps)
     executor.execute(whole, times - 1, 0)
     executor.execute(whole, 1, (times - 1) * whole.steps)
@@ -93,7 +93,7 @@ def test_tiles_of_zones_begin_when_plain_tiles_have() -> None:
     problem, options, driver = random_heat((90, 200), ("fixed", "fixed")), Options("peer", depth=DEPTH), HostDriver()
     plan = layout(problem, Partition(problem.grid, (2, 1)), options)
     executor = CudaExecutor(plan, STEPS, (0, 1), driver=driver)
-    lowered = lower_linked(executor._execution, period(plan, options))
+    lowered = lower_linked(executor._execution, one_iteration(plan, options))
     assert isinstance(lowered, Lowered)
     names = {address: name for (_, _, name), address in executor._execution.devices._functions.items()}
     launch = executor._execution.entry("cuLaunchKernel")
@@ -150,13 +150,13 @@ def test_a_neighbour_is_waited_for_by_name(monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setattr(Chain, "links", noted)
     problem, options = random_heat((90, 200), "fixed"), Options("peer", depth=DEPTH)
     plan = layout(problem, Partition(problem.grid, (3, 1)), options)
-    schedule = period(plan, options)
+    schedule = one_iteration(plan, options)
     executor = CudaExecutor(plan, STEPS, (0, 1, 2), driver=HostDriver())
     load(executor)
     executor.execute(schedule, 1, 0)
     executor.close()
     assert {(device, other) for device, other, _ in said_of} == {(0, 1), (1, 0), (1, 2), (2, 1)}
-    assert all(text.startswith(f"Await flag {device}:halo from {other} ") for device, other, text in said_of)
+    assert all(text.startswith(f"SignalWait flag {device}:halo from {other} ") for device, other, text in said_of)
 
 
 @pytest.mark.parametrize("strategy", ["peer", "persistent"])
@@ -165,7 +165,7 @@ def test_hosts_keep_pace_with_what_they_launch(strategy: StrategyName) -> None:
     problem, options = random_heat((90, 200), ("fixed", "fixed")), Options(strategy, depth=DEPTH)
     plan = layout(problem, Partition.over(problem.grid, 2), options)
     executor = CudaExecutor(plan, 60, (0, 1), driver=HostDriver(), submission_threads=2)
-    lowered, entry = executor._lower(period(plan, options)), executor._execution.entry
+    lowered, entry = executor._lower(one_iteration(plan, options)), executor._execution.entry
     kinds = [entry(name) for name in ("cuLaunchKernel", "cuLaunchCooperativeKernel")]
     for submission in executor._submitter.work(lowered, 100).submissions:
         launched = {row[FIRST + 8] for row in submission.commands.table if row[FUNCTION] in kinds}

@@ -29,7 +29,7 @@ from peergrid.models.fdtd.model import (
 from peergrid.models.fdtd.waveforms import Ricker
 from peergrid.runtime.cuda.lowering.kernels import Kernels
 from peergrid.runtime.cuda.trial import Trial
-from peergrid.schedule import Chosen, layout, period
+from peergrid.schedule import Chosen, layout, one_iteration
 from peergrid.schedule.strategies import StrategyName
 
 PULSE = Ricker(900e6)
@@ -94,7 +94,7 @@ def texts(problem: Problem, options: Options, devices: int, norm: str | None = N
     """The texts of all kernels of a run."""
     options = Options(options.strategy, options.depth, block=block_of(problem, options.depth))
     plan = layout(problem, Partition(problem.grid, (devices, *(1,) * (problem.grid.ndim - 1))), options, (24, 24))
-    needed = Kernels(plan, norm, gpu, (132,) * devices, lambda *_: True).needed(period(plan, options))
+    needed = Kernels(plan, norm, gpu, (132,) * devices, lambda *_: True).needed(one_iteration(plan, options))
     return {*needed.texts, *(kernel.layer.source for kernel in needed.zoned if kernel.layer is not None)}
 
 

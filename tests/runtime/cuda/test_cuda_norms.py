@@ -26,7 +26,7 @@ from peergrid.runtime.cuda.lowering.execution_context import ExecutionContext
 from peergrid.runtime.cuda.lowering.lower import Lowered, lower
 from peergrid.runtime.cuda.memory.norms import NormMemory, norm_bytes
 from peergrid.runtime.devices import Devices
-from peergrid.schedule import build, layout, period
+from peergrid.schedule import build, layout, one_iteration
 from peergrid.schedule.strategies import STRATEGIES, StrategyName
 
 pytestmark = pytest.mark.skipif(COMPILER is None, reason="no C++ compiler here to run generated kernels on the host")
@@ -46,7 +46,7 @@ def run(
     driver = HostDriver(seed=seed, registers=registers)
     executor = CudaExecutor(plan, STEPS, tuple(range(devices)), driver=driver, timeout=60, norm=norm)
     load(executor)
-    whole = period(plan, options)
+    whole = one_iteration(plan, options)
     times, rest = divmod(STEPS, whole.steps)
     executor.execute(whole, times, 0)
     if rest:

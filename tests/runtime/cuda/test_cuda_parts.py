@@ -37,7 +37,7 @@ from peergrid.runtime.cuda.lowering.execution_context import ExecutionContext
 from peergrid.runtime.cuda.lowering.lower import lower
 from peergrid.runtime.cuda.submission.graphs import stretches
 from peergrid.runtime.cuda.submission.submitter import Submitter
-from peergrid.schedule import layout, period
+from peergrid.schedule import layout, one_iteration
 from peergrid.schedule.ops import Route
 
 EVENTS = Events(record=101, wait=102, semaphore=104)
@@ -140,7 +140,7 @@ def lowered(options: Options, devices: int) -> tuple[CommandBuffer, dict[int, in
     problem = Problem.of(heat_2d(Grid((8 * devices, 12)).field("u"), 0.2))
     plan = layout(problem, Partition(problem.grid, (devices, 1)), options)
     execution = ExecutionContext(HostDriver(words=False), plan, 100, tuple(range(devices)), 1, None)
-    (commands,) = lower(execution, period(plan, options)).buffers.values()
+    (commands,) = lower(execution, one_iteration(plan, options)).buffers.values()
     part_of = {execution.devices.context(device): device for device in range(devices)}
     return commands, part_of, execution.events, execution
 
@@ -208,7 +208,7 @@ def test_halos_through_the_host_are_issued_in_the_schedules_order(route: Route, 
     plan = layout(problem, Partition(problem.grid, (4, 1)), options)
     execution = ExecutionContext(HostDriver(words=False), plan, 100, (0, 1, 2, 3), 1, None)
     with closing(Submitter(execution, 4)) as submitter:
-        assert len(submitter.work(lower(execution, period(plan, options)), 1000).submissions) == threads
+        assert len(submitter.work(lower(execution, one_iteration(plan, options)), 1000).submissions) == threads
     execution.close()
 
 

@@ -30,7 +30,7 @@ from peergrid.runtime.cuda.linked.persistent import lower_persistent
 from peergrid.runtime.cuda.lowering.kernels import kernels_of
 from peergrid.runtime.cuda.lowering.lower import Lowered
 from peergrid.runtime.inorder import InOrderExecutor
-from peergrid.schedule import build, layout, period
+from peergrid.schedule import build, layout, one_iteration
 from peergrid.stencil import Problem
 
 pytestmark = pytest.mark.skipif(COMPILER is None, reason="no C++ compiler here to run generated kernels on the host")
@@ -49,7 +49,7 @@ def run(
     plan = layout(problem, Partition(problem.grid, (len(ordinals), 1)), options)
     executor = CudaExecutor(plan, STEPS, ordinals, driver=driver, norm=norm) if driver else InOrderExecutor(plan, STEPS)
     load(executor)
-    whole = period(plan, options)
+    whole = one_iteration(plan, options)
     times, rest = divmod(STEPS, whole.steps)
     executor.execute(whole, times, 0)
     step, slot = times * whole.steps, whole.final
@@ -153,7 +153,7 @@ def test_no_more_blocks_than_the_kernel_was_chosen_for(
     problem, options = random_heat((400, 400)), Options("persistent", depth=DEPTH)
     plan, driver = layout(problem, Partition(problem.grid, (2, 1)), options), HostDriver(blocks=4)
     executor = CudaExecutor(plan, STEPS, ordinals, driver=driver)
-    schedule = period(plan, options)
+    schedule = one_iteration(plan, options)
     kernel, lowered = (
         kernels_of(executor._execution).cooperative(schedule),
         lower_persistent(executor._execution, schedule),
@@ -187,7 +187,7 @@ def test_large_cubes_are_told_that_there_are_no_kernels_for_them() -> None:
     problem, options = PROBLEMS["heat_cube"](), Options("persistent", depth=1)
     plan = layout(problem, Partition(problem.grid, (1, 1, 1)), options)
     with closing(CudaExecutor(plan, STEPS, (0,), driver=driver)) as executor:
-        said = kernels_of(executor._execution).cooperative(period(plan, options))
+        said = kernels_of(executor._execution).cooperative(one_iteration(plan, options))
     assert "need 2D slabs" in str(said)
 
 
@@ -259,5 +259,5 @@ def test_a_signal_that_never_comes_is_named(monkeypatch: pytest.MonkeyPatch) -> 
     executor = CudaExecutor(plan, STEPS, (0, 1, 2), driver=HostDriver(), timeout=2e-5)
     load(executor)
     with pytest.raises(DeviceFault, match=r"Device 1 waited too long for 'Copy 'u' 2:.*device 2, stands still"):
-        executor.execute(period(plan, options), 2, 0)
+        executor.execute(one_iteration(plan, options), 2, 0)
     executor.close()

@@ -26,7 +26,7 @@ from peergrid.runtime.cuda.executor import CudaExecutor
 from peergrid.runtime.cuda.lowering.execution_context import ExecutionContext
 from peergrid.runtime.cuda.lowering.lower import Lowered, lower
 from peergrid.runtime.cuda.lowering.programs import Needed, Programs
-from peergrid.schedule import Schedule, build, layout, period
+from peergrid.schedule import Schedule, build, layout, one_iteration
 from peergrid.schedule.strategies import StrategyName
 from peergrid.stencil import Problem
 
@@ -41,7 +41,7 @@ def prepared(
     driver, ordinals = HostDriver(gpu=gpu), tuple(range(devices))
     align = (24, 24) if norm else ()
     plan = layout(problem, Partition(problem.grid, (devices, *(1,) * (problem.grid.ndim - 1))), options, align)
-    schedules: list[Schedule] = [period(plan, options), build(plan, options, options.depth + 1)]
+    schedules: list[Schedule] = [one_iteration(plan, options), build(plan, options, options.depth + 1)]
     with closing(CudaExecutor(plan, STEPS, ordinals, driver=driver, norm=norm)) as executor:
         executor.expect(schedules)
         executor._execution.programs.settle()
@@ -115,7 +115,7 @@ def test_a_trace_knows_its_programs_before_one_is_loaded(
     problem, options, driver = yee_with_absorber((150, 330)), Options(strategy, 2), HostDriver()
     plan = layout(problem, Partition(problem.grid, (2, 1)), options)
     with closing(CudaExecutor(plan, STEPS, (0, 1), driver=driver)) as executor:
-        executor.trace(period(plan, options), 0)
+        executor.trace(one_iteration(plan, options), 0)
     assert driver.texts == known
     assert len(known) == len(set(known)) > 1
 
@@ -153,7 +153,7 @@ def test_no_kernel_is_loaded_while_steps_are_made(traced: bool) -> None:
     options = Options("overlap", 4)
     plan = layout(problem, Partition(problem.grid, (1, 1)), options)
     with closing(CudaExecutor(plan, STEPS, (0,), driver=Slow())) as executor:
-        executor.expect([whole := period(plan, options)])
+        executor.expect([whole := one_iteration(plan, options)])
         executor._execution.programs.settle()
         slow.clear()
         executor.expect([build(plan, options, 3)])

@@ -17,7 +17,7 @@ from peergrid.codegen.cuda.reduce import ReduceKernel
 from peergrid.grid import Boundary
 from peergrid.grid.partition import Partition
 from peergrid.runtime.cuda.executor import CudaExecutor
-from peergrid.schedule import build, layout, period
+from peergrid.schedule import build, layout, one_iteration
 from peergrid.schedule.strategies import STRATEGIES, StrategyName
 
 on_the_host = pytest.mark.skipif(COMPILER is None, reason="no C++ compiler here to run generated kernels on the host")
@@ -33,7 +33,7 @@ def run(problem: Problem, devices: int, options: Options) -> dict[str, bytes]:
     plan = layout(problem, Partition.slabs(problem.grid, cuts), options)
     executor = CudaExecutor(plan, STEPS, tuple(range(devices)), driver=HostDriver(seed=3), timeout=60)
     load(executor)
-    whole = period(plan, options)
+    whole = one_iteration(plan, options)
     times, rest = divmod(STEPS, whole.steps)
     executor.execute(whole, times, 0)
     if rest:

@@ -19,7 +19,7 @@ from peergrid.codegen.cuda.gpu_model import H200, GpuModel
 from peergrid.grid.partition import Partition
 from peergrid.runtime.cuda.executor import CudaExecutor
 from peergrid.runtime.cuda.trial import CELLS_PER_SECOND, STEP_SECONDS, WORTH_SECONDS, Trial
-from peergrid.schedule import Chosen, Schedule, layout, period
+from peergrid.schedule import Chosen, Schedule, layout, one_iteration
 from peergrid.stencil import Problem
 
 PROBLEM = PROBLEMS["heat_fixed"]()
@@ -203,7 +203,7 @@ def test_candidates_have_the_memory_one_after_another(tmp_path: Path) -> None:
     driver = HostDriver()
     usual = layout(PROBLEM, Partition.over(PROBLEM.grid, 2), USUAL)
     with closing(CudaExecutor(usual, 400, (0, 1), cache=tmp_path, driver=driver)) as run:
-        run.execute(period(usual, USUAL), 1, 0)
+        run.execute(one_iteration(usual, USUAL), 1, 0)
     alone = driver.peak
     assert replace(trial(tmp_path), driver=driver).fastest(USUAL).notes
     assert driver.peak <= alone + (1 << 15)  # flags and turns of other strategies, less than a second run

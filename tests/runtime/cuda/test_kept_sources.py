@@ -14,7 +14,7 @@ from peergrid.errors import UsageError
 from peergrid.grid.partition import Partition
 from peergrid.runtime.cuda.executor import CudaExecutor
 from peergrid.runtime.cuda.lowering.sources import written
-from peergrid.schedule import layout, period
+from peergrid.schedule import layout, one_iteration
 
 KERNEL = (
     'extern "C" __global__ void __launch_bounds__(32) twice(const __grid_constant__ int n, int* p) { *p = 2 * n; }\n'
@@ -36,7 +36,7 @@ def test_all_that_a_run_compiles_is_kept(tmp_path: Path) -> None:
     driver = Telling()
     plan = layout(problem, Partition.over(problem.grid, 2), options)
     executor = CudaExecutor(plan, 4, (0, 1), driver=driver, sources=tmp_path / "new")
-    executor.prepare(period(plan, options))
+    executor.prepare(one_iteration(plan, options))
     executor.close()
     assert driver.texts
     assert {path.read_text() for path in (tmp_path / "new").iterdir()} == set(driver.texts)

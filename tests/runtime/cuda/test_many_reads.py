@@ -18,7 +18,7 @@ from peergrid.grid.partition import Partition
 from peergrid.runtime.cuda.executor import CudaExecutor
 from peergrid.runtime.executor import Executor
 from peergrid.runtime.inorder import InOrderExecutor
-from peergrid.schedule import layout, period
+from peergrid.schedule import layout, one_iteration
 from peergrid.stencil import Problem, stencil
 
 pytestmark = pytest.mark.skipif(COMPILER is None, reason="no C++ compiler here to run generated kernels on the host")
@@ -44,7 +44,7 @@ def box(shape: Index, reach: int, dtype: Dtype) -> Problem:
 
 def carried(executor: Executor) -> list[Array]:
     load(executor)
-    whole = period(executor.layout, Options("serial"))
+    whole = one_iteration(executor.layout, Options("serial"))
     executor.execute(whole, STEPS, 0)
     return [executor.gather(name, (whole.final * STEPS) % 2) for name in executor.layout.problem.state]
 

@@ -25,7 +25,7 @@ from peergrid.runtime.cpu.kernel import CpuKernel
 from peergrid.runtime.cuda.executor import CudaExecutor
 from peergrid.runtime.executor import Executor
 from peergrid.runtime.inorder import InOrderExecutor
-from peergrid.schedule import Layout, layout, period
+from peergrid.schedule import Layout, layout, one_iteration
 from peergrid.schedule.strategies import StrategyName
 from peergrid.stencil import Problem, Receiver, Stage, equal, maximum, minimum, sqrt, stencil, where
 from peergrid.stencil.expr import Expr
@@ -105,7 +105,7 @@ Found = list[Array]
 def carried(executor: Executor, options: Options) -> Found:
     """The state after whole periods, and what receivers found."""
     load(executor)
-    whole = period(executor.layout, options)
+    whole = one_iteration(executor.layout, options)
     times = STEPS // whole.steps
     executor.execute(whole, times, 0)
     slot = whole.final if times else 0

@@ -16,7 +16,7 @@ from peergrid.codegen.cuda.gpu_model import H200
 from peergrid.grid.partition import Partition
 from peergrid.runtime.cuda.executor import CudaExecutor
 from peergrid.runtime.cuda.source import texts_of_run
-from peergrid.schedule import layout, period
+from peergrid.schedule import layout, one_iteration
 from peergrid.schedule.strategies import StrategyName
 from peergrid.stencil import Problem
 
@@ -39,7 +39,7 @@ def test_printed_is_compiled(make: Callable[[], Problem], strategy: StrategyName
     plan = layout(problem, Partition(problem.grid, (devices,) + (1,) * (problem.grid.ndim - 1)), options)
     driver = HostDriver(registers=REGISTERS)
     executor = CudaExecutor(plan, depth, tuple(range(devices)), driver=driver)
-    executor.prepare(period(plan, options))
+    executor.prepare(one_iteration(plan, options))
     executor.close()
     gpu = replace(H200, multiprocessors=driver.blocks)
     found = list(texts_of_run(plan, options, gpu, lambda text, kernel: REGISTERS))

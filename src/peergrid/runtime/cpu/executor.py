@@ -24,11 +24,10 @@ from peergrid.runtime.memory import allocate, collect, fill, first_nonfinite
 from peergrid.runtime.norms import Norms
 from peergrid.runtime.reductions import Reductions
 from peergrid.runtime.reference_reduction import reference_reductions
-from peergrid.runtime.trace.recorder import Place, Recorder, Silent
+from peergrid.runtime.trace.recorder import Position, Recorder, Silent
 from peergrid.runtime.trace.stopwatch import Stopwatch
 from peergrid.schedule import Layout, Schedule
 from peergrid.schedule.ops import (
-    Await,
     Compute,
     Copy,
     DeviceBarrier,
@@ -37,9 +36,10 @@ from peergrid.schedule.ops import (
     HostBarrier,
     Op,
     Queue,
-    Raise,
     Record,
     Reduce,
+    SignalOp,
+    SignalWait,
     Sync,
     Touching,
     Wait,
@@ -51,7 +51,7 @@ from peergrid.stencil.reduction import Series
 
 AHEAD = 4096  # operations issued before the hosts wait for the queues: what is issued takes memory
 
-Job = Callable[[], Place | None]
+Job = Callable[[], Position | None]
 """Work of a queue; a wait gives the place of the operation that let it go."""
 
 
@@ -85,8 +85,8 @@ class ThreadedExecutor:
         self._busy: dict[Queue, float] = {}
         self._board = Board(timeout)
         self._recorder = recorder or Silent()
-        self._events: dict[Event, tuple[Token, Place]] = {}
-        self._raises: dict[tuple[Flag, int], Place] = {}
+        self._events: dict[Event, tuple[Token, Position]] = {}
+        self._signals: dict[tuple[Flag, int], Position] = {}
         self._inboxes: dict[Queue, SimpleQueue[Callable[[], object] | None]] = {}
         self._workers: list[threading.Thread] = []
 
@@ -101,9 +101,9 @@ class ThreadedExecutor:
         """Nothing: kernels come prepared."""
 
     def execute(self, schedule: Schedule, times: int, step: int) -> None:
-        turns = max(1, AHEAD // max(1, len(schedule.ops)))
-        for done in range(0, times, turns):
-            self._execute(schedule, min(turns, times - done), step + done * schedule.steps)
+        iterations = max(1, AHEAD // max(1, len(schedule.ops)))
+        for done in range(0, times, iterations):
+            self._execute(schedule, min(iterations, times - done), step + done * schedule.steps)
 
     def _execute(self, schedule: Schedule, times: int, step: int) -> None:
         """Issue a schedule so many times, and wait until all is done."""
@@ -115,7 +115,7 @@ class ThreadedExecutor:
                 programs.setdefault(host, []).append((number, op))
         meetings = {op.hosts: threading.Barrier(len(op.hosts)) for op in schedule.ops if isinstance(op, HostBarrier)}
         first = self._recorder.begin(schedule, times)
-        self._raises.clear()
+        self._signals.clear()
         hosts = [
             threading.Thread(target=self._host, args=(host, ops, schedule, times, step, first, meetings), daemon=True)
             for host, ops in programs.items()
@@ -197,53 +197,55 @@ class ThreadedExecutor:
         raised = _raised(schedule)
 
         def issue_all() -> None:
-            for turn in range(times):
+            for iteration in range(times):
                 self._board.check()
-                base = step + turn * schedule.steps
-                offsets = {flag: turn * count for flag, count in raised.items()}
+                base = step + iteration * schedule.steps
+                offsets = {flag: iteration * count for flag, count in raised.items()}
                 for number, op in ops:
-                    place = (first + turn, number)
+                    position = (first + iteration, number)
                     if isinstance(op, Sync | HostBarrier):
-                        self._recorder.start(host, place)
-                        self._recorder.finish(host, place, self._wait_on_host(op, meetings))
+                        self._recorder.start(host, position)
+                        self._recorder.finish(host, position, self._wait_on_host(op, meetings))
                     else:
-                        self._recorder.issue(host, place)
-                        self._issue(op, place, base, offsets)
+                        self._recorder.issue(host, position)
+                        self._issue(op, position, base, offsets)
 
         self._guard(issue_all)
 
     def _issue(
         self,
-        op: Touching | Record | Wait | Raise | Await | DeviceBarrier,
-        place: Place,
+        op: Touching | Record | Wait | SignalOp | SignalWait | DeviceBarrier,
+        position: Position,
         base: int,
         offsets: dict[Flag, int],
     ) -> None:
         """Hand an operation to its queues."""
         match op:
             case Compute():
-                self._put(op.queue, place, partial(self._compute, op, base))
+                self._put(op.queue, position, partial(self._compute, op, base))
             case Reduce():
-                self._put(op.queue, place, partial(self._reduce, op, base))
+                self._put(op.queue, position, partial(self._reduce, op, base))
             case Copy():
-                self._put(op.queue, place, partial(copy, self.memories, op))
+                self._put(op.queue, position, partial(copy, self.memories, op))
             case Record():
-                point, _ = self._events[op.event] = (Token(), place)
-                self._put(op.queue, place, point.set)
+                point, _ = self._events[op.event] = (Token(), position)
+                self._put(op.queue, position, point.set)
             case Wait():
-                self._put(op.queue, place, partial(self._wait_for, op, self._events.get(op.event)))
-            case Raise():
+                self._put(op.queue, position, partial(self._wait_for, op, self._events.get(op.event)))
+            case SignalOp():
                 value = offsets[op.flag] + op.value
-                self._raises[op.flag, value] = place
-                self._put(op.queue, place, partial(self._board.raise_flag, op.flag, value))
-            case Await():
-                self._put(op.queue, place, partial(self._await, op, offsets.get(op.flag, 0) + op.value))
+                self._signals[op.flag, value] = position
+                self._put(op.queue, position, partial(self._board.raise_flag, op.flag, value))
+            case SignalWait():
+                self._put(op.queue, position, partial(self._await, op, offsets.get(op.flag, 0) + op.value))
             case DeviceBarrier():
                 meeting = threading.Barrier(len(op.queues))
                 for queue in op.queues:
-                    self._put(queue, place, partial(self._board.meet, meeting, op))
+                    self._put(queue, position, partial(self._board.meet, meeting, op))
 
-    def _wait_on_host(self, op: Sync | HostBarrier, meetings: dict[tuple[int, ...], threading.Barrier]) -> Place | None:
+    def _wait_on_host(
+        self, op: Sync | HostBarrier, meetings: dict[tuple[int, ...], threading.Barrier]
+    ) -> Position | None:
         if isinstance(op, HostBarrier):
             self._board.meet(meetings[op.hosts], op)
             return None
@@ -254,15 +256,15 @@ class ThreadedExecutor:
         self._board.wait(drained, op)
         return None
 
-    def _wait_for(self, op: Wait | Sync, record: tuple[Token, Place] | None) -> Place | None:
+    def _wait_for(self, op: Wait | Sync, record: tuple[Token, Position] | None) -> Position | None:
         """Wait for a record, if there ever was one; its place."""
         if record is None:
             return None
         self._board.wait(record[0], op)
         return record[1]
 
-    def _await(self, op: Await, value: int) -> Place:
-        return self._raises[op.flag, self._board.await_flag(op, value)]
+    def _await(self, op: SignalWait, value: int) -> Position:
+        return self._signals[op.flag, self._board.await_flag(op, value)]
 
     def _compute(self, op: Compute, base: int) -> None:
         memory, recorded = self.memories[op.device], self.recorded[op.device]
@@ -277,10 +279,10 @@ class ThreadedExecutor:
         self._reductions.add(self.memories[op.device], op, base + op.level)
         self._board.progress()
 
-    def _put(self, queue: Queue, place: Place, job: Job) -> None:
+    def _put(self, queue: Queue, position: Position, job: Job) -> None:
         def carry_out() -> None:
-            self._recorder.start(queue, place)
-            self._recorder.finish(queue, place, job())
+            self._recorder.start(queue, position)
+            self._recorder.finish(queue, position, job())
 
         self._inboxes[queue].put(carry_out)
 
@@ -302,9 +304,9 @@ class ThreadedExecutor:
 
 
 def _raised(schedule: Schedule) -> dict[Flag, int]:
-    """How far each flag rises in one turn of a schedule."""
+    """How far each flag rises in one iteration of a schedule."""
     counts: dict[Flag, int] = {}
     for op in schedule.ops:
-        if isinstance(op, Raise):
+        if isinstance(op, SignalOp):
             counts[op.flag] = max(counts.get(op.flag, 0), op.value)
     return counts

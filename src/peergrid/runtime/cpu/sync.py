@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from peergrid.errors import DeviceFault
-from peergrid.schedule.ops import Await, Flag, Op, describe
+from peergrid.schedule.ops import Flag, Op, SignalWait, describe
 
 TICK = 0.05  # seconds between two looks at the abort flag and the clock
 
@@ -82,7 +82,7 @@ class Board:
             self._flags[flag] = self._settled.get(flag, 0) + value
             self._changed.notify_all()
 
-    def await_flag(self, op: Await, value: int) -> int:
+    def await_flag(self, op: SignalWait, value: int) -> int:
         """Wait until the flag has reached the value; the value found, at least as large."""
         settled = self._settled.get(op.flag, 0)
         wanted = settled + value

@@ -19,7 +19,7 @@ from peergrid.runtime.cuda.lowering.kernels import ByRegions, Kernels, Plain, Su
 from peergrid.runtime.cuda.lowering.programs import Kernel
 from peergrid.runtime.cuda.lowering.sources import KERNEL
 from peergrid.runtime.inorder import owned_receivers
-from peergrid.schedule import Layout, Options, Schedule, layout, period
+from peergrid.schedule import Layout, Options, Schedule, layout, one_iteration
 from peergrid.schedule.strategies import StrategyName
 from peergrid.stencil import Problem
 
@@ -67,7 +67,7 @@ def _numbers(problem: Problem) -> Iterator[str]:
 def texts_of_run(plan: Layout, options: Options, gpu: GpuModel, registers: Registers) -> Iterator[tuple[str, str]]:
     """Each text that a run compiles, under comments that say which cells each of its kernels serves."""
     kernels = Kernels(plan, None, gpu, (gpu.multiprocessors,) * plan.devices, lambda one, other: True)
-    schedule = period(plan, options)
+    schedule = one_iteration(plan, options)
     needed, served = kernels.needed(schedule), _served(kernels, schedule)
     around = (kernel.around(registers(kernel.plain.source, kernel.plain.entry)).layer for kernel in needed.zoned)
     strips = (layer.source for layer in around if layer is not None)

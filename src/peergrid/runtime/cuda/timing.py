@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from peergrid.runtime.cuda.commands.buffer import CommandBuffer, CommandWriter
 from peergrid.runtime.cuda.lowering.execution_context import ExecutionContext
 from peergrid.runtime.cuda.lowering.lower import Lowered
-from peergrid.schedule.ops import Await, Event, Queue, Touching, queues_of
+from peergrid.schedule.ops import Event, Queue, SignalWait, Touching, queues_of
 from peergrid.schedule.timeline import Span
 
 Mark = tuple[int, Event, Event]
@@ -69,7 +69,7 @@ def _with_events(
     writer = CommandWriter(relocations=list(commands.relocations), keep=list(commands.keep))
     for n, number in enumerate(commands.ops):
         op = lowered.schedule.ops[number] if number >= 0 else None
-        measured = op is not None and isinstance(op, Touching | Await)
+        measured = op is not None and isinstance(op, Touching | SignalWait)
         if measured and (n == 0 or commands.ops[n - 1] != number):
             (queue,) = queues_of(lowered.schedule.ops[number])
             before, after = (Event(queue.device, f"trace {len(marks)} {side}") for side in ("before", "after"))

@@ -33,7 +33,7 @@ from peergrid.runtime.cuda.executor import CudaExecutor
 from peergrid.runtime.cuda.lowering.kernels import Kernels
 from peergrid.runtime.cuda.lowering.programs import Programs
 from peergrid.runtime.cuda.memory.room import gpu_model, multiprocessors
-from peergrid.schedule import Chosen, Layout, Options, Schedule, layout, period
+from peergrid.schedule import Chosen, Layout, Options, Schedule, layout, one_iteration
 from peergrid.schedule.build import repeated
 from peergrid.schedule.strategies import StrategyName
 from peergrid.stencil import Problem
@@ -231,7 +231,7 @@ class _Attempts:
 
 def _period(plan: Layout, options: Options) -> Schedule:
     """What a run repeats; without its reductions where those are far apart."""
-    return period(plan, options, start=None if repeated(plan.problem) is None else 0)
+    return one_iteration(plan, options, start=None if repeated(plan.problem) is None else 0)
 
 
 def _words(way: Way) -> str:

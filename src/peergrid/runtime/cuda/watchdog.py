@@ -13,7 +13,7 @@ from peergrid.codegen.cuda.service import REPORT
 from peergrid.errors import DeviceFault
 from peergrid.runtime.cuda.lowering.semaphores import Edge
 from peergrid.schedule import Schedule
-from peergrid.schedule.ops import Await, Copy, Flag, Raise, describe
+from peergrid.schedule.ops import Copy, Flag, SignalOp, SignalWait, describe
 
 
 def blame(schedule: Schedule, fault_log: np.ndarray[tuple[int], np.dtype[np.int64]]) -> None:
@@ -33,7 +33,7 @@ def blame(schedule: Schedule, fault_log: np.ndarray[tuple[int], np.dtype[np.int6
             f"Device {op.target_device} waited too long for '{describe(op)}': it came {seen} times where {wanted} were "
             f"due; its sender, device {op.source_device}, stands still."
         )
-    if not isinstance(op, Await):
+    if not isinstance(op, SignalWait):
         raise DeviceFault(
             f"Device {device} waited too long at '{describe(op)}': it was complete {seen} times where {wanted} were "
             "due; its blocks, or those of a neighbour, stand still."
@@ -60,9 +60,9 @@ def overdue(edges: Mapping[Flag, Edge], due: Mapping[Flag, int], standing: Mappi
     )
 
 
-def _missing(schedule: Schedule, op: Await) -> str:
+def _missing(schedule: Schedule, op: SignalWait) -> str:
     """Who should have raised the flag."""
-    raisers = [o for o in schedule.ops if isinstance(o, Raise) and o.flag == op.flag and o.value >= op.value]
+    raisers = [o for o in schedule.ops if isinstance(o, SignalOp) and o.flag == op.flag and o.value >= op.value]
     if not raisers:
         return "the schedule has no operation that raises it so far; 'peergrid verify' shows the missing edge"
     return f"'{describe(raisers[0])}' on device {raisers[0].queue.device} never took effect"

@@ -1,6 +1,6 @@
 """A run without devices: one legal order after another, drawn from a seed, with its trace.
 
-Hosts and queues take turns at random. Vector clocks find a race in any legal order, so that one draw is enough to
+Hosts and queues advance in random order. Vector clocks find a race in any legal order, so that one draw is enough to
 judge a schedule; other seeds show other orders to whoever computes along (`act`).
 """
 
@@ -10,17 +10,17 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from random import Random
 
-from peergrid.runtime.trace.recorder import Actor, Begin, Entry, Log, Place
+from peergrid.runtime.trace.recorder import Actor, Begin, Entry, Log, Position
 from peergrid.schedule.build import Schedule
 from peergrid.schedule.ops import (
-    Await,
     DeviceBarrier,
     Event,
     Flag,
     HostBarrier,
     Queue,
-    Raise,
     Record,
+    SignalOp,
+    SignalWait,
     Sync,
     Touching,
     Wait,
@@ -30,19 +30,19 @@ from peergrid.schedule.ops import (
 from peergrid.schedule.unroll import Placed, unroll
 
 Act = Callable[[Touching, int], None]
-"""Carries out an operation; the number is the time level at which its turn starts."""
+"""Carries out an operation; the number is the time level at which its iteration starts."""
 
 BURST = 4  # at most so many operations of one actor in a row
 
 
-def interleave(turns: Sequence[Schedule], seed: int = 0, act: Act | None = None) -> Log:
-    """The trace of carrying out the turns in a random legal order; it ends early where everybody waits."""
-    return Log(list(turns), list(entries(turns, seed, act)))
+def interleave(iterations: Sequence[Schedule], seed: int = 0, act: Act | None = None) -> Log:
+    """The trace of carrying out the iterations in a random legal order; it ends early where everybody waits."""
+    return Log(list(iterations), list(entries(iterations, seed, act)))
 
 
-def entries(turns: Sequence[Schedule], seed: int = 0, act: Act | None = None) -> Iterator[Entry | Begin]:
+def entries(iterations: Sequence[Schedule], seed: int = 0, act: Act | None = None) -> Iterator[Entry | Begin]:
     """The same, entry by entry, carried out only as far as somebody asks."""
-    machine = _Machine(turns, act)
+    machine = _Machine(iterations, act)
     rng = Random(seed)
     awake = machine.awake
     while awake:
@@ -63,19 +63,19 @@ class _Machine:
     awake: who may be able to go on; asleep: who waits, by what wakes them (an operation, a flag, work for a queue).
     """
 
-    def __init__(self, turns: Sequence[Schedule], act: Act | None) -> None:
-        self.log = Log(list(turns), [Begin(0)])
+    def __init__(self, iterations: Sequence[Schedule], act: Act | None) -> None:
+        self.log = Log(list(iterations), [Begin(0)])
         self.act = act
         self.lines: dict[Actor, deque[Placed]] = {}
         self.begun: dict[Actor, bool] = {}
-        self.latest: dict[Event, Place] = {}
-        self.bound: dict[Place, Place | None] = {}
-        self.over: set[Place] = set()
-        self.flags: dict[Flag, tuple[int, Place]] = {}
-        self.arrived: dict[Place, set[Actor]] = {}
-        self.issued: dict[Queue, Place] = {}
-        self.asleep: dict[Place | Flag | Queue, list[Actor]] = {}
-        for placed in unroll(turns):
+        self.latest: dict[Event, Position] = {}
+        self.bound: dict[Position, Position | None] = {}
+        self.over: set[Position] = set()
+        self.flags: dict[Flag, tuple[int, Position]] = {}
+        self.arrived: dict[Position, set[Actor]] = {}
+        self.issued: dict[Queue, Position] = {}
+        self.asleep: dict[Position | Flag | Queue, list[Actor]] = {}
+        for placed in unroll(iterations):
             for host in hosts_of(placed.op):
                 self.lines.setdefault(host, deque()).append(placed)
             for queue in queues_of(placed.op):
@@ -89,71 +89,71 @@ class _Machine:
                 self._sleep(actor, actor)
             return False
         placed = self.lines[actor][0]
-        place = (placed.turn, placed.number)
+        position = (placed.iteration, placed.number)
         if isinstance(actor, int) and not isinstance(placed.op, Sync | HostBarrier):
-            self._issue(actor, placed, place)
+            self._issue(actor, placed, position)
         elif not self.begun.get(actor):
-            self._start(actor, placed, place)
+            self._start(actor, placed, position)
             return True
-        elif not self._finish(actor, placed, place):
+        elif not self._finish(actor, placed, position):
             return False
         self.begun[actor] = False
         self.lines[actor].popleft()
         return True
 
-    def _issue(self, host: int, placed: Placed, place: Place) -> None:
+    def _issue(self, host: int, placed: Placed, position: Position) -> None:
         op = placed.op
         if host != hosts_of(op)[0]:
             return
-        self.log.issue(host, place)
+        self.log.issue(host, position)
         if isinstance(op, Record):
-            self.latest[op.event] = place
+            self.latest[op.event] = position
         elif isinstance(op, Wait):
-            self.bound[place] = self.latest.get(op.event)
+            self.bound[position] = self.latest.get(op.event)
         for queue in queues_of(op):
             self.lines[queue].append(placed)
-            self.issued[queue] = place
+            self.issued[queue] = position
             self._wake(queue)
 
-    def _start(self, actor: Actor, placed: Placed, place: Place) -> None:
+    def _start(self, actor: Actor, placed: Placed, position: Position) -> None:
         op = placed.op
         self.begun[actor] = True
-        self.log.start(actor, place)
+        self.log.start(actor, position)
         if isinstance(op, Sync):
             target = op.target
-            self.bound[place] = self.latest.get(target) if isinstance(target, Event) else self.issued.get(target)
+            self.bound[position] = self.latest.get(target) if isinstance(target, Event) else self.issued.get(target)
         elif isinstance(op, HostBarrier | DeviceBarrier):
-            self.arrived.setdefault(place, set()).add(actor)
-        elif isinstance(op, Raise):
-            self.flags[op.flag] = (placed.value, place)
+            self.arrived.setdefault(position, set()).add(actor)
+        elif isinstance(op, SignalOp):
+            self.flags[op.flag] = (placed.value, position)
             self._wake(op.flag)
 
-    def _finish(self, actor: Actor, placed: Placed, place: Place) -> bool:
+    def _finish(self, actor: Actor, placed: Placed, position: Position) -> bool:
         """End an operation if what it waits for has happened."""
         op, saw = placed.op, None
         if isinstance(op, Wait | Sync):
-            bound = self.bound[place]
+            bound = self.bound[position]
             if bound is not None and bound not in self.over:
                 return self._sleep(actor, bound)
             saw = bound if isinstance(op, Wait) or isinstance(op.target, Event) else None
-        elif isinstance(op, Await):
+        elif isinstance(op, SignalWait):
             value, saw = self.flags.get(op.flag, (0, None))
             if value < placed.value:
                 return self._sleep(actor, op.flag)
         elif isinstance(op, HostBarrier | DeviceBarrier):
             party = op.hosts if isinstance(op, HostBarrier) else op.queues
-            if len(self.arrived[place]) < len(party):
-                return self._sleep(actor, place)
+            if len(self.arrived[position]) < len(party):
+                return self._sleep(actor, position)
         elif isinstance(op, Touching) and self.act is not None:
             self.act(op, placed.base)
-        self.log.finish(actor, place, saw)
-        self.over.add(place)
-        self._wake(place)
+        self.log.finish(actor, position, saw)
+        self.over.add(position)
+        self._wake(position)
         return True
 
-    def _sleep(self, actor: Actor, until: Place | Flag | Queue) -> bool:
+    def _sleep(self, actor: Actor, until: Position | Flag | Queue) -> bool:
         self.asleep.setdefault(until, []).append(actor)
         return False
 
-    def _wake(self, happened: Place | Flag | Queue) -> None:
+    def _wake(self, happened: Position | Flag | Queue) -> None:
         self.awake += self.asleep.pop(happened, ())

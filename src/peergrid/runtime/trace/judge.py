@@ -13,7 +13,7 @@ from peergrid.runtime.trace.cells import exact_reads
 from peergrid.runtime.trace.interleave import entries
 from peergrid.runtime.trace.usage import Usage
 from peergrid.schedule import Layout, Schedule
-from peergrid.schedule.claims import Claims
+from peergrid.schedule.access_table import AccessTable
 from peergrid.schedule.faults import Fault
 from peergrid.schedule.happens_before import happens_before
 from peergrid.schedule.mutate import Mutant
@@ -45,9 +45,9 @@ class Verdict:
     traced: Fault | None
 
 
-def check(layout: Layout, turns: tuple[Schedule, ...], seed: int = 0) -> tuple[Fault, ...]:
-    """What the replay of one random legal order finds against the turns."""
-    return tuple(Checkers(layout, turns).replayed(turns, seed))
+def check(layout: Layout, iterations: tuple[Schedule, ...], seed: int = 0) -> tuple[Fault, ...]:
+    """What the replay of one random legal order finds against the iterations."""
+    return tuple(Checkers(layout, iterations).replayed(iterations, seed))
 
 
 class Checkers:
@@ -55,38 +55,38 @@ class Checkers:
 
     def __init__(self, layout: Layout, schedules: Iterable[Schedule]) -> None:
         self.layout, self._schedules = layout, tuple(schedules)
-        self._claims, self._usage = Claims(layout, self._schedules), Usage(layout, self._schedules)
+        self._table, self._usage = AccessTable(layout, self._schedules), Usage(layout, self._schedules)
 
-    def proved(self, turns: tuple[Schedule, ...]) -> Iterator[Fault]:
-        """What the static proof finds against turns made of these schedules."""
-        return proof.objections(turns, self._claims)
+    def proved(self, iterations: tuple[Schedule, ...]) -> Iterator[Fault]:
+        """What the static proof finds against iterations made of these schedules."""
+        return proof.objections(iterations, self._table)
 
-    def used(self, turns: tuple[Schedule, ...]) -> Iterator[Fault]:
+    def used(self, iterations: tuple[Schedule, ...]) -> Iterator[Fault]:
         """The same, counting the cells that are used in place of those that are declared."""
-        return proof.objections(turns, self._used)
+        return proof.objections(iterations, self._used)
 
-    def replayed(self, turns: tuple[Schedule, ...], seed: int = 0) -> Iterator[Fault]:
+    def replayed(self, iterations: tuple[Schedule, ...], seed: int = 0) -> Iterator[Fault]:
         """What the replay of one random legal order finds."""
-        return replay.objections(turns, entries(turns, seed), self._usage)
+        return replay.objections(iterations, entries(iterations, seed), self._usage)
 
     @cached_property
-    def _used(self) -> Claims:
-        return Claims(self.layout, self._schedules, exact_reads)
+    def _used(self) -> AccessTable:
+        return AccessTable(self.layout, self._schedules, exact_reads)
 
 
 def judge(
     layout: Layout, original: Schedule, mutant: Mutant, seed: int = 0, checkers: Checkers | None = None
 ) -> Verdict:
     """Let both checkers look at a mutant, each until it finds a fault; checkers: some that know its operations."""
-    turns = program(layout, mutant.schedule)
-    both = Checkers(layout, turns) if checkers is None else checkers
-    static, traced = next(both.proved(turns), None), next(both.replayed(turns, seed), None)
+    iterations = program(layout, mutant.schedule)
+    both = Checkers(layout, iterations) if checkers is None else checkers
+    static, traced = next(both.proved(iterations), None), next(both.replayed(iterations, seed), None)
     if static and traced:
         outcome: Outcome = "killed"
     elif traced:
         outcome = "disagreement"
     elif static:
-        outcome = "disagreement" if next(both.used(turns), None) else "unused"
+        outcome = "disagreement" if next(both.used(iterations), None) else "unused"
     else:
         outcome = _redundant(original, mutant)
     return Verdict(mutant, outcome, static, traced)
@@ -101,13 +101,13 @@ def _redundant(original: Schedule, mutant: Mutant) -> Outcome:
     return "implied" if all(kept) else "spare"
 
 
-Touch = tuple[int, int]
-"""An operation that reads or writes fields: its turn, and its number among those of the turn."""
+AccessId = tuple[int, int]
+"""An operation that reads or writes fields: its iteration, and its number among those there."""
 
 
-def _ordered(schedule: Schedule) -> Mapping[Touch, tuple[int, ...]]:
-    """For each such operation of two turns, how many of each queue are over before it begins."""
-    order = happens_before(unroll((schedule, schedule))).touching
+def _ordered(schedule: Schedule) -> Mapping[AccessId, tuple[int, ...]]:
+    """For each such operation of two iterations, how many of each queue are over before it begins."""
+    order = happens_before(unroll((schedule, schedule))).accessing
     numbers = [number for number, op in enumerate(schedule.ops) if isinstance(op, Touching)]
     rank = {number: i for i, number in enumerate(numbers)}
     queues: dict[Queue, int] = {}
@@ -116,6 +116,6 @@ def _ordered(schedule: Schedule) -> Mapping[Touch, tuple[int, ...]]:
         queues[queue] = queues.get(queue, 0) | bit
     lines = [queues[queue] for queue in sorted(queues)]
     return {
-        (placed.turn, rank[placed.number]): tuple((before & line).bit_count() for line in lines)
+        (placed.iteration, rank[placed.number]): tuple((before & line).bit_count() for line in lines)
         for placed, before in zip(order.done, order.before, strict=True)
     }

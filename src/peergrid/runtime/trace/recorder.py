@@ -8,8 +8,10 @@ from typing import Literal, NamedTuple, Protocol
 from peergrid.schedule.build import Schedule
 from peergrid.schedule.ops import Queue
 
-Place = tuple[int, int]
-"""Which operation: the turn, counted from the first schedule ever carried out, and the index in that turn's list."""
+Position = tuple[int, int]
+"""Which operation: the iteration, counted from the first schedule ever carried out, and the index in that iteration's
+list.
+"""
 
 Actor = Queue | int
 """Who acts: a queue, or a host by its number."""
@@ -25,19 +27,19 @@ class Recorder(Protocol):
     """
 
     def begin(self, schedule: Schedule, times: int) -> int:
-        """A schedule is carried out `times` times, everything before it being done; the number of its first turn."""
+        """A schedule is carried out `times` times after everything before it; the number of its first iteration."""
 
-    def issue(self, host: int, place: Place) -> None:
+    def issue(self, host: int, position: Position) -> None:
         """A host hands an operation to its queues (not called for Sync and HostBarrier)."""
 
-    def start(self, actor: Actor, place: Place) -> None:
+    def start(self, actor: Actor, position: Position) -> None:
         """A queue, or for Sync and HostBarrier a host, begins an operation; at a barrier: arrives."""
 
-    def finish(self, actor: Actor, place: Place, saw: Place | None = None) -> None:
+    def finish(self, actor: Actor, position: Position, saw: Position | None = None) -> None:
         """The operation ends; at a barrier: the actor leaves.
 
-        saw: for Wait and Sync with an event, the place of the Record that let it go, None where the event was never
-        recorded; for Await, the place of the Raise whose value it found.
+        saw: for Wait and Sync with an event, the position of the Record that let it go, None where the event was never
+        recorded; for SignalWait, the position of the SignalOp whose value it found.
         """
 
 
@@ -46,37 +48,37 @@ class Entry(NamedTuple):
 
     kind: Kind
     actor: Actor
-    place: Place
-    saw: Place | None
+    position: Position
+    saw: Position | None
 
 
 class Begin(NamedTuple):
-    """From this turn on a new call of `execute`: all that went before is done."""
+    """From this iteration on a new call of `execute`: all that went before is done."""
 
-    turn: int
+    iteration: int
 
 
 @dataclass
 class Log:
     """A recorder that keeps everything. Appending to a list is atomic, so that no lock is needed."""
 
-    turns: list[Schedule] = field(default_factory=list)
+    iterations: list[Schedule] = field(default_factory=list)
     entries: list[Entry | Begin] = field(default_factory=list)
 
     def begin(self, schedule: Schedule, times: int) -> int:
-        first = len(self.turns)
-        self.turns.extend([schedule] * times)
+        first = len(self.iterations)
+        self.iterations.extend([schedule] * times)
         self.entries.append(Begin(first))
         return first
 
-    def issue(self, host: int, place: Place) -> None:
-        self.entries.append(Entry("issue", host, place, None))
+    def issue(self, host: int, position: Position) -> None:
+        self.entries.append(Entry("issue", host, position, None))
 
-    def start(self, actor: Actor, place: Place) -> None:
-        self.entries.append(Entry("start", actor, place, None))
+    def start(self, actor: Actor, position: Position) -> None:
+        self.entries.append(Entry("start", actor, position, None))
 
-    def finish(self, actor: Actor, place: Place, saw: Place | None = None) -> None:
-        self.entries.append(Entry("finish", actor, place, saw))
+    def finish(self, actor: Actor, position: Position, saw: Position | None = None) -> None:
+        self.entries.append(Entry("finish", actor, position, saw))
 
 
 class Silent:
@@ -85,11 +87,11 @@ class Silent:
     def begin(self, schedule: Schedule, times: int) -> int:
         return 0
 
-    def issue(self, host: int, place: Place) -> None:
+    def issue(self, host: int, position: Position) -> None:
         pass
 
-    def start(self, actor: Actor, place: Place) -> None:
+    def start(self, actor: Actor, position: Position) -> None:
         pass
 
-    def finish(self, actor: Actor, place: Place, saw: Place | None = None) -> None:
+    def finish(self, actor: Actor, position: Position, saw: Position | None = None) -> None:
         pass

@@ -14,12 +14,12 @@ from peergrid.runtime.trace.cells import cells_written
 from peergrid.runtime.trace.recorder import Actor
 from peergrid.schedule import Layout, Schedule
 from peergrid.schedule.faults import Fault, FaultKind
-from peergrid.schedule.ops import Copy, Touching, footing, hosts_of, queues_of
+from peergrid.schedule.ops import Copy, Touching, access_key, hosts_of, queues_of
 from peergrid.schedule.unroll import Placed
 
 
 @dataclass(frozen=True, eq=False)
-class Touch:
+class UsedCells:
     """The cells that an operation reads and writes, as places in the arrays of a `CellMap`.
 
     previous: those it reads as they were a step before; readings: what it reads, as pairs of a `Readers`; others: the
@@ -46,7 +46,7 @@ class Usage:
         actors: Iterable[Actor] = chain.from_iterable((*hosts_of(op), *queues_of(op)) for op in ops.values())
         self.rows: Mapping[Actor, int] = {actor: row for row, actor in enumerate(dict.fromkeys(actors))}
         self._ops = {key: op for key, op in ops.items() if isinstance(op, Touching)}
-        self._foot = {key: footing(op) for key, op in self._ops.items()}
+        self._foot = {key: access_key(op) for key, op in self._ops.items()}
         alike = {self._foot[key]: op for key, op in self._ops.items()}
         self._sets = {
             foot: (read_sets(layout, op), previous_sets(layout, op), write_sets(layout, op))
@@ -55,7 +55,7 @@ class Usage:
         wrong = {foot: found for foot, op in alike.items() if (found := tuple(_misfits(layout, op, *self._sets[foot])))}
         self._wrong = {key: wrong[foot] for key, foot in self._foot.items() if foot in wrong}
         self.map = CellMap([*self._owned, *(s for all_of in self._sets.values() for some in all_of for s in some)])
-        self.readers, self.touches = self._touched()
+        self.readers, self.cell_sets = self._touched()
 
     @cached_property
     def starts(self) -> tuple[Cells, Cells]:
@@ -80,7 +80,7 @@ class Usage:
             for kind, what in wrong.pop(id(placed.op), ()):
                 yield Fault(kind, f"{placed} {what}.", (placed.op,))
 
-    def _touched(self) -> tuple[Readers, Mapping[int, Touch]]:
+    def _touched(self) -> tuple[Readers, Mapping[int, UsedCells]]:
         cells = {foot: tuple(self.map.numbers(some) for some in sets) for foot, sets in self._sets.items()}
         kinds = {key: (self._foot[key], self.rows[op.queue]) for key, op in self._ops.items()}
         reading = ((row, np.concatenate(cells[foot][:2])) for foot, row in set(kinds.values()))
@@ -109,9 +109,11 @@ class Readers:
         return np.repeat(end - lengths.cumsum(), lengths) + np.arange(lengths.sum())
 
 
-def _touch(readers: Readers, row: int, reads: Cells, previous: Cells, writes: Cells) -> Touch:
+def _touch(readers: Readers, row: int, reads: Cells, previous: Cells, writes: Cells) -> UsedCells:
     both = np.concatenate((reads, previous))
-    return Touch(reads, previous, writes, readers.of(both, row), readers.all_of(writes), np.intersect1d(both, writes))
+    return UsedCells(
+        reads, previous, writes, readers.of(both, row), readers.all_of(writes), np.intersect1d(both, writes)
+    )
 
 
 def _misfits(layout: Layout, op: Touching, *sets: Sets) -> Iterator[tuple[FaultKind, str]]:

@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from typing import Literal
 
 from peergrid.schedule.ops import Op, Route
+from peergrid.schedule.pass_plan import PassPlan
 from peergrid.schedule.strategies.overlap import overlap
 from peergrid.schedule.strategies.peer import peer
 from peergrid.schedule.strategies.persistent import persistent
 from peergrid.schedule.strategies.serial import serial
 from peergrid.schedule.strategies.stream_ordered import stream_ordered
 from peergrid.schedule.strategies.threads import threads
-from peergrid.schedule.work import Work
 
 StrategyName = Literal["serial", "async", "threads", "overlap", "graph", "peer", "persistent"]
 
@@ -22,7 +22,7 @@ StrategyName = Literal["serial", "async", "threads", "overlap", "graph", "peer",
 class Strategy:
     """A builder with the route its halos take unless told otherwise."""
 
-    build: Callable[[Work], Iterator[Op]]
+    build: Callable[[PassPlan], Iterator[Op]]
     route: Route
 
 

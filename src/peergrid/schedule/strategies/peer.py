@@ -1,4 +1,4 @@
-"""One kernel per pass and device: its rim tiles await the neighbours' flags, compute, store their results straight
+"""One kernel per pass and device: its boundary tiles await the neighbours' flags, compute, store their results straight
 into the neighbours' ghost cells and raise the neighbours' flags, while its other tiles compute the interior.
 
 In the schedule the tiles of one kernel are two queues that meet where the kernel ends; no host and no event ties one
@@ -10,50 +10,50 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import count
 
-from peergrid.schedule.ops import Await, Flag, Op, Queue, Raise
+from peergrid.schedule.ops import Flag, Op, Queue, SignalOp, SignalWait
+from peergrid.schedule.pass_plan import PassPlan
 from peergrid.schedule.strategies.overlap import join, reductions, wrap_between
-from peergrid.schedule.work import Work
 
 
-def peer(work: Work) -> Iterator[Op]:
-    rims = [Queue(d, "rim", -1) for d in work.devices]
+def peer(work: PassPlan) -> Iterator[Op]:
+    boundaries = [Queue(d, "boundary", -1) for d in work.devices]
     inners = [Queue(d, "interior") for d in work.devices]
     exchanges = count()
     for part in work.passes:
         if not part.closing:
-            yield from (work.compute(0, rim, part) for rim in rims)
+            yield from (work.compute(0, boundary, part) for boundary in boundaries)
             continue
         number = next(exchanges)
-        if work.deep:
-            yield from tell(work, rims, "ready", number + 1)
-            yield from join(work, rims, inners, "deep")
-        for rim, inner in zip(rims, inners, strict=True):
-            yield from (work.compute(0, rim, part, box) for box in work.rim(rim.device))
+        if work.multi_pass:
+            yield from signal_peers(work, boundaries, "ready", number + 1)
+            yield from join(work, boundaries, inners, "before split")
+        for boundary, inner in zip(boundaries, inners, strict=True):
+            yield from (work.compute(0, boundary, part, box) for box in work.boundary_region(boundary.device))
             if not work.interior[inner.device].empty:
                 yield work.compute(0, inner, part, work.interior[inner.device])
-        if work.deep:
-            yield from listen(work, rims, "ready", number + 1)
-        yield from (work.copy(0, rims[halo.source], part, halo) for stage in work.stages for halo in stage)
-        yield from tell(work, rims, "halo", number + 1)
+        if work.multi_pass:
+            yield from wait_for_signals(work, boundaries, "ready", number + 1)
+        yield from (work.copy(0, boundaries[halo.source], part, halo) for stage in work.stages for halo in stage)
+        yield from signal_peers(work, boundaries, "halo", number + 1)
         if not work.wraps:
-            yield from join(work, inners, rims, "interior")
-            if not work.deep:
-                yield from join(work, rims, inners, "rim")
-        yield from listen(work, rims, "halo", number + 1)
+            yield from join(work, inners, boundaries, "interior")
+            if not work.multi_pass:
+                yield from join(work, boundaries, inners, "boundary")
+        yield from wait_for_signals(work, boundaries, "halo", number + 1)
         if work.wraps:
-            yield from wrap_between(work, rims, inners, part)
-        yield from reductions(work, rims, inners, part)
+            yield from wrap_between(work, boundaries, inners, part)
+        yield from reductions(work, boundaries, inners, part)
 
 
-def tell(work: Work, queues: list[Queue], name: str, value: int) -> Iterator[Op]:
+def signal_peers(work: PassPlan, queues: list[Queue], name: str, value: int) -> Iterator[Op]:
     """Every device raises its flag at each of its peers."""
     for queue in queues:
         for other in work.peers[queue.device]:
-            yield Raise(0, queue, Flag(other, f"{name} from {queue.device}"), value)
+            yield SignalOp(0, queue, Flag(other, f"{name} from {queue.device}"), value)
 
 
-def listen(work: Work, queues: list[Queue], name: str, value: int) -> Iterator[Op]:
+def wait_for_signals(work: PassPlan, queues: list[Queue], name: str, value: int) -> Iterator[Op]:
     """Every device awaits the flags of all its peers."""
     for queue in queues:
         for other in work.peers[queue.device]:
-            yield Await(0, queue, Flag(queue.device, f"{name} from {other}"), value)
+            yield SignalWait(0, queue, Flag(queue.device, f"{name} from {other}"), value)

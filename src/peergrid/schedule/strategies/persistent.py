@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from peergrid.schedule.ops import DeviceBarrier, Op, Queue
+from peergrid.schedule.pass_plan import PassPlan
 from peergrid.schedule.strategies.stream_ordered import wrap
-from peergrid.schedule.work import Work
 
 
-def persistent(work: Work) -> Iterator[Op]:
+def persistent(work: PassPlan) -> Iterator[Op]:
     queues = tuple(Queue(d, "main") for d in work.devices)
     everyone = DeviceBarrier(queues, (0,))
     for part in work.passes:
         yield from (work.compute(0, queue, part) for queue in queues)
         if not part.closing:
             continue
-        if work.deep:
+        if work.multi_pass:
             yield everyone
         for number, stage in enumerate(work.stages):
             if number and work.separate:

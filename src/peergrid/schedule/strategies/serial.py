@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from itertools import chain
 
 from peergrid.schedule.ops import Op, Queue, Sync
-from peergrid.schedule.work import Work
+from peergrid.schedule.pass_plan import PassPlan
 
 
-def serial(work: Work) -> Iterator[Op]:
+def serial(work: PassPlan) -> Iterator[Op]:
     queues = [Queue(d, "main") for d in work.devices]
     for part in work.passes:
         yield from (work.compute(0, queue, part) for queue in queues)

@@ -5,37 +5,37 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from peergrid.schedule.ops import Event, Op, Queue, Record, Wait
-from peergrid.schedule.work import Pass, Work
+from peergrid.schedule.pass_plan import Pass, PassPlan
 
 
-def stream_ordered(work: Work) -> Iterator[Op]:
+def stream_ordered(work: PassPlan) -> Iterator[Op]:
     queues = [Queue(d, "main") for d in work.devices]
     for part in work.passes:
         yield from (work.compute(0, queue, part) for queue in queues)
         if part.closing:
-            if work.deep:
-                yield from meet(work, queues, "computed")
+            if work.multi_pass:
+                yield from wait_for_peers(work, queues, "computed")
             yield from send(work, queues, part)
-            yield from meet(work, queues, "sent")
+            yield from wait_for_peers(work, queues, "sent")
             yield from wrap(work, queues, part)
             for queue in queues:
                 yield from work.reduce(0, queue, part)
 
 
-def send(work: Work, queues: Sequence[Queue], part: Pass) -> Iterator[Op]:
+def send(work: PassPlan, queues: Sequence[Queue], part: Pass) -> Iterator[Op]:
     """The halos, stage by stage, each in its source's queue; neighbours meet between stages if they are separate."""
     for number, stage in enumerate(work.stages):
         if number and work.separate:
-            yield from meet(work, queues, f"stage {number}")
+            yield from wait_for_peers(work, queues, f"stage {number}")
         yield from (work.copy(0, queues[halo.source], part, halo) for halo in stage)
 
 
-def wrap(work: Work, queues: Sequence[Queue], part: Pass) -> Iterator[Op]:
+def wrap(work: PassPlan, queues: Sequence[Queue], part: Pass) -> Iterator[Op]:
     """What each device copies across periodic edges of its own, in its queue, once the halos have arrived."""
     yield from (work.copy(0, queues[halo.source], part, halo) for halo in work.wraps)
 
 
-def meet(work: Work, queues: Sequence[Queue], name: str) -> Iterator[Op]:
+def wait_for_peers(work: PassPlan, queues: Sequence[Queue], name: str) -> Iterator[Op]:
     """Every queue records an event, and waits for those of the device's peers."""
     events = [Event(queue.device, name) for queue in queues]
     yield from (Record(0, q.device, q, e) for q, e in zip(queues, events, strict=True) if work.peers[q.device])

@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from peergrid.schedule.ops import HostBarrier, Op, Queue, Sync
-from peergrid.schedule.work import Work
+from peergrid.schedule.pass_plan import PassPlan
 
 
-def threads(work: Work) -> Iterator[Op]:
+def threads(work: PassPlan) -> Iterator[Op]:
     queues = [Queue(d, "main") for d in work.devices]
     everyone = HostBarrier(tuple(work.devices))
     for part in work.passes:
         yield from (work.compute(queue.device, queue, part) for queue in queues)
         if not part.closing:
             continue
-        if work.deep:
+        if work.multi_pass:
             yield from (Sync(queue.device, queue) for queue in queues)
             yield everyone
         for number, stage in enumerate(work.stages):

@@ -22,11 +22,11 @@ Said = Callable[[int, int | None], int]
 
 @dataclass(frozen=True)
 class Chain:
-    """Kernels whose `Links` have a dtype; rims: the tiles at the low and the high end of each device's box."""
+    """Kernels whose `Links` have a dtype; boundary_tiles: how many at the low and at the high end of each box."""
 
     execution: ExecutionContext
     dtype: np.dtype[Any]
-    rims: Sequence[tuple[int, int]]
+    boundary_tiles: Sequence[tuple[int, int]]
 
     def links(self, device: int, said: Said) -> NDArray[Any]:
         """`Links` of a device, shape (1,), without the passes so far."""
@@ -40,7 +40,7 @@ class Chain:
             other, shift = found
             link = links["side"][0, side]
             link["mine"], link["theirs"] = self._counter(device, side), self._counter(other, 1 - side)
-            link["each"], link["op"] = self.rims[other][1 - side], said(device, other)
+            link["each"], link["op"] = self.boundary_tiles[other][1 - side], said(device, other)
             theirs = execution.template(other)["fields"][0]
             link["fields"]["pitch"] = theirs["pitch"]
             rows = theirs["pitch"][:, :1] * execution.layout.problem.itemsize * shift

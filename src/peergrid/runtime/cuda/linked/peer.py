@@ -1,7 +1,8 @@
-"""The `peer` strategy fused: one pass of a device is one kernel for plain and one for edge tiles, which exchange rims.
+"""The `peer` strategy fused: the kernels of a pass exchange halos themselves, one for each kind of tile.
 
-Where a cycle is one pass over slabs and devices reach each other, no queue of one device waits for another's: the tiles
-at the rim do (see `codegen.cuda.linked.links`). What the schedule says of flags and copies happens inside the kernels.
+Where an exchange interval is one pass over slabs and devices reach each other, no queue of one device waits for
+another's: the tiles at the ends of a slab do (see `codegen.cuda.linked.links`). The flags and copies of the schedule
+become counters and stores inside the kernels.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from peergrid.runtime.cuda.lowering.kernels import kernels_of
 from peergrid.runtime.cuda.lowering.lower import Lowered
 from peergrid.runtime.cuda.lowering.sweeps import SeveralSteps, Start
 from peergrid.schedule import Schedule
-from peergrid.schedule.ops import Await, Compute, Flag, Queue, Raise
+from peergrid.schedule.ops import Compute, Flag, Queue, SignalOp, SignalWait
 
 MOST_WAITING = 0.5  # share of a GPU that waiting tiles of devices which share it may take
 
@@ -52,9 +53,9 @@ def _row(execution: ExecutionContext, schedule: Schedule, kernel: PeerKernel) ->
     sweep, devices = SeveralSteps(execution, kernel), range(execution.layout.devices)
     boxes = [execution.layout.partition.owned(device) for device in devices]
     launches = [list(sweep.launches(device, (boxes[device],))) for device in devices]
-    rims = [kernel.rim(box, found) for box, found in zip(boxes, launches, strict=True)]
+    boundary_tiles = [kernel.rim(box, found) for box, found in zip(boxes, launches, strict=True)]
     starts = [[sweep.start(d, launch, boxes[d]) for launch in launches[d]] for d in devices]
-    chain = Chain(execution, kernel.dtype, rims)
+    chain = Chain(execution, kernel.dtype, boundary_tiles)
     return _Row(execution, schedule, kernel, sweep, launches, starts, chain, passes(schedule))
 
 
@@ -154,11 +155,14 @@ class _Row:
     def _operation(self, device: int, number: int, source: int | None = None) -> int:
         """The schedule's word for what a pass waits for: the flag that the pass before raised, of `source` if given."""
         ops = self.schedule.ops
-        raised = {op.flag for op in ops if isinstance(op, Raise) and source in (None, op.queue.device)}
+        raised = {op.flag for op in ops if isinstance(op, SignalOp) and source in (None, op.queue.device)}
         return next(
             n
             for n, op in enumerate(ops)
-            if isinstance(op, Await) and op.queue.device == device and op.value == max(1, number) and op.flag in raised
+            if isinstance(op, SignalWait)
+            and op.queue.device == device
+            and op.value == max(1, number)
+            and op.flag in raised
         )
 
 

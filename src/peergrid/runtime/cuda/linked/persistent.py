@@ -1,6 +1,6 @@
 """The `persistent` strategy fused: one cooperative kernel on each device makes the passes of many iterations.
 
-No host works between passes: blocks of a device meet in its memory, devices await each other's rims (see
+No host works between passes: blocks of a device meet in its memory, devices await each other's boundary tiles (see
 `codegen.cuda.linked.persistent`). What the schedule says of copies and barriers happens inside the kernels.
 """
 
@@ -90,8 +90,8 @@ def _row(execution: ExecutionContext, schedule: Schedule, kernel: PersistentKern
         blocks = min(room[device], kernel.units(plain, edge))
         tables.append((plain, edge, receivers))
         starts.append(replace(sweep.start(device, launch, box), blocks=blocks))
-    rims = [kernel.rim(box, plain, edge) for box, (plain, edge, _) in zip(boxes, tables, strict=True)]
-    return _Row(schedule, Chain(execution, kernel.dtype, rims), tables, starts)
+    boundary_tiles = [kernel.rim(box, plain, edge) for box, (plain, edge, _) in zip(boxes, tables, strict=True)]
+    return _Row(schedule, Chain(execution, kernel.dtype, boundary_tiles), tables, starts)
 
 
 @dataclass(frozen=True, eq=False)

@@ -32,7 +32,6 @@ from peergrid.runtime.cuda.lowering.signals import advance_step_counter, barrier
 from peergrid.runtime.cuda.lowering.sweeps import OneStep, SeveralSteps, Start, Sweep, WithNorms
 from peergrid.schedule import Schedule
 from peergrid.schedule.ops import (
-    Await,
     Compute,
     Copy,
     DeviceBarrier,
@@ -41,9 +40,10 @@ from peergrid.schedule.ops import (
     HostBarrier,
     Op,
     Queue,
-    Raise,
     Record,
     Reduce,
+    SignalOp,
+    SignalWait,
     Sync,
     Wait,
     hosts_of,
@@ -80,7 +80,7 @@ def increments(schedule: Schedule) -> dict[Flag, int]:
     """How far each flag rises in one iteration."""
     counts: dict[Flag, int] = {}
     for op in schedule.ops:
-        if isinstance(op, Raise):
+        if isinstance(op, SignalOp):
             counts[op.flag] = max(counts.get(op.flag, 0), op.value)
     return counts
 
@@ -158,7 +158,7 @@ class Lowering:
                     record(execution, commands, number, op.queue, op.event)
                 elif isinstance(op, Wait) and not self.semaphores.crosses(op):
                     wait(execution, commands, number, op.queue, op.event)
-            case Raise() | Await():
+            case SignalOp() | SignalWait():
                 signal(execution, commands, number, op)
             case Sync(target=Queue() as queue):
                 context = execution.devices.context(queue.device)

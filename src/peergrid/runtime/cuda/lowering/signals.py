@@ -13,7 +13,7 @@ import numpy as np
 from peergrid.codegen.cuda import service
 from peergrid.runtime.cuda.commands.buffer import CommandWriter, Relocation
 from peergrid.runtime.cuda.lowering.execution_context import ExecutionContext
-from peergrid.schedule.ops import Await, Event, Flag, Queue, Raise
+from peergrid.schedule.ops import Event, Flag, Queue, SignalOp, SignalWait
 
 
 def record(execution: ExecutionContext, commands: CommandWriter, number: int, queue: Queue, event: Event) -> None:
@@ -57,14 +57,14 @@ def _barrier_event(queue: Queue) -> Event:
     return Event(queue.device, f"barrier of {queue}")
 
 
-def signal(execution: ExecutionContext, commands: CommandWriter, number: int, op: Raise | Await) -> None:
+def signal(execution: ExecutionContext, commands: CommandWriter, number: int, op: SignalOp | SignalWait) -> None:
     """Set a flag, or await it with a timeout; its value is set anew for each iteration."""
     flag_kernel(
         execution,
         commands,
         number,
         op.queue,
-        "raise_flag" if isinstance(op, Raise) else "await_flag",
+        "raise_flag" if isinstance(op, SignalOp) else "await_flag",
         op.flag,
         op.value,
     )

@@ -1,4 +1,4 @@
-"""What the operations of some schedules claim to touch, worked out once for all the programs made of them."""
+"""The declared accesses of some schedules' operations, worked out once for all the programs made of them."""
 
 from __future__ import annotations
 
@@ -10,22 +10,22 @@ from itertools import chain
 import numpy as np
 
 from peergrid.grid import Box
-from peergrid.schedule.access import Access, Place, Reads, accesses, declared
+from peergrid.schedule.access import Access, Buffer, Reads, accesses, declared
 from peergrid.schedule.build import Schedule
 from peergrid.schedule.layout import Layout
-from peergrid.schedule.misfits import belongs, fits
-from peergrid.schedule.ops import Copy, Touching, footing
+from peergrid.schedule.ops import Copy, Touching, access_key
+from peergrid.schedule.out_of_bounds import belongs, fits
 from peergrid.schedule.planes import Cells, Planes
 from peergrid.stencil import write_box
 
 Use = int
 """A number that operations share which touch the same memory."""
 
-Boxes = tuple[tuple[Place, Box], ...]
+Boxes = tuple[tuple[Buffer, Box], ...]
 
 
 @dataclass(frozen=True, eq=False)
-class Touch:
+class CellSets:
     """The cells that are read, as they are or as they were a step before, and those that are written."""
 
     reads: Cells
@@ -33,31 +33,31 @@ class Touch:
     writes: Cells
 
 
-class Claims:
+class AccessTable:
     """The accesses of computations and copies, the cells they stand for, and what they conflict with.
 
-    use: of every operation by its identity, `id(op)`, under which `accesses`, `rivals` and `touches` know it.
+    use: of every operation by its identity, `id(op)`, under which `accesses`, `conflicts` and `cell_sets` know it.
     """
 
     def __init__(self, layout: Layout, schedules: Iterable[Schedule], reads: Reads = declared) -> None:
         self.layout = layout
         self._ops = {id(op): op for each in schedules for op in each.ops if isinstance(op, Touching)}
         uses: dict[Hashable, Use] = {}
-        self.use = {key: uses.setdefault(footing(op), len(uses)) for key, op in self._ops.items()}
+        self.use = {key: uses.setdefault(access_key(op), len(uses)) for key, op in self._ops.items()}
         first = {self.use[key]: op for key, op in reversed(self._ops.items())}
         self.accesses = tuple(accesses(layout, first[use], reads) for use in range(len(uses)))
 
     @cached_property
-    def rivals(self) -> tuple[frozenset[Use], ...]:
+    def conflicts(self) -> tuple[frozenset[Use], ...]:
         """For every use those that touch one of its cells, one of the two writing it (perhaps itself)."""
-        users: dict[Place, dict[Box, _Users]] = {}
+        users: dict[Buffer, dict[Box, _Users]] = {}
         for use, some in enumerate(self.accesses):
             for access in some:
-                of_box = users.setdefault(access.place, {}).setdefault(access.box, _Users())
+                of_box = users.setdefault(access.buffer, {}).setdefault(access.box, _Users())
                 (of_box.writers if access.writes else of_box.readers).append(use)
         found: list[set[Use]] = [set() for _ in self.accesses]
         for boxes in users.values():
-            for here, there in _meeting(boxes):
+            for here, there in _overlapping(boxes):
                 for use in here.writers:
                     found[use].update(there.writers, there.readers)
                 for use in here.readers:
@@ -65,7 +65,7 @@ class Claims:
         return tuple(map(frozenset, found))
 
     @cached_property
-    def misfits(self) -> frozenset[int]:
+    def out_of_bounds(self) -> frozenset[int]:
         """The identities of operations that leave memory, or bring cells to where they do not belong."""
         layout = self.layout
         beyond = {use for use, some in enumerate(self.accesses) if not all(fits(layout, access) for access in some)}
@@ -80,14 +80,14 @@ class Claims:
     @cached_property
     def planes(self) -> Planes:
         """All memory, fine enough for every access, for what devices hold at the start and own at the end."""
-        used = ((access.place, access.box) for some in self.accesses for access in some)
-        return Planes.over([*used, *chain.from_iterable(self.held), *chain.from_iterable(self.owned)])
+        used = ((access.buffer, access.box) for some in self.accesses for access in some)
+        return Planes.over([*used, *chain.from_iterable(self.allocated), *chain.from_iterable(self.owned)])
 
     @cached_property
-    def touches(self) -> tuple[Touch, ...]:
+    def cell_sets(self) -> tuple[CellSets, ...]:
         """The cells of every use."""
         return tuple(
-            Touch(
+            CellSets(
                 self._cells(access for access in some if not access.writes and not access.previous),
                 self._cells(access for access in some if access.previous),
                 self._cells(access for access in some if access.writes),
@@ -96,7 +96,7 @@ class Claims:
         )
 
     @cached_property
-    def held(self) -> tuple[Boxes, Boxes]:
+    def allocated(self) -> tuple[Boxes, Boxes]:
         """What the devices have memory for in each slot."""
         return self._everywhere(self.layout.local)
 
@@ -109,7 +109,7 @@ class Claims:
     @cached_property
     def starts(self) -> tuple[Cells, ...]:
         """The cells that the devices hold in each slot."""
-        return tuple(map(self.planes.cells, self.held))
+        return tuple(map(self.planes.cells, self.allocated))
 
     @cached_property
     def ends(self) -> tuple[Cells, ...]:
@@ -124,16 +124,16 @@ class Claims:
         )
 
     def _cells(self, some: Iterable[Access]) -> Cells:
-        return self.planes.cells((access.place, access.box) for access in some)
+        return self.planes.cells((access.buffer, access.box) for access in some)
 
 
 def clashes(some: tuple[Access, ...]) -> Iterator[tuple[Access, Access]]:
     """The writes and reads of one operation that overlap."""
-    places = {access.place for access in some if access.writes}
-    reads = [access for access in some if not access.writes and access.place in places]
+    buffers = {access.buffer for access in some if access.writes}
+    reads = [access for access in some if not access.writes and access.buffer in buffers]
     for access in some:
         if access.writes:
-            yield from ((access, r) for r in reads if r.place == access.place and r.box.overlaps(access.box))
+            yield from ((access, r) for r in reads if r.buffer == access.buffer and r.box.overlaps(access.box))
 
 
 @dataclass(slots=True)
@@ -144,7 +144,7 @@ class _Users:
     writers: list[Use] = field(default_factory=list)
 
 
-def _meeting(boxes: Mapping[Box, _Users]) -> Iterator[tuple[_Users, _Users]]:
+def _overlapping(boxes: Mapping[Box, _Users]) -> Iterator[tuple[_Users, _Users]]:
     """The users of every two boxes that overlap, both ways round; a box meets itself."""
     lo, hi = np.array([box.lo for box in boxes]), np.array([box.hi for box in boxes])
     inside = np.maximum(lo[:, np.newaxis], lo) < np.minimum(hi[:, np.newaxis], hi)

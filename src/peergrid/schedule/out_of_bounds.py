@@ -14,7 +14,7 @@ from peergrid.schedule.unroll import Placed
 def outside(layout: Layout, placed: Placed, some: tuple[Access, ...]) -> Iterator[Fault]:
     """Accesses to cells that the device has no memory for."""
     for access in some:
-        device, name, slot = access.place
+        device, name, slot = access.buffer
         if not fits(layout, access):
             known = 0 <= device < layout.devices and slot in (0, 1)
             message = (
@@ -34,7 +34,7 @@ def misplaced(layout: Layout, placed: Placed) -> Iterator[Fault]:
 
 def fits(layout: Layout, access: Access) -> bool:
     """Whether the device has memory for an access."""
-    device, name, slot = access.place
+    device, name, slot = access.buffer
     return 0 <= device < layout.devices and slot in (0, 1) and layout.local(device, name).covers(access.box)
 
 

@@ -1,4 +1,4 @@
-"""What a strategy has to arrange: passes over the devices' boxes and the halos between cycles, in stages."""
+"""The input of a strategy: passes over the devices' boxes, and the stages of the halo exchange."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Pass:
 
 
 @dataclass(frozen=True)
-class Work:
+class PassPlan:
     """The passes of a schedule, the stages of its exchange, and what each device then copies across periodic edges of
     its own; `separate` asks for order between the stages.
     """
@@ -65,27 +65,27 @@ class Work:
         return tuple(tuple(sorted(others)) for others in linked)
 
     @property
-    def deep(self) -> bool:
-        """Whether a cycle has several passes, so that earlier ones write ghost cells too."""
+    def multi_pass(self) -> bool:
+        """Whether an exchange interval has several passes, so that earlier ones write ghost cells too."""
         return len(self.layout.blocks) > 1
 
     def divided(self, device: int) -> bool:
         """Whether a device computes its interior beside others: cells that are waited for, or earlier passes."""
         inner = self.interior[device]
-        return not inner.empty and (self.deep or inner != self.layout.partition.owned(device))
+        return not inner.empty and (self.multi_pass or inner != self.layout.partition.owned(device))
 
     @cached_property
     def interior(self) -> tuple[Box, ...]:
         """For each device the part of its box that needs no cell of another device and that no other waits for.
 
-        With one step per pass, cells at the grid's edges that keep their value go with the rim: the interior is all
-        of one kind then, and one kernel's.
+        With one step per pass, cells at the grid's edges that keep their value go with the boundary region: the
+        interior is all of one kind then, and one kernel's.
         """
-        touching: list[list[Halo]] = [[] for _ in self.devices]
+        accessing: list[list[Halo]] = [[] for _ in self.devices]
         for halo in self.layout.exchanged:
             for device in {halo.source, halo.target}:
-                touching[device].append(halo)
-        boxes = (_interior(self.layout, device, touching[device]) for device in self.devices)
+                accessing[device].append(halo)
+        boxes = (_interior(self.layout, device, accessing[device]) for device in self.devices)
         alike = self.layout.blocks[-1] == 1 and not self.layout.align
         return tuple(box & self._advanced if alike else box for box in boxes)
 
@@ -95,7 +95,7 @@ class Work:
         stages = self.layout.problem.stages
         return reduce(Box.hull, (update.box for stage in stages for update in stage.updates))
 
-    def rim(self, device: int) -> tuple[Box, ...]:
+    def boundary_region(self, device: int) -> tuple[Box, ...]:
         """The owned box without its interior, as disjoint boxes."""
         return self.layout.partition.owned(device) - self.interior[device]
 
@@ -146,8 +146,9 @@ def due(problem: Problem, start: int | None, steps: int) -> tuple[Due, ...]:
 
 
 def passes_of(layout: Layout, block: int, steps: int, slot: int, reductions: Sequence[Due] = ()) -> Iterator[Pass]:
-    """The passes of `steps` steps in cycles of the layout's depth; those that end where reductions are due, and the
-    last, may be shorter. A reduction that asks for values before the step is preceded by a cycle of one step.
+    """The passes of `steps` steps in exchange intervals of the layout's depth; those that end where reductions are due,
+    and the last, may be shorter. A reduction that asks for values before the step is preceded by an exchange interval
+    of one step.
     """
     level, ends = 0, _ends(layout.problem, steps, reductions)
     names: dict[int, tuple[str, ...]] = {}
@@ -165,7 +166,7 @@ def passes_of(layout: Layout, block: int, steps: int, slot: int, reductions: Seq
 
 
 def _ends(problem: Problem, steps: int, reductions: Sequence[Due]) -> tuple[int, ...]:
-    """The levels at which a cycle has to end, in order."""
+    """The levels at which an exchange interval has to end, in order."""
     changes = {one.name for one in problem.reductions if one.previous}
     found = {steps, *(one.level for one in reductions)}
     found |= {one.level - 1 for one in reductions if one.reduction in changes}
