@@ -97,7 +97,7 @@ def cases(suites: list[str], kind: str, counts: list[int], only: list[str]) -> I
     """What is to be compared: each suite's cases on so many devices."""
     for name in suites:
         for case in suite(name, kind, tuple(counts)):
-            if case.count in counts and not case.held and (not only or any(word in case.series for word in only)):
+            if case.count in counts and not case.sustained and (not only or any(word in case.series for word in only)):
                 yield {"suite": name, "series": case.series, "count": case.count, "kind": kind}
 
 

@@ -149,7 +149,7 @@ def check_norm(problem: Problem, devices: Devices, norm: str) -> None:
 
 
 def _gap(problem: Problem) -> int:
-    """The most steps that a cycle has where reductions are made: none passes over one of them."""
+    """The most steps of an exchange interval where reductions are made: none passes over one of them."""
     if not problem.reductions:
         return max(CPU_DEPTH, *problem.grid.shape)
     apart = gcd(*(one.every for one in problem.reductions))

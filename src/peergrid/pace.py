@@ -13,7 +13,7 @@ def march(simulation: Simulation, until: int, every: Sequence[int]) -> Iterator[
     """Advance to step `until`; yield the step at each pause.
 
     every: periods in steps; the run pauses at all their multiples. Between them it pauses about four times a
-    second, at whole cycles so that no exchange is wasted.
+    second, at whole exchange intervals so that no exchange is wasted.
     """
     depth = simulation.options.depth
     chunk = depth

@@ -87,7 +87,7 @@ def test_virtual_devices_do_not_rest(gpus: Gpus, runs: list[int]) -> None:
 
 
 def test_what_is_held_is_warm_and_never_rests(gpus: Gpus, runs: list[int]) -> None:
-    (row,) = rows(gpus, {"held": True})
+    (row,) = rows(gpus, {"sustained": True})
     assert gpus.sleeps == []
     assert row.steps * STEP >= 1.0
     *warm_ups, _, _, _, _, _, _, _ = runs[2:]
@@ -101,6 +101,6 @@ def test_steps_are_enough_where_the_longest_sample_is_short(
     gpus: Gpus, runs: list[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(measure, "LONGEST", 1)
-    (row,) = rows(gpus, {"held": True})
+    (row,) = rows(gpus, {"sustained": True})
     assert row.steps == measure.HELD * STEPS
     assert runs[2:] == 2 * measure.SAMPLES * [row.steps]  # of which the warm-up is half, and shorter than it should be

@@ -133,7 +133,7 @@ def test_the_table_shows_power_where_it_is_known(call: Call, monkeypatch: pytest
 
 
 def test_what_is_held_has_its_own_singles() -> None:
-    cases = [case for case in SUITES["jacobi"].cases(suites.LARGE, (1, 2, 8)) if case.held]
+    cases = [case for case in SUITES["jacobi"].cases(suites.LARGE, (1, 2, 8)) if case.sustained]
     assert [(case.series, case.base, case.count) for case in cases] == [
         (series, series, count) for series in ("strong, held", "weak, held") for count in (1, 2, 8)
     ]

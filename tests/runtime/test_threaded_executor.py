@@ -45,7 +45,7 @@ def test_a_dropped_signal_is_named() -> None:
     dropped = next(op for op in schedule.ops if isinstance(op, SignalOp))
     mutilated = replace(schedule, ops=tuple(op for op in schedule.ops if op is not dropped and not _later(op, dropped)))
     first, then = "1:halo from 0 = 1 in 1", "([02]):halo from 1 = 2 in \\2"  # who waits for the one that waits
-    with pytest.raises(DeviceFault, match=rf"Nothing moved for 0\.3 s: 'SignalWait flag ({first}|{then}):rim'"):
+    with pytest.raises(DeviceFault, match=rf"Nothing moved for 0\.3 s: 'SignalWait flag ({first}|{then}):boundary'"):
         executor.execute(mutilated, 1, 0)
     executor.close()
 

@@ -20,11 +20,11 @@ def test_a_process_per_device_and_a_thread_per_queue() -> None:
     found = chrome((COMPUTE, COPY), [Span(1, BOUNDARY, 2e-6, 5e-6), Span(0, MAIN, 0.0, 3e-6)])
     json.dumps(found)
     names = {(e["pid"], e["tid"]): e["args"]["name"] for e in found["traceEvents"] if e["name"] == "thread_name"}
-    assert names == {(0, 0): "main", (0, 1): "boundary"}
+    assert names == {(0, 0): "boundary", (0, 1): "main"}
     bars = [e for e in found["traceEvents"] if e["ph"] == "X"]
     assert [(e["name"], e["tid"], e["ts"], e["dur"]) for e in bars] == [
-        ("steps 0→2", 0, 0.0, pytest.approx(3.0)),
-        ("u 0→1", 1, pytest.approx(2.0), pytest.approx(3.0)),
+        ("steps 0→2", 1, 0.0, pytest.approx(3.0)),
+        ("u 0→1", 0, pytest.approx(2.0), pytest.approx(3.0)),
     ]
     assert bars[1]["args"]["what"].startswith("Copy 'u' 0:[0,4)→1:[0,4)")
 

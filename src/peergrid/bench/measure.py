@@ -24,7 +24,7 @@ LONGEST = 32
 # GPUs rest before a sample for so many times its length. An H200 that has drawn its power limit of 700 W for 0.2 s is
 # clocked down, in some samples of a row and not in others. At work for a quarter of the time two are as fast as one.
 REST = 3.0
-HELD = 10  # times as long are the samples of a case that is held, which has no rests
+SUSTAINED = 10  # times as long are the samples of a case that is sustained, which has no rests
 HELD_WARM_UP = 2.0  # seconds before its first sample: clocks have come down by then, where they do
 
 
@@ -36,7 +36,7 @@ class Case:
     base: the group of series among whose cases on one device the fastest is what the efficiency is counted from;
     steps: of one sample, at least; norm: a field the norm of whose change is computed in every step;
     turn: cases in a row with the same word are measured in turns and compared with the first of them;
-    held: measured for seconds on end, without rests, which shows what a machine keeps up.
+    sustained: measured for seconds on end, without rests, which shows what a machine keeps up.
     """
 
     series: str
@@ -48,7 +48,7 @@ class Case:
     base: str
     norm: str | None = None
     turn: str = ""
-    held: bool = False
+    sustained: bool = False
 
 
 @dataclass(frozen=True)
@@ -59,8 +59,8 @@ class Measured:
     the median; host_seconds_per_step: what issuing took of it (None where it is not known); of_copy: the share of the
     copy bandwidth of all devices that one step per pass would take at this rate (None where that was not measured);
     efficiency: the rate over that of as many single devices; against: the rate over that of the first case of the turn,
-    the median over the turns; watts: the mean power of each distinct GPU of a case that is held (None where it is not
-    known, and for all others).
+    the median over the turns; watts: the mean power of each distinct GPU of a case that is sustained (None where it is
+    not known, and for all others).
     """
 
     series: str
@@ -137,12 +137,12 @@ class _Run:
         self._case, self._devices, self._clock, problem = case, devices, clock, case.make()
         options = Options(case.strategy, depth=case.depth or default_options(devices, problem, case.norm).depth)
         self._period = 2 * options.depth
-        longer, warm_ups = (HELD, SAMPLES) if case.held else (1, 1)
+        longer, warm_ups = (SUSTAINED, SAMPLES) if case.sustained else (1, 1)
         most = self._whole(longer * LONGEST * case.steps)
         self._simulation = stack.enter_context(
             Simulation(problem, (SAMPLES + warm_ups + 2) * most, devices=devices, options=options, norm=case.norm)
         )
-        self._meter = stack.enter_context(Meter.open(devices, clock.now)) if case.held else None
+        self._meter = stack.enter_context(Meter.open(devices, clock.now)) if case.sustained else None
         self._advance(self._period)
         short = self._whole(case.steps)
         times = ceil(longer * SAMPLE_SECONDS / (short * self._advance(short)[0]))
@@ -153,7 +153,7 @@ class _Run:
             self._meter.begin()
 
     def sample(self) -> None:
-        if self._devices.kind == "cuda" and not self._case.held:
+        if self._devices.kind == "cuda" and not self._case.sustained:
             self._clock.sleep(REST * self._seconds)
         self._samples.append(self._advance(self.steps))
         self._seconds = self.steps * self._samples[-1][0]
@@ -161,7 +161,7 @@ class _Run:
     def _warm_up(self, most: int) -> float:
         """Seconds of the last of some samples: what is made once for so many steps, such as graphs, is made now.
 
-        Of a case that is held several are carried out, until clocks have come down.
+        Of a case that is sustained several are carried out, until clocks have come down.
         """
         warm = seconds = 0.0
         for _ in range(most):

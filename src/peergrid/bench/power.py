@@ -1,4 +1,4 @@
-"""What GPUs draw that are held at work, from NVML's counters of energy."""
+"""The power of GPUs at sustained work, from NVML's counters of energy."""
 
 from __future__ import annotations
 

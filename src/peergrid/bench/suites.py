@@ -61,7 +61,7 @@ def ladder(size: Size, counts: tuple[int, ...]) -> Iterator[Case]:
 
 
 def laplace(size: Size, counts: tuple[int, ...]) -> Iterator[Case]:
-    """One grid on more and more devices and a grid that grows with them, both also held; and one step per pass."""
+    """One grid on more and more devices and a grid that grows with them, both also sustained; and one step per pass."""
     n = size.jacobi
     strong = partial(jacobi, n, n)
     strategies: tuple[StrategyName, ...] = ("overlap", "graph", "peer")
@@ -69,7 +69,7 @@ def laplace(size: Size, counts: tuple[int, ...]) -> Iterator[Case]:
         for count in counts:
             yield Case(f"strong {strategy}", strong, count, strategy, 0, size.steps, "strong")
     for count in counts:
-        yield Case("strong, held", strong, count, "overlap", 0, size.steps, "strong, held", held=True)
+        yield Case("strong, held", strong, count, "overlap", 0, size.steps, "strong, held", sustained=True)
     for count in counts:
         yield Case("strong, one step", strong, count, "overlap", 1, size.steps // 5, "strong, one step")
     normed: tuple[StrategyName, ...] = ("overlap", "peer")
@@ -77,10 +77,10 @@ def laplace(size: Size, counts: tuple[int, ...]) -> Iterator[Case]:
         for count in counts:
             series = "strong, norm of every step"
             yield Case(f"{series}, {strategy}", strong, count, strategy, 0, size.steps, series, norm="u")
-    for held, series in ((False, "weak overlap"), (True, "weak, held")):
+    for sustained, series in ((False, "weak overlap"), (True, "weak, held")):
         for count in counts:
             make = partial(jacobi, n * count, n)
-            yield Case(series, make, count, "overlap", 0, size.steps, series, held=held)
+            yield Case(series, make, count, "overlap", 0, size.steps, series, sustained=sustained)
 
 
 def fdtd(size: Size, counts: tuple[int, ...]) -> Iterator[Case]:

@@ -64,18 +64,18 @@ def plan(
 
 
 def _seconds_per_step(simulation: Simulation) -> float:
-    """The median of a few trials, of as many cycles as are worth measuring, after some to warm up."""
-    cycle = 2 * simulation.options.depth
-    room = simulation.total_steps // cycle // (TRIALS + 2)
+    """The median of a few trials, of as many iterations as are worth measuring, after some to warm up."""
+    interval = 2 * simulation.options.depth
+    room = simulation.total_steps // interval // (TRIALS + 2)
 
-    def trial(cycles: int) -> float:
+    def trial(iterations: int) -> float:
         before = simulation.seconds
-        simulation.run(cycles * cycle)
-        return (simulation.seconds - before) / (cycles * cycle)
+        simulation.run(iterations * interval)
+        return (simulation.seconds - before) / (iterations * interval)
 
     trial(1)
-    cycles = max(1, min(room, int(TRIAL_SECONDS / trial(1) / cycle)))
-    return statistics.median(trial(cycles) for _ in range(TRIALS))
+    iterations = max(1, min(room, int(TRIAL_SECONDS / trial(1) / interval)))
+    return statistics.median(trial(iterations) for _ in range(TRIALS))
 
 
 def _plan(name: str, built: Built, simulation: Simulation, per_step: float) -> Plan:

@@ -41,7 +41,7 @@ class Order:
 
     bits: of each, its place as a power of two, growing along the list;
     before: of each, the sum of the bits of everything that is over before it begins (bits of issues included);
-    hollow: waits for events that were never recorded, which wait for nothing.
+    unrecorded: waits for events that were never recorded, which wait for nothing.
     """
 
     done: tuple[Placed, ...]

@@ -5,7 +5,7 @@ queues wait for by themselves, which any order of issue leaves right, and events
 before it was issued. So a wait follows the record before it, and a record the waits (and the record) before it: the
 part first looks into a word whether the other is that far.
 
-No cycle of waits exists: a row follows only rows that come earlier in the list, iteration after iteration, and devices
+No circular wait exists: a row follows only rows that come earlier in the list, iteration after iteration, and devices
 for which a part waits depend only on what was issued earlier in the list. So the first row of the list that is not yet
 issued can always be.
 """

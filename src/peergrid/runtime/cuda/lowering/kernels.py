@@ -243,7 +243,7 @@ class Kernels:
         return [owned_receivers(self.plan, device) for device in range(self.plan.devices)]
 
     def _linkable(self, schedule: Schedule) -> bool:
-        """Whether kernels can exchange by themselves: a cycle is one pass over slabs of devices that reach each other,
+        """Whether kernels can fuse the exchange: intervals are one pass over slabs of devices that reach each other,
         and all neighbours exchange.
         """
         plan = self.plan
