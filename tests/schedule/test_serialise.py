@@ -11,6 +11,7 @@ from verify_examples import compute, schedule
 
 from peergrid.errors import UsageError
 from peergrid.schedule import one_iteration
+from peergrid.schedule.ops import Flag, Queue, SignalOp, SignalWait
 from peergrid.schedule.serialise import KINDS, digest, from_json, to_json
 
 ONE = schedule(compute(0), compute(1))
@@ -65,3 +66,12 @@ def test_other_text_is_refused(text: str, sentence: str) -> None:
 def test_the_rules_of_ownership_hold_for_files_too() -> None:
     with pytest.raises(UsageError, match="make that device current first"):
         from_json(changed(device=1))
+
+
+def test_files_with_former_names_of_operations_are_read() -> None:
+    flag = Flag(0, "done")
+    signalled = schedule(SignalOp(0, Queue(1, "main"), flag, 1), SignalWait(0, Queue(0, "main"), flag, 1))
+    text = to_json(signalled)
+    former = text.replace('"is":"SignalOp"', '"is":"Raise"').replace('"is":"SignalWait"', '"is":"Await"')
+    assert former.count("Raise") == former.count("Await") == 1
+    assert from_json(former) == signalled
