@@ -19,6 +19,7 @@ _IMPORTING = threading.Lock()
 
 
 CHECKSUM_BYTES = 32
+CHECKED = "checked"  # a folder of its own: versions that check nothing would load the checksum as code
 _NO_MEMORY = re.compile("out of memory|memory allocation failure", re.IGNORECASE)
 
 
@@ -121,7 +122,7 @@ def _compile(program: Any, log: io.StringIO, folder: Path | None) -> Any:
     """The compiled program, through the cache where there is one and it can be used."""
     if folder is not None:
         try:
-            return program.compile("cubin", logs=log, cache=_checked_cache()(str(folder)))
+            return program.compile("cubin", logs=log, cache=_checked_cache()(str(folder / CHECKED)))
         except OSError:
             pass
     return program.compile("cubin", logs=log)
