@@ -50,6 +50,23 @@ MOST_NESTED = 64  # operations within one another that are written as one expres
 
 
 @dataclass(frozen=True)
+class Style:
+    """How values are written: the types of numbers and of conditions, how one of two values is chosen by a condition,
+    how a condition becomes a number.
+    """
+
+    number: str = "R"
+    condition: str = "bool"
+    choice: str = "({} ? {} : {})"
+    converted: str = "R({})"
+
+
+ONE_CELL = Style()
+PACKED = Style("auto", "auto", "pg_where({}, {}, {})", "pg_number({})")
+"""Values of one cell; of neighbouring cells together (see `skeletons/packs.cuh`)."""
+
+
+@dataclass(frozen=True)
 class Result:
     """The text of one result of a cell: declarations that come first, once, and the text of its value."""
 
@@ -66,6 +83,7 @@ def cell_text(
     prefix: str = "t",
     names: Sequence[str] = (),
     nested: int = MOST_NESTED,
+    style: Style = ONE_CELL,
 ) -> tuple[Result, ...]:
     """The text of results that are computed together, in order; what is used more than once is declared once.
 
@@ -75,7 +93,7 @@ def cell_text(
     prefix: what the names of declared values begin with; names: what each result is called once it is there, if it
     has a name that later ones may use; nested: operations within one another that are written as one expression.
     """
-    writer = _Writer(CellProgram(tuple(results)), read, param, now, dtype, prefix, nested)
+    writer = _Writer(CellProgram(tuple(results)), read, param, now, dtype, prefix, nested, style)
     return tuple(writer.result(n, names[n] if names else None) for n in range(len(results)))
 
 
@@ -90,6 +108,7 @@ class _Writer:
     dtype: Dtype
     prefix: str
     nested: int
+    style: Style
     texts: dict[Expr, str] = field(default_factory=dict)
     depths: dict[Expr, int] = field(default_factory=dict)
     declared: int = 0
@@ -111,7 +130,7 @@ class _Writer:
         return is_operation(part) and (self.program.uses[part] > 1 or self.depths[part] >= self.nested)
 
     def _declared(self, part: Expr) -> str:
-        name, kind = f"{self.prefix}{self.declared}", "bool" if part.is_condition else "R"
+        name, kind = f"{self.prefix}{self.declared}", self.style.condition if part.is_condition else self.style.number
         line = f"const {kind} {name} = {self.texts[part]};"
         self.declared += 1
         self.texts[part], self.depths[part] = name, 0
@@ -127,10 +146,13 @@ class _Writer:
                 return self.now(signal)
             case Read():
                 return self.read(node)
-        parts = [f"R({self.texts[o]})" if counts(node, n) else self.texts[o] for n, o in enumerate(node.operands)]
+        parts = [
+            self.style.converted.format(self.texts[o]) if counts(node, n) else self.texts[o]
+            for n, o in enumerate(node.operands)
+        ]
         match node:
             case Where():
-                return "({} ? {} : {})".format(*parts)
+                return self.style.choice.format(*parts)
             case Unary(op) | Binary(op) if op in CALLS:
                 return f"{CALLS[op]}({', '.join(parts)})"
             case Unary(op):

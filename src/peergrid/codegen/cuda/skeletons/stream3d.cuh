@@ -1,0 +1,359 @@
+// Updates of a 3D grid, streaming along axis 0.
+//
+// A thread block takes a tile of ROWS rows and COLUMNS columns and goes through the planes of a piece of the grid. Its
+// clock is the plane that the last node of the pipeline makes; a node makes the plane LEAD ahead of it. Planes come from
+// memory by asynchronous copies, AHEAD clocks before they are first read, into rings in shared memory. What a node
+// makes for later nodes is in rings, too. A thread has the W cells of ROWS_EACH rows one below the other; planes older
+// than those of a ring it keeps in registers, for its own cells.
+//
+// Before this text comes `Shape`: the constants above, THREADS of a block, HELD (the planes that a thread keeps), POLLS
+// (see `Pace`), KEEP and STREAM (whether the L2 cache is told which planes to keep, and that results leave it first).
+// Behind it come the plan (rings and nodes) and the kernel.
+
+// ---------------------------------------------------------------- copies and counters
+#ifdef __CUDACC__
+#if __CUDA_ARCH__ >= 800
+// How long the L2 cache shall keep what copies bring: as long as it can.
+__device__ __forceinline__ unsigned long long pg_policy() {
+  unsigned long long found;
+  asm volatile("createpolicy.fractional.L2::evict_last.b64 %0, 1.0;" : "=l"(found));
+  return found;
+}
+__device__ __forceinline__ void pg_fetch_kept(void* to, const void* from, unsigned long long policy) {
+  const unsigned place = static_cast<unsigned>(__cvta_generic_to_shared(to));
+  asm volatile("cp.async.cg.shared.global.L2::cache_hint [%0], [%1], 16, %2;" ::"r"(place), "l"(from), "l"(policy)
+               : "memory");
+}
+#else
+__device__ __forceinline__ unsigned long long pg_policy() { return 0; }
+__device__ __forceinline__ void pg_fetch_kept(void* to, const void* from, unsigned long long) { pg_fetch<16>(to, from); }
+#endif
+__device__ __forceinline__ void pg_count(unsigned* counter) {
+  asm volatile("red.relaxed.gpu.global.add.u32 [%0], 1;" ::"l"(counter) : "memory");
+}
+__device__ __forceinline__ unsigned pg_look(const unsigned* counter) {
+  unsigned found;
+  asm volatile("ld.relaxed.gpu.global.u32 %0, [%1];" : "=r"(found) : "l"(counter) : "memory");
+  return found;
+}
+__device__ __forceinline__ void pg_stream(Cells* to, const Cells& values) {  // first to leave the caches
+  if constexpr (sizeof(R) == 4)
+    __stcs(reinterpret_cast<float4*>(to), make_float4(values.v[0], values.v[1], values.v[2], values.v[3]));
+  else
+    __stcs(reinterpret_cast<double2*>(to), make_double2(values.v[0], values.v[1]));
+}
+#endif
+
+// ---------------------------------------------------------------- blocks in step
+// Neighbouring tiles share their borders through the L2 cache as long as their blocks are at about the same plane.
+// So every block counts itself in at each clock, and none starts a clock before all have started the one LEAD back. That is
+// a matter of speed alone: a block that has looked POLLS times in vain goes on and waits no more.
+struct Pace {
+  unsigned* counters;  // one for each clock, and behind them that of blocks that are done
+  int lead;            // 0: blocks go as they please
+  int clocks;          // most clocks of a block
+};
+
+struct Pacer {  // of one thread of a block
+  const Pace& pace;
+  int lead, clock = 0;
+  unsigned seen = 0;
+
+  __device__ __forceinline__ explicit Pacer(const Pace& given) : pace(given), lead(threadIdx.x ? 0 : given.lead) {}
+
+  __device__ __forceinline__ void before() {
+    if (threadIdx.x || !pace.lead) return;
+    pg_count(pace.counters + clock);
+    if (lead && clock >= lead) {
+      int polls = 0;
+      while (seen < gridDim.x && polls++ < Shape::POLLS) seen = pg_look(pace.counters + clock - lead);
+      if (seen < gridDim.x) lead = 0;
+    }
+    ++clock;
+    if (lead && clock >= lead) seen = pg_look(pace.counters + clock - lead);  // asked one clock before it is needed
+  }
+
+  // The last block to end leaves all counters at 0 for the next launch.
+  __device__ __forceinline__ void end() {
+    if (threadIdx.x || !pace.lead) return;
+    for (; clock < pace.clocks; ++clock) pg_count(pace.counters + clock);
+    __threadfence();
+    if (atomicAdd(pace.counters + pace.clocks, 1u) != gridDim.x - 1) return;
+    __threadfence();
+    for (int n = 0; n <= pace.clocks; ++n) pace.counters[n] = 0;
+  }
+};
+
+// ---------------------------------------------------------------- rings of planes
+template <class... Parts> struct List {};
+
+// Where the planes of all rings of PLANES planes are: slot[k] is the place of the plane k after the clock, modulo PLANES.
+template <int PLANES> struct Places {
+  int slot[PLANES];
+
+  __device__ __forceinline__ Places() {
+#pragma unroll
+    for (int k = 0; k < PLANES; ++k) slot[k] = k;
+  }
+  static __device__ __forceinline__ constexpr int index(int plane) { return (plane % PLANES + PLANES) % PLANES; }
+  __device__ __forceinline__ void next() {
+    const int first = slot[0];
+#pragma unroll
+    for (int k = 0; k + 1 < PLANES; ++k) slot[k] = slot[k + 1];
+    slot[PLANES - 1] = first;
+  }
+};
+
+// A ring: the planes OLDEST to NEWEST, counted from the clock, with LEFT and RIGHT columns, ABOVE and BELOW rows around
+// the tile. START: its first value in shared memory. HELD_FROM, HELD: of the planes before, those that threads keep.
+template <int START_, int PLANES_, int OLDEST_, int NEWEST_, int LEFT_, int RIGHT_, int ABOVE_, int BELOW_, int HELD_FROM_, int HELD_>
+struct Ring {
+  static constexpr int START = START_, PLANES = PLANES_, OLDEST = OLDEST_, NEWEST = NEWEST_;
+  static constexpr int LEFT = LEFT_, ABOVE = ABOVE_, HELD_FROM = HELD_FROM_, HELD = HELD_;
+  static constexpr int WIDTH = LEFT_ + Shape::COLUMNS + RIGHT_, HEIGHT = ABOVE_ + Shape::ROWS + BELOW_;
+  static constexpr int SIZE = WIDTH * HEIGHT;
+};
+
+// The cells lo <= index < hi along the three axes.
+template <int LO0, int HI0, int LO1, int HI1, int LO2, int HI2> struct Bounds {
+  static __device__ __forceinline__ constexpr int lo(int axis) { return axis == 0 ? LO0 : axis == 1 ? LO1 : LO2; }
+  static __device__ __forceinline__ constexpr int hi(int axis) { return axis == 0 ? HI0 : axis == 1 ? HI1 : HI2; }
+};
+
+// A ring that is filled from field FIELD. NEED: how far beyond a tile it is read (as the bounds of a tile of no cells);
+// HOME: the cells that have values.
+template <class Ring, int FIELD_, class NEED_, class HOME_, bool KEPT_> struct Loaded : Ring {
+  static constexpr int FIELD = FIELD_;
+  static constexpr bool KEPT = KEPT_;
+  typedef NEED_ NEED;
+  typedef HOME_ HOME;
+};
+
+// What a node makes as its N-th value: into a ring (void: none), into field FIELD (-1: none) on the cells of HOME. BOX:
+// where its update applies; OLD: the ring with the value that other cells keep (void: nobody asks for them).
+template <int N_, class RING_, int FIELD_, class HOME_, class BOX_, class OLD_> struct Made {
+  static constexpr int N = N_, FIELD = FIELD_;
+  typedef RING_ RING;
+  typedef HOME_ HOME;
+  typedef BOX_ BOX;
+  typedef OLD_ OLD;
+};
+
+// What an update reads: a ring's value at an offset; a coefficient that varies along one axis.
+template <class Ring, int Z, int Y, int X> struct Read {};
+template <int FIELD, int AXIS, int OFFSET> struct Along {};
+
+template <class A, class B> struct Same { static constexpr bool value = false; };
+template <class A> struct Same<A, A> { static constexpr bool value = true; };
+
+// ---------------------------------------------------------------- a thread of a block
+template <class Plan> struct Stream : Plan::Clocks {
+  static constexpr int ACROSS = Shape::COLUMNS / W;  // threads along a row
+
+  const Arguments& a;
+  const Region& tile;
+  R* const shared;
+  const long long step;
+  const int left, top;    // the first cell of the block
+  const int row, column;  // of the thread's first cell in the tile
+  int plane;              // the clock
+  unsigned long long policy;
+  Cells held[Shape::HELD > 0 ? Shape::HELD : 1][Shape::ROWS_EACH];
+
+  __device__ __forceinline__ Stream(const Arguments& given, const Region& box, R* memory)
+      : a(given), tile(box), shared(memory), step(now(given)),
+        left(Plan::first(box.lo[2], 2) & ~(W - 1)), top(Plan::first(box.lo[1], 1)),
+        row(static_cast<int>(threadIdx.x) / ACROSS * Shape::ROWS_EACH),
+        column(static_cast<int>(threadIdx.x) % ACROSS * W), plane(box.lo[0] - Plan::EARLY),
+        policy(Shape::KEEP ? pg_policy() : 0) {}
+
+  // The W cells of row r of the thread at an offset; PLANE is counted from the clock.
+  template <class F, int PLANE, int Y, int X> __device__ __forceinline__ Cells read(int r) const {
+    if constexpr (PLANE < F::OLDEST) {
+      return held[F::HELD_FROM + F::OLDEST - 1 - PLANE][r];
+    } else {
+      constexpr int FIRST = (X >= 0 ? X : X - W + 1) / W * W, SHIFT = X - FIRST;
+      const R* const from = at<F, PLANE>() + (r + Y) * F::WIDTH + FIRST;
+      const Cells low = *reinterpret_cast<const Cells*>(from);
+      if constexpr (SHIFT == 0) {
+        return low;
+      } else {
+        const Cells high = *reinterpret_cast<const Cells*>(from + W);
+        Cells found;
+#pragma unroll
+        for (int n = 0; n < W; ++n) found.v[n] = n + SHIFT < W ? low.v[(n + SHIFT) % W] : high.v[(n + SHIFT) % W];
+        return found;
+      }
+    }
+  }
+
+  // Where a ring has the thread's first cell of a plane.
+  template <class F, int PLANE> __device__ __forceinline__ R* at() const {
+    const int slot = this->Places<F::PLANES>::slot[Places<F::PLANES>::index(PLANE)];
+    return shared + F::START + slot * F::SIZE + (row + F::ABOVE) * F::WIDTH + column + F::LEFT;
+  }
+
+  // Begin to copy a plane, counted from the clock, into a slot of its ring.
+  template <class F> __device__ __forceinline__ void fetch(int ahead, int slot) const {
+    const int z = plane + ahead;
+    if (z < max(tile.lo[0] + F::NEED::lo(0), F::HOME::lo(0)) || z >= min(tile.hi[0] + F::NEED::hi(0), F::HOME::hi(0)))
+      return;
+    constexpr int COUNT = F::SIZE / W, EACH = (COUNT + Shape::THREADS - 1) / Shape::THREADS;
+    const Field& field = a.fields[F::FIELD];
+    const int pitch = static_cast<int>(field.pitch[1]);
+    const int lowest = max(tile.lo[1] + F::NEED::lo(1), F::HOME::lo(1));
+    const int highest = min(tile.hi[1] + F::NEED::hi(1), F::HOME::hi(1)) - 1;
+    const R* const from = field.slot[a.source] + z * field.pitch[0] + (left - F::LEFT);
+    R* const to = shared + F::START + slot * F::SIZE;
+#pragma unroll
+    for (int k = 0; k < EACH; ++k) {
+      const int n = static_cast<int>(threadIdx.x) + k * Shape::THREADS;
+      const int y = n / (F::WIDTH / W), x = n % (F::WIDTH / W) * W;
+      const int j = min(max(top - F::ABOVE + y, lowest), highest);  // what lies beyond is read by no cell that counts
+      if (COUNT % Shape::THREADS == 0 || n < COUNT) {
+        if constexpr (F::KEPT)
+          pg_fetch_kept(to + n * W, from + j * pitch + x, policy);
+        else
+          pg_fetch<16>(to + n * W, from + j * pitch + x);
+      }
+    }
+  }
+
+  template <class... F> __device__ __forceinline__ void begin(List<F...>) const {
+    (first_planes<F>(), ...);
+    pg_fetched();
+#pragma unroll
+    for (int k = 1; k < Shape::AHEAD; ++k) {
+      (fetch<F>(F::NEWEST + k, Places<F::PLANES>::index(F::NEWEST + k)), ...);
+      pg_fetched();
+    }
+  }
+  template <class F> __device__ __forceinline__ void first_planes() const {
+#pragma unroll 1
+    for (int p = F::OLDEST; p <= F::NEWEST; ++p) fetch<F>(p, Places<F::PLANES>::index(p));
+  }
+  template <class... F> __device__ __forceinline__ void fetch_next(List<F...>) const {
+    (fetch<F>(F::NEWEST + Shape::AHEAD, this->Places<F::PLANES>::slot[Places<F::PLANES>::index(F::NEWEST + Shape::AHEAD)]), ...);
+    pg_fetched();
+  }
+
+  // What threads keep of the plane that leaves a ring's reach.
+  template <class F> __device__ __forceinline__ void hold() {
+    if constexpr (F::HELD > 0) {
+#pragma unroll
+      for (int r = 0; r < Shape::ROWS_EACH; ++r) {
+#pragma unroll
+        for (int k = F::HELD - 1; k > 0; --k) held[F::HELD_FROM + k][r] = held[F::HELD_FROM + k - 1][r];
+        held[F::HELD_FROM][r] = read<F, F::OLDEST, 0, 0>(r);
+      }
+    }
+  }
+  template <class... F> __device__ __forceinline__ void hold_all(List<F...>) { (hold<F>(), ...); }
+
+  template <class... N> __device__ __forceinline__ void make_all(List<N...>) const { (make<N>(), ...); }
+  template <class N> __device__ __forceinline__ void make() const;
+  template <class N, class M> __device__ __forceinline__ void keep(Cells (&made)[Shape::ROWS_EACH][N::VALUES]) const;
+  template <class N, class... M>
+  __device__ __forceinline__ void keep_all(Cells (&made)[Shape::ROWS_EACH][N::VALUES], List<M...>) const {
+    (keep<N, M>(made), ...);
+  }
+
+  template <class... P> __device__ __forceinline__ void turn(List<P...>) { (this->P::next(), ...); }
+
+  // The columns low <= k < high of W cells from column x on.
+  static __device__ __forceinline__ void store(R* to, const Cells& values, int x, int low, int high) {
+    if (x >= low && x + W <= high) {
+      if constexpr (Shape::STREAM)
+        pg_stream(reinterpret_cast<Cells*>(to), values);
+      else
+        *reinterpret_cast<Cells*>(to) = values;
+      return;
+    }
+#pragma unroll
+    for (int n = 0; n < W; ++n)
+      if (x + n >= low && x + n < high) to[n] = values.v[n];
+  }
+};
+
+// What an update is given: the values around the thread's cells in one row.
+template <class Plan, int LEAD> struct Around {
+  const Stream<Plan>& stream;
+  const int r;
+
+  template <class F, int Z, int Y, int X> __device__ __forceinline__ Cells operator()(Read<F, Z, Y, X>) const {
+    return stream.template read<F, LEAD + Z, Y, X>(r);
+  }
+  template <int FIELD, int OFFSET> __device__ __forceinline__ R operator()(Along<FIELD, 0, OFFSET>) const {
+    return __ldg(stream.a.fields[FIELD].slot[0] + stream.plane + LEAD + OFFSET);
+  }
+  template <int FIELD, int OFFSET> __device__ __forceinline__ R operator()(Along<FIELD, 1, OFFSET>) const {
+    return __ldg(stream.a.fields[FIELD].slot[0] + stream.top + stream.row + r + OFFSET);
+  }
+  template <int FIELD, int OFFSET> __device__ __forceinline__ Cells operator()(Along<FIELD, 2, OFFSET>) const {
+    Cells found;
+#pragma unroll
+    for (int n = 0; n < W; ++n)
+      found.v[n] = __ldg(stream.a.fields[FIELD].slot[0] + stream.left + stream.column + n + OFFSET);
+    return found;
+  }
+};
+
+// One node of the pipeline: its plane at this clock.
+template <class Plan> template <class N> __device__ __forceinline__ void Stream<Plan>::make() const {
+  if constexpr (N::BARRIER) __syncthreads();  // what other threads made at this clock is read
+  const int z = plane + N::LEAD;
+  if (z < tile.lo[0] + N::NEED::lo(0) || z >= tile.hi[0] + N::NEED::hi(0)) return;
+  Cells made[Shape::ROWS_EACH][N::VALUES];
+#pragma unroll
+  for (int r = 0; r < Shape::ROWS_EACH; ++r) N::update(Around<Plan, N::LEAD>{*this, r}, a, step, made[r]);
+  keep_all<N>(made, typename N::Makes{});
+}
+
+template <class Plan>
+template <class N, class M>
+__device__ __forceinline__ void Stream<Plan>::keep(Cells (&made)[Shape::ROWS_EACH][N::VALUES]) const {
+  const int z = plane + N::LEAD, x = left + column;
+#pragma unroll
+  for (int r = 0; r < Shape::ROWS_EACH; ++r) {
+    const int y = top + row + r;
+    Cells& value = made[r][M::N];
+    if constexpr (!Same<typename M::OLD, void>::value) {
+      const bool line = z >= M::BOX::lo(0) && z < M::BOX::hi(0) && y >= M::BOX::lo(1) && y < M::BOX::hi(1);
+      if (!line || x < M::BOX::lo(2) || x + W > M::BOX::hi(2)) {
+        const Cells old = read<typename M::OLD, N::LEAD, 0, 0>(r);
+#pragma unroll
+        for (int n = 0; n < W; ++n)
+          if (!line || x + n < M::BOX::lo(2) || x + n >= M::BOX::hi(2)) value.v[n] = old.v[n];
+      }
+    }
+    if constexpr (!Same<typename M::RING, void>::value)
+      *reinterpret_cast<Cells*>(at<typename M::RING, N::LEAD>() + r * M::RING::WIDTH) = value;
+    if constexpr (M::FIELD >= 0) {
+      const int low = max(tile.lo[2], M::HOME::lo(2)), high = min(tile.hi[2], M::HOME::hi(2));
+      const bool mine = z >= max(tile.lo[0], M::HOME::lo(0)) && z < min(tile.hi[0], M::HOME::hi(0)) &&
+                        y >= max(tile.lo[1], M::HOME::lo(1)) && y < min(tile.hi[1], M::HOME::hi(1));
+      const Field& field = a.fields[M::FIELD];
+      if (mine) store(field.slot[a.target] + z * field.pitch[0] + y * field.pitch[1] + x, value, x, low, high);
+    }
+  }
+}
+
+// ---------------------------------------------------------------- a tile
+template <class Plan>
+__device__ __forceinline__ void stream_tile(const Arguments& a, const Region& tile, const Pace& pace, R* shared) {
+  Stream<Plan> stream(a, tile, shared);
+  Pacer pacer(pace);
+  stream.begin(typename Plan::Fields{});
+#pragma unroll 1
+  for (; stream.plane < tile.hi[0]; ++stream.plane) {
+    pacer.before();
+    pg_await<Shape::AHEAD - 1>();
+    __syncthreads();  // the planes of this clock are there, those before are read
+    stream.fetch_next(typename Plan::Fields{});
+    stream.make_all(typename Plan::Nodes{});
+    stream.hold_all(typename Plan::Rings{});
+    stream.turn(typename Plan::Counts{});
+  }
+  pacer.end();
+  pg_await<0>();
+}

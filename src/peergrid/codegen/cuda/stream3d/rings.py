@@ -1,0 +1,212 @@
+"""Which planes of which version of a field a thread block keeps, and where: in rings in shared memory, in registers.
+
+Planes are counted from the clock, the plane that the last node makes: a node makes the plane `lead` ahead of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property, reduce
+
+from peergrid.codegen.cuda.blocked.levels import Levels, Node, Version, Write, levels, plain_updates
+from peergrid.codegen.cuda.blocked.plain import unbounded
+from peergrid.codegen.cuda.stream3d.shape import StreamShape
+from peergrid.grid import Box
+from peergrid.stencil import Growth, Problem, footprint
+from peergrid.stencil.expr import Read
+from peergrid.stencil.remember import remembered
+
+
+@dataclass(frozen=True)
+class Ring:
+    """The planes `oldest` to `newest` of a version and, of one that is loaded, those on their way.
+
+    left, right: columns beside the tile; above, below: rows; held: older planes that threads keep of their own cells,
+    from place `held_from` on; start: the first value in shared memory.
+    """
+
+    version: Version
+    oldest: int
+    newest: int
+    planes: int
+    left: int
+    right: int
+    above: int
+    below: int
+    held: int
+    held_from: int
+    start: int
+
+    def values(self, shape: StreamShape) -> int:
+        """The values of all its planes."""
+        return self.planes * (self.left + shape.columns + self.right) * (self.above + shape.rows + self.below)
+
+
+@dataclass(frozen=True)
+class Use:
+    """A read of a version by a node, `plane` after the clock."""
+
+    version: Version
+    plane: int
+    row: int
+    column: int
+
+    @property
+    def beside(self) -> bool:
+        """Whether it is one of another thread's cells."""
+        return bool(self.row or self.column)
+
+
+@remembered()
+def pipeline(problem: Problem, steps: int) -> Levels:
+    """The nodes of some steps, each a stage of one of them."""
+    return levels(problem, steps)
+
+
+@dataclass(frozen=True)
+class Rings:
+    """The rings of a problem's pipeline in one shape."""
+
+    problem: Problem
+    steps: int
+    shape: StreamShape
+
+    @property
+    def levels(self) -> Levels:
+        return pipeline(self.problem, self.steps)
+
+    @property
+    def width(self) -> int:
+        """Values of a 16-byte access."""
+        return 16 // self.problem.itemsize
+
+    def lead(self, node: Node) -> int:
+        """How far ahead of the clock a node works."""
+        return self.levels.nodes[-1].lag - node.lag
+
+    @cached_property
+    def needs(self) -> dict[tuple[int, int], Growth]:
+        """How far beyond a tile each node, by step and stage, has to make its plane."""
+        found = {}
+        for node in self.levels.nodes:
+            needed = footprint(self.problem, self.steps).targets[node.step][node.stage]
+            found[node.step, node.stage] = reduce(Growth.__or__, (needed[w.new.field] for w in node.writes))
+        return found
+
+    @cached_property
+    def growth(self) -> Growth:
+        """How far beyond a tile any node works."""
+        return reduce(Growth.__or__, self.needs.values())
+
+    def keeps(self, node: Node, write: Write) -> bool:
+        """Whether cells outside the update's box are asked for the value they keep: not where they never change and
+        nobody reads them here, since both slots of a field have such values from the start.
+        """
+        asked = not write.old.source or any(
+            node.before[read.field] is write.new
+            for node in self.levels.nodes
+            for other in node.writes
+            for read in (*other.assignment.reads, Read(other.new.field, (0, 0, 0)))
+        )
+        box, home = self.box(node, write), unbounded(self.problem, self.problem.fields[write.new.field].box)
+        return asked and not box.covers(home)
+
+    def box(self, node: Node, write: Write) -> Box:
+        """Where an update applies, without bounds along periodic axes."""
+        return unbounded(self.problem, plain_updates(self.problem)[node.stage][write.new.field][0].box)
+
+    def uses(self, node: Node) -> list[Use]:
+        """What a node reads of full fields, in order."""
+        found = []
+        for write in node.writes:
+            reads = sorted(write.assignment.reads, key=str)
+            if self.keeps(node, write):
+                reads.append(Read(write.new.field, (0, 0, 0)))
+            for read in reads:
+                if self.problem.fields[read.field].full:
+                    version = node.before[read.field]
+                    found.append(Use(version, self.lead(node) + read.offset[0], read.offset[1], read.offset[2]))
+        return list(dict.fromkeys(found))
+
+    @cached_property
+    def rings(self) -> dict[Version, Ring]:
+        """The ring of every version that is read, in the order in which versions come to be."""
+        found: dict[Version, Ring] = {}
+        start = held_from = 0
+        for version in (*self.levels.inputs, *self.levels.versions):
+            uses = self._uses_of(version)
+            if not uses:
+                continue
+            ring = self._ring(version, uses, start, held_from)
+            found[version] = ring
+            start += -(-ring.values(self.shape) * self.problem.itemsize // 128) * 128 // self.problem.itemsize
+            held_from += ring.held
+        return found
+
+    @property
+    def shared_bytes(self) -> int:
+        """Shared memory of a block."""
+        return max((ring.start + ring.values(self.shape)) * self.problem.itemsize for ring in self.rings.values())
+
+    @property
+    def held(self) -> int:
+        """Planes that a thread keeps of its cells."""
+        return sum(ring.held for ring in self.rings.values())
+
+    @cached_property
+    def early(self) -> int:
+        """Clocks before the first plane of a tile at which a block begins."""
+        found = 0
+        for node in self.levels.nodes:
+            first = self.needs[node.step, node.stage].below[0] + self.lead(node)
+            back = max((self.rings[use.version].oldest - use.plane for use in self.uses(node)), default=0)
+            found = max(found, first + max(0, back))
+        return found
+
+    def waits(self, node: Node) -> bool:
+        """Whether a node reads what other threads make at the same clock."""
+        for use in self.uses(node):
+            made = not use.version.source and self.rings[use.version].newest == use.plane
+            if made and use.beside:
+                return True
+        return False
+
+    def _ring(self, version: Version, uses: list[Use], start: int, held_from: int) -> Ring:
+        newest = max(use.plane for use in uses)
+        if not version.source:
+            newest = self._maker_lead(version)
+        all_oldest = min(use.plane for use in uses)
+        oldest = min([newest, *(use.plane for use in uses if use.beside)]) if self.shape.held else all_oldest
+        columns, rows = [use.column for use in uses], [use.row for use in uses]
+        return Ring(
+            version,
+            oldest,
+            newest,
+            newest - oldest + 1 + (self.shape.ahead if version.source else 0),
+            -(min(0, *columns, 0) // self.width) * self.width,
+            -(-max(0, *columns, 0) // self.width) * self.width,
+            -min(0, *rows, 0),
+            max(0, *rows, 0),
+            max(0, oldest - all_oldest),
+            held_from,
+            start,
+        )
+
+    def _maker_lead(self, version: Version) -> int:
+        return next(self.lead(node) for node in self.levels.nodes for w in node.writes if w.new is version)
+
+    @cached_property
+    def _all_uses(self) -> dict[Version, list[Use]]:
+        found: dict[Version, list[Use]] = {}
+        for node in self.levels.nodes:
+            for use in self.uses(node):
+                found.setdefault(use.version, []).append(use)
+        return found
+
+    def _uses_of(self, version: Version) -> list[Use]:
+        return self._all_uses.get(version, [])
+
+    def loaded(self) -> Iterator[Ring]:
+        """The rings that are filled from memory."""
+        return (ring for ring in self.rings.values() if ring.version.source)

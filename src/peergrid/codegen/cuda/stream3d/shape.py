@@ -1,0 +1,28 @@
+"""The constants of a plan that are free to choose."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class StreamShape:
+    """A tile of `rows` rows and `columns` columns, computed by threads with a few rows each.
+
+    ahead: clocks between the copy of a plane and its first use; held: threads keep the older planes of their own cells
+    in registers; lead: clocks by which blocks may be apart (0: any); kept: the L2 cache is told to keep the planes that
+    neighbouring tiles share; blocks: of a multiprocessor, which bounds the registers.
+    """
+
+    columns: int = 64
+    rows: int = 32
+    rows_each: int = 2
+    ahead: int = 3
+    held: bool = True
+    lead: int = 0
+    kept: bool = True
+    blocks: int = 1
+
+    def threads(self, itemsize: int) -> int:
+        """Threads of a block."""
+        return self.columns * itemsize // 16 * self.rows // self.rows_each

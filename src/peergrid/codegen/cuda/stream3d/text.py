@@ -1,0 +1,205 @@
+"""The program of a plan: constants and updates, which Python writes, around `skeletons/stream3d.cuh`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+from peergrid.codegen.cuda.blocked.levels import Node, Version
+from peergrid.codegen.cuda.blocked.plain import FAR, unbounded
+from peergrid.codegen.cuda.blocked.prelude import prelude
+from peergrid.codegen.cuda.common.arguments import Arguments
+from peergrid.codegen.cuda.common.expressions import emit
+from peergrid.codegen.cuda.skeletons import skeleton
+from peergrid.codegen.cuda.stream3d.rings import Ring, Rings
+from peergrid.grid import Box
+from peergrid.stencil import footprint
+from peergrid.stencil.expr import Read
+
+ENTRY = "stream3d"
+POLLS = 32  # looks at a counter, of half a microsecond each, before a block goes on
+
+SHAPE = """\
+struct Shape {{
+  static constexpr int COLUMNS = {columns}, ROWS = {rows}, ROWS_EACH = {rows_each}, THREADS = {threads};
+  static constexpr int AHEAD = {ahead}, HELD = {held}, POLLS = {polls};
+  static constexpr bool KEEP = {kept}, STREAM = true;
+}};
+"""
+
+NODE = """\
+// {title}
+struct {name} {{
+  static constexpr int LEAD = {lead}, VALUES = {values};
+  static constexpr bool BARRIER = {barrier};
+  typedef {need} NEED;
+  typedef List<{made}> Makes;
+  template <class At>
+  static __device__ __forceinline__ void update(const At& at, const Arguments& a, long long step, Cells* next) {{
+{statements}
+  }}
+}};
+"""
+
+PLAN = """\
+struct Plan {{
+  static constexpr int EARLY = {early};
+  typedef List<{fields}> Fields;
+  typedef List<{rings}> Rings;
+  typedef List<{nodes}> Nodes;
+  typedef List<{counts}> Counts;
+  struct Clocks : {counts} {{}};
+  // The first row or column that a block works on, by that of its tile.
+  static __device__ __forceinline__ int first(int at, int axis) {{ return axis == 1 ? {row} : {column}; }}
+}};
+
+extern "C" __global__ void __launch_bounds__({threads}, {blocks})
+{entry}(const __grid_constant__ Arguments a, const __grid_constant__ Pace pace) {{
+  extern __shared__ __align__(128) unsigned char shared[];
+  stream_tile<Plan>(a, a.regions[blockIdx.x], pace, reinterpret_cast<R*>(shared));
+}}
+"""
+
+
+@dataclass(frozen=True)
+class Text:
+    """The program of some rings."""
+
+    rings: Rings
+
+    @property
+    def source(self) -> str:
+        """The whole translation unit."""
+        parts = (
+            prelude(self._arguments),
+            skeleton("packs.cuh"),
+            self._shape,
+            skeleton("stream3d.cuh"),
+            *self._declarations(),
+            *(self._node(number, node) for number, node in enumerate(self.rings.levels.nodes)),
+            self._plan,
+        )
+        return "\n".join(parts)
+
+    @cached_property
+    def _arguments(self) -> Arguments:
+        return Arguments(self.rings.problem)
+
+    @property
+    def _threads(self) -> int:
+        return self.rings.shape.threads(self.rings.problem.itemsize)
+
+    @property
+    def _shape(self) -> str:
+        shape = self.rings.shape
+        return SHAPE.format(
+            columns=shape.columns,
+            rows=shape.rows,
+            rows_each=shape.rows_each,
+            threads=self._threads,
+            ahead=shape.ahead,
+            held=self.rings.held,
+            polls=POLLS,
+            kept=_flag(shape.kept),
+        )
+
+    def _declarations(self) -> Iterator[str]:
+        """The rings and, for each, the name by which updates read it."""
+        yield "// Rings: start, planes, oldest and newest, columns left and right, rows above and below, planes held."
+        for version, ring in self.rings.rings.items():
+            numbers = (ring.start, ring.planes, ring.oldest, ring.newest, ring.left, ring.right, ring.above, ring.below)
+            text = f"Ring<{', '.join(map(str, (*numbers, ring.held_from, ring.held)))}>"
+            if version.source:
+                text = f"Loaded<{text}, {self._loaded(ring)}>"
+            yield f"typedef {text} {self._ring(version)};"
+            yield f"template <int Z, int Y, int X> using {self._name(version)} = Read<{self._ring(version)}, Z, Y, X>;"
+
+    def _loaded(self, ring: Ring) -> str:
+        problem, name = self.rings.problem, ring.version.field
+        growth = footprint(problem, self.rings.steps).inputs[name]
+        need = Box(tuple(-n for n in growth.below), growth.above)
+        shared = _flag(self.rings.shape.kept and bool(ring.above or ring.below or ring.left or ring.right))
+        home = unbounded(problem, problem.fields[name].box)
+        return f"{self._arguments.fields.index(name)}, {_bounds(need)}, {_bounds(home)}, {shared}"
+
+    def _node(self, number: int, node: Node) -> str:
+        growth = self.rings.needs[node.step, node.stage]
+        return NODE.format(
+            title=f"Step {node.step}, stage {node.stage}: "
+            + ", ".join(dict.fromkeys(u.name for u in self.rings.problem.stages[node.stage].updates)),
+            name=f"Node_{number}",
+            lead=self.rings.lead(node),
+            values=len(node.writes),
+            barrier=_flag(self.rings.waits(node)),
+            need=_bounds(Box(tuple(-n for n in growth.below), growth.above)),
+            made=", ".join(self._made(node)),
+            statements="\n".join(self._statements(node)),
+        )
+
+    def _made(self, node: Node) -> Iterator[str]:
+        problem, finals = self.rings.problem, self.rings.levels.finals
+        for number, write in enumerate(node.writes):
+            name, box = write.new.field, self.rings.box(node, write)
+            keeps = self.rings.keeps(node, write)
+            ring = self._ring(write.new) if write.new in self.rings.rings else "void"
+            field = self._arguments.fields.index(name) if write.new in finals else -1
+            home = _bounds(unbounded(problem, problem.fields[name].box) if keeps else box)
+            yield f"Made<{number}, {ring}, {field}, {home}, {_bounds(box)}, {self._ring(write.old) if keeps else 'void'}>"
+
+    def _statements(self, node: Node) -> Iterator[str]:
+        step = f"step + {node.step}" if node.step else "step"
+        for number, write in enumerate(node.writes):
+            text = emit(
+                write.assignment.value,
+                lambda read: self._read(node, read),
+                self._arguments.param,
+                lambda signal: f"sample(a.signals[{self._arguments.signals.index(signal)}], {step})",
+                self.rings.problem.grid.dtype,
+                "pg_where({}, {}, {})",
+            )
+            yield f"    next[{number}] = cells({text});  // {write.new.field}"
+
+    def _read(self, node: Node, read: Read) -> str:
+        described = self.rings.problem.fields[read.field]
+        if described.full:
+            return f"at({self._name(node.before[read.field])}<{', '.join(map(str, read.offset))}>{{}})"
+        axis = described.axes[0]
+        return f"at(Along<{self._arguments.fields.index(read.field)}, {axis}, {read.offset[axis]}>{{}})"
+
+    def _name(self, version: Version) -> str:
+        """What updates call a version: its field and, of one that a node made, its number."""
+        name = "f_" + re.sub(r"[^0-9A-Za-z_]", "_", version.field)
+        return name if version.source else f"{name}_{version.number}"
+
+    def _ring(self, version: Version) -> str:
+        return f"Ring_{version.number}"
+
+    @property
+    def _plan(self) -> str:
+        rings, growth = self.rings, self.rings.growth
+        periodic = rings.problem.grid.periodic
+        row, column = (f"at - {growth.below[axis]}" for axis in (1, 2))
+        counts = sorted({ring.planes for ring in rings.rings.values()})
+        return PLAN.format(
+            early=rings.early,
+            fields=", ".join(self._ring(ring.version) for ring in rings.loaded()),
+            rings=", ".join(map(self._ring, rings.rings)),
+            nodes=", ".join(f"Node_{number}" for number in range(len(rings.levels.nodes))),
+            counts=", ".join(f"Places<{count}>" for count in counts),
+            row=row if periodic[1] else f"max({row}, 0)",
+            column=column if periodic[2] else f"max({column}, 0)",
+            threads=self._threads,
+            blocks=rings.shape.blocks,
+            entry=ENTRY,
+        )
+
+
+def _bounds(box: Box) -> str:
+    ends = (end for pair in zip(box.lo, box.hi, strict=True) for end in pair)
+    return f"Bounds<{', '.join(str(max(-FAR, min(FAR, end))) for end in ends)}>"
+
+
+def _flag(value: bool) -> str:
+    return "true" if value else "false"
