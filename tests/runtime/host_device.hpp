@@ -22,6 +22,7 @@ struct alignas(16) double2 { double x, y; };
 template <typename A> A min(A a, A b) { return b < a ? b : a; }
 template <typename A> A max(A a, A b) { return a < b ? b : a; }
 template <typename A> A __ldg(const A* p) { return *p; }
+template <typename A> A atomicAdd(A* p, A v) { const A old = *p; *p += v; return old; }
 template <typename A> A atomicMin(A* p, A v) { const A old = *p; *p = min(old, v); return old; }
 extern "C" float fabsf(float) noexcept;
 extern "C" double fabs(double) noexcept;
@@ -65,11 +66,17 @@ template <typename V> V __shfl_xor_sync(unsigned, V v, int d) { return (V)host::
 inline int __all_sync(unsigned, int p) { return host::all(p != 0); }
 inline void __syncwarp(unsigned = ~0u) { host::meet_warp(); }
 inline void __syncthreads() { host::meet_block(); }
+inline void __threadfence() {}
 inline void __threadfence_system() {}
 
 template <int BYTES, bool NEAR = false> void pg_fetch(void* to, const void* from) { host::fetch(to, from, BYTES); }
 inline void pg_fetched() { host::fetched(); }
 template <int N> void pg_await() { host::await(N); }
+inline unsigned long long pg_policy() { return 0; }
+inline void pg_fetch_kept(void* to, const void* from, unsigned long long) { host::fetch(to, from, 16); }
+template <typename V> void pg_stream(V* to, const V& values) { *to = values; }
+inline void pg_count(unsigned* counter) { ++*counter; }
+inline unsigned pg_look(const unsigned* counter) { host::yield(); return *counter; }
 
 inline long long pg_acquire(const long long* p) { host::yield(); return *p; }
 inline long long pg_acquire_here(const long long* p) { host::yield(); return *p; }

@@ -1,0 +1,128 @@
+"""3D kernels that stream through shared memory give the bits of the reference, on every boundary and on parts of a grid."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from emulate import Device, compiled, pointers
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from stream_examples import random
+from stream_examples_3d import diffusion, radar, two_fields, wide_reads, yee
+
+from peergrid.codegen.cuda.stream3d.kernel import PACE, StreamKernel
+from peergrid.codegen.cuda.stream3d.shape import StreamShape
+from peergrid.grid import Box, Grid, Index
+from peergrid.grid.partition import Partition
+from peergrid.schedule.layout import Layout
+from peergrid.stencil import Problem, stencil, write_box
+
+Make = Callable[..., Problem]
+FEW = StreamShape(columns=32, rows=8, rows_each=2, ahead=2)
+
+
+@stencil
+def wave(u: Any, prev: Any, m: Any, p: Any, q: Any) -> None:
+    """Radius 4 along each axis, and profiles along all of them."""
+    total = -8.0 * u[0, 0, 0]
+    for k in range(1, 5):
+        total = total + (u[k, 0, 0] + u[-k, 0, 0] + u[0, k, 0] + u[0, -k, 0] + u[0, 0, k] + u[0, 0, -k]) / k
+    u.next[0, 0, 0] = 2 * u[0, 0, 0] - prev[0, 0, 0] + m[0, 0, 0] * (p[0, 1, 0] * total) + q[0, 0, -1] - q[1, 0, 0]
+    prev.next[0, 0, 0] = u[0, 0, 0]
+
+
+def waves(shape: Index, boundary: Any = "fixed", dtype: Any = "float32") -> Problem:
+    grid = Grid(shape, boundary, dtype)
+    p = grid.profile("p", 1, np.linspace(0.1, 0.5, shape[1]))
+    q = grid.profile("q", 2, np.linspace(0.2, 0.4, shape[2]))
+    return Problem.of(wave(random(grid, "u", 1), random(grid, "prev", 2), random(grid, "m", 3), p, q))
+
+
+def advance(problem: Problem, shape: StreamShape, steps: int = 1, parts: Index = (1, 1, 1), device: int = 0,
+            slots: int = 4) -> tuple[Device, Box]:  # fmt: skip
+    """One pass by the kernel, on the cells that it serves, and by the reference on all."""
+    kernel = StreamKernel(problem, steps, shape)
+    one = Device(Layout(problem, Partition(problem.grid, parts), (steps,)), device, 9)
+    for name in problem.state:  # both slots have the cells that nobody writes
+        before, after = one.padded[name]
+        after.array[...] = before.array
+    one.reference(0, 3, steps)
+    plain = kernel.parts(one.box).plain
+    for launch in kernel.launches(plain, slots):
+        given, clocks = one.arguments(0, 3), kernel.clocks(launch)
+        counters = np.zeros(clocks + 1, np.uint32)
+        pace = np.array((counters.ctypes.data, shape.lead, clocks), PACE)
+        given["regions"], given["count"] = launch.regions.ctypes.data, len(launch.regions)
+        fault = compiled(launch.program, ["Pace"])(launch.blocks, 1, pointers([given, pace]))
+        assert fault is None, fault
+        assert not counters.any()
+    return one, plain
+
+
+def agrees(problem: Problem, one: Device, plain: Box) -> bool:
+    """Whether the cells that the kernel serves have the bits of the reference."""
+    same = []
+    for name in problem.state:
+        cells = write_box(problem, name, plain)
+        expected, found = one.memory.block(name, 1).view(cells), one.padded[name][1].view(cells)
+        same.append(np.array_equal(expected, found, equal_nan=True))
+    return all(same)
+
+
+def check(problem: Problem, shape: StreamShape, steps: int = 1, **more: Any) -> None:
+    one, plain = advance(problem, shape, steps, **more)
+    assert plain.size > 0
+    assert agrees(problem, one, plain)
+
+
+@pytest.mark.parametrize("boundary", ["fixed", "periodic", ("periodic", "fixed", "reflecting")])
+@pytest.mark.parametrize("make", [diffusion, two_fields, yee, waves])
+def test_boundaries(make: Make, boundary: Any) -> None:
+    check(make((40, 38, 70), boundary), FEW)
+
+
+@pytest.mark.parametrize("boundary", ["fixed", "periodic"])
+def test_far_and_lopsided_reads(boundary: str) -> None:
+    check(wide_reads((25, 27, 70), boundary), FEW)
+
+
+@pytest.mark.parametrize("boundary", ["fixed", "periodic"])
+@pytest.mark.parametrize(("make", "steps"), [(diffusion, 3), (two_fields, 2), (yee, 2)])
+def test_several_steps(make: Make, steps: int, boundary: str) -> None:
+    check(make((20, 23, 75), boundary), StreamShape(64, 16, 2, ahead=2), steps)
+
+
+@settings(deadline=None, max_examples=12)
+@given(
+    st.sampled_from([diffusion, two_fields, yee, waves]),
+    st.sampled_from([(32, 8, 2), (64, 8, 1), (32, 12, 4), (64, 12, 3)]),
+    st.integers(1, 4),
+    st.booleans(),
+    st.sampled_from([0, 3]),
+    st.sampled_from(["float32", "float64"]),
+    st.sampled_from([("fixed", "fixed", "periodic"), ("periodic", "reflecting", "fixed")]),
+    st.sampled_from([((1, 1, 1), 0), ((2, 1, 1), 1), ((1, 2, 2), 3), ((3, 1, 1), 1)]),
+)
+def test_shapes(
+    make: Make, tile: Index, ahead: int, held: bool, lead: int, dtype: str, boundary: Any, part: tuple[Index, int]
+) -> None:
+    shape = StreamShape(*tile, ahead=ahead, held=held, lead=lead)
+    check(make((44, 41, 83), boundary, dtype), shape, parts=part[0], device=part[1])
+
+
+def test_cells_that_other_updates_reach_are_left_over() -> None:
+    problem = radar((18, 20, 40))
+    kernel = StreamKernel(problem, 1, FEW)
+    one, plain = advance(problem, FEW)
+    parts = kernel.parts(one.box, one.recorded)
+    assert sum(box.size for box in (parts.plain, *parts.beside)) == one.box.size
+    heard = [problem.receivers[number].cell for number in one.recorded]
+    assert all(any(cell in box for box in (*parts.beside, *parts.after)) for cell in heard)
+    for box in parts.after:  # made anew once the kernel is done
+        for name in problem.state:
+            cells = write_box(problem, name, box)
+            one.padded[name][1].view(cells)[...] = one.memory.block(name, 1).view(cells)
+    assert agrees(problem, one, plain)
