@@ -103,6 +103,7 @@ class Device:
     total_steps: int
     memory: DeviceMemory = field(init=False)
     padded: dict[str, tuple[Padded, ...]] = field(init=False, default_factory=dict)
+    scratch: list[Padded] = field(init=False, default_factory=list)
 
     def __post_init__(self) -> None:
         problem = self.problem
@@ -129,9 +130,9 @@ class Device:
     def recorded(self) -> tuple[int, ...]:
         return tuple(k for k, receiver in enumerate(self.problem.receivers) if receiver.cell in self.box)
 
-    def arguments(self, source: int, step: int) -> np.ndarray[Any, Any]:
-        """`Arguments` without tiles."""
-        fields = Arguments(self.problem)
+    def arguments(self, source: int, step: int, scratch: Sequence[str] = ()) -> np.ndarray[Any, Any]:
+        """`Arguments` without tiles; scratch: the field of each scratch block."""
+        fields = Arguments(self.problem, len(scratch))
         given = np.zeros((), fields.dtype)
         for number, name in enumerate(fields.fields):
             row, block = given["fields"][number], self.memory.block(name, 0)
@@ -147,6 +148,8 @@ class Device:
         given["corners"] = fields.corners
         given["traces"], given["total_steps"], given["step"] = self.traces.ctypes.data, self.total_steps, step
         given["source"], given["target"] = source, 1 - source
+        self.scratch = [Padded.of(self.padded[name][0].box, self.memory.block(name, 0).array) for name in scratch]
+        given["scratch"][: len(scratch)] = [padded.origin for padded in self.scratch]
         given["lo"][: self.box.ndim], given["hi"][: self.box.ndim] = self.box.lo, self.box.hi
         return given
 

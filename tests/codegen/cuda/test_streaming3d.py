@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 from stream_examples import random
 from stream_examples_3d import diffusion, radar, two_fields, wide_reads, yee
 
-from peergrid.codegen.cuda.stream3d.kernel import PACE, StreamKernel
+from peergrid.codegen.cuda.onestep.groups import scratch_fields
+from peergrid.codegen.cuda.stream3d.kernel import PACE, StreamKernel, in_one
 from peergrid.codegen.cuda.stream3d.shape import StreamShape
 from peergrid.grid import Box, Grid, Index
 from peergrid.grid.partition import Partition
@@ -42,19 +43,21 @@ def waves(shape: Index, boundary: Any = "fixed", dtype: Any = "float32") -> Prob
 
 
 def advance(problem: Problem, shape: StreamShape, steps: int = 1, parts: Index = (1, 1, 1), device: int = 0,
-            slots: int = 4) -> tuple[Device, Box]:  # fmt: skip
+            slots: int = 4, kernel: StreamKernel | None = None) -> tuple[Device, Box]:  # fmt: skip
     """One pass by the kernel, on the cells that it serves, and by the reference on all."""
-    kernel = StreamKernel(problem, steps, shape)
+    kernel = kernel or in_one(problem, steps, shape)
     one = Device(Layout(problem, Partition(problem.grid, parts), (steps,)), device, 9)
     for name in problem.state:  # both slots have the cells that nobody writes
         before, after = one.padded[name]
         after.array[...] = before.array
     one.reference(0, 3, steps)
     plain = kernel.parts(one.box).plain
-    for launch in kernel.launches(plain, slots):
-        given, clocks = one.arguments(0, 3), kernel.clocks(launch)
+    given = one.arguments(0, 3, scratch_fields(problem))
+    for number, launch in enumerate(kernel.launches(plain, [slots] * len(kernel.stages))):
+        clocks = kernel.clocks(number, launch)
         counters = np.zeros(clocks + 1, np.uint32)
         pace = np.array((counters.ctypes.data, shape.lead, clocks), PACE)
+        given["lo"], given["hi"] = plain.lo, plain.hi
         given["regions"], given["count"] = launch.regions.ctypes.data, len(launch.regions)
         fault = compiled(launch.program, ["Pace"])(launch.blocks, 1, pointers([given, pace]))
         assert fault is None, fault
@@ -115,7 +118,7 @@ def test_shapes(
 
 def test_cells_that_other_updates_reach_are_left_over() -> None:
     problem = radar((18, 20, 40))
-    kernel = StreamKernel(problem, 1, FEW)
+    kernel = in_one(problem, 1, FEW)
     one, plain = advance(problem, FEW)
     parts = kernel.parts(one.box, one.recorded)
     assert sum(box.size for box in (parts.plain, *parts.beside)) == one.box.size
@@ -126,3 +129,29 @@ def test_cells_that_other_updates_reach_are_left_over() -> None:
             cells = write_box(problem, name, box)
             one.padded[name][1].view(cells)[...] = one.memory.block(name, 1).view(cells)
     assert agrees(problem, one, plain)
+
+
+@stencil
+def half_step(u: Any, v: Any, g: Any) -> None:
+    g.next[0, 0, 0] = u[1, 0, 0] - u[0, -1, 0] + v[0, 0, 2]
+
+
+@stencil
+def other_half(u: Any, v: Any, g: Any) -> None:
+    v.next[0, 0, 0] = u[0, 0, 0] + 0.5 * (g[0, 0, 1] - g[-1, 0, 0]) - v[0, 0, 0]
+
+
+def turns(shape: Index, boundary: Any = "fixed") -> Problem:
+    """Fields that change places from stage to stage, and one that is written twice."""
+    grid = Grid(shape, boundary)
+    u, v, g = (random(grid, name, k) for k, name in enumerate("uvg"))
+    return Problem.of([half_step(u, v, g), other_half(u, v, g), half_step(v, u, g), other_half(v, u, g)])
+
+
+@pytest.mark.parametrize("boundary", ["fixed", "periodic"])
+@pytest.mark.parametrize(("make", "stages"), [(yee, ((0,), (1,))), (turns, ((0,), (1,), (2,), (3,))), (turns, ((0, 1), (2, 3)))])
+def test_stages_in_launches_of_their_own(make: Make, stages: tuple[tuple[int, ...], ...], boundary: str) -> None:
+    problem = make((20, 22, 70), boundary)
+    kernel = StreamKernel(problem, 1, (FEW,) * len(stages), stages)
+    check(problem, FEW, kernel=kernel)
+    check(problem, FEW, kernel=kernel, parts=(2, 1, 1), device=1)

@@ -120,19 +120,28 @@ template <int LO0, int HI0, int LO1, int HI1, int LO2, int HI2> struct Bounds {
   static __device__ __forceinline__ constexpr int hi(int axis) { return axis == 0 ? HI0 : axis == 1 ? HI1 : HI2; }
 };
 
+// Where a field is: as before the pass, as the pass leaves it, or in between in scratch block VERSION.
+constexpr int SOURCE = -1, TARGET = -2;
+template <int FIELD, int VERSION> __device__ __forceinline__ R* block_of(const Arguments& a) {
+  if constexpr (VERSION >= 0) return a.scratch[VERSION];
+  return a.fields[FIELD].slot[VERSION == TARGET ? a.target : a.source];
+}
+
 // A ring that is filled from field FIELD. NEED: how far beyond a tile it is read (as the bounds of a tile of no cells);
-// HOME: the cells that have values.
-template <class Ring, int FIELD_, class NEED_, class HOME_, bool KEPT_> struct Loaded : Ring {
-  static constexpr int FIELD = FIELD_;
+// HOME: the cells that have values; KEPT: whether the L2 cache shall keep them.
+template <class Ring, int FIELD_, int VERSION_, class NEED_, class HOME_, bool KEPT_> struct Loaded : Ring {
+  static constexpr int FIELD = FIELD_, VERSION = VERSION_;
   static constexpr bool KEPT = KEPT_;
   typedef NEED_ NEED;
   typedef HOME_ HOME;
 };
 
-// What a node makes as its N-th value: into a ring (void: none), into field FIELD (-1: none) on the cells of HOME. BOX:
-// where its update applies; OLD: the ring with the value that other cells keep (void: nobody asks for them).
-template <int N_, class RING_, int FIELD_, class HOME_, class BOX_, class OLD_> struct Made {
-  static constexpr int N = N_, FIELD = FIELD_;
+// What a node makes as its N-th value: into a ring (void: none), into field FIELD (-1: none) on the cells of HOME that
+// are at most REACH beyond the box of the pass. BOX: where its update applies; OLD: the ring with the value that other
+// cells keep (void: nobody asks for them).
+template <int N_, class RING_, int FIELD_, int VERSION_, class HOME_, class REACH_, class BOX_, class OLD_> struct Made {
+  static constexpr int N = N_, FIELD = FIELD_, VERSION = VERSION_;
+  typedef REACH_ REACH;
   typedef RING_ RING;
   typedef HOME_ HOME;
   typedef BOX_ BOX;
@@ -203,7 +212,7 @@ template <class Plan> struct Stream : Plan::Clocks {
     const int pitch = static_cast<int>(field.pitch[1]);
     const int lowest = max(tile.lo[1] + F::NEED::lo(1), F::HOME::lo(1));
     const int highest = min(tile.hi[1] + F::NEED::hi(1), F::HOME::hi(1)) - 1;
-    const R* const from = field.slot[a.source] + z * field.pitch[0] + (left - F::LEFT);
+    const R* const from = block_of<F::FIELD, F::VERSION>(a) + z * field.pitch[0] + (left - F::LEFT);
     R* const to = shared + F::START + slot * F::SIZE;
 #pragma unroll
     for (int k = 0; k < EACH; ++k) {
@@ -256,6 +265,14 @@ template <class Plan> struct Stream : Plan::Clocks {
   template <class N, class... M>
   __device__ __forceinline__ void keep_all(Cells (&made)[Shape::ROWS_EACH][N::VALUES], List<M...>) const {
     (keep<N, M>(made), ...);
+  }
+
+  // Which cells of the tile are stored.
+  template <class M> __device__ __forceinline__ int lowest(int axis) const {
+    return max(max(tile.lo[axis], a.lo[axis] + M::REACH::lo(axis)), M::HOME::lo(axis));
+  }
+  template <class M> __device__ __forceinline__ int highest(int axis) const {
+    return min(min(tile.hi[axis], a.hi[axis] + M::REACH::hi(axis)), M::HOME::hi(axis));
   }
 
   template <class... P> __device__ __forceinline__ void turn(List<P...>) { (this->P::next(), ...); }
@@ -329,11 +346,10 @@ __device__ __forceinline__ void Stream<Plan>::keep(Cells (&made)[Shape::ROWS_EAC
     if constexpr (!Same<typename M::RING, void>::value)
       *reinterpret_cast<Cells*>(at<typename M::RING, N::LEAD>() + r * M::RING::WIDTH) = value;
     if constexpr (M::FIELD >= 0) {
-      const int low = max(tile.lo[2], M::HOME::lo(2)), high = min(tile.hi[2], M::HOME::hi(2));
-      const bool mine = z >= max(tile.lo[0], M::HOME::lo(0)) && z < min(tile.hi[0], M::HOME::hi(0)) &&
-                        y >= max(tile.lo[1], M::HOME::lo(1)) && y < min(tile.hi[1], M::HOME::hi(1));
+      const bool mine = z >= lowest<M>(0) && z < highest<M>(0) && y >= lowest<M>(1) && y < highest<M>(1);
       const Field& field = a.fields[M::FIELD];
-      if (mine) store(field.slot[a.target] + z * field.pitch[0] + y * field.pitch[1] + x, value, x, low, high);
+      R* const to = block_of<M::FIELD, M::VERSION>(a) + z * field.pitch[0] + y * field.pitch[1] + x;
+      if (mine) store(to, value, x, lowest<M>(2), highest<M>(2));
     }
   }
 }

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, reduce
+from itertools import repeat
 
 import numpy as np
 
@@ -17,7 +18,7 @@ from peergrid.codegen.cuda.stream3d.shape import StreamShape
 from peergrid.codegen.cuda.stream3d.text import ENTRY, Text
 from peergrid.codegen.cuda.stream3d.tiles import tiles
 from peergrid.grid import Box
-from peergrid.stencil import Problem, footprint
+from peergrid.stencil import Growth, Problem, footprint
 
 PACE = np.dtype([("counters", "<u8"), ("lead", "<i4"), ("clocks", "<i4")])
 """What a kernel is given to keep its blocks in step, see `Pace` in the skeleton."""
@@ -36,31 +37,45 @@ class Parts:
 
 @dataclass(frozen=True)
 class StreamKernel:
-    """How `steps` steps of a 3D problem are made in one pass."""
+    """How `steps` steps of a 3D problem are made in one pass: some stages by each launch, in a shape of its own."""
 
     problem: Problem
     steps: int
-    shape: StreamShape
+    shapes: tuple[StreamShape, ...]
+    stages: tuple[tuple[int, ...], ...]
 
     @cached_property
-    def rings(self) -> Rings:
-        return Rings(self.problem, self.steps, self.shape)
+    def pipelines(self) -> tuple[Rings, ...]:
+        """What each launch makes."""
+        return tuple(map(Rings, repeat(self.problem), repeat(self.steps), self.shapes, self.stages))
 
     @cached_property
-    def program(self) -> Program:
-        """The kernel."""
-        threads = self.shape.threads(self.problem.itemsize)
-        return Program(Text(self.rings).source, ENTRY, threads, self.rings.shared_bytes, 1)
+    def programs(self) -> tuple[Program, ...]:
+        """The kernel of each launch."""
+        return tuple(
+            Program(Text(rings).source, ENTRY, rings.shape.threads(self.problem.itemsize), rings.shared_bytes, 1)
+            for rings in self.pipelines
+        )
 
-    def launches(self, box: Box, slots: int) -> tuple[Launch, ...]:
-        """The launch over the tiles of a plain box; slots: how many blocks run at once on the device."""
+    def launches(self, box: Box, slots: Sequence[int]) -> tuple[Launch, ...]:
+        """The launches that advance a plain box; slots: how many blocks of each run at once on the device."""
         if box.empty:
             return ()
-        return (Launch(self.program, regions_of(tiles(self.rings, box, slots)), np.zeros(0, RECEIVER)),)
+        none = np.zeros(0, RECEIVER)
+        works = zip(self.programs, self.pipelines, slots, strict=True)
+        return tuple(Launch(program, regions_of(tiles(rings, self._grown(rings, box), n)), none) for program, rings, n in works)
 
-    def clocks(self, launch: Launch) -> int:
-        """The most clocks of a block."""
-        return int((launch.regions["hi"] - launch.regions["lo"])[:, 0].max()) + self.rings.early
+    def _grown(self, rings: Rings, box: Box) -> Box:
+        """What a launch has to make of the box, for later ones."""
+        if len(self.stages) == 1:
+            return box
+        needs = footprint(self.problem, 1).targets[0]
+        growth = (needs[stage][name] for stage in rings.stages for name in self.problem.stages[stage].targets)
+        return self.problem.grid.clip(reduce(Growth.__or__, growth).apply(box))
+
+    def clocks(self, number: int, launch: Launch) -> int:
+        """The most clocks of a block of a launch."""
+        return int((launch.regions["hi"] - launch.regions["lo"])[:, 0].max()) + self.pipelines[number].early
 
     def parts(self, box: Box, recorded: Sequence[int] = ()) -> Parts:
         """What of a box is made how; recorded: the receivers to serve (see `onestep`)."""
@@ -86,3 +101,8 @@ def _unmirrored(problem: Problem, steps: int) -> Box:
             lo, hi = max(g.below[axis] for g in growth), max(g.above[axis] for g in growth)
             box = box.with_axis(axis, lo, problem.grid.shape[axis] - hi)
     return box
+
+
+def in_one(problem: Problem, steps: int, shape: StreamShape) -> StreamKernel:
+    """All stages of all steps in one launch."""
+    return StreamKernel(problem, steps, (shape,), (tuple(range(len(problem.stages))),))

@@ -11,6 +11,7 @@ from functools import cached_property, reduce
 
 from peergrid.codegen.cuda.blocked.levels import Levels, Node, Version, Write, levels, plain_updates
 from peergrid.codegen.cuda.blocked.plain import unbounded
+from peergrid.codegen.cuda.onestep.groups import groups
 from peergrid.codegen.cuda.stream3d.shape import StreamShape
 from peergrid.grid import Box
 from peergrid.stencil import Growth, Problem, footprint
@@ -64,13 +65,33 @@ def pipeline(problem: Problem, steps: int) -> Levels:
     return levels(problem, steps)
 
 
+@remembered()
+def part(problem: Problem, stages: tuple[int, ...]) -> Problem:
+    """The problem whose step is some stages of a problem's step, with the same fields in the same order."""
+    chosen = tuple(problem.stages[number] for number in stages)
+    return Problem(problem.grid, problem.fields, problem.signals, problem.params, chosen)
+
+
 @dataclass(frozen=True)
 class Rings:
-    """The rings of a problem's pipeline in one shape."""
+    """The rings of a pipeline in one shape; whole, stages: it is made of those stages of a larger problem's step, and
+    finds the fields that earlier ones write where the pass leaves them.
+    """
 
-    problem: Problem
+    whole: Problem
     steps: int
     shape: StreamShape
+    stages: tuple[int, ...]
+
+    @property
+    def problem(self) -> Problem:
+        """What the pipeline makes."""
+        return part(self.whole, self.stages) if len(self.stages) < len(self.whole.stages) else self.whole
+
+    def version(self, field: str, *, after: bool) -> int:
+        """Which block of memory has a state field before or after these stages (see `onestep.groups`)."""
+        found = [group for group in groups(self.whole) if set(group.stages) <= set(self.stages)]
+        return found[-1].after[field] if after else found[0].before[field]
 
     @property
     def levels(self) -> Levels:

@@ -12,6 +12,8 @@ from peergrid.codegen.cuda.blocked.plain import FAR, unbounded
 from peergrid.codegen.cuda.blocked.prelude import prelude
 from peergrid.codegen.cuda.common.arguments import Arguments
 from peergrid.codegen.cuda.common.expressions import emit
+from peergrid.codegen.cuda.onestep.groups import SOURCE
+from peergrid.codegen.cuda.onestep.kernels import arguments_of
 from peergrid.codegen.cuda.skeletons import skeleton
 from peergrid.codegen.cuda.stream3d.rings import Ring, Rings
 from peergrid.grid import Box
@@ -85,7 +87,7 @@ class Text:
 
     @cached_property
     def _arguments(self) -> Arguments:
-        return Arguments(self.rings.problem)
+        return arguments_of(self.rings.whole)
 
     @property
     def _threads(self) -> int:
@@ -122,7 +124,8 @@ class Text:
         need = Box(tuple(-n for n in growth.below), growth.above)
         shared = _flag(self.rings.shape.kept and bool(ring.above or ring.below or ring.left or ring.right))
         home = unbounded(problem, problem.fields[name].box)
-        return f"{self._arguments.fields.index(name)}, {_bounds(need)}, {_bounds(home)}, {shared}"
+        block = self.rings.version(name, after=False) if name in self.rings.whole.state else SOURCE
+        return f"{self._arguments.fields.index(name)}, {block}, {_bounds(need)}, {_bounds(home)}, {shared}"
 
     def _node(self, number: int, node: Node) -> str:
         growth = self.rings.needs[node.step, node.stage]
@@ -146,7 +149,17 @@ class Text:
             ring = self._ring(write.new) if write.new in self.rings.rings else "void"
             field = self._arguments.fields.index(name) if write.new in finals else -1
             home = _bounds(unbounded(problem, problem.fields[name].box) if keeps else box)
-            yield f"Made<{number}, {ring}, {field}, {home}, {_bounds(box)}, {self._ring(write.old) if keeps else 'void'}>"
+            block, reach = self.rings.version(name, after=True), _bounds(self._reach(name))
+            old = self._ring(write.old) if keeps else "void"
+            yield f"Made<{number}, {ring}, {field}, {block}, {home}, {reach}, {_bounds(box)}, {old}>"
+
+    def _reach(self, name: str) -> Box:
+        """How far beyond the box of a pass a field is stored: for later launches."""
+        if len(self.rings.stages) == len(self.rings.whole.stages):
+            return Box((0, 0, 0), (0, 0, 0))
+        last = max(stage for stage in self.rings.stages if name in self.rings.whole.stages[stage].targets)
+        growth = footprint(self.rings.whole, 1).targets[0][last][name]
+        return Box(tuple(-n for n in growth.below), growth.above)
 
     def _statements(self, node: Node) -> Iterator[str]:
         step = f"step + {node.step}" if node.step else "step"
