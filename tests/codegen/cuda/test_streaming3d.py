@@ -1,8 +1,9 @@
-"""3D kernels that stream through shared memory give the bits of the reference, on every boundary and on parts of a grid."""
+"""3D kernels that stream through shared memory give the bits of the reference, on all boundaries and parts of grids."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from hypothesis import strategies as st
 from stream_examples import random
 from stream_examples_3d import diffusion, radar, two_fields, wide_reads, yee
 
+from peergrid.codegen.cuda.gpu_model import H200
 from peergrid.codegen.cuda.onestep.groups import scratch_fields
 from peergrid.codegen.cuda.stream3d.kernel import PACE, StreamKernel, in_one
 from peergrid.codegen.cuda.stream3d.shape import StreamShape
@@ -22,6 +24,7 @@ from peergrid.schedule.layout import Layout
 from peergrid.stencil import Problem, stencil, write_box
 
 Make = Callable[..., Problem]
+SMALL = replace(H200, streamed_cells_3d=1)
 FEW = StreamShape(columns=32, rows=8, rows_each=2, ahead=2)
 
 
@@ -51,7 +54,7 @@ def advance(problem: Problem, shape: StreamShape, steps: int = 1, parts: Index =
         before, after = one.padded[name]
         after.array[...] = before.array
     one.reference(0, 3, steps)
-    plain = kernel.parts(one.box).plain
+    (plain,) = kernel.parts(one.box, SMALL).plain
     given = one.arguments(0, 3, scratch_fields(problem))
     for number, launch in enumerate(kernel.launches(plain, [slots] * len(kernel.stages))):
         clocks = kernel.clocks(number, launch)
@@ -120,8 +123,8 @@ def test_cells_that_other_updates_reach_are_left_over() -> None:
     problem = radar((18, 20, 40))
     kernel = in_one(problem, 1, FEW)
     one, plain = advance(problem, FEW)
-    parts = kernel.parts(one.box, one.recorded)
-    assert sum(box.size for box in (parts.plain, *parts.beside)) == one.box.size
+    parts = kernel.parts(one.box, SMALL, one.recorded)
+    assert sum(box.size for box in (*parts.plain, *parts.beside)) == one.box.size
     heard = [problem.receivers[number].cell for number in one.recorded]
     assert all(any(cell in box for box in (*parts.beside, *parts.after)) for cell in heard)
     for box in parts.after:  # made anew once the kernel is done
@@ -149,7 +152,9 @@ def turns(shape: Index, boundary: Any = "fixed") -> Problem:
 
 
 @pytest.mark.parametrize("boundary", ["fixed", "periodic"])
-@pytest.mark.parametrize(("make", "stages"), [(yee, ((0,), (1,))), (turns, ((0,), (1,), (2,), (3,))), (turns, ((0, 1), (2, 3)))])
+@pytest.mark.parametrize(
+    ("make", "stages"), [(yee, ((0,), (1,))), (turns, ((0,), (1,), (2,), (3,))), (turns, ((0, 1), (2, 3)))]
+)
 def test_stages_in_launches_of_their_own(make: Make, stages: tuple[tuple[int, ...], ...], boundary: str) -> None:
     problem = make((20, 22, 70), boundary)
     kernel = StreamKernel(problem, 1, (FEW,) * len(stages), stages)

@@ -13,10 +13,11 @@ from peergrid.codegen.cuda.blocked.plain import core_of
 from peergrid.codegen.cuda.blocked.program import Launch, Program, regions_of
 from peergrid.codegen.cuda.blocked3d.walls import core
 from peergrid.codegen.cuda.common.arguments import RECEIVER
+from peergrid.codegen.cuda.gpu_model import H200, GpuModel
 from peergrid.codegen.cuda.stream3d.rings import Rings
 from peergrid.codegen.cuda.stream3d.shape import StreamShape
 from peergrid.codegen.cuda.stream3d.text import ENTRY, Text
-from peergrid.codegen.cuda.stream3d.tiles import tiles
+from peergrid.codegen.cuda.stream3d.tiles import LEAST_PLANES, tiles
 from peergrid.grid import Box
 from peergrid.stencil import Growth, Problem, footprint
 
@@ -26,11 +27,11 @@ PACE = np.dtype([("counters", "<u8"), ("lead", "<i4"), ("clocks", "<i4")])
 
 @dataclass(frozen=True)
 class Parts:
-    """What makes the cells of a box: `plain`, the kernel; `beside`, kernels of one step, at the same time; `after`,
+    """What makes the cells of some boxes: `plain`, the kernel; `beside`, kernels of one step, at the same time; `after`,
     kernels of one step, once the others are done, on cells that `plain` holds, too.
     """
 
-    plain: Box
+    plain: tuple[Box, ...]
     beside: tuple[Box, ...]
     after: tuple[Box, ...]
 
@@ -63,7 +64,9 @@ class StreamKernel:
             return ()
         none = np.zeros(0, RECEIVER)
         works = zip(self.programs, self.pipelines, slots, strict=True)
-        return tuple(Launch(program, regions_of(tiles(rings, self._grown(rings, box), n)), none) for program, rings, n in works)
+        return tuple(
+            Launch(program, regions_of(tiles(rings, self._grown(rings, box), n)), none) for program, rings, n in works
+        )
 
     def _grown(self, rings: Rings, box: Box) -> Box:
         """What a launch has to make of the box, for later ones."""
@@ -77,11 +80,22 @@ class StreamKernel:
         """The most clocks of a block of a launch."""
         return int((launch.regions["hi"] - launch.regions["lo"])[:, 0].max()) + self.pipelines[number].early
 
-    def parts(self, box: Box, recorded: Sequence[int] = ()) -> Parts:
+    def parts_of(self, boxes: Sequence[Box], gpu: GpuModel = H200, recorded: Sequence[int] = ()) -> Parts:
+        """As `parts`, of several boxes."""
+        found = [self.parts(box, gpu, recorded) for box in boxes]
+        return Parts(
+            tuple(box for one in found for box in one.plain),
+            tuple(box for one in found for box in one.beside),
+            tuple(box for one in found for box in one.after),
+        )
+
+    def parts(self, box: Box, gpu: GpuModel = H200, recorded: Sequence[int] = ()) -> Parts:
         """What of a box is made how; recorded: the receivers to serve (see `onestep`)."""
         allowed, barred = core(self.problem, self.steps)
         allowed = allowed & _unmirrored(self.problem, self.steps)
         plain, points = core_of(box & allowed, list(barred))
+        if plain.size < gpu.streamed_cells_3d or plain.shape[0] < LEAST_PLANES:
+            return Parts((), (box,), ())
         heard = (Box.cell(self.problem.receivers[number].cell) for number in recorded)
         after: list[Box] = []
         for point in (*points, *heard):
@@ -89,7 +103,7 @@ class StreamKernel:
             for known in after:
                 fresh = [piece for part in fresh for piece in part - known]
             after += [piece for piece in fresh if not piece.empty]
-        return Parts(plain, box - plain, tuple(after))
+        return Parts((plain,), box - plain, tuple(after))
 
 
 def _unmirrored(problem: Problem, steps: int) -> Box:

@@ -171,6 +171,12 @@ class Rings:
         return max((ring.start + ring.values(self.shape)) * self.problem.itemsize for ring in self.rings.values())
 
     @property
+    def fits(self) -> bool:
+        """Whether a tile stores any cells."""
+        lost = [self.growth.below[axis] + self.growth.above[axis] for axis in (1, 2)]
+        return self.shape.rows > lost[0] and self.shape.columns >= lost[1] + 16
+
+    @property
     def held(self) -> int:
         """Planes that a thread keeps of its cells."""
         return sum(ring.held for ring in self.rings.values())

@@ -24,6 +24,8 @@ from peergrid.codegen.cuda.linked import links
 from peergrid.codegen.cuda.linked.peer import PeerKernel
 from peergrid.codegen.cuda.linked.persistent import PersistentKernel
 from peergrid.codegen.cuda.reduce import ReduceKernel
+from peergrid.codegen.cuda.stream3d.choose import one_pass
+from peergrid.codegen.cuda.stream3d.kernel import StreamKernel
 from peergrid.codegen.cuda.suited import suited
 from peergrid.errors import UsageError
 from peergrid.grid import Box
@@ -64,7 +66,15 @@ class WithShells:
     works: Works
 
 
-Plain = ByRegions | ByTiles | WithShells
+@dataclass(frozen=True)
+class ByStreams:
+    """Passes of one step over 3D boxes by kernels that stream."""
+
+    kernel: StreamKernel
+    works: Works
+
+
+Plain = ByRegions | ByTiles | WithShells | ByStreams
 
 
 @dataclass(frozen=True)
@@ -188,6 +198,9 @@ class Kernels:
                 return WithShells(made, works)
             return ByTiles(made, works)
         largest = max(box.size for _, boxes in works for box in boxes)
+        streamed = one_pass(self.plan.problem, self.gpu) if largest >= self.gpu.streamed_cells_3d else None
+        if streamed is not None:
+            return ByStreams(streamed, works)
         kernel = one_step(self.plan.problem, largest, self.gpu)
         return ByRegions(works) if kernel is None else ByTiles(kernel, works)
 
@@ -213,6 +226,12 @@ class Kernels:
                 found = (shell for rest in rests for shell in shells(kernel.problem, kernel.steps, rest, self.gpu))
                 program = onestep.program(kernel.problem, [boxes for shell in found for boxes in shell.steps], self.gpu)
                 return Needed((*self._tiles(kernel, works).texts, *program.units))
+            case ByStreams(kernel, works):
+                parts = [kernel.parts_of(boxes, self.gpu, self._recorded[device]) for device, boxes in works]
+                left = [boxes for part in parts for boxes in (part.beside, part.after) if boxes]
+                program = onestep.program(kernel.problem, left, self.gpu)
+                streams = [made.source for made in kernel.programs]
+                return Needed((*streams, *program.units))
             case Summed(kernel, works, beyond):
                 inside = [(device, split_by_owner(self.plan, device, boxes)[0]) for device, boxes in works]
                 owned, more = self._tiles(kernel, inside), Needed(()) if beyond is None else self._texts(beyond)

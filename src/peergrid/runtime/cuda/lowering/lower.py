@@ -16,6 +16,7 @@ from peergrid.runtime.cuda.lowering.copies import Copies
 from peergrid.runtime.cuda.lowering.execution_context import ExecutionContext
 from peergrid.runtime.cuda.lowering.kernels import (
     ByRegions,
+    ByStreams,
     ByTiles,
     Passes,
     Summed,
@@ -29,6 +30,7 @@ from peergrid.runtime.cuda.lowering.routes import Choice
 from peergrid.runtime.cuda.lowering.semaphores import Edge, Semaphores
 from peergrid.runtime.cuda.lowering.shelled import Shelled
 from peergrid.runtime.cuda.lowering.signals import advance_step_counter, barrier, record, signal, tie, wait
+from peergrid.runtime.cuda.lowering.streamed import Streamed
 from peergrid.runtime.cuda.lowering.sweeps import OneStep, SeveralSteps, Start, Sweep, WithNorms
 from peergrid.schedule import Schedule
 from peergrid.schedule.ops import (
@@ -179,6 +181,8 @@ class Lowering:
                 return SeveralSteps(self.execution, kernel)
             case WithShells(kernel, works):
                 return Shelled(self.execution, kernel, works)
+            case ByStreams(kernel, works):
+                return Streamed(self.execution, kernel, works)
             case Summed(kernel, _, beyond):
                 owned = SeveralSteps(self.execution, kernel)
                 return WithNorms(self.execution, owned, None if beyond is None else self._sweep(beyond))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from functools import cached_property
@@ -212,8 +212,21 @@ class FieldMemory:
             block = self.plan.blocks[device][name]
             if block.values:
                 cells = _cells(self.layout.problem, block, values)
+                flat = block.flat(cells)
                 self.devices.enter(device)
-                self.devices.driver.upload(self.pointer(device, name, slot), block.flat(cells))
+                self.devices.driver.upload(self.pointer(device, name, slot), flat)
+                for other in self._others(device, name, slot):
+                    self.devices.driver.upload(other, flat)
+
+    def _others(self, device: int, name: str, slot: int) -> Iterator[int]:
+        """The other blocks of a 3D state field with cells that no update writes: kernels that stream leave these out
+        of each pass, so that they have their value in all blocks from the start.
+        """
+        problem = self.layout.problem
+        if problem.grid.ndim < 3 or name not in problem.state or not keeps_cells(problem, name):
+            return
+        yield self.pointer(device, name, 1 - slot)
+        yield from (self._scratch[device][n] for n, field in enumerate(self.plan.scratch) if field == name)
 
     def gather(self, name: str, slot: int) -> Array:
         """The global array of a state field, put together from what each device owns."""
@@ -260,6 +273,15 @@ class FieldMemory:
         pointer = self.devices.allocate(device, count)
         self.devices.driver.fill(pointer, NAN_WORD, count // 4)
         return pointer
+
+
+def keeps_cells(problem: Problem, name: str) -> bool:
+    """Whether some cells of a state field are in the box of no update."""
+    boxes = (update.box for stage in problem.stages for update, _ in stage.writers(name))
+    rest: tuple[Box, ...] = (problem.fields[name].box,)
+    for box in boxes:
+        rest = tuple(piece for part in rest for piece in part - box)
+    return bool(rest)
 
 
 def _cells(problem: Problem, block: BlockLayout, values: Array) -> Array:

@@ -1,0 +1,129 @@
+"""Passes of one step over 3D grids by kernels that stream, with kernels of one step for sources, layers, receivers."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from executions import STEPS, Found, carry_through, found, load
+from host_driver import COMPILER, HostDriver
+
+from peergrid import Options
+from peergrid.codegen.cuda.gpu_model import H200
+from peergrid.grid import Boundary, Box, Field, Grid, Index
+from peergrid.grid.partition import Partition
+from peergrid.runtime.cuda.executor import CudaExecutor
+from peergrid.runtime.inorder import InOrderExecutor
+from peergrid.schedule import build, layout
+from peergrid.schedule.strategies import StrategyName
+from peergrid.stencil import Problem, Receiver, Stage, stencil
+
+SHAPE, LAYERS = (48, 22, 45), 2
+GPU = replace(H200, streamed_cells_3d=1000)
+pytestmark = pytest.mark.skipif(COMPILER is None, reason="no C++ compiler here to run generated kernels on the host")
+
+
+@stencil
+def wave(u: Any, v: Any, m: Any) -> None:
+    """The next value over the former one."""
+    total = -6.0 * u[0, 0, 0]
+    for k in (1, 2):
+        total = total + (u[k, 0, 0] + u[-k, 0, 0] + u[0, k, 0] + u[0, -k, 0] + u[0, 0, k] + u[0, 0, -k]) / k
+    v.next[0, 0, 0] = 2 * u[0, 0, 0] - v[0, 0, 0] + m[0, 0, 0] * total
+
+
+@stencil
+def damped(v: Any, d: Any) -> None:
+    v.next[0, 0, 0] = v[0, 0, 0] * d[0, 0, 0]
+
+
+@stencil
+def flow(p: Any, vz: Any, vy: Any, vx: Any) -> None:
+    vz.next[0, 0, 0] = vz[0, 0, 0] - 0.2 * (p[1, 0, 0] - p[0, 0, 0])
+    vy.next[0, 0, 0] = vy[0, 0, 0] - 0.2 * (p[0, 1, 0] - p[0, 0, 0])
+    vx.next[0, 0, 0] = vx[0, 0, 0] - 0.2 * (p[0, 0, 1] - p[0, 0, 0])
+
+
+@stencil
+def pressure(p: Any, vz: Any, vy: Any, vx: Any) -> None:
+    p.next[0, 0, 0] = p[0, 0, 0] - 0.3 * (
+        (vz[0, 0, 0] - vz[-1, 0, 0]) + (vy[0, 0, 0] - vy[0, -1, 0]) + (vx[0, 0, 0] - vx[0, 0, -1])
+    )
+
+
+@stencil
+def add(p: Any, s: Any) -> None:
+    p.next[0, 0, 0] = p[0, 0, 0] + s.now
+
+
+def random(grid: Grid, name: str, seed: int) -> Field:
+    return grid.field(name, np.random.default_rng(seed).uniform(0.1, 0.3, grid.shape))
+
+
+def waves(boundary: Boundary | tuple[Boundary, ...] = "fixed") -> Problem:
+    """Two time steps in one, with a damping layer and a source in between, heard at three cells."""
+    grid = Grid(SHAPE, boundary)
+    u, v, m = (random(grid, name, seed) for seed, name in enumerate("uvm"))
+    d = grid.profile("d", 0, np.linspace(0.2, 0.9, SHAPE[0]))
+    layer = grid.box.with_axis(0, 0, LAYERS)
+    stages = [
+        wave(u, v, m),
+        Stage((damped(v, d).within(layer),)),
+        add(v, grid.signal("s", np.linspace(1, 2, 8))).within(Box.cell((24, 11, 20))),
+        wave(v, u, m),
+    ]
+    cells = [("u", (24, 11, 20)), ("v", (24, 12, 22)), ("u", (1, 5, 7)), ("m", (30, 3, 40))]
+    return Problem.of(stages, [Receiver(str(n), name, cell) for n, (name, cell) in enumerate(cells)])
+
+
+def sound(boundary: Boundary | tuple[Boundary, ...] = "fixed") -> Problem:
+    grid = Grid(SHAPE, boundary)
+    p, vz, vy, vx = (random(grid, name, seed) for seed, name in enumerate(("p", "vz", "vy", "vx")))
+    return Problem.of([flow(p, vz, vy, vx), pressure(p, vz, vy, vx)])
+
+
+def expected(problem: Problem) -> Found:
+    """What the reference finds, step by step."""
+    options = Options("serial")
+    plan = layout(problem, Partition.over(problem.grid, 1), options)
+    executor = InOrderExecutor(plan, STEPS)
+    load(executor)
+    schedule = build(plan, options, STEPS)
+    executor.execute(schedule, 1, 0)
+    return found(executor, schedule.final)
+
+
+def carried_out(problem: Problem, split: Index, options: Options, driver: HostDriver) -> Found:
+    plan = layout(problem, Partition(problem.grid, split), options)
+    executor = CudaExecutor(plan, STEPS, tuple(range(plan.devices)), driver=driver, issuers=8)
+    answer = carry_through(executor, options)
+    executor.close()
+    assert not driver.live
+    return answer
+
+
+@pytest.mark.parametrize("strategy", ["serial", "threads", "overlap", "graph", "peer"])
+@pytest.mark.parametrize("split", [(1, 1, 1), (2, 1, 1)])
+@pytest.mark.parametrize("make", [waves, sound])
+def test_same_bits_as_step_by_step(make: Any, split: Index, strategy: StrategyName) -> None:
+    problem, driver = make(), HostDriver(gpu=GPU)
+    assert carried_out(problem, split, Options(strategy, depth=1), driver) == expected(problem)
+    assert "stream3d" in driver.kernels
+
+
+@pytest.mark.parametrize("boundary", ["reflecting", "periodic", ("fixed", "periodic", "reflecting")])
+@pytest.mark.parametrize("make", [waves, sound])
+def test_boundaries(make: Any, boundary: Any) -> None:
+    problem = make(boundary) if make is sound or boundary != "periodic" else sound(("periodic", "fixed", "periodic"))
+    driver = HostDriver(gpu=GPU)
+    assert carried_out(problem, (1, 1, 1), Options("overlap", depth=1), driver) == expected(problem)
+    assert "stream3d" in driver.kernels
+
+
+@pytest.mark.parametrize("split", [(1, 2, 1), (1, 1, 3)])
+def test_cuts_along_any_axis(split: Index) -> None:
+    problem = waves()
+    answer = carried_out(problem, split, Options("overlap", depth=1), HostDriver(seed=2, gpu=GPU))
+    assert answer == expected(problem)
