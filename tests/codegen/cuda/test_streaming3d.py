@@ -116,7 +116,7 @@ def test_shapes(
     make: Make, tile: Index, ahead: int, held: bool, lead: int, dtype: str, boundary: Any, part: tuple[Index, int]
 ) -> None:
     shape = StreamShape(*tile, ahead=ahead, held=held, lead=lead)
-    check(make((44, 41, 83), boundary, dtype), shape, parts=part[0], device=part[1])
+    check(make((60, 41, 83), boundary, dtype), shape, parts=part[0], device=part[1])
 
 
 def test_cells_that_other_updates_reach_are_left_over() -> None:
@@ -156,7 +156,7 @@ def turns(shape: Index, boundary: Any = "fixed") -> Problem:
     ("make", "stages"), [(yee, ((0,), (1,))), (turns, ((0,), (1,), (2,), (3,))), (turns, ((0, 1), (2, 3)))]
 )
 def test_stages_in_launches_of_their_own(make: Make, stages: tuple[tuple[int, ...], ...], boundary: str) -> None:
-    problem = make((20, 22, 70), boundary)
+    problem = make((40, 22, 70), boundary)
     kernel = StreamKernel(problem, 1, (FEW,) * len(stages), stages)
     check(problem, FEW, kernel=kernel)
     check(problem, FEW, kernel=kernel, parts=(2, 1, 1), device=1)

@@ -15,14 +15,16 @@ class GpuModel:
     """A GPU as the choice of kernels sees it.
 
     multiprocessors: of the whole GPU; registers, shared: registers and bytes of shared memory of a multiprocessor;
-    block_shared: bytes of shared memory that a block may have; block_reserved: bytes that a block takes beside;
+    block_shared: bytes of shared memory that a block may have; most_shared: those that a block may have if it asks for
+    all; block_reserved: bytes that a block takes beside;
     bytes_per_clock: of device memory, for each multiprocessor.
 
     streamed_cells: of a box, from which on a step of several stages is one pass of a streaming kernel;
     wide_cells, wide_columns: of a region, from which on it has a kernel and a launch of its own; wide_cube: cells in
     their place of a 3D region that is less than half of all; concurrent_cells: of a region, from which on small ones
     are launched on a stream beside it; narrow_cells: of a remainder of 3D tiles, from which on it is stored densely;
-    streamed_cells_3d: of a 3D box, from which on a step is made by kernels that stream; launch_bound_cells: of a device, up to which launches may take longer than the work; long_rows: of an
+    streamed_cells_3d: of a 3D box, from which on a step is made by kernels that stream;
+    launch_bound_cells: of a device, up to which launches may take longer than the work; long_rows: of an
     interior tile, in whose time a boundary tile and after it tiles of boundary strips are made (33 are too few, 58 do);
     persistent_warps, persistent_rows: warps of a block and rows of a boundary tile to choose from for persistent
     kernels that have interior tiles, too; boundary_tiles_3d: whether 3D passes may have tiles for cells whose updates
@@ -33,6 +35,7 @@ class GpuModel:
     registers: int = 1 << 16
     shared: int = 228 << 10
     block_shared: int = BLOCK_SHARED
+    most_shared: int = 227 << 10
     block_reserved: int = 1 << 10
     bytes_per_clock: float = 14.4
     streamed_cells: int = 3 << 20
@@ -50,9 +53,10 @@ class GpuModel:
 
     def with_block_shared(self, count: int) -> GpuModel:
         """The model of a GPU whose blocks may have that many bytes: on smaller GPUs one block may have them all."""
+        most = min(count, self.most_shared)
         if count >= BLOCK_SHARED:
-            return self
-        return replace(self, block_shared=count, shared=count + self.block_reserved)
+            return replace(self, most_shared=most)
+        return replace(self, block_shared=count, most_shared=most, shared=count + self.block_reserved)
 
     def blocks_by_shared(self, count: int) -> int:
         """Thread blocks of so many bytes of shared memory that a multiprocessor has room for."""

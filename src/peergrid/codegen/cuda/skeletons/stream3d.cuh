@@ -7,7 +7,7 @@
 // than those of a ring it keeps in registers, for its own cells.
 //
 // Before this text comes `Shape`: the constants above, THREADS of a block, HELD (the planes that a thread keeps), POLLS
-// (see `Pace`), KEEP and STREAM (whether the L2 cache is told which planes to keep, and that results leave it first).
+// (see `Pace`), STREAM (whether the caches are told that results leave them first).
 // Behind it come the plan (rings and nodes) and the kernel.
 
 // ---------------------------------------------------------------- copies and counters
@@ -15,9 +15,13 @@
 #if __CUDA_ARCH__ >= 800
 // How long the L2 cache shall keep what copies bring: as long as it can.
 __device__ __forceinline__ unsigned long long pg_policy() {
+#if __CUDA_ARCH__ >= 900
+  return 0x14f0000000000000ull;  // what createpolicy gives; as a constant it needs no register
+#else
   unsigned long long found;
   asm volatile("createpolicy.fractional.L2::evict_last.b64 %0, 1.0;" : "=l"(found));
   return found;
+#endif
 }
 __device__ __forceinline__ void pg_fetch_kept(void* to, const void* from, unsigned long long policy) {
   const unsigned place = static_cast<unsigned>(__cvta_generic_to_shared(to));
@@ -128,12 +132,31 @@ template <int FIELD, int VERSION> __device__ __forceinline__ R* block_of(const A
 }
 
 // A ring that is filled from field FIELD. NEED: how far beyond a tile it is read (as the bounds of a tile of no cells);
-// HOME: the cells that have values; KEPT: whether the L2 cache shall keep them.
-template <class Ring, int FIELD_, int VERSION_, class NEED_, class HOME_, bool KEPT_> struct Loaded : Ring {
+// REACH: how far beyond the box of the pass there are values; HOME: the cells that have any; KEPT: whether the L2 cache
+// shall keep them.
+template <class Ring, int FIELD_, int VERSION_, class NEED_, class REACH_, class HOME_, bool KEPT_> struct Loaded : Ring {
   static constexpr int FIELD = FIELD_, VERSION = VERSION_;
   static constexpr bool KEPT = KEPT_;
   typedef NEED_ NEED;
+  typedef REACH_ REACH;
   typedef HOME_ HOME;
+};
+
+// Which of the copies that make a plane of a ring a thread asks for, and where each comes from in a plane in memory.
+template <class F> struct Copies {
+  static constexpr int COUNT = F::SIZE / W, EACH = (COUNT + Shape::THREADS - 1) / Shape::THREADS;
+  int from[EACH];
+
+  static __device__ __forceinline__ int number(int k) { return static_cast<int>(threadIdx.x) + k * Shape::THREADS; }
+  static __device__ __forceinline__ bool any(int k) { return COUNT % Shape::THREADS == 0 || number(k) < COUNT; }
+  // left, top: the first cell of the ring; first, last: the rows that there are. Others are read by no cell that counts.
+  __device__ __forceinline__ void place(int left, int top, int first, int last, int pitch) {
+#pragma unroll
+    for (int k = 0; k < EACH; ++k) {
+      const int y = number(k) / (F::WIDTH / W), x = number(k) % (F::WIDTH / W) * W;
+      from[k] = min(max(top + y, first), last) * pitch + left + x;
+    }
+  }
 };
 
 // What a node makes as its N-th value: into a ring (void: none), into field FIELD (-1: none) on the cells of HOME that
@@ -156,25 +179,23 @@ template <class A, class B> struct Same { static constexpr bool value = false; }
 template <class A> struct Same<A, A> { static constexpr bool value = true; };
 
 // ---------------------------------------------------------------- a thread of a block
-template <class Plan> struct Stream : Plan::Clocks {
+template <class Plan> struct Stream : Plan::State {
   static constexpr int ACROSS = Shape::COLUMNS / W;  // threads along a row
 
   const Arguments& a;
-  const Region& tile;
+  const Region tile;  // a copy: memory may be written by anyone
   R* const shared;
   const long long step;
   const int left, top;    // the first cell of the block
   const int row, column;  // of the thread's first cell in the tile
   int plane;              // the clock
-  unsigned long long policy;
   Cells held[Shape::HELD > 0 ? Shape::HELD : 1][Shape::ROWS_EACH];
 
   __device__ __forceinline__ Stream(const Arguments& given, const Region& box, R* memory)
       : a(given), tile(box), shared(memory), step(now(given)),
         left(Plan::first(box.lo[2], 2) & ~(W - 1)), top(Plan::first(box.lo[1], 1)),
         row(static_cast<int>(threadIdx.x) / ACROSS * Shape::ROWS_EACH),
-        column(static_cast<int>(threadIdx.x) % ACROSS * W), plane(box.lo[0] - Plan::EARLY),
-        policy(Shape::KEEP ? pg_policy() : 0) {}
+        column(static_cast<int>(threadIdx.x) % ACROSS * W), plane(box.lo[0] - Plan::EARLY) {}
 
   // The W cells of row r of the thread at an offset; PLANE is counted from the clock.
   template <class F, int PLANE, int Y, int X> __device__ __forceinline__ Cells read(int r) const {
@@ -202,33 +223,40 @@ template <class Plan> struct Stream : Plan::Clocks {
     return shared + F::START + slot * F::SIZE + (row + F::ABOVE) * F::WIDTH + column + F::LEFT;
   }
 
+  // The cells of the tile and `beyond` it that there are of a field, along an axis.
+  template <class F> __device__ __forceinline__ int lowest(int axis, int beyond = 0) const {
+    return max(max(tile.lo[axis] + beyond, a.lo[axis] + F::REACH::lo(axis)), F::HOME::lo(axis));
+  }
+  template <class F> __device__ __forceinline__ int highest(int axis, int beyond = 0) const {
+    return min(min(tile.hi[axis] + beyond, a.hi[axis] + F::REACH::hi(axis)), F::HOME::hi(axis));
+  }
+  // Planes have fewer than 2^31 values.
+  static __device__ __forceinline__ long long plane_at(const Field& field, int z) {
+    return static_cast<long long>(z) * static_cast<int>(field.pitch[0]);
+  }
+
   // Begin to copy a plane, counted from the clock, into a slot of its ring.
   template <class F> __device__ __forceinline__ void fetch(int ahead, int slot) const {
     const int z = plane + ahead;
-    if (z < max(tile.lo[0] + F::NEED::lo(0), F::HOME::lo(0)) || z >= min(tile.hi[0] + F::NEED::hi(0), F::HOME::hi(0)))
-      return;
-    constexpr int COUNT = F::SIZE / W, EACH = (COUNT + Shape::THREADS - 1) / Shape::THREADS;
-    const Field& field = a.fields[F::FIELD];
-    const int pitch = static_cast<int>(field.pitch[1]);
-    const int lowest = max(tile.lo[1] + F::NEED::lo(1), F::HOME::lo(1));
-    const int highest = min(tile.hi[1] + F::NEED::hi(1), F::HOME::hi(1)) - 1;
-    const R* const from = block_of<F::FIELD, F::VERSION>(a) + z * field.pitch[0] + (left - F::LEFT);
+    if (z < lowest<F>(0, F::NEED::lo(0)) || z >= highest<F>(0, F::NEED::hi(0))) return;
+    const R* const from = block_of<F::FIELD, F::VERSION>(a) + plane_at(a.fields[F::FIELD], z);
     R* const to = shared + F::START + slot * F::SIZE;
 #pragma unroll
-    for (int k = 0; k < EACH; ++k) {
-      const int n = static_cast<int>(threadIdx.x) + k * Shape::THREADS;
-      const int y = n / (F::WIDTH / W), x = n % (F::WIDTH / W) * W;
-      const int j = min(max(top - F::ABOVE + y, lowest), highest);  // what lies beyond is read by no cell that counts
-      if (COUNT % Shape::THREADS == 0 || n < COUNT) {
-        if constexpr (F::KEPT)
-          pg_fetch_kept(to + n * W, from + j * pitch + x, policy);
-        else
-          pg_fetch<16>(to + n * W, from + j * pitch + x);
-      }
+    for (int k = 0; k < Copies<F>::EACH; ++k) {
+      if (!Copies<F>::any(k)) continue;
+      if constexpr (F::KEPT)
+        pg_fetch_kept(to + Copies<F>::number(k) * W, from + this->Copies<F>::from[k], pg_policy());
+      else
+        pg_fetch<16>(to + Copies<F>::number(k) * W, from + this->Copies<F>::from[k]);
     }
   }
 
-  template <class... F> __device__ __forceinline__ void begin(List<F...>) const {
+  template <class F> __device__ __forceinline__ void place() {
+    const int first = lowest<F>(1, F::NEED::lo(1)), last = highest<F>(1, F::NEED::hi(1)) - 1;
+    this->Copies<F>::place(left - F::LEFT, top - F::ABOVE, first, last, static_cast<int>(a.fields[F::FIELD].pitch[1]));
+  }
+  template <class... F> __device__ __forceinline__ void begin(List<F...>) {
+    (place<F>(), ...);
     (first_planes<F>(), ...);
     pg_fetched();
 #pragma unroll
@@ -265,14 +293,6 @@ template <class Plan> struct Stream : Plan::Clocks {
   template <class N, class... M>
   __device__ __forceinline__ void keep_all(Cells (&made)[Shape::ROWS_EACH][N::VALUES], List<M...>) const {
     (keep<N, M>(made), ...);
-  }
-
-  // Which cells of the tile are stored.
-  template <class M> __device__ __forceinline__ int lowest(int axis) const {
-    return max(max(tile.lo[axis], a.lo[axis] + M::REACH::lo(axis)), M::HOME::lo(axis));
-  }
-  template <class M> __device__ __forceinline__ int highest(int axis) const {
-    return min(min(tile.hi[axis], a.hi[axis] + M::REACH::hi(axis)), M::HOME::hi(axis));
   }
 
   template <class... P> __device__ __forceinline__ void turn(List<P...>) { (this->P::next(), ...); }
@@ -348,7 +368,7 @@ __device__ __forceinline__ void Stream<Plan>::keep(Cells (&made)[Shape::ROWS_EAC
     if constexpr (M::FIELD >= 0) {
       const bool mine = z >= lowest<M>(0) && z < highest<M>(0) && y >= lowest<M>(1) && y < highest<M>(1);
       const Field& field = a.fields[M::FIELD];
-      R* const to = block_of<M::FIELD, M::VERSION>(a) + z * field.pitch[0] + y * field.pitch[1] + x;
+      R* const to = block_of<M::FIELD, M::VERSION>(a) + plane_at(field, z) + (y * static_cast<int>(field.pitch[1]) + x);
       if (mine) store(to, value, x, lowest<M>(2), highest<M>(2));
     }
   }

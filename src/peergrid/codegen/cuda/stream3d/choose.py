@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from itertools import product
+from collections.abc import Iterator
 
 from peergrid.codegen.cuda.blocked.levels import plain_updates
-from peergrid.codegen.cuda.blocked.plain import unbounded
 from peergrid.codegen.cuda.gpu_model import H200, GpuModel
 from peergrid.codegen.cuda.onestep.groups import groups
 from peergrid.codegen.cuda.stream3d.kernel import StreamKernel
@@ -14,7 +13,13 @@ from peergrid.codegen.cuda.stream3d.shape import StreamShape
 from peergrid.stencil import Problem
 from peergrid.stencil.remember import remembered
 
-TILES = ((64, 32, 2), (64, 16, 2), (64, 16, 1), (32, 16, 1), (32, 8, 1))  # columns, rows, rows of a thread
+FAR = ((128, 24, 2, 2), (64, 48, 2, 2), (64, 32, 2, 2), (64, 32, 2, 1), (64, 16, 1, 1), (32, 16, 1, 1), (32, 8, 1, 1))
+MANY = ((64, 16, 4, 3), (64, 16, 2, 2), (64, 16, 1, 1), (32, 8, 1, 1))
+FEW = ((128, 32, 4, 3), (64, 32, 2, 3), (64, 32, 2, 2), (64, 16, 1, 2), (64, 16, 1, 1), (32, 8, 1, 1))
+"""Tiles of single precision, the fastest on an H200 first: columns, rows, rows of a thread, planes ahead; for updates
+that read cells two and more away, for those with many reads of neighbours, for others."""
+MANY_READS, LEAD = 12, 4
+MOST_HELD = 72  # registers of a thread for planes that it keeps: more leave the update too few
 
 
 @remembered()
@@ -30,7 +35,7 @@ def one_pass(problem: Problem, gpu: GpuModel = H200) -> StreamKernel | None:
 
 def supported(problem: Problem) -> bool:
     """Whether every state field of most cells has one usual update in each stage, which spans periodic axes."""
-    if problem.grid.ndim != 3:
+    if problem.grid.ndim != 3 or (problem.grid.shape[1] + 64) * (problem.grid.shape[2] + 128) >= 1 << 31:
         return False
     half = problem.grid.box.size / 2
     written: set[str] = set()
@@ -39,8 +44,6 @@ def supported(problem: Problem) -> bool:
         if not plain and any(update.box.size > half for update in stage.updates):
             return False
         for update, _ in plain.values():
-            if unbounded(problem, update.box).shape != unbounded(problem, problem.grid.box & update.box).shape:
-                return False
             for axis, wraps in enumerate(problem.grid.periodic):
                 if wraps and update.box.shape[axis] != problem.grid.shape[axis]:
                     return False
@@ -49,9 +52,19 @@ def supported(problem: Problem) -> bool:
 
 def _shape(problem: Problem, stages: tuple[int, ...], gpu: GpuModel) -> StreamShape | None:
     """The first shape that fits."""
-    for (columns, rows, each), ahead in product(TILES, (3, 2, 1)):
-        shape = StreamShape(columns, rows, each, ahead)
+    for shape in _shapes(problem, stages):
         rings = Rings(problem, 1, shape, stages)
-        if rings.shared_bytes <= gpu.block_shared and rings.fits:
+        held = rings.held * shape.rows_each * rings.width * problem.itemsize // 4
+        if rings.fits and held <= MOST_HELD and rings.shared_bytes <= gpu.most_shared:
             return shape
     return None
+
+
+def _shapes(problem: Problem, stages: tuple[int, ...]) -> Iterator[StreamShape]:
+    rings = Rings(problem, 1, StreamShape(), stages)
+    beside = [use for node in rings.levels.nodes for use in rings.uses(node) if use.beside]
+    far = any(max(abs(use.row), abs(use.column)) > 1 for use in beside)
+    few = not far and len(beside) < MANY_READS
+    for columns, rows, each, ahead in FAR if far else FEW if few else MANY:
+        columns = columns * 4 // problem.itemsize
+        yield StreamShape(columns, rows, each, ahead, lead=LEAD if few else 0)

@@ -17,7 +17,7 @@ from peergrid.codegen.cuda.onestep.kernels import arguments_of
 from peergrid.codegen.cuda.skeletons import skeleton
 from peergrid.codegen.cuda.stream3d.rings import Ring, Rings
 from peergrid.grid import Box
-from peergrid.stencil import footprint
+from peergrid.stencil import Growth, footprint
 from peergrid.stencil.expr import Read
 
 ENTRY = "stream3d"
@@ -27,7 +27,7 @@ SHAPE = """\
 struct Shape {{
   static constexpr int COLUMNS = {columns}, ROWS = {rows}, ROWS_EACH = {rows_each}, THREADS = {threads};
   static constexpr int AHEAD = {ahead}, HELD = {held}, POLLS = {polls};
-  static constexpr bool KEEP = {kept}, STREAM = true;
+  static constexpr bool STREAM = true;
 }};
 """
 
@@ -52,7 +52,7 @@ struct Plan {{
   typedef List<{rings}> Rings;
   typedef List<{nodes}> Nodes;
   typedef List<{counts}> Counts;
-  struct Clocks : {counts} {{}};
+  struct State : {state} {{}};
   // The first row or column that a block works on, by that of its tile.
   static __device__ __forceinline__ int first(int at, int axis) {{ return axis == 1 ? {row} : {column}; }}
 }};
@@ -104,7 +104,6 @@ class Text:
             ahead=shape.ahead,
             held=self.rings.held,
             polls=POLLS,
-            kept=_flag(shape.kept),
         )
 
     def _declarations(self) -> Iterator[str]:
@@ -121,11 +120,12 @@ class Text:
     def _loaded(self, ring: Ring) -> str:
         problem, name = self.rings.problem, ring.version.field
         growth = footprint(problem, self.rings.steps).inputs[name]
-        need = Box(tuple(-n for n in growth.below), growth.above)
+        need = _around(growth)
         shared = _flag(self.rings.shape.kept and bool(ring.above or ring.below or ring.left or ring.right))
         home = unbounded(problem, problem.fields[name].box)
         block = self.rings.version(name, after=False) if name in self.rings.whole.state else SOURCE
-        return f"{self._arguments.fields.index(name)}, {block}, {_bounds(need)}, {_bounds(home)}, {shared}"
+        reach = _bounds(self._known(name, block))
+        return f"{self._arguments.fields.index(name)}, {block}, {_bounds(need)}, {reach}, {_bounds(home)}, {shared}"
 
     def _node(self, number: int, node: Node) -> str:
         growth = self.rings.needs[node.step, node.stage]
@@ -136,7 +136,7 @@ class Text:
             lead=self.rings.lead(node),
             values=len(node.writes),
             barrier=_flag(self.rings.waits(node)),
-            need=_bounds(Box(tuple(-n for n in growth.below), growth.above)),
+            need=_bounds(_around(growth)),
             made=", ".join(self._made(node)),
             statements="\n".join(self._statements(node)),
         )
@@ -153,13 +153,24 @@ class Text:
             old = self._ring(write.old) if keeps else "void"
             yield f"Made<{number}, {ring}, {field}, {block}, {home}, {reach}, {_bounds(box)}, {old}>"
 
+    def _known(self, name: str, block: int) -> Box:
+        """How far beyond the box of a pass there are values that a launch loads: those it began with, or what an
+        earlier launch left.
+        """
+        if block == SOURCE:
+            return _around(footprint(self.rings.whole, self.rings.steps).inputs[name])
+        earlier = (stage for stage in range(self.rings.stages[0]) if name in self.rings.whole.stages[stage].targets)
+        return self._stored(name, max(earlier))
+
     def _reach(self, name: str) -> Box:
         """How far beyond the box of a pass a field is stored: for later launches."""
         if len(self.rings.stages) == len(self.rings.whole.stages):
             return Box((0, 0, 0), (0, 0, 0))
-        last = max(stage for stage in self.rings.stages if name in self.rings.whole.stages[stage].targets)
-        growth = footprint(self.rings.whole, 1).targets[0][last][name]
-        return Box(tuple(-n for n in growth.below), growth.above)
+        stages = (stage for stage in self.rings.stages if name in self.rings.whole.stages[stage].targets)
+        return self._stored(name, max(stages))
+
+    def _stored(self, name: str, stage: int) -> Box:
+        return _around(footprint(self.rings.whole, 1).targets[0][stage][name])
 
     def _statements(self, node: Node) -> Iterator[str]:
         step = f"step + {node.step}" if node.step else "step"
@@ -201,12 +212,23 @@ class Text:
             rings=", ".join(map(self._ring, rings.rings)),
             nodes=", ".join(f"Node_{number}" for number in range(len(rings.levels.nodes))),
             counts=", ".join(f"Places<{count}>" for count in counts),
+            state=", ".join(
+                (
+                    *(f"Places<{count}>" for count in counts),
+                    *(f"Copies<{self._ring(r.version)}>" for r in rings.loaded()),
+                )
+            ),
             row=row if periodic[1] else f"max({row}, 0)",
             column=column if periodic[2] else f"max({column}, 0)",
             threads=self._threads,
             blocks=rings.shape.blocks,
             entry=ENTRY,
         )
+
+
+def _around(growth: Growth) -> Box:
+    """Growth as the bounds of a box of no cells that grew."""
+    return Box(tuple(-n for n in growth.below), growth.above)
 
 
 def _bounds(box: Box) -> str:
