@@ -27,8 +27,8 @@ PACE = np.dtype([("counters", "<u8"), ("lead", "<i4"), ("clocks", "<i4")])
 
 @dataclass(frozen=True)
 class Parts:
-    """What makes the cells of some boxes: `plain`, the kernel; `beside`, kernels of one step, at the same time; `after`,
-    kernels of one step, once the others are done, on cells that `plain` holds, too.
+    """What makes the cells of some boxes: `plain`, the kernel; `beside`, kernels of one step, at the same time;
+    `after`, kernels of one step, once the others are done, on cells that `plain` holds, too.
     """
 
     plain: tuple[Box, ...]
