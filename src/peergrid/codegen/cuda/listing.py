@@ -13,6 +13,8 @@ from peergrid.codegen.cuda.choose.steps import several_steps, steps_per_pass
 from peergrid.codegen.cuda.gpu_model import H200
 from peergrid.codegen.cuda.linked.peer import PeerKernel
 from peergrid.codegen.cuda.reduce import ReduceKernel
+from peergrid.codegen.cuda.stream3d.choose import one_pass
+from peergrid.codegen.cuda.stream3d.kernel import StreamKernel
 from peergrid.codegen.cuda.suited import suited
 from peergrid.errors import UsageError
 from peergrid.stencil import Problem
@@ -58,7 +60,22 @@ def _linked(problem: Problem, steps: int, strategy: str) -> Iterator[tuple[str, 
         yield f"{said}: kernel {launch.program.entry}", launch.program.source
 
 
+def _streamed(kernel: StreamKernel) -> Iterator[tuple[str, str]]:
+    """The kernels of a step of a large 3D grid."""
+    for stages, program in zip(kernel.stages, kernel.programs, strict=True):
+        names = ", ".join(dict.fromkeys(u.name for stage in stages for u in kernel.problem.stages[stage].updates))
+        yield f"One step per pass, {names}: kernel {program.entry}", program.source
+    parts = kernel.parts(kernel.problem.grid.box, H200, range(len(kernel.problem.receivers)))
+    works = [boxes for boxes in (parts.beside, parts.after) if boxes]
+    if works:
+        yield "One step per pass, all other cells", onestep.program(kernel.problem, works).source
+
+
 def _programs(problem: Problem, steps: int) -> Iterator[tuple[str, str]]:
+    streamed = one_pass(problem) if steps == 1 and problem.grid.box.size >= H200.streamed_cells_3d else None
+    if streamed is not None:
+        yield from _streamed(streamed)
+        return
     kernel = one_step(problem, problem.grid.box.size) if steps == 1 else several_steps(problem, steps)
     if kernel is None and steps > 1:
         raise UsageError(f"No kernel makes {steps} steps of this problem in one pass; ask for fewer, or for 1.")

@@ -24,6 +24,7 @@ from typing import Any
 from peergrid.codegen.cuda import onestep
 from peergrid.codegen.cuda.choose.steps import block_of, lengths, several_steps, split_at
 from peergrid.codegen.cuda.gpu_model import GpuModel
+from peergrid.codegen.cuda.stream3d.choose import one_pass
 from peergrid.codegen.cuda.suited import suited
 from peergrid.errors import DeviceFault, DoesNotFit, UsageError
 from peergrid.grid.partition import Partition
@@ -132,7 +133,14 @@ class Trial:
         found = lengths(self.problem, most, self.norm, self._gpu)[:CANDIDATES]
         volume, double = self.problem.grid.ndim == 3, self.problem.itemsize == 8
         slow = volume and double and max(map(self._driver.double_cost, self.ordinals)) >= SLOW_DOUBLE
-        return (*found, 1) if slow and 1 not in found else found
+        return (*found, 1) if (slow or self._streamed) and 1 not in found else found
+
+    @cached_property
+    def _streamed(self) -> tuple[str, ...]:
+        """The programs of one step, where kernels that stream make it."""
+        cells = max(self.partition.owned(device).size for device in range(self.partition.devices))
+        kernel = one_pass(self.problem, self._gpu) if cells >= self._gpu.streamed_cells_3d else None
+        return () if kernel is None else tuple(program.source for program in kernel.programs)
 
     def step_seconds(self, options: Options) -> float:
         """Seconds of one step, the median of some samples; infinite where the devices cannot do it this way."""
@@ -162,8 +170,8 @@ class Trial:
     def _texts(self, depths: Sequence[int]) -> list[str]:
         """The programs of passes."""
         made = [kernel for d in depths if (kernel := several_steps(self.problem, d, self.norm, self._gpu)) is not None]
-        box = self.partition.owned(0)
-        return [launch.program.source for kernel in made for launch in kernel.launches(box, 1)]
+        box, single = self.partition.owned(0), self._streamed if 1 in depths else ()
+        return [*single, *(launch.program.source for kernel in made for launch in kernel.launches(box, 1))]
 
     def _persistent(self, depths: Sequence[int]) -> list[str]:
         """The programs of many passes."""
