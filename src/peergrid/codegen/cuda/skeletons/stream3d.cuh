@@ -115,7 +115,7 @@ struct Ring {
   static constexpr int START = START_, PLANES = PLANES_, OLDEST = OLDEST_, NEWEST = NEWEST_;
   static constexpr int LEFT = LEFT_, ABOVE = ABOVE_, HELD_FROM = HELD_FROM_, HELD = HELD_;
   static constexpr int WIDTH = LEFT_ + Shape::COLUMNS + RIGHT_, HEIGHT = ABOVE_ + Shape::ROWS + BELOW_;
-  static constexpr int SIZE = WIDTH * HEIGHT;
+  static constexpr int SIZE = (WIDTH * HEIGHT + 32 * W - 1) / (32 * W) * (32 * W);  // copied by whole warps
 };
 
 // The cells lo <= index < hi along the three axes.
@@ -148,6 +148,7 @@ template <class F> struct Copies {
   int from[EACH];
 
   static __device__ __forceinline__ int number(int k) { return static_cast<int>(threadIdx.x) + k * Shape::THREADS; }
+  // The same for all threads of a warp: copies that say how long caches keep them take that from registers of the warp.
   static __device__ __forceinline__ bool any(int k) { return COUNT % Shape::THREADS == 0 || number(k) < COUNT; }
   // left, top: the first cell of the ring; first, last: the rows that there are. Others are read by no cell that counts.
   __device__ __forceinline__ void place(int left, int top, int first, int last, int pitch) {

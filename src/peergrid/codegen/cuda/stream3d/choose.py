@@ -8,16 +8,18 @@ from peergrid.codegen.cuda.blocked.levels import plain_updates
 from peergrid.codegen.cuda.gpu_model import H200, GpuModel
 from peergrid.codegen.cuda.onestep.groups import groups
 from peergrid.codegen.cuda.stream3d.kernel import StreamKernel
-from peergrid.codegen.cuda.stream3d.rings import Rings
+from peergrid.codegen.cuda.stream3d.rings import Rings, Use
 from peergrid.codegen.cuda.stream3d.shape import StreamShape
 from peergrid.stencil import Problem
 from peergrid.stencil.remember import remembered
 
-FAR = ((128, 24, 2, 2), (64, 48, 2, 2), (64, 32, 2, 2), (64, 32, 2, 1), (64, 16, 1, 1), (32, 16, 1, 1), (32, 8, 1, 1))
+FAR = ((128, 24, 2, 2), (64, 48, 2, 2), (64, 32, 2, 2), (64, 32, 1, 1), (64, 16, 1, 1), (32, 16, 1, 1), (32, 8, 1, 1))
 MANY = ((64, 16, 4, 3), (64, 16, 2, 2), (64, 16, 1, 1), (32, 8, 1, 1))
 FEW = ((128, 32, 4, 3), (64, 32, 2, 3), (64, 32, 2, 2), (64, 16, 1, 2), (64, 16, 1, 1), (32, 8, 1, 1))
+SEVERAL = ((128, 12, 1, 2), (64, 16, 1, 1), (32, 16, 1, 1))
 """Tiles of single precision, the fastest on an H200 first: columns, rows, rows of a thread, planes ahead; for updates
-that read cells two and more away, for those with many reads of neighbours, for others."""
+that read cells two and more away, for those with many reads of neighbours, for
+others, for several stages in one pass."""
 MANY_READS, LEAD = 12, 4
 MOST_HELD = 72  # registers of a thread for planes that it keeps: more leave the update too few
 
@@ -28,6 +30,11 @@ def one_pass(problem: Problem, gpu: GpuModel = H200) -> StreamKernel | None:
     if not supported(problem):
         return None
     stages = tuple(group.stages for group in groups(problem))
+    whole = tuple(range(len(problem.stages)))
+    if len(stages) > 1 and not _far(problem, whole):
+        shape = _shape(problem, whole, gpu)
+        if shape is not None:
+            return StreamKernel(problem, 1, (shape,), (whole,))
     shapes = [_shape(problem, part, gpu) for part in stages]
     found = [shape for shape in shapes if shape is not None]
     return StreamKernel(problem, 1, tuple(found), stages) if len(found) == len(stages) else None
@@ -61,10 +68,19 @@ def _shape(problem: Problem, stages: tuple[int, ...], gpu: GpuModel) -> StreamSh
 
 
 def _shapes(problem: Problem, stages: tuple[int, ...]) -> Iterator[StreamShape]:
-    rings = Rings(problem, 1, StreamShape(), stages)
-    beside = [use for node in rings.levels.nodes for use in rings.uses(node) if use.beside]
-    far = any(max(abs(use.row), abs(use.column)) > 1 for use in beside)
-    few = not far and len(beside) < MANY_READS
-    for columns, rows, each, ahead in FAR if far else FEW if few else MANY:
+    nodes = len(Rings(problem, 1, StreamShape(), stages).levels.nodes)
+    far, few = _far(problem, stages), len(_beside(problem, stages)) < MANY_READS
+    for columns, rows, each, ahead in FAR if far else SEVERAL if nodes > 1 else FEW if few else MANY:
         columns = columns * 4 // problem.itemsize
-        yield StreamShape(columns, rows, each, ahead, lead=LEAD if few else 0)
+        yield StreamShape(columns, rows, each, ahead, lead=LEAD if few and nodes == 1 else 0)
+
+
+def _far(problem: Problem, stages: tuple[int, ...]) -> bool:
+    """Whether some stage reads cells two and more away in its plane."""
+    return any(max(abs(use.row), abs(use.column)) > 1 for use in _beside(problem, stages))
+
+
+def _beside(problem: Problem, stages: tuple[int, ...]) -> list[Use]:
+    """What stages read of other columns and rows."""
+    rings = Rings(problem, 1, StreamShape(), stages)
+    return [use for node in rings.levels.nodes for use in rings.uses(node) if use.beside]

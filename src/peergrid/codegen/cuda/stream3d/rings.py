@@ -39,9 +39,10 @@ class Ring:
     held_from: int
     start: int
 
-    def values(self, shape: StreamShape) -> int:
-        """The values of all its planes."""
-        return self.planes * (self.left + shape.columns + self.right) * (self.above + shape.rows + self.below)
+    def values(self, shape: StreamShape, line: int) -> int:
+        """The values of all its planes, each of which is copied by whole warps: `line` values at a time."""
+        plane = (self.left + shape.columns + self.right) * (self.above + shape.rows + self.below)
+        return self.planes * -(-plane // line) * line
 
 
 @dataclass(frozen=True)
@@ -161,14 +162,17 @@ class Rings:
                 continue
             ring = self._ring(version, uses, start, held_from)
             found[version] = ring
-            start += -(-ring.values(self.shape) * self.problem.itemsize // 128) * 128 // self.problem.itemsize
+            start += ring.values(self.shape, 32 * self.width)
             held_from += ring.held
         return found
 
     @property
     def shared_bytes(self) -> int:
         """Shared memory of a block."""
-        return max((ring.start + ring.values(self.shape)) * self.problem.itemsize for ring in self.rings.values())
+        return max(
+            (ring.start + ring.values(self.shape, 32 * self.width)) * self.problem.itemsize
+            for ring in self.rings.values()
+        )
 
     @property
     def fits(self) -> bool:
