@@ -12,6 +12,8 @@ from peergrid.codegen.cuda.choose.shape2d import pass_kernel
 from peergrid.codegen.cuda.choose.steps import several_steps
 from peergrid.codegen.cuda.linked.peer import PeerKernel
 from peergrid.codegen.cuda.linked.persistent import PersistentKernel
+from peergrid.codegen.cuda.stream3d.kernel import in_one
+from peergrid.codegen.cuda.stream3d.shape import StreamShape
 from peergrid.codegen.nvrtc import compile_cubin
 
 
@@ -27,6 +29,7 @@ def texts() -> Iterator[str]:
     for kernel, box in zip(kernels, boxes, strict=True):
         yield from {launch.program.source for launch in kernel.launches(box, 1)}
     yield PersistentKernel(made).program.source
+    yield from (program.source for program in in_one(cube, 1, StreamShape(32, 8, 1, 2)).programs)
 
 
 @pytest.mark.nvrtc

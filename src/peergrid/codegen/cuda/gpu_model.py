@@ -23,7 +23,8 @@ class GpuModel:
     wide_cells, wide_columns: of a region, from which on it has a kernel and a launch of its own; wide_cube: cells in
     their place of a 3D region that is less than half of all; concurrent_cells: of a region, from which on small ones
     are launched on a stream beside it; narrow_cells: of a remainder of 3D tiles, from which on it is stored densely;
-    streamed_cells_3d: of a 3D box, from which on a step is made by kernels that stream;
+    streamed_cells_3d: of a 3D box, from which on a step is made by kernels that stream; streamed_share_3d: of its
+    cells, that they must serve;
     launch_bound_cells: of a device, up to which launches may take longer than the work; long_rows: of an
     interior tile, in whose time a boundary tile and after it tiles of boundary strips are made (33 are too few, 58 do);
     persistent_warps, persistent_rows: warps of a block and rows of a boundary tile to choose from for persistent
@@ -39,7 +40,8 @@ class GpuModel:
     block_reserved: int = 1 << 10
     bytes_per_clock: float = 14.4
     streamed_cells: int = 3 << 20
-    streamed_cells_3d: int = 1 << 22
+    streamed_cells_3d: int = 1 << 25
+    streamed_share_3d: float = 0.97
     wide_cells: int = 1 << 15
     wide_columns: int = 64
     wide_cube: int = 1 << 22

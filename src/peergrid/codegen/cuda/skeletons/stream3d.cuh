@@ -95,9 +95,9 @@ template <class... Parts> struct List {};
 template <int PLANES> struct Places {
   int slot[PLANES];
 
-  __device__ __forceinline__ Places() {
+  __device__ __forceinline__ void start(int nothing) {
 #pragma unroll
-    for (int k = 0; k < PLANES; ++k) slot[k] = k;
+    for (int k = 0; k < PLANES; ++k) slot[k] = nothing + k;
   }
   static __device__ __forceinline__ constexpr int index(int plane) { return (plane % PLANES + PLANES) % PLANES; }
   __device__ __forceinline__ void next() {
@@ -256,19 +256,25 @@ template <class Plan> struct Stream : Plan::State {
     const int first = lowest<F>(1, F::NEED::lo(1)), last = highest<F>(1, F::NEED::hi(1)) - 1;
     this->Copies<F>::place(left - F::LEFT, top - F::ABOVE, first, last, static_cast<int>(a.fields[F::FIELD].pitch[1]));
   }
+  // Slots are counted from `nothing`, a 0 that the compiler cannot know: where it keeps them in uniform registers, NVRTC
+  // 13.0 encodes copies with a hint to the L2 cache wrongly (`LDGSTS [R+UR0], desc[UR1]`, an illegal instruction).
+  __device__ __forceinline__ int nothing() const { return tile.variant; }
+
+  template <class... P> __device__ __forceinline__ void start(List<P...>) { (this->P::start(nothing()), ...); }
+
   template <class... F> __device__ __forceinline__ void begin(List<F...>) {
     (place<F>(), ...);
     (first_planes<F>(), ...);
     pg_fetched();
 #pragma unroll
     for (int k = 1; k < Shape::AHEAD; ++k) {
-      (fetch<F>(F::NEWEST + k, Places<F::PLANES>::index(F::NEWEST + k)), ...);
+      (fetch<F>(F::NEWEST + k, nothing() + Places<F::PLANES>::index(F::NEWEST + k)), ...);
       pg_fetched();
     }
   }
   template <class F> __device__ __forceinline__ void first_planes() const {
 #pragma unroll 1
-    for (int p = F::OLDEST; p <= F::NEWEST; ++p) fetch<F>(p, Places<F::PLANES>::index(p));
+    for (int p = F::OLDEST; p <= F::NEWEST; ++p) fetch<F>(p, nothing() + Places<F::PLANES>::index(p));
   }
   template <class... F> __device__ __forceinline__ void fetch_next(List<F...>) const {
     (fetch<F>(F::NEWEST + Shape::AHEAD, this->Places<F::PLANES>::slot[Places<F::PLANES>::index(F::NEWEST + Shape::AHEAD)]), ...);
@@ -380,6 +386,7 @@ template <class Plan>
 __device__ __forceinline__ void stream_tile(const Arguments& a, const Region& tile, const Pace& pace, R* shared) {
   Stream<Plan> stream(a, tile, shared);
   Pacer pacer(pace);
+  stream.start(typename Plan::Counts{});
   stream.begin(typename Plan::Fields{});
 #pragma unroll 1
   for (; stream.plane < tile.hi[0]; ++stream.plane) {

@@ -13,14 +13,21 @@ from peergrid.codegen.cuda.stream3d.shape import StreamShape
 from peergrid.stencil import Problem
 from peergrid.stencil.remember import remembered
 
-FAR = ((128, 24, 2, 2), (64, 48, 2, 2), (64, 32, 2, 2), (64, 32, 1, 1), (64, 16, 1, 1), (32, 16, 1, 1), (32, 8, 1, 1))
-MANY = ((64, 16, 4, 3), (64, 16, 2, 2), (64, 16, 1, 1), (32, 8, 1, 1))
-FEW = ((128, 32, 4, 3), (64, 32, 2, 3), (64, 32, 2, 2), (64, 16, 1, 2), (64, 16, 1, 1), (32, 8, 1, 1))
-SEVERAL = ((128, 12, 1, 2), (64, 16, 1, 1), (32, 16, 1, 1))
+Tile = tuple[int, int, int, int]
+FAR: tuple[Tile, ...] = (
+    (128, 24, 2, 2),
+    (64, 48, 2, 2),
+    (64, 32, 2, 2),
+    (64, 32, 1, 1),
+    (64, 16, 1, 1),
+    (32, 16, 1, 1),
+    (32, 8, 1, 1),
+)
+MANY: tuple[Tile, ...] = ((64, 16, 4, 3), (64, 16, 2, 2), (64, 16, 1, 1), (32, 8, 1, 1))
+SEVERAL: tuple[Tile, ...] = ((128, 12, 1, 2), (64, 16, 1, 1), (32, 16, 1, 1))
 """Tiles of single precision, the fastest on an H200 first: columns, rows, rows of a thread, planes ahead; for updates
-that read cells two and more away, for those with many reads of neighbours, for
-others, for several stages in one pass."""
-MANY_READS, LEAD = 12, 4
+that read cells two and more away, for those with many reads of neighbours, for several stages in one pass."""
+MANY_READS = 12  # of neighbours in a plane: with fewer, kernels that do not stream are as fast
 MOST_HELD = 72  # registers of a thread for planes that it keeps: more leave the update too few
 
 
@@ -68,11 +75,15 @@ def _shape(problem: Problem, stages: tuple[int, ...], gpu: GpuModel) -> StreamSh
 
 
 def _shapes(problem: Problem, stages: tuple[int, ...]) -> Iterator[StreamShape]:
-    nodes = len(Rings(problem, 1, StreamShape(), stages).levels.nodes)
-    far, few = _far(problem, stages), len(_beside(problem, stages)) < MANY_READS
-    for columns, rows, each, ahead in FAR if far else SEVERAL if nodes > 1 else FEW if few else MANY:
-        columns = columns * 4 // problem.itemsize
-        yield StreamShape(columns, rows, each, ahead, lead=LEAD if few and nodes == 1 else 0)
+    rings = Rings(problem, 1, StreamShape(), stages)
+    if _far(problem, stages):
+        tiles = FAR
+    elif len(rings.levels.nodes) > 1:
+        tiles = SEVERAL
+    else:
+        tiles = MANY if len(_beside(problem, stages)) >= MANY_READS else ()
+    for columns, rows, each, ahead in tiles:
+        yield StreamShape(columns * 4 // problem.itemsize, rows, each, ahead)
 
 
 def _far(problem: Problem, stages: tuple[int, ...]) -> bool:

@@ -94,7 +94,8 @@ class StreamKernel:
         allowed, barred = core(self.problem, self.steps)
         allowed = allowed & _unmirrored(self.problem, self.steps)
         plain, points = core_of(box & allowed, list(barred))
-        if plain.size < gpu.streamed_cells_3d or plain.shape[0] < LEAST_PLANES:
+        least = max(gpu.streamed_cells_3d, gpu.streamed_share_3d * box.size)
+        if plain.size < least or plain.shape[0] < LEAST_PLANES:
             return Parts((), (box,), ())
         heard = (Box.cell(self.problem.receivers[number].cell) for number in recorded)
         after: list[Box] = []

@@ -11,7 +11,7 @@ from peergrid.codegen.cuda.blocked.levels import Node, Version
 from peergrid.codegen.cuda.blocked.plain import FAR, unbounded
 from peergrid.codegen.cuda.blocked.prelude import prelude
 from peergrid.codegen.cuda.common.arguments import Arguments
-from peergrid.codegen.cuda.common.expressions import emit
+from peergrid.codegen.cuda.common.expressions import PACKED, cell_text
 from peergrid.codegen.cuda.onestep.groups import SOURCE
 from peergrid.codegen.cuda.onestep.kernels import arguments_of
 from peergrid.codegen.cuda.skeletons import skeleton
@@ -174,16 +174,19 @@ class Text:
 
     def _statements(self, node: Node) -> Iterator[str]:
         step = f"step + {node.step}" if node.step else "step"
-        for number, write in enumerate(node.writes):
-            text = emit(
-                write.assignment.value,
-                lambda read: self._read(node, read),
-                self._arguments.param,
-                lambda signal: f"sample(a.signals[{self._arguments.signals.index(signal)}], {step})",
-                self.rings.problem.grid.dtype,
-                "pg_where({}, {}, {})",
-            )
-            yield f"    next[{number}] = cells({text});  // {write.new.field}"
+        names = [f"next[{number}]" for number in range(len(node.writes))]
+        results = cell_text(
+            [write.assignment.value for write in node.writes],
+            lambda read: self._read(node, read),
+            self._arguments.param,
+            lambda signal: f"sample(a.signals[{self._arguments.signals.index(signal)}], {step})",
+            self.rings.problem.grid.dtype,
+            names=names,
+            style=PACKED,
+        )
+        for write, name, result in zip(node.writes, names, results, strict=True):
+            yield from (f"    {line}" for line in result.declarations)
+            yield f"    {name} = cells({result.value});  // {write.new.field}"
 
     def _read(self, node: Node, read: Read) -> str:
         described = self.rings.problem.fields[read.field]
