@@ -106,7 +106,7 @@ def carried_out(problem: Problem, split: Index, options: Options, driver: HostDr
 
 @pytest.mark.parametrize(
     ("strategy", "split"),
-    [("serial", (1, 1, 1)), ("threads", (2, 1, 1)), ("overlap", (1, 1, 1)), ("graph", (2, 1, 1)), ("peer", (3, 1, 1))],
+    [("serial", (1, 1, 1)), ("threads", (2, 1, 1)), ("overlap", (1, 1, 1)), ("graph", (2, 1, 1)), ("peer", (2, 1, 1))],
 )
 @pytest.mark.parametrize("make", [waves, sound])
 def test_same_bits_as_step_by_step(make: Any, split: Index, strategy: StrategyName) -> None:
