@@ -15,7 +15,7 @@ from peergrid.codegen.cuda.linked.persistent import PersistentKernel
 from peergrid.codegen.nvrtc import resources
 from peergrid.errors import UsageError
 from peergrid.grid import Box
-from peergrid.runtime.cuda.lowering.kernels import ByRegions, Kernels, Plain, Summed, WithShells, Works
+from peergrid.runtime.cuda.lowering.kernels import ByRegions, ByStreams, Kernels, Plain, Summed, WithShells, Works
 from peergrid.runtime.cuda.lowering.programs import Kernel
 from peergrid.runtime.cuda.lowering.sources import KERNEL
 from peergrid.runtime.inorder import owned_receivers
@@ -103,12 +103,25 @@ def _queued(kernels: Kernels, made: Plain | Summed) -> Iterator[tuple[str, str]]
     if isinstance(made, ByRegions):
         yield from _by_regions(kernels, [boxes for _, boxes in made.works])
         return
+    if isinstance(made, ByStreams):
+        yield from _by_streams(kernels, made)
+        return
     yield from _by_tiles(made.kernel, made.works)
     if isinstance(made, WithShells):
         for device, boxes in made.works:
             rest = [part for box in boxes for part in made.kernel.rest(box, 1, owned_receivers(kernels.plan, device))]
             for shell in shells(made.kernel.problem, made.kernel.steps, rest, kernels.gpu):
                 yield from _by_regions(kernels, shell.steps)
+
+
+def _by_streams(kernels: Kernels, made: ByStreams) -> Iterator[tuple[str, str]]:
+    left = []
+    for device, boxes in made.works:
+        parts = made.kernel.parts_of(boxes, kernels.gpu, owned_receivers(kernels.plan, device))
+        for box in parts.plain:
+            yield from ((program.entry, f"cells {box.lo} to {box.hi}") for program in made.kernel.programs)
+        left += [part for part in (parts.beside, parts.after) if part]
+    yield from _by_regions(kernels, left)
 
 
 def _by_regions(kernels: Kernels, works: Iterable[Iterable[Box]]) -> Iterator[tuple[str, str]]:

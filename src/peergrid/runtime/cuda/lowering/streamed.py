@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from peergrid.codegen.cuda.blocked.program import Launch
 from peergrid.codegen.cuda.stream3d.kernel import PACE, Parts, StreamKernel
 from peergrid.grid import Box
-from peergrid.runtime.cuda.lowering.station import Station
+from peergrid.runtime.cuda.lowering.execution_context import ExecutionContext
 from peergrid.runtime.cuda.lowering.sweeps import OneStep, Start, aside
 
 Boxes = tuple[Box, ...]
@@ -20,10 +20,10 @@ Boxes = tuple[Box, ...]
 class Streamed:
     """Passes of one length; `works` are all the boxes that devices will be asked for."""
 
-    def __init__(self, station: Station, kernel: StreamKernel, works: Iterable[tuple[int, Boxes]]) -> None:
-        self._station, self._kernel = station, kernel
+    def __init__(self, execution: ExecutionContext, kernel: StreamKernel, works: Iterable[tuple[int, Boxes]]) -> None:
+        self._execution, self._kernel = execution, kernel
         parts = [self._parts(*work) for work in works]
-        self._single = OneStep(station, [boxes for part in parts for boxes in (part.beside, part.after) if boxes])
+        self._single = OneStep(execution, [boxes for part in parts for boxes in (part.beside, part.after) if boxes])
         self._counters: dict[tuple[int, Box, int], int] = {}
 
     def starts(self, device: int, boxes: Boxes) -> Iterator[Start]:
@@ -38,14 +38,14 @@ class Streamed:
             yield from self._single.starts(device, parts.after)
 
     def _parts(self, device: int, boxes: Boxes) -> Parts:
-        return self._kernel.parts_of(boxes, self._station.gpu, self._station.memory.recorded[device])
+        return self._kernel.parts_of(boxes, self._execution.gpu, self._execution.memory.recorded[device])
 
     def _plain(self, device: int, box: Box) -> Iterator[Start]:
         slots = [self._slots(device, number) for number in range(len(self._kernel.programs))]
         for number, launch in enumerate(self._kernel.launches(box, slots)):
-            program, values = launch.program, self._station.template(device).copy()
+            program, values = launch.program, self._execution.template(device).copy()
             values["lo"][0], values["hi"][0] = box.lo, box.hi
-            values["regions"] = self._station.devices.constant(device, launch.regions)
+            values["regions"] = self._execution.devices.constant(device, launch.regions)
             values["count"] = len(launch.regions)
             function = self._function(device, number)
             pace = self._pace(device, box, number, launch, slots[number])
@@ -53,16 +53,16 @@ class Streamed:
 
     def _function(self, device: int, number: int) -> int:
         program = self._kernel.programs[number]
-        return self._station.programs.function(device, program.source, program.entry)
+        return self._execution.programs.function(device, program.source, program.entry)
 
     def _slots(self, device: int, number: int) -> int:
         """Thread blocks that the device works on at once."""
-        program, devices = self._kernel.programs[number], self._station.devices
+        program, devices = self._kernel.programs[number], self._execution.devices
         return max(1, devices.resident(device, self._function(device, number), program.threads, program.shared_bytes))
 
     def _pace(self, device: int, box: Box, number: int, launch: Launch, slots: int) -> NDArray[Any]:
         """What keeps the blocks of a launch in step, if all of them run at once."""
-        clocks, devices = self._kernel.clocks(number, launch), self._station.devices
+        clocks, devices = self._kernel.clocks(number, launch), self._execution.devices
         lead = self._kernel.shapes[number].lead if launch.blocks <= slots else 0
         if (device, box, number) not in self._counters:
             self._counters[device, box, number] = devices.allocate(device, 4 * (clocks + 1))
