@@ -97,7 +97,7 @@ def expected(problem: Problem) -> Found:
 
 def carried_out(problem: Problem, split: Index, options: Options, driver: HostDriver) -> Found:
     plan = layout(problem, Partition(problem.grid, split), options)
-    executor = CudaExecutor(plan, STEPS, tuple(range(plan.devices)), driver=driver, issuers=8)
+    executor = CudaExecutor(plan, STEPS, tuple(range(plan.devices)), driver=driver, submission_threads=8)
     answer = carry_through(executor, options)
     executor.close()
     assert not driver.live
