@@ -11,6 +11,10 @@ import pytest
 
 import peergrid
 from peergrid import Grid, Options, Problem, Simulation, UsageError
+from peergrid.grid.partition import Partition
+from peergrid.runtime.devices import Devices
+from peergrid.runtime.executors import executor_of
+from peergrid.schedule import layout
 
 
 @peergrid.stencil
@@ -100,3 +104,12 @@ def test_counts_may_come_from_numpy() -> None:
     with Simulation(Problem.of(STEP), steps[3], devices="cpu:1", options=Options(depth=steps[2])) as simulation:
         simulation.run(steps[3])
         assert simulation.step == 3
+
+
+def test_gpus_refuse_the_reference_kernel() -> None:
+    plan = layout(Problem.of(STEP), Partition.over(Problem.of(STEP).grid, 1), Options())
+    with pytest.raises(UsageError) as refused:
+        executor_of(Devices("cuda", (0,)), plan, 4, "reference", None, None)
+    assert str(refused.value) == (
+        "The reference kernel runs on virtual devices, not on cuda:0; use 'cpu:1', or no `kernel`."
+    )

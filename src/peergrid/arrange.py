@@ -1,4 +1,4 @@
-"""How a run is arranged as suits its devices: strategy, depth, steps per pass, and which device has which cells."""
+"""Resolve the options of a run for its devices: strategy, depth, steps per pass, and the partition."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from peergrid.errors import UsageError
 from peergrid.grid import Index
 from peergrid.grid.partition import Partition
 from peergrid.runtime.devices import Devices
-from peergrid.schedule import Chosen, Layout, Options, layout
+from peergrid.schedule import Layout, Options, ResolvedOptions, layout
 from peergrid.schedule.exchange import Order
 from peergrid.schedule.ops import Route
 from peergrid.schedule.strategies import StrategyName
@@ -46,7 +46,7 @@ def _has_room(options: Options, devices: Devices, problem: Problem) -> bool:
     return has_room(plan, devices.ordinals)
 
 
-def suited(
+def resolve_options(
     devices: Devices,
     problem: Problem,
     steps: int,
@@ -59,27 +59,27 @@ def suited(
     cache: Path | None = None,
     norm: str | None = None,
     say: Callable[[str], None] | None = None,
-) -> Chosen:
-    """The options of a run of so many steps: what is named, and the rest as suits it.
+) -> ResolvedOptions:
+    """The options of a run of so many steps: those that are named, and the rest by default or by trial.
 
     On GPUs a run that takes long enough is worth a trial, whose outcome is remembered in `cache`; `say` is told before
     it begins.
     """
     usual = default_options(devices, problem, norm)
     usual = replace(usual, order=order or usual.order, route=route)
-    wished = replace(usual, strategy=strategy or usual.strategy, depth=depth or usual.depth)
+    resolved = replace(usual, strategy=strategy or usual.strategy, depth=depth or usual.depth)
     if devices.kind == "cpu" or (strategy and depth):
-        return Chosen(wished)
+        return ResolvedOptions(resolved)
     from peergrid.runtime.cpu.kernel import default_cache
     from peergrid.runtime.cuda.trial import Trial
 
     folder = (cache or default_cache()) / "cubin"
     cut = partition_of(problem, devices, usual, split, norm)
     trial = Trial(problem, cut, devices.ordinals, steps, norm, folder, say=say)
-    return trial.fastest(usual, strategy, depth) if trial.worthwhile else Chosen(wished)
+    return trial.fastest(usual, strategy, depth) if trial.worthwhile else ResolvedOptions(resolved)
 
 
-def fitting(options: Options, devices: Devices, problem: Problem, norm: str | None = None) -> Options:
+def with_supported_block(options: Options, devices: Devices, problem: Problem, norm: str | None = None) -> Options:
     """The options with a number of steps per pass that the devices have a kernel for, unless one was asked for.
 
     With a norm virtual devices make one: what lies between the steps of a pass is in no memory of theirs.

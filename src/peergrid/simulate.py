@@ -13,14 +13,14 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from peergrid.arrange import check_norm, fitting, layout_of, partition_of, suited
+from peergrid.arrange import check_norm, layout_of, partition_of, resolve_options, with_supported_block
 from peergrid.errors import Unstable, UsageError
 from peergrid.grid import Array, Index
 from peergrid.grid.partition import Partition
 from peergrid.outcome import Result, Timeline
 from peergrid.runtime.devices import Devices, parse_devices
 from peergrid.runtime.executors import KernelKind, executor_of
-from peergrid.schedule import Chosen, Options, Schedule, build, one_iteration
+from peergrid.schedule import Options, ResolvedOptions, Schedule, build, one_iteration
 from peergrid.schedule.build import is_whole, repeated
 from peergrid.schedule.pass_plan import due as due_within
 from peergrid.schedule.strategies import StrategyName
@@ -53,7 +53,7 @@ class Simulation:
         steps: int,
         *,
         devices: str | Devices = "auto",
-        options: Options | Chosen | None = None,
+        options: Options | ResolvedOptions | None = None,
         split: Index | Partition | None = None,
         kernel: KernelKind = "compiled",
         cache: Path | str | None = None,
@@ -66,9 +66,9 @@ class Simulation:
         self.devices = devices if isinstance(devices, Devices) else parse_devices(str(devices))
         if norm is not None:
             check_norm(problem, self.devices, norm)
-        wished = options or suited(self.devices, problem, steps, split=split, cache=cache, norm=norm)
-        self._chosen = wished if isinstance(wished, Chosen) else Chosen(wished)
-        self.options = fitting(self._chosen.options, self.devices, problem, norm)
+        resolved = options or resolve_options(self.devices, problem, steps, split=split, cache=cache, norm=norm)
+        self._chosen = resolved if isinstance(resolved, ResolvedOptions) else ResolvedOptions(resolved)
+        self.options = with_supported_block(self._chosen.options, self.devices, problem, norm)
         self.partition = partition_of(problem, self.devices, self.options, split, norm)
         self.layout = layout_of(problem, self.devices, self.options, self.partition, norm)
         self.step = 0
@@ -313,5 +313,5 @@ def run(
 def _check(steps: int, options: object) -> None:
     if not is_whole(steps) or steps < 0:
         raise UsageError(f"A run takes zero or more whole steps, got {steps!r}.")
-    if not isinstance(options, Options | Chosen | None):
+    if not isinstance(options, Options | ResolvedOptions | None):
         raise UsageError(f"Options are given as peergrid.Options('overlap', depth=4), got {options!r}.")

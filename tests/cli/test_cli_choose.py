@@ -8,7 +8,7 @@ import pytest
 from cli_call import MODEL, Call
 
 from peergrid import UsageError
-from peergrid.cli.choose import Asked
+from peergrid.cli.choose import CommandLineOptions
 from peergrid.io.modelfile import parse
 
 RUN = '[run]\ndevices = "cpu:3"\nstrategy = "peer"\ndepth = 4\nexchange = "pairwise"\nroute = "store"\n'
@@ -16,31 +16,31 @@ RUN = '[run]\ndevices = "cpu:3"\nstrategy = "peer"\ndepth = 4\nexchange = "pairw
 
 def test_the_command_line_goes_first() -> None:
     model = parse(MODEL + RUN)
-    found = Asked().wish(model)
+    found = CommandLineOptions().requested(model)
     assert (str(found.devices), found.strategy, found.depth, found.order, found.route, found.split) == (
         "cpu:3", "peer", 4, "pairwise", "store", None
     )  # fmt: skip
-    found = Asked("cpu:4", "async", "2", "all", "host", "2x2").wish(model)
+    found = CommandLineOptions("cpu:4", "async", "2", "all", "host", "2x2").requested(model)
     assert (str(found.devices), found.strategy, found.depth, found.order, found.route, found.split) == (
         "cpu:4", "async", 2, "all", "host", (2, 2)
     )  # fmt: skip
-    found = Asked("cpu:1").wish(parse(MODEL))
+    found = CommandLineOptions("cpu:1").requested(parse(MODEL))
     assert (found.strategy, found.depth, found.order, found.route, found.split) == (None,) * 5
 
 
 @pytest.mark.parametrize(
-    ("asked", "sentence"),
+    ("arguments", "sentence"),
     [
-        (Asked(strategy="fast"), "A strategy is one of serial, async"),
-        (Asked(depth="0"), "'--depth' takes a whole number above 0 "),
-        (Asked(order="any"), "An exchange order is one of "),
-        (Asked(route="nvlink"), "A route is one of copy, store, host, got 'nvlink'."),
-        (Asked(split="2"), "'--split' takes 2 numbers such as 2x2, got '2'."),
+        (CommandLineOptions(strategy="fast"), "A strategy is one of serial, async"),
+        (CommandLineOptions(depth="0"), "'--depth' takes a whole number above 0 "),
+        (CommandLineOptions(order="any"), "An exchange order is one of "),
+        (CommandLineOptions(route="nvlink"), "A route is one of copy, store, host, got 'nvlink'."),
+        (CommandLineOptions(split="2"), "'--split' takes 2 numbers such as 2x2, got '2'."),
     ],
 )
-def test_what_makes_no_sense_is_refused(asked: Asked, sentence: str) -> None:
+def test_what_makes_no_sense_is_refused(arguments: CommandLineOptions, sentence: str) -> None:
     with pytest.raises(UsageError, match=sentence.replace("(", r"\(")):
-        asked.wish(parse(MODEL))
+        arguments.requested(parse(MODEL))
 
 
 def test_the_depth_is_at_most_the_steps_of_the_run(call: Call, model: Path) -> None:

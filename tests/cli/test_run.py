@@ -133,8 +133,8 @@ def test_a_signal_ends_the_run_with_whole_files(model: Path, tmp_path: Path, num
 def test_a_signal_while_kernels_are_made_ends_at_once(
     model: Path, tmp_path: Path, number: signal.Signals, code: int
 ) -> None:
-    made = "import os, peergrid.cli, peergrid.cli.choose as c; "
-    waiting = f"c.Wish.simulation = lambda *_: os.kill(os.getpid(), {int(number)}) or __import__('time').sleep(60); "
+    made = "import os, peergrid.cli; from peergrid.cli.choose import RequestedOptions as R; "
+    waiting = f"R.simulation = lambda *_: os.kill(os.getpid(), {int(number)}) or __import__('time').sleep(60); "
     done = subprocess.run(
         [sys.executable, "-c", made + waiting + "peergrid.cli.main()", "run", str(model), "--no-write"],
         cwd=tmp_path, capture_output=True, text=True, check=False, timeout=50,

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from peergrid.cli import app
-from peergrid.cli.choose import Asked
+from peergrid.cli.choose import CommandLineOptions
 from peergrid.cli.plan import Plan
 from peergrid.cli.run import Summary
 from peergrid.cli.trace import Traced
@@ -24,7 +24,7 @@ def test_every_command() -> None:
 
 
 def test_every_option_of_the_arrangement() -> None:
-    assert {f"--{field.name}" for field in fields(Asked)} <= WORDS
+    assert {f"--{field.name}" for field in fields(CommandLineOptions)} <= WORDS
 
 
 @pytest.mark.parametrize(("command", "kind"), [("run", Summary), ("plan", Plan), ("trace", Traced)])

@@ -12,14 +12,14 @@ from typing import Annotated, Any, cast, get_type_hints
 
 import typer
 
-from peergrid.arrange import suited
+from peergrid.arrange import resolve_options
 from peergrid.cli.guard import check_model_memory
 from peergrid.errors import UsageError
 from peergrid.grid import Index
 from peergrid.models.fdtd import Built
 from peergrid.models.fdtd.model import RadarModel, RunSpec
 from peergrid.runtime.devices import Devices, parse_devices
-from peergrid.schedule import Chosen, Options
+from peergrid.schedule import Options, ResolvedOptions
 from peergrid.schedule.exchange import Order
 from peergrid.schedule.ops import Route
 from peergrid.schedule.strategies import STRATEGIES, StrategyName
@@ -31,7 +31,7 @@ AsJson = Annotated[bool, typer.Option("--json", help="One JSON object on standar
 
 
 @dataclass(frozen=True)
-class Asked:
+class CommandLineOptions:
     """How the command line asks for a run to be arranged: an option for each field; 'auto' leaves it to the model file,
     and what that leaves open to the machine.
     """
@@ -47,7 +47,7 @@ class Asked:
         str, typer.Option("--split", metavar="AxB", help="Parts along each axis, such as 2x2, or auto.")
     ] = "auto"
 
-    def wish(self, model: RadarModel) -> Wish:
+    def requested(self, model: RadarModel) -> RequestedOptions:
         """What is asked for on this line, or else in the model file.
 
         Raises UsageError where it makes no sense, DoesNotFit where the devices have too little memory in any case.
@@ -55,7 +55,7 @@ class Asked:
         given: RunSpec = model.run
         chosen = parse_devices(given.devices if self.devices == "auto" else self.devices)
         strategy, depth = _named(self.strategy, given.strategy), _named(self.depth, str(given.depth))
-        found = Wish(
+        found = RequestedOptions(
             chosen,
             cast(StrategyName | None, strategy),
             None if depth is None else _whole("--depth", depth),
@@ -70,7 +70,7 @@ class Asked:
 
 
 @dataclass(frozen=True)
-class Wish:
+class RequestedOptions:
     """What the command line and the model file ask for; None leaves the choice to the devices and the problem."""
 
     devices: Devices
@@ -80,10 +80,10 @@ class Wish:
     route: Route | None
     split: Index | None
 
-    def choose(self, built: Built, *, quiet: bool) -> Chosen:
-        """The options that suit a run of the model; quiet: whether to say nothing of a trial on standard error."""
+    def resolve(self, built: Built, *, quiet: bool) -> ResolvedOptions:
+        """The options of a run of the model; quiet: no message about a trial on standard error."""
         depth = None if self.depth is None else min(self.depth, built.steps)
-        chosen = suited(
+        resolved = resolve_options(
             self.devices,
             built.problem,
             built.steps,
@@ -95,32 +95,33 @@ class Wish:
             say=None if quiet else _say,
         )
         if depth == self.depth:
-            return chosen
+            return resolved
         fewer = (
             f"A run of {built.steps} steps cannot have more between exchanges: the depth is {depth}, not {self.depth}."
         )
-        return replace(chosen, notes=(fewer, *chosen.notes))
+        return replace(resolved, notes=(fewer, *resolved.notes))
 
-    def simulation(self, built: Built, chosen: Chosen, steps: int, sources: Path | None = None) -> Simulation:
+    def simulation(self, built: Built, chosen: ResolvedOptions, steps: int, sources: Path | None = None) -> Simulation:
         """The model on its devices, ready for so many steps; sources: as in `Simulation`."""
         return Simulation(built.problem, steps, devices=self.devices, options=chosen, split=self.split, sources=sources)
 
 
 def arranging(command: Callable[..., None]) -> Callable[..., None]:
-    """A command whose parameter `asked` is one option for each field of `Asked` on the command line."""
-    kinds, names = get_type_hints(Asked, include_extras=True), [field.name for field in fields(Asked)]
+    """A command whose parameter `arguments` is an option on the command line for each field of `CommandLineOptions`."""
+    kinds = get_type_hints(CommandLineOptions, include_extras=True)
+    names = [field.name for field in fields(CommandLineOptions)]
     options = [inspect.Parameter(n, inspect.Parameter.KEYWORD_ONLY, default="auto", annotation=kinds[n]) for n in names]
     own = get_type_hints(command, include_extras=True)
 
     @wraps(command)
     def expanded(**given: Any) -> None:
-        asked = Asked(**{name: given.pop(name) for name in names})
-        command(asked=asked, **given)
+        arguments = CommandLineOptions(**{name: given.pop(name) for name in names})
+        command(arguments=arguments, **given)
 
     written: list[inspect.Parameter] = []
     for parameter in inspect.signature(command).parameters.values():
         named = parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY, annotation=own[parameter.name])
-        written += options if parameter.name == "asked" else [named]
+        written += options if parameter.name == "arguments" else [named]
     expanded.__signature__ = inspect.Signature(written)  # type: ignore[attr-defined]
     expanded.__annotations__ = {parameter.name: parameter.annotation for parameter in written}
     return expanded

@@ -9,7 +9,7 @@ from itertools import groupby
 
 import typer
 
-from peergrid.cli.choose import AsJson, Asked, ModelFile, arranging
+from peergrid.cli.choose import AsJson, CommandLineOptions, ModelFile, arranging
 from peergrid.cli.notes import tell
 from peergrid.cli.progress import megacells
 from peergrid.io.modelfile import read
@@ -48,16 +48,16 @@ class Plan:
 @arranging
 def plan(
     model: ModelFile,
-    asked: Asked,
+    arguments: CommandLineOptions,
     as_json: AsJson = False,
 ) -> None:
     """Say what a model needs, how it would be arranged, and how long it would take, without running it."""
     described = read(model)
-    wish = asked.wish(described)
+    requested = arguments.requested(described)
     built = build(described)
-    chosen = wish.choose(built, quiet=as_json)
+    chosen = requested.resolve(built, quiet=as_json)
     enough = (TRIALS + 2) * 2 * chosen.options.depth
-    with wish.simulation(built, chosen, max(built.steps, enough)) as simulation:
+    with requested.simulation(built, chosen, max(built.steps, enough)) as simulation:
         found = _plan(str(model), built, simulation, _seconds_per_step(simulation))
     tell(found.notes)
     typer.echo(json.dumps(asdict(found), indent=2) if as_json else _text(found))

@@ -12,7 +12,7 @@ from typing import Annotated
 
 import typer
 
-from peergrid.cli.choose import AsJson, Asked, ModelFile, arranging
+from peergrid.cli.choose import AsJson, CommandLineOptions, ModelFile, arranging
 from peergrid.cli.notes import tell
 from peergrid.cli.outputs import Folder
 from peergrid.cli.progress import Reporter, megacells
@@ -64,7 +64,7 @@ class Summary:
 @arranging
 def run(
     model: ModelFile,
-    asked: Asked,
+    arguments: CommandLineOptions,
     output: Annotated[
         Path | None,
         typer.Option("-o", "--output", metavar="DIR", help="Folder for the results (default: results/NAME)."),
@@ -85,7 +85,7 @@ def run(
         if steps < 1:
             raise UsageError(f"'--steps' takes a whole number above 0, got {steps}.")
         described = replace(described, grid=replace(described.grid, steps=steps, time_window=None))
-    wish = asked.wish(described)
+    requested = arguments.requested(described)
     folder = Folder(output or Path("results") / model.stem) if write else None
     if folder is not None:
         folder.prepare()
@@ -94,8 +94,8 @@ def run(
     built = build(described)
     for warning in built.warnings:
         print(f"warning: {warning}", file=sys.stderr)
-    chosen = wish.choose(built, quiet=as_json)
-    with wish.simulation(built, chosen, built.steps, keep_sources) as simulation, stop_on_signal() as stop:
+    chosen = requested.resolve(built, quiet=as_json)
+    with requested.simulation(built, chosen, built.steps, keep_sources) as simulation, stop_on_signal() as stop:
         with _recording(folder, built, simulation) as pauses:
             _advance(simulation, built, pauses, stop, quiet=as_json)
         simulation.check()

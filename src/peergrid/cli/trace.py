@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from peergrid.cli.choose import AsJson, Asked, ModelFile, arranging
+from peergrid.cli.choose import AsJson, CommandLineOptions, ModelFile, arranging
 from peergrid.cli.notes import tell
 from peergrid.cli.outputs import Folder
 from peergrid.errors import UsageError
@@ -41,7 +41,7 @@ class Traced:
 @arranging
 def trace(
     model: ModelFile,
-    asked: Asked,
+    arguments: CommandLineOptions,
     output: Annotated[Path, typer.Option("-o", "--output", metavar="FILE", help="The timeline.")] = Path("trace.json"),
     steps: Annotated[int | None, typer.Option("--steps", metavar="N", help="Steps in the timeline.")] = None,
     as_json: AsJson = False,
@@ -53,11 +53,11 @@ def trace(
         raise UsageError(f"'--output' of trace names a file, got the folder '{output}'; add a name such as trace.json.")
     Folder(output.parent).prepare()
     described = read(model)
-    wish = asked.wish(described)
+    requested = arguments.requested(described)
     built = build(described)
-    chosen = wish.choose(built, quiet=as_json)
+    chosen = requested.resolve(built, quiet=as_json)
     shown = steps or CYCLES * chosen.options.depth
-    with wish.simulation(built, chosen, 2 * shown) as simulation:
+    with requested.simulation(built, chosen, 2 * shown) as simulation:
         simulation.run(shown)
         timeline = simulation.trace(shown)
         found = _traced(str(model), simulation, timeline, str(output))

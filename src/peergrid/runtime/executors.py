@@ -26,13 +26,17 @@ def executor_of(
 ) -> Executor:
     """An executor with memory for the layout; arguments as in `Simulation`.
 
-    Raises UsageError for another kind of kernel or a norm that the devices do not compute, DoesNotFit where they have
+    Raises UsageError for a kind of kernel or a norm that the devices do not compute, DoesNotFit where they have
     too little memory.
     """
     if kernel not in get_args(KernelKind):
         raise UsageError(f"A kernel is one of {', '.join(get_args(KernelKind))}, got {kernel!r}.")
     if sources is not None and devices.kind != "cuda":
         raise UsageError(f"Sources are kept of kernels on GPUs, not on {devices}; `peergrid source` prints the others.")
+    if kernel == "reference" and devices.kind == "cuda":
+        raise UsageError(
+            f"The reference kernel runs on virtual devices, not on {devices}; use 'cpu:1', or no `kernel`."
+        )
     if devices.kind == "cuda":
         from peergrid.runtime.cpu.kernel import default_cache
         from peergrid.runtime.cuda.executor import CudaExecutor

@@ -54,7 +54,7 @@ class Options:
 
 
 @dataclass(frozen=True)
-class Chosen:
+class ResolvedOptions:
     """Options with what a user may want to know about the choice; notes: a sentence each."""
 
     options: Options

@@ -9,7 +9,7 @@ from runtime_problems import PROBLEMS
 from stream_examples import absorbers, radar, relaxation, wide_reads, yee
 
 from peergrid import Options
-from peergrid.arrange import default_options, fitting
+from peergrid.arrange import default_options, with_supported_block
 from peergrid.bench.problems import radar as model
 from peergrid.codegen.cuda.blocked2d.pass_kernel import PassKernel
 from peergrid.codegen.cuda.blocked2d.shape import Shape
@@ -132,9 +132,11 @@ def test_usual_options_and_the_block_that_fits() -> None:
     assert default_options(gpus, relaxation(SQUARE)) == Options("overlap", depth=8)
     assert default_options(gpus, relaxation((40, 2048))).depth == 4  # 20 rows each: half of the work not redundant
     assert default_options(gpus, CUBE).depth == 1
-    assert fitting(Options("async", depth=4), gpus, DISTANT) == Options("async", depth=4, block=1)
-    assert fitting(Options("async", depth=4), threads, DISTANT) == Options("async", depth=4)
-    assert fitting(Options("async", depth=4), gpus, CUBE).block is None
-    assert fitting(Options("async", depth=8), gpus, relaxation(SQUARE)).block is None
+    assert with_supported_block(Options("async", depth=4), gpus, DISTANT) == Options("async", depth=4, block=1)
+    assert with_supported_block(Options("async", depth=4), threads, DISTANT) == Options("async", depth=4)
+    assert with_supported_block(Options("async", depth=4), gpus, CUBE).block is None
+    assert with_supported_block(Options("async", depth=8), gpus, relaxation(SQUARE)).block is None
     asked = Options("async", depth=8, block=2)
-    assert fitting(asked, gpus, DISTANT) == asked  # refused by the executor, not changed behind the user's back
+    assert (
+        with_supported_block(asked, gpus, DISTANT) == asked
+    )  # refused by the executor, not changed behind the user's back

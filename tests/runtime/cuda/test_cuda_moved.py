@@ -29,7 +29,7 @@ from peergrid.models.fdtd.model import (
 from peergrid.models.fdtd.waveforms import Ricker
 from peergrid.runtime.cuda.lowering.kernels import Kernels
 from peergrid.runtime.cuda.trial import Trial
-from peergrid.schedule import Chosen, layout, one_iteration
+from peergrid.schedule import ResolvedOptions, layout, one_iteration
 from peergrid.schedule.strategies import StrategyName
 
 PULSE = Ricker(900e6)
@@ -130,7 +130,7 @@ def test_the_arrangement_is_remembered(tmp_path: Path, monkeypatch: pytest.Monke
         asked.append(options)
         return 1.0
 
-    def chosen(distance: int) -> Chosen:
+    def chosen(distance: int) -> ResolvedOptions:
         problem = radar(distance)
         cut = balanced(problem, 2, 8)
         return Trial(problem, cut, (0, 1), 400, cache=tmp_path, driver=HostDriver()).fastest(Options("overlap", 8))

@@ -19,7 +19,7 @@ from peergrid.codegen.cuda.gpu_model import H200, GpuModel
 from peergrid.grid.partition import Partition
 from peergrid.runtime.cuda.executor import CudaExecutor
 from peergrid.runtime.cuda.trial import CELLS_PER_SECOND, STEP_SECONDS, WORTH_SECONDS, Trial
-from peergrid.schedule import Chosen, Schedule, layout, one_iteration
+from peergrid.schedule import ResolvedOptions, Schedule, layout, one_iteration
 from peergrid.stencil import Problem
 
 PROBLEM = PROBLEMS["heat_fixed"]()
@@ -80,7 +80,7 @@ def test_what_the_user_names_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     assert (found.order, found.route) == ("pairwise", "host")
     assert asked  # not what was found for another route
     asked.clear()
-    assert trial(tmp_path).fastest(USUAL, strategy="serial", depth=3) == Chosen(Options("serial", 3))
+    assert trial(tmp_path).fastest(USUAL, strategy="serial", depth=3) == ResolvedOptions(Options("serial", 3))
     assert not asked
 
 
@@ -149,9 +149,9 @@ def test_a_folder_that_cannot_be_written(tmp_path: Path, monkeypatch: pytest.Mon
 
 def test_nothing_can_be_carried_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Trial, "step_seconds", lambda *_: inf)
-    assert trial(tmp_path).fastest(USUAL) == Chosen(USUAL)
-    assert trial(tmp_path).fastest(USUAL, strategy="async") == Chosen(Options("async", 8))
-    assert trial(tmp_path).fastest(USUAL, depth=3) == Chosen(Options("overlap", 3))
+    assert trial(tmp_path).fastest(USUAL) == ResolvedOptions(USUAL)
+    assert trial(tmp_path).fastest(USUAL, strategy="async") == ResolvedOptions(Options("async", 8))
+    assert trial(tmp_path).fastest(USUAL, depth=3) == ResolvedOptions(Options("overlap", 3))
     assert not (tmp_path / "trials").exists()
 
 
@@ -174,7 +174,9 @@ def test_on_the_hosts_driver(tmp_path: Path) -> None:
     assert found.strategy in ("peer", "overlap", "persistent")
     assert not driver.live
     short = trial(tmp_path / "short", steps=3)
-    assert short.fastest(Options("overlap", depth=4)) == Chosen(Options("overlap", depth=4))  # no room for a trial
+    assert short.fastest(Options("overlap", depth=4)) == ResolvedOptions(
+        Options("overlap", depth=4)
+    )  # no room for a trial
 
 
 @pytest.mark.skipif(COMPILER is None, reason="no C++ compiler here to run generated kernels on the host")
@@ -195,7 +197,7 @@ def test_kernels_are_compiled_before_they_are_tried(tmp_path: Path, monkeypatch:
 @pytest.mark.skipif(COMPILER is None, reason="no C++ compiler here to run generated kernels on the host")
 def test_what_does_not_fit_is_left_to_the_run_to_say(tmp_path: Path) -> None:
     full = replace(trial(tmp_path), driver=HostDriver(free=1 << 20))
-    assert full.fastest(USUAL) == Chosen(USUAL)
+    assert full.fastest(USUAL) == ResolvedOptions(USUAL)
 
 
 @pytest.mark.skipif(COMPILER is None, reason="no C++ compiler here to run generated kernels on the host")
@@ -252,7 +254,7 @@ def test_lost_devices_end_the_trial_with_the_first_cause(tmp_path: Path, monkeyp
 
 def test_gpus_that_are_not_there_are_left_to_the_run_to_say(tmp_path: Path) -> None:
     few = replace(trial(tmp_path, devices=3), driver=HostDriver(gpus=2))
-    assert few.fastest(USUAL) == Chosen(USUAL)
+    assert few.fastest(USUAL) == ResolvedOptions(USUAL)
 
 
 def test_passes_are_those_that_find_room_in_shared_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

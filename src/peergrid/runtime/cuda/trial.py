@@ -34,7 +34,7 @@ from peergrid.runtime.cuda.executor import CudaExecutor
 from peergrid.runtime.cuda.lowering.kernels import Kernels
 from peergrid.runtime.cuda.lowering.programs import Programs
 from peergrid.runtime.cuda.memory.room import gpu_model, multiprocessors
-from peergrid.schedule import Chosen, Layout, Options, Schedule, layout, one_iteration
+from peergrid.schedule import Layout, Options, ResolvedOptions, Schedule, layout, one_iteration
 from peergrid.schedule.build import repeated
 from peergrid.schedule.strategies import StrategyName
 from peergrid.stencil import Problem
@@ -73,7 +73,9 @@ class Trial:
         cells = self.problem.grid.box.size / self.partition.devices
         return self.steps * (STEP_SECONDS + cells / CELLS_PER_SECOND) >= WORTH_SECONDS
 
-    def fastest(self, usual: Options, strategy: StrategyName | None = None, depth: int | None = None) -> Chosen:
+    def fastest(
+        self, usual: Options, strategy: StrategyName | None = None, depth: int | None = None
+    ) -> ResolvedOptions:
         """The fastest arrangement, the strategy sought after the depth; what the caller names stays.
 
         usual: what is known without a device, with the order and the route that are asked for; what a trial cannot
@@ -82,14 +84,14 @@ class Trial:
         strategies = (strategy,) if strategy else self._strategies
         usual = replace(usual, strategy=strategy or usual.strategy, depth=depth or usual.depth)
         if max(self.ordinals) >= self._driver.device_count():
-            return Chosen(usual)  # the run says so
+            return ResolvedOptions(usual)  # the run says so
         depths = (depth,) if depth else self._depths(usual.depth)
         if len(depths) == len(strategies) == 1:
-            return Chosen(replace(usual, strategy=strategies[0], depth=depths[0]))
+            return ResolvedOptions(replace(usual, strategy=strategies[0], depth=depths[0]))
         place = self._place(usual, depths, strategies)
         known = _remembered(place)
         if known in product(strategies, depths):
-            return Chosen(
+            return ResolvedOptions(
                 replace(usual, strategy=known[0], depth=known[1]),
                 (f"{_words(known)}: the fastest of an earlier trial on these GPUs.",),
             )
@@ -104,11 +106,11 @@ class Trial:
         faults, seconds = tuple(attempts.faults), attempts.seconds
         found = attempts.best
         if seconds[found] == inf:
-            return Chosen(usual, faults)
+            return ResolvedOptions(usual, faults)
         if not faults:
             _remember(place, found, seconds)
         options = replace(usual, strategy=found[0], depth=found[1])
-        return Chosen(options, (_account(found, seconds, time.perf_counter() - started), *faults))
+        return ResolvedOptions(options, (_account(found, seconds, time.perf_counter() - started), *faults))
 
     @cached_property
     def _driver(self) -> Driver:
