@@ -16,7 +16,7 @@ from peergrid.codegen.cuda.gpu_model import GpuModel
 from peergrid.codegen.cuda.linked.peer import PeerKernel
 from peergrid.codegen.cuda.linked.persistent import PersistentKernel
 from peergrid.grid import Box
-from peergrid.runtime.cuda.lowering.kernels import ByRegions, Kernels, Summed
+from peergrid.runtime.cuda.lowering.kernels import ByRegions, ByStreams, Kernels, Summed
 from peergrid.runtime.cuda.lowering.programs import Kernel
 from peergrid.schedule import Options, Schedule, layout, one_iteration
 from peergrid.stencil import Problem
@@ -84,7 +84,9 @@ def _programs(kernels: Kernels, schedule: Schedule) -> Iterator[Program]:
         return
     for made in kernels.passes(schedule).values():
         for part in (made, made.beyond) if isinstance(made, Summed) else (made,):
-            if part is not None and not isinstance(part, ByRegions):
+            if isinstance(part, ByStreams):
+                yield from part.kernel.programs
+            elif part is not None and not isinstance(part, ByRegions):
                 yield from _launched(part.kernel, [box for _, boxes in part.works for box in boxes])
 
 
