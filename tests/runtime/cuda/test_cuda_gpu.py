@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from dataclasses import replace
 from functools import cache
 
 import numpy as np
 import pytest
+import test_cuda_streamed as streamed
+from executions import carry_through
 from runtime_problems import PROBLEMS, yee_with_absorber
 
 from peergrid import Options, Simulation
+from peergrid.codegen.cuda.gpu_model import GpuModel
 from peergrid.errors import DeviceFault, DoesNotFit
 from peergrid.grid.partition import Partition
 from peergrid.runtime.cuda.device.driver import CudaDriver
@@ -19,6 +23,7 @@ from peergrid.runtime.devices import _gpu_count
 from peergrid.schedule import layout, one_iteration
 from peergrid.schedule.ops import SignalOp
 from peergrid.schedule.strategies import STRATEGIES, StrategyName
+from peergrid.stencil import Problem
 
 GPUS = _gpu_count()
 pytestmark = [pytest.mark.gpu, pytest.mark.skipif(not GPUS, reason="no CUDA device here")]
@@ -41,6 +46,26 @@ def test_same_bits(strategy: StrategyName, devices: str) -> None:
             run.run(4)
             run.run(STEPS - 4)
             assert run.sha256() == expected(name), name
+
+
+class Streaming(CudaDriver):
+    """Has small 3D boxes streamed, too."""
+
+    def model(self, ordinal: int) -> GpuModel:
+        return replace(super().model(ordinal), streamed_cells_3d=1000, streamed_share_3d=0)
+
+
+@pytest.mark.parametrize("ordinals", [(0,), (0, 0), *([(0, 1)] if GPUS > 1 else [])])
+@pytest.mark.parametrize("strategy", ["overlap", "threads", "graph"])
+@pytest.mark.parametrize("make", [streamed.waves, streamed.sound])
+def test_streaming_3d(make: Callable[[], Problem], strategy: StrategyName, ordinals: tuple[int, ...]) -> None:
+    problem, options = make(), Options(strategy)
+    plan = layout(problem, Partition(problem.grid, (len(ordinals), 1, 1)), options)
+    executor = CudaExecutor(plan, streamed.STEPS, ordinals, driver=Streaming())
+    try:
+        assert carry_through(executor, options) == streamed.expected(problem)
+    finally:
+        executor.close()
 
 
 @pytest.mark.parametrize("devices", DEVICES)
