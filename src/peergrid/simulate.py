@@ -43,7 +43,7 @@ class Simulation:
     compiled code (default: the user's cache folder); norm: a field the norm of whose change is computed for every step
     (see `norms`); sources: folder for the CUDA C++ of the kernels, whose lines profilers then show.
     The attribute `options` has those in use, `step` the steps done, `seconds` their time.
-    Threads that share a simulation take turns: each call waits until those before it are done.
+    Threads may share a simulation: each call waits until those before it are done.
     Raises UsageError where an argument cannot mean anything, DoesNotFit where the devices have too little memory.
     """
 
@@ -75,7 +75,7 @@ class Simulation:
         self.seconds = 0.0
         self._slot = 0
         self._norm = norm
-        self._turn = threading.RLock()
+        self._lock = threading.RLock()
         self._closed = self._torn = False
         self._exposed: float | None = None
         self._schedules: dict[tuple[object, ...], Schedule] = {}
@@ -202,7 +202,7 @@ class Simulation:
 
     def close(self) -> None:
         """Free the devices' memory; what was gathered before stays."""
-        with self._turn:
+        with self._lock:
             self._closed = True
             self._release()
 
@@ -232,8 +232,8 @@ class Simulation:
 
     @contextmanager
     def _open(self) -> Iterator[None]:
-        """A turn of the calling thread with devices that hold the fields of a step."""
-        with self._turn:
+        """The lock of the simulation, with devices that hold the fields of a step."""
+        with self._lock:
             if self._closed:
                 raise UsageError("The simulation is closed and its memory free; use it inside its 'with' block.")
             if self._torn:

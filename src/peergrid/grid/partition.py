@@ -139,8 +139,8 @@ def _pieces(cuts: Index, lo: int, hi: int, *, wraps: bool) -> list[int]:
     """The pieces of an axis with a cell in lo to hi, images counted where the axis wraps; ascending."""
     extent = cuts[-1]
     found: set[int] = set()
-    for turn in range(lo // extent, -(-hi // extent)) if wraps else (0,):
-        first, end = max(lo - turn * extent, 0), min(hi - turn * extent, extent)
+    for image in range(lo // extent, -(-hi // extent)) if wraps else (0,):
+        first, end = max(lo - image * extent, 0), min(hi - image * extent, extent)
         if first < end:
             found.update(range(bisect_right(cuts, first) - 1, bisect_left(cuts, end)))
     return sorted(found)

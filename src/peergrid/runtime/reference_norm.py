@@ -46,10 +46,10 @@ def add_square(value: Array, total: Array) -> Array:
 def _across(blocks: Doubles) -> Doubles:
     """The sums of rows of blocks, by a tree whose leaf k takes every so many blocks from the k-th on."""
     bands, count = blocks.shape
-    turns = -(-count // NORM_LEAVES)
-    leaves = np.zeros((bands, turns * NORM_LEAVES))
+    rounds = -(-count // NORM_LEAVES)
+    leaves = np.zeros((bands, rounds * NORM_LEAVES))
     leaves[:, :count] = blocks
-    found = np.add.accumulate(leaves.reshape(bands, turns, NORM_LEAVES), axis=1)[:, -1]
+    found = np.add.accumulate(leaves.reshape(bands, rounds, NORM_LEAVES), axis=1)[:, -1]
     while found.shape[1] > 1:
         half = found.shape[1] // 2
         found = found[:, :half] + found[:, half:]

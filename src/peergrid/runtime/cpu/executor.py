@@ -16,7 +16,7 @@ import numpy as np
 
 from peergrid.errors import UsageError
 from peergrid.grid import Array, Index
-from peergrid.runtime.cpu.sync import Aborted, Board, Token
+from peergrid.runtime.cpu.sync import Aborted, Token, Waits
 from peergrid.runtime.executor import refuse_norms
 from peergrid.runtime.inorder import copy, owned_receivers
 from peergrid.runtime.kernel import Kernel
@@ -83,7 +83,7 @@ class ThreadedExecutor:
         self.recorded = [owned_receivers(layout, device) for device in range(layout.devices)]
         self._traces = np.full((len(layout.problem.receivers), total_steps), np.nan, layout.problem.grid.dtype)
         self._busy: dict[Queue, float] = {}
-        self._board = Board(timeout)
+        self._waits = Waits(timeout)
         self._recorder = recorder or Silent()
         self._events: dict[Event, tuple[Token, Position]] = {}
         self._signals: dict[tuple[Flag, int], Position] = {}
@@ -113,21 +113,21 @@ class ThreadedExecutor:
         for number, op in enumerate(schedule.ops):
             for host in hosts_of(op):
                 programs.setdefault(host, []).append((number, op))
-        meetings = {op.hosts: threading.Barrier(len(op.hosts)) for op in schedule.ops if isinstance(op, HostBarrier)}
+        barriers = {op.hosts: threading.Barrier(len(op.hosts)) for op in schedule.ops if isinstance(op, HostBarrier)}
         first = self._recorder.begin(schedule, times)
         self._signals.clear()
         hosts = [
-            threading.Thread(target=self._host, args=(host, ops, schedule, times, step, first, meetings), daemon=True)
+            threading.Thread(target=self._host, args=(host, ops, schedule, times, step, first, barriers), daemon=True)
             for host, ops in programs.items()
             if host != 0
         ]
         for thread in hosts:
             thread.start()
-        self._host(0, programs.get(0, []), schedule, times, step, first, meetings)
+        self._host(0, programs.get(0, []), schedule, times, step, first, barriers)
         for thread in hosts:
             thread.join()
         self._drain()
-        self._board.settle(_raised(schedule), times)
+        self._waits.settle(_increments(schedule), times)
 
     def gather(self, name: str, slot: int) -> Array:
         return collect(self.layout, self.memories, name, slot)
@@ -162,7 +162,7 @@ class ThreadedExecutor:
         return watch.spans(schedule.ops)
 
     def close(self) -> None:
-        self._board.abort(UsageError("The simulation was closed within its steps."))
+        self._waits.abort(UsageError("The simulation was closed within its steps."))
         for inbox in self._inboxes.values():
             inbox.put(None)
         for worker in self._workers:
@@ -181,7 +181,7 @@ class ThreadedExecutor:
     def _serve(self, inbox: SimpleQueue[Callable[[], object] | None]) -> None:
         """Work off a queue; after a failure anywhere, pass over what is left."""
         while (job := inbox.get()) is not None:
-            if not self._board.aborted:
+            if not self._waits.aborted:
                 self._guard(job)
 
     def _host(
@@ -192,20 +192,20 @@ class ThreadedExecutor:
         times: int,
         step: int,
         first: int,
-        meetings: dict[tuple[int, ...], threading.Barrier],
+        barriers: dict[tuple[int, ...], threading.Barrier],
     ) -> None:
-        raised = _raised(schedule)
+        increments = _increments(schedule)
 
         def issue_all() -> None:
             for iteration in range(times):
-                self._board.check()
+                self._waits.check()
                 base = step + iteration * schedule.steps
-                offsets = {flag: iteration * count for flag, count in raised.items()}
+                offsets = {flag: iteration * count for flag, count in increments.items()}
                 for number, op in ops:
                     position = (first + iteration, number)
                     if isinstance(op, Sync | HostBarrier):
                         self._recorder.start(host, position)
-                        self._recorder.finish(host, position, self._wait_on_host(op, meetings))
+                        self._recorder.finish(host, position, self._wait_on_host(op, barriers))
                     else:
                         self._recorder.issue(host, position)
                         self._issue(op, position, base, offsets)
@@ -235,36 +235,36 @@ class ThreadedExecutor:
             case SignalOp():
                 value = offsets[op.flag] + op.value
                 self._signals[op.flag, value] = position
-                self._put(op.queue, position, partial(self._board.raise_flag, op.flag, value))
+                self._put(op.queue, position, partial(self._waits.set_flag, op.flag, value))
             case SignalWait():
                 self._put(op.queue, position, partial(self._await, op, offsets.get(op.flag, 0) + op.value))
             case DeviceBarrier():
-                meeting = threading.Barrier(len(op.queues))
+                barrier = threading.Barrier(len(op.queues))
                 for queue in op.queues:
-                    self._put(queue, position, partial(self._board.meet, meeting, op))
+                    self._put(queue, position, partial(self._waits.pass_barrier, barrier, op))
 
     def _wait_on_host(
-        self, op: Sync | HostBarrier, meetings: dict[tuple[int, ...], threading.Barrier]
+        self, op: Sync | HostBarrier, barriers: dict[tuple[int, ...], threading.Barrier]
     ) -> Position | None:
         if isinstance(op, HostBarrier):
-            self._board.meet(meetings[op.hosts], op)
+            self._waits.pass_barrier(barriers[op.hosts], op)
             return None
         if isinstance(op.target, Event):
             return self._wait_for(op, self._events.get(op.target))
         drained = Token()
         self._inboxes[op.target].put(drained.set)
-        self._board.wait(drained, op)
+        self._waits.wait(drained, op)
         return None
 
     def _wait_for(self, op: Wait | Sync, record: tuple[Token, Position] | None) -> Position | None:
         """Wait for a record, if there ever was one; its place."""
         if record is None:
             return None
-        self._board.wait(record[0], op)
+        self._waits.wait(record[0], op)
         return record[1]
 
     def _await(self, op: SignalWait, value: int) -> Position:
-        return self._signals[op.flag, self._board.await_flag(op, value)]
+        return self._signals[op.flag, self._waits.await_flag(op, value)]
 
     def _compute(self, op: Compute, base: int) -> None:
         memory, recorded = self.memories[op.device], self.recorded[op.device]
@@ -273,11 +273,11 @@ class ThreadedExecutor:
         if self._norms is not None:
             self._norms.add(memory, op, base + op.level)
         self._busy[op.queue] = self._busy.get(op.queue, 0.0) + time.perf_counter() - started
-        self._board.progress()
+        self._waits.progress()
 
     def _reduce(self, op: Reduce, base: int) -> None:
         self._reductions.add(self.memories[op.device], op, base + op.level)
-        self._board.progress()
+        self._waits.progress()
 
     def _put(self, queue: Queue, position: Position, job: Job) -> None:
         def carry_out() -> None:
@@ -291,8 +291,8 @@ class ThreadedExecutor:
         for inbox, token in zip(self._inboxes.values(), tokens, strict=True):
             inbox.put(token.set)
         for token in tokens:
-            self._guard(partial(self._board.wait, token, None))
-        self._board.reraise()
+            self._guard(partial(self._waits.wait, token, None))
+        self._waits.reraise()
 
     def _guard(self, job: Callable[[], object]) -> None:
         try:
@@ -300,10 +300,10 @@ class ThreadedExecutor:
         except Aborted:
             pass
         except BaseException as error:
-            self._board.abort(error)
+            self._waits.abort(error)
 
 
-def _raised(schedule: Schedule) -> dict[Flag, int]:
+def _increments(schedule: Schedule) -> dict[Flag, int]:
     """How far each flag rises in one iteration of a schedule."""
     counts: dict[Flag, int] = {}
     for op in schedule.ops:

@@ -20,7 +20,7 @@ class Aborted(Exception):
     """Another thread failed; this one stops quietly."""
 
 
-class Board:
+class Waits:
     """Flags, the abort switch and the clock shared by all threads of an executor."""
 
     def __init__(self, timeout: float) -> None:
@@ -32,7 +32,7 @@ class Board:
         self._flags: dict[Flag, int] = {}
         self._settled: dict[Flag, int] = {}
         self._waiting: dict[int, tuple[float, Op]] = {}
-        self._meetings: set[threading.Barrier] = set()
+        self._barriers: set[threading.Barrier] = set()
 
     def progress(self) -> None:
         self._last_progress = time.monotonic()
@@ -44,8 +44,8 @@ class Board:
                 self._error = error
             self.aborted = True
             self._changed.notify_all()
-            for meeting in tuple(self._meetings):
-                meeting.abort()
+            for barrier in tuple(self._barriers):
+                barrier.abort()
 
     def check(self) -> None:
         """Raise Aborted where another thread gave up."""
@@ -62,22 +62,22 @@ class Board:
             while not token.wait(TICK):
                 self._check(op)
 
-    def meet(self, meeting: threading.Barrier, op: Op) -> None:
+    def pass_barrier(self, barrier: threading.Barrier, op: Op) -> None:
         """Wait until all parties of a barrier are here."""
         with self._changed:
             self.check()
-            self._meetings.add(meeting)
+            self._barriers.add(barrier)
         with self._noted(op):
             try:
-                meeting.wait(self._timeout)
+                barrier.wait(self._timeout)
             except threading.BrokenBarrierError:
                 if self.aborted:
                     raise Aborted from None
                 raise self._fault() from None
             finally:
-                self._meetings.discard(meeting)
+                self._barriers.discard(barrier)
 
-    def raise_flag(self, flag: Flag, value: int) -> None:
+    def set_flag(self, flag: Flag, value: int) -> None:
         with self._changed:
             self._flags[flag] = self._settled.get(flag, 0) + value
             self._changed.notify_all()
@@ -92,9 +92,9 @@ class Board:
                 self._check(op)
             return self._flags[op.flag] - settled
 
-    def settle(self, raised: dict[Flag, int], times: int) -> None:
+    def settle(self, increments: dict[Flag, int], times: int) -> None:
         """After a schedule ran `times` times: later values count from here."""
-        for flag, count in raised.items():
+        for flag, count in increments.items():
             self._settled[flag] = self._settled.get(flag, 0) + count * times
 
     def _check(self, op: Op | None) -> None:

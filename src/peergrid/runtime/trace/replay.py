@@ -91,7 +91,7 @@ class _Replay:
         self.issued: dict[Position, tuple[int, Clock]] = {}
         self.started: dict[Position, dict[Actor, Clock]] = {}
         self.finished: dict[Position, dict[Actor, Clock]] = {}
-        self.met: dict[Position, Clock] = {}
+        self.passed: dict[Position, Clock] = {}
         self.lines: dict[Queue, _Line] = {}
         self.events: dict[Event, _Uses] = {}
         self.bound: dict[Position, Position | None] = {}
@@ -245,12 +245,12 @@ class _Replay:
         self._join(row, *self.started[surely].values())
 
     def _leave(self, row: int, placed: Placed, position: Position) -> None:
-        if position not in self.met:
+        if position not in self.passed:
             here = self.started.get(position, {})
             if len(here) < len(_parties(placed.op)):
                 self.fault("undetermined", f"{placed} was left before all had arrived.", placed)
-            self.met[position] = np.max(list(here.values()), axis=0)
-        self._join(row, self.met[position])
+            self.passed[position] = np.max(list(here.values()), axis=0)
+        self._join(row, self.passed[position])
 
     def _join(self, row: int, *clocks: Clock) -> None:
         for clock in clocks:
