@@ -49,7 +49,7 @@ def check_trace(layout: Layout, log: Log) -> tuple[Fault, ...]:
 def objections(iterations: Sequence[Schedule], entries: Iterable[Entry | Begin], usage: Usage) -> Iterator[Fault]:
     """The same of the entries of a log, one by one; the usage covers all operations and perhaps others."""
     replay = _Replay(usage, iterations)
-    yield from usage.misfits(replay.placed.values())
+    yield from usage.out_of_bounds(replay.placed.values())
     yield from chain.from_iterable(
         miscounted(usage.layout, iteration)
         for iteration in {id(iteration): iteration for iteration in iterations}.values()

@@ -52,7 +52,9 @@ class Usage:
             foot: (read_sets(layout, op), previous_sets(layout, op), write_sets(layout, op))
             for foot, op in alike.items()
         }
-        wrong = {foot: found for foot, op in alike.items() if (found := tuple(_misfits(layout, op, *self._sets[foot])))}
+        wrong = {
+            foot: found for foot, op in alike.items() if (found := tuple(_out_of_bounds(layout, op, *self._sets[foot])))
+        }
         self._wrong = {key: wrong[foot] for key, foot in self._foot.items() if foot in wrong}
         self.map = CellMap([*self._owned, *(s for all_of in self._sets.values() for some in all_of for s in some)])
         self.readers, self.cell_sets = self._touched()
@@ -73,7 +75,7 @@ class Usage:
         owned = ((d, cells_written(layout.problem, layout.partition.owned(d))) for d in range(layout.devices))
         return [((d, name, slot), cells) for d, found in owned for name, cells in found.items() for slot in (0, 1)]
 
-    def misfits(self, program: Iterable[Placed]) -> Iterator[Fault]:
+    def out_of_bounds(self, program: Iterable[Placed]) -> Iterator[Fault]:
         """Operations that leave a device's memory, or bring cells to where they do not belong, each once."""
         wrong = dict(self._wrong)
         for placed in program:
@@ -116,7 +118,7 @@ def _touch(readers: Readers, row: int, reads: Cells, previous: Cells, writes: Ce
     )
 
 
-def _misfits(layout: Layout, op: Touching, *sets: Sets) -> Iterator[tuple[FaultKind, str]]:
+def _out_of_bounds(layout: Layout, op: Touching, *sets: Sets) -> Iterator[tuple[FaultKind, str]]:
     """What is wrong with an operation in any program, to follow its name."""
     for some in sets:
         if beyond := outside(layout, some):
