@@ -24,5 +24,7 @@ class StreamShape:
     blocks: int = 1
 
     def threads(self, itemsize: int) -> int:
-        """Threads of a block."""
-        return self.columns * itemsize // 16 * self.rows // self.rows_each
+        """Threads of a block: whole warps, which the kernel's barriers count on."""
+        found = self.columns * itemsize // 16 * self.rows // self.rows_each
+        assert found % 32 == 0, f"{self} has {found} threads"
+        return found
