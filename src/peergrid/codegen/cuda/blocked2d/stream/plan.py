@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from peergrid.codegen.cuda.blocked.levels import Levels, Version, levels
+from peergrid.codegen.cuda.blocked.reach import row_reach
 from peergrid.codegen.cuda.blocked2d.shape import Shape
 from peergrid.codegen.cuda.common.arguments import Arguments
 from peergrid.codegen.norm import NORM_ROWS
@@ -75,6 +76,20 @@ class StreamPlan2D:
                 found[version.number] = Ring(version, rows, start)
                 start += rows * self.row_bytes
         return found
+
+    @cached_property
+    def early(self) -> int:
+        """How many rows before its first a tile begins, with what lies in memory, so that sums end in few turns."""
+        if not self.norm:
+            return 0
+        choices = range(min(self.period, self.shape.ahead + 1))
+        return min(choices, key=lambda early: len(self._endings(early)))
+
+    def _endings(self, early: int) -> set[int]:
+        """The turns of a block of norms in which sums of some step end."""
+        above, _ = row_reach(self.problem, self.shape.steps)
+        ends = ((early + above + version.lag - 1) % NORM_ROWS for version in self.levels.ends(self.norm or ""))
+        return {end // self.period for end in ends}
 
     @property
     def runs(self) -> bool:

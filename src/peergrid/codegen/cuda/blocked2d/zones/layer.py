@@ -8,7 +8,7 @@ in one kernel (see `kernel`); `variant` of a tile says whose it is.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -16,10 +16,10 @@ from peergrid.codegen.cuda.blocked.levels import Levels, Node, Write
 from peergrid.codegen.cuda.blocked.plain import unbounded
 from peergrid.codegen.cuda.blocked.reach import known, row_reach
 from peergrid.codegen.cuda.blocked2d.shape import margin
-from peergrid.codegen.cuda.blocked2d.stream.kernel import Stream2D
-from peergrid.codegen.cuda.blocked2d.stream.turn import Turn
 from peergrid.codegen.cuda.blocked2d.zones import norm
 from peergrid.codegen.cuda.blocked2d.zones.levels import LayerNode, layer_levels
+from peergrid.codegen.cuda.blocked2d.zones.rows import Rows2D
+from peergrid.codegen.cuda.blocked2d.zones.turn import Turn
 from peergrid.codegen.cuda.blocked2d.zones.zone import Choice, Zone
 from peergrid.codegen.cuda.common.cells import assigned
 from peergrid.codegen.cuda.common.norm import norm_reference
@@ -28,7 +28,7 @@ from peergrid.stencil.expr import Read
 
 
 @dataclass(frozen=True)
-class Layer2D(Stream2D):
+class Layer2D(Rows2D):
     """The text of one zone's function; `entry` is its name without `_tile`."""
 
     zone: Zone | None = None
@@ -157,12 +157,12 @@ class Layer2D(Stream2D):
         yield "    pg_fetched();"
         yield from self._advance("in")
 
-    def _turn(self, turn: int, ending: Sequence[int]) -> Iterator[str]:
-        row = f"r + {turn}" if turn else "r"
+    def _turn(self) -> Iterator[str]:
+        row = "r"
         yield "    {"
         yield from self._fetch(f"{row} + {self.shape.ahead} < last")
         yield f"    pg_await<{self.shape.ahead}>();"
-        body = _LayerTurn(self, turn)
+        body = _LayerTurn(self)
         for place, node in enumerate(self.levels.nodes):
             yield from body.node(node)
             yield from body.difference(node)
@@ -229,7 +229,7 @@ class _LayerTurn(Turn):
         """An update where it applies."""
         kernel = self.kernel
         if kernel.place.axis == 0:
-            text = kernel.bounds(choice, f"(r + {self.turn - node.lag})")
+            text = kernel.bounds(choice, f"(r + {-node.lag})")
             yield f"    if ({text}) {{" if text else "    {"
         for i in range(kernel.shape.columns):
             if kernel.place.axis == 1:
@@ -253,4 +253,4 @@ class _LayerTurn(Turn):
     def _profile(self, node: Node, read: Read, i: int) -> str:
         if self.kernel.problem.fields[read.field].axes == (1,):
             return self.kernel.profile(read, i)
-        return self.kernel.coefficient(read, f"r + {self.turn - node.lag + read.offset[0]}")
+        return self.kernel.coefficient(read, f"r + {-node.lag + read.offset[0]}")

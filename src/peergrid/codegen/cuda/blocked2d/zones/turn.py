@@ -1,4 +1,4 @@
-"""The text of one turn of a streaming kernel's loop: one row of every step."""
+"""The text of one turn of the loop of a zone's tile: one row of every step."""
 
 from __future__ import annotations
 
@@ -6,43 +6,21 @@ from collections.abc import Iterator
 
 from peergrid.codegen.cuda.blocked.levels import Node, Version
 from peergrid.codegen.cuda.blocked2d.stream.plan import StreamPlan2D
-from peergrid.codegen.cuda.common.cells import assigned
 from peergrid.stencil.expr import Read
 
 
 class Turn:
     """One turn: which rows and shuffled neighbours it has already at hand."""
 
-    def __init__(self, kernel: StreamPlan2D, turn: int) -> None:
+    def __init__(self, kernel: StreamPlan2D) -> None:
         self.kernel = kernel
-        self.turn = turn
         self.known: set[str] = set()
 
     def name(self, version: Version, age: int) -> str:
         """The array that holds a version's row of that age."""
         if version.source:
             return f"u{version.number}_{age}"
-        place = (self.turn - age) % self.kernel.period if self.kernel.rotates else age
-        return f"v{version.number}_{place}"
-
-    def node(self, node: Node) -> Iterator[str]:
-        yield f"    // step {node.step}, stage {node.stage}"
-        reads = list(dict.fromkeys(r for w in node.writes for r in sorted(w.assignment.reads, key=str)))
-        for read in reads:
-            if self.kernel.problem.fields[read.field].full:
-                yield from self.load(*node.row(read))
-                yield from self._neighbours(read, *node.row(read))
-        for write in node.writes:
-            for i in range(self.kernel.shape.columns):
-                lines = assigned(
-                    self.kernel.arguments,
-                    [write.assignment],
-                    [f"{self.name(write.new, 0)}[{i}]"],
-                    lambda read, i=i: self._value(node, read, i),  # type: ignore[misc]
-                    prefix=f"t{write.new.number}_{i}_",
-                    step=f"step0 + {node.step}",
-                )
-                yield from (f"    {line}" for line in lines)
+        return f"v{version.number}_{age}"
 
     def difference(self, node: Node) -> Iterator[str]:
         """The squared change of the step of the field whose norm is asked for, cell by cell in order."""
@@ -58,14 +36,10 @@ class Turn:
 
     def squared(self, step: int, now: str, was: str) -> Iterator[str]:
         """The squared change of a row; now, was: arrays with a lane's columns of it."""
-        for i in range(self.kernel.shape.columns):
-            yield f"    {{ const R d = {now}[{i}] - {was}[{i}];"
-            yield f"      q{step}[{i // 4}] = fma(d, d, q{step}[{i // 4}]); }}"
+        raise NotImplementedError
 
     def move_on(self, place: int) -> Iterator[str]:
-        """Without unrolling, the rows of a version move on by one as soon as no later node reads them."""
-        if self.kernel.rotates:
-            return
+        """The rows of a version move on by one as soon as no later node reads them."""
         for version in self.kernel.levels.versions:
             if version.depth > 1 and self.kernel.levels.last_reader[version] == place:
                 for age in range(version.depth - 1, 0, -1):
@@ -123,6 +97,4 @@ class Turn:
         return f"{self.name(version, age)}[{element}]"
 
     def _profile(self, node: Node, read: Read, i: int) -> str:
-        axis = self.kernel.problem.fields[read.field].axes[0]
-        here = f"r + {self.turn - node.lag + read.offset[0]}" if axis == 0 else f"x + {i + read.offset[1]}"
-        return f"a.fields[{self.kernel.arguments.fields.index(read.field)}].slot[0][{here}]"
+        raise NotImplementedError
