@@ -15,23 +15,10 @@ from peergrid.codegen.nvrtc import resources
 PROBLEM = relaxation((2048, 2048))
 
 
-@pytest.mark.parametrize(("steps", "rows"), [(1, 2), (2, 6), (6, 9), (7, 12), (8, 12)])
-def test_only_the_rows_with_which_sums_end_stand_in_the_text_by_themselves(steps: int, rows: int) -> None:
-    assert PassKernel(PROBLEM, Shape(steps), norm="u").stream.tile.count("pg_await<") == rows
-
-
-def test_rows_change_registers_where_a_block_is_no_whole_number_of_their_turns() -> None:
-    assert PassKernel(yee((256, 256)), Shape(2), norm="Ez").stream.rotates
-    wide = PassKernel(wide_reads((256, 256)), Shape(2), norm="u").stream
-    assert wide.rotates == (NORM_ROWS % wide.levels.period == 0)
-    assert NORM_ROWS % wide.period == 0
-
-
-def test_tiles_begin_where_blocks_do() -> None:
-    kernel = pass_kernel(PROBLEM, 6, "u")
-    assert kernel is not None
-    plain = next(launch for launch in kernel.launches(PROBLEM.grid.box, 200) if launch.program is kernel.plain)
-    assert not (plain.regions["lo"][:, :2] % NORM_ALIGN).any()
+@pytest.mark.parametrize(("steps", "turns"), [(1, 1), (2, 1), (6, 2), (7, 3), (8, 3)])
+def test_sums_end_in_few_turns_of_the_loop(steps: int, turns: int) -> None:
+    plan = PassKernel(PROBLEM, Shape(steps), norm="u").stream
+    assert len(plan.endings(plan.early)) == turns
 
 
 @pytest.mark.nvrtc

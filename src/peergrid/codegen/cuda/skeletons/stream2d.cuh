@@ -41,6 +41,8 @@ template <class First, class... Others> struct Picked<0, First, Others...> {
 template <int NUMBER, class... All> using Pick = typename Picked<NUMBER, All...>::Type;
 
 // ---------------------------------------------------------------- what follows from a plan
+template <class Stage> struct Reads;
+
 template <class Plan> struct Nodes {
   static constexpr int COUNT = Plan::STEPS * Plan::STAGES;
 
@@ -62,6 +64,14 @@ template <class Plan> struct Nodes {
       if (writes<0>(node % Plan::STAGES, field)) return node;
     return -1;
   }
+  // Whether some node before this one reads a loaded row of the field, so many rows before the newest.
+  template <int FIRST> __device__ static constexpr bool loads(int before, int field, int age) {
+    if constexpr (FIRST < COUNT) {
+      if (FIRST >= before || writer(FIRST, field) >= 0) return false;
+      return Reads<Stage<FIRST>>::row(field, lag(FIRST) - age) >= 0 || loads<FIRST + 1>(before, field, age);
+    }
+    return false;
+  }
   __device__ static constexpr int lag(int node) {
     return node < 0 ? 0 : Plan::LAG[node / Plan::STAGES][node % Plan::STAGES];
   }
@@ -73,6 +83,12 @@ template <class Plan> struct Nodes {
   }
   __device__ static constexpr bool stored(int field) { return Plan::STATE[field] && Plan::RING_ROWS[field] > 0; }
 
+  __device__ static constexpr int most_rows() {
+    int found = 1;
+    for (int field = 0; field < Plan::FIELDS; ++field)
+      if (Plan::RING_ROWS[field] > found) found = Plan::RING_ROWS[field];
+    return found;
+  }
   template <int STAGE> __device__ static constexpr int most_written() {
     if constexpr (STAGE < Plan::STAGES) {
       constexpr int own = Plan::template Stage<STAGE>::WRITTEN, others = most_written<STAGE + 1>();
@@ -121,20 +137,25 @@ template <class Stage> struct Reads {
 template <class Plan> struct Stream2D {
   static constexpr int COLUMNS = Plan::COLUMNS, FIELDS = Plan::FIELDS, PERIOD = Plan::ROTATES ? Plan::KEPT : 1;
   static constexpr int PACK = COLUMNS * sizeof(R) < 16 ? COLUMNS : 16 / sizeof(R), PARTS = COLUMNS / PACK;
+  static constexpr int PACK_BYTES = PACK * sizeof(R);
   static constexpr unsigned ROW_BYTES = 32 * COLUMNS * sizeof(R), PART_BYTES = 32 * PACK * sizeof(R);
   static constexpr int SUMS = COLUMNS < 4 ? 1 : COLUMNS / 4;
   static constexpr int NORM_ROWS = 24, TURNS = NORM_ROWS / PERIOD;
   using N = Nodes<Plan>;
   using Columns = Count<COLUMNS>;
+  static constexpr int MOST_ROWS = N::most_rows();
   static constexpr int MOST_WRITTEN = N::template most_written<0>();
 
   const Arguments& a;
-  const int source, target, lane, x, y0, y1, c0, c1, first, last;
+  const int source, target, lane, y0, y1, c0, c1, x, first, last;
+  const bool owned;  // whether the tile has the first column of the lane
   const long long step0;
   unsigned char* const ring;
   const R* in[FIELDS];
   R* out[FIELDS];
   unsigned loading[FIELDS], newest[FIELDS];  // places in the rings
+  int r;                                     // the newest row at the begin of a turn
+  R inputs[FIELDS][MOST_ROWS][COLUMNS];      // what nodes read of the rings
   R rows[N::COUNT][MOST_WRITTEN][Plan::KEPT][COLUMNS];
   R sums[Plan::STEPS][SUMS];
 
@@ -144,18 +165,22 @@ template <class Plan> struct Stream2D {
         source(from),
         target(to),
         lane(threadIdx.x & 31),
-        x(tile.lo[1] - Plan::MARGIN + lane * COLUMNS),
         y0(tile.lo[0]),
         y1(tile.hi[0]),
         c0(tile.lo[1]),
         c1(tile.hi[1]),
+        x(c0 - Plan::MARGIN + lane * COLUMNS),
         first(y0 - Plan::ABOVE),
         last(y1 + Plan::BELOW),
+        owned((x >= c0) & (x < c1)),
         step0(step),
-        ring(shared + lane * (PACK * sizeof(R))),
+        ring(shared + lane * PACK_BYTES),
+        r(first - Plan::EARLY),
         rows{},
         sums{} {
     begin<0>();
+    begin_stores<0>();
+    begin_rings<0>();
   }
 
   // ------------------------------ memory
@@ -177,14 +202,23 @@ template <class Plan> struct Stream2D {
   }
   template <int FIELD> __device__ __forceinline__ void begin() {
     if constexpr (FIELD < FIELDS) {
-      if constexpr (Plan::RING_ROWS[FIELD] > 0) {
-        constexpr int lag = N::lag(N::writer(N::COUNT, FIELD)), ring_rows = Plan::RING_ROWS[FIELD];
-        if constexpr (Plan::POINTERS) in[FIELD] = read_from<FIELD>(first);
-        if constexpr (Plan::POINTERS && N::stored(FIELD)) out[FIELD] = write_to<FIELD>(first - Plan::EARLY - lag);
-        loading[FIELD] = 0;
-        newest[FIELD] = (ring_rows - Plan::EARLY % ring_rows) % ring_rows * ROW_BYTES;
-      }
+      if constexpr (Plan::POINTERS && Plan::RING_ROWS[FIELD] > 0) in[FIELD] = read_from<FIELD>(first);
       begin<FIELD + 1>();
+    }
+  }
+  template <int FIELD> __device__ __forceinline__ void begin_stores() {
+    if constexpr (FIELD < FIELDS) {
+      constexpr int lag = N::lag(N::writer(N::COUNT, FIELD));
+      if constexpr (Plan::POINTERS && N::stored(FIELD)) out[FIELD] = write_to<FIELD>(first - Plan::EARLY - lag);
+      begin_stores<FIELD + 1>();
+    }
+  }
+  template <int FIELD> __device__ __forceinline__ void begin_rings() {
+    if constexpr (FIELD < FIELDS) {
+      constexpr int ring_rows = Plan::RING_ROWS[FIELD];
+      loading[FIELD] = 0;
+      if constexpr (ring_rows > 0) newest[FIELD] = (ring_rows - Plan::EARLY % ring_rows) % ring_rows * ROW_BYTES;
+      begin_rings<FIELD + 1>();
     }
   }
   // Rings turn by a row.
@@ -207,17 +241,21 @@ template <class Plan> struct Stream2D {
     }
   }
   template <int FIELD, int... PART> __device__ __forceinline__ void ask_parts(const R* from, Indices<PART...>) {
-    (pg_fetch<PACK * sizeof(R)>(ring + loading[counter(FIELD)] + (start(FIELD) + PART * PART_BYTES),
-                                from + PART * PACK),
+    (pg_fetch<PACK_BYTES>(ring + loading[counter(FIELD)] + (start(FIELD) + PART * PART_BYTES), from + PART * PACK),
      ...);
   }
-  __device__ __forceinline__ void fetch(int row) {
-    if (row < last) ask<0>(row);
+  // Row r + ROW of every field, where there is one.
+  template <int ROW> __device__ __forceinline__ void fetch() {
+    if (r + ROW < last) ask<0>(r + ROW);
     pg_fetched();
     advance<0>(loading);
   }
-  // A loaded row; age: how many rows before the newest.
-  template <int FIELD, int AGE> __device__ __forceinline__ void loaded(R (&to)[COLUMNS]) const {
+  template <int... K>
+  __device__ __forceinline__ void fill(Indices<K...>) {  // the first rows, with none of the EARLY ones
+    ((K < Plan::EARLY ? pg_fetched() : fetch<K>()), ...);
+  }
+  // A row from its ring; age: how many rows before the newest.
+  template <int FIELD, int AGE> __device__ __forceinline__ void load(R (&to)[COLUMNS]) const {
     constexpr unsigned back = AGE * ROW_BYTES, whole = Plan::RING_ROWS[FIELD] * ROW_BYTES;
     const unsigned now = newest[counter(FIELD)];
     const unsigned place = AGE ? min(now - back, now + (whole - back)) : now;
@@ -231,11 +269,14 @@ template <class Plan> struct Stream2D {
   __device__ __forceinline__ static void unpack(R (&to)[COLUMNS], const Pack<PACK> values, Indices<K...>) {
     ((to[PART * PACK + K] = values.v[K]), ...);
   }
-  // The row of a field as the nodes before NODE left it, LAG rows behind the newest one loaded.
-  template <int NODE, int FIELD, int LAG, int PHASE> __device__ __forceinline__ void row_of(R (&to)[COLUMNS]) const {
+  // The row of a field as the nodes before NODE left it, LAG rows behind the newest one loaded; LOADED: what nodes
+  // before this one read is there already.
+  template <int NODE, int FIELD, int LAG, int PHASE, int LOADED = NODE>
+  __device__ __forceinline__ void row_of(R (&to)[COLUMNS]) {
     constexpr int writer = N::writer(NODE, FIELD), age = LAG - N::lag(writer);
     if constexpr (writer < 0) {
-      loaded<FIELD, age>(to);
+      if constexpr (!N::template loads<0>(LOADED, FIELD, age)) load<FIELD, age>(inputs[FIELD][age]);
+      copy(to, inputs[FIELD][age], Columns{});
     } else {
       constexpr int place = N::template place<typename N::template Stage<writer>>(FIELD);
       constexpr int slot = Plan::ROTATES ? (PHASE - age + 2 * PERIOD) % PERIOD : age;
@@ -252,20 +293,20 @@ template <class Plan> struct Stream2D {
   }
   template <int PART, int... K>
   __device__ __forceinline__ void pack(R* to, const R (&values)[COLUMNS], Indices<K...>) const {
-    if (x + PART * PACK >= c0 && x + PART * PACK < c1)
+    if (PART ? x + PART * PACK >= c0 && x + PART * PACK < c1 : owned)
       *reinterpret_cast<Pack<PACK>*>(to + PART * PACK) = Pack<PACK>{{values[PART * PACK + K]...}};
   }
-  template <int FIELD, int PHASE> __device__ __forceinline__ void store(int newest_row) {
+  template <int FIELD, int PHASE> __device__ __forceinline__ void store() {
     if constexpr (FIELD < FIELDS) {
       if constexpr (N::stored(FIELD)) {
         constexpr int lag = N::lag(N::writer(N::COUNT, FIELD));
-        R* const to = Plan::POINTERS ? out[FIELD] : write_to<FIELD>(newest_row - lag);
+        R* const to = Plan::POINTERS ? out[FIELD] : write_to<FIELD>(r + PHASE - lag);
         R values[COLUMNS];
         row_of<N::COUNT, FIELD, lag, PHASE>(values);
-        if (newest_row >= y0 + lag && newest_row < y1 + lag) pack_all(to, values, Count<PARTS>{});
+        if (r + PHASE >= y0 + lag && r + PHASE < y1 + lag) pack_all(to, values, Count<PARTS>{});
         if constexpr (Plan::POINTERS) out[FIELD] += a.fields[FIELD].pitch[0];
       }
-      store<FIELD + 1, PHASE>(newest_row);
+      store<FIELD + 1, PHASE>();
     }
   }
 
@@ -327,18 +368,18 @@ template <class Plan> struct Stream2D {
     Stage::update(Cell<Stage, C>{window, a, y, x, step0 + NODE / Plan::STAGES}, next);
     ((rows[NODE][K][slot][C] = next[K]), ...);
   }
-  template <int NODE, int PHASE> __device__ __forceinline__ void nodes(int newest_row) {
+  template <int NODE, int PHASE> __device__ __forceinline__ void nodes() {
     if constexpr (NODE < N::COUNT) {
       using Stage = typename N::template Stage<NODE>;
       if constexpr (Stage::WRITTEN > 0) {
         Window<Stage> window;
         look<NODE, PHASE, 0>(window);
         constexpr int step = NODE / Plan::STAGES;
-        cells<NODE, PHASE>(window, newest_row - N::lag(NODE), Columns{});
+        cells<NODE, PHASE>(window, r + (PHASE - N::lag(NODE)), Columns{});
         if constexpr (Plan::NORM >= 0)
           if constexpr (N::writer((step + 1) * Plan::STAGES, Plan::NORM) == NODE) difference<NODE, PHASE>();
       }
-      nodes<NODE + 1, PHASE>(newest_row);
+      nodes<NODE + 1, PHASE>();
     }
   }
   // Rows that move: each becomes one older.
@@ -361,7 +402,7 @@ template <class Plan> struct Stream2D {
   template <int NODE, int PHASE> __device__ __forceinline__ void difference() {
     constexpr int step = NODE / Plan::STAGES, place = N::template place<typename N::template Stage<NODE>>(Plan::NORM);
     R before[COLUMNS];
-    row_of<step * Plan::STAGES, Plan::NORM, N::lag(NODE), PHASE>(before);
+    row_of<step * Plan::STAGES, Plan::NORM, N::lag(NODE), PHASE, NODE + 1>(before);
     add_squares<step>(rows[NODE][place][Plan::ROTATES ? PHASE : 0], before, Columns{});
   }
   template <int STEP, int... C>
@@ -391,12 +432,11 @@ template <class Plan> struct Stream2D {
     return 0;
   }
   // The sums of the blocks whose last row this was to memory.
-  template <int TURN, int PHASE, int STEP, class Norms>
-  __device__ __forceinline__ void end_blocks(int newest_row, const Norms& norms) {
+  template <int TURN, int PHASE, int STEP, class Norms> __device__ __forceinline__ void end_blocks(const Norms& norms) {
     if constexpr (STEP < Plan::STEPS) {
       if constexpr (ends<STEP>(TURN, PHASE)) {
         constexpr int parts = COLUMNS < 8 ? 1 : COLUMNS / 8;
-        const int y = newest_row - N::lag(N::writer((STEP + 1) * Plan::STAGES, Plan::NORM));
+        const int y = r + PHASE - N::lag(N::writer((STEP + 1) * Plan::STAGES, Plan::NORM));
         R found[parts];
         if constexpr (COLUMNS == 4) {
           found[0] = sums[STEP][0] + __shfl_xor_sync(0xffffffffu, sums[STEP][0], 1);
@@ -407,55 +447,48 @@ template <class Plan> struct Stream2D {
 #pragma unroll
         for (int part = 0; part < parts; ++part) {
           const int column = x + 8 * part;
-          if (y >= y0 && y < y1 && !(COLUMNS == 4 && (lane & 1)) && column >= c0 && column < c1)
+          if (y >= y0 && y < y1 && !(COLUMNS == 4 && (lane & 1)) && (part ? column >= c0 && column < c1 : owned))
             norms.partial[STEP * norms.plane + (y / NORM_ROWS) * norms.pitch + column / 8] = found[part];
         }
 #pragma unroll
         for (int k = 0; k < SUMS; ++k) sums[STEP][k] = R(0);
       }
-      end_blocks<TURN, PHASE, STEP + 1>(newest_row, norms);
+      end_blocks<TURN, PHASE, STEP + 1>(norms);
     }
   }
 
   // ------------------------------ the loop
   // PERIOD rows, one after the other: load ahead, wait for the newest, every node, the finished rows.
-  template <int TURN, int PHASE = 0, class Norms> __device__ __forceinline__ void turn(int r, const Norms& norms) {
+  template <int TURN, int PHASE = 0, class Norms> __device__ __forceinline__ void turn(const Norms& norms) {
     if constexpr (PHASE < PERIOD) {
-      fetch(r + PHASE + Plan::AHEAD);
+      fetch<PHASE + Plan::AHEAD>();
       pg_await<Plan::AHEAD>();
-      nodes<0, PHASE>(r + PHASE);
-      if constexpr (TURN >= 0) end_blocks<TURN, PHASE, 0>(r + PHASE, norms);
-      store<0, PHASE>(r + PHASE);
+      nodes<0, PHASE>();
+      if constexpr (TURN >= 0) end_blocks<TURN, PHASE, 0>(norms);
+      store<0, PHASE>();
       advance<0>(newest);
       if constexpr (!Plan::ROTATES) grow_older<0>();
-      turn<TURN, PHASE + 1>(r, norms);
+      turn<TURN, PHASE + 1>(norms);
     }
   }
   // The turns at which blocks end; whether the tile ended with one of them.
-  template <int TURN, class Norms> __device__ __forceinline__ bool ending_turns(int& r, int end, const Norms& norms) {
+  template <int TURN, class Norms> __device__ __forceinline__ bool ending_turns(int end, const Norms& norms) {
     if constexpr (TURN <= last_ending()) {
-      turn<TURN>(r, norms);
-      return (r += PERIOD) >= end || ending_turns<TURN + 1>(r, end, norms);
+      turn<TURN>(norms);
+      return (r += PERIOD) >= end || ending_turns<TURN + 1>(end, norms);
     }
     return false;
   }
   template <class Norms> __device__ __forceinline__ void run(const Norms& norms) {
-    int r = first - Plan::EARLY;
     const int end = y1 + N::slowest();
-#pragma unroll
-    for (int k = 0; k < Plan::AHEAD; ++k) {
-      if (k < Plan::EARLY)
-        pg_fetched();
-      else
-        fetch(r + k);
-    }
+    fill(Count<Plan::AHEAD>{});
     if constexpr (Plan::NORM < 0) {
-      for (; r < end; r += PERIOD) turn<-1>(r, norms);
+      for (; r < end; r += PERIOD) turn<-1>(norms);
     } else {
       constexpr int among = TURNS - 1 - (last_ending() - first_ending());
       for (int left = first_ending();; left = among) {
-        for (; left && r < end; --left, r += PERIOD) turn<-1>(r, norms);
-        if (r >= end || ending_turns<first_ending()>(r, end, norms)) break;
+        for (; left && r < end; --left, r += PERIOD) turn<-1>(norms);
+        if (r >= end || ending_turns<first_ending()>(end, norms)) break;
       }
     }
   }

@@ -83,10 +83,10 @@ class StreamPlan2D:
         if not self.norm:
             return 0
         choices = range(min(self.period, self.shape.ahead + 1))
-        return min(choices, key=lambda early: len(self._endings(early)))
+        return min(choices, key=lambda early: len(self.endings(early)))
 
-    def _endings(self, early: int) -> set[int]:
-        """The turns of a block of norms in which sums of some step end."""
+    def endings(self, early: int) -> set[int]:
+        """The turns of the loop, of those that make a block of norms, in which sums of some step end."""
         above, _ = row_reach(self.problem, self.shape.steps)
         ends = ((early + above + version.lag - 1) % NORM_ROWS for version in self.levels.ends(self.norm or ""))
         return {end // self.period for end in ends}

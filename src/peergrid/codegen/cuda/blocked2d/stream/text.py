@@ -15,6 +15,9 @@ from peergrid.codegen.cuda.common.names import identifiers
 from peergrid.stencil.expr import Read
 from peergrid.stencil.problem import Assignment, Update
 
+Applied = tuple[Update, tuple[Assignment, ...]]
+"""An update, and those of its assignments that apply in the interior."""
+
 ACCESS = """\
 template <int I, int J, class Cell> __device__ __forceinline__ R {name}(const Cell& cell) {{
   return cell.template {how}, I, J>();
@@ -80,9 +83,9 @@ class StreamText2D:
         return identifiers((*self.plan.arguments.params, *self.plan.arguments.signals), self.names.values())
 
     @cached_property
-    def updates(self) -> dict[tuple[Update, tuple[Assignment, ...]], str]:
+    def updates(self) -> dict[Applied, str]:
         """Identifiers of the updates that apply in the interior, each with its assignments there."""
-        found: dict[tuple[Update, tuple[Assignment, ...]], str] = {}
+        found: dict[Applied, str] = {}
         taken = {*self.names.values(), *self.values.values()}
         for node in self._nodes:
             for update, assignments in self._applied(node):
@@ -97,7 +100,7 @@ class StreamText2D:
         """The nodes of one step."""
         return tuple(node for node in self.plan.levels.nodes if node.step == 0)
 
-    def _applied(self, node: Node) -> Iterator[tuple[Update, tuple[Assignment, ...]]]:
+    def _applied(self, node: Node) -> Iterator[Applied]:
         """The updates of a node, each with its assignments, in their order."""
         plain = plain_updates(self.plan.problem)[node.stage]
         updates = dict.fromkeys(update for update, _ in plain.values())
@@ -116,10 +119,10 @@ class StreamText2D:
             number = f"field::{self.names[name]}"
             how = f"at<{number}" if described.full else f"profile<{number}, {described.axes[0]}"
             yield ACCESS.format(name=self.names[name], how=how)
-        for number, key in enumerate(self.plan.arguments.params):
-            yield VALUE.format(name=self.values[key], value=f"cell.a.params[{number}]")
-        for number, key in enumerate(self.plan.arguments.signals):
-            yield VALUE.format(name=self.values[key], value=f"cell.signal({number})")
+        for place, key in enumerate(self.plan.arguments.params):
+            yield VALUE.format(name=self.values[key], value=f"cell.a.params[{place}]")
+        for place, key in enumerate(self.plan.arguments.signals):
+            yield VALUE.format(name=self.values[key], value=f"cell.signal({place})")
 
     def _updates(self) -> Iterator[str]:
         for (_, assignments), name in self.updates.items():
@@ -146,20 +149,20 @@ class StreamText2D:
         for number, node in enumerate(self._nodes):
             targets = [write.new.field for write in node.writes]
             reads = self._reads(node)
-            calls = (
-                f"    {self.updates[applied]}(cell, {', '.join(f'next[{targets.index(a.target)}]' for a in applied[1])});"
-                for applied in self._applied(node)
-            )
+            calls = (self._call(applied, targets) for applied in self._applied(node))
             yield STAGE.format(
                 number=number,
                 read=len(reads),
                 written=len(targets),
-                reads=", ".join(
-                    f"{{field::{self.names[r.field]}, {r.offset[0]}, {r.offset[1]}}}" for r in reads
-                ) or "{-1, 0, 0}",
+                reads=", ".join(f"{{field::{self.names[r.field]}, {r.offset[0]}, {r.offset[1]}}}" for r in reads)
+                or "{-1, 0, 0}",
                 writes=", ".join(f"field::{self.names[name]}" for name in targets),
                 calls="\n".join(calls),
             )
+
+    def _call(self, applied: Applied, targets: list[str]) -> str:
+        results = ", ".join(f"next[{targets.index(assignment.target)}]" for assignment in applied[1])
+        return f"    {self.updates[applied]}(cell, {results});"
 
     def _reads(self, node: Node) -> list[Read]:
         """What a node reads of other rows and columns, in the order of its assignments."""
