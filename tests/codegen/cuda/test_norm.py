@@ -21,6 +21,20 @@ def test_sums_end_in_few_turns_of_the_loop(steps: int, turns: int) -> None:
     assert len(plan.endings(plan.early)) == turns
 
 
+def test_rows_change_registers_where_a_block_is_no_whole_number_of_their_turns() -> None:
+    assert PassKernel(yee((256, 256)), Shape(2), norm="Ez").stream.rotates
+    wide = PassKernel(wide_reads((256, 256)), Shape(2), norm="u").stream
+    assert wide.rotates == (NORM_ROWS % wide.levels.period == 0)
+    assert NORM_ROWS % wide.period == 0
+
+
+def test_tiles_begin_where_blocks_do() -> None:
+    kernel = pass_kernel(PROBLEM, 6, "u")
+    assert kernel is not None
+    plain = next(launch for launch in kernel.launches(PROBLEM.grid.box, 200) if launch.program is kernel.plain)
+    assert not (plain.regions["lo"][:, :2] % NORM_ALIGN).any()
+
+
 @pytest.mark.nvrtc
 @pytest.mark.parametrize("arch", ["sm_80", "sm_90", "sm_100"])
 @pytest.mark.parametrize("steps", [6, 7])
