@@ -29,6 +29,25 @@ def verification() -> str:
     )
 
 
+def waves_cpu() -> str:
+    found = load("waves_cpu")
+    rates = {name: entry["median"] for name, entry in found["results"].items()}
+    rows = [["Devito " + found["versions"]["devito"], f"{rates['devito']:,.0f}", "1.00"]]
+    for depth in (1, 2):
+        name, times = f"peergrid_depth_{depth}", found["times_devito_median_of_rounds"]
+        title = "peergrid, one step per pass" if depth == 1 else f"peergrid, {depth} steps per pass"
+        rows.append([title, f"{rates[name]:,.0f}", f"{times[name]:.2f}"])
+    grid, rounds = " × ".join(map(str, found["cells"])), len(found["results"]["devito"]["samples"])
+    return "\n".join(
+        [
+            f"**Acoustic wave on {found['threads']} CPU threads**, {grid} cells, float32, 8th order, variable "
+            f"velocity, programs in turn, medians of {rounds} rounds ({where(found)}).",
+            "",
+            *table(["program", "Mcells/s", "against Devito"], rows),
+        ]
+    )
+
+
 def fdtd_cpu() -> str:
     found = load("fdtd_cpu")
     median = {name: entry["median"] for name, entry in found["results"].items()}
