@@ -15,7 +15,7 @@ from peergrid.schedule import Layout, Options, ResolvedOptions, layout
 from peergrid.schedule.exchange import Order
 from peergrid.schedule.ops import Route
 from peergrid.schedule.strategies import StrategyName
-from peergrid.stencil import Problem
+from peergrid.stencil import Problem, footprint
 
 CPU_DEPTH = 8  # ghost depth on virtual devices unless told otherwise: enough to work from the cache
 ROWS_PER_STEP = 4  # rows of a device for each step of depth, so that most of its work is not redundant
@@ -24,7 +24,7 @@ ROWS_PER_STEP = 4  # rows of a device for each step of depth, so that most of it
 def default_options(devices: Devices, problem: Problem, norm: str | None = None) -> Options:
     """The strategy and depth used unless the user chooses: on GPUs as many steps as one pass is worth."""
     if devices.kind == "cpu":
-        return Options("async", depth=1 if norm else min(CPU_DEPTH, _gap(problem)))
+        return Options("async", depth=1 if norm else min(_cpu_depth(problem), _gap(problem)))
     from peergrid.codegen.cuda.choose.steps import steps_per_pass
     from peergrid.runtime.cuda.memory.room import gpu_model
 
@@ -32,6 +32,14 @@ def default_options(devices: Devices, problem: Problem, norm: str | None = None)
     most = min(max(1, rows // ROWS_PER_STEP), _gap(problem))
     usual = Options("overlap", depth=steps_per_pass(problem, most, norm, gpu_model(devices.ordinals)))
     return usual if usual.depth == 1 or _has_room(usual, devices, problem) else replace(usual, depth=1)
+
+
+def _cpu_depth(problem: Problem) -> int:
+    """Steps between exchanges of virtual devices: in 3D fewer for stencils that reach far, whose halos are planes."""
+    if problem.grid.ndim < 3:
+        return CPU_DEPTH
+    extents = footprint(problem, 1).inputs.values()
+    return max(1, CPU_DEPTH // max(1, *(max(*extent.below, *extent.above) for extent in extents)))
 
 
 def _has_room(options: Options, devices: Devices, problem: Problem) -> bool:

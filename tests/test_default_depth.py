@@ -1,0 +1,28 @@
+"""How many steps virtual devices make between exchanges when nobody says."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from peergrid.arrange import default_options
+from peergrid.grid import Grid, Index
+from peergrid.runtime.devices import Devices
+from peergrid.stencil import Problem, stencil
+
+
+def far(ndim: int, reach: int) -> Problem:
+    """A stencil that reads so many cells away, along the first axis."""
+    ahead: Index = (reach,) + (0,) * (ndim - 1)
+
+    @stencil
+    def pulled(u: Any) -> None:
+        u.next[(0,) * ndim] = 0.5 * (u[(0,) * ndim] + u[ahead])
+
+    return Problem.of(pulled(Grid((64,) * ndim).field("u")))
+
+
+@pytest.mark.parametrize(("ndim", "reach", "depth"), [(3, 1, 8), (3, 4, 2), (3, 9, 1), (2, 4, 8), (1, 4, 8)])
+def test_far_reads_in_3d_exchange_more_often(ndim: int, reach: int, depth: int) -> None:
+    assert default_options(Devices("cpu", (0, 1)), far(ndim, reach)).depth == depth
