@@ -102,5 +102,5 @@ def test_steps_are_enough_where_the_longest_sample_is_short(
 ) -> None:
     monkeypatch.setattr(measure, "LONGEST", 1)
     (row,) = rows(gpus, {"sustained": True})
-    assert row.steps == measure.HELD * STEPS
+    assert row.steps == measure.SUSTAINED * STEPS
     assert runs[2:] == 2 * measure.SAMPLES * [row.steps]  # of which the warm-up is half, and shorter than it should be

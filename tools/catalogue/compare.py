@@ -43,7 +43,7 @@ def checked(case: Case, record: Record, here: str) -> list[str]:
     """
     former = {name: entry for name, entry in record.entries.items() if parts(name)[0] == case.name}
     compiler = Compiler(former)
-    found = sorted((arch, text.sha256) for arch, text in compiler.texts(case))
+    found = sorted((arch, text.sha256) for arch, text in compiler.texts(case) if text.has_kernels)
     if set(found) == {(parts(name)[1], entry.text) for name, entry in former.items()}:
         return []
     said = differences(former, compiler.entries(case))

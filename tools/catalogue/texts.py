@@ -35,6 +35,11 @@ class Text:
         return hashlib.sha256(self.source.encode()).hexdigest()[:16]
 
     @property
+    def has_kernels(self) -> bool:
+        """Whether it holds any: one step of a 3D box may leave none for a group of stages."""
+        return "__global__" in self.source
+
+    @property
     def lines(self) -> int:
         return self.source.count("\n") + 1
 

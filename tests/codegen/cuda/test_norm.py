@@ -23,8 +23,8 @@ def test_only_the_rows_with_which_sums_end_stand_in_the_text_by_themselves(steps
 def test_rows_change_registers_where_a_block_is_no_whole_number_of_their_turns() -> None:
     assert PassKernel(yee((256, 256)), Shape(2), norm="Ez").stream.rotates
     wide = PassKernel(wide_reads((256, 256)), Shape(2), norm="u").stream
-    assert wide.rotates == (NORM_ROWS % wide.levels.one_iteration == 0)
-    assert NORM_ROWS % wide.one_iteration == 0
+    assert wide.rotates == (NORM_ROWS % wide.levels.period == 0)
+    assert NORM_ROWS % wide.period == 0
 
 
 def test_tiles_begin_where_blocks_do() -> None:
