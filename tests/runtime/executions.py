@@ -12,6 +12,7 @@ from peergrid.grid.partition import Partition
 from peergrid.runtime.executor import Executor
 from peergrid.runtime.inorder import InOrderExecutor
 from peergrid.schedule import build, layout, one_iteration
+from peergrid.stencil import Problem
 
 STEPS = 11  # of every run that is compared with `expected`
 Found = tuple[dict[str, bytes], bytes]
@@ -53,4 +54,15 @@ def expected(name: str) -> Found:
     schedule = build(plan, options, STEPS)
     executor.execute(schedule, 1, 0)
     assert all(np.isfinite(executor.gather(field, schedule.final)).all() for field in problem.state)
+    return found(executor, schedule.final)
+
+
+def step_by_step(problem: Problem) -> Found:
+    """What the reference finds, step by step."""
+    options = Options("serial")
+    plan = layout(problem, Partition.over(problem.grid, 1), options)
+    executor = InOrderExecutor(plan, STEPS)
+    load(executor)
+    schedule = build(plan, options, STEPS)
+    executor.execute(schedule, 1, 0)
     return found(executor, schedule.final)

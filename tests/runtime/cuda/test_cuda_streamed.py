@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from executions import STEPS, Found, carry_through, found, load
+from executions import STEPS, Found, carry_through
+from executions import step_by_step as expected
 from host_driver import COMPILER, HostDriver
 
 from peergrid import Options
@@ -15,8 +16,7 @@ from peergrid.codegen.cuda.gpu_model import H200
 from peergrid.grid import Boundary, Box, Field, Grid, Index
 from peergrid.grid.partition import Partition
 from peergrid.runtime.cuda.executor import CudaExecutor
-from peergrid.runtime.inorder import InOrderExecutor
-from peergrid.schedule import build, layout
+from peergrid.schedule import layout
 from peergrid.schedule.strategies import StrategyName
 from peergrid.stencil import Problem, Receiver, Stage, stencil
 
@@ -82,17 +82,6 @@ def sound(boundary: Boundary | tuple[Boundary, ...] = "fixed") -> Problem:
     grid = Grid(SHAPE, boundary)
     p, vz, vy, vx = (random(grid, name, seed) for seed, name in enumerate(("p", "vz", "vy", "vx")))
     return Problem.of([flow(p, vz, vy, vx), pressure(p, vz, vy, vx)])
-
-
-def expected(problem: Problem) -> Found:
-    """What the reference finds, step by step."""
-    options = Options("serial")
-    plan = layout(problem, Partition.over(problem.grid, 1), options)
-    executor = InOrderExecutor(plan, STEPS)
-    load(executor)
-    schedule = build(plan, options, STEPS)
-    executor.execute(schedule, 1, 0)
-    return found(executor, schedule.final)
 
 
 def carried_out(problem: Problem, split: Index, options: Options, driver: HostDriver) -> Found:
