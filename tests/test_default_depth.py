@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from peergrid.arrange import default_options
 from peergrid.grid import Grid, Index
+from peergrid.resolve import default_options
 from peergrid.runtime.devices import Devices
 from peergrid.stencil import Problem, stencil
 

@@ -5,8 +5,8 @@ The folders are named after that line; `docs/architecture.md` says what is in ea
 
 from peergrid.errors import CheckFailed, DeviceFault, DoesNotFit, PeergridError, Unstable, UsageError
 from peergrid.grid import Box, Field, Grid, Signal
-from peergrid.outcome import Result
-from peergrid.runtime.hold import hold
+from peergrid.result import Result
+from peergrid.runtime.retain import hold
 from peergrid.schedule import Options
 from peergrid.simulate import Simulation, run
 from peergrid.stencil import (

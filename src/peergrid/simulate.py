@@ -1,4 +1,4 @@
-"""One run of a problem on some devices: memory, schedules, and the step count, held together."""
+"""One run of a problem on some devices: memory, schedules, and the step count."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from peergrid.arrange import check_norm, layout_of, partition_of, resolve_options, with_supported_block
 from peergrid.errors import Unstable, UsageError
 from peergrid.grid import Array, Index
 from peergrid.grid.partition import Partition
-from peergrid.outcome import Result, Timeline
+from peergrid.resolve import check_norm, layout_of, partition_of, resolve_options, with_supported_block
+from peergrid.result import Result, Timeline
 from peergrid.runtime.devices import Devices, parse_devices
 from peergrid.runtime.executors import KernelKind, executor_of
 from peergrid.schedule import Options, ResolvedOptions, Schedule, build, one_iteration
@@ -303,7 +303,9 @@ def run(
     problem = step if isinstance(step, Problem) else Problem.of(step)
     with Simulation(problem, steps, devices=devices, options=options, split=split, norm=norm) as simulation:
         depth = simulation.options.depth
-        often = CHECK_EVERY // depth * depth or CHECK_EVERY  # whole cycles if they fit: no exchange is wasted
+        often = (
+            CHECK_EVERY // depth * depth or CHECK_EVERY
+        )  # whole exchange intervals if they fit: no exchange is wasted
         while simulation.step < steps:
             simulation.run(min(often, steps - simulation.step))
             simulation.check()

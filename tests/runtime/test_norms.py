@@ -17,10 +17,10 @@ from runtime_problems import PROBLEMS, random_heat, yee
 
 import peergrid
 from peergrid import Box, Grid, Options, Problem, Simulation, UsageError, stencil
-from peergrid.arrange import check_norm
 from peergrid.codegen.norm import NORM_COLUMNS, NORM_ROWS
 from peergrid.grid import Array
 from peergrid.grid.partition import Partition
+from peergrid.resolve import check_norm
 from peergrid.runtime.cpu.norm import compiled_sums
 from peergrid.runtime.devices import Devices
 from peergrid.runtime.inorder import InOrderExecutor

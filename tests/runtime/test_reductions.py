@@ -14,10 +14,10 @@ from reduction_problems import STEPS, problem
 
 import peergrid
 from peergrid import Box, Grid, Options, Problem, Simulation, reduction, stencil
-from peergrid.arrange import default_options
 from peergrid.codegen.reductions import CLASSES, GROUP, LEAF
 from peergrid.grid import Array, Boundary
 from peergrid.grid.partition import Partition
+from peergrid.resolve import default_options
 from peergrid.runtime.devices import parse_devices
 from peergrid.schedule.build import MOST_REPEATED
 from peergrid.schedule.strategies import STRATEGIES, StrategyName

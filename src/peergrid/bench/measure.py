@@ -9,8 +9,8 @@ from dataclasses import dataclass, replace
 from math import ceil, prod
 from statistics import median
 
-from peergrid.arrange import default_options
 from peergrid.bench.power import Meter
+from peergrid.resolve import default_options
 from peergrid.runtime.devices import Devices, cores
 from peergrid.schedule import Options
 from peergrid.schedule.strategies import StrategyName
@@ -25,7 +25,7 @@ LONGEST = 32
 # clocked down, in some samples of a row and not in others. At work for a quarter of the time two are as fast as one.
 REST = 3.0
 SUSTAINED = 10  # times as long are the samples of a case that is sustained, which has no rests
-HELD_WARM_UP = 2.0  # seconds before its first sample: clocks have come down by then, where they do
+SUSTAINED_WARM_UP = 2.0  # seconds before its first sample: clocks have come down by then, where they do
 
 
 @dataclass(frozen=True)
@@ -167,7 +167,7 @@ class _Run:
         for _ in range(most):
             seconds = self.steps * self._advance(self.steps)[0]
             warm += seconds
-            if warm >= HELD_WARM_UP:
+            if warm >= SUSTAINED_WARM_UP:
                 break
         return seconds
 

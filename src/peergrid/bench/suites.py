@@ -50,12 +50,12 @@ def ladder(size: Size, counts: tuple[int, ...]) -> Iterator[Case]:
         "radar, tall": partial(radar, 2 * n, n, steps),
         "Jacobi": partial(jacobi, size.jacobi, size.jacobi),
     }
-    deep: tuple[StrategyName, ...] = ("overlap", "peer")
+    multi_step: tuple[StrategyName, ...] = ("overlap", "peer")
     for name, make in problems.items():
         for strategy in STRATEGIES:
             for count in counts:
                 yield Case(f"{name}: {strategy}", make, count, strategy, 1, size.steps // 10, name)
-        for strategy in deep:
+        for strategy in multi_step:
             for count in counts:
                 yield Case(f"{name}: {strategy}, deep", make, count, strategy, 0, size.steps // 4, f"{name}, deep")
 

@@ -12,12 +12,12 @@ from typing import Annotated, Any, cast, get_type_hints
 
 import typer
 
-from peergrid.arrange import resolve_options
 from peergrid.cli.guard import check_model_memory
 from peergrid.errors import UsageError
 from peergrid.grid import Index
 from peergrid.models.fdtd import Built
 from peergrid.models.fdtd.model import RadarModel, RunSpec
+from peergrid.resolve import resolve_options
 from peergrid.runtime.devices import Devices, parse_devices
 from peergrid.schedule import Options, ResolvedOptions
 from peergrid.schedule.exchange import Order

@@ -21,7 +21,7 @@ from peergrid.errors import UsageError
 from peergrid.io.film import film_library
 from peergrid.io.modelfile import read
 from peergrid.models.fdtd import Built, build
-from peergrid.pace import march
+from peergrid.pauses import advance
 from peergrid.runtime.cpu.bandwidth import copy_bandwidth
 from peergrid.runtime.devices import Devices, cores
 from peergrid.simulate import Simulation
@@ -143,7 +143,7 @@ def _advance(simulation: Simulation, built: Built, pauses: Pauses, stop: StopReq
     """Step to the end, or to the pause after a signal."""
     _look_at_overlap(simulation, built.steps, pauses)
     with Reporter(built.steps, built.problem.grid.box.size, quiet) as reporter:
-        for step in march(simulation, built.steps, (pauses.check_every, pauses.snapshot_every)):
+        for step in advance(simulation, built.steps, (pauses.check_every, pauses.snapshot_every)):
             reporter.update(step)
             if step % pauses.check_every == 0:
                 simulation.check()

@@ -16,10 +16,10 @@ from peergrid.errors import UsageError
 from peergrid.io.atomic import replacing
 from peergrid.io.modelfile import read
 from peergrid.models.fdtd import build
-from peergrid.outcome import Timeline
+from peergrid.result import Timeline
 from peergrid.simulate import Simulation
 
-CYCLES = 4  # exchanges in the picture unless told otherwise
+INTERVALS = 4  # exchange intervals in the picture unless told otherwise
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ def trace(
     requested = arguments.requested(described)
     built = build(described)
     chosen = requested.resolve(built, quiet=as_json)
-    shown = steps or CYCLES * chosen.options.depth
+    shown = steps or INTERVALS * chosen.options.depth
     with requested.simulation(built, chosen, 2 * shown) as simulation:
         simulation.run(shown)
         timeline = simulation.trace(shown)

@@ -65,14 +65,14 @@ class Partition:
             raise UsageError(f"A grid is split over at least one device, got {devices}.")
         if devices <= grid.shape[0]:
             return cls(grid, (devices,) + (1,) * (grid.ndim - 1))
-        fitting = [
+        possible = [
             p for p in _factorings(devices, grid.ndim) if all(a <= n for a, n in zip(p, grid.shape, strict=True))
         ]
-        if not fitting:
+        if not possible:
             raise UsageError(
                 f"A grid of shape {grid.shape} cannot be cut into {devices} boxes; use fewer devices or a larger grid."
             )
-        return cls(grid, min(fitting, key=lambda parts: _surface(grid.shape, parts)))
+        return cls(grid, min(possible, key=lambda parts: _surface(grid.shape, parts)))
 
     @property
     def devices(self) -> int:

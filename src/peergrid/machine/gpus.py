@@ -142,13 +142,13 @@ def _p2p(driver: Any, name: str, source: int, target: int) -> int:
 @contextmanager
 def _contexts(driver: Any, numbers: Sequence[int]) -> Iterator[dict[int, Any]]:
     """The primary contexts of these GPUs, released at the end."""
-    held: dict[int, Any] = {}
+    contexts: dict[int, Any] = {}
     try:
         for device in numbers:
-            held[device] = call(driver, "cuDevicePrimaryCtxRetain", device)
-        yield held
+            contexts[device] = call(driver, "cuDevicePrimaryCtxRetain", device)
+        yield contexts
     finally:
-        for device in held:
+        for device in contexts:
             driver.cuDevicePrimaryCtxRelease(device)
 
 

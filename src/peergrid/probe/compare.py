@@ -108,7 +108,7 @@ def theory(profile: Profile) -> Iterator[Expected]:
             yield from _near(gpu, "host_link_bandwidth", at | {"bytes": max(sizes, default=0)}, rate)
         for other in [one for one in machine.gpus if one is not gpu]:
             pair: dict[str, Scalar] = {"source": gpu.index, "target": other.index}
-            rate = OF_LINK * _linked(machine, gpu.index, other.index)
+            rate = OF_LINK * _link_rate(machine, gpu.index, other.index)
             yield from _near(gpu, "peer_copy_bandwidth", pair | {"route": "copy engine", "ways": 1}, rate)
 
 
@@ -118,7 +118,7 @@ def _near(gpu: Gpu, quantity: str, at: dict[str, Scalar], rate: float) -> Iterat
         yield Expected(gpu.name, quantity, at, rate, "B/s", "more", SHORT_OF_THEORY, NEAR_THEORY)
 
 
-def _linked(machine: Machine, source: int, target: int) -> float:
+def _link_rate(machine: Machine, source: int, target: int) -> float:
     """The theoretical rate of the NVLink lines between two GPUs, direct or over a switch; 0 where there are none."""
     direct = sum(link.rate for link in machine.links if (link.source, link.target) == (source, target))
     up, down = (

@@ -80,7 +80,7 @@ def _one_worker(probes: list[Probe], quick: bool, budget: Budget, command: Seque
     with tempfile.TemporaryFile("w+") as errors:
         process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=errors, text=True)
         try:
-            yield from _listen(process, probes, budget, errors)
+            yield from _messages(process, probes, budget, errors)
         finally:
             process.kill()
             process.wait()
@@ -88,7 +88,7 @@ def _one_worker(probes: list[Probe], quick: bool, budget: Budget, command: Seque
                 process.stdout.close()
 
 
-def _listen(process: Any, probes: list[Probe], budget: Budget, errors: IO[str]) -> Iterator[Outcome]:
+def _messages(process: Any, probes: list[Probe], budget: Budget, errors: IO[str]) -> Iterator[Outcome]:
     """The outcome of each experiment as the worker tells it; of one that hangs or crashes, why, and no more."""
     lines, rest, patience = _lines(process.stdout), list(probes), budget.each + START_LIMIT
     while rest:

@@ -43,10 +43,10 @@ def figure(view: View, results: Sequence[Result]) -> str:
         return _card(view.title, _checked(view, results))
     if isinstance(view, Answer):
         return _card(view.title, _answers(view, results))
-    return _card(view.title, listing(results))
+    return _card(view.title, table_of(results))
 
 
-def listing(results: Sequence[Result]) -> str:
+def table_of(results: Sequence[Result]) -> str:
     """One line per number, one column per coordinate that has any."""
     keys = list(dict.fromkeys(key for item in results for key in item.at))
     kept = [key for key in keys if _varies(results, key)] or keys[:1]
@@ -92,13 +92,13 @@ def _card(title: str, content: str) -> str:
 def _checked(view: Check, results: Sequence[Result]) -> str:
     """How far the ratios are from 1; copies through the host should leave the links alone: 0."""
     across = [item.median for item in results if item.at.get("route") != "host"]
-    aside = [item.median for item in results if item.at.get("route") == "host"]
-    off, crossed = _farthest(across, 1.0), _farthest(aside, 0.0)
+    through_host = [item.median for item in results if item.at.get("route") == "host"]
+    off, crossed = _farthest(across, 1.0), _farthest(through_host, 0.0)
     words = []
     if across:
         told = f"differ from 1 by at most {digits(100 * off)} %" if off else "are 1"
         words.append(f"{len(across)} ratios {told}")
-    if aside:
+    if through_host:
         share = f"{digits(100 * crossed)} %" if crossed else "none"
         words.append(f"through the host {share} of the bytes crossed a link")
     matrix = Matrix(view.quantity, view.rows, view.columns, view.title, shaded=False)
@@ -149,9 +149,9 @@ def _curves(view: Curve, results: Sequence[Result]) -> str:
         title = f"{view.title}: {label({view.panel: panel})}" if panel != "" else view.title
         lines = _lines(view, part)
         if all(len(points) < 3 for points in lines.values()):
-            cards.append(_card(title, listing(part)))
+            cards.append(_card(title, table_of(part)))
             continue
-        folded = f"<details><summary>{len(part)} numbers</summary>{listing(part)}</details>"
+        folded = f"<details><summary>{len(part)} numbers</summary>{table_of(part)}</details>"
         drawn = curves(lines, _name(view.x), part[0].unit, title, view.x in SIZES)
         cards.append(_card(title, drawn + folded))
     return "".join(cards)

@@ -37,10 +37,10 @@ def check_host_memory(needed: int, cells: int) -> None:
     """Raise DoesNotFit where virtual devices would need more bytes than the host has free."""
     free = free_memory()
     if needed > RESERVE * free:
-        fitting = int(cells * RESERVE * free / needed)
+        affordable = int(cells * RESERVE * free / needed)
         raise DoesNotFit(
             f"The run needs {gibibytes(needed)} of memory and {gibibytes(free)} are free: use at most about "
-            f"{rounded(fitting)} cells here, a coarser grid, or a machine with more memory."
+            f"{rounded(affordable)} cells here, a coarser grid, or a machine with more memory."
         )
 
 

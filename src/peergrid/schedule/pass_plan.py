@@ -57,12 +57,12 @@ class PassPlan:
     @cached_property
     def peers(self) -> tuple[tuple[int, ...], ...]:
         """For each device the others it sends halos to or receives them from."""
-        linked: list[set[int]] = [set() for _ in self.devices]
+        neighbours: list[set[int]] = [set() for _ in self.devices]
         for halo in self.layout.exchanged:
             if halo.source != halo.target:
-                linked[halo.source].add(halo.target)
-                linked[halo.target].add(halo.source)
-        return tuple(tuple(sorted(others)) for others in linked)
+                neighbours[halo.source].add(halo.target)
+                neighbours[halo.target].add(halo.source)
+        return tuple(tuple(sorted(others)) for others in neighbours)
 
     @property
     def multi_pass(self) -> bool:

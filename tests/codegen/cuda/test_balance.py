@@ -10,11 +10,11 @@ from stream_examples import absorbers, relaxation
 from stream_examples_3d import add, diffusion, heat
 
 from peergrid import Grid, Options, Problem
-from peergrid.arrange import partition_of
 from peergrid.codegen.cuda.choose.balance import balanced, row_costs
 from peergrid.codegen.norm import NORM_ROWS
 from peergrid.grid import Boundary, Box
 from peergrid.grid.partition import Partition
+from peergrid.resolve import partition_of
 from peergrid.runtime.devices import Devices
 
 

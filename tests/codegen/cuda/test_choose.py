@@ -9,7 +9,6 @@ from runtime_problems import PROBLEMS
 from stream_examples import absorbers, radar, relaxation, wide_reads, yee
 
 from peergrid import Options
-from peergrid.arrange import default_options, with_supported_block
 from peergrid.bench.problems import radar as model
 from peergrid.codegen.cuda.blocked2d.pass_kernel import PassKernel
 from peergrid.codegen.cuda.blocked2d.shape import Shape
@@ -18,6 +17,7 @@ from peergrid.codegen.cuda.choose.steps import block_of, several_steps, split_at
 from peergrid.codegen.cuda.gpu_model import H200
 from peergrid.codegen.norm import NORM_ALIGN
 from peergrid.grid.partition import Partition
+from peergrid.resolve import default_options, with_supported_block
 from peergrid.runtime.devices import Devices
 
 CUBE, DISTANT = PROBLEMS["heat_cube"](), distant(4096)

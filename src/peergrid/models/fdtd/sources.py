@@ -83,8 +83,8 @@ def _staged(updates: Sequence[Update]) -> list[Stage]:
     """As few stages as keep the updates of each disjoint: almost always one."""
     groups: list[list[Update]] = []
     for update in updates:
-        fitting = (g for g in groups if not any(_clash(update, other) for other in g))
-        group = next(fitting, None)
+        disjoint = (g for g in groups if not any(_clash(update, other) for other in g))
+        group = next(disjoint, None)
         if group is None:
             groups.append([update])
         else:

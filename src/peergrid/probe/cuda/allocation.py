@@ -35,14 +35,14 @@ def run(bench: Bench) -> Iterator[Result | Lack]:
 def plain(devices: Devices, count: int) -> float:
     """Seconds per allocation of `count` in a row; freed after the clock has stopped."""
     devices.use(0)
-    held: list[int] = []
+    addresses: list[int] = []
     begin = time.perf_counter()
     try:
         for _ in range(count):
-            held.append(int(devices.call("cuMemAlloc", SIZE)))
+            addresses.append(int(devices.call("cuMemAlloc", SIZE)))
         return (time.perf_counter() - begin) / count
     finally:
-        for address in held:
+        for address in addresses:
             devices.driver.cuMemFree(address)
 
 

@@ -85,17 +85,17 @@ class Devices:
     @contextmanager
     def open(cls, driver: Any) -> Iterator[Devices]:
         """Retain the primary context of every GPU and enable all peer access; release them at the end."""
-        held: list[Any] = []
+        contexts: list[Any] = []
         try:
             for device in range(int(call(driver, "cuDeviceGetCount"))):
-                held.append(call(driver, "cuDevicePrimaryCtxRetain", device))
-            devices = cls(driver, held)
-            for source in range(len(held)):
-                for target in range(len(held)):
+                contexts.append(call(driver, "cuDevicePrimaryCtxRetain", device))
+            devices = cls(driver, contexts)
+            for source in range(len(contexts)):
+                for target in range(len(contexts)):
                     devices.enable(source, target)
             yield devices
         finally:
-            for device in range(len(held)):
+            for device in range(len(contexts)):
                 driver.cuDevicePrimaryCtxRelease(device)
 
     def __len__(self) -> int:

@@ -102,9 +102,9 @@ def outside(layout: Layout, sets: Sets) -> str | None:
         if not 0 <= device < layout.devices or slot not in (0, 1):
             return f"slot {slot} of device {device}, which does not exist"
         box = Box(tuple(line[0] for line in cells.cuts), tuple(line[-1] for line in cells.cuts))
-        held = layout.local(device, name)
-        if not held.covers(box) and not all(held.covers(part) for part in cells.boxes()):
-            return f"'{name}' on device {device} in {box}, which holds {held}"
+        local = layout.local(device, name)
+        if not local.covers(box) and not all(local.covers(part) for part in cells.boxes()):
+            return f"'{name}' on device {device} in {box}, which holds {local}"
     return None
 
 

@@ -9,7 +9,7 @@ from peergrid.simulate import Simulation
 PAUSE_SECONDS = 0.25
 
 
-def march(simulation: Simulation, until: int, every: Sequence[int]) -> Iterator[int]:
+def advance(simulation: Simulation, until: int, every: Sequence[int]) -> Iterator[int]:
     """Advance to step `until`; yield the step at each pause.
 
     every: periods in steps; the run pauses at all their multiples. Between them it pauses about four times a

@@ -1,4 +1,4 @@
-"""GPUs held between runs: what the driver sets up for a process on a GPU serves more than one run."""
+"""Contexts of GPUs retained between runs, so that the set-up of a process on a GPU serves several."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ def hold(devices: str | Devices = "auto") -> Iterator[Devices]:
     """Hold devices for several runs: `with peergrid.hold("cuda:0,1") as devices:`, and `devices=devices` for each.
 
     devices: as in `Simulation`. A run takes the context of each of its GPUs, and the last to give it back destroys it;
-    those of held GPUs stay until the end of the block, also where it ends in an error. Holds may be nested, overlap and
-    be shared by threads. Nothing of a run stays: its memory is free and its kernels are unloaded as ever. A held GPU
-    keeps what its context takes of its memory. Virtual devices have nothing to hold.
+    retained ones stay until the end of the block, also where it ends in an error. Such blocks may be nested, overlap
+    and be shared by threads. Nothing of a run stays: its memory is free and its kernels are unloaded as ever. A
+    retained context keeps the memory it takes. Virtual devices have none.
     Raises, where the block begins, UsageError for devices that cannot be read or are not there, DeviceFault where a GPU
     cannot be used, DoesNotFit where it has no memory left for a context.
     """
