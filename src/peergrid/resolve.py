@@ -134,7 +134,9 @@ def layout_of(
 ) -> Layout:
     """The memory of every device, split where its kernels want it, or where the sums of a norm begin."""
     if devices.kind == "cpu":
-        return layout(problem, partition, options, _bands(problem) if norm else ())
+        from peergrid.codegen.norm import NORM_ROWS
+
+        return layout(problem, partition, options, (NORM_ROWS, 1) if norm else ())
     from peergrid.codegen.cuda.choose.steps import split_at
     from peergrid.runtime.cuda.memory.room import gpu_model
 
@@ -142,18 +144,17 @@ def layout_of(
     return layout(problem, partition, options, align)
 
 
-def check_norm(problem: Problem, devices: Devices, norm: str) -> None:
-    """Raise UsageError for the norm of a field that does not change or that such devices have none of."""
+def norm_in_passes(problem: Problem, norm: str) -> bool:
+    """True where kernels add up the norm of every step as they make it: of fields on all cells of 2D grids.
+
+    Any other norm is a reduction like those of the user. Raises UsageError for a field that does not change.
+    """
     if norm not in problem.state:
         raise UsageError(
             f"The norm of every step's change is that of one of the fields that change ({', '.join(problem.state)}), "
             f"got '{norm}'."
         )
-    if devices.kind == "cuda" and (problem.grid.ndim != 2 or not problem.fields[norm].box.covers(problem.grid.box)):
-        raise UsageError(
-            f"GPUs compute the norms of fields on all cells of 2D grids, got '{norm}' on {problem.fields[norm].box} of "
-            f"a {problem.grid.ndim}D grid; use virtual devices, as in 'cpu:4', or no norm."
-        )
+    return problem.grid.ndim == 2 and problem.fields[norm].box.covers(problem.grid.box)
 
 
 def _gap(problem: Problem) -> int:
@@ -162,12 +163,6 @@ def _gap(problem: Problem) -> int:
         return max(CPU_DEPTH, *problem.grid.shape)
     apart = gcd(*(one.every for one in problem.reductions))
     return max(1, apart - any(one.previous for one in problem.reductions))
-
-
-def _bands(problem: Problem) -> Index:
-    from peergrid.codegen.norm import NORM_ROWS
-
-    return (NORM_ROWS, *(1,) * (problem.grid.ndim - 1))
 
 
 def _parts(split: Index | int) -> Index:

@@ -10,13 +10,13 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from types import TracebackType
+from types import MappingProxyType, TracebackType
 from typing import Self
 
 from peergrid.errors import Unstable, UsageError
 from peergrid.grid import Array, Index
 from peergrid.grid.partition import Partition
-from peergrid.resolve import check_norm, layout_of, partition_of, resolve_options, with_supported_block
+from peergrid.resolve import layout_of, norm_in_passes, partition_of, resolve_options, with_supported_block
 from peergrid.result import Result, Timeline
 from peergrid.runtime.devices import Devices, parse_devices
 from peergrid.runtime.executors import KernelKind, executor_of
@@ -26,7 +26,7 @@ from peergrid.schedule.pass_plan import due as due_within
 from peergrid.schedule.strategies import StrategyName
 from peergrid.schedule.timeline import exposed_communication
 from peergrid.stencil import Problem, Stage, Update
-from peergrid.stencil.reduction import Series
+from peergrid.stencil.reduction import NORM, Series
 
 CHECK_EVERY = 100  # steps between two looks for values that are not finite
 FUSED = "The kernels of '{}' exchange by themselves where they can, and no clock looks into them"
@@ -64,8 +64,10 @@ class Simulation:
         cache = None if cache is None else Path(cache)
         self.problem, self.total_steps = problem, steps
         self.devices = devices if isinstance(devices, Devices) else parse_devices(str(devices))
-        if norm is not None:
-            check_norm(problem, self.devices, norm)
+        self._norm = norm
+        self._norm_reduced = norm is not None and not norm_in_passes(problem, norm)
+        if norm is not None and self._norm_reduced:
+            problem, norm = problem.with_norm(norm), None
         resolved = options or resolve_options(self.devices, problem, steps, split=split, cache=cache, norm=norm)
         self._chosen = resolved if isinstance(resolved, ResolvedOptions) else ResolvedOptions(resolved)
         self.options = with_supported_block(self._chosen.options, self.devices, problem, norm)
@@ -74,7 +76,6 @@ class Simulation:
         self.step = 0
         self.seconds = 0.0
         self._slot = 0
-        self._norm = norm
         self._lock = threading.RLock()
         self._closed = self._torn = False
         self._exposed: float | None = None
@@ -119,12 +120,15 @@ class Simulation:
         Raises UsageError where the run was made without.
         """
         with self._open():
+            if self._norm_reduced:
+                return self._executor.reductions(self.step)[NORM].values
             return self._executor.norms(self.step)
 
     def reductions(self) -> Mapping[str, Series]:
         """What each of the problem's reductions found in the steps done so far, the same bits on any devices."""
         with self._open():
-            return self._executor.reductions(self.step)
+            found = self._executor.reductions(self.step)
+            return MappingProxyType({one.name: found[one.name] for one in self.problem.reductions})
 
     def check(self) -> None:
         """Raise Unstable, with step and place, where a state field is NaN or infinite."""
@@ -258,14 +262,15 @@ class Simulation:
         Where reductions are due too far apart for one schedule, the steps up to each of them are such a run.
         """
         found: list[tuple[Schedule, int]] = []
-        every = repeated(self.problem)
+        problem = self.layout.problem
+        every = repeated(problem)
         step, slot, end = self.step, self._slot, self.step + steps
         while step < end:
             if every is not None:
                 stop, whole = end, self._schedule(0, slot, step % every)
                 times, rest = divmod(stop - step, whole.steps)
             else:
-                stop = min(end, *(step - step % one.every + one.every for one in self.problem.reductions))
+                stop = min(end, *(step - step % one.every + one.every for one in problem.reductions))
                 whole = self._schedule(0, slot, None)
                 times, rest = divmod(stop - step - 1, whole.steps)
                 rest += 1  # at the end of which reductions are due
@@ -276,7 +281,7 @@ class Simulation:
 
     def _schedule(self, steps: int, slot: int, start: int | None) -> Schedule:
         """What advances by so many steps from a slot and a step of the run; of 0 steps, one period."""
-        due = due_within(self.problem, start, steps)
+        due = due_within(self.layout.problem, start, steps)
         key = steps, slot, due if steps else start
         if key not in self._schedules:
             make = one_iteration if not steps else partial(build, steps=steps)
@@ -303,9 +308,7 @@ def run(
     problem = step if isinstance(step, Problem) else Problem.of(step)
     with Simulation(problem, steps, devices=devices, options=options, split=split, norm=norm) as simulation:
         depth = simulation.options.depth
-        often = (
-            CHECK_EVERY // depth * depth or CHECK_EVERY
-        )  # whole exchange intervals if they fit: no exchange is wasted
+        often = CHECK_EVERY // depth * depth or CHECK_EVERY  # whole exchange intervals, where they fit
         while simulation.step < steps:
             simulation.run(min(often, steps - simulation.step))
             simulation.check()

@@ -16,21 +16,22 @@ from hypothesis import strategies as st
 from runtime_problems import PROBLEMS, random_heat, yee
 
 import peergrid
-from peergrid import Box, Grid, Options, Problem, Simulation, UsageError, stencil
+from peergrid import Box, Grid, Options, Problem, Simulation, UsageError, reduction, stencil
 from peergrid.codegen.norm import NORM_COLUMNS, NORM_ROWS
+from peergrid.codegen.reductions import LEAF, leaves, total
 from peergrid.grid import Array
 from peergrid.grid.partition import Partition
-from peergrid.resolve import check_norm
 from peergrid.runtime.cpu.norm import compiled_sums
-from peergrid.runtime.devices import Devices
 from peergrid.runtime.inorder import InOrderExecutor
 from peergrid.runtime.memory import allocate
 from peergrid.runtime.norms import Norms
+from peergrid.runtime.reductions import grouped
 from peergrid.runtime.reference_norm import add_square, reference_sums
 from peergrid.schedule import build, layout
 from peergrid.schedule.access import declared
 from peergrid.schedule.strategies import STRATEGIES, StrategyName
 from peergrid.simulate import CHECK_EVERY
+from peergrid.stencil.reduction import NORM, norm_of
 
 STEPS = 5
 LIBM = ctypes.CDLL(ctypes.util.find_library("m"))
@@ -83,16 +84,28 @@ def random_field(shape: tuple[int, ...], periodic: bool, dtype: str) -> Problem:
     return Problem.of((one_dimensional, two_dimensional, three_dimensional)[len(shape) - 1](u))
 
 
+def reduced_norm(before: Array, after: Array) -> float:
+    """The order of `codegen.reductions`, as NumPy carries it out on one device."""
+    change = after - before
+    shape = change.shape
+    one = norm_of(Grid(shape, dtype=str(change.dtype)).field("u"))
+    rows = change.reshape(-1, shape[-1])
+    cuts = range(0, shape[-1], LEAF)
+    found = np.stack([leaves("l2", rows[:, first : first + LEAF], 0) for first in cuts], axis=1)
+    return total("l2", grouped(one, shape, found), change.size)
+
+
 @cache
 def expected(shape: tuple[int, ...], periodic: bool, dtype: str) -> bytes:
     """The plain norms of the states that one device goes through."""
+    norm = plain_norm if len(shape) == 2 else reduced_norm
     problem = random_field(shape, periodic, dtype)
     states = [problem.fields["u"].global_array()]
     with Simulation(problem, STEPS, devices="cpu:1", kernel="reference") as simulation:
         for _ in range(STEPS):
             simulation.run(1)
             states.append(simulation.gather("u"))
-    return np.array([plain_norm(before, after) for before, after in pairwise(states)]).tobytes()
+    return np.array([norm(before, after) for before, after in pairwise(states)]).tobytes()
 
 
 SHAPES = st.one_of(
@@ -241,13 +254,25 @@ def test_what_a_norm_reads_is_what_the_proof_knows_of(name: str) -> None:
         assert all(part.empty for part in rest)
 
 
+@pytest.mark.parametrize("name", ["heat_cube", "yee"])
+def test_a_norm_that_is_a_reduction_is_none_of_the_users(name: str) -> None:
+    """Of a field in 3D, and of one on some cells of a 2D grid."""
+    problem, field = PROBLEMS["heat_cube"]() if name == "heat_cube" else yee(), "u" if name == "heat_cube" else "psi"
+    with Simulation(problem, STEPS, devices="cpu:2", options=Options("async", 4, 2), norm=field) as simulation:
+        simulation.run(STEPS)
+        assert (simulation.norms() > 0).any()
+        assert not simulation.reductions()
+        assert simulation.problem is problem
+        assert simulation.result().norms.tobytes() == simulation.norms().tobytes()
+    own = reduction("max", name=NORM)(lambda u: u[0, 0, 0])
+    clash = Problem.of(three_dimensional(u := Grid((5, 6, 7)).field("u")), reductions=own(u))
+    with pytest.raises(UsageError, match=f"A reduction is called '{NORM}'"):
+        Simulation(clash, STEPS, devices="cpu:1", norm="u")
+
+
 def test_norms_that_cannot_be_had_are_refused() -> None:
     with pytest.raises(UsageError, match=r"one of the fields that change \(u\), got 'v'"):
         Simulation(random_heat((30, 30)), 4, devices="cpu:2", norm="v")
-    for problem, name in ((yee(), "psi"), (PROBLEMS["heat_cube"](), "u")):
-        with pytest.raises(UsageError, match=f"fields on all cells of 2D grids, got '{name}' on .*; use virtual dev"):
-            check_norm(problem, Devices("cuda", (0,)), name)
-    check_norm(yee(), Devices("cuda", (0,)), "ez")
     with pytest.raises(UsageError, match="a pass makes one step on virtual devices, got block = 2; leave it out"):
         Simulation(random_heat((30, 30)), 4, devices="cpu:2", options=Options("async", 4, 2), norm="u")
     with Simulation(random_heat((30, 30)), 4, devices="cpu:2", options=Options("async", 4), norm="u") as simulation:

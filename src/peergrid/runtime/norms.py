@@ -1,4 +1,4 @@
-"""The norm of every step's change on virtual devices, put together from what they compute, in any order.
+"""Norms of fields on 2D grids on virtual devices, put together from what they compute, in any order.
 
 The tree of sums is the one of GPUs (`codegen.norm`), fixed in the coordinates of the grid: in bands of 24
 rows along axis 0. What computes a whole band sums it up at once; of a band that several parts or devices compute, the
@@ -45,7 +45,7 @@ class _Step:
 
 
 class Norms:
-    """The norms of one state field. Devices add what they computed, several at a time.
+    """The norms of one state field on all cells of a 2D grid. Devices add what they computed, several at a time.
 
     Raises UsageError where passes make several steps: what lies between is in no memory.
     """
@@ -58,7 +58,6 @@ class Norms:
             )
         self._layout, self._name, self._sums = layout, name, sums
         self._grid = layout.problem.grid
-        self._box = layout.problem.fields[name].box
         self._norms = np.full(total_steps, np.nan)
         self._open: dict[int, _Step] = {}
         self._lock = threading.Lock()
@@ -69,14 +68,14 @@ class Norms:
 
     def add(self, memory: DeviceMemory, op: Compute, step: int) -> None:
         """Count what a device has just computed; step: of the run. A cell counts where it is owned."""
-        cells = op.box & self._layout.partition.owned(memory.device) & self._box
+        cells = op.box & self._layout.partition.owned(memory.device)
         if cells.empty:
             return
         before, after = (memory.block(self._name, slot) for slot in (op.source, op.target))
         opened = self._opened(step)
         whole = self._whole_bands(cells)
         if not whole.empty:
-            first, found = whole.lo[0] // NORM_ROWS, self._sums(_flat(before.view(whole)), _flat(after.view(whole)))
+            first, found = whole.lo[0] // NORM_ROWS, self._sums(before.view(whole), after.view(whole))
             opened.sums[first : first + len(found)] = found
         for number, part in self._parts(cells, whole):
             self._put(opened, number, part, before.view(part), after.view(part))
@@ -90,7 +89,7 @@ class Norms:
         with self._lock:
             if step not in self._open:
                 bands = -(-self._grid.shape[0] // NORM_ROWS)
-                self._open[step] = _Step(np.zeros(bands), self._box.size)
+                self._open[step] = _Step(np.zeros(bands), self._grid.box.size)
             return self._open[step]
 
     def _put(self, opened: _Step, number: int, part: Box, before: Array, after: Array) -> None:
@@ -98,7 +97,7 @@ class Norms:
         with self._lock:
             if number not in opened.bands:
                 box = self._band(number)
-                opened.bands[number] = _Band(box, self._zeros(box), self._zeros(box), (box & self._box).size)
+                opened.bands[number] = _Band(box, self._zeros(box), self._zeros(box), box.size)
             band = opened.bands[number]
         band.before[part.slices(band.box.lo)] = before
         band.after[part.slices(band.box.lo)] = after
@@ -106,7 +105,7 @@ class Norms:
             band.missing -= part.size
             whole = not band.missing
         if whole:
-            opened.sums[number] = self._sums(_flat(band.before), _flat(band.after))[0]
+            opened.sums[number] = self._sums(band.before, band.after)[0]
             del opened.bands[number]
 
     def _zeros(self, box: Box) -> Array:
@@ -114,7 +113,7 @@ class Norms:
 
     def _whole_bands(self, cells: Box) -> Box:
         """The whole bands among cells, in one piece."""
-        if cells.shape[1:] != self._grid.shape[1:]:
+        if cells.shape[1] != self._grid.shape[1]:
             return Box(cells.lo, cells.lo)
         end = cells.hi[0] if cells.hi[0] == self._grid.shape[0] else cells.hi[0] // NORM_ROWS * NORM_ROWS
         first = -(-cells.lo[0] // NORM_ROWS) * NORM_ROWS
@@ -130,8 +129,3 @@ class Norms:
     def _band(self, number: int) -> Box:
         end = min((number + 1) * NORM_ROWS, self._grid.shape[0])
         return self._grid.box.with_axis(0, number * NORM_ROWS, end)
-
-
-def _flat(values: Array) -> Array:
-    """Rows along axis 0, all cells of a row side by side."""
-    return values.reshape(len(values), -1)

@@ -13,7 +13,7 @@ from peergrid.errors import UsageError
 from peergrid.grid import Box, Field, Grid, Index, Signal
 from peergrid.stencil.confine import answerable, check_reads, confined, whole
 from peergrid.stencil.expr import Expr, Read, reads, shown
-from peergrid.stencil.reduction import PREVIOUS, Reduction, checked
+from peergrid.stencil.reduction import NORM, PREVIOUS, Reduction, checked, norm_of
 
 Named = TypeVar("Named", Field, Signal)
 NO_CHANGE = "no cell would change"
@@ -155,6 +155,15 @@ class Problem:
         recorded = (receivers,) if isinstance(receivers, Receiver) else tuple(receivers)
         _check_receivers(recorded, fields)
         return _made_of(grid, fields, signals, params, cut, recorded, reduced)
+
+    def with_norm(self, name: str) -> Problem:
+        """The same problem with one more reduction, `NORM`: the norm of the change of a state field.
+
+        Raises UsageError where a reduction has this name.
+        """
+        if any(one.name == NORM for one in self.reductions):
+            raise UsageError(f"A reduction is called '{NORM}', the name of that which 'norm' adds; give it another.")
+        return replace(self, reductions=(*self.reductions, norm_of(self.fields[name])))
 
     @cached_property
     def state(self) -> tuple[str, ...]:

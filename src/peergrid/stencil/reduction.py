@@ -21,6 +21,7 @@ ReductionKind = Literal["sum", "mean", "max", "min", "l2"]
 KINDS: tuple[ReductionKind, ...] = get_args(ReductionKind)
 PREVIOUS = ".prev"
 NOTHING = "there would be nothing to reduce"
+NORM = "norm of the change"
 
 
 @dataclass(frozen=True)
@@ -68,6 +69,14 @@ class Series:
 
     steps: NDArray[np.int64]
     values: NDArray[np.float64]
+
+
+def norm_of(field: Field) -> Reduction:
+    """The L2 norm of a state field's change, of every step, over the cells on which the field is."""
+    before = replace(field, name=f"{field.name}{PREVIOUS}")
+    here = (0,) * field.grid.ndim
+    value = Read(field.name, here) - Read(before.name, here)
+    return Reduction(NORM, "l2", value, 1, field.box, (field, before), (), frozenset({before.name}))
 
 
 def checked(reduction: Reduction, grid: Grid, previous: Iterable[str]) -> Reduction:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cache
 from itertools import product
 
@@ -19,6 +20,7 @@ from peergrid.grid.partition import Partition
 from peergrid.runtime.cuda.executor import CudaExecutor
 from peergrid.schedule import build, layout, one_iteration
 from peergrid.schedule.strategies import STRATEGIES, StrategyName
+from peergrid.stencil.reduction import NORM
 
 on_the_host = pytest.mark.skipif(COMPILER is None, reason="no C++ compiler here to run generated kernels on the host")
 
@@ -60,6 +62,22 @@ def test_same_bits(shape: tuple[int, ...], place: int, strategy: StrategyName, n
     devices = 1 + (number + place) % 4
     found = run(problem(shape, edges, dtype), devices, Options(strategy, depth=1 + number % 3))
     assert found == expected(shape, edges, dtype)
+
+
+@on_the_host
+@pytest.mark.parametrize("shape", [(2500,), (20, 9, 30)])
+def test_norms_of_other_grids_than_2d_are_reductions(shape: tuple[int, ...]) -> None:
+    plain = problem(shape, "fixed", "float32")
+    with Simulation(plain, STEPS, devices="cpu:3", norm="u") as simulation:
+        simulation.run(STEPS)
+        expected = simulation.norms().tobytes()
+    one = replace(plain, reductions=()).with_norm("u")
+    plan = layout(one, Partition.slabs(one.grid, (0, 7, shape[0])), Options())
+    executor = CudaExecutor(plan, STEPS, (0, 1), driver=HostDriver(seed=1), timeout=60)
+    load(executor)
+    executor.execute(build(plan, Options(), STEPS), 1, 0)
+    assert executor.reductions(STEPS)[NORM].values.tobytes() == expected
+    executor.close()
 
 
 @pytest.mark.parametrize("shape", SHAPES)
