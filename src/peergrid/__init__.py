@@ -9,6 +9,7 @@ from peergrid.result import Result
 from peergrid.runtime.retain import hold
 from peergrid.schedule import Options
 from peergrid.simulate import Simulation, run
+from peergrid.sources import source_of
 from peergrid.stencil import (
     Problem,
     Receiver,
@@ -49,6 +50,7 @@ __all__ = [
     "minimum",
     "reduction",
     "run",
+    "source_of",
     "sqrt",
     "stencil",
     "where",

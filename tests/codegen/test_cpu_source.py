@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from stream_problems import PLANE, values
 
-from peergrid.codegen import source
+from peergrid import source_of
 from peergrid.codegen.cpu.plan import code_of
 from peergrid.grid import Grid
 from peergrid.stencil import Problem, stencil
@@ -27,7 +27,7 @@ def test_one_function_serves_all_shapes_values_and_names() -> None:
 
 
 def test_the_source_reads_like_the_stencil() -> None:
-    text = source(relaxed((8, 9), 0.1, "u"))
+    text = source_of(relaxed((8, 9), 0.1, "u"))
     assert "# stage 0, relax on [0,8)×[0,8): p0: u.next, p1: u[0, 0], p2: k=0.1, p3: c[0, 0], p4: u[0, 1]" in text
     assert text.count("def cells(") == 1
     _, whole, rest = text[: text.index("def rows")].split("for x in ")
@@ -41,7 +41,7 @@ def test_the_source_reads_like_the_stencil() -> None:
 
 
 def test_the_source_shows_every_form() -> None:
-    text = source(PLANE["yee"]((12, 12), ("fixed", "fixed"), "float64"))
+    text = source_of(PLANE["yee"]((12, 12), ("fixed", "fixed"), "float64"))
     assert "from numpy import float64 as number" in text
     for name in ("magnetic", "damped", "electric", "emit"):
         assert f", {name} on " in text

@@ -1,52 +1,46 @@
-"""The source on demand: what is printed is what runs."""
+"""The source of kernels on demand; `test_source_of_run` shows that it is what runs."""
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 
 import pytest
 from stream_problems import values
 
-from peergrid import Grid, Problem, UsageError
-from peergrid.bench.problems import radar, relax
-from peergrid.codegen import source
-from peergrid.codegen.cpu.listing import source as for_cpus
-from peergrid.codegen.cuda.choose.steps import several_steps, steps_per_pass
+from peergrid import Grid, Problem, UsageError, source_of
+from peergrid.bench.problems import relax
+from peergrid.codegen.cuda.choose.steps import steps_per_pass
 from peergrid.codegen.cuda.onestep import program
-from peergrid.codegen.nvrtc import compile_cubin
 
 GRID = Grid((300, 400))
 PROBLEM = Problem.of(relax(GRID.field("u", values(GRID.shape, 1))))
 
 
-def test_every_program_of_a_pass_once() -> None:
-    found = source(radar(400, 600, 10), "cuda", steps=8)
-    kernel = several_steps(radar(400, 600, 10), 8)
-    assert kernel is not None
-    programs = {launch.program.source for launch in kernel.launches(kernel.problem.grid.box, 1)}
-    assert len(programs) == found.count('extern "C" __global__') == found.count("// 8 steps per pass, ")
-    assert all(text in found for text in programs)
+def test_what_is_said_of_a_run_on_gpus() -> None:
+    text = source_of(PROBLEM, "cuda", steps=8, strategy="peer")
+    assert text.startswith("// 8 steps per pass, strategy peer, 2 GPUs: ")
+    assert len(re.findall(r"^// edge2d_peer: ", text, re.MULTILINE)) == 1
 
 
-def test_as_many_steps_as_suit_unless_told() -> None:
-    assert source(PROBLEM, "cuda") == source(PROBLEM, "cuda", steps_per_pass(PROBLEM))
-    assert source(PROBLEM, "cuda", steps=1).endswith(program(PROBLEM, [[GRID.box]]).source)
-    assert source(PROBLEM) == source(PROBLEM, "cpu") == for_cpus(PROBLEM)
-
-
-def test_what_is_printed_compiles() -> None:
-    pytest.importorskip("cuda.core")
-    assert compile_cubin(source(PROBLEM, "cuda", steps=1), "sm_90", None)
+def test_as_many_steps_as_are_worth_it_unless_told() -> None:
+    assert source_of(PROBLEM, "cuda") == source_of(PROBLEM, "cuda", steps_per_pass(PROBLEM))
+    assert program(PROBLEM, [[GRID.box]]).source in source_of(PROBLEM, "cuda", steps=1)
+    assert source_of(PROBLEM) == source_of(PROBLEM, "cpu")
 
 
 def test_refusals() -> None:
-    with pytest.raises(UsageError, match="No kernel makes 40 steps of this problem in one pass"):
-        source(PROBLEM, "cuda", steps=40)
-    with pytest.raises(UsageError, match="cpu or cuda, got 'ptx'"):
-        source(PROBLEM, "ptx")  # type: ignore[arg-type]
-    with pytest.raises(UsageError, match="leave 'steps' out"):
-        source(PROBLEM, "cpu", steps=4)
+    for given, sentence in (
+        (("cuda", 40), "No kernel makes 40 steps of this problem in one pass"),
+        (("ptx",), "cpu or cuda, got 'ptx'"),
+        (("cpu", 4), "leave 'steps' out"),
+        (("cpu", None, "peer"), "leave 'strategy' out"),
+        (("cpu", None, None, 2), "leave 'gpus' out"),
+        (("cuda", 1, "rings"), "A strategy is one of serial, .*, got 'rings'"),
+    ):
+        with pytest.raises(UsageError, match=sentence):
+            source_of(PROBLEM, *given)  # type: ignore[arg-type]
 
 
 THREADS = """

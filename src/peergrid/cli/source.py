@@ -7,12 +7,11 @@ from typing import Annotated, cast
 import typer
 
 from peergrid.cli.choose import ModelFile
-from peergrid.codegen import Target
-from peergrid.codegen import source as generated
 from peergrid.errors import UsageError
 from peergrid.io.modelfile import read
 from peergrid.models.fdtd import build
-from peergrid.schedule.strategies import STRATEGIES, StrategyName
+from peergrid.schedule.strategies import StrategyName
+from peergrid.sources import Target, source_of
 
 
 def source(
@@ -32,12 +31,4 @@ def source(
     if gpus is not None and gpus < 1:
         raise UsageError(f"'--gpus' takes a whole number above 0, got {gpus}.")
     problem = build(read(model)).problem
-    if target != "cuda":
-        typer.echo(generated(problem, cast(Target, target), steps, strategy))
-        return
-    from peergrid.runtime.cuda.source import source_of_run
-
-    if strategy is not None and strategy not in STRATEGIES:
-        raise UsageError(f"A strategy is one of {', '.join(STRATEGIES)}, got '{strategy}'.")
-    chosen: StrategyName = strategy or "overlap"
-    typer.echo(source_of_run(problem, steps, chosen, gpus or (2 if chosen == "peer" else 1)))
+    typer.echo(source_of(problem, cast(Target, target), steps, cast(StrategyName | None, strategy), gpus))

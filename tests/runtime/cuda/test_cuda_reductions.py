@@ -11,9 +11,8 @@ from executions import load
 from host_driver import COMPILER, HostDriver
 from reduction_problems import STEPS, problem
 
-from peergrid import Options, Problem, Simulation, UsageError
+from peergrid import Options, Problem, Simulation, UsageError, source_of
 from peergrid.codegen import nvrtc
-from peergrid.codegen.cuda.listing import source
 from peergrid.codegen.cuda.reduce import ReduceKernel
 from peergrid.grid import Boundary
 from peergrid.grid.partition import Partition
@@ -88,8 +87,8 @@ def test_kernels_compile_without_spilling(shape: tuple[int, ...]) -> None:
         assert found.spills == 0, (reduced.name, architecture, found)
 
 
-def test_the_listing_shows_them_with_the_users_names() -> None:
-    text = source(problem((20, 9, 300), "reflecting", "float32"))
+def test_the_source_shows_them_with_the_users_names() -> None:
+    text = source_of(problem((20, 9, 300), "reflecting", "float32"), "cuda")
     assert "// energy: sum of c_at_0_0_0, u_at_0_0_0" in text
     assert "// change: l2 of u_at_0_0_0, u_prev_at_0_0_0" in text
 

@@ -13,16 +13,15 @@ from host_driver import COMPILER, HostDriver
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
-from peergrid import Options
-from peergrid.codegen.cpu.listing import source as cpu_source
+from peergrid import Options, source_of
 from peergrid.codegen.cpu.plan import stream_plan
 from peergrid.codegen.cuda.choose.steps import block_of
 from peergrid.codegen.cuda.gpu_model import H200, GpuModel
-from peergrid.codegen.cuda.listing import source as cuda_source
 from peergrid.grid import Array, Box, Grid, Index
 from peergrid.grid.partition import Partition
 from peergrid.runtime.cpu.kernel import CpuKernel
 from peergrid.runtime.cuda.executor import CudaExecutor
+from peergrid.runtime.cuda.source import texts_of_run
 from peergrid.runtime.executor import Executor
 from peergrid.runtime.inorder import InOrderExecutor
 from peergrid.schedule import Layout, layout, one_iteration
@@ -35,6 +34,7 @@ needs_compiler = pytest.mark.skipif(
 )
 STEPS = 4
 SERIAL = Options("serial")
+SINGLE = (1, 1, 1)
 WIDE = replace(H200, wide_cells=1, wide_columns=1)
 OPERATIONS: tuple[Callable[[Any, Any, Any], Any], ...] = (
     lambda a, b, c: 0.5 * a + b,
@@ -177,10 +177,11 @@ def test_text_grows_by_as_much_for_every_operation(way: str, shape: Index) -> No
 
 def text(way: str, problem: Problem) -> str:
     if way == "cpu":
-        return cpu_source(problem)
-    if way.endswith("cuda"):
-        return cuda_source(problem, int(way[0]))
-    return cuda_source(problem, 2, way)
+        return source_of(problem)
+    steps, strategy = (int(way[0]), "overlap") if way.endswith("cuda") else (2, way)
+    devices = 2 if way == "peer" else 1
+    plan = layout(problem, Partition(problem.grid, (devices, *SINGLE[1 : problem.grid.ndim])), Options(strategy, steps))
+    return "".join(text for _, text in texts_of_run(plan, Options(strategy, steps), H200, lambda text, kernel: 150))
 
 
 @needs_compiler

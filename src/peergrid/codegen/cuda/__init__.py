@@ -3,6 +3,6 @@
 Read `common` first, what all kernels share; then `onestep`, the kernels that make one step in a pass over memory and
 serve any problem. Passes of several steps are *time-blocked*: `blocked` says what they share, `blocked2d` and
 `blocked3d` hold the kernels. In `linked` the kernels exchange with their neighbours themselves. `choose` says what a
-problem is best served by, `suited` the same of kernels that make many passes; `listing` prints it; `reduce` makes the
+problem is best served by, `suited` the same of kernels that make many passes; `reduce` makes the
 kernels of reductions, and `service` holds the small kernels that compute nothing.
 """

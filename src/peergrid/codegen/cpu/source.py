@@ -1,4 +1,4 @@
-"""The generated source for people to read."""
+"""The generated row functions as Python source, for people to read."""
 
 from __future__ import annotations
 

@@ -1,0 +1,48 @@
+"""The source of the kernels that a run compiles, for people to read; needs neither a compiler nor a GPU."""
+
+from __future__ import annotations
+
+from typing import Literal, get_args
+
+from peergrid.errors import UsageError
+from peergrid.schedule.strategies import STRATEGIES, StrategyName
+from peergrid.stencil import Problem
+
+Target = Literal["cpu", "cuda"]
+TARGETS = get_args(Target)
+
+
+def source_of(
+    problem: Problem,
+    target: Target = "cpu",
+    steps: int | None = None,
+    strategy: StrategyName | None = None,
+    gpus: int | None = None,
+) -> str:
+    """The kernels of a run: Python that Numba compiles, or CUDA C++, each text under what its kernels serve.
+
+    For CUDA alone: steps between exchanges (None: as many as one pass is worth), the strategy (None: `overlap`) and the
+    number of GPUs (None: as few as the strategy needs). Raises UsageError for arguments that the target does not have,
+    or where no kernel makes so many steps.
+    """
+    if target not in TARGETS:
+        raise UsageError(f"Source is generated for {' or '.join(TARGETS)}, got '{target}'.")
+    if target == "cpu":
+        return _of_cpus(problem, steps, strategy, gpus)
+    if strategy is not None and strategy not in STRATEGIES:
+        raise UsageError(f"A strategy is one of {', '.join(STRATEGIES)}, got '{strategy}'.")
+    from peergrid.runtime.cuda.source import source_of_run
+
+    return source_of_run(problem, steps, strategy or "overlap", gpus or (2 if strategy == "peer" else 1))
+
+
+def _of_cpus(problem: Problem, steps: int | None, strategy: str | None, gpus: int | None) -> str:
+    if strategy is not None:
+        raise UsageError("Kernels for CPUs are the same under every strategy; leave 'strategy' out.")
+    if steps is not None:
+        raise UsageError("Kernels for CPUs take any number of steps per pass; leave 'steps' out.")
+    if gpus is not None:
+        raise UsageError("Kernels for CPUs run on no GPU; leave 'gpus' out.")
+    from peergrid.codegen.cpu.source import source
+
+    return source(problem)
