@@ -1,15 +1,47 @@
-"""What a run leaves: the fields and records at its end, and when each operation of a schedule ran."""
+"""What a run leaves: its state after a step, fields and records at its end, when each operation of a schedule ran."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from importlib.metadata import version
 from typing import Any
 
+import numpy as np
+
+from peergrid.errors import UsageError
 from peergrid.grid import Array
 from peergrid.schedule import Schedule
 from peergrid.schedule.timeline import Span, chrome
 from peergrid.stencil.reduction import Series
+
+VERSION = version("peergrid")
+
+
+@dataclass(frozen=True)
+class Records:
+    """What a run recorded in its first steps: traces by receiver, norms where it was made with them, reductions."""
+
+    traces: Mapping[str, Array] = field(default_factory=dict)
+    norms: Array | None = None
+    reductions: Mapping[str, Series] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class State:
+    """All that a run needs to go on after a step, in the coordinates of the grid: on any devices, in any arrangement.
+
+    fields: the values of the state fields; seconds: of stepping so far; identity: digests of the parts of its problem
+    (see `stencil.identity`); version: of peergrid; about: texts of whoever keeps it, by name.
+    """
+
+    step: int
+    fields: Mapping[str, Array]
+    records: Records
+    seconds: float
+    identity: Mapping[str, str]
+    version: str
+    about: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -46,3 +78,29 @@ class Timeline:
     def chrome(self) -> dict[str, Any]:
         """In Chrome's format, as Perfetto shows it."""
         return chrome(self.schedule.ops, self.spans)
+
+
+def check_state(state: State, expected: Mapping[str, str], steps: int) -> None:
+    """Raise UsageError where a state is not of the problem with this identity, or beyond so many steps."""
+    other = sorted(
+        part for part in state.identity.keys() | expected.keys() if state.identity.get(part) != expected.get(part)
+    )
+    if other:
+        more = f" and {len(other) - 3} more parts" if len(other) > 3 else ""
+        raise UsageError(
+            f"The state is expected to be of the same problem, got another in {', '.join(other[:3])}{more}; go on with "
+            "the problem as it was, or start anew."
+        )
+    if state.step > steps:
+        raise UsageError(f"The state is that after step {state.step}, and the run has {steps}; give it more steps.")
+
+
+def joined(earlier: Series, later: Series) -> Series:
+    """The values of a series that a restored state has, and those found since."""
+    return Series(later.steps, np.concatenate([earlier.values, later.values[len(earlier.values) :]]))
+
+
+def other_version(state: State) -> tuple[str, ...]:
+    """The sentence about a state that another version kept; nothing of one that this version did."""
+    sentence = f"The state that the run goes on from was kept by peergrid {state.version}, this is {VERSION}."
+    return () if state.version == VERSION else (sentence,)

@@ -8,16 +8,19 @@ import time
 import weakref
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from types import MappingProxyType, TracebackType
 from typing import Self
 
+import numpy as np
+
 from peergrid.errors import Unstable, UsageError
 from peergrid.grid import Array, Index
 from peergrid.grid.partition import Partition
 from peergrid.resolve import layout_of, norm_in_passes, partition_of, resolve_options, with_supported_block
-from peergrid.result import Result, Timeline
+from peergrid.result import VERSION, Records, Result, State, Timeline, check_state, joined, other_version
 from peergrid.runtime.devices import Devices, parse_devices
 from peergrid.runtime.executors import KernelKind, executor_of
 from peergrid.schedule import Options, ResolvedOptions, Schedule, build, one_iteration
@@ -26,6 +29,7 @@ from peergrid.schedule.pass_plan import due as due_within
 from peergrid.schedule.strategies import StrategyName
 from peergrid.schedule.timeline import exposed_communication
 from peergrid.stencil import Problem, Stage, Update
+from peergrid.stencil.identity import identity
 from peergrid.stencil.reduction import NORM, Series
 
 CHECK_EVERY = 100  # steps between two looks for values that are not finite
@@ -76,6 +80,7 @@ class Simulation:
         self.step = 0
         self.seconds = 0.0
         self._slot = 0
+        self._restored: State | None = None  # without fields
         self._lock = threading.RLock()
         self._closed = self._torn = False
         self._exposed: float | None = None
@@ -112,23 +117,57 @@ class Simulation:
         """What each receiver recorded, one value per step done so far: entry k is the value after step k + 1."""
         with self._open():
             records = self._executor.traces()
-            return {r.name: records[i, : self.step].copy() for i, r in enumerate(self.problem.receivers)}
+            found = {r.name: records[i, : self.step].copy() for i, r in enumerate(self.problem.receivers)}
+            if self._restored is not None:
+                for name, values in self._restored.records.traces.items():
+                    found[name][: len(values)] = values
+            return found
 
     def norms(self) -> Array:
         """The L2 norm of the field's change in each step done so far, in float64, the same bits on any devices.
 
         Raises UsageError where the run was made without.
         """
-        with self._open():
+        with self._open(), np.errstate(all="ignore"):  # what devices hold of steps before a restored one is anything
             if self._norm_reduced:
-                return self._executor.reductions(self.step)[NORM].values
-            return self._executor.norms(self.step)
+                found: Array = self._executor.reductions(self.step)[NORM].values.copy()
+            else:
+                found = self._executor.norms(self.step)
+            earlier = None if self._restored is None else self._restored.records.norms
+            if earlier is not None:
+                found[: len(earlier)] = earlier
+            return found
 
     def reductions(self) -> Mapping[str, Series]:
         """What each of the problem's reductions found in the steps done so far, the same bits on any devices."""
+        with self._open(), np.errstate(all="ignore"):
+            all_found = self._executor.reductions(self.step)
+            found = {one.name: all_found[one.name] for one in self.problem.reductions}
+            if self._restored is not None:
+                earlier = self._restored.records.reductions
+                found = {name: joined(earlier[name], later) for name, later in found.items()}
+            return MappingProxyType(found)
+
+    def state(self) -> State:
+        """Everything that the run needs to go on from here, see `restore`; a copy of its own."""
         with self._open():
-            found = self._executor.reductions(self.step)
-            return MappingProxyType({one.name: found[one.name] for one in self.problem.reductions})
+            fields = {name: self.gather(name) for name in self.problem.state}
+            norms = None if self._norm is None else self.norms()
+            records = Records(self.traces(), norms, self.reductions())
+            return State(self.step, fields, records, self.seconds, self._identity, VERSION)
+
+    def restore(self, state: State) -> None:
+        """Go on from the state of a run of the same problem, on whatever devices and however arranged: the same bits.
+
+        Raises UsageError where it is the state of another problem, or beyond the run's last step.
+        """
+        with self._open():
+            check_state(state, self._identity, self.total_steps)
+            with self._stepping():
+                for name, values in state.fields.items():
+                    self._executor.load(name, values, 0)
+            self.step, self.seconds, self._slot = state.step, state.seconds, 0
+            self._restored = replace(state, fields={})
 
     def check(self) -> None:
         """Raise Unstable, with step and place, where a state field is NaN or infinite."""
@@ -142,6 +181,10 @@ class Simulation:
                     )
 
     @property
+    def _identity(self) -> Mapping[str, str]:
+        return {**identity(self.problem), "the norm asked for": self._norm or ""}
+
+    @property
     def notes(self) -> tuple[str, ...]:
         """What was chosen by trial, and what was arranged otherwise than asked for, each with its reason."""
         shorter = self.options.block is not None and self._chosen.options.block is None
@@ -151,6 +194,7 @@ class Simulation:
         apart = f"{HIDDEN[strategy].format(strategy)}: {APART}" if timed and strategy in HIDDEN else ""
         return (
             self._chosen.notes
+            + (() if self._restored is None else other_version(self._restored))
             + ((passes,) if shorter else ())
             + ((apart,) if apart else ())
             + tuple(self._executor.notes)

@@ -22,6 +22,7 @@ def replacing(path: Path) -> Iterator[Path]:
         yield partial
         _settle(partial)
         partial.replace(path)
+        _settle(path.parent)
     except OSError as error:
         reason = error.strerror or str(error)
         raise UsageError(
@@ -32,7 +33,10 @@ def replacing(path: Path) -> Iterator[Path]:
             partial.unlink(missing_ok=True)
 
 
-def _settle(file: Path) -> None:
-    """Wait until the contents are on the disk, so that the name never stands for an empty file."""
-    with file.open("rb") as opened:
-        os.fsync(opened.fileno())
+def _settle(path: Path) -> None:
+    """Wait until a file's contents, or a folder's names, are on the disk: no name ever stands for an empty file."""
+    opened = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(opened)
+    finally:
+        os.close(opened)
