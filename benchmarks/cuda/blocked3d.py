@@ -179,7 +179,7 @@ class Bench:
             return (lambda: None), 0
         made = One(built.shell, Module(built.cubins["shell"]))
         issued, cells, scratch = list[Callable[[], None]](), 0, self.scratch()
-        for part in shells(self.problem, kernel.steps, kernel.rest(self.problem.grid.box, slots)):
+        for part in shells(self.problem, kernel.steps, kernel.remainder(self.problem.grid.box, slots)):
             kept = self.blocks | (self._dense(part.dense) if part.dense else {})
             between = [{name: self._block(name, None, kept) for name in self.problem.state} for _ in part.steps[1:]]
             states, layouts = [self.one, *between, self.two], [self.blocks, *(kept for _ in between), self.blocks]
@@ -292,7 +292,7 @@ def build(kernel: PassKernel3D, device: Device) -> Built:
     launches, shell = kernel.launches(box, slots), None
     cubins = {launch.program.entry: compile_cubin(launch.program.source, device.arch) for launch in launches}
     if kernel.shelled:
-        found = shells(kernel.problem, kernel.steps, kernel.rest(box, slots))
+        found = shells(kernel.problem, kernel.steps, kernel.remainder(box, slots))
         shell = onestep.program(kernel.problem, [boxes for part in found for boxes in part.steps])
         cubins["shell"] = compile_cubin(shell.source, device.arch)
     return Built(cubins, shell)

@@ -23,7 +23,7 @@ from problems import radar_problem, yee_problem
 
 from peergrid.codegen.cuda.blocked.program import Launch
 from peergrid.codegen.cuda.blocked2d.pass_kernel import PassKernel
-from peergrid.codegen.cuda.choose.shape2d import pass_kernel, short_tiles
+from peergrid.codegen.cuda.choose.shape2d import pass_kernel
 from peergrid.codegen.nvrtc import compile_cubin
 from peergrid.grid import Box
 from peergrid.grid.partition import Partition
@@ -76,7 +76,7 @@ class Pass:
                 self.function(launch)
         slots = self.resident.get(self.kernel.edge.entry, 1), self.resident.get(self.kernel.plain.entry, 1)
         roomy = self.kernel.around(self.registers.get(self.kernel.plain.entry, 255))
-        launches = short_tiles(roomy, box, *slots).launches(box, slots[1], receivers)
+        launches = roomy.shorter(box, *slots).launches(box, slots[1], receivers)
         given = [self.memory.arguments(launch, 0) for launch in launches]
         for values in given:
             values["lo"][:2], values["hi"][:2] = box.lo, box.hi

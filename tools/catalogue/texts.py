@@ -3,21 +3,15 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from catalogue.cases import GPUS, SERVICE, Case
 from peergrid.codegen.cuda import service
-from peergrid.codegen.cuda.blocked.program import Program
-from peergrid.codegen.cuda.blocked3d.pass_kernel import PassKernel3D
 from peergrid.codegen.cuda.choose.balance import balanced
 from peergrid.codegen.cuda.choose.steps import block_of, split_at, steps_per_pass
 from peergrid.codegen.cuda.gpu_model import GpuModel
-from peergrid.codegen.cuda.linked.peer import PeerKernel
-from peergrid.codegen.cuda.linked.persistent import PersistentKernel
-from peergrid.grid import Box
-from peergrid.runtime.cuda.lowering.kernels import ByRegions, ByStreams, Kernels, Summed
-from peergrid.runtime.cuda.lowering.programs import Kernel
+from peergrid.runtime.cuda.lowering.kernels import Kernels
 from peergrid.schedule import Options, Schedule, layout, one_iteration
 from peergrid.stencil import Problem
 
@@ -57,7 +51,7 @@ def texts(case: Case, problem: Problem, arch: str, registers: Registers) -> Iter
     needed, shared = kernels.needed(schedule), _shared_bytes(kernels, schedule)
     for source in (text for text in needed.texts if text != service.SOURCE):
         yield Text(source, shared.get(source, 0))
-    for kernel in needed.zoned:
+    for kernel in needed.striped:
         layer = kernel.around(registers(kernel.plain.source, kernel.plain.entry)).layer
         assert layer is not None
         yield Text(layer.source, layer.shared_bytes)
@@ -75,27 +69,4 @@ def _run(case: Case, problem: Problem, gpu: GpuModel) -> tuple[Kernels, Schedule
 
 def _shared_bytes(kernels: Kernels, schedule: Schedule) -> dict[str, int]:
     """Bytes of shared memory that launches ask for, by text."""
-    return {program.source: program.shared_bytes for program in _programs(kernels, schedule)}
-
-
-def _programs(kernels: Kernels, schedule: Schedule) -> Iterator[Program]:
-    """The programs of tiles that a run launches."""
-    linked, cooperative = kernels.linked(schedule), kernels.cooperative(schedule)
-    if isinstance(cooperative, PersistentKernel):
-        yield cooperative.program
-        return
-    if linked is not None:
-        yield from _launched(linked, [kernels.plan.partition.owned(k) for k in range(kernels.plan.devices)])
-        return
-    for made in kernels.passes(schedule).values():
-        for part in (made, made.beyond) if isinstance(made, Summed) else (made,):
-            if isinstance(part, ByStreams):
-                yield from part.kernel.programs
-            elif part is not None and not isinstance(part, ByRegions):
-                yield from _launched(part.kernel, [box for _, boxes in part.works for box in boxes])
-
-
-def _launched(kernel: Kernel, boxes: Iterable[Box]) -> Iterator[Program]:
-    yield from (launch.program for box in boxes for launch in kernel.launches(box, 1))
-    if not isinstance(kernel, PassKernel3D) and (kernel.made if isinstance(kernel, PeerKernel) else kernel).norm:
-        yield kernel.sums
+    return {program.source: program.shared_bytes for program in kernels.programs(schedule)}

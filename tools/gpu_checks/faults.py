@@ -141,7 +141,7 @@ def _gone_astray(executor: Any, plan: Any, options: Any) -> None:
 
 def _ahead_of_its_neighbours(executor: Any, plan: Any, options: Any) -> None:
     """Passes that exchange by themselves and wait for a pass of their neighbours that never was."""
-    from peergrid.runtime.cuda.linked.chain import PASSED
+    from peergrid.runtime.cuda.fused.chain import PASSED
     from peergrid.schedule import one_iteration
 
     executor._flag_values[PASSED] = 1

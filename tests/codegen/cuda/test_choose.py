@@ -12,7 +12,7 @@ from peergrid import Options
 from peergrid.bench.problems import radar as model
 from peergrid.codegen.cuda.blocked2d.pass_kernel import PassKernel
 from peergrid.codegen.cuda.blocked2d.shape import Shape
-from peergrid.codegen.cuda.choose.shape2d import MOST_STEPS, pass_kernel, short_tiles
+from peergrid.codegen.cuda.choose.shape2d import MOST_STEPS, pass_kernel
 from peergrid.codegen.cuda.choose.steps import block_of, several_steps, split_at, steps_per_pass, supports
 from peergrid.codegen.cuda.gpu_model import H200
 from peergrid.codegen.norm import NORM_ALIGN
@@ -66,21 +66,21 @@ def test_tiles_are_short_where_the_device_has_room() -> None:
     kernel = pass_kernel(relaxation(SQUARE), 8)
     assert kernel is not None
     box = relaxation(SQUARE).grid.box
-    assert short_tiles(kernel, box, 1, 1) == kernel
-    shortest = short_tiles(kernel, box, 10**6, 10**6)
+    assert kernel.shorter(box, 1, 1) == kernel
+    shortest = kernel.shorter(box, 10**6, 10**6)
     assert (shortest.edge_rows, shortest.layer_rows, shortest.least_rows) == (32, 8, 8)
 
     def longest(one: PassKernel, entry: str) -> int:
         (regions,) = (launch.regions for launch in one.launches(box, 10**6) if launch.program.entry == entry)
         return int((regions["hi"][:, 0] - regions["lo"][:, 0]).max())
 
-    assert short_tiles(replace(kernel, zoned=False), box, 10**6, 10**6).edge_rows == 8
+    assert replace(kernel, zoned=False).shorter(box, 10**6, 10**6).edge_rows == 8
     assert longest(shortest, "layer2d") <= 8 < longest(kernel, "layer2d")
     assert longest(shortest, "stream2d") < longest(kernel, "stream2d")
     assert shortest.plain.source == kernel.plain.source
     normed = pass_kernel(relaxation(SQUARE), 8, "u")
     assert normed is not None
-    assert short_tiles(normed, box, 10**6, 10**6) == normed
+    assert normed.shorter(box, 10**6, 10**6) == normed
 
 
 def test_tiles_of_one_step_find_room_beside_plain_ones() -> None:
@@ -90,7 +90,7 @@ def test_tiles_of_one_step_find_room_beside_plain_ones() -> None:
     room = H200.shared % (kernel.plain.shared_bytes + H200.block_reserved)
     assert kernel.edge.shared_bytes + H200.block_reserved <= room
     assert replace(kernel, edge_ahead=kernel.edge_ahead + 1).edge.shared_bytes + H200.block_reserved > room
-    one, few = short_tiles(kernel, problem.grid.box, 10**6, 1), short_tiles(kernel, problem.grid.box, 1, 1)
+    one, few = kernel.shorter(problem.grid.box, 10**6, 1), kernel.shorter(problem.grid.box, 1, 1)
     assert (one.edge_rows, one.layer_rows, few.edge_rows) == (4, 8, kernel.edge_rows)
 
 

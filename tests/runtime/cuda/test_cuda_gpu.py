@@ -9,7 +9,7 @@ from functools import cache
 
 import numpy as np
 import pytest
-import test_cuda_streamed as streamed
+import test_cuda_streaming as streamed
 from executions import carry_through
 from runtime_problems import PROBLEMS, yee_with_absorber
 

@@ -95,7 +95,7 @@ def texts(problem: Problem, options: Options, devices: int, norm: str | None = N
     options = Options(options.strategy, options.depth, block=block_of(problem, options.depth))
     plan = layout(problem, Partition(problem.grid, (devices, *(1,) * (problem.grid.ndim - 1))), options, (24, 24))
     needed = Kernels(plan, norm, gpu, (132,) * devices, lambda *_: True).needed(one_iteration(plan, options))
-    return {*needed.texts, *(kernel.layer.source for kernel in needed.zoned if kernel.layer is not None)}
+    return {*needed.texts, *(kernel.layer.source for kernel in needed.striped if kernel.layer is not None)}
 
 
 @pytest.mark.parametrize("strategy", STRATEGIES)

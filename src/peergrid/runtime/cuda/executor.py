@@ -11,8 +11,8 @@ from peergrid.runtime.cuda.commands.buffer import CommandBuffer, CommandWriter
 from peergrid.runtime.cuda.commands.replay import DONE, FAILED, TIMED_OUT
 from peergrid.runtime.cuda.device.driver import CudaDriver, Driver
 from peergrid.runtime.cuda.device.faults import error
-from peergrid.runtime.cuda.linked.peer import lower_linked
-from peergrid.runtime.cuda.linked.persistent import lower_persistent, replays
+from peergrid.runtime.cuda.fused.peer import lower_fused
+from peergrid.runtime.cuda.fused.persistent import lower_persistent, replays
 from peergrid.runtime.cuda.lowering.duration import CALL, batches
 from peergrid.runtime.cuda.lowering.execution_context import ExecutionContext
 from peergrid.runtime.cuda.lowering.kernels import kernels_of
@@ -148,14 +148,14 @@ class CudaExecutor:
     def _lower(self, schedule: Schedule) -> Lowered:
         if id(schedule) not in self._lowered:
             self.expect([schedule])
-            linked = lower_linked(self._execution, schedule) or lower_persistent(self._execution, schedule)
-            if isinstance(linked, str):
+            fused = lower_fused(self._execution, schedule) or lower_persistent(self._execution, schedule)
+            if isinstance(fused, str):
                 lowered = lower(self._execution, schedule, captured=schedule.options.strategy == "graph")
             else:
-                lowered = linked
+                lowered = fused
             self._execution.programs.still()
             self._lowered[id(schedule)] = lowered
-            reasons = {c.reason for c in lowered.choices} | ({linked} if isinstance(linked, str) else set())
+            reasons = {c.reason for c in lowered.choices} | ({fused} if isinstance(fused, str) else set())
             self._reasons += sorted(reasons - {"", *self._reasons})
         return self._lowered[id(schedule)]
 

@@ -2,36 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
-from itertools import chain
+from collections.abc import Callable, Iterator
 
-from peergrid.codegen.cuda import onestep, service
-from peergrid.codegen.cuda.blocked3d.shell import shells
+from peergrid.codegen.cuda import service
 from peergrid.codegen.cuda.choose.balance import balanced
 from peergrid.codegen.cuda.choose.steps import block_of, split_at, steps_per_pass
 from peergrid.codegen.cuda.common.arguments import Arguments
 from peergrid.codegen.cuda.gpu_model import H200, GpuModel
-from peergrid.codegen.cuda.linked.persistent import PersistentKernel
 from peergrid.codegen.nvrtc import resources
 from peergrid.errors import UsageError
-from peergrid.grid import Box
-from peergrid.runtime.cuda.lowering.kernels import ByRegions, ByStreams, Kernels, Plain, Summed, WithShells, Works
-from peergrid.runtime.cuda.lowering.programs import Kernel
+from peergrid.runtime.cuda.lowering.kernels import Kernels
 from peergrid.runtime.cuda.lowering.sources import KERNEL
-from peergrid.runtime.inorder import owned_receivers
 from peergrid.schedule import Layout, Options, Schedule, layout, one_iteration
 from peergrid.schedule.strategies import StrategyName
 from peergrid.stencil import Problem
 
 ARCHITECTURE = "sm_90"
-SERVED = {
-    "plain": "interior tiles",
-    "edge": "all other tiles",
-    "boundary": "all other tiles",
-    "layer": "boundary strips",
-}
-"""What the programs of a kernel of tiles serve, by the attribute they are."""
-
 Registers = Callable[[str, str], int]
 """Registers of a thread of a kernel, from its text and its name."""
 
@@ -69,7 +55,7 @@ def texts_of_run(plan: Layout, options: Options, gpu: GpuModel, registers: Regis
     kernels = Kernels(plan, None, gpu, (gpu.multiprocessors,) * plan.devices, lambda one, other: True)
     schedule = one_iteration(plan, options)
     needed, served = kernels.needed(schedule), _served(kernels, schedule)
-    around = (kernel.around(registers(kernel.plain.source, kernel.plain.entry)).layer for kernel in needed.zoned)
+    around = (kernel.around(registers(kernel.plain.source, kernel.plain.entry)).layer for kernel in needed.striped)
     strips = (layer.source for layer in around if layer is not None)
     for text in dict.fromkeys((*(text for text in needed.texts if text != service.SOURCE), *strips)):
         names = [name for name in KERNEL.findall(text) if name in served]
@@ -79,69 +65,10 @@ def texts_of_run(plan: Layout, options: Options, gpu: GpuModel, registers: Regis
 
 def _served(kernels: Kernels, schedule: Schedule) -> dict[str, str]:
     """What each kernel serves, by its name."""
-    found: dict[str, list[str]] = {}
-    for name, cells in _all_served(kernels, schedule):
-        if cells not in found.setdefault(name, []):
-            found[name].append(cells)
+    found: dict[str, dict[str, None]] = {}
+    for name, cells in kernels.served(schedule):
+        found.setdefault(name, {})[cells] = None
     return {name: "; ".join(cells) for name, cells in found.items()}
-
-
-def _all_served(kernels: Kernels, schedule: Schedule) -> Iterator[tuple[str, str]]:
-    plan = kernels.plan
-    owned = tuple((device, (plan.partition.owned(device),)) for device in range(plan.devices))
-    linked, cooperative = kernels.linked(schedule), kernels.cooperative(schedule)
-    if isinstance(cooperative, PersistentKernel):
-        yield cooperative.program.entry, "all cells of a device, many passes in one launch"
-    elif linked is not None:
-        yield from _by_tiles(linked, owned)
-    else:
-        for made in kernels.passes(schedule).values():
-            yield from _queued(kernels, made)
-
-
-def _queued(kernels: Kernels, made: Plain | Summed) -> Iterator[tuple[str, str]]:
-    if isinstance(made, ByRegions):
-        yield from _by_regions(kernels, [boxes for _, boxes in made.works])
-        return
-    if isinstance(made, ByStreams):
-        yield from _by_streams(kernels, made)
-        return
-    yield from _by_tiles(made.kernel, made.works)
-    if isinstance(made, WithShells):
-        for device, boxes in made.works:
-            rest = [part for box in boxes for part in made.kernel.rest(box, 1, owned_receivers(kernels.plan, device))]
-            for shell in shells(made.kernel.problem, made.kernel.steps, rest, kernels.gpu):
-                yield from _by_regions(kernels, shell.steps)
-
-
-def _by_streams(kernels: Kernels, made: ByStreams) -> Iterator[tuple[str, str]]:
-    left = []
-    for device, boxes in made.works:
-        parts = made.kernel.parts_of(boxes, kernels.gpu, owned_receivers(kernels.plan, device))
-        for box in parts.plain:
-            yield from ((program.entry, f"cells {box.lo} to {box.hi}") for program in made.kernel.programs)
-        left += [part for part in (parts.beside, parts.after) if part]
-    yield from _by_regions(kernels, left)
-
-
-def _by_regions(kernels: Kernels, works: Iterable[Iterable[Box]]) -> Iterator[tuple[str, str]]:
-    works = [tuple(boxes) for boxes in works]
-    program = onestep.program(kernels.plan.problem, works, kernels.gpu)
-    for boxes in works:
-        for launch in program.launches(boxes, tuple(range(len(kernels.plan.problem.receivers)))):
-            if launch.receivers:
-                yield launch.kernel, "receivers"
-            elif launch.regions:
-                yield launch.kernel, f"{len(launch.regions)} small regions"
-            else:
-                yield launch.kernel, f"cells {launch.box.lo} to {launch.box.hi}"
-
-
-def _by_tiles(kernel: Kernel, works: Works) -> Iterator[tuple[str, str]]:
-    for device, boxes in works:
-        for launch in chain.from_iterable(kernel.launches(box, 1) for box in boxes):
-            role = next((n for n in SERVED if getattr(kernel, n, None) == launch.program), "")
-            yield launch.program.entry, f"{SERVED.get(role, 'tiles')}, {len(launch.regions)} on GPU {device}"
 
 
 def registers_of(text: str, kernel: str) -> int:

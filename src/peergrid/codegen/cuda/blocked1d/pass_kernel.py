@@ -24,14 +24,12 @@ class PassKernel1D:
     problem: Problem
     shape: Shape1D
 
+    norm = layer = sums = None  # norms of changes are those of 2D grids
+    leaves_remainder = False
+
     @property
     def steps(self) -> int:
         return self.shape.steps
-
-    @property
-    def norm(self) -> None:
-        """The norms of changes are those of 2D grids."""
-        return
 
     @cached_property
     def tile(self) -> Tile1D:
@@ -57,3 +55,15 @@ class PassKernel1D:
             Launch(self.edge, *serving(self.problem, found.edge, here)),
         )
         return tuple(launch for launch in launches if len(launch.regions))
+
+    def remainder(self, box: Box, slots: int, recorded: Sequence[int] = ()) -> tuple[Box, ...]:
+        """What tiles leave of a box: nothing."""
+        return ()
+
+    def shorter(self, box: Box, edge_slots: int, plain_slots: int) -> PassKernel1D:
+        """The kernel itself: its tiles are of one length."""
+        return self
+
+    def around(self, registers: int) -> PassKernel1D:
+        """The kernel itself, which has no boundary strips."""
+        return self

@@ -30,6 +30,9 @@ from peergrid.grid import Box
 from peergrid.stencil import Problem
 from peergrid.stencil.remember import remembered
 
+ROWS = (8, 16, 32, 64)  # of tiles that are made shorter
+SHORT = 4  # rows of an edge tile in passes of one step, where there is room
+
 
 @dataclass(frozen=True)
 class PassKernel:
@@ -55,6 +58,8 @@ class PassKernel:
     most_rows: int = FAR
     beside: int = USUAL
     abreast: int = 1
+
+    leaves_remainder = False
 
     @property
     def steps(self) -> int:
@@ -100,6 +105,10 @@ class PassKernel:
         source = "\n".join((prelude(Arguments(self.problem), self.norm), NORM_SUM))
         return Program(source, "norm_sum", 256, NORM_SUM_BYTES, 1)
 
+    def remainder(self, box: Box, slots: int, recorded: Sequence[int] = ()) -> tuple[Box, ...]:
+        """What tiles leave of a box: nothing."""
+        return ()
+
     @property
     def grid_cut(self) -> Cut:
         """The cut that says where zones lie, whatever the rows of tiles."""
@@ -131,6 +140,30 @@ class PassKernel:
             zoned["variant"] = [number for number, _ in found.layer]
             launches.append(Launch(self.layer, zoned, np.zeros(0, RECEIVER)))
         return tuple(launch for launch in launches if len(launch.regions))
+
+    def shorter(self, box: Box, edge_slots: int, plain_slots: int) -> PassKernel:
+        """The kernel with shorter tiles where `box` leaves a device room for more of them: a pass is over when its
+        longest tile is. Norms fix the rows of their blocks.
+
+        edge_slots, plain_slots: tiles of each kind that run at once; half of the plain ones keep a device busy.
+        """
+        if self.norm:
+            return self
+        strips = -(-box.shape[1] // self.cut.columns)
+        coarse = replace(self, most_rows=box.shape[0])
+        rim = sum(len(launch.regions) for launch in coarse.launches(box, 1) if launch.program is coarse.edge)
+        one = self.steps == 1  # then hardly a row is redundant
+        few = self.layer is not None  # edge tiles beside zones: fewer find room sooner
+        rows = (SHORT, *ROWS) if one else ROWS[2 * few :]
+        edge = next((r for r in rows if rim * self.edge_rows <= edge_slots * r), self.edge_rows)
+        plain = next((r for r in ROWS if 2 * strips * box.shape[0] <= plain_slots * r), self.least_rows)
+        layer = next((r for r in ROWS if one or strips * box.shape[0] <= 2 * plain_slots * r), self.layer_rows)
+        return replace(
+            self,
+            edge_rows=min(edge, self.edge_rows),
+            layer_rows=min(layer, self.layer_rows),
+            least_rows=min(plain, self.least_rows),
+        )
 
     @cached_property
     def strips(self) -> tuple[Strip, ...]:

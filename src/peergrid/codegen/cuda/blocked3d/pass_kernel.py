@@ -39,7 +39,12 @@ class PassKernel3D:
     shelled: bool = False
     gpu: GpuModel = H200
 
-    norm = None
+    norm = layer = sums = None  # norms of changes are those of 2D grids
+
+    @property
+    def leaves_remainder(self) -> bool:
+        """Whether tiles leave cells to kernels of one step."""
+        return self.shelled
 
     @property
     def steps(self) -> int:
@@ -70,7 +75,9 @@ class PassKernel3D:
         return Program(kernel.source, kernel.entry, self.shape.threads, kernel.shared_bytes, 1, whole=self.edged)
 
     @cached_property
-    def edge(self) -> Program:
+    def edge(self) -> Program | None:
+        if self.shelled:
+            return None
         kernel = self.edges
         return Program(kernel.source, kernel.entry, kernel.threads, kernel.shared_bytes, 1)
 
@@ -78,7 +85,7 @@ class PassKernel3D:
         """The launches that advance `box`; slots: plain tiles that run at once on the device."""
         here = [k for k in recorded if self.problem.receivers[k].cell in box]
         found = self._tiles(box, slots, here)
-        if self.shelled:
+        if self.edge is None:
             plain = Launch(self.plain, regions_of(found.plain), np.zeros(0, RECEIVER))
             return (plain,) if found.plain else ()
         both = (
@@ -87,8 +94,10 @@ class PassKernel3D:
         )
         return tuple(launch for launch in both if len(launch.regions))
 
-    def rest(self, box: Box, slots: int, recorded: Sequence[int] = ()) -> tuple[Box, ...]:
-        """What of `box` plain tiles leave to the shell; arguments as for `launches`."""
+    def remainder(self, box: Box, slots: int, recorded: Sequence[int] = ()) -> tuple[Box, ...]:
+        """What tiles leave of `box` to kernels of one step; arguments as for `launches`."""
+        if not self.shelled:
+            return ()
         return self._tiles(box, slots, [k for k in recorded if self.problem.receivers[k].cell in box]).edge
 
     def _tiles(self, box: Box, slots: int, here: Sequence[int]) -> Tiles:
@@ -101,7 +110,7 @@ class PassKernel3D:
         return box.shape[1] * box.shape[2] / (len(rows) * self.shape.height * len(columns) * self.shape.width)
 
     def shorter(self, box: Box, edge_slots: int, plain_slots: int) -> PassKernel3D:
-        """The kernel with tiles as short as the device has room for (see `choose.shape2d.short_tiles`)."""
+        """The kernel with tiles as short as the device has room for (see `blocked2d.pass_kernel`)."""
         rows, columns = across(self.problem, self.shape, box)
         planes = ceil(box.shape[0] * len(rows) * len(columns) / plain_slots)
         least = min(self.least_planes, max(4, planes))
@@ -110,3 +119,7 @@ class PassKernel3D:
         rim = sum(len(launch.regions) for launch in self.launches(box, 1) if launch.program is self.edge)
         edge = next((n for n in (8, 16, 32) if rim * self.edge_planes <= edge_slots * n), self.edge_planes)
         return replace(self, least_planes=least, edge_planes=edge)
+
+    def around(self, registers: int) -> PassKernel3D:
+        """The kernel itself, which has no boundary strips."""
+        return self

@@ -18,7 +18,6 @@ from peergrid.codegen.cuda.choose.fitted2d import EDGE_COLUMNS, fitted
 from peergrid.codegen.cuda.gpu_model import H200, GpuModel
 from peergrid.codegen.cuda.onestep.groups import groups
 from peergrid.codegen.norm import NORM_ROWS
-from peergrid.grid import Box
 from peergrid.stencil import Problem
 from peergrid.stencil.remember import remembered
 
@@ -26,8 +25,7 @@ BASE = 24
 MOST_REGISTERS = 216  # of 255: what a compiler adds must not spill
 FEW_BYTES = 6 << 10  # of shared memory for a warp: then rows are loaded further ahead
 MOST_STEPS = 16
-ROWS = (8, 16, 32, 64)
-SHORT, LONG = 4, 128  # rows of tiles in passes of one step: of an edge tile, where there is room; most of a plain one
+LONG = 128  # rows of a tile in passes of one step, at most
 
 
 @remembered()
@@ -60,31 +58,6 @@ def one_step(problem: Problem, cells: int, gpu: GpuModel = H200) -> PassKernel |
 def worth(kernel: PassKernel) -> float:
     """The steps of a pass times the share of its columns that are not redundant."""
     return kernel.shape.steps * kernel.cut.columns / kernel.shape.width
-
-
-def short_tiles(kernel: PassKernel, box: Box, edge_slots: int, plain_slots: int) -> PassKernel:
-    """The kernel with shorter tiles where `box` leaves a device room for more of them: a pass is over when its longest
-    tile is. Norms fix the rows of their blocks.
-
-    edge_slots, plain_slots: tiles of each kind that run at once; half of the plain ones keep a device busy.
-    """
-    if kernel.norm:
-        return kernel
-    strips = -(-box.shape[1] // kernel.cut.columns)
-    coarse = replace(kernel, most_rows=box.shape[0])
-    rim = sum(len(launch.regions) for launch in coarse.launches(box, 1) if launch.program is coarse.edge)
-    one = kernel.steps == 1  # then hardly a row is redundant
-    few = kernel.layer is not None  # edge tiles beside zones: fewer find room sooner
-    rows = (SHORT, *ROWS) if one else ROWS[2 * few :]
-    edge = next((r for r in rows if rim * kernel.edge_rows <= edge_slots * r), kernel.edge_rows)
-    plain = next((r for r in ROWS if 2 * strips * box.shape[0] <= plain_slots * r), kernel.least_rows)
-    layer = next((r for r in ROWS if one or strips * box.shape[0] <= 2 * plain_slots * r), kernel.layer_rows)
-    return replace(
-        kernel,
-        edge_rows=min(edge, kernel.edge_rows),
-        layer_rows=min(layer, kernel.layer_rows),
-        least_rows=min(plain, kernel.least_rows),
-    )
 
 
 def _beside(kernel: PassKernel, gpu: GpuModel) -> PassKernel:

@@ -75,6 +75,12 @@ class PeerKernel:
 
     made: PassKernel
 
+    leaves_remainder = False
+
+    @property
+    def norm(self) -> str | None:
+        return self.made.norm
+
     @property
     def problem(self) -> Problem:
         return self.made.problem
@@ -91,6 +97,14 @@ class PeerKernel:
     def around(self, registers: int) -> PeerKernel:
         """See `PassKernel`; tiles of zones begin behind the plain ones here, in the place of some that ended."""
         return PeerKernel(replace(self.made, beside=left(registers, INSTEAD)))
+
+    def remainder(self, box: Box, slots: int, recorded: Sequence[int] = ()) -> tuple[Box, ...]:
+        """What tiles leave of a box: nothing."""
+        return ()
+
+    def shorter(self, box: Box, edge_slots: int, plain_slots: int) -> PeerKernel:
+        """See `PassKernel`."""
+        return PeerKernel(self.made.shorter(box, edge_slots, plain_slots))
 
     @cached_property
     def links(self) -> LinkText:

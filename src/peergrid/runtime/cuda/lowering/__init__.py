@@ -1,7 +1,8 @@
 """From a schedule to command buffers.
 
 In the order of reading: `programs`, what is compiled; `execution_context`, the resources of an executor, with
-`duration`, how long its work takes; `kernels`, which ones make its passes; `signals` and `semaphores`, what orders the
-queues, of one GPU and of several; `routes`, `transfer` and `copies`, how halos travel; `sweeps` and `shelled`, what a
-pass launches; `lower`, all of it.
+`duration`, how long its work takes; `launch` and `plan`, what one kernel and what a pass needs; the plans: `one_step`,
+`device_tiles` and `tiled`, `streaming`, `summed`; `kernels`, which of them make a schedule's passes; `signals` and
+`semaphores`, what orders the queues, of one GPU and of several; `routes`, `transfer` and `copies`, how halos travel;
+`lower`, all of it.
 """

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Hashable
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar, cast
 
 import numpy as np
 
@@ -27,6 +28,7 @@ from peergrid.schedule.ops import Copy, Flag, Queue
 
 SECOND = 1_000_000_000
 MOST_BARRIERS = 16
+Made = TypeVar("Made")
 
 
 class ExecutionContext:
@@ -81,6 +83,7 @@ class ExecutionContext:
         self._templates: dict[int, np.ndarray[Any, Any]] = {}
         self._entries: dict[str, int] = {}
         self._found: dict[int, int] = {}
+        self._made: dict[Hashable, object] = {}
 
     @property
     def timeout_ns(self) -> int:
@@ -144,6 +147,12 @@ class ExecutionContext:
         if key not in self._staging:
             self._staging[key] = self.devices.allocate_host(count)
         return self._staging[key]
+
+    def once(self, key: Hashable, make: Callable[[], Made]) -> Made:
+        """What was made under a key, made now if nothing was."""
+        if key not in self._made:
+            self._made[key] = make()
+        return cast(Made, self._made[key])
 
     def found(self, device: int) -> int:
         """A word of device memory for an answer."""

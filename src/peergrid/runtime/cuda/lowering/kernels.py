@@ -7,16 +7,14 @@ it is asked for.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import chain, groupby
+from itertools import groupby
 
-from peergrid.codegen.cuda import onestep, service
-from peergrid.codegen.cuda.blocked1d.pass_kernel import PassKernel1D
-from peergrid.codegen.cuda.blocked2d.pass_kernel import PassKernel
-from peergrid.codegen.cuda.blocked3d.pass_kernel import PassKernel3D
-from peergrid.codegen.cuda.blocked3d.shell import shells
+from peergrid.codegen.cuda import service
+from peergrid.codegen.cuda.blocked.program import Program
+from peergrid.codegen.cuda.blocked.tiled import TiledKernel
 from peergrid.codegen.cuda.choose.shape2d import one_step, pass_kernel
 from peergrid.codegen.cuda.choose.steps import several_steps
 from peergrid.codegen.cuda.gpu_model import GpuModel
@@ -25,69 +23,23 @@ from peergrid.codegen.cuda.linked.peer import PeerKernel
 from peergrid.codegen.cuda.linked.persistent import PersistentKernel
 from peergrid.codegen.cuda.reduce import ReduceKernel
 from peergrid.codegen.cuda.stream3d.choose import one_pass
-from peergrid.codegen.cuda.stream3d.kernel import StreamKernel
 from peergrid.codegen.cuda.suited import suited
 from peergrid.errors import UsageError
-from peergrid.grid import Box
 from peergrid.runtime.cuda.lowering.execution_context import ExecutionContext
-from peergrid.runtime.cuda.lowering.programs import Kernel, Needed
+from peergrid.runtime.cuda.lowering.one_step import OneStepPlan
+from peergrid.runtime.cuda.lowering.plan import KernelPlan, Served, Setting, Texts, Work, Works
+from peergrid.runtime.cuda.lowering.programs import Needed, together
+from peergrid.runtime.cuda.lowering.streaming import StreamingPlan
+from peergrid.runtime.cuda.lowering.summed import SummedPlan, split_by_owner
+from peergrid.runtime.cuda.lowering.tiled import TiledPlan
 from peergrid.runtime.inorder import owned_receivers
 from peergrid.schedule import Layout, Schedule
 from peergrid.schedule.ops import Compute, Copy, Op, Reduce, hosts_of
 from peergrid.stencil import Problem
 from peergrid.stencil.remember import remembered
 
-Boxes = tuple[Box, ...]
-Work = tuple[int, Boxes]
-"""A device, and what it advances in one pass."""
-Works = tuple[Work, ...]
-
-
-@dataclass(frozen=True)
-class ByRegions:
-    """Passes of one step over boxes cut into regions (see `onestep`)."""
-
-    works: Works
-
-
-@dataclass(frozen=True)
-class ByTiles:
-    """Passes over boxes cut into tiles."""
-
-    kernel: Kernel
-    works: Works
-
-
-@dataclass(frozen=True)
-class WithShells:
-    """Passes of which plain tiles leave what is made step by step."""
-
-    kernel: PassKernel3D
-    works: Works
-
-
-@dataclass(frozen=True)
-class ByStreams:
-    """Passes of one step over 3D boxes by kernels that stream."""
-
-    kernel: StreamKernel
-    works: Works
-
-
-Plain = ByRegions | ByTiles | WithShells | ByStreams
-
-
-@dataclass(frozen=True)
-class Summed:
-    """Passes that sum up the norms of what a device owns; what they advance beyond it counts on another."""
-
-    kernel: PassKernel
-    works: Works
-    beyond: Plain | None
-
-
-Passes = Plain | Summed
-
+UTILITY = Needed((service.SOURCE,))
+"""The small kernels that every run has."""
 UNFIT = "no persistent kernel fits these devices: each pass is a kernel of its own"
 
 
@@ -114,6 +66,22 @@ def computations(schedule: Schedule) -> Iterator[tuple[int, list[Compute]]]:
 
 
 @dataclass(frozen=True)
+class ManyPasses:
+    """The text of a kernel that makes many passes in one launch."""
+
+    kernel: PersistentKernel
+
+    def needed(self) -> Needed:
+        return Needed((self.kernel.program.source,))
+
+    def programs(self) -> Iterator[Program]:
+        yield self.kernel.program
+
+    def served(self) -> Served:
+        yield self.kernel.program.entry, "all cells of a device, many passes in one launch"
+
+
+@dataclass(frozen=True)
 class Kernels:
     """What the passes of schedules over a layout are made by.
 
@@ -121,151 +89,125 @@ class Kernels:
     device; reaches: whether one device may use another's memory.
     """
 
-    plan: Layout
+    layout: Layout
     norm: str | None
     gpu: GpuModel
     multiprocessors: tuple[int, ...]
     reaches: Callable[[int, int], bool]
 
-    def passes(self, schedule: Schedule) -> dict[int, Passes]:
+    def plans(self, schedule: Schedule) -> dict[int, KernelPlan]:
         """How queues make the passes of each number of steps. Raises UsageError where no kernel makes so many."""
         works: dict[int, list[Work]] = {}
         for _, ops in computations(schedule):
             works.setdefault(ops[0].steps, []).append((ops[0].device, tuple(op.box for op in ops)))
-        return {steps: self._passes(steps, tuple(found)) for steps, found in works.items()}
+        return {steps: self._plan(steps, tuple(found)) for steps, found in works.items()}
 
-    def linked(self, schedule: Schedule) -> PeerKernel | None:
+    def fused(self, schedule: Schedule) -> PeerKernel | None:
         """The kernel of every pass of strategy `peer` that exchanges by itself, if one can."""
-        if schedule.options.strategy != "peer" or self.plan.devices < 2 or not self._linkable(schedule):
+        if schedule.options.strategy != "peer" or self.layout.devices < 2 or not self._fusable(schedule):
             return None
-        made = pass_kernel(self.plan.problem, self.plan.blocks[0], self.norm, gpu=self.gpu)
+        made = pass_kernel(self.layout.problem, self.layout.blocks[0], self.norm, gpu=self.gpu)
         return None if made is None else PeerKernel(made)
 
-    def cooperative(self, schedule: Schedule) -> PersistentKernel | str:
-        """The kernel of strategy `persistent`; else why there is none (empty: as expected)."""
-        if schedule.options.strategy != "persistent" or _shorter(self.plan, schedule):
-            return ""
+    def cooperative(self, schedule: Schedule) -> tuple[PersistentKernel | None, str]:
+        """The kernel of strategy `persistent`; else none, and why (empty: as expected)."""
+        if schedule.options.strategy != "persistent" or _shorter(self.layout, schedule):
+            return None, ""
         if _reduces(schedule):
-            return "persistent kernels make no reductions: where they are due each pass is a kernel of its own"
+            return None, "persistent kernels make no reductions: where they are due each pass is a kernel of its own"
         if self.norm is not None:
-            return "persistent kernels compute no norms: each pass is a kernel of its own"
-        plan, largest = self.plan, max(box.size for _, (box,) in self._owned)
-        if not self._linkable(schedule) or pass_kernel(plan.problem, plan.blocks[0], least=1, gpu=self.gpu) is None:
-            return (
+            return None, "persistent kernels compute no norms: each pass is a kernel of its own"
+        plan, largest = self.layout, max(box.size for _, (box,) in self._owned)
+        if not self._fusable(schedule) or pass_kernel(plan.problem, plan.blocks[0], least=1, gpu=self.gpu) is None:
+            return None, (
                 "persistent kernels need 2D slabs twice as thick as their halos, one pass between exchanges, and "
                 "neighbours that exchange and reach each other: each pass is a kernel of its own"
             )
         streamed = one_step(plan.problem, largest, self.gpu) is not None
         if plan.blocks == (1,) and (streamed or largest > self.gpu.launch_bound_cells):
-            return (
+            return None, (
                 "a persistent kernel has too few loads under way for boxes this large, which launches cost nothing: "
                 "each pass is a kernel of its own"
             )
         boxes = tuple(box for _, (box,) in self._owned)
-        return suited(plan.problem, plan.blocks[0], boxes, self.gpu, self.multiprocessors) or UNFIT
+        found = suited(plan.problem, plan.blocks[0], boxes, self.gpu, self.multiprocessors)
+        return found, UNFIT if found is None else ""
 
     def needed(self, schedule: Schedule) -> Needed:
         """The texts of all that will be launched, as far as the layout tells."""
-        linked, cooperative = self.linked(schedule), self.cooperative(schedule)
-        if linked is not None:
-            return _served([self._texts(ByTiles(linked, self._owned))])
-        if isinstance(cooperative, PersistentKernel):
-            return _served([Needed((cooperative.program.source,))])
-        return self.queued(schedule)
+        return together([*(plan.needed() for plan in self.used(schedule)), self._reducing(schedule), UTILITY])
 
     def queued(self, schedule: Schedule) -> Needed:
         """The same where queues make every pass, as they do in a trace."""
-        return _served([*(self._texts(made) for made in self.passes(schedule).values()), self._reducing(schedule)])
+        plans = (plan.needed() for plan in self.plans(schedule).values())
+        return together([*plans, self._reducing(schedule), UTILITY])
+
+    def used(self, schedule: Schedule) -> tuple[Texts, ...]:
+        """What makes the passes of a schedule: fused kernels where there are such, else what queues launch."""
+        fused, (cooperative, _) = self.fused(schedule), self.cooperative(schedule)
+        if fused is not None:
+            return (TiledPlan(self._setting, fused, self._owned),)
+        return tuple(self.plans(schedule).values()) if cooperative is None else (ManyPasses(cooperative),)
+
+    def programs(self, schedule: Schedule) -> Iterator[Program]:
+        """The programs that ask for shared memory."""
+        for plan in self.used(schedule):
+            yield from plan.programs()
+
+    def served(self, schedule: Schedule) -> Served:
+        """Which kernel serves which cells."""
+        for plan in self.used(schedule):
+            yield from plan.served()
 
     def _reducing(self, schedule: Schedule) -> Needed:
         """The texts of the reductions."""
         names = dict.fromkeys(op.reduction for op in schedule.ops if isinstance(op, Reduce))
-        return Needed(tuple(reduce_kernel(self.plan.problem, name).source for name in names))
+        return Needed(tuple(reduce_kernel(self.layout.problem, name).source for name in names))
 
-    def _passes(self, steps: int, works: Works) -> Passes:
+    def _plan(self, steps: int, works: Works) -> KernelPlan:
         if self.norm is None:
-            return self._plain(steps, works)
-        split = ((device, split_by_owner(self.plan, device, boxes)[1]) for device, boxes in works)
-        beyond = tuple((device, outside) for device, outside in split if outside)
-        kernel = self._several(steps, self.norm)
-        assert isinstance(kernel, PassKernel), "norms are those of 2D grids"
-        return Summed(kernel, works, self._plain(steps, beyond) if beyond else None)
+            return self._unsummed(steps, works)
+        partition = self.layout.partition
+        split = [(device, *split_by_owner(partition, device, boxes)) for device, boxes in works]
+        inside = tuple((device, owned) for device, owned, _ in split)
+        beyond = tuple((device, outside) for device, _, outside in split if outside)
+        owned = TiledPlan(self._setting, self._several(steps, self.norm), inside)
+        return SummedPlan(partition, works, owned, self._unsummed(steps, beyond) if beyond else None)
 
-    def _plain(self, steps: int, works: Works) -> Plain:
+    def _unsummed(self, steps: int, works: Works) -> KernelPlan:
+        problem, setting = self.layout.problem, self._setting
         if steps > 1:
-            made = self._several(steps)
-            if isinstance(made, PassKernel3D) and made.shelled:
-                return WithShells(made, works)
-            return ByTiles(made, works)
+            return TiledPlan(setting, self._several(steps), works)
         largest = max(box.size for _, boxes in works for box in boxes)
-        streamed = one_pass(self.plan.problem, self.gpu) if largest >= self.gpu.streamed_cells_3d else None
+        streamed = one_pass(problem, self.gpu) if largest >= self.gpu.streamed_cells_3d else None
         if streamed is not None:
-            return ByStreams(streamed, works)
-        kernel = one_step(self.plan.problem, largest, self.gpu)
-        return ByRegions(works) if kernel is None else ByTiles(kernel, works)
+            return StreamingPlan(setting, streamed, works)
+        kernel = one_step(problem, largest, self.gpu)
+        return OneStepPlan(setting, works) if kernel is None else TiledPlan(setting, kernel, works)
 
-    def _several(self, steps: int, norm: str | None = None) -> PassKernel1D | PassKernel | PassKernel3D:
-        kernel = several_steps(self.plan.problem, steps, norm, self.gpu)
+    def _several(self, steps: int, norm: str | None = None) -> TiledKernel:
+        kernel = several_steps(self.layout.problem, steps, norm, self.gpu)
         if kernel is None:
             raise UsageError(
                 f"No kernel makes {steps} steps of this problem in one pass; use block = 1, or leave the block open."
             )
         return kernel
 
-    def _texts(self, made: Passes) -> Needed:
-        match made:
-            case ByRegions(works):
-                return Needed(onestep.program(self.plan.problem, [boxes for _, boxes in works], self.gpu).units)
-            case ByTiles(kernel, works):
-                return self._tiles(kernel, works)
-            case WithShells(kernel, works):
-                rests = [
-                    [rest for box in boxes for rest in kernel.rest(box, 1, self._recorded[device])]
-                    for device, boxes in works
-                ]
-                found = (shell for rest in rests for shell in shells(kernel.problem, kernel.steps, rest, self.gpu))
-                program = onestep.program(kernel.problem, [boxes for shell in found for boxes in shell.steps], self.gpu)
-                return Needed((*self._tiles(kernel, works).texts, *program.units))
-            case ByStreams(kernel, works):
-                parts = [kernel.parts_of(boxes, self.gpu, self._recorded[device]) for device, boxes in works]
-                left = [boxes for part in parts for boxes in (part.beside, part.after) if boxes]
-                program = onestep.program(kernel.problem, left, self.gpu)
-                streams = [made.source for made in kernel.programs]
-                return Needed((*streams, *program.units))
-            case Summed(kernel, works, beyond):
-                inside = [(device, split_by_owner(self.plan, device, boxes)[0]) for device, boxes in works]
-                owned, more = self._tiles(kernel, inside), Needed(()) if beyond is None else self._texts(beyond)
-                return Needed((*owned.texts, *more.texts), (*owned.zoned, *more.zoned))
-
-    def _tiles(self, kernel: Kernel, works: Iterable[Work]) -> Needed:
-        """What tiles are made by. How many find room at once says where they lie, not which there are."""
-        found = {
-            launch.program: None
-            for device, boxes in works
-            for box in boxes
-            for launch in kernel.launches(box, 1, self._recorded[device])
-        }
-        if isinstance(kernel, PassKernel1D | PassKernel3D):
-            return Needed(tuple(program.source for program in found))
-        made = kernel.made if isinstance(kernel, PeerKernel) else kernel
-        sums = () if made.norm is None else (kernel.sums.source,)
-        others = (program.source for program in found if program != kernel.layer)
-        return Needed((*others, *sums), (kernel,) if kernel.layer in found else ())
+    @cached_property
+    def _setting(self) -> Setting:
+        recorded = tuple(owned_receivers(self.layout, device) for device in range(self.layout.devices))
+        return Setting(self.layout.problem, self.gpu, recorded)
 
     @property
     def _owned(self) -> Works:
         """What each device owns."""
-        return tuple((device, (self.plan.partition.owned(device),)) for device in range(self.plan.devices))
+        return tuple((device, (self.layout.partition.owned(device),)) for device in range(self.layout.devices))
 
-    @cached_property
-    def _recorded(self) -> list[tuple[int, ...]]:
-        return [owned_receivers(self.plan, device) for device in range(self.plan.devices)]
-
-    def _linkable(self, schedule: Schedule) -> bool:
+    def _fusable(self, schedule: Schedule) -> bool:
         """Whether kernels can fuse the exchange: intervals are one pass over slabs of devices that reach each other,
         and all neighbours exchange.
         """
-        plan = self.plan
+        plan = self.layout
         return (
             schedule.options.route in (None, "store")
             and len(plan.blocks) == 1
@@ -275,12 +217,6 @@ class Kernels:
             and all(self.reaches(halo.source, halo.target) for halo in plan.halos)
             and _exchanging(plan)
         )
-
-
-def _served(parts: Sequence[Needed]) -> Needed:
-    """All of the parts, each text once, and the small kernels that every run has."""
-    texts = dict.fromkeys((*chain.from_iterable(part.texts for part in parts), service.SOURCE))
-    return Needed(tuple(texts), tuple(chain.from_iterable(part.zoned for part in parts)))
 
 
 @remembered()
@@ -293,13 +229,6 @@ def kernels_of(execution: ExecutionContext) -> Kernels:
     """What the passes on an execution context are made by."""
     norm = None if execution.norms is None else execution.norms.field
     return Kernels(execution.layout, norm, execution.gpu, execution.multiprocessors, execution.peers.reaches)
-
-
-def split_by_owner(layout: Layout, device: int, boxes: Boxes) -> tuple[Boxes, Boxes]:
-    """The parts of boxes that a device owns, and the others."""
-    owned = layout.partition.owned(device)
-    inside = tuple(box & owned for box in boxes if box.overlaps(owned))
-    return inside, tuple(piece for box in boxes for piece in box - owned)
 
 
 def neighbour(layout: Layout, device: int, side: int) -> tuple[int, int] | None:

@@ -14,24 +14,11 @@ from peergrid.codegen.cuda.reduce import SHARED_BYTES, THREADS
 from peergrid.runtime.cuda.commands.buffer import CommandBuffer, CommandWriter, Relocation
 from peergrid.runtime.cuda.lowering.copies import Copies
 from peergrid.runtime.cuda.lowering.execution_context import ExecutionContext
-from peergrid.runtime.cuda.lowering.kernels import (
-    ByRegions,
-    ByStreams,
-    ByTiles,
-    Passes,
-    Summed,
-    WithShells,
-    computations,
-    joint,
-    kernels_of,
-    reduce_kernel,
-)
+from peergrid.runtime.cuda.lowering.kernels import computations, joint, kernels_of, reduce_kernel
+from peergrid.runtime.cuda.lowering.launch import KernelLaunch
 from peergrid.runtime.cuda.lowering.routes import Choice
 from peergrid.runtime.cuda.lowering.semaphores import Edge, Semaphores
-from peergrid.runtime.cuda.lowering.shelled import Shelled
 from peergrid.runtime.cuda.lowering.signals import advance_step_counter, barrier, record, signal, tie, wait
-from peergrid.runtime.cuda.lowering.streamed import Streamed
-from peergrid.runtime.cuda.lowering.sweeps import OneStep, SeveralSteps, Start, Sweep, WithNorms
 from peergrid.schedule import Schedule
 from peergrid.schedule.ops import (
     Compute,
@@ -101,8 +88,7 @@ class Lowering:
         self.parts: dict[tuple[int, int], dict[int, Queue]] = {}  # what computes a device's part of a pass, by number
         for number, ops in computations(self.schedule):
             self.parts.setdefault((ops[0].device, ops[0].level), {})[number] = ops[0].queue
-        made = kernels_of(self.execution).passes(self.schedule)
-        self.sweeps = {steps: self._sweep(passes) for steps, passes in made.items()}
+        self.plans = kernels_of(self.execution).plans(self.schedule)
 
     @property
     def clocked(self) -> bool:
@@ -173,29 +159,15 @@ class Lowering:
             case DeviceBarrier():
                 barrier(execution, commands, number, op.queues)
 
-    def _sweep(self, made: Passes) -> Sweep:
-        match made:
-            case ByRegions(works):
-                return OneStep(self.execution, [boxes for _, boxes in works])
-            case ByTiles(kernel):
-                return SeveralSteps(self.execution, kernel)
-            case WithShells(kernel, works):
-                return Shelled(self.execution, kernel, works)
-            case ByStreams(kernel, works):
-                return Streamed(self.execution, kernel, works)
-            case Summed(kernel, _, beyond):
-                owned = SeveralSteps(self.execution, kernel)
-                return WithNorms(self.execution, owned, None if beyond is None else self._sweep(beyond))
-
     def _compute(self, commands: CommandWriter, number: int, ops: list[Compute]) -> None:
-        """The launches of one pass, each with those that may run beside it."""
-        first, beside = ops[0], list[Start]()
-        for start in self.sweeps[first.steps].starts(first.device, tuple(op.box for op in ops)):
-            if start.beside:
-                beside.append(start)
+        """The launches of one pass, each with those that may run at the same time."""
+        first, plan, concurrent = ops[0], self.plans[ops[0].steps], list[KernelLaunch]()
+        for launch in plan.launches(self.execution, first.device, tuple(op.box for op in ops)):
+            if launch.concurrent:
+                concurrent.append(launch)
             else:
-                self._together(commands, number, first, start, beside)
-                beside = []
+                self._together(commands, number, first, launch, concurrent)
+                concurrent = []
         self._sums(commands, number, first)
 
     def _reduce(self, commands: CommandWriter, number: int, op: Reduce) -> None:
@@ -206,19 +178,21 @@ class Lowering:
         values = execution.template(op.device).copy()
         values["lo"][0, :ndim], values["hi"][0, :ndim] = op.box.lo, op.box.hi
         function = execution.programs.function(op.device, kernel.source, kernel.entry)
-        start = Start(function, blocks, THREADS, SHARED_BYTES, values, (reduced,))
-        self._launch(commands, number, op.queue, start, (1 - op.slot, op.slot), op.level, op.queue)
+        launch = KernelLaunch(function, blocks, THREADS, SHARED_BYTES, values, (reduced,))
+        self._launch(commands, number, op.queue, launch, (1 - op.slot, op.slot), op.level, op.queue)
 
-    def _together(self, commands: CommandWriter, number: int, op: Compute, start: Start, beside: list[Start]) -> None:
-        """A launch, and in streams of their own, forked and joined, those that find room beside it."""
+    def _together(
+        self, commands: CommandWriter, number: int, op: Compute, launch: KernelLaunch, others: list[KernelLaunch]
+    ) -> None:
+        """A launch, and in streams of their own, forked and joined, those that find room at the same time."""
         queue = op.queue
-        places = [place - 1 for place in accumulate((not other.behind for other in beside), initial=0)][1:]
+        places = [place - 1 for place in accumulate((not other.waits for other in others), initial=0)][1:]
         names = (f"beside {queue.name}", f"beside {queue.name} too")
         sides = [Queue(queue.device, name, queue.priority) for name in names[: len(set(places))]]
         for side in sides:
             tie(self.execution, commands, number, queue, side)
-        self._advance(commands, number, op, start, queue)
-        for place, other in zip(places, beside, strict=True):
+        self._advance(commands, number, op, launch, queue)
+        for place, other in zip(places, others, strict=True):
             self._advance(commands, number, op, other, sides[place % len(sides)])
         for side in sides:
             tie(self.execution, commands, number, side, queue)
@@ -226,31 +200,31 @@ class Lowering:
     def _sums(self, commands: CommandWriter, number: int, op: Compute) -> None:
         """The sums of a pass's norms, behind the last of the parts in which a device computes it.
 
-        Beside the next pass they cost more here, where its tiles have no higher priority (decision 034).
+        During the next pass they cost more here, where its tiles have no higher priority (decision 034).
         """
-        parts, sweep = self.parts[op.device, op.level], self.sweeps[op.steps]
-        if isinstance(sweep, WithNorms) and number == max(parts):
+        parts, sums = self.parts[op.device, op.level], self.plans[op.steps].sums(self.execution, op.device)
+        if sums is not None and number == max(parts):
             for queue in sorted(set(parts.values()) - {op.queue}):
                 tie(self.execution, commands, number, queue, op.queue)
-            self._advance(commands, number, op, sweep.sums(op.device), op.queue)
+            self._advance(commands, number, op, sums, op.queue)
 
-    def _advance(self, commands: CommandWriter, number: int, op: Compute, start: Start, queue: Queue) -> None:
-        self._launch(commands, number, queue, start, (op.source, op.target), op.level + start.later, op.queue)
+    def _advance(self, commands: CommandWriter, number: int, op: Compute, launch: KernelLaunch, queue: Queue) -> None:
+        self._launch(commands, number, queue, launch, (op.source, op.target), op.level + launch.later, op.queue)
 
     def _launch(
         self,
         commands: CommandWriter,
         number: int,
         queue: Queue,
-        start: Start,
+        launch: KernelLaunch,
         slots: tuple[int, int],
         level: int,
         counted: Queue,
     ) -> None:
         """A launch that reads and writes slots from a time level on; counted: the queue whose step counter it asks."""
-        execution, values, (source, target) = self.execution, start.values, slots
+        execution, values, (source, target) = self.execution, launch.values, slots
         values["source"], values["target"] = source, target
-        for places, slot, kind in ((start.before, source, "pitch"), (start.after, target, "into")):
+        for places, slot, kind in ((launch.before, source, "pitch"), (launch.after, target, "into")):
             if places is not None:
                 values["fields"]["slot"][0, :, slot] = places.addresses
                 values["fields"][kind][0] = places.pitches
@@ -260,14 +234,14 @@ class Lowering:
             number,
             execution.devices.context(queue.device),
             execution.entry("cuLaunchKernel"),
-            start.function,
+            launch.function,
             execution.devices.stream(queue),
-            start.blocks,
-            start.threads,
+            launch.blocks,
+            launch.threads,
             values,
-            start.shared,
-            start.given(target),
-            start.rows,
+            launch.shared,
+            launch.arguments(target),
+            launch.rows,
         )
         if not self.captured:
             offset = int(values.dtype.fields["step"][1])  # type: ignore[index]

@@ -5,31 +5,34 @@ from __future__ import annotations
 from collections.abc import Iterable
 from concurrent.futures import Future, wait
 from dataclasses import dataclass
-from itertools import product
+from itertools import chain, product
 from pathlib import Path
 from threading import Lock
 from typing import TypeVar
 
 from peergrid.codegen.cuda.blocked.program import Program
-from peergrid.codegen.cuda.blocked1d.pass_kernel import PassKernel1D
-from peergrid.codegen.cuda.blocked2d.pass_kernel import PassKernel
-from peergrid.codegen.cuda.blocked3d.pass_kernel import PassKernel3D
-from peergrid.codegen.cuda.linked.peer import PeerKernel
+from peergrid.codegen.cuda.blocked.tiled import TiledKernel
 from peergrid.runtime.cuda.device.devices import Devices
 from peergrid.runtime.cuda.lowering.sources import written
 from peergrid.runtime.devices import cores
 from peergrid.runtime.workers import Workers
 
-Kernel = PassKernel1D | PassKernel | PassKernel3D | PeerKernel
-Zoned = TypeVar("Zoned", PassKernel, PeerKernel)
+Tiled = TypeVar("Tiled", bound=TiledKernel)
 
 
 @dataclass(frozen=True)
 class Needed:
-    """What is to be compiled; zoned: kernels whose tiles of zones have a text that follows from the plain ones."""
+    """What is to be compiled; striped: kernels whose boundary strips have a text that follows from the interior's."""
 
     texts: tuple[str, ...]
-    zoned: tuple[PassKernel | PeerKernel, ...] = ()
+    striped: tuple[TiledKernel, ...] = ()
+
+
+def together(parts: Iterable[Needed]) -> Needed:
+    """All of the parts, each text once."""
+    parts = tuple(parts)
+    texts = dict.fromkeys(chain.from_iterable(part.texts for part in parts))
+    return Needed(tuple(texts), tuple(chain.from_iterable(part.striped for part in parts)))
 
 
 class Programs:
@@ -44,16 +47,16 @@ class Programs:
         self._workers = Workers(cores(), "compile")
         self._lock = Lock()
         self._code: dict[tuple[str, str], Future[bytes]] = {}
-        self._zones: dict[PassKernel | PeerKernel, Future[None]] = {}
+        self._strips: dict[TiledKernel, Future[None]] = {}
 
     def expect(self, needed: Iterable[Needed]) -> None:
         """Begin with what will be needed."""
         needed = tuple(needed)
         self._begin(text for part in needed for text in part.texts)
-        for kernel in dict.fromkeys(kernel for part in needed for kernel in part.zoned):
-            if kernel not in self._zones:  # the plain tiles' text is before it in their line
+        for kernel in dict.fromkeys(kernel for part in needed for kernel in part.striped):
+            if kernel not in self._strips:  # the interior tiles' text is before it in their line
                 self._begin([kernel.plain.source])
-                self._zones[kernel] = self._workers.submit(self._begin_zones, kernel)
+                self._strips[kernel] = self._workers.submit(self._begin_strips, kernel)
 
     def code(self, device: int, source: str) -> bytes:
         """The machine code of a program for a device; raises what compiling it raised."""
@@ -64,18 +67,18 @@ class Programs:
         """A kernel on a device."""
         return self._devices.function(device, self.code(device, source), entry)
 
-    def beside(self, kernel: Zoned) -> Zoned:
-        """How tiles are made, those of zones with the registers that plain ones leave, as compiled."""
+    def beside(self, kernel: Tiled) -> Tiled:
+        """How tiles are made, boundary strips with the registers that interior ones leave, as compiled."""
         return kernel if kernel.layer is None else kernel.around(self._registers(kernel.plain))
 
     def settle(self) -> None:
         """Wait for all that was begun; what failed is said to whoever asks for it."""
-        wait(self._zones.values())
+        wait(self._strips.values())
         wait(self._code.values())
 
     def still(self) -> None:
         """Wait until no thread has a kernel to load: that may wait for kernels which run, and these for later ones."""
-        wait(self._zones.values())
+        wait(self._strips.values())
 
     def close(self) -> None:
         """Begin nothing more."""
@@ -91,7 +94,7 @@ class Programs:
         file = None if self._sources is None else written(self._sources, source)
         return self._devices.driver.compile(source, architecture, self._cache, file)
 
-    def _begin_zones(self, kernel: Zoned) -> None:
+    def _begin_strips(self, kernel: Tiled) -> None:
         layer = self.beside(kernel).layer
         if layer is not None:
             self._begin([layer.source])

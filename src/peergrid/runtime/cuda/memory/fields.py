@@ -82,7 +82,7 @@ class Plan:
         """Bytes of all such blocks, for passes over what the device owns."""
         found = 0
         for kernel in self._shelled:
-            rest = kernel.rest(self.layout.partition.owned(device), 1)
+            rest = kernel.remainder(self.layout.partition.owned(device), 1)
             boxes = [shell.dense for shell in shells(kernel.problem, kernel.steps, rest, self.gpu) if shell.dense]
             each = sum(block.bytes for box in boxes for block in self.dense(device, box).values())
             found = max(found, blocks_between(kernel.steps) * each)

@@ -14,22 +14,23 @@ from peergrid.codegen.cuda.blocked.program import Launch
 from peergrid.codegen.cuda.linked.links import rim_tiles
 from peergrid.codegen.cuda.linked.peer import PeerKernel
 from peergrid.runtime.cuda.commands.buffer import CommandWriter, Relocation
-from peergrid.runtime.cuda.linked.chain import PASSED, Chain, offset, passes
-from peergrid.runtime.cuda.linked.sums import await_sums, mark_sums, sums_queue
+from peergrid.runtime.cuda.fused.chain import PASSED, Chain, offset, passes
+from peergrid.runtime.cuda.fused.sums import await_sums, mark_sums, sums_queue
 from peergrid.runtime.cuda.lowering import signals
+from peergrid.runtime.cuda.lowering.device_tiles import DeviceTiles, tiles_on
 from peergrid.runtime.cuda.lowering.execution_context import ExecutionContext
 from peergrid.runtime.cuda.lowering.kernels import kernels_of
+from peergrid.runtime.cuda.lowering.launch import KernelLaunch
 from peergrid.runtime.cuda.lowering.lower import Lowered
-from peergrid.runtime.cuda.lowering.sweeps import SeveralSteps, Start
 from peergrid.schedule import Schedule
 from peergrid.schedule.ops import Compute, Flag, Queue, SignalOp, SignalWait
 
 MOST_WAITING = 0.5  # share of a GPU that waiting tiles of devices which share it may take
 
 
-def lower_linked(execution: ExecutionContext, schedule: Schedule) -> Lowered | str:
+def lower_fused(execution: ExecutionContext, schedule: Schedule) -> Lowered | str:
     """The command buffer of a schedule with fused exchange; else the reason against it (empty: as expected)."""
-    kernel = kernels_of(execution).linked(schedule)
+    kernel = kernels_of(execution).fused(schedule)
     if kernel is None:
         return ""
     row = _row(execution, schedule, kernel)
@@ -50,13 +51,13 @@ def lower_linked(execution: ExecutionContext, schedule: Schedule) -> Lowered | s
 
 
 def _row(execution: ExecutionContext, schedule: Schedule, kernel: PeerKernel) -> _Row:
-    sweep, devices = SeveralSteps(execution, kernel), range(execution.layout.devices)
+    tiles, devices = tiles_on(execution, kernel), range(execution.layout.devices)
     boxes = [execution.layout.partition.owned(device) for device in devices]
-    launches = [list(sweep.launches(device, (boxes[device],))) for device in devices]
-    boundary_tiles = [kernel.rim(box, found) for box, found in zip(boxes, launches, strict=True)]
-    starts = [[sweep.start(d, launch, boxes[d]) for launch in launches[d]] for d in devices]
+    cut = [list(tiles.cut(device, (boxes[device],))) for device in devices]
+    boundary_tiles = [kernel.rim(box, found) for box, found in zip(boxes, cut, strict=True)]
+    launches = [[tiles.launch(d, part, boxes[d]) for part in cut[d]] for d in devices]
     chain = Chain(execution, kernel.dtype, boundary_tiles)
-    return _Row(execution, schedule, kernel, sweep, launches, starts, chain, passes(schedule))
+    return _Row(execution, schedule, kernel, tiles, cut, launches, chain, passes(schedule))
 
 
 @dataclass(frozen=True)
@@ -66,9 +67,9 @@ class _Row:
     execution: ExecutionContext
     schedule: Schedule
     kernel: PeerKernel
-    sweep: SeveralSteps
-    launches: Sequence[Sequence[Launch]]
-    starts: Sequence[Sequence[Start]]
+    tiles: DeviceTiles
+    cut: Sequence[Sequence[Launch]]
+    launches: Sequence[Sequence[KernelLaunch]]
     chain: Chain
     passes: Sequence[Compute]
 
@@ -76,9 +77,9 @@ class _Row:
         """For each GPU that stands for several devices, the share of it that tiles may take while they wait."""
         ordinals = self.execution.devices.ordinals
         submissions: dict[int, float] = {}
-        for device, launches in enumerate(self.launches):
+        for device, cut in enumerate(self.cut):
             if ordinals.count(ordinals[device]) > 1:
-                share = sum(self._share(device, launch) for launch in launches)
+                share = sum(self._share(device, launch) for launch in cut)
                 submissions[ordinals[device]] = submissions.get(ordinals[device], 0.0) + share
         return submissions
 
@@ -86,42 +87,44 @@ class _Row:
         box = self.execution.layout.partition.owned(device)
         tiles = sum(rim_tiles(self.kernel.problem, self.kernel.made.shape.steps, box, [launch.regions]))
         blocks = -(-tiles // launch.program.tiles_per_block)
-        return blocks / self.sweep.resident(device, launch.program)
+        return blocks / self.tiles.resident(device, launch.program)
 
     def queues(self, device: int) -> list[Queue]:
         """Where the kernels of a device run, the first one's beginning and end being those of the pass.
 
-        Blocks find room in the order of priority: plain tiles fill the device in few waves, tiles of zones fit beside
+        Blocks find room in the order of priority: plain tiles fill the device in few waves, tiles of strips fit beside
         them; edge tiles, which take long, come before both where the last wave of plain ones leaves them room.
         """
-        made, (plain, *others) = self.kernel, self.launches[device]
+        made, (plain, *others) = self.kernel, self.cut[device]
         blocks = sum(launch.blocks for launch in others if launch.program.entry == made.edge.entry)
-        spare = -plain.blocks % self.sweep.resident(device, plain.program)
+        spare = -plain.blocks % self.tiles.resident(device, plain.program)
         kinds = {plain.program.entry: ("interior", -1), made.edge.entry: ("edge", -2 if blocks <= spare else 0)}
-        return [Queue(device, *kinds.get(launch.program.entry, ("zones", 0))) for launch in self.launches[device]]
+        return [Queue(device, *kinds.get(launch.program.entry, ("strips", 0))) for launch in self.cut[device]]
 
     def write(self, commands: CommandWriter, device: int, number: int, part: Compute) -> None:
         """One pass of one device; its kernels meet before the next, beside which its norms are summed up."""
-        queues, plain = self.queues(device), self.launches[device][0].program
-        zones = queues[-1] if (queues[0].name, queues[-1].name) == ("interior", "zones") else None
+        queues, plain = self.queues(device), self.cut[device][0].program
+        strips = queues[-1] if (queues[0].name, queues[-1].name) == ("interior", "strips") else None
         operation = self._operation(device, number)
-        for queue, start in zip(queues, self.starts[device], strict=True):
+        for queue, launch in zip(queues, self.launches[device], strict=True):
             links = self.chain.links(device, lambda here, source: self._operation(here, number, source))
-            if zones and queue == queues[0]:
+            if strips and queue == queues[0]:
                 links["begun"], links["last"] = (
                     self.execution.flag(_begun(device)),
-                    min(start.blocks, self.sweep.resident(device, plain)) - 1,
+                    min(launch.blocks, self.tiles.resident(device, plain)) - 1,
                 )
             if self.execution.norms is not None:
                 await_sums(self.execution, commands, operation, queue, part.target)
-            if queue == zones:
+            if queue == strips:
                 self._await_plain(commands, queue, operation, number)
-            self._launch(commands, queue, operation, part, replace(start, more=(links, *start.more)))
+            self._launch(commands, queue, operation, part, replace(launch, more=(links, *launch.more)))
             commands.relocations.append(Relocation(int(links.ctypes.data) + offset(links, "passed"), number, PASSED))
         signals.barrier(self.execution, commands, operation, queues)
         if self.execution.norms is not None:
             signals.after(self.execution, commands, operation, sums_queue(device), queues)
-            self._launch(commands, sums_queue(device), operation, part, self.sweep.sums(device))
+            sums = self.tiles.sums(device)
+            assert sums is not None, "kernels of a run with norms leave sums"
+            self._launch(commands, sums_queue(device), operation, part, sums)
             mark_sums(self.execution, commands, operation, device, part.target)
 
     def _await_plain(self, commands: CommandWriter, queue: Queue, operation: int, number: int) -> None:
@@ -134,21 +137,23 @@ class _Row:
             self.execution, commands, operation, queue, "await_flag", _begun(queue.device), number + 1, counted=PASSED
         )
 
-    def _launch(self, commands: CommandWriter, queue: Queue, operation: int, part: Compute, start: Start) -> None:
-        devices, values = self.execution.devices, start.values.copy()
+    def _launch(
+        self, commands: CommandWriter, queue: Queue, operation: int, part: Compute, launch: KernelLaunch
+    ) -> None:
+        devices, values = self.execution.devices, launch.values.copy()
         values["source"], values["target"] = part.source, part.target
         address = commands.launch(
             operation,
             devices.context(queue.device),
             self.execution.entry("cuLaunchKernel"),
-            start.function,
+            launch.function,
             devices.stream(queue),
-            start.blocks,
-            start.threads,
+            launch.blocks,
+            launch.threads,
             values,
-            start.shared,
-            start.given(part.target),
-            start.rows,
+            launch.shared,
+            launch.arguments(part.target),
+            launch.rows,
         )
         commands.relocations.append(Relocation(address + offset(values, "step"), part.level, None))
 

@@ -19,12 +19,13 @@ from peergrid.codegen.cuda.linked.persistent import TURNS, PersistentKernel, Tab
 from peergrid.codegen.cuda.suited import resident
 from peergrid.grid import Box
 from peergrid.runtime.cuda.commands.buffer import CommandWriter, Relocation
-from peergrid.runtime.cuda.linked.chain import PASSED, Chain, offset, passes
+from peergrid.runtime.cuda.fused.chain import PASSED, Chain, offset, passes
+from peergrid.runtime.cuda.lowering.device_tiles import tiles_on
 from peergrid.runtime.cuda.lowering.duration import IN_FLIGHT_SECONDS
 from peergrid.runtime.cuda.lowering.execution_context import ExecutionContext
 from peergrid.runtime.cuda.lowering.kernels import UNFIT, kernels_of
+from peergrid.runtime.cuda.lowering.launch import KernelLaunch
 from peergrid.runtime.cuda.lowering.lower import Lowered
-from peergrid.runtime.cuda.lowering.sweeps import SeveralSteps, Start
 from peergrid.schedule import Schedule
 from peergrid.schedule.ops import Compute, Copy, DeviceBarrier, Flag, Queue
 
@@ -53,9 +54,9 @@ def replays(lowered: Lowered, times: int) -> Iterator[tuple[Lowered, int]]:
 
 def lower_persistent(execution: ExecutionContext, schedule: Schedule) -> Lowered | str:
     """One launch on each device for many iterations of a schedule; else the reason against it (empty: as expected)."""
-    kernel = kernels_of(execution).cooperative(schedule)
-    if isinstance(kernel, str):
-        return kernel
+    kernel, reason = kernels_of(execution).cooperative(schedule)
+    if kernel is None:
+        return reason
     room = _room(execution, kernel)
     if not all(room):
         return UNFIT
@@ -74,34 +75,34 @@ def _room(execution: ExecutionContext, kernel: PersistentKernel) -> list[int]:
 
     No more than the kernel was chosen for: a compiler that leaves registers for a third block makes nothing faster.
     """
-    ordinals, sweep = execution.devices.ordinals, SeveralSteps(execution, kernel.made)
+    ordinals, tiles = execution.devices.ordinals, tiles_on(execution, kernel.made)
     return [
-        min(sweep.room(device, kernel.program) // ordinals.count(ordinals[device]), resident(kernel) * multiprocessors)
+        min(tiles.room(device, kernel.program) // ordinals.count(ordinals[device]), resident(kernel) * multiprocessors)
         for device, multiprocessors in enumerate(execution.multiprocessors)
     ]
 
 
 def _row(execution: ExecutionContext, schedule: Schedule, kernel: PersistentKernel, room: Sequence[int]) -> _Row:
-    sweep, boxes = SeveralSteps(execution, kernel.made), _boxes(execution)
-    tables, starts = list[Tables](), list[Start]()
+    tiles, boxes = tiles_on(execution, kernel.made), _boxes(execution)
+    tables, launches = list[Tables](), list[KernelLaunch]()
     for device, box in enumerate(boxes):
         plain, edge, receivers = kernel.tables(box, room[device], execution.memory.recorded[device])
-        launch = Launch(kernel.program, edge if len(edge) else plain, receivers)
+        part = Launch(kernel.program, edge if len(edge) else plain, receivers)
         blocks = min(room[device], kernel.units(plain, edge))
         tables.append((plain, edge, receivers))
-        starts.append(replace(sweep.start(device, launch, box), blocks=blocks))
+        launches.append(replace(tiles.launch(device, part, box), blocks=blocks))
     boundary_tiles = [kernel.rim(box, plain, edge) for box, (plain, edge, _) in zip(boxes, tables, strict=True)]
-    return _Row(schedule, Chain(execution, kernel.dtype, boundary_tiles), tables, starts)
+    return _Row(schedule, Chain(execution, kernel.dtype, boundary_tiles), tables, launches)
 
 
 @dataclass(frozen=True, eq=False)
 class _Row:
-    """What each device launches: its tiles and its start."""
+    """What each device launches: its tiles and its launch."""
 
     schedule: Schedule
     chain: Chain
     tables: Sequence[Tables]
-    starts: Sequence[Start]
+    launches: Sequence[KernelLaunch]
 
     @property
     def most(self) -> int:
@@ -112,15 +113,15 @@ class _Row:
     def lowered(self, iterations: int) -> Lowered:
         """Several iterations in one launch on each device."""
         commands, count = CommandWriter(), iterations * len(passes(self.schedule))
-        for device in range(len(self.starts)):
+        for device in range(len(self.launches)):
             self._write(commands, device, count)
-        queues = tuple(self._queue(device) for device in range(len(self.starts)))
+        queues = tuple(self._queue(device) for device in range(len(self.launches)))
         schedule = replace(self.schedule, steps=iterations * self.schedule.steps)
         return Lowered(schedule, {0: commands.finish()}, queues, frozenset(), {PASSED: count, MET: count})
 
     def _write(self, commands: CommandWriter, device: int, count: int) -> None:
-        execution, start, first = self.chain.execution, self.starts[device], passes(self.schedule)[0]
-        values, links = start.values.copy(), self.chain.links(device, self._missing)
+        execution, launch, first = self.chain.execution, self.launches[device], passes(self.schedule)[0]
+        values, links = launch.values.copy(), self.chain.links(device, self._missing)
         arguments = self._arguments(device, count)
         values["source"], values["target"] = first.source, first.target
         shared = execution.devices.ordinals.count(execution.devices.ordinals[device]) > 1
@@ -128,12 +129,12 @@ class _Row:
             self._missing(device, None),
             execution.devices.context(device),
             execution.entry("cuLaunchKernel" if shared else "cuLaunchCooperativeKernel"),
-            start.function,
+            launch.function,
             execution.devices.stream(self._queue(device)),
-            start.blocks,
-            start.threads,
+            launch.blocks,
+            launch.threads,
             values,
-            start.shared,
+            launch.shared,
             (links, arguments),
         )
         commands.relocations += [

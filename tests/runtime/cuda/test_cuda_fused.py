@@ -13,8 +13,8 @@ from peergrid.grid import Boundary, Index
 from peergrid.grid.partition import Partition
 from peergrid.runtime.cuda.commands.replay import FIRST, FUNCTION
 from peergrid.runtime.cuda.executor import CudaExecutor
-from peergrid.runtime.cuda.linked.chain import Chain, Said
-from peergrid.runtime.cuda.linked.peer import lower_linked
+from peergrid.runtime.cuda.fused.chain import Chain, Said
+from peergrid.runtime.cuda.fused.peer import lower_fused
 from peergrid.runtime.cuda.lowering.lower import Lowered
 from peergrid.runtime.inorder import InOrderExecutor
 from peergrid.schedule import build, layout, one_iteration
@@ -93,7 +93,7 @@ def test_tiles_of_zones_begin_when_plain_tiles_have() -> None:
     problem, options, driver = random_heat((90, 200), ("fixed", "fixed")), Options("peer", depth=DEPTH), HostDriver()
     plan = layout(problem, Partition(problem.grid, (2, 1)), options)
     executor = CudaExecutor(plan, STEPS, (0, 1), driver=driver)
-    lowered = lower_linked(executor._execution, one_iteration(plan, options))
+    lowered = lower_fused(executor._execution, one_iteration(plan, options))
     assert isinstance(lowered, Lowered)
     names = {address: name for (_, _, name), address in executor._execution.devices._functions.items()}
     launch = executor._execution.entry("cuLaunchKernel")

@@ -1,0 +1,181 @@
+"""A kernel of tiles on the devices of an execution: as many and as short tiles as there is room for, and launches."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from functools import cached_property, reduce
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from peergrid.codegen.cuda.blocked.program import Launch, Program
+from peergrid.codegen.cuda.blocked.tiled import TiledKernel
+from peergrid.codegen.cuda.common.arguments import Arguments
+from peergrid.codegen.norm import NORM_ROWS
+from peergrid.grid import Box
+from peergrid.runtime.cuda.lowering.execution_context import ExecutionContext
+from peergrid.runtime.cuda.lowering.launch import KernelLaunch
+from peergrid.runtime.cuda.lowering.plan import Boxes
+
+
+class DeviceTiles:
+    """Boundary tiles, which are few and slow, and interior ones at the same time."""
+
+    def __init__(self, execution: ExecutionContext, kernel: TiledKernel) -> None:
+        self._execution, self._kernel = execution, kernel
+        self._needed: dict[Box, tuple[Program, ...]] = {}
+        self._cut: dict[tuple[int, Boxes], tuple[Launch, ...]] = {}
+        self._alike: dict[TiledKernel, TiledKernel] = {}
+
+    def launches(self, device: int, boxes: Boxes) -> Iterator[KernelLaunch]:
+        """The launches that advance the boxes on a device, that of interior tiles the last, if there are any."""
+        whole, cut = reduce(Box.hull, boxes), self.cut(device, boxes)
+        if not cut:
+            return
+        queued = self._queued(cut[0])
+        for place, launch in enumerate(cut[1:]):
+            yield replace(self.launch(device, launch, whole), concurrent=True, waits=queued and place > 0)
+        yield self.launch(device, cut[0], whole)
+
+    def cut(self, device: int, boxes: Boxes) -> tuple[Launch, ...]:
+        """The tiles of the boxes, those of each program together; the same for every pass over them."""
+        if (device, boxes) not in self._cut:
+            self._cut[device, boxes] = tuple(self._tiles(device, boxes))
+        return self._cut[device, boxes]
+
+    def launch(self, device: int, launch: Launch, whole: Box) -> KernelLaunch:
+        """The launch over tiles of a box."""
+        program, values = launch.program, self._values(device, launch, whole)
+        function, norms = self._function(device, program), self._norms(device, whole)
+        return KernelLaunch(function, launch.blocks, program.threads, program.shared_bytes, values, norms=norms)
+
+    def sums(self, device: int) -> KernelLaunch | None:
+        """The launch that adds up what the others left of the norms, if they leave any."""
+        program, whole = self._kernel.sums, self._execution.layout.partition.owned(device)
+        if self._kernel.norm is None or program is None:
+            return None
+        bands, values = -(-whole.shape[0] // NORM_ROWS), self._arguments(device, whole)
+        return KernelLaunch(
+            self._function(device, program),
+            bands,
+            program.threads,
+            program.shared_bytes,
+            values,
+            norms=self._norms(device, whole),
+            rows=self._kernel.steps,
+        )
+
+    def remainder(self, device: int, boxes: Boxes) -> Boxes:
+        """What tiles leave of the boxes."""
+        if not self._kernel.leaves_remainder:
+            return ()
+        kernel, recorded = self._kernel, self._execution.memory.recorded[device]
+        slots = (self.slots(device, box) for box in boxes)
+        left = (kernel.shorter(box, 1, n).remainder(box, n, recorded) for box, n in zip(boxes, slots, strict=True))
+        return tuple(part for parts in left for part in parts)
+
+    def resident(self, device: int, program: Program) -> int:
+        """Thread blocks of a program that the device works on at once."""
+        return max(1, self.room(device, program))
+
+    def room(self, device: int, program: Program) -> int:
+        """Thread blocks of a program that the device works on at once; 0 where it has no room for one."""
+        return self._granted(device, self._function(device, program), program)
+
+    def slots(self, device: int, box: Box) -> int:
+        """Interior tiles that the device works on at once."""
+        return self._at_once(device, box, self._kernel.plain)
+
+    def _queued(self, interior: Launch) -> bool:
+        """Whether boundary strips wait for the few boundary tiles: during long interior tiles of one step they have the
+        time, and must not take the room of those, which begin at the same moment.
+        """
+        if self._kernel.steps > 1 or interior.program is not self._kernel.plain:
+            return False
+        rows = (interior.regions["hi"] - interior.regions["lo"])[:, 0]
+        return int(rows.max()) >= self._execution.gpu.long_rows
+
+    def _tiles(self, device: int, boxes: Boxes) -> Iterator[Launch]:
+        recorded = self._execution.memory.recorded[device]
+        found = [
+            launch
+            for box in boxes
+            for launch in self._as_short(device, box).launches(box, self.slots(device, box), recorded)
+        ]
+        plain = self._kernel.plain
+        programs = {plain.entry: plain} | {
+            launch.program.entry: launch.program for launch in found if launch.program.entry != plain.entry
+        }
+        for program in programs.values():
+            same = [replace(launch, program=program) for launch in found if launch.program.entry == program.entry]
+            if same:
+                yield _together(same)
+
+    def _as_short(self, device: int, box: Box) -> TiledKernel:
+        """The kernel with tiles as short as the device has room for; one for all boxes that want the same."""
+        slots = self._at_once(device, box, self._kernel.edge), self.slots(device, box)
+        found = self._execution.programs.beside(self._kernel).shorter(box, *slots)
+        return self._alike.setdefault(found, found)
+
+    def _at_once(self, device: int, box: Box, program: Program | None) -> int:
+        """Tiles that the device works on at once; 1 where the box has none: then their kernel is not needed."""
+        if box not in self._needed:
+            self._needed[box] = tuple(launch.program for launch in self._kernel.launches(box, 1))
+        if program is None or all(needed is not program for needed in self._needed[box]):
+            return 1
+        return self.resident(device, program) * program.tiles_per_block
+
+    def _function(self, device: int, program: Program) -> int:
+        function = self._execution.programs.function(device, program.source, program.entry)
+        self._granted(device, function, program)
+        return function
+
+    def _granted(self, device: int, function: int, program: Program) -> int:
+        """Thread blocks of a kernel that the device runs at once, with the shared memory they need."""
+        devices = self._execution.devices
+        return devices.resident(device, function, program.threads, program.shared_bytes, whole=program.whole)
+
+    def _norms(self, device: int, box: Box) -> tuple[NDArray[Any], ...]:
+        """Where the norms go, slot by slot, if the kernel takes them."""
+        norms = self._execution.norms
+        return () if norms is None or self._kernel.norm is None else norms.structs(device, box)
+
+    def _values(self, device: int, launch: Launch, box: Box) -> NDArray[Any]:
+        devices, values = self._execution.devices, self._arguments(device, box)
+        values["regions"] = devices.constant(device, launch.regions)
+        values["count"] = len(launch.regions)
+        if len(launch.receivers):
+            values["receivers"] = devices.constant(device, launch.receivers)
+        return values
+
+    def _arguments(self, device: int, box: Box) -> NDArray[Any]:
+        """`Arguments` without tiles."""
+        template, values = self._execution.template(device), np.zeros(1, self._dtype)
+        for name in self._dtype.names or ():
+            if name != "scratch":
+                values[name] = template[name]
+        values["lo"][0, : box.ndim], values["hi"][0, : box.ndim] = box.lo, box.hi
+        return values
+
+    @cached_property
+    def _dtype(self) -> np.dtype[Any]:
+        return Arguments(self._kernel.problem).dtype
+
+
+def tiles_on(execution: ExecutionContext, kernel: TiledKernel) -> DeviceTiles:
+    """The tiles of a kernel on an execution's devices, one for all that launch it."""
+    return execution.once(("tiles", kernel), lambda: DeviceTiles(execution, kernel))
+
+
+def _together(launches: Sequence[Launch]) -> Launch:
+    """The tiles of several launches of one program in one; tiles say where their receivers begin."""
+    regions, served = [], 0
+    for launch in launches:
+        moved = launch.regions.copy()
+        moved["first"] += served
+        regions.append(moved)
+        served += len(launch.receivers)
+    receivers = np.concatenate([launch.receivers for launch in launches])
+    return Launch(launches[0].program, np.concatenate(regions), receivers)

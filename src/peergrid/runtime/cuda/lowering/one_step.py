@@ -1,0 +1,67 @@
+"""Passes of one step over boxes cut into regions (see `codegen.cuda.onestep`)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from numpy.typing import NDArray
+
+from peergrid.codegen.cuda import onestep
+from peergrid.codegen.cuda.blocked.program import Program
+from peergrid.runtime.cuda.lowering.execution_context import ExecutionContext
+from peergrid.runtime.cuda.lowering.launch import KernelLaunch
+from peergrid.runtime.cuda.lowering.plan import Boxes, Served, Setting, Works
+from peergrid.runtime.cuda.lowering.programs import Needed
+
+
+@dataclass(frozen=True)
+class OneStepPlan:
+    """A kernel for each large region and stage, and one for the small ones together."""
+
+    setting: Setting
+    works: Works
+
+    def needed(self) -> Needed:
+        return Needed(self._program.units)
+
+    def programs(self) -> Iterator[Program]:
+        return iter(())
+
+    def served(self) -> Served:
+        for device, boxes in self.works:
+            for launch in self._program.launches(boxes, self.setting.recorded[device]):
+                if launch.receivers:
+                    yield launch.kernel, "receivers"
+                elif launch.regions:
+                    yield launch.kernel, f"{len(launch.regions)} small regions"
+                else:
+                    yield launch.kernel, f"cells {launch.box.lo} to {launch.box.hi}"
+
+    def launches(self, execution: ExecutionContext, device: int, boxes: Boxes) -> Iterator[KernelLaunch]:
+        for launch in self._program.launches(boxes, self.setting.recorded[device]):
+            unit = self._program.units[self._program.unit(launch.kernel)]
+            function = execution.programs.function(device, unit, launch.kernel)
+            values = _values(execution, device, launch)
+            yield KernelLaunch(function, launch.blocks, launch.threads, 0, values, concurrent=launch.beside)
+
+    def sums(self, execution: ExecutionContext, device: int) -> KernelLaunch | None:
+        return None
+
+    @cached_property
+    def _program(self) -> onestep.Program:
+        return onestep.program(self.setting.problem, [boxes for _, boxes in self.works], self.setting.gpu)
+
+
+def _values(execution: ExecutionContext, device: int, launch: onestep.Launch) -> NDArray[Any]:
+    values, box = execution.template(device).copy(), launch.box
+    values["lo"][0, : box.ndim], values["hi"][0, : box.ndim] = box.lo, box.hi
+    if launch.regions:
+        values["regions"] = execution.devices.constant(device, launch.table())
+        values["count"] = len(launch.regions)
+    if launch.receivers:
+        values["receivers"] = execution.devices.constant(device, execution.memory.receivers(launch.receivers))
+        values["count"] = len(launch.receivers)
+    return values

@@ -1,0 +1,60 @@
+"""The protocol of kernel plans: how passes of one length over known boxes are made.
+
+A plan is a value: it names the texts to compile before any device has memory, and gives the launches once one has.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Protocol
+
+from peergrid.codegen.cuda.blocked.program import Program
+from peergrid.codegen.cuda.gpu_model import GpuModel
+from peergrid.grid import Box
+from peergrid.runtime.cuda.lowering.execution_context import ExecutionContext
+from peergrid.runtime.cuda.lowering.launch import KernelLaunch
+from peergrid.runtime.cuda.lowering.programs import Needed
+from peergrid.stencil import Problem
+
+Boxes = tuple[Box, ...]
+Work = tuple[int, Boxes]
+"""A device, and what it advances in one pass."""
+Works = tuple[Work, ...]
+Served = Iterator[tuple[str, str]]
+"""Names of kernels, each with the cells that it serves, in words."""
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What plans are made for: a problem, a model of the GPUs, and the receivers that each device records."""
+
+    problem: Problem
+    gpu: GpuModel
+    recorded: tuple[tuple[int, ...], ...]
+
+
+class Texts(Protocol):
+    """What is compiled, and what for."""
+
+    def needed(self) -> Needed:
+        """The texts of all that will be launched, as far as boxes tell: what devices have room for moves tiles."""
+
+    def programs(self) -> Iterator[Program]:
+        """The programs whose launches ask for shared memory."""
+
+    def served(self) -> Served:
+        """Which kernel serves which cells."""
+
+
+class KernelPlan(Texts, Protocol):
+    """Passes of one length over the boxes that `works` names."""
+
+    @property
+    def works(self) -> Works: ...
+
+    def launches(self, execution: ExecutionContext, device: int, boxes: Boxes) -> Iterator[KernelLaunch]:
+        """The launches that advance the boxes on a device, in order."""
+
+    def sums(self, execution: ExecutionContext, device: int) -> KernelLaunch | None:
+        """The launch that adds up what the others left of the norms, when all that the device owns is done."""

@@ -1,0 +1,95 @@
+"""Passes of one step over 3D boxes by kernels that stream, and by those of `one_step` for the cells that they leave."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from peergrid.codegen.cuda.blocked.program import Launch, Program
+from peergrid.codegen.cuda.stream3d.kernel import PACE, Parts, StreamKernel
+from peergrid.grid import Box
+from peergrid.runtime.cuda.lowering.execution_context import ExecutionContext
+from peergrid.runtime.cuda.lowering.launch import KernelLaunch, chained
+from peergrid.runtime.cuda.lowering.one_step import OneStepPlan
+from peergrid.runtime.cuda.lowering.plan import Boxes, Served, Setting, Works
+from peergrid.runtime.cuda.lowering.programs import Needed
+
+
+@dataclass(frozen=True)
+class StreamingPlan:
+    """What kernels that stream leave is made at the same time, what has to be made anew behind them."""
+
+    setting: Setting
+    kernel: StreamKernel
+    works: Works
+
+    def needed(self) -> Needed:
+        return Needed((*(program.source for program in self.kernel.programs), *self._others.needed().texts))
+
+    def programs(self) -> Iterator[Program]:
+        return iter(self.kernel.programs)
+
+    def served(self) -> Served:
+        for device, boxes in self.works:
+            for box in self._parts(device, boxes).plain:
+                yield from ((program.entry, f"cells {box.lo} to {box.hi}") for program in self.kernel.programs)
+        yield from self._others.served()
+
+    def launches(self, execution: ExecutionContext, device: int, boxes: Boxes) -> Iterator[KernelLaunch]:
+        parts = self._parts(device, boxes)
+        streams = [launch for box in parts.plain for launch in self._streams(execution, device, box)]
+        if parts.beside:
+            others = self._others.launches(execution, device, parts.beside)
+            yield from chained(others) if streams else others
+        yield from streams
+        if parts.after:
+            yield from self._others.launches(execution, device, parts.after)
+
+    def sums(self, execution: ExecutionContext, device: int) -> KernelLaunch | None:
+        return None
+
+    @cached_property
+    def _others(self) -> OneStepPlan:
+        parts = ((device, self._parts(device, boxes)) for device, boxes in self.works)
+        left = ((device, boxes) for device, part in parts for boxes in (part.beside, part.after) if boxes)
+        return OneStepPlan(self.setting, tuple(left))
+
+    def _parts(self, device: int, boxes: Boxes) -> Parts:
+        return self.kernel.parts_of(boxes, self.setting.gpu, self.setting.recorded[device])
+
+    def _streams(self, execution: ExecutionContext, device: int, box: Box) -> Iterator[KernelLaunch]:
+        slots = [self._slots(execution, device, program) for program in self.kernel.programs]
+        for number, launch in enumerate(self.kernel.launches(box, slots)):
+            program, values = launch.program, execution.template(device).copy()
+            values["lo"][0], values["hi"][0] = box.lo, box.hi
+            values["regions"] = execution.devices.constant(device, launch.regions)
+            values["count"] = len(launch.regions)
+            function = execution.programs.function(device, program.source, program.entry)
+            pace = self._pace(execution, device, box, number, launch, slots[number])
+            yield KernelLaunch(function, launch.blocks, program.threads, program.shared_bytes, values, (pace,))
+
+    def _slots(self, execution: ExecutionContext, device: int, program: Program) -> int:
+        """Thread blocks that the device works on at once."""
+        function = execution.programs.function(device, program.source, program.entry)
+        return max(1, execution.devices.resident(device, function, program.threads, program.shared_bytes))
+
+    def _pace(
+        self, execution: ExecutionContext, device: int, box: Box, number: int, launch: Launch, slots: int
+    ) -> NDArray[Any]:
+        """What keeps the blocks of a launch in step, if all of them run at once."""
+        clocks = self.kernel.clocks(number, launch)
+        lead = self.kernel.shapes[number].lead if launch.blocks <= slots else 0
+        counters = execution.once((self, device, box, number), lambda: _zeros(execution, device, clocks + 1))
+        return np.array([(counters, lead, clocks)], PACE)
+
+
+def _zeros(execution: ExecutionContext, device: int, count: int) -> int:
+    """The address of so many counters, all zero."""
+    address = execution.devices.allocate(device, 4 * count)
+    execution.devices.driver.fill(address, 0, count)
+    return address

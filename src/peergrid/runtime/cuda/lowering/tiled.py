@@ -1,0 +1,109 @@
+"""Passes over boxes cut into tiles, and what the tiles of 3D boxes leave: a remainder, made step by step."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from itertools import chain
+
+from peergrid.codegen.cuda.blocked.program import Launch, Program
+from peergrid.codegen.cuda.blocked.tiled import TiledKernel
+from peergrid.codegen.cuda.blocked3d.shell import Shell, blocks_between, shells
+from peergrid.grid import Box
+from peergrid.runtime.cuda.lowering.device_tiles import DeviceTiles, tiles_on
+from peergrid.runtime.cuda.lowering.execution_context import ExecutionContext
+from peergrid.runtime.cuda.lowering.launch import KernelLaunch, chained
+from peergrid.runtime.cuda.lowering.one_step import OneStepPlan
+from peergrid.runtime.cuda.lowering.plan import Boxes, Served, Setting, Works
+from peergrid.runtime.cuda.lowering.programs import Needed
+from peergrid.runtime.cuda.memory.fields import Places
+
+ROLES = {
+    "plain": "interior tiles",
+    "edge": "all other tiles",
+    "boundary": "all other tiles",
+    "layer": "boundary strips",
+}
+"""What the programs of a kernel of tiles serve, by the attribute they are."""
+
+
+@dataclass(frozen=True)
+class TiledPlan:
+    """Tiles of all kinds at the same time, and with them, in launches one after another, the parts of a remainder."""
+
+    setting: Setting
+    kernel: TiledKernel
+    works: Works
+
+    def needed(self) -> Needed:
+        found = {launch.program: None for _, launch in self._cut()}
+        sums = () if self.kernel.norm is None or self.kernel.sums is None else (self.kernel.sums.source,)
+        others = (program.source for program in found if program != self.kernel.layer)
+        rest = self._single(self._expected()).needed().texts if self.kernel.leaves_remainder else ()
+        return Needed((*others, *sums, *rest), (self.kernel,) if self.kernel.layer in found else ())
+
+    def programs(self) -> Iterator[Program]:
+        yield from (launch.program for _, launch in self._cut())
+        if self.kernel.norm is not None and self.kernel.sums is not None:
+            yield self.kernel.sums
+
+    def served(self) -> Served:
+        for device, launch in self._cut():
+            role = next((name for name in ROLES if getattr(self.kernel, name, None) == launch.program), "")
+            yield launch.program.entry, f"{ROLES.get(role, 'tiles')}, {len(launch.regions)} on GPU {device}"
+        if self.kernel.leaves_remainder:
+            yield from self._single(self._expected()).served()
+
+    def launches(self, execution: ExecutionContext, device: int, boxes: Boxes) -> Iterator[KernelLaunch]:
+        tiles = tiles_on(execution, self.kernel)
+        interior = list(tiles.launches(device, boxes))
+        if self.kernel.leaves_remainder:
+            single = execution.once((self, "remainder"), lambda: self._single(self._left(tiles)))
+            for part in self._parts(tiles.remainder(device, boxes)):
+                steps = self._steps(execution, device, part, single)
+                yield from chained(steps) if interior else steps
+        yield from interior
+
+    def sums(self, execution: ExecutionContext, device: int) -> KernelLaunch | None:
+        return tiles_on(execution, self.kernel).sums(device)
+
+    def _cut(self) -> Iterator[tuple[int, Launch]]:
+        """The tiles of each device's boxes, where one of a kind runs at once: how many do says where they lie, not
+        which there are.
+        """
+        for device, boxes in self.works:
+            for box in boxes:
+                yield from ((device, one) for one in self.kernel.launches(box, 1, self.setting.recorded[device]))
+
+    def _expected(self) -> Iterator[tuple[int, Shell]]:
+        """The parts of the remainder as far as boxes tell."""
+        recorded = self.setting.recorded
+        for device, boxes in self.works if self.kernel.leaves_remainder else ():
+            left = chain.from_iterable(self.kernel.remainder(box, 1, recorded[device]) for box in boxes)
+            yield from ((device, part) for part in self._parts(left))
+
+    def _left(self, tiles: DeviceTiles) -> Iterator[tuple[int, Shell]]:
+        """The parts of the remainder on devices, as their tiles leave it."""
+        for device, boxes in self.works:
+            yield from ((device, part) for part in self._parts(tiles.remainder(device, boxes)))
+
+    def _parts(self, left: Iterable[Box]) -> tuple[Shell, ...]:
+        return shells(self.kernel.problem, self.kernel.steps, left, self.setting.gpu)
+
+    def _single(self, parts: Iterable[tuple[int, Shell]]) -> OneStepPlan:
+        """The plan of the single steps of all parts."""
+        return OneStepPlan(self.setting, tuple((device, boxes) for device, part in parts for boxes in part.steps))
+
+    def _steps(
+        self, execution: ExecutionContext, device: int, part: Shell, single: OneStepPlan
+    ) -> Iterator[KernelLaunch]:
+        """The steps of a part, one after another, with memory between them."""
+
+        def between(number: int) -> Places:
+            return execution.memory.between(device, number % blocks_between(self.kernel.steps), part.dense)
+
+        for number, boxes in enumerate(part.steps):
+            before = between(number - 1) if number else None
+            after = between(number) if number + 1 < self.kernel.steps else None
+            for launch in single.launches(execution, device, boxes):
+                yield replace(launch, before=before, after=after, later=number)
