@@ -1,12 +1,13 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+OLDEST_NVRTC := nvidia-cuda-nvrtc==13.0.88
 UV := $(shell grep -o '^uv==[0-9.]*' requirements-dev.lock)
 
 # uv installs in seconds; pip knows indexes that uv does not (pip.conf), and platforms without uv.
 install = $(BIN)/uv pip install -q --python $(BIN)/python $(1) || $(BIN)/python -m pip install -q $(1)
 
-.PHONY: demo test lint nvrtc catalogue lock clean
+.PHONY: demo test lint nvrtc oldest-nvrtc catalogue lock clean
 
 demo: $(VENV)/run
 	$(BIN)/peergrid run examples/gpr.toml -o demo
@@ -23,6 +24,14 @@ lint: $(VENV)/dev
 # The kernels compile for every architecture we name; NVRTC needs no GPU.
 nvrtc: $(VENV)/dev
 	$(BIN)/python -m pytest -q -n auto -m nvrtc tests
+
+# The oldest NVRTC that is supported refuses some texts that newer ones accept.
+oldest-nvrtc: $(VENV)/dev $(VENV)/$(OLDEST_NVRTC)
+	$(BIN)/python tools/compile_check --nvrtc $(VENV)/$(OLDEST_NVRTC)
+
+$(VENV)/$(OLDEST_NVRTC): $(VENV)/python
+	$(BIN)/python -m pip install -q --no-deps --target $@ $(OLDEST_NVRTC)
+	touch $@
 
 # What the generated kernels are and take of a GPU, recorded; compiles those that changed.
 catalogue: $(VENV)/dev

@@ -1,5 +1,6 @@
 """The catalogue of generated CUDA kernels: `problems` and `cases` say what is in it, `texts` what a case compiles,
-`measure` what compilers say of it, `record` how it is kept, `compare` what changed.
+`measure` what compilers say of it, `record` how it is kept, `compare` what changed; `sample` and `library` compile some
+of it by another NVRTC.
 """
 
 from __future__ import annotations

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from functools import cache, partial
 
 import problems3d
+import reduction_problems
 import runtime_problems
 import stream_problems
 from gpu_checks.problems import cube, example, radius_four, relaxed
@@ -122,6 +123,9 @@ def _small() -> Iterator[Case]:
             yield Case(f"test {name} {depth}", partial(maker, (300, 400), (boundary,) * 2, dtype), depth)
     for depth in DEPTHS:
         yield Case(f"test cube {depth}", partial(stream_problems.cube, (60, 50, 70), boundaries, "float32"), depth)
+    for shape in ((5000,), (70, 1300), (20, 9, 300)):
+        reduced = partial(reduction_problems.problem, shape, "reflecting", "float32")
+        yield Case(f"test reductions {len(shape)}d", reduced, 1)
     yield Case("test line", partial(stream_problems.line, (500,), ("reflecting",), "float64"), 1)
 
 

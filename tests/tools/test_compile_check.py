@@ -1,0 +1,41 @@
+"""The check with the oldest NVRTC: a sample of every kind of kernel, and what a compiler refuses is said."""
+
+from __future__ import annotations
+
+import re
+import sysconfig
+from pathlib import Path
+
+import pytest
+from catalogue import RECORD
+from catalogue.library import load, refusal, version
+from catalogue.measure import parts
+from catalogue.record import read
+from catalogue.sample import sample
+
+from peergrid.codegen import nvrtc
+
+pytestmark = pytest.mark.nvrtc
+pytest.importorskip("cuda.core")
+FOLDER = Path(sysconfig.get_path("platlib")) / "nvidia"
+
+
+def test_a_refused_text_is_told_from_a_good_one() -> None:
+    library = load(FOLDER)
+    assert version(library) == ".".join(nvrtc.version().split(".")[:2])
+    assert refusal(library, "__global__ void good(int* p) { *p = 1; }", "sm_90") == ""
+    assert "error" in refusal(library, "__global__ void bad(int* p) { *p = undefined; }", "sm_90")
+    assert "error" in refusal(library, "__global__ void good(int* p) { *p = 1; }", "sm_1")
+
+
+def test_the_sample_has_every_kind_of_kernel() -> None:
+    entries = read(RECORD).entries
+    text = "\n".join(piece.source for piece in sample(entries, "sm_90"))
+    kinds = {parts(name)[2].rstrip("0123456789 ") for name in entries}
+    assert len(kinds) > 20
+    assert not {kind for kind in kinds if not re.search(rf"\b{kind}", text)}
+
+
+def test_a_folder_without_the_library_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError, match="pip install --target"):
+        load(tmp_path)
