@@ -11,7 +11,7 @@ import pytest
 from peergrid.cli import app
 from peergrid.cli.choose import CommandLineOptions
 from peergrid.cli.plan import Plan
-from peergrid.cli.run import Summary
+from peergrid.cli.summary import Summary
 from peergrid.cli.trace import Traced
 
 TEXT = (Path(__file__).parents[2] / "docs" / "command-line.md").read_text()

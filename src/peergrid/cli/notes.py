@@ -10,3 +10,8 @@ def tell(notes: Iterable[str]) -> None:
     """A line for each note."""
     for note in notes:
         print(f"note: {note}", file=sys.stderr)
+
+
+def warn(sentence: str) -> None:
+    """A line about what may not be as it should."""
+    print(f"warning: {sentence}", file=sys.stderr, flush=True)

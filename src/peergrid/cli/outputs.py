@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+import fcntl
+import os
+import re
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from peergrid.errors import UsageError
+from peergrid.io.checkpoints import checkpoint_files
 from peergrid.io.results import write_results
-from peergrid.io.snapshots import SnapshotWriter
 from peergrid.models.fdtd import Built
 from peergrid.simulate import Simulation
 
-RESULTS, SNAPSHOTS = "results.h5", "snapshots.h5"
+PARTIAL = re.compile(r"\.[^/]+\.\d+\.partial\.\w+")  # as `io.atomic` names what is not complete yet
+PARTS = "snapshots-from-*.h5"
 
 
 @dataclass(frozen=True)
@@ -20,21 +27,64 @@ class Folder:
 
     path: Path
 
+    @property
+    def results(self) -> Path:
+        return self.path / "results.h5"
+
+    @property
+    def snapshots(self) -> Path:
+        return self.path / "snapshots.h5"
+
+    @property
+    def checkpoints(self) -> Path:
+        return self.path / "checkpoints"
+
     def prepare(self) -> None:
         """Make the folder, before anything is computed. Raises UsageError where it cannot be written."""
         try:
             self.path.mkdir(parents=True, exist_ok=True)
-            probe = self.path / ".peergrid"
-            probe.touch()
-            probe.unlink()
+            tempfile.TemporaryFile(dir=self.path).close()
         except OSError as error:
             raise UsageError(
                 f"The results should go to '{self.path}', but {error.strerror or error}: "
                 "choose a folder you can write to with -o DIR."
             ) from None
 
-    def snapshot_writer(self, built: Built) -> SnapshotWriter:
-        return SnapshotWriter(self.path / SNAPSHOTS, built)
+    @contextmanager
+    def taken(self) -> Iterator[None]:
+        """The folder for this run alone, without what an earlier one left incomplete. Raises UsageError where another
+        run writes to it.
+        """
+        self.prepare()
+        opened = os.open(self.path, os.O_RDONLY)
+        try:
+            self._lock(opened)
+            for folder in (self.path, self.checkpoints):
+                for file in folder.glob(".*.partial.*"):
+                    if PARTIAL.fullmatch(file.name):
+                        file.unlink(missing_ok=True)
+            yield
+        finally:
+            os.close(opened)
+
+    def _lock(self, opened: int) -> None:
+        """A lock on the folder itself, which ends with the process. Some file systems of networks have none."""
+        try:
+            fcntl.flock(opened, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise UsageError(
+                f"The results should go to '{self.path}', but another run writes there: wait for it, or choose another "
+                "folder with -o DIR."
+            ) from None
+        except OSError:
+            pass
+
+    def clear_checkpoints(self) -> None:
+        """Remove the checkpoints of a run that is complete."""
+        for file in (*checkpoint_files(self.checkpoints), *self.checkpoints.glob(PARTS)):
+            file.unlink(missing_ok=True)
+        with suppress(OSError):  # there is none, or something else lies in it
+            self.checkpoints.rmdir()
 
     def finish(self, built: Built, simulation: Simulation, sha256: str) -> tuple[Path, ...]:
         """Write traces, final fields and pictures; return every file of the run."""
@@ -47,8 +97,8 @@ class Folder:
             "steps": simulation.step,
             "sha256": sha256,
         }
-        write_results(self.path / RESULTS, built, traces, fields, about)
-        snapshots = self.path / SNAPSHOTS if built.model.output.snapshots else None
-        written = [self.path / RESULTS, *([snapshots] if snapshots else [])]
+        write_results(self.results, built, traces, fields, about)
+        snapshots = self.snapshots if built.model.output.snapshots else None
+        written = [self.results, *([snapshots] if snapshots else [])]
         written.extend(draw_all(self.path, built, traces, snapshots))
         return tuple(written)

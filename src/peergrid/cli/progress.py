@@ -20,10 +20,10 @@ def megacells(per_second: float) -> str:
 
 
 class Reporter:
-    """Shows steps done, Mcells/s and the time left."""
+    """Shows steps done, Mcells/s and the time left; first: the step that the run goes on from."""
 
-    def __init__(self, total: int, cells: int, quiet: bool) -> None:
-        self._total, self._cells, self._quiet = total, cells, quiet
+    def __init__(self, total: int, cells: int, quiet: bool, first: int = 0) -> None:
+        self._total, self._cells, self._quiet, self._first = total, cells, quiet, first
         self._started = self._said = time.monotonic()
         self._bar = _bar() if not quiet and sys.stderr.isatty() else None
         self._task = self._bar.add_task("", total=total, rate="") if self._bar else None
@@ -31,12 +31,12 @@ class Reporter:
     def update(self, step: int) -> None:
         """Called between chunks of steps."""
         now = time.monotonic()
-        rate = megacells(self._cells * step / max(now - self._started, 1e-9))
+        rate = megacells(self._cells * (step - self._first) / max(now - self._started, 1e-9))
         if self._bar is not None and self._task is not None:
             self._bar.update(self._task, completed=step, rate=rate)
         elif not self._quiet and now - self._said >= LINE_EVERY:
             self._said = now
-            left = (now - self._started) / max(step, 1) * (self._total - step)
+            left = (now - self._started) / max(step - self._first, 1) * (self._total - step)
             print(f"step {step} of {self._total}, {rate}, {left:.0f} s left", file=sys.stderr, flush=True)
 
     def __enter__(self) -> Self:

@@ -19,6 +19,7 @@ def replacing(path: Path) -> Iterator[Path]:
     partial = path.with_name(f".{path.stem}.{os.getpid()}.partial{path.suffix}")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
+        partial.unlink(missing_ok=True)  # so that nothing is written through a link that lies there
         yield partial
         _settle(partial)
         partial.replace(path)

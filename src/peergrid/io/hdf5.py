@@ -81,7 +81,7 @@ class NewFile:
 @contextmanager
 def creating(path: Path) -> Iterator[NewFile]:
     """A new file that takes its name when the block ends well. Raises UsageError where it cannot be written."""
-    with replacing(path) as partial, partial.open("w+b", buffering=0) as raw:
+    with replacing(path) as partial, partial.open("x+b", buffering=0) as raw:
         disk = Disk(raw)
         with h5py.File(disk, "w") as file:
             yield NewFile(file, disk)

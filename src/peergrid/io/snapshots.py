@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
 from queue import Queue
 from threading import Thread
@@ -14,7 +14,7 @@ import h5py
 import numpy as np
 from numpy.typing import NDArray
 
-from peergrid.errors import PeergridError
+from peergrid.errors import PeergridError, UsageError
 from peergrid.grid import Array
 from peergrid.io.hdf5 import creating
 from peergrid.models.fdtd import Built
@@ -37,6 +37,7 @@ class SnapshotWriter:
         self._queue: Queue[Snapshot | None] = Queue(maxsize=WAITING)
         self._fault: Exception | None = None
         self._ended = False
+        self._failed = False
         self._thread = Thread(target=self._work, name="snapshots", daemon=True)
 
     def put(self, step: int, fields: Mapping[str, Array]) -> None:
@@ -65,6 +66,7 @@ class SnapshotWriter:
         if error is None:
             self.close()
         else:  # the first error is the one to report
+            self._failed = True
             self._queue.put(None)
             self._thread.join()
 
@@ -75,6 +77,8 @@ class SnapshotWriter:
                 for step, fields in self._taken():
                     _append(new.hdf5, self._built, step, fields)
                     new.check()
+                if self._failed and "step" not in new.hdf5:
+                    raise UsageError("The run failed before its first snapshot; the file of an earlier run stays.")
         except Exception as error:
             self._fault = error
             for _ in self._taken():  # never let the run wait for a dead writer
@@ -94,6 +98,67 @@ class SnapshotWriter:
             raise self._fault
         if self._fault is not None:
             raise RuntimeError("The thread that writes snapshots failed.") from self._fault
+
+
+class SnapshotParts:
+    """Takes snapshots as `SnapshotWriter` does, into files that begin and end at steps from which a run may go on.
+
+    path: the file that holds all of them when the block is left; folder: of the parts; start: the step that the run
+    goes on from, beyond which an earlier run may have left parts.
+    """
+
+    def __init__(self, path: Path, built: Built, folder: Path, start: int) -> None:
+        self._path, self._built, self._folder, self._start = path, built, folder, start
+        self._writer: SnapshotWriter | None = None
+
+    def put(self, step: int, fields: Mapping[str, Array]) -> None:
+        """As of `SnapshotWriter`."""
+        if self._writer is None:
+            self._writer = SnapshotWriter(self._part(self._start), self._built).__enter__()
+        self._writer.put(step, fields)
+
+    def cut(self, step: int) -> None:
+        """Have all snapshots so far on the disk; those to come begin beyond a step."""
+        writer, self._writer, self._start = self._writer, None, step
+        if writer is not None:
+            writer.close()
+
+    def __enter__(self) -> Self:
+        for part in self._parts():
+            if part >= self._part(self._start):
+                part.unlink()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, where: TracebackType | None
+    ) -> None:
+        writer, self._writer = self._writer, None
+        if writer is not None:
+            writer.__exit__(kind, error, where)
+        if error is None or self._parts():
+            with suppress(UsageError) if error is not None else nullcontext():  # the first error is the one to report
+                _merge(self._parts(), self._path, self._built)
+
+    def _part(self, start: int) -> Path:
+        return self._folder / f"snapshots-from-{start:012d}.h5"
+
+    def _parts(self) -> list[Path]:
+        return sorted(self._folder.glob("snapshots-from-*.h5"))
+
+
+def _merge(parts: list[Path], path: Path, built: Built) -> None:
+    """One file of all snapshots. Raises UsageError where it cannot be written, or a part cannot be read."""
+    with creating(path) as new:
+        _describe(new.hdf5, built)
+        for part in parts:
+            try:
+                with h5py.File(part, "r") as file:
+                    for name in file:
+                        for values in file[name]:
+                            _extend(new.hdf5, name, np.asarray(values))
+            except (OSError, RuntimeError):
+                raise UsageError(f"'{part}' is expected to hold snapshots, and cannot be read; start anew.") from None
+            new.check()
 
 
 class SnapshotReader:

@@ -1,0 +1,103 @@
+"""The figures that `peergrid run` ends with, as an object and as text."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from peergrid.cli.progress import megacells
+from peergrid.cli.stop import StopRequest
+from peergrid.models.fdtd import Built
+from peergrid.runtime.cpu.bandwidth import copy_bandwidth
+from peergrid.runtime.devices import Devices, cores
+from peergrid.simulate import Simulation
+from peergrid.stencil.cost import minimal_bytes
+
+
+@dataclass(frozen=True)
+class Summary:
+    """What `run --json` prints.
+
+    rows: of each device along the first axis; seconds: stepping alone; host_seconds: how much of it the busiest thread
+    issued work to GPUs, without waiting; interrupted_by: the signal that ended the run early, or ''; resumed_from: the
+    step of the checkpoint that it went on from, or 0; notes: what was chosen by trial, or arranged otherwise than asked
+    for, and why.
+    """
+
+    model: str
+    shape: tuple[int, ...]
+    cells: int
+    steps: int
+    dtype: str
+    devices: str
+    strategy: str
+    depth: int
+    order: str
+    split: tuple[int, ...]
+    rows: tuple[int, ...]
+    seconds: float
+    host_seconds: float | None
+    gcells_per_s: float
+    roofline_fraction: float | None
+    exposed_communication: float | None
+    sha256: str
+    interrupted_by: str
+    resumed_from: int
+    notes: tuple[str, ...]
+    outputs: tuple[str, ...]
+
+
+def summary(name: str, built: Built, simulation: Simulation, stop: StopRequest, resumed: int) -> Summary:
+    """The figures of a run that has ended, without the files; resumed: the step that it went on from."""
+    grid, options = built.problem.grid, simulation.options
+    rate = grid.box.size * simulation.step / simulation.seconds if simulation.seconds else 0.0
+    return Summary(
+        model=name,
+        shape=grid.shape,
+        cells=grid.box.size,
+        steps=simulation.step,
+        dtype=grid.dtype,
+        devices=str(simulation.devices),
+        strategy=options.strategy,
+        depth=options.depth,
+        order=options.order,
+        split=simulation.partition.parts,
+        rows=tuple(simulation.partition.owned(device).shape[0] for device in range(simulation.partition.devices)),
+        seconds=simulation.seconds,
+        host_seconds=simulation.host_seconds,
+        gcells_per_s=rate / 1e9,
+        roofline_fraction=_roofline_fraction(built, simulation.devices, rate),
+        exposed_communication=simulation.exposed_communication(),
+        sha256=simulation.sha256(),
+        interrupted_by=stop.name if stop else "",
+        resumed_from=resumed,
+        notes=simulation.notes,
+        outputs=(),
+    )
+
+
+def _roofline_fraction(built: Built, devices: Devices, rate: float) -> float | None:
+    """The rate over what the memory allows one step at a time (temporal blocking can pass 1); None if not measured."""
+    if devices.kind == "cpu":
+        bandwidth: float | None = copy_bandwidth(min(devices.count, cores()))
+    else:
+        from peergrid.runtime.cuda import bandwidth as cuda
+
+        gpus = sorted(set(devices.ordinals))
+        one = cuda.copy_bandwidth(gpus[0])
+        bandwidth = None if one is None else one * len(gpus)
+    bytes_per_cell = minimal_bytes(built.problem) / built.problem.grid.box.size
+    return None if bandwidth is None else rate * bytes_per_cell / bandwidth
+
+
+def text(found: Summary) -> str:
+    """The figures as people read them."""
+    ended = f", ended by {found.interrupted_by}" if found.interrupted_by else ""
+    roof = "" if found.roofline_fraction is None else f", {found.roofline_fraction:.0%} of the one-pass roofline"
+    lines = [
+        f"{' × '.join(map(str, found.shape))} cells, {found.steps} steps on {found.devices} "
+        f"({found.strategy}, depth {found.depth}){ended}",
+        f"{found.seconds:.3g} s, {megacells(found.gcells_per_s * 1e9)}{roof}",
+        f"sha256 {found.sha256}",
+        *found.outputs,
+    ]
+    return "\n".join(lines)
