@@ -25,7 +25,7 @@ from peergrid.runtime.cuda.commands.replay import FIRST, FUNCTION
 from peergrid.runtime.cuda.executor import CudaExecutor
 from peergrid.runtime.cuda.fused import persistent
 from peergrid.runtime.cuda.fused.chain import Chain
-from peergrid.runtime.cuda.fused.persistent import lower_persistent
+from peergrid.runtime.cuda.fused.persistent import Repeated, lower_persistent
 from peergrid.runtime.cuda.lowering.kernels import kernels_of
 from peergrid.runtime.cuda.lowering.lower import Lowered
 from peergrid.runtime.inorder import InOrderExecutor
@@ -217,9 +217,13 @@ def test_blocks_of_gpus_with_less_shared_memory(kibibytes: int, blocks: int) -> 
     assert not notes
 
 
-def test_many_launches_go_on_where_the_last_one_ended(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(persistent, "MOST_PASSES", 6)
-    problem, driver = random_heat((60, 200)), HostDriver()
+def test_many_launches_go_on_where_the_last_one_ended() -> None:
+    problem, driver = random_heat((60, 200)), HostDriver(gpu=replace(H200, persistent_passes=6))
+    plan = layout(problem, Partition(problem.grid, (2, 1)), Options("persistent", depth=1))
+    with closing(CudaExecutor(plan, STEPS, (0, 1), driver=driver)) as executor:
+        lowered = lower_persistent(executor._execution, one_iteration(plan, Options("persistent", depth=1)))
+        assert isinstance(lowered, Repeated)
+        assert lowered.most == 3  # of two passes
     assert run(problem, (0, 1), driver, depth=1)[0] == run(problem, (0,), None)[0]
 
 

@@ -7,9 +7,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from executions import STEPS, Found, carry_through
+from executions import STEPS
 from executions import step_by_step as expected
 from host_driver import COMPILER, HostDriver
+from host_runs import carried_out
 
 from peergrid import Options
 from peergrid.codegen.cuda.choose.shape3d import pass3d
@@ -17,7 +18,6 @@ from peergrid.codegen.cuda.gpu_model import H200
 from peergrid.errors import DoesNotFit
 from peergrid.grid import Boundary, Box, Grid, Index
 from peergrid.grid.partition import Partition
-from peergrid.runtime.cuda.executor import CudaExecutor
 from peergrid.runtime.cuda.memory.fields import Plan, has_room
 from peergrid.schedule import layout
 from peergrid.schedule.strategies import StrategyName
@@ -76,15 +76,6 @@ def sound(boundary: Boundary | tuple[Boundary, ...] = "fixed") -> Problem:
         ("b", (5, 3, 7)),
     ]
     return Problem.of(stages, [Receiver(str(n), name, cell) for n, (name, cell) in enumerate(places)])
-
-
-def carried_out(problem: Problem, split: Index, options: Options, driver: HostDriver) -> Found:
-    plan = layout(problem, Partition(problem.grid, split), options)
-    executor = CudaExecutor(plan, STEPS, tuple(range(plan.devices)), driver=driver, submission_threads=8)
-    answer = carry_through(executor, options)
-    executor.close()
-    assert not driver.live
-    return answer
 
 
 @pytest.mark.parametrize("strategy", ["serial", "threads", "overlap", "graph", "peer"])

@@ -7,16 +7,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-from executions import STEPS, Found, carry_through
 from executions import step_by_step as expected
 from host_driver import COMPILER, HostDriver
+from host_runs import carried_out
 
 from peergrid import Options
 from peergrid.codegen.cuda.gpu_model import H200
 from peergrid.grid import Boundary, Box, Field, Grid, Index
-from peergrid.grid.partition import Partition
-from peergrid.runtime.cuda.executor import CudaExecutor
-from peergrid.schedule import layout
 from peergrid.schedule.strategies import StrategyName
 from peergrid.stencil import Problem, Receiver, Stage, stencil
 
@@ -82,15 +79,6 @@ def sound(boundary: Boundary | tuple[Boundary, ...] = "fixed") -> Problem:
     grid = Grid(SHAPE, boundary)
     p, vz, vy, vx = (random(grid, name, seed) for seed, name in enumerate(("p", "vz", "vy", "vx")))
     return Problem.of([flow(p, vz, vy, vx), pressure(p, vz, vy, vx)])
-
-
-def carried_out(problem: Problem, split: Index, options: Options, driver: HostDriver) -> Found:
-    plan = layout(problem, Partition(problem.grid, split), options)
-    executor = CudaExecutor(plan, STEPS, tuple(range(plan.devices)), driver=driver, submission_threads=8)
-    answer = carry_through(executor, options)
-    executor.close()
-    assert not driver.live
-    return answer
 
 
 @pytest.mark.parametrize(

@@ -28,8 +28,8 @@ class GpuModel:
     launch_bound_cells: of a device, up to which launches may take longer than the work; long_rows: of an
     interior tile, in whose time a boundary tile and after it tiles of boundary strips are made (33 are too few, 58 do);
     persistent_warps, persistent_rows: warps of a block and rows of a boundary tile to choose from for persistent
-    kernels that have interior tiles, too; boundary_tiles_3d: whether 3D passes may have tiles for cells whose updates
-    differ.
+    kernels that have interior tiles, too; persistent_passes: of one launch, at most; boundary_tiles_3d: whether 3D
+    passes may have tiles for cells whose updates differ.
     """
 
     multiprocessors: int = 132
@@ -51,6 +51,7 @@ class GpuModel:
     long_rows: int = 48
     persistent_warps: tuple[int, ...] = (8, 4)
     persistent_rows: tuple[int, ...] = (16, 24, 32, 48, 64, 96, 128)
+    persistent_passes: int = 4096
     boundary_tiles_3d: bool = True
 
     def with_block_shared(self, count: int) -> GpuModel:

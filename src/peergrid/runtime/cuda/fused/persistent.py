@@ -30,7 +30,6 @@ from peergrid.schedule import Schedule
 from peergrid.schedule.ops import Compute, Copy, DeviceBarrier, Flag, Queue
 
 MET = Flag(0, "passes of persistent kernels")
-MOST_PASSES = 4096  # in one launch
 
 
 @dataclass(frozen=True)
@@ -107,8 +106,9 @@ class _Row:
     @property
     def most(self) -> int:
         """Turns in one launch."""
-        iteration = self.chain.execution.step_seconds * self.schedule.steps
-        return max(1, min(int(IN_FLIGHT_SECONDS / iteration), MOST_PASSES // len(passes(self.schedule))))
+        execution, count = self.chain.execution, len(passes(self.schedule))
+        iteration = execution.step_seconds * self.schedule.steps
+        return max(1, min(int(IN_FLIGHT_SECONDS / iteration), execution.gpu.persistent_passes // count))
 
     def lowered(self, iterations: int) -> Lowered:
         """Several iterations in one launch on each device."""
