@@ -1,4 +1,4 @@
-"""What can go wrong, each kind with the exit code of the command line."""
+"""The kinds of error, each with the exit code of the command line."""
 
 from __future__ import annotations
 

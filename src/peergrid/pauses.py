@@ -1,4 +1,4 @@
-"""Where a run pauses: at every multiple of what the caller asks for, and often enough to show progress."""
+"""The pauses of a run: at every multiple of the periods asked for, and often enough to show progress."""
 
 from __future__ import annotations
 

@@ -43,7 +43,7 @@ def _cpu_depth(problem: Problem) -> int:
 
 
 def _has_room(options: Options, devices: Devices, problem: Problem) -> bool:
-    """Whether GPUs have memory for what 3D passes of several steps leave."""
+    """True where GPUs have memory for the cells that 3D passes of several steps store in between."""
     if problem.grid.ndim < 3:
         return True
     from peergrid.runtime.cuda.memory.fields import Plan, has_room
@@ -68,7 +68,7 @@ def resolve_options(
     norm: str | None = None,
     say: Callable[[str], None] | None = None,
 ) -> ResolvedOptions:
-    """The options of a run of so many steps: those that are named, and the rest by default or by trial.
+    """The options of a run of so many steps: as named, and the rest by default or by trial.
 
     On GPUs a run that takes long enough is worth a trial, whose outcome is remembered in `cache`; `say` is told before
     it begins.

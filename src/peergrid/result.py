@@ -1,4 +1,4 @@
-"""What a run leaves: its state after a step, fields and records at its end, when each operation of a schedule ran."""
+"""The results of a run: its state after a step, fields and records at its end, the times of its operations."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ VERSION = version("peergrid")
 
 @dataclass(frozen=True)
 class Records:
-    """What a run recorded in its first steps: traces by receiver, norms where it was made with them, reductions."""
+    """The records of a run in its first steps: traces by receiver, norms where it was made with them, reductions."""
 
     traces: Mapping[str, Array] = field(default_factory=dict)
     norms: Array | None = None
@@ -46,9 +46,9 @@ class State:
 
 @dataclass(frozen=True)
 class Result:
-    """What a finished run leaves: the final state fields, the receivers' records, and the time of stepping alone.
+    """The result of a run: the final state fields, the receivers' records, and the time of stepping alone.
 
-    notes: what was chosen by trial, and what was arranged otherwise than asked for, in sentences; norms: the L2 norm of
+    notes: options chosen by trial, and requests that could not be met, in sentences; norms: the L2 norm of
     a field's change in each step, where the run was made with one; reductions: by their names, each
     with `steps` and `values`.
     """

@@ -114,7 +114,7 @@ class Simulation:
             return self._executor.gather(name, self._slot)
 
     def traces(self) -> dict[str, Array]:
-        """What each receiver recorded, one value per step done so far: entry k is the value after step k + 1."""
+        """The record of each receiver, one value per step done so far: entry k is the value after step k + 1."""
         with self._open():
             records = self._executor.traces()
             found = {r.name: records[i, : self.step].copy() for i, r in enumerate(self.problem.receivers)}
@@ -139,7 +139,7 @@ class Simulation:
             return found
 
     def reductions(self) -> Mapping[str, Series]:
-        """What each of the problem's reductions found in the steps done so far, the same bits on any devices."""
+        """The results of the problem's reductions in the steps done so far, the same bits on any devices."""
         with self._open(), np.errstate(all="ignore"):
             all_found = self._executor.reductions(self.step)
             found = {one.name: all_found[one.name] for one in self.problem.reductions}
@@ -186,7 +186,7 @@ class Simulation:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What was chosen by trial, and what was arranged otherwise than asked for, each with its reason."""
+        """Options chosen by trial, and requests that could not be met, each with its reason."""
         shorter = self.options.block is not None and self._chosen.options.block is None
         most = "one step" if self.options.block == 1 else f"{self.options.block} steps"
         passes = f"One pass makes at most {most} of this problem here, not {self.options.depth}."
@@ -227,7 +227,7 @@ class Simulation:
 
     @property
     def host_seconds(self) -> float | None:
-        """What issuing the work took of `seconds`; None where it is not known."""
+        """The part of `seconds` that issuing the work took; None where it is not known."""
         return self._executor.host_seconds
 
     def sha256(self) -> str:
@@ -240,7 +240,7 @@ class Simulation:
         return digest.hexdigest()
 
     def result(self) -> Result:
-        """Everything a finished run leaves."""
+        """The result of a finished run."""
         cells = self.problem.grid.box.size
         with self._open():
             fields = {name: self.gather(name) for name in self.problem.state}
@@ -301,7 +301,7 @@ class Simulation:
         self._slot = schedule.final
 
     def _parts(self, steps: int) -> list[tuple[Schedule, int]]:
-        """What advances by so many steps, and how often: whole periods, and the rest.
+        """The schedules that advance by so many steps, with repetitions: whole periods, and the rest.
 
         Where reductions are due too far apart for one schedule, the steps up to each of them are such a run.
         """
@@ -324,7 +324,7 @@ class Simulation:
         return found
 
     def _schedule(self, steps: int, slot: int, start: int | None) -> Schedule:
-        """What advances by so many steps from a slot and a step of the run; of 0 steps, one period."""
+        """The schedule of so many steps from a slot and a step of the run; of 0 steps, one period."""
         due = due_within(self.layout.problem, start, steps)
         key = steps, slot, due if steps else start
         if key not in self._schedules:

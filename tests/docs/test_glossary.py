@@ -68,6 +68,21 @@ def test_a_coined_word_occurs_in_no_other_room(words: str, rooms: str) -> None:
         assert not strays, f"'{word}' of docs/glossary.md is not to be used; found in {', '.join(sorted(strays))}"
 
 
+CLAUSE = re.compile(r"(What|Whether|Which|How|Where|When|Who|Why)\b")
+CLAUSES_ALLOWED = ("codegen/cpu", "codegen/cuda", "runtime/cuda")  # rooms in which docstrings still open so
+
+
+def test_docstrings_open_with_nouns() -> None:
+    found = [
+        f"{file.relative_to(SOURCES)}: {text.splitlines()[0]}"
+        for file in sorted(SOURCES.rglob("*.py"))
+        if not room_of(file).startswith(CLAUSES_ALLOWED)
+        for text in docstrings(ast.parse(file.read_text()))
+        if CLAUSE.match(text)
+    ]
+    assert not found, "\n".join(("docstrings say what things are, in nouns and whole sentences", *found))
+
+
 @pytest.mark.parametrize("term", TERM_ROWS)
 def test_every_term_occurs(term: str) -> None:
     """In names or docstrings, word by word, in singular or plural."""

@@ -58,7 +58,7 @@ def _lines(axes: Any, metric: Metric, rows: Sequence[Measured], colours: dict[st
 
 
 def _ideal(axes: Any, metric: Metric, rows: Sequence[Measured]) -> None:
-    """What the fastest single device of each group would reach as many times over."""
+    """The ideal of each group: the rate of its fastest single device times the number of devices."""
     counts = sorted({row.count for row in rows})
     for base in dict.fromkeys(row.base for row in rows) if metric == "gcells_per_s" else ():
         single = max((row.gcells_per_s for row in rows if row.base == base and row.count == 1), default=None)

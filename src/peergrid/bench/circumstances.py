@@ -1,4 +1,4 @@
-"""What every recorded result carries: the command, the hardware, the versions, the date, the commit."""
+"""The circumstances of a recorded result: the command, the hardware, the versions, the date, the commit."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ PACKAGES = ("peergrid", "numpy", "numba", "cuda-core", "cuda-bindings", "nvidia-
 
 @dataclass(frozen=True)
 class Circumstances:
-    """Where and when a measurement was made; commit: '' where it is not known; absent packages are left out."""
+    """The place and time of a measurement; commit: '' where it is not known; absent packages are left out."""
 
     command: str
     date: str

@@ -1,4 +1,4 @@
-"""Which commit the sources are of: what `git archive` wrote into them, else what the checkout says."""
+"""The commit of the sources: as `git archive` wrote it into them, else that of the checkout."""
 
 from __future__ import annotations
 

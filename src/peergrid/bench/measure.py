@@ -30,7 +30,7 @@ SUSTAINED_WARM_UP = 2.0  # seconds before its first sample: clocks have come dow
 
 @dataclass(frozen=True)
 class Case:
-    """What to measure.
+    """A measurement to be made.
 
     series: the line of the chart it belongs to; count: how many of the devices; depth: 0 for what suits the problem;
     base: the group of series among whose cases on one device the fastest is what the efficiency is counted from;
@@ -53,7 +53,7 @@ class Case:
 
 @dataclass(frozen=True)
 class Measured:
-    """What came of it.
+    """The rates of a case, sample by sample.
 
     steps: of each sample; samples: seconds per step of each; seconds_per_step: their median; spread: their range over
     the median; host_seconds_per_step: what issuing took of it (None where it is not known); of_copy: the share of the

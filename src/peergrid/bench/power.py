@@ -50,7 +50,7 @@ class Meter:
         return tuple((now - then) / (last[0] - first[0]) for then, now in zip(first[1], last[1], strict=True))
 
     def notes(self, watts: tuple[float, ...] | None) -> tuple[str, ...]:
-        """Which GPUs drew what their limit of power allows."""
+        """A sentence for each GPU that drew as much as its limit of power allows."""
         said = []
         for drawn, (name, handle) in zip(watts or (), self._gpus.items(), strict=False):
             limit = nvml.attempt(self._management, 0, "nvmlDeviceGetEnforcedPowerLimit", handle) / 1000

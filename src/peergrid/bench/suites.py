@@ -18,7 +18,7 @@ Metric = Literal["gcells_per_s", "seconds_per_step", "efficiency"]
 
 @dataclass(frozen=True)
 class Size:
-    """How large the cases are: cells along an axis, steps of a sample."""
+    """The size of the cases: cells along an axis, steps of a sample."""
 
     jacobi: int
     ladder: int
@@ -113,7 +113,7 @@ def small(size: Size, counts: tuple[int, ...]) -> Iterator[Case]:
 
 
 def own(size: Size, counts: tuple[int, ...]) -> Iterator[Case]:
-    """What a user writes in the language of stencils beside the same thing shipped with peergrid, in turns."""
+    """Stencils of a user beside the same ones shipped with peergrid, in turns."""
     n = size.own
     made: dict[str, tuple[Callable[[], Problem], ...]] = {
         "heat": (partial(jacobi, n, n), partial(own_average, n, n), partial(own_heat, n, n)),

@@ -1,4 +1,4 @@
-"""What the command line, the model file and the machine together choose: devices, strategy, depth, split."""
+"""The options of a command: from the command line, the model file and the machine."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ AsJson = Annotated[bool, typer.Option("--json", help="One JSON object on standar
 
 @dataclass(frozen=True)
 class CommandLineOptions:
-    """How the command line asks for a run to be arranged: an option for each field; 'auto' leaves it to the model file,
+    """The options of the command line that arrange a run, one for each field; 'auto' leaves it to the model file,
     and what that leaves open to the machine.
     """
 
@@ -48,7 +48,7 @@ class CommandLineOptions:
     ] = "auto"
 
     def requested(self, model: RadarModel) -> RequestedOptions:
-        """What is asked for on this line, or else in the model file.
+        """The options on this line, or else in the model file.
 
         Raises UsageError where it makes no sense, DoesNotFit where the devices have too little memory in any case.
         """
@@ -71,7 +71,7 @@ class CommandLineOptions:
 
 @dataclass(frozen=True)
 class RequestedOptions:
-    """What the command line and the model file ask for; None leaves the choice to the devices and the problem."""
+    """Options as the command line and the model file name them; None: chosen for the devices and the problem."""
 
     devices: Devices
     strategy: StrategyName | None

@@ -1,4 +1,4 @@
-"""What a command did otherwise than one may expect: a sentence each, always on standard error."""
+"""Notes: a sentence for all that a command did otherwise than one may expect, always on standard error."""
 
 from __future__ import annotations
 

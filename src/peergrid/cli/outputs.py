@@ -23,7 +23,7 @@ PARTS = "snapshots-from-*.h5"
 
 @dataclass(frozen=True)
 class Folder:
-    """Where results go. Files appear in it only when complete."""
+    """A folder for results. Files appear in it only when complete."""
 
     path: Path
 

@@ -23,7 +23,7 @@ TRIAL_SECONDS = 0.02  # a trial takes at least so long, if the model has the ste
 
 @dataclass(frozen=True)
 class Plan:
-    """What a run will need; times in seconds, memory in bytes. `seconds` is an estimate from a short trial.
+    """The needs of a run; times in seconds, memory in bytes. `seconds` is an estimate from a short trial.
 
     rows: cells of each device along the first axis; notes: what was chosen by trial, or not as asked, and why.
     """

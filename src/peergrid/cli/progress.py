@@ -1,4 +1,4 @@
-"""How far a run is: a bar on a terminal, a plain line now and then elsewhere. Always on standard error."""
+"""The progress of a run: a bar on a terminal, a plain line now and then elsewhere. Always on standard error."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ ABOUT = "snapshots"  # the name under which a checkpoint has how these are taken
 
 @dataclass(frozen=True)
 class Recording:
-    """What is written of a run, and when; snapshots: None where none are taken."""
+    """The writers of a run and their steps; snapshots: None where none are taken."""
 
     built: Built
     simulation: Simulation
@@ -56,7 +56,7 @@ class Recording:
 def recording(
     folder: Folder | None, built: Built, simulation: Simulation, period: Period | None
 ) -> Iterator[Recording]:
-    """What writes while the block lasts; snapshots get their file's name when it is left, however it is left."""
+    """The writers of a run; snapshots get their file's name when it is left, however it is left."""
     if folder is None:
         yield Recording(built, simulation)
         return
@@ -72,7 +72,7 @@ def recording(
 
 
 def snapshots_in_words(built: Built) -> str:
-    """How snapshots of a model are taken, to compare; nothing where none are."""
+    """The options of a model's snapshots in words, to compare; empty where there are none."""
     output = built.model.output
     return (
         f"{', '.join(output.fields)} every {output.snapshots} steps, stride {output.stride}" if output.snapshots else ""

@@ -30,7 +30,7 @@ def guard(output: Path, what: str, start: str) -> None:
 
 
 def _begins(path: Path, start: str) -> bool:
-    """Whether a file is empty or begins so; one that cannot be read does not."""
+    """True for a file that is empty or begins so, and can be read."""
     try:
         with path.open("rb") as file:
             return file.read(len(start)) in (b"", start.encode())

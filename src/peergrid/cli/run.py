@@ -91,7 +91,7 @@ def run(
 
 
 def _check_folder(folder: Folder, described: RadarModel, period: Period | None, resume: bool) -> None:
-    """What a folder should not hold, and what its files need, before anything is computed."""
+    """The checks before anything is computed: no files of an earlier run, and the library for an animation."""
     if described.output.animation == "mp4":
         film_library()
     if period is not None and not resume and checkpoint_files(folder.checkpoints):

@@ -11,7 +11,7 @@ from types import FrameType
 
 @dataclass
 class StopRequest:
-    """Whether, and by which signal, the run was asked to stop."""
+    """A request to end the run, by a signal."""
 
     signal_number: int = 0
 

@@ -15,7 +15,7 @@ from peergrid.stencil.cost import minimal_bytes
 
 @dataclass(frozen=True)
 class Summary:
-    """What `run --json` prints.
+    """The keys of `run --json`.
 
     rows: of each device along the first axis; seconds: stepping alone; host_seconds: how much of it the busiest thread
     issued work to GPUs, without waiting; interrupted_by: the signal that ended the run early, or ''; resumed_from: the

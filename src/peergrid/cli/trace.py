@@ -24,7 +24,7 @@ INTERVALS = 4  # exchange intervals in the picture unless told otherwise
 
 @dataclass(frozen=True)
 class Traced:
-    """What `trace --json` prints. steps: in the timeline, after as many to warm up; seconds: what it spans."""
+    """The keys of `trace --json`. steps: in the timeline, after as many to warm up; seconds: what it spans."""
 
     model: str
     devices: str

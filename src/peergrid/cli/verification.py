@@ -31,7 +31,7 @@ Progress = Callable[[int, int], None]
 
 @dataclass(frozen=True)
 class Ways:
-    """Which schedules to look at: every combination.
+    """The schedules to look at: every combination.
 
     steps: of the run whose last, shorter iteration is looked at too; None: only the iteration that is repeated;
     mutants: how many of each kind to try on every schedule; None: none at all; balanced: with the slabs that GPUs get.
@@ -47,7 +47,7 @@ class Ways:
 
     @property
     def number(self) -> int:
-        """How many combinations there are."""
+        """The number of combinations."""
         return len(self.devices) * len(self.strategies) * len(self.depths) * len(self.orders)
 
     @property
@@ -58,7 +58,7 @@ class Ways:
 
 @dataclass(frozen=True)
 class Verification:
-    """What was found: the figures of `peergrid verify --json`, and sentences for whoever reads.
+    """The findings: the figures of `peergrid verify --json`, and sentences for people.
 
     ops: in the schedules looked at; races: with orders that depend on luck; stale_reads: with accesses outside
     memory and reductions that leave out cells; redundant: mutants that both checkers find as good as the original;
@@ -80,13 +80,13 @@ class Verification:
 
     @property
     def holds(self) -> bool:
-        """Whether every schedule is right and the checkers agree on every mutant."""
+        """True where every schedule is right and the checkers agree on every mutant."""
         return not (self.races or self.stale_reads or self.deadlocks or self.disagreements)
 
 
 @dataclass(eq=False)
 class _Tally:
-    """What was found so far. torn: schedules that one checker accepts and the other rejects."""
+    """The findings so far. torn: schedules that one checker accepts and the other rejects."""
 
     ways: int = 0
     schedules: int = 0
@@ -105,7 +105,7 @@ class _Tally:
         self.faults += [f"{name}: {fault}" for fault in static or traced]
 
     def join(self, other: _Tally) -> None:
-        """What was found elsewhere."""
+        """The findings of another process are added to these."""
         self.ways += other.ways
         self.schedules += other.schedules
         self.ops += other.ops

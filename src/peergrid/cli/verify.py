@@ -76,7 +76,7 @@ def _ways(strategy: str | None, devices: str | None, depth: int | None, *, mutan
 
 
 def _count(spec: str) -> int:
-    """How many devices a SPEC names; which ones makes no difference to a proof."""
+    """The number of devices that a SPEC names; proofs are the same for any devices."""
     text = spec.removeprefix("cpu:")
     if not text.isdigit() or int(text) < 1:
         raise UsageError(f"'--devices' of verify takes cpu:N with N at least 1, got '{spec}'.")

@@ -33,7 +33,7 @@ class CompileError(PeergridError):
 
 @dataclass(frozen=True)
 class Resources:
-    """What a kernel takes of a multiprocessor, from the compiler's report.
+    """The resources of a multiprocessor that a kernel takes, from the compiler's report.
 
     registers: of a thread; stack, spills: its bytes of local memory, and of these what registers had no room for;
     shared: bytes of shared memory that the text declares.
@@ -72,7 +72,7 @@ def compile_cubin(
 
 
 def resources(source: str, arch: str) -> dict[str, Resources]:
-    """What each kernel of a program takes, by its entry."""
+    """The resources of each kernel of a program, by its entry."""
     program = _program(source, arch, None, ["-v"])
     log = io.StringIO()
     try:

@@ -26,7 +26,7 @@ Doubles = NDArray[np.float64]
 
 
 def neutral(kind: ReductionKind) -> float:
-    """What changes no result."""
+    """The value that changes no result."""
     return {"max": -np.inf, "min": np.inf}.get(kind, 0.0)
 
 

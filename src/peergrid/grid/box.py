@@ -43,7 +43,7 @@ class Box:
 
     @property
     def size(self) -> int:
-        """How many cells the box holds."""
+        """The number of cells in the box."""
         return prod(self.shape)
 
     @property
@@ -107,7 +107,7 @@ class Box:
         return tuple(piece for piece in pieces if not piece.empty)
 
     def slices(self, origin: Index) -> tuple[slice, ...]:
-        """Where the box lies in an array whose first element is the cell `origin`."""
+        """The slices of the box in an array whose first element is the cell `origin`."""
         return tuple(slice(a - o, b - o) for a, b, o in zip(self.lo, self.hi, origin, strict=True))
 
     def cells(self) -> Iterator[Index]:

@@ -129,7 +129,7 @@ class Field:
 
     @property
     def full(self) -> bool:
-        """Whether the field varies along every axis."""
+        """True where the field varies along every axis."""
         return len(self.axes) == self.grid.ndim
 
     def first_values(self) -> Array:

@@ -37,7 +37,7 @@ Bytes = NDArray[np.uint8]
 
 @dataclass(frozen=True)
 class Stage:
-    """What does not change from frame to frame.
+    """The parts of a picture that do not change from frame to frame.
 
     canvas: the axes and title as palette indices, shape (height, width); window: left, top, right, bottom of the map
     on it; materials: for each pixel of the map, the palette index of its material's level 0; outline: pixels that

@@ -103,7 +103,7 @@ def _checksum(state: State, arrays: Mapping[str, Values]) -> str:
 
 
 def _items(file: h5py.File, group: str) -> Iterator[tuple[str, Any]]:
-    """What lies in a group, if there is one, by the names that were given."""
+    """The items of a group, if there is one, by the names that were given."""
     if group in file:
         yield from ((unquote(key), found) for key, found in file[group].items())
 

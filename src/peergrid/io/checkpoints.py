@@ -37,7 +37,7 @@ class Period:
 
 
 class Checkpoints:
-    """What writes the checkpoints of a run; use as a context manager.
+    """The writer of a run's checkpoints; use as a context manager.
 
     say: is given a sentence where one cannot be written: the run goes on, and those before it stay.
     """
@@ -54,7 +54,7 @@ class Checkpoints:
         return self._period.steps
 
     def due(self, step: int) -> bool:
-        """Whether a checkpoint is to be made after a step; by the clock none while the one before is being written."""
+        """True where a checkpoint is due after a step; by the clock none while the one before is being written."""
         if self._period.steps:
             return step % self._period.steps == 0
         writing = self._pending is not None and not self._pending.done()

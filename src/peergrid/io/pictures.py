@@ -129,7 +129,7 @@ def save(path: Path, figure: Figure) -> None:
 
 
 def boundaries(cells: np.ndarray[Any, Any]) -> np.ndarray[Any, np.dtype[np.bool_]]:
-    """Where a cell's material differs from that of the next along x or y, same shape."""
+    """True at each cell whose material differs from that of the next along x or y, same shape."""
     edges = np.zeros(cells.shape, dtype=np.bool_)
     edges[:-1] |= cells[:-1] != cells[1:]
     edges[:, :-1] |= cells[:, :-1] != cells[:, 1:]

@@ -1,4 +1,4 @@
-"""What is under us: processors, memory, GPUs, links. `discover()` reads it, `text` and `picture` show it."""
+"""The machine: processors, memory, GPUs, links. `discover()` reads it, `text` and `picture` show it."""
 
 from peergrid.machine.codec import decode, encode
 from peergrid.machine.discover import discover

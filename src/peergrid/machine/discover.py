@@ -39,7 +39,7 @@ def discover() -> Machine:
 
 
 def _peers(driver: Any, management: Any, found: tuple[Gpu, ...]) -> tuple[tuple[Peer, ...], tuple[Missing, ...]]:
-    """Who reaches whom, or why nobody can say."""
+    """The pairs of GPUs that reach each other, or the reason why this is not known."""
     try:
         return gpus.peers(driver, management, found), ()
     except DeviceFault as fault:

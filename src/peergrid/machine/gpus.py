@@ -68,7 +68,7 @@ def peers(driver: Any, management: Any, found: tuple[Gpu, ...]) -> tuple[Peer, .
 
 
 def memory_advice(integrated: bool, host_tables: bool) -> str:
-    """Which memory a buffer shared with the host or an I/O device should use on this GPU."""
+    """Advice on the memory for buffers that this GPU shares with the host or an I/O device."""
     if integrated:
         return (
             "pinned host memory (cuMemHostAlloc): GPU and CPU share one memory, device allocations are cached "
@@ -112,7 +112,7 @@ def _gpu(driver: Any, management: Any, index: int, usable: tuple[int, ...]) -> G
 
 
 def _flush(driver: Any, device: Any) -> str:
-    """What the driver offers against stale data after a write by an I/O device (CUDA's flush options)."""
+    """The means of the driver against stale data after a write by an I/O device (CUDA's flush options)."""
     options = attribute(driver, "GPU_DIRECT_RDMA_FLUSH_WRITES_OPTIONS", device)
     ordering = attribute(driver, "GPU_DIRECT_RDMA_WRITES_ORDERING", device)
     calls = [name for bit, name in ((1, "host call"), (2, "stream operation")) if options & bit]

@@ -1,4 +1,4 @@
-"""What a machine is, as frozen data: packages, memory, GPUs, the links between them, and what is missing.
+"""A machine as frozen data: packages, memory, GPUs, the links between them, and what is missing.
 
 Every rate is in bytes per second and one direction, every clock in hertz, every size in bytes.
 """
@@ -45,7 +45,7 @@ class NumaNode:
 
 @dataclass(frozen=True, slots=True)
 class PcieLink:
-    """How a GPU hangs on the host: generation, lanes, and the line rate of one direction."""
+    """The connection of a GPU to the host: generation, lanes, and the line rate of one direction."""
 
     generation: int
     lanes: int
@@ -95,7 +95,7 @@ class Link:
 
 @dataclass(frozen=True, slots=True)
 class Peer:
-    """What GPU `source` can do to the memory of GPU `target`.
+    """The accesses that GPU `source` has to the memory of GPU `target`.
 
     `arrives` is the result of a real copy that was read back: peer access can be reported and not work.
     None says that the copy was not tried. `nearest` is the closest common ancestor in the PCIe tree.

@@ -1,4 +1,4 @@
-"""What NVML knows and the CUDA driver does not: NVLink lines, CPU affinity, PCIe generation, distances.
+"""Facts of NVML that the CUDA driver does not give: NVLink lines, CPU affinity, PCIe generation, distances.
 
 Every item degrades by itself: an answer that NVML refuses is left at its default.
 """
@@ -71,7 +71,7 @@ def attempt(nvml: Any, default: T, function: str, *args: Any) -> Any | T:
 
 
 def forbidden(nvml: Any, device: Any) -> tuple[Missing, ...]:
-    """What NVML knows of a GPU and may not tell this user; a GPU that has no such thing is no refusal."""
+    """The facts of a GPU that NVML may not tell this user; of a thing that the GPU lacks there is none."""
     lost = []
     for what, function, arguments in ASKED if nvml is not None else ():
         try:

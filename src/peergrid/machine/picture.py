@@ -97,7 +97,7 @@ def _links(links: tuple[Link, ...], places: dict[int, float], width: float) -> l
 
 
 def _lines(links: list[Link]) -> str:
-    """How the GPUs hang on the switch, or that they do so differently: a slow one must show."""
+    """The connection of the GPUs to the switch, or that they differ: a slow one must show."""
     kinds = {(link.count, link.generation, link.rate) for link in links}
     if len(kinds) > 1:
         return "different line counts, from " + " to ".join(f"{n[0]}" for n in (min(kinds), max(kinds)))

@@ -24,7 +24,7 @@ def text(machine: Machine) -> str:
 
 
 def binding(gpu: Gpu, usable: Sequence[int]) -> str:
-    """Whether threads run near a GPU: those of this process, and those with which a run serves the GPU."""
+    """The nearness of threads to a GPU: those of this process, and those with which a run serves the GPU."""
     if not gpu.near_cpus:
         return "the CPUs near it are unknown, so a run binds no threads"
     if gpu.bound:

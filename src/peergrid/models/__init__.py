@@ -1,1 +1,1 @@
-"""What people compute with peergrid: each model a small package on top of grid and stencil."""
+"""Models, each a small package on top of grid and stencil."""

@@ -1,4 +1,4 @@
-"""What a value must satisfy, in words and as a test; attached to a type with `Annotated`."""
+"""A requirement on a value, in words and as a test; attached to a type with `Annotated`."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ PATIENCE = 60.0  # seconds for one process of the program
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """What the other program prints of a number: quantity, coordinates and median as in a profile."""
+    """A number as the other program prints it: quantity, coordinates and median as in a profile."""
 
     quantity: str
     at: dict[str, Scalar]
@@ -54,7 +54,7 @@ class Beside:
 
 
 def figures(program: Path, names: Sequence[str]) -> tuple[Figure, ...]:
-    """What the program prints, told the names of the experiments that are wanted.
+    """The figures that the program prints, given the names of the experiments that are wanted.
 
     Raises:
         UsageError: it does not run, fails, or prints something else than a JSON list of figures.

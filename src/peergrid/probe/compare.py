@@ -1,4 +1,4 @@
-"""What differs between two profiles by more than the noise, and what is clearly below its expected value."""
+"""The differences between two profiles above the noise, and the values clearly below those expected."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def differences(now: Profile, before: Profile) -> tuple[Difference, ...]:
 
 
 def compared(now: Profile, before: Profile) -> int:
-    """How many numbers both profiles have."""
+    """The count of numbers that both profiles have."""
     return sum(1 for _ in _pairs(now, before))
 
 
@@ -96,7 +96,7 @@ def flags(profile: Profile, table: tuple[Expected, ...] | None = None) -> tuple[
 
 
 def theory(profile: Profile) -> Iterator[Expected]:
-    """What copies in a GPU, to and from the host, and over NVLink should reach, from the rates of the machine."""
+    """The rates that copies in a GPU, to and from the host, and over NVLink should reach, by the machine's data."""
     machine = profile.machine
     sizes = [int(item.number("bytes")) for item in profile.results("host_link_bandwidth")]
     for gpu in machine.gpus:
@@ -163,7 +163,7 @@ def _agrees(found: Result, item: Expected) -> bool:
 
 
 def _is_of(found: Result, item: Expected, machine: Machine) -> bool:
-    """Whether every GPU of a number is of the kind that the value is known for; GPU 0 where it names none."""
+    """True where every GPU of a number is of the kind that the value is known for; GPU 0 where it names none."""
     named = {found.at[key] for key in ("device", "source", "target") if key in found.at} or {0}
     return all(fnmatchcase(gpu.name, item.gpu) for gpu in machine.gpus if gpu.index in named)
 
@@ -181,5 +181,5 @@ def _pairs(now: Profile, before: Profile) -> Iterator[tuple[Result, Result]]:
 
 
 def key(item: Result) -> tuple[str, str, tuple[tuple[str, Scalar], ...]]:
-    """What makes a number the same in two profiles."""
+    """The identity of a number in any profile."""
     return item.quantity, item.unit, tuple(sorted(item.at.items()))

@@ -38,7 +38,7 @@ class Result:
 
     @property
     def interval(self) -> tuple[float, float]:
-        """Where the median of another run is expected."""
+        """The interval in which the median of another run is expected."""
         return self.median - self.uncertainty, self.median + self.uncertainty
 
     def number(self, key: str) -> float:
@@ -75,7 +75,7 @@ class Probe:
 
 @dataclass(frozen=True, slots=True)
 class Bench:
-    """What an experiment may use: how much time it has, the devices, and who may be asked for GPUs.
+    """The resources of an experiment: its time, the devices, and who may be asked for GPUs.
 
     `devices` is a `peergrid.probe.cuda.devices.Devices` on a machine with GPUs and None without.
     """

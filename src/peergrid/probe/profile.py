@@ -22,7 +22,7 @@ VERSION = 1
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What became of one experiment.
+    """The outcome of one experiment.
 
     `status` is 'done', 'impossible' (this machine cannot give it), 'failed', or 'timeout'; `reason` says why
     where it is not 'done', and what this machine cannot give of one that is.

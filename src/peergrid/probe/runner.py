@@ -26,7 +26,7 @@ def run(probe: Probe, bench: Bench, gpus: int, why: str = "") -> Outcome:
 
 
 def outcome(probe: Probe, status: str, reason: str, seconds: float = 0.0, results: tuple[Result, ...] = ()) -> Outcome:
-    """What became of `probe`, with its description."""
+    """The outcome of `probe`, with its description."""
     return Outcome(
         probe.name,
         probe.group,

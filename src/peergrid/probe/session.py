@@ -29,7 +29,7 @@ Say = Callable[[str], None]
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """How long measuring may take: seconds for each experiment, and when all have to end (monotonic clock)."""
+    """The time for measuring: seconds for each experiment, and when all have to end (monotonic clock)."""
 
     each: float
     end: float
@@ -75,7 +75,7 @@ def _all(probes: list[Probe], status: str, reason: str) -> list[Outcome]:
 
 
 def _one_worker(probes: list[Probe], quick: bool, budget: Budget, command: Sequence[str]) -> Iterator[Outcome]:
-    """What one worker process yields until it ends, hangs or crashes."""
+    """The outcomes from one worker process until it ends, hangs or crashes."""
     words = [*command, *(["--quick"] if quick else []), *(probe.name for probe in probes)]
     with tempfile.TemporaryFile("w+") as errors:
         process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=errors, text=True)

@@ -26,7 +26,7 @@ def catalogue(probes: Sequence[Probe]) -> str:
 
 
 def differences(found: Sequence[Difference], compared: int, other: str = "") -> str:
-    """What differs by more than the noise; `other` names the machine of the other profile where it is another."""
+    """The differences above the noise; `other` names the machine of the other profile where it is another."""
     head = f"The other profile is of another machine, {other}.\n" if other else ""
     return head + _differences(found, compared)
 
@@ -43,7 +43,7 @@ def _differences(found: Sequence[Difference], compared: int) -> str:
 
 
 def flags(found: Sequence[Flag]) -> str:
-    """What is clearly worse than known for this hardware."""
+    """The values clearly worse than known for this hardware."""
     return "\n".join(
         f"SLOW {item.quantity} {place(item.at)}: {quantity(item.found, item.unit)}, expected about "
         f"{quantity(item.expected, item.unit)} ({item.source})"

@@ -102,7 +102,7 @@ def curves(
 
 
 def _range(values: Sequence[float]) -> Point:
-    """What holds all values, with a little room at both ends."""
+    """The interval of all values, with a little room at both ends."""
     low, high = min(values), max(values)
     if high / low < 1.001:
         return low / 2, high * 2

@@ -90,7 +90,7 @@ def _card(title: str, content: str) -> str:
 
 
 def _checked(view: Check, results: Sequence[Result]) -> str:
-    """How far the ratios are from 1; copies through the host should leave the links alone: 0."""
+    """The distance of the ratios from 1; copies through the host should leave the links alone: 0."""
     across = [item.median for item in results if item.at.get("route") != "host"]
     through_host = [item.median for item in results if item.at.get("route") == "host"]
     off, crossed = _farthest(across, 1.0), _farthest(through_host, 0.0)
@@ -173,7 +173,7 @@ def _answers(view: Answer, results: Sequence[Result]) -> str:
 
 
 def _asked(view: Answer, item: Result) -> str:
-    """What an answer is about; a profile of another hand may lack coordinates that the phrase names."""
+    """The subject of an answer; a profile of another hand may lack coordinates that the phrase names."""
     try:
         return view.phrase.format(**item.at) or label(item.at)
     except (KeyError, IndexError):

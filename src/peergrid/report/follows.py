@@ -14,7 +14,7 @@ Say = Callable[[Profile], str]
 
 
 def follows(profile: Profile, group: str) -> str:
-    """What follows for a program from one group, in two sentences."""
+    """The consequences for a program from one group, in two sentences."""
     return SENTENCES[group](profile)
 
 
@@ -92,7 +92,7 @@ def _memory(profile: Profile) -> str:
 
 
 def _kept(profile: Profile) -> str:
-    """Where remote data is cached, and so what a second read costs."""
+    """The caches that remote data is in, and so the cost of a second read."""
     cached = {str(item.at.get("level")): bool(item.median) for item in profile.results("remote_cached")}
     if not cached:
         return ""
@@ -124,7 +124,7 @@ def _order(profile: Profile) -> str:
 
 
 def _counters(profile: Profile) -> str:
-    """What it costs to add to a word of another GPU, where that is slower."""
+    """The cost of adding to a word of another GPU, where that is slower."""
     own, remote = (
         profile.find("remote_atomic_rate", {"place": place, "words": "one word"}) for place in ("own", "remote")
     )

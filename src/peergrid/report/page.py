@@ -92,7 +92,7 @@ def _flag(items: Sequence[Flag]) -> str:
 
 
 def _broken(profile: Profile) -> str:
-    """What should have been measured and was not, so that nobody takes its absence for a finding."""
+    """The measurements that failed, so that nobody takes their absence for a finding."""
     return "".join(
         f'<p class="slow">Not measured: {escape(item.name)} ({escape(item.status)}: {escape(item.reason)}).</p>'
         for item in profile.probes
@@ -134,7 +134,7 @@ def _setting(item: Setting, words: str) -> str:
 
 
 def _advice(machine: Machine) -> list[str]:
-    """What kinds of memory suit the GPUs, and whether this process runs near them; GPUs that agree share a line."""
+    """Advice on kinds of memory for the GPUs and on processors near them; GPUs that agree share a line."""
     found: dict[str, list[int]] = {}
     for gpu in machine.gpus:
         for words in (

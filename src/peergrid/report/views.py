@@ -1,4 +1,4 @@
-"""How each quantity is shown: as a matrix, as curves, as a table, or in words. A table of data, no code paths."""
+"""The form of each quantity: a matrix, curves, a table, or words. A table of data, no code paths."""
 
 from __future__ import annotations
 

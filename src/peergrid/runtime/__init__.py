@@ -1,1 +1,1 @@
-"""What carries a schedule out: the NumPy reference, virtual CPU devices with real threads, CUDA devices."""
+"""Executors of schedules: the NumPy reference, virtual CPU devices with real threads, CUDA devices."""

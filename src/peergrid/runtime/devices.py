@@ -1,4 +1,4 @@
-"""Which devices a run asks for: `auto`, `cpu:4`, `cuda`, `cuda:0,1`, `cuda:0,0`."""
+"""The devices that a run asks for: `auto`, `cpu:4`, `cuda`, `cuda:0,1`, `cuda:0,0`."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def _gpus(listed: str | None) -> Devices:
 
 
 def _gpu_count() -> int:
-    """How many CUDA devices the driver shows; 0 without driver or package."""
+    """The number of CUDA devices that the driver shows; 0 without driver or package."""
     try:
         from cuda.bindings import driver
     except ImportError:

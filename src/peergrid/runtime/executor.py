@@ -1,4 +1,4 @@
-"""What carries schedules out, whatever the devices are."""
+"""The interface of executors of schedules, the same for all kinds of devices."""
 
 from __future__ import annotations
 
@@ -22,20 +22,20 @@ class Executor(Protocol):
 
     @property
     def notes(self) -> Sequence[str]:
-        """What was arranged otherwise than asked for, each with its reason."""
+        """Requests that could not be met, each with its reason."""
 
     @property
     def host_seconds(self) -> float | None:
-        """How long the busiest thread issued work so far, without waiting; None where it is not measured."""
+        """Seconds in which the busiest thread issued work so far, without waiting; None where it is not measured."""
 
     def load(self, name: str, values: Array, slot: int) -> None:
         """Set a field everywhere, ghost cells included, from its global array."""
 
     def expect(self, schedules: Sequence[Schedule]) -> None:
-        """Begin with what schedules need that can be made meanwhile, such as kernels; `prepare` waits for it."""
+        """Begin to make the kernels that schedules need; `prepare` waits for them."""
 
     def prepare(self, schedule: Schedule) -> None:
-        """Make what a schedule needs, such as kernels, so that `execute` does nothing but its steps."""
+        """Make the kernels and commands of a schedule, so that `execute` does nothing but its steps."""
 
     def execute(self, schedule: Schedule, times: int, step: int) -> None:
         """Carry out a schedule `times` times, from time step `step` on.
@@ -50,24 +50,24 @@ class Executor(Protocol):
         """The global array of a state field."""
 
     def traces(self) -> Array:
-        """What the receivers recorded, shape (receivers, all steps); NaN where not yet recorded."""
+        """The receivers' records, shape (receivers, all steps); NaN where not yet recorded."""
 
     def norms(self, steps: int) -> Array:
         """The norms of the first so many steps, float64; raises UsageError where none was asked for."""
 
     def reductions(self, steps: int) -> Mapping[str, Series]:
-        """What the problem's reductions found in the first so many steps."""
+        """The results of the problem's reductions in the first so many steps."""
 
     def first_nonfinite(self, name: str, slot: int) -> Index | None:
         """The first cell where a state field is NaN or infinite."""
 
     def busy_seconds(self) -> tuple[float, ...] | None:
-        """How long each device has computed so far; None where it is not measured."""
+        """Seconds in which each device has computed so far; None where it is not measured."""
 
     def close(self) -> None:
         """Release everything."""
 
 
 def refuse_norms() -> NoReturn:
-    """What `norms` does where a run was made without."""
+    """The refusal of `norms` by a run that was made without."""
     raise UsageError("No norm was asked for; name the field when the run is made.")

@@ -1,4 +1,4 @@
-"""Which executor carries a run out, by the kind of its devices; what computes comes when it is asked for."""
+"""The executor of a run, by the kind of its devices; modules that compute are imported on demand."""
 
 from __future__ import annotations
 

@@ -33,7 +33,7 @@ class Block:
 
 @dataclass(frozen=True)
 class DeviceMemory:
-    """What one device holds: two slots of each state field, one block of each coefficient."""
+    """The memory of one device: two slots of each state field, one block of each coefficient."""
 
     device: int
     state: dict[str, tuple[Block, Block]]

@@ -120,7 +120,7 @@ class Norms:
         return cells.with_axis(0, first, max(first, end))
 
     def _parts(self, cells: Box, whole: Box) -> Iterator[tuple[int, Box]]:
-        """What cells have of other bands, each part with its band's number."""
+        """The parts of cells in other bands, each with its band's number."""
         for number in range(cells.lo[0] // NORM_ROWS, -(-cells.hi[0] // NORM_ROWS)):
             part = cells & self._band(number)
             if not whole.covers(part):

@@ -55,7 +55,7 @@ class Reductions:
         self._lock = threading.Lock()
 
     def series(self, steps: int) -> Mapping[str, Series]:
-        """What was found in the first so many steps."""
+        """The results of the first so many steps."""
         return MappingProxyType({
             name: Series(np.arange(1, steps // one.every + 1) * one.every, self._results[name][: steps // one.every])
             for name, one in self._named.items()

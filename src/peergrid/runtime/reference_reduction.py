@@ -51,7 +51,7 @@ def values_by(make: MakeKernel, problem: Problem) -> Values:
 
 
 def _memory(problem: Problem, one: Reduction, memory: DeviceMemory, box: Box, slot: int) -> DeviceMemory:
-    """What the kernel of a reduction finds: its fields in the slot, and room for the values of a box."""
+    """The memory of the kernel of a reduction: its fields in the slot, and room for the values of a box."""
     value = Block(problem.grid.field(VALUE), box, np.empty(box.shape, problem.grid.dtype))
     return DeviceMemory(
         memory.device, {VALUE: (value, value)}, {n: _block(memory, one, n, slot) for n in one.described}

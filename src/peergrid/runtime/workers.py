@@ -73,7 +73,7 @@ class Workers:
         weakref.finalize(self, self._line.end)
 
     def submit(self, job: Callable[..., T], *args: Any) -> Future[T]:
-        """What a job will return or raise. Raises RuntimeError after the end."""
+        """The future of a job. Raises RuntimeError after the end."""
         future = Future[T]()
         with self._giving:
             if self._closed:

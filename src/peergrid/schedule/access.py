@@ -1,4 +1,4 @@
-"""What an operation touches: cells of a field in one slot of one device, at one time level."""
+"""Accesses of operations: cells of a field in one slot of one device, at one time level."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ class Access:
 
 @remembered(1 << 14)
 def declared(problem: Problem, name: str, box: Box, steps: int) -> tuple[Box, ...]:
-    """What a kernel may read: the box that the footprint of the steps gives, without a star's corners for one step."""
+    """The readable cells: the box that the footprint of the steps gives, without a star's corners for one step."""
     return read_boxes(problem, name, box, steps)
 
 
 def accesses(layout: Layout, op: Op, reads: Reads = declared) -> tuple[Access, ...]:
-    """What an operation reads and writes of the state fields, reads first; operations that only order touch nothing."""
+    """The accesses of an operation to state fields, reads first; operations that only order have none."""
     if isinstance(op, Compute):
         return (*_read(layout.problem, op, reads), *_written(layout.problem, op))
     if isinstance(op, Reduce):

@@ -97,12 +97,12 @@ class AccessTable:
 
     @cached_property
     def allocated(self) -> tuple[Boxes, Boxes]:
-        """What the devices have memory for in each slot."""
+        """The boxes for which the devices have memory in each slot."""
         return self._everywhere(self.layout.local)
 
     @cached_property
     def owned(self) -> tuple[Boxes, Boxes]:
-        """What the devices must hold in each slot when all is over there: the cells that they own."""
+        """The cells that the devices must hold in each slot in the end: those that they own."""
         problem, partition = self.layout.problem, self.layout.partition
         return self._everywhere(lambda device, name: write_box(problem, name, partition.owned(device)))
 
@@ -138,7 +138,7 @@ def clashes(some: tuple[Access, ...]) -> Iterator[tuple[Access, Access]]:
 
 @dataclass(slots=True)
 class _Users:
-    """Who reads and who writes a box."""
+    """The readers and the writers of a box."""
 
     readers: list[Use] = field(default_factory=list)
     writers: list[Use] = field(default_factory=list)

@@ -21,7 +21,7 @@ MOST_REPEATED = 256  # steps after which reductions repeat, for one schedule of 
 
 @dataclass(frozen=True)
 class Options:
-    """How to arrange a run; nothing of it changes the result.
+    """The options of a run; none of them changes the result.
 
     strategy: serial, async, threads, overlap, graph, peer or persistent; depth: steps between two exchanges (R ghost
     layers per step's reach); block: steps per pass, at most `depth` (None: all of them in one pass); order: of the
@@ -80,7 +80,7 @@ class Schedule:
 
 
 def is_whole(value: object) -> bool:
-    """Whether a value is a whole number of Python's or NumPy's; truth values are none."""
+    """True for a whole number of Python's or NumPy's; truth values are none."""
     return hasattr(value, "__index__") and not isinstance(value, bool)
 
 

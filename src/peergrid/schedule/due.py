@@ -1,4 +1,4 @@
-"""Is every reduction that is due made, of every cell once, by the device that owns it, and no other?"""
+"""The check that every reduction that is due is made, of every cell once, by its owner, and no other."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What can be wrong with a schedule, in one sentence each."""
+"""The faults of schedules, in one sentence each."""
 
 from __future__ import annotations
 
@@ -33,5 +33,5 @@ class Fault:
 
 
 def count(faults: Iterable[Fault]) -> Counter[FaultKind]:
-    """How many faults there are of each kind."""
+    """The number of faults of each kind."""
     return Counter(fault.kind for fault in faults)

@@ -1,4 +1,4 @@
-"""Which operation is over before which other begins, whatever the timing: the happens-before order of a program.
+"""The happens-before order of a program: operations that end before others begin, whatever the timing.
 
 The operations are carried out symbolically: a host issues as soon as it may, a queue runs its head as soon as it may.
 Nothing that may happen is ever taken back (queues are first-in first-out, flags only grow, a wait is bound to its
@@ -271,7 +271,7 @@ class _Walk:
         self.faults.append(Fault(kind, message, ops))
 
     def _reason(self, node: _Node) -> str:
-        """Why an operation does not run, in words."""
+        """The reason why an operation does not run, in words."""
         op = node.op
         if isinstance(op, SignalWait):
             raises = self.raises.get(op.flag, [])

@@ -61,7 +61,7 @@ class Layout:
         return self._local[device][name]
 
     def elements(self, device: int, name: str) -> int:
-        """How many values a device stores for one slot of a field."""
+        """The number of values that a device stores for one slot of a field."""
         shape = self.local(device, name).shape
         count = 1
         for axis in self.problem.fields[name].axes:
@@ -136,7 +136,7 @@ class Layout:
                     yield halo
 
     def _images(self, name: str, source: int, box: Box, device: int, ghost: Box) -> Iterator[Halo]:
-        """What of the ghost cells is a box of the source or one of its periodic copies, and is read."""
+        """The ghost cells that are cells of the source, or of one of its periodic copies, and are read."""
         read = self._read(device, name)
         for image, shift in self.problem.grid.shifted_images(box, ghost):
             target_box = image & ghost
@@ -171,7 +171,7 @@ class Layout:
 
 
 def growths(problem: Problem, blocks: tuple[int, ...]) -> tuple[Growth, ...]:
-    """How far beyond the owned box each pass of an exchange interval computes so that the passes after it find what
+    """The growth of the owned box in each pass of an exchange interval with which the passes after it find what
     they read.
     """
     growth = Growth.none(problem.grid.ndim)

@@ -87,7 +87,7 @@ def _swapped(schedule: Schedule) -> Iterator[_Edit]:
 
 
 def _variants(op: Op, devices: int) -> Iterator[tuple[Change, tuple[Op, ...]]]:
-    """What may stand in the place of an operation."""
+    """The variants of an operation."""
     yield "drop", ()
     match op:
         case HostBarrier():

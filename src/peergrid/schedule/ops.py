@@ -244,7 +244,7 @@ def queues_of(op: Op) -> tuple[Queue, ...]:
 
 
 def access_key(op: Touching) -> Hashable:
-    """What decides which memory an operation reads and writes: where this is the same, the memory is too."""
+    """The parts of an operation that decide which memory it reads and writes."""
     if isinstance(op, Compute):
         return op.device, op.box, op.steps, op.source, op.target
     if isinstance(op, Reduce):

@@ -33,13 +33,13 @@ def misplaced(layout: Layout, placed: Placed) -> Iterator[Fault]:
 
 
 def fits(layout: Layout, access: Access) -> bool:
-    """Whether the device has memory for an access."""
+    """True where the device has memory for an access."""
     device, name, slot = access.buffer
     return 0 <= device < layout.devices and slot in (0, 1) and layout.local(device, name).covers(access.box)
 
 
 def belongs(layout: Layout, op: Copy) -> bool:
-    """Whether a copy brings cells to themselves, or around a periodic edge."""
+    """True where a copy brings cells to themselves, or around a periodic edge."""
     grid = layout.problem.grid
     moves = (t - s for s, t in zip(op.source_box.lo, op.target_box.lo, strict=True))
     axes = zip(moves, grid.shape, grid.periodic, strict=True)

@@ -66,11 +66,11 @@ class PassPlan:
 
     @property
     def multi_pass(self) -> bool:
-        """Whether an exchange interval has several passes, so that earlier ones write ghost cells too."""
+        """True where an exchange interval has several passes, so that earlier ones write ghost cells too."""
         return len(self.layout.blocks) > 1
 
     def divided(self, device: int) -> bool:
-        """Whether a device computes its interior beside others: cells that are waited for, or earlier passes."""
+        """True where a device computes its interior beside others: cells that are waited for, or earlier passes."""
         inner = self.interior[device]
         return not inner.empty and (self.multi_pass or inner != self.layout.partition.owned(device))
 

@@ -90,7 +90,7 @@ def _decode(value: object) -> Any:
 
 
 def _fits(value: object, hint: Any) -> bool:
-    """Whether a value is what a type hint of the table's types says."""
+    """True for a value of a type hint of the table's types."""
     origin, arguments = get_origin(hint), get_args(hint)
     if origin is Literal:
         return value in arguments

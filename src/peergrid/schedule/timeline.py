@@ -1,4 +1,4 @@
-"""What ran when, on which queue of which device: spans, their Chrome/Perfetto trace, and the communication left over.
+"""The times of operations on queues: spans, their Chrome/Perfetto trace, and the communication left over.
 
 Spans are measured by an executor or predicted; this module only arranges them. Perfetto (https://ui.perfetto.dev) and
 chrome://tracing read the result: a process per device, a thread per queue, times in microseconds.

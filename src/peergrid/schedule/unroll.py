@@ -39,13 +39,13 @@ def unroll(iterations: Iterable[Schedule]) -> Iterator[Placed]:
 
 
 def advanced(flags: Mapping[Flag, int], schedule: Schedule) -> dict[Flag, int]:
-    """What the flags stand at after a schedule: they count on from iteration to iteration."""
+    """The values of the flags after a schedule: they count on from iteration to iteration."""
     spans = flag_spans(schedule.ops)
     return {flag: flags.get(flag, 0) + spans.get(flag, 0) for flag in flags.keys() | spans.keys()}
 
 
 def flag_spans(ops: Iterable[Op]) -> Mapping[Flag, int]:
-    """How far each flag counts within a list of operations: the largest value that is set or awaited."""
+    """The count of each flag within a list of operations: the largest value that is set or awaited."""
     spans: dict[Flag, int] = {}
     for op in ops:
         if isinstance(op, SignalOp | SignalWait):

@@ -28,7 +28,7 @@ from peergrid.schedule.unroll import Placed, unroll
 
 @dataclass(frozen=True)
 class Proof:
-    """What was looked at, and every reason found to reject it."""
+    """The extent of a proof, and every reason found to reject the schedule."""
 
     ops: int
     faults: tuple[Fault, ...]

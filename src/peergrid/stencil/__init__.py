@@ -1,4 +1,4 @@
-"""What a user writes: the update of one cell, traced into expressions, joined into the stages of a step."""
+"""The language of the user: the update of one cell, traced into expressions, joined into the stages of a step."""
 
 from peergrid.stencil.expr import equal, maximum, minimum, sqrt, where
 from peergrid.stencil.footprint import Footprint, Growth, footprint, read_box, read_boxes, reduced_boxes, write_box

@@ -1,4 +1,4 @@
-"""On which cells an update or a reduction is computed: boxes named by the user, and where every read finds a value.
+"""The cells on which an update or a reduction is computed: boxes named by the user, and where every read finds a value.
 
 `what` names the update or reduction in messages, as in "Update 'heat'"; `nothing` says what an empty box would mean.
 """
@@ -73,6 +73,6 @@ def whole(index: Iterable[Any]) -> Index | None:
 
 
 def _reach(reads: Iterable[Read], axis: int, fields: Mapping[str, Field]) -> tuple[int, int]:
-    """How many cells below and above its own a cell reads along an axis."""
+    """The number of cells below and above its own that a cell reads along an axis."""
     offsets = [0, *(read.offset[axis] for read in reads if axis in fields[read.field].axes)]
     return -min(offsets), max(offsets)

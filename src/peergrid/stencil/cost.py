@@ -1,4 +1,4 @@
-"""What one step must cost at least: bytes through memory and arithmetic, counted from the expressions."""
+"""The least cost of one step: bytes through memory and arithmetic, counted from the expressions."""
 
 from __future__ import annotations
 

@@ -37,7 +37,7 @@ class Expr(metaclass=Interned):
 
     @property
     def label(self) -> tuple[object, ...]:
-        """What tells a node from others of its class with the same operands; its first arguments."""
+        """The arguments that tell a node from others of its class with the same operands; they come first."""
         return ()
 
     @property
@@ -47,12 +47,12 @@ class Expr(metaclass=Interned):
 
     @property
     def is_condition(self) -> bool:
-        """Whether the value is true or false rather than a number."""
+        """True where the value is a condition rather than a number."""
         return False
 
     @property
     def identity(self) -> tuple[object, ...]:
-        """What equal expressions of a class have in common."""
+        """The identity of equal expressions of a class."""
         return (*self.label, *self.operands)
 
     def __reduce__(self) -> tuple[Callable[..., Expr], tuple[object, ...]]:
@@ -142,7 +142,7 @@ class Expr(metaclass=Interned):
         raise TypeError(f"A stencil's value is known only when it runs, so no function of Python takes it. {KNOWN}")
 
     def __array_ufunc__(self, function: Any, method: str, *inputs: Any, **options: Any) -> Expr:
-        """What NumPy's scalars and functions do with an expression, where a stencil has the same operation."""
+        """The operation of a NumPy scalar or function on an expression, where a stencil has the same."""
         known = UFUNCS.get(function.__name__)
         if known is None or method != "__call__" or options:
             raise TypeError(f"A stencil has no numpy.{function.__name__}. {KNOWN}")
@@ -264,7 +264,7 @@ def as_expr(value: Number) -> Expr:
 
 
 def is_number(value: object) -> TypeGuard[int | float]:
-    """Whether a value is a real number of Python's or NumPy's; truth values are none."""
+    """True for a real number of Python's or NumPy's; truth values are none."""
     return isinstance(value, Real) and not isinstance(value, bool)
 
 
@@ -298,7 +298,7 @@ def sqrt(a: Number) -> Expr:
 
 
 def equal(a: Number, b: Number) -> Expr:
-    """Whether two values are equal (`==` compares expressions, not values)."""
+    """The condition that two values are equal (`==` compares expressions, not values)."""
     return Binary("eq", as_expr(a), as_expr(b))
 
 

@@ -1,4 +1,4 @@
-"""How far a result reaches back: which cells of which field are needed to advance a box by some steps.
+"""The footprint of a result: the cells of each field that are needed to advance a box by some steps.
 
 The method is plain backward propagation of offsets, stage by stage; it gives ghost widths (B+2R is its special case
 for one field and one stage), the shrinking boxes of temporal blocking, and the reads of every compute operation.
@@ -18,7 +18,7 @@ from peergrid.stencil.remember import remembered
 
 @dataclass(frozen=True, slots=True)
 class Growth:
-    """How many cells a box grows towards smaller (`below`) and larger (`above`) indices, axis by axis."""
+    """The number of cells by which a box grows towards smaller (`below`) and larger (`above`) indices, axis by axis."""
 
     below: Index
     above: Index
@@ -32,7 +32,7 @@ class Growth:
         return Growth(tuple(map(max, self.below, other.below)), tuple(map(max, self.above, other.above)))
 
     def within(self, other: Growth) -> bool:
-        """Whether the other one is at least as large on every side."""
+        """True where the other one is at least as large on every side."""
         return all(map(le, self.below, other.below)) and all(map(le, self.above, other.above))
 
     def through(self, offset: Index, grid: Grid) -> Growth:
@@ -83,7 +83,7 @@ def footprint(problem: Problem, steps: int) -> Footprint:
 
 
 def _before(problem: Problem, stage: Stage, need: Mapping[str, Growth], fixed: dict[str, Growth]) -> dict[str, Growth]:
-    """What must be known before the stage so that `need` holds after it; coefficients gather in `fixed`."""
+    """The cells that must be known before the stage so that `need` holds after it; coefficients gather in `fixed`."""
     before = dict(need)
     for target in stage.targets:
         for _, assignment in stage.writers(target):
@@ -119,7 +119,7 @@ def read_boxes(problem: Problem, name: str, box: Box, steps: int) -> tuple[Box, 
 
 @remembered()
 def arms(problem: Problem) -> Mapping[str, tuple[Growth, ...]]:
-    """How far beyond a box one step reads each state field: growths whose boxes hold together all that is read."""
+    """The reach of one step beyond a box in each state field: growths whose boxes hold together all that is read."""
     need = {name: frozenset({Growth.none(problem.grid.ndim)}) for name in problem.state}
     for stage in reversed(problem.stages):
         before = dict(need)

@@ -35,7 +35,7 @@ def lagged_fields(problem: Problem) -> Mapping[str, str]:
 
 
 def _follows(problem: Problem, stage: Stage, update: Update, name: str, followed: str) -> bool:
-    """Whether a field that an update copies from another is always that other field, one stage earlier."""
+    """True where a field that an update copies from another is always that other field, one stage earlier."""
     writers = [one for s in problem.stages for one, _ in s.writers(name)]
     others = [one for s in problem.stages for one, _ in s.writers(followed)]
     kept, moved = problem.fields[name], problem.fields[followed]
@@ -52,7 +52,7 @@ def _follows(problem: Problem, stage: Stage, update: Update, name: str, followed
 
 
 def _same(one: Field, two: Field, box: Box) -> bool:
-    """Whether two fields begin with the same bits on a box."""
+    """True where two fields begin with the same bits on a box."""
     return one.init is two.init or _bits(one, box) == _bits(two, box)
 
 

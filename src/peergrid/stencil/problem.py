@@ -176,13 +176,13 @@ class Problem:
         return tuple(name for name in self.fields if name not in self.state)
 
     def __reduce__(self) -> tuple[Callable[..., Problem], tuple[Any, ...]]:
-        """For pickle and copy: what it is made of, without what was found out about it."""
+        """For pickle and copy: the parts of the problem, without results of functions."""
         named = dict(self.fields), dict(self.signals), dict(self.params)
         return _made_of, (self.grid, *named, self.stages, self.receivers, self.reductions)
 
     @cached_property
     def answers(self) -> dict[object, Callable[..., Any]]:
-        """What functions found out about this problem, see `remember`."""
+        """Results of functions of this problem, see `remember`."""
         return {}
 
     @property

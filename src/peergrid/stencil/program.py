@@ -1,4 +1,4 @@
-"""What a cell computes, value by value: the form from which every back end computes equal values once.
+"""The values that a cell computes: the form from which every back end computes equal values once.
 
 As equal expressions are one object (see `expr`), the values of a program are expressions: each is an instruction whose
 operands come before it. Only identical values are shared; nothing is reassociated, so bits never change.
@@ -27,22 +27,22 @@ class CellProgram:
 
     @cached_property
     def uses(self) -> Mapping[Expr, int]:
-        """How many operands and results each value is."""
+        """The number of operands and results that each value is."""
         return Counter([*self.results, *(operand for value in self.values for operand in value.operands)])
 
     @property
     def operations(self) -> int:
-        """How many values are computed rather than read."""
+        """The number of values that are computed rather than read."""
         return sum(is_operation(value) for value in self.values)
 
 
 def is_operation(value: Expr) -> bool:
-    """Whether a value is computed from others."""
+    """True for a value that is computed from others."""
     return isinstance(value, Unary | Binary | Where)
 
 
 def counts(value: Expr, place: int) -> bool:
-    """Whether an operand is a condition where a number is asked for: it counts as 1 or 0 there."""
+    """True for an operand that is a condition where a number is asked for: it counts as 1 or 0 there."""
     if isinstance(value, Where):
         return place > 0 and value.operands[place].is_condition
     logical = isinstance(value, Unary | Binary) and value.op in LOGICAL

@@ -18,7 +18,7 @@ from peergrid.stencil.reduction import KINDS, PREVIOUS, Reduction, ReductionKind
 
 @dataclass
 class _Notes:
-    """What the traced function did so far."""
+    """The operations of the traced function so far."""
 
     fields: dict[str, Field] = field(default_factory=dict)
     signals: dict[str, Signal] = field(default_factory=dict)
@@ -43,7 +43,7 @@ class _Notes:
 
 @dataclass
 class _ReductionNotes(_Notes):
-    """What a function does that is to be reduced: it assigns nothing, and a value before the step is only read."""
+    """The operations of a function that is to be reduced: it assigns nothing, and only reads values before the step."""
 
     def keep(self, before: Field, now: Field) -> None:
         pass
@@ -231,7 +231,7 @@ def _name(function: Callable[..., object]) -> str:
 
 
 def _traced(what: str, function: Callable[..., object], notes: _Notes, *args: Argument, **kwargs: Argument) -> object:
-    """What the function returns, called with stand-ins."""
+    """The value of the function, called with stand-ins."""
     signature = inspect.signature(function)
     try:
         bound = signature.bind(*args, **kwargs)

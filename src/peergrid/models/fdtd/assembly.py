@@ -38,7 +38,7 @@ ELECTRIC = {
 
 @dataclass(frozen=True)
 class Frame:
-    """What the whole assembly shares."""
+    """The values that the whole assembly shares."""
 
     grid: Grid
     geometry: Geometry
@@ -71,7 +71,7 @@ class Span:
 
 @dataclass(frozen=True)
 class Cut:
-    """How one stage is cut: the spans along x and y, and the absorber's memory (ψ, 1/κ, b, c) at the ends of each."""
+    """The cuts of one stage: the spans along x and y, and the absorber's memory (ψ, 1/κ, b, c) at the ends of each."""
 
     spans: tuple[tuple[Span, ...], tuple[Span, ...]]
     memory: tuple[Mapping[End, Memory], Mapping[End, Memory]]

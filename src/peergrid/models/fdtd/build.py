@@ -101,7 +101,7 @@ def _steps(window: float, dt: float) -> int:
 
 
 def place(model: RadarModel) -> Geometry:
-    """Which material fills which cell."""
+    """The material of each cell."""
     materials = (*BUILT_IN, *model.materials)
     index = {material.name: number for number, material in enumerate(materials)}
     cells = rasterise(model.cells, model.grid.spacings, index[model.grid.background], model.shapes, index)

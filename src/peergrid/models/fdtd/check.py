@@ -1,4 +1,4 @@
-"""What a model must satisfy beyond the types of its keys; each fault is one sentence with the key's path."""
+"""Requirements on a model beyond the types of its keys; each fault is one sentence with the key's path."""
 
 from __future__ import annotations
 

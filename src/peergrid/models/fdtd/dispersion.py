@@ -27,7 +27,7 @@ class Resolution:
 
 
 def resolution(model: RadarModel, geometry: Geometry) -> Resolution:
-    """How well the grid resolves the shortest wave; infinitely well without sources."""
+    """Cells of the grid for the shortest wave; infinitely many without sources."""
     frequency = max((source.waveform.highest_frequency() for source in model.sources), default=0.0)
     media = [m for m in geometry.used if m != CONDUCTOR]
     if not media or frequency == 0:

@@ -39,7 +39,7 @@ BUILT_IN = (VACUUM, CONDUCTOR)
 
 @dataclass(frozen=True)
 class Geometry:
-    """Which material fills which cell.
+    """The material of each cell.
 
     cells: index into `materials`, shape (nx, ny), entry [i, j] covers [i, i+1) dx by [j, j+1) dy;
     spacing: (dx, dy) in metres; periodic: whether each axis closes on itself.
@@ -52,7 +52,7 @@ class Geometry:
 
     @property
     def nodes(self) -> tuple[int, int]:
-        """How many nodes carry Ez along each axis: one more than cells, or as many where the axis is periodic."""
+        """Nodes that carry Ez, along each axis: one more than cells, or as many where the axis is periodic."""
         nx, ny = (n if wraps else n + 1 for n, wraps in zip(self.cells.shape, self.periodic, strict=True))
         return nx, ny
 

@@ -21,7 +21,7 @@ Courant = Annotated[float, Rule("a number above 0 and not above 1 (the limit of 
 
 @dataclass(frozen=True)
 class Head:
-    """What the model is called, and which equations it is for."""
+    """The name of the model, and the equations that it is for."""
 
     title: str = ""
     kind: Literal["fdtd2d"] = "fdtd2d"
@@ -110,7 +110,7 @@ class Absorber:
 
 @dataclass(frozen=True)
 class Output:
-    """What is written beside the receivers' traces.
+    """The files that are written beside the receivers' traces.
 
     snapshots: one of the whole field every so many steps, 0 for none; fields: which components; stride: every so
     many cells along each axis; pictures: PNG files; animation: of the snapshots; width: of the animation in pixels.
@@ -126,7 +126,7 @@ class Output:
 
 @dataclass(frozen=True)
 class RunSpec:
-    """Where and how to run, unless the command line says otherwise; `auto` leaves the choice to peergrid.
+    """The options of a run, unless the command line says otherwise; `auto` leaves the choice to peergrid.
 
     check_every: how often, in steps, the fields are searched for values that are not finite.
     """
@@ -156,7 +156,7 @@ class RadarModel:
 
     @property
     def cells(self) -> tuple[int, int]:
-        """How many cells fit along x and y."""
+        """The number of cells along x and y."""
         nx, ny = (round(length / step) for length, step in zip(self.grid.size, self.grid.spacings, strict=True))
         return nx, ny
 

@@ -25,7 +25,7 @@ class Region(Protocol):
         """Lower and upper corner of a box around the shape, metres."""
 
     def covers(self, x: Doubles, y: Doubles) -> Mask:
-        """Whether each point lies inside; x has shape (n, 1), y has shape (1, m), the result (n, m)."""
+        """True for each point that lies inside; x has shape (n, 1), y has shape (1, m), the result (n, m)."""
 
 
 @dataclass(frozen=True)

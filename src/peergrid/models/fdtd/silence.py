@@ -8,7 +8,7 @@ from peergrid.models.fdtd.model import RadarModel
 
 
 def silent(model: RadarModel, dt: float, steps: int) -> Iterator[str]:
-    """What a run of so many steps of dt seconds leaves out, as warnings."""
+    """Warnings about all that a run of so many steps of dt seconds leaves out."""
     if not model.sources:
         yield "The model has no source, so that every field stays zero; add a [[source]]."
     duration = steps * dt

@@ -30,7 +30,7 @@ def add(u: Any, s: Any) -> None:
 
 @dataclass(frozen=True)
 class Drive:
-    """What one source adds to a field in a box, step by step."""
+    """The values that one source adds to a field in a box, step by step."""
 
     box: Box
     samples: Doubles

@@ -34,7 +34,7 @@ class Ricker:
         return self.amplitude * (1 - 2 * a) * np.exp(-a)
 
     def peak(self) -> float:
-        """When the pulse is at its strongest, seconds."""
+        """The time at which the pulse is at its strongest, seconds."""
         return self.delay + sqrt(2) / self.frequency
 
     def highest_frequency(self) -> float:
@@ -61,7 +61,7 @@ class Gaussian:
         return self.amplitude * shapes[self.derivative]
 
     def peak(self) -> float:
-        """When the pulse is at its strongest, seconds; of the first derivative, when it changes its sign."""
+        """The time of the pulse's largest value, seconds; of the first derivative, when it changes its sign."""
         return self.delay + 1 / self.frequency
 
     def highest_frequency(self) -> float:
@@ -87,7 +87,7 @@ class Sine:
         return self.amplitude * envelope * np.sin(2 * pi * phase)
 
     def peak(self) -> float:
-        """When the sine has grown, seconds."""
+        """The time from which on the sine has its full amplitude, seconds."""
         return self.delay + self.ramp / self.frequency
 
     def highest_frequency(self) -> float:

@@ -1,4 +1,4 @@
-"""What a barrier between threads costs: the synchronisation of the virtual devices."""
+"""The cost of a barrier between threads: the synchronisation of the virtual devices."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How long a flag takes from one thread to another: the signal of the virtual devices."""
+"""The time that a flag takes from one thread to another: the signal of the virtual devices."""
 
 from __future__ import annotations
 

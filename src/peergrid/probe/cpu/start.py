@@ -1,4 +1,4 @@
-"""What it costs to start a kernel on a virtual device."""
+"""The cost of starting a kernel on a virtual device."""
 
 from __future__ import annotations
 

@@ -64,7 +64,7 @@ def together(work: Callable[[int], bool], cpus: Sequence[int]) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Others:
-    """What other work takes of the machine: `share` of all its processors, looked at before an experiment."""
+    """The load of the machine by other work: `share` of all its processors, looked at before an experiment."""
 
     share: float
 
@@ -113,7 +113,7 @@ def _on(cpu: int, measure: Callable[[], Measured]) -> Measured:
 
 
 def rounds_in(seconds: float, few: int, took: float, most: int) -> int:
-    """How many rounds fit into `seconds` when `few` of them took `took`: at least 4 × few, at most `most`."""
+    """The number of rounds in `seconds` when `few` of them took `took`: at least 4 × few, at most `most`."""
     return max(4 * few, min(most, round(few * seconds / max(took, 1e-9))))
 
 

@@ -94,7 +94,7 @@ def _stream(scope: Scope, flags: int) -> Stream:
 
 
 def _waits(scope: Scope, later: Stream, earlier: Stream) -> bool:
-    """Whether a kernel in `later` is still not done some milliseconds after it was put behind one held in `earlier`."""
+    """True where a kernel in `later` is not done some milliseconds after one in `earlier` that is kept waiting."""
     devices, word, done = scope.devices, scope.pinned(64), scope.event(later.device)
     nothing = devices.kernel(later.device, "launch", "nothing")
     devices.kernel(earlier.device, "launch", "gate")(earlier, 1, 1, u64(word.address))

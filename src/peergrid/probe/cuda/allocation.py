@@ -1,4 +1,4 @@
-"""What an allocation costs, against the number of GPUs that may see it."""
+"""The cost of an allocation, against the number of GPUs that may see it."""
 
 from __future__ import annotations
 

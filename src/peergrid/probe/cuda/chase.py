@@ -18,7 +18,7 @@ FLUSH = 256 << 20
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where the chain lies and who touched it: `owner` is a GPU, `touched` says that it read the chain first."""
+    """The memory of a chain and who touched it: `owner` is a GPU, `touched` says that it read the chain first."""
 
     name: str
     owner: int
@@ -27,7 +27,7 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Chain:
-    """Where a chain begins, its links, and the `footprint` bytes from `base` it runs through; `junk` empties an L2."""
+    """The begin of a chain, its links, and the `footprint` bytes from `base` it runs through; `junk` empties an L2."""
 
     base: int
     start: int
@@ -37,7 +37,7 @@ class Chain:
 
     @property
     def gapless(self) -> bool:
-        """Whether it touches every line of its footprint."""
+        """True where it touches every line of its footprint."""
         return self.footprint <= self.links * LINE
 
 

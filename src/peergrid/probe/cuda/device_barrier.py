@@ -30,7 +30,7 @@ def run(bench: Bench) -> Iterator[Result]:
 
 
 def _row(devices: Devices) -> int:
-    """How many GPUs from the first on can all reach each other."""
+    """The number of GPUs from the first on that all reach each other."""
     count = 1
     while count < len(devices) and all(
         (count, i) in devices.peers and (i, count) in devices.peers for i in range(count)
@@ -47,7 +47,7 @@ def _shapes(devices: Devices, few: bool) -> list[tuple[int, int]]:
 
 @dataclass(frozen=True, slots=True)
 class Crew:
-    """What every GPU needs for the barrier, taken once: a stream, a counter, its flags, and where all flags are."""
+    """Resources of each GPU for the barrier: a stream, a counter, its flags, and where all flags are."""
 
     devices: Devices
     kernels: list[Kernel]

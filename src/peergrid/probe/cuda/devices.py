@@ -59,7 +59,7 @@ class Kernel:
             self.devices.call("cuLaunchKernel", *shape, 0)
 
     def fits(self, block: int) -> int:
-        """How many blocks of this size one multiprocessor holds at once."""
+        """The number of blocks of this size that are co-resident on a multiprocessor."""
         self.devices.use(self.device)
         return int(self.devices.call("cuOccupancyMaxActiveBlocksPerMultiprocessor", self.function, block, 0))
 
@@ -207,7 +207,7 @@ class Devices:
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """What an experiment takes from the devices for a while."""
+    """The resources that an experiment takes from the devices for a while."""
 
     devices: Devices
     stack: ExitStack

@@ -1,4 +1,4 @@
-"""How many independent loads, or warps, hide a remote load."""
+"""The number of independent loads, or warps, that hide a remote load."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def _hidden(times: Mapping[tuple[str, str, int], float]) -> Iterator[Result | La
 
 
 def crossing(counts: Sequence[int], costs: Sequence[float], goal: float) -> float:
-    """Where costs that fall with the count reach the goal, by straight lines on logarithmic axes; inf if nowhere."""
+    """The count at which falling costs reach the goal, by straight lines on logarithmic axes; inf if nowhere."""
     if costs[0] <= goal:
         return float(counts[0])
     for at in range(1, len(counts)):

@@ -1,4 +1,4 @@
-"""What a launch costs: overhead by kernel fusion, and the total latency of a kernel that does nothing."""
+"""The cost of a launch: overhead by kernel fusion, and the total latency of a kernel that does nothing."""
 
 from __future__ import annotations
 

@@ -67,7 +67,7 @@ def _repeats(route: str) -> int:
 
 
 def _work(devices: Devices, route: str, pair: Pair, to: int, source: int, size: int) -> tuple[int, Work]:
-    """Who carries a copy from `pair[0]` to `pair[1]` out, and the copy: by its engine, its stores, or loads."""
+    """The GPU that makes a copy from `pair[0]` to `pair[1]`, and the copy: by its engine, its stores, or loads."""
     runner = pair[1] if route == "load" else pair[0]
     if route == "copy engine":
         return runner, copies(devices, to, source, size, COPIES)

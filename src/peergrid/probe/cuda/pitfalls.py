@@ -30,7 +30,7 @@ def _blocks(devices: Devices, kind: str) -> float:
 
 
 def _partial(devices: Devices) -> dict[str, bool]:
-    """Whether a barrier that a part never reaches is still waiting when its budget ends.
+    """True where a barrier that a part never reaches still waits when its budget ends.
 
     In warps and blocks the others have left, and the hardware does not count who has left. Grids and sets of
     GPUs wait on words in memory, where nobody knows who left: the budget is the watchdog that ends them.

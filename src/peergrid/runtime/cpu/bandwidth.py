@@ -1,4 +1,4 @@
-"""What this machine's memory can do: a plain copy by as many threads as will compute."""
+"""The bandwidth of this machine's memory: a plain copy by as many threads as will compute."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How much of a core's own cache a kernel may count on."""
+"""The bytes of a core's own cache that a kernel may count on."""
 
 from __future__ import annotations
 

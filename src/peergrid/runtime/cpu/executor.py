@@ -304,7 +304,7 @@ class ThreadedExecutor:
 
 
 def _increments(schedule: Schedule) -> dict[Flag, int]:
-    """How far each flag rises in one iteration of a schedule."""
+    """The number by which each flag rises in one iteration of a schedule."""
     counts: dict[Flag, int] = {}
     for op in schedule.ops:
         if isinstance(op, SignalOp):

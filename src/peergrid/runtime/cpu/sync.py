@@ -1,4 +1,4 @@
-"""What threads wait for, with a watchdog: nobody waits for ever, and whoever gives up says for which operation."""
+"""Waits of threads, with a watchdog: nobody waits for ever, and whoever gives up says for which operation."""
 
 from __future__ import annotations
 

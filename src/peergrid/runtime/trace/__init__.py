@@ -1,1 +1,1 @@
-"""What really happened in a run: how an executor notes it, and the check of such a record against the mathematics."""
+"""Records of runs as they happened, and their check against the mathematics."""

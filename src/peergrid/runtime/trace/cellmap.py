@@ -22,7 +22,7 @@ Sets = list[tuple[Where, CellSet]]
 
 
 def read_sets(layout: Layout, op: Touching) -> Sets:
-    """What an operation reads at the level that it names."""
+    """The cells that an operation reads at the level that it names."""
     if isinstance(op, Reduce):
         return _reduced(layout.problem, op, previous=False)
     if isinstance(op, Copy):
@@ -32,12 +32,12 @@ def read_sets(layout: Layout, op: Touching) -> Sets:
 
 
 def previous_sets(layout: Layout, op: Touching) -> Sets:
-    """What an operation reads as it was a step before the level that it names."""
+    """The cells that an operation reads as they were a step before the level that it names."""
     return _reduced(layout.problem, op, previous=True) if isinstance(op, Reduce) else []
 
 
 def write_sets(layout: Layout, op: Touching) -> Sets:
-    """What an operation writes."""
+    """The cells that an operation writes."""
     if isinstance(op, Reduce):
         return []
     if isinstance(op, Copy):

@@ -87,7 +87,7 @@ def exact_reads(problem: Problem, name: str, box: Box, steps: int) -> tuple[Box,
 
 
 def _before(grid: Grid, stage: Stage, need: Mapping[str, Mask], window: Box) -> dict[str, Mask]:
-    """What must be known before a stage: cells that it leaves alone, and what it reads for the others."""
+    """The cells that must be known before a stage: those it leaves alone, and those it reads for the others."""
     before = {name: mask.copy() for name, mask in need.items()}
     for target in stage.targets:
         kept = before[target]
@@ -156,7 +156,7 @@ def _mask(window: Box, box: Box) -> Mask:
 
 
 def _cuts(mask: Mask, axis: int) -> NDArray[np.intp]:
-    """Where the mask changes along an axis, with both ends."""
+    """The places at which the mask changes along an axis, with both ends."""
     lines = np.moveaxis(mask, axis, 0).reshape(mask.shape[axis], -1)
     changes = np.flatnonzero((lines[1:] != lines[:-1]).any(axis=1)) + 1
     return np.concatenate(([0], changes, [mask.shape[axis]]))

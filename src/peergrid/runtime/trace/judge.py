@@ -37,7 +37,7 @@ REDUNDANT: frozenset[Outcome] = frozenset({"implied", "spare", "commutes", "unus
 
 @dataclass(frozen=True)
 class Verdict:
-    """What became of a mutant, with the first that each checker found against it."""
+    """The verdict on a mutant, with the first fault that each checker found."""
 
     mutant: Mutant
     outcome: Outcome
@@ -46,7 +46,7 @@ class Verdict:
 
 
 def check(layout: Layout, iterations: tuple[Schedule, ...], seed: int = 0) -> tuple[Fault, ...]:
-    """What the replay of one random legal order finds against the iterations."""
+    """The faults of the iterations that the replay of one random legal order finds."""
     return tuple(Checkers(layout, iterations).replayed(iterations, seed))
 
 
@@ -58,7 +58,7 @@ class Checkers:
         self._table, self._usage = AccessTable(layout, self._schedules), Usage(layout, self._schedules)
 
     def proved(self, iterations: tuple[Schedule, ...]) -> Iterator[Fault]:
-        """What the static proof finds against iterations made of these schedules."""
+        """The faults that the static proof finds in iterations made of these schedules."""
         return proof.objections(iterations, self._table)
 
     def used(self, iterations: tuple[Schedule, ...]) -> Iterator[Fault]:
@@ -66,7 +66,7 @@ class Checkers:
         return proof.objections(iterations, self._used)
 
     def replayed(self, iterations: tuple[Schedule, ...], seed: int = 0) -> Iterator[Fault]:
-        """What the replay of one random legal order finds."""
+        """The faults that the replay of one random legal order finds."""
         return replay.objections(iterations, entries(iterations, seed), self._usage)
 
     @cached_property
@@ -93,7 +93,7 @@ def judge(
 
 
 def _redundant(original: Schedule, mutant: Mutant) -> Outcome:
-    """Why a mutant is as good as the original."""
+    """The reason why a mutant is as good as the original."""
     if not mutant.kind.startswith(("drop", "absent")):
         return "commutes"
     left = _ordered(mutant.schedule)

@@ -1,4 +1,4 @@
-"""What an executor notes while it runs: one totally ordered log of who began and ended which operation, and why."""
+"""The log of an executor while it runs: beginnings and ends of operations in one total order, with reasons."""
 
 from __future__ import annotations
 

@@ -67,7 +67,7 @@ def objections(iterations: Sequence[Schedule], entries: Iterable[Entry | Begin],
 
 @dataclass(eq=False)
 class _Line:
-    """What was issued to a queue, in order, and how much of it has started."""
+    """The operations issued to a queue, in order, and the number of those that have started."""
 
     positions: list[Position] = field(default_factory=list)
     started: int = 0
@@ -258,5 +258,5 @@ class _Replay:
 
 
 def _parties(op: Op) -> tuple[Actor, ...]:
-    """Who carries an operation out."""
+    """The threads that carry an operation out."""
     return hosts_of(op) if isinstance(op, Sync | HostBarrier) else queues_of(op)

@@ -28,7 +28,7 @@ class Stopwatch(Silent):
             self.ended.append((actor, position, time.perf_counter()))
 
     def spans(self, ops: tuple[Op, ...]) -> tuple[Span, ...]:
-        """What computed, copied or waited, in seconds from the first of them."""
+        """The spans of computations, copies and waits, in seconds from the first of them."""
         found = [
             (position[1], queue, self.started[queue, position], end)
             for queue, position, end in self.ended

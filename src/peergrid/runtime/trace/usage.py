@@ -1,4 +1,4 @@
-"""Which cells the operations of some schedules really use, worked out once for all the runs made of them."""
+"""The cells that the operations of some schedules really use, worked out once for all the runs made of them."""
 
 from __future__ import annotations
 
@@ -119,7 +119,7 @@ def _touch(readers: Readers, row: int, reads: Cells, previous: Cells, writes: Ce
 
 
 def _out_of_bounds(layout: Layout, op: Touching, *sets: Sets) -> Iterator[tuple[FaultKind, str]]:
-    """What is wrong with an operation in any program, to follow its name."""
+    """A fault of an operation in any program, in words that follow its name."""
     for some in sets:
         if beyond := outside(layout, some):
             yield "outside", f"touches {beyond}"
@@ -128,7 +128,7 @@ def _out_of_bounds(layout: Layout, op: Touching, *sets: Sets) -> Iterator[tuple[
 
 
 def _same_cells(layout: Layout, op: Copy) -> bool:
-    """Whether every target cell is its source cell, or its image around a periodic edge."""
+    """True where every target cell is its source cell, or its image around a periodic edge."""
     grid = layout.problem.grid
     pairs = zip(op.source_box.lo, op.target_box.lo, grid.shape, grid.periodic, strict=True)
     return all((a - b) % n == 0 if wraps else a == b for a, b, n, wraps in pairs)

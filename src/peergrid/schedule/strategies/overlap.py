@@ -42,7 +42,7 @@ def overlap(work: PassPlan) -> Iterator[Op]:
 
 
 def wrap_between(work: PassPlan, boundaries: list[Queue], inners: list[Queue], part: Pass) -> Iterator[Op]:
-    """What each device copies across periodic edges of its own, between what both its queues compute before and after.
+    """The copies of each device across its own periodic edges, between the computations of both its queues.
 
     It follows the interior in its queue: without other devices there is no other queue to wait for.
     """

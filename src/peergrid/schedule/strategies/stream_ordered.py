@@ -31,7 +31,7 @@ def send(work: PassPlan, queues: Sequence[Queue], part: Pass) -> Iterator[Op]:
 
 
 def wrap(work: PassPlan, queues: Sequence[Queue], part: Pass) -> Iterator[Op]:
-    """What each device copies across periodic edges of its own, in its queue, once the halos have arrived."""
+    """The copies of each device across its own periodic edges, in its queue, once the halos have arrived."""
     yield from (work.copy(0, queues[halo.source], part, halo) for halo in work.wraps)
 
 
