@@ -67,6 +67,16 @@ def test_regions_cover_every_cell_once() -> None:
     assert [r.box for r in source] == [Box.cell((100, 200))]
 
 
+def test_cells_that_keep_their_value_are_in_no_region_where_both_slots_have_it() -> None:
+    problem = driven()
+    (group,) = groups(problem)
+    found = regions(problem, 0, group, problem.grid.box, carries=False)
+    assert sum(region.box.size for region in found) == 510 * 510
+    edge = Box((0, 0), (1, 512))
+    assert not program(problem, [(edge,)], carries=False).launches((edge,))
+    assert program(problem, [(edge,)]).launches((edge,))
+
+
 def test_the_interior_pays_nothing_for_source_and_edge() -> None:
     problem = driven()
     whole = program(problem, [[problem.grid.box]])

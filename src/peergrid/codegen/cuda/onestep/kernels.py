@@ -74,13 +74,17 @@ class Launch:
 
 @dataclass(frozen=True)
 class Program:
-    """The C++ text of some kernels; `wide`, `cells` and `rows` are the variants it has kernels for."""
+    """The C++ text of some kernels; `wide`, `cells` and `rows` are the variants it has kernels for.
+
+    carries: as in `regions`.
+    """
 
     arguments: Arguments
     wide: tuple[Variant, ...]
     cells: tuple[Variant, ...]
     rows: tuple[Variant, ...] = ()
     gpu: GpuModel = H200
+    carries: bool = True
 
     @property
     def source(self) -> str:
@@ -93,6 +97,11 @@ class Program:
         """A translation unit for the kernels of each group, to be compiled side by side."""
         numbers = range(len(groups(self.arguments.problem)))
         return tuple("\n".join((prelude(self.arguments), *self._kernels(n))) for n in numbers)
+
+    @property
+    def needed(self) -> tuple[str, ...]:
+        """The units that have kernels."""
+        return tuple(unit for number, unit in enumerate(self.units) if any(True for _ in self._kernels(number)))
 
     def unit(self, kernel: str) -> int:
         """The unit that a kernel is in."""
@@ -125,7 +134,7 @@ class Program:
         boxes, problem = tuple(boxes), self.arguments.problem
         found: list[Launch] = []
         for number, group in enumerate(groups(problem)):
-            parts = _regions(problem, number, boxes)
+            parts = _regions(problem, number, boxes, self.carries)
             wide, rows, cells = _kinds(parts, self.gpu)
             wide.sort(key=lambda region: region.box.size)
             made = [*self._cells(number, cells), *self._rows(number, rows)]
@@ -172,15 +181,18 @@ def arguments_of(problem: Problem) -> Arguments:
     return Arguments(problem, len(scratch_fields(problem)))
 
 
-def program(problem: Problem, works: Iterable[Iterable[Box]], gpu: GpuModel = H200) -> Program:
-    """The program for advancing each of several sets of boxes by one step; gpu: what it is fitted to."""
+def program(problem: Problem, works: Iterable[Iterable[Box]], gpu: GpuModel = H200, *, carries: bool = True) -> Program:
+    """The program for advancing each of several sets of boxes by one step; gpu: what it is fitted to; carries: as in
+    `regions`.
+    """
     variants: tuple[dict[Variant, None], ...] = ({}, {}, {})
     for boxes in works:
         for number in range(len(groups(problem))):
-            for found, kind in zip(variants, _kinds(_regions(problem, number, tuple(boxes)), gpu), strict=True):
+            parts = _regions(problem, number, tuple(boxes), carries)
+            for found, kind in zip(variants, _kinds(parts, gpu), strict=True):
                 found.update(dict.fromkeys(region.variant for region in kind))
     wide, rows, cells = (tuple(sorted(found)) for found in variants)  # in whatever order regions come
-    return Program(arguments_of(problem), wide, cells, rows, gpu)
+    return Program(arguments_of(problem), wide, cells, rows, gpu, carries)
 
 
 def is_wide(region: Region, together: int, gpu: GpuModel) -> bool:
@@ -213,10 +225,10 @@ def _record_at(arguments: Arguments) -> str:
     return text
 
 
-def _regions(problem: Problem, number: int, boxes: tuple[Box, ...]) -> list[Region]:
-    return [region for box in boxes for region in _of_box(problem, number, box)]
+def _regions(problem: Problem, number: int, boxes: tuple[Box, ...], carries: bool) -> list[Region]:
+    return [region for box in boxes for region in _of_box(problem, number, box, carries)]
 
 
 @remembered(1024)
-def _of_box(problem: Problem, number: int, box: Box) -> tuple[Region, ...]:
-    return regions(problem, number, groups(problem)[number], box)
+def _of_box(problem: Problem, number: int, box: Box, carries: bool) -> tuple[Region, ...]:
+    return regions(problem, number, groups(problem)[number], box, carries=carries)

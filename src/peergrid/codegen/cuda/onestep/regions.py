@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import reduce
 
@@ -36,13 +36,19 @@ class Region:
 Label = tuple[str, Member | str]
 
 
-def regions(problem: Problem, number: int, group: Group, box: Box) -> tuple[Region, ...]:
-    """The disjoint regions of one group for advancing `box` by one step."""
+def regions(problem: Problem, number: int, group: Group, box: Box, *, carries: bool = True) -> tuple[Region, ...]:
+    """The disjoint regions of one group for advancing `box` by one step.
+
+    carries: whether cells that no update ever writes are carried over; else they have their value wherever it is
+    read, and are in no region unless another field of theirs is written.
+    """
     needs = footprint(problem, 1).targets[0]
     pieces: list[Part[Label]] = [(_hull(problem, group, needs, box), frozenset())]
     for name in group.targets(problem):
         need = needs[group.last_stage(problem, name)][name]
-        pieces = split(pieces, write_box(problem, name, problem.grid.clip(need.apply(box))), ("store", name))
+        cells = write_box(problem, name, problem.grid.clip(need.apply(box)))
+        for written in (cells,) if carries else _written(problem, name, cells):
+            pieces = split(pieces, written, ("store", name))
     for member in group.members(problem):
         update = problem.stages[member.stage].updates[member.update]
         cells = problem.grid.clip(needs[member.stage][member.of(problem).target].apply(box))
@@ -53,6 +59,13 @@ def regions(problem: Problem, number: int, group: Group, box: Box) -> tuple[Regi
     order = {member: place for place, member in enumerate(group.members(problem))}
     found = (Region(cells, _variant(number, labels, order)) for cells, labels in pieces)
     return tuple(_joined(region for region in found if region.variant.stored))
+
+
+def _written(problem: Problem, name: str, cells: Box) -> Iterator[Box]:
+    """Those of some cells in which any stage writes a field."""
+    for stage in problem.stages:
+        for update, _ in stage.writers(name):
+            yield from problem.grid.images(update.box, cells)
 
 
 def _hull(problem: Problem, group: Group, needs: tuple[object, ...], box: Box) -> Box:

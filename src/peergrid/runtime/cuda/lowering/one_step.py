@@ -19,13 +19,18 @@ from peergrid.runtime.cuda.lowering.programs import Needed
 
 @dataclass(frozen=True)
 class OneStepPlan:
-    """A kernel for each large region and stage, and one for the small ones together."""
+    """A kernel for each large region and stage, and one for the small ones together.
+
+    between: whether steps are made from and to memory between the slots. Slots of 3D fields have what no update writes
+    from the start (`FieldMemory.load`), so that passes from slot to slot need not carry it.
+    """
 
     setting: Setting
     works: Works
+    between: bool = False
 
     def needed(self) -> Needed:
-        return Needed(self._program.units)
+        return Needed(self._program.needed)
 
     def programs(self) -> Iterator[Program]:
         return iter(())
@@ -52,7 +57,9 @@ class OneStepPlan:
 
     @cached_property
     def _program(self) -> onestep.Program:
-        return onestep.program(self.setting.problem, [boxes for _, boxes in self.works], self.setting.gpu)
+        problem, works = self.setting.problem, [boxes for _, boxes in self.works]
+        carries = self.between or problem.grid.ndim < 3
+        return onestep.program(problem, works, self.setting.gpu, carries=carries)
 
 
 def _values(execution: ExecutionContext, device: int, launch: onestep.Launch) -> NDArray[Any]:

@@ -92,7 +92,8 @@ class TiledPlan:
 
     def _single(self, parts: Iterable[tuple[int, Shell]]) -> OneStepPlan:
         """The plan of the single steps of all parts."""
-        return OneStepPlan(self.setting, tuple((device, boxes) for device, part in parts for boxes in part.steps))
+        works = tuple((device, boxes) for device, part in parts for boxes in part.steps)
+        return OneStepPlan(self.setting, works, between=True)
 
     def _steps(
         self, execution: ExecutionContext, device: int, part: Shell, single: OneStepPlan
