@@ -303,21 +303,22 @@ class Simulation:
     def _parts(self, steps: int) -> list[tuple[Schedule, int]]:
         """The schedules that advance by so many steps, with repetitions: whole periods, and the rest.
 
-        Where reductions are due too far apart for one schedule, the steps up to each of them are such a run.
+        A period begins where reductions repeat; where they are due too far apart for one schedule, the steps up to each
+        of them are such a run.
         """
         found: list[tuple[Schedule, int]] = []
-        problem = self.layout.problem
-        every = repeated(problem)
+        every = repeated(self.layout.problem)
         step, slot, end = self.step, self._slot, self.step + steps
         while step < end:
-            if every is not None:
-                stop, whole = end, self._schedule(0, slot, step % every)
-                times, rest = divmod(stop - step, whole.steps)
+            stop, times, whole = end, 0, self._schedule(0, slot, None if every is None else 0)
+            if every is None:
+                stop = min(end, *(step - step % one.every + one.every for one in self.layout.problem.reductions))
+                times = (stop - step - 1) // whole.steps  # the rest ends where reductions are due
+            elif step % every:
+                stop = min(end, step - step % every + every)  # from where on periods are alike
             else:
-                stop = min(end, *(step - step % one.every + one.every for one in problem.reductions))
-                whole = self._schedule(0, slot, None)
-                times, rest = divmod(stop - step - 1, whole.steps)
-                rest += 1  # at the end of which reductions are due
+                times = (end - step) // whole.steps
+            rest = stop - step - times * whole.steps
             last = self._schedule(rest, slot, step + times * whole.steps) if rest else whole
             found += [(whole, times)] * bool(times) + [(last, 1)] * bool(rest)
             step, slot = stop, last.final

@@ -213,3 +213,21 @@ def test_run_gives_them_too() -> None:
     result = peergrid.run(Problem.of(step_line(u), reductions=largest(u)), steps=10, devices="cpu:2")
     assert result.reductions["largest"].steps.tolist() == [5, 10]
     assert (result.reductions["largest"].values == 31.0).all()  # the fixed edge
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.integers(1, 8), st.integers(1, 12), st.lists(st.integers(1, 40), min_size=1, max_size=6))
+def test_a_run_in_any_parts_is_the_same_run(depth: int, every: int, parts: list[int]) -> None:
+    """Periods that begin beside the steps at which reductions are due may end in the other slot."""
+    u = Grid((64,), "periodic", "float64").field("u", np.linspace(0.0, 1.0, 64) ** 3)
+    total = reduction("sum", every=every, name="total")(lambda u: u[0])
+    one = Problem.of(step_line(u), reductions=[total(u)])
+    whole = peergrid.run(one, sum(parts), devices="cpu:1", options=Options("serial"))
+    with Simulation(
+        one, sum(parts), devices="cpu:2", options=Options("serial", depth), kernel="reference"
+    ) as simulation:
+        for steps in parts:
+            simulation.run(steps)
+        result = simulation.result()
+    assert result.sha256 == whole.sha256
+    assert np.array_equal(result.reductions["total"].values, whole.reductions["total"].values)

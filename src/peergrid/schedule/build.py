@@ -115,8 +115,8 @@ def repeated(problem: Problem) -> int | None:
 
 
 def one_iteration(plan: Layout, options: Options, first: int = 0, start: int | None = 0) -> Schedule:
-    """The shortest schedule that can be repeated: it ends in the slot it starts from, and with reductions at a step
-    that is as far from the next of each.
+    """The shortest schedule that can be repeated: it ends in the slot it starts from, and at a step from which
+    reductions repeat, as `start` has to be one (None: no reduction is due).
 
     Without reductions it is two exchange intervals, or one with an even number of passes.
     """
