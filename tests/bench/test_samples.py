@@ -75,8 +75,8 @@ def test_a_rest_is_as_long_as_suits_the_sample_before(
     assert rests == pytest.approx([4, 1, 1, 1, 1, 1, 1])  # the warm-up, the third call, made something once
 
 
-def test_cases_in_turns_rest_as_well(gpus: Gpus, runs: list[int]) -> None:
-    rows(gpus, {"turn": "t"}, {"turn": "t"})
+def test_compared_cases_rest_as_well(gpus: Gpus, runs: list[int]) -> None:
+    rows(gpus, {"group": "t"}, {"group": "t"})
     assert len(gpus.sleeps) == 2 * measure.SAMPLES
 
 

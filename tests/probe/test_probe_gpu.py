@@ -156,7 +156,7 @@ def test_owners_of_pointers_are_compared_with_where_they_are(pretended: PretendD
 
 @needs_nvrtc
 def test_work_that_is_held_counts_as_waiting(pretended: PretendDriver, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(addressing, "PATIENCE", 0.0)
+    monkeypatch.setattr(addressing, "PAUSE_SECONDS", 0.0)
     pretended.cuEventQuery = lambda event: (600,)  # type: ignore[attr-defined]
     with Devices.open(pretended) as devices:
         found = list(addressing._orders(devices))
@@ -434,9 +434,9 @@ def test_a_refused_call_of_a_thread_is_negative() -> None:
     )  # fmt: skip
     one, pair = np.uint64(1), np.ones(2, np.uint64)
     assert hostloop.members(refused)(one, one, one, spin.lines(2), 1, 3, np.zeros(2, np.int64)) < 0
-    loop = hostloop.meetings(refused)
+    loop = hostloop.rounds_by_waits(refused)
     with pytest.raises(DeviceFault, match="failed with code 700"):
-        host_side._per_turn(lambda: loop(pair, pair, pair, 2))
+        host_side._per_round(lambda: loop(pair, pair, pair, 2))
 
 
 def test_no_driver_library_is_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -479,8 +479,8 @@ def test_a_wait_in_vain_is_a_fault() -> None:
 
 
 def test_a_kernel_that_never_answers_the_host(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ordering, "PATIENCE", 0.01)
-    with pytest.raises(DeviceFault, match="did not answer turn 3"):
+    monkeypatch.setattr(ordering, "TIMEOUT", 0.01)
+    with pytest.raises(DeviceFault, match="did not answer round 3"):
         ordering._answered(np.array([2], np.uint32), 3)
 
 

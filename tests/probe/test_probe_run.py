@@ -18,7 +18,7 @@ from peergrid.probe import Bench, Impossible, Lack, Probe, Result, measure, sess
 from peergrid.probe import profile as profiles
 from peergrid.probe import worker as worker_process
 from peergrid.probe.cpu import spin
-from peergrid.probe.cpu.threads import Others, counts, in_turn, inside, rounds_in, together, turned
+from peergrid.probe.cpu.threads import Others, counts, inside, on_each_processor, rotated, rounds_in, together
 from peergrid.probe.cuda.devices import Devices
 from peergrid.probe.registry import PROBES, choose
 from peergrid.probe.runner import run
@@ -218,18 +218,18 @@ def test_spinning_words_arrive() -> None:
     assert words[spin.WORDS_PER_LINE] == 100
 
 
-def test_measurements_in_turn_are_each_on_another_processor() -> None:
+def test_measurements_are_each_on_another_processor() -> None:
     before = os.sched_getaffinity(0)
-    places = in_turn(4, lambda: float(next(iter(os.sched_getaffinity(0)))))
+    places = on_each_processor(4, lambda: float(next(iter(os.sched_getaffinity(0)))))
     assert len(set(places)) == min(4, len(before))
     with pytest.raises(ZeroDivisionError):
-        in_turn(1, lambda: 1 / 0)
+        on_each_processor(1, lambda: 1 / 0)
     assert os.sched_getaffinity(0) == before
 
 
 def test_processors_turn_through_all_of_them() -> None:
-    assert [turned((0, 1, 2, 3), at, 2) for at in range(2)] == [(0, 1, 2, 3), (2, 3, 0, 1)]
-    assert {turned((0, 1, 2), at, 30)[0] for at in range(30)} == {0, 1, 2}
+    assert [rotated((0, 1, 2, 3), at, 2) for at in range(2)] == [(0, 1, 2, 3), (2, 3, 0, 1)]
+    assert {rotated((0, 1, 2), at, 30)[0] for at in range(30)} == {0, 1, 2}
 
 
 def test_the_command_measures_and_compares(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

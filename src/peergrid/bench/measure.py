@@ -1,4 +1,4 @@
-"""Cases measured: rates as the median of several samples after a warm-up, of cases that are compared in turns."""
+"""Cases measured: rates as the median of several samples after a warm-up; those of compared cases are interleaved."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Case:
     series: the line of the chart it belongs to; count: how many of the devices; depth: 0 for what suits the problem;
     base: the group of series among whose cases on one device the fastest is what the efficiency is counted from;
     steps: of one sample, at least; norm: a field the norm of whose change is computed in every step;
-    turn: cases in a row with the same word are measured in turns and compared with the first of them;
+    group: cases in a row with the same word are measured in interleaved samples and compared with the first of them;
     sustained: measured for seconds on end, without rests, which shows what a machine keeps up.
     """
 
@@ -47,7 +47,7 @@ class Case:
     steps: int
     base: str
     norm: str | None = None
-    turn: str = ""
+    group: str = ""
     sustained: bool = False
 
 
@@ -58,8 +58,8 @@ class Measured:
     steps: of each sample; samples: seconds per step of each; seconds_per_step: their median; spread: their range over
     the median; host_seconds_per_step: what issuing took of it (None where it is not known); of_copy: the share of the
     copy bandwidth of all devices that one step per pass would take at this rate (None where that was not measured);
-    efficiency: the rate over that of as many single devices; against: the rate over that of the first case of the turn,
-    the median over the turns; watts: the mean power of each distinct GPU of a case that is sustained (None where it is
+    efficiency: the rate over that of as many single devices; against: the rate over that of the group's first case, the
+    median over the rounds; watts: the mean power of each distinct GPU of a case that is sustained (None where it is
     not known, and for all others).
     """
 
@@ -98,7 +98,7 @@ def first(devices: Devices, count: int) -> Devices:
 def measure(
     cases: Sequence[Case], devices: Devices, bandwidth: float | None, clock: Clock | None = None
 ) -> tuple[Measured, ...]:
-    """Carry out cases in turns. bandwidth: of copies on one device, B/s; clock: the host's, or one that is made up.
+    """Carry out cases, sample by sample. bandwidth: of copies on one device, B/s; clock: the host's, or a made-up one.
 
     Raises DoesNotFit where they need more memory than there is.
     """
@@ -112,7 +112,7 @@ def measure(
 
 
 def _against(row: Measured, other: Measured) -> float:
-    """The rate over another's, turn by turn: what slows a machine down for a while slows both."""
+    """The rate over another's, round by round: what slows a machine down for a while slows both."""
     shares = (theirs / mine for mine, theirs in zip(row.samples, other.samples, strict=True))
     return median(shares) * prod(row.shape) / prod(other.shape)
 

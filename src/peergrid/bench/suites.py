@@ -113,7 +113,7 @@ def small(size: Size, counts: tuple[int, ...]) -> Iterator[Case]:
 
 
 def own(size: Size, counts: tuple[int, ...]) -> Iterator[Case]:
-    """Stencils of a user beside the same ones shipped with peergrid, in turns."""
+    """Stencils of a user beside the same ones shipped with peergrid, in interleaved samples."""
     n = size.own
     made: dict[str, tuple[Callable[[], Problem], ...]] = {
         "heat": (partial(jacobi, n, n), partial(own_average, n, n), partial(own_heat, n, n)),
@@ -125,8 +125,8 @@ def own(size: Size, counts: tuple[int, ...]) -> Iterator[Case]:
             words = ("shipped", "own") if len(makes) == 2 else ("shipped Jacobi", "own Jacobi", "own heat")
             for count in counts:
                 for word, make in zip(words, makes, strict=True):
-                    series, turn = f"{name}: {word}{said}", f"{name}{said} on {count}"
-                    yield Case(series, make, count, "overlap", depth, size.steps // 4, series, turn=turn)
+                    series, group = f"{name}: {word}{said}", f"{name}{said} on {count}"
+                    yield Case(series, make, count, "overlap", depth, size.steps // 4, series, group=group)
 
 
 SUITES: dict[str, Suite] = {

@@ -109,7 +109,7 @@ def _rows(
     Raises DoesNotFit where none has room.
     """
     measured, refused = False, None
-    for together in _turns(cases):
+    for together in _groups(cases):
         try:
             yield measure(together, devices, bandwidth)
             measured = True
@@ -122,10 +122,10 @@ def _rows(
         raise refused
 
 
-def _turns(cases: list[Case]) -> Iterator[list[Case]]:
+def _groups(cases: list[Case]) -> Iterator[list[Case]]:
     """Cases that are measured together."""
     numbered = enumerate(cases)
-    for _, group in groupby(numbered, key=lambda item: item[1].turn or item[0]):
+    for _, group in groupby(numbered, key=lambda item: item[1].group or item[0]):
         yield [case for _, case in group]
 
 
@@ -147,14 +147,14 @@ def _line(row: Measured) -> str:
 
 def _table(suite: Suite, rows: tuple[Measured, ...], bandwidth: float | None) -> Table:
     copies = "" if bandwidth is None else f", copy bandwidth of one device {bandwidth / 1e9:,.0f} GB/s"
-    turns = any(row.against != 1 for row in rows)
+    compared = any(row.against != 1 for row in rows)
     powers = any(row.watts for row in rows)
     noted = tuple(dict.fromkeys(note for row in rows for note in row.notes))
     caption = "\n".join(f"{number} {note}" for number, note in enumerate(noted, start=1))
     table = Table(title=f"{suite.title}{copies}", title_justify="left", caption=caption, caption_justify="left")
     table.add_column("case", no_wrap=True)
     heads = ["devices", "grid", "depth", "µs per step", "spread", "GCells/s", "of copy", "efficiency", "host µs"]
-    given = {"against first": turns, "W per GPU": powers, "notes": bool(noted)}
+    given = {"against first": compared, "W per GPU": powers, "notes": bool(noted)}
     for head in (*heads, *(head for head, there in given.items() if there)):
         table.add_column(head, justify="right", no_wrap=True)
     for row in rows:
@@ -170,7 +170,7 @@ def _table(suite: Suite, rows: tuple[Measured, ...], bandwidth: float | None) ->
             _share(row.of_copy),
             _share(row.efficiency),
             "–" if row.host_seconds_per_step is None else f"{row.host_seconds_per_step * 1e6:.3g}",
-            *([_share(row.against)] if turns else []),
+            *([_share(row.against)] if compared else []),
             *([f"{mean(row.watts):.0f}" if row.watts else "–"] if powers else []),
             *([", ".join(str(1 + noted.index(note)) for note in row.notes)] if noted else []),
         )

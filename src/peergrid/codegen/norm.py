@@ -6,8 +6,8 @@ two halves of a block are added; blocks of 24 rows are summed across in double p
 k takes every 256th block from the k-th on); what is left, one number for each 24 rows, is for the host to add up in
 order. Devices whose boxes begin at multiples of 24 rows together give what one device gives.
 
-Kernels that keep 2, 3 or 4 rows of a field in registers, by turns, come to the end of a block at the same register
-always: so sums end at places that are known when the kernel is written, and no row has to ask.
+Kernels that keep 2, 3 or 4 rows of a field in registers, each in its place, come to the end of a block at the same
+register always: so sums end at places that are known when the kernel is written, and no row has to ask.
 """
 
 from __future__ import annotations

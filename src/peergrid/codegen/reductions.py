@@ -36,8 +36,8 @@ def leaves(kind: ReductionKind, values: NDArray[np.floating], first: int) -> Dou
     cells = np.full((rows, LEAF), neutral(kind))
     cells[:, first : first + count] = values if kind != "l2" else np.square(values.astype(np.float64))
     found = np.full((rows, CLASSES), neutral(kind))
-    for turn in range(LEAF // CLASSES):
-        found = combine(kind, found, cells[:, turn * CLASSES : (turn + 1) * CLASSES])
+    for row in range(LEAF // CLASSES):
+        found = combine(kind, found, cells[:, row * CLASSES : (row + 1) * CLASSES])
     pairs = combine(kind, found[:, 0::2], found[:, 1::2])
     return halved(kind, combine(kind, pairs[:, 0::2], pairs[:, 1::2]))
 

@@ -1,4 +1,4 @@
-"""Our figures beside those of another program, from several processes of each, in turn.
+"""Our figures beside those of another program, from several processes of each, alternately.
 
 Some figures move by a tenth from process to process for no reason that a program could see; two programs are
 compared by the medians over their processes.
@@ -18,7 +18,7 @@ from peergrid.machine import decode
 from peergrid.probe.experiment import Scalar
 from peergrid.probe.profile import Profile
 
-PATIENCE = 60.0  # seconds for one process of the program
+TIMEOUT = 60.0  # seconds for one process of the program
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +60,7 @@ def figures(program: Path, names: Sequence[str]) -> tuple[Figure, ...]:
         UsageError: it does not run, fails, or prints something else than a JSON list of figures.
     """
     try:
-        ended = subprocess.run([program.absolute(), *names], capture_output=True, encoding="utf-8", timeout=PATIENCE)
+        ended = subprocess.run([program.absolute(), *names], capture_output=True, encoding="utf-8", timeout=TIMEOUT)
         if ended.returncode:
             raise ValueError(f"it ended with code {ended.returncode}: {' '.join(ended.stderr.split())}")
         return decode(tuple[Figure, ...], json.loads(ended.stdout), "what it printed")

@@ -90,10 +90,10 @@ def _one_worker(probes: list[Probe], quick: bool, budget: Budget, command: Seque
 
 def _messages(process: Any, probes: list[Probe], budget: Budget, errors: IO[str]) -> Iterator[Outcome]:
     """The outcome of each experiment as the worker tells it; of one that hangs or crashes, why, and no more."""
-    lines, rest, patience = _lines(process.stdout), list(probes), budget.each + START_LIMIT
+    lines, rest, timeout = _lines(process.stdout), list(probes), budget.each + START_LIMIT
     while rest:
         try:
-            line = lines.get(timeout=min(budget.left(), patience))
+            line = lines.get(timeout=min(budget.left(), timeout))
         except queue.Empty:
             why = f"it took longer than {budget.each:g} s" if budget.left() else OVER
             yield outcome(rest[0], "timeout", why, budget.each)
@@ -102,7 +102,7 @@ def _messages(process: Any, probes: list[Probe], budget: Budget, errors: IO[str]
             if process.wait() != STOPPED:
                 yield _crashed(rest[0], process.wait(), errors)
             return
-        patience = budget.each
+        timeout = budget.each
         message = json.loads(line) if line.startswith("{") else {}
         if "outcome" in message:
             rest.pop(0)

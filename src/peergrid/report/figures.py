@@ -17,7 +17,7 @@ NAMES = {
     "independent": "loads in flight",
     "size": "threads of the group",
 }
-TURNS: dict[tuple[str, Scalar], str] = {
+PHRASES: dict[tuple[str, Scalar], str] = {
     ("modifier", "ca"): "by ld.ca, which may stay in the L1",
     ("modifier", "cg"): "by ld.cg, which stays in an L2",
     ("modifier", "cv"): "by ld.cv, which is fetched again",
@@ -74,7 +74,7 @@ def label(at: Mapping[str, Scalar]) -> str:
 
 def _said(key: str, value: Scalar) -> str:
     speaks = isinstance(value, str) and value not in ("with", "without")
-    return TURNS.get((key, value), str(value) if speaks else f"{_name(key)} {_cell(key, value)}")
+    return PHRASES.get((key, value), str(value) if speaks else f"{_name(key)} {_cell(key, value)}")
 
 
 def _cell(key: str, value: Scalar) -> str:

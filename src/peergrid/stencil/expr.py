@@ -56,7 +56,7 @@ class Expr(metaclass=Interned):
         return (*self.label, *self.operands)
 
     def __reduce__(self) -> tuple[Callable[..., Expr], tuple[object, ...]]:
-        """For pickle and copy: every distinct part once, however deep the expression is."""
+        """For pickle and copy: every distinct part once, however nested the expression is."""
         parts = ordered((self,))
         number = {part: n for n, part in enumerate(parts)}
         return _rebuilt, (tuple((type(p), p.label, tuple(number[o] for o in p.operands)) for p in parts),)

@@ -90,7 +90,7 @@ def magnetic_spans(cells: int, periodic: bool, absorbing: tuple[int, int]) -> tu
 
 
 def electric_spans(cells: int, periodic: bool, absorbing: tuple[int, int]) -> tuple[Span, ...]:
-    """The spans of Ez. On the outer nodes of an axis that is not periodic it stays zero: the walls conduct."""
+    """The spans of Ez. On the outer nodes of an axis that is not periodic it stays zero, as at a conductor."""
     if periodic:
         return (Span(0, cells),)
     low, high = absorbing

@@ -66,7 +66,7 @@ class Cylinder:
 
 @dataclass(frozen=True)
 class Ellipse:
-    """An ellipse; `angle` in degrees turns its first radius from the x axis towards the y axis."""
+    """An ellipse; `angle` in degrees rotates its first radius from the x axis towards the y axis."""
 
     kind: ClassVar[str] = "ellipse"
     material: Name

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 import numpy as np
 
 from peergrid.probe.cpu.spin import WARM, WORDS_PER_LINE, lines, timed_meet
-from peergrid.probe.cpu.threads import Others, cores, counts, inside, rounds_in, turned
+from peergrid.probe.cpu.threads import Others, cores, counts, inside, rotated, rounds_in
 from peergrid.probe.experiment import Bench, Impossible, Lack, Probe, Result, result
 
 FEW = 50
@@ -29,7 +29,7 @@ def run(bench: Bench) -> Iterator[Result | Lack]:
             if kind == "python" and threads > MOST_PYTHON:
                 continue  # the interpreter lock makes it milliseconds, and the point is clear before
             samples = bench.choose(9, 25)
-            crews = [turned(cpus, at, samples)[:threads] for at in range(samples)]
+            crews = [rotated(cpus, at, samples)[:threads] for at in range(samples)]
             rounds = rounds_in(bench.choose(2, 4) / 100, FEW, barrier(FEW, crews[0]), 500_000)
             each = [barrier(rounds, used) / rounds for used in crews]
             yield result("host_barrier", "s", each, {"kind": kind, "threads": threads}, floor=others.floor(0.3))

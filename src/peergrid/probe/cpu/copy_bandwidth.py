@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from peergrid.probe.cpu.threads import Others, cores, counts, together, turned
+from peergrid.probe.cpu.threads import Others, cores, counts, rotated, together
 from peergrid.probe.experiment import Bench, Lack, Probe, Result, result
 
 Block = np.ndarray[Any, np.dtype[np.float64]]
@@ -22,7 +22,7 @@ def run(bench: Bench) -> Iterator[Result | Lack]:
     cpus = cores()
     for threads in counts(min(len(cpus), 64)):
         samples, moved = bench.choose(9, 25), 2 * EACH * PASSES * threads
-        rates = [moved / copying(turned(cpus, at, samples)[:threads]) for at in range(samples)]
+        rates = [moved / copying(rotated(cpus, at, samples)[:threads]) for at in range(samples)]
         yield result("host_copy_bandwidth", "B/s", rates, {"threads": threads, "bytes": EACH}, floor=others.floor(0.2))
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from peergrid.probe.cpu.spin import WORDS_PER_LINE, lines, timed_ping
-from peergrid.probe.cpu.threads import Others, cores, inside, rounds_in, turned
+from peergrid.probe.cpu.threads import Others, cores, inside, rotated, rounds_in
 from peergrid.probe.experiment import Bench, Impossible, Lack, Probe, Result, result
 
 
@@ -22,7 +22,7 @@ def run(bench: Bench) -> Iterator[Result | Lack]:
     for place, apart in {"next": 1, "far": len(cpus) // 2}.items():
         if place == "far" and apart == 1:
             continue
-        pairs = [(used[0], used[apart]) for used in (turned(cpus, at, samples) for at in range(samples))]
+        pairs = [(used[0], used[apart]) for used in (rotated(cpus, at, samples) for at in range(samples))]
         rounds = rounds_in(bench.choose(2, 4) / 100, few, game(few, pairs[0]), 50_000)
         one_way = [game(rounds, pair) / rounds / 2 for pair in pairs]
         yield result("host_flag_latency", "s", one_way, {"place": place}, floor=others.floor(0.3))

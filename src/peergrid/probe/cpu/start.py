@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 
 from peergrid.probe.cpu.spin import lines, nothing
-from peergrid.probe.cpu.threads import Others, in_turn
+from peergrid.probe.cpu.threads import Others, on_each_processor
 from peergrid.probe.experiment import Bench, Lack, Probe, Result, result
 
 PER_SAMPLE = 200
@@ -27,7 +27,7 @@ def run(bench: Bench) -> Iterator[Result | Lack]:
         }
         for how, start in ways.items():
             timed(start)
-            each = in_turn(samples, partial(timed, start))
+            each = on_each_processor(samples, partial(timed, start))
             yield result("host_start", "s", each, {"how": how}, floor=others.floor(0.25))
 
 

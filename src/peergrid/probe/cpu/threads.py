@@ -92,7 +92,7 @@ def pin(*cpus: int) -> None:
         os.sched_setaffinity(threading.get_native_id(), set(cpus))
 
 
-def in_turn(count: int, measure: Callable[[], Measured]) -> list[Measured]:
+def on_each_processor(count: int, measure: Callable[[], Measured]) -> list[Measured]:
     """So many measurements, each with the calling thread on another processor: some are a third slower than others."""
     before = usable_cpus()
     try:
@@ -101,9 +101,9 @@ def in_turn(count: int, measure: Callable[[], Measured]) -> list[Measured]:
         pin(*before)
 
 
-def turned(cpus: tuple[int, ...], turn: int, turns: int) -> tuple[int, ...]:
-    """The same processors, beginning with another one at each of so many turns."""
-    first = turn * len(cpus) // turns
+def rotated(cpus: tuple[int, ...], number: int, count: int) -> tuple[int, ...]:
+    """The same processors, beginning with another one for each number of so many."""
+    first = number * len(cpus) // count
     return cpus[first:] + cpus[:first]
 
 

@@ -18,7 +18,7 @@ HOST_MEMORY, DEVICE_MEMORY = 1, 2  # CUmemorytype
 ORDINAL = 9  # CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL
 LEGACY, PER_THREAD = 1, 2  # the driver's handles of the two default streams
 BLOCKING, INDEPENDENT = 0, 1  # flags of cuStreamCreate
-PATIENCE = 0.005
+PAUSE_SECONDS = 0.005
 
 
 def run(bench: Bench) -> Iterator[Result | Lack]:
@@ -67,7 +67,7 @@ def _ordinal(address: int) -> int:
 
 
 def _orders(devices: Devices) -> Iterator[Result]:
-    """1 where work put into the one stream later waits for work held in the other."""
+    """1 where work put into the one stream later waits for work that is kept waiting in the other."""
     with devices.scope() as scope:
         blocking, independent = (_stream(scope, flags) for flags in (BLOCKING, INDEPENDENT))
         legacy, own = Stream(0, LEGACY), Stream(0, PER_THREAD)
@@ -100,12 +100,12 @@ def _waits(scope: Scope, later: Stream, earlier: Stream) -> bool:
     devices.kernel(earlier.device, "launch", "gate")(earlier, 1, 1, u64(word.address))
     nothing(later, 1, 1)
     devices.call("cuEventRecord", done, later.handle)
-    time.sleep(PATIENCE)
-    held = int(devices.driver.cuEventQuery(done)[0]) != 0
+    time.sleep(PAUSE_SECONDS)
+    waits = int(devices.driver.cuEventQuery(done)[0]) != 0
     word.words[0] = 1
     devices.wait(earlier.device)
     devices.wait(later.device)
-    return held
+    return waits
 
 
 PROBE = Probe(

@@ -96,11 +96,11 @@ def _place(bench: Bench, place: Place, links: int, stride: int, spread: bool) ->
         way = Chain(base, int(words[0]), links, footprint, scope.memory(place.owner, FLUSH))
         desk = Desk.make(scope)
         for modifier in MODIFIERS:
-            for turn in ("first", "again") if not place.touched else ("first",):
-                by = None if turn == "first" else "all" if spread and not way.gapless else "chain"
+            for which in ("first", "again") if not place.touched else ("first",):
+                by = None if which == "first" else "all" if spread and not way.gapless else "chain"
                 _chase(desk, place, modifier, by, way)  # a first launch may load code
                 cycles = [_chase(desk, place, modifier, by, way) for _ in range(bench.choose(3, 7))]
-                at: At = {"place": place.name, "modifier": modifier, "pass": turn}
+                at: At = {"place": place.name, "modifier": modifier, "pass": which}
                 yield result("load_latency", "cycles", cycles, at, floor=0.03)
 
 
@@ -131,8 +131,8 @@ def _read(devices: Devices, reader: int, way: Chain) -> None:
 def _cached(found: list[Result]) -> Iterator[Result]:
     """The answer, from the smallest footprint: a level caches if it makes the load clearly shorter."""
 
-    def median(place: str, modifier: str, turn: str) -> float:
-        wanted = {"place": place, "modifier": modifier, "pass": turn}
+    def median(place: str, modifier: str, which: str) -> float:
+        wanted = {"place": place, "modifier": modifier, "pass": which}
         return next(r.median for r in found if all(r.at[key] == value for key, value in wanted.items()))
 
     remote = median("remote", "cv", "again")

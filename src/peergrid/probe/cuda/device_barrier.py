@@ -69,7 +69,7 @@ class Crew:
         return cls(devices, kernels, [scope.stream(device) for device in everyone], counters, flags, tables)
 
     def seconds(self, count: int, blocks: int, threads: int, repeats: int) -> float:
-        """Host seconds of one cooperative launch on each of `count` GPUs, all meeting `repeats` times."""
+        """Host seconds of one cooperative launch on each of `count` GPUs, with `repeats` barriers of all."""
         devices, grid = self.devices, blocks * self.devices.multiprocessors
         for device in range(count):
             devices.fill(device, self.counters[device], 0, 128)

@@ -9,7 +9,7 @@ from functools import partial
 import numpy as np
 
 from peergrid.machine.host import nodes, usable_cpus
-from peergrid.probe.cpu.threads import in_turn, pin
+from peergrid.probe.cpu.threads import on_each_processor, pin
 from peergrid.probe.cuda.devices import Devices, Scope, Stream
 from peergrid.probe.cuda.timing import Gate, copies, host_seconds
 from peergrid.probe.cuda.traffic import Meter, pcie
@@ -117,7 +117,7 @@ def _messages(bench: Bench) -> Iterator[Result]:
         devices.use(0)
         send(MANY)
         samples = bench.choose(7, 21)
-        times = {messages: in_turn(samples, partial(send, messages)) for messages in (MANY, 1)}
+        times = {messages: on_each_processor(samples, partial(send, messages)) for messages in (MANY, 1)}
         for messages, seconds in times.items():
             yield result("message_time", "s", seconds, {"messages": messages}, floor=0.12)
         ratios = [many / one for many, one in zip(times[MANY], times[1], strict=True)]

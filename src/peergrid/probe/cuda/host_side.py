@@ -12,12 +12,12 @@ import numpy as np
 from peergrid.errors import DeviceFault
 from peergrid.machine.host import usable_cpus
 from peergrid.probe.cpu.spin import WORDS_PER_LINE, lines
-from peergrid.probe.cpu.threads import cores, in_turn, inside
+from peergrid.probe.cpu.threads import cores, inside, on_each_processor
 from peergrid.probe.cuda.devices import Devices, Scope
-from peergrid.probe.cuda.hostloop import chains, entries, meetings, members, parameters, together, words
+from peergrid.probe.cuda.hostloop import chains, entries, members, parameters, rounds_by_waits, together, words
 from peergrid.probe.experiment import At, Bench, Lack, Probe, Result, result
 
-TURNS = 50
+ROUNDS = 50
 PLACES = 25  # processors
 
 Words = np.ndarray[tuple[int, ...], np.dtype[np.uint64]]
@@ -25,7 +25,7 @@ Timed = Callable[[int], float]
 
 
 def run(bench: Bench) -> Iterator[Result | Lack]:
-    """One turn of null kernels on 1 to N GPUs that all have to end before the next, by each way to wait."""
+    """One round of null kernels on 1 to N GPUs that all have to end before the next, by each way to wait."""
     devices: Devices = bench.devices
     with devices.scope() as scope:
         crew = Crew.make(scope)
@@ -42,7 +42,7 @@ def run(bench: Bench) -> Iterator[Result | Lack]:
             for count in range(1, len(devices) + 1):
                 timed(count)
                 at: At = {"devices": count, "by": by}
-                each = in_turn(PLACES, partial(timed, count))
+                each = on_each_processor(PLACES, partial(timed, count))
                 yield result("host_side_barrier", "s", each, at, floor=0.12)
 
 
@@ -71,42 +71,42 @@ class Crew:
 
     def waiting(self) -> Timed:
         """One thread launches on all GPUs, then waits for one after the other."""
-        loop = meetings(entries())
-        return lambda n: _per_turn(lambda: loop(self.contexts[:n], self.kernels[:n], self.streams[:n], TURNS))
+        loop = rounds_by_waits(entries())
+        return lambda n: _per_round(lambda: loop(self.contexts[:n], self.kernels[:n], self.streams[:n], ROUNDS))
 
     def chained(self) -> Timed:
         """One thread launches on all GPUs; their streams wait for each other, the host only at the end."""
         loop = chains(entries())
         handles = self.contexts, self.kernels, self.streams, self.events
-        return lambda n: _per_turn(lambda: loop(*(part[:n] for part in handles), TURNS))
+        return lambda n: _per_round(lambda: loop(*(part[:n] for part in handles), ROUNDS))
 
     def joined(self) -> Timed:
         """One thread launches on all GPUs with one call; the driver lets no kernel start before all have ended."""
         loop, launches = together(entries()), parameters(self.kernels, self.streams)
-        return lambda n: _per_turn(lambda: loop(launches[:n], self.contexts[:n], self.streams[:n], TURNS))
+        return lambda n: _per_round(lambda: loop(launches[:n], self.contexts[:n], self.streams[:n], ROUNDS))
 
     def threaded(self) -> Timed:
         """A thread for each GPU launches and waits; then the threads meet. The first is on the caller's processor."""
         loop, cpus = members(entries()), cores()
 
         def timed(count: int) -> float:
-            meeting, clocks = lines(2), np.zeros((count, WORDS_PER_LINE), np.int64)
+            barrier, clocks = lines(2), np.zeros((count, WORDS_PER_LINE), np.int64)
             handles = list(zip(self.contexts, self.kernels, self.streams, strict=True))[:count]
             first = cpus.index(usable_cpus()[0])
             chosen = [cpus[(first + at * len(cpus) // count) % len(cpus)] for at in range(count)]
-            work = [(*handles[at], meeting, count, TURNS, clocks[at]) for at in range(count)]
-            return inside(lambda at: float(loop(*work[at])), chosen) / TURNS
+            work = [(*handles[at], barrier, count, ROUNDS, clocks[at]) for at in range(count)]
+            return inside(lambda at: float(loop(*work[at])), chosen) / ROUNDS
 
         return timed
 
 
-def _per_turn(loop: Callable[[], int]) -> float:
-    """Seconds per turn of a compiled loop of `TURNS`."""
+def _per_round(loop: Callable[[], int]) -> float:
+    """Seconds per round of a compiled loop of `ROUNDS`."""
     begin = time.perf_counter()
     code = loop()
     if code:
         raise DeviceFault(f"A call of the driver from the compiled loop failed with code {code}: try again.")
-    return (time.perf_counter() - begin) / TURNS
+    return (time.perf_counter() - begin) / ROUNDS
 
 
 PROBE = Probe(

@@ -108,14 +108,14 @@ def launches(launch: Any, synchronize: Any, cooperative: bool) -> Loop:
     return loop_plain
 
 
-def meetings(driver: Entries) -> Loop:
-    """A compiled loop `(contexts, functions, streams, turns) → code`: launch on all GPUs, wait for all GPUs."""
+def rounds_by_waits(driver: Entries) -> Loop:
+    """A compiled loop `(contexts, functions, streams, rounds) → code`: launch on all GPUs, wait for all GPUs."""
     launch, synchronize, set_current = driver.launch, driver.synchronize, driver.set_current
 
     @njit(nogil=True)
-    def loop(contexts: Any, functions: Any, streams: Any, turns: int) -> Any:
+    def loop(contexts: Any, functions: Any, streams: Any, rounds: int) -> Any:
         worst = 0
-        for _ in range(turns):
+        for _ in range(rounds):
             for at in range(contexts.size):
                 worst |= set_current(contexts[at])
                 worst |= launch(functions[at], 1, 1, 1, 32, 1, 1, 0, streams[at], 0, 0)
@@ -128,7 +128,7 @@ def meetings(driver: Entries) -> Loop:
 
 
 def chains(driver: Entries) -> Loop:
-    """A compiled loop `(contexts, functions, streams, events, turns) → code`: all GPUs meet by events.
+    """A compiled loop `(contexts, functions, streams, events, rounds) → code`: all GPUs meet by events.
 
     The first stream waits for the others' kernels, the others for the first; the host waits once, at the end.
     """
@@ -136,9 +136,9 @@ def chains(driver: Entries) -> Loop:
     record, await_event = driver.record, driver.await_event
 
     @njit(nogil=True)
-    def loop(contexts: Any, functions: Any, streams: Any, events: Any, turns: int) -> Any:
+    def loop(contexts: Any, functions: Any, streams: Any, events: Any, rounds: int) -> Any:
         worst = 0
-        for _ in range(turns):
+        for _ in range(rounds):
             for at in range(contexts.size - 1, -1, -1):
                 worst |= set_current(contexts[at])
                 worst |= launch(functions[at], 1, 1, 1, 32, 1, 1, 0, streams[at], 0, 0)
@@ -159,7 +159,7 @@ def chains(driver: Entries) -> Loop:
 
 
 def together(driver: Entries) -> Loop:
-    """A compiled loop `(list, contexts, streams, turns) → code`: one launch over all GPUs per turn, a wait at the end.
+    """A compiled loop `(list, contexts, streams, rounds) → code`: a launch over all GPUs per round, a wait at the end.
 
     `list` are the launches of all GPUs as `parameters` writes them. The driver starts none of them before all
     earlier work of all their streams has ended: the study's implicit barrier.
@@ -167,9 +167,9 @@ def together(driver: Entries) -> Loop:
     several, synchronize, set_current = driver.several, driver.synchronize, driver.set_current
 
     @njit(nogil=True)
-    def loop(launches: Any, contexts: Any, streams: Any, turns: int) -> Any:
+    def loop(launches: Any, contexts: Any, streams: Any, rounds: int) -> Any:
         worst = 0
-        for _ in range(turns):
+        for _ in range(rounds):
             worst |= several(launches.ctypes.data, contexts.size, 0)
         for at in range(contexts.size):
             worst |= set_current(contexts[at])
@@ -194,20 +194,20 @@ def parameters(functions: Any, streams: Any) -> np.ndarray[Any, np.dtype[np.uint
 def members(driver: Entries) -> Loop:
     """A compiled loop of one of several threads, each with a GPU: launch, wait for the GPU, meet the threads.
 
-    Its arguments are context, function, stream, the threads' `words` and their number, `turns` and a `clock` (see
-    `peergrid.probe.cpu.spin`). Returns seconds after some turns that warm up; negative when a call or a thread failed.
+    Its arguments are context, function, stream, the threads' `words` and their number, `rounds` and a `clock` (see
+    `peergrid.probe.cpu.spin`). Returns seconds after some rounds of warm-up; negative when a call or a thread failed.
     """
     launch, synchronize, set_current = driver.launch, driver.synchronize, driver.set_current
 
     @njit(nogil=True)
-    def loop(context: int, function: int, stream: int, words: Any, threads: int, turns: int, clock: Any) -> Any:
+    def loop(context: int, function: int, stream: int, words: Any, threads: int, rounds: int, clock: Any) -> Any:
         worst, begin = set_current(context), now(clock)
-        for turn in range(1, WARM + turns + 1):
-            if turn == WARM + 1:
+        for number in range(1, WARM + rounds + 1):
+            if number == WARM + 1:
                 begin = now(clock)
             worst |= launch(function, 1, 1, 1, 32, 1, 1, 0, stream, 0, 0)
             worst |= synchronize(stream)
-            if not meet(words, turn, turn, threads):
+            if not meet(words, number, number, threads):
                 return -1.0
         return now(clock) - begin if worst == 0 else -1.0
 

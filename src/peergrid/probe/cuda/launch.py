@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from peergrid.errors import DeviceFault
-from peergrid.probe.cpu.threads import in_turn
+from peergrid.probe.cpu.threads import on_each_processor
 from peergrid.probe.cuda.devices import Devices, Kernel, Scope, Stream, u32
 from peergrid.probe.cuda.hostloop import Loop, entries, handle, launches
 from peergrid.probe.cuda.timing import per_repeat
@@ -22,7 +22,7 @@ UNIT = 40_000  # cycles: twenty microseconds, well above what the host needs for
 MANY, ONE = 33, 1
 FIVE = 5
 NODES = 50
-STREAMS = 5  # samples take them in turn: the first one of a process is faster than the others
+STREAMS = 5  # samples take them one after another: the first one of a process is faster than the others
 FLOOR, NULL_FLOOR = 0.15, 0.25  # processes on one machine differ so much, for no reason that they could see
 PLACES = 25  # processors, each with the next stream
 PAIRS = {"overhead": 9, "null": 25}  # a sample is the median of so many pairs: the host's clock jumps
@@ -64,14 +64,14 @@ def _overheads(
 
 def _samples(count: int, streams: Sequence[Stream], pair: Callable[[Stream], float], pairs: int) -> list[float]:
     """Medians of `pairs` measurements each, every one on another processor and another stream than the one before."""
-    turn = cycle(streams)
+    following = cycle(streams)
 
     def measure() -> float:
-        stream = next(turn)
+        stream = next(following)
         pair(stream)
         return statistics.median(pair(stream) for _ in range(pairs))
 
-    return in_turn(count, measure)
+    return on_each_processor(count, measure)
 
 
 def _overhead(timed: Timed, stream: Stream) -> float:

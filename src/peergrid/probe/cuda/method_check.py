@@ -9,7 +9,7 @@ from functools import partial
 
 import numpy as np
 
-from peergrid.probe.cpu.threads import in_turn
+from peergrid.probe.cpu.threads import on_each_processor
 from peergrid.probe.cuda.devices import Devices, u32, u64
 from peergrid.probe.cuda.timing import Desk
 from peergrid.probe.experiment import Bench, Probe, Result, deviation_of_difference, differences, result
@@ -26,7 +26,7 @@ def run(bench: Bench) -> Iterator[Result]:
     with devices.scope() as scope:
         desk = Desk.make(scope)
         _launch(desk, FEW)
-        sets = in_turn(bench.choose(7, 15), partial(_set, desk))
+        sets = on_each_processor(bench.choose(7, 15), partial(_set, desk))
     longer, shorter = ([launch for each in sets for launch in each[at]] for at in (0, 1))
     clock = differences([x[1] for x in longer], [x[1] for x in shorter], MANY * UNROLL, FEW * UNROLL)
     rate = float(np.median([cycles / seconds for _, cycles, seconds in longer]))

@@ -15,7 +15,7 @@ from peergrid.probe.experiment import Bench, Probe, Result, result
 BLOCKS, WIDE, LINE = 64, 32, 32
 BLOCK_BYTES = 16 << 10
 FENCE = {"with": 1, "without": 0}
-PATIENCE = 5.0
+TIMEOUT = 5.0
 # What the driver promises about writes from outside: CUDA's flags and levels, as numbers.
 PROMISES = {
     "flush_options": "GPU_DIRECT_RDMA_FLUSH_WRITES_OPTIONS",
@@ -108,21 +108,21 @@ def _host(bench: Bench, scope: Scope, fenced: int) -> tuple[int, int]:
         scope.stream(0), 1, 256, *at, u32(rounds), u32(fenced),
         u64(tallies), u64(tallies + 4), u64(tallies + 8),
     )  # fmt: skip
-    for turn in range(1, rounds + 1):
-        data[:] = turn
-        flag[0] = turn
-        _answered(ack, turn)
+    for number in range(1, rounds + 1):
+        data[:] = number
+        flag[0] = number
+        _answered(ack, number)
     devices.wait(0)
     sound(devices, 0, tallies + 8, "the watcher of the host")
     return int(devices.read(0, tallies, 1)[0]), rounds * words
 
 
-def _answered(ack: np.ndarray, turn: int) -> None:
+def _answered(ack: np.ndarray, number: int) -> None:
     """Wait for the kernel's answer, for some seconds at most."""
     begin = time.perf_counter()
-    while int(ack[0]) < turn:
-        if time.perf_counter() - begin > PATIENCE:
-            raise DeviceFault(f"The kernel did not answer turn {turn} of the host in {PATIENCE:g} s: try again.")
+    while int(ack[0]) < number:
+        if time.perf_counter() - begin > TIMEOUT:
+            raise DeviceFault(f"The kernel did not answer round {number} of the host in {TIMEOUT:g} s: try again.")
 
 
 PROBE = Probe(

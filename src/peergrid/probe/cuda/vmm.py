@@ -51,7 +51,7 @@ def over_all(devices: Devices) -> int:
 
 @contextmanager
 def mapped(devices: Devices, owners: Sequence[int], each: int, readers: Sequence[int]) -> Iterator[int]:
-    """One contiguous range, `each` bytes of it on every owner in turn, open to all readers; its address.
+    """One contiguous range, `each` bytes of it on one owner after another, open to all readers; its address.
 
     Unmapped and released at the end in the order the driver asks for: unmap, release, free the range.
     """

@@ -151,11 +151,11 @@ class CpuKernel:
 
     def _scratch(self, size: int) -> int:
         """The address of this thread's scratch memory of at least `size` bytes."""
-        held: tuple[Array, int] | None = getattr(self._threads, "held", None)
-        if held is None or held[0].nbytes < size:
+        kept: tuple[Array, int] | None = getattr(self._threads, "kept", None)
+        if kept is None or kept[0].nbytes < size:
             fresh = np.zeros(size // 8 + 64, dtype=np.float64)
-            held = self._threads.held = (fresh, -(-fresh.ctypes.data // 64) * 64)
-        return held[1]
+            kept = self._threads.kept = (fresh, -(-fresh.ctypes.data // 64) * 64)
+        return kept[1]
 
 
 class _Places:
