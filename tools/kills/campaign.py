@@ -1,0 +1,168 @@
+"""A campaign: each run is ended some times, goes on with other devices each time, and is compared at its end."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import random
+import resource
+import shutil
+import signal
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import h5py
+
+from kills.runs import RUNS, STRATEGIES
+
+ENDS = ("SIGKILL", "SIGTERM", "SIGINT", "full disk")
+LIMITS = (2_000, 400_000)  # bytes that a file may have where the disk is full, at random between these
+
+
+@dataclass(frozen=True)
+class Cut:
+    """One end of a run: how, after so many seconds, and what the process ended with."""
+
+    how: str
+    seconds: float
+    code: int
+    strategy: str
+    devices: int
+    checkpoints: int
+
+
+@dataclass(frozen=True)
+class Trial:
+    """A run that was ended some times, and what it left."""
+
+    run: str
+    cuts: tuple[Cut, ...]
+    same: bool
+    said: str
+
+
+@dataclass(frozen=True)
+class Whole:
+    """A run that nothing ends: its name and steps, what it leaves, and how long it takes."""
+
+    name: str
+    steps: int
+    digest: str = ""
+    seconds: float = 0.0
+
+
+def campaign(folder: Path, kills: int, seed: int, steps: int) -> Iterator[Trial]:
+    """Trials until so many ends are reached, of each run in turn."""
+    choose, done = random.Random(seed), 0
+    wholes = [undisturbed(folder, Whole(name, steps)) for name in RUNS]
+    while done < kills:
+        for whole in wholes:
+            trial = one_trial(folder / f"trial-{done}", whole, choose)
+            done += len(trial.cuts)
+            yield trial
+
+
+def undisturbed(folder: Path, run: Whole) -> Whole:
+    """A run with what it leaves; its time is that of the second of two, whose kernels are compiled."""
+    for number in range(2):
+        place, started = fresh(folder / f"whole-{number}"), time.monotonic()
+        code, said = waited(child(place, run, 2, "async", 4))
+        seconds = time.monotonic() - started
+        assert code == 0, said
+        found = digest(place)
+        shutil.rmtree(place)
+    return Whole(run.name, run.steps, found, seconds)
+
+
+def one_trial(place: Path, run: Whole, choose: random.Random) -> Trial:
+    """Up to three ends of a run, and then one that nothing ends."""
+    fresh(place)
+    cuts = []
+    for _ in range(choose.randint(1, 3)):
+        cuts.append(cut(place, run, choose))
+        if cuts[-1].code == 0 and cuts[-1].how not in ("SIGINT", "SIGTERM"):
+            break  # it was complete before
+    code, said = waited(child(place, run, *drawn(choose)))
+    same = code == 0 and digest(place) == run.digest
+    if same:
+        shutil.rmtree(place)
+    return Trial(run.name, tuple(cuts), same, "" if same else said)
+
+
+def cut(place: Path, run: Whole, choose: random.Random) -> Cut:
+    """Start a run and end it."""
+    how, after = choose.choice(ENDS), choose.uniform(0.0, run.seconds)
+    devices, strategy, depth = drawn(choose)
+    limit = choose.randint(*LIMITS) if how == "full disk" else None
+    process = child(place, run, devices, strategy, depth, limit)
+    if limit is None:
+        time.sleep(after)
+        os.kill(process.pid, signal.Signals[how])
+    code, _ = waited(process)
+    kept = len(list((place / "checkpoints").glob("step-*.h5")))
+    return Cut(how, round(after, 3), code, strategy, devices, kept)
+
+
+def drawn(choose: random.Random) -> tuple[int, str, int]:
+    """Devices, strategy and depth."""
+    return choose.randint(1, 4), choose.choice(sorted(STRATEGIES)), choose.randint(1, 6)
+
+
+@dataclass(frozen=True)
+class Child:
+    """A process, and the file with what it said."""
+
+    pid: int
+    said: Path
+
+
+def child(place: Path, run: Whole, devices: int, strategy: str, depth: int, limit: int | None = None) -> Child:
+    """A copy of this process, which has everything imported, that carries a run out."""
+    said = place.parent / f"{place.name}.said"
+    pid = os.fork()
+    if pid:
+        return Child(pid, said)
+    code = 1
+    try:
+        opened = os.open(said, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
+        os.dup2(opened, 1), os.dup2(opened, 2)
+        if limit is not None:
+            resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
+        carry_out: Callable[..., None] = RUNS[run.name]
+        carry_out(place, run.steps, devices, strategy, depth)
+        code = 0
+    except SystemExit as done:
+        code = int(done.code or 0)
+    except BaseException:
+        import traceback
+
+        traceback.print_exc()
+    finally:
+        os._exit(code)
+
+
+def waited(process: Child) -> tuple[int, str]:
+    """The exit code, negative for a signal, and what was said."""
+    _, status = os.waitpid(process.pid, 0)
+    return os.waitstatus_to_exitcode(status), process.said.read_text() if process.said.exists() else ""
+
+
+def fresh(place: Path) -> Path:
+    shutil.rmtree(place, ignore_errors=True)
+    place.mkdir(parents=True)
+    return place
+
+
+def digest(place: Path) -> str:
+    """Of all datasets of the results, and of the snapshots where there are any."""
+    found = hashlib.sha256()
+    for file in sorted(place.glob("*.h5")):
+        with h5py.File(file) as opened:
+            names: list[str] = []
+            opened.visit(names.append)
+            for name in (name for name in sorted(names) if isinstance(opened[name], h5py.Dataset)):
+                found.update(f"{file.name} {name}".encode())
+                found.update(opened[name][()].tobytes())
+    return found.hexdigest()

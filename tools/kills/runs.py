@@ -1,0 +1,98 @@
+"""The runs that are ended: a radar model by the command line, heat in three dimensions by a program."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import h5py
+import numpy as np
+
+import peergrid
+from peergrid import Grid, Options, Problem, Receiver, Simulation
+from peergrid.io.checkpoints import Checkpoints, Period, newest
+from peergrid.pauses import advance
+from peergrid.schedule.strategies import STRATEGIES, StrategyName
+
+RADAR = """
+[grid]
+size = [0.5, 0.4]
+spacing = 0.004
+steps = {steps}
+[[material]]
+name = "sand"
+permittivity = 4.0
+conductivity = 0.01
+[[shape]]
+kind = "box"
+material = "sand"
+lower = [0.0, 0.0]
+upper = [0.5, 0.2]
+[[source]]
+kind = "line"
+position = [0.25, 0.25]
+waveform = {{ kind = "ricker", frequency = 1.5e9 }}
+[[receiver]]
+position = [0.3, 0.25]
+fields = ["Ez", "Hx"]
+[output]
+snapshots = 100
+pictures = false
+"""
+EVERY = 40  # steps between two checkpoints
+
+
+@peergrid.stencil
+def heat(u, k):  # type: ignore[no-untyped-def]
+    around = u[-1, 0, 0] + u[1, 0, 0] + u[0, -1, 0] + u[0, 1, 0] + u[0, 0, -1] + u[0, 0, 1]
+    u.next[0, 0, 0] = u[0, 0, 0] + k * (around - 6 * u[0, 0, 0])
+
+
+@peergrid.reduction("sum", every=10)
+def total(u):  # type: ignore[no-untyped-def]
+    return u[0, 0, 0]
+
+
+def heat_problem() -> Problem:
+    grid = Grid((40, 36, 32), ("periodic", "reflecting", "fixed"))
+    u = grid.field("u", np.random.default_rng(5).random(grid.shape))
+    return Problem.of(heat(u, k=0.1), [Receiver("probe", "u", (20, 18, 16))], [total(u)])
+
+
+def run_heat(folder: Path, steps: int, devices: int, strategy: StrategyName, depth: int) -> None:
+    """Go on from what lies in a folder; leave the result there as `results.h5`."""
+
+    def say(sentence: str) -> None:
+        print(sentence, file=sys.stderr)
+
+    options = Options(strategy, depth)
+    with (
+        Simulation(heat_problem(), steps, devices=f"cpu:{devices}", options=options) as simulation,
+        Checkpoints(folder / "checkpoints", Period(EVERY), say) as checkpoints,
+    ):
+        if (state := newest(folder / "checkpoints", say)) is not None:
+            simulation.restore(state)
+        for step in advance(simulation, steps, (EVERY,)):
+            if checkpoints.due(step):
+                checkpoints.keep(simulation.state())
+        result = simulation.result()
+        with h5py.File(folder / "results.h5", "w") as file:
+            file["u"], file["probe"] = result.fields["u"], result.traces["probe"]
+            file["total"] = result.reductions["total"].values
+
+
+def run_radar(folder: Path, steps: int, devices: int, strategy: StrategyName, depth: int) -> None:
+    """As a user runs it, in the process that calls."""
+    from peergrid.cli import main
+
+    model = folder.parent / f"{folder.name}.toml"
+    model.write_text(RADAR.format(steps=steps))
+    sys.argv = [
+        "peergrid", "run", str(model), "-o", str(folder), "--checkpoint", f"{EVERY}steps", "--resume",
+        "--devices", f"cpu:{devices}", "--strategy", strategy, "--depth", str(depth), "--json",
+    ]  # fmt: skip
+    main()
+
+
+RUNS = {"radar 2D": run_radar, "heat 3D": run_heat}
+__all__ = ["RUNS", "STRATEGIES"]
