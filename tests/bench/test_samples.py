@@ -92,7 +92,7 @@ def test_what_is_held_is_warm_and_never_rests(gpus: Gpus, runs: list[int]) -> No
     assert row.steps * STEP >= 1.0
     *warm_ups, _, _, _, _, _, _, _ = runs[2:]
     assert set(runs[2:]) == {row.steps}
-    assert sum(warm_ups) * STEP >= measure.HELD_WARM_UP > (sum(warm_ups) - row.steps) * STEP
+    assert sum(warm_ups) * STEP >= measure.SUSTAINED_WARM_UP > (sum(warm_ups) - row.steps) * STEP
     assert row.watts == pytest.approx((700, 700), rel=0.02)
     assert row.notes == ("a note", *(f"cuda:{n} was at its power limit of 700 W" for n in (0, 1)))
 

@@ -30,7 +30,7 @@ def tiny(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(command, "LITTLE", TINY)
     monkeypatch.setattr(command, "copy_bandwidth", lambda devices: 1e10)
     monkeypatch.setattr(measure, "SAMPLE_SECONDS", 0.0)
-    monkeypatch.setattr(measure, "HELD_WARM_UP", 0.0)
+    monkeypatch.setattr(measure, "SUSTAINED_WARM_UP", 0.0)
 
 
 def test_rates_shares_and_efficiency_follow_from_the_times(call: Call, tmp_path: Path) -> None:

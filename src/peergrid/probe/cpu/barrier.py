@@ -64,7 +64,7 @@ PROBE = Probe(
     unit="s",
     method=(
         "Pinned threads meet many times at a spinning barrier (one counter, one generation word, no interpreter "
-        "lock) and at Python's; by the clock of the first thread around many meetings, after twenty that warm up. "
+        "lock) and at Python's; by the clock of the first thread around many barriers, after twenty that warm up. "
         "Each sample begins with another processor."
     ),
     run=run,
