@@ -23,8 +23,9 @@ from peergrid.stencil import (
     stencil,
     where,
 )
+from peergrid.version import VERSION
 
-__version__ = "0.1.0"
+__version__ = VERSION
 
 __all__ = [
     "Box",

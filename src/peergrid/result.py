@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from importlib.metadata import version
 from typing import Any
 
 import numpy as np
@@ -14,8 +13,7 @@ from peergrid.grid import Array
 from peergrid.schedule import Schedule
 from peergrid.schedule.timeline import Span, chrome
 from peergrid.stencil.reduction import Series
-
-VERSION = version("peergrid")
+from peergrid.version import VERSION
 
 
 @dataclass(frozen=True)

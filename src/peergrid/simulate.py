@@ -20,7 +20,7 @@ from peergrid.errors import Unstable, UsageError
 from peergrid.grid import Array, Index
 from peergrid.grid.partition import Partition
 from peergrid.resolve import layout_of, norm_in_passes, partition_of, resolve_options, with_supported_block
-from peergrid.result import VERSION, Records, Result, State, Timeline, check_state, joined, other_version
+from peergrid.result import Records, Result, State, Timeline, check_state, joined, other_version
 from peergrid.runtime.devices import Devices, parse_devices
 from peergrid.runtime.executors import KernelKind, executor_of
 from peergrid.schedule import Options, ResolvedOptions, Schedule, build, one_iteration
@@ -31,6 +31,7 @@ from peergrid.schedule.timeline import exposed_communication
 from peergrid.stencil import Problem, Stage, Update
 from peergrid.stencil.identity import identity
 from peergrid.stencil.reduction import NORM, Series
+from peergrid.version import VERSION
 
 CHECK_EVERY = 100  # steps between two looks for values that are not finite
 FUSED = "The kernels of '{}' exchange by themselves where they can, and no clock looks into them"

@@ -6,7 +6,6 @@ Beyond that layout there are the final fields (`/fields`) and the materials (`/g
 from __future__ import annotations
 
 from collections.abc import Mapping
-from importlib.metadata import version
 from pathlib import Path
 
 import h5py
@@ -16,6 +15,7 @@ from peergrid.grid import Array
 from peergrid.io.hdf5 import creating
 from peergrid.models.fdtd import Built
 from peergrid.models.fdtd.build import Recorder
+from peergrid.version import VERSION
 
 
 def write_results(
@@ -48,7 +48,7 @@ def write_results(
 def _describe(file: h5py.File, built: Built, samples: int, about: Mapping[str, str | int | float]) -> None:
     (nx, ny), (dx, dy) = built.geometry.cells.shape, built.geometry.spacing
     file.attrs["Title"] = built.model.model.title
-    file.attrs["peergrid"] = version("peergrid")
+    file.attrs["peergrid"] = VERSION
     file.attrs["Iterations"] = samples
     file.attrs["nx_ny_nz"] = (nx, ny, 1)
     file.attrs["dx_dy_dz"] = (dx, dy, dx)

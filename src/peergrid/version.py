@@ -1,0 +1,3 @@
+"""The version of peergrid; packages are built with it, and results name it."""
+
+VERSION = "0.1.0"
