@@ -23,6 +23,7 @@ from peergrid.stencil import (
     stencil,
     where,
 )
+from peergrid.verification import Proof, verify
 from peergrid.version import VERSION
 
 __version__ = VERSION
@@ -37,6 +38,7 @@ __all__ = [
     "Options",
     "PeergridError",
     "Problem",
+    "Proof",
     "Receiver",
     "Reduction",
     "Result",
@@ -54,5 +56,6 @@ __all__ = [
     "source_of",
     "sqrt",
     "stencil",
+    "verify",
     "where",
 ]

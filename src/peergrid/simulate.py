@@ -26,6 +26,7 @@ from peergrid.runtime.executors import KernelKind, executor_of
 from peergrid.schedule import Options, ResolvedOptions, Schedule, build, one_iteration
 from peergrid.schedule.build import is_whole, repeated
 from peergrid.schedule.pass_plan import due as due_within
+from peergrid.schedule.proved import require_right
 from peergrid.schedule.strategies import StrategyName
 from peergrid.schedule.timeline import exposed_communication
 from peergrid.stencil import Problem, Stage, Update
@@ -94,13 +95,17 @@ class Simulation:
         self._begin()
 
     def run(self, steps: int) -> None:
-        """Advance by `steps` steps. Raises DeviceFault where a device fails, UsageError past the run's end."""
+        """Advance by `steps` steps, by schedules that are proved right before.
+
+        Raises DeviceFault where a device fails, CheckFailed where no proof is found, UsageError past the run's end.
+        """
         with self._open():
             self._check_left(steps)
             parts = self._parts(steps)
             self._executor.expect([schedule for schedule, _ in parts])
             for schedule, _ in parts:
                 self._executor.prepare(schedule)
+                require_right(self.layout, self._executor.carried_out(schedule))
             started = time.perf_counter()
             with self._stepping():
                 for schedule, count in parts:

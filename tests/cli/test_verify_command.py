@@ -16,8 +16,10 @@ from peergrid.codegen.cuda.choose.balance import balanced
 from peergrid.grid.partition import Partition
 from peergrid.io.modelfile import read
 from peergrid.models.fdtd import build
+from peergrid.schedule import Options
 from peergrid.schedule.strategies import STRATEGIES, Strategy
 from peergrid.stencil import Problem
+from peergrid.verification import Target
 
 FIGURES = ("schedules", "ops", "races", "stale_reads", "deadlocks")
 OF_MUTANTS = ("mutants", "killed", "redundant")
@@ -48,20 +50,22 @@ def test_parts_in_processes_of_their_own_add_up(call: Call, model: Path) -> None
     assert together["mutants"] == sum(together["outcomes"].values())
 
 
-def test_slabs_as_gpus_get_them(call: Call, model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    rows = []
+def test_slabs_as_gpus_get_them(model: Path) -> None:
+    """With absorbers at its ends, devices there own fewer rows than those in between."""
+    problem, options = build(read(model)).problem, Options("async")
+    even, thinner = (Target(3).layout(problem, options, even=each).partition for each in (True, False))
+    assert even == Partition.over(problem.grid, 3)
+    assert thinner == balanced(problem, 3, 1) != even
 
-    def noted(problem: Problem, devices: int, steps: int) -> Partition:
-        found = balanced(problem, devices, steps)
-        rows.append([found.owned(device).shape[0] for device in range(devices)])
-        return found
 
-    monkeypatch.setattr("peergrid.cli.verification.balanced", noted)
-    call("verify", model, "--devices", 3, "--depth", 1, "--strategy", "async", "--json")
-    assert not rows
-    answer = call("verify", model, "--devices", 3, "--depth", 1, "--strategy", "async", "--balanced", "--json")
+def test_what_gpus_carry_out_is_proved_without_any(call: Call, model: Path) -> None:
+    """The passes of its lowering are named, in the text and in the JSON."""
+    arguments = ("verify", model, "--devices", "cuda:0,1", "--strategy", "overlap", "--depth", 2)
+    answer = call(*arguments, "--mutants", "--json")
     assert answer.code == 0
-    assert [sum(some) for some in rows] == [61] * len(rows) != []
+    assert answer.json["passes"] == ["overlap: events between GPUs to semaphores"]
+    assert answer.json["mutants"] == answer.json["killed"] + answer.json["redundant"]
+    assert call(*arguments).out.splitlines()[-1] == "lowered for GPUs: overlap: events between GPUs to semaphores"
 
 
 def test_text_says_the_same(call: Call, model: Path) -> None:
@@ -125,7 +129,10 @@ def test_a_wrong_strategy_is_rejected_with_exit_code_1(
             ("--strategy", "nope"),
             "A strategy is one of serial, async, threads, overlap, graph, peer, persistent, got 'nope'.",
         ),
-        (("--devices", "cuda"), "'--devices' of verify takes cpu:N with N at least 1, got 'cuda'."),
+        (
+            ("--devices", "cuda"),
+            "The devices of a proof are 'cpu:N' with N from 1 to 1024, or 'cuda:0,1', got 'cuda'.",
+        ),
         (("--depth", "0"), "'--depth' takes a whole number above 0, got 0."),
     ],
 )

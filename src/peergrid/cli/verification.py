@@ -13,17 +13,18 @@ from multiprocessing import active_children, parent_process
 from threading import Thread
 from typing import get_args
 
-from peergrid.codegen.cuda.choose.balance import balanced
-from peergrid.grid.partition import Partition
 from peergrid.runtime.devices import cores
 from peergrid.runtime.trace.judge import REDUNDANT, Checkers, Outcome, Verdict, judge
-from peergrid.schedule import Layout, Options, Schedule, build, layout, one_iteration
+from peergrid.schedule import Layout, Options, Schedule, build, one_iteration
 from peergrid.schedule.exchange import Order
 from peergrid.schedule.faults import Fault, count
+from peergrid.schedule.mend import distinct
 from peergrid.schedule.mutate import Mutant, mutants
+from peergrid.schedule.passes import drained
+from peergrid.schedule.proved import repeated
 from peergrid.schedule.strategies import StrategyName
-from peergrid.schedule.verify import program
 from peergrid.stencil import Problem
+from peergrid.verification import Target
 
 Progress = Callable[[int, int], None]
 """Told how many schedules are done, and of how many."""
@@ -34,7 +35,8 @@ class Ways:
     """The schedules to look at: every combination.
 
     steps: of the run whose last, shorter iteration is looked at too; None: only the iteration that is repeated;
-    mutants: how many of each kind to try on every schedule; None: none at all; balanced: with the slabs that GPUs get.
+    mutants: how many of each kind to try on every schedule; None: none at all; balanced: with the slabs that GPUs get;
+    ordinals: of the GPUs for which schedules are lowered; empty: virtual devices, which carry them out as they are.
     """
 
     devices: tuple[int, ...] = (1, 2, 3, 4, 7)
@@ -44,6 +46,7 @@ class Ways:
     steps: int | None = None
     mutants: int | None = None
     balanced: bool = False
+    ordinals: tuple[int, ...] = ()
 
     @property
     def number(self) -> int:
@@ -63,7 +66,7 @@ class Verification:
     ops: in the schedules looked at; races: with orders that depend on luck; stale_reads: with accesses outside
     memory and reductions that leave out cells; redundant: mutants that both checkers find as good as the original;
     disagreements: mutants, or schedules, of which one checker accepts what the other rejects; outcomes: mutants by what
-    became of them.
+    became of them; passes: on GPUs, which passes the schedules of each strategy went through.
     """
 
     schedules: int
@@ -77,6 +80,7 @@ class Verification:
     disagreements: int
     outcomes: dict[Outcome, int] = field(hash=False)
     faults: tuple[str, ...]
+    passes: tuple[str, ...] | None = None
 
     @property
     def holds(self) -> bool:
@@ -95,6 +99,7 @@ class _Tally:
     outcomes: Counter[Outcome] = field(default_factory=Counter)
     torn: int = 0
     faults: list[str] = field(default_factory=list)
+    passes: dict[str, None] = field(default_factory=dict)
 
     def add(self, name: str, ops: int, static: tuple[Fault, ...], traced: tuple[Fault, ...]) -> None:
         """One schedule and what each checker found."""
@@ -102,7 +107,7 @@ class _Tally:
         self.ops += ops
         self.kinds.update(count(static or traced))
         self.torn += bool(static) != bool(traced)
-        self.faults += [f"{name}: {fault}" for fault in static or traced]
+        self.faults += [f"{name}: {line}" for line in distinct(static or traced)]
 
     def join(self, other: _Tally) -> None:
         """The findings of another process are added to these."""
@@ -113,6 +118,7 @@ class _Tally:
         self.outcomes += other.outcomes
         self.torn += other.torn
         self.faults += other.faults
+        self.passes |= other.passes
 
     def judged(self, name: str, verdict: Verdict) -> None:
         """One mutant."""
@@ -167,10 +173,10 @@ def _tally(problem_of: Callable[[], Problem], ways: Ways) -> _Tally:
 def _look_at(tally: _Tally, problem: Problem, ways: Ways, progress: Progress) -> None:
     """Look at the ways of one number of devices and one depth."""
     ((devices,), (depth,)) = ways.devices, ways.depths
-    cut = balanced(problem, devices, depth) if ways.balanced else Partition.over(problem.grid, devices)
-    options = [Options(strategy=s, depth=depth, order=o) for s, o in product(ways.strategies, ways.orders)]
-    plan = layout(problem, cut, options[0])
-    cases = [_case(plan, each, ways) for each in options]
+    target = Target(devices, ways.ordinals)
+    options = [target.options(problem, s, depth, o) for s, o in product(ways.strategies, ways.orders)]
+    plan = target.layout(problem, options[0], even=not ways.balanced)
+    cases = [_case(plan, each, ways, target) for each in options]
     checkers = Checkers(plan, chain.from_iterable(case.schedules for case in cases))
     for case in cases:
         _look(tally, checkers, case)
@@ -185,6 +191,7 @@ class _Case:
     repeated: Schedule
     iterations: tuple[tuple[Schedule, ...], ...]
     mutants: tuple[Mutant, ...]
+    passes: str
 
     @property
     def schedules(self) -> Iterator[Schedule]:
@@ -192,15 +199,22 @@ class _Case:
         yield from (mutant.schedule for mutant in self.mutants)
 
 
-def _case(plan: Layout, options: Options, ways: Ways) -> _Case:
+def _case(plan: Layout, options: Options, ways: Ways, target: Target) -> _Case:
     name = f"{options.strategy}, {plan.devices} devices, depth {options.depth}, order {options.order}"
-    repeated = one_iteration(plan, options)
-    iterations = [program(plan, repeated)]
-    if ways.steps is not None and (rest := ways.steps % repeated.steps):
+    schedule = one_iteration(plan, options)
+    made = target.lowered(plan, schedule)
+    iterations = [repeated(plan, made)]
+    if ways.steps is not None and (rest := ways.steps % schedule.steps):
         shorter = build(plan, options, rest)
-        iterations.append((repeated, shorter, build(plan, options, plan.depth, shorter.final)))
-    found = () if ways.mutants is None else tuple(mutants(repeated, ways.mutants))
-    return _Case(name, repeated, tuple(iterations), found)
+        iterations.append((drained(made), *repeated(plan, target.lowered(plan, shorter))))
+    found = () if ways.mutants is None else tuple(mutants(made, ways.mutants))
+    return _Case(name, made, tuple(iterations), found, _said(options.strategy, target, plan, schedule))
+
+
+def _said(strategy: StrategyName, target: Target, plan: Layout, schedule: Schedule) -> str:
+    """The passes of a schedule in words; nothing where there is no lowering."""
+    names = [one.name for one in target.passes(plan, schedule)]
+    return f"{strategy}: {', then '.join(names) or 'as it is'}" if target.ordinals else ""
 
 
 def _look(tally: _Tally, checkers: Checkers, case: _Case) -> None:
@@ -211,6 +225,8 @@ def _look(tally: _Tally, checkers: Checkers, case: _Case) -> None:
     for mutant in case.mutants:
         tally.judged(case.name, judge(checkers.layout, case.repeated, mutant, checkers=checkers))
     tally.ways += 1
+    if case.passes:
+        tally.passes[case.passes] = None
 
 
 def _report(tally: _Tally, ways: Ways) -> Verification:
@@ -227,4 +243,5 @@ def _report(tally: _Tally, ways: Ways) -> Verification:
         disagreements=tally.torn + tally.outcomes["disagreement"],
         outcomes=dict(tally.outcomes),
         faults=tuple(tally.faults),
+        passes=tuple(tally.passes) or None,
     )

@@ -20,6 +20,7 @@ from peergrid.io.modelfile import read
 from peergrid.models.fdtd import build
 from peergrid.schedule.strategies import STRATEGIES
 from peergrid.stencil import Problem
+from peergrid.verification import target_of
 
 SHOWN = 5  # faults in the text
 PER_KIND = 1  # mutants of each kind on every schedule
@@ -31,7 +32,10 @@ def verify(
         str | None, typer.Option("--strategy", metavar="NAME", help="Look at one strategy (default: all).")
     ] = None,
     devices: Annotated[
-        str | None, typer.Option("--devices", metavar="SPEC", help="cpu:N, or a count (default: 1, 2, 3, 4 and 7).")
+        str | None,
+        typer.Option(
+            "--devices", metavar="SPEC", help="cpu:N, a count, or GPUs such as cuda:0,1 (default: 1, 2, 3, 4, 7)."
+        ),
     ] = None,
     depth: Annotated[
         int | None, typer.Option("--depth", metavar="R", help="Look at one depth (default: 1, 2, 3, 5 and 8).")
@@ -46,6 +50,7 @@ def verify(
 ) -> None:
     """Prove that no schedule of a model has a race, a stale read or a deadlock, with two independent checkers.
 
+    For GPUs, none of which has to be here, what is proved is what they carry out, after all passes of its lowering.
     All of them take minutes; name a strategy, a depth or a number of devices for fewer.
     """
     ways = _ways(strategy, devices, depth, mutants=mutants)
@@ -67,20 +72,14 @@ def _ways(strategy: str | None, devices: str | None, depth: int | None, *, mutan
         raise UsageError(f"A strategy is one of {', '.join(STRATEGIES)}, got '{strategy}'.")
     if depth is not None and depth < 1:
         raise UsageError(f"'--depth' takes a whole number above 0, got {depth}.")
+    target = None if devices is None else target_of(devices)
     return Ways(
-        devices=usual.devices if devices is None else (_count(devices),),
+        devices=usual.devices if target is None else (target.devices,),
         strategies=tuple(name for name in STRATEGIES if strategy in (None, name)),
         depths=usual.depths if depth is None else (depth,),
         mutants=PER_KIND if mutants else None,
+        ordinals=() if target is None else target.ordinals,
     )
-
-
-def _count(spec: str) -> int:
-    """The number of devices that a SPEC names; proofs are the same for any devices."""
-    text = spec.removeprefix("cpu:")
-    if not text.isdigit() or int(text) < 1:
-        raise UsageError(f"'--devices' of verify takes cpu:N with N at least 1, got '{spec}'.")
-    return int(text)
 
 
 def _contract(found: Verification) -> dict[str, object]:
@@ -113,4 +112,5 @@ def _text(found: Verification) -> str:
             f"{found.disagreements} on which the checkers disagree"
         )
         lines += [f"  {number:6d} {outcome}" for outcome, number in sorted(found.outcomes.items())]
+    lines += [f"lowered for GPUs: {passes}" for passes in found.passes or ()]
     return "\n".join([*lines, *found.faults[:SHOWN]])

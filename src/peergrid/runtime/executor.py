@@ -37,6 +37,9 @@ class Executor(Protocol):
     def prepare(self, schedule: Schedule) -> None:
         """Make the kernels and commands of a schedule, so that `execute` does nothing but its steps."""
 
+    def carried_out(self, schedule: Schedule) -> Schedule:
+        """The schedule that devices carry out in place of one, after all passes of its lowering."""
+
     def execute(self, schedule: Schedule, times: int, step: int) -> None:
         """Carry out a schedule `times` times, from time step `step` on.
 

@@ -199,7 +199,7 @@ class _Walk:
             if not node.bound.bit:
                 return False
             known |= node.bound.after
-        elif isinstance(op, SignalWait):
+        elif isinstance(op, SignalWait) and node.placed.value:
             raised = self._first_raise(op.flag, node.placed.value)
             if raised is None:
                 return False

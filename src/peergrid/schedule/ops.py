@@ -28,10 +28,10 @@ def _check_device(device: int) -> None:
         raise UsageError(f"Devices are numbered from 0, got {device}.")
 
 
-def _check_value(value: int) -> None:
-    """A flag is 0 at the start: who awaits less waits for nobody."""
-    if value < 1:
-        raise UsageError(f"A flag is set to 1 or more, and awaited at 1 or more, got {value}.")
+def _check_value(value: int, least: int) -> None:
+    """A flag is 0 at the start; who awaits that within a schedule waits for the iterations before."""
+    if value < least:
+        raise UsageError(f"A flag is set to 1 or more, and awaited at 0 or more, got {value}.")
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -75,6 +75,11 @@ class Flag:
 
     def __str__(self) -> str:
         return f"{self.device}:{self.name}"
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Semaphore(Flag):
+    """A flag in host memory that queues set and await by stream memory operations, without a kernel."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,12 +185,14 @@ class SignalOp:
     value: int
 
     def __post_init__(self) -> None:
-        _check_value(self.value)
+        _check_value(self.value, 1)
 
 
 @dataclass(frozen=True, slots=True)
 class SignalWait:
-    """The queue goes on only when the flag, which lies on its own device, has reached `value`."""
+    """The queue goes on only when the flag, which lies on its own device, has reached `value`; 0: what it reached in
+    earlier iterations.
+    """
 
     host: int
     queue: Queue
@@ -193,7 +200,7 @@ class SignalWait:
     value: int
 
     def __post_init__(self) -> None:
-        _check_value(self.value)
+        _check_value(self.value, 0)
         if self.flag.device != self.queue.device:
             raise UsageError(
                 f"A queue awaits flags of its own device: flag '{self.flag.name}' lies on device {self.flag.device}, "
@@ -226,6 +233,9 @@ class DeviceBarrier:
 
 Op = Compute | Reduce | Copy | Record | Wait | SignalOp | SignalWait | Sync | HostBarrier | DeviceBarrier
 
+
+Signal = SignalOp | SignalWait
+"""The operations on flags."""
 
 Touching = Compute | Reduce | Copy
 """The operations that read or write fields; the others order them."""

@@ -21,6 +21,7 @@ from peergrid.schedule.ops import (
     Queue,
     Record,
     Reduce,
+    Semaphore,
     SignalOp,
     SignalWait,
     Sync,
@@ -32,7 +33,7 @@ VERSION = 2
 KINDS: dict[str, type] = {
     kind.__name__: kind
     for kind in (
-        *(Schedule, Due, Options, Box, Queue, Event, Flag),
+        *(Schedule, Due, Options, Box, Queue, Event, Flag, Semaphore),
         *(Compute, Reduce, Copy, Record, Wait, SignalOp, SignalWait, Sync, HostBarrier, DeviceBarrier),
     )
 }

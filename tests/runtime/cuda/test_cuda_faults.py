@@ -79,7 +79,8 @@ def test_a_word_that_goes_astray_is_named(strategy: StrategyName) -> None:
     writes = [row for row in words if row[0] == WRITE]
     for row in [row for row in writes if row[ADDRESS] == writes[0][ADDRESS]]:
         row[ADDRESS] = executor._execution.flag(Flag(1, "nobody's"))
-    said = r"^'Wait event [01]:sent in .*' waited too long: 'Record event [01]:sent in .*' on device [01] came 0 times"
+    flag = "flag [01]:records of [01]:sent .*'"
+    said = rf"^'SignalWait {flag} waited too long: 'SignalOp {flag} on device [01] came 0 times"
     with pytest.raises(DeviceFault, match=said):
         executor.execute(schedule, 1, 0)
     executor.close()
@@ -112,7 +113,7 @@ def test_a_word_that_goes_astray_is_named(strategy: StrategyName) -> None:
             "async",
             "cuStreamQuery",
             600,
-            r"^'Wait event 1:sent in 0:main' waited too long: 'Record event 1:sent in 1:ma",
+            r"^'SignalWait flag 0:records of 1:sent = .* in 0:main' waited too long: 'SignalOp flag 0:re",
         ),
         ("async, events", "cuStreamQuery", 600, r"^Queue 0:main did not finish within 1 s of the last progress"),
         (

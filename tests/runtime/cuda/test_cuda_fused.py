@@ -13,12 +13,14 @@ from peergrid.grid import Boundary, Index
 from peergrid.grid.partition import Partition
 from peergrid.runtime.cuda.commands.replay import FIRST, FUNCTION
 from peergrid.runtime.cuda.executor import CudaExecutor
-from peergrid.runtime.cuda.fused.chain import Chain, Said
+from peergrid.runtime.cuda.fused.chain import Chain
 from peergrid.runtime.cuda.fused.peer import lower_fused
+from peergrid.runtime.cuda.lowering.kernels import kernels_of
 from peergrid.runtime.cuda.lowering.lower import Lowered
 from peergrid.runtime.inorder import InOrderExecutor
 from peergrid.schedule import build, layout, one_iteration
 from peergrid.schedule.ops import describe
+from peergrid.schedule.passes.fused import fuse_exchange
 from peergrid.schedule.strategies import StrategyName
 from peergrid.stencil import Problem
 
@@ -93,7 +95,7 @@ def test_tiles_of_zones_begin_when_plain_tiles_have() -> None:
     problem, options, driver = random_heat((90, 200), ("fixed", "fixed")), Options("peer", depth=DEPTH), HostDriver()
     plan = layout(problem, Partition(problem.grid, (2, 1)), options)
     executor = CudaExecutor(plan, STEPS, (0, 1), driver=driver)
-    lowered = lower_fused(executor._execution, one_iteration(plan, options))
+    lowered = lower_fused(executor._execution, fuse_exchange(plan, one_iteration(plan, options)))
     assert isinstance(lowered, Lowered)
     names = {address: name for (_, _, name), address in executor._execution.devices._functions.items()}
     launch = executor._execution.entry("cuLaunchKernel")
@@ -138,22 +140,20 @@ def test_halos_one_way_or_none(reads: Index, linked: bool, strategy: StrategyNam
     assert any(name.endswith("_peer") or name == "persistent2d" for name in driver.kernels) == linked
 
 
-def test_a_neighbour_is_waited_for_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_neighbour_is_waited_for_by_name() -> None:
     """What a kernel says when a device in the middle waits for the one above, or for the one below."""
-    links, said_of = Chain.links, set[tuple[int, int, str]]()
-
-    def noted(self: Chain, device: int, said: Said) -> object:
-        for other in (0, 2) if device == 1 else (1,):
-            said_of.add((device, other, describe(schedule.ops[said(device, other)])))
-        return links(self, device, said)
-
-    monkeypatch.setattr(Chain, "links", noted)
     problem, options = random_heat((90, 200), "fixed"), Options("peer", depth=DEPTH)
     plan = layout(problem, Partition(problem.grid, (3, 1)), options)
-    schedule = one_iteration(plan, options)
+    schedule, said_of = fuse_exchange(plan, one_iteration(plan, options)), set[tuple[int, int, str]]()
     executor = CudaExecutor(plan, STEPS, (0, 1, 2), driver=HostDriver())
-    load(executor)
-    executor.execute(schedule, 1, 0)
+    kernel = kernels_of(executor._execution).fused(schedule)
+    assert kernel is not None
+    chain = Chain(executor._execution, schedule, kernel.dtype, [(1, 1)] * 3)
+    for device in range(3):
+        sides = chain.links(device, 0, 0)["side"][0]
+        for other, side in ((device - 1, sides[0]), (device + 1, sides[1])):
+            if side["mine"]:
+                said_of.add((device, other, describe(schedule.ops[int(side["op"])])))
     executor.close()
     assert {(device, other) for device, other, _ in said_of} == {(0, 1), (1, 0), (1, 2), (2, 1)}
     assert all(text.startswith(f"SignalWait flag {device}:halo from {other} ") for device, other, text in said_of)

@@ -21,9 +21,9 @@ from peergrid.runtime.cuda.commands.buffer import CommandBuffer
 from peergrid.runtime.cuda.commands.replay import CONTEXT, FIRST, FUNCTION
 from peergrid.runtime.cuda.device import devices as cuda_devices
 from peergrid.runtime.cuda.executor import CudaExecutor
-from peergrid.runtime.cuda.fused.peer import lower_fused
 from peergrid.runtime.cuda.lowering.execution_context import ExecutionContext
-from peergrid.runtime.cuda.lowering.lower import Lowered, lower
+from peergrid.runtime.cuda.lowering.kernels import kernels_of
+from peergrid.runtime.cuda.lowering.passes import fused_passes
 from peergrid.runtime.cuda.memory.norms import NormMemory, norm_bytes
 from peergrid.runtime.devices import Devices
 from peergrid.schedule import build, layout, one_iteration
@@ -194,9 +194,8 @@ def test_sums_are_made_before_the_pass_after_the_next(strategy: StrategyName, de
     plan = layout(problem, Partition.slabs(problem.grid, CUTS[3]), options, NORM_ALIGN)
     driver, schedule = HostDriver(), build(plan, options, 6 * depth)
     executor = CudaExecutor(plan, schedule.steps, (0, 1, 2), driver=driver, norm="u")
-    linked = lower_fused(executor._execution, schedule)
-    lowered = linked if isinstance(linked, Lowered) else lower(executor._execution, schedule)
-    assert isinstance(linked, Lowered) == (strategy == "peer" and depth == block)
+    lowered, fused = executor._lower(schedule), bool(fused_passes(kernels_of(executor._execution), schedule))
+    assert fused == (strategy == "peer" and depth == block)
     for commands in lowered.buffers.values():
         found = dict(launches(executor._execution, commands))
         for launch, before in found.items():
@@ -207,7 +206,7 @@ def test_sums_are_made_before_the_pass_after_the_next(strategy: StrategyName, de
                 assert parts <= before
             else:
                 assert done >= set(range(launch.number - 1))
-                assert isinstance(linked, Lowered) <= (launch.number - 1 not in done)
+                assert fused <= (launch.number - 1 not in done)
     executor.close()
     assert not driver.live
 

@@ -30,6 +30,7 @@ from peergrid.runtime.cuda.lowering.kernels import kernels_of
 from peergrid.runtime.cuda.lowering.lower import Lowered
 from peergrid.runtime.inorder import InOrderExecutor
 from peergrid.schedule import build, layout, one_iteration
+from peergrid.schedule.passes.fused import fuse_steps
 from peergrid.stencil import Problem
 
 pytestmark = pytest.mark.skipif(COMPILER is None, reason="no C++ compiler here to run generated kernels on the host")
@@ -155,7 +156,7 @@ def test_no_more_blocks_than_the_kernel_was_chosen_for(
     schedule = one_iteration(plan, options)
     (kernel, _), lowered = (
         kernels_of(executor._execution).cooperative(schedule),
-        lower_persistent(executor._execution, schedule),
+        lower_persistent(executor._execution, fuse_steps(plan, schedule)),
     )
     launches = {executor._execution.entry(name) for name in ("cuLaunchKernel", "cuLaunchCooperativeKernel")}
     assert kernel is not None
@@ -250,8 +251,8 @@ def test_what_it_does_not_serve_is_said(make: Callable[[Problem], tuple[list[byt
 def test_a_signal_that_never_comes_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     links = Chain.links
 
-    def mute(self: Chain, device: int, said: Callable[[int, int | None], int]) -> object:
-        found = links(self, device, said)
+    def mute(self: Chain, device: int, number: int, op: int) -> object:
+        found = links(self, device, number, op)
         if device == 2:
             found["side"]["theirs"][0, 0] = self.execution.flag(persistent.MET) + 64  # counts where nobody looks
         return found
@@ -261,6 +262,6 @@ def test_a_signal_that_never_comes_is_named(monkeypatch: pytest.MonkeyPatch) -> 
     plan = layout(problem, Partition(problem.grid, (3, 1)), options)
     executor = CudaExecutor(plan, STEPS, (0, 1, 2), driver=HostDriver(), timeout=2e-5)
     load(executor)
-    with pytest.raises(DeviceFault, match=r"Device 1 waited too long for 'Copy 'u' 2:.*device 2, stands still"):
+    with pytest.raises(DeviceFault, match=r"'SignalWait flag 1:halo from 2 at the high end .*'SignalOp .* on device 2"):
         executor.execute(one_iteration(plan, options), 2, 0)
     executor.close()

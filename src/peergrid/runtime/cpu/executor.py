@@ -100,6 +100,9 @@ class ThreadedExecutor:
     def prepare(self, schedule: Schedule) -> None:
         """Nothing: kernels come prepared."""
 
+    def carried_out(self, schedule: Schedule) -> Schedule:
+        return schedule
+
     def execute(self, schedule: Schedule, times: int, step: int) -> None:
         iterations = max(1, AHEAD // max(1, len(schedule.ops)))
         for done in range(0, times, iterations):
@@ -263,8 +266,8 @@ class ThreadedExecutor:
         self._waits.wait(record[0], op)
         return record[1]
 
-    def _await(self, op: SignalWait, value: int) -> Position:
-        return self._signals[op.flag, self._waits.await_flag(op, value)]
+    def _await(self, op: SignalWait, value: int) -> Position | None:
+        return self._signals.get((op.flag, self._waits.await_flag(op, value)))
 
     def _compute(self, op: Compute, base: int) -> None:
         memory, recorded = self.memories[op.device], self.recorded[op.device]

@@ -90,7 +90,7 @@ class Waits:
             while self._flags.get(op.flag, 0) < wanted:
                 self._changed.wait(TICK)
                 self._check(op)
-            return self._flags[op.flag] - settled
+            return self._flags.get(op.flag, 0) - settled
 
     def settle(self, increments: dict[Flag, int], times: int) -> None:
         """After a schedule ran `times` times: later values count from here."""

@@ -17,6 +17,7 @@ from peergrid.runtime.cuda.lowering.duration import CALL, batches
 from peergrid.runtime.cuda.lowering.execution_context import ExecutionContext
 from peergrid.runtime.cuda.lowering.kernels import kernels_of
 from peergrid.runtime.cuda.lowering.lower import Lowered, lower
+from peergrid.runtime.cuda.lowering.passes import fused_passes, queued_on
 from peergrid.runtime.cuda.search import first_nonfinite
 from peergrid.runtime.cuda.submission.graphs import Graphs
 from peergrid.runtime.cuda.submission.submitter import End, Submission, SubmissionPlan, Submitter
@@ -25,6 +26,7 @@ from peergrid.runtime.cuda.watchdog import blame, overdue
 from peergrid.runtime.executor import refuse_norms
 from peergrid.schedule import Layout, Schedule
 from peergrid.schedule.ops import Flag, describe
+from peergrid.schedule.passes import apply_passes
 from peergrid.schedule.timeline import Span
 from peergrid.stencil.reduction import Series
 
@@ -85,6 +87,9 @@ class CudaExecutor:
         except PeergridError:
             self._broken = True
             raise
+
+    def carried_out(self, schedule: Schedule) -> Schedule:
+        return self._lower(schedule).schedule
 
     def execute(self, schedule: Schedule, times: int, step: int) -> None:
         self._check_whole()
@@ -148,16 +153,26 @@ class CudaExecutor:
     def _lower(self, schedule: Schedule) -> Lowered:
         if id(schedule) not in self._lowered:
             self.expect([schedule])
-            fused = lower_fused(self._execution, schedule) or lower_persistent(self._execution, schedule)
-            if isinstance(fused, str):
-                lowered = lower(self._execution, schedule, captured=schedule.options.strategy == "graph")
-            else:
-                lowered = fused
+            lowered, reasons = self._carried_out(schedule)
             self._execution.programs.still()
             self._lowered[id(schedule)] = lowered
-            reasons = {c.reason for c in lowered.choices} | ({fused} if isinstance(fused, str) else set())
+            reasons |= {choice.reason for choice in lowered.choices}
             self._reasons += sorted(reasons - {"", *self._reasons})
         return self._lowered[id(schedule)]
+
+    def _carried_out(self, schedule: Schedule) -> tuple[Lowered, set[str]]:
+        """The schedule after all passes, as commands; and why kernels do not exchange by themselves, if asked to."""
+        execution, kernels = self._execution, kernels_of(self._execution)
+        reasons = {kernels.cooperative(schedule)[1]}
+        chain = fused_passes(kernels, schedule)
+        if chain:
+            lower_all = lower_fused if schedule.options.strategy == "peer" else lower_persistent
+            found = lower_all(execution, apply_passes(self.layout, schedule, chain))
+            if isinstance(found, Lowered):
+                return found, reasons
+            reasons.add(found)
+        schedule = apply_passes(self.layout, schedule, queued_on(execution, schedule))
+        return lower(execution, schedule, captured=schedule.options.strategy == "graph"), reasons
 
     @property
     def notes(self) -> list[str]:

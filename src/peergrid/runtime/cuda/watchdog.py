@@ -13,7 +13,7 @@ from peergrid.codegen.cuda.service import REPORT
 from peergrid.errors import DeviceFault
 from peergrid.runtime.cuda.lowering.semaphores import Edge
 from peergrid.schedule import Schedule
-from peergrid.schedule.ops import Copy, Flag, SignalOp, SignalWait, describe
+from peergrid.schedule.ops import Flag, SignalOp, SignalWait, describe
 
 
 def blame(schedule: Schedule, fault_log: np.ndarray[tuple[int], np.dtype[np.int64]]) -> None:
@@ -28,11 +28,6 @@ def blame(schedule: Schedule, fault_log: np.ndarray[tuple[int], np.dtype[np.int6
         return
     wanted, blamed, seen, device = min(reports)
     op = schedule.ops[blamed]
-    if isinstance(op, Copy):
-        raise DeviceFault(
-            f"Device {op.target_device} waited too long for '{describe(op)}': it came {seen} times where {wanted} were "
-            f"due; its sender, device {op.source_device}, stands still."
-        )
     if not isinstance(op, SignalWait):
         raise DeviceFault(
             f"Device {device} waited too long at '{describe(op)}': it was complete {seen} times where {wanted} were "
@@ -53,10 +48,10 @@ def overdue(edges: Mapping[Flag, Edge], due: Mapping[Flag, int], standing: Mappi
     if not behind:
         return ""
     flag = min(behind)[1]
-    record, wait = edges[flag]
+    signal, wait = edges[flag]
     return (
-        f"'{describe(wait)}' waited too long: '{describe(record)}' on device {record.device} came {standing[flag]} "
-        f"times where {due[flag]} were due; that device stands still, or its signal was lost."
+        f"'{describe(wait)}' waited too long: '{describe(signal)}' on device {signal.queue.device} came "
+        f"{standing[flag]} times where {due[flag]} were due; that device stands still, or its signal was lost."
     )
 
 

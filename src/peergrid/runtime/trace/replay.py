@@ -237,6 +237,8 @@ class _Replay:
         self._join(row, *ends.values())
 
     def _awaited(self, row: int, flag: Flag, placed: Placed, saw: Position | None) -> None:
+        if not placed.value:
+            return
         raised = self.signals.get(flag, [])
         if saw not in raised or self.placed[saw].value < placed.value:
             self.fault("undetermined", f"{placed} went on though nobody had raised the flag so far.", placed)

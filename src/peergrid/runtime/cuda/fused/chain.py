@@ -1,9 +1,10 @@
-"""Devices in a chain, or in a ring where the grid wraps: who is whose neighbour, and the `Links` of their kernels."""
+"""Devices in a chain, or in a ring where the grid wraps: the `Links` of their kernels, from a schedule's operations."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -11,13 +12,13 @@ from numpy.typing import NDArray
 
 from peergrid.codegen.cuda import service
 from peergrid.runtime.cuda.lowering.execution_context import ExecutionContext
-from peergrid.runtime.cuda.lowering.kernels import neighbour
 from peergrid.schedule import Schedule
-from peergrid.schedule.ops import Compute, Flag
+from peergrid.schedule.ops import Compute, Flag, SignalOp, SignalWait
+from peergrid.schedule.passes.fused import NAMES, neighbour
 
-PASSED = Flag(0, "passes of linked kernels")
-Said = Callable[[int, int | None], int]
-"""The schedule's operation that a device waits for, given the device and the one it comes from (None: itself)."""
+PASSED = Flag(0, "passes of fused kernels")
+Ends = dict[tuple[int, int], list[int]]
+"""The numbers of operations, pass by pass, by the device and the end of its slab."""
 
 
 @dataclass(frozen=True)
@@ -25,31 +26,59 @@ class Chain:
     """Kernels whose `Links` have a dtype; boundary_tiles: how many at the low and at the high end of each box."""
 
     execution: ExecutionContext
+    schedule: Schedule
     dtype: np.dtype[Any]
     boundary_tiles: Sequence[tuple[int, int]]
 
-    def links(self, device: int, said: Said) -> NDArray[Any]:
-        """`Links` of a device, shape (1,), without the passes so far."""
+    def links(self, device: int, number: int, op: int) -> NDArray[Any]:
+        """`Links` of a device in a pass, shape (1,), without the passes so far; op: what its own blocks wait at."""
         execution, links = self.execution, np.zeros(1, self.dtype)
         links["budget"], links["board"] = execution.timeout_ns, execution.fault_log_address
-        links["report"], links["op"] = service.REPORT * (device + 1), said(device, None)
+        links["report"], links["op"] = service.REPORT * (device + 1), op
         for side in (0, 1):
-            found = neighbour(execution.layout, device, side)
-            if found is None:
+            if (device, side) not in self._waits:
                 continue
-            other, shift = found
+            waits, signals = self._waits[device, side][number], self._signals[device, side][number]
+            mine, theirs = self._flag(waits), self._flag(signals)
             link = links["side"][0, side]
-            link["mine"], link["theirs"] = self._counter(device, side), self._counter(other, 1 - side)
-            link["each"], link["op"] = self.boundary_tiles[other][1 - side], said(device, other)
-            theirs = execution.template(other)["fields"][0]
-            link["fields"]["pitch"] = theirs["pitch"]
-            rows = theirs["pitch"][:, :1] * execution.layout.problem.itemsize * shift
-            link["fields"]["slot"] = (theirs["slot"].astype(np.int64) + rows).astype(np.uint64)
+            link["mine"], link["theirs"] = execution.flag(mine), execution.flag(theirs)
+            link["each"], link["op"] = self.boundary_tiles[theirs.device][1 - side], waits
+            self._address(link, device, side, theirs.device)
         return links
 
-    def _counter(self, device: int, side: int) -> int:
-        """The address of the pair of words that the neighbour on a side of a device counts up."""
-        return self.execution.flag(Flag(device, f"{PASSED.name} {side}"))
+    def awaits(self, device: int, number: int) -> int:
+        """The operation by which a device waits in a pass: the first, if it has two neighbours."""
+        return next(found[number] for (here, _), found in sorted(self._waits.items()) if here == device)
+
+    def _address(self, link: NDArray[Any], device: int, side: int, other: int) -> None:
+        """Where the fields of the neighbour lie, in this device's coordinates."""
+        found = neighbour(self.execution.layout, device, side)
+        assert found is not None, "only ends with a neighbour exchange"
+        theirs = self.execution.template(other)["fields"][0]
+        link["fields"]["pitch"] = theirs["pitch"]
+        rows = theirs["pitch"][:, :1] * self.execution.layout.problem.itemsize * found[1]
+        link["fields"]["slot"] = (theirs["slot"].astype(np.int64) + rows).astype(np.uint64)
+
+    def _flag(self, number: int) -> Flag:
+        op = self.schedule.ops[number]
+        assert isinstance(op, SignalOp | SignalWait)
+        return op.flag
+
+    @cached_property
+    def _waits(self) -> Ends:
+        return self._ends(SignalWait)
+
+    @cached_property
+    def _signals(self) -> Ends:
+        return self._ends(SignalOp)
+
+    def _ends(self, kind: type[SignalOp] | type[SignalWait]) -> Ends:
+        found: Ends = {}
+        for number, op in enumerate(self.schedule.ops):
+            if isinstance(op, kind):
+                side = NAMES.index(op.queue.name.split()[0])
+                found.setdefault((op.queue.device, side), []).append(number)
+        return found
 
 
 def passes(schedule: Schedule) -> list[Compute]:

@@ -1,8 +1,8 @@
 """The `peer` strategy fused: the kernels of a pass exchange halos themselves, one for each kind of tile.
 
 Where an exchange interval is one pass over slabs and devices reach each other, no queue of one device waits for
-another's: the tiles at the ends of a slab do (see `codegen.cuda.linked.links`). The flags and copies of the schedule
-become counters and stores inside the kernels.
+another's: the tiles at the ends of a slab do (see `codegen.cuda.linked.links`). What `schedule.passes.fused` made of
+the schedule becomes arguments of the kernels: flags are their counters, copies the stores between two of these.
 """
 
 from __future__ import annotations
@@ -23,16 +23,15 @@ from peergrid.runtime.cuda.lowering.kernels import kernels_of
 from peergrid.runtime.cuda.lowering.launch import KernelLaunch
 from peergrid.runtime.cuda.lowering.lower import Lowered
 from peergrid.schedule import Schedule
-from peergrid.schedule.ops import Compute, Flag, Queue, SignalOp, SignalWait
+from peergrid.schedule.ops import Compute, Flag, Queue
 
 MOST_WAITING = 0.5  # share of a GPU that waiting tiles of devices which share it may take
 
 
 def lower_fused(execution: ExecutionContext, schedule: Schedule) -> Lowered | str:
-    """The command buffer of a schedule with fused exchange; else the reason against it (empty: as expected)."""
+    """The command buffer of a schedule with fused exchange (see `fuse_exchange`); else the reason against it."""
     kernel = kernels_of(execution).fused(schedule)
-    if kernel is None:
-        return ""
+    assert kernel is not None, "whoever fused the exchange of a schedule knows kernels for it"
     row = _row(execution, schedule, kernel)
     for ordinal, share in row.waiting().items():
         if share > MOST_WAITING:
@@ -56,7 +55,7 @@ def _row(execution: ExecutionContext, schedule: Schedule, kernel: PeerKernel) ->
     cut = [list(tiles.cut(device, (boxes[device],))) for device in devices]
     boundary_tiles = [kernel.rim(box, found) for box, found in zip(boxes, cut, strict=True)]
     launches = [[tiles.launch(d, part, boxes[d]) for part in cut[d]] for d in devices]
-    chain = Chain(execution, kernel.dtype, boundary_tiles)
+    chain = Chain(execution, schedule, kernel.dtype, boundary_tiles)
     return _Row(execution, schedule, kernel, tiles, cut, launches, chain, passes(schedule))
 
 
@@ -105,9 +104,9 @@ class _Row:
         """One pass of one device; its kernels meet before the next, beside which its norms are summed up."""
         queues, plain = self.queues(device), self.cut[device][0].program
         strips = queues[-1] if (queues[0].name, queues[-1].name) == ("interior", "strips") else None
-        operation = self._operation(device, number)
+        operation = self.chain.awaits(device, number)
         for queue, launch in zip(queues, self.launches[device], strict=True):
-            links = self.chain.links(device, lambda here, source: self._operation(here, number, source))
+            links = self.chain.links(device, number, operation)
             if strips and queue == queues[0]:
                 links["begun"], links["last"] = (
                     self.execution.flag(_begun(device)),
@@ -156,19 +155,6 @@ class _Row:
             launch.rows,
         )
         commands.relocations.append(Relocation(address + offset(values, "step"), part.level, None))
-
-    def _operation(self, device: int, number: int, source: int | None = None) -> int:
-        """The schedule's word for what a pass waits for: the flag that the pass before raised, of `source` if given."""
-        ops = self.schedule.ops
-        raised = {op.flag for op in ops if isinstance(op, SignalOp) and source in (None, op.queue.device)}
-        return next(
-            n
-            for n, op in enumerate(ops)
-            if isinstance(op, SignalWait)
-            and op.queue.device == device
-            and op.value == max(1, number)
-            and op.flag in raised
-        )
 
 
 def _begun(device: int) -> Flag:

@@ -1,7 +1,7 @@
 """The `persistent` strategy fused: one cooperative kernel on each device makes the passes of many iterations.
 
 No host works between passes: blocks of a device meet in its memory, devices await each other's boundary tiles (see
-`codegen.cuda.linked.persistent`). What the schedule says of copies and barriers happens inside the kernels.
+`codegen.cuda.linked.persistent`). What `schedule.passes.fused` made of the schedule happens inside the kernels.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from peergrid.runtime.cuda.lowering.kernels import UNFIT, kernels_of
 from peergrid.runtime.cuda.lowering.launch import KernelLaunch
 from peergrid.runtime.cuda.lowering.lower import Lowered
 from peergrid.schedule import Schedule
-from peergrid.schedule.ops import Compute, Copy, DeviceBarrier, Flag, Queue
+from peergrid.schedule.ops import Compute, Flag, Queue, Wait
 
 MET = Flag(0, "passes of persistent kernels")
 
@@ -52,10 +52,9 @@ def replays(lowered: Lowered, times: int) -> Iterator[tuple[Lowered, int]]:
 
 
 def lower_persistent(execution: ExecutionContext, schedule: Schedule) -> Lowered | str:
-    """One launch on each device for many iterations of a schedule; else the reason against it (empty: as expected)."""
+    """One launch on each device for many iterations of a schedule (see `fuse_steps`); else the reason against it."""
     kernel, reason = kernels_of(execution).cooperative(schedule)
-    if kernel is None:
-        return reason
+    assert kernel is not None, reason
     room = _room(execution, kernel)
     if not all(room):
         return UNFIT
@@ -91,7 +90,7 @@ def _row(execution: ExecutionContext, schedule: Schedule, kernel: PersistentKern
         tables.append((plain, edge, receivers))
         launches.append(replace(tiles.launch(device, part, box), blocks=blocks))
     boundary_tiles = [kernel.rim(box, plain, edge) for box, (plain, edge, _) in zip(boxes, tables, strict=True)]
-    return _Row(schedule, Chain(execution, kernel.dtype, boundary_tiles), tables, launches)
+    return _Row(schedule, Chain(execution, schedule, kernel.dtype, boundary_tiles), tables, launches)
 
 
 @dataclass(frozen=True, eq=False)
@@ -121,12 +120,12 @@ class _Row:
 
     def _write(self, commands: CommandWriter, device: int, count: int) -> None:
         execution, launch, first = self.chain.execution, self.launches[device], passes(self.schedule)[0]
-        values, links = launch.values.copy(), self.chain.links(device, self._missing)
+        values, links = launch.values.copy(), self.chain.links(device, 0, self._barrier(device))
         arguments = self._arguments(device, count)
         values["source"], values["target"] = first.source, first.target
         shared = execution.devices.ordinals.count(execution.devices.ordinals[device]) > 1
         address = commands.launch(
-            self._missing(device, None),
+            self._barrier(device),
             execution.devices.context(device),
             execution.entry("cuLaunchKernel" if shared else "cuLaunchCooperativeKernel"),
             launch.function,
@@ -152,16 +151,10 @@ class _Row:
         return arguments
 
     def _queue(self, device: int) -> Queue:
-        return next(op.queue for op in self.schedule.ops if isinstance(op, Compute) and op.device == device)
+        return Queue(device, "main")
 
-    def _missing(self, device: int, source: int | None) -> int:
-        """The schedule's word for what a device waits for: a halo from another, or its own blocks at the barrier.
-
-        Where halos go one way alone, the barrier tells that they may be overwritten.
-        """
+    def _barrier(self, device: int) -> int:
+        """The operation by which blocks of a device wait for each other."""
         ops = self.schedule.ops
-        halos = (
-            n for n, op in enumerate(ops)
-            if isinstance(op, Copy) and (op.source_device, op.target_device) == (source, device)
-        )  # fmt: skip
-        return next(halos, next(n for n, op in enumerate(ops) if isinstance(op, DeviceBarrier)))
+        waits = (n for n, op in enumerate(ops) if isinstance(op, Wait) and op.queue.device == device)
+        return next(waits, next(n for n, op in enumerate(ops) if isinstance(op, Compute) and op.device == device))

@@ -34,7 +34,8 @@ from peergrid.runtime.cuda.lowering.summed import SummedPlan, split_by_owner
 from peergrid.runtime.cuda.lowering.tiled import TiledPlan
 from peergrid.runtime.inorder import owned_receivers
 from peergrid.schedule import Layout, Schedule
-from peergrid.schedule.ops import Compute, Copy, Op, Reduce, hosts_of
+from peergrid.schedule.ops import Compute, Copy, Op, Reduce, Semaphore, SignalOp, SignalWait, hosts_of
+from peergrid.schedule.passes.fused import neighbour
 from peergrid.stencil import Problem
 from peergrid.stencil.remember import remembered
 
@@ -50,6 +51,8 @@ def joint(number: int, op: Op) -> tuple[object, ...]:
             return ("compute", op.queue, op.level, op.steps, op.source, op.target)
         case Copy():
             return ("copy", op.queue, op.source_device, op.slot)
+        case SignalOp(flag=Semaphore()) | SignalWait(flag=Semaphore()):
+            return ("semaphores", op.queue)
         case _:
             return (number,)
 
@@ -229,15 +232,6 @@ def kernels_of(execution: ExecutionContext) -> Kernels:
     """What the passes on an execution context are made by."""
     norm = None if execution.norms is None else execution.norms.field
     return Kernels(execution.layout, norm, execution.gpu, execution.multiprocessors, execution.peers.reaches)
-
-
-def neighbour(layout: Layout, device: int, side: int) -> tuple[int, int] | None:
-    """The device on that side, and the rows by which the grid's coordinates there are shifted."""
-    other = device + (1 if side else -1)
-    turns, other = divmod(other, layout.devices)
-    if turns and not layout.problem.grid.periodic[0]:
-        return None
-    return other, -turns * layout.problem.grid.shape[0]
 
 
 def _reduces(schedule: Schedule) -> bool:

@@ -17,7 +17,7 @@ from peergrid.runtime.cuda.lowering.execution_context import ExecutionContext
 from peergrid.runtime.cuda.lowering.kernels import computations, joint, kernels_of, reduce_kernel
 from peergrid.runtime.cuda.lowering.launch import KernelLaunch
 from peergrid.runtime.cuda.lowering.routes import Choice
-from peergrid.runtime.cuda.lowering.semaphores import Edge, Semaphores
+from peergrid.runtime.cuda.lowering.semaphores import Edge, edges, words
 from peergrid.runtime.cuda.lowering.signals import advance_step_counter, barrier, record, signal, tie, wait
 from peergrid.schedule import Schedule
 from peergrid.schedule.ops import (
@@ -31,6 +31,8 @@ from peergrid.schedule.ops import (
     Queue,
     Record,
     Reduce,
+    Semaphore,
+    Signal,
     SignalOp,
     SignalWait,
     Sync,
@@ -61,8 +63,8 @@ def lower(execution: ExecutionContext, schedule: Schedule, captured: bool = Fals
     work = Lowering(execution, schedule, captured)
     buffers = {host: work.host(host) for host in sorted({h for op in schedule.ops for h in hosts_of(op)})}
     queues = tuple(sorted({queue for op in schedule.ops for queue in queues_of(op)}))
-    rising = increments(schedule) | work.semaphores.increments
-    return Lowered(schedule, buffers, queues, frozenset(work.copies.choices), rising, edges=work.semaphores.edges)
+    choices = frozenset(work.copies.choices)
+    return Lowered(schedule, buffers, queues, choices, increments(schedule), edges=edges(schedule))
 
 
 def increments(schedule: Schedule) -> dict[Flag, int]:
@@ -84,7 +86,6 @@ class Lowering:
 
     def __post_init__(self) -> None:
         self.copies = Copies(self.execution, self.schedule.options)
-        self.semaphores = Semaphores(self.execution, self.schedule)
         self.parts: dict[tuple[int, int], dict[int, Queue]] = {}  # what computes a device's part of a pass, by number
         for number, ops in computations(self.schedule):
             self.parts.setdefault((ops[0].device, ops[0].level), {})[number] = ops[0].queue
@@ -117,7 +118,7 @@ class Lowering:
             ops = list(part)
             if key[0] == "copy":
                 yield from self._by_route(ops)
-            elif key[0] == "compute":
+            elif key[0] in ("compute", "semaphores"):
                 yield ops
             else:
                 yield from ([one] for one in ops)
@@ -140,12 +141,12 @@ class Lowering:
                 self._reduce(commands, number, op)
             case Copy():
                 self.copies.write(commands, number, [part for _, part in item if isinstance(part, Copy)])
-            case Record() | Wait():
-                self.semaphores.write(commands, number)
-                if isinstance(op, Record) and self.semaphores.local(op.event):
-                    record(execution, commands, number, op.queue, op.event)
-                elif isinstance(op, Wait) and not self.semaphores.crosses(op):
-                    wait(execution, commands, number, op.queue, op.event)
+            case Record():
+                record(execution, commands, number, op.queue, op.event)
+            case Wait():
+                wait(execution, commands, number, op.queue, op.event)
+            case SignalOp(flag=Semaphore()) | SignalWait(flag=Semaphore()):
+                words(execution, commands, number, [part for _, part in item if isinstance(part, Signal)])
             case SignalOp() | SignalWait():
                 signal(execution, commands, number, op)
             case Sync(target=Queue() as queue):

@@ -1,0 +1,35 @@
+"""Which passes lead from a schedule to the one that GPUs carry out. No GPU is needed to know."""
+
+from __future__ import annotations
+
+from peergrid.runtime.cuda.lowering.execution_context import ExecutionContext
+from peergrid.runtime.cuda.lowering.kernels import Kernels
+from peergrid.schedule import Schedule
+from peergrid.schedule.passes import Chain, LoweringPass
+from peergrid.schedule.passes.fused import fuse_exchange, fuse_steps
+from peergrid.schedule.passes.semaphores import Crosses, EventsToSemaphores, applicable
+
+FUSED_EXCHANGE = LoweringPass("fuse the exchange into kernels", fuse_exchange)
+FUSED_STEPS = LoweringPass("fuse the exchange and all passes into one kernel of each device", fuse_steps)
+
+
+def fused_passes(kernels: Kernels, schedule: Schedule) -> Chain:
+    """Those of a schedule whose kernels exchange by themselves; none where they cannot."""
+    if kernels.fused(schedule) is not None:
+        return (FUSED_EXCHANGE,)
+    return (FUSED_STEPS,) if kernels.cooperative(schedule)[0] is not None else ()
+
+
+def queued_passes(schedule: Schedule, ordinals: tuple[int, ...], crosses: Crosses) -> Chain:
+    """Those of a schedule that queues carry out.
+
+    ordinals: the GPU of each device; crosses: whether one device's queues await words that another's write.
+    """
+    if not applicable(schedule, ordinals):
+        return ()
+    return (LoweringPass("events between GPUs to semaphores", EventsToSemaphores(crosses)),)
+
+
+def queued_on(execution: ExecutionContext, schedule: Schedule) -> Chain:
+    """The same on an execution's devices."""
+    return queued_passes(schedule, execution.devices.ordinals, execution.semaphores_reach)

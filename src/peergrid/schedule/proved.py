@@ -1,0 +1,42 @@
+"""The proof that a run makes of each schedule before it carries it out, remembered with the problem."""
+
+from __future__ import annotations
+
+from peergrid.errors import CheckFailed
+from peergrid.grid import Index
+from peergrid.grid.partition import Partition
+from peergrid.schedule.build import Schedule, build
+from peergrid.schedule.layout import Layout
+from peergrid.schedule.mend import distinct
+from peergrid.schedule.passes import drained
+from peergrid.schedule.verify import prove
+from peergrid.stencil import Problem
+from peergrid.stencil.remember import remembered
+
+SHOWN = 3  # conflicts in a message
+
+
+def require_right(layout: Layout, schedule: Schedule) -> None:
+    """Raise CheckFailed, with a line for each distinct conflict, where a schedule cannot be proved right."""
+    found = _conflicts(layout.problem, layout.partition, layout.blocks, layout.align, schedule)
+    if found:
+        more = [f"and {len(found) - SHOWN} more conflicts"] if len(found) > SHOWN else []
+        said = "\n".join((*found[:SHOWN], *more))
+        raise CheckFailed(f"The schedule of strategy '{schedule.options.strategy}' is wrong, so nothing ran. {said}")
+
+
+def repeated(layout: Layout, schedule: Schedule) -> tuple[Schedule, ...]:
+    """The iterations that prove a schedule: itself twice, or where it ends in the other slot itself, all queues empty,
+    and an exchange interval that reads what it left.
+    """
+    if schedule.first == schedule.final:
+        return (schedule, schedule)
+    return (drained(schedule), build(layout, schedule.options, layout.depth, schedule.final, None))
+
+
+@remembered()
+def _conflicts(
+    problem: Problem, partition: Partition, blocks: tuple[int, ...], align: Index, schedule: Schedule
+) -> tuple[str, ...]:
+    layout = Layout(problem, partition, blocks, align)
+    return distinct(prove(layout, repeated(layout, schedule)).faults)

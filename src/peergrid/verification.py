@@ -1,0 +1,127 @@
+"""The proof of what a run carries out: schedules after all passes of their lowering, before both checkers.
+
+No device is asked: GPUs are those of a model, all of which reach each other.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from peergrid.codegen.cuda.gpu_model import H200, GpuModel
+from peergrid.errors import UsageError
+from peergrid.grid.partition import Partition
+from peergrid.runtime.devices import MOST_VIRTUAL
+from peergrid.runtime.trace.judge import Checkers
+from peergrid.schedule import Layout, Options, Schedule, layout, one_iteration
+from peergrid.schedule.exchange import Order
+from peergrid.schedule.mend import distinct
+from peergrid.schedule.passes import Chain, apply_passes
+from peergrid.schedule.proved import repeated
+from peergrid.schedule.strategies import StrategyName
+from peergrid.stencil import Problem
+
+
+@dataclass(frozen=True)
+class Target:
+    """The devices that schedules are lowered for: so many virtual devices, which carry them out as they are, or GPUs.
+
+    ordinals: the GPU of each device (empty: virtual devices); gpu: the model of all of them.
+    """
+
+    devices: int
+    ordinals: tuple[int, ...] = ()
+    gpu: GpuModel = H200
+
+    def layout(self, problem: Problem, options: Options, *, even: bool = True) -> Layout:
+        """The memory of the devices; even: with slabs of one size on virtual devices, which GPUs never have."""
+        if even and not self.ordinals:
+            return layout(problem, Partition.over(problem.grid, self.devices), options)
+        from peergrid.codegen.cuda.choose.balance import balanced
+        from peergrid.codegen.cuda.choose.steps import split_at
+
+        cut = balanced(problem, self.devices, options.depth, None, options.block)
+        return layout(problem, cut, options, split_at(problem, cut, None, self.gpu) if self.ordinals else ())
+
+    def options(self, problem: Problem, strategy: StrategyName, depth: int, order: Order = "all") -> Options:
+        """The options of a run: on GPUs with passes as long as kernels make them."""
+        if not self.ordinals:
+            return Options(strategy, depth, order=order)
+        from peergrid.codegen.cuda.choose.steps import block_of
+
+        block = block_of(problem, depth, self.gpu)
+        return Options(strategy, depth, block=block, order=order)
+
+    def passes(self, plan: Layout, schedule: Schedule) -> Chain:
+        """The passes that lead to what the devices carry out."""
+        if not self.ordinals:
+            return ()
+        from peergrid.runtime.cuda.lowering.kernels import Kernels
+        from peergrid.runtime.cuda.lowering.passes import fused_passes, queued_passes
+
+        multiprocessors = (self.gpu.multiprocessors,) * self.devices
+        kernels = Kernels(plan, None, self.gpu, multiprocessors, lambda one, other: True)
+        return fused_passes(kernels, schedule) or queued_passes(schedule, self.ordinals, self._crosses)
+
+    def lowered(self, plan: Layout, schedule: Schedule) -> Schedule:
+        """The schedule that the devices carry out."""
+        return apply_passes(plan, schedule, self.passes(plan, schedule))
+
+    def _crosses(self, source: int, target: int) -> bool:
+        return self.ordinals[source] != self.ordinals[target]
+
+
+def target_of(spec: str) -> Target:
+    """The target that 'cpu:4', 'cuda:0,1', 'cuda:0,0' or a count names; no device has to be there."""
+    kind, _, rest = spec.rpartition(":")
+    numbers = rest.split(",")
+    if kind == "cuda" and all(number.isdigit() for number in numbers):
+        return Target(len(numbers), tuple(map(int, numbers)))
+    if kind in ("", "cpu") and rest.isdigit() and 1 <= int(rest) <= MOST_VIRTUAL:
+        return Target(int(rest))
+    raise UsageError(
+        f"The devices of a proof are 'cpu:N' with N from 1 to {MOST_VIRTUAL}, or 'cuda:0,1', got '{spec}'."
+    )
+
+
+@dataclass(frozen=True)
+class Proof:
+    """The outcome for one way to run a problem.
+
+    ops: operations of one iteration after all passes, which `passes` names in order; faults: a line for each distinct
+    conflict, with the order that would mend it; agreed: whether both checkers came to the same verdict.
+    """
+
+    strategy: StrategyName
+    ops: int
+    passes: tuple[str, ...]
+    faults: tuple[str, ...]
+    agreed: bool
+
+    @property
+    def holds(self) -> bool:
+        """True where both checkers find the schedule right."""
+        return not self.faults and self.agreed
+
+
+def verify(
+    problem: Problem,
+    *,
+    devices: str = "cpu:2",
+    strategy: StrategyName = "overlap",
+    depth: int = 1,
+    order: Order = "all",
+) -> Proof:
+    """Prove the schedule that a run of a problem repeats, as its devices carry it out.
+
+    devices: 'cpu:4', or GPUs as in 'cuda:0,1', which need not be there. Raises UsageError where the options cannot be.
+    """
+    target = target_of(devices)
+    options = target.options(problem, strategy, depth, order)
+    plan = target.layout(problem, options)
+    schedule = one_iteration(plan, options)
+    chain = target.passes(plan, schedule)
+    iterations = repeated(plan, apply_passes(plan, schedule, chain))
+    both = Checkers(plan, iterations)
+    static, traced = distinct(both.proved(iterations)), distinct(both.replayed(iterations))
+    names = tuple(one.name for one in chain)
+    return Proof(strategy, len(iterations[-1].ops), names, static or traced, bool(static) == bool(traced))
