@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from peergrid.grid import Box
 from peergrid.schedule.layout import Layout
-from peergrid.schedule.ops import Compute, Copy, Op, Reduce
+from peergrid.schedule.ops import Compute, Copy, Op, Receive, Reduce, Send, Transfer
 from peergrid.stencil import Problem, read_boxes, reduced_boxes, write_box
 from peergrid.stencil.remember import remembered
 
@@ -44,12 +44,14 @@ def accesses(layout: Layout, op: Op, reads: Reads = declared) -> tuple[Access, .
         return (*_read(layout.problem, op, reads), *_written(layout.problem, op))
     if isinstance(op, Reduce):
         return tuple(_reduced(layout.problem, op))
-    if isinstance(op, Copy) and not op.source_box.empty:
-        return (
-            Access((op.source_device, op.field, op.slot), op.source_box, op.level, False),
-            Access((op.target_device, op.field, op.slot), op.target_box, op.level, True),
-        )
-    return ()
+    return tuple(_moved(op)) if isinstance(op, Transfer) and not op.source_box.empty else ()
+
+
+def _moved(op: Copy | Send | Receive) -> Iterator[Access]:
+    if not isinstance(op, Receive):
+        yield Access((op.source_device, op.field, op.slot), op.source_box, op.level, False)
+    if not isinstance(op, Send):
+        yield Access((op.target_device, op.field, op.slot), op.target_box, op.level, True)
 
 
 def _read(problem: Problem, op: Compute, reads: Reads) -> Iterator[Access]:

@@ -13,7 +13,7 @@ from peergrid.grid import Box
 from peergrid.schedule.access import Access, Buffer, Reads, accesses, declared
 from peergrid.schedule.build import Schedule
 from peergrid.schedule.layout import Layout
-from peergrid.schedule.ops import Copy, Touching, access_key
+from peergrid.schedule.ops import Touching, Transfer, access_key
 from peergrid.schedule.out_of_bounds import belongs, fits
 from peergrid.schedule.planes import Cells, Planes
 from peergrid.stencil import write_box
@@ -69,7 +69,7 @@ class AccessTable:
         """The identities of operations that leave memory, or bring cells to where they do not belong."""
         layout = self.layout
         beyond = {use for use, some in enumerate(self.accesses) if not all(fits(layout, access) for access in some)}
-        lost = {key for key, op in self._ops.items() if isinstance(op, Copy) and not belongs(layout, op)}
+        lost = {key for key, op in self._ops.items() if isinstance(op, Transfer) and not belongs(layout, op)}
         return frozenset(lost | {key for key, use in self.use.items() if use in beyond})
 
     @cached_property

@@ -9,13 +9,14 @@ from typing import Literal
 
 from peergrid.schedule.ops import Op
 
-FaultKind = Literal["race", "stale read", "deadlock", "undetermined", "outside", "reduction"]
+FaultKind = Literal["race", "stale read", "deadlock", "undetermined", "outside", "reduction", "message"]
 """
 race          two conflicting accesses that nothing orders
 stale read    cells at another time level, or of another place, than the one needed
 deadlock      an operation that never runs
 undetermined  an order that depends on which host is quicker
 outside       an access to cells that the device has no memory for
+message       a message that is not received, or taken for another than it is
 reduction     a reduction that is due and not made, or not of every cell once
 """
 

@@ -17,13 +17,16 @@ from itertools import compress
 
 from peergrid.schedule.faults import Fault, FaultKind
 from peergrid.schedule.ops import (
+    IN_FLIGHT,
     DeviceBarrier,
     Event,
     Flag,
     HostBarrier,
     Op,
     Queue,
+    Receive,
     Record,
+    Send,
     SignalOp,
     SignalWait,
     Sync,
@@ -32,7 +35,7 @@ from peergrid.schedule.ops import (
     hosts_of,
     queues_of,
 )
-from peergrid.schedule.unroll import Placed
+from peergrid.schedule.unroll import Placed, same_message
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,7 +68,7 @@ def happens_before(program: Iterable[Placed]) -> Order:
         walk.add(placed)
     while walk.advance():
         pass
-    stuck = tuple(walk.stuck())
+    stuck = tuple(walk.stuck()) or tuple(walk.lost())
     done = [node for node in walk.done if queues_of(node.placed.op)]
     return Order(
         tuple(node.placed for node in done),
@@ -107,6 +110,8 @@ class _Walk:
         self.records: dict[Event, list[_Node]] = {}
         self.waits: dict[Event, list[_Node]] = {}
         self.raises: dict[Flag, list[_Node]] = {}
+        self.sent: dict[int, list[_Node]] = {}
+        self.received: dict[int, list[_Node]] = {}
         self.next_bit = 1
         self.done: list[_Node] = []
         self.faults: list[Fault] = []
@@ -136,6 +141,13 @@ class _Walk:
                 line.popleft()
                 moved = True
         return moved
+
+    def lost(self) -> Iterable[Fault]:
+        """One fault for every tag of which more is sent than received."""
+        for tag, sent in self.sent.items():
+            if len(sent) > len(self.received.get(tag, ())):
+                message = f"Lost message: nobody receives {sent[len(self.received.get(tag, ()))].placed}."
+                yield Fault("message", message, (sent[-1].op,))
 
     def stuck(self) -> Iterable[Fault]:
         """One fault for everybody who did not come to the end."""
@@ -204,8 +216,19 @@ class _Walk:
             if raised is None:
                 return False
             known |= raised.after
+        elif isinstance(op, Send):
+            if len(self.sent.get(op.tag, ())) >= len(self.received.get(op.tag, ())) + IN_FLIGHT:
+                return False
+        elif isinstance(op, Receive):
+            sent, before = self.sent.get(op.tag, []), len(self.received.get(op.tag, ()))
+            if len(sent) <= before:
+                return False
+            known |= sent[before].after
+            self._match(sent[before], node)
         self._end(node, known)
         self.knows[queue] = node.after
+        if isinstance(op, Send | Receive):
+            self._in_order((self.sent if isinstance(op, Send) else self.received).setdefault(op.tag, []), node)
         if isinstance(op, SignalOp):
             self._raise(node, op.flag)
         return True
@@ -218,6 +241,18 @@ class _Walk:
             message = f"Flag {flag} does not grow: {node.placed} comes after {line[-1].placed}."
             self.faults.append(Fault("undetermined", message, (line[-1].op, node.op)))
         line.append(node)
+
+    def _in_order(self, line: list[_Node], node: _Node) -> None:
+        """One more message of a tag; what is sent or received before it must surely be so."""
+        if line and not node.after & line[-1].bit:
+            self._unordered("a tag is used by", line[-1], node)
+        line.append(node)
+
+    def _match(self, sent: _Node, received: _Node) -> None:
+        """What is received must be what was sent."""
+        if not same_message(sent.placed, received.placed):
+            message = f"Wrong message: {received.placed} takes {sent.placed}."
+            self._fault("message", message, sent.op, received.op)
 
     def _first_raise(self, flag: Flag, value: int) -> _Node | None:
         """The signal that is surely over once the flag is seen at `value`: flags grow one signal at a time."""
@@ -273,6 +308,10 @@ class _Walk:
     def _reason(self, node: _Node) -> str:
         """The reason why an operation does not run, in words."""
         op = node.op
+        if isinstance(op, Send):
+            return f"{IN_FLIGHT} messages of tag {op.tag} were sent before it and are not received"
+        if isinstance(op, Receive):
+            return f"no message of tag {op.tag} comes"
         if isinstance(op, SignalWait):
             raises = self.raises.get(op.flag, [])
             highest = raises[-1].placed.value if raises else 0

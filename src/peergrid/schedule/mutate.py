@@ -16,12 +16,14 @@ from peergrid.schedule.ops import (
     HostBarrier,
     Op,
     Queue,
+    Receive,
     Reduce,
+    Send,
     describe,
     queues_of,
 )
 
-Change = Literal["drop", "absent", "shrink", "slots", "swap", "level", "steps", "source"]
+Change = Literal["drop", "absent", "shrink", "slots", "swap", "level", "steps", "source", "tag"]
 """
 drop    the operation is missing
 absent  one host or queue does not take part in a barrier
@@ -31,6 +33,7 @@ swap    the operation and the next one of its queue change places
 level   the operation claims another time level
 steps   a computation takes one step more or less
 source  a copy takes other cells, or those of another device
+tag     a message takes the place of another between the same two devices
 """
 
 
@@ -69,7 +72,7 @@ class _Edit:
 
 def _replaced(schedule: Schedule) -> Iterator[_Edit]:
     for number, op in enumerate(schedule.ops):
-        for change, others in _variants(op, schedule.devices):
+        for change, others in _variants(op, schedule):
             yield _Edit(change, number, {number: others})
 
 
@@ -86,7 +89,7 @@ def _swapped(schedule: Schedule) -> Iterator[_Edit]:
         yield _Edit("swap", one, {one: (schedule.ops[two],), two: (schedule.ops[one],)})
 
 
-def _variants(op: Op, devices: int) -> Iterator[tuple[Change, tuple[Op, ...]]]:
+def _variants(op: Op, schedule: Schedule) -> Iterator[tuple[Change, tuple[Op, ...]]]:
     """The variants of an operation."""
     yield "drop", ()
     match op:
@@ -109,21 +112,32 @@ def _variants(op: Op, devices: int) -> Iterator[tuple[Change, tuple[Op, ...]]]:
                 for lower, upper in ((1, 0), (0, -1)):
                     yield "shrink", (replace(op, box=_moved(op.box, axis, lower, upper)),)
         case Copy():
-            yield from _other_copies(op, devices)
+            yield from _other_cells(op)
+            if schedule.devices > 1:
+                yield "source", (replace(op, source_device=(op.source_device + 1) % schedule.devices),)
+        case Send() | Receive():
+            yield from _other_cells(op)
+            for tag in _other_tags(op, schedule):
+                yield "tag", (replace(op, tag=tag),)
 
 
-def _other_copies(op: Copy, devices: int) -> Iterator[tuple[Change, tuple[Op, ...]]]:
+def _other_cells(op: Copy | Send | Receive) -> Iterator[tuple[Change, tuple[Op, ...]]]:
     yield "slots", (replace(op, slot=1 - op.slot),)
     for change in (-1, 1):
         yield "level", (replace(op, level=op.level + change),)
-    if devices > 1:
-        yield "source", (replace(op, source_device=(op.source_device + 1) % devices),)
     for axis in range(op.source_box.ndim):
         for lower, upper in ((1, 0), (0, -1)):
             source, target = (_moved(box, axis, lower, upper) for box in (op.source_box, op.target_box))
             yield "shrink", (replace(op, source_box=source, target_box=target),)
         for step in (-1, 1):
             yield "source", (replace(op, source_box=_moved(op.source_box, axis, step, step)),)
+
+
+def _other_tags(op: Send | Receive, schedule: Schedule) -> tuple[int, ...]:
+    """The tags of other messages from the same device to the same other."""
+    way = op.source_device, op.target_device
+    alike = (other for other in schedule.ops if isinstance(other, type(op)))
+    return tuple(dict.fromkeys(o.tag for o in alike if (o.source_device, o.target_device) == way and o.tag != op.tag))
 
 
 def _moved(box: Box, axis: int, lower: int, upper: int) -> Box:

@@ -144,6 +144,48 @@ class Copy:
 
 
 @dataclass(frozen=True, slots=True)
+class Send:
+    """The first half of a copy between processes: the source's cells leave as a message.
+
+    Messages of one tag go from one device to another, and arrive in the order in which they were sent; the queue goes
+    on when the cells have been read, and no more than `IN_FLIGHT` messages of a tag are on their way.
+    """
+
+    host: int
+    queue: Queue
+    tag: int
+    field: str
+    slot: int
+    level: int
+    source_device: int
+    source_box: Box
+    target_device: int
+    target_box: Box
+
+    def __post_init__(self) -> None:
+        _check_message(self, self.source_device)
+
+
+@dataclass(frozen=True, slots=True)
+class Receive:
+    """The other half: the queue waits for the tag's next message, and writes it into the target's ghost cells."""
+
+    host: int
+    queue: Queue
+    tag: int
+    field: str
+    slot: int
+    level: int
+    source_device: int
+    source_box: Box
+    target_device: int
+    target_box: Box
+
+    def __post_init__(self) -> None:
+        _check_message(self, self.target_device)
+
+
+@dataclass(frozen=True, slots=True)
 class Record:
     """Set the event to this point of the queue."""
 
@@ -231,14 +273,21 @@ class DeviceBarrier:
     hosts: tuple[int, ...]
 
 
-Op = Compute | Reduce | Copy | Record | Wait | SignalOp | SignalWait | Sync | HostBarrier | DeviceBarrier
+Touching = Compute | Reduce | Copy | Send | Receive
+"""The operations that read or write fields; the others order them."""
 
+Ordering = Record | Wait | SignalOp | SignalWait | Sync | HostBarrier | DeviceBarrier
+
+Op = Touching | Ordering
 
 Signal = SignalOp | SignalWait
 """The operations on flags."""
 
-Touching = Compute | Reduce | Copy
-"""The operations that read or write fields; the others order them."""
+Transfer = Copy | Send | Receive
+"""Copies, and their halves."""
+
+IN_FLIGHT = 2
+"""Messages of one tag that have been sent and not received: as many as there are buffers."""
 
 
 def hosts_of(op: Op) -> tuple[int, ...]:
@@ -259,6 +308,10 @@ def access_key(op: Touching) -> Hashable:
         return op.device, op.box, op.steps, op.source, op.target
     if isinstance(op, Reduce):
         return op.device, op.box, op.reduction, op.slot
+    if isinstance(op, Send):
+        return "send", op.field, op.slot, op.source_device, op.source_box
+    if isinstance(op, Receive):
+        return "receive", op.field, op.slot, op.target_device, op.target_box
     return op.field, op.slot, op.source_device, op.source_box, op.target_device, op.target_box
 
 
@@ -270,9 +323,10 @@ def describe(op: Op) -> str:
             return f"Compute {op.box} steps {span} slot {op.source}→{op.target} in {op.queue}"
         case Reduce():
             return f"Reduce '{op.reduction}' {op.box} level {op.level} slot {op.slot} in {op.queue}"
-        case Copy():
+        case Copy() | Send() | Receive():
             way = f"{op.source_device}:{op.source_box}→{op.target_device}:{op.target_box}"
-            return f"Copy '{op.field}' {way} slot {op.slot} level {op.level} in {op.queue}"
+            tag = "" if isinstance(op, Copy) else f" tag {op.tag}"
+            return f"{type(op).__name__} '{op.field}' {way} slot {op.slot} level {op.level}{tag} in {op.queue}"
         case Record() | Wait():
             return f"{type(op).__name__} event {op.event} in {op.queue}"
         case SignalOp() | SignalWait():
@@ -283,6 +337,18 @@ def describe(op: Op) -> str:
             return f"HostBarrier of hosts {', '.join(map(str, op.hosts))}"
         case DeviceBarrier():
             return f"DeviceBarrier of queues {', '.join(map(str, op.queues))}"
+
+
+def _check_message(op: Send | Receive, device: int) -> None:
+    """A process works on its own devices: cells leave in a queue of the source, and arrive in one of the target."""
+    _check_device(op.source_device)
+    _check_device(op.target_device)
+    if op.source_box.shape != op.target_box.shape:
+        raise UsageError(f"A message needs boxes of one shape, got {op.source_box} and {op.target_box}.")
+    if op.queue.device != device:
+        raise UsageError(
+            f"{type(op).__name__} of device {device} belongs in one of its queues, not in '{op.queue}' of another."
+        )
 
 
 def _check_queue(device: int, queue: Queue) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from peergrid.schedule.access import Access
 from peergrid.schedule.faults import Fault
 from peergrid.schedule.layout import Layout
-from peergrid.schedule.ops import Copy
+from peergrid.schedule.ops import Copy, Receive, Send, Transfer
 from peergrid.schedule.unroll import Placed
 
 
@@ -27,7 +27,7 @@ def outside(layout: Layout, placed: Placed, some: tuple[Access, ...]) -> Iterato
 def misplaced(layout: Layout, placed: Placed) -> Iterator[Fault]:
     """A copy must bring cells to where they belong: to themselves, or around a periodic edge."""
     op = placed.op
-    if isinstance(op, Copy) and not belongs(layout, op):
+    if isinstance(op, Transfer) and not belongs(layout, op):
         message = f"Stale read: {placed} needs the cells {op.target_box} of '{op.field}', it brings {op.source_box}."
         yield Fault("stale read", message, (op,))
 
@@ -38,7 +38,7 @@ def fits(layout: Layout, access: Access) -> bool:
     return 0 <= device < layout.devices and slot in (0, 1) and layout.local(device, name).covers(access.box)
 
 
-def belongs(layout: Layout, op: Copy) -> bool:
+def belongs(layout: Layout, op: Copy | Send | Receive) -> bool:
     """True where a copy brings cells to themselves, or around a periodic edge."""
     grid = layout.problem.grid
     moves = (t - s for s, t in zip(op.source_box.lo, op.target_box.lo, strict=True))

@@ -19,9 +19,11 @@ from peergrid.schedule.ops import (
     Flag,
     HostBarrier,
     Queue,
+    Receive,
     Record,
     Reduce,
     Semaphore,
+    Send,
     SignalOp,
     SignalWait,
     Sync,
@@ -34,7 +36,7 @@ KINDS: dict[str, type] = {
     kind.__name__: kind
     for kind in (
         *(Schedule, Due, Options, Box, Queue, Event, Flag, Semaphore),
-        *(Compute, Reduce, Copy, Record, Wait, SignalOp, SignalWait, Sync, HostBarrier, DeviceBarrier),
+        *(Compute, Reduce, Copy, Send, Receive, Record, Wait, SignalOp, SignalWait, Sync, HostBarrier, DeviceBarrier),
     )
 }
 FORMER = {"Raise": "SignalOp", "Await": "SignalWait"}

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from peergrid.schedule.ops import Compute, Copy, Op, Queue, Reduce, describe
+from peergrid.schedule.ops import Compute, Copy, Op, Queue, Receive, Reduce, Send, describe
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +78,7 @@ def _name(op: Op) -> str:
             return f"steps {op.level}→{op.level + op.steps}"
         case Reduce():
             return op.reduction
-        case Copy():
+        case Copy() | Send() | Receive():
             return f"{op.field} {op.source_device}→{op.target_device}"
     return type(op).__name__.lower()
 

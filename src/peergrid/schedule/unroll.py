@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
 from peergrid.schedule.build import Schedule
-from peergrid.schedule.ops import Flag, Op, SignalOp, SignalWait, describe
+from peergrid.schedule.ops import Flag, Op, Receive, Send, SignalOp, SignalWait, describe
 
 
 class Placed(NamedTuple):
@@ -51,3 +51,13 @@ def flag_spans(ops: Iterable[Op]) -> Mapping[Flag, int]:
         if isinstance(op, SignalOp | SignalWait):
             spans[op.flag] = max(spans.get(op.flag, 0), op.value)
     return spans
+
+
+def same_message(sent: Placed, received: Placed) -> bool:
+    """Whether two operations are the halves of one copy."""
+    one, two = sent.op, received.op
+    assert isinstance(one, Send)
+    assert isinstance(two, Receive)
+    cells = (one.field, one.source_device, one.source_box, one.target_device, one.target_box)
+    alike = cells == (two.field, two.source_device, two.source_box, two.target_device, two.target_box)
+    return alike and sent.base + one.level == received.base + two.level

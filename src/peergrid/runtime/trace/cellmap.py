@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from peergrid.grid import Box
 from peergrid.runtime.trace.cells import CellSet, cells_read, cells_reduced, cells_written
 from peergrid.schedule import Layout
-from peergrid.schedule.ops import Copy, Reduce, Touching
+from peergrid.schedule.ops import Receive, Reduce, Send, Touching, Transfer
 from peergrid.stencil import Problem
 
 Cells = NDArray[np.int64]
@@ -25,7 +25,9 @@ def read_sets(layout: Layout, op: Touching) -> Sets:
     """The cells that an operation reads at the level that it names."""
     if isinstance(op, Reduce):
         return _reduced(layout.problem, op, previous=False)
-    if isinstance(op, Copy):
+    if isinstance(op, Receive):
+        return []
+    if isinstance(op, Transfer):
         return _copied((op.source_device, op.field, op.slot), op.source_box)
     found = cells_read(layout.problem, op.box, op.steps)
     return [((op.device, name, op.source), cells) for name, cells in found.items()]
@@ -38,9 +40,9 @@ def previous_sets(layout: Layout, op: Touching) -> Sets:
 
 def write_sets(layout: Layout, op: Touching) -> Sets:
     """The cells that an operation writes."""
-    if isinstance(op, Reduce):
+    if isinstance(op, Reduce | Send):
         return []
-    if isinstance(op, Copy):
+    if isinstance(op, Transfer):
         return _copied((op.target_device, op.field, op.slot), op.target_box)
     found = cells_written(layout.problem, op.box)
     return [((op.device, name, op.target), cells) for name, cells in found.items()]

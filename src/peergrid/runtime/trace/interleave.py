@@ -9,16 +9,20 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from random import Random
+from typing import NamedTuple
 
 from peergrid.runtime.trace.recorder import Actor, Begin, Entry, Log, Position
 from peergrid.schedule.build import Schedule
 from peergrid.schedule.ops import (
+    IN_FLIGHT,
     DeviceBarrier,
     Event,
     Flag,
     HostBarrier,
     Queue,
+    Receive,
     Record,
+    Send,
     SignalOp,
     SignalWait,
     Sync,
@@ -57,6 +61,12 @@ def entries(iterations: Sequence[Schedule], seed: int = 0, act: Act | None = Non
         machine.log.entries.clear()
 
 
+class Tag(NamedTuple):
+    """The messages of a number."""
+
+    number: int
+
+
 class _Machine:
     """Hosts with their programs, queues with what was issued to them, and what can be waited for.
 
@@ -74,7 +84,9 @@ class _Machine:
         self.flags: dict[Flag, tuple[int, Position]] = {}
         self.arrived: dict[Position, set[Actor]] = {}
         self.issued: dict[Queue, Position] = {}
-        self.asleep: dict[Position | Flag | Queue, list[Actor]] = {}
+        self.asleep: dict[Position | Flag | Queue | Tag, list[Actor]] = {}
+        self.sent: dict[int, list[Position]] = {}
+        self.received: dict[int, int] = {}
         for placed in unroll(iterations):
             for host in hosts_of(placed.op):
                 self.lines.setdefault(host, deque()).append(placed)
@@ -144,16 +156,34 @@ class _Machine:
             party = op.hosts if isinstance(op, HostBarrier) else op.queues
             if len(self.arrived[position]) < len(party):
                 return self._sleep(actor, position)
-        elif isinstance(op, Touching) and self.act is not None:
+        elif isinstance(op, Send | Receive):
+            waits, saw = self._message(op, position)
+            if waits:
+                return self._sleep(actor, Tag(op.tag))
+            self._wake(Tag(op.tag))
+        if isinstance(op, Touching) and self.act is not None:
             self.act(op, placed.base)
         self.log.finish(actor, position, saw)
         self.over.add(position)
         self._wake(position)
         return True
 
-    def _sleep(self, actor: Actor, until: Position | Flag | Queue) -> bool:
+    def _message(self, op: Send | Receive, position: Position) -> tuple[bool, Position | None]:
+        """Whether a message cannot be sent or received yet, and where it was sent."""
+        sent, received = self.sent.setdefault(op.tag, []), self.received.get(op.tag, 0)
+        if isinstance(op, Send):
+            if len(sent) >= received + IN_FLIGHT:
+                return True, None
+            sent.append(position)
+            return False, None
+        if len(sent) <= received:
+            return True, None
+        self.received[op.tag] = received + 1
+        return False, sent[received]
+
+    def _sleep(self, actor: Actor, until: Position | Flag | Queue | Tag) -> bool:
         self.asleep.setdefault(until, []).append(actor)
         return False
 
-    def _wake(self, happened: Position | Flag | Queue) -> None:
+    def _wake(self, happened: Position | Flag | Queue | Tag) -> None:
         self.awake += self.asleep.pop(happened, ())

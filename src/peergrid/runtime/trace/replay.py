@@ -29,7 +29,9 @@ from peergrid.schedule.ops import (
     HostBarrier,
     Op,
     Queue,
+    Receive,
     Record,
+    Send,
     SignalOp,
     SignalWait,
     Sync,
@@ -38,7 +40,7 @@ from peergrid.schedule.ops import (
     hosts_of,
     queues_of,
 )
-from peergrid.schedule.unroll import Placed, unroll
+from peergrid.schedule.unroll import Placed, same_message, unroll
 
 
 def check_trace(layout: Layout, log: Log) -> tuple[Fault, ...]:
@@ -96,6 +98,8 @@ class _Replay:
         self.events: dict[Event, _Uses] = {}
         self.bound: dict[Position, Position | None] = {}
         self.signals: dict[Flag, list[Position]] = {}
+        self.sent: dict[int, list[Position]] = {}
+        self.received: dict[int, list[Position]] = {}
         self.memory = ShadowMemory(usage, iterations, self.placed)
         self.faults: list[Fault] = []
 
@@ -125,6 +129,10 @@ class _Replay:
                 if actor not in blamed and actor not in self.finished.get(position, {}):
                     blamed.add(actor)
                     yield Fault("deadlock", f"Deadlock: {placed} never ended in {actor}.", (placed.op,))
+        for tag, sent in self.sent.items():
+            for position in sent[len(self.received.get(tag, ())) :]:
+                placed = self.placed[position]
+                yield Fault("message", f"Lost message: nobody receives {placed}.", (placed.op,))
 
     def _tick(self, actor: int) -> Clock:
         """One event more of an actor; its clock, to be kept only as a copy."""
@@ -171,7 +179,9 @@ class _Replay:
         clock = self._tick(row)
         if isinstance(op, Record | SignalOp | HostBarrier | DeviceBarrier):
             clock = self.started.setdefault(position, {})[actor] = clock.copy()
-        if isinstance(op, Touching):
+        if isinstance(op, Send):
+            self._in_order(self.sent.setdefault(op.tag, []), placed, position)
+        if isinstance(op, Touching) and not isinstance(op, Receive):
             self.faults += self.memory.access(row, clock, placed, position)
         elif isinstance(op, SignalOp):
             self._signal(op.flag, placed, position, clock)
@@ -215,6 +225,8 @@ class _Replay:
             self._leave(row, placed, position)
         elif isinstance(op, SignalWait):
             self._awaited(row, op.flag, placed, saw)
+        elif isinstance(op, Receive):
+            self._received(row, op, placed, position, saw)
         elif isinstance(op, Wait) or (isinstance(op, Sync) and isinstance(op.target, Event)):
             if saw != self.bound.get(position):
                 self.fault(
@@ -245,6 +257,31 @@ class _Replay:
             return
         surely = next(position for position in raised if self.placed[position].value >= placed.value)
         self._join(row, *self.started[surely].values())
+
+    def _received(self, row: int, op: Receive, placed: Placed, position: Position, saw: Position | None) -> None:
+        """Write what has arrived, after all that was over when it was sent."""
+        line = self.received.setdefault(op.tag, [])
+        sent = self.sent.get(op.tag, [])[len(line) : len(line) + 1]
+        if sent != [saw]:
+            self.fault("message", f"{placed} received another message than the next of its tag.", placed)
+            return
+        if not same_message(self.placed[sent[0]], placed):
+            self.fault("message", f"{placed} took {self.placed[sent[0]]}.", self.placed[sent[0]], placed)
+        self._join_end(row, saw, placed)
+        self.faults += self.memory.access(row, self._tick(row), placed, position)
+        self.finished.setdefault(position, {})[op.queue] = self.clocks[row].copy()
+        self._in_order(line, placed, position)
+
+    def _in_order(self, line: list[Position], placed: Placed, position: Position) -> None:
+        """One more message of a tag, surely later than the one before."""
+        if line:
+            last = self.placed[line[-1]]
+            assert isinstance(last.op, Send | Receive)
+            row, ends = self.number[last.op.queue], self.finished.get(line[-1], {})
+            now = self.clocks[self.number[queues_of(placed.op)[0]]]
+            if last.op.queue not in ends or ends[last.op.queue][row] > now[row]:
+                self.fault("undetermined", f"Nothing orders {last} and {placed}, which use one tag.", last, placed)
+        line.append(position)
 
     def _leave(self, row: int, placed: Placed, position: Position) -> None:
         if position not in self.passed:

@@ -1,0 +1,135 @@
+"""A schedule for devices of several processes (MPI: ranks), from one for devices of a single process.
+
+A copy between ranks becomes a message: `Send` in a queue of the source, `Receive` in the queue of the same name of the
+target. What orders devices of different ranks (events, flags, barriers, a host that waits) is left out: messages order
+them, each after what the sender did before and before what the receiver does after. That this is enough is not assumed
+but proved, schedule by schedule, as for any other (`verify`).
+
+Every rank builds the whole schedule and carries out what its own hosts issue.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from peergrid.errors import UsageError
+from peergrid.schedule.build import Schedule
+from peergrid.schedule.ops import (
+    Copy,
+    DeviceBarrier,
+    Event,
+    Flag,
+    HostBarrier,
+    Op,
+    Queue,
+    Receive,
+    Record,
+    Send,
+    SignalOp,
+    SignalWait,
+    Sync,
+    Wait,
+    hosts_of,
+    queues_of,
+)
+
+
+def over_ranks(schedule: Schedule, ranks: Sequence[int]) -> Schedule:
+    """The schedule with messages between ranks, its hosts those of all ranks; ranks: the rank of each device.
+
+    Raises UsageError where there is not one rank for each device.
+    """
+    if len(ranks) != schedule.devices:
+        raise UsageError(f"A schedule of {schedule.devices} devices needs the rank of each, got {len(ranks)}.")
+    if len(set(ranks)) < 2:
+        return schedule
+    return replace(schedule, ops=tuple(_Split(schedule.ops, tuple(ranks)).made()))
+
+
+def of_rank(schedule: Schedule, ranks: Sequence[int], rank: int) -> Schedule:
+    """What one rank carries out of a schedule that `over_ranks` made."""
+    if len(set(ranks)) < 2:
+        return schedule
+    size = max(ranks) + 1
+    return replace(schedule, ops=tuple(op for op in schedule.ops if hosts_of(op)[0] % size == rank))
+
+
+class _Split:
+    """The operations of a schedule as they are found, and messages that a queue has still to receive.
+
+    A queue receives what others sent it before its next operation that is no `Send`: all leave before any waits.
+    """
+
+    def __init__(self, ops: Sequence[Op], ranks: tuple[int, ...]) -> None:
+        self._ops, self._ranks, self._size = ops, ranks, max(ranks) + 1
+        self._tags: dict[tuple[object, ...], int] = {}
+        self._pending: dict[Queue, list[Receive]] = {}
+        self._hosts = {(host, self._of(queue)) for op in ops for queue in queues_of(op) for host in hosts_of(op)}
+        self._issuers = {queue: hosts_of(op)[0] for op in reversed(ops) for queue in queues_of(op)}
+        self._waited = {op.event for op in ops if isinstance(op, Wait) and self._within(op.queue, op.event)}
+        self._waited |= {op.target for op in ops if isinstance(op, Sync) and isinstance(op.target, Event)}
+        self._signalled = {op.flag for op in ops if isinstance(op, SignalOp) and self._within(op.queue, op.flag)}
+
+    def made(self) -> Iterator[Op]:
+        """The operations of all ranks."""
+        for op in self._ops:
+            for one in self._parts(op):
+                if not isinstance(one, Send | Sync):
+                    for queue in queues_of(one):
+                        yield from self._pending.pop(queue, ())
+                yield one
+        for received in self._pending.values():
+            yield from received
+
+    def _parts(self, op: Op) -> Iterator[Op]:
+        """What an operation becomes."""
+        match op:
+            case HostBarrier():
+                for rank in range(self._size):
+                    hosts = tuple(self._host(host, rank) for host in op.hosts if (host, rank) in self._hosts)
+                    if len(hosts) > 1:
+                        yield HostBarrier(hosts)
+            case DeviceBarrier():
+                for rank in range(self._size):
+                    queues = tuple(queue for queue in op.queues if self._of(queue) == rank)
+                    if len(queues) > 1:
+                        yield DeviceBarrier(queues, tuple(self._host(host, rank) for host in op.hosts))
+            case Copy() if self._ranks[op.source_device] != self._ranks[op.target_device]:
+                yield self._message(op)
+            case Sync():
+                yield replace(op, host=self._host(op.host, self._of(op.target)))
+            case _ if self._needed(op):
+                yield replace(op, host=self._host(op.host, self._of(op.queue)))
+
+    def _needed(self, op: Op) -> bool:
+        """Whether an operation does anything within its rank."""
+        match op:
+            case Record():
+                return op.event in self._waited
+            case Wait():
+                return self._within(op.queue, op.event)
+            case SignalOp():
+                return self._within(op.queue, op.flag)
+            case SignalWait():
+                return op.flag in self._signalled
+        return True
+
+    def _message(self, op: Copy) -> Send:
+        """The half that sends; the other is received later."""
+        tag = self._tags.setdefault((op.field, op.source_device, op.target_device, op.target_box), len(self._tags))
+        cells = (tag, op.field, op.slot, op.level, op.source_device, op.source_box, op.target_device, op.target_box)
+        source = Queue(op.source_device, op.queue.name, op.queue.priority)
+        target = Queue(op.target_device, op.queue.name, op.queue.priority)
+        received = Receive(self._host(self._issuers.get(target, op.host), self._of(target)), target, *cells)
+        self._pending.setdefault(target, []).append(received)
+        return Send(self._host(op.host, self._of(source)), source, *cells)
+
+    def _of(self, place: Queue | Event) -> int:
+        return self._ranks[place.device]
+
+    def _within(self, one: Queue, two: Event | Flag) -> bool:
+        return self._ranks[one.device] == self._ranks[two.device]
+
+    def _host(self, host: int, rank: int) -> int:
+        return host * self._size + rank
