@@ -21,7 +21,7 @@ from peergrid.runtime.trace.replay import check_trace
 from peergrid.schedule import Layout, Options, Schedule, build, layout, one_iteration
 from peergrid.schedule.mutate import mutants
 from peergrid.schedule.ops import Compute, Copy, Receive, Reduce, Send, SignalOp, Touching, hosts_of, queues_of
-from peergrid.schedule.ranks import of_rank, over_ranks
+from peergrid.schedule.passes.ranks import of_rank, over_ranks
 from peergrid.schedule.strategies import STRATEGIES, StrategyName
 from peergrid.schedule.verify import program, prove
 from peergrid.stencil import Problem
