@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
 import pytest
 from figures import gpu, records
 from figures.breadth import breadth
+from figures.headline import headline
 
 Found = dict[str, Any]
 KEPT = (gpu.SAMPLES, "h200-x8-barrier", "h200-x4-hosts-one-step", "h200-blocked3d")
@@ -54,15 +56,15 @@ def test_what_the_newest_lacks_comes_from_the_next_and_says_so(folder: Path) -> 
     save(folder, record("jacobi", "2026-02-01", 8, [row("strong peer", 1, 1.0), row("strong peer", 8, 17218.0)]))
     text = gpu.gpu().splitlines()
     assert "4 × H200, 2026-02-02, commit abcdef0" in text[0]
-    assert "| peergrid, no norm, eight steps per pass | 3,400 | – | – | 17,218 1) |" in text
-    assert "| times as fast  | 10.0 |  |  | 10.0 |" in text
+    assert "| peergrid, eight steps per pass | 3,400 | – | – | 17,218 1) |" in text
+    assert "| times as fast, eight steps against one | 10.0 |  |  | 10.0 |" in text
     assert "1) 8 × H200, 2026-02-01, commit abcdef0, `c`  " in text
 
 
 def test_what_is_held_is_no_part_of_the_rates(folder: Path) -> None:
     rows = [row(series, 1, rate) for series, rate in (("weak overlap", 3400.0), ("weak, held", 3500.0))]
     save(folder, record("jacobi", "2026-02-02", 2, rows))
-    assert "| peergrid, no norm, 17408² for each GPU | 3,400 |" in gpu.gpu()
+    assert "| peergrid, eight steps per pass, 17408² for each GPU | 3,400 |" in gpu.gpu()
 
 
 def test_small_grids_are_shown_on_the_most_gpus(folder: Path) -> None:
@@ -125,3 +127,19 @@ def test_problems_of_many_kinds(folder: Path) -> None:
         "| lattice Boltzmann D2Q9, periodic, 4096² | 8 |  |  | 60.0 | 97.5% |",
     ]
     assert breadth(folder / "none") == ""
+
+
+def test_the_headline_compares_like_with_like(folder: Path) -> None:
+    """One step per pass with one step per pass, and several apart."""
+    for name in ("fdtd_cpu", "waves_cpu"):
+        (folder / f"{name}.json").write_text((records.ROOT / "benchmarks/results" / f"{name}.json").read_text())
+    rates = (("strong, one step", 1, 510.0), ("strong peer", 1, 3400.0), ("strong, one step", 8, 3444.0))
+    save(folder, record("jacobi", "2026-02-02", 8, [row(*rate) for rate in (*rates, ("strong peer", 8, 17220.0))]))
+    gpus, radar, waves = headline().splitlines()
+    assert "one step per pass like these, 510 on 1 (1.5 ×), 3,444 on 8 (2.0 ×)" in gpus
+    assert "several steps per pass, 3,400 on 1 (10 ×), 17,220 on 8 (10 ×)." in gpus
+    for program, text in (("gprMax", radar), ("Devito", waves)):
+        found = re.search(rf"beside {program} \(([\d,]+)\): one step per pass like this, ([\d,]+) \(([\d.]+) ×\)", text)
+        assert found, text
+        theirs, ours, times = (float(number.replace(",", "")) for number in found.groups())
+        assert times == pytest.approx(ours / theirs, rel=0.03)

@@ -1,1 +1,1 @@
-"""The figures of the README, each section made of the recorded results."""
+"""The figures of documents, each section made of the recorded results."""

@@ -41,7 +41,7 @@ def waves_cpu() -> str:
     return "\n".join(
         [
             f"**Acoustic wave on {found['threads']} CPU threads**, {grid} cells, float32, 8th order, variable "
-            f"velocity, programs in turn, medians of {rounds} rounds ({where(found)}).",
+            f"velocity, programs alternately, medians of {rounds} rounds ({where(found)}).",
             "",
             *table(["program", "Mcells/s", "against Devito"], rows),
         ]
@@ -66,9 +66,9 @@ def fdtd_cpu() -> str:
     grid = " × ".join(map(str, found["cells"]))
     return "\n".join(
         [
-            f"**Radar on {found['threads']} CPU threads**, {grid} cells, float32, with CPML, programs in turn, medians "
-            f"of {len(found['results']['gprmax']['samples'])} rounds ({where(found)}; copy bandwidth in the same run "
-            f"{copied / 1e9:.0f} GB/s, which allows {one_pass:,.0f} Mcells/s one step at a time).",
+            f"**Radar on {found['threads']} CPU threads**, {grid} cells, float32, with CPML, programs alternately, "
+            f"medians of {len(found['results']['gprmax']['samples'])} rounds ({where(found)}; copy bandwidth in the "
+            f"same run {copied / 1e9:.0f} GB/s, which allows {one_pass:,.0f} Mcells/s one step at a time).",
             "",
             *table(["program", "Mcells/s", "against gprMax", "of the one-pass limit"], rows),
         ]
