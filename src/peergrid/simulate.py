@@ -242,7 +242,7 @@ class Simulation:
         with self._open():
             for name in self.problem.state:
                 digest.update(name.encode())
-                digest.update(self.gather(name).tobytes())
+                digest.update(self.gather(name).data)
         return digest.hexdigest()
 
     def result(self) -> Result:

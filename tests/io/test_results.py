@@ -57,7 +57,7 @@ def test_results_have_the_layout_that_plotting_tools_read(built: Built, tmp_path
     path = tmp_path / "deep" / "results.h5"
     shape = built.problem.grid.shape
     fields = {"Ez": np.full(shape, 2, np.float32), "Hy": np.full(shape, 3, np.float32), "psi": np.zeros(3)}
-    write_results(path, built, traces(built), fields, {"devices": "cpu:2", "steps": 5})
+    write_results(path, built, traces(built), fields.items(), {"devices": "cpu:2", "steps": 5})
     with h5py.File(path) as file:
         assert file.attrs["Title"] == "small"
         assert file.attrs["nrx"] == 3
@@ -127,7 +127,7 @@ signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, resource.RLIM_INFINITY))
 folder = Path(sys.argv[1])
 for write in (
-    lambda: write_results(folder / "results.h5", built, {}, {"Ez": ez}),
+    lambda: write_results(folder / "results.h5", built, {}, [("Ez", ez)]),
     lambda: snapshots(),
 ):
     def snapshots():

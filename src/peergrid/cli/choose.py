@@ -47,8 +47,8 @@ class CommandLineOptions:
         str, typer.Option("--split", metavar="AxB", help="Parts along each axis, such as 2x2, or auto.")
     ] = "auto"
 
-    def requested(self, model: RadarModel) -> RequestedOptions:
-        """The options on this line, or else in the model file.
+    def requested(self, model: RadarModel, *, writing: bool = True) -> RequestedOptions:
+        """The options on this line, or else in the model file; writing: whether the run leaves results.
 
         Raises UsageError where it makes no sense, DoesNotFit where the devices have too little memory in any case.
         """
@@ -65,7 +65,7 @@ class CommandLineOptions:
         )
         # refuses unknown names
         Options(found.strategy or "overlap", found.depth or 1, order=found.order or "all", route=found.route)
-        check_model_memory(model, chosen)
+        check_model_memory(model, chosen, writing)
         return found
 
 

@@ -4,20 +4,31 @@ from __future__ import annotations
 
 from math import prod
 
+from peergrid.errors import DoesNotFit
+from peergrid.models.fdtd.memory import HostMemory, host_memory, most_steps
 from peergrid.models.fdtd.model import RadarModel
 from peergrid.runtime.devices import Devices
-from peergrid.runtime.fit import check_host_memory
+from peergrid.runtime.fit import RESERVE, check_host_memory, free_memory, gibibytes, rounded
 
-ARRAYS = 8  # two slots of three fields and two coefficients: the least that any model of this kind needs
+ARRAYS = 8  # two slots of three fields and two coefficients: the least that any model of this kind needs on a GPU
 
 
-def check_model_memory(model: RadarModel, devices: Devices) -> None:
-    """Raise DoesNotFit where the least memory of the model exceeds what is free on the host, or on a GPU."""
-    cells = prod(model.cells)
-    needed = cells * (4 if model.grid.dtype == "float32" else 8) * ARRAYS
-    if devices.kind == "cpu":
-        check_host_memory(needed, cells)
-        return
-    from peergrid.runtime.cuda.memory.room import check_least
+def check_model_memory(model: RadarModel, devices: Devices, writing: bool) -> HostMemory:
+    """The memory of the host that a run of the model takes; writing: whether it leaves results.
 
-    check_least(devices.ordinals, needed, cells)
+    Raises DoesNotFit where that exceeds what is free, or what the model needs at least exceeds what GPUs have free.
+    """
+    needed, cells = host_memory(model, computing=devices.kind == "cpu", writing=writing), prod(model.cells)
+    free, steps = free_memory(), most_steps(model)
+    if needed.steps > RESERVE * free:
+        raise DoesNotFit(
+            f"The signals of sources and the records of receivers over {steps:,} steps need {gibibytes(needed.steps)} "
+            f"of memory and {gibibytes(free)} are free: use at most about "
+            f"{rounded(steps * RESERVE * free / needed.steps)} steps, or fewer receivers and sources."
+        )
+    check_host_memory(needed.cells + needed.steps, cells)
+    if devices.kind == "cuda":
+        from peergrid.runtime.cuda.memory.room import check_least
+
+        check_least(devices.ordinals, cells * (4 if model.grid.dtype == "float32" else 8) * ARRAYS, cells)
+    return needed

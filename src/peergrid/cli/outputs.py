@@ -91,12 +91,12 @@ class Folder:
         from peergrid.io.gallery import draw_all  # takes matplotlib along, which is slow to come
 
         traces = simulation.traces()
-        fields = {name: simulation.gather(name) for name in simulation.problem.state}
         about: dict[str, str | int | float] = {
             "devices": str(simulation.devices),
             "steps": simulation.step,
             "sha256": sha256,
         }
+        fields = ((name, simulation.gather(name)) for name in simulation.problem.state)  # one at a time
         write_results(self.results, built, traces, fields, about)
         snapshots = self.snapshots if built.model.output.snapshots else None
         written = [self.results, *([snapshots] if snapshots else [])]

@@ -14,6 +14,7 @@ from peergrid.cli.notes import tell
 from peergrid.cli.progress import megacells
 from peergrid.io.modelfile import read
 from peergrid.models.fdtd.build import Built, build
+from peergrid.models.fdtd.memory import host_memory
 from peergrid.runtime.fit import gibibytes
 from peergrid.simulate import Simulation
 
@@ -25,7 +26,8 @@ TRIAL_SECONDS = 0.02  # a trial takes at least so long, if the model has the ste
 class Plan:
     """The needs of a run; times in seconds, memory in bytes. `seconds` is an estimate from a short trial.
 
-    rows: cells of each device along the first axis; notes: what was chosen by trial, or not as asked, and why.
+    host_memory: the most that the whole run takes of the host's memory, results and pictures included; rows: cells of
+    each device along the first axis; notes: what was chosen by trial, or not as asked, and why.
     """
 
     model: str
@@ -40,6 +42,7 @@ class Plan:
     rows: tuple[int, ...]
     memory_per_device: tuple[int, ...]
     memory: int
+    host_memory: int
     gcells_per_s: float
     seconds: float
     notes: tuple[str, ...]
@@ -80,6 +83,7 @@ def _seconds_per_step(simulation: Simulation) -> float:
 
 def _plan(name: str, built: Built, simulation: Simulation, per_step: float) -> Plan:
     layout, grid = simulation.layout, built.problem.grid
+    whole = host_memory(built.model, computing=simulation.devices.kind == "cpu", writing=True)
     memory = tuple(layout.memory(device) for device in range(layout.devices))
     return Plan(
         model=name,
@@ -94,6 +98,7 @@ def _plan(name: str, built: Built, simulation: Simulation, per_step: float) -> P
         rows=tuple(simulation.partition.owned(device).shape[0] for device in range(layout.devices)),
         memory_per_device=memory,
         memory=sum(memory),
+        host_memory=whole.cells + whole.steps,
         gcells_per_s=grid.box.size / per_step / 1e9,
         seconds=per_step * built.steps,
         notes=simulation.notes,
@@ -113,7 +118,8 @@ def _text(found: Plan) -> str:
         "steps": f"{found.steps:,}",
         "devices": f"{found.devices}, split {'×'.join(map(str, found.split))}, rows {_runs(found.rows)}",
         "strategy": f"{found.strategy}, depth {found.depth}",
-        "memory": f"{gibibytes(found.memory)}, at most {gibibytes(max(found.memory_per_device))} on one device",
+        "memory": f"{gibibytes(found.memory)}, at most {gibibytes(max(found.memory_per_device))} on one device; "
+        f"at most {gibibytes(found.host_memory)} of the host's for the whole run",
         "time": f"about {found.seconds:.3g} s at {megacells(found.gcells_per_s * 1e9)}, from a short trial",
     }
     return "\n".join(f"{key:<10}{value}" for key, value in rows.items())

@@ -61,7 +61,7 @@ def run(
         if steps < 1:
             raise UsageError(f"'--steps' takes a whole number above 0, got {steps}.")
         described = replace(described, grid=replace(described.grid, steps=steps, time_window=None))
-    requested = arguments.requested(described)
+    requested = arguments.requested(described, writing=write)
     folder = Folder(output or Path("results") / model.stem) if write else None
     period = None if checkpoint is None else Period.read(checkpoint)
     if folder is None and (period is not None or resume):

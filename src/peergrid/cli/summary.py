@@ -9,8 +9,11 @@ from peergrid.cli.stop import StopRequest
 from peergrid.models.fdtd import Built
 from peergrid.runtime.cpu.bandwidth import copy_bandwidth
 from peergrid.runtime.devices import Devices, cores
+from peergrid.runtime.fit import free_memory
 from peergrid.simulate import Simulation
 from peergrid.stencil.cost import minimal_bytes
+
+MEASURED = 1 << 30  # bytes that have to be free for a measurement of bandwidth
 
 
 @dataclass(frozen=True)
@@ -78,7 +81,8 @@ def summary(name: str, built: Built, simulation: Simulation, stop: StopRequest, 
 def _roofline_fraction(built: Built, devices: Devices, rate: float) -> float | None:
     """The rate over what the memory allows one step at a time (temporal blocking can pass 1); None if not measured."""
     if devices.kind == "cpu":
-        bandwidth: float | None = copy_bandwidth(min(devices.count, cores()))
+        enough = free_memory() > MEASURED
+        bandwidth = copy_bandwidth(min(devices.count, cores())) if enough else None
     else:
         from peergrid.runtime.cuda import bandwidth as cuda
 

@@ -53,7 +53,7 @@ def trace(
         raise UsageError(f"'--output' of trace names a file, got the folder '{output}'; add a name such as trace.json.")
     Folder(output.parent).prepare()
     described = read(model)
-    requested = arguments.requested(described)
+    requested = arguments.requested(described, writing=False)
     built = build(described)
     chosen = requested.resolve(built, quiet=as_json)
     shown = steps or INTERVALS * chosen.options.depth

@@ -18,11 +18,11 @@ from peergrid.io.atomic import replacing
 from peergrid.io.colours import OUTLINE, diverging, material_tints
 from peergrid.io.results import from_rest
 from peergrid.models.fdtd import Built, Recorder
+from peergrid.models.fdtd.memory import LARGEST
 
 STYLE: Any = {"font.size": 9.0, "axes.linewidth": 0.6, "xtick.major.width": 0.6, "ytick.major.width": 0.6}
 UNITS = {"Ez": "V/m", "Hx": "A/m", "Hy": "A/m"}
 DPI = 200  # sharp in print at the width of a column
-LARGEST = 1600  # pixels of a map along one axis; finer grids are thinned
 
 
 def picture_model(path: Path, built: Built) -> None:
@@ -126,6 +126,7 @@ def save(path: Path, figure: Figure) -> None:
     canvas: Any = FigureCanvasAgg(figure)
     with replacing(path) as partial:
         canvas.print_png(partial)
+    figure.clear()  # its parts refer to each other, and would stay for a while
 
 
 def boundaries(cells: np.ndarray[Any, Any]) -> np.ndarray[Any, np.dtype[np.bool_]]:
@@ -161,8 +162,8 @@ def _outline(axes: Any, built: Built) -> None:
     """Lines between materials, drawn as an image with nothing elsewhere."""
     step = 1 + max(built.geometry.cells.shape) // LARGEST
     edges = boundaries(built.geometry.cells[::step, ::step]).T
-    image = np.zeros((*edges.shape, 4))
-    image[edges] = (*(c / 255 for c in OUTLINE), 0.75)
+    image = np.zeros((*edges.shape, 4), np.uint8)
+    image[edges] = (*OUTLINE, 191)
     axes.imshow(image, origin="lower", extent=_extent(built), interpolation="antialiased")
 
 

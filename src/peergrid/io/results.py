@@ -5,7 +5,7 @@ Beyond that layout there are the final fields (`/fields`) and the materials (`/g
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 import h5py
@@ -22,12 +22,13 @@ def write_results(
     path: Path,
     built: Built,
     traces: Mapping[str, Array],
-    fields: Mapping[str, Array],
+    fields: Iterable[tuple[str, Array]],
     about: Mapping[str, str | int | float] | None = None,
 ) -> None:
     """Write traces, final fields and geometry.
 
-    traces: by the names in `built.recorders`, one value per step, as stored by the run; fields: final values by name;
+    traces: by the names in `built.recorders`, one value per step, as stored by the run; fields: names and
+    final values, one after another;
     about: further attributes of the file, such as devices and digest. Raises UsageError where the file cannot be
     written; it appears under its name only when complete.
     """
@@ -73,9 +74,9 @@ def from_rest(trace: Array, unit: float) -> Array:
     return np.concatenate([np.zeros(1, trace.dtype), trace * trace.dtype.type(unit)])
 
 
-def _write_fields(file: h5py.File, built: Built, fields: Mapping[str, Array]) -> None:
+def _write_fields(file: h5py.File, built: Built, fields: Iterable[tuple[str, Array]]) -> None:
     group = file.create_group("fields")
-    for name, values in fields.items():
+    for name, values in fields:
         if name in built.units:
             group[name] = values * values.dtype.type(built.units[name])
 

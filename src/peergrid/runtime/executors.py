@@ -9,7 +9,7 @@ from typing import Literal, get_args
 from peergrid.errors import UsageError
 from peergrid.runtime.devices import Devices
 from peergrid.runtime.executor import Executor
-from peergrid.runtime.fit import check_host_memory, check_records
+from peergrid.runtime.fit import check_host_memory, check_records, gathered_bytes
 from peergrid.schedule import Layout
 
 KernelKind = Literal["compiled", "reference"]
@@ -37,6 +37,9 @@ def executor_of(
         raise UsageError(
             f"The reference kernel runs on virtual devices, not on {devices}; use 'cpu:1', or no `kernel`."
         )
+    fields = sum(plan.memory(device) for device in range(plan.devices)) if devices.kind == "cpu" else 0
+    check_host_memory(fields + gathered_bytes(plan.problem), plan.problem.grid.box.size)
+    check_records(plan.problem, steps, norm is not None)
     if devices.kind == "cuda":
         from peergrid.runtime.cpu.kernel import default_cache
         from peergrid.runtime.cuda.executor import CudaExecutor
@@ -47,8 +50,6 @@ def executor_of(
 
 
 def _on_virtual_devices(plan: Layout, steps: int, kernel: KernelKind, cache: Path | None, norm: str | None) -> Executor:
-    check_host_memory(sum(plan.memory(device) for device in range(plan.devices)), plan.problem.grid.box.size)
-    check_records(len(plan.problem.receivers), steps, plan.problem.itemsize)
     from peergrid.runtime.cpu.executor import ThreadedExecutor
     from peergrid.runtime.norms import Norms
 

@@ -9,6 +9,7 @@ from pathlib import Path
 import psutil
 
 from peergrid.errors import DoesNotFit
+from peergrid.stencil import Problem
 
 RESERVE = 0.9  # the share of free memory that a run may take
 
@@ -44,15 +45,21 @@ def check_host_memory(needed: int, cells: int) -> None:
         )
 
 
-def check_records(receivers: int, steps: int, itemsize: int) -> None:
-    """Raise DoesNotFit where the receivers' records of a whole run would not fit."""
-    needed, free = receivers * steps * itemsize, free_memory()
+def check_records(problem: Problem, steps: int, norm: bool) -> None:
+    """Raise DoesNotFit where the records of a whole run would not fit: of receivers, reductions, and the norm."""
+    each = len(problem.receivers) * problem.itemsize + sum(8 / one.every for one in problem.reductions) + 8 * norm
+    needed, free = int(each * steps), free_memory()
     if needed > RESERVE * free:
         raise DoesNotFit(
-            f"The records of {receivers} receivers over {steps:,} steps need {gibibytes(needed)} of memory and "
-            f"{gibibytes(free)} are free: use at most about {rounded(steps * RESERVE * free / needed)} steps, or fewer "
-            "receivers."
+            f"The records of {len(problem.receivers)} receivers over {steps:,} steps need {gibibytes(needed)} of "
+            f"memory and {gibibytes(free)} are free: use at most about {rounded(steps * RESERVE * free / needed)} "
+            "steps, or fewer receivers."
         )
+
+
+def gathered_bytes(problem: Problem) -> int:
+    """Bytes of all state fields in the host's memory, as a result has them."""
+    return sum(problem.fields[name].box.size for name in problem.state) * problem.itemsize
 
 
 def gibibytes(count: int) -> str:
