@@ -66,7 +66,7 @@ class _Split:
         self._tags: dict[tuple[object, ...], int] = {}
         self._pending: dict[Queue, list[Receive]] = {}
         self._hosts = {(host, self._of(queue)) for op in ops for queue in queues_of(op) for host in hosts_of(op)}
-        self._issuers = {queue: hosts_of(op)[0] for op in reversed(ops) for queue in queues_of(op)}
+        self._host_of = {queue: hosts_of(op)[0] for op in reversed(ops) for queue in queues_of(op)}
         self._waited = {op.event for op in ops if isinstance(op, Wait) and self._within(op.queue, op.event)}
         self._waited |= {op.target for op in ops if isinstance(op, Sync) and isinstance(op.target, Event)}
         self._signalled = {op.flag for op in ops if isinstance(op, SignalOp) and self._within(op.queue, op.flag)}
@@ -121,7 +121,7 @@ class _Split:
         cells = (tag, op.field, op.slot, op.level, op.source_device, op.source_box, op.target_device, op.target_box)
         source = Queue(op.source_device, op.queue.name, op.queue.priority)
         target = Queue(op.target_device, op.queue.name, op.queue.priority)
-        received = Receive(self._host(self._issuers.get(target, op.host), self._of(target)), target, *cells)
+        received = Receive(self._host(self._host_of.get(target, op.host), self._of(target)), target, *cells)
         self._pending.setdefault(target, []).append(received)
         return Send(self._host(op.host, self._of(source)), source, *cells)
 
