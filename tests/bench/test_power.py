@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from made_up_gpus import Gpus, install
 
-from peergrid.bench.power import Meter
+from peergrid.bench.power import PowerMeter
 from peergrid.runtime.devices import Devices
 
 BOTH = Devices("cuda", (0, 1, 0))  # the first one twice
@@ -14,7 +14,7 @@ Found = tuple[tuple[float, ...] | None, tuple[str, ...]]
 
 def metered(gpus: Gpus, seconds: float = 7.03, devices: Devices = BOTH) -> Found:
     """What is found of some work that follows on other work."""
-    with Meter.open(devices, gpus.clock.now) as meter:
+    with PowerMeter.open(devices, gpus.clock.now) as meter:
         gpus.work(2.04)
         meter.begin()
         gpus.work(seconds)
@@ -48,7 +48,7 @@ def test_without_counters_there_is_no_power(monkeypatch: pytest.MonkeyPatch) -> 
 
 def test_counters_that_end_leave_no_power(monkeypatch: pytest.MonkeyPatch) -> None:
     gpus = install(monkeypatch, Gpus((700.0, 700.0)))
-    with Meter.open(BOTH, gpus.clock.now) as meter:
+    with PowerMeter.open(BOTH, gpus.clock.now) as meter:
         meter.begin()
         gpus.work(1.0)
         assert meter.watts() is not None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from peergrid.machine import Cpu, Gpu, Machine, Missing, NumaNode, PcieLink, Software
-from peergrid.probe.experiment import Result, Scalar, result
+from peergrid.probe.experiment import Measurement, Scalar, result
 from peergrid.probe.profile import Outcome, Profile, new
 
 
@@ -23,16 +23,16 @@ def _gpu(index: int) -> Gpu:
     return Gpu(index, "NVIDIA H200", f"GPU-{index}", pci, (pci,), "9.0", *facts)
 
 
-def outcome(*results: Result, name: str = "host-copy", status: str = "done", reason: str = "") -> Outcome:
+def outcome(*results: Measurement, name: str = "host-copy", status: str = "done", reason: str = "") -> Outcome:
     """An outcome with these results."""
     return Outcome(name, "host", ("M6",), "Copy bandwidth", "B/s", "By copying.", status, reason, 1.5, results)
 
 
-def number(quantity: str, value: float, unit: str = "B/s", share: float = 0.01, **at: Scalar) -> Result:
+def number(quantity: str, value: float, unit: str = "B/s", share: float = 0.01, **at: Scalar) -> Measurement:
     """A result whose samples lie within `share` of the value."""
     return result(quantity, unit, [value * (1 - share), value, value * (1 + share)], at)
 
 
-def profile(*results: Result, gpus: int = 0) -> Profile:
+def profile(*results: Measurement, gpus: int = 0) -> Profile:
     """A profile that holds these results."""
     return new(machine(gpus), (outcome(*results),), quick=True)

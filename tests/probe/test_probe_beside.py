@@ -9,13 +9,13 @@ from probe_examples import profile
 
 from peergrid.errors import UsageError
 from peergrid.probe.beside import Figure, beside, figures, shared
-from peergrid.probe.experiment import Result
+from peergrid.probe.experiment import Measurement
 from peergrid.probe.profile import Profile
 
 
 def ours(*medians: float) -> list[Profile]:
     """One number, once per process."""
-    return [profile(Result("q", "s", {"a": 1, "b": 2}, median, 0.0, 0.0, (median,))) for median in medians]
+    return [profile(Measurement("q", "s", {"a": 1, "b": 2}, median, 0.0, 0.0, (median,))) for median in medians]
 
 
 def theirs(*medians: float) -> list[tuple[Figure, ...]]:

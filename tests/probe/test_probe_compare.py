@@ -9,11 +9,11 @@ from probe_examples import machine, number, profile
 
 from peergrid.machine import Link
 from peergrid.probe.compare import Expected, compared, differences, expected, flags
-from peergrid.probe.experiment import Result
+from peergrid.probe.experiment import Measurement
 from peergrid.probe.profile import Profile
 
 
-def pair(value: float, source: int = 0) -> Result:
+def pair(value: float, source: int = 0) -> Measurement:
     return number("peer_copy_bandwidth", value, source=source, target=1, route="copy engine", ways=1)
 
 
@@ -23,7 +23,7 @@ def test_noise_is_no_difference() -> None:
 
 @pytest.mark.parametrize(("apart", "found"), [(1.5, 0), (2.5, 1)])
 def test_the_noise_of_both_counts(apart: float, found: int) -> None:
-    one, other = (Result("q", "s", {}, value, 0.0, 1.0, (value,)) for value in (10.0, 10.0 + apart))
+    one, other = (Measurement("q", "s", {}, value, 0.0, 1.0, (value,)) for value in (10.0, 10.0 + apart))
     assert len(differences(profile(one), profile(other))) == found
 
 
@@ -71,7 +71,7 @@ def test_each_gpu_of_a_mixed_machine_is_judged_by_its_own_values() -> None:
 
 
 def test_copies_far_from_the_theoretical_rates_are_flagged_on_any_hardware() -> None:
-    def of(share: float) -> list[Result]:
+    def of(share: float) -> list[Measurement]:
         return [
             number("device_copy_bandwidth", share * 4.8e12, device=1, route="copy engine"),
             number("host_link_bandwidth", share * 6.3e10, device=0, direction="to host", memory="pinned", bytes=64),
@@ -94,7 +94,7 @@ def test_what_is_known_of_the_hardware_goes_before_theory() -> None:
     assert flags(replace(known, machine=replace(known.machine, links=links))) == ()
 
 
-def linked(*results: Result, counts: tuple[int, ...] = (18, 18), target: int | None = None) -> Profile:
+def linked(*results: Measurement, counts: tuple[int, ...] = (18, 18), target: int | None = None) -> Profile:
     links = tuple(Link(at, target, "NVLink", "4", n, 25e9 * n) for at, n in enumerate(counts))
     found = profile(*results)
     return replace(found, machine=replace(found.machine, links=links))

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from peergrid.probe.experiment import Result
+from peergrid.probe.experiment import Measurement
 from peergrid.probe.profile import VERSION, Outcome, Profile
 from peergrid.probe.registry import PROBES
 from peergrid.report.views import VIEWS
@@ -15,7 +15,7 @@ from peergrid.report.views import VIEWS
 DOCS = (Path(__file__).parents[2] / "docs" / "profile.md").read_text(encoding="utf-8")
 
 
-@pytest.mark.parametrize("kind", [Profile, Outcome, Result])
+@pytest.mark.parametrize("kind", [Profile, Outcome, Measurement])
 def test_every_entry_is_described(kind: type) -> None:
     for field in fields(kind):
         assert f"`{field.name}`" in DOCS, field.name

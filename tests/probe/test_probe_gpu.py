@@ -18,7 +18,7 @@ from pretend_driver import PretendDriver, PretendNvml, signatures
 from peergrid.errors import DeviceFault
 from peergrid.machine import nvml
 from peergrid.machine.host import usable_cpus
-from peergrid.probe import Bench, Probe, Result
+from peergrid.probe import Bench, Measurement, Probe
 from peergrid.probe.cpu import spin
 from peergrid.probe.cuda import (
     addressing,
@@ -37,7 +37,7 @@ from peergrid.probe.cuda import (
 )
 from peergrid.probe.cuda import compile as compiling
 from peergrid.probe.cuda.chase import chain
-from peergrid.probe.cuda.devices import Devices, Stream, u64
+from peergrid.probe.cuda.devices import Gpus, Stream, u64
 from peergrid.probe.cuda.timing import sound
 from peergrid.probe.experiment import Lack
 from peergrid.probe.registry import PROBES
@@ -111,9 +111,9 @@ def pretended(monkeypatch: pytest.MonkeyPatch) -> PretendDriver:
 @needs_nvrtc
 @pytest.mark.parametrize("probe", GPU_PROBES, ids=lambda probe: probe.name)
 def test_every_experiment_runs_to_its_end(probe: Probe, pretended: PretendDriver) -> None:
-    with Devices.open(pretended) as devices:
+    with Gpus.open(pretended) as devices:
         peers = set(devices.peers)
-        found = [item for item in probe.run(Bench(quick=True, devices=devices)) if isinstance(item, Result)]
+        found = [item for item in probe.run(Bench(quick=True, devices=devices)) if isinstance(item, Measurement)]
         assert devices.peers == peers, "peer access was not restored"
     assert found
     assert {kind: left for kind, left in pretended.held.items() if left} == {}, "something was not given back"
@@ -134,8 +134,8 @@ LINKED = [probe for probe in GPU_PROBES if probe.name in ("peer-copy", "halo", "
 @needs_nvrtc
 @pytest.mark.parametrize("probe", LINKED, ids=lambda probe: probe.name)
 def test_the_counters_see_what_every_link_experiment_says_it_sent(probe: Probe, pretended: PretendDriver) -> None:
-    with Devices.open(pretended) as devices:
-        found = [item for item in probe.run(Bench(quick=True, devices=devices)) if isinstance(item, Result)]
+    with Gpus.open(pretended) as devices:
+        found = [item for item in probe.run(Bench(quick=True, devices=devices)) if isinstance(item, Measurement)]
     ratios = [item for item in found if item.quantity == "traffic_ratio"]
     assert {item.at["counter"] for item in ratios} == {"sent", "received"}
     for item in ratios:
@@ -145,8 +145,8 @@ def test_the_counters_see_what_every_link_experiment_says_it_sent(probe: Probe, 
 
 @needs_nvrtc
 def test_owners_of_pointers_are_compared_with_where_they_are(pretended: PretendDriver) -> None:
-    with Devices.open(pretended) as devices:
-        found = [item for item in addressing.run(Bench(devices=devices)) if isinstance(item, Result)]
+    with Gpus.open(pretended) as devices:
+        found = [item for item in addressing.run(Bench(devices=devices)) if isinstance(item, Measurement)]
     known = {item.at["memory"]: item.median for item in found if item.quantity == "owner_known"}
     # The pretended driver takes a range for memory of the GPU that reserved it, which is wrong for its last piece.
     assert known == {
@@ -158,7 +158,7 @@ def test_owners_of_pointers_are_compared_with_where_they_are(pretended: PretendD
 def test_work_that_is_held_counts_as_waiting(pretended: PretendDriver, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(addressing, "PAUSE_SECONDS", 0.0)
     pretended.cuEventQuery = lambda event: (600,)  # type: ignore[attr-defined]
-    with Devices.open(pretended) as devices:
+    with Gpus.open(pretended) as devices:
         found = list(addressing._orders(devices))
     assert {item.median for item in found} == {1.0}
     assert len(found) == 6
@@ -166,8 +166,8 @@ def test_work_that_is_held_counts_as_waiting(pretended: PretendDriver, monkeypat
 
 @needs_nvrtc
 def test_pcie_counters_are_read_beyond_their_wrap(pretended: PretendDriver) -> None:
-    with Devices.open(pretended) as devices:
-        found = [item for item in host_link._counted(Bench(devices=devices)) if isinstance(item, Result)]
+    with Gpus.open(pretended) as devices:
+        found = [item for item in host_link._counted(Bench(devices=devices)) if isinstance(item, Measurement)]
     assert [item.at["direction"] for item in found] == ["to host", "to device"]
     for item in found:
         assert item.samples == pytest.approx([1.08] * 7)
@@ -179,7 +179,7 @@ def test_without_counters_the_reason_stands_in_the_outcome(
     probe: Probe, pretended: PretendDriver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(nvml, "session", lambda: nullcontext((PretendNvml(pretended, refuse=True), None)))
-    with Devices.open(pretended) as devices:
+    with Gpus.open(pretended) as devices:
         found = run(probe, Bench(quick=True, devices=devices), 3)
     assert "NVML does not give the NVLink traffic counters of these GPUs (support or permission)" in found.reason
     assert found.status == ("impossible" if probe.name == "traffic" else "done")
@@ -193,9 +193,9 @@ def test_relays_go_there_and_back_and_over_three(count: int, ways: str) -> None:
 
 @needs_nvrtc
 def test_two_gpus_relay_there_and_back_and_say_so(pretended: PretendDriver) -> None:
-    with Devices.open(PretendDriver(2)) as devices:
+    with Gpus.open(PretendDriver(2)) as devices:
         found = list(relay.run(Bench(quick=True, devices=devices)))
-    ways = [item.at for item in found if isinstance(item, Result) and item.quantity == "relay_bandwidth"]
+    ways = [item.at for item in found if isinstance(item, Measurement) and item.quantity == "relay_bandwidth"]
     assert ways == [{"source": 0, "middle": 1, "target": 0}]
     assert "three GPUs in a row: no GPU of this machine reaches two others" in str(found[0])
 
@@ -208,7 +208,7 @@ def test_atomics_are_sampled_in_several_pages(
     targets: list[int] = []
     adding = remote_atomics.adding
     monkeypatch.setattr(remote_atomics, "adding", lambda *a: targets.append(a[2]) or adding(*a))
-    with Devices.open(pretended) as devices:
+    with Gpus.open(pretended) as devices:
         found = list(remote_atomics._crew(Bench(quick=True, devices=devices), "own", [0], words))
     assert len(found[0].samples) == len(set(targets)) == 9
     assert min(b - a for a, b in pairwise(sorted(targets))) >= remote_atomics.APART
@@ -221,7 +221,7 @@ def test_copies_of_the_host_are_sampled_in_several_places(
     here: list[tuple[int, int]] = []
     copies = host_link.copies
     monkeypatch.setattr(host_link, "copies", lambda *a: here.append((a[1], a[2])) or copies(*a))
-    with Devices.open(pretended) as devices:
+    with Gpus.open(pretended) as devices:
         found = list(host_link._pinned(Bench(quick=True, devices=devices), 0, [1024], {}))
     assert [len(item.samples) for item in found] == [host_link.PLACES] * 2
     assert len(set(here)) == 2 * host_link.PLACES
@@ -235,7 +235,7 @@ def test_every_sample_of_a_grid_barrier_has_its_own_counter(
     monkeypatch.setattr(
         grid_barrier, "_seconds", lambda desk, counter, blocks, threads, repeats: seen.append((repeats, counter)) or 0.0
     )
-    with Devices.open(pretended) as devices:
+    with Gpus.open(pretended) as devices:
         (*_, found) = grid_barrier.run(Bench(devices=devices))
     few, many = ([at for repeats, at in seen[-30:] if repeats == count] for count in (50, 2050))
     assert few == many
@@ -244,7 +244,7 @@ def test_every_sample_of_a_grid_barrier_has_its_own_counter(
 
 @needs_nvrtc
 def test_a_run_sees_how_its_own_deviation_moves(pretended: PretendDriver) -> None:
-    with Devices.open(pretended) as devices:
+    with Gpus.open(pretended) as devices:
         found = {(item.quantity, item.at.get("way")): item for item in method_check.run(Bench(True, devices))}
     assert len(found["add_deviation", "equation 8"].samples) == 7
     assert len(found["add_latency", "differences"].samples) == 7 * method_check.PAIRS
@@ -270,10 +270,10 @@ def test_no_driver_library_leaves_what_needs_no_compiled_loop(
     pretended: PretendDriver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(launch, "entries", lambda: fail(None))
-    with Devices.open(pretended) as devices:
+    with Gpus.open(pretended) as devices:
         lack, *found = launch.run(Bench(quick=True, devices=devices))
     assert lack == Lack("launches from a compiled loop: The GPU is lost.")
-    assert {item.at["how"] for item in found if isinstance(item, Result)} == {"dependent", "graph", "graph node"}
+    assert {item.at["how"] for item in found if isinstance(item, Measurement)} == {"dependent", "graph", "graph node"}
 
 
 def test_the_threads_of_a_barrier_begin_where_the_caller_is(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -282,14 +282,14 @@ def test_the_threads_of_a_barrier_begin_where_the_caller_is(monkeypatch: pytest.
     monkeypatch.setattr(host_side, "cores", lambda: (4, 5, 6, 7))
     monkeypatch.setattr(host_side, "usable_cpus", lambda: (6,))
     monkeypatch.setattr(host_side, "inside", lambda work, cpus: chosen.append(cpus) or 0.0)
-    timed = host_side.Crew(*[np.ones(2, np.uint64)] * 4).threaded()
+    timed = host_side.Launchers(*[np.ones(2, np.uint64)] * 4).threaded()
     timed(2)
     assert chosen == [[6, 4]]
 
 
 @needs_nvrtc
 def test_every_kernel_is_used(pretended: PretendDriver) -> None:
-    with Devices.open(pretended) as devices:
+    with Gpus.open(pretended) as devices:
         for probe in GPU_PROBES:
             list(probe.run(Bench(quick=True, devices=devices)))
     assert set(signatures()) == pretended.launched
@@ -411,7 +411,7 @@ def test_one_launch_over_all_gpus_says_what_runs_where() -> None:
 
 
 def test_a_driver_without_one_launch_over_all_gpus_is_no_failure(pretended: PretendDriver) -> None:
-    with Devices.open(pretended) as devices:
+    with Gpus.open(pretended) as devices:
         lacks = [item.what for item in host_side.run(Bench(quick=True, devices=devices)) if isinstance(item, Lack)]
     assert lacks == ["one launch over several GPUs: this driver has none any more"]
 
@@ -451,7 +451,7 @@ def test_no_driver_library_is_one_sentence(monkeypatch: pytest.MonkeyPatch) -> N
 def test_peer_access_comes_back_after_an_error() -> None:
     driver = PretendDriver(3)
     driver.calls["cuMemAlloc"] = lambda size: 1 // 0
-    with Devices.open(driver) as devices:
+    with Gpus.open(driver) as devices:
         peers = set(devices.peers)
         with pytest.raises(ZeroDivisionError):
             list(allocation.run(Bench(quick=True, devices=devices)))
@@ -463,13 +463,13 @@ def test_a_pair_that_is_refused_is_no_pair() -> None:
         def cuCtxEnablePeerAccess(self, context: int, flags: int) -> tuple[int]:  # noqa: N802
             return (711 if context == 102 else 0,)
 
-    with Devices.open(Limited(3)) as devices:
+    with Gpus.open(Limited(3)) as devices:
         assert devices.pairs() == [(0, 1), (1, 0), (2, 0), (2, 1)]
 
 
 def test_a_wait_in_vain_is_a_fault() -> None:
     driver = PretendDriver(1)
-    with Devices.open(driver) as devices, devices.scope() as scope:
+    with Gpus.open(driver) as devices, devices.scope() as scope:
         fault = scope.words(0, 1)
         sound(devices, 0, fault, "a barrier")
         devices.fill(0, fault, 1, 1)
@@ -490,7 +490,7 @@ def fail(event: object) -> str:
 
 def test_everything_is_given_back_after_an_error() -> None:
     driver = PretendDriver(2)
-    with Devices.open(driver) as devices:
+    with Gpus.open(driver) as devices:
         with pytest.raises(DeviceFault), devices.scope() as scope:
             sound(devices, 0, scope.memory(1, 64) + (1 << 50) * scope.stream(0).device, fail(scope.event(1)))
         assert not any(driver.held.values())

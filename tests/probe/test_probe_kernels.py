@@ -17,7 +17,7 @@ from test_probe_gpu import needs_nvrtc
 from peergrid.probe import Bench
 from peergrid.probe.cuda import chase, hiding
 from peergrid.probe.cuda.compile import text
-from peergrid.probe.cuda.devices import Devices
+from peergrid.probe.cuda.devices import Gpus
 
 
 @cache
@@ -56,12 +56,12 @@ def test_every_footprint_is_read_whole_before_its_second_pass(monkeypatch: pytes
     """By the chain itself where it touches every line, otherwise by a sweep: 256 MiB are to leave an L2."""
     seen: dict[int, set[tuple[str, str | None]]] = {}
 
-    def note(desk: object, place: chase.Place, modifier: str, warm: str | None, way: chase.Chain) -> float:
+    def note(desk: object, place: chase.Place, modifier: str, warm: str | None, way: chase.PointerChain) -> float:
         seen.setdefault(way.footprint, set()).add((place.name, warm))
         return 1.0
 
     monkeypatch.setattr(chase, "_chase", note)
-    with Devices.open(PretendDriver(1)) as devices:
+    with Gpus.open(PretendDriver(1)) as devices:
         list(chase._place(Bench(quick=True, devices=devices), chase.Place("own", 0, False), 4096, 128, True))
         list(chase._place(Bench(quick=True, devices=devices), chase.Place("own", 0, False), 4096, 65536, True))
         list(chase._place(Bench(quick=True, devices=devices), chase.Place("own", 0, False), 1024, 65536, False))
@@ -77,8 +77,8 @@ def test_the_sweep_before_a_second_pass_is_by_the_reader(monkeypatch: pytest.Mon
     swept: list[tuple[int, int]] = []
     monkeypatch.setattr(chase, "_read", lambda devices, reader, way: swept.append((reader, way.footprint)))
     driver = PretendDriver(2)
-    with Devices.open(driver) as devices, devices.scope() as scope:
-        way = chase.Chain(scope.memory(1, 4096), 0, 16, 1 << 28, scope.memory(1, 4096))
+    with Gpus.open(driver) as devices, devices.scope() as scope:
+        way = chase.PointerChain(scope.memory(1, 4096), 0, 16, 1 << 28, scope.memory(1, 4096))
         desk = chase.Desk.make(scope)
         monkeypatch.setattr(devices.driver, "_cuMemsetD32", lambda *arguments: None)
         for touched in (False, True):
@@ -89,7 +89,7 @@ def test_the_sweep_before_a_second_pass_is_by_the_reader(monkeypatch: pytest.Mon
 
 def test_footprints_reach_from_an_l1_to_beyond_an_l2() -> None:
     for quick in (True, False):
-        ways = [chase.Chain(0, 0, links, links * stride, 0) for links, stride in chase.footprints(quick)]
+        ways = [chase.PointerChain(0, 0, links, links * stride, 0) for links, stride in chase.footprints(quick)]
         assert ways[0].footprint == 16 << 10
         assert ways[-1].footprint == 256 << 20
         assert max(way.footprint for way in ways if way.gapless) == 512 << 10, "larger than an L1, every line touched"

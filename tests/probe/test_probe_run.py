@@ -14,12 +14,12 @@ from probe_examples import machine, number, outcome, profile
 
 from peergrid.cli.probe import probe as command
 from peergrid.errors import DeviceFault, UsageError
-from peergrid.probe import Bench, Impossible, Lack, Probe, Result, measure, session, show
+from peergrid.probe import Bench, Impossible, Lack, Measurement, Probe, measure, session, show
 from peergrid.probe import profile as profiles
 from peergrid.probe import worker as worker_process
 from peergrid.probe.cpu import spin
 from peergrid.probe.cpu.threads import Others, counts, inside, on_each_processor, rotated, rounds_in, together
-from peergrid.probe.cuda.devices import Devices
+from peergrid.probe.cuda.devices import Gpus
 from peergrid.probe.registry import PROBES, choose
 from peergrid.probe.runner import run
 
@@ -55,7 +55,7 @@ def test_every_experiment_is_described() -> None:
 
 
 def test_results_before_a_failure_are_kept() -> None:
-    def half(bench: Bench) -> Iterator[Result]:
+    def half(bench: Bench) -> Iterator[Measurement]:
         yield number("q", 1.0)
         raise DeviceFault("The link went down.")
 
@@ -64,11 +64,11 @@ def test_results_before_a_failure_are_kept() -> None:
 
 
 def test_reasons() -> None:
-    def never(bench: Bench) -> Iterator[Result]:
+    def never(bench: Bench) -> Iterator[Measurement]:
         raise Impossible("this hardware has no such thing")
         yield
 
-    def bug(bench: Bench) -> Iterator[Result]:
+    def bug(bench: Bench) -> Iterator[Measurement]:
         raise ZeroDivisionError("division by zero")
         yield
 
@@ -79,7 +79,7 @@ def test_reasons() -> None:
 
 
 def test_what_the_machine_cannot_give_of_an_experiment_is_stated() -> None:
-    def part(bench: Bench) -> Iterator[Result | Lack]:
+    def part(bench: Bench) -> Iterator[Measurement | Lack]:
         yield Lack("near and far: one node")
         yield number("q", 1.0)
         yield Lack("near and far: one node")
@@ -99,7 +99,7 @@ def test_gpus_that_do_not_open_are_a_failure_of_their_experiments_alone(
         raise DeviceFault("The driver refused cuDevicePrimaryCtxRetain: GPU is lost (CUDA_ERROR_DEVICE_UNAVAILABLE).")
 
     monkeypatch.setattr(worker_process, "find", lambda: (object(), None))
-    monkeypatch.setattr(Devices, "open", lost)
+    monkeypatch.setattr(Gpus, "open", lost)
     assert worker_process.main(["--quick", "host-start", "chase", "little"]) == 0
     said = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
     ended = [line["outcome"] for line in said if "outcome" in line]

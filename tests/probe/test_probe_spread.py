@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from probe_examples import profile
 
-from peergrid.probe.experiment import Result
+from peergrid.probe.experiment import Measurement
 from peergrid.probe.profile import Profile
 from peergrid.probe.spread import stability, strayed
 
@@ -14,7 +14,7 @@ def runs(*medians: float, uncertainty: float = 1.0, later: float | None = None) 
     """One number over several runs; `later` is the uncertainty of all but the first."""
     widths = [uncertainty] + [uncertainty if later is None else later] * (len(medians) - 1)
     return [
-        profile(Result("q", "s", {"a": 1}, median, 0.0, width, (median,)))
+        profile(Measurement("q", "s", {"a": 1}, median, 0.0, width, (median,)))
         for median, width in zip(medians, widths, strict=True)
     ]
 
@@ -37,7 +37,7 @@ def test_all_pairs_both_ways() -> None:
 
 
 def test_a_number_that_only_one_run_has_is_not_judged() -> None:
-    assert stability([profile(Result("q", "s", {}, 1.0, 0.0, 0.1, (1.0,))), profile()]) == ()
+    assert stability([profile(Measurement("q", "s", {}, 1.0, 0.0, 0.1, (1.0,))), profile()]) == ()
 
 
 def test_a_count_that_is_zero_stays_zero() -> None:

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from peergrid.machine import Cpu, Gpu, Link, Machine, Missing, NumaNode, Setting, Software
-from peergrid.probe.experiment import Result, Scalar, result
+from peergrid.probe.experiment import Measurement, Scalar, result
 from peergrid.probe.profile import Outcome, Profile, new
 
 
-def number(quantity: str, unit: str, value: float, **at: Scalar) -> Result:
+def number(quantity: str, unit: str, value: float, **at: Scalar) -> Measurement:
     """A result with three samples."""
     return result(quantity, unit, [value, value * 1.01, value * 1.02], at)
 
 
-def outcome(group: str, *results: Result, status: str = "done", reason: str = "") -> Outcome:
+def outcome(group: str, *results: Measurement, status: str = "done", reason: str = "") -> Outcome:
     """An experiment of a group with these results."""
     return Outcome(f"{group}-x", group, ("M1",), f"Some {group} & more", "s", "By hand.", status, reason, 1.0, results)
 

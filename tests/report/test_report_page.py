@@ -15,7 +15,7 @@ from peergrid.cli.report import report
 from peergrid.errors import UsageError
 from peergrid.machine import Cache
 from peergrid.probe import profile as profiles
-from peergrid.probe.experiment import Result, result
+from peergrid.probe.experiment import Measurement, result
 from peergrid.probe.profile import Profile
 from peergrid.report import page
 from peergrid.report.draw import Cell, curves, heat
@@ -26,7 +26,7 @@ from peergrid.report.papers import PAPERS
 from peergrid.report.views import GROUPS, VIEWS
 
 
-def number_at(quantity: str, value: float, **at: str) -> Result:
+def number_at(quantity: str, value: float, **at: str) -> Measurement:
     """A number of seconds on two threads."""
     return made(quantity, "s", value, threads=2, **at)
 
@@ -132,7 +132,7 @@ def test_coordinates_in_words() -> None:
     ],
 )
 def test_counts_and_shares(median: float, uncertainty: float, shown: str, share: str) -> None:
-    item = Result("q", "", {}, median, 0.0, uncertainty, (median,))
+    item = Measurement("q", "", {}, median, 0.0, uncertainty, (median,))
     assert (number(item), error(item)) == (shown, share)
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from math import ceil, prod
 from statistics import median
 
-from peergrid.bench.power import Meter
+from peergrid.bench.power import PowerMeter
 from peergrid.resolve import default_options
 from peergrid.runtime.devices import Devices, cores
 from peergrid.schedule import Options
@@ -142,7 +142,7 @@ class _Run:
         self._simulation = stack.enter_context(
             Simulation(problem, (SAMPLES + warm_ups + 2) * most, devices=devices, options=options, norm=case.norm)
         )
-        self._meter = stack.enter_context(Meter.open(devices, clock.now)) if case.sustained else None
+        self._meter = stack.enter_context(PowerMeter.open(devices, clock.now)) if case.sustained else None
         self._advance(self._period)
         short = self._whole(case.steps)
         times = ceil(longer * SAMPLE_SECONDS / (short * self._advance(short)[0]))

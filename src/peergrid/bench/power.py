@@ -16,7 +16,7 @@ Reading = tuple[float, tuple[float, ...]]
 """A time in seconds, and the joules that each GPU has taken until then."""
 
 
-class Meter:
+class PowerMeter:
     """The mean power of some GPUs since a moment, where NVML tells what they take.
 
     The counters of H200s move every 0.1 s: over some seconds the mean is good to a per cent or two, over a short sample
@@ -30,7 +30,7 @@ class Meter:
 
     @classmethod
     @contextmanager
-    def open(cls, devices: Devices, now: Callable[[], float]) -> Iterator[Meter]:
+    def open(cls, devices: Devices, now: Callable[[], float]) -> Iterator[PowerMeter]:
         """A meter of the distinct GPUs among the devices; NVML is let go at the end."""
         if devices.kind != "cuda":
             yield cls(None, {}, now)

@@ -36,7 +36,7 @@ Bytes = NDArray[np.uint8]
 
 
 @dataclass(frozen=True)
-class Stage:
+class Backdrop:
     """The parts of a picture that do not change from frame to frame.
 
     canvas: the axes and title as palette indices, shape (height, width); window: left, top, right, bottom of the map
@@ -79,7 +79,7 @@ def envelope(limits: list[float], fall: float = 0.88, floor_share: float = 2e-3)
     return scales
 
 
-def _frames(stage: Stage, reader: SnapshotReader, field: str) -> Iterator[Bytes]:
+def _frames(stage: Backdrop, reader: SnapshotReader, field: str) -> Iterator[Bytes]:
     scales = envelope([robust_limit(reader.frame(field, n), 98.0) for n in range(len(reader.steps))])
     font = ImageFont.truetype(str(Path(matplotlib.get_data_path()) / "fonts/ttf/DejaVuSans.ttf"), 12)
     for number, (time, scale) in enumerate(zip(reader.times, scales, strict=True)):
@@ -87,7 +87,7 @@ def _frames(stage: Stage, reader: SnapshotReader, field: str) -> Iterator[Bytes]
         yield _draw(stage, reader.frame(field, number), _round(scale), caption, font)
 
 
-def _draw(stage: Stage, values: Array, scale: float, caption: str, font: ImageFont.FreeTypeFont) -> Bytes:
+def _draw(stage: Backdrop, values: Array, scale: float, caption: str, font: ImageFont.FreeTypeFont) -> Bytes:
     left, top, right, bottom = stage.window
     upright = np.ascontiguousarray(np.nan_to_num(values.T[::-1] / scale, posinf=1.0, neginf=-1.0), np.float32)
     resized = Image.fromarray(upright).resize((right - left, bottom - top), Image.Resampling.BILINEAR)
@@ -100,7 +100,7 @@ def _draw(stage: Stage, values: Array, scale: float, caption: str, font: ImageFo
     return frame
 
 
-def _stage(built: Built, field: str) -> Stage:
+def _stage(built: Built, field: str) -> Backdrop:
     tints, indices = _tints(built)
     colours = wave_colours(tints).reshape(-1, 3)
     greys = np.linspace(0, 255, GREYS).astype(np.uint8)[:, None].repeat(3, axis=1)
@@ -116,7 +116,7 @@ def _stage(built: Built, field: str) -> Stage:
     edges = boundaries(_resample(built.geometry.cells, bottom - top, right - left))
     canvas[top:bottom, left:right][edges] = 255 - GREYS
     canvas[top:bottom, left:right][marked] = 256 - GREYS
-    return Stage(canvas, window, (cells * LEVELS).astype(np.uint8), edges | marked, palette)
+    return Backdrop(canvas, window, (cells * LEVELS).astype(np.uint8), edges | marked, palette)
 
 
 def _grey(picture: Bytes) -> Bytes:
@@ -177,19 +177,19 @@ def _marks(built: Built, width: int, height: int) -> NDArray[np.bool_]:
     return np.asarray(image, dtype=np.bool_)
 
 
-def _write_gif(path: Path, stage: Stage, frames: Iterator[Bytes]) -> None:
+def _write_gif(path: Path, stage: Backdrop, frames: Iterator[Bytes]) -> None:
     images = (_paletted(frame, stage) for frame in frames)
     first = next(images)
     first.save(path, format="GIF", save_all=True, append_images=images, duration=PERIOD, loop=0, optimize=False)
 
 
-def _paletted(frame: Bytes, stage: Stage) -> Image.Image:
+def _paletted(frame: Bytes, stage: Backdrop) -> Image.Image:
     image = Image.fromarray(frame, mode="P")
     image.putpalette(stage.palette.tobytes())
     return image
 
 
-def _write_mp4(path: Path, stage: Stage, frames: Iterator[Bytes]) -> None:
+def _write_mp4(path: Path, stage: Backdrop, frames: Iterator[Bytes]) -> None:
     height, width = stage.canvas.shape
     film = film_library().write_frames(str(path), (width, height), fps=1000 / PERIOD, macro_block_size=2, quality=7)
     film.send(None)

@@ -17,7 +17,7 @@ from peergrid.grid import Array
 from peergrid.io.atomic import replacing
 from peergrid.io.colours import OUTLINE, diverging, material_tints
 from peergrid.io.results import from_rest
-from peergrid.models.fdtd import Built, Recorder
+from peergrid.models.fdtd import Built, ModelReceiver
 from peergrid.models.fdtd.memory import LARGEST
 
 STYLE: Any = {"font.size": 9.0, "axes.linewidth": 0.6, "xtick.major.width": 0.6, "ytick.major.width": 0.6}
@@ -60,7 +60,7 @@ def picture_snapshot(path: Path, built: Built, field: str, values: Array, time: 
         save(path, figure)
 
 
-def picture_receiver(path: Path, built: Built, recorder: Recorder, traces: Mapping[str, Array]) -> None:
+def picture_receiver(path: Path, built: Built, recorder: ModelReceiver, traces: Mapping[str, Array]) -> None:
     """The traces of one receiver against time, one panel for each field."""
     with matplotlib.rc_context(STYLE):
         figure = Figure(figsize=(7.2, 1.2 + 2.0 * len(recorder.traces)), dpi=DPI, layout="constrained")
@@ -77,7 +77,7 @@ def picture_receiver(path: Path, built: Built, recorder: Recorder, traces: Mappi
         save(path, figure)
 
 
-def picture_section(path: Path, built: Built, recorders: Sequence[Recorder], traces: Mapping[str, Array]) -> None:
+def picture_section(path: Path, built: Built, recorders: Sequence[ModelReceiver], traces: Mapping[str, Array]) -> None:
     """The traces of a line of receivers side by side: distance along the line against time, gained to one level.
 
     Each time is divided by the root mean square of all receivers in a window around it, so that late echoes show.

@@ -14,7 +14,7 @@ import numpy as np
 from peergrid.grid import Array
 from peergrid.io.hdf5 import creating
 from peergrid.models.fdtd import Built
-from peergrid.models.fdtd.build import Recorder
+from peergrid.models.fdtd.build import ModelReceiver
 from peergrid.version import VERSION
 
 
@@ -62,7 +62,7 @@ def _describe(file: h5py.File, built: Built, samples: int, about: Mapping[str, s
         file.attrs[name] = value
 
 
-def _write_receiver(group: h5py.Group, built: Built, recorder: Recorder, traces: Mapping[str, Array]) -> None:
+def _write_receiver(group: h5py.Group, built: Built, recorder: ModelReceiver, traces: Mapping[str, Array]) -> None:
     group.attrs["Name"] = recorder.name
     group.attrs["Position"] = (*recorder.position, 0.0)
     for component, name in recorder.traces.items():

@@ -3,8 +3,8 @@
 The experiments themselves are in `registry`, which takes the compiler of their loops along.
 """
 
-from peergrid.probe.compare import Difference, Expected, Flag, differences, expected, flags
-from peergrid.probe.experiment import Bench, Impossible, Lack, Probe, Result, result
+from peergrid.probe.compare import Difference, Expected, Shortfall, differences, expected, flags
+from peergrid.probe.experiment import Bench, Impossible, Lack, Measurement, Probe, result
 from peergrid.probe.profile import Outcome, Profile, read, write
 from peergrid.probe.session import measure
 
@@ -12,13 +12,13 @@ __all__ = [
     "Bench",
     "Difference",
     "Expected",
-    "Flag",
     "Impossible",
     "Lack",
+    "Measurement",
     "Outcome",
     "Probe",
     "Profile",
-    "Result",
+    "Shortfall",
     "differences",
     "expected",
     "flags",

@@ -10,7 +10,7 @@ from fnmatch import fnmatchcase
 from importlib import resources
 
 from peergrid.machine import Gpu, Machine, decode
-from peergrid.probe.experiment import Result, Scalar
+from peergrid.probe.experiment import Measurement, Scalar
 from peergrid.probe.profile import Profile
 
 OUTLIER = 0.1
@@ -51,7 +51,7 @@ class Expected:
 
 
 @dataclass(frozen=True, slots=True)
-class Flag:
+class Shortfall:
     """A result that is clearly worse than expected."""
 
     quantity: str
@@ -76,13 +76,13 @@ def compared(now: Profile, before: Profile) -> int:
     return sum(1 for _ in _pairs(now, before))
 
 
-def flags(profile: Profile, table: tuple[Expected, ...] | None = None) -> tuple[Flag, ...]:
+def flags(profile: Profile, table: tuple[Expected, ...] | None = None) -> tuple[Shortfall, ...]:
     """Results clearly worse than known for this hardware, than near its theoretical rates, or than like pairs.
 
     A number is flagged once, and judged by theory only where nothing better is known.
     """
     known = expected(profile.machine) if table is None else table
-    found: list[Flag] = []
+    found: list[Shortfall] = []
     judged: list[tuple[str, dict[str, Scalar]]] = []
     for item in (*known, *theory(profile)):
         for hit in profile.results(item.quantity):
@@ -90,7 +90,7 @@ def flags(profile: Profile, table: tuple[Expected, ...] | None = None) -> tuple[
                 continue
             judged.append((hit.quantity, hit.at))
             if _worse(hit, item):
-                found.append(Flag(hit.quantity, hit.at, hit.unit, hit.median, item.value, item.source))
+                found.append(Shortfall(hit.quantity, hit.at, hit.unit, hit.median, item.value, item.source))
     places = [(flag.quantity, flag.at) for flag in found]
     return (*found, *(flag for flag in outliers(profile) if (flag.quantity, flag.at) not in places))
 
@@ -128,7 +128,7 @@ def _link_rate(machine: Machine, source: int, target: int) -> float:
     return direct or min(up, down)
 
 
-def outliers(profile: Profile) -> tuple[Flag, ...]:
+def outliers(profile: Profile) -> tuple[Shortfall, ...]:
     """Pairs of GPUs clearly slower than the median of all pairs, on machines whose GPUs all hang on a switch.
 
     This needs no knowledge of the hardware: a link that lost lines shows beside its equals.
@@ -136,16 +136,16 @@ def outliers(profile: Profile) -> tuple[Flag, ...]:
     links = profile.machine.links
     if not links or any(link.target is not None for link in links):
         return ()
-    groups: dict[tuple[Scalar, ...], list[Result]] = {}
+    groups: dict[tuple[Scalar, ...], list[Measurement]] = {}
     for item in profile.results("peer_copy_bandwidth"):
         groups.setdefault((item.at.get("route", ""), item.at.get("ways", 1)), []).append(item)
     return tuple(flag for group in groups.values() for flag in _slow_ones(group))
 
 
-def _slow_ones(group: list[Result]) -> list[Flag]:
+def _slow_ones(group: list[Measurement]) -> list[Shortfall]:
     middle = statistics.median(item.median for item in group)
     return [
-        Flag(item.quantity, item.at, item.unit, item.median, middle, "the median of all pairs")
+        Shortfall(item.quantity, item.at, item.unit, item.median, middle, "the median of all pairs")
         for item in group
         if middle - item.median > OUTLIER * middle + item.uncertainty
     ]
@@ -158,28 +158,28 @@ def expected(machine: Machine) -> tuple[Expected, ...]:
     return tuple(item for item in table["values"] if any(fnmatchcase(gpu.name, item.gpu) for gpu in machine.gpus))
 
 
-def _agrees(found: Result, item: Expected) -> bool:
+def _agrees(found: Measurement, item: Expected) -> bool:
     return all(found.at.get(key) == value for key, value in item.at.items())
 
 
-def _is_of(found: Result, item: Expected, machine: Machine) -> bool:
+def _is_of(found: Measurement, item: Expected, machine: Machine) -> bool:
     """True where every GPU of a number is of the kind that the value is known for; GPU 0 where it names none."""
     named = {found.at[key] for key in ("device", "source", "target") if key in found.at} or {0}
     return all(fnmatchcase(gpu.name, item.gpu) for gpu in machine.gpus if gpu.index in named)
 
 
-def _worse(found: Result, item: Expected) -> bool:
+def _worse(found: Measurement, item: Expected) -> bool:
     lack = item.value - found.median if item.better == "more" else found.median - item.value
     return lack > item.tolerance * item.value + found.uncertainty
 
 
-def _pairs(now: Profile, before: Profile) -> Iterator[tuple[Result, Result]]:
+def _pairs(now: Profile, before: Profile) -> Iterator[tuple[Measurement, Measurement]]:
     older = {key(item): item for item in before.results()}
     for item in now.results():
         if key(item) in older:
             yield item, older[key(item)]
 
 
-def key(item: Result) -> tuple[str, str, tuple[tuple[str, Scalar], ...]]:
+def key(item: Measurement) -> tuple[str, str, tuple[tuple[str, Scalar], ...]]:
     """The identity of a number in any profile."""
     return item.quantity, item.unit, tuple(sorted(item.at.items()))

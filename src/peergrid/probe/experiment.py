@@ -15,7 +15,7 @@ CENTRAL = 0.9
 
 
 @dataclass(frozen=True, slots=True)
-class Result:
+class Measurement:
     """One number of an experiment.
 
     Attributes:
@@ -69,7 +69,7 @@ class Probe:
     title: str
     unit: str
     method: str
-    run: Callable[[Bench], Iterable[Result | Lack]]
+    run: Callable[[Bench], Iterable[Measurement | Lack]]
     gpus: int = 0
 
 
@@ -77,7 +77,7 @@ class Probe:
 class Bench:
     """The resources of an experiment: its time, the devices, and who may be asked for GPUs.
 
-    `devices` is a `peergrid.probe.cuda.devices.Devices` on a machine with GPUs and None without.
+    `devices` is a `peergrid.probe.cuda.devices.Gpus` on a machine with GPUs and None without.
     """
 
     quick: bool = False
@@ -105,7 +105,7 @@ def result(
     samples: Sequence[float],
     at: Mapping[str, Scalar] | None = None,
     floor: float = FLOOR,
-) -> Result:
+) -> Measurement:
     """Condense samples into a number with its spread and uncertainty.
 
     The uncertainty covers what one run cannot see: the larger tail of its central 90 %, and `floor`, the share
@@ -123,7 +123,7 @@ def result(
     tail = max(high - median, median - low)
     uncertainty = math.hypot(tail, floor * abs(median))
     values = tuple(float(value) for value in samples)
-    return Result(quantity, unit, dict(at or {}), float(median), float(high - low), float(uncertainty), values)
+    return Measurement(quantity, unit, dict(at or {}), float(median), float(high - low), float(uncertainty), values)
 
 
 def quantile(ordered: Sequence[float], share: float) -> float:

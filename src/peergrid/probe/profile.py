@@ -14,7 +14,7 @@ from typing import Any
 
 from peergrid.errors import UsageError
 from peergrid.machine import Machine, decode, encode
-from peergrid.probe.experiment import Result, Scalar
+from peergrid.probe.experiment import Measurement, Scalar
 
 FORMAT = "peergrid-profile"
 VERSION = 1
@@ -37,7 +37,7 @@ class Outcome:
     status: str
     reason: str
     seconds: float
-    results: tuple[Result, ...]
+    results: tuple[Measurement, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,14 +52,14 @@ class Profile:
     machine: Machine
     probes: tuple[Outcome, ...]
 
-    def results(self, quantity: str = "") -> Iterator[Result]:
+    def results(self, quantity: str = "") -> Iterator[Measurement]:
         """All results, or those of one quantity."""
         for outcome in self.probes:
             for item in outcome.results:
                 if quantity in ("", item.quantity):
                     yield item
 
-    def find(self, quantity: str, at: Mapping[str, Scalar]) -> Result | None:
+    def find(self, quantity: str, at: Mapping[str, Scalar]) -> Measurement | None:
         """The first result of `quantity` whose coordinates include `at`; None where there is none."""
         for item in self.results(quantity):
             if all(item.at.get(key) == value for key, value in at.items()):

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable
 
 from peergrid.errors import PeergridError
-from peergrid.probe.experiment import Bench, Impossible, Lack, Probe, Result
+from peergrid.probe.experiment import Bench, Impossible, Lack, Measurement, Probe
 from peergrid.probe.profile import Outcome
 
 STOPPED = 3  # how a worker process ends that another has to follow
@@ -16,16 +16,18 @@ def run(probe: Probe, bench: Bench, gpus: int, why: str = "") -> Outcome:
     """Run one experiment on a machine with `gpus` GPUs (`why` says why there are none)."""
     if gpus < probe.gpus:
         return outcome(probe, "impossible", _too_few(probe.gpus, gpus, why))
-    found: list[Result | Lack] = []
+    found: list[Measurement | Lack] = []
     begin = time.perf_counter()
     status, reason = _guarded(lambda: found.extend(probe.run(bench)))
     lacking = dict.fromkeys(item.what for item in found if isinstance(item, Lack))
-    results = tuple(item for item in found if isinstance(item, Result))
+    results = tuple(item for item in found if isinstance(item, Measurement))
     words = "; ".join(filter(None, [reason, *lacking]))
     return outcome(probe, status, words, time.perf_counter() - begin, results)
 
 
-def outcome(probe: Probe, status: str, reason: str, seconds: float = 0.0, results: tuple[Result, ...] = ()) -> Outcome:
+def outcome(
+    probe: Probe, status: str, reason: str, seconds: float = 0.0, results: tuple[Measurement, ...] = ()
+) -> Outcome:
     """The outcome of `probe`, with its description."""
     return Outcome(
         probe.name,

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from peergrid.machine.units import quantity
-from peergrid.probe.compare import Difference, Flag
-from peergrid.probe.experiment import Probe, Result, Scalar
+from peergrid.probe.compare import Difference, Shortfall
+from peergrid.probe.experiment import Measurement, Probe, Scalar
 from peergrid.probe.profile import Outcome, Profile
 
 
@@ -42,7 +42,7 @@ def _differences(found: Sequence[Difference], compared: int) -> str:
     return "\n".join([f"{compared} numbers compared, {len(found)} differ by more than the noise:", *lines])
 
 
-def flags(found: Sequence[Flag]) -> str:
+def flags(found: Sequence[Shortfall]) -> str:
     """The values clearly worse than known for this hardware."""
     return "\n".join(
         f"SLOW {item.quantity} {place(item.at)}: {quantity(item.found, item.unit)}, expected about "
@@ -63,7 +63,7 @@ def _outcome(found: Outcome) -> list[str]:
     return [head, *(_result(item) for item in found.results)]
 
 
-def _result(item: Result) -> str:
+def _result(item: Measurement) -> str:
     where = place(item.at)
     error = f"± {quantity(item.uncertainty, item.unit)}"
     return f"  {item.quantity}{' ' + where if where else ''}: {quantity(item.median, item.unit)} {error}"

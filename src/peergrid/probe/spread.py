@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from itertools import permutations
 
 from peergrid.probe.compare import key
-from peergrid.probe.experiment import Result, Scalar
+from peergrid.probe.experiment import Measurement, Scalar
 from peergrid.probe.profile import Profile
 
 ENOUGH = 0.8
@@ -48,7 +48,7 @@ class Strayed:
 
 def stability(runs: Sequence[Profile]) -> tuple[Stability, ...]:
     """Every quantity of the first run beside the same in the later ones."""
-    found: dict[str, list[list[Result]]] = {}
+    found: dict[str, list[list[Measurement]]] = {}
     for series in _series(runs):
         found.setdefault(series[0].quantity, []).append(series)
     return tuple(_stability(quantity, numbers) for quantity, numbers in found.items())
@@ -63,14 +63,14 @@ def strayed(runs: Sequence[Profile]) -> tuple[Strayed, ...]:
     )
 
 
-def _series(runs: Sequence[Profile]) -> list[list[Result]]:
+def _series(runs: Sequence[Profile]) -> list[list[Measurement]]:
     """Each number of the first run with its like in the later ones, in the order of the runs."""
     tables = [{key(item): item for item in run.results()} for run in runs]
     series = [[table[name] for table in tables if name in table] for name in tables[0]]
     return [items for items in series if len(items) > 1]
 
 
-def _stability(quantity: str, numbers: list[list[Result]]) -> Stability:
+def _stability(quantity: str, numbers: list[list[Measurement]]) -> Stability:
     pairs = [_inside(a, b) for series in numbers for a, b in permutations(series, 2)]
     widths = [series[0].uncertainty / abs(series[0].median) for series in numbers if series[0].median]
     moved = [abs(b.median / a.median - 1) for a, *later in numbers for b in later if a.median]
@@ -84,11 +84,11 @@ def _stability(quantity: str, numbers: list[list[Result]]) -> Stability:
     )
 
 
-def _holds(series: Sequence[Result]) -> bool:
+def _holds(series: Sequence[Measurement]) -> bool:
     first, *later = series
     return statistics.mean(_inside(first, item) for item in later) >= ENOUGH
 
 
-def _inside(earlier: Result, later: Result) -> bool:
+def _inside(earlier: Measurement, later: Measurement) -> bool:
     low, high = earlier.interval
     return low <= later.median <= high

@@ -28,11 +28,11 @@ def main(arguments: Sequence[str]) -> int:
     driver, missing = find()
     if driver is None:
         return _all(arguments, Bench(quick), 0, missing.why if missing else "")
-    from peergrid.probe.cuda.devices import Devices
+    from peergrid.probe.cuda.devices import Gpus
 
     with ExitStack() as stack:
         try:
-            devices = stack.enter_context(Devices.open(driver))
+            devices = stack.enter_context(Gpus.open(driver))
         except DeviceFault as fault:
             return _all(arguments, Bench(quick), 0, fault=str(fault))
         return _all(arguments, Bench(quick, devices), len(devices))

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from html import escape
 
 from peergrid.machine.units import digits, quantity
-from peergrid.probe.experiment import Result
+from peergrid.probe.experiment import Measurement
 from peergrid.probe.profile import Profile
 from peergrid.report.draw import table
 from peergrid.report.figures import error, number
@@ -48,5 +48,5 @@ def _today(profile: Profile, paper: Paper) -> tuple[str, str, str]:
     return number(found), error(found), _ratio(found, next(iter(paper.figures.values())))
 
 
-def _ratio(found: Result, then: float) -> str:
+def _ratio(found: Measurement, then: float) -> str:
     return f"× {digits(found.median / then)}" if then else ""

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 
 from peergrid.machine.units import count, digits, quantity, size
-from peergrid.probe.experiment import Result, Scalar
+from peergrid.probe.experiment import Measurement, Scalar
 from peergrid.report.draw import Cell, curves, heat, table
 from peergrid.report.views import Answer, Check, Curve, Matrix, View
 
@@ -33,7 +33,7 @@ PHRASES: dict[tuple[str, Scalar], str] = {
 SPEAKING = ("source", "target", "reader", "owner")  # matrices whose axes the title names
 
 
-def figure(view: View, results: Sequence[Result]) -> str:
+def figure(view: View, results: Sequence[Measurement]) -> str:
     """One view of the results of one quantity."""
     if isinstance(view, Matrix):
         return _matrices(view, results)
@@ -46,7 +46,7 @@ def figure(view: View, results: Sequence[Result]) -> str:
     return _card(view.title, table_of(results))
 
 
-def table_of(results: Sequence[Result]) -> str:
+def table_of(results: Sequence[Measurement]) -> str:
     """One line per number, one column per coordinate that has any."""
     keys = list(dict.fromkeys(key for item in results for key in item.at))
     kept = [key for key in keys if _varies(results, key)] or keys[:1]
@@ -54,12 +54,12 @@ def table_of(results: Sequence[Result]) -> str:
     return table((*(_name(key) for key in kept), "median", "±"), rows)
 
 
-def number(item: Result) -> str:
+def number(item: Measurement) -> str:
     """The median with its unit; a count in full."""
     return quantity(item.median, item.unit) if item.unit else count(item.median)
 
 
-def error(item: Result) -> str:
+def error(item: Measurement) -> str:
     """The uncertainty as a share of the median."""
     if not item.uncertainty or not item.median:
         return "0"
@@ -89,7 +89,7 @@ def _card(title: str, content: str) -> str:
     return f'<div class="card"><h4>{escape(title[:1].upper() + title[1:])}</h4>{content}</div>'
 
 
-def _checked(view: Check, results: Sequence[Result]) -> str:
+def _checked(view: Check, results: Sequence[Measurement]) -> str:
     """The distance of the ratios from 1; copies through the host should leave the links alone: 0."""
     across = [item.median for item in results if item.at.get("route") != "host"]
     through_host = [item.median for item in results if item.at.get("route") == "host"]
@@ -110,14 +110,14 @@ def _farthest(values: Sequence[float], goal: float) -> float:
     return max((abs(value - goal) for value in values), default=0.0)
 
 
-def _matrices(view: Matrix, results: Sequence[Result]) -> str:
+def _matrices(view: Matrix, results: Sequence[Measurement]) -> str:
     parts = _by_others(results, (*view.rows, view.columns))
     return "".join(
         _card(name or view.title, _heat(view, part, view.title if name else "")) for name, part in parts.items()
     )
 
 
-def _heat(view: Matrix, part: Sequence[Result], caption: str) -> str:
+def _heat(view: Matrix, part: Sequence[Measurement], caption: str) -> str:
     rows = _sorted(tuple(item.at.get(key, "") for key in view.rows) for item in part)
     columns = _sorted((item.at.get(view.columns, ""),) for item in part)
     cells: dict[tuple[str, str], Cell] = {
@@ -129,7 +129,7 @@ def _heat(view: Matrix, part: Sequence[Result], caption: str) -> str:
     return heat(cells, names, heads, corner, part[0].unit, caption, view.shaded)
 
 
-def _row(view: Matrix, item: Result) -> str:
+def _row(view: Matrix, item: Measurement) -> str:
     return _words(view.rows, tuple(item.at.get(key, "") for key in view.rows))
 
 
@@ -140,8 +140,8 @@ def _words(keys: Sequence[str], values: tuple[Scalar, ...]) -> str:
     return label({key: value for key, value in zip(keys, values, strict=True) if value != ""})
 
 
-def _curves(view: Curve, results: Sequence[Result]) -> str:
-    panels: dict[Scalar, list[Result]] = {}
+def _curves(view: Curve, results: Sequence[Measurement]) -> str:
+    panels: dict[Scalar, list[Measurement]] = {}
     for item in results:
         panels.setdefault(item.at.get(view.panel, ""), []).append(item)
     cards = []
@@ -157,7 +157,7 @@ def _curves(view: Curve, results: Sequence[Result]) -> str:
     return "".join(cards)
 
 
-def _lines(view: Curve, results: Sequence[Result]) -> dict[str, list[tuple[float, float]]]:
+def _lines(view: Curve, results: Sequence[Measurement]) -> dict[str, list[tuple[float, float]]]:
     """The lines of a picture by name: points (x, median). Lone points would clutter it; they are in the numbers."""
     used = (view.x, view.panel)
     kept = [item for points in _by_others(results, used).values() if len(points) > 1 for item in points]
@@ -166,13 +166,13 @@ def _lines(view: Curve, results: Sequence[Result]) -> dict[str, list[tuple[float
     }
 
 
-def _answers(view: Answer, results: Sequence[Result]) -> str:
+def _answers(view: Answer, results: Sequence[Measurement]) -> str:
     words = dict(view.words)
     rows = [(_asked(view, r) or "here", words.get(r.median, number(r))) for r in results]
     return table(("", "answer"), rows)
 
 
-def _asked(view: Answer, item: Result) -> str:
+def _asked(view: Answer, item: Measurement) -> str:
     """The subject of an answer; a profile of another hand may lack coordinates that the phrase names."""
     try:
         return view.phrase.format(**item.at) or label(item.at)
@@ -180,15 +180,15 @@ def _asked(view: Answer, item: Result) -> str:
         return label(item.at)
 
 
-def _varies(results: Sequence[Result], key: str) -> bool:
+def _varies(results: Sequence[Measurement], key: str) -> bool:
     return len({str(item.at.get(key)) for item in results}) > 1
 
 
-def _by_others(results: Sequence[Result], used: Sequence[str]) -> dict[str, list[Result]]:
+def _by_others(results: Sequence[Measurement], used: Sequence[str]) -> dict[str, list[Measurement]]:
     """Results by the coordinates that are not `used`; those that never vary are left out of the names."""
     others = [key for key in dict.fromkeys(k for r in results for k in r.at) if key not in used]
     varying = [key for key in others if _varies(results, key)]
-    found: dict[str, list[Result]] = {}
+    found: dict[str, list[Measurement]] = {}
     for item in results:
         found.setdefault(label({key: item.at[key] for key in varying if key in item.at}), []).append(item)
     return found

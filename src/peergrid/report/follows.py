@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable
 
 from peergrid.machine.units import quantity, size
-from peergrid.probe.experiment import Result
+from peergrid.probe.experiment import Measurement
 from peergrid.probe.profile import Profile
 from peergrid.report.glance import SHAPE, barrier_by_host, threads, widest_barrier
 
@@ -172,11 +172,11 @@ def _model(profile: Profile) -> str:
     )
 
 
-def _median(item: Result) -> float:
+def _median(item: Measurement) -> float:
     return item.median
 
 
-def _show(item: Result) -> str:
+def _show(item: Measurement) -> str:
     return quantity(item.median, item.unit)
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from peergrid.machine.units import count, digits, prefixed, quantity, scale
-from peergrid.probe.experiment import Result, Scalar
+from peergrid.probe.experiment import Measurement, Scalar
 from peergrid.probe.profile import Profile
 
 SHAPE: dict[str, Scalar] = {"blocks_per_multiprocessor": 1, "threads": 256}
@@ -26,7 +26,7 @@ def glance(profile: Profile) -> list[Key]:
     return [key for make in FIGURES for key in make(profile)]
 
 
-def _range(what: str, found: Iterable[Result], note: str) -> list[Key]:
+def _range(what: str, found: Iterable[Measurement], note: str) -> list[Key]:
     """The lowest and the highest of several numbers; one where they agree to a hundredth."""
     medians = sorted(((item.median, item.unit) for item in found), key=lambda pair: pair[0])
     if not medians:
@@ -38,16 +38,16 @@ def _range(what: str, found: Iterable[Result], note: str) -> list[Key]:
     return [Key(what, f"{digits(low / factor)}–{digits(high / factor)} {prefixed(prefix, unit)}", note)]
 
 
-def threads(item: Result) -> str:
+def threads(item: Measurement) -> str:
     """'1 thread', '64 threads'."""
     return f"{item.number('threads'):.0f} thread{'s' * (item.number('threads') != 1)}"
 
 
-def _one(what: str, found: Result | None, note: str) -> list[Key]:
+def _one(what: str, found: Measurement | None, note: str) -> list[Key]:
     return [Key(what, quantity(found.median, found.unit), note)] if found is not None else []
 
 
-def _where(profile: Profile, quantity_: str, **at: Scalar) -> list[Result]:
+def _where(profile: Profile, quantity_: str, **at: Scalar) -> list[Measurement]:
     return [item for item in profile.results(quantity_) if all(item.at.get(key) == value for key, value in at.items())]
 
 
@@ -87,13 +87,13 @@ def _launch(profile: Profile) -> list[Key]:
     return _one("One more launch", profile.find("launch_overhead", {"how": "plain"}), "by kernel fusion")
 
 
-def widest_barrier(profile: Profile) -> Result | None:
+def widest_barrier(profile: Profile) -> Measurement | None:
     """The barrier in memory over the most GPUs, two at least, in the shape that all figures share."""
     several = [item for item in _where(profile, "device_barrier", **SHAPE) if item.number("devices") > 1]
     return max(several, key=lambda item: item.number("devices"), default=None)
 
 
-def barrier_by_host(profile: Profile, memory: Result | None) -> Result | None:
+def barrier_by_host(profile: Profile, memory: Measurement | None) -> Measurement | None:
     """The cheapest barrier without a kernel that waits, over as many GPUs as the one in memory."""
     count = memory.number("devices") if memory else 0
     found = [item for item in profile.results("host_side_barrier") if item.number("devices") == count]

@@ -9,7 +9,7 @@ from peergrid.machine import Gpu, Machine, Setting, picture
 from peergrid.machine.host import as_list
 from peergrid.machine.text import binding
 from peergrid.machine.units import quantity, size
-from peergrid.probe.compare import Flag, flags
+from peergrid.probe.compare import Shortfall, flags
 from peergrid.probe.profile import Outcome, Profile
 from peergrid.probe.show import place
 from peergrid.report.beside import beside
@@ -73,15 +73,15 @@ def _head(profile: Profile) -> str:
     )
 
 
-def _flags(found: Sequence[Flag]) -> str:
+def _flags(found: Sequence[Shortfall]) -> str:
     """One line per value that was expected: how many numbers miss it, and the farthest of them."""
-    alike: dict[tuple[str, float, str], list[Flag]] = {}
+    alike: dict[tuple[str, float, str], list[Shortfall]] = {}
     for item in found:
         alike.setdefault((item.quantity, item.expected, item.source), []).append(item)
     return "".join(_flag(items) for items in alike.values())
 
 
-def _flag(items: Sequence[Flag]) -> str:
+def _flag(items: Sequence[Shortfall]) -> str:
     worst = max(items, key=lambda item: abs(item.found - item.expected))
     many = f"{len(items)} numbers, at worst " if len(items) > 1 else ""
     return (

@@ -21,7 +21,7 @@ from peergrid.stencil import write_box
 Use = int
 """A number that operations share which touch the same memory."""
 
-Boxes = tuple[tuple[Buffer, Box], ...]
+BufferBoxes = tuple[tuple[Buffer, Box], ...]
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,12 +96,12 @@ class AccessTable:
         )
 
     @cached_property
-    def allocated(self) -> tuple[Boxes, Boxes]:
+    def allocated(self) -> tuple[BufferBoxes, BufferBoxes]:
         """The boxes for which the devices have memory in each slot."""
         return self._everywhere(self.layout.local)
 
     @cached_property
-    def owned(self) -> tuple[Boxes, Boxes]:
+    def owned(self) -> tuple[BufferBoxes, BufferBoxes]:
         """The cells that the devices must hold in each slot in the end: those that they own."""
         problem, partition = self.layout.problem, self.layout.partition
         return self._everywhere(lambda device, name: write_box(problem, name, partition.owned(device)))
@@ -116,7 +116,7 @@ class AccessTable:
         """The cells that the devices own in each slot."""
         return tuple(map(self.planes.cells, self.owned))
 
-    def _everywhere(self, box_of: Callable[[int, str], Box]) -> tuple[Boxes, Boxes]:
+    def _everywhere(self, box_of: Callable[[int, str], Box]) -> tuple[BufferBoxes, BufferBoxes]:
         pairs = ((d, name) for d in range(self.layout.devices) for name in self.layout.problem.state)
         boxes = [(d, name, box) for d, name in pairs if not (box := box_of(d, name)).empty]
         return tuple(((d, name, 0), box) for d, name, box in boxes), tuple(

@@ -14,7 +14,7 @@ from typing import Literal
 from peergrid.grid import Box, Field, Grid
 from peergrid.models.fdtd import yee
 from peergrid.models.fdtd.coefficients import Coefficients
-from peergrid.models.fdtd.cpml import Layer, profiles
+from peergrid.models.fdtd.cpml import AbsorberLayer, profiles
 from peergrid.models.fdtd.materials import Geometry
 from peergrid.models.fdtd.model import Absorber
 from peergrid.stencil import Stage, Update
@@ -42,7 +42,7 @@ class Frame:
 
     grid: Grid
     geometry: Geometry
-    layers: tuple[Layer, Layer]
+    layers: tuple[AbsorberLayer, AbsorberLayer]
     absorber: Absorber
     dt: float
 
@@ -61,7 +61,7 @@ class Fields:
 
 
 @dataclass(frozen=True)
-class Span:
+class AxisSpan:
     """Indices lo <= i < hi along one axis; `end` says in which absorber, '' in none."""
 
     lo: int
@@ -70,10 +70,10 @@ class Span:
 
 
 @dataclass(frozen=True)
-class Cut:
+class StageCuts:
     """The cuts of one stage: the spans along x and y, and the absorber's memory (ψ, 1/κ, b, c) at the ends of each."""
 
-    spans: tuple[tuple[Span, ...], tuple[Span, ...]]
+    spans: tuple[tuple[AxisSpan, ...], tuple[AxisSpan, ...]]
     memory: tuple[Mapping[End, Memory], Mapping[End, Memory]]
 
     def boxes(self) -> Iterator[tuple[Box, Memory, Memory]]:
@@ -83,32 +83,32 @@ class Cut:
             yield box, self.memory[0].get(x.end, ()), self.memory[1].get(y.end, ())
 
 
-def magnetic_spans(cells: int, periodic: bool, absorbing: tuple[int, int]) -> tuple[Span, ...]:
+def magnetic_spans(cells: int, periodic: bool, absorbing: tuple[int, int]) -> tuple[AxisSpan, ...]:
     """The spans of H along an axis of `cells` cells with absorbers of the given depths at its ends."""
     low, high = (0, 0) if periodic else absorbing
-    return _proper(Span(0, low, "lo"), Span(low, cells - high), Span(cells - high, cells, "hi"))
+    return _proper(AxisSpan(0, low, "lo"), AxisSpan(low, cells - high), AxisSpan(cells - high, cells, "hi"))
 
 
-def electric_spans(cells: int, periodic: bool, absorbing: tuple[int, int]) -> tuple[Span, ...]:
+def electric_spans(cells: int, periodic: bool, absorbing: tuple[int, int]) -> tuple[AxisSpan, ...]:
     """The spans of Ez. On the outer nodes of an axis that is not periodic it stays zero, as at a conductor."""
     if periodic:
-        return (Span(0, cells),)
+        return (AxisSpan(0, cells),)
     low, high = absorbing
     first, last = max(low, 1), cells - max(high, 1)
-    return _proper(Span(1, first, "lo"), Span(first, last + 1), Span(last + 1, cells, "hi"))
+    return _proper(AxisSpan(1, first, "lo"), AxisSpan(first, last + 1), AxisSpan(last + 1, cells, "hi"))
 
 
-def cut(frame: Frame, half: bool) -> Cut:
+def cut(frame: Frame, half: bool) -> StageCuts:
     """The cut of the H stage (`half` true) or of the Ez stage (false)."""
     divide = magnetic_spans if half else electric_spans
     x, y = (
         divide(cells, wraps, part.cells)
         for cells, wraps, part in zip(frame.geometry.cells.shape, frame.geometry.periodic, frame.layers, strict=True)
     )
-    return Cut((x, y), (_memory(frame, 0, (x, y), half), _memory(frame, 1, (x, y), half)))
+    return StageCuts((x, y), (_memory(frame, 0, (x, y), half), _memory(frame, 1, (x, y), half)))
 
 
-def magnetic_stage(f: Fields, k: Coefficients, cut: Cut) -> Stage:
+def magnetic_stage(f: Fields, k: Coefficients, cut: StageCuts) -> Stage:
     """Hx and Hy from Ez."""
     return Stage(
         tuple(
@@ -118,7 +118,7 @@ def magnetic_stage(f: Fields, k: Coefficients, cut: Cut) -> Stage:
     )
 
 
-def electric_stage(f: Fields, k: Coefficients, cut: Cut) -> Stage:
+def electric_stage(f: Fields, k: Coefficients, cut: StageCuts) -> Stage:
     """Ez from Hx and Hy; without losses the interior reads no `ca`."""
     updates: list[Update] = []
     for box, x, y in cut.boxes():
@@ -129,7 +129,9 @@ def electric_stage(f: Fields, k: Coefficients, cut: Cut) -> Stage:
     return Stage(tuple(updates))
 
 
-def _memory(frame: Frame, axis: int, spans: tuple[tuple[Span, ...], tuple[Span, ...]], half: bool) -> dict[End, Memory]:
+def _memory(
+    frame: Frame, axis: int, spans: tuple[tuple[AxisSpan, ...], tuple[AxisSpan, ...]], half: bool
+) -> dict[End, Memory]:
     """The absorber's memory along one axis, one field for each end, on that end's cells alone."""
     across = spans[1 - axis]
     profiles = _profiles(frame, axis, half) if any(span.end for span in spans[axis]) else ()
@@ -154,5 +156,5 @@ def _profiles(frame: Frame, axis: int, half: bool) -> Memory:
     )
 
 
-def _proper(*spans: Span) -> tuple[Span, ...]:
+def _proper(*spans: AxisSpan) -> tuple[AxisSpan, ...]:
     return tuple(span for span in spans if span.lo < span.hi)

@@ -23,7 +23,7 @@ from peergrid.stencil import Problem, Receiver
 
 
 @dataclass(frozen=True)
-class Recorder:
+class ModelReceiver:
     """A receiver as placed: `position` (metres) is that of its node; `traces` names one trace for each field.
 
     array: the name of the array it belongs to, '' for a single receiver.
@@ -57,7 +57,7 @@ class Built:
     geometry: Geometry
     dt: float
     steps: int
-    recorders: tuple[Recorder, ...]
+    recorders: tuple[ModelReceiver, ...]
     emitters: tuple[Emitter, ...]
     units: Mapping[str, float]
     resolution: Resolution
@@ -110,7 +110,7 @@ def place(model: RadarModel) -> Geometry:
 
 def _problem(
     model: RadarModel, grid: Grid, geometry: Geometry, dt: float, steps: int,
-    recorders: tuple[Recorder, ...], emitters: tuple[Emitter, ...],
+    recorders: tuple[ModelReceiver, ...], emitters: tuple[Emitter, ...],
 ) -> Problem:  # fmt: skip
     layers = (
         cpml.layer(geometry, 0, (model.thickness("x-"), model.thickness("x+"))),
@@ -125,7 +125,7 @@ def _problem(
     return Problem.of((magnetic, *after_h, electric, *after_e), _receivers(recorders))
 
 
-def _receivers(recorders: tuple[Recorder, ...]) -> Iterator[Receiver]:
+def _receivers(recorders: tuple[ModelReceiver, ...]) -> Iterator[Receiver]:
     for recorder in recorders:
         for component, trace in recorder.traces.items():
             yield Receiver(trace, component, recorder.cell)
@@ -135,7 +135,7 @@ def _boundary(wraps: bool) -> Boundary:
     return "periodic" if wraps else "fixed"
 
 
-def _recorders(model: RadarModel, geometry: Geometry) -> Iterator[Recorder]:
+def _recorders(model: RadarModel, geometry: Geometry) -> Iterator[ModelReceiver]:
     taken: set[str] = set()
     for name, array, position, components in _placed(model):
         if name in taken:
@@ -143,7 +143,7 @@ def _recorders(model: RadarModel, geometry: Geometry) -> Iterator[Recorder]:
         taken.add(name)
         cell = _node(geometry, position)
         traces: dict[Component, str] = {component: f"{name}.{component}" for component in components}
-        yield Recorder(name, array, cell, _position(geometry, cell), MappingProxyType(traces))
+        yield ModelReceiver(name, array, cell, _position(geometry, cell), MappingProxyType(traces))
 
 
 def _placed(model: RadarModel) -> Iterator[tuple[str, str, Point, tuple[Component, ...]]]:
@@ -182,7 +182,7 @@ def _position(geometry: Geometry, cell: Index) -> Point:
 
 
 def _placement_warnings(
-    model: RadarModel, geometry: Geometry, recorders: tuple[Recorder, ...], emitters: tuple[Emitter, ...]
+    model: RadarModel, geometry: Geometry, recorders: tuple[ModelReceiver, ...], emitters: tuple[Emitter, ...]
 ) -> Iterator[str]:
     for recorder in recorders:
         if _absorbed(model, recorder.cell):

@@ -17,7 +17,7 @@ from peergrid.models.fdtd.model import Absorber
 
 
 @dataclass(frozen=True)
-class Layer:
+class AbsorberLayer:
     """The absorber normal to one axis: cells at its low and high end, and the mean slowness of what fills each."""
 
     axis: int
@@ -25,12 +25,12 @@ class Layer:
     slowness: tuple[float, float]
 
 
-def layer(geometry: Geometry, axis: int, cells: tuple[int, int]) -> Layer:
+def layer(geometry: Geometry, axis: int, cells: tuple[int, int]) -> AbsorberLayer:
     """The layer of an axis; its conductivity is matched to the mean refractive index of the cells it covers."""
     low, high = cells
     parts = np.moveaxis(geometry.cells, axis, 0)
     ends = (parts[:low], parts[parts.shape[0] - high :])
-    return Layer(axis, cells, (_mean_slowness(geometry, ends[0]), _mean_slowness(geometry, ends[1])))
+    return AbsorberLayer(axis, cells, (_mean_slowness(geometry, ends[0]), _mean_slowness(geometry, ends[1])))
 
 
 def _mean_slowness(geometry: Geometry, cells: np.ndarray[tuple[int, ...], np.dtype[np.uint16]]) -> float:
@@ -41,7 +41,7 @@ def _mean_slowness(geometry: Geometry, cells: np.ndarray[tuple[int, ...], np.dty
 
 
 def profiles(
-    part: Layer, absorber: Absorber, spacing: float, cells: int, dt: float, half: bool
+    part: AbsorberLayer, absorber: Absorber, spacing: float, cells: int, dt: float, half: bool
 ) -> tuple[Doubles, Doubles, Doubles]:
     """1/κ, b and c along an axis of `cells` cells for Ez (`half` false, on nodes) or H (true, half a cell further).
 

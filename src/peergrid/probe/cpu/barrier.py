@@ -10,13 +10,13 @@ import numpy as np
 
 from peergrid.probe.cpu.spin import WARM, WORDS_PER_LINE, lines, timed_meet
 from peergrid.probe.cpu.threads import Others, cores, counts, inside, rotated, rounds_in
-from peergrid.probe.experiment import Bench, Impossible, Lack, Probe, Result, result
+from peergrid.probe.experiment import Bench, Impossible, Lack, Measurement, Probe, result
 
 FEW = 50
 MOST_PYTHON = 16  # threads at Python's barrier
 
 
-def run(bench: Bench) -> Iterator[Result | Lack]:
+def run(bench: Bench) -> Iterator[Measurement | Lack]:
     """A spinning barrier without the interpreter lock, and Python's own, for 2 to n threads."""
     others = Others.now()
     yield from others.told()

@@ -8,14 +8,14 @@ from typing import Any
 import numpy as np
 
 from peergrid.probe.cpu.threads import Others, cores, counts, rotated, together
-from peergrid.probe.experiment import Bench, Lack, Probe, Result, result
+from peergrid.probe.experiment import Bench, Lack, Measurement, Probe, result
 
 Block = np.ndarray[Any, np.dtype[np.float64]]
 EACH = 16 << 20
 PASSES = 4
 
 
-def run(bench: Bench) -> Iterator[Result | Lack]:
+def run(bench: Bench) -> Iterator[Measurement | Lack]:
     """Every thread copies its own 16 MiB block several times; all of them at once."""
     others = Others.now()
     yield from others.told()

@@ -8,10 +8,10 @@ import numpy as np
 
 from peergrid.probe.cpu.spin import WORDS_PER_LINE, lines, timed_ping
 from peergrid.probe.cpu.threads import Others, cores, inside, rotated, rounds_in
-from peergrid.probe.experiment import Bench, Impossible, Lack, Probe, Result, result
+from peergrid.probe.experiment import Bench, Impossible, Lack, Measurement, Probe, result
 
 
-def run(bench: Bench) -> Iterator[Result | Lack]:
+def run(bench: Bench) -> Iterator[Measurement | Lack]:
     """Two threads answer each other's flag; the cost of a round trip, halved."""
     others = Others.now()
     yield from others.told()

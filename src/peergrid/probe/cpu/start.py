@@ -9,12 +9,12 @@ from functools import partial
 
 from peergrid.probe.cpu.spin import lines, nothing
 from peergrid.probe.cpu.threads import Others, on_each_processor
-from peergrid.probe.experiment import Bench, Lack, Probe, Result, result
+from peergrid.probe.experiment import Bench, Lack, Measurement, Probe, result
 
 PER_SAMPLE = 200
 
 
-def run(bench: Bench) -> Iterator[Result | Lack]:
+def run(bench: Bench) -> Iterator[Measurement | Lack]:
     """Call a compiled kernel that does nothing, from this thread and through a waiting one."""
     others = Others.now()
     yield from others.told()

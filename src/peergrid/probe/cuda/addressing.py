@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from peergrid.probe.cuda.devices import Devices, Scope, Stream, u64
+from peergrid.probe.cuda.devices import Gpus, Scope, Stream, u64
 from peergrid.probe.cuda.hostloop import library
 from peergrid.probe.cuda.vmm import granularity, mapped
-from peergrid.probe.experiment import Bench, Lack, Probe, Result, result
+from peergrid.probe.experiment import Bench, Lack, Measurement, Probe, result
 
 HOST_MEMORY, DEVICE_MEMORY = 1, 2  # CUmemorytype
 ORDINAL = 9  # CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL
@@ -21,9 +21,9 @@ BLOCKING, INDEPENDENT = 0, 1  # flags of cuStreamCreate
 PAUSE_SECONDS = 0.005
 
 
-def run(bench: Bench) -> Iterator[Result | Lack]:
+def run(bench: Bench) -> Iterator[Measurement | Lack]:
     """Owners of all kinds of memory, asked from the context of GPU 0; then the order of default streams."""
-    devices: Devices = bench.devices
+    devices: Gpus = bench.devices
     devices.use(0)
     if devices.attribute("UNIFIED_ADDRESSING"):
         yield from _owners(devices)
@@ -32,7 +32,7 @@ def run(bench: Bench) -> Iterator[Result | Lack]:
     yield from _orders(devices)
 
 
-def _owners(devices: Devices) -> Iterator[Result]:
+def _owners(devices: Gpus) -> Iterator[Measurement]:
     """1 where the driver names the owner, 0 where it does not."""
     last = len(devices) - 1
     with devices.scope() as scope:
@@ -51,7 +51,7 @@ def _owners(devices: Devices) -> Iterator[Result]:
         yield result("owner_known", "", [float(right)], {"memory": memory}, floor=0.0)
 
 
-def _owner(devices: Devices, address: int) -> tuple[int, int]:
+def _owner(devices: Gpus, address: int) -> tuple[int, int]:
     """The kind of memory at an address, and its GPU; (0, -1) where the driver knows nothing of it."""
     devices.use(0)
     key = devices.driver.CUpointer_attribute.CU_POINTER_ATTRIBUTE_MEMORY_TYPE
@@ -66,7 +66,7 @@ def _ordinal(address: int) -> int:
     return -1 if code else found.value
 
 
-def _orders(devices: Devices) -> Iterator[Result]:
+def _orders(devices: Gpus) -> Iterator[Measurement]:
     """1 where work put into the one stream later waits for work that is kept waiting in the other."""
     with devices.scope() as scope:
         blocking, independent = (_stream(scope, flags) for flags in (BLOCKING, INDEPENDENT))

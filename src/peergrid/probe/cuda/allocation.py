@@ -5,16 +5,16 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 
-from peergrid.probe.cuda.devices import Devices
+from peergrid.probe.cuda.devices import Gpus
 from peergrid.probe.cuda.vmm import grant, granularity, mapped
-from peergrid.probe.experiment import Bench, Lack, Probe, Result, result
+from peergrid.probe.experiment import Bench, Lack, Measurement, Probe, result
 
 SIZE = 2 << 20
 
 
-def run(bench: Bench) -> Iterator[Result | Lack]:
+def run(bench: Bench) -> Iterator[Measurement | Lack]:
     """2 MiB on GPU 0 with 0, 1, … peers: by cuMemAlloc with peer access, and by virtual memory management."""
-    devices: Devices = bench.devices
+    devices: Gpus = bench.devices
     watchers = [device for device in range(1, len(devices)) if (device, 0) in devices.peers]
     count, samples = bench.choose(100, 500), 3
     for watcher in watchers:
@@ -32,7 +32,7 @@ def run(bench: Bench) -> Iterator[Result | Lack]:
     yield from _virtual(bench, watchers)
 
 
-def plain(devices: Devices, count: int) -> float:
+def plain(devices: Gpus, count: int) -> float:
     """Seconds per allocation of `count` in a row; freed after the clock has stopped."""
     devices.use(0)
     addresses: list[int] = []
@@ -46,9 +46,9 @@ def plain(devices: Devices, count: int) -> float:
             devices.driver.cuMemFree(address)
 
 
-def _virtual(bench: Bench, watchers: list[int]) -> Iterator[Result | Lack]:
+def _virtual(bench: Bench, watchers: list[int]) -> Iterator[Measurement | Lack]:
     """The same by virtual memory management: all rights in one call, then one GPU's right after the other."""
-    devices: Devices = bench.devices
+    devices: Gpus = bench.devices
     if not devices.attribute("VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED"):
         yield Lack("virtual memory management: the driver has none on these GPUs")
         return
@@ -65,9 +65,9 @@ def _virtual(bench: Bench, watchers: list[int]) -> Iterator[Result | Lack]:
     yield from _granted(bench, [0, *watchers], size)
 
 
-def _granted(bench: Bench, readers: list[int], size: int) -> Iterator[Result]:
+def _granted(bench: Bench, readers: list[int], size: int) -> Iterator[Measurement]:
     """Seconds of the call that opens a mapped range to one more GPU, by how many could see it before."""
-    devices: Devices = bench.devices
+    devices: Gpus = bench.devices
     seconds: dict[int, list[float]] = {}
     for _ in range(bench.choose(20, 60)):
         with mapped(devices, [0], size, []) as base:

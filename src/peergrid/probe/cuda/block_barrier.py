@@ -6,18 +6,18 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from peergrid.probe.cuda.devices import Devices, u32, u64
+from peergrid.probe.cuda.devices import Gpus, u32, u64
 from peergrid.probe.cuda.timing import Desk, per_repeat
-from peergrid.probe.experiment import Bench, Probe, Result, result
+from peergrid.probe.experiment import Bench, Measurement, Probe, result
 
 SIZES = (32, 64, 128, 256, 512, 1024)
 BLOCKS = (1, 2, 4, 8, 16, 32)
 UNROLL, FEW, MANY = 16, 16, 144
 
 
-def run(bench: Bench) -> Iterator[Result]:
+def run(bench: Bench) -> Iterator[Measurement]:
     """Latency of one block per multiprocessor; the best rate for every number of active warps."""
-    devices: Devices = bench.devices
+    devices: Gpus = bench.devices
     kernel = devices.kernel(0, "warp", "block")
     best: dict[int, list[float]] = {}
     with devices.scope() as scope:

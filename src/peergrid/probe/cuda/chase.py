@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from peergrid.probe.cuda.devices import Array, Devices, Stream, u32, u64
+from peergrid.probe.cuda.devices import Array, Gpus, Stream, u32, u64
 from peergrid.probe.cuda.timing import Desk
-from peergrid.probe.experiment import At, Bench, Lack, Probe, Result, result
+from peergrid.probe.experiment import At, Bench, Lack, Measurement, Probe, result
 
 MODIFIERS = ("ca", "cg", "cv")
 LINE, LINKS, STRIDED = 128, 4096, 1024
@@ -26,7 +26,7 @@ class Place:
 
 
 @dataclass(frozen=True, slots=True)
-class Chain:
+class PointerChain:
     """The begin of a chain, its links, and the `footprint` bytes from `base` it runs through; `junk` empties an L2."""
 
     base: int
@@ -53,15 +53,15 @@ def chain(base: int, links: int, stride: int, seed: int = 1) -> Array:
     return words
 
 
-def run(bench: Bench) -> Iterator[Result | Lack]:
+def run(bench: Bench) -> Iterator[Measurement | Lack]:
     """All places and modifiers against footprint, then against stride; then where remote accesses are cached."""
-    devices: Devices = bench.devices
+    devices: Gpus = bench.devices
     places = [Place("own", 0, False)]
     if (0, 1) in devices.peers:
         places += [Place("remote", 1, False), Place("remote touched", 1, True)]
     else:
         yield Lack("remote memory: GPU 0 cannot reach the memory of a GPU 1")
-    found: list[Result] = []
+    found: list[Measurement] = []
     for links, stride in footprints(bench.quick):
         for item in _chain(bench, places, links, stride, spread=True):
             found.append(replace(item, at=item.at | {"footprint": links * stride}))
@@ -80,20 +80,22 @@ def footprints(quick: bool) -> list[tuple[int, int]]:
     return [(count, (1 << power) // count) for power, count in links.items()]
 
 
-def _chain(bench: Bench, places: Sequence[Place], links: int, stride: int, spread: bool = False) -> Iterator[Result]:
+def _chain(
+    bench: Bench, places: Sequence[Place], links: int, stride: int, spread: bool = False
+) -> Iterator[Measurement]:
     """Latency of one chain in every place, by every modifier; `spread` counts the lines between its links in."""
     for place in places:
         yield from _place(bench, place, links, stride, spread)
 
 
-def _place(bench: Bench, place: Place, links: int, stride: int, spread: bool) -> Iterator[Result]:
-    devices: Devices = bench.devices
+def _place(bench: Bench, place: Place, links: int, stride: int, spread: bool) -> Iterator[Measurement]:
+    devices: Gpus = bench.devices
     footprint = links * stride
     with devices.scope() as scope:
         base = scope.memory(place.owner, footprint)
         words = chain(base, links, stride)
         devices.put(place.owner, base, words)
-        way = Chain(base, int(words[0]), links, footprint, scope.memory(place.owner, FLUSH))
+        way = PointerChain(base, int(words[0]), links, footprint, scope.memory(place.owner, FLUSH))
         desk = Desk.make(scope)
         for modifier in MODIFIERS:
             for which in ("first", "again") if not place.touched else ("first",):
@@ -104,7 +106,7 @@ def _place(bench: Bench, place: Place, links: int, stride: int, spread: bool) ->
                 yield result("load_latency", "cycles", cycles, at, floor=0.03)
 
 
-def _chase(desk: Desk, place: Place, modifier: str, warm: str | None, way: Chain) -> float:
+def _chase(desk: Desk, place: Place, modifier: str, warm: str | None, way: PointerChain) -> float:
     """Cycles per link of one pass over the chain by GPU 0, after the owner's cache was emptied or filled.
 
     `warm` says what GPU 0 reads before the pass: the "chain", "all" of its footprint, or nothing.
@@ -120,7 +122,7 @@ def _chase(desk: Desk, place: Place, modifier: str, warm: str | None, way: Chain
     return float(desk.read()[0]) / way.links
 
 
-def _read(devices: Devices, reader: int, way: Chain) -> None:
+def _read(devices: Gpus, reader: int, way: PointerChain) -> None:
     """Let a GPU read the footprint, so that the owner's L2 holds what fits."""
     kernel = devices.kernel(reader, "copy", "sweep")
     grid = devices.attribute("MULTIPROCESSOR_COUNT", reader)
@@ -128,7 +130,7 @@ def _read(devices: Devices, reader: int, way: Chain) -> None:
     devices.wait(reader)
 
 
-def _cached(found: list[Result]) -> Iterator[Result]:
+def _cached(found: list[Measurement]) -> Iterator[Measurement]:
     """The answer, from the smallest footprint: a level caches if it makes the load clearly shorter."""
 
     def median(place: str, modifier: str, which: str) -> float:

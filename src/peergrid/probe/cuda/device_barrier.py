@@ -8,28 +8,28 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from peergrid.probe.cuda.devices import Devices, Kernel, Scope, Stream, u32, u64
+from peergrid.probe.cuda.devices import Gpus, LoadedKernel, Scope, Stream, u32, u64
 from peergrid.probe.cuda.timing import sound
-from peergrid.probe.experiment import At, Bench, Probe, Result, differences, result
+from peergrid.probe.experiment import At, Bench, Measurement, Probe, differences, result
 
 THREADS, BLOCKS = (32, 128, 256, 512, 1024), (1, 2, 4, 8)
 FEW, MANY = 50, 1050
 LINE, FAULT = 32, 256  # words per flag; bytes from the counter to the word of faults
 
 
-def run(bench: Bench) -> Iterator[Result]:
+def run(bench: Bench) -> Iterator[Measurement]:
     """1 to N GPUs: the map of shapes for the ends and powers of two, one shape for the others."""
-    devices: Devices = bench.devices
+    devices: Gpus = bench.devices
     reach = _row(devices)
     full = {1, 2, 4, 8, 16, reach}
     with devices.scope() as scope:
-        crew = Crew.make(scope, reach)
+        crew = Participants.make(scope, reach)
         for count in range(1, reach + 1):
             for blocks, threads in _shapes(devices, bench.quick or count not in full):
                 yield _shape(bench, crew, count, blocks, threads)
 
 
-def _row(devices: Devices) -> int:
+def _row(devices: Gpus) -> int:
     """The number of GPUs from the first on that all reach each other."""
     count = 1
     while count < len(devices) and all(
@@ -39,25 +39,25 @@ def _row(devices: Devices) -> int:
     return count
 
 
-def _shapes(devices: Devices, few: bool) -> list[tuple[int, int]]:
+def _shapes(devices: Gpus, few: bool) -> list[tuple[int, int]]:
     kernel = devices.kernel(0, "barrier", "devices")
     wanted = [(1, 32), (1, 256), (2, 256)] if few else [(b, t) for t in THREADS for b in BLOCKS]
     return [(blocks, threads) for blocks, threads in wanted if blocks <= kernel.fits(threads)]
 
 
 @dataclass(frozen=True, slots=True)
-class Crew:
+class Participants:
     """Resources of each GPU for the barrier: a stream, a counter, its flags, and where all flags are."""
 
-    devices: Devices
-    kernels: list[Kernel]
+    devices: Gpus
+    kernels: list[LoadedKernel]
     streams: list[Stream]
     counters: list[int]
     flags: list[int]
     tables: list[int]
 
     @classmethod
-    def make(cls, scope: Scope, count: int) -> Crew:
+    def make(cls, scope: Scope, count: int) -> Participants:
         """A crew of the first `count` GPUs. Word 64 of a counter's memory takes faults."""
         devices, everyone = scope.devices, range(count)
         flags = [scope.words(device, LINE * count) for device in everyone]
@@ -86,7 +86,7 @@ class Crew:
         return seconds
 
 
-def _shape(bench: Bench, crew: Crew, count: int, blocks: int, threads: int) -> Result:
+def _shape(bench: Bench, crew: Participants, count: int, blocks: int, threads: int) -> Measurement:
     crew.seconds(count, blocks, threads, FEW)
     samples = bench.choose(5, 9)
     shorter = [crew.seconds(count, blocks, threads, FEW) for _ in range(samples)]

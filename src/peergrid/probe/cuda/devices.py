@@ -38,10 +38,10 @@ class Stream:
 
 
 @dataclass(frozen=True, slots=True)
-class Kernel:
+class LoadedKernel:
     """A kernel on one GPU; call it to launch it."""
 
-    devices: Devices
+    devices: Gpus
     device: int
     name: str
     function: Any
@@ -73,7 +73,7 @@ class Pinned:
 
 
 @dataclass(slots=True)
-class Devices:
+class Gpus:
     """The GPUs, their contexts made current by `use`, and peer access between all pairs that have it."""
 
     driver: Any
@@ -83,7 +83,7 @@ class Devices:
 
     @classmethod
     @contextmanager
-    def open(cls, driver: Any) -> Iterator[Devices]:
+    def open(cls, driver: Any) -> Iterator[Gpus]:
         """Retain the primary context of every GPU and enable all peer access; release them at the end."""
         contexts: list[Any] = []
         try:
@@ -156,7 +156,7 @@ class Devices:
         """All ordered pairs with peer access."""
         return sorted(self.peers)
 
-    def kernel(self, device: int, source: str, name: str) -> Kernel:
+    def kernel(self, device: int, source: str, name: str) -> LoadedKernel:
         """A kernel of `kernels/<source>.cu`, compiled for this GPU."""
         if (source, device) not in self.modules:
             major, minor = (self.attribute(f"COMPUTE_CAPABILITY_{part}", device) for part in ("MAJOR", "MINOR"))
@@ -164,7 +164,7 @@ class Devices:
             code = cubin(source, f"sm_{major}{minor}")
             self.modules[source, device] = self.call("cuModuleLoadData", code)
         function = self.call("cuModuleGetFunction", self.modules[source, device], name.encode())
-        return Kernel(self, device, name, function)
+        return LoadedKernel(self, device, name, function)
 
     def wait(self, device: int) -> None:
         """Wait until a GPU has nothing left to do.
@@ -209,7 +209,7 @@ class Devices:
 class Scope:
     """The resources that an experiment takes from the devices for a while."""
 
-    devices: Devices
+    devices: Gpus
     stack: ExitStack
 
     def memory(self, device: int, size: int) -> int:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 
-from peergrid.probe.cuda.devices import Devices, u32, u64
+from peergrid.probe.cuda.devices import Gpus, u32, u64
 from peergrid.probe.cuda.timing import Desk, sound
-from peergrid.probe.experiment import At, Bench, Probe, Result, differences, result
+from peergrid.probe.experiment import At, Bench, Measurement, Probe, differences, result
 
 THREADS = (32, 64, 128, 256, 512, 1024)
 BLOCKS = (1, 2, 4, 8, 16, 32)
@@ -15,9 +15,9 @@ FEW, MANY = 50, 2050
 APART = 4096  # bytes from one counter to the next; parts of the L2 lie at different distances
 
 
-def run(bench: Bench) -> Iterator[Result]:
+def run(bench: Bench) -> Iterator[Measurement]:
     """Every shape that the multiprocessors can hold at once."""
-    devices: Devices = bench.devices
+    devices: Gpus = bench.devices
     kernel = devices.kernel(0, "barrier", "grid")
     with devices.scope() as scope:
         desk = Desk.make(scope)

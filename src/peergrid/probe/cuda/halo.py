@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 
-from peergrid.probe.cuda.devices import Devices, Stream
+from peergrid.probe.cuda.devices import Gpus, Stream
 from peergrid.probe.cuda.timing import host_seconds
 from peergrid.probe.cuda.traffic import Flow, Tally
-from peergrid.probe.experiment import At, Bench, Impossible, Lack, Probe, Result, result
+from peergrid.probe.experiment import At, Bench, Impossible, Lack, Measurement, Probe, result
 
 SIZE = 64 << 20
 ROUNDS = 8
@@ -37,9 +37,9 @@ PATTERNS: dict[str, Callable[[int], list[list[Pair]]]] = {
 }
 
 
-def run(bench: Bench) -> Iterator[Result | Lack]:
+def run(bench: Bench) -> Iterator[Measurement | Lack]:
     """Sum of all traffic for each pattern and number of GPUs, with and without waiting between the stages."""
-    devices: Devices = bench.devices
+    devices: Gpus = bench.devices
     counts = [count for count in (2, 4, 8, 16) if count <= len(devices)]
     with Tally.open(devices, "halo") as tally:
         for count in sorted({*counts, len(devices)}):
@@ -53,8 +53,8 @@ def run(bench: Bench) -> Iterator[Result | Lack]:
 
 def _exchange(
     bench: Bench, pattern: str, stages: Sequence[Sequence[Pair]], separated: str, count: int, tally: Tally
-) -> Result:
-    devices: Devices = bench.devices
+) -> Measurement:
+    devices: Gpus = bench.devices
     with devices.scope() as scope:
         out = [scope.memory(device, 2 * SIZE) for device in range(count)]
         into = [scope.memory(device, 2 * SIZE) for device in range(count)]
@@ -77,7 +77,7 @@ def _exchange(
 
 
 def _send(
-    devices: Devices,
+    devices: Gpus,
     stage: Sequence[Pair],
     streams: dict[Pair, Stream],
     out: Sequence[int],

@@ -8,17 +8,17 @@ from collections.abc import Iterator, Mapping, Sequence
 import numpy as np
 
 from peergrid.probe.cuda.chase import chain
-from peergrid.probe.cuda.devices import Array, Devices, u32, u64
+from peergrid.probe.cuda.devices import Array, Gpus, u32, u64
 from peergrid.probe.cuda.timing import Desk
-from peergrid.probe.experiment import Bench, Lack, Probe, Result, result
+from peergrid.probe.experiment import Bench, Lack, Measurement, Probe, result
 
 KINDS = (1, 2, 4, 8, 16, 32)
 LINKS, STRIDE, STEPS = 4096, 4096, 256
 
 
-def run(bench: Bench) -> Iterator[Result | Lack]:
+def run(bench: Bench) -> Iterator[Measurement | Lack]:
     """Cycles per load against chains in one thread and against warps, own and remote; then who hides what."""
-    devices: Devices = bench.devices
+    devices: Gpus = bench.devices
     owners = {"own": 0, "remote": 1} if (0, 1) in devices.peers else {"own": 0}
     times: dict[tuple[str, str, int], float] = {}
     for place, owner in owners.items():
@@ -51,7 +51,7 @@ def _one(desk: Desk, by: str, independent: int, words: Array) -> float:
     return float(desk.read()[0]) / (STEPS * independent)
 
 
-def _hidden(times: Mapping[tuple[str, str, int], float]) -> Iterator[Result | Lack]:
+def _hidden(times: Mapping[tuple[str, str, int], float]) -> Iterator[Measurement | Lack]:
     """The number in flight at which a remote load costs no more than one dependent own load."""
     for by in ("instructions", "warps"):
         needed = crossing(KINDS, [times["remote", by, count] for count in KINDS], times["own", by, 1])

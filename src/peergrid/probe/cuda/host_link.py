@@ -10,10 +10,10 @@ import numpy as np
 
 from peergrid.machine.host import nodes, usable_cpus
 from peergrid.probe.cpu.threads import on_each_processor, pin
-from peergrid.probe.cuda.devices import Devices, Scope, Stream
+from peergrid.probe.cuda.devices import Gpus, Scope, Stream
 from peergrid.probe.cuda.timing import Gate, copies, host_seconds
-from peergrid.probe.cuda.traffic import Meter, pcie
-from peergrid.probe.experiment import At, Bench, Lack, Probe, Result, result
+from peergrid.probe.cuda.traffic import LinkCounters, pcie
+from peergrid.probe.experiment import At, Bench, Lack, Measurement, Probe, result
 
 LARGEST, REPEATS = 64 << 20, 16
 PLACES = 5  # of memory and streams: where a copy goes moves its rate
@@ -23,9 +23,9 @@ SMALL, MANY = 1 << 10, 512
 Place = tuple[int, int, Stream]
 
 
-def run(bench: Bench) -> Iterator[Result | Lack]:
+def run(bench: Bench) -> Iterator[Measurement | Lack]:
     """Every GPU at the largest size, the first one over all sizes and from every NUMA node."""
-    devices: Devices = bench.devices
+    devices: Gpus = bench.devices
     sizes = [1 << power for power in range(10, 27, bench.choose(4, 2))]
     for device in range(len(devices)):
         yield from _pinned(bench, device, sizes if device == 0 else [LARGEST], {})
@@ -36,8 +36,8 @@ def run(bench: Bench) -> Iterator[Result | Lack]:
     yield from _by_node(bench)
 
 
-def _pinned(bench: Bench, device: int, sizes: Sequence[int], extra: dict[str, int]) -> Iterator[Result]:
-    devices: Devices = bench.devices
+def _pinned(bench: Bench, device: int, sizes: Sequence[int], extra: dict[str, int]) -> Iterator[Measurement]:
+    devices: Gpus = bench.devices
     rates: dict[tuple[int, str], list[float]] = {}
     with devices.scope() as scope:
         gate = Gate.make(scope, [device])
@@ -53,9 +53,9 @@ def _pinned(bench: Bench, device: int, sizes: Sequence[int], extra: dict[str, in
         yield result("host_link_bandwidth", "B/s", each, at, floor=0.12 if size < LONG else 0.04)
 
 
-def _pageable(bench: Bench, sizes: Sequence[int]) -> Iterator[Result]:
+def _pageable(bench: Bench, sizes: Sequence[int]) -> Iterator[Measurement]:
     """Blocking copies of ordinary memory, by the host's clock: the driver stages them itself."""
-    devices: Devices = bench.devices
+    devices: Gpus = bench.devices
     rates: dict[tuple[int, str], list[float]] = {}
     with devices.scope() as scope:
         there = scope.memory(0, LARGEST)
@@ -78,9 +78,9 @@ def _places(scope: Scope, device: int) -> list[Place]:
     return [(scope.memory(device, LARGEST), scope.pinned(LARGEST).address, scope.stream(device)) for _ in range(PLACES)]
 
 
-def _both_ways(bench: Bench) -> Iterator[Result]:
+def _both_ways(bench: Bench) -> Iterator[Measurement]:
     """Both directions at once from pinned memory: the sum of the rates."""
-    devices: Devices = bench.devices
+    devices: Gpus = bench.devices
     repeats, rates = 8, list[float]()
     with devices.scope() as scope:
         for sender, receiver in zip(_places(scope, 0), _places(scope, 0), strict=True):
@@ -92,7 +92,7 @@ def _both_ways(bench: Bench) -> Iterator[Result]:
     yield result("host_link_bandwidth", "B/s", rates, at, floor=0.1)
 
 
-def _exchange(devices: Devices, sender: Place, receiver: Place, repeats: int) -> None:
+def _exchange(devices: Gpus, sender: Place, receiver: Place, repeats: int) -> None:
     """Copies to a GPU and from it, each way in a stream of its own."""
     for _ in range(repeats):
         there, here, stream = sender
@@ -101,9 +101,9 @@ def _exchange(devices: Devices, sender: Place, receiver: Place, repeats: int) ->
         devices.call("cuMemcpyAsync", here, there, LARGEST, stream.handle)
 
 
-def _messages(bench: Bench) -> Iterator[Result]:
+def _messages(bench: Bench) -> Iterator[Measurement]:
     """512 KiB as one message and as 512, blocking from pinned memory."""
-    devices: Devices = bench.devices
+    devices: Gpus = bench.devices
     with devices.scope() as scope:
         there, here = scope.memory(0, SMALL * MANY), scope.pinned(SMALL * MANY).address
 
@@ -124,10 +124,10 @@ def _messages(bench: Bench) -> Iterator[Result]:
         yield result("message_ratio", "× slower", ratios, {}, floor=0.12)
 
 
-def _counted(bench: Bench) -> Iterator[Result | Lack]:
+def _counted(bench: Bench) -> Iterator[Measurement | Lack]:
     """NVML's PCIe counters around 1 GiB of pinned copies, over the bytes copied; they count packet headers too."""
-    devices: Devices = bench.devices
-    with Meter.open(devices) as meter, devices.scope() as scope:
+    devices: Gpus = bench.devices
+    with LinkCounters.open(devices) as meter, devices.scope() as scope:
         if not meter.handles or pcie(meter.management, meter.handles[0]) is None:
             yield Lack(f"PCIe counters: {meter.why or 'NVML does not give them for this GPU (support or permission)'}")
             return
@@ -144,7 +144,7 @@ def _counted(bench: Bench) -> Iterator[Result | Lack]:
             yield result("pcie_traffic_ratio", "", ratios, {"device": 0, "direction": direction})
 
 
-def _by_node(bench: Bench) -> Iterator[Result | Lack]:
+def _by_node(bench: Bench) -> Iterator[Measurement | Lack]:
     """The largest copy from memory of each NUMA node: pinned memory is taken where its first toucher runs."""
     found = [node for node in nodes() if set(node.cpus) & set(usable_cpus())]
     if len(found) < 2:

@@ -13,9 +13,9 @@ from peergrid.errors import DeviceFault
 from peergrid.machine.host import usable_cpus
 from peergrid.probe.cpu.spin import WORDS_PER_LINE, lines
 from peergrid.probe.cpu.threads import cores, inside, on_each_processor
-from peergrid.probe.cuda.devices import Devices, Scope
+from peergrid.probe.cuda.devices import Gpus, Scope
 from peergrid.probe.cuda.hostloop import chains, entries, members, parameters, rounds_by_waits, together, words
-from peergrid.probe.experiment import At, Bench, Lack, Probe, Result, result
+from peergrid.probe.experiment import At, Bench, Lack, Measurement, Probe, result
 
 ROUNDS = 50
 PLACES = 25  # processors
@@ -24,11 +24,11 @@ Words = np.ndarray[tuple[int, ...], np.dtype[np.uint64]]
 Timed = Callable[[int], float]
 
 
-def run(bench: Bench) -> Iterator[Result | Lack]:
+def run(bench: Bench) -> Iterator[Measurement | Lack]:
     """One round of null kernels on 1 to N GPUs that all have to end before the next, by each way to wait."""
-    devices: Devices = bench.devices
+    devices: Gpus = bench.devices
     with devices.scope() as scope:
-        crew = Crew.make(scope)
+        crew = Launchers.make(scope)
         ways: dict[str, Timed] = {"one thread": crew.waiting(), "events": crew.chained()}
         if entries().several is None:
             yield Lack("one launch over several GPUs: this driver has none any more")
@@ -47,7 +47,7 @@ def run(bench: Bench) -> Iterator[Result | Lack]:
 
 
 @dataclass(frozen=True, slots=True)
-class Crew:
+class Launchers:
     """Handles of every GPU as arrays of words: its context, a kernel that does nothing, a stream and an event."""
 
     contexts: Words
@@ -56,7 +56,7 @@ class Crew:
     events: Words
 
     @classmethod
-    def make(cls, scope: Scope) -> Crew:
+    def make(cls, scope: Scope) -> Launchers:
         """A crew of all GPUs, whose kernels are loaded."""
         devices = scope.devices
         everyone = range(len(devices))

@@ -13,10 +13,10 @@ import numpy as np
 
 from peergrid.errors import DeviceFault
 from peergrid.probe.cpu.threads import on_each_processor
-from peergrid.probe.cuda.devices import Devices, Kernel, Scope, Stream, u32
+from peergrid.probe.cuda.devices import Gpus, LoadedKernel, Scope, Stream, u32
 from peergrid.probe.cuda.hostloop import Loop, entries, handle, launches
 from peergrid.probe.cuda.timing import per_repeat
-from peergrid.probe.experiment import Bench, Lack, Probe, Result, fusion_overhead, result
+from peergrid.probe.experiment import Bench, Lack, Measurement, Probe, fusion_overhead, result
 
 UNIT = 40_000  # cycles: twenty microseconds, well above what the host needs for a launch
 MANY, ONE = 33, 1
@@ -32,9 +32,9 @@ Timed = Callable[[Stream, int], float]
 Compiled = Callable[[Stream, int, int], float]
 
 
-def run(bench: Bench) -> Iterator[Result | Lack]:
+def run(bench: Bench) -> Iterator[Measurement | Lack]:
     """Launch overhead of every way to launch (equation 6), then null kernels."""
-    devices: Devices = bench.devices
+    devices: Gpus = bench.devices
     with devices.scope() as scope:
         streams = [scope.stream(0) for _ in range(STREAMS)]
         loops: dict[str, Loop] = {}
@@ -48,7 +48,7 @@ def run(bench: Bench) -> Iterator[Result | Lack]:
 
 def _overheads(
     bench: Bench, scope: Scope, streams: Sequence[Stream], loops: dict[str, Loop]
-) -> Iterator[Result | Lack]:
+) -> Iterator[Measurement | Lack]:
     devices = scope.devices
     wait = devices.kernel(0, "launch", "wait")
     ways = {how: _units(_compiled(loop, wait)) for how, loop in loops.items()}
@@ -104,7 +104,7 @@ def _units(compiled: Compiled) -> Timed:
     return timed
 
 
-def _dependent(devices: Devices) -> Launch:
+def _dependent(devices: Gpus) -> Launch:
     """Programmatic dependent launch: the next kernel may start while the one before ends."""
     driver = devices.driver
     kernel = devices.kernel(0, "launch", "wait_dependent")
@@ -124,7 +124,7 @@ def _dependent(devices: Devices) -> Launch:
     return launch
 
 
-def _fused(devices: Devices, launch: Launch) -> Timed:
+def _fused(devices: Gpus, launch: Launch) -> Timed:
     """Host seconds of so many kernels that wait MANY units together."""
 
     def timed(stream: Stream, kernels: int) -> float:
@@ -165,7 +165,7 @@ def _graph(scope: Scope, stream: Stream, nodes: int, record: Callable[[], None])
     return ready
 
 
-def _launched(devices: Devices, graph: Any, stream: Stream) -> float:
+def _launched(devices: Gpus, graph: Any, stream: Stream) -> float:
     """Host seconds of one launch of a graph, until its end."""
     begin = time.perf_counter()
     devices.call("cuGraphLaunch", graph, stream.handle)
@@ -173,7 +173,9 @@ def _launched(devices: Devices, graph: Any, stream: Stream) -> float:
     return time.perf_counter() - begin
 
 
-def _null_kernels(bench: Bench, scope: Scope, streams: Sequence[Stream], loops: dict[str, Loop]) -> Iterator[Result]:
+def _null_kernels(
+    bench: Bench, scope: Scope, streams: Sequence[Stream], loops: dict[str, Loop]
+) -> Iterator[Measurement]:
     """Null kernels as nodes of a graph, and launched one by one."""
     devices = scope.devices
     kernel = devices.kernel(0, "launch", "nothing")
@@ -203,7 +205,7 @@ def _round_trip(timed: Timed, stream: Stream) -> float:
     return timed(stream, ONE)
 
 
-def _compiled(loop: Loop, kernel: Kernel) -> Compiled:
+def _compiled(loop: Loop, kernel: LoadedKernel) -> Compiled:
     """Seconds of so many launches of a kernel and a wait, from a compiled loop; the kernel's arguments as it says."""
     clock, function = np.zeros(2, np.int64), handle(kernel.function)
 

@@ -7,9 +7,9 @@ from collections.abc import Iterator, Mapping
 
 import numpy as np
 
-from peergrid.probe.cuda.devices import Devices, u32, u64
+from peergrid.probe.cuda.devices import Gpus, u32, u64
 from peergrid.probe.cuda.timing import Desk, per_repeat
-from peergrid.probe.experiment import Bench, Probe, Result, result
+from peergrid.probe.experiment import Bench, Measurement, Probe, result
 
 WORD = 8
 SCENARIOS = {"1 → 32 threads": (1, 32), "32 → 1024 threads": (32, 1024)}
@@ -33,9 +33,9 @@ def switch_point(latency: float, sync: float, basic: float, more: float) -> floa
     return sync * more * basic / (more - basic) if more > basic else math.inf
 
 
-def run(bench: Bench) -> Iterator[Result]:
+def run(bench: Bench) -> Iterator[Measurement]:
     """Bandwidth and latency of shared memory, concurrency by equation 1, and both switching points."""
-    devices: Devices = bench.devices
+    devices: Gpus = bench.devices
     samples = bench.choose(3, 9)
     with devices.scope() as scope:
         desk = Desk.make(scope)
@@ -55,7 +55,7 @@ def run(bench: Bench) -> Iterator[Result]:
 
 def _switch(
     desk: Desk, samples: int, scenario: str, pair: tuple[int, int], rates: Mapping[int, float], latency: float
-) -> Iterator[Result]:
+) -> Iterator[Measurement]:
     basic, more = pair
     syncs = [max(1.0, _cycles(desk, more, more, 1) - _cycles(desk, more, more, 0)) for _ in range(samples)]
     yield result("sync_latency", "cycles", syncs, {"scenario": scenario}, floor=0.02)

@@ -10,9 +10,9 @@ from functools import partial
 import numpy as np
 
 from peergrid.probe.cpu.threads import on_each_processor
-from peergrid.probe.cuda.devices import Devices, u32, u64
+from peergrid.probe.cuda.devices import Gpus, u32, u64
 from peergrid.probe.cuda.timing import Desk
-from peergrid.probe.experiment import Bench, Probe, Result, deviation_of_difference, differences, result
+from peergrid.probe.experiment import Bench, Measurement, Probe, deviation_of_difference, differences, result
 
 UNROLL, FEW, MANY = 64, 4_000, 24_000
 PAIRS = 7  # launches of either length that give one standard deviation
@@ -20,9 +20,9 @@ PAIRS = 7  # launches of either length that give one standard deviation
 Launches = list[tuple[float, float, float]]
 
 
-def run(bench: Bench) -> Iterator[Result]:
+def run(bench: Bench) -> Iterator[Measurement]:
     """Cycles of a dependent float addition, both ways, their ratio, and the deviation of equation 8."""
-    devices: Devices = bench.devices
+    devices: Gpus = bench.devices
     with devices.scope() as scope:
         desk = Desk.make(scope)
         _launch(desk, FEW)

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from peergrid.probe.cuda.devices import Devices, Stream, u64
+from peergrid.probe.cuda.devices import Gpus, Stream, u64
 from peergrid.probe.cuda.timing import Gate, Work
 from peergrid.probe.cuda.vmm import mapped, over_all
-from peergrid.probe.experiment import Bench, Probe, Result, result
+from peergrid.probe.experiment import Bench, Measurement, Probe, result
 
 
-def run(bench: Bench) -> Iterator[Result]:
+def run(bench: Bench) -> Iterator[Measurement]:
     """Reader by owner, then the whole range by each reader."""
-    devices: Devices = bench.devices
+    devices: Gpus = bench.devices
     everyone, step = range(len(devices)), over_all(devices)
     each = (bench.choose(64, 256) << 20) // step * step
     with mapped(devices, everyone, each, everyone) as base, devices.scope() as scope:
@@ -27,7 +27,7 @@ def run(bench: Bench) -> Iterator[Result]:
                 yield result("range_bandwidth", "B/s", rates, {"reader": reader, "owner": owner}, floor=0.05)
 
 
-def reading(devices: Devices, reader: int, start: int, size: int, sink: int) -> Work:
+def reading(devices: Gpus, reader: int, start: int, size: int, sink: int) -> Work:
     """Work of a kernel that reads a piece of memory once."""
     kernel = devices.kernel(reader, "copy", "sweep")
     grid = devices.attribute("MULTIPROCESSOR_COUNT", reader) * 4

@@ -8,9 +8,9 @@ from collections.abc import Iterator
 import numpy as np
 
 from peergrid.errors import DeviceFault
-from peergrid.probe.cuda.devices import Devices, Scope, u32, u64
+from peergrid.probe.cuda.devices import Gpus, Scope, u32, u64
 from peergrid.probe.cuda.timing import sound
-from peergrid.probe.experiment import Bench, Probe, Result, result
+from peergrid.probe.experiment import Bench, Measurement, Probe, result
 
 BLOCKS, WIDE, LINE = 64, 32, 32
 BLOCK_BYTES = 16 << 10
@@ -23,9 +23,9 @@ PROMISES = {
 }
 
 
-def run(bench: Bench) -> Iterator[Result]:
+def run(bench: Bench) -> Iterator[Measurement]:
     """Stale words in so many tries, with and without fences."""
-    devices: Devices = bench.devices
+    devices: Gpus = bench.devices
     for quantity, name in PROMISES.items():
         yield result(quantity, "", [float(devices.attribute(name))], {"device": 0}, floor=0.0)
     for fence, fenced in FENCE.items():
@@ -38,7 +38,7 @@ def run(bench: Bench) -> Iterator[Result]:
             yield from _told("host", fence, *_host(bench, scope, fenced))
 
 
-def _told(writer: str, fence: str, stale: int, tries: int) -> Iterator[Result]:
+def _told(writer: str, fence: str, stale: int, tries: int) -> Iterator[Measurement]:
     at = {"writer": writer, "fence": fence}
     yield result("stale_reads", "", [float(stale)], at, floor=0.5)
     yield result("order_tries", "", [float(tries)], at, floor=0.0)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from peergrid.probe.cuda.devices import Devices, Stream, u32, u64
+from peergrid.probe.cuda.devices import Gpus, Stream, u32, u64
 from peergrid.probe.cuda.timing import Gate, Work, copies, host_seconds
 from peergrid.probe.cuda.traffic import Flow, Tally
-from peergrid.probe.experiment import At, Bench, Impossible, Lack, Probe, Result, result
+from peergrid.probe.experiment import At, Bench, Impossible, Lack, Measurement, Probe, result
 
 THREADS = 512
 ROUTES = ("copy engine", "store", "load")
@@ -17,9 +17,9 @@ STAGED = 64 << 20
 Pair = tuple[int, int]
 
 
-def run(bench: Bench) -> Iterator[Result | Lack]:
+def run(bench: Bench) -> Iterator[Measurement | Lack]:
     """Inside each GPU, all ordered pairs, all pairs both ways, messages against size, and without peer access."""
-    devices: Devices = bench.devices
+    devices: Gpus = bench.devices
     yield from _inside(bench)
     if not devices.pairs():
         raise Impossible("no two GPUs of this machine can reach each other's memory")
@@ -32,7 +32,7 @@ def run(bench: Bench) -> Iterator[Result | Lack]:
         yield from tally.results()
 
 
-def kernel_copy(devices: Devices, runner: int, to: int, source: int, size: int, repeats: int) -> Work:
+def kernel_copy(devices: Gpus, runner: int, to: int, source: int, size: int, repeats: int) -> Work:
     """Work of a kernel on GPU `runner`: stores if `to` is remote, loads if `source` is."""
     kernel = devices.kernel(runner, "copy", "copy")
     grid = devices.attribute("MULTIPROCESSOR_COUNT", runner) * 4
@@ -43,9 +43,9 @@ def kernel_copy(devices: Devices, runner: int, to: int, source: int, size: int, 
     return work
 
 
-def _inside(bench: Bench) -> Iterator[Result]:
+def _inside(bench: Bench) -> Iterator[Measurement]:
     """Read plus written bytes of a copy within one GPU."""
-    devices: Devices = bench.devices
+    devices: Gpus = bench.devices
     size, repeats = 512 << 20, 8
     for device in range(len(devices)):
         with devices.scope() as scope:
@@ -66,7 +66,7 @@ def _repeats(route: str) -> int:
     return COPIES if route == "copy engine" else PASSES
 
 
-def _work(devices: Devices, route: str, pair: Pair, to: int, source: int, size: int) -> tuple[int, Work]:
+def _work(devices: Gpus, route: str, pair: Pair, to: int, source: int, size: int) -> tuple[int, Work]:
     """The GPU that makes a copy from `pair[0]` to `pair[1]`, and the copy: by its engine, its stores, or loads."""
     runner = pair[1] if route == "load" else pair[0]
     if route == "copy engine":
@@ -74,8 +74,8 @@ def _work(devices: Devices, route: str, pair: Pair, to: int, source: int, size: 
     return runner, kernel_copy(devices, runner, to, source, size, PASSES)
 
 
-def _matrix(bench: Bench, size: int, tally: Tally) -> Iterator[Result]:
-    devices: Devices = bench.devices
+def _matrix(bench: Bench, size: int, tally: Tally) -> Iterator[Measurement]:
+    devices: Gpus = bench.devices
     with devices.scope() as scope:
         blocks = [scope.memory(device, size) for device in range(len(devices))]
         gate = Gate.make(scope, range(len(devices)))
@@ -91,9 +91,9 @@ def _matrix(bench: Bench, size: int, tally: Tally) -> Iterator[Result]:
                 yield result("peer_copy_bandwidth", "B/s", [moved / s for (s,) in found], at)
 
 
-def _both_ways(bench: Bench, size: int, tally: Tally) -> Iterator[Result]:
+def _both_ways(bench: Bench, size: int, tally: Tally) -> Iterator[Measurement]:
     """Both directions at once: the sum of the two rates, each by the events of the GPU that carries it out."""
-    devices: Devices = bench.devices
+    devices: Gpus = bench.devices
     with devices.scope() as scope:
         out = [scope.memory(device, size) for device in range(len(devices))]
         into = [scope.memory(device, size) for device in range(len(devices))]
@@ -111,9 +111,9 @@ def _both_ways(bench: Bench, size: int, tally: Tally) -> Iterator[Result]:
                 yield result("peer_copy_bandwidth", "B/s", [sum(moved / s for s in pair) for pair in found], at)
 
 
-def _sizes(bench: Bench, tally: Tally) -> Iterator[Result]:
+def _sizes(bench: Bench, tally: Tally) -> Iterator[Measurement]:
     """Time of one message against its size, from many in a row in one stream."""
-    devices: Devices = bench.devices
+    devices: Gpus = bench.devices
     source, target = devices.pairs()[0]
     powers, samples = range(10, 29, bench.choose(3, 2)), bench.choose(5, 11)
     with devices.scope() as scope:
@@ -136,7 +136,7 @@ def _messages(size: int) -> int:
     return max(4, min(100, (64 << 20) // size))
 
 
-def _launches(devices: Devices, runner: int, to: int, source: int, size: int, repeats: int) -> Work:
+def _launches(devices: Gpus, runner: int, to: int, source: int, size: int, repeats: int) -> Work:
     """One kernel per message, with no more blocks than the message needs."""
     kernel = devices.kernel(runner, "copy", "copy")
     words = size // 16
@@ -150,9 +150,9 @@ def _launches(devices: Devices, runner: int, to: int, source: int, size: int, re
     return work
 
 
-def _through_host(bench: Bench, tally: Tally) -> Iterator[Result]:
+def _through_host(bench: Bench, tally: Tally) -> Iterator[Measurement]:
     """The same copies with peer access taken away: the driver stages them through host memory."""
-    devices: Devices = bench.devices
+    devices: Gpus = bench.devices
     ordered = [pair for pair in devices.pairs() if pair[0] < pair[1]]
     for pair in devices.pairs()[: bench.choose(1, 56)]:
         yield _staged(bench, [pair], tally)
@@ -160,9 +160,9 @@ def _through_host(bench: Bench, tally: Tally) -> Iterator[Result]:
         yield _staged(bench, [(i, j), (j, i)], tally)
 
 
-def _staged(bench: Bench, ways: Sequence[Pair], tally: Tally) -> Result:
+def _staged(bench: Bench, ways: Sequence[Pair], tally: Tally) -> Measurement:
     """Rate of one direction or the sum of both; the counters should see none of it."""
-    devices: Devices = bench.devices
+    devices: Gpus = bench.devices
     contexts, samples, (source, target) = devices.contexts, bench.choose(3, 5), ways[0]
     with devices.scope() as scope:
         lanes = [

@@ -6,20 +6,20 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from peergrid.probe.cuda.devices import Devices, u64
-from peergrid.probe.experiment import Bench, Probe, Result, result
+from peergrid.probe.cuda.devices import Gpus, u64
+from peergrid.probe.experiment import Bench, Measurement, Probe, result
 
 
-def run(bench: Bench) -> Iterator[Result]:
+def run(bench: Bench) -> Iterator[Measurement]:
     """The warp's timers of figures 17 and 18, then partial groups at every level."""
-    devices: Devices = bench.devices
+    devices: Gpus = bench.devices
     for kind in ("tile", "shuffle", "coalesced"):
         yield result("warp_blocks", "", [_blocks(devices, kind) for _ in range(3)], {"kind": kind}, floor=0.0)
     for level, hangs in _partial(devices).items():
         yield result("partial_group_hangs", "", [float(hangs)], {"level": level}, floor=0.0)
 
 
-def _blocks(devices: Devices, kind: str) -> float:
+def _blocks(devices: Gpus, kind: str) -> float:
     """1 if no lane left the barrier before the last one reached it, else 0."""
     with devices.scope() as scope:
         starts, ends = scope.memory(0, 256), scope.memory(0, 256)
@@ -29,7 +29,7 @@ def _blocks(devices: Devices, kind: str) -> float:
     return float(first.max() < last.min())
 
 
-def _partial(devices: Devices) -> dict[str, bool]:
+def _partial(devices: Gpus) -> dict[str, bool]:
     """True where a barrier that a part never reaches still waits when its budget ends.
 
     In warps and blocks the others have left, and the hardware does not count who has left. Grids and sets of

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from peergrid.probe.cuda.devices import Devices
+from peergrid.probe.cuda.devices import Gpus
 from peergrid.probe.cuda.peer_copy import kernel_copy
 from peergrid.probe.cuda.timing import Gate
 from peergrid.probe.cuda.traffic import Flow, Tally
-from peergrid.probe.experiment import Bench, Impossible, Lack, Probe, Result, result
+from peergrid.probe.experiment import Bench, Impossible, Lack, Measurement, Probe, result
 
 
-def run(bench: Bench) -> Iterator[Result | Lack]:
+def run(bench: Bench) -> Iterator[Measurement | Lack]:
     """A few triples, and there and back; the middle needs access to both ends, the ends need none to each other."""
-    devices: Devices = bench.devices
+    devices: Gpus = bench.devices
     size, repeats = 256 << 20, 2
     triples = [way for way in _ways(len(devices)) if {(way[1], way[0]), (way[1], way[2])} <= devices.peers]
     if not triples:

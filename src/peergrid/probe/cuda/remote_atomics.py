@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from peergrid.probe.cuda.devices import Devices, Stream, u32, u64
+from peergrid.probe.cuda.devices import Gpus, Stream, u32, u64
 from peergrid.probe.cuda.timing import Gate, Work
-from peergrid.probe.experiment import Bench, Lack, Probe, Result, result
+from peergrid.probe.experiment import Bench, Lack, Measurement, Probe, result
 
 BLOCKS, THREADS = 128, 256
 FLOORS = {"one word": 0.05, "own words": 0.1}
 APART = 2 << 20  # bytes, a page: where words lie in the L2 decides how fast many of them are served
 
 
-def run(bench: Bench) -> Iterator[Result | Lack]:
+def run(bench: Bench) -> Iterator[Measurement | Lack]:
     """One word and a word per thread; own, remote, and all GPUs on the words of GPU 0 at once."""
-    devices: Devices = bench.devices
+    devices: Gpus = bench.devices
     everyone = [0, *(device for device in range(1, len(devices)) if (device, 0) in devices.peers)]
     crews: dict[str, Sequence[int]] = {"own": [0]}
     if len(everyone) > 1:
@@ -27,8 +27,8 @@ def run(bench: Bench) -> Iterator[Result | Lack]:
             yield from _crew(bench, place, crew, words)
 
 
-def _crew(bench: Bench, place: str, crew: Sequence[int], words: str) -> Iterator[Result]:
-    devices: Devices = bench.devices
+def _crew(bench: Bench, place: str, crew: Sequence[int], words: str) -> Iterator[Measurement]:
+    devices: Gpus = bench.devices
     threads, count = BLOCKS * THREADS, 1 if words == "one word" else BLOCKS * THREADS
     # About a millisecond: what serves one word is a hundred times slower than what serves many.
     repeats = bench.choose(50, 200) * (1 if count == 1 else 100)
@@ -49,7 +49,7 @@ def _crew(bench: Bench, place: str, crew: Sequence[int], words: str) -> Iterator
     yield result("remote_atomics_lost", "", [float(lost)], at, floor=0.0)
 
 
-def adding(devices: Devices, device: int, target: int, count: int, repeats: int) -> Work:
+def adding(devices: Gpus, device: int, target: int, count: int, repeats: int) -> Work:
     """Work of a kernel whose every thread adds 1 `repeats` times."""
     kernel = devices.kernel(device, "atomics", "add")
 

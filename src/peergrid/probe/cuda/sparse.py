@@ -8,18 +8,18 @@ from dataclasses import dataclass
 import numpy as np
 
 from peergrid.errors import DeviceFault
-from peergrid.probe.cuda.devices import Devices, Scope, Stream, u32, u64
+from peergrid.probe.cuda.devices import Gpus, Scope, Stream, u32, u64
 from peergrid.probe.cuda.timing import Gate, Work
 from peergrid.probe.cuda.vmm import mapped, over_all
-from peergrid.probe.experiment import Bench, Probe, Result, result
+from peergrid.probe.experiment import Bench, Measurement, Probe, result
 
 WIDTH, THREADS = 16, 256
 BANDS = {"near the diagonal": 4096, "anywhere": 0}
 
 
-def run(bench: Bench) -> Iterator[Result]:
+def run(bench: Bench) -> Iterator[Measurement]:
     """Nonzeros per second for both kinds of matrix and each way to hold the vector; the results must agree."""
-    devices: Devices = bench.devices
+    devices: Gpus = bench.devices
     everyone, step = range(len(devices)), over_all(devices)
     each = -(-(bench.choose(4, 16) << 20) // step) * step
     with mapped(devices, everyone, each, everyone) as base, devices.scope() as scope:
@@ -38,7 +38,7 @@ def run(bench: Bench) -> Iterator[Result]:
 class Part:
     """The rows of one GPU: matrix, result, a copy of the whole vector, and a stream."""
 
-    devices: Devices
+    devices: Gpus
     stream: Stream
     columns: int
     values: int
@@ -95,7 +95,7 @@ class Part:
         return self.devices.read(self.stream.device, self.y, self.rows, np.float32)
 
 
-def _ways(bench: Bench, gate: Gate, parts: Sequence[Part], base: int, columns: str) -> Iterator[Result]:
+def _ways(bench: Bench, gate: Gate, parts: Sequence[Part], base: int, columns: str) -> Iterator[Measurement]:
     nonzeros = sum(part.rows for part in parts) * WIDTH
     ways = {
         "one range": [part.multiply(base) for part in parts],

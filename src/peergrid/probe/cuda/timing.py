@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from peergrid.errors import DeviceFault
-from peergrid.probe.cuda.devices import Array, Devices, Kernel, Pinned, Scope, Stream, u64
+from peergrid.probe.cuda.devices import Array, Gpus, LoadedKernel, Pinned, Scope, Stream, u64
 
 Work = Callable[[Stream], None]
 
@@ -23,9 +23,9 @@ class Gate:
     event. The kernel gives up after some seconds, so a lost host cannot hang a GPU.
     """
 
-    devices: Devices
+    devices: Gpus
     word: Pinned
-    kernels: dict[int, Kernel]
+    kernels: dict[int, LoadedKernel]
     events: dict[int, tuple[Any, Any]]
 
     @classmethod
@@ -78,7 +78,7 @@ class Desk:
     Taking memory costs more than the launches do, and giving it back makes the GPU wait.
     """
 
-    devices: Devices
+    devices: Gpus
     stream: Stream
     out: int
     sink: int
@@ -88,7 +88,7 @@ class Desk:
         """A desk with `words` 64-bit words of results."""
         return cls(scope.devices, scope.stream(device), scope.memory(device, 8 * words), scope.memory(device, 8192))
 
-    def run(self, kernel: Kernel, grid: int, block: int, *arguments: Any, cooperative: bool = False) -> None:
+    def run(self, kernel: LoadedKernel, grid: int, block: int, *arguments: Any, cooperative: bool = False) -> None:
         """Launch and wait."""
         kernel(self.stream, grid, block, *arguments, cooperative=cooperative)
         self.devices.wait(self.stream.device)
@@ -104,7 +104,7 @@ def per_repeat(run: Callable[[int], float], few: int, many: int) -> float:
     return (longer - shorter) / (many - few)
 
 
-def copies(devices: Devices, to: int, source: int, size: int, repeats: int) -> Work:
+def copies(devices: Gpus, to: int, source: int, size: int, repeats: int) -> Work:
     """Work that copies `size` bytes `repeats` times, between any two memories the driver knows."""
 
     def work(stream: Stream) -> None:
@@ -123,7 +123,7 @@ def host_seconds(work: Callable[[], None], finish: Callable[[], None]) -> float:
     return time.perf_counter() - begin
 
 
-def sound(devices: Devices, device: int, fault: int, what: str) -> None:
+def sound(devices: Gpus, device: int, fault: int, what: str) -> None:
     """Check the word that kernels set when a wait outlasted its budget.
 
     Raises:

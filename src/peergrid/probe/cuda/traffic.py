@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from peergrid.machine import nvml
-from peergrid.probe.cuda.devices import Devices
+from peergrid.probe.cuda.devices import Gpus
 from peergrid.probe.cuda.timing import copies
-from peergrid.probe.experiment import At, Bench, Impossible, Lack, Probe, Result, result
+from peergrid.probe.experiment import At, Bench, Impossible, Lack, Measurement, Probe, result
 
 SIZE, REPEATS = 512 << 20, 16
 ALL_LINES = 0xFFFFFFFF
@@ -31,7 +31,7 @@ class Flow:
 
 
 @dataclass(frozen=True, slots=True)
-class Meter:
+class LinkCounters:
     """The counters of all GPUs; `why` says why there are none, and is empty where there are."""
 
     management: Any
@@ -40,7 +40,7 @@ class Meter:
 
     @classmethod
     @contextmanager
-    def open(cls, devices: Devices) -> Iterator[Meter]:
+    def open(cls, devices: Gpus) -> Iterator[LinkCounters]:
         """A meter for the GPUs of this process; NVML is let go at the end."""
         with nvml.session() as (management, missing):
             if management is None:
@@ -67,14 +67,14 @@ class Tally:
     """Counted over sent bytes of an experiment, by the coordinates of its numbers."""
 
     experiment: str
-    meter: Meter
+    meter: LinkCounters
     ratios: dict[Key, list[float]] = field(default_factory=dict)
 
     @classmethod
     @contextmanager
-    def open(cls, devices: Devices, experiment: str) -> Iterator[Tally]:
+    def open(cls, devices: Gpus, experiment: str) -> Iterator[Tally]:
         """A tally with a meter of its own."""
-        with Meter.open(devices) as meter:
+        with LinkCounters.open(devices) as meter:
             yield cls(experiment, meter)
 
     @contextmanager
@@ -91,7 +91,7 @@ class Tally:
             key = tuple((at | {"counter": counter}).items())
             self.ratios.setdefault(key, []).append((last - first) / sent)
 
-    def results(self) -> Iterator[Result | Lack]:
+    def results(self) -> Iterator[Measurement | Lack]:
         """One number per coordinates and counter, or why there are none."""
         if self.meter.why:
             yield Lack(f"NVLink counters: {self.meter.why}")
@@ -105,9 +105,9 @@ class Tally:
         return sum(counted[device][0] for device in senders), sum(counted[device][1] for device in receivers)
 
 
-def run(bench: Bench) -> Iterator[Result | Lack]:
+def run(bench: Bench) -> Iterator[Measurement | Lack]:
     """Counted over sent bytes of one long copy, at the sender and at the receiver."""
-    devices: Devices = bench.devices
+    devices: Gpus = bench.devices
     if not devices.pairs():
         raise Impossible("no two GPUs of this machine can reach each other's memory")
     source, target = devices.pairs()[0]

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from typing import Any
 
-from peergrid.probe.cuda.devices import Devices
+from peergrid.probe.cuda.devices import Gpus
 from peergrid.probe.experiment import Impossible
 
 
@@ -28,13 +28,13 @@ def access(driver: Any, device: int) -> Any:
     return found
 
 
-def granularity(devices: Devices, device: int) -> int:
+def granularity(devices: Gpus, device: int) -> int:
     """The size that every piece must be a multiple of."""
     kind = devices.driver.CUmemAllocationGranularity_flags.CU_MEM_ALLOC_GRANULARITY_MINIMUM
     return int(devices.call("cuMemGetAllocationGranularity", properties(devices.driver, device), kind))
 
 
-def over_all(devices: Devices) -> int:
+def over_all(devices: Gpus) -> int:
     """The size that every piece of one range over all GPUs must be a multiple of.
 
     Raises:
@@ -50,7 +50,7 @@ def over_all(devices: Devices) -> int:
 
 
 @contextmanager
-def mapped(devices: Devices, owners: Sequence[int], each: int, readers: Sequence[int]) -> Iterator[int]:
+def mapped(devices: Gpus, owners: Sequence[int], each: int, readers: Sequence[int]) -> Iterator[int]:
     """One contiguous range, `each` bytes of it on one owner after another, open to all readers; its address.
 
     Unmapped and released at the end in the order the driver asks for: unmap, release, free the range.
@@ -68,7 +68,7 @@ def mapped(devices: Devices, owners: Sequence[int], each: int, readers: Sequence
         yield base
 
 
-def grant(devices: Devices, base: int, size: int, readers: Sequence[int]) -> None:
+def grant(devices: Gpus, base: int, size: int, readers: Sequence[int]) -> None:
     """Open a mapped range to more GPUs; those that may see it already keep their right."""
     if readers:
         rights = [access(devices.driver, reader) for reader in readers]

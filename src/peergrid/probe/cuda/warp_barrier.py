@@ -6,17 +6,17 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from peergrid.probe.cuda.devices import Devices, u32, u64
+from peergrid.probe.cuda.devices import Gpus, u32, u64
 from peergrid.probe.cuda.timing import Desk, per_repeat
-from peergrid.probe.experiment import At, Bench, Probe, Result, result
+from peergrid.probe.experiment import At, Bench, Measurement, Probe, result
 
 TILES = (1, 2, 4, 8, 16, 32)
 UNROLL, FEW, MANY = 16, 16, 144
 
 
-def run(bench: Bench) -> Iterator[Result]:
+def run(bench: Bench) -> Iterator[Measurement]:
     """Latency with one warp, throughput with the best number of warps of one block."""
-    devices: Devices = bench.devices
+    devices: Gpus = bench.devices
     groups = TILES if bench.quick else tuple(range(1, 33))
     with devices.scope() as scope:
         desk = Desk.make(scope)
