@@ -1,0 +1,361 @@
+"""Row functions of 3D updates as LLVM's intermediate representation, in vectors of 64 bytes.
+
+A pointer for each plane of a field that is read, and no more: neighbours along a line and on the lines beside it are
+reached from there. Several planes are computed at once, and what more than one of them reads is loaded once. The
+function walks over lines and vectors by itself; the end of a line is one masked vector.
+
+Memory is fetched ahead by the processor, but only within a page of 4096 bytes: the first values of every page would be
+waited for. They are asked for some lines ahead, of the planes that no plane before has read.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from peergrid.codegen.cpu.rows import Operand, RowCode, Write
+from peergrid.stencil import Problem, Update
+from peergrid.stencil.expr import Binary, Const, Expr, Now, Param, Read, Unary, Where, ordered
+from peergrid.stencil.program import counts
+
+VECTOR = 64  # bytes
+PAGE = 4096  # bytes; fetching ahead ends there
+LINES_AHEAD = 2  # lines from where a page is asked for to where it begins
+ASKED = 8  # cache lines of a page that are asked for
+ARITHMETIC = {"add": "fadd", "sub": "fsub", "mul": "fmul", "div": "fdiv"}
+COMPARE = {"lt": "olt", "le": "ole", "gt": "ogt", "ge": "oge", "eq": "oeq", "ne": "une"}
+BEST = {"min": "olt", "max": "ogt"}  # NaN wins, and of two equal zeros the second
+NUMBER = {"float32": "float", "float64": "double"}
+SUFFIX = {"float32": "f32", "float64": "f64"}
+LOAD = "load"  # of a vector; masked at the end of a line
+
+
+@dataclass
+class _Writer:
+    """A function while it is written: values are numbered, equal ones once.
+
+    before: code of a line, ahead of its vectors; code: of a vector.
+    """
+
+    problem: Problem
+    in_place: Mapping[str, str]
+    operands: list[Operand] = field(default_factory=list)
+    users: list[set[str]] = field(default_factory=list)
+    lines: dict[tuple[int, int], str] = field(default_factory=dict)
+    before: list[str] = field(default_factory=list)
+    code: list[str] = field(default_factory=list)
+    known: dict[tuple[object, ...], str] = field(default_factory=dict)
+    ahead: int = 0
+
+    @property
+    def kind(self) -> str:
+        return NUMBER[self.problem.grid.dtype]
+
+    @property
+    def lanes(self) -> int:
+        return VECTOR // self.problem.itemsize
+
+    @property
+    def vector(self) -> str:
+        return f"<{self.lanes} x {self.kind}>"
+
+    @property
+    def mask(self) -> str:
+        return f"<{self.lanes} x i1>"
+
+    def pointer(self, operand: Operand, user: str) -> int:
+        """The number of an operand, which is added where it is new."""
+        if operand not in self.operands:
+            self.operands.append(operand)
+            self.users.append(set())
+        number = self.operands.index(operand)
+        self.users[number].add(user)
+        return number
+
+    def value(self, expr: Expr, user: str) -> str:
+        """The name of an expression's value; the code of it and of its parts is written first."""
+        names: dict[Expr, str] = {}
+        for part in ordered((expr,)):
+            names[part] = self._new(part, user, names)
+        return names[expr]
+
+    def line(self, number: int, beside: int) -> str:
+        """The pointer to the line `beside` an operand's own."""
+        if not beside:
+            return f"%l{number}"
+        key = (number, beside)
+        if key not in self.lines:
+            self.lines[key] = name = f"%l{number}.{len(self.lines)}"
+            self.before += [
+                f"{name}.by = mul i64 %s{number}, {beside}",
+                f"{name} = getelementptr i8, ptr %l{number}, i64 {name}.by",
+            ]
+        return self.lines[key]
+
+    def _new(self, expr: Expr, user: str, names: Mapping[Expr, str]) -> str:
+        parts = [self._operand(expr, place, names) for place in range(len(expr.operands))]
+        match expr:
+            case Const(value):
+                return f"splat ({self.kind} {_bits(value, self.problem.grid.dtype)})"
+            case Read() if self._varies(expr):
+                return self._load(expr, user)
+            case Read() | Param() | Now():
+                return self._spread(expr, user)
+            case Unary(op):
+                return self._unary(op, parts[0])
+            case Binary(op):
+                return self._binary(op, parts[0], parts[1], expr.operands[0].is_condition)
+            case Where():
+                return self._let(f"select {self.mask} {parts[0]}, {self.vector} {parts[1]}, {self.vector} {parts[2]}")
+        raise TypeError(f"Unknown expression {expr!r}.")
+
+    def _operand(self, expr: Expr, place: int, names: Mapping[Expr, str]) -> str:
+        """The name of an operand; a condition counts as 1 or 0 where a number is asked for."""
+        name = names[expr.operands[place]]
+        return self._let(f"uitofp {self.mask} {name} to {self.vector}") if counts(expr, place) else name
+
+    def _unary(self, op: str, value: str) -> str:
+        match op:
+            case "neg":
+                return self._let(f"fneg {self.vector} {value}")
+            case "not":
+                return self._let(f"xor {self.mask} {value}, splat (i1 true)")
+        called = f"@llvm.{'fabs' if op == 'abs' else op}.v{self.lanes}{SUFFIX[self.problem.grid.dtype]}"
+        return self._let(f"call {self.vector} {called}({self.vector} {value})")
+
+    def _binary(self, op: str, one: str, two: str, logical: bool) -> str:
+        if op in ("and", "or"):
+            return self._let(f"{op} {self.mask} {one}, {two}")
+        if op in ARITHMETIC:
+            return self._let(f"{ARITHMETIC[op]} {self.vector} {one}, {two}")
+        if op in COMPARE:
+            return self._let(f"fcmp {COMPARE[op]} {self.vector} {one}, {two}")
+        better = self._let(f"fcmp {BEST[op]} {self.vector} {one}, {two}")
+        no_number = self._let(f"fcmp une {self.vector} {one}, {one}")
+        first = self._let(f"or {self.mask} {better}, {no_number}")
+        return self._let(f"select {self.mask} {first}, {self.vector} {one}, {self.vector} {two}")
+
+    def _load(self, read: Read, user: str) -> str:
+        """A vector of values that differ along the line."""
+        plane, beside, along = read.offset
+        if read.field in self.in_place:
+            number = self.pointer(Write(self.in_place[read.field], self.ahead), user)
+        else:
+            number = self.pointer(Read(read.field, (plane + self.ahead, 0, 0)), user)
+        return self._let("load", self.line(number, beside), along)
+
+    def _spread(self, expr: Read | Param | Now, user: str) -> str:
+        """One value for all cells of the line."""
+        operand: Operand = expr
+        if isinstance(expr, Read):
+            operand = Read(expr.field, (expr.offset[0] + self.ahead, *expr.offset[1:]))
+        number = self.pointer(operand, user)
+        key = ("line", number)
+        if key not in self.known:
+            self.known[key] = name = f"%c{number}"
+            self.before += [
+                f"{name}.1 = load {self.kind}, ptr %l{number}",
+                f"{name}.2 = insertelement {self.vector} poison, {self.kind} {name}.1, i64 0",
+                f"{name} = shufflevector {self.vector} {name}.2, {self.vector} poison, "
+                f"<{self.lanes} x i32> zeroinitializer",
+            ]
+        return self.known[key]
+
+    def _varies(self, read: Read) -> bool:
+        """Whether the values differ along a line."""
+        return self.problem.grid.ndim - 1 in self.problem.fields[read.field].axes
+
+    def _let(self, *instruction: object) -> str:
+        """The name of what an instruction yields; loads stand as their pointer and the cells from it."""
+        if instruction not in self.known:
+            self.known[instruction] = name = f"%v{len(self.known)}"
+            if instruction[0] == "load":
+                _, line, along = instruction
+                assert isinstance(along, int)
+                self.code += [
+                    f"{name}.x = getelementptr i8, ptr {line}, i64 %x",
+                    f"{name}.p = getelementptr i8, ptr {name}.x, i64 {along * self.problem.itemsize}",
+                    f"{name} = {LOAD} {name}.p",
+                ]
+            else:
+                self.code.append(f"{name} = {instruction[0]}")
+        return self.known[instruction]
+
+
+def vector_code(problem: Problem, update: Update, in_place: Mapping[str, str], rows: int) -> RowCode:
+    """The row function of an update on so many planes at once.
+
+    in_place: fields whose old values lie where new values are written, each with the field that is written there.
+    """
+    writer = _Writer(problem, in_place)
+    targets = [(Write(a.target, ahead), a.target) for ahead in range(rows) for a in update.assignments]
+    stores = [writer.pointer(*target) for target in targets]
+    values: list[str] = []
+    for writer.ahead in range(rows):
+        values += [writer.value(a.value, a.target) for a in update.assignments]
+    text = _function(writer, list(zip(stores, values, strict=True)), _fetched(writer, rows))
+    return RowCode(text, tuple(writer.operands), tuple(frozenset(users) for users in writer.users))
+
+
+def _fetched(writer: _Writer, rows: int) -> list[int]:
+    """The operands that lie on planes which no plane before has read: the foremost of each field."""
+    planes: dict[str, list[tuple[int, int]]] = {}
+    for number, operand in enumerate(writer.operands):
+        if isinstance(operand, Write):
+            planes.setdefault(f"new {operand.field}", []).append((operand.ahead, number))
+        elif isinstance(operand, Read) and len(writer.problem.fields[operand.field].axes) == 3:
+            planes.setdefault(operand.field, []).append((operand.offset[0], number))
+    return [number for found in planes.values() for _, number in sorted(found)[-rows:]]
+
+
+def _function(writer: _Writer, stores: list[tuple[int, str]], fetched: list[int]) -> str:
+    """The text of a module with the function `rows`, which the driver calls."""
+    size, numbers = writer.problem.itemsize, range(len(writer.operands))
+    cells = ", ".join(f"i32 {cell}" for cell in range(writer.lanes))
+    return "\n".join([
+        *_declarations(writer),
+        "",
+        "define void @rows(ptr %p, ptr %s, i64 %ny, i64 %nx) #0 {",
+        "start:",
+        *(line for i in numbers for line in _operand(i)),
+        f"  %bytes = mul i64 %nx, {size}",
+        f"  %whole = and i64 %bytes, -{VECTOR}",
+        f"  %cells = and i64 %nx, {writer.lanes - 1}",
+        "  %few = trunc i64 %cells to i32",
+        f"  %few.1 = insertelement <{writer.lanes} x i32> poison, i32 %few, i64 0",
+        f"  %few.all = shufflevector <{writer.lanes} x i32> %few.1, <{writer.lanes} x i32> poison, "
+        f"<{writer.lanes} x i32> zeroinitializer",
+        f"  %mask = icmp ult <{writer.lanes} x i32> <{cells}>, %few.all",
+        "  %none = icmp sle i64 %ny, 0",
+        "  br i1 %none, label %end, label %line",
+        "line:",
+        "  %y = phi i64 [ 0, %start ], [ %y.next, %next ]",
+        *(f"  %l{i} = phi ptr [ %b{i}, %start ], [ %l{i}.next, %next ]" for i in numbers),
+        *(f"  {line}" for line in writer.before),
+        *(line for i in fetched for line in _page_ahead(i, isinstance(writer.operands[i], Write))),
+        "  %long = icmp ne i64 %whole, 0",
+        "  br i1 %long, label %enter, label %rest",
+        "enter:",
+        "  br label %vectors",
+        "vectors:",
+        "  %x = phi i64 [ 0, %enter ], [ %x.next, %vectors ]",
+        *_vector(writer, stores),
+        f"  %x.next = add i64 %x, {VECTOR}",
+        "  %more = icmp ult i64 %x.next, %whole",
+        "  br i1 %more, label %vectors, label %rest",
+        "rest:",
+        "  %all = icmp eq i64 %cells, 0",
+        "  br i1 %all, label %next, label %last",
+        "last:",
+        *_masked(writer, stores),
+        "  br label %next",
+        "next:",
+        *(f"  %l{i}.next = getelementptr i8, ptr %l{i}, i64 %s{i}" for i in numbers),
+        "  %y.next = add i64 %y, 1",
+        "  %again = icmp slt i64 %y.next, %ny",
+        "  br i1 %again, label %line, label %end",
+        "end:",
+        "  ret void",
+        "}",
+        "",
+        'attributes #0 = { nounwind "prefer-vector-width"="512" "min-legal-vector-width"="512" }',
+        "",
+    ])
+
+
+def _declarations(writer: _Writer) -> list[str]:
+    """The functions of LLVM that a module may call."""
+    vector, mask = writer.vector, writer.mask
+    suffix = f"v{writer.lanes}{SUFFIX[writer.problem.grid.dtype]}"
+    return [
+        f"declare {vector} @llvm.sqrt.{suffix}({vector})",
+        f"declare {vector} @llvm.fabs.{suffix}({vector})",
+        f"declare {vector} @llvm.masked.load.{suffix}.p0(ptr, i32, {mask}, {vector})",
+        f"declare void @llvm.masked.store.{suffix}.p0({vector}, ptr, i32, {mask})",
+        "declare void @llvm.prefetch.p0(ptr, i32, i32, i32)",
+    ]
+
+
+def _operand(number: int) -> list[str]:
+    """The address of an operand, and its bytes from line to line."""
+    return [
+        f"  %p{number} = getelementptr ptr, ptr %p, i64 {number}",
+        f"  %b{number} = load ptr, ptr %p{number}",
+        f"  %d{number} = getelementptr i64, ptr %s, i64 {number}",
+        f"  %s{number} = load i64, ptr %d{number}",
+    ]
+
+
+def _page_ahead(number: int, written: bool) -> list[str]:
+    """Ask for the first values of a page that begins some lines ahead."""
+    name = f"%f{number}"
+    ask = [
+        line
+        for k in range(ASKED)
+        for line in (
+            f"  {name}.{k} = getelementptr i8, ptr {name}.page, i64 {VECTOR * k}",
+            f"  call void @llvm.prefetch.p0(ptr {name}.{k}, i32 {int(written)}, i32 2, i32 1)",
+        )
+    ]
+    return [
+        f"  {name}.by = mul i64 %s{number}, {LINES_AHEAD}",
+        f"  {name}.line = getelementptr i8, ptr %l{number}, i64 {name}.by",
+        f"  {name}.from = ptrtoint ptr {name}.line to i64",
+        f"  {name}.up = add i64 {name}.from, {PAGE - 1}",
+        f"  {name}.start = and i64 {name}.up, -{PAGE}",
+        f"  {name}.far = sub i64 {name}.start, {name}.from",
+        f"  {name}.there = icmp ult i64 {name}.far, %bytes",
+        f"  br i1 {name}.there, label {name}.ask, label {name}.done",
+        f"f{number}.ask:",
+        f"  {name}.page = inttoptr i64 {name}.start to ptr",
+        *ask,
+        f"  br label {name}.done",
+        f"f{number}.done:",
+    ]
+
+
+def _vector(writer: _Writer, stores: list[tuple[int, str]]) -> list[str]:
+    """A whole vector. All is stored in the end, so that loads need not wait for stores."""
+    size = writer.problem.itemsize
+    code = [
+        line.replace(f"= {LOAD} ", f"= load {writer.vector}, ptr ") + (f", align {size}" if f"= {LOAD} " in line else "")
+        for line in writer.code
+    ]
+    return [
+        *(f"  {line}" for line in code),
+        *(f"  %o{n} = getelementptr i8, ptr %l{i}, i64 %x" for n, (i, _) in enumerate(stores)),
+        *(f"  store {writer.vector} {value}, ptr %o{n}, align {size}" for n, (_, value) in enumerate(stores)),
+    ]
+
+
+def _masked(writer: _Writer, stores: list[tuple[int, str]]) -> list[str]:
+    """The cells after the last whole vector."""
+    size, suffix = writer.problem.itemsize, f"v{writer.lanes}{SUFFIX[writer.problem.grid.dtype]}"
+    lines: list[str] = []
+    for line in writer.code:
+        name, _, pointer = line.partition(f" = {LOAD} ")
+        if pointer:
+            call = f"call {writer.vector} @llvm.masked.load.{suffix}.p0"
+            line = f"{name} = {call}(ptr {pointer}, i32 {size}, {writer.mask} %mask, {writer.vector} zeroinitializer)"
+        lines.append(f"  {_renamed(line)}")
+    for number, (operand, value) in enumerate(stores):
+        call = f"call void @llvm.masked.store.{suffix}.p0"
+        lines += [
+            f"  %q{number} = getelementptr i8, ptr %l{operand}, i64 %whole",
+            f"  {call}({writer.vector} {_renamed(value)}, ptr %q{number}, i32 {size}, {writer.mask} %mask)",
+        ]
+    return lines
+
+
+def _renamed(line: str) -> str:
+    """A line of a vector's code as it stands for the last one: values have names of their own."""
+    return line.replace("%v", "%w").replace("i64 %x", "i64 %whole")
+
+
+def _bits(value: float, dtype: str) -> str:
+    """A number as LLVM reads it: the bits of the double that the rounded value is."""
+    rounded = float(np.dtype(dtype).type(value))
+    return f"0x{struct.unpack('<Q', struct.pack('<d', rounded))[0]:016X}"
