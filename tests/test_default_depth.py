@@ -26,3 +26,12 @@ def far(ndim: int, reach: int) -> Problem:
 @pytest.mark.parametrize(("ndim", "reach", "depth"), [(3, 1, 8), (3, 4, 2), (3, 9, 1), (2, 4, 8), (1, 4, 8)])
 def test_far_reads_in_3d_exchange_more_often(ndim: int, reach: int, depth: int) -> None:
     assert default_options(Devices("cpu", (0, 1)), far(ndim, reach)).depth == depth
+
+
+@pytest.mark.parametrize(("reach", "depth"), [(1, 8), (2, 1), (4, 1)])
+def test_waves_in_3d_whose_fields_rotate_make_single_steps(reach: int, depth: int) -> None:
+    @stencil
+    def wave(u: Any) -> None:
+        u.next[0, 0, 0] = u[reach, 0, 0] - u.prev[0, 0, 0]
+
+    assert default_options(Devices("cpu", (0, 1)), Problem.of(wave(Grid((64,) * 3).field("u")))).depth == depth

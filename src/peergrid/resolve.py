@@ -16,6 +16,7 @@ from peergrid.schedule.exchange import Order
 from peergrid.schedule.ops import Route
 from peergrid.schedule.strategies import StrategyName
 from peergrid.stencil import Problem, footprint
+from peergrid.stencil.lagged import rotating_fields
 
 CPU_DEPTH = 8  # ghost depth on virtual devices unless told otherwise: enough to work from the cache
 ROWS_PER_STEP = 4  # rows of a device for each step of depth, so that most of its work is not redundant
@@ -35,11 +36,15 @@ def default_options(devices: Devices, problem: Problem, norm: str | None = None)
 
 
 def _cpu_depth(problem: Problem) -> int:
-    """Steps between exchanges of virtual devices: in 3D fewer for stencils that reach far, whose halos are planes."""
+    """Steps between exchanges of virtual devices: in 3D fewer for stencils that reach far, whose halos are planes.
+
+    Where fields rotate in memory, single steps move so little that several gain only where they are many.
+    """
     if problem.grid.ndim < 3:
         return CPU_DEPTH
     extents = footprint(problem, 1).inputs.values()
-    return max(1, CPU_DEPTH // max(1, *(max(*extent.below, *extent.above) for extent in extents)))
+    reach = max(1, *(max(*extent.below, *extent.above) for extent in extents))
+    return 1 if reach > 1 and rotating_fields(problem) else max(1, CPU_DEPTH // reach)
 
 
 def _has_room(options: Options, devices: Devices, problem: Problem) -> bool:

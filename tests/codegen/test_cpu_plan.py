@@ -33,7 +33,7 @@ def test_a_step_of_yee_lags_one_row_and_works_in_place() -> None:
     plan = stream_plan(yee((20, 20), ("periodic", "fixed"), "float32"), 3)
     assert [node.lag for node in plan.nodes] == [0, 0, 0, 1, 1, 1, 2, 2, 2]
     assert [sorted(node.in_place) for node in plan.nodes[3:5]] == [["hx", "hy"], ["ez"]]
-    assert plan.nodes[2].in_place == {"ez"}  # a source on one cell leaves the row where it is
+    assert set(plan.nodes[2].in_place) == {"ez"}  # a source on one cell leaves the row where it is
 
 
 def test_what_a_field_was_is_not_copied_within_a_pass() -> None:
@@ -50,7 +50,7 @@ def test_the_last_values_go_straight_to_where_they_are_wanted() -> None:
     magnetic, electric, source = plan.nodes
     assert {name: home.kind for name, home in magnetic.after.items()} == {"hx": "handover", "hy": "handover"}
     assert electric.after["ez"].kind == "target"
-    assert source.in_place == {"ez"}
+    assert set(source.in_place) == {"ez"}
 
 
 def test_values_that_go_past_the_cache_wait_in_windows() -> None:

@@ -62,11 +62,13 @@ def _on_virtual_devices(plan: Layout, steps: int, kernel: KernelKind, cache: Pat
     from peergrid.runtime.cpu.kernel import compile_kernel, default_cache
     from peergrid.runtime.cpu.norm import compiled_sums
     from peergrid.runtime.cpu.reduction import compiled_reductions
+    from peergrid.runtime.memory import rotating
 
     folder = cache or default_cache()
     norms = None if norm is None else Norms(plan, norm, steps, compiled_sums(plan.problem.grid.dtype, folder))
     reductions = compiled_reductions(plan, steps, folder)
-    compiled = compile_kernel(plan.problem, folder)
+    without_memory = rotating(plan, norm)
+    compiled = compile_kernel(plan.problem, folder, rotate=bool(without_memory))
     for device, length in product(range(plan.devices), sorted(set(plan.blocks))):
         compiled.prepare(plan.partition.owned(device), length)  # now, not in the first step
-    return ThreadedExecutor(plan, steps, compiled, norms=norms, reductions=reductions)
+    return ThreadedExecutor(plan, steps, compiled, norms=norms, reductions=reductions, rotating=without_memory)

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 
 import numpy as np
 
 from peergrid.grid import Array, Box, Field, Index
 from peergrid.schedule.layout import Layout
 from peergrid.stencil import Problem
+from peergrid.stencil.lagged import rotating_fields
+
+LINE = 64  # bytes of a cache line
 
 
 @dataclass(frozen=True)
@@ -44,14 +49,32 @@ class DeviceMemory:
         return self.state[name][slot] if name in self.state else self.coefficients[name]
 
 
-def allocate(layout: Layout, device: int) -> DeviceMemory:
-    """Fresh memory of a device, all values NaN so that what nobody wrote shows."""
+def allocate(layout: Layout, device: int, rotating: Mapping[str, str] = MappingProxyType({})) -> DeviceMemory:
+    """Fresh memory of a device, all values NaN so that what nobody wrote shows.
+
+    rotating: fields without memory of their own: each lies in the other slot of another one (see `rotating_fields`).
+    """
     problem = layout.problem
-    return DeviceMemory(
-        device,
-        {name: (_empty(layout, device, name), _empty(layout, device, name)) for name in problem.state},
-        {name: _empty(layout, device, name) for name in problem.coefficients},
-    )
+    state = {
+        name: (_empty(layout, device, name), _empty(layout, device, name))
+        for name in problem.state
+        if name not in rotating
+    }
+    for name, followed in rotating.items():
+        described, box = problem.fields[name], layout.local(device, name)
+        one, two = (Block(described, box, block.view(box)) for block in state[followed])
+        state[name] = (two, one)
+    return DeviceMemory(device, state, {name: _empty(layout, device, name) for name in problem.coefficients})
+
+
+def rotating(layout: Layout, norm: str | None = None) -> Mapping[str, str]:
+    """The fields that rotate in the memory of a layout: none where a pass makes several steps.
+
+    Several steps compute cells more than once, and ghost cells, each time from the same old values. norm: of a field
+    whose old and new values are compared behind every step.
+    """
+    found = rotating_fields(layout.problem)
+    return {} if layout.blocks != (1,) or norm in found else found
 
 
 def fill(layout: Layout, memory: DeviceMemory, name: str, values: Array, slot: int = 0) -> None:
@@ -107,4 +130,18 @@ def _empty(layout: Layout, device: int, name: str) -> Block:
     described = layout.problem.fields[name]
     box = layout.local(device, name)
     shape = tuple(box.shape[axis] for axis in described.axes)
-    return Block(described, box, np.full(shape, np.nan, dtype=layout.problem.grid.dtype))
+    if len(shape) < 3:
+        return Block(described, box, np.full(shape, np.nan, dtype=layout.problem.grid.dtype))
+    return Block(described, box, _on_lines(layout.problem, shape, box.lo[-1]))
+
+
+def _on_lines(problem: Problem, shape: Index, first: int) -> Array:
+    """An array of NaN whose rows lie on cache lines with the cell at which most updates begin; the first is `first`."""
+    updates = [update.box for stage in problem.stages for update in stage.updates]
+    begin = max(updates, key=lambda box: box.size).lo[-1] if updates else 0
+    count = LINE // problem.itemsize
+    row = -(-shape[-1] // count) * count
+    size = shape[0] * shape[1] * row
+    values = np.full(size + 2 * count, np.nan, dtype=problem.grid.dtype)
+    start = -values.ctypes.data % LINE // problem.itemsize + (first - begin) % count
+    return values[start : start + size].reshape(*shape[:-1], row)[..., : shape[-1]]

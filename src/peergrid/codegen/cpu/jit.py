@@ -23,6 +23,8 @@ from numba import cfunc, njit, types
 from numba.core.compiler import CompilerBase, DefaultPassBuilder
 from numba.extending import intrinsic
 
+from peergrid.codegen.cpu.native import HEAD, compile_native
+
 pointer_to: Any = types.CPointer
 INTEGERS = pointer_to(types.int64)
 KEPT = 256  # texts whose code stays in the process
@@ -141,6 +143,9 @@ invoke: Any = intrinsic(_invoke)
 @lru_cache(maxsize=KEPT)
 def compile_rows(text: str, cache: Path | None) -> Any:
     """The function `rows` of a generated module as a C callback; its `address` is what the driver calls."""
+
+    if text.startswith(HEAD):
+        return compile_native(text, cache)
 
     def build(module: Any, keep: bool) -> Any:
         module.cells = njit(nogil=True, error_model="numpy", pipeline_class=NoAlias)(module.cells)

@@ -13,6 +13,7 @@ from typing import Any
 import llvmlite.binding as llvm
 
 DIGEST = 32  # bytes of a checksum, before the code
+HEAD = "; rows in vectors"  # the first line of a module that is compiled here
 
 
 @dataclass(frozen=True, eq=False)

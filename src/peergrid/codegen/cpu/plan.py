@@ -15,8 +15,9 @@ from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from peergrid.codegen.cpu.rows import RowCode, row_code
+from peergrid.codegen.cpu.vectors import vector_code
 from peergrid.stencil import Growth, Problem, Stage, Update, footprint
-from peergrid.stencil.lagged import lagged_fields
+from peergrid.stencil.lagged import lagged_fields, rotating_fields
 from peergrid.stencil.remember import remembered
 
 Kind = Literal["window", "handover", "source", "target", "coefficient", "parameter", "signal", "traces", "sink"]
@@ -43,7 +44,8 @@ class Node:
     """One stage of one step.
 
     lag: rows behind the front; before, after: where the state fields' values are before and after the stage;
-    renamed: the fields whose new values are where another field's old ones are: nothing is written for them.
+    renamed: the fields whose new values are where another field's old ones are: nothing is written for them;
+    rotated: the fields whose old values are where another field's new ones go, each with that other field.
     """
 
     step: int
@@ -52,11 +54,12 @@ class Node:
     before: Mapping[str, Storage]
     after: Mapping[str, Storage]
     renamed: frozenset[str] = frozenset()
+    rotated: Mapping[str, str] = field(default_factory=dict)
 
     @property
-    def in_place(self) -> frozenset[str]:
-        """The fields whose new values overwrite the old ones."""
-        return frozenset(name for name, home in self.after.items() if home == self.before[name])
+    def in_place(self) -> Mapping[str, str]:
+        """The fields whose old values are overwritten, each with the field of the new ones: most often itself."""
+        return {name: name for name, home in self.after.items() if home == self.before[name]} | dict(self.rotated)
 
     @property
     def written(self) -> frozenset[str]:
@@ -109,6 +112,7 @@ class _Planner:
     problem: Problem
     steps: int
     past_cache: bool
+    rotating: Mapping[str, str]
     levels: dict[str, _Level] = field(init=False)
     windows: list[_Rows] = field(default_factory=list)
     unused: list[int] = field(default_factory=list)
@@ -144,18 +148,22 @@ class _Planner:
             self.levels[name] = level
             self._keep(name, lag)
         after = {name: self.levels[name].home for name in stage.targets}
-        self.nodes.append(Node(step, number, lag, before, after, frozenset(renamed)))
+        rotated = {
+            name: one for name, one in self.rotating.items() if name in renamed and after[one] == Storage("target", one)
+        }
+        self.nodes.append(Node(step, number, lag, before, after, frozenset(renamed), rotated))
         if self.problem.grid.ndim == 1:
             self._release(before, after)
 
     def _renamed(self, step: int, stage: Stage) -> dict[str, str]:
-        """The lagged fields that a stage need not write, each with the field it follows; the last step's are asked for.
+        """The lagged fields that a stage need not write, each with the field it follows: in the last step those that
+        rotate.
 
-        In one dimension windows are used again as soon as their field is replaced: there nothing is renamed.
+        In one dimension windows are used again as soon as their field is replaced: there nothing else is renamed.
         """
-        if step == self.steps - 1 or self.problem.grid.ndim == 1:
-            return {}
-        return {name: followed for name, followed in lagged_fields(self.problem).items() if name in stage.targets}
+        last = step == self.steps - 1
+        found = self.rotating if last else {} if self.problem.grid.ndim == 1 else lagged_fields(self.problem)
+        return {name: followed for name, followed in found.items() if name in stage.targets}
 
     def _reached(self, name: str, ahead: int) -> int:
         made = self.levels[name].lag
@@ -210,9 +218,13 @@ class _Planner:
 
 
 @remembered()
-def stream_plan(problem: Problem, steps: int, past_cache: bool = False) -> StreamPlan:
-    """The plan of a pass of `steps` steps; it holds for every box and tile."""
-    return _Planner(problem, steps, past_cache).plan()
+def stream_plan(problem: Problem, steps: int, past_cache: bool = False, rotate: bool = False) -> StreamPlan:
+    """The plan of a pass of `steps` steps; it holds for every box and tile.
+
+    rotate: memory is that of fields that rotate (see `rotating_fields`), which a pass of one step then does not write.
+    """
+    rotating = rotating_fields(problem) if rotate and steps == 1 else {}
+    return _Planner(problem, steps, past_cache, rotating).plan()
 
 
 @remembered(256)
@@ -220,15 +232,19 @@ def code_of(
     problem: Problem,
     stage: int,
     update: int,
-    in_place: frozenset[str],
+    in_place: tuple[tuple[str, str], ...] = (),
     renamed: frozenset[str] = frozenset(),
-    grouped: bool = False,
+    vectors: bool = False,
     rows: int = 1,
 ) -> RowCode:
-    """The row function of one update of a stage, but for the fields that are `renamed`."""
+    """The row function of one update of a stage, but for the fields that are `renamed`.
+
+    in_place: pairs of fields, as `row_code` has them; vectors: see `vector_code`.
+    """
     chosen = problem.stages[stage].updates[update]
     written = replace(chosen, assignments=tuple(a for a in chosen.assignments if a.target not in renamed))
-    return row_code(problem, written, in_place & frozenset(written.targets), grouped, rows)
+    overwritten = {old: new for old, new in in_place if new in written.targets}
+    return (vector_code if vectors else row_code)(problem, written, overwritten, rows)
 
 
 def source_rows(problem: Problem, plan: StreamPlan) -> dict[str, int]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from types import MappingProxyType
 
 from peergrid.grid import Index
 from peergrid.stencil import Problem, Update
@@ -28,7 +29,7 @@ REST = 16
 
 @dataclass(frozen=True, slots=True)
 class Write:
-    """The new value of a field at the cell, or `ahead` rows from it; in place, its old value as well."""
+    """The new value of a field at the cell, or `ahead` rows from it; in place, an old value as well."""
 
     field: str
     ahead: int = 0
@@ -54,12 +55,10 @@ class _Body:
     """A row function while it is written: values are numbered, equal ones once."""
 
     problem: Problem
-    in_place: frozenset[str]
-    grouped: bool = False
+    in_place: Mapping[str, str]
     ahead: int = 0
     operands: list[Operand] = field(default_factory=list)
     users: list[set[str]] = field(default_factory=list)
-    beside: dict[tuple[int, int], str] = field(default_factory=dict)
     known: dict[tuple[object, ...], str] = field(default_factory=dict)
     constants: list[str] = field(default_factory=list)
     before: list[str] = field(default_factory=list)
@@ -111,7 +110,7 @@ class _Body:
 
     def _load(self, expr: Read | Param | Now, user: str) -> str:
         if isinstance(expr, Read) and self._varies(expr):
-            return self._let(self._cell(expr, user))
+            return self._let(f"p{self.pointer(self._operand_of(expr), user)}[x]")
         number = self.pointer(self._operand_of(expr), user)
         key = ("point", number)
         if key not in self.known:
@@ -119,27 +118,12 @@ class _Body:
             self.before.append(f"{self.known[key]} = p{number}[0]")
         return self.known[key]
 
-    def _cell(self, read: Read, user: str) -> str:
-        """The text of a value that differs along the row."""
-        *across, along = read.offset
-        if not self.grouped or read.field in self.in_place:
-            return f"p{self.pointer(self._operand_of(read), user)}[x]"
-        number = self.pointer(self._operand_of(Read(read.field, (*across, 0))), user)
-        return f"{self._beside(number, along)}[x]"
-
-    def _beside(self, number: int, along: int) -> str:
-        """The name of a pointer moved by some cells. One pointer with offsets would not do: LLVM would carry values
-        from cell to cell instead of computing many cells at once."""
-        if not along:
-            return f"p{number}"
-        return self.beside.setdefault((number, along), f"b{len(self.beside)}")
-
     def _operand_of(self, expr: Read | Param | Now) -> Operand:
         """What is loaded for an expression in the row that is being written."""
         if not isinstance(expr, Read):
             return expr
         if expr.field in self.in_place:
-            return Write(expr.field, self.ahead)
+            return Write(self.in_place[expr.field], self.ahead)
         return Read(expr.field, (expr.offset[0] + self.ahead, *expr.offset[1:]))
 
     def _varies(self, read: Read) -> bool:
@@ -155,18 +139,15 @@ class _Body:
 
 
 def row_code(
-    problem: Problem,
-    update: Update,
-    in_place: frozenset[str] = frozenset(),
-    grouped: bool = False,
-    rows: int = 1,
+    problem: Problem, update: Update, in_place: Mapping[str, str] = MappingProxyType({}), rows: int = 1
 ) -> RowCode:
-    """The row function of an update; fields `in_place` are read and written behind one pointer.
+    """The row function of an update.
 
-    grouped: neighbours along the row share a pointer. There are fewer of them, but all must lie in one row of memory;
-    rows: so many rows (planes in 3D) are computed at once; what several of them read is loaded once.
+    in_place: fields whose old values lie where new values are written, each with the field that is written there; both
+    are behind one pointer; rows: so many rows (planes in 3D) are computed at once; what several of them read is loaded
+    once.
     """
-    body = _Body(problem, in_place, grouped)
+    body = _Body(problem, in_place)
     for ahead in range(rows):
         for assignment in update.assignments:
             body.pointer(Write(assignment.target, ahead), assignment.target)
@@ -179,7 +160,7 @@ def row_code(
 def copy_code(problem: Problem, name: str, rows: int = 1) -> RowCode:
     """The row function that carries a field's old value over."""
     rest: Index = (0,) * (problem.grid.ndim - 1)
-    body = _Body(problem, frozenset())
+    body = _Body(problem, {})
     body.operands = [operand for row in range(rows) for operand in (Write(name, row), Read(name, (row, *rest)))]
     body.loop = [f"p{2 * row}[x] = p{2 * row + 1}[x]" for row in range(rows)]
     return RowCode(_module(problem, body), tuple(body.operands), (frozenset((name,)),) * len(body.operands))
@@ -215,7 +196,7 @@ def past_cache_code(problem: Problem, name: str, rows: int = 1) -> RowCode:
 def _module(problem: Problem, body: _Body) -> str:
     """The source of a module with `cells`, one row, and `rows`, the function that the driver calls."""
     dtype, many = problem.grid.dtype, problem.grid.ndim > 2
-    names = [*(f"p{i}" for i in range(len(body.operands))), *body.beside.values()]
+    names = [f"p{i}" for i in range(len(body.operands))]
     lines = [
         "from math import sqrt",
         "",
@@ -247,10 +228,9 @@ def _calls(problem: Problem, body: _Body, many: bool) -> list[str]:
     count = len(body.operands)
     if not many:
         return [f"    cells(nx, {', '.join(f'at(p[{i}])' for i in range(count))})"]
-    moved = [f"a{number} + {along * problem.itemsize}" for number, along in body.beside]
     return [
         *(f"    a{i} = p[{i}]" for i in range(count)),
         "    for _ in range(ny):",
-        f"        cells(nx, {', '.join(f'at({address})' for address in (*(f'a{i}' for i in range(count)), *moved))})",
+        f"        cells(nx, {', '.join(f'at(a{i})' for i in range(count))})",
         *(f"        a{i} += s[{i}]" for i in range(count)),
     ]

@@ -1,4 +1,4 @@
-"""The generated row functions as Python source, for people to read."""
+"""The generated row functions as source, for people to read: of 3D updates as LLVM's, of others as Python."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ ENOUGH = 3  # steps: a first, a middle and a last one show every form of an upda
 
 
 def source(problem: Problem) -> str:
-    """The row functions of a problem as Python source, each under the updates it serves and what its pointers mean."""
+    """The row functions of a problem, each under the updates it serves and what its pointers mean."""
     uses: dict[str, list[str]] = {}
     for number, stage in enumerate(problem.stages):
         nodes = [node for s in range(1, ENOUGH + 1) for node in stream_plan(problem, s).nodes if node.stage == number]
-        forms = {(tuple(sorted(node.in_place)), tuple(sorted(node.renamed))) for node in nodes}
+        forms = {(tuple(sorted(node.in_place.items())), tuple(sorted(node.renamed))) for node in nodes}
         for in_place, renamed in sorted(forms):
             for index, update in enumerate(stage.updates):
                 if renamed and not set(update.targets) - set(renamed):
                     continue
-                code = code_of(problem, number, index, frozenset(in_place), frozenset(renamed), update.box.ndim > 2)
+                code = code_of(problem, number, index, in_place, frozenset(renamed), update.box.ndim > 2)
                 pointers = ", ".join(f"p{i}: {_name(operand)}" for i, operand in enumerate(code.operands))
                 uses.setdefault(code.text, []).append(f"# stage {number}, {update.name} on {update.box}: {pointers}")
     return "\n\n".join("\n".join((*notes, text)) for text, notes in uses.items())

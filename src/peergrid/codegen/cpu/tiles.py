@@ -26,13 +26,15 @@ class Weight:
     margins: Index
 
 
-def fitted(problem: Problem, cache_bytes: int, box: Box, steps: int) -> tuple[StreamPlan, tuple[Box, ...]]:
+def fitted(
+    problem: Problem, cache_bytes: int, box: Box, steps: int, *, rotate: bool = False
+) -> tuple[StreamPlan, tuple[Box, ...]]:
     """The plan of a pass over a box, and tiles for a cache of that size.
 
     Planes are too large to wait in the cache until they are copied past it: in 3D values go straight to their slot.
     """
     past_cache = box.ndim < 3 and _traffic(problem, box) > LARGE * cache_bytes
-    plan = stream_plan(problem, steps, past_cache=past_cache)
+    plan = stream_plan(problem, steps, past_cache, rotate)
     return plan, tiles(problem, plan, box, cache_bytes)
 
 

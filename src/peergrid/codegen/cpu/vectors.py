@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from peergrid.codegen.cpu.native import HEAD
 from peergrid.codegen.cpu.rows import Operand, RowCode, Write
 from peergrid.stencil import Problem, Update
 from peergrid.stencil.expr import Binary, Const, Expr, Now, Param, Read, Unary, Where, ordered
@@ -215,55 +216,58 @@ def _function(writer: _Writer, stores: list[tuple[int, str]], fetched: list[int]
     """The text of a module with the function `rows`, which the driver calls."""
     size, numbers = writer.problem.itemsize, range(len(writer.operands))
     cells = ", ".join(f"i32 {cell}" for cell in range(writer.lanes))
-    return "\n".join([
-        *_declarations(writer),
-        "",
-        "define void @rows(ptr %p, ptr %s, i64 %ny, i64 %nx) #0 {",
-        "start:",
-        *(line for i in numbers for line in _operand(i)),
-        f"  %bytes = mul i64 %nx, {size}",
-        f"  %whole = and i64 %bytes, -{VECTOR}",
-        f"  %cells = and i64 %nx, {writer.lanes - 1}",
-        "  %few = trunc i64 %cells to i32",
-        f"  %few.1 = insertelement <{writer.lanes} x i32> poison, i32 %few, i64 0",
-        f"  %few.all = shufflevector <{writer.lanes} x i32> %few.1, <{writer.lanes} x i32> poison, "
-        f"<{writer.lanes} x i32> zeroinitializer",
-        f"  %mask = icmp ult <{writer.lanes} x i32> <{cells}>, %few.all",
-        "  %none = icmp sle i64 %ny, 0",
-        "  br i1 %none, label %end, label %line",
-        "line:",
-        "  %y = phi i64 [ 0, %start ], [ %y.next, %next ]",
-        *(f"  %l{i} = phi ptr [ %b{i}, %start ], [ %l{i}.next, %next ]" for i in numbers),
-        *(f"  {line}" for line in writer.before),
-        *(line for i in fetched for line in _page_ahead(i, isinstance(writer.operands[i], Write))),
-        "  %long = icmp ne i64 %whole, 0",
-        "  br i1 %long, label %enter, label %rest",
-        "enter:",
-        "  br label %vectors",
-        "vectors:",
-        "  %x = phi i64 [ 0, %enter ], [ %x.next, %vectors ]",
-        *_vector(writer, stores),
-        f"  %x.next = add i64 %x, {VECTOR}",
-        "  %more = icmp ult i64 %x.next, %whole",
-        "  br i1 %more, label %vectors, label %rest",
-        "rest:",
-        "  %all = icmp eq i64 %cells, 0",
-        "  br i1 %all, label %next, label %last",
-        "last:",
-        *_masked(writer, stores),
-        "  br label %next",
-        "next:",
-        *(f"  %l{i}.next = getelementptr i8, ptr %l{i}, i64 %s{i}" for i in numbers),
-        "  %y.next = add i64 %y, 1",
-        "  %again = icmp slt i64 %y.next, %ny",
-        "  br i1 %again, label %line, label %end",
-        "end:",
-        "  ret void",
-        "}",
-        "",
-        'attributes #0 = { nounwind "prefer-vector-width"="512" "min-legal-vector-width"="512" }',
-        "",
-    ])
+    return "\n".join(
+        [
+            HEAD,
+            *_declarations(writer),
+            "",
+            "define void @rows(ptr %p, ptr %s, i64 %ny, i64 %nx) #0 {",
+            "start:",
+            *(line for i in numbers for line in _operand(i)),
+            f"  %bytes = mul i64 %nx, {size}",
+            f"  %whole = and i64 %bytes, -{VECTOR}",
+            f"  %cells = and i64 %nx, {writer.lanes - 1}",
+            "  %few = trunc i64 %cells to i32",
+            f"  %few.1 = insertelement <{writer.lanes} x i32> poison, i32 %few, i64 0",
+            f"  %few.all = shufflevector <{writer.lanes} x i32> %few.1, <{writer.lanes} x i32> poison, "
+            f"<{writer.lanes} x i32> zeroinitializer",
+            f"  %mask = icmp ult <{writer.lanes} x i32> <{cells}>, %few.all",
+            "  %none = icmp sle i64 %ny, 0",
+            "  br i1 %none, label %end, label %line",
+            "line:",
+            "  %y = phi i64 [ 0, %start ], [ %y.next, %next ]",
+            *(f"  %l{i} = phi ptr [ %b{i}, %start ], [ %l{i}.next, %next ]" for i in numbers),
+            *(f"  {line}" for line in writer.before),
+            *(line for i in fetched for line in _page_ahead(i, isinstance(writer.operands[i], Write))),
+            "  %long = icmp ne i64 %whole, 0",
+            "  br i1 %long, label %enter, label %rest",
+            "enter:",
+            "  br label %vectors",
+            "vectors:",
+            "  %x = phi i64 [ 0, %enter ], [ %x.next, %vectors ]",
+            *_vector(writer, stores),
+            f"  %x.next = add i64 %x, {VECTOR}",
+            "  %more = icmp ult i64 %x.next, %whole",
+            "  br i1 %more, label %vectors, label %rest",
+            "rest:",
+            "  %all = icmp eq i64 %cells, 0",
+            "  br i1 %all, label %next, label %last",
+            "last:",
+            *_masked(writer, stores),
+            "  br label %next",
+            "next:",
+            *(f"  %l{i}.next = getelementptr i8, ptr %l{i}, i64 %s{i}" for i in numbers),
+            "  %y.next = add i64 %y, 1",
+            "  %again = icmp slt i64 %y.next, %ny",
+            "  br i1 %again, label %line, label %end",
+            "end:",
+            "  ret void",
+            "}",
+            "",
+            'attributes #0 = { nounwind "prefer-vector-width"="512" "min-legal-vector-width"="512" }',
+            "",
+        ]
+    )
 
 
 def _declarations(writer: _Writer) -> list[str]:
@@ -321,7 +325,8 @@ def _vector(writer: _Writer, stores: list[tuple[int, str]]) -> list[str]:
     """A whole vector. All is stored in the end, so that loads need not wait for stores."""
     size = writer.problem.itemsize
     code = [
-        line.replace(f"= {LOAD} ", f"= load {writer.vector}, ptr ") + (f", align {size}" if f"= {LOAD} " in line else "")
+        line.replace(f"= {LOAD} ", f"= load {writer.vector}, ptr ")
+        + (f", align {size}" if f"= {LOAD} " in line else "")
         for line in writer.code
     ]
     return [

@@ -61,11 +61,16 @@ class Tile:
         return write_box(self.problem, name, self.problem.grid.clip(growth.apply(self.box)))
 
     def pieces(self, node: Node) -> Iterator[Piece]:
-        """What a node does, in order: updates, then values carried over."""
+        """What a node does, in order: updates, then values carried over.
+
+        Where a field goes into the memory of one that rotates, the cells without an update have the same values there.
+        """
         stage = self.problem.stages[node.stage]
         regions = {name: self.region(node, name) for name in stage.targets if name in node.written}
         rest: dict[str, tuple[Box, ...]] = {
-            name: (region,) for name, region in regions.items() if name not in node.in_place and not region.empty
+            name: (region,)
+            for name, region in regions.items()
+            if name not in node.in_place and name not in node.rotated.values() and not region.empty
         }
         for number, update in enumerate(stage.updates):
             for cells, active in _parts(self.problem.grid, update, regions):
@@ -83,11 +88,12 @@ class Tile:
         for corner in mirror_cuts(self.problem.grid, cells, offsets):
             shifts = [(read.field, mirrored(self.problem.grid, corner.lo, read.offset)) for read in update.reads]
             shifts += [(name, (0,) * cells.ndim) for name in update.targets if name in node.written]
-            grouped = self._in_one_row(node, update, corner, active)
             for box in self._handover_cuts(node, corner, shifts):
+                vectors = self._in_planes(node, update, box, active)
 
-                def form(rows: int, box: Box = box, grouped: bool = grouped) -> Form:
-                    code = code_of(self.problem, node.stage, number, node.in_place, node.renamed, grouped, rows)
+                def form(rows: int, box: Box = box, vectors: bool = vectors) -> Form:
+                    in_place = tuple(sorted(node.in_place.items()))
+                    code = code_of(self.problem, node.stage, number, in_place, node.renamed, vectors, rows)
                     return Form(
                         code, tuple(self._access(node, code, i, box, active) for i in range(len(code.operands)))
                     )
@@ -99,17 +105,23 @@ class Tile:
         rows = self.plan.at_once
         return Piece(box, form(1), form(rows) if 1 < rows <= box.shape[0] else None)
 
-    def _in_one_row(self, node: Node, update: Update, box: Box, active: Active) -> bool:
-        """Whether what is read left and right of a cell lies in one row of memory with what is read beside it.
+    def _in_planes(self, node: Node, update: Update, box: Box, active: Active) -> bool:
+        """True if all that is read of a plane of a field lies in one storage, as far apart as in the grid.
 
         In two dimensions rows are long and pointers few: there nothing is gained.
         """
         return (
             box.ndim > 2
             and active == node.written.intersection(update.targets)
-            and all(read.offset[-1] == mirrored(self.problem.grid, box.lo, read.offset)[-1] for read in update.reads)
-            and not any(read.offset[-1] and "handover" in node.kinds(read.field) for read in update.reads)
+            and all(self._beside(node, read, box) for read in update.reads)
         )
+
+    def _beside(self, node: Node, read: Read, box: Box) -> bool:
+        """True if a value is reached from that of the same plane at the cell itself."""
+        home = node.before.get(read.field, Storage("coefficient", read.field))
+        there = self._at(home, box, mirrored(self.problem.grid, box.lo, read.offset))
+        here = self._at(home, box, mirrored(self.problem.grid, box.lo, (read.offset[0], 0, 0)))
+        return there.storage == here.storage and there.shift == (here.shift[0], *read.offset[1:])
 
     def _handover_cuts(self, node: Node, box: Box, shifts: Iterable[tuple[str, Index]]) -> Iterator[Box]:
         """The box cut so that what is handed over is met either inside the tile alone or beyond it alone."""
@@ -155,7 +167,7 @@ class Tile:
 
     def _stored(self, node: Node) -> Iterator[Piece]:
         """The values that a node is the last to write, from their windows to the target."""
-        for name, home in node.after.items():
+        for name, home in ((name, node.after[name]) for name in node.after if name in node.written):
             box = write_box(self.problem, name, self.box)
             if node.stage == self._last_writer(name) and not box.empty:
                 yield self._kept(name, box, home)

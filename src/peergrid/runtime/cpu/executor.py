@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from queue import SimpleQueue
+from types import MappingProxyType
 
 import numpy as np
 
@@ -74,12 +75,13 @@ class ThreadedExecutor:
         recorder: Recorder | None = None,
         norms: Norms | None = None,
         reductions: Reductions | None = None,
+        rotating: Mapping[str, str] = MappingProxyType({}),
     ) -> None:
         self.layout = layout
         self.kernel = kernel
         self._norms = norms
         self._reductions = reductions or reference_reductions(layout, total_steps)
-        self.memories = [allocate(layout, device) for device in range(layout.devices)]
+        self.memories = [allocate(layout, device, rotating) for device in range(layout.devices)]
         self.recorded = [owned_receivers(layout, device) for device in range(layout.devices)]
         self._traces = np.full((len(layout.problem.receivers), total_steps), np.nan, layout.problem.grid.dtype)
         self._busy: dict[Queue, float] = {}

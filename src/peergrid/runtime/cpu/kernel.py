@@ -39,13 +39,16 @@ def default_cache() -> Path:
         return Path(os.devnull) / "peergrid"
 
 
-def compile_kernel(problem: Problem, cache: Path | None, cache_bytes: int | None = None) -> CpuKernel:
+def compile_kernel(
+    problem: Problem, cache: Path | None, cache_bytes: int | None = None, *, rotate: bool = False
+) -> CpuKernel:
     """The `Kernel` of a problem.
 
     cache: folder for compiled code, kept between runs (None: nowhere; a folder that cannot be written does no harm);
-    cache_bytes: of the processor cache to plan for, by default the second level of one core.
+    cache_bytes: of the processor cache to plan for, by default the second level of one core; rotate: fields rotate in
+    memory (see `rotating_fields`).
     """
-    return CpuKernel(problem, cache, partial(fitted, problem, cache_bytes or second_level()))
+    return CpuKernel(problem, cache, partial(fitted, problem, cache_bytes or second_level(), rotate=rotate))
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,126 @@
+"""3D updates in vectors: every operation, whole vectors and the cells after them, and fields that rotate in memory."""
+
+from __future__ import annotations
+
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from stream_problems import SPACE, values
+from test_cpu_kernel import DTYPES, check, in_tiles, same
+
+from peergrid import Options, Simulation
+from peergrid.codegen.cpu.native import compile_native
+from peergrid.codegen.cpu.plan import code_of
+from peergrid.grid import Box, Dtype, Grid, Index
+from peergrid.grid.partition import Partition
+from peergrid.runtime.cpu.kernel import CpuKernel
+from peergrid.runtime.memory import allocate, rotating
+from peergrid.schedule.layout import Layout
+from peergrid.schedule.strategies import StrategyName
+from peergrid.stencil import Problem, equal, maximum, minimum, sqrt, stencil, where
+
+WIDTHS = (3, 16, 37)  # cells of a line: less than a vector, a whole number of them, some and a rest
+
+
+@pytest.fixture(scope="module")
+def compiled(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """One folder of compiled code for all tests."""
+    return tmp_path_factory.mktemp("compiled")
+
+
+@stencil
+def every(u: Any, v: Any, along: Any, down: Any, push: Any) -> None:
+    here, ahead = u[0, 0, 0], v[2, -1, 1]
+    chosen = where((here < ahead) & ~equal(v[0, 0, 0], 0) | (u[0, 1, 0] >= 1), minimum(here, ahead), -abs(ahead))
+    u.next[0, 0, 0] = chosen * along[0, 0, 0] + push.now / down[1, 0, 0] + (here > 0.25)
+    v.next[0, 0, 0] = sqrt(maximum(v[0, 0, 0], u[0, 0, -1] / 3)) - here
+
+
+def operations(shape: Index, dtype: Dtype) -> Problem:
+    """Every operation, on numbers, zeros of both signs, infinities and NaN; profiles along two axes, a signal."""
+    grid = Grid(shape, "periodic", dtype)
+    u, v = values(shape, 1), values(shape, 2)
+    special = (0.0, -0.0, np.inf, np.nan)
+    for (one, two), cell in zip(product(special, special), np.ndindex(*shape), strict=False):
+        u[cell], v[cell] = one, two
+    along, down = grid.profile("along", 2, values(shape[2:], 3)), grid.profile("down", 0, values(shape[:1], 4))
+    return Problem.of(every(grid.field("u", u), grid.field("v", v), along, down, grid.signal("push", [0.5, 0.25])))
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_every_operation_has_the_bits_of_the_reference(compiled: Path, dtype: Dtype, width: int) -> None:
+    problem = operations((6, 5, width), dtype)
+    assert code_of(problem, 0, 0, vectors=True).text.startswith("; rows in vectors")
+    for steps, tile in ((1, 64), (3, 2)):
+        with np.errstate(all="ignore"):
+            check(problem, CpuKernel(problem, compiled, in_tiles(problem, tile)), (2, 1, 1), steps)
+
+
+def test_lines_are_written_within_their_ends_alone(compiled: Path) -> None:
+    """The masked vector at the end of a line touches nothing beyond it."""
+    problem = SPACE["surge"]((9, 8, 41), ("fixed",) * 3, "float32")
+    layout = Layout(problem, Partition(problem.grid, (1, 1, 1)), (1,))
+    memory = allocate(layout, 0)
+    for name in problem.fields:
+        for slot in (0, 1):
+            memory.block(name, slot).array[...] = 1.0
+    traces = np.zeros((1, 4), np.float32)
+    CpuKernel(problem, compiled, in_tiles(problem, 64))(memory, Box((2, 2, 3), (7, 6, 36)), 0, 1, 0, 1, traces, ())
+    changed = memory.block("u", 1).array != 1.0
+    assert changed[2:7, 2:6, 3:36].any()
+    changed[2:7, 2:6, 3:36] = False
+    assert not changed.any()
+
+
+@pytest.mark.parametrize("name", ["async", "overlap", "threads"])
+def test_fields_that_rotate_end_with_the_bits_of_the_reference(name: StrategyName, tmp_path: Path) -> None:
+    problem = SPACE["surge"]((14, 9, 37), ("fixed", "periodic", "fixed"), "float32")
+    assert rotating(Layout(problem, Partition(problem.grid, (2, 1, 1)), (1,))) == {"u.prev": "u"}
+    ends = []
+    for kernel in ("reference", "compiled"):
+        run = Simulation(problem, 5, devices="cpu:2", options=Options(name, depth=1), kernel=kernel, cache=tmp_path)
+        run.run(2)
+        middle = run.gather("u.prev")
+        run.run(3)
+        ends.append((middle, run.gather("u"), run.gather("u.prev"), run.traces()["r"]))
+    assert all(same(one, two) for one, two in zip(*ends, strict=True))
+
+
+def test_fields_that_rotate_have_no_memory_of_their_own() -> None:
+    problem = SPACE["surge"]((8, 8, 8), ("fixed",) * 3, "float32")
+    once, twice = (Layout(problem, Partition(problem.grid, (2, 1, 1)), blocks) for blocks in ((1,), (2,)))
+    memory = allocate(once, 0, rotating(once))
+    for slot in (0, 1):
+        assert np.shares_memory(memory.block("u.prev", slot).array, memory.block("u", 1 - slot).array)
+    assert not rotating(twice)  # several steps read old values again
+    assert not rotating(once, norm="u.prev")  # whose old values are compared with the new ones
+
+
+def test_rows_lie_on_cache_lines() -> None:
+    problem = SPACE["surge"]((8, 8, 21), ("fixed",) * 3, "float64")
+    layout = Layout(problem, Partition(problem.grid, (1, 1, 1)), (1,))
+    first = problem.stages[0].updates[0].box.lo[-1]
+    for block in (*allocate(layout, 0).state["u"], allocate(layout, 0).block("c", 0)):
+        assert block.array[1, 1, first:].ctypes.data % 64 == 0
+        assert block.array.shape == block.box.shape
+
+
+def test_kept_code_is_used_and_damaged_code_is_not(tmp_path: Path) -> None:
+    text = code_of(operations((4, 4, 4), "float32"), 0, 0, vectors=True).text
+    assert compile_native(text, tmp_path).address
+    (kept,) = tmp_path.iterdir()
+    right = kept.read_bytes()
+    kept.write_bytes(right[:40] + b"damaged" + right[47:])
+    assert compile_native(text, tmp_path).address
+    assert kept.read_bytes() == right
+
+
+def test_a_folder_that_cannot_be_made_does_no_harm(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("in the way")
+    text = code_of(operations((4, 4, 4), "float32"), 0, 0, vectors=True).text
+    assert compile_native(text, tmp_path / "file" / "cache").address
+    assert compile_native(text, None).address
