@@ -1,0 +1,229 @@
+"""Steps of many arrangements measured, for what `peergrid.predict` says of them: cases to fit its costs, cases to hold
+it to, and the memory that the driver reports.
+
+    python benchmarks/cuda/forecasts.py [--gpus 1,2] [--seconds 180] [--only WORD,...] [--out forecasts.json]
+        [--emulate]
+
+Every problem and size is made once for each depth; all strategies are carried out on the same memory, one after the
+other: a warm-up, then `SAMPLES` samples of at least `SAMPLE_SECONDS`. The record is valid at any moment; `fit` says
+which rows may be used to fit costs. --emulate: tiny grids on kernels compiled as host C++, to try the program.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from dataclasses import dataclass, replace
+from functools import partial
+from itertools import product
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path[:0] = [str(ROOT / "src"), str(ROOT / "benchmarks"), str(ROOT / "benchmarks" / "cuda"), str(ROOT)]
+
+from problems3d import acoustic_problem, heat_problem  # noqa: E402
+from record import about  # noqa: E402
+
+from peergrid.bench.own import own_heat, own_waves  # noqa: E402
+from peergrid.bench.problems import jacobi, noisy, radar  # noqa: E402
+from peergrid.codegen.cuda.choose.balance import balanced  # noqa: E402
+from peergrid.codegen.cuda.choose.steps import block_of, lengths, split_at  # noqa: E402
+from peergrid.errors import PeergridError  # noqa: E402
+from peergrid.runtime.cuda.device.driver import CudaDriver  # noqa: E402
+from peergrid.runtime.cuda.executor import CudaExecutor  # noqa: E402
+from peergrid.runtime.cuda.lowering.kernels import Kernels  # noqa: E402
+from peergrid.runtime.cuda.lowering.programs import Programs  # noqa: E402
+from peergrid.runtime.cuda.device.devices import Devices  # noqa: E402
+from peergrid.runtime.cuda.memory.room import gpu_model, multiprocessors  # noqa: E402
+from peergrid.schedule import Layout, Options, Schedule, layout, one_iteration  # noqa: E402
+from peergrid.schedule.strategies import STRATEGIES, StrategyName  # noqa: E402
+from peergrid.stencil import Problem  # noqa: E402
+
+SAMPLES, SAMPLE_SECONDS, MOST_STEPS = 3, 0.02, 400_000
+SHORT: tuple[StrategyName, ...] = ("overlap", "peer", "persistent")
+QUICKLY_MADE = 1 << 26  # cells
+MULTI_PASS = 4  # steps of an exchange interval where a pass makes one
+
+
+@dataclass(frozen=True)
+class Work:
+    """A problem of a size, whose steps are measured: to fit costs, or to hold forecasts to."""
+
+    name: str
+    size: int
+    make: Callable[[], Problem]
+    fit: bool
+    strategies: tuple[StrategyName, ...] = tuple(STRATEGIES)
+
+    @property
+    def cells(self) -> int:
+        return self.size**3 if "3D" in self.name else self.size**2
+
+
+def cube(n: int) -> int:
+    """The side of a cube with about as many cells as a square of n by n."""
+    return max(24, round(n ** (2 / 3) / 8) * 8)
+
+
+def works(tiny: bool) -> list[Work]:
+    """What is measured: small grids first, so that a limit of time cuts off the dear ones."""
+    tried = (24, 40) if tiny else (512, 2048, 4096, 8192, 16384)
+    fitted = (32,) if tiny else (1024, 6144)
+    found: list[Work] = []
+    for fit, sizes in ((False, tried), (True, fitted)):
+        for n in sizes:
+            some = SHORT if fit else tuple(STRATEGIES)
+            m = cube(n)
+            found.append(Work("Jacobi", n, partial(jacobi, n, n), fit, some))
+            found.append(Work("radar", n, partial(radar, n, n, 1000), fit, some))
+            found.append(Work("3D heat", m, lambda m=m: noisy(heat_problem(m)), fit, some))
+            found.append(Work("3D acoustic", m, lambda m=m: noisy(acoustic_problem(m)), fit, some))
+    for n in fitted:
+        found.append(Work("heat", n, partial(own_heat, n, n), True, ("overlap",)))
+        found.append(Work("waves", n, partial(own_waves, n, n, lossy=False), True, ("overlap",)))
+    return sorted(found, key=lambda work: (work.cells, not work.fit))
+
+
+def depths(problem: Problem) -> tuple[int, ...]:
+    deep = lengths(problem)[0]
+    return (1, deep if deep > 1 else MULTI_PASS)
+
+
+def options_of(problem: Problem, depth: int, strategy: StrategyName = "overlap") -> Options:
+    return Options(strategy, depth=depth, block=block_of(problem, depth))
+
+
+def layout_of(problem: Problem, count: int, options: Options) -> Layout:
+    partition = balanced(problem, count, options.depth, None, options.block)
+    return layout(problem, partition, options, split_at(problem, partition))
+
+
+def precompile(todo: list[Work], counts: list[int], driver: Any, cache: Path) -> None:
+    """The kernels of all problems that are quickly made, compiled side by side."""
+    with closing(Devices(driver, (0,))) as one, closing(Programs(one, cache)) as programs:
+        for work in todo:
+            problem = work.make()
+            for count, depth in product(counts, depths(problem)):
+                ordinals = tuple(range(count))
+                model, units = gpu_model(ordinals, driver), multiprocessors(ordinals, driver)
+                for strategy in work.strategies:
+                    options = options_of(problem, depth, strategy)
+                    plan = layout_of(problem, count, options)
+                    kernels = Kernels(plan, None, model, units, lambda a, b: True)
+                    programs.expect([kernels.needed(one_iteration(plan, options))])
+        programs.settle()
+
+
+def step_seconds(executor: CudaExecutor, schedule: Schedule, seconds: float) -> dict[str, Any]:
+    """Seconds of a step: samples, and what the busiest thread of the host spent on one."""
+    done = 0
+
+    def sample(times: int) -> float:
+        nonlocal done
+        began = time.perf_counter()
+        executor.execute(schedule, times, done % MOST_STEPS)
+        done += times * schedule.steps
+        return (time.perf_counter() - began) / times / schedule.steps
+
+    sample(2)
+    first = sample(4)
+    times = max(1, min(MOST_STEPS // schedule.steps // 2, int(seconds / first / schedule.steps)))
+    sample(times)
+    before = executor.host_seconds
+    samples = [sample(times) for _ in range(SAMPLES)]
+    spent = (executor.host_seconds - before) / SAMPLES / times / schedule.steps
+    return {"seconds_per_step": median(samples), "samples": samples, "host_seconds_per_step": spent}
+
+
+def spans_of(executor: CudaExecutor, schedule: Schedule) -> list[list[Any]]:
+    """When each operation of one iteration ran: its number, device, queue, start and end."""
+    found = executor.trace(schedule, 0)
+    return [[s.op, s.queue.device, s.queue.name, s.start, s.end] for s in found][:60]
+
+
+def measured(work: Work, problem: Problem, count: int, depth: int, driver: Any, cache: Path | None,
+             seconds: float) -> Iterator[dict[str, Any]]:  # fmt: skip
+    """A row for each strategy, all on the same memory."""
+    options = options_of(problem, depth)
+    plan = layout_of(problem, count, options)
+    ordinals = tuple(range(count))
+    free = used(driver, ordinals)
+    row = {"problem": work.name, "shape": problem.grid.shape, "gpus": count, "depth": depth, "block": options.block,
+           "fit": work.fit}  # fmt: skip
+    with closing(CudaExecutor(plan, 2 * MOST_STEPS, ordinals, cache=cache, driver=driver)) as executor:
+        for name, described in problem.fields.items():
+            executor.load(name, described.first_values(), 0)
+        for strategy in work.strategies:
+            schedule = one_iteration(plan, replace(options, strategy=strategy))
+            try:
+                found = step_seconds(executor, schedule, seconds)
+                if strategy == "overlap":
+                    found["spans"] = spans_of(executor, schedule)
+            except PeergridError as error:
+                found = {"error": str(error)}
+            yield {**row, "strategy": strategy, **found, "notes": list(executor.notes)}
+        taken = [after - before for before, after in zip(free, used(driver, ordinals), strict=True)]
+        yield {**row, "strategy": "memory", "bytes": taken}
+
+
+def used(driver: Any, ordinals: tuple[int, ...]) -> list[int]:
+    """Bytes taken on each GPU, as its driver reports."""
+    found = []
+    with closing(Devices(driver, ordinals)) as devices:
+        for device in range(len(ordinals)):
+            devices.enter(device)
+            free, total = driver.memory()
+            found.append(total - free)
+    return found
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--gpus", default="1")
+    parser.add_argument("--seconds", type=float, default=180.0, help="no case is begun after so many")
+    parser.add_argument("--only", default="", help="only problems with one of these words in their name")
+    parser.add_argument("--out", type=Path, default=Path("forecasts.json"))
+    parser.add_argument("--emulate", action="store_true")
+    given = parser.parse_args()
+    began, counts = time.monotonic(), [int(n) for n in given.gpus.split(",")]
+    cache = None if given.emulate else Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "peergrid"
+    driver = emulated(max(counts)) if given.emulate else CudaDriver()
+    todo = [w for w in works(given.emulate) if any(word in w.name for word in given.only.split(","))]
+    found: dict[str, Any] = {"about": about(("peergrid", "numpy", "cuda-core", "nvidia-cuda-nvrtc")), "rows": []}
+    if cache is not None:
+        precompile([work for work in todo if work.cells <= QUICKLY_MADE], counts, driver, cache)
+        print(f"{time.monotonic() - began:.1f} s: compiled", flush=True)
+    with closing(Devices(driver, tuple(range(max(counts))))):  # contexts stay: memory counts what runs take
+        for work in todo:
+            if time.monotonic() - began > given.seconds:
+                found.setdefault("not_reached", []).append(f"{work.name} {work.size}")
+                continue
+            problem = work.make()
+            for count in counts:
+                for depth in depths(problem):
+                    for row in measured(work, problem, count, depth, driver, cache, 0 if cache is None else SAMPLE_SECONDS):
+                        found["rows"].append(row)
+                        said = row.get("seconds_per_step")
+                        print(f"{time.monotonic() - began:6.1f} s {work.name} {work.size} ×{count} {row['strategy']} {depth}: "
+                              f"{row.get('error') or row.get('bytes') or f'{said * 1e6:.2f} µs'}", flush=True)  # fmt: skip
+                    given.out.write_text(json.dumps(found, default=str))
+    print(f"{len(found['rows'])} rows in {time.monotonic() - began:.0f} s", flush=True)
+
+
+def emulated(gpus: int) -> Any:
+    """A driver that runs kernels as host C++."""
+    sys.path[:0] = [str(path) for path in (ROOT / "tests").rglob("*") if path.is_dir()]
+    from host_driver import HostDriver  # type: ignore[import-not-found]
+
+    return HostDriver(gpus=gpus, blocks=4)
+
+
+if __name__ == "__main__":
+    main()
