@@ -1,8 +1,8 @@
 """Steps of many arrangements measured, for what `peergrid.predict` says of them: cases to fit its costs, cases to hold
 it to, and the memory that the driver reports.
 
-    python benchmarks/cuda/forecasts.py [--gpus 1,2] [--seconds 180] [--only WORD,...] [--out forecasts.json]
-        [--emulate]
+    python benchmarks/cuda/forecasts.py [--gpus 1,2] [--seconds 180] [--tried 512,...] [--fitted 1024,...]
+        [--only WORD,...] [--out forecasts.json] [--emulate]
 
 Every problem and size is made once for each depth; all strategies are carried out on the same memory, one after the
 other: a warm-up, then `SAMPLES` samples of at least `SAMPLE_SECONDS`. The record is valid at any moment; `fit` says
@@ -36,18 +36,18 @@ from peergrid.bench.problems import jacobi, noisy, radar  # noqa: E402
 from peergrid.codegen.cuda.choose.balance import balanced  # noqa: E402
 from peergrid.codegen.cuda.choose.steps import block_of, lengths, split_at  # noqa: E402
 from peergrid.errors import PeergridError  # noqa: E402
+from peergrid.runtime.cuda.device.devices import Devices  # noqa: E402
 from peergrid.runtime.cuda.device.driver import CudaDriver  # noqa: E402
 from peergrid.runtime.cuda.executor import CudaExecutor  # noqa: E402
 from peergrid.runtime.cuda.lowering.kernels import Kernels  # noqa: E402
 from peergrid.runtime.cuda.lowering.programs import Programs  # noqa: E402
-from peergrid.runtime.cuda.device.devices import Devices  # noqa: E402
 from peergrid.runtime.cuda.memory.room import gpu_model, multiprocessors  # noqa: E402
 from peergrid.schedule import Layout, Options, Schedule, layout, one_iteration  # noqa: E402
 from peergrid.schedule.strategies import STRATEGIES, StrategyName  # noqa: E402
 from peergrid.stencil import Problem  # noqa: E402
 
 SAMPLES, SAMPLE_SECONDS, MOST_STEPS = 3, 0.02, 400_000
-SHORT: tuple[StrategyName, ...] = ("overlap", "peer", "persistent")
+SHORT: tuple[StrategyName, ...] = ("overlap", "serial", "graph", "peer", "persistent")
 QUICKLY_MADE = 1 << 26  # cells
 MULTI_PASS = 4  # steps of an exchange interval where a pass makes one
 
@@ -72,10 +72,11 @@ def cube(n: int) -> int:
     return max(24, round(n ** (2 / 3) / 8) * 8)
 
 
-def works(tiny: bool) -> list[Work]:
-    """What is measured: small grids first, so that a limit of time cuts off the dear ones."""
-    tried = (24, 40) if tiny else (512, 2048, 4096, 8192, 16384)
-    fitted = (32,) if tiny else (1024, 6144)
+def works(tried: tuple[int, ...], fitted: tuple[int, ...]) -> list[Work]:
+    """What is measured: small grids first, so that a limit of time cuts off the dear ones.
+
+    tried, fitted: cells along an axis of squares, or of cubes with as many cells.
+    """
     found: list[Work] = []
     for fit, sizes in ((False, tried), (True, fitted)):
         for n in sizes:
@@ -188,6 +189,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--gpus", default="1")
     parser.add_argument("--seconds", type=float, default=180.0, help="no case is begun after so many")
+    parser.add_argument("--tried", default="512,2048,4096,8192,16384", help="cells along an axis, to hold forecasts to")
+    parser.add_argument("--fitted", default="1024,6144", help="the same, to fit costs to")
     parser.add_argument("--only", default="", help="only problems with one of these words in their name")
     parser.add_argument("--out", type=Path, default=Path("forecasts.json"))
     parser.add_argument("--emulate", action="store_true")
@@ -195,7 +198,9 @@ def main() -> None:
     began, counts = time.monotonic(), [int(n) for n in given.gpus.split(",")]
     cache = None if given.emulate else Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "peergrid"
     driver = emulated(max(counts)) if given.emulate else CudaDriver()
-    todo = [w for w in works(given.emulate) if any(word in w.name for word in given.only.split(","))]
+    seconds = 0.0 if cache is None else SAMPLE_SECONDS
+    sizes = [tuple(int(n) for n in text.split(",") if n) for text in (given.tried, given.fitted)]
+    todo = [w for w in works(*sizes) if any(word in w.name for word in given.only.split(","))]
     found: dict[str, Any] = {"about": about(("peergrid", "numpy", "cuda-core", "nvidia-cuda-nvrtc")), "rows": []}
     if cache is not None:
         precompile([work for work in todo if work.cells <= QUICKLY_MADE], counts, driver, cache)
@@ -208,13 +213,18 @@ def main() -> None:
             problem = work.make()
             for count in counts:
                 for depth in depths(problem):
-                    for row in measured(work, problem, count, depth, driver, cache, 0 if cache is None else SAMPLE_SECONDS):
+                    for row in measured(work, problem, count, depth, driver, cache, seconds):
                         found["rows"].append(row)
-                        said = row.get("seconds_per_step")
-                        print(f"{time.monotonic() - began:6.1f} s {work.name} {work.size} ×{count} {row['strategy']} {depth}: "
-                              f"{row.get('error') or row.get('bytes') or f'{said * 1e6:.2f} µs'}", flush=True)  # fmt: skip
+                        told = f"{time.monotonic() - began:6.1f} s {work.name} {work.size} ×{count}"
+                        print(f"{told} {row['strategy']} {depth}: {_said(row)}", flush=True)
                     given.out.write_text(json.dumps(found, default=str))
     print(f"{len(found['rows'])} rows in {time.monotonic() - began:.0f} s", flush=True)
+
+
+def _said(row: dict[str, Any]) -> str:
+    if "seconds_per_step" in row:
+        return f"{row['seconds_per_step'] * 1e6:.2f} µs"
+    return str(row.get("error") or row["bytes"])
 
 
 def emulated(gpus: int) -> Any:

@@ -47,8 +47,9 @@ class CommandLineOptions:
         str, typer.Option("--split", metavar="AxB", help="Parts along each axis, such as 2x2, or auto.")
     ] = "auto"
 
-    def requested(self, model: RadarModel, *, writing: bool = True) -> RequestedOptions:
-        """The options on this line, or else in the model file; writing: whether the run leaves results.
+    def requested(self, model: RadarModel, *, writing: bool = True, elsewhere: bool = False) -> RequestedOptions:
+        """The options on this line, or else in the model file; writing: whether the run leaves results; elsewhere:
+        whether it is one of a machine that is not here.
 
         Raises UsageError where it makes no sense, DoesNotFit where the devices have too little memory in any case.
         """
@@ -65,7 +66,8 @@ class CommandLineOptions:
         )
         # refuses unknown names
         Options(found.strategy or "overlap", found.depth or 1, order=found.order or "all", route=found.route)
-        check_model_memory(model, chosen, writing)
+        if not elsewhere:
+            check_model_memory(model, chosen, writing)
         return found
 
 

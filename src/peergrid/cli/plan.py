@@ -4,20 +4,26 @@ from __future__ import annotations
 
 import json
 import statistics
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from itertools import groupby
+from pathlib import Path
+from typing import Annotated
 
 import typer
 
 from peergrid.cli.choose import AsJson, CommandLineOptions, ModelFile, arranging
+from peergrid.cli.foretell import foretell, machine_for, text
 from peergrid.cli.notes import tell
+from peergrid.cli.outputs import Folder
 from peergrid.cli.progress import megacells
+from peergrid.io.atomic import replacing
 from peergrid.io.modelfile import read
 from peergrid.models.fdtd.build import Built, build
 from peergrid.models.fdtd.memory import host_memory
 from peergrid.runtime.fit import gibibytes
 from peergrid.simulate import Simulation
 
+USUAL_MACHINE = "h200-x8"  # where none is named
 TRIALS = 3
 TRIAL_SECONDS = 0.02  # a trial takes at least so long, if the model has the steps
 
@@ -52,10 +58,38 @@ class Plan:
 def plan(
     model: ModelFile,
     arguments: CommandLineOptions,
+    machine: Annotated[
+        str | None,
+        typer.Option(
+            "--machine", metavar="FILE|NAME", help="A profile of 'peergrid probe', or h200-x8: no device needed."
+        ),
+    ] = None,
+    gpus: Annotated[
+        int | None, typer.Option("--gpus", metavar="N", help="GPUs of the machine, or of each node.")
+    ] = None,
+    nodes: Annotated[int | None, typer.Option("--nodes", metavar="N", help="Such machines, over --network.")] = None,
+    network: Annotated[
+        str | None,
+        typer.Option("--network", metavar="LATENCY,BANDWIDTH", help="Between nodes: seconds, bytes per second."),
+    ] = None,
+    timeline: Annotated[
+        Path | None, typer.Option("--timeline", metavar="FILE", help="The predicted timeline, for Perfetto.")
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Say what a model needs, how it would be arranged, and how long it would take, without running it."""
     described = read(model)
+    if any(given is not None for given in (machine, gpus, nodes, network, timeline)):
+        asked = machine_for(machine or USUAL_MACHINE, gpus, nodes or 1, network)
+        elsewhere = replace(arguments, devices="cpu:1").requested(described, elsewhere=True)
+        foretold, events = foretell(str(model), build(described), elsewhere, asked)
+        if timeline is not None:
+            Folder(timeline.parent).prepare()
+            with replacing(timeline) as partial:
+                partial.write_text(json.dumps(events))
+        tell(foretold.notes)
+        typer.echo(json.dumps(asdict(foretold), indent=2) if as_json else text(foretold))
+        return
     requested = arguments.requested(described)
     built = build(described)
     chosen = requested.resolve(built, quiet=as_json)

@@ -1,0 +1,210 @@
+"""Figures of `peergrid.predict` fitted to measured steps, and forecasts held to those that no fit saw.
+
+    python benchmarks/cuda/fit_costs.py RECORD [RECORD ...] [--sweeps 4] [--fit] [--out forecasts.json]
+
+RECORD: what `forecasts.py` wrote. --fit: renew `src/peergrid/predict/figures.json` from the rows that may be used for
+it, by coordinate descent on the logarithms of figures and of errors, held close to what they were.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import sys
+from dataclasses import asdict, fields, replace
+from functools import lru_cache
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path[:0] = [str(ROOT / "src"), str(ROOT / "benchmarks"), str(ROOT / "benchmarks" / "cuda")]
+
+from problems3d import acoustic_problem, heat_problem  # noqa: E402
+from record import about  # noqa: E402
+
+from peergrid.bench.own import own_heat, own_waves  # noqa: E402
+from peergrid.bench.problems import jacobi, radar  # noqa: E402
+from peergrid.predict import kernels  # noqa: E402
+from peergrid.predict.forecast import Forecast, Forecaster  # noqa: E402
+from peergrid.predict.kernels import Family  # noqa: E402
+from peergrid.predict.machine import Calls, Delays, Machine  # noqa: E402
+from peergrid.predict.machines import machine_named  # noqa: E402
+from peergrid.schedule import Options  # noqa: E402
+from peergrid.stencil import Problem  # noqa: E402
+
+HELD = 0.001  # what a figure that doubles costs, beside squares of logarithms of errors
+HELD_GRIDS = [[n, n] for n in (512, 2048, 4096, 8192, 16384)]
+STEP = 0.5  # of the logarithm of a figure, at first
+
+
+@lru_cache(maxsize=2)
+def problem(name: str, shape: tuple[int, ...]) -> Problem:
+    n = shape[0]
+    match name:
+        case "Jacobi":
+            return jacobi(*shape)
+        case "radar":
+            return radar(*shape, 1000)
+        case "3D heat":
+            return heat_problem(n)
+        case "3D acoustic":
+            return acoustic_problem(n)
+        case "heat":
+            return own_heat(*shape)
+    return own_waves(*shape, lossy=False)
+
+
+def rows_of(record: dict[str, Any]) -> list[dict[str, Any]]:
+    """The rows of a record of `forecasts.py`, or of `peergrid bench`: of that those of grids on which no forecast is
+    held, to fit costs of hosts and of links.
+    """
+    if "benchmark" not in record:
+        return list(record["rows"])
+    found = []
+    for row in record["rows"]:
+        name = "radar" if "radar" in row["series"] else "Jacobi"
+        if "norm" not in row["series"] and "held" not in row["series"] and row["shape"] not in HELD_GRIDS:
+            options = {key: row["options"][key] for key in ("strategy", "depth", "block", "route")}
+            found.append({**row, **options, "problem": name, "gpus": row["count"], "fit": True})
+    return found
+
+
+class Rows:
+    """Measured rows with what forecasts need."""
+
+    def __init__(self, rows: list[dict[str, Any]], machine: Machine) -> None:
+        self.rows = sorted(rows, key=lambda row: (row["problem"], row["shape"], row["gpus"], row["depth"]))
+        self._machine = machine
+        self._makers: dict[object, Forecaster] = {}
+
+    def forecast(self, row: dict[str, Any], machine: Machine, families: dict[str, Family]) -> Forecast:
+        key = row["problem"], tuple(row["shape"]), row["gpus"]
+        if key not in self._makers:
+            self._makers[key] = Forecaster(problem(*key[:2]), self._machine, row["gpus"])
+        made = self._makers[key]
+        changed = replace(made, machine=machine, families=families)
+        changed.__dict__["known"] = made.known
+        changed.__dict__["made"] = made.made
+        return changed.forecast(
+            Options(row["strategy"], depth=row["depth"], block=row["block"], route=row.get("route"))
+        )
+
+    def error(self, row: dict[str, Any], machine: Machine, families: dict[str, Family]) -> float:
+        return math.log(self.forecast(row, machine, families).seconds_per_step / row["seconds_per_step"])
+
+
+def fit(rows: Rows, machine: Machine, sweeps: int) -> tuple[Machine, dict[str, Family]]:
+    """The machine's calls and delays and the figures of families that forecast the rows best."""
+    values = {("families", n, f.name): getattr(g, f.name) for n, g in kernels.FAMILIES.items() for f in fields(g)}
+    values |= {("calls", "", k): v for k, v in asdict(machine.calls).items()}
+    values |= {("delays", "", k): v for k, v in asdict(machine.delays).items()}
+    first = dict(values)
+    touched: dict[object, set[int]] = {}
+
+    def built(given: dict[Any, float]) -> tuple[Machine, dict[str, Family]]:
+        families = {n: Family(*(given["families", n, f.name] for f in fields(Family))) for n in kernels.FAMILIES}
+        calls = Calls(**{f.name: given["calls", "", f.name] for f in fields(Calls)})
+        delays = Delays(**{f.name: given["delays", "", f.name] for f in fields(Delays)})
+        return replace(machine, calls=calls, delays=delays), families
+
+    def errors(given: dict[Any, float], numbers: list[int]) -> dict[int, float]:
+        made = built(given)
+        return {n: rows.error(rows.rows[n], *made) for n in numbers}
+
+    everything = list(range(len(rows.rows)))
+    now = errors(values, everything)
+    for key in values:  # which rows a figure matters to
+        moved = errors(values | {key: values[key] * 1.3}, everything)
+        touched[key] = {n for n in everything if abs(moved[n] - now[n]) > 1e-6}
+    print(f"{len(everything)} rows, {sum(map(bool, touched.values()))} figures", flush=True)
+    step = STEP
+    for sweep in range(sweeps):
+        for key, mine in touched.items():
+            if not mine:
+                continue
+            for factor in (math.exp(step), math.exp(-step)):
+                tried = values | {key: values[key] * factor}
+                if key[2] in ("memory", "issue") and tried[key] > 1.2:
+                    continue
+                new = errors(tried, sorted(mine))
+                gain = sum(loss(now[n]) - loss(new[n]) for n in mine)
+                before, after = (math.log(v / first[key]) ** 2 for v in (values[key], tried[key]))
+                if gain > HELD * (after - before):
+                    values, now = tried, now | new
+                    break
+        step = max(0.04, step * 0.75)
+        print(
+            f"sweep {sweep}: median {median(map(abs, now.values())):.3f}, worst {max(map(abs, now.values())):.3f}",
+            flush=True,
+        )
+    return built(values)
+
+
+def _odd(row: dict[str, Any]) -> bool:
+    """A row that says nothing of what it is of: a persistent kernel with tiles so high that they are read from afar."""
+    return row["strategy"] == "persistent" and row["problem"] == "radar" and row["shape"][0] == 6144
+
+
+def loss(error: float) -> float:
+    """Squares near zero, lines beyond: a few rows of another kind shall not decide."""
+    return error**2 if abs(error) < 0.2 else 0.4 * abs(error) - 0.04
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("records", type=Path, nargs="+")
+    parser.add_argument("--machine", default="h200-x2")
+    parser.add_argument("--sweeps", type=int, default=6)
+    parser.add_argument("--fit", action="store_true")
+    parser.add_argument("--most", type=int, default=1 << 30, help="cells along an axis")
+    parser.add_argument("--all", action="store_true", help="print every row")
+    parser.add_argument("--out", type=Path)
+    given = parser.parse_args()
+    measured = [row for path in given.records for row in rows_of(json.loads(path.read_text()))]
+    rows = [row for row in measured if row.get("seconds_per_step") and not (row["fit"] and _odd(row))]
+    machine = machine_named(given.machine)
+    families = kernels.FAMILIES
+    if given.fit:
+        machine, families = fit(
+            Rows(
+                [row for row in rows if row["fit"]],
+                machine,
+            ),
+            machine,
+            given.sweeps,
+        )
+        save(machine, families, [str(path.name) for path in given.records])
+    held = Rows([row for row in rows if not row["fit"] and row["shape"][0] <= given.most], machine)
+    found = []
+    for row in held.rows:
+        forecast = held.forecast(row, machine, families)
+        found.append({k: row[k] for k in ("problem", "shape", "gpus", "strategy", "depth", "seconds_per_step")}
+                     | {"predicted": forecast.seconds_per_step,
+                        "error": forecast.seconds_per_step / row["seconds_per_step"] - 1})  # fmt: skip
+        if given.all:
+            last = found[-1]
+            print(f"{last['problem']:12s} {last['shape'][0]:6d} ×{last['gpus']} {last['strategy']:11s} {last['depth']}  "
+                  f"{last['seconds_per_step'] * 1e6:9.2f} {last['predicted'] * 1e6:9.2f} {last['error']:+7.1%}  "
+                  f"{row['host_seconds_per_step'] * 1e6:7.2f} {forecast.host_seconds_per_step * 1e6:7.2f}")  # fmt: skip
+    errors = sorted(abs(row["error"]) for row in found)
+    said = {"cases": len(errors), "median": median(errors), "within_25": sum(e <= 0.25 for e in errors) / len(errors)}
+    print(said)
+    if given.out:
+        given.out.write_text(json.dumps({"about": about(), **said, "rows": found}, indent=1))
+
+
+def save(machine: Machine, families: dict[str, Family], records: list[str]) -> None:
+    """Replace the figures that `peergrid.predict` has."""
+    path = ROOT / "src" / "peergrid" / "predict" / "figures.json"
+    rounded = {name: {k: float(f"{v:.4g}") for k, v in asdict(family).items()} for name, family in families.items()}
+    calls, delays = (
+        {k: float(f"{v:.4g}") for k, v in asdict(part).items()} for part in (machine.calls, machine.delays)
+    )
+    text = {"fitted_to": records, "machine": machine.name, "calls": calls, "delays": delays, "families": rounded}
+    path.write_text(json.dumps(text, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,8 @@
+"""What a schedule will take on a machine, told without the machine: costs of operations and of kernels, a simulation of
+the queues, memory, and the arrangement that follows.
+
+`machine` describes a machine by a few figures (`machines`: those that are bundled; `profiles`: from a file of `peergrid
+probe`); `launches` says what a pass launches and `kernels` how long that takes; `costs` has a cost for every kind of
+operation; `simulation` carries a schedule out on paper; `forecast` puts them together; `choice` compares arrangements;
+`scaling` goes to machines that nobody has.
+"""

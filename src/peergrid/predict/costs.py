@@ -1,0 +1,268 @@
+"""What each kind of operation takes of hosts, queues and links: a table from the kind to what it does to them.
+
+Operations are carried out on paper in the order in which hosts issue them; a time is when something becomes free.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from itertools import accumulate
+from typing import Any
+
+from peergrid.grid import Box
+from peergrid.predict.kernels import Duration
+from peergrid.predict.machine import Line, Machine
+from peergrid.schedule.ops import (
+    Compute,
+    Copy,
+    DeviceBarrier,
+    Event,
+    Flag,
+    HostBarrier,
+    Op,
+    Queue,
+    Record,
+    Reduce,
+    SignalOp,
+    SignalWait,
+    Sync,
+    Wait,
+)
+from peergrid.schedule.timeline import Span
+
+
+@dataclass(frozen=True, slots=True)
+class Timed:
+    """A launch with its times; `beside`, `behind`: as in `KernelWork`."""
+
+    duration: Duration
+    beside: bool = False
+    behind: bool = False
+
+
+@dataclass(frozen=True)
+class Given:
+    """What is known of a schedule on a machine before it is simulated.
+
+    passes: the launches of computations, by device, steps and boxes; route: the route that a copy takes; captured:
+    whether graphs are launched; split: whether each device has a thread of the host to itself.
+    """
+
+    machine: Machine
+    itemsize: int
+    passes: Callable[[int, int, tuple[Box, ...]], Sequence[Timed]]
+    route: Callable[[Copy], str]
+    captured: bool = False
+    split: bool = False
+
+    def start(self) -> float:
+        """Seconds of a kernel beside its work."""
+        return self.machine.delays.node if self.captured else self.machine.delays.start
+
+    def line(self, source: int, target: int, route: str) -> Line:
+        """The way between two devices."""
+        machine = self.machine
+        if machine.network is not None and source // machine.gpus != target // machine.gpus:
+            return machine.network
+        return {"copy": machine.copy, "store": machine.store, "host": machine.host}[route]
+
+
+@dataclass
+class State:
+    """When everything is free: hosts (threads that issue), queues, GPUs, ports of links; when events and flags come."""
+
+    given: Given
+    hosts: dict[tuple[int, int], float] = field(default_factory=dict)
+    queues: dict[Queue, float] = field(default_factory=dict)
+    busy: dict[int, float] = field(default_factory=dict)
+    ports: dict[tuple[int, str], float] = field(default_factory=dict)
+    events: dict[Event, tuple[float, int]] = field(default_factory=dict)
+    flags: dict[tuple[Flag, int], float] = field(default_factory=dict)
+    issued: dict[int, float] = field(default_factory=dict)
+    spans: list[Span] = field(default_factory=list)
+
+    def issue(self, host: int, device: int, seconds: float) -> float:
+        """The host issues for so long; when what it issued reaches the queue."""
+        return self.call(host, device, 0.0 if self.given.captured else seconds)
+
+    def call(self, host: int, device: int, seconds: float) -> float:
+        """The same of what no graph holds."""
+        key = (host, device if self.given.split else -1)
+        self.hosts[key] = self.hosts.get(key, 0.0) + seconds
+        return self.hosts[key] + self.given.machine.delays.arrival
+
+    def kernel(self, queue: Queue, ready: float, took: Duration) -> tuple[float, float]:
+        """A kernel of a queue from when it is ready; when it starts and ends. What a GPU does at once shares it."""
+        start = max(self.queues.get(queue, 0.0), ready) + self.given.start()
+        served = max(start, self.busy.get(queue.device, 0.0)) + took.busy
+        end = max(start + took.alone, served)
+        self.busy[queue.device] = served
+        self.queues[queue] = end
+        return start, end
+
+
+def compute(state: State, number: int, ops: Sequence[Any]) -> None:
+    """The launches of a pass; those beside the next one in streams of their own, forked and joined by events."""
+    first, calls, delays = ops[0], state.given.machine.calls, state.given.machine.delays
+    queue: Queue = first.queue
+    begun, waiting = None, list[Timed]()
+    for timed in state.given.passes(first.device, first.steps, tuple(op.box for op in ops)):
+        if timed.beside:
+            waiting.append(timed)
+            continue
+        lanes = [place - 1 for place in accumulate((not other.behind for other in waiting), initial=0)][1:]
+        sides = [Queue(queue.device, f"{queue.name} beside {n}") for n in range(min(2, len(set(lanes))))]
+        fork = state.issue(first.host, first.device, 2 * calls.event * len(sides)) + delays.event
+        for side in sides:
+            state.queues[side] = max(fork, state.queues.get(queue, 0.0) + delays.event)
+        ready = state.issue(first.host, first.device, calls.launch)
+        held = state.queues.get(queue, 0.0)
+        for place, other in zip(lanes, waiting, strict=True):
+            arrival = state.issue(first.host, first.device, calls.launch)
+            start, _ = state.kernel(sides[place % len(sides)], arrival, other.duration)
+            begun = start if begun is None else min(begun, start)
+        state.queues[queue] = held
+        start, _ = state.kernel(queue, ready, timed.duration)
+        begun = start if begun is None else min(begun, start)
+        state.issue(first.host, first.device, 2 * calls.event * len(sides))
+        ends = [state.queues[side] + delays.event for side in sides]
+        state.queues[queue] = max([state.queues[queue], *ends])
+        waiting = []
+    if begun is not None:
+        state.spans.append(Span(number, queue, begun, state.queues[queue]))
+
+
+def reduce(state: State, number: int, ops: Sequence[Any]) -> None:
+    """A pass over what is reduced, which reads it once."""
+    (op,) = ops
+    took = op.box.size * state.given.itemsize / state.given.machine.bandwidth
+    ready = state.issue(op.host, op.device, state.given.machine.calls.launch)
+    start, end = state.kernel(op.queue, ready, Duration(took, took))
+    state.spans.append(Span(number, op.queue, start, end))
+
+
+def copy(state: State, number: int, ops: Sequence[Any]) -> None:
+    """Halos of one queue: stores of one kernel, or a copy each."""
+    given, first = state.given, ops[0]
+    machine, route = given.machine, given.route(first)
+    if route == "store":
+        _stores(state, number, ops)
+        return
+    for op in ops:
+        count = op.source_box.size * given.itemsize
+        ready = state.issue(op.host, op.queue.device, machine.calls.copy * (2 if route == "host" else 1))
+        line = given.line(op.source_device, op.target_device, route)
+        start = max(state.queues.get(op.queue, 0.0), ready)
+        end = _sent(state, op, start, line, count)
+        state.queues[op.queue] = end
+        state.spans.append(Span(number, op.queue, start, end))
+
+
+def _stores(state: State, number: int, ops: Sequence[Any]) -> None:
+    """One kernel that stores several halos."""
+    given, first = state.given, ops[0]
+    ready = state.issue(first.host, first.queue.device, given.machine.calls.launch)
+    inside = [op for op in ops if op.source_device == op.target_device]
+    moved = sum(2 * op.source_box.size * given.itemsize for op in inside)
+    took = moved / given.machine.bandwidth
+    start, end = state.kernel(first.queue, ready, Duration(took, took))
+    for op in ops:
+        if op.source_device != op.target_device:
+            line = given.line(op.source_device, op.target_device, "store")
+            end = max(end, _sent(state, op, start, line, op.source_box.size * given.itemsize))
+    state.queues[first.queue] = end
+    state.spans.append(Span(number, first.queue, start, end))
+
+
+def _sent(state: State, op: Copy, ready: float, line: Line, count: float) -> float:
+    """When a message has arrived; a GPU sends one at a time at full speed, and receives one."""
+    ports = (op.source_device, "out"), (op.target_device, "in")
+    start = max(ready, *(state.ports.get(port, 0.0) for port in ports))
+    for port in ports:
+        state.ports[port] = start + count / line.bandwidth
+    return start + line.seconds(count)
+
+
+def record(state: State, number: int, ops: Sequence[Any]) -> None:
+    (op,) = ops
+    ready = state.issue(op.host, op.device, state.given.machine.calls.event)
+    state.events[op.event] = max(state.queues.get(op.queue, 0.0), ready), op.device
+
+
+def wait(state: State, number: int, ops: Sequence[Any]) -> None:
+    (op,) = ops
+    machine = state.given.machine
+    at, device = state.events.get(op.event, (0.0, op.queue.device))
+    across = device != op.queue.device
+    if across:  # what follows is another graph, where graphs are launched
+        ready = state.call(op.host, op.queue.device, machine.calls.words + state.given.captured * machine.calls.graph)
+    else:
+        ready = state.issue(op.host, op.queue.device, machine.calls.event)
+    seen = at + (machine.delays.words if across else machine.delays.event)
+    state.queues[op.queue] = max(state.queues.get(op.queue, 0.0), seen, ready)
+
+
+def raise_flag(state: State, number: int, ops: Sequence[Any]) -> None:
+    (op,) = ops
+    ready = state.issue(op.host, op.queue.device, state.given.machine.calls.launch)
+    start = max(state.queues.get(op.queue, 0.0), ready) + state.given.start()
+    state.queues[op.queue] = start
+    state.flags[op.flag, op.value] = start + state.given.machine.delays.neighbour
+
+
+def await_flag(state: State, number: int, ops: Sequence[Any]) -> None:
+    (op,) = ops
+    ready = state.issue(op.host, op.queue.device, state.given.machine.calls.launch)
+    start = max(state.queues.get(op.queue, 0.0), ready) + state.given.start()
+    state.queues[op.queue] = max(start, state.flags[op.flag, op.value])
+
+
+def sync(state: State, number: int, ops: Sequence[Any]) -> None:
+    """The host waits: what it does next begins after what it waits for."""
+    (op,) = ops
+    target = op.target
+    at = state.queues.get(target, 0.0) if isinstance(target, Queue) else state.events.get(target, (0.0, 0))[0]
+    for key in {(op.host, target.device if state.given.split else -1), *(k for k in state.hosts if k[0] == op.host)}:
+        state.hosts[key] = max(state.hosts.get(key, 0.0), at + state.given.machine.calls.sync)
+
+
+def host_barrier(state: State, number: int, ops: Sequence[Any]) -> None:
+    (op,) = ops
+    keys = [key for key in state.hosts if key[0] in op.hosts]
+    last = max((state.hosts[key] for key in keys), default=0.0) + state.given.machine.calls.barrier
+    for key in keys:
+        state.hosts[key] = last
+
+
+def device_barrier(state: State, number: int, ops: Sequence[Any]) -> None:
+    """Each of the queues waits for what all others hold."""
+    (op,) = ops
+    machine, queues = state.given.machine, op.queues
+    if len(queues) < 2:
+        return
+    calls = machine.calls.event + machine.calls.words * (len(queues) - 1)
+    ready = max(state.issue(op.hosts[0], queue.device, calls) for queue in queues)
+    last = max(max(state.queues.get(queue, 0.0) for queue in queues), ready) + machine.delays.words
+    for queue in queues:
+        state.queues[queue] = last
+
+
+COSTS: dict[type, Callable[[State, int, Sequence[Any]], None]] = {
+    Compute: compute,
+    Reduce: reduce,
+    Copy: copy,
+    Record: record,
+    Wait: wait,
+    SignalOp: raise_flag,
+    SignalWait: await_flag,
+    Sync: sync,
+    HostBarrier: host_barrier,
+    DeviceBarrier: device_barrier,
+}
+"""What each kind of operation does to hosts, queues and links; a new kind of operation is a new row."""
+
+
+def carry_out(state: State, number: int, ops: Sequence[Op]) -> None:
+    """Operations that are carried out together, the first of them the schedule's operation of that number."""
+    COSTS[type(ops[0])](state, number, ops)

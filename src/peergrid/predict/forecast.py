@@ -1,0 +1,268 @@
+"""What an arrangement of a problem takes on a machine: seconds of a step, what is hidden, memory, and a timeline."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any
+
+from peergrid.codegen.cuda.choose.balance import balanced
+from peergrid.codegen.cuda.choose.steps import block_of, split_at
+from peergrid.codegen.cuda.linked.peer import PeerKernel
+from peergrid.codegen.cuda.linked.persistent import PersistentKernel
+from peergrid.grid import Box
+from peergrid.grid.partition import Partition
+from peergrid.predict.costs import Given, State, Timed, compute
+from peergrid.predict.kernels import FAMILIES, Family, duration
+from peergrid.predict.launches import KernelWork, Site, launches, persistent, tiles2d
+from peergrid.predict.machine import Machine
+from peergrid.predict.simulation import simulate
+from peergrid.runtime.cuda.lowering.kernels import Kernels, Passes
+from peergrid.runtime.cuda.lowering.routes import choose
+from peergrid.runtime.cuda.lowering.transfer import transfer
+from peergrid.runtime.cuda.memory.fields import Plan
+from peergrid.schedule import Layout, Options, Schedule, layout, one_iteration
+from peergrid.schedule.build import repeated
+from peergrid.schedule.ops import Compute, Copy
+from peergrid.schedule.timeline import Span, exposed_communication
+from peergrid.stencil import Problem
+
+
+@dataclass(frozen=True)
+class Forecast:
+    """What is foretold of an arrangement.
+
+    seconds_per_step; exposed: the share of it in which the busiest device computes nothing; host_seconds_per_step: what
+    the busiest thread issues; memory: bytes of each device; boundary, interior, exchange: seconds of a step that these
+    take on the busiest device, whatever they hide behind; fused: whether kernels exchange by themselves.
+    """
+
+    options: Options
+    seconds_per_step: float
+    exposed: float
+    host_seconds_per_step: float
+    memory: tuple[int, ...]
+    boundary: float
+    interior: float
+    exchange: float
+    fused: bool
+    schedule: Schedule = field(repr=False, compare=False)
+    spans: tuple[Span, ...] = field(repr=False, compare=False)
+
+
+@dataclass(frozen=True)
+class Forecaster:
+    """Forecasts of one problem on a machine, whatever its arrangement; what passes launch is found once.
+
+    norm: a field the norm of whose change is summed up; split: a partition that is asked for; typical: the
+    devices whose boxes decide which kernels there are (None: all); families: figures of kernels, if not the usual ones.
+    """
+
+    problem: Problem
+    machine: Machine
+    devices: int
+    norm: str | None = None
+    split: Partition | None = None
+    typical: tuple[int, ...] | None = None
+    families: dict[str, Family] = field(default_factory=lambda: FAMILIES)
+
+    def options(self, options: Options) -> Options:
+        """The options with a number of steps per pass for which there is a kernel."""
+        if options.block is not None:
+            return options
+        block = block_of(self.problem, options.depth, self.machine.model, self.norm)
+        return options if block == options.depth else replace(options, block=block)
+
+    def plan(self, options: Options) -> Layout:
+        """The memory of every device under the options."""
+        cut = self.split or balanced(self.problem, self.devices, options.depth, self.norm, options.block)
+        return layout(self.problem, cut, options, split_at(self.problem, cut, self.norm, self.machine.model))
+
+    def forecast(self, options: Options, total_steps: int = 1000) -> Forecast:
+        """What an arrangement takes. Raises UsageError where no kernel makes its passes."""
+        found = self.arrangement(options)
+        given, steps = self.given(found), found.schedule.steps
+        if found.fused is None:
+            simulated = simulate(found.schedule, given)
+            seconds, spans, host = simulated.seconds / steps, simulated.spans, simulated.host_seconds / steps
+        else:
+            each, host = self._fused_pass(found, given)
+            passes = len({op.level for op in found.schedule.ops if isinstance(op, Compute)})
+            seconds, host, spans = max(each, host) * passes / steps, host * passes / steps, ()
+        plan = Plan(found.plan, total_steps, self.machine.model)
+        boundary, interior, exchange = (part / steps for part in _parts(found.schedule, spans, self.devices))
+        return Forecast(
+            options=found.schedule.options,
+            seconds_per_step=seconds,
+            exposed=exposed_communication(found.schedule.ops, spans),
+            host_seconds_per_step=host,
+            memory=tuple(plan.bytes(device) for device in range(self.devices)),
+            boundary=boundary,
+            interior=interior,
+            exchange=exchange,
+            fused=found.fused is not None,
+            schedule=found.schedule,
+            spans=spans,
+        )
+
+    def arrangement(self, options: Options) -> Arrangement:
+        """The schedule under the options, and the kernels of its passes; found once."""
+        options = self.options(options)
+        if options not in self.made:
+            plan = self.plan(options)
+            schedule = one_iteration(plan, options, start=None if repeated(self.problem) is None else 0)
+            self.made[options] = Arrangement(plan, schedule, self.machine, self.norm, self.typical)
+        return self.made[options]
+
+    @cached_property
+    def known(self) -> dict[object, tuple[KernelWork, ...]]:
+        """The launches of passes that were looked at, by what they depend on."""
+        return {}
+
+    @cached_property
+    def made(self) -> dict[Options, Arrangement]:
+        """The arrangements that were looked at."""
+        return {}
+
+    def given(self, found: Arrangement) -> Given:
+        """What a simulation of an arrangement needs to know."""
+        strategy = found.schedule.options.strategy
+        return Given(
+            self.machine,
+            self.problem.itemsize,
+            lambda device, steps, boxes: self._timed(found, device, steps, boxes),
+            found.route,
+            captured=strategy == "graph",
+            split=strategy != "serial" and self.devices > 1,
+        )
+
+    def _timed(self, found: Arrangement, device: int, steps: int, boxes: tuple[Box, ...]) -> tuple[Timed, ...]:
+        """The launches of a pass with their times."""
+        site, made = found.site(device), found.passes[steps]
+        key = (type(made), steps, boxes, bool(site.recorded), found.plan.align)
+        return tuple(self._time(work) for work in self._once(key, lambda: launches(made, site, boxes)))
+
+    def _once(self, key: object, make: Callable[[], tuple[KernelWork, ...]]) -> tuple[KernelWork, ...]:
+        if key not in self.known:
+            self.known[key] = make()
+        return self.known[key]
+
+    def _time(self, work: KernelWork) -> Timed:
+        return Timed(duration(work, self.machine, self.families), work.beside, work.behind)
+
+    def _fused_pass(self, found: Arrangement, given: Given) -> tuple[float, float]:
+        """Seconds of a pass of kernels that exchange by themselves, and of the host."""
+        kernel, delays = found.fused, self.machine.delays
+        boxes = [found.plan.partition.owned(device) for device in range(self.devices)]
+        sites = [(found.site(device), box) for box, device in _different(boxes)]
+        if isinstance(kernel, PersistentKernel):
+            meeting = delays.grid if self.devices == 1 else delays.neighbour
+            return max(self._persistent_pass(kernel, site, box) for site, box in sites) + meeting, 0.0
+        assert kernel is not None
+        return max(self._peer_pass(kernel, found, given, site, box) for site, box in sites)
+
+    def _persistent_pass(self, kernel: PersistentKernel, site: Site, box: Box) -> float:
+        """Seconds of a pass of one device, without its meeting with others."""
+        key = "persistent", kernel.made.steps, kernel.rows, kernel.warps, box
+        (work,) = self._once(key, lambda: (persistent(kernel, site, box),))
+        return self._time(work).duration.alone
+
+    def _peer_pass(
+        self, kernel: PeerKernel, found: Arrangement, given: Given, site: Site, box: Box
+    ) -> tuple[float, float]:
+        """The same of one device, whose boundary tiles wait for its neighbours' flags."""
+        key = "peer", kernel.steps, box, bool(site.recorded)
+        works = self._once(key, lambda: tuple(tiles2d(kernel.made, site, (box,))))
+        state = State(replace(given, passes=lambda *_: [self._time(work) for work in works]))
+        op = next(op for op in found.schedule.ops if isinstance(op, Compute) and op.device == site.device)
+        began = state.queues[op.queue] = 1.0  # far behind the host
+        compute(state, 0, [op])
+        return state.queues[op.queue] - began + self.machine.delays.neighbour, max(state.hosts.values())
+
+
+@dataclass(frozen=True)
+class Arrangement:
+    """A schedule with the kernels that make its passes on a machine, whatever these take."""
+
+    plan: Layout
+    schedule: Schedule
+    machine: Machine
+    norm: str | None = None
+    typical: tuple[int, ...] | None = None
+
+    def site(self, device: int) -> Site:
+        return Site(self.plan, device, self.machine.model)
+
+    @cached_property
+    def passes(self) -> dict[int, Passes]:
+        """What makes the passes of each number of steps."""
+        if self.typical is None:
+            return self._kernels.passes(self.schedule)
+        ops = (op for op in self.schedule.ops if not isinstance(op, Compute) or op.device in self.typical)
+        return self._kernels.passes(replace(self.schedule, ops=tuple(ops)))
+
+    @cached_property
+    def fused(self) -> PeerKernel | PersistentKernel | None:
+        """The kernel that exchanges by itself, if there is one."""
+        peer = self._kernels.linked(self.schedule)
+        if peer is not None:
+            return peer
+        found = self._kernels.cooperative(self.schedule)
+        return found if isinstance(found, PersistentKernel) else None
+
+    def route(self, op: Copy) -> str:
+        """The route that a copy takes."""
+        return self._routes[op.source_device, op.source_box, op.target_device, op.target_box, op.field]
+
+    @cached_property
+    def _routes(self) -> dict[tuple[object, ...], str]:
+        blocks = Plan(self.plan, 1, self.machine.model).blocks
+        found: dict[tuple[object, ...], str] = {}
+        for op in self.schedule.ops:
+            if isinstance(op, Copy):
+                ends = op.source_device, op.source_box, op.target_device, op.target_box, op.field
+                found[ends] = found.get(ends) or self._route(op, blocks)
+        return found
+
+    def _route(self, op: Copy, blocks: Any) -> str:
+        options, boxes = self.schedule.options, (op.source_box, op.target_box)
+        moved = transfer(blocks[op.source_device][op.field], blocks[op.target_device][op.field], boxes, (0, 0))
+        most = max(self.plan.partition.owned(device).size for device in range(self.plan.devices))
+        few = options.depth == 1 or most <= self.machine.model.launch_bound_cells
+        brief = options.strategy != "serial" and few
+        within = op.source_device == op.target_device
+        reachable, runs = self._reaches(op.source_device, op.target_device), moved.bytes // moved.run
+        return choose(op.route, options.route is None, reachable, moved.run, runs, brief, within).route
+
+    @cached_property
+    def _kernels(self) -> Kernels:
+        units = (self.machine.multiprocessors,) * self.plan.devices
+        return Kernels(self.plan, self.norm, self.machine.model, units, self._reaches)
+
+    def _reaches(self, device: int, other: int) -> bool:
+        return device // self.machine.gpus == other // self.machine.gpus
+
+
+def _different(boxes: Sequence[Box]) -> list[tuple[Box, int]]:
+    """One of the boxes of each shape, and those at the ends."""
+    found: dict[object, tuple[Box, int]] = {}
+    last = len(boxes) - 1
+    for device, box in enumerate(boxes):
+        found.setdefault((box.shape, device == 0, device == last), (box, device))
+    return list(found.values())
+
+
+def _parts(schedule: Schedule, spans: Sequence[Span], devices: int) -> tuple[float, float, float]:
+    """Seconds of boundary regions, interiors and exchanges on the device where they take longest."""
+    found = {kind: [0.0] * devices for kind in ("boundary", "interior", "exchange")}
+    for span in spans:
+        op = schedule.ops[span.op]
+        kind = "exchange" if isinstance(op, Copy) else "boundary" if span.queue.name == "boundary" else "interior"
+        found[kind][span.queue.device] += span.end - span.start
+    return max(found["boundary"]), max(found["interior"]), max(found["exchange"])
+
+
+def fits(forecast: Forecast, machine: Machine) -> bool:
+    """Whether GPUs have the memory."""
+    return max(forecast.memory, default=0) + machine.reserved <= machine.memory

@@ -1,0 +1,423 @@
+"""What a pass launches on a device, as numbers: blocks, bytes, arithmetic, and the longest chain of work.
+
+Nothing is compiled: registers, and with them the blocks that are co-resident, are those that the choice of kernels
+reckons with. A family of kernels is a row of `LAUNCHES`; one without a row is priced as kernels of one step.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from peergrid.codegen.cuda import onestep
+from peergrid.codegen.cuda.blocked.levels import Levels, levels
+from peergrid.codegen.cuda.blocked.program import Launch, Program
+from peergrid.codegen.cuda.blocked.tiles import overhead
+from peergrid.codegen.cuda.blocked1d.pass_kernel import PassKernel1D
+from peergrid.codegen.cuda.blocked2d.pass_kernel import PassKernel
+from peergrid.codegen.cuda.blocked3d.pass_kernel import PassKernel3D
+from peergrid.codegen.cuda.blocked3d.shell import shells
+from peergrid.codegen.cuda.choose import shape1d, shape2d
+from peergrid.codegen.cuda.choose.shape2d import short_tiles
+from peergrid.codegen.cuda.gpu_model import GpuModel
+from peergrid.codegen.cuda.linked.persistent import PersistentKernel
+from peergrid.codegen.cuda.onestep.regions import Variant
+from peergrid.codegen.cuda.suited import resident as persistent_resident
+from peergrid.grid import Box
+from peergrid.runtime.cuda.lowering.kernels import (
+    ByRegions,
+    ByStreams,
+    ByTiles,
+    Passes,
+    Summed,
+    WithShells,
+    split_by_owner,
+)
+from peergrid.schedule import Layout
+from peergrid.stencil import Problem
+from peergrid.stencil.program import CellProgram
+from peergrid.stencil.remember import remembered
+
+Boxes = tuple[Box, ...]
+THREADS, BLOCKS = 2048, 32  # of a multiprocessor, at most
+BOUNDARY_REGISTERS, STRIP_REGISTERS, STREAM_REGISTERS, SINGLE_REGISTERS = 64, 100, 144, 48  # of a thread
+WARP = 32
+WARPS = 4  # of a boundary tile
+STRIP_COLUMNS = 2.0  # of a lane of a boundary strip
+MOVES = 1.2  # instructions beside arithmetic for each value that a tile makes: from lane to lane, into a window
+ROW, ROW_FIELD = 24, 6  # the same for each row that a lane streams, and for each field of it
+
+
+@dataclass(frozen=True, slots=True)
+class KernelWork:
+    """One launch.
+
+    family: whose fitted figures hold; slots: blocks that a GPU works on at once; moved: bytes of device memory, read
+    and written; touched: bytes of the arrays that it goes through; results: float32 results of arithmetic, redundant
+    ones included; chain: results that one lane makes one after another in the longest of the sequences of tiles that a
+    slot makes; beside: whether the next launch runs at the same time; behind: whether it waits for the one before.
+    """
+
+    family: str
+    blocks: int
+    slots: int
+    moved: float
+    touched: float
+    results: float
+    chain: float
+    beside: bool = False
+    behind: bool = False
+
+
+@dataclass(frozen=True)
+class Site:
+    """Where a pass runs: the layout, the device, and what kernels are fitted to."""
+
+    layout: Layout
+    device: int
+    gpu: GpuModel
+
+    @property
+    def problem(self) -> Problem:
+        return self.layout.problem
+
+    @property
+    def recorded(self) -> tuple[int, ...]:
+        owned = self.layout.partition.owned(self.device)
+        return tuple(n for n, receiver in enumerate(self.problem.receivers) if receiver.cell in owned)
+
+
+def launches(made: Passes, site: Site, boxes: Boxes) -> tuple[KernelWork, ...]:
+    """The launches of a pass over boxes of a device, in the order in which they are issued."""
+    return tuple(LAUNCHES[type(made)](made, site, boxes))
+
+
+# -- one step ------------------------------------------------------------------------------------------------------
+
+
+def _by_regions(made: Any, site: Site, boxes: Boxes) -> Iterator[KernelWork]:
+    yield from single_steps(site, boxes)
+
+
+def single_steps(site: Site, boxes: Boxes) -> Iterator[KernelWork]:
+    """One step over some boxes by the kernels of `onestep`."""
+    program = onestep.program(site.problem, [boxes], site.gpu)
+    for launch in program.launches(boxes, site.recorded):
+        yield _single(site, program, launch, _touched(site.problem, boxes))
+
+
+def _single(site: Site, program: onestep.Program, launch: onestep.Launch, touched: float) -> KernelWork:
+    kind, _, number = launch.kernel.partition("_")
+    volume = "3D" if site.problem.grid.ndim == 3 else ""
+    if kind == "record":
+        return KernelWork("utility", 1, 1, 0, 0, 0, 0)
+    if kind == "wide":
+        parts = [(launch.box, program.wide[int(number)])]
+    else:
+        parts = [(box, (program.cells if kind == "cells" else program.rows)[at]) for box, at in launch.regions]
+    moved = sum(box.size * _fields(site.problem, variant) for box, variant in parts) * site.problem.itemsize
+    results = sum(box.size * _results(site.problem, variant) for box, variant in parts)
+    resident = min(THREADS // launch.threads, site.gpu.registers // (launch.threads * SINGLE_REGISTERS))
+    slots = resident * site.gpu.multiprocessors
+    family = f"{'one step' if kind == 'wide' else 'one step, mixed'}{' ' + volume if volume else ''}"
+    cells = max(1, sum(box.size for box, _ in parts))
+    chain = results / cells * -(-launch.blocks // slots)
+    return KernelWork(family, launch.blocks, slots, moved, touched, results, chain, launch.beside)
+
+
+@remembered()
+def _fields(problem: Problem, variant: Variant) -> int:
+    """Values of a cell that a kernel of one step reads and writes."""
+    read = {r.field for member in variant.members for r in member.of(problem).reads}
+    carried = set(variant.stored) - {member.of(problem).target for member in variant.members}
+    named = [name for name in read | carried if problem.fields[name].full]
+    return len(named) + len(variant.stored)
+
+
+@remembered()
+def _results(problem: Problem, variant: Variant) -> float:
+    """Results of arithmetic of a cell, in single precision."""
+    assignments = tuple(member.of(problem).value for member in variant.members)
+    return CellProgram(assignments).operations * problem.itemsize / 4 if assignments else 0.0
+
+
+# -- several steps in 1D and 2D, and one in 2D ---------------------------------------------------------------------
+
+
+def _by_tiles(made: Any, site: Site, boxes: Boxes) -> Iterator[KernelWork]:
+    kernel = made.kernel
+    if isinstance(kernel, PassKernel1D):
+        yield from _tiles1d(kernel, site, boxes)
+    elif isinstance(kernel, PassKernel3D):
+        yield from _tiles3d(kernel, site, boxes)
+    else:
+        yield from tiles2d(getattr(kernel, "made", kernel), site, boxes)
+
+
+KINDS = ("boundary", "strip", "interior")
+
+
+def tiles2d(kernel: PassKernel, site: Site, boxes: Boxes) -> Iterator[KernelWork]:
+    """Boundary tiles and strips, then interior ones beside them."""
+    problem, steps, gpu = site.problem, kernel.steps, site.gpu
+    registers = min(255, shape2d.registers(problem, steps, kernel.shape.columns, kernel.norm))
+    made = kernel if kernel.layer is None else kernel.around(registers)
+    slots = _slots(gpu, made.edge, BOUNDARY_REGISTERS), _slots(gpu, made.plain, registers)
+    found: dict[str, list[Launch]] = {}
+    for box in boxes:
+        for launch in short_tiles(made, box, *slots).launches(box, slots[1], site.recorded):
+            plain, strip = launch.program is made.plain, launch.program == made.layer
+            found.setdefault("interior" if plain else "strip" if strip else "boundary", []).append(launch)
+    used = {"interior": registers, "strip": STRIP_REGISTERS, "boundary": BOUNDARY_REGISTERS}
+    columns = {"interior": kernel.shape.columns, "strip": STRIP_COLUMNS, "boundary": kernel.edge_width / WARP / WARPS}
+    kinds, touched = [kind for kind in KINDS if kind in found], _touched(problem, boxes)
+    for kind in kinds:
+        regions = np.concatenate([launch.regions for launch in found[kind]])
+        row = _rows_cost(kernel, kind, regions, columns[kind])
+        lanes = WARP * (WARPS if kind == "boundary" else 1)
+        work = _tiled(site, regions, found[kind][0].program, steps, row, lanes, used[kind], touched)
+        family = f"{kind} 2D{', one step' if steps == 1 else ''}"
+        yield replace(work, family=family, beside=kind != kinds[-1])
+
+
+def _rows_cost(kernel: PassKernel, kind: str, regions: np.ndarray[Any, Any], columns: float) -> np.ndarray[Any, Any]:
+    """Instructions of a lane for a row of each tile."""
+    problem, steps = kernel.problem, kernel.steps
+    if kind == "interior":
+        return np.full(len(regions), _row(problem, steps, columns))
+    if kind == "strip":
+        each = [_placed(problem, strip.box) for strip in kernel.strips]
+        made = [steps * columns * cells + ROW + ROW_FIELD * fields for cells, fields in each]
+        chosen: np.ndarray[Any, Any] = np.array(made)[regions["variant"]]
+        return chosen
+    boxes = (Box(tuple(map(int, row["lo"][:2])), tuple(map(int, row["hi"][:2]))) for row in regions)
+    each = [_placed(problem, box) for box in boxes]
+    rows: np.ndarray[Any, Any] = np.array([steps * columns * n + ROW + ROW_FIELD * fields for n, fields in each])
+    return rows
+
+
+@remembered(4096)
+def _placed(problem: Problem, box: Box) -> tuple[float, int]:
+    """Instructions of one step for a cell of a box where updates are not those of the interior, and the fields of them:
+    every update that reaches the box is asked whether it applies.
+    """
+    cells, fields = 0.0, set[str]()
+    for stage in problem.stages:
+        for update in stage.updates:
+            share = (update.box & box).size / max(1, box.size)
+            if share > 0:
+                values = tuple(assignment.value for assignment in update.assignments)
+                cells += share * (CellProgram(values).operations + MOVES * len(values))
+                fields |= {read.field for read in update.reads} | {a.target for a in update.assignments}
+    return cells * problem.itemsize / 4, len(fields)
+
+
+def _tiled(
+    site: Site,
+    regions: np.ndarray[Any, Any],
+    program: Program,
+    steps: int,
+    row: np.ndarray[Any, Any],
+    lanes: int,
+    registers: int,
+    touched: float,
+) -> KernelWork:
+    """A launch of tiles that stream along rows; row: instructions of a lane for a row of each."""
+    problem, plan = site.problem, pipeline(site.problem, steps)
+    shape = (regions["hi"] - regions["lo"])[:, : problem.grid.ndim]
+    chains = (shape[:, 0] + overhead(problem, steps)) * row
+    slots = _slots(site.gpu, program, registers)
+    moved = float(shape.prod(axis=1).sum()) * (len(plan.inputs) + len(plan.finals)) * problem.itemsize
+    blocks = -(-len(regions) // program.tiles_per_block)
+    results = float(chains.sum()) * lanes
+    return KernelWork("", blocks, slots // program.tiles_per_block, moved, touched, results, _longest(chains, slots))
+
+
+def _longest(rows: np.ndarray[Any, Any], slots: int) -> float:
+    """The most that one of so many slots makes, one tile after another."""
+    if len(rows) <= slots:
+        return float(rows.max())
+    return max(float(rows.max()), float(rows.sum()) / slots)
+
+
+def _tiles1d(kernel: PassKernel1D, site: Site, boxes: Boxes) -> Iterator[KernelWork]:
+    slots = _slots(site.gpu, kernel.plain, shape1d.registers(kernel))
+    for box in boxes:
+        for launch in kernel.launches(box, slots, site.recorded):
+            shape = (launch.regions["hi"] - launch.regions["lo"])[:, 0]
+            own, plan = float(shape.sum()), pipeline(site.problem, 1)
+            moved = own * (len(plan.inputs) + len(plan.finals)) * site.problem.itemsize
+            interior = launch.program is kernel.plain
+            width = kernel.shape.width if interior else float(shape.max())
+            results = len(shape) * width * kernel.steps * per_cell(site.problem, 1)
+            chain = kernel.steps * per_cell(site.problem, 1) * kernel.shape.cells * -(-len(shape) // slots)
+            yield KernelWork("interior 1D" if interior else "boundary 1D", launch.blocks, slots, moved,
+                             _touched(site.problem, [box]), results, chain, beside=interior)  # fmt: skip
+
+
+def persistent(kernel: PersistentKernel, site: Site, box: Box) -> KernelWork:
+    """One pass of a persistent kernel over what a device owns."""
+    made, problem, steps = kernel.made, site.problem, kernel.made.steps
+    blocks = max(1, persistent_resident(kernel) * site.gpu.multiprocessors)
+    tiles = kernel.tiles(box, blocks)
+    lost = overhead(problem, steps)
+    plain = [(tile.shape[0] + lost) * _row(problem, steps, made.shape.columns) for tile in tiles.plain]
+    edge = []
+    for tile in tiles.edge:
+        cells, fields = _placed(problem, tile)
+        row = steps * cells * made.edge_width / WARP / WARPS + ROW + ROW_FIELD * fields
+        edge.append((min(tile.shape[0], kernel.rows) + lost) * row)
+    units = [*edge, *(max(plain[n : n + kernel.warps]) for n in range(0, len(plain), kernel.warps))]
+    turns = [sum(units[n::blocks]) for n in range(min(blocks, len(units)))]
+    cells = box.size * _loaded(problem, steps) * problem.itemsize
+    results = (sum(plain) + sum(edge) * kernel.warps) * WARP
+    family = "persistent with interior tiles" if tiles.plain else "persistent"
+    return KernelWork(family, len(turns), blocks, cells, _touched(problem, [box]), results, max(turns, default=0.0))
+
+
+# -- 3D ------------------------------------------------------------------------------------------------------------
+
+
+def _tiles3d(kernel: PassKernel3D, site: Site, boxes: Boxes) -> Iterator[KernelWork]:
+    problem, steps = site.problem, kernel.steps
+    registers = min(240, site.gpu.registers // kernel.shape.threads // 8 * 8)
+    slots = _slots(site.gpu, kernel.plain, registers)
+    for box in boxes:
+        fitted = kernel.shorter(box, slots, slots)
+        for launch in fitted.launches(box, slots, site.recorded):
+            interior = launch.program.entry == kernel.plain.entry
+            shape = (launch.regions["hi"] - launch.regions["lo"])[:, :3]
+            planes = shape[:, 0] + overhead(problem, steps)
+            own = float(shape.prod(axis=1).sum())
+            moved = own * _loaded(problem, steps) * problem.itemsize
+            plane = kernel.shape.width * kernel.shape.height
+            cells = kernel.shape.columns * kernel.shape.rows
+            row = _row(problem, steps, cells)
+            results = float(planes.sum()) * plane / cells * row
+            yield KernelWork(f"{'interior' if interior else 'boundary'} 3D", len(shape), slots, moved,
+                             _touched(problem, boxes), results, _longest(planes, slots) * row,
+                             beside=not interior)  # fmt: skip
+
+
+def _with_shells(made: Any, site: Site, boxes: Boxes) -> Iterator[KernelWork]:
+    kernel: PassKernel3D = made.kernel
+    plain = list(_tiles3d(kernel, site, boxes))
+    rest = [part for box in boxes for part in kernel.shorter(box, 1, 1).rest(box, 1, site.recorded)]
+    for shell in shells(kernel.problem, kernel.steps, rest, site.gpu):
+        for number, step in enumerate(shell.steps):
+            for place, work in enumerate(single_steps(site, step)):
+                behind = bool(number or place)
+                yield replace(
+                    work, family=f"{work.family}, remainder", beside=bool(plain), behind=behind and bool(plain)
+                )
+    yield from plain
+
+
+def _by_streams(made: Any, site: Site, boxes: Boxes) -> Iterator[KernelWork]:
+    kernel = made.kernel
+    parts = kernel.parts_of(boxes, site.gpu, site.recorded)
+    plain = [work for box in parts.plain for work in _streamed(kernel, site, box)]
+    if parts.beside:
+        for place, work in enumerate(single_steps(site, parts.beside)):
+            yield replace(work, beside=bool(plain), behind=bool(place and plain)) if plain else work
+    yield from plain
+    if parts.after:
+        yield from single_steps(site, parts.after)
+
+
+def _streamed(kernel: Any, site: Site, box: Box) -> Iterator[KernelWork]:
+    problem = site.problem
+    slots = [_slots(site.gpu, program, STREAM_REGISTERS) for program in kernel.programs]
+    for number, launch in enumerate(kernel.launches(box, slots)):
+        rings, stages = kernel.pipelines[number], kernel.stages[number]
+        shape = (launch.regions["hi"] - launch.regions["lo"])[:, :3]
+        planes = shape[:, 0] + overhead(problem, 1)
+        inputs, finals = len(rings.levels.inputs), len(rings.levels.finals)
+        moved = float(shape.prod(axis=1).sum()) * (inputs + finals) * problem.itemsize
+        operations = _stage_operations(problem, stages)
+        results = float(planes.sum()) * rings.shape.columns * rings.shape.rows * operations
+        chain = _longest(planes, slots[number]) * operations * rings.shape.rows_each
+        touched = _touched(problem, [box])
+        yield KernelWork("streaming 3D", len(shape), slots[number], moved, touched, results, chain)
+
+
+@remembered()
+def _stage_operations(problem: Problem, stages: tuple[int, ...]) -> float:
+    nodes = (node for node in pipeline(problem, 1).nodes if node.stage in stages)
+    return _operations(problem, nodes)
+
+
+# -- norms ---------------------------------------------------------------------------------------------------------
+
+
+def _summed(made: Any, site: Site, boxes: Boxes) -> Iterator[KernelWork]:
+    inside, outside = split_by_owner(site.layout, site.device, boxes)
+    if outside and made.beyond is not None:
+        for place, work in enumerate(launches(made.beyond, site, outside)):
+            yield replace(work, beside=True, behind=place > 0)
+    yield from tiles2d(made.kernel, site, inside)
+    yield KernelWork("utility", 1, 1, 0, 0, 0, 0)
+
+
+LAUNCHES: dict[type, Callable[[Any, Site, Boxes], Iterable[KernelWork]]] = {
+    ByRegions: _by_regions,
+    ByTiles: _by_tiles,
+    WithShells: _with_shells,
+    ByStreams: _by_streams,
+    Summed: _summed,
+}
+
+
+# -- shared --------------------------------------------------------------------------------------------------------
+
+
+@remembered()
+def pipeline(problem: Problem, steps: int) -> Levels:
+    """The interior's updates of some steps."""
+    return levels(problem, steps)
+
+
+@remembered()
+def per_cell(problem: Problem, steps: int) -> float:
+    """Float32 results of arithmetic of a cell of the interior in a pass."""
+    return _operations(problem, pipeline(problem, steps).nodes)
+
+
+def _operations(problem: Problem, nodes: Iterable[Any]) -> float:
+    """Instructions for a cell, those beside arithmetic included."""
+    found = 0.0
+    for node in nodes:
+        values = tuple(write.assignment.value for write in node.writes)
+        found += CellProgram(values).operations + MOVES * len(values)
+    return found * problem.itemsize / 4
+
+
+def _row(problem: Problem, steps: int, columns: float) -> float:
+    """Instructions of a lane for a row of so many columns."""
+    return per_cell(problem, steps) * columns + ROW + ROW_FIELD * _loaded(problem, steps)
+
+
+def _touched(problem: Problem, boxes: Iterable[Box]) -> float:
+    """Bytes of all arrays that a run goes through on some boxes: two slots of the state, and the coefficients."""
+    whole = problem.grid.box.size
+    state = sum(2 * problem.fields[name].box.size for name in problem.state)
+    fixed = sum(problem.fields[name].box.size for name in problem.coefficients if problem.fields[name].full)
+    return (state + fixed) / whole * sum(box.size for box in boxes) * problem.itemsize
+
+
+def _loaded(problem: Problem, steps: int) -> int:
+    """Values of a cell that a pass reads and writes."""
+    plan = pipeline(problem, steps)
+    return len(plan.inputs) + len(plan.finals)
+
+
+def _slots(gpu: GpuModel, program: Program, registers: int) -> int:
+    """Tiles of a program that a GPU works on at once, with so many registers of a thread."""
+    rounded = -(-registers // 8) * 8
+    by_registers = gpu.registers // (rounded * program.threads)
+    by_shared = gpu.shared // (program.shared_bytes + gpu.block_reserved)
+    each = max(1, min(by_registers, by_shared, THREADS // program.threads, BLOCKS))
+    return each * program.tiles_per_block * gpu.multiprocessors

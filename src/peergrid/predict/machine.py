@@ -1,0 +1,103 @@
+"""A machine as predictions see it: a few figures of its GPUs, its links and its host."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+from peergrid.codegen.cuda.gpu_model import H200, GpuModel
+
+
+@dataclass(frozen=True)
+class Line:
+    """A way for bytes: seconds of an empty message, bytes per second of a large one."""
+
+    latency: float
+    bandwidth: float
+
+    def seconds(self, count: float) -> float:
+        return self.latency + count / self.bandwidth
+
+
+@dataclass(frozen=True)
+class Calls:
+    """What a host takes for a call of the driver, in seconds.
+
+    launch: of a kernel; event: to record one or to wait for one; words: of stream memory operations; copy: of a copy;
+    graph: to launch a graph; sync: from the end of a queue to the host that waits for it; barrier: of hosts.
+    """
+
+    launch: float = 2.0e-6
+    event: float = 0.8e-6
+    words: float = 1.2e-6
+    copy: float = 2.2e-6
+    graph: float = 8.0e-6
+    sync: float = 6.0e-6
+    barrier: float = 0.5e-6
+
+
+@dataclass(frozen=True)
+class Delays:
+    """What a queue takes beside its work, in seconds.
+
+    start: of a kernel, from its turn to its first instruction and from its last to its end; node: the same in a graph;
+    arrival: from a call of the host to the queue; event: until another queue of the device sees an event; words: until
+    another GPU sees a word; grid: a barrier of all blocks of a GPU; neighbour: the same with the neighbours' flags.
+    """
+
+    start: float = 2.2e-6
+    node: float = 1.6e-6
+    arrival: float = 2.0e-6
+    event: float = 1.0e-6
+    words: float = 2.5e-6
+    grid: float = 0.9e-6
+    neighbour: float = 1.3e-6
+
+
+@dataclass(frozen=True)
+class Machine:
+    """GPUs of one kind on one or several hosts.
+
+    gpus: on a host; multiprocessors, clock, lanes: of a GPU, cycles per second, float32 results of a multiprocessor
+    in a cycle; double: times as long in float64; memory: bytes of a GPU; reserved: those of it that the driver keeps;
+    bandwidth: of its memory, bytes read plus written; cache, cache_bandwidth: the same of its last cache; copy, store,
+    host: the routes between two GPUs; network: between hosts; measured: whether by `peergrid probe`, else by data
+    sheets; source: where the figures are from.
+    """
+
+    name: str
+    gpu: str
+    gpus: int
+    multiprocessors: int
+    clock: float
+    memory: int
+    bandwidth: float
+    copy: Line
+    store: Line
+    host: Line
+    measured: bool
+    source: str
+    lanes: int = 128
+    double: float = 2.0
+    reserved: int = 600 << 20
+    cache: int = 50 << 20
+    cache_bandwidth: float = 6.0e12
+    network: Line | None = None
+    nodes: int = 1
+    shared_bytes: int = 227 << 10
+    calls: Calls = field(default_factory=Calls)
+    delays: Delays = field(default_factory=Delays)
+
+    @property
+    def arithmetic(self) -> float:
+        """Float32 results of a GPU in a second."""
+        return self.multiprocessors * self.lanes * self.clock
+
+    @property
+    def model(self) -> GpuModel:
+        """What kernels for these GPUs are fitted to."""
+        model = replace(H200, multiprocessors=self.multiprocessors)
+        return model if self.shared_bytes >= H200.most_shared else model.with_block_shared(self.shared_bytes)
+
+    def with_gpus(self, gpus: int, nodes: int = 1, network: Line | None = None) -> Machine:
+        """The machine with so many GPUs on each of so many hosts."""
+        return replace(self, gpus=gpus, nodes=nodes, network=network or self.network)

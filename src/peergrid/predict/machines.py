@@ -1,0 +1,70 @@
+"""Machines by name: those that were measured, and others from data sheets, marked so; or from a profile."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import replace
+from functools import cache
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+from peergrid.errors import UsageError
+from peergrid.predict.kernels import figures
+from peergrid.predict.machine import Calls, Delays, Line, Machine
+
+
+@cache
+def bundled() -> Mapping[str, Machine]:
+    """The machines that peergrid brings along, by name."""
+    described = json.loads((files("peergrid.predict") / "machines.json").read_text())
+    return {name: _machine(name, given) for name, given in described.items()}
+
+
+def machine_named(name: str) -> Machine:
+    """The machine of a name. Raises UsageError where there is none."""
+    if name not in bundled():
+        raise UsageError(
+            f"'{name}' is neither a file nor a machine that is known: give a profile of 'peergrid probe', or one of "
+            f"{', '.join(bundled())}."
+        )
+    return bundled()[name]
+
+
+def machine_at(place: str) -> Machine:
+    """The machine of a profile in a file, or of a name.
+
+    Raises UsageError where there is neither, or the profile says nothing of GPUs.
+    """
+    if not Path(place).exists():
+        return machine_named(place)
+    from peergrid.predict.profiles import machine_of
+    from peergrid.probe.profile import read
+
+    return machine_of(read(Path(place)), Path(place).name)
+
+
+def nearest(gpu: str, gpus: int) -> Machine:
+    """The bundled machine that is most like one with so many GPUs of that name."""
+    known = bundled().values()
+    alike = [machine for machine in known if machine.gpu in gpu] or [m for m in known if m.measured]
+    return min(alike, key=lambda machine: abs(machine.gpus - gpus))
+
+
+def _machine(name: str, given: Mapping[str, Any]) -> Machine:
+    fitted = figures()
+    lines = {key: Line(*given[key]) for key in ("copy", "store", "host")}
+    return Machine(name=name, **{**given, **lines}, calls=Calls(**fitted["calls"]), delays=Delays(**fitted["delays"]))
+
+
+def with_host(machine: Machine, factor: float) -> Machine:
+    """The machine with a host that takes so many times as long for calls."""
+    calls = machine.calls
+    return replace(
+        machine,
+        calls=replace(
+            calls, launch=calls.launch * factor, event=calls.event * factor, words=calls.words * factor,
+            copy=calls.copy * factor, graph=calls.graph * factor,
+        ),
+    )  # fmt: skip

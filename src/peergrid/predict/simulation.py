@@ -1,0 +1,100 @@
+"""A schedule carried out on paper, again and again until an iteration takes as long as the one before."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+
+from peergrid.errors import UsageError
+from peergrid.predict.costs import Given, State, carry_out
+from peergrid.schedule import Schedule
+from peergrid.schedule.ops import Compute, Copy, Op, SignalOp, SignalWait, hosts_of
+from peergrid.schedule.timeline import Span
+
+FEW, MOST = 4, 24  # iterations: where pipelines of queues are long, many pass before they repeat
+SETTLED = 1e-3  # by how much two iterations may differ
+
+Item = tuple[int, tuple[Op, ...]]
+
+
+@dataclass(frozen=True)
+class Simulated:
+    """One iteration in the course of a run: its seconds, when its operations ran, and what the busiest host issued."""
+
+    seconds: float
+    spans: tuple[Span, ...]
+    host_seconds: float
+
+
+def simulate(schedule: Schedule, given: Given) -> Simulated:
+    """The iterations of a schedule one after another. Raises UsageError where an operation waits for ever."""
+    items = tuple(in_order(schedule, given))
+    state = State(given)
+    reached = [0.0]
+    durations: list[float] = []
+    spans: tuple[Span, ...] = ()
+    hosts = 0.0
+    for iteration in range(MOST):
+        state.spans.clear()
+        state.flags.clear()
+        before = dict(state.hosts)
+        for number, ops in items:
+            carry_out(state, number, ops)
+        hosts = max((at - before.get(key, 0.0) for key, at in state.hosts.items()), default=0.0)
+        reached.append(max([*state.queues.values(), *state.hosts.values(), reached[-1]]))
+        durations.append(reached[-1] - reached[-2])
+        spans = tuple(state.spans)
+        if iteration + 1 >= FEW and abs(durations[-1] - durations[-2]) <= SETTLED * durations[-1]:
+            break
+    last = durations[-4:]
+    return Simulated(sum(last) / len(last), _from_zero(spans), hosts)
+
+
+def _from_zero(spans: Sequence[Span]) -> tuple[Span, ...]:
+    begin = min((span.start for span in spans), default=0.0)
+    return tuple(Span(span.op, span.queue, span.start - begin, span.end - begin) for span in spans)
+
+
+def in_order(schedule: Schedule, given: Given) -> Iterator[Item]:
+    """The operations, those that are carried out together joined, in an order in which hosts can issue them."""
+    waiting = {
+        host: list(_joined(schedule, host, given)) for host in sorted({h for op in schedule.ops for h in hosts_of(op)})
+    }
+    raised: set[object] = set()
+    while any(waiting.values()):
+        ready = [host for host, items in waiting.items() if items and _ready(items[0], waiting, raised)]
+        if not ready:
+            stuck = next(items[0] for items in waiting.values() if items)
+            raise UsageError(f"Operation {stuck[0]} of the schedule waits for ever: 'peergrid verify' says for what.")
+        host = min(ready, key=lambda h: waiting[h][0][0])
+        number, ops = waiting[host][0]
+        for other in hosts_of(ops[0]):
+            waiting[other].pop(0)
+        raised |= {(op.flag, op.value) for op in ops if isinstance(op, SignalOp)}
+        yield number, ops
+
+
+def _ready(item: Item, waiting: dict[int, list[Item]], raised: set[object]) -> bool:
+    """Whether all hosts of an operation have come to it, and the flag that it awaits has been raised."""
+    number, ops = item
+    here = all(waiting[host] and waiting[host][0][0] == number for host in hosts_of(ops[0]))
+    return here and (not isinstance(ops[0], SignalWait) or (ops[0].flag, ops[0].value) in raised)
+
+
+def _joined(schedule: Schedule, host: int, given: Given) -> Iterator[Item]:
+    """What a host issues: neighbouring computations of a pass together, and neighbouring stores."""
+    mine = [(number, op) for number, op in enumerate(schedule.ops) if host in hosts_of(op)]
+
+    def key(numbered: tuple[int, Op]) -> tuple[object, ...]:
+        number, op = numbered
+        match op:
+            case Compute():
+                return "compute", op.queue, op.level, op.steps
+            case Copy() if given.route(op) == "store":
+                return "copy", op.queue, op.source_device, op.slot
+        return (number,)
+
+    for _, part in groupby(mine, key=key):
+        found = list(part)
+        yield found[0][0], tuple(op for _, op in found)

@@ -1,0 +1,64 @@
+"""`peergrid plan` of machines that are not here."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from cli_call import Call
+
+
+def test_a_plan_for_another_machine_needs_no_device(call: Call, model: Path) -> None:
+    found = call("plan", model, "--machine", "h200-x2", "--json").json
+    assert (found["machine"], found["devices"], found["measured"]) == ("h200-x2", "2 × NVIDIA H200", True)
+    assert found["fits"] is True
+    assert found["gpus_needed"] == 1
+    assert len(found["best"]) == 5
+    times = [way["seconds_per_step"] for way in found["best"]]
+    assert times == sorted(times)
+    assert found["seconds"] == pytest.approx(times[0] * found["steps"])
+    assert (found["strategy"], found["depth"]) == (found["best"][0]["strategy"], found["best"][0]["depth"])
+    assert found["scaling"][0]["gpus"] == 1
+
+
+def test_what_is_named_stays(call: Call, model: Path) -> None:
+    found = call("plan", model, "--machine", "h200-x2", "--strategy", "serial", "--depth", "2", "--json").json
+    assert {(way["strategy"], way["depth"]) for way in found["best"]} == {("serial", 2)}
+
+
+def test_figures_from_data_sheets_are_marked(call: Call, model: Path) -> None:
+    answer = call("plan", model, "--machine", "b200-x8", "--gpus", "1")
+    assert "from data sheets, not measured" in answer.out
+    assert "was not measured" in answer.err
+
+
+def test_several_nodes_are_on_paper(call: Call, model: Path) -> None:
+    answer = call("plan", model, "--machine", "h200-x2", "--nodes", "2", "--network", "5e-6,50e9", "--json")
+    assert answer.json["devices"] == "4 × NVIDIA H200"
+    assert any("on paper" in note for note in answer.json["notes"])
+
+
+def test_the_predicted_timeline_is_written_for_perfetto(call: Call, model: Path, tmp_path: Path) -> None:
+    call("plan", model, "--machine", "h200-x2", "--strategy", "overlap", "--timeline", tmp_path / "t.json")
+    events = json.loads((tmp_path / "t.json").read_text())["traceEvents"]
+    assert {event["pid"] for event in events} == {0, 1}
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (("--machine", "cray-1"), "neither a file nor a machine"),
+        (("--gpus", "0"), "'--gpus' takes"),
+        (("--nodes", "2"), "'--nodes' needs '--network"),
+        (("--nodes", "2", "--network", "fast"), "'--network' takes LATENCY,BANDWIDTH"),
+        (("--gpus", "2000"), "no more than 1,024 GPUs"),
+        (("--machine", "h200-x2", "--split", "3x1"), "makes 3 parts for 2 GPUs"),
+    ],
+)
+def test_what_cannot_be_meant_is_said_in_one_sentence(
+    call: Call, model: Path, options: tuple[str, ...], said: str
+) -> None:
+    answer = call("plan", model, *options)
+    assert answer.code == 2
+    assert said in answer.err

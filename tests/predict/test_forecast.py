@@ -1,0 +1,126 @@
+"""What a problem takes on a machine: kernels priced, memory to the byte, the choice."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from peergrid.grid import Grid
+from peergrid.predict.choice import ranked, reason
+from peergrid.predict.forecast import Forecaster, fits
+from peergrid.predict.kernels import FAMILIES, duration
+from peergrid.predict.launches import KernelWork, launches
+from peergrid.predict.machines import bundled, machine_named
+from peergrid.predict.scaling import fewest, scaling
+from peergrid.runtime.cuda.memory.fields import Plan
+from peergrid.schedule import Options
+from peergrid.schedule.ops import Compute
+from peergrid.schedule.strategies import STRATEGIES, StrategyName
+from peergrid.stencil import Problem, stencil
+
+H200 = machine_named("h200-x4")
+
+
+@stencil
+def average(u):  # type: ignore[no-untyped-def]
+    u.next[0, 0] = 0.25 * (u[-1, 0] + u[1, 0] + u[0, -1] + u[0, 1])
+
+
+@stencil
+def average3d(u):  # type: ignore[no-untyped-def]
+    u.next[0, 0, 0] = 0.5 * (u[-1, 0, 0] + u[1, 0, 0]) + 0.1 * (u[0, -1, 0] + u[0, 1, 0] + u[0, 0, -1] + u[0, 0, 1])
+
+
+def flat(rows: int, columns: int) -> Problem:
+    return Problem.of(average(Grid((rows, columns)).field("u")))
+
+
+works = st.builds(
+    KernelWork,
+    st.sampled_from([*FAMILIES, "of another kind"]),
+    st.just(100),
+    st.just(100),
+    st.floats(1e3, 1e11),
+    st.floats(1e3, 1e11),
+    st.floats(0, 1e14),
+    st.floats(0, 1e9),
+)
+
+
+@given(works, st.sampled_from(["moved", "results", "chain"]), st.floats(1, 100), st.sampled_from(list(bundled())))
+def test_more_work_never_takes_less(work: KernelWork, what: str, factor: float, name: str) -> None:
+    more = replace(work, **{what: getattr(work, what) * factor})
+    machine = machine_named(name)
+    assert duration(more, machine).alone >= duration(work, machine).alone * (1 - 1e-9)
+    assert duration(work, machine).busy <= duration(work, machine).alone * (1 + 1e-9)
+
+
+@given(works, st.floats(1, 10))
+def test_faster_memory_never_takes_longer(work: KernelWork, factor: float) -> None:
+    fast = replace(H200, bandwidth=H200.bandwidth * factor, cache_bandwidth=H200.cache_bandwidth * factor)
+    assert duration(work, fast).alone <= duration(work, H200).alone * (1 + 1e-9)
+
+
+@pytest.mark.parametrize("depth", [1, 4])
+def test_a_pass_moves_each_cell_once_in_and_once_out(depth: int) -> None:
+    problem = flat(4096, 2048)
+    asked = Forecaster(problem, H200, 1)
+    found = asked.arrangement(Options("async", depth=depth))
+    (op, *_) = [op for op in found.schedule.ops if isinstance(op, Compute)]
+    works = launches(found.passes[depth], found.site(0), (op.box,))
+    assert sum(work.moved for work in works) == pytest.approx(4096 * 2048 * 8, rel=0.06)
+
+
+def test_a_large_step_takes_as_long_as_its_memory() -> None:
+    """One step per pass cannot pass the copy bandwidth, and these kernels come close to it."""
+    found = Forecaster(flat(16384, 16384), H200, 1).forecast(Options("async", depth=1))
+    least = 16384**2 * 8 / H200.bandwidth
+    assert least <= found.seconds_per_step <= 1.15 * least
+
+
+@pytest.mark.parametrize("strategy", list(STRATEGIES))
+def test_every_strategy_has_a_forecast(strategy: StrategyName) -> None:
+    found = Forecaster(flat(1024, 512), H200, 2).forecast(Options(strategy, depth=1))
+    assert 1e-6 < found.seconds_per_step < 1e-3
+    assert 0 <= found.exposed < 1
+
+
+def test_several_steps_per_pass_pay_in_three_dimensions_too() -> None:
+    problem = Problem.of(average3d(Grid((256, 256, 256)).field("u")))
+    asked = Forecaster(problem, H200, 1)
+    once, several = (asked.forecast(Options("async", depth=depth)).seconds_per_step for depth in (1, 3))
+    assert several < once
+
+
+def test_memory_is_that_of_the_run_to_the_byte() -> None:
+    asked = Forecaster(flat(1000, 600), H200, 2)
+    found = asked.forecast(Options("overlap", depth=2), total_steps=77)
+    plan = Plan(asked.arrangement(found.options).plan, 77, H200.model)
+    assert found.memory == tuple(plan.bytes(device) for device in range(2))
+
+
+def test_the_largest_grid_that_fits_does_and_one_row_more_does_not() -> None:
+    problem = flat(1000, 600)
+    least = Forecaster(problem, H200, 1).forecast(Options("async", depth=1))
+    exact = replace(H200, memory=max(least.memory) + H200.reserved)
+    assert fits(least, exact)
+    assert not fits(Forecaster(flat(1001, 600), exact, 1).forecast(Options("async", depth=1)), exact)
+    assert fewest(flat(1001, 600), exact, Options("async", depth=1), 1000) == 2
+
+
+def test_the_fastest_arrangement_comes_first_and_says_why() -> None:
+    found = ranked(Forecaster(flat(8192, 8192), H200, 4))
+    assert [one.seconds_per_step for one in found] == sorted(one.seconds_per_step for one in found)
+    assert found[0].options.depth > 1
+    assert f"'{found[0].options.strategy}'" in reason(found[0], found)
+
+
+def test_more_gpus_take_less_time_and_memory_each() -> None:
+    points = scaling(flat(1 << 16, 4096), H200, Options("overlap", depth=1), (1, 2, 4, 64))
+    assert [point.gpus for point in points] == [1, 2, 4, 64]
+    assert [point.memory for point in points] == sorted((point.memory for point in points), reverse=True)
+    assert points[0].efficiency == 1
+    assert points[2].seconds_per_step < points[1].seconds_per_step < points[0].seconds_per_step

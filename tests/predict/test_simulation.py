@@ -1,0 +1,118 @@
+"""Schedules carried out on paper: bounds and order that hold whatever the costs."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from peergrid.errors import UsageError
+from peergrid.grid import Box, Grid
+from peergrid.grid.partition import Partition
+from peergrid.predict.costs import COSTS, Given, Timed
+from peergrid.predict.kernels import Duration
+from peergrid.predict.machine import Line
+from peergrid.predict.machines import machine_named
+from peergrid.predict.simulation import simulate
+from peergrid.schedule import Options, Schedule, layout, one_iteration
+from peergrid.schedule.ops import Compute, Copy, Flag, Op, Queue, SignalWait
+from peergrid.schedule.strategies import STRATEGIES, StrategyName
+from peergrid.schedule.timeline import chrome
+from peergrid.stencil import Problem, stencil
+
+MACHINE = machine_named("h200-x4")
+
+
+@stencil
+def average(u):  # type: ignore[no-untyped-def]
+    u.next[0, 0] = u[0, 0] + 0.1 * (u[-1, 0] + u[1, 0] + u[0, -1] + u[0, 1] - 4 * u[0, 0])
+
+
+def schedule_of(strategy: StrategyName, devices: int, depth: int, block: int | None = None) -> Schedule:
+    grid = Grid((64, 32), boundary=("periodic", "fixed"))
+    problem = Problem.of(average(grid.field("u")))
+    options = Options(strategy, depth=depth, block=block)
+    return one_iteration(layout(problem, Partition.over(grid, devices), options), options)
+
+
+def known(seconds: float, scale: float = 1.0, **changes: float) -> Given:
+    """Passes of so many seconds, a tenth of which others may use; links so many times as fast."""
+    machine = replace(MACHINE, copy=Line(MACHINE.copy.latency, MACHINE.copy.bandwidth * scale),
+                      store=Line(MACHINE.store.latency, MACHINE.store.bandwidth * scale))  # fmt: skip
+    machine = replace(machine, delays=replace(machine.delays, **changes))
+
+    def passes(device: int, steps: int, boxes: tuple[Box, ...]) -> list[Timed]:
+        share = sum(box.size for box in boxes) / 2048
+        return [Timed(Duration(0.9 * seconds * share, seconds * share))]
+
+    return Given(machine, 4, passes, lambda op: op.route)
+
+
+drawn = st.tuples(st.sampled_from(list(STRATEGIES)), st.integers(1, 4), st.sampled_from([(1, None), (4, 2), (4, None)]))
+
+
+@given(drawn, st.floats(1e-7, 1e-2))
+def test_an_iteration_takes_at_least_the_busiest_device_and_at_most_everything_in_a_row(
+    arranged: tuple[StrategyName, int, tuple[int, int | None]], seconds: float
+) -> None:
+    strategy, devices, (depth, block) = arranged
+    schedule, given = schedule_of(strategy, devices, depth, block), known(seconds)
+    found = simulate(schedule, given)
+    busy = [0.0] * devices
+    alone = 0.0
+    for op in schedule.ops:
+        if isinstance(op, Compute):
+            (timed,) = given.passes(op.device, op.steps, (op.box,))
+            busy[op.device] += timed.duration.busy
+            alone += timed.duration.alone
+    machine = given.machine
+    slowest = max(machine.calls.sync, machine.calls.copy, machine.delays.words, machine.host.latency)
+    sent = sum(op.source_box.size * 4 / machine.host.bandwidth for op in schedule.ops if isinstance(op, Copy))
+    extra = 8 * slowest * (len(schedule.ops) + 1) * devices
+    assert max(busy) * (1 - 1e-3) <= found.seconds <= alone + sent + extra
+
+
+@given(drawn, st.floats(1e-7, 1e-3), st.floats(1.0, 100.0))
+def test_faster_links_and_shorter_delays_never_make_a_step_longer(
+    arranged: tuple[StrategyName, int, tuple[int, int | None]], seconds: float, scale: float
+) -> None:
+    strategy, devices, (depth, block) = arranged
+    schedule = schedule_of(strategy, devices, depth, block)
+    slow, fast = (simulate(schedule, known(seconds, one)).seconds for one in (1.0, scale))
+    assert fast <= slow * (1 + 1e-3)
+    late = simulate(schedule, known(seconds, words=MACHINE.delays.words * scale)).seconds
+    assert late >= slow * (1 - 1e-3)
+
+
+def test_overlap_hides_the_exchange_behind_a_long_interior() -> None:
+    """The interior is 30 times as long as all else: hidden, a step takes as long as without an exchange."""
+    schedule = schedule_of("overlap", 2, 1)
+    assert len([op for op in schedule.ops if isinstance(op, Copy)]) > 0
+    step = simulate(schedule, known(3e-3)).seconds / schedule.steps
+    aside = simulate(schedule_of("serial", 2, 1), known(3e-3)).seconds / schedule.steps
+    assert step < 3e-3 * 0.5 * 1.05
+    assert aside > step
+
+
+def test_a_flag_that_nobody_raises_is_an_error() -> None:
+    schedule = schedule_of("peer", 2, 1)
+    queue = Queue(0, "boundary", -1)
+    stuck: Op = SignalWait(0, queue, Flag(0, "of nobody"), 1)
+    with pytest.raises(UsageError, match="waits for ever"):
+        simulate(replace(schedule, ops=(*schedule.ops, stuck)), known(1e-5))
+
+
+def test_every_kind_of_operation_has_a_cost() -> None:
+    assert set(Op.__args__) == set(COSTS)
+
+
+def test_the_predicted_timeline_is_one_of_the_usual_format() -> None:
+    schedule = schedule_of("overlap", 2, 1)
+    found = simulate(schedule, known(1e-4))
+    events = [event for event in chrome(schedule.ops, found.spans)["traceEvents"] if event["ph"] == "X"]
+    assert {event["cat"] for event in events} == {"compute", "copy"}
+    assert {event["pid"] for event in events} == {0, 1}
+    assert min(event["ts"] for event in events) == 0
+    assert all(event["dur"] >= 0 for event in events)
