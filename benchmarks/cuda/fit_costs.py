@@ -184,15 +184,18 @@ def main() -> None:
                      | {"predicted": forecast.seconds_per_step,
                         "error": forecast.seconds_per_step / row["seconds_per_step"] - 1})  # fmt: skip
         if given.all:
-            last = found[-1]
-            print(f"{last['problem']:12s} {last['shape'][0]:6d} ×{last['gpus']} {last['strategy']:11s} {last['depth']}  "
-                  f"{last['seconds_per_step'] * 1e6:9.2f} {last['predicted'] * 1e6:9.2f} {last['error']:+7.1%}  "
-                  f"{row['host_seconds_per_step'] * 1e6:7.2f} {forecast.host_seconds_per_step * 1e6:7.2f}")  # fmt: skip
+            print(_said(found[-1], row["host_seconds_per_step"], forecast.host_seconds_per_step))
     errors = sorted(abs(row["error"]) for row in found)
     said = {"cases": len(errors), "median": median(errors), "within_25": sum(e <= 0.25 for e in errors) / len(errors)}
     print(said)
     if given.out:
         given.out.write_text(json.dumps({"about": about(), **said, "rows": found}, indent=1))
+
+
+def _said(row: dict[str, Any], host: float, foretold: float) -> str:
+    named = f"{row['problem']:12s} {row['shape'][0]:6d} ×{row['gpus']} {row['strategy']:11s} {row['depth']:2d}"
+    times = f"{row['seconds_per_step'] * 1e6:9.2f} {row['predicted'] * 1e6:9.2f} {row['error']:+7.1%}"
+    return f"{named} {times}  {host * 1e6:7.2f} {foretold * 1e6:7.2f}"
 
 
 def save(machine: Machine, families: dict[str, Family], records: list[str]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import get_args
 
 import pytest
 from hypothesis import given
@@ -105,7 +106,7 @@ def test_a_flag_that_nobody_raises_is_an_error() -> None:
 
 
 def test_every_kind_of_operation_has_a_cost() -> None:
-    assert set(Op.__args__) == set(COSTS)
+    assert set(get_args(Op)) == set(COSTS)
 
 
 def test_the_predicted_timeline_is_one_of_the_usual_format() -> None:

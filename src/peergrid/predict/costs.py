@@ -22,8 +22,10 @@ from peergrid.schedule.ops import (
     HostBarrier,
     Op,
     Queue,
+    Receive,
     Record,
     Reduce,
+    Send,
     SignalOp,
     SignalWait,
     Sync,
@@ -79,7 +81,7 @@ class State:
     ports: dict[tuple[int, str], float] = field(default_factory=dict)
     events: dict[Event, tuple[float, int]] = field(default_factory=dict)
     flags: dict[tuple[Flag, int], float] = field(default_factory=dict)
-    issued: dict[int, float] = field(default_factory=dict)
+    messages: dict[int, list[float]] = field(default_factory=dict)
     spans: list[Span] = field(default_factory=list)
 
     def issue(self, host: int, device: int, seconds: float) -> float:
@@ -175,13 +177,32 @@ def _stores(state: State, number: int, ops: Sequence[Any]) -> None:
     state.spans.append(Span(number, first.queue, start, end))
 
 
-def _sent(state: State, op: Copy, ready: float, line: Line, count: float) -> float:
+def _sent(state: State, op: Copy | Send, ready: float, line: Line, count: float) -> float:
     """When a message has arrived; a GPU sends one at a time at full speed, and receives one."""
     ports = (op.source_device, "out"), (op.target_device, "in")
     start = max(ready, *(state.ports.get(port, 0.0) for port in ports))
     for port in ports:
         state.ports[port] = start + count / line.bandwidth
     return start + line.seconds(count)
+
+
+def send(state: State, number: int, ops: Sequence[Any]) -> None:
+    """A message between processes: the queue goes on when the cells have left."""
+    (op,) = ops
+    given, count = state.given, op.source_box.size * state.given.itemsize
+    ready = max(state.queues.get(op.queue, 0.0), state.issue(op.host, op.queue.device, given.machine.calls.copy))
+    line = given.machine.network or given.machine.host
+    state.messages.setdefault(op.tag, []).append(_sent(state, op, ready, line, count))
+    state.queues[op.queue] = ready + count / line.bandwidth
+    state.spans.append(Span(number, op.queue, ready, state.queues[op.queue]))
+
+
+def receive(state: State, number: int, ops: Sequence[Any]) -> None:
+    """The queue waits for the next message of its tag."""
+    (op,) = ops
+    ready = max(state.queues.get(op.queue, 0.0), state.issue(op.host, op.queue.device, state.given.machine.calls.copy))
+    state.queues[op.queue] = max(ready, state.messages[op.tag].pop(0))
+    state.spans.append(Span(number, op.queue, ready, state.queues[op.queue]))
 
 
 def record(state: State, number: int, ops: Sequence[Any]) -> None:
@@ -215,7 +236,7 @@ def await_flag(state: State, number: int, ops: Sequence[Any]) -> None:
     (op,) = ops
     ready = state.issue(op.host, op.queue.device, state.given.machine.calls.launch)
     start = max(state.queues.get(op.queue, 0.0), ready) + state.given.start()
-    state.queues[op.queue] = max(start, state.flags[op.flag, op.value])
+    state.queues[op.queue] = max(start, state.flags.get((op.flag, op.value), 0.0))
 
 
 def sync(state: State, number: int, ops: Sequence[Any]) -> None:
@@ -252,6 +273,8 @@ COSTS: dict[type, Callable[[State, int, Sequence[Any]], None]] = {
     Compute: compute,
     Reduce: reduce,
     Copy: copy,
+    Send: send,
+    Receive: receive,
     Record: record,
     Wait: wait,
     SignalOp: raise_flag,

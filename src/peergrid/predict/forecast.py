@@ -18,7 +18,8 @@ from peergrid.predict.kernels import FAMILIES, Family, duration
 from peergrid.predict.launches import KernelWork, Site, launches, persistent, tiles2d
 from peergrid.predict.machine import Machine
 from peergrid.predict.simulation import simulate
-from peergrid.runtime.cuda.lowering.kernels import Kernels, Passes
+from peergrid.runtime.cuda.lowering.kernels import Kernels
+from peergrid.runtime.cuda.lowering.plan import KernelPlan
 from peergrid.runtime.cuda.lowering.routes import choose
 from peergrid.runtime.cuda.lowering.transfer import transfer
 from peergrid.runtime.cuda.memory.fields import Plan
@@ -195,21 +196,20 @@ class Arrangement:
         return Site(self.plan, device, self.machine.model)
 
     @cached_property
-    def passes(self) -> dict[int, Passes]:
+    def passes(self) -> dict[int, KernelPlan]:
         """What makes the passes of each number of steps."""
         if self.typical is None:
-            return self._kernels.passes(self.schedule)
+            return self._kernels.plans(self.schedule)
         ops = (op for op in self.schedule.ops if not isinstance(op, Compute) or op.device in self.typical)
-        return self._kernels.passes(replace(self.schedule, ops=tuple(ops)))
+        return self._kernels.plans(replace(self.schedule, ops=tuple(ops)))
 
     @cached_property
     def fused(self) -> PeerKernel | PersistentKernel | None:
         """The kernel that exchanges by itself, if there is one."""
-        peer = self._kernels.linked(self.schedule)
+        peer = self._kernels.fused(self.schedule)
         if peer is not None:
             return peer
-        found = self._kernels.cooperative(self.schedule)
-        return found if isinstance(found, PersistentKernel) else None
+        return self._kernels.cooperative(self.schedule)[0]
 
     def route(self, op: Copy) -> str:
         """The route that a copy takes."""

@@ -21,21 +21,16 @@ from peergrid.codegen.cuda.blocked2d.pass_kernel import PassKernel
 from peergrid.codegen.cuda.blocked3d.pass_kernel import PassKernel3D
 from peergrid.codegen.cuda.blocked3d.shell import shells
 from peergrid.codegen.cuda.choose import shape1d, shape2d
-from peergrid.codegen.cuda.choose.shape2d import short_tiles
 from peergrid.codegen.cuda.gpu_model import GpuModel
 from peergrid.codegen.cuda.linked.persistent import PersistentKernel
 from peergrid.codegen.cuda.onestep.regions import Variant
 from peergrid.codegen.cuda.suited import resident as persistent_resident
 from peergrid.grid import Box
-from peergrid.runtime.cuda.lowering.kernels import (
-    ByRegions,
-    ByStreams,
-    ByTiles,
-    Passes,
-    Summed,
-    WithShells,
-    split_by_owner,
-)
+from peergrid.runtime.cuda.lowering.one_step import OneStepPlan
+from peergrid.runtime.cuda.lowering.plan import KernelPlan
+from peergrid.runtime.cuda.lowering.streaming import StreamingPlan
+from peergrid.runtime.cuda.lowering.summed import SummedPlan, split_by_owner
+from peergrid.runtime.cuda.lowering.tiled import TiledPlan
 from peergrid.schedule import Layout
 from peergrid.stencil import Problem
 from peergrid.stencil.program import CellProgram
@@ -90,7 +85,7 @@ class Site:
         return tuple(n for n, receiver in enumerate(self.problem.receivers) if receiver.cell in owned)
 
 
-def launches(made: Passes, site: Site, boxes: Boxes) -> tuple[KernelWork, ...]:
+def launches(made: KernelPlan, site: Site, boxes: Boxes) -> tuple[KernelWork, ...]:
     """The launches of a pass over boxes of a device, in the order in which they are issued."""
     return tuple(LAUNCHES[type(made)](made, site, boxes))
 
@@ -99,12 +94,12 @@ def launches(made: Passes, site: Site, boxes: Boxes) -> tuple[KernelWork, ...]:
 
 
 def _by_regions(made: Any, site: Site, boxes: Boxes) -> Iterator[KernelWork]:
-    yield from single_steps(site, boxes)
+    yield from single_steps(site, boxes, made.between)
 
 
-def single_steps(site: Site, boxes: Boxes) -> Iterator[KernelWork]:
-    """One step over some boxes by the kernels of `onestep`."""
-    program = onestep.program(site.problem, [boxes], site.gpu)
+def single_steps(site: Site, boxes: Boxes, between: bool = False) -> Iterator[KernelWork]:
+    """One step over some boxes by the kernels of `onestep`; between: as in `OneStepPlan`."""
+    program = onestep.program(site.problem, [boxes], site.gpu, carries=between or site.problem.grid.ndim < 3)
     for launch in program.launches(boxes, site.recorded):
         yield _single(site, program, launch, _touched(site.problem, boxes))
 
@@ -152,7 +147,7 @@ def _by_tiles(made: Any, site: Site, boxes: Boxes) -> Iterator[KernelWork]:
     if isinstance(kernel, PassKernel1D):
         yield from _tiles1d(kernel, site, boxes)
     elif isinstance(kernel, PassKernel3D):
-        yield from _tiles3d(kernel, site, boxes)
+        yield from _with_remainder(kernel, site, boxes)
     else:
         yield from tiles2d(getattr(kernel, "made", kernel), site, boxes)
 
@@ -168,7 +163,7 @@ def tiles2d(kernel: PassKernel, site: Site, boxes: Boxes) -> Iterator[KernelWork
     slots = _slots(gpu, made.edge, BOUNDARY_REGISTERS), _slots(gpu, made.plain, registers)
     found: dict[str, list[Launch]] = {}
     for box in boxes:
-        for launch in short_tiles(made, box, *slots).launches(box, slots[1], site.recorded):
+        for launch in made.shorter(box, *slots).launches(box, slots[1], site.recorded):
             plain, strip = launch.program is made.plain, launch.program == made.layer
             found.setdefault("interior" if plain else "strip" if strip else "boundary", []).append(launch)
     used = {"interior": registers, "strip": STRIP_REGISTERS, "boundary": BOUNDARY_REGISTERS}
@@ -302,13 +297,13 @@ def _tiles3d(kernel: PassKernel3D, site: Site, boxes: Boxes) -> Iterator[KernelW
                              beside=not interior)  # fmt: skip
 
 
-def _with_shells(made: Any, site: Site, boxes: Boxes) -> Iterator[KernelWork]:
-    kernel: PassKernel3D = made.kernel
+def _with_remainder(kernel: PassKernel3D, site: Site, boxes: Boxes) -> Iterator[KernelWork]:
+    """Tiles, and what they leave to kernels of one step."""
     plain = list(_tiles3d(kernel, site, boxes))
-    rest = [part for box in boxes for part in kernel.shorter(box, 1, 1).rest(box, 1, site.recorded)]
+    rest = [part for box in boxes for part in kernel.shorter(box, 1, 1).remainder(box, 1, site.recorded)]
     for shell in shells(kernel.problem, kernel.steps, rest, site.gpu):
         for number, step in enumerate(shell.steps):
-            for place, work in enumerate(single_steps(site, step)):
+            for place, work in enumerate(single_steps(site, step, between=True)):
                 behind = bool(number or place)
                 yield replace(
                     work, family=f"{work.family}, remainder", beside=bool(plain), behind=behind and bool(plain)
@@ -354,20 +349,19 @@ def _stage_operations(problem: Problem, stages: tuple[int, ...]) -> float:
 
 
 def _summed(made: Any, site: Site, boxes: Boxes) -> Iterator[KernelWork]:
-    inside, outside = split_by_owner(site.layout, site.device, boxes)
+    inside, outside = split_by_owner(made.partition, site.device, boxes)
     if outside and made.beyond is not None:
         for place, work in enumerate(launches(made.beyond, site, outside)):
             yield replace(work, beside=True, behind=place > 0)
-    yield from tiles2d(made.kernel, site, inside)
+    yield from tiles2d(made.owned.kernel, site, inside)
     yield KernelWork("utility", 1, 1, 0, 0, 0, 0)
 
 
 LAUNCHES: dict[type, Callable[[Any, Site, Boxes], Iterable[KernelWork]]] = {
-    ByRegions: _by_regions,
-    ByTiles: _by_tiles,
-    WithShells: _with_shells,
-    ByStreams: _by_streams,
-    Summed: _summed,
+    OneStepPlan: _by_regions,
+    TiledPlan: _by_tiles,
+    StreamingPlan: _by_streams,
+    SummedPlan: _summed,
 }
 
 

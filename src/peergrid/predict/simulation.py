@@ -9,7 +9,7 @@ from itertools import groupby
 from peergrid.errors import UsageError
 from peergrid.predict.costs import Given, State, carry_out
 from peergrid.schedule import Schedule
-from peergrid.schedule.ops import Compute, Copy, Op, SignalOp, SignalWait, hosts_of
+from peergrid.schedule.ops import Compute, Copy, Op, Receive, Send, SignalOp, SignalWait, hosts_of
 from peergrid.schedule.timeline import Span
 
 FEW, MOST = 4, 24  # iterations: where pipelines of queues are long, many pass before they repeat
@@ -72,6 +72,7 @@ def in_order(schedule: Schedule, given: Given) -> Iterator[Item]:
         for other in hosts_of(ops[0]):
             waiting[other].pop(0)
         raised |= {(op.flag, op.value) for op in ops if isinstance(op, SignalOp)}
+        raised |= {op.tag for op in ops if isinstance(op, Send)}
         yield number, ops
 
 
@@ -79,7 +80,10 @@ def _ready(item: Item, waiting: dict[int, list[Item]], raised: set[object]) -> b
     """Whether all hosts of an operation have come to it, and the flag that it awaits has been raised."""
     number, ops = item
     here = all(waiting[host] and waiting[host][0][0] == number for host in hosts_of(ops[0]))
-    return here and (not isinstance(ops[0], SignalWait) or (ops[0].flag, ops[0].value) in raised)
+    first = ops[0]
+    if isinstance(first, SignalWait) and first.value:  # 0 is what an earlier iteration raised it to
+        return here and (first.flag, first.value) in raised
+    return here and (not isinstance(first, Receive) or first.tag in raised)
 
 
 def _joined(schedule: Schedule, host: int, given: Given) -> Iterator[Item]:
