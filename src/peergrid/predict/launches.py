@@ -266,11 +266,11 @@ def persistent(kernel: PersistentKernel, site: Site, box: Box) -> KernelWork:
         row = steps * cells * made.edge_width / WARP / WARPS + ROW + ROW_FIELD * fields
         edge.append((min(tile.shape[0], kernel.rows) + lost) * row)
     units = [*edge, *(max(plain[n : n + kernel.warps]) for n in range(0, len(plain), kernel.warps))]
-    turns = [sum(units[n::blocks]) for n in range(min(blocks, len(units)))]
+    each = [sum(units[n::blocks]) for n in range(min(blocks, len(units)))]
     cells = box.size * _loaded(problem, steps) * problem.itemsize
     results = (sum(plain) + sum(edge) * kernel.warps) * WARP
     family = "persistent with interior tiles" if tiles.plain else "persistent"
-    return KernelWork(family, len(turns), blocks, cells, _touched(problem, [box]), results, max(turns, default=0.0))
+    return KernelWork(family, len(each), blocks, cells, _touched(problem, [box]), results, max(each, default=0.0))
 
 
 # -- 3D ------------------------------------------------------------------------------------------------------------

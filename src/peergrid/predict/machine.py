@@ -39,7 +39,7 @@ class Calls:
 class Delays:
     """What a queue takes beside its work, in seconds.
 
-    start: of a kernel, from its turn to its first instruction and from its last to its end; node: the same in a graph;
+    start: of a kernel, from when it may begin to its first instruction and from its last to its end; node: the same in a graph;
     arrival: from a call of the host to the queue; event: until another queue of the device sees an event; words: until
     another GPU sees a word; grid: a barrier of all blocks of a GPU; neighbour: the same with the neighbours' flags.
     """
