@@ -119,12 +119,12 @@ def compute(state: State, number: int, ops: Sequence[Any]) -> None:
         for side in sides:
             state.queues[side] = max(fork, state.queues.get(queue, 0.0) + delays.event)
         ready = state.issue(first.host, first.device, calls.launch)
-        held = state.queues.get(queue, 0.0)
+        before = state.queues.get(queue, 0.0)
         for place, other in zip(lanes, waiting, strict=True):
             arrival = state.issue(first.host, first.device, calls.launch)
             start, _ = state.kernel(sides[place % len(sides)], arrival, other.duration)
             begun = start if begun is None else min(begun, start)
-        state.queues[queue] = held
+        state.queues[queue] = before
         start, _ = state.kernel(queue, ready, timed.duration)
         begun = start if begun is None else min(begun, start)
         state.issue(first.host, first.device, 2 * calls.event * len(sides))

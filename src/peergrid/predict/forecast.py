@@ -158,13 +158,13 @@ class Forecaster:
         boxes = [found.plan.partition.owned(device) for device in range(self.devices)]
         sites = [(found.site(device), box) for box, device in _different(boxes)]
         if isinstance(kernel, PersistentKernel):
-            meeting = delays.grid if self.devices == 1 else delays.neighbour
-            return max(self._persistent_pass(kernel, site, box) for site, box in sites) + meeting, 0.0
+            barrier = delays.grid if self.devices == 1 else delays.neighbour
+            return max(self._persistent_pass(kernel, site, box) for site, box in sites) + barrier, 0.0
         assert kernel is not None
         return max(self._peer_pass(kernel, found, given, site, box) for site, box in sites)
 
     def _persistent_pass(self, kernel: PersistentKernel, site: Site, box: Box) -> float:
-        """Seconds of a pass of one device, without its meeting with others."""
+        """Seconds of a pass of one device, without the barrier behind it."""
         key = "persistent", kernel.made.steps, kernel.rows, kernel.warps, box
         (work,) = self._once(key, lambda: (persistent(kernel, site, box),))
         return self._time(work).duration.alone

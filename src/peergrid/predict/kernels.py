@@ -1,7 +1,7 @@
 """How long a launch takes a GPU: the slower of memory, arithmetic, and the longest chain, with figures of its family.
 
 The figures of `FAMILIES` were fitted to steps that `benchmarks/cuda/forecasts.py` measured on an H200, on sizes of
-grids that no forecast is held to; for other GPUs they are scaled by memory, arithmetic and clock of the machine.
+grids that no forecast is compared with; for other GPUs they are scaled by memory, arithmetic and clock of the machine.
 """
 
 from __future__ import annotations

@@ -39,9 +39,9 @@ class Calls:
 class Delays:
     """What a queue takes beside its work, in seconds.
 
-    start: of a kernel, from when it may begin to its first instruction and from its last to its end; node: the same in a graph;
-    arrival: from a call of the host to the queue; event: until another queue of the device sees an event; words: until
-    another GPU sees a word; grid: a barrier of all blocks of a GPU; neighbour: the same with the neighbours' flags.
+    start: of a kernel, to its first instruction and from its last one to its end; node: the same in a graph; arrival:
+    from a call of the host to the queue; event: until another queue of the device sees an event; words: until another
+    GPU sees a word; grid: a barrier of all blocks of a GPU; neighbour: the same with the neighbours' flags.
     """
 
     start: float = 2.2e-6
