@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from functools import reduce
 from itertools import chain, product
 from typing import get_args
 
 import pytest
-from stream_problems import PLANE, line, plain, surge, values, yee
+from stream_problems import PLANE, Maker, cube, line, plain, surge, values, yee
 
 from peergrid.codegen.cpu.plan import stream_plan
 from peergrid.codegen.cpu.tiles import LARGE, fitted, tiles, weigh
-from peergrid.codegen.cpu.work import Access, Tile
+from peergrid.codegen.cpu.work import Access, Form, Piece, Tile
 from peergrid.codegen.regions import mirror_cuts, mirrored
-from peergrid.grid import Boundary, Box, Grid
+from peergrid.grid import Boundary, Box, Grid, Index
 from peergrid.grid.partition import Partition
 from peergrid.runtime.cpu.caches import second_level
 from peergrid.schedule.layout import Layout
@@ -137,17 +138,44 @@ def reached(tile: Tile, layout: Layout, access: Access, cells: Box) -> tuple[Box
     return found, there
 
 
+EDGES = get_args(Boundary)
+MIXED = [EDGES[n:] + EDGES[:n] for n in range(3)]
+SHAPED: dict[str, tuple[Maker, Index, Sequence[tuple[Boundary, ...]]]] = {
+    "line": (line, (23,), [(edge,) for edge in EDGES]),
+    **{name: (make, (11, 12), list(product(EDGES, repeat=2))) for name, make in PLANE.items()},
+    **{make.__name__: (make, (9, 10, 11), [*((e, e, e) for e in EDGES), *MIXED]) for make in (cube, surge)},
+}
+"""Problems of every number of axes, with their grids and edges."""
+
+
+def forms(tile: Tile, piece: Piece) -> Iterator[tuple[Form, Box]]:
+    """Each form of a piece with the cells from which its rows begin."""
+    yield piece.single, piece.box
+    if piece.several is not None:
+        last = piece.box.hi[0] - tile.plan.at_once + 1
+        yield piece.several, piece.box.with_axis(0, piece.box.lo[0], last)
+
+
 @pytest.mark.parametrize("past_cache", [False, True])
 @pytest.mark.parametrize("steps", [1, 2, 3])
-@pytest.mark.parametrize("name", PLANE)
+@pytest.mark.parametrize("name", SHAPED)
 def test_no_pointer_leaves_its_place(name: str, steps: int, past_cache: bool) -> None:
-    """The compiled code checks nothing: every access of every piece must lie where it may."""
-    for boundary in product(get_args(Boundary), repeat=2):
-        problem = PLANE[name]((11, 12), boundary, "float32")
-        for split in ((1, 1), (2, 1), (1, 2)):
-            layout = Layout(problem, Partition(problem.grid, split), (steps,))
-            tile = Tile(problem, stream_plan(problem, steps, past_cache), layout.partition.owned(0), ())
-            for piece in chain.from_iterable(tile.pieces(node) for node in tile.plan.nodes):
-                for access in (a for a in piece.single.accesses if a.shift):
-                    found, there = reached(tile, layout, access, piece.box)
+    """The compiled code checks nothing: every access of every form of every piece must lie where it may."""
+    make, shape, edges = SHAPED[name]
+    splits = [(1,) * len(shape), *(tuple(1 + (a == axis) for a in range(len(shape))) for axis in range(len(shape)))]
+    for boundary, split in product(edges, splits):
+        problem = make(shape, boundary, "float32")
+        layout = Layout(problem, Partition(problem.grid, split), (steps,))
+        tile = Tile(problem, stream_plan(problem, steps, past_cache), layout.partition.owned(0), ())
+        for piece in chain.from_iterable(tile.pieces(node) for node in tile.plan.nodes):
+            for form, cells in forms(tile, piece):
+                for access in (a for a in form.accesses if a.shift):
+                    found, there = reached(tile, layout, access, cells)
                     assert there.covers(found), (piece.box, access)
+
+
+def test_some_pieces_have_forms_of_several_rows() -> None:
+    """Otherwise the test above would not look at any."""
+    problem = cube((9, 10, 11), FIXED + FIXED[:1], "float32")
+    tile = Tile(problem, stream_plan(problem, 1), problem.grid.box, ())
+    assert any(piece.several for node in tile.plan.nodes for piece in tile.pieces(node))
