@@ -205,7 +205,7 @@ def save(machine: Machine, families: dict[str, Family], records: list[str]) -> N
     calls, delays = (
         {k: float(f"{v:.4g}") for k, v in asdict(part).items()} for part in (machine.calls, machine.delays)
     )
-    text = {"fitted_to": records, "machine": machine.name, "calls": calls, "delays": delays, "families": rounded}
+    text = {"calibrated_on": records, "machine": machine.name, "calls": calls, "delays": delays, "families": rounded}
     path.write_text(json.dumps(text, indent=1) + "\n")
 
 

@@ -1,4 +1,4 @@
-"""What `peergrid plan` says of a machine that is not here: from its figures alone, without a device."""
+"""`peergrid plan` for a machine that is not here: from its figures alone, without a device."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class Way:
 
 @dataclass(frozen=True)
 class Foretold:
-    """What `plan --machine` says; as `Plan` says of devices that are here, and beside it:
+    """The object of `plan --machine`: like `Plan` of devices that are here, and beside it:
 
     measured: whether the machine's figures were; gpus_needed: the fewest that have the memory (null: more than are
     looked at); why: a sentence about the first of `best`; scaling: the same arrangement on more and more GPUs.
@@ -91,7 +91,7 @@ def machine_for(place: str, gpus: int | None, nodes: int, network: str | None) -
 
 
 def foretell(name: str, built: Built, requested: RequestedOptions, machine: Machine) -> tuple[Foretold, dict[str, Any]]:
-    """What a model takes on a machine, and the timeline of an iteration in Chrome's format.
+    """The plan of a model on a machine, and the timeline of an iteration in Chrome's format.
 
     Raises DoesNotFit where no number of its GPUs has the memory."""
     problem, devices = built.problem, machine.gpus * machine.nodes

@@ -1,4 +1,4 @@
-"""What a schedule will take on a machine, told without the machine: costs of operations and of kernels, a simulation of
+"""Forecasts of schedules on machines that need not be here: costs of operations and of kernels, a simulation of
 the queues, memory, and the arrangement that follows.
 
 `machine` describes a machine by a few figures (`machines`: those that are bundled; `profiles`: from a file of `peergrid

@@ -1,4 +1,4 @@
-"""Which arrangement a prediction would take: every strategy at the depths that kernels are worth, the fastest first."""
+"""The choice of an arrangement by prediction: every strategy at the depths worth a look, the fastest first."""
 
 from __future__ import annotations
 

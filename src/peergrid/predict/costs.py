@@ -1,4 +1,4 @@
-"""What each kind of operation takes of hosts, queues and links: a table from the kind to what it does to them.
+"""The costs of operations on hosts, queues and links: a table from the kind to what it does to them.
 
 Operations are carried out on paper in the order in which hosts issue them; a time is when something becomes free.
 """
@@ -45,7 +45,7 @@ class Timed:
 
 @dataclass(frozen=True)
 class Given:
-    """What is known of a schedule on a machine before it is simulated.
+    """The knowledge of a schedule and a machine from which a simulation starts.
 
     passes: the launches of computations, by device, steps and boxes; route: the route that a copy takes; captured:
     whether graphs are launched; split: whether each device has a thread of the host to itself.
@@ -72,7 +72,7 @@ class Given:
 
 @dataclass
 class State:
-    """When everything is free: hosts (threads that issue), queues, GPUs, ports of links; when events and flags come."""
+    """The times at which hosts (threads that issue), queues, GPUs and ports are free, and events and flags come."""
 
     given: Given
     hosts: dict[tuple[int, int], float] = field(default_factory=dict)
@@ -178,7 +178,7 @@ def _stores(state: State, number: int, ops: Sequence[Any]) -> None:
 
 
 def _sent(state: State, op: Copy | Send, ready: float, line: Line, count: float) -> float:
-    """When a message has arrived; a GPU sends one at a time at full speed, and receives one."""
+    """The time at which a message has arrived; a GPU sends one at a time at full speed, and receives one."""
     ports = (op.source_device, "out"), (op.target_device, "in")
     start = max(ready, *(state.ports.get(port, 0.0) for port in ports))
     for port in ports:
@@ -283,7 +283,7 @@ COSTS: dict[type, Callable[[State, int, Sequence[Any]], None]] = {
     HostBarrier: host_barrier,
     DeviceBarrier: device_barrier,
 }
-"""What each kind of operation does to hosts, queues and links; a new kind of operation is a new row."""
+"""The effect of each kind of operation on hosts, queues and links; a new kind of operation is a new row."""
 
 
 def carry_out(state: State, number: int, ops: Sequence[Op]) -> None:

@@ -1,4 +1,4 @@
-"""What an arrangement of a problem takes on a machine: seconds of a step, what is hidden, memory, and a timeline."""
+"""The forecast of an arrangement on a machine: seconds of a step, what is hidden, memory, and a timeline."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from peergrid.stencil import Problem
 
 @dataclass(frozen=True)
 class Forecast:
-    """What is foretold of an arrangement.
+    """The forecast of an arrangement.
 
     seconds_per_step; exposed: the share of it in which the busiest device computes nothing; host_seconds_per_step: what
     the busiest thread issues; memory: bytes of each device; boundary, interior, exchange: seconds of a step that these
@@ -81,7 +81,7 @@ class Forecaster:
         return layout(self.problem, cut, options, split_at(self.problem, cut, self.norm, self.machine.model))
 
     def forecast(self, options: Options, total_steps: int = 1000) -> Forecast:
-        """What an arrangement takes. Raises UsageError where no kernel makes its passes."""
+        """The forecast of an arrangement. Raises UsageError where no kernel makes its passes."""
         found = self.arrangement(options)
         given, steps = self.given(found), found.schedule.steps
         if found.fused is None:
@@ -127,7 +127,7 @@ class Forecaster:
         return {}
 
     def given(self, found: Arrangement) -> Given:
-        """What a simulation of an arrangement needs to know."""
+        """The knowledge from which a simulation of an arrangement starts."""
         strategy = found.schedule.options.strategy
         return Given(
             self.machine,
@@ -197,7 +197,7 @@ class Arrangement:
 
     @cached_property
     def passes(self) -> dict[int, KernelPlan]:
-        """What makes the passes of each number of steps."""
+        """The plan of the kernels for passes of each number of steps."""
         if self.typical is None:
             return self._kernels.plans(self.schedule)
         ops = (op for op in self.schedule.ops if not isinstance(op, Compute) or op.device in self.typical)
@@ -264,5 +264,5 @@ def _parts(schedule: Schedule, spans: Sequence[Span], devices: int) -> tuple[flo
 
 
 def fits(forecast: Forecast, machine: Machine) -> bool:
-    """Whether GPUs have the memory."""
+    """A test of memory: true where GPUs have enough."""
     return max(forecast.memory, default=0) + machine.reserved <= machine.memory

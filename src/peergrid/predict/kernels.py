@@ -1,6 +1,6 @@
-"""How long a launch takes a GPU: the slower of memory, arithmetic, and the longest chain, with figures of its family.
+"""The time of a launch on a GPU: the slower of memory, arithmetic, and the longest chain, with figures of its family.
 
-The figures of `FAMILIES` were fitted to steps that `benchmarks/cuda/forecasts.py` measured on an H200, on sizes of
+The figures of `FAMILIES` were calibrated on steps that `benchmarks/cuda/forecasts.py` measured on an H200, on sizes of
 grids that no forecast is compared with; for other GPUs they are scaled by memory, arithmetic and clock of the machine.
 """
 
@@ -19,9 +19,7 @@ POWER = 4.0  # of the mean by which what overlaps is put together: alike, memory
 
 @dataclass(frozen=True, slots=True)
 class Family:
-    """What kernels of a family reach: `memory`, the share of the copy bandwidth; `issue`, the share of all arithmetic;
-    `chain`, cycles for each result of a lane that depends on those before.
-    """
+    """The shares that kernels of a family reach: `memory`, of the copy bandwidth; `issue`, of all arithmetic; and `chain`, cycles for each result of a lane that depends on those before."""
 
     memory: float
     issue: float
@@ -36,7 +34,7 @@ class Duration(NamedTuple):
 
 
 def figures() -> dict[str, Any]:
-    """What was fitted: `families` of kernels, and `calls` and `delays` of the machine on which that was done."""
+    """The calibrated figures: `families` of kernels, and `calls` and `delays` of the machine on which that was done."""
     found: dict[str, Any] = json.loads((files("peergrid.predict") / "figures.json").read_text())
     return found
 

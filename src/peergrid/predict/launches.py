@@ -1,4 +1,4 @@
-"""What a pass launches on a device, as numbers: blocks, bytes, arithmetic, and the longest chain of work.
+"""The launches of a pass on a device, as numbers: blocks, bytes, arithmetic, and the longest chain of work.
 
 Nothing is compiled: registers, and with them the blocks that are co-resident, are those that the choice of kernels
 reckons with. A family of kernels is a row of `LAUNCHES`; one without a row is priced as kernels of one step.
@@ -50,7 +50,7 @@ ROW, ROW_FIELD = 24, 6  # the same for each row that a lane streams, and for eac
 class KernelWork:
     """One launch.
 
-    family: whose fitted figures hold; slots: blocks that a GPU works on at once; moved: bytes of device memory, read
+    family: whose figures hold; slots: blocks that a GPU works on at once; moved: bytes of device memory, read
     and written; touched: bytes of the arrays that it goes through; results: float32 results of arithmetic, redundant
     ones included; chain: results that one lane makes one after another in the longest of the sequences of tiles that a
     slot makes; beside: whether the next launch runs at the same time; behind: whether it waits for the one before.
@@ -69,7 +69,7 @@ class KernelWork:
 
 @dataclass(frozen=True)
 class Site:
-    """Where a pass runs: the layout, the device, and what kernels are fitted to."""
+    """The place of a pass: the layout, the device, and what kernels are chosen for."""
 
     layout: Layout
     device: int
@@ -281,8 +281,8 @@ def _tiles3d(kernel: PassKernel3D, site: Site, boxes: Boxes) -> Iterator[KernelW
     registers = min(240, site.gpu.registers // kernel.shape.threads // 8 * 8)
     slots = _slots(site.gpu, kernel.plain, registers)
     for box in boxes:
-        fitted = kernel.shorter(box, slots, slots)
-        for launch in fitted.launches(box, slots, site.recorded):
+        short = kernel.shorter(box, slots, slots)
+        for launch in short.launches(box, slots, site.recorded):
             interior = launch.program.entry == kernel.plain.entry
             shape = (launch.regions["hi"] - launch.regions["lo"])[:, :3]
             planes = shape[:, 0] + overhead(problem, steps)

@@ -20,7 +20,7 @@ class Line:
 
 @dataclass(frozen=True)
 class Calls:
-    """What a host takes for a call of the driver, in seconds.
+    """The time of a host for a call of the driver, in seconds.
 
     launch: of a kernel; event: to record one or to wait for one; words: of stream memory operations; copy: of a copy;
     graph: to launch a graph; sync: from the end of a queue to the host that waits for it; barrier: of hosts.
@@ -37,7 +37,7 @@ class Calls:
 
 @dataclass(frozen=True)
 class Delays:
-    """What a queue takes beside its work, in seconds.
+    """The time of a queue beside its work, in seconds.
 
     start: of a kernel, to its first instruction and from its last one to its end; node: the same in a graph; arrival:
     from a call of the host to the queue; event: until another queue of the device sees an event; words: until another
@@ -94,7 +94,7 @@ class Machine:
 
     @property
     def model(self) -> GpuModel:
-        """What kernels for these GPUs are fitted to."""
+        """The model for which kernels of these GPUs are chosen."""
         model = replace(H200, multiprocessors=self.multiprocessors)
         return model if self.shared_bytes >= H200.most_shared else model.with_block_shared(self.shared_bytes)
 

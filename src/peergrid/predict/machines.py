@@ -53,9 +53,9 @@ def nearest(gpu: str, gpus: int) -> Machine:
 
 
 def _machine(name: str, given: Mapping[str, Any]) -> Machine:
-    fitted = figures()
+    found = figures()
     lines = {key: Line(*given[key]) for key in ("copy", "store", "host")}
-    return Machine(name=name, **{**given, **lines}, calls=Calls(**fitted["calls"]), delays=Delays(**fitted["delays"]))
+    return Machine(name=name, **{**given, **lines}, calls=Calls(**found["calls"]), delays=Delays(**found["delays"]))
 
 
 def with_host(machine: Machine, factor: float) -> Machine:

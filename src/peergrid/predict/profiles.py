@@ -14,7 +14,7 @@ from peergrid.predict.machines import nearest, with_host
 from peergrid.probe.experiment import Scalar
 from peergrid.probe.profile import Profile
 
-LAUNCH = 1.549e-6  # seconds of a launch on the machine on which calls were fitted, as its profile says
+LAUNCH = 1.549e-6  # seconds of a launch on the machine on which calls were calibrated, as its profile says
 SMALL, LARGE = 1 << 10, 1 << 28
 
 

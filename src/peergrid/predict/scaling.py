@@ -83,7 +83,7 @@ def _windowed(problem: Problem, machine: Machine, options: Options, rows: int) -
 
 
 def _alike(found: Arrangement, given: Given) -> Given:
-    """What is known, with the outer devices doing what the one in the middle does."""
+    """The same knowledge, with the outer devices doing what the one in the middle does."""
     middle: dict[object, tuple[Box, ...]] = {}
     outer: dict[tuple[int, tuple[Box, ...]], tuple[Box, ...]] = {}
     items = [ops for _, ops in in_order(found.schedule, given) if isinstance(ops[0], Compute)]

@@ -77,7 +77,7 @@ def in_order(schedule: Schedule, given: Given) -> Iterator[Item]:
 
 
 def _ready(item: Item, waiting: dict[int, list[Item]], raised: set[object]) -> bool:
-    """Whether all hosts of an operation have come to it, and the flag that it awaits has been raised."""
+    """A test of order: all hosts of an operation have come to it, and the flag that it awaits has been raised."""
     number, ops = item
     here = all(waiting[host] and waiting[host][0][0] == number for host in hosts_of(ops[0]))
     first = ops[0]
@@ -87,7 +87,7 @@ def _ready(item: Item, waiting: dict[int, list[Item]], raised: set[object]) -> b
 
 
 def _joined(schedule: Schedule, host: int, given: Given) -> Iterator[Item]:
-    """What a host issues: neighbouring computations of a pass together, and neighbouring stores."""
+    """The operations of a host in order: neighbouring computations of a pass together, and neighbouring stores."""
     mine = [(number, op) for number, op in enumerate(schedule.ops) if host in hosts_of(op)]
 
     def key(numbered: tuple[int, Op]) -> tuple[object, ...]:
