@@ -19,7 +19,11 @@ POWER = 4.0  # of the mean by which what overlaps is put together: alike, memory
 
 @dataclass(frozen=True, slots=True)
 class Family:
-    """The shares that kernels of a family reach: `memory`, of the copy bandwidth; `issue`, of all arithmetic; and `chain`, cycles for each result of a lane that depends on those before."""
+    """The figures of a family of kernels.
+
+    memory: their share of the copy bandwidth; issue: of all instructions that a GPU issues; chain: cycles for each
+    instruction of a lane that waits for the one before.
+    """
 
     memory: float
     issue: float
