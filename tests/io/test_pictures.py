@@ -13,7 +13,7 @@ from peergrid.errors import UsageError
 from peergrid.io.animation import animate, envelope
 from peergrid.io.colours import LEVELS, diverging, material_tints, wave_colours
 from peergrid.io.gallery import draw_all
-from peergrid.io.pictures import boundaries, robust_limit, running_level
+from peergrid.io.pictures import boundaries, picture_model, robust_limit, running_level
 from peergrid.io.snapshots import SnapshotWriter
 from peergrid.models.fdtd import Built, build
 from peergrid.models.fdtd.materials import CONDUCTOR, VACUUM, Material
@@ -174,3 +174,19 @@ def test_scales() -> None:
     assert level[75] == pytest.approx(np.sqrt(12.5))
     assert level[10] == pytest.approx(level.max() * 1e-4)
     np.testing.assert_array_equal(boundaries(np.array([[1, 1, 2]])), [[False, True, False]])
+
+
+def test_a_dollar_in_a_title_is_a_dollar(tmp_path: Path) -> None:
+    """Not the start of a formula, which this one would not be."""
+    described = RadarModel(GridSpec((0.4, 0.3), 0.01, steps=5), model=Head("plate, $x^{$"))
+    picture_model(tmp_path / "model.png", build(described))
+    assert (tmp_path / "model.png").exists()
+
+
+def test_names_that_are_the_same_in_file_names_have_pictures_of_their_own(tmp_path: Path) -> None:
+    receivers = tuple(ReceiverSpec((0.2, 0.1), name) for name in ("a/b", "a_b"))
+    built = build(RadarModel(GridSpec((0.4, 0.3), 0.01, steps=5), receivers=receivers))
+    traces = {name: np.zeros(5, np.float32) for recorder in built.recorders for name in recorder.traces.values()}
+    made = draw_all(tmp_path, built, traces, None)
+    assert [path.name for path in made] == ["model.png", "receiver-a_b.png", "receiver-a_b-2.png"]
+    assert all(path.exists() for path in made)

@@ -19,6 +19,7 @@ from peergrid.io.results import write_results
 from peergrid.io.snapshots import SnapshotWriter, read_snapshots
 from peergrid.models.fdtd import Built, build
 from peergrid.models.fdtd.constants import ETA_0
+from peergrid.models.fdtd.materials import Material
 from peergrid.models.fdtd.model import (
     GridSpec,
     Head,
@@ -204,3 +205,13 @@ def test_a_writer_that_fails_tells_the_run_and_never_blocks_it(built: Built, tmp
 
     with pytest.raises(UsageError, match="Room to write"):
         run()
+
+
+def test_any_number_of_materials_has_its_names(tmp_path: Path) -> None:
+    """HDF5 keeps at most 64 KiB of attributes with an array."""
+    media = tuple(Material(f"material {n}", 2.0) for n in range(6000))
+    built = build(RadarModel(GridSpec((0.4, 0.3), 0.01, steps=5), materials=media))
+    write_results(tmp_path / "results.h5", built, {}, [])
+    with h5py.File(tmp_path / "results.h5") as file:
+        assert len(file["geometry/materials"]) == 6002
+        assert file["geometry/materials"].asstr()[-1] == "material 5999"

@@ -144,8 +144,9 @@ def _named(*values: str) -> str | None:
 
 
 def _whole(option: str, text: str) -> int:
-    if not text.isascii() or not text.isdigit() or int(text) < 1:
-        raise UsageError(f"'{option}' takes a whole number above 0 (or 'auto'), got '{text}'.")
+    if not text.isascii() or not text.isdigit() or len(text) > 9 or int(text) < 1:
+        got = text if len(text) <= 60 else f"{text[:57]}..."
+        raise UsageError(f"'{option}' takes a whole number above 0 (or 'auto'), got '{got}'.")
     return int(text)
 
 

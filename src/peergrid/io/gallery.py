@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from itertools import groupby
+from itertools import chain, count, groupby
 from pathlib import Path
 
 from peergrid.grid import Array
@@ -34,11 +34,11 @@ def _draw_receivers(folder: Path, built: Built, traces: Mapping[str, Array]) -> 
     made: list[Path] = []
     for array, members in groupby(built.recorders, key=lambda recorder: recorder.array):
         if array:
-            made.append(folder / f"section-{_safe(array)}.png")
+            made.append(_free(folder / f"section-{_safe(array)}.png", made))
             picture_section(made[-1], built, tuple(members), traces)
             continue
         for recorder in members:
-            made.append(folder / f"receiver-{_safe(recorder.name)}.png")
+            made.append(_free(folder / f"receiver-{_safe(recorder.name)}.png", made))
             picture_receiver(made[-1], built, recorder, traces)
     return made
 
@@ -66,3 +66,9 @@ def _any(snapshots: Path) -> bool:
 def _safe(name: str) -> str:
     """A name as part of a file name."""
     return "".join(c if c.isalnum() or c in "-_." else "_" for c in name)
+
+
+def _free(path: Path, made: list[Path]) -> Path:
+    """A path that none of those made has: two names may be the same as parts of file names."""
+    numbered = (path.with_stem(f"{path.stem}-{number}") for number in count(2))
+    return next(one for one in chain([path], numbered) if one not in made)

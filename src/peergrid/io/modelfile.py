@@ -12,6 +12,10 @@ from peergrid.errors import UsageError
 from peergrid.io.schema import read_table
 from peergrid.models.fdtd.check import check
 from peergrid.models.fdtd.model import RadarModel
+from peergrid.models.files import read_plain, reason
+from peergrid.models.rule import shown
+
+LARGEST = 1 << 24  # bytes of a model file
 
 GPRMAX = re.compile(
     r"^#(domain|dx_dy_dz|time_window|material|waveform|hertzian_dipole|rx|box|cylinder): ", re.MULTILINE
@@ -40,12 +44,20 @@ def parse(text: str, folder: Path = Path()) -> RadarModel:
         )
     try:
         table = tomllib.loads(text)
+        _check_plane(table)
+        model = read_table(RadarModel, _beside(table, folder))
     except tomllib.TOMLDecodeError as error:
         raise UsageError(
-            f"A model file is expected to be TOML, got a line that is none: {error}; correct it."
+            f"A model file is expected to be TOML, got a line that is none: {shown(str(error), 200)}; correct it."
         ) from None
-    _check_plane(table)
-    model = read_table(RadarModel, _beside(table, folder))
+    except ValueError:  # of Python itself, about a whole number of thousands of digits
+        raise UsageError(
+            "A model file is expected to hold numbers that can be read, got one of thousands of digits; shorten it."
+        ) from None
+    except RecursionError:
+        raise UsageError(
+            "A model file is expected to hold tables and lists, got some nested too deep; flatten them."
+        ) from None
     check(model)
     return model
 
@@ -61,11 +73,11 @@ def _check_plane(table: Mapping[str, Any]) -> None:
 
 def _text(file: Path) -> str:
     try:
-        return file.read_text(encoding="utf-8-sig")  # editors may put a mark in front
+        return read_plain(file, LARGEST).decode("utf-8-sig")  # editors may put a mark in front
     except UnicodeDecodeError:
         raise UsageError("A model file is expected to be UTF-8 text, got other bytes; save it as UTF-8.") from None
     except OSError as error:
-        raise UsageError(f"A model file is expected at '{file}', got: {error.strerror}; check the path.") from None
+        raise UsageError(f"A model file is expected at '{file}', got: {reason(error)}; check the path.") from None
 
 
 def _beside(table: Any, folder: Path) -> Any:

@@ -21,6 +21,7 @@ from peergrid.models.fdtd import Built, ModelReceiver
 from peergrid.models.fdtd.memory import LARGEST
 
 STYLE: Any = {"font.size": 9.0, "axes.linewidth": 0.6, "xtick.major.width": 0.6, "ytick.major.width": 0.6}
+STYLE["text.parse_math"] = False  # a $ in a title is a dollar
 UNITS = {"Ez": "V/m", "Hx": "A/m", "Hy": "A/m"}
 DPI = 200  # sharp in print at the width of a column
 

@@ -17,6 +17,9 @@ from peergrid.models.fdtd import Built
 from peergrid.models.fdtd.build import ModelReceiver
 from peergrid.version import VERSION
 
+ATTRIBUTES = 60_000  # bytes: HDF5 keeps at most 64 KiB of them with an object
+PER_NAME = 16  # bytes of an entry that is a text
+
 
 def write_results(
     path: Path,
@@ -83,4 +86,7 @@ def _write_fields(file: h5py.File, built: Built, fields: Iterable[tuple[str, Arr
 
 def _write_geometry(file: h5py.File, built: Built) -> None:
     cells = file.create_dataset("geometry/cells", data=built.geometry.cells, compression="gzip", compression_opts=1)
-    cells.attrs["materials"] = [material.name for material in built.geometry.materials]
+    names = [material.name for material in built.geometry.materials]
+    file["geometry/materials"] = names
+    if sum(len(name.encode()) + PER_NAME for name in names) < ATTRIBUTES:
+        cells.attrs["materials"] = names

@@ -15,7 +15,7 @@ from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from peergrid.errors import UsageError
-from peergrid.models.rule import Rule
+from peergrid.models.rule import LONGEST, Rule, shown
 
 T = TypeVar("T")
 
@@ -93,7 +93,7 @@ def _described_rule(hint: Any) -> str:
 
 
 def _ruled(hint: Any, value: object, path: str) -> Any:
-    inner, rule = get_args(hint)[:2]
+    inner, *rules = get_args(hint)
     nested = get_origin(inner) is tuple
     try:
         read = read_value(inner, value, path)
@@ -101,8 +101,9 @@ def _ruled(hint: Any, value: object, path: str) -> Any:
         if nested and isinstance(value, Sequence) and not isinstance(value, str):
             raise
         raise _wrong(path, hint, value) from None
-    if not rule.holds(read):
-        raise _wrong(path, hint, value)
+    for rule in rules:
+        if not rule.holds(read):
+            raise UsageError(f"{path} is expected to be {rule.expected}, got {_show(value)}; correct it.")
     return read
 
 
@@ -207,8 +208,8 @@ def _wrong(path: str, hint: Any, value: object) -> UsageError:
 
 
 def _unknown(key: str, known: Sequence[str], path: str) -> str:
-    place = f"{path}.{key}" if path else key
-    close = get_close_matches(key, known, n=1)
+    place = f"{path}.{shown(key)}" if path else shown(key)
+    close = get_close_matches(key, known, n=1) if len(key) < LONGEST else []
     advice = f"did you mean '{close[0]}'?" if close else f"known are {', '.join(known)}."
     return f"{place} is no known key; {advice}"
 
@@ -218,7 +219,9 @@ def _show(value: object) -> str:
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, str):
-        return f"'{value}'" if len(value) <= 60 else f"'{value[:57]}...'"
+        return f"'{shown(value)}'"
+    if isinstance(value, int) and abs(value) >= 10**60:
+        return "a whole number of more than 60 digits"
     if isinstance(value, Mapping):
         return "a table"
     if isinstance(value, list):

@@ -7,6 +7,12 @@ from dataclasses import dataclass
 from math import isfinite
 from typing import Annotated, Any
 
+LARGEST = 1e20
+"""Of numbers with a unit: squares and quotients of such numbers stay far from the ends of what floats can hold."""
+
+LONGEST = 100
+"""Characters of a title and of names, which files and their contents are called after."""
+
 
 @dataclass(frozen=True)
 class Rule:
@@ -16,11 +22,39 @@ class Rule:
     holds: Callable[[Any], bool]
 
 
-Finite = Annotated[float, Rule("a finite number", isfinite)]
-Positive = Annotated[float, Rule("a positive number", lambda v: isfinite(v) and v > 0)]
-NotNegative = Annotated[float, Rule("a number not below 0", lambda v: isfinite(v) and v >= 0)]
-AtLeastOne = Annotated[float, Rule("a number not below 1", lambda v: isfinite(v) and v >= 1)]
-Count = Annotated[int, Rule("a whole number not below 0", lambda v: v >= 0)]
-PositiveCount = Annotated[int, Rule("a whole number not below 1", lambda v: v >= 1)]
-Name = Annotated[str, Rule("text that is not empty", lambda v: bool(v.strip()))]
+def printable(text: str) -> bool:
+    """True for a text without control characters: no line ends, no NUL, nothing that a terminal would act on."""
+    return all(character.isprintable() for character in text)
+
+
+def shown(text: str, most: int = 60) -> str:
+    """A text in a sentence: at most so many characters, none of them a control character."""
+    plain = "".join(c if c.isprintable() else repr(c)[1:-1] for c in text[: most + 1])
+    return plain if len(plain) <= most else f"{plain[: most - 3]}..."
+
+
+IN_RANGE = Rule("a number between -1e20 and 1e20", lambda v: abs(v) <= LARGEST)
+NEITHER_END = Rule("a number from 1e-20 to 1e20", lambda v: 1 / LARGEST <= v <= LARGEST)
+COUNTABLE = Rule("a whole number below 1e18", lambda v: v < 10**18)
+PRINTABLE = Rule("text without control characters", printable)
+
+Finite = Annotated[float, Rule("a finite number", isfinite), IN_RANGE]
+Positive = Annotated[float, Rule("a positive number", lambda v: isfinite(v) and v > 0), NEITHER_END]
+NotNegative = Annotated[float, Rule("a number not below 0", lambda v: isfinite(v) and v >= 0), IN_RANGE]
+AtLeastOne = Annotated[float, Rule("a number not below 1", lambda v: isfinite(v) and v >= 1), IN_RANGE]
+Count = Annotated[int, Rule("a whole number not below 0", lambda v: v >= 0), COUNTABLE]
+PositiveCount = Annotated[int, Rule("a whole number not below 1", lambda v: v >= 1), COUNTABLE]
+FileName = Annotated[str, Rule("text that is not empty", lambda v: bool(v.strip())), PRINTABLE]
+Title = Annotated[
+    str,
+    Rule("text", lambda v: isinstance(v, str)),
+    Rule(f"text of at most {LONGEST} characters", lambda v: len(v) <= LONGEST),
+    PRINTABLE,
+]
+Name = Annotated[
+    str,
+    Rule("text that is not empty", lambda v: bool(v.strip())),
+    Rule(f"text of at most {LONGEST} characters", lambda v: len(v) <= LONGEST),
+    PRINTABLE,
+]
 Point = tuple[Finite, Finite]

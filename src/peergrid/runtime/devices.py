@@ -35,14 +35,15 @@ def parse_devices(spec: str) -> Devices:
     if spec == "auto":
         gpus = _gpu_count()
         return Devices("cuda", tuple(range(gpus))) if gpus else Devices("cpu", tuple(range(cores())))
-    if match := re.fullmatch(r"cpu(?::(\d+))?", spec):
+    if match := re.fullmatch(r"cpu(?::([0-9]{1,9}))?", spec):
         count = cores() if match[1] is None else int(match[1])
         if not 1 <= count <= MOST_VIRTUAL:
             raise UsageError(f"'cpu:N' takes 1 to {MOST_VIRTUAL} virtual devices, got {count}.")
         return Devices("cpu", tuple(range(count)))
-    if match := re.fullmatch(r"cuda(?::(\d+(?:,\d+)*))?", spec):
+    if match := re.fullmatch(r"cuda(?::([0-9]{1,9}(?:,[0-9]{1,9})*))?", spec):
         return _gpus(match[1])
-    raise UsageError(f"Devices are 'auto', 'cpu:4', 'cuda', 'cuda:0,1' or 'cuda:0,0', got '{spec}'.")
+    got = spec if len(spec) <= 60 else f"{spec[:57]}..."
+    raise UsageError(f"Devices are 'auto', 'cpu:4', 'cuda', 'cuda:0,1' or 'cuda:0,0', got '{got}'.")
 
 
 def cores() -> int:

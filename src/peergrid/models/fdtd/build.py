@@ -10,7 +10,7 @@ from types import MappingProxyType
 from peergrid.errors import UsageError
 from peergrid.grid import Boundary, Grid, Index
 from peergrid.models.fdtd import assembly, cpml, sources
-from peergrid.models.fdtd.check import MOST, check
+from peergrid.models.fdtd.check import MOST, MOST_INCIDENT, check
 from peergrid.models.fdtd.coefficients import coefficients
 from peergrid.models.fdtd.constants import ETA_0
 from peergrid.models.fdtd.dispersion import Resolution, judge, resolution
@@ -70,7 +70,7 @@ def build(model: RadarModel) -> Built:
     geometry = place(model)
     grid = Grid(geometry.nodes, tuple(_boundary(wraps) for wraps in model.periodic), model.grid.dtype)
     dt = time_step(geometry.used, geometry.spacing, model.grid.courant)
-    steps = model.grid.steps or _steps(model.grid.time_window or 0.0, dt)
+    steps = model.grid.steps or _steps(model, dt)
     recorders = tuple(_recorders(model, geometry))
     emitters = tuple(_emitters(model, geometry))
     fine = resolution(model, geometry)
@@ -92,10 +92,14 @@ def build(model: RadarModel) -> Built:
     )
 
 
-def _steps(window: float, dt: float) -> int:
-    if not window <= MOST * dt:
+def _steps(model: RadarModel, dt: float) -> int:
+    window = model.grid.time_window or 0.0
+    waves = any(isinstance(source, PlaneWave) for source in model.sources)
+    most = MOST_INCIDENT if waves else MOST
+    if not window <= most * dt:
         raise UsageError(
-            f"grid.time_window is expected to be at most {MOST} steps of {dt:.3g} s, got {window:g} s; shorten it."
+            f"grid.time_window is expected to be at most {most} steps of {dt:.3g} s{' with a plane wave' * waves}, got "
+            f"{window:g} s; shorten it."
         )
     return ceil(window / dt)
 

@@ -14,6 +14,12 @@ from peergrid.models.rule import Point
 
 MOST = 10**9
 """The most cells along an axis, and the most time steps."""
+MOST_MATERIALS = 10_000
+MOST_RECEIVERS = 100_000
+MOST_INCIDENT = 500_000
+"""The most steps with a plane wave, whose samples are worked out on a line as long as half of them."""
+TALLEST = 8_000  # pixels of an animation
+FLATTEST = 10_000.0  # of the spacings along both axes one over the other
 
 
 def check(model: RadarModel) -> None:
@@ -41,6 +47,12 @@ def _check_duration(model: RadarModel) -> None:
 
 
 def _check_extent(model: RadarModel) -> None:
+    dx, dy = model.grid.spacings
+    if max(dx, dy) > FLATTEST * min(dx, dy):
+        raise UsageError(
+            f"grid.spacing is expected to differ by a factor of at most {FLATTEST:g} between the axes, got {dx:g} and "
+            f"{dy:g} m; use cells that are nearer to squares."
+        )
     for length, step, axis in zip(model.grid.size, model.grid.spacings, "xy", strict=True):
         if not length <= MOST * step:
             raise UsageError(
@@ -73,16 +85,21 @@ def _check_absorber(model: RadarModel) -> None:
 
 
 def _check_materials(model: RadarModel) -> None:
-    known = [m.name for m in BUILT_IN]
+    if len(model.materials) > MOST_MATERIALS:
+        raise UsageError(
+            f"material is expected to be at most {MOST_MATERIALS:,} tables, got {len(model.materials):,}; leave out "
+            "some."
+        )
+    known = dict.fromkeys(m.name for m in BUILT_IN)
     for number, material in enumerate(model.materials, start=1):
         if material.name in known:
             raise UsageError(
                 f"material[{number}].name is expected to be a new name, got '{material.name}' again; rename it."
             )
-        known.append(material.name)
+        known[material.name] = None
     for path, name in _named_materials(model):
         if name not in known:
-            raise UsageError(f"{path} is expected to name a material, got '{name}'; {suggestion(name, known)}")
+            raise UsageError(f"{path} is expected to name a material, got '{name}'; {suggestion(name, list(known))}")
 
 
 def _named_materials(model: RadarModel) -> Iterator[tuple[str, str]]:
@@ -109,6 +126,12 @@ def _check_shapes(model: RadarModel) -> None:
 
 
 def _check_sources(model: RadarModel) -> None:
+    waves = any(isinstance(source, PlaneWave) for source in model.sources)
+    if waves and (model.grid.steps or 0) > MOST_INCIDENT:
+        raise UsageError(
+            f"grid.steps is expected to be at most {MOST_INCIDENT:,} with a plane wave, got {model.grid.steps:,}; make "
+            "the run shorter, or use a line source."
+        )
     for number, source in enumerate(model.sources, start=1):
         path = f"source[{number}].position"
         if isinstance(source, LineSource):
@@ -135,6 +158,12 @@ def _check_sheet(model: RadarModel, source: PlaneWave, path: str) -> None:
 
 
 def _check_receivers(model: RadarModel) -> None:
+    count = len(model.receivers) + sum(array.count for array in model.receiver_arrays)
+    if count > MOST_RECEIVERS:
+        raise UsageError(
+            f"receiver and receiver_array are expected to give at most {MOST_RECEIVERS:,} receivers, got {count:,}; "
+            "use fewer, or snapshots."
+        )
     for number, receiver in enumerate(model.receivers, start=1):
         _check_inside(model, receiver.position, f"receiver[{number}].position")
         _check_distinct(receiver.fields, f"receiver[{number}].fields")
@@ -160,6 +189,12 @@ def _check_output(model: RadarModel) -> None:
         raise UsageError(
             f"output.snapshots is expected to be above 0 for output.animation = '{output.animation}', got 0; "
             f"set the number of steps between two frames."
+        )
+    height = output.width * model.grid.size[1] / model.grid.size[0]
+    if output.animation != "none" and height > TALLEST:
+        raise UsageError(
+            f"output.width is expected to give an animation of at most {TALLEST:,} pixels upwards, got {height:,.0f}; "
+            f"use at most {TALLEST * model.grid.size[0] / model.grid.size[1]:.0f}, or output.animation = 'none'."
         )
 
 

@@ -9,7 +9,18 @@ from peergrid.grid import Dtype
 from peergrid.models.fdtd.materials import Material
 from peergrid.models.fdtd.shapes import Shape
 from peergrid.models.fdtd.waveforms import Waveform
-from peergrid.models.rule import AtLeastOne, Count, Finite, Name, NotNegative, Point, Positive, PositiveCount, Rule
+from peergrid.models.rule import (
+    AtLeastOne,
+    Count,
+    Finite,
+    Name,
+    NotNegative,
+    Point,
+    Positive,
+    PositiveCount,
+    Rule,
+    Title,
+)
 
 Axis = Literal["x", "y"]
 Side = Literal["x-", "x+", "y-", "y+"]
@@ -23,7 +34,7 @@ Courant = Annotated[float, Rule("a number above 0 and not above 1 (the limit of 
 class Head:
     """The name of the model, and the equations that it is for."""
 
-    title: str = ""
+    title: Title = ""
     kind: Literal["fdtd2d"] = "fdtd2d"
 
 
@@ -77,7 +88,7 @@ class ReceiverSpec:
     """Records field components at the node nearest to a position."""
 
     position: Point
-    name: str = ""
+    name: Title = ""
     fields: Annotated[tuple[Component, ...], Rule("at least one field", lambda v: len(v) >= 1)] = ("Ez",)
 
 
@@ -88,7 +99,7 @@ class ReceiverArray:
     first: Point
     last: Point
     count: Annotated[int, Rule("a whole number not below 2", lambda v: v >= 2)]
-    name: str = ""
+    name: Title = ""
     fields: Annotated[tuple[Component, ...], Rule("at least one field", lambda v: len(v) >= 1)] = ("Ez",)
 
 

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
-import h5py
 import numpy as np
-from numpy.typing import NDArray
 
 from peergrid.errors import UsageError
 from peergrid.models.fdtd.materials import CellMap
 from peergrid.models.fdtd.shapes import Region, Shape, Voxels
+from peergrid.models.fdtd.voxels import load_voxels
 
 
 def rasterise(
@@ -62,7 +60,7 @@ def _window(low: float, high: float, step: float, count: int) -> tuple[int, int]
 
 
 def _place(cells: CellMap, spacing: tuple[float, float], shape: Voxels, index: Mapping[str, int], path: str) -> None:
-    numbers = _load(Path(shape.file), shape.dataset, path)
+    numbers = load_voxels(Path(shape.file), shape.dataset, (cells.shape[0], cells.shape[1]), path)
     if numbers.size and numbers.max() >= len(shape.materials):
         raise UsageError(
             f"{path}.file is expected to hold numbers below {len(shape.materials)} (one for each of {path}.materials), "
@@ -78,33 +76,3 @@ def _place(cells: CellMap, spacing: tuple[float, float], shape: Voxels, index: M
     table = np.array([index[name] for name in shape.materials], dtype=np.uint16)
     target = cells[start[0] : stop[0], start[1] : stop[1]]
     target[numbers >= 0] = table[numbers[numbers >= 0]]
-
-
-def _load(file: Path, dataset: str, path: str) -> NDArray[np.integer[Any]]:
-    """A two-dimensional array of whole numbers from `.npy` or HDF5; nothing in the file is executed."""
-    try:
-        array = np.load(file, allow_pickle=False) if file.suffix == ".npy" else _load_hdf5(file, dataset)
-    except KeyError:
-        raise UsageError(
-            f"{path}.dataset is expected to name an array in '{file}', got '{dataset}'; correct it."
-        ) from None
-    except (OSError, ValueError, EOFError) as error:
-        reason = getattr(error, "strerror", None) or str(error)
-        raise UsageError(
-            f"{path}.file is expected to be a readable .npy or HDF5 file, got '{file}': {reason}; correct it."
-        ) from None
-    if array.ndim != 2 or not np.issubdtype(array.dtype, np.integer):
-        raise UsageError(
-            f"{path}.file is expected to hold a two-dimensional array of whole numbers, '{file}' holds "
-            f"{array.ndim} dimensions of {array.dtype}."
-        )
-    return array
-
-
-def _load_hdf5(file: Path, dataset: str) -> NDArray[Any]:
-    with h5py.File(file, "r") as opened:
-        found = opened[dataset]
-        if not isinstance(found, h5py.Dataset):
-            raise KeyError(dataset)
-        values: NDArray[Any] = found[...]
-        return values

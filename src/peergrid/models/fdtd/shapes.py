@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from peergrid.models.fdtd.materials import Doubles
-from peergrid.models.rule import Count, Finite, Name, NotNegative, Point, Positive, Rule
+from peergrid.models.rule import Count, FileName, Finite, Name, NotNegative, Point, Positive, Rule
 
 Mask = NDArray[np.bool_]
 Bounds = tuple[Point, Point]
@@ -161,9 +161,9 @@ class Voxels:
     """
 
     kind: ClassVar[str] = "voxels"
-    file: Name
+    file: FileName
     materials: Annotated[tuple[Name, ...], Rule("at least one material", lambda v: len(v) >= 1)]
-    dataset: Name = "data"
+    dataset: FileName = "data"
     origin: Point = field(default=(0.0, 0.0))
 
 

@@ -11,8 +11,12 @@ import numpy as np
 
 from peergrid.errors import UsageError
 from peergrid.models.fdtd.materials import Doubles
-from peergrid.models.rule import Finite, Name, NotNegative, Positive, Rule
+from peergrid.models.files import read_plain, reason
+from peergrid.models.rule import LARGEST as MOST
+from peergrid.models.rule import FileName, Finite, NotNegative, Positive, Rule, shown
 
+LARGEST = 1 << 28  # bytes of a file of samples
+FINEST = 2_000_000  # times at which samples from a file are looked at for their spectrum
 SIGNIFICANT = 0.01
 """A frequency matters where the spectrum is above this share of its largest value (-40 dB)."""
 
@@ -102,7 +106,7 @@ class Samples:
     """
 
     kind: ClassVar[str] = "samples"
-    file: Name
+    file: FileName
     amplitude: Finite = 1.0
     delay: NotNegative = 0.0
 
@@ -119,6 +123,11 @@ class Samples:
     def highest_frequency(self) -> float:
         known, _ = read_samples(Path(self.file))
         step = float(np.diff(known).min()) / 2
+        if (known[-1] - known[0]) / step > FINEST:
+            raise UsageError(
+                f"Samples are expected in '{self.file}' at most {FINEST // 2:,} of their shortest distance in all, got "
+                f"{(known[-1] - known[0]) / step / 2:.2g}; leave out what lies too close together."
+            )
         times = np.arange(known[0], known[-1] + step, step) + self.delay
         return _highest_of(self.sample(times), step)
 
@@ -130,18 +139,17 @@ def read_samples(file: Path) -> tuple[Doubles, Doubles]:
     """Times and values of a CSV file; UsageError where it is not two columns with rising times."""
     expected = f"Samples are expected in '{file}' as lines 'seconds,value' with rising times"
     try:
-        lines = [line for line in file.read_text(encoding="utf-8").splitlines() if line.strip()]
+        lines = [line for line in read_plain(file, LARGEST).decode("utf-8").splitlines() if line.strip()]
     except (OSError, UnicodeDecodeError) as error:
-        reason = getattr(error, "strerror", None) or str(error)
-        raise UsageError(f"{expected}; it cannot be read: {reason}; correct the path or the file.") from None
+        raise UsageError(f"{expected}; it cannot be read: {reason(error)}; correct the path or the file.") from None
     rows = [_pair(line) for line in lines]
     if rows and rows[0] is None:
         rows = rows[1:]
     if None in rows:
         bad = lines[len(lines) - len(rows) + rows.index(None)]
-        raise UsageError(f"{expected}; got the line '{bad.strip()}'; correct it.")
+        raise UsageError(f"{expected}; got the line '{shown(bad.strip())}'; correct it.")
     table = np.array(rows, dtype=np.float64).reshape(-1, 2)
-    if len(table) < 2 or not np.isfinite(table).all() or (np.diff(table[:, 0]) <= 0).any():
+    if len(table) < 2 or not (np.abs(table) <= MOST).all() or (np.diff(table[:, 0]) <= 0).any():
         raise UsageError(f"{expected}; {_complaint(table)}; correct them.")
     return table[:, 0], table[:, 1]
 
@@ -149,7 +157,9 @@ def read_samples(file: Path) -> tuple[Doubles, Doubles]:
 def _complaint(table: Doubles) -> str:
     if len(table) < 2:
         return f"got {len(table)} of at least two lines"
-    return "got times that do not rise" if np.isfinite(table).all() else "got numbers that are not finite"
+    if not np.isfinite(table).all():
+        return "got numbers that are not finite"
+    return "got numbers above 1e20" if (np.abs(table) > MOST).any() else "got times that do not rise"
 
 
 def _pair(line: str) -> tuple[float, float] | None:

@@ -1,0 +1,74 @@
+"""Arrays of materials from files: looked at before anything is read, and nothing in them is executed or followed."""
+
+from __future__ import annotations
+
+import tokenize
+from math import prod
+from pathlib import Path
+from typing import Any
+
+import h5py
+import numpy as np
+from numpy.typing import NDArray
+
+from peergrid.errors import UsageError
+from peergrid.models.files import check_plain, reason
+
+LARGEST = 1 << 40  # bytes of a file
+UNREADABLE = (OSError, ValueError, TypeError, EOFError, SyntaxError, OverflowError, RuntimeError, MemoryError)
+"""Errors of NumPy and HDF5 on damaged files."""
+
+Voxels = NDArray[np.integer[Any]]
+
+
+def load_voxels(file: Path, dataset: str, cells: tuple[int, int], path: str) -> Voxels:
+    """A two-dimensional array of whole numbers from `.npy` or HDF5, not larger than the grid.
+
+    cells: of the grid; path: of the shape in the model. Raises UsageError.
+    """
+    try:
+        check_plain(file, LARGEST)
+        if file.suffix == ".npy":
+            found = np.load(file, mmap_mode="r", allow_pickle=False)
+            return np.array(_checked(found, file, cells, path))
+        with h5py.File(file, "r") as opened:
+            return np.asarray(_checked(_own_dataset(opened, dataset), file, cells, path)[...])
+    except UsageError:
+        raise
+    except KeyError:
+        raise UsageError(
+            f"{path}.dataset is expected to name an array in '{file}', got '{dataset}'; correct it."
+        ) from None
+    except (*UNREADABLE, tokenize.TokenError) as error:
+        raise UsageError(
+            f"{path}.file is expected to be a readable .npy or HDF5 file, got '{file}': {reason(error)}; correct it."
+        ) from None
+
+
+def _own_dataset(opened: h5py.File, name: str) -> Any:
+    """A dataset whose values lie in this file. Raises KeyError where there is none, ValueError for any other."""
+    found = opened[name]
+    if not isinstance(found, h5py.Dataset):
+        raise KeyError(name)
+    if found.file.filename != opened.filename or found.external or found.is_virtual:
+        raise ValueError("its values lie in another file")
+    if found.shape is None:
+        raise ValueError("it holds no values")
+    return found
+
+
+def _checked(found: Any, file: Path, cells: tuple[int, int], path: str) -> Any:
+    """An array, before its values are read. Raises UsageError where it is none of whole numbers that fits the grid."""
+    if not hasattr(found, "dtype"):
+        raise ValueError("an archive of several arrays")
+    if len(found.shape) != 2 or found.dtype.kind not in "iu":
+        raise UsageError(
+            f"{path}.file is expected to hold a two-dimensional array of whole numbers, '{file}' holds "
+            f"{len(found.shape)} dimensions of {found.dtype}."
+        )
+    if prod(found.shape) > prod(cells):
+        raise UsageError(
+            f"{path} is expected to lie inside the grid of {cells[0]} by {cells[1]} cells, '{file}' holds "
+            f"{found.shape[0]} by {found.shape[1]}; crop the array."
+        )
+    return found

@@ -1,0 +1,37 @@
+"""Files that a model names: plain ones alone, and no larger than they can mean anything."""
+
+from __future__ import annotations
+
+import os
+import stat
+from pathlib import Path
+
+
+def check_plain(path: Path, most: int) -> None:
+    """Raise OSError where a path is no plain file (a device or a pipe would be read for ever), or one of more bytes."""
+    if "\0" in str(path):
+        raise OSError("a name with a NUL character")
+    found = path.stat()
+    if stat.S_ISDIR(found.st_mode):
+        raise OSError("it is a folder")
+    if not stat.S_ISREG(found.st_mode):
+        raise OSError("it is no plain file")
+    if found.st_size > most:
+        raise OSError(f"it has {found.st_size:,} bytes, more than {most:,}")
+
+
+def read_plain(path: Path, most: int) -> bytes:
+    """The contents of a plain file of at most so many bytes; raises OSError as `check_plain` does."""
+    check_plain(path, most)
+    opened = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
+    with os.fdopen(opened, "rb") as file:
+        contents = file.read(most + 1)
+    if len(contents) > most:
+        raise OSError(f"it has more than {most:,} bytes")
+    return contents
+
+
+def reason(error: Exception) -> str:
+    """An error in words for a sentence: one line."""
+    words = getattr(error, "strerror", None) or str(error) or type(error).__name__
+    return str(words).splitlines()[0][:200]
