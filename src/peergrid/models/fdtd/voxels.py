@@ -15,6 +15,7 @@ from peergrid.errors import UsageError
 from peergrid.models.files import check_plain, reason
 
 LARGEST = 1 << 40  # bytes of a file
+SMALL = 1 << 20  # values that are read whatever the grid has: where they lie is said better then
 UNREADABLE = (OSError, ValueError, TypeError, EOFError, SyntaxError, OverflowError, RuntimeError, MemoryError)
 """Errors of NumPy and HDF5 on damaged files."""
 
@@ -66,7 +67,7 @@ def _checked(found: Any, file: Path, cells: tuple[int, int], path: str) -> Any:
             f"{path}.file is expected to hold a two-dimensional array of whole numbers, '{file}' holds "
             f"{len(found.shape)} dimensions of {found.dtype}."
         )
-    if prod(found.shape) > prod(cells):
+    if prod(found.shape) > max(SMALL, prod(cells)):
         raise UsageError(
             f"{path} is expected to lie inside the grid of {cells[0]} by {cells[1]} cells, '{file}' holds "
             f"{found.shape[0]} by {found.shape[1]}; crop the array."
