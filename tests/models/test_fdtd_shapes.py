@@ -146,5 +146,5 @@ def test_voxels_that_cannot_be_meant(tmp_path: Path) -> None:
     objects = np.array([[{}]], dtype=object)
     np.save(tmp_path / "o.npy", objects, allow_pickle=True)
     assert broken(tmp_path, [[0]], file=str(tmp_path / "o.npy")).startswith(
-        "shape[1].file is expected to be a readable .npy or HDF5 file, got '/o.npy': Object arrays cannot be loaded"
+        "shape[1].file is expected to be a readable .npy or HDF5 file, got '/o.npy': Array can't be memory-mapped"
     )
