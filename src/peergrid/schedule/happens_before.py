@@ -249,7 +249,7 @@ class _Walk:
         line.append(node)
 
     def _match(self, sent: _Node, received: _Node) -> None:
-        """What is received must be what was sent."""
+        """The check that what is received is what was sent."""
         if not same_message(sent.placed, received.placed):
             message = f"Wrong message: {received.placed} takes {sent.placed}."
             self._fault("message", message, sent.op, received.op)

@@ -54,7 +54,7 @@ def flag_spans(ops: Iterable[Op]) -> Mapping[Flag, int]:
 
 
 def same_message(sent: Placed, received: Placed) -> bool:
-    """Whether two operations are the halves of one copy."""
+    """True for two operations that are the halves of one copy."""
     one, two = sent.op, received.op
     assert isinstance(one, Send)
     assert isinstance(two, Receive)

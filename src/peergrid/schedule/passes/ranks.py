@@ -48,7 +48,7 @@ def over_ranks(schedule: Schedule, ranks: Sequence[int]) -> Schedule:
 
 
 def of_rank(schedule: Schedule, ranks: Sequence[int], rank: int) -> Schedule:
-    """What one rank carries out of a schedule that `over_ranks` made."""
+    """The part of one rank in a schedule that `over_ranks` made."""
     if len(set(ranks)) < 2:
         return schedule
     size = max(ranks) + 1
@@ -83,7 +83,7 @@ class _Split:
             yield from received
 
     def _parts(self, op: Op) -> Iterator[Op]:
-        """What an operation becomes."""
+        """The operations that replace one."""
         match op:
             case HostBarrier():
                 for rank in range(self._size):
@@ -103,7 +103,7 @@ class _Split:
                 yield replace(op, host=self._host(op.host, self._of(op.queue)))
 
     def _needed(self, op: Op) -> bool:
-        """Whether an operation does anything within its rank."""
+        """True for an operation that does anything within its rank."""
         match op:
             case Record():
                 return op.event in self._waited
