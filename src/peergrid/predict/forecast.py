@@ -17,6 +17,7 @@ from peergrid.predict.costs import Given, State, Timed, compute
 from peergrid.predict.kernels import FAMILIES, Family, duration
 from peergrid.predict.launches import KernelWork, Site, launches, persistent, tiles2d
 from peergrid.predict.machine import Machine
+from peergrid.predict.memory import taken
 from peergrid.predict.simulation import simulate
 from peergrid.runtime.cuda.lowering.kernels import Kernels
 from peergrid.runtime.cuda.lowering.plan import KernelPlan
@@ -35,7 +36,8 @@ class Forecast:
     """The forecast of an arrangement.
 
     seconds_per_step; exposed: the share of it in which the busiest device computes nothing; host_seconds_per_step: what
-    the busiest thread issues; memory: bytes of each device; boundary, interior, exchange: seconds of a step that these
+    the busiest thread issues; memory: bytes of arrays on each device; taken: those that its driver
+    reports; boundary, interior, exchange: seconds of a step that these
     take on the busiest device, whatever they hide behind; fused: whether kernels exchange by themselves.
     """
 
@@ -44,6 +46,7 @@ class Forecast:
     exposed: float
     host_seconds_per_step: float
     memory: tuple[int, ...]
+    taken: tuple[int, ...]
     boundary: float
     interior: float
     exchange: float
@@ -99,6 +102,7 @@ class Forecaster:
             exposed=exposed_communication(found.schedule.ops, spans),
             host_seconds_per_step=host,
             memory=tuple(plan.bytes(device) for device in range(self.devices)),
+            taken=tuple(taken(plan, device) for device in range(self.devices)),
             boundary=boundary,
             interior=interior,
             exchange=exchange,
@@ -265,4 +269,4 @@ def _parts(schedule: Schedule, spans: Sequence[Span], devices: int) -> tuple[flo
 
 def fits(forecast: Forecast, machine: Machine) -> bool:
     """A test of memory: true where GPUs have enough."""
-    return max(forecast.memory, default=0) + machine.reserved <= machine.memory
+    return max(forecast.taken, default=0) + machine.reserved <= machine.memory

@@ -12,6 +12,7 @@ from peergrid.grid.partition import Partition
 from peergrid.predict.costs import Given, Timed
 from peergrid.predict.forecast import Arrangement, Forecaster
 from peergrid.predict.machine import Machine
+from peergrid.predict.memory import taken
 from peergrid.predict.simulation import in_order, simulate
 from peergrid.runtime.cuda.memory.fields import Plan
 from peergrid.schedule import Options
@@ -56,7 +57,7 @@ def seconds_on(problem: Problem, machine: Machine, options: Options, devices: in
     """Seconds of a step on so many GPUs, and bytes of the fullest. Raises UsageError where slabs are too thin."""
     if devices <= min(WHOLE, machine.gpus):
         forecast = Forecaster(problem, machine, devices).forecast(options)
-        return forecast.seconds_per_step, max(forecast.memory)
+        return forecast.seconds_per_step, max(forecast.taken)
     rows = problem.grid.shape[0] // devices
     if rows < 4 * options.depth:
         raise UsageError(f"Slabs of {rows} rows are too thin for halos of {options.depth} steps; use fewer GPUs.")
@@ -78,7 +79,7 @@ def _windowed(problem: Problem, machine: Machine, options: Options, rows: int) -
     plain = replace(options, strategy="overlap") if options.strategy in ("peer", "persistent", "graph") else options
     found = asked.arrangement(plain)
     given = _alike(found, asked.given(found))
-    memory = Plan(found.plan, 1, machine.model).bytes(2)
+    memory = taken(Plan(found.plan, 1, machine.model), WINDOW // 2)
     return simulate(found.schedule, given).seconds / found.schedule.steps, memory
 
 
@@ -114,7 +115,7 @@ def fewest(problem: Problem, machine: Machine, options: Options, steps: int) -> 
             return None
         cut = balanced(problem, count, options.depth, None, options.block)
         plan = Plan(Forecaster(problem, machine, count, split=cut).plan(options), steps, machine.model)
-        if max(plan.bytes(device) for device in range(count)) + machine.reserved <= machine.memory:
+        if max(taken(plan, device) for device in range(count)) + machine.reserved <= machine.memory:
             return count
         count = count + 1 if count < WHOLE else 2 * count
     return None
