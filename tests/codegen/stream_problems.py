@@ -166,4 +166,21 @@ def surge(shape, boundary, dtype):
     )
 
 
-SPACE: dict[str, Maker] = {make.__name__: make for make in (cube, surge)}
+@stencil
+def slopes(u, g):
+    g.next[0, 0, 0] = u[1, 0, 0] - u[-2, 0, 0] + 0.5 * u[0, 1, -1]
+
+
+@stencil
+def follow(u, g):
+    u.next[0, 0, 0] = u[0, 0, 0] - 0.1 * (g[1, 0, 0] - g[-1, 0, 0] + g[0, 0, 2] - g[0, -1, 0])
+
+
+def derived(shape, boundary, dtype):
+    """Derivatives that are stored, and read by the next stage around each cell."""
+    grid = Grid(shape, boundary, dtype)
+    u, g = grid.field("u", values(shape, 1)), grid.field("g", values(shape, 2))
+    return Problem.of([slopes(u, g), follow(u, g)])
+
+
+SPACE: dict[str, Maker] = {make.__name__: make for make in (cube, surge, derived)}

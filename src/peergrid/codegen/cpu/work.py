@@ -91,19 +91,23 @@ class Tile:
             for box in self._handover_cuts(node, corner, shifts):
                 vectors = self._in_planes(node, update, box, active)
 
-                def form(rows: int, box: Box = box, vectors: bool = vectors) -> Form:
+                def form(rows: int, first: Box, vectors: bool = vectors) -> Form:
                     in_place = tuple(sorted(node.in_place.items()))
                     code = code_of(self.problem, node.stage, number, in_place, node.renamed, vectors, rows)
-                    return Form(
-                        code, tuple(self._access(node, code, i, box, active) for i in range(len(code.operands)))
-                    )
+                    accesses = (self._access(node, code, i, first, active) for i in range(len(code.operands)))
+                    return Form(code, tuple(accesses))
 
                 yield self._piece(box, form)
 
-    def _piece(self, box: Box, form: Callable[[int], Form]) -> Piece:
-        """The forms for one row and for several, where the box has as many and the plan asks for them."""
+    def _piece(self, box: Box, form: Callable[[int, Box], Form]) -> Piece:
+        """The forms for one row and for several, where the box has as many and the plan asks for them.
+
+        form: of so many rows, and of the cells of the first of them.
+        """
         rows = self.plan.at_once
-        return Piece(box, form(1), form(rows) if 1 < rows <= box.shape[0] else None)
+        if not 1 < rows <= box.shape[0]:
+            return Piece(box, form(1, box))
+        return Piece(box, form(1, box), form(rows, box.with_axis(0, box.lo[0], box.hi[0] - rows + 1)))
 
     def _in_planes(self, node: Node, update: Update, box: Box, active: Active) -> bool:
         """True if all that is read of a plane of a field lies in one storage, as far apart as in the grid.
@@ -158,7 +162,9 @@ class Tile:
         return Access(home, shift)
 
     def _copied(self, name: str, box: Box, source: Storage, target: Storage) -> Piece:
-        return self._piece(box, lambda rows: self._copy(copy_code(self.problem, name, rows), box, source, target))
+        return self._piece(
+            box, lambda rows, first: self._copy(copy_code(self.problem, name, rows), first, source, target)
+        )
 
     def _copy(self, code: RowCode, box: Box, source: Storage, target: Storage) -> Form:
         """A row function that copies, with the places it copies from and to."""
@@ -174,7 +180,9 @@ class Tile:
 
     def _kept(self, name: str, box: Box, home: Storage) -> Piece:
         target = Storage("target", name)
-        return self._piece(box, lambda rows: self._copy(past_cache_code(self.problem, name, rows), box, home, target))
+        return self._piece(
+            box, lambda rows, first: self._copy(past_cache_code(self.problem, name, rows), first, home, target)
+        )
 
     def records(self, node: Node) -> Iterator[Piece]:
         """The receivers to be recorded when a node is done with their row."""
