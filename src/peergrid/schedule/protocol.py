@@ -145,7 +145,7 @@ class _State(NamedTuple):
 
 
 class _Fault(Exception):
-    """What went wrong, as a sentence."""
+    """A fault, as a sentence."""
 
 
 @dataclass(frozen=True)
@@ -208,7 +208,7 @@ class _Model:
         return not able and any(tile.level < self.passes for tile in state.tiles)
 
     def where(self, state: _State) -> str:
-        """Where each tile stands, in words."""
+        """The pass of each tile, in words."""
         named = (f"{self._name(n)} in pass {tile.level}" for n, tile in enumerate(state.tiles))
         return ", ".join(named)
 
