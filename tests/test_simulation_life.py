@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import os
 import threading
 import weakref
 from concurrent.futures import ThreadPoolExecutor
@@ -65,3 +66,21 @@ def test_a_simulation_forgotten_open_leaves_no_threads_and_no_memory() -> None:
     gc.collect()
     assert threading.active_count() == threads
     assert executor() is None
+
+
+def test_a_forked_process_is_told_that_the_simulation_is_not_its_own() -> None:
+    """Its threads are in the process that made it alone: whoever waited for them here would wait for ever."""
+    with Simulation(PROBLEM, 4, devices="cpu:2") as simulation:
+        simulation.run(2)
+        child = os.fork()
+        if not child:
+            try:
+                simulation.run(2)
+            except peergrid.UsageError:
+                simulation.close()
+                os._exit(7)
+            finally:
+                os._exit(1)
+        _, status = os.waitpid(child, 0)
+        assert os.waitstatus_to_exitcode(status) == 7
+        simulation.run(2)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import threading
 import time
 import weakref
@@ -85,6 +86,7 @@ class Simulation:
         self._restored: State | None = None  # without fields
         self._lock = threading.RLock()
         self._closed = self._torn = False
+        self._process = os.getpid()
         self._exposed: float | None = None
         self._schedules: dict[tuple[object, ...], Schedule] = {}
         self._executor = executor_of(
@@ -255,7 +257,10 @@ class Simulation:
             return Result(*found, self.reductions())
 
     def close(self) -> None:
-        """Free the devices' memory; what was gathered before stays."""
+        """Free the devices' memory; what was gathered before stays. A copy in a forked process has none to free."""
+        if os.getpid() != self._process:
+            self._release.detach()
+            return
         with self._lock:
             self._closed = True
             self._release()
@@ -287,6 +292,8 @@ class Simulation:
     @contextmanager
     def _open(self) -> Iterator[None]:
         """The lock of the simulation, with devices that hold the fields of a step."""
+        if os.getpid() != self._process:
+            raise UsageError("The simulation belongs to the process that made it; make one of its own in this one.")
         with self._lock:
             if self._closed:
                 raise UsageError("The simulation is closed and its memory free; use it inside its 'with' block.")

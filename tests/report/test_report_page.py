@@ -358,3 +358,10 @@ def test_a_matrix_per_other_coordinate() -> None:
     words = " ".join(read(two_gpus()).text)
     assert "From row to column" in words
     assert "<h4>From row to column</h4>" in page(two_gpus())  # a coordinate that never varies names nothing
+
+
+def test_names_of_groups_are_text() -> None:
+    profile = PROFILES["host"]
+    evil = '"><script>alert(1)</script>'
+    probes = tuple(replace(outcome, group=evil) for outcome in profile.probes)
+    assert "script" not in read(replace(profile, probes=probes)).tags

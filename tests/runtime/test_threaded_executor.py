@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from dataclasses import replace
 
 import pytest
@@ -13,9 +14,10 @@ from peergrid import DeviceFault, Options, UsageError
 from peergrid.grid.partition import Partition
 from peergrid.runtime.cpu import executor as cpu_executor
 from peergrid.runtime.cpu.executor import ThreadedExecutor
+from peergrid.runtime.cpu.sync import Barrier, Waits
 from peergrid.runtime.reference import ReferenceKernel
 from peergrid.schedule import Schedule, build, layout
-from peergrid.schedule.ops import SignalOp
+from peergrid.schedule.ops import HostBarrier, SignalOp
 
 
 def executor_and_schedule(strategy: str, timeout: float = 0.3) -> tuple[ThreadedExecutor, Schedule]:
@@ -38,6 +40,30 @@ def test_a_failing_kernel_ends_the_run_with_its_own_error(strategy: str) -> None
     with pytest.raises(RuntimeError, match="planted"):
         executor.execute(schedule, 1, 0)
     executor.close()
+
+
+@pytest.mark.parametrize("strategy", ["serial", "async", "threads", "overlap", "peer", "persistent"])
+def test_a_pass_may_take_longer_than_the_timeout(strategy: str) -> None:
+    """It is one device's; all the others wait for it meanwhile."""
+    executor, schedule = executor_and_schedule(strategy, timeout=0.2)
+    kernel, slow = executor.kernel, threading.Event()
+
+    def takes_long(*arguments: object) -> None:
+        if arguments[0].device == 1 and not slow.is_set():  # type: ignore[attr-defined]
+            slow.set()
+            time.sleep(0.7)
+        kernel(*arguments)  # type: ignore[arg-type]
+
+    executor.kernel = takes_long  # type: ignore[assignment]
+    executor.execute(schedule, 1, 0)
+    assert slow.is_set()
+    executor.close()
+
+
+def test_a_barrier_that_is_not_met_is_named() -> None:
+    waits, barrier = Waits(0.2), Barrier(2)
+    with pytest.raises(DeviceFault, match=r"Nothing moved for 0\.2 s: "):
+        waits.pass_barrier(barrier, HostBarrier((0, 1)))
 
 
 def test_a_dropped_signal_is_named() -> None:

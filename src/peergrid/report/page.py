@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from html import escape
 
@@ -47,7 +48,7 @@ def _groups(profile: Profile) -> list[str]:
 
 
 def _anchor(group: str) -> str:
-    return group.replace(" ", "-")
+    return re.sub(r"[^0-9A-Za-z-]+", "-", group)
 
 
 def _head(profile: Profile) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from typing import Any
 
 import pytest
 from executions import load
@@ -11,6 +12,7 @@ from runtime_problems import PROBLEMS
 
 from peergrid import Options, UsageError
 from peergrid.grid.partition import Partition
+from peergrid.runtime.cuda.commands.native import compiled
 from peergrid.runtime.cuda.commands.replay import ABORTED
 from peergrid.runtime.cuda.device.devices import Devices
 from peergrid.runtime.cuda.executor import CudaExecutor
@@ -109,3 +111,10 @@ def test_a_gpu_that_does_not_answer_is_given_back() -> None:
     with pytest.raises(UsageError, match="no answer"):
         made(driver)
     assert not driver.live
+
+
+def test_without_a_folder_for_machine_code_functions_are_compiled_for_the_process() -> None:
+    """An installation that is read-only, and a user without a home: such a function lies in no file."""
+    made: dict[str, Any] = {}
+    exec("def twice(a):\n    return 2 * a\n", made)
+    assert compiled(made["twice"])(21) == 42

@@ -17,7 +17,7 @@ import numpy as np
 
 from peergrid.errors import UsageError
 from peergrid.grid import Array, Index
-from peergrid.runtime.cpu.sync import Aborted, Token, Waits
+from peergrid.runtime.cpu.sync import Aborted, Barrier, Token, Waits
 from peergrid.runtime.executor import refuse_norms
 from peergrid.runtime.inorder import copy, owned_receivers
 from peergrid.runtime.kernel import Kernel
@@ -118,8 +118,9 @@ class ThreadedExecutor:
         for number, op in enumerate(schedule.ops):
             for host in hosts_of(op):
                 programs.setdefault(host, []).append((number, op))
-        barriers = {op.hosts: threading.Barrier(len(op.hosts)) for op in schedule.ops if isinstance(op, HostBarrier)}
+        barriers = {op.hosts: Barrier(len(op.hosts)) for op in schedule.ops if isinstance(op, HostBarrier)}
         first = self._recorder.begin(schedule, times)
+        self._waits.progress()  # whatever the caller did since the last steps
         self._signals.clear()
         hosts = [
             threading.Thread(target=self._host, args=(host, ops, schedule, times, step, first, barriers), daemon=True)
@@ -197,7 +198,7 @@ class ThreadedExecutor:
         times: int,
         step: int,
         first: int,
-        barriers: dict[tuple[int, ...], threading.Barrier],
+        barriers: dict[tuple[int, ...], Barrier],
     ) -> None:
         increments = _increments(schedule)
 
@@ -244,13 +245,11 @@ class ThreadedExecutor:
             case SignalWait():
                 self._put(op.queue, position, partial(self._await, op, offsets.get(op.flag, 0) + op.value))
             case DeviceBarrier():
-                barrier = threading.Barrier(len(op.queues))
+                barrier = Barrier(len(op.queues))
                 for queue in op.queues:
                     self._put(queue, position, partial(self._waits.pass_barrier, barrier, op))
 
-    def _wait_on_host(
-        self, op: Sync | HostBarrier, barriers: dict[tuple[int, ...], threading.Barrier]
-    ) -> Position | None:
+    def _wait_on_host(self, op: Sync | HostBarrier, barriers: dict[tuple[int, ...], Barrier]) -> Position | None:
         if isinstance(op, HostBarrier):
             self._waits.pass_barrier(barriers[op.hosts], op)
             return None
@@ -274,15 +273,15 @@ class ThreadedExecutor:
     def _compute(self, op: Compute, base: int) -> None:
         memory, recorded = self.memories[op.device], self.recorded[op.device]
         started = time.perf_counter()
-        self.kernel(memory, op.box, op.source, op.target, base + op.level, op.steps, self._traces, recorded)
-        if self._norms is not None:
-            self._norms.add(memory, op, base + op.level)
+        with self._waits.computing():
+            self.kernel(memory, op.box, op.source, op.target, base + op.level, op.steps, self._traces, recorded)
+            if self._norms is not None:
+                self._norms.add(memory, op, base + op.level)
         self._busy[op.queue] = self._busy.get(op.queue, 0.0) + time.perf_counter() - started
-        self._waits.progress()
 
     def _reduce(self, op: Reduce, base: int) -> None:
-        self._reductions.add(self.memories[op.device], op, base + op.level)
-        self._waits.progress()
+        with self._waits.computing():
+            self._reductions.add(self.memories[op.device], op, base + op.level)
 
     def _put(self, queue: Queue, position: Position, job: Job) -> None:
         def carry_out() -> None:

@@ -16,6 +16,14 @@ Token = threading.Event
 """Set once, when the point of a queue that an event was recorded at has been passed."""
 
 
+class Barrier:
+    """A place that threads pass together, so many at a time; see `Waits.pass_barrier`."""
+
+    def __init__(self, parties: int) -> None:
+        self.parties, self.arrived, self.passed = parties, 0, 0
+        self.changed = threading.Condition()
+
+
 class Aborted(Exception):
     """Another thread failed; this one stops quietly."""
 
@@ -32,10 +40,22 @@ class Waits:
         self._flags: dict[Flag, int] = {}
         self._settled: dict[Flag, int] = {}
         self._waiting: dict[int, tuple[float, Op]] = {}
-        self._barriers: set[threading.Barrier] = set()
+        self._computing = 0
 
     def progress(self) -> None:
         self._last_progress = time.monotonic()
+
+    @contextmanager
+    def computing(self) -> Iterator[None]:
+        """While inside, something moves, however long it takes."""
+        with self._changed:
+            self._computing += 1
+        try:
+            yield
+        finally:
+            with self._changed:
+                self._computing -= 1
+            self.progress()
 
     def abort(self, error: BaseException) -> None:
         """Keep the first error and wake everybody."""
@@ -44,8 +64,6 @@ class Waits:
                 self._error = error
             self.aborted = True
             self._changed.notify_all()
-            for barrier in tuple(self._barriers):
-                barrier.abort()
 
     def check(self) -> None:
         """Raise Aborted where another thread gave up."""
@@ -62,20 +80,18 @@ class Waits:
             while not token.wait(TICK):
                 self._check(op)
 
-    def pass_barrier(self, barrier: threading.Barrier, op: Op) -> None:
+    def pass_barrier(self, barrier: Barrier, op: Op) -> None:
         """Wait until all parties of a barrier are here."""
-        with self._changed:
-            self.check()
-            self._barriers.add(barrier)
-        with self._noted(op):
-            try:
-                barrier.wait(self._timeout)
-            except threading.BrokenBarrierError:
-                if self.aborted:
-                    raise Aborted from None
-                raise self._fault() from None
-            finally:
-                self._barriers.discard(barrier)
+        self.check()
+        with self._noted(op), barrier.changed:
+            number = barrier.passed
+            barrier.arrived += 1
+            if barrier.arrived == barrier.parties:
+                barrier.arrived, barrier.passed = 0, number + 1
+                barrier.changed.notify_all()
+            while barrier.passed == number:
+                barrier.changed.wait(TICK)
+                self._check(op)
 
     def set_flag(self, flag: Flag, value: int) -> None:
         with self._changed:
@@ -99,7 +115,8 @@ class Waits:
 
     def _check(self, op: Op | None) -> None:
         self.check()
-        if op is not None and time.monotonic() - self._last_progress > self._timeout:
+        moving = op is None or self._computing
+        if not moving and time.monotonic() - self._last_progress > self._timeout:
             raise self._fault()
 
     @contextmanager

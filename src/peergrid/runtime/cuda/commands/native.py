@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, cast
+from typing import Any, TypeVar, cast
 
 from llvmlite import ir
-from numba import types
+from numba import njit, types
 from numba.extending import intrinsic
 
 ARGUMENTS = 11
@@ -19,6 +19,15 @@ that the caller cleans up, so a function that takes fewer, or 32-bit ones, finds
 _WORD = ir.IntType(64)
 TUPLE: Any = cast(Any, types).UniTuple(types.int64, ARGUMENTS)
 Code = tuple[Any, Callable[..., Any]]
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+
+def compiled(function: Function) -> Function:
+    """A function compiled without the interpreter's lock; kept beside the sources where these can be written to."""
+    try:
+        return cast(Function, njit(nogil=True, cache=True)(function))
+    except RuntimeError:  # an installation that is read-only, and no folder of the user's
+        return cast(Function, njit(nogil=True)(function))
 
 
 def _call(typing_context: Any, address: Any, words: Any) -> Code:

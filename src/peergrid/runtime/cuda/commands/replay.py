@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from numba import njit, types
+from numba import types
 
-from peergrid.runtime.cuda.commands.native import add, call, load, store
+from peergrid.runtime.cuda.commands.native import add, call, compiled, load, store
 
 CALL, POLL, BARRIER, PUBLISH, WAIT_FOR = 0, 1, 2, 3, 4
 """Kinds of rows: call a function; poll until it no longer answers 'not ready'; wait at a barrier of hosts; publish in
@@ -25,21 +25,21 @@ NOT_READY = 600
 LOOKS = 2000  # looks before a waiting thread offers its core to others
 BREATH = 500  # loads, about a microsecond, between two questions to the driver: they hold up threads that issue
 MONOTONIC = 1  # CLOCK_MONOTONIC
+SECOND = 1_000_000_000  # nanoseconds
 
-_time: Any = types.ExternalFunction("time", types.int64(types.int64))
 _clock: Any = types.ExternalFunction("clock_gettime", types.int32(types.int64, types.int64))
 _sched_yield: Any = types.ExternalFunction("sched_yield", types.int32())
 _usleep: Any = types.ExternalFunction("usleep", types.int32(types.int64))
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def _now(spent: int) -> int:
     """Nanoseconds of a clock that only grows; `spent`: address of three words, of which it uses the last two."""
     _clock(MONOTONIC, spent + 8)
-    return int(load(spent + 8) * 1_000_000_000 + load(spent + 16))
+    return int(load(spent + 8) * SECOND + load(spent + 16))
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def _look(kind: int, function: int, words: Any, goal: int) -> int:
     """Whether what a row waits for is there (0), is not (`NOT_READY`), or never will be (an error)."""
     if kind == POLL:
@@ -47,14 +47,14 @@ def _look(kind: int, function: int, words: Any, goal: int) -> int:
     return 0 if load(words[0]) >= goal else NOT_READY
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def _wait(kind: int, function: int, words: Any, goal: int, timeout: int, abort: int, spent: int) -> tuple[int, int]:
     """Look again and again; the time that takes is taken off the time spent, with that of a first question in vain."""
     asked = _now(spent) if kind == POLL else 0
     code = _look(kind, function, words, goal)
     if code != NOT_READY:
         return (FAILED, code) if code else (DONE, 0)
-    began, started, looks, state = asked or _now(spent), _time(0), 0, DONE
+    began, looks, state = asked or _now(spent), 0, DONE
     sleep = words[1] if kind == POLL else 0
     while code == NOT_READY:
         if sleep:
@@ -67,7 +67,7 @@ def _wait(kind: int, function: int, words: Any, goal: int, timeout: int, abort: 
         if (sleep or looks > LOOKS) and code == NOT_READY:
             if load(abort):
                 state, code = ABORTED, 0
-            elif _time(0) - started > timeout:
+            elif _now(spent) - began > timeout * SECOND:
                 state, code = TIMED_OUT, 0
             else:
                 _sched_yield()
@@ -75,7 +75,7 @@ def _wait(kind: int, function: int, words: Any, goal: int, timeout: int, abort: 
     return (FAILED, code) if code else (state, 0)
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def _row(table: Any, n: int, iteration: int, timeout: int, abort: int, spent: int) -> tuple[int, int]:
     """One row; returns what became of it and the function's result."""
     kind, function = table[n, KIND], table[n, FUNCTION]
@@ -95,7 +95,7 @@ def _row(table: Any, n: int, iteration: int, timeout: int, abort: int, spent: in
     return _wait(kind, function, words, goal, timeout, abort, spent)
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def _rows(
     table: Any, iteration: int, context: int, set_context: int, timeout: int, abort: int, spent: int
 ) -> tuple[int, int, int, int]:
@@ -113,7 +113,7 @@ def _rows(
     return DONE, 0, -1, context
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def replay(
     table: Any,
     relocations: Any,
@@ -154,7 +154,7 @@ def replay(
     return state, code, row, iteration
 
 
-@njit(cache=True)
+@compiled
 def invoke(function: int, words: Any) -> int:
     """Call one driver function with eleven words; returns its result code."""
     return int(call(function, words))
