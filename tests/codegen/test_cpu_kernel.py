@@ -15,7 +15,7 @@ from stream_problems import PLANE, SPACE, line
 from peergrid.codegen.cpu.plan import StreamPlan, stream_plan
 from peergrid.grid import Array, Boundary, Box, Dtype, Grid
 from peergrid.grid.partition import Partition
-from peergrid.runtime.cpu.kernel import Arrange, CpuKernel
+from peergrid.runtime.cpu.kernel import CpuKernel, TilePlanner
 from peergrid.runtime.inorder import owned_receivers
 from peergrid.runtime.kernel import Kernel
 from peergrid.runtime.memory import DeviceMemory, allocate, fill
@@ -34,16 +34,16 @@ def compiled(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("compiled")
 
 
-def in_tiles(problem: Problem, width: int, past_cache: bool = False) -> Arrange:
+def in_tiles(problem: Problem, width: int, past_cache: bool = False) -> TilePlanner:
     """Tiles of at most that many cells along every axis across the stream."""
 
-    def arrange(box: Box, steps: int) -> tuple[StreamPlan, tuple[Box, ...]]:
+    def planner(box: Box, steps: int) -> tuple[StreamPlan, tuple[Box, ...]]:
         parts = [box]
         for axis in range(min(1, box.ndim - 1), box.ndim):
             parts = [piece for part in parts for piece in _slices(part, axis, width)]
         return stream_plan(problem, steps, past_cache), tuple(parts)
 
-    return arrange
+    return planner
 
 
 def _slices(box: Box, axis: int, width: int) -> Iterator[Box]:
@@ -94,8 +94,8 @@ def test_planes(name: str, compiled: Path, data: st.DataObject) -> None:
     shape = data.draw(st.tuples(st.integers(least[0], 19), st.integers(least[1], 23)))
     problem = PLANE[name](shape, boundary, data.draw(st.sampled_from(DTYPES)))
     split = data.draw(st.sampled_from([(1, 1), (2, 1), (1, 2), (3, 2)]))
-    arrange = in_tiles(problem, data.draw(st.sampled_from([1, 3, 8, 100])), data.draw(st.booleans()))
-    kernel = CpuKernel(problem, compiled, arrange)
+    planner = in_tiles(problem, data.draw(st.sampled_from([1, 3, 8, 100])), data.draw(st.booleans()))
+    kernel = CpuKernel(problem, compiled, planner)
     check(problem, kernel, split, data.draw(st.integers(1, 5)), data.draw(st.integers(0, 2)))
 
 

@@ -11,8 +11,8 @@ import pytest
 from stream_problems import PLANE, Maker, cube, line, plain, surge, values, yee
 
 from peergrid.codegen.cpu.plan import stream_plan
-from peergrid.codegen.cpu.tiles import LARGE, fitted, tiles, weigh
-from peergrid.codegen.cpu.work import Access, Form, Piece, Tile
+from peergrid.codegen.cpu.tiles import LARGE, tiled_plan, tiles, weigh
+from peergrid.codegen.cpu.work import Form, Piece, Placement, Tile
 from peergrid.codegen.regions import mirror_cuts, mirrored
 from peergrid.grid import Boundary, Box, Grid, Index
 from peergrid.grid.partition import Partition
@@ -63,8 +63,8 @@ def test_values_that_go_past_the_cache_wait_in_windows() -> None:
 def test_large_passes_go_past_the_cache() -> None:
     problem, box = plain((100, 200), FIXED, "float32"), Box((0, 0), (100, 200))
     moved = 4 * 2 * box.size  # one field, read and written
-    assert fitted(problem, moved // LARGE, box, 1)[0].past_cache is False
-    assert fitted(problem, moved // LARGE - 1, box, 1)[0].past_cache is True
+    assert tiled_plan(problem, moved // LARGE, box, 1)[0].past_cache is False
+    assert tiled_plan(problem, moved // LARGE - 1, box, 1)[0].past_cache is True
 
 
 def test_a_mirrored_row_is_waited_for() -> None:
@@ -123,7 +123,7 @@ def test_the_cache_is_read_from_the_system(tmp_path) -> None:
     assert second_level(tmp_path / "absent") == 1 << 20
 
 
-def reached(tile: Tile, layout: Layout, access: Access, cells: Box) -> tuple[Box, Box]:
+def reached(tile: Tile, layout: Layout, access: Placement, cells: Box) -> tuple[Box, Box]:
     """The cells that an access reaches, and those that are there; rows of a window count as there."""
     found, storage = cells.shift(access.shift), access.storage
     if storage.kind == "window":

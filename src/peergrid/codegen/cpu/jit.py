@@ -207,7 +207,7 @@ def _text_of(name: str) -> str:
 
 
 def _built(prefix: str, text: str, cache: Path | None, build: Callable[[Any, bool], Any]) -> Any:
-    """What `build` makes of the module, from the folder where it can be had."""
+    """The result of `build` for the module, from the folder where it can be had."""
     name = f"peergrid_{prefix}_{hashlib.sha256(text.encode()).hexdigest()[:24]}"
     if cache is not None:
         try:

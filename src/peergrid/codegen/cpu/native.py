@@ -26,7 +26,7 @@ class Native:
 
 @lru_cache(maxsize=1)
 def _processor() -> tuple[str, str, str]:
-    """What code is made for: the kind of machine, the processor, what it can do."""
+    """The target of machine code: the kind of machine, the processor, its features."""
     llvm.initialize_native_target()
     llvm.initialize_native_asmprinter()
     return llvm.get_process_triple(), llvm.get_host_cpu_name(), llvm.get_host_cpu_features().flatten()

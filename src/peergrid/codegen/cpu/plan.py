@@ -1,4 +1,4 @@
-"""Streaming with temporal blocking: all steps of a pass in one sweep along axis 0.
+"""Streaming with temporal blocking: all steps of a pass in one traversal along axis 0.
 
 A front moves along the rows (planes in 3D) of a tile. At every position the nodes, one for each stage of each step, run
 in order, each on the row that lies its *lag* behind the front: the least lag at which every row that it reads is
@@ -29,7 +29,7 @@ AT_ONCE = 2  # planes that are computed at a time in 3D: neighbouring ones read 
 
 @dataclass(frozen=True, slots=True)
 class Storage:
-    """Where values are: a window by number, a field's block in a slot, or what its kind says.
+    """The place of values: a window by number, a field's block in a slot, or what its kind says.
 
     A handover is the target slot for cells of the tile, and a window (by number) for those beyond it.
     """
@@ -67,7 +67,7 @@ class Node:
         return frozenset(self.after) - self.renamed
 
     def kinds(self, name: str) -> set[Kind]:
-        """Where a field's values are before and after, in a word each; none for a coefficient."""
+        """The kinds of places of a field's values before and after; none for a coefficient."""
         return {homes[name].kind for homes in (self.before, self.after) if name in homes}
 
 
@@ -178,7 +178,7 @@ class _Planner:
             window.oldest = max(window.oldest, lag)
 
     def _may_overwrite(self, stage: Stage, name: str, lag: int) -> bool:
-        """Whether old values are dead where the stage writes: all earlier readers are done, it reads its own cell."""
+        """True for dead values where the stage writes: all earlier readers are done, it reads its own cell."""
         level = self.levels[name]
         return level.home.kind != "source" and lag >= level.oldest and _reads_own_cell(stage, name)
 
@@ -206,7 +206,7 @@ class _Planner:
         self.unused += sorted(home.number for home in replaced if home.number >= 0)
 
     def _handed_over(self, step: int, stage: int, name: str) -> Final:
-        """Whether a stage writes what is handed over: in the last step, if later stages only work on it in place.
+        """True for a stage that writes what is handed over: in the last step, if later stages only work on it in place.
 
         'inside': only within the tile; 'beyond': others read some of it around the tile.
         """

@@ -119,7 +119,7 @@ class _Body:
         return self.known[key]
 
     def _operand_of(self, expr: Read | Param | Now) -> Operand:
-        """What is loaded for an expression in the row that is being written."""
+        """The operand that is loaded for an expression in the row that is being written."""
         if not isinstance(expr, Read):
             return expr
         if expr.field in self.in_place:
@@ -127,7 +127,7 @@ class _Body:
         return Read(expr.field, (expr.offset[0] + self.ahead, *expr.offset[1:]))
 
     def _varies(self, read: Read) -> bool:
-        """Whether the values differ along a row."""
+        """True where the values differ along a row."""
         return self.problem.grid.ndim - 1 in self.problem.fields[read.field].axes
 
     def _let(self, form: str, *parts: str) -> str:

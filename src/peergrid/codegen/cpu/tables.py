@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from peergrid.codegen.cpu.plan import Storage, StreamPlan
-from peergrid.codegen.cpu.work import Access, Form, Piece, Tile
+from peergrid.codegen.cpu.work import Form, Piece, Placement, Tile
 from peergrid.grid import Box, Index
 from peergrid.stencil import Problem
 
@@ -37,7 +37,7 @@ class Buffer:
 
 
 @dataclass(frozen=True)
-class Program:
+class DriverTables:
     """A pass over one box, as tables with a row of integers for each
 
     tile      first and last front, first and last node
@@ -112,7 +112,7 @@ class _Packer:
         self.operands += [self._operand(access, (row, y, x), windows) for access in form.accesses]
         self.works.append((number, first, len(self.operands), y_end - y, x_end - x))
 
-    def _operand(self, access: Access, cell: Triple, windows: Windows) -> tuple[int, ...]:
+    def _operand(self, access: Placement, cell: Triple, windows: Windows) -> tuple[int, ...]:
         storage = access.storage
         number = self.storages.setdefault(storage, len(self.storages))
         if not access.shift:
@@ -122,20 +122,20 @@ class _Packer:
         return number, cell[0] + row, cell[1] + line - origin[1], cell[2] + column - origin[2]
 
 
-def program(problem: Problem, plan: StreamPlan, tiles: Iterable[Box], recorded: tuple[int, ...]) -> Program:
+def program(problem: Problem, plan: StreamPlan, tiles: Iterable[Box], recorded: tuple[int, ...]) -> DriverTables:
     """The tables of a pass over disjoint tiles."""
     packer = _Packer(plan.at_once)
-    held: list[Windows] = []
+    windows: list[Windows] = []
     for tile in (Tile(problem, plan, box, recorded) for box in tiles):
         parts = list(_parts(tile))
-        held.append(_windows(tile, _main_column(pieces for _, pieces in parts), LINE // problem.itemsize))
-        packer.tile(parts, held[-1])
-    shapes = [_extent(held, number) for number in range(len(plan.depths))]
+        windows.append(_windows(tile, _main_column(pieces for _, pieces in parts), LINE // problem.itemsize))
+        packer.tile(parts, windows[-1])
+    shapes = [_extent(windows, number) for number in range(len(plan.depths))]
     wanted = {Storage("window", number=n): (plan.depths[n], *shape) for n, shape in enumerate(shapes)}
     widest = max((work[4] for work in packer.works), default=0)
     wanted.update({storage: (1, 1, widest) for storage in packer.storages if storage.kind == "sink"})
     buffers, size = _buffers(wanted, problem.itemsize)
-    return Program(
+    return DriverTables(
         at_once=plan.at_once,
         functions=tuple(packer.functions),
         tiles=_table(packer.tiles, 4),

@@ -26,7 +26,7 @@ class Weight:
     margins: Index
 
 
-def fitted(
+def tiled_plan(
     problem: Problem, cache_bytes: int, box: Box, steps: int, *, rotate: bool = False
 ) -> tuple[StreamPlan, tuple[Box, ...]]:
     """The plan of a pass over a box, and tiles for a cache of that size.
@@ -45,7 +45,7 @@ def _traffic(problem: Problem, box: Box) -> int:
 
 
 def weigh(problem: Problem, plan: StreamPlan) -> Weight:
-    """What a tile of a plan weighs; confined fields count only if they span most of the grid."""
+    """The memory of a tile of a plan; confined fields count only if they span most of the grid."""
     inputs = footprint(problem, plan.steps).inputs
     growth = reduce(Growth.__or__, (inputs[name] for name in problem.state))
     margins = tuple(a + b for a, b in zip(growth.below, growth.above, strict=True))
@@ -73,7 +73,7 @@ def _rows(problem: Problem, plan: StreamPlan) -> Iterator[int]:
 
 
 def _large(problem: Problem, name: str) -> bool:
-    """Whether a field spans most of the grid."""
+    """True where a field spans most of the grid."""
     return 2 * problem.fields[name].box.size > problem.grid.box.size
 
 

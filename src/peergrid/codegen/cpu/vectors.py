@@ -166,7 +166,7 @@ class _Writer:
         return self.known[key]
 
     def _varies(self, read: Read) -> bool:
-        """Whether the values differ along a line."""
+        """True where the values differ along a line."""
         return self.problem.grid.ndim - 1 in self.problem.fields[read.field].axes
 
     def _let(self, *instruction: object) -> str:

@@ -18,8 +18,8 @@ Active = frozenset[str]
 
 
 @dataclass(frozen=True, slots=True)
-class Access:
-    """Where an operand's value for a cell lies: in `storage` at the cell plus `shift`, or at a fixed `place`."""
+class Placement:
+    """The place of an operand's value for a cell: in `storage` at the cell plus `shift`, or at a fixed `place`."""
 
     storage: Storage
     shift: Index = ()
@@ -31,7 +31,7 @@ class Form:
     """A row function, and where its operands lie."""
 
     code: RowCode
-    accesses: tuple[Access, ...]
+    accesses: tuple[Placement, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +61,7 @@ class Tile:
         return write_box(self.problem, name, self.problem.grid.clip(growth.apply(self.box)))
 
     def pieces(self, node: Node) -> Iterator[Piece]:
-        """What a node does, in order: updates, then values carried over.
+        """The pieces of a node, in order: updates, then values carried over.
 
         Where a field goes into the memory of one that rotates, the cells without an update have the same values there.
         """
@@ -138,12 +138,12 @@ class Tile:
         for corner in product(*spans):
             yield Box(tuple(a for a, _ in corner), tuple(b for _, b in corner))
 
-    def _access(self, node: Node, code: RowCode, number: int, box: Box, active: Active) -> Access:
+    def _access(self, node: Node, code: RowCode, number: int, box: Box, active: Active) -> Placement:
         if not code.users[number] & active:
-            return Access(Storage("sink", number=number))
+            return Placement(Storage("sink", number=number))
         return self._place(node, code.operands[number], box)
 
-    def _place(self, node: Node, operand: Operand, box: Box) -> Access:
+    def _place(self, node: Node, operand: Operand, box: Box) -> Placement:
         match operand:
             case Write(name, ahead):
                 return self._at(node.after[name], box, _ahead(box, ahead))
@@ -151,15 +151,15 @@ class Tile:
                 home = node.before.get(name, Storage("coefficient", name))
                 return self._at(home, box, mirrored(self.problem.grid, box.lo, offset))
             case Param(key):
-                return Access(Storage("parameter", key))
-        return Access(Storage("signal", operand.signal), place=(0, node.step))
+                return Placement(Storage("parameter", key))
+        return Placement(Storage("signal", operand.signal), place=(0, node.step))
 
-    def _at(self, home: Storage, box: Box, shift: Index) -> Access:
+    def _at(self, home: Storage, box: Box, shift: Index) -> Placement:
         """The access to the values at `shift` from the cells of a box; of a handover, in the part where they are."""
         if home.kind == "handover":
             inside = self.box.covers(box.shift(shift))
             home = Storage("target", home.name) if inside else Storage("window", number=home.number)
-        return Access(home, shift)
+        return Placement(home, shift)
 
     def _copied(self, name: str, box: Box, source: Storage, target: Storage) -> Piece:
         return self._piece(
@@ -191,7 +191,10 @@ class Tile:
             if receiver.cell in self.box and node.stage == self._last_writer(receiver.field):
                 cell = Box.cell(receiver.cell)
                 home = node.after.get(receiver.field, Storage("coefficient", receiver.field))
-                accesses = Access(Storage("traces"), place=(number, node.step)), self._at(home, cell, (0,) * cell.ndim)
+                accesses = (
+                    Placement(Storage("traces"), place=(number, node.step)),
+                    self._at(home, cell, (0,) * cell.ndim),
+                )
                 yield Piece(cell, Form(copy_code(self.problem, receiver.field), accesses))
 
     def _last_writer(self, name: str) -> int:

@@ -15,15 +15,15 @@ from numpy.typing import NDArray
 
 from peergrid.codegen.cpu.jit import compile_driver, compile_rows
 from peergrid.codegen.cpu.plan import Storage, StreamPlan
-from peergrid.codegen.cpu.tables import AXES, Buffer, Program, program
-from peergrid.codegen.cpu.tiles import fitted
+from peergrid.codegen.cpu.tables import AXES, Buffer, DriverTables, program
+from peergrid.codegen.cpu.tiles import tiled_plan
 from peergrid.grid import Array, Box
 from peergrid.runtime.cpu.caches import second_level
 from peergrid.runtime.memory import Block, DeviceMemory
 from peergrid.stencil import Problem
 
 Table = NDArray[np.int64]
-Arrange = Callable[[Box, int], tuple[StreamPlan, tuple[Box, ...]]]
+TilePlanner = Callable[[Box, int], tuple[StreamPlan, tuple[Box, ...]]]
 Row = tuple[int, int, int, int, int, int, int]  # base, bytes between rows, lines, cells; rows kept; in scratch; moves
 KEPT = 4096  # bound calls; a run has a few for each box of each device
 
@@ -48,7 +48,7 @@ def compile_kernel(
     cache_bytes: of the processor cache to plan for, by default the second level of one core; rotate: fields rotate in
     memory (see `rotating_fields`).
     """
-    return CpuKernel(problem, cache, partial(fitted, problem, cache_bytes or second_level(), rotate=rotate))
+    return CpuKernel(problem, cache, partial(tiled_plan, problem, cache_bytes or second_level(), rotate=rotate))
 
 
 @dataclass(frozen=True)
@@ -67,18 +67,18 @@ class _Bound:
 class CpuKernel:
     """A `Kernel` from generated code. Row functions are compiled when first needed: see `prepare`.
 
-    arrange: the plan for a box and a number of steps, and tiles: disjoint, together the box, whole along axis 0 (in
+    planner: the plan for a box and a number of steps, and tiles: disjoint, together the box, whole along axis 0 (in
     1D any parts).
     """
 
-    def __init__(self, problem: Problem, cache: Path | None, arrange: Arrange) -> None:
+    def __init__(self, problem: Problem, cache: Path | None, planner: TilePlanner) -> None:
         self.problem = problem
         self._cache = cache
-        self._arrange = arrange
+        self._planner = planner
         self._lock = threading.RLock()
         self._threads = threading.local()
         self._functions: dict[str, Any] = {}
-        self._programs: dict[tuple[Box, int, tuple[int, ...]], Program] = {}
+        self._programs: dict[tuple[Box, int, tuple[int, ...]], DriverTables] = {}
         self._bound: dict[tuple[object, ...], _Bound] = {}
         self._driver: Callable[..., None] | None = None
 
@@ -134,15 +134,15 @@ class CpuKernel:
             self._bound[key] = bound
         return bound
 
-    def _program(self, box: Box, steps: int, recorded: tuple[int, ...]) -> Program:
+    def _program(self, box: Box, steps: int, recorded: tuple[int, ...]) -> DriverTables:
         with self._lock:
             key = (box, steps, tuple(n for n in recorded if self.problem.receivers[n].cell in box))
             if key not in self._programs:
-                plan, parts = self._arrange(box, steps)
+                plan, parts = self._planner(box, steps)
                 self._programs[key] = program(self.problem, plan, parts, key[2])
             return self._programs[key]
 
-    def _ready(self, chosen: Program) -> Table:
+    def _ready(self, chosen: DriverTables) -> Table:
         """The addresses of a program's functions, compiled where they are new."""
         with self._lock:
             if self._driver is None:
@@ -167,7 +167,7 @@ class _Places:
     def __init__(
         self,
         problem: Problem,
-        chosen: Program,
+        chosen: DriverTables,
         memory: DeviceMemory,
         source: int,
         target: int,
