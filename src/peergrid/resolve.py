@@ -14,10 +14,11 @@ from peergrid.runtime.devices import Devices
 from peergrid.schedule import Layout, Options, ResolvedOptions, layout
 from peergrid.schedule.exchange import Order
 from peergrid.schedule.ops import Route
-from peergrid.schedule.strategies import StrategyName
+from peergrid.schedule.strategies import STRATEGIES, StrategyName
 from peergrid.stencil import Problem, footprint
 from peergrid.stencil.lagged import rotating_fields
 
+CANDIDATES = 3  # predicted to be the fastest, of which a trial takes the fastest
 CPU_DEPTH = 8  # ghost depth on virtual devices unless told otherwise: enough to work from the cache
 ROWS_PER_STEP = 4  # rows of a device for each step of depth, so that most of its work is not redundant
 
@@ -88,8 +89,33 @@ def resolve_options(
 
     folder = (cache or default_cache()) / "cubin"
     cut = partition_of(problem, devices, usual, split, norm)
-    trial = Trial(problem, cut, devices.ordinals, steps, norm, folder, say=say)
+    ways = _promising(problem, devices, usual, (strategy, depth), steps, cut if split else None, norm)
+    trial = Trial(problem, cut, devices.ordinals, steps, norm, folder, say=say, ways=ways)
     return trial.fastest(usual, strategy, depth) if trial.worthwhile else ResolvedOptions(resolved)
+
+
+def _promising(
+    problem: Problem,
+    devices: Devices,
+    usual: Options,
+    named: tuple[StrategyName | None, int | None],
+    steps: int,
+    split: Partition | None,
+    norm: str | None,
+) -> tuple[tuple[StrategyName, int], ...]:
+    """The arrangements that are predicted to be the fastest, of those that fit; none where nothing can be foretold."""
+    from peergrid.predict.choice import ranked
+    from peergrid.predict.forecast import fits
+    from peergrid.predict.here import forecaster_here
+
+    asked = forecaster_here(problem, devices, norm, split)
+    if asked is None:
+        return ()
+    strategy, depth = named
+    strategies = (strategy,) if strategy else tuple(STRATEGIES)
+    found = ranked(asked, strategies, min(steps, _gap(problem)), (depth,) if depth else (), usual)
+    fitting = [one.options for one in found if fits(one, asked.machine)]
+    return tuple((options.strategy, options.depth) for options in fitting[:CANDIDATES])
 
 
 def with_supported_block(options: Options, devices: Devices, problem: Problem, norm: str | None = None) -> Options:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from peergrid.cli.progress import megacells
 from peergrid.cli.stop import StopRequest
 from peergrid.models.fdtd import Built
+from peergrid.predict.here import seconds_per_step
 from peergrid.runtime.cpu.bandwidth import copy_bandwidth
 from peergrid.runtime.devices import Devices, cores
 from peergrid.runtime.fit import free_memory
@@ -21,7 +22,8 @@ class Summary:
     """The keys of `run --json`.
 
     rows: of each device along the first axis; seconds: stepping alone; host_seconds: how much of it the busiest thread
-    issued work to GPUs, without waiting; interrupted_by: the signal that ended the run early, or ''; resumed_from: the
+    issued work to GPUs, without waiting; predicted_seconds: as foretold for GPUs; prediction_error: by which share of
+    `seconds` that is more; interrupted_by: the signal that ended the run early, or ''; resumed_from: the
     step of the checkpoint that it went on from, or 0; notes: what was chosen by trial, or arranged otherwise than asked
     for, and why.
     """
@@ -39,6 +41,8 @@ class Summary:
     rows: tuple[int, ...]
     seconds: float
     host_seconds: float | None
+    predicted_seconds: float | None
+    prediction_error: float | None
     gcells_per_s: float
     roofline_fraction: float | None
     exposed_communication: float | None
@@ -53,6 +57,7 @@ def summary(name: str, built: Built, simulation: Simulation, stop: StopRequest, 
     """The figures of a run that has ended, without the files; resumed: the step that it went on from."""
     grid, options = built.problem.grid, simulation.options
     rate = grid.box.size * simulation.step / simulation.seconds if simulation.seconds else 0.0
+    foretold = _foretold(simulation, resumed)
     return Summary(
         model=name,
         shape=grid.shape,
@@ -67,6 +72,8 @@ def summary(name: str, built: Built, simulation: Simulation, stop: StopRequest, 
         rows=tuple(simulation.partition.owned(device).shape[0] for device in range(simulation.partition.devices)),
         seconds=simulation.seconds,
         host_seconds=simulation.host_seconds,
+        predicted_seconds=foretold,
+        prediction_error=foretold / simulation.seconds - 1 if foretold and simulation.seconds else None,
         gcells_per_s=rate / 1e9,
         roofline_fraction=_roofline_fraction(built, simulation.devices, rate),
         exposed_communication=simulation.exposed_communication(),
@@ -76,6 +83,12 @@ def summary(name: str, built: Built, simulation: Simulation, stop: StopRequest, 
         notes=simulation.notes,
         outputs=(),
     )
+
+
+def _foretold(simulation: Simulation, resumed: int) -> float | None:
+    """The seconds that were foretold of the steps of this run; None on virtual devices."""
+    each = seconds_per_step(simulation.problem, simulation.devices, simulation.options, simulation.partition)
+    return None if each is None else each * (simulation.step - resumed)
 
 
 def _roofline_fraction(built: Built, devices: Devices, rate: float) -> float | None:
@@ -96,11 +109,12 @@ def _roofline_fraction(built: Built, devices: Devices, rate: float) -> float | N
 def text(found: Summary) -> str:
     """The figures as people read them."""
     ended = f", ended by {found.interrupted_by}" if found.interrupted_by else ""
+    foretold = "" if found.prediction_error is None else f", {found.predicted_seconds:.3g} s foretold"
     roof = "" if found.roofline_fraction is None else f", {found.roofline_fraction:.0%} of the one-pass roofline"
     lines = [
         f"{' × '.join(map(str, found.shape))} cells, {found.steps} steps on {found.devices} "
         f"({found.strategy}, depth {found.depth}){ended}",
-        f"{found.seconds:.3g} s, {megacells(found.gcells_per_s * 1e9)}{roof}",
+        f"{found.seconds:.3g} s, {megacells(found.gcells_per_s * 1e9)}{roof}{foretold}",
         f"sha256 {found.sha256}",
         *found.outputs,
     ]

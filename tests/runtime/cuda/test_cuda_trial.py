@@ -41,6 +41,14 @@ def fake(times: dict[tuple[str, int], float], asked: list[tuple[str, int]], patc
     patch.setattr(Trial, "step_seconds", seconds)
 
 
+def test_named_ways_are_tried_and_no_others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[tuple[str, int]] = []
+    fake({("graph", 4): 0.5, ("peer", 8): 0.7}, asked, monkeypatch)
+    found = replace(trial(tmp_path), ways=(("peer", 8), ("graph", 4), ("overlap", 8))).fastest(USUAL)
+    assert found.options == Options("graph", 4)
+    assert asked == [("peer", 8), ("graph", 4), ("overlap", 8)]
+
+
 def test_the_fastest_depth_then_the_fastest_strategy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[tuple[str, int]] = []
     fake({("peer", 6): 0.5, ("overlap", 6): 0.4, ("overlap", 8): 0.1}, asked, monkeypatch)

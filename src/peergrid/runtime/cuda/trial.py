@@ -55,7 +55,8 @@ class Trial:
     """What is to run on which GPUs: `steps` steps of a problem, split as given, perhaps with a norm.
 
     cache: folder of compiled kernels and of what was found; driver: what to run on, the installed one by default;
-    say: told, before devices are kept busy, what they are kept busy with.
+    say: told, before devices are kept busy, what they are kept busy with; ways: the candidates to be tried, the most
+    promising first (empty: those that rules of thumb name).
     """
 
     problem: Problem
@@ -66,6 +67,7 @@ class Trial:
     cache: Path | None = None
     driver: Driver | None = None
     say: Callable[[str], None] | None = None
+    ways: tuple[Way, ...] = ()
 
     @property
     def worthwhile(self) -> bool:
@@ -81,11 +83,13 @@ class Trial:
         usual: what is known without a device, with the order and the route that are asked for; what a trial cannot
         tell stays so. Raises DeviceFault where the devices fail for good; a candidate that fails alone is left out.
         """
-        strategies = (strategy,) if strategy else self._strategies
+        named = dict.fromkeys(way[0] for way in self.ways)
+        strategies = (strategy,) if strategy else tuple(named) or self._strategies
         usual = replace(usual, strategy=strategy or usual.strategy, depth=depth or usual.depth)
         if max(self.ordinals) >= self._driver.device_count():
             return ResolvedOptions(usual)  # the run says so
-        depths = (depth,) if depth else self._depths(usual.depth)
+        most = dict.fromkeys(way[1] for way in self.ways)
+        depths = (depth,) if depth else tuple(most) or self._depths(usual.depth)
         if len(depths) == len(strategies) == 1:
             return ResolvedOptions(replace(usual, strategy=strategies[0], depth=depths[0]))
         place = self._place(usual, depths, strategies)
@@ -98,11 +102,11 @@ class Trial:
         if self.say is not None:
             self.say("compiling and trying a few ways to arrange the run; the fastest is remembered")
         started = time.perf_counter()
-        ways = [replace(usual, strategy=strategy, depth=depth) for strategy, depth in product(strategies, depths)]
+        ways = [replace(usual, strategy=s, depth=d) for s, d in self.ways or product(strategies, depths)]
         with closing(Devices(self._driver, self.ordinals)) as devices:  # their contexts outlive each candidate
             self._compile(devices, ways)
             attempts = _Attempts(self, devices, usual)
-            attempts.make(depths, strategies)
+            attempts.make(depths, strategies, self.ways)
         faults, seconds = tuple(attempts.faults), attempts.seconds
         found = attempts.best
         if seconds[found] == inf:
@@ -216,8 +220,14 @@ class _Attempts:
     def best(self) -> Way:
         return min(self.seconds, key=self.seconds.__getitem__)
 
-    def make(self, depths: Sequence[int], strategies: Sequence[StrategyName]) -> None:
-        """Try the depths under the first strategy, then the others at the best of them; 'persistent' wants its own."""
+    def make(self, depths: Sequence[int], strategies: Sequence[StrategyName], ways: Sequence[Way] = ()) -> None:
+        """Try the ways that are named; else the depths under the first strategy, then the others at the best of them;
+        'persistent' wants its own.
+        """
+        for way in ways:
+            self._try(way)
+        if ways:
+            return
         for depth in depths:
             self._try((strategies[0], depth))
         best = self.best[1]

@@ -1,0 +1,53 @@
+"""Forecasts for the devices of this machine: the figures of the most similar machine that is known."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from peergrid.errors import PeergridError
+from peergrid.grid.partition import Partition
+from peergrid.predict.forecast import Forecaster
+from peergrid.predict.machine import Machine
+from peergrid.predict.machines import nearest
+from peergrid.runtime.cuda.device.driver import CudaDriver, Driver
+from peergrid.runtime.devices import Devices
+from peergrid.schedule import Options
+from peergrid.stencil import Problem
+
+
+def machine_here(devices: Devices, driver: Driver | None = None) -> Machine | None:
+    """The machine of some devices; None for virtual ones, for a GPU that stands for several, and where none answers."""
+    if devices.kind == "cpu" or len(set(devices.ordinals)) < devices.count:
+        return None
+    try:
+        found = driver or CudaDriver()
+        name, model = found.name(devices.ordinals[0]), found.model(devices.ordinals[0])
+    except PeergridError:
+        return None
+    alike = nearest(name, devices.count)
+    return replace(alike, gpus=devices.count, multiprocessors=model.multiprocessors, shared_bytes=model.most_shared)
+
+
+def forecaster_here(
+    problem: Problem,
+    devices: Devices,
+    norm: str | None = None,
+    split: Partition | None = None,
+    driver: Driver | None = None,
+) -> Forecaster | None:
+    """Forecasts of a problem on some devices, if there are any."""
+    machine = machine_here(devices, driver)
+    return None if machine is None else Forecaster(problem, machine, devices.count, norm, split)
+
+
+def seconds_per_step(
+    problem: Problem, devices: Devices, options: Options, split: Partition | None = None, norm: str | None = None
+) -> float | None:
+    """The seconds foretold of a step; None where nothing is."""
+    asked = forecaster_here(problem, devices, norm, split)
+    if asked is None:
+        return None
+    try:
+        return asked.forecast(options).seconds_per_step
+    except PeergridError:
+        return None
