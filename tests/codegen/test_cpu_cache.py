@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import importlib.util
 import os
+import pickle
+import py_compile
 import shutil
 import subprocess
 import sys
@@ -14,6 +17,7 @@ import pytest
 from stream_problems import plain
 
 from peergrid.codegen.cpu import jit
+from peergrid.codegen.cpu.machine_code import MachineCode
 from peergrid.codegen.cpu.rows import copy_code
 from peergrid.runtime.cpu.kernel import compile_kernel, default_cache
 
@@ -164,3 +168,71 @@ def test_functions_are_compiled_once(tmp_path: Path, monkeypatch: pytest.MonkeyP
 def test_the_driver_lets_go_of_the_interpreter(tmp_path: Path) -> None:
     driver: Any = jit.compile_driver(tmp_path)
     assert driver.targetoptions["nogil"]
+
+
+def code_in(folder: Path) -> list[Path]:
+    return sorted(folder.rglob("peergrid_rows_*.nb[ci]"))
+
+
+def test_machine_code_with_one_bit_changed_is_compiled_anew(tmp_path: Path) -> None:
+    """It would run, or end every later start."""
+    assert copies(jit.compile_rows(TEXT, tmp_path))
+    for path in code_in(tmp_path):
+        good = path.read_bytes()
+        for place in range(len(good) // 7, len(good), len(good) // 3):
+            path.write_bytes(good[:place] + bytes([good[place] ^ 4]) + good[place + 1 :])
+            jit.compile_rows.cache_clear()
+            assert copies(jit.compile_rows(TEXT, tmp_path))
+            assert MachineCode(tmp_path, path.name.partition(".")[0])._sums() != {}
+            good = path.read_bytes()
+
+
+def test_machine_code_that_nobody_noted_is_not_executed(tmp_path: Path) -> None:
+    """As another program's file of that name would be; indices are pickles."""
+    assert copies(jit.compile_rows(TEXT, tmp_path))
+    index = next(path for path in code_in(tmp_path) if path.suffix == ".nbi")
+    index.write_bytes(pickle.dumps(Planted(str(tmp_path / "executed"))))
+    jit.compile_rows.cache_clear()
+    assert copies(jit.compile_rows(TEXT, tmp_path))
+    assert not (tmp_path / "executed").exists()
+
+
+class Planted:
+    def __init__(self, path: str) -> None:
+        self.path = path
+
+    def __reduce__(self) -> tuple[Any, tuple[str, ...]]:
+        return os.mkdir, (self.path,)
+
+
+def test_bytecode_beside_the_module_is_not_executed(tmp_path: Path) -> None:
+    assert copies(jit.compile_rows(TEXT, tmp_path))
+    source = next(tmp_path.glob("peergrid_rows_*.py"))
+    planted = tmp_path / "planted.py"
+    planted.write_text("raise SystemExit('executed')\n")
+    py_compile.compile(str(planted), importlib.util.cache_from_source(str(source)))
+    jit.compile_rows.cache_clear()
+    assert copies(jit.compile_rows(TEXT, tmp_path))
+
+
+def test_a_folder_that_others_may_write_to_is_not_used(tmp_path: Path) -> None:
+    shared = tmp_path / "shared"
+    shared.mkdir()
+    shared.chmod(0o777)
+    assert copies(jit.compile_rows(TEXT, shared))
+    assert not files(shared)
+
+
+def test_a_folder_that_is_made_is_the_users_alone(tmp_path: Path) -> None:
+    before = os.umask(0)
+    try:
+        assert copies(jit.compile_rows(TEXT, tmp_path / "cache"))
+    finally:
+        os.umask(before)
+    assert (tmp_path / "cache").stat().st_mode & 0o777 == 0o700
+
+
+def test_a_relative_folder_is_passed_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", "here")
+    monkeypatch.setenv("HOME", str(tmp_path))
+    assert default_cache() == tmp_path / ".cache" / "peergrid"

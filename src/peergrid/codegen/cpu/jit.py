@@ -7,10 +7,8 @@ the folder cannot be written, the code is compiled for this process alone. A pro
 from __future__ import annotations
 
 import hashlib
-import importlib.util
 import os
 import sys
-import tempfile
 import types as python_types
 from collections.abc import Callable
 from functools import lru_cache
@@ -23,6 +21,7 @@ from numba import cfunc, njit, types
 from numba.core.compiler import CompilerBase, DefaultPassBuilder
 from numba.extending import intrinsic
 
+from peergrid.codegen.cpu.machine_code import MachineCode, replace_file
 from peergrid.codegen.cpu.native import HEAD, compile_native
 
 pointer_to: Any = types.CPointer
@@ -211,36 +210,30 @@ def _built(prefix: str, text: str, cache: Path | None, build: Callable[[Any, boo
     name = f"peergrid_{prefix}_{hashlib.sha256(text.encode()).hexdigest()[:24]}"
     if cache is not None:
         try:
-            return build(_load(name, _stored(name, text, cache)), True)
+            kept = MachineCode(cache, name)
+            kept.check()
+            made = build(_module(name, text, _stored(name, text, cache)), True)
+            kept.note()
+            return made
         except Exception:
             pass  # a read-only, full or damaged folder fails in many ways; a fault of the text itself shows below
-    module = python_types.ModuleType(name)
-    exec(compile(text, name, "exec"), module.__dict__)
-    return build(module, False)
+    return build(_module(name, text), False)
 
 
 def _stored(name: str, text: str, cache: Path) -> Path:
     """The module's file, written under another name first. Its time is fixed: Numba takes a new time for a new text."""
     path = cache / f"{name}.py"
     if not path.exists() or path.read_text(encoding="utf-8") != text:
-        cache.mkdir(parents=True, exist_ok=True)
-        handle, draft = tempfile.mkstemp(dir=cache, prefix=f".{name}.")
-        try:
-            with os.fdopen(handle, "w", encoding="utf-8") as file:
-                file.write(text)
-            os.utime(draft, (0, 0))
-            os.replace(draft, path)
-        except OSError:
-            Path(draft).unlink(missing_ok=True)
-            raise
+        replace_file(path, text)
+        os.utime(path, (0, 0))
     return path
 
 
-def _load(name: str, path: Path) -> Any:
-    spec = importlib.util.spec_from_file_location(name, path)
-    if spec is None or spec.loader is None:
-        raise RuntimeError(f"{path} cannot be loaded as a module.")
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[name] = module  # where Numba looks for it
-    spec.loader.exec_module(module)
+def _module(name: str, text: str, path: Path | None = None) -> Any:
+    """A module of this very text, whatever lies in the folder; path: where Numba keeps machine code beside."""
+    module = python_types.ModuleType(name)
+    if path is not None:
+        module.__file__ = str(path)
+        sys.modules[name] = module  # where Numba looks for it
+    exec(compile(text, name if path is None else str(path), "exec"), module.__dict__)
     return module

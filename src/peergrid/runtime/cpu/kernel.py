@@ -29,12 +29,13 @@ KEPT = 4096  # bound calls; a run has a few for each box of each device
 
 
 def default_cache() -> Path:
-    """The user's folder for compiled code, after the XDG base directory specification.
+    """The user's folder for compiled code, after the XDG base directory specification: a relative one is passed over.
 
     For a user without a home it is one that cannot be written.
     """
     try:
-        return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "peergrid"
+        given = Path(os.environ.get("XDG_CACHE_HOME") or "")
+        return (given if given.is_absolute() else Path.home() / ".cache") / "peergrid"
     except RuntimeError:
         return Path(os.devnull) / "peergrid"
 
