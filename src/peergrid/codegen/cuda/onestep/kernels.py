@@ -116,13 +116,13 @@ class Program:
             for found in (self.wide, self.cells, self.rows)
         )
         for place, variant in wide.items():
-            yield WideKernel(self.arguments, group, variant).source(f"wide_{place}")
+            yield WideKernel(self.arguments, group, variant, self.gpu).source(f"wide_{place}")
         for place, variant in cells.items():
             yield cell.function(self.arguments, group, variant, place)
         if cells:
             yield cell.kernel(self.arguments, f"cells_{number}", cells)
         if rows:
-            yield rows3d.kernel(self.arguments, group, f"rows_{number}", rows)
+            yield rows3d.kernel(self.arguments, group, f"rows_{number}", rows, self.gpu)
         if number == 0 and self.arguments.problem.receivers:
             yield RECORD.replace("__AT__", _record_at(self.arguments))
 
@@ -147,7 +147,7 @@ class Program:
         return tuple(found)
 
     def _wide(self, region: Region, group: Group) -> Launch:
-        kernel = WideKernel(self.arguments, group, region.variant)
+        kernel = WideKernel(self.arguments, group, region.variant, self.gpu)
         name = f"wide_{self.wide.index(region.variant)}"
         return Launch(name, kernel.blocks(region.box), THREADS, region.box)
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from itertools import pairwise, product
 
 from peergrid.codegen.cuda.common.arguments import Arguments
+from peergrid.codegen.cuda.gpu_model import GpuModel
 from peergrid.codegen.cuda.onestep.groups import Group
 from peergrid.codegen.cuda.onestep.prelude import WIDTH
 from peergrid.codegen.cuda.onestep.regions import Region, Variant
@@ -85,10 +86,10 @@ def row_regions(found: Sequence[Region]) -> list[RowRegion]:
     return sorted(made, key=lambda region: region.box.shape[2])
 
 
-def kernel(arguments: Arguments, group: Group, name: str, variants: Mapping[int, Variant]) -> str:
+def kernel(arguments: Arguments, group: Group, name: str, variants: Mapping[int, Variant], gpu: GpuModel) -> str:
     """The kernel of a group that works through a table of row regions, and its functions."""
     functions = (
-        WideKernel(arguments, group, variant, most_rows=1).function(f"row_{number}")
+        WideKernel(arguments, group, variant, gpu, most_rows=1).function(f"row_{number}")
         for number, variant in variants.items()
     )
     few, more, most = LANES

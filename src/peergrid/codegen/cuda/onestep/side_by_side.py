@@ -13,8 +13,6 @@ from dataclasses import dataclass, field
 from peergrid.codegen.cuda.onestep.body import Body, Reader
 from peergrid.stencil.expr import Read
 
-NESTED = 6  # operations of a statement: with more, the values of many rows are used at once
-
 
 @dataclass(frozen=True)
 class Loaded:
@@ -31,12 +29,14 @@ class Loaded:
 class SideBySide:
     """The statements of W cells.
 
-    place: what has the value of a read of cell number v, and at which of its elements; load: the statement that loads
-    it under a name; output: the variable of a field's new value in cell number v.
+    nested: operations of a statement (with more, the values of many rows are used at once); place: what has the value
+    of a read of cell number v, and at which of its elements; load: the statement that loads it under a name; output:
+    the variable of a field's new value in cell number v.
     """
 
     body: Body
     width: int
+    nested: int
     place: Callable[[Read, int], tuple[Loaded, int]]
     load: Callable[[Loaded, str], str]
     output: Callable[[str, int], str]
@@ -55,7 +55,7 @@ class SideBySide:
 
     def _cell(self, v: int) -> Iterator[str]:
         read, lane = self._reader(v), f"_{v}"
-        yield from self.body.statements(read, lane, NESTED)
+        yield from self.body.statements(read, lane, self.nested)
         for name in self.body.variant.stored:
             yield f"{self.output(name, v)} = {self.body.result(name, read, lane)};"
 

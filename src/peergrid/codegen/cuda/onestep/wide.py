@@ -16,6 +16,7 @@ from functools import cached_property
 
 from peergrid.codegen.cuda.common.arguments import Arguments
 from peergrid.codegen.cuda.common.expressions import plus
+from peergrid.codegen.cuda.gpu_model import H200, GpuModel
 from peergrid.codegen.cuda.onestep.body import Body, Reader
 from peergrid.codegen.cuda.onestep.groups import SOURCE, Group, groups
 from peergrid.codegen.cuda.onestep.naming import Naming, coordinates
@@ -27,10 +28,6 @@ from peergrid.stencil.expr import Read
 
 LANES, LINES = 32, 4
 THREADS = LANES * LINES
-MOST_VALUES = 80
-"""Values that a thread may hold in registers before fewer rows are given to it."""
-MOST_HELD = 200 * 4
-"""Bytes of values from which on these are loaded where they are used (see `side_by_side`)."""
 
 KERNEL = """\
 extern "C" __global__ void __launch_bounds__({threads}) {name}(const __grid_constant__ Arguments a) {{
@@ -101,11 +98,12 @@ class Patch:
 
 @dataclass(frozen=True)
 class WideKernel:
-    """The kernel of one variant; most_rows: most rows of a thread."""
+    """The kernel of one variant; gpu: what it is fitted to; most_rows: most rows of a thread."""
 
     arguments: Arguments
     group: Group
     variant: Variant
+    gpu: GpuModel = H200
     most_rows: int = 4
 
     @cached_property
@@ -129,7 +127,7 @@ class WideKernel:
         """Rows per thread: as many as registers hold without pressure."""
         if self.ndim == 1:
             return 1
-        return next((n for n in (4, 2) if n <= self.most_rows and self._values(n) <= MOST_VALUES), 1)
+        return next((n for n in (4, 2) if n <= self.most_rows and self._values(n) <= self.gpu.thread_values), 1)
 
     def blocks(self, box: Box) -> int:
         """How many thread blocks cover a region."""
@@ -153,7 +151,7 @@ class WideKernel:
 
     def _parts(self, form: str, depth: int) -> dict[str, str]:
         """What kernels consist of; form: of what goes through the cells; depth: spaces before their statements."""
-        streams = self._values(1) * self.arguments.problem.itemsize > MOST_HELD and self.ndim > 1
+        streams = self._values(1) * self.arguments.problem.itemsize > self.gpu.thread_bytes and self.ndim > 1
         return {
             "loads": _indent(self._pointers() if streams else self._loads(), 2),
             "outputs": _indent((f"R {self._out(name)}[ROWS][W];" for name in self.variant.stored), 2),
@@ -168,10 +166,9 @@ class WideKernel:
 
     def _side_by_side(self) -> Iterator[str]:
         """The statements of all cells of a thread, which has one row."""
-        cells = SideBySide(
-            self.body, self.width, self._loaded, self._load, lambda name, v: f"{self._out(name)}[0][{v}]"
-        )
-        return cells.lines()
+        nested = self.gpu.statement_operations
+        places = self._loaded, self._load, lambda name, v: f"{self._out(name)}[0][{v}]"
+        return SideBySide(self.body, self.width, nested, *places).lines()
 
     def _loaded(self, node: Read, v: int) -> tuple[Loaded, int]:
         """What has the value of a read of cell number v, and at which of its elements."""
