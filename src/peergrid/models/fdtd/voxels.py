@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tokenize
+import warnings
 from math import prod
 from pathlib import Path
 from typing import Any
@@ -30,7 +31,9 @@ def load_voxels(file: Path, dataset: str, cells: tuple[int, int], path: str) -> 
     try:
         check_plain(file, LARGEST)
         if file.suffix == ".npy":
-            found = np.load(file, mmap_mode="r", allow_pickle=False)
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # about old versions of the format
+                found = np.load(file, mmap_mode="r", allow_pickle=False)
             return np.array(_checked(found, file, cells, path))
         with h5py.File(file, "r") as opened:
             return np.asarray(_checked(_own_dataset(opened, dataset), file, cells, path)[...])
