@@ -31,17 +31,10 @@ def test_a_result_or_one_sentence(target: Target) -> None:
 
 @pytest.mark.parametrize("target", TARGETS, ids=lambda target: target.name)
 def test_what_it_begins_with_is_read(target: Target, tmp_path: Path) -> None:
-    """But for one array whose numbers are above those of its model's materials."""
-    read = 0
     for contents in target.seeds():
         companions(tmp_path)
         (tmp_path / target.file).write_bytes(contents)
-        try:
-            target.take(tmp_path / target.file)
-            read += 1
-        except UsageError as error:
-            assert "hold numbers below 1" in str(error)
-    assert read >= 1
+        target.take(tmp_path / target.file)
 
 
 def fails(_: Path) -> None:
