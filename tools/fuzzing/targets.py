@@ -28,7 +28,8 @@ from peergrid.report import page
 
 CORPUS = Path(__file__).parent / "corpus"
 RECORDED = Path(__file__).parents[2] / "benchmarks" / "results" / "profile-h200-x2-quick.json"
-VOXELS = '[grid]\nsize = [0.4, 0.3]\nspacing = 0.01\nsteps = 2\n[[shape]]\nkind = "voxels"\nmaterials = ["vacuum", "conductor"]\nfile = '
+GRID = "[grid]\nsize = [0.4, 0.3]\nspacing = 0.01\nsteps = 2\n"
+VOXELS = GRID + '[[shape]]\nkind = "voxels"\nmaterials = ["vacuum", "conductor"]\nfile = '
 MOST = 128 << 20  # bytes that a model may need to be built here
 EXITS = {0, 2, 3, 4}  # of the command line on files that nobody meant
 
