@@ -208,13 +208,16 @@ class _Planner:
     def _handed_over(self, step: int, stage: int, name: str) -> Final:
         """True for a stage that writes what is handed over: in the last step, if later stages only work on it in place.
 
-        'inside': only within the tile; 'beyond': others read some of it around the tile.
+        'inside': only within the tile; 'beyond': others read some of it around the tile. In 3D such values stay in a
+        window, from which they are copied: tiles are so narrow there that their borders are most of them.
         """
         later = [s for s in self.problem.stages[stage + 1 :] if name in s.targets]
         if self.past_cache or step < self.steps - 1 or not all(_reads_own_cell(s, name) for s in later):
             return ""
         needed = footprint(self.problem, self.steps).targets[step][stage][name]
-        return "inside" if needed == Growth.none(self.problem.grid.ndim) else "beyond"
+        if needed == Growth.none(self.problem.grid.ndim):
+            return "inside"
+        return "beyond" if self.problem.grid.ndim < 3 else ""
 
 
 @remembered()

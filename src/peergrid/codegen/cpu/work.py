@@ -79,7 +79,7 @@ class Tile:
         for name, boxes in rest.items():
             for part in chain.from_iterable(self._handover_cuts(node, box, [(name, (0,) * box.ndim)]) for box in boxes):
                 yield self._copied(name, part, node.before[name], node.after[name])
-        if self.plan.past_cache and node.step == self.plan.steps - 1:
+        if node.step == self.plan.steps - 1:
             yield from self._stored(node)
 
     def _updated(self, node: Node, number: int, cells: Box, active: Active) -> Iterator[Piece]:
@@ -173,9 +173,9 @@ class Tile:
 
     def _stored(self, node: Node) -> Iterator[Piece]:
         """The values that a node is the last to write, from their windows to the target."""
-        for name, home in ((name, node.after[name]) for name in node.after if name in node.written):
+        for name, home in node.after.items():
             box = write_box(self.problem, name, self.box)
-            if node.stage == self._last_writer(name) and not box.empty:
+            if home.kind == "window" and node.stage == self._last_writer(name) and not box.empty:
                 yield self._kept(name, box, home)
 
     def _kept(self, name: str, box: Box, home: Storage) -> Piece:
