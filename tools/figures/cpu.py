@@ -30,18 +30,26 @@ def verification() -> str:
 
 
 def waves_cpu() -> str:
-    found = load("waves_cpu")
+    return _waves("waves_cpu", "Acoustic wave", "8th order, variable velocity")
+
+
+def tti_cpu() -> str:
+    return _waves("tti_cpu", "TTI", "8th order, two stages, tilted axis, all parameters variable")
+
+
+def _waves(name: str, title: str, scheme: str) -> str:
+    found = load(name)
     rates = {name: entry["median"] for name, entry in found["results"].items()}
     rows = [["Devito " + found["versions"]["devito"], f"{rates['devito']:,.0f}", "1.00"]]
     for depth in (1, 2):
         name, times = f"peergrid_depth_{depth}", found["times_devito_median_of_rounds"]
-        title = "peergrid, one step per pass" if depth == 1 else f"peergrid, {depth} steps per pass"
-        rows.append([title, f"{rates[name]:,.0f}", f"{times[name]:.2f}"])
+        row = "peergrid, one step per pass" if depth == 1 else f"peergrid, {depth} steps per pass"
+        rows.append([row, f"{rates[name]:,.0f}", f"{times[name]:.2f}"])
     grid, rounds = " × ".join(map(str, found["cells"])), len(found["results"]["devito"]["samples"])
     return "\n".join(
         [
-            f"**Acoustic wave on {found['threads']} CPU threads**, {grid} cells, float32, 8th order, variable "
-            f"velocity, programs alternately, medians of {rounds} rounds ({where(found)}).",
+            f"**{title} on {found['threads']} CPU threads**, {grid} cells, float32, {scheme}, programs alternately, "
+            f"medians of {rounds} rounds ({where(found)}).",
             "",
             *table(["program", "Mcells/s", "against Devito"], rows),
         ]

@@ -38,7 +38,7 @@ def _waves() -> str:
     found = load("waves_cpu")
     rates = {name: entry["median"] for name, entry in found["results"].items()}
     times = found["times_devito_median_of_rounds"]
-    best = max(times, key=lambda name: float(times[name]))
+    best = max((name for name in times if name != "peergrid_depth_1"), key=lambda name: float(times[name]))
     one, several = (f"{rates[name]:,.0f} ({times[name]:.2f} ×)" for name in ("peergrid_depth_1", best))
     return (
         f"- **CPUs** ({found['threads']} threads), acoustic waves in 3D, 8th order, million cells a second, beside "

@@ -15,15 +15,23 @@ from peergrid.stencil import Growth, Problem, footprint, write_box
 SHARE = 0.75  # of the cache; the rest is for rows of the slots, tables and whatever else runs
 LARGE = 32  # second-level caches: of a pass that moves more, nothing is left in the last level for the next
 NARROWEST = 64  # cells along the last axis: below, a row function's start costs more than its cells
+SHORTEST = 256  # the same in 3D, where the lines of a tile should follow one another in memory to be fetched ahead
 ROW_START = 200  # cells in whose time a row begins: its pointers, its first loads, which no prefetcher foresees
+
+
+BEYOND = 0.5  # additional time of a 3D tile that takes twice the cache: planes then come from the next level
 
 
 @dataclass(frozen=True)
 class Weight:
-    """Bytes in flight for each cell of a tile's cross-section, and the cells added around it along each plane axis."""
+    """Bytes in flight for each cell of a tile's cross-section, and the cells added around it along each plane axis.
+
+    margins: of what is read; computed: of what the nodes compute, on average.
+    """
 
     bytes_per_cell: int
     margins: Index
+    computed: tuple[float, ...]
 
 
 def tiled_plan(
@@ -54,7 +62,15 @@ def weigh(problem: Problem, plan: StreamPlan) -> Weight:
     read = source_rows(problem, plan)
     rows = sum(_rows(problem, plan)) + len(streamed) * (lag + 1)
     rows += sum(max(2, read.get(name, 0)) for name in problem.state if _large(problem, name))
-    return Weight(rows * problem.itemsize, margins[1:] if problem.grid.ndim > 1 else margins)
+    first = 1 if problem.grid.ndim > 1 else 0
+    return Weight(rows * problem.itemsize, margins[first:], _computed(problem, plan)[first:])
+
+
+def _computed(problem: Problem, plan: StreamPlan) -> tuple[float, ...]:
+    """The cells added around a tile along each axis, on average over the nodes."""
+    targets = footprint(problem, plan.steps).targets
+    grown = [reduce(Growth.__or__, targets[node.step][node.stage].values()) for node in plan.nodes]
+    return tuple(sum(one.below[a] + one.above[a] for one in grown) / len(grown) for a in range(problem.grid.ndim))
 
 
 def tiles(problem: Problem, plan: StreamPlan, box: Box, cache_bytes: int) -> tuple[Box, ...]:
@@ -79,7 +95,7 @@ def _large(problem: Problem, name: str) -> bool:
 
 def _splits(extents: Index) -> Iterator[Index]:
     """Numbers of parts along each axis, none narrower than worth while."""
-    narrowest = (8,) * (len(extents) - 1) + (NARROWEST,)
+    narrowest = (8, SHORTEST) if len(extents) == 2 else (NARROWEST,)
     return product(*(_counts(extent, least) for extent, least in zip(extents, narrowest, strict=True)))
 
 
@@ -89,11 +105,18 @@ def _counts(extent: int, least: int) -> list[int]:
 
 
 def _cost(extents: Index, counts: Index, weight: Weight, budget: float) -> tuple[float, int]:
-    """Cells computed for each cell wanted, thrice as dear where a tile does not fit; then the number of tiles.
+    """Cells computed for each cell wanted, dearer where a tile does not fit; then the number of tiles.
 
-    Short rows cost more: each begins with as much work as `ROW_START` cells are.
+    Short rows cost more in one and two dimensions: each begins with as much work as `ROW_START` cells are. A tile that
+    does not fit costs thrice as much there.
     """
     sizes = tuple(ceil(extent / count) for extent, count in zip(extents, counts, strict=True))
+    if len(extents) == 2:
+        around = [m if count > 1 else 0.0 for m, count in zip(weight.computed, counts, strict=True)]
+        redundant = prod((s + m) / s for s, m in zip(sizes, around, strict=True))
+        held = [m / 2 if count > 1 else 0.0 for m, count in zip(weight.margins, counts, strict=True)]
+        taken = prod(s + m for s, m in zip(sizes, held, strict=True)) * weight.bytes_per_cell
+        return redundant * (1 + BEYOND * min(1.0, max(0.0, taken / budget - 1))), prod(counts)
     grown = tuple(size + margin for size, margin in zip(sizes, weight.margins, strict=True))
     redundancy = prod(g / s for g, s in zip(grown, sizes, strict=True)) * (1 + ROW_START / grown[-1])
     fits = prod(grown) * weight.bytes_per_cell <= budget
