@@ -5,19 +5,22 @@ No device is asked: GPUs are those of a model, all of which reach each other.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from peergrid.codegen.cuda.gpu_model import H200, GpuModel
 from peergrid.errors import UsageError
 from peergrid.grid.partition import Partition
 from peergrid.runtime.devices import MOST_VIRTUAL
-from peergrid.runtime.trace.judge import Checkers
+from peergrid.runtime.trace.judge import Checkers, replayed_by_window
 from peergrid.schedule import Layout, Options, Schedule, layout, one_iteration
 from peergrid.schedule.exchange import Order
+from peergrid.schedule.faults import Fault
 from peergrid.schedule.mend import distinct
 from peergrid.schedule.passes import Chain, apply_passes
 from peergrid.schedule.proved import repeated
 from peergrid.schedule.strategies import StrategyName
+from peergrid.schedule.windows import MANY, objections_by_window
 from peergrid.stencil import Problem
 
 
@@ -83,6 +86,14 @@ def target_of(spec: str) -> Target:
     )
 
 
+def opinions(plan: Layout, iterations: tuple[Schedule, ...]) -> tuple[Iterator[Fault], Iterator[Fault]]:
+    """The faults that the static proof finds, and those of the replay; of many devices by what repeats."""
+    if plan.devices >= MANY:
+        return objections_by_window(plan, iterations), replayed_by_window(plan, iterations)
+    both = Checkers(plan, iterations)
+    return both.proved(iterations), both.replayed(iterations)
+
+
 @dataclass(frozen=True)
 class Proof:
     """The outcome for one way to run a problem.
@@ -121,7 +132,6 @@ def verify(
     schedule = one_iteration(plan, options)
     chain = target.passes(plan, schedule)
     iterations = repeated(plan, apply_passes(plan, schedule, chain))
-    both = Checkers(plan, iterations)
-    static, traced = distinct(both.proved(iterations)), distinct(both.replayed(iterations))
+    static, traced = map(distinct, opinions(plan, iterations))
     names = tuple(one.name for one in chain)
     return Proof(strategy, len(iterations[-1].ops), names, static or traced, bool(static) == bool(traced))

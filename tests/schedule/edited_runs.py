@@ -112,7 +112,7 @@ def fields(case: Case, schedule: Schedule, seed: int, runs: int) -> Iterator[byt
     """What each of several runs leaves, from the same values, with nothing in the other slot."""
     problem, steps = case.plan.problem, ITERATIONS * schedule.steps
     kernel = ReferenceKernel(problem)
-    with closing(ThreadedExecutor(case.plan, steps, kernel, timeout=20.0, recorder=Delays(seed))) as executor:
+    with closing(ThreadedExecutor(case.plan, steps, kernel, timeout=300.0, recorder=Delays(seed))) as executor:
         for _ in range(runs):
             for name in problem.state:
                 values = problem.fields[name].global_array()

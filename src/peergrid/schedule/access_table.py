@@ -37,10 +37,18 @@ class AccessTable:
     """The accesses of computations and copies, the cells they stand for, and what they conflict with.
 
     use: of every operation by its identity, `id(op)`, under which `accesses`, `conflicts` and `cell_sets` know it.
+    devices: those whose memory is looked at, by default all.
     """
 
-    def __init__(self, layout: Layout, schedules: Iterable[Schedule], reads: Reads = declared) -> None:
+    def __init__(
+        self,
+        layout: Layout,
+        schedules: Iterable[Schedule],
+        reads: Reads = declared,
+        devices: Iterable[int] | None = None,
+    ) -> None:
         self.layout = layout
+        self._devices = range(layout.devices) if devices is None else sorted(devices)
         self._ops = {id(op): op for each in schedules for op in each.ops if isinstance(op, Touching)}
         uses: dict[Hashable, Use] = {}
         self.use = {key: uses.setdefault(access_key(op), len(uses)) for key, op in self._ops.items()}
@@ -117,7 +125,7 @@ class AccessTable:
         return tuple(map(self.planes.cells, self.owned))
 
     def _everywhere(self, box_of: Callable[[int, str], Box]) -> tuple[BufferBoxes, BufferBoxes]:
-        pairs = ((d, name) for d in range(self.layout.devices) for name in self.layout.problem.state)
+        pairs = ((d, name) for d in self._devices for name in self.layout.problem.state)
         boxes = [(d, name, box) for d, name in pairs if not (box := box_of(d, name)).empty]
         return tuple(((d, name, 0), box) for d, name, box in boxes), tuple(
             ((d, name, 1), box) for d, name, box in boxes

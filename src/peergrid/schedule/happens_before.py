@@ -79,6 +79,16 @@ def happens_before(program: Iterable[Placed]) -> Order:
     )
 
 
+def stuck(program: Iterable[Placed]) -> tuple[Fault, ...]:
+    """The deadlocks of a program alone, in time proportional to its length."""
+    walk = _Walk(counting=False)
+    for placed in program:
+        walk.add(placed)
+    while walk.advance():
+        pass
+    return tuple(walk.stuck())
+
+
 @dataclass(eq=False, slots=True)
 class _Node:
     """An operation on its way: the bit of its issue and what was over then, the bit of its end and what is over then.
@@ -100,9 +110,13 @@ class _Node:
 
 
 class _Walk:
-    """The symbolic execution. Issues and ends are numbered with one bit each, in the order in which they happen."""
+    """The symbolic execution. Issues and ends are numbered with one bit each, in the order in which they happen.
 
-    def __init__(self) -> None:
+    counting: else all have the same bit, which says who goes on, and no orders.
+    """
+
+    def __init__(self, *, counting: bool = True) -> None:
+        self.counting = counting
         self.hosts: dict[int, deque[_Node]] = {}
         self.queues: dict[Queue, deque[_Node]] = {}
         self.knows: dict[Queue | int, int] = {}
@@ -292,7 +306,7 @@ class _Walk:
 
     def _bit(self) -> int:
         bit = self.next_bit
-        self.next_bit <<= 1
+        self.next_bit <<= self.counting
         return bit
 
     def _unordered(self, subject: str, one: _Node, two: _Node) -> None:

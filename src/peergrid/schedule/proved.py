@@ -10,6 +10,7 @@ from peergrid.schedule.layout import Layout
 from peergrid.schedule.mend import distinct
 from peergrid.schedule.passes import drained
 from peergrid.schedule.verify import prove
+from peergrid.schedule.windows import MANY, objections_by_window
 from peergrid.stencil import Problem
 from peergrid.stencil.remember import remembered
 
@@ -39,4 +40,7 @@ def _conflicts(
     problem: Problem, partition: Partition, blocks: tuple[int, ...], align: Index, schedule: Schedule
 ) -> tuple[str, ...]:
     layout = Layout(problem, partition, blocks, align)
-    return distinct(prove(layout, repeated(layout, schedule)).faults)
+    iterations = repeated(layout, schedule)
+    if layout.devices >= MANY:
+        return distinct(objections_by_window(layout, iterations))
+    return distinct(prove(layout, iterations).faults)

@@ -20,6 +20,7 @@ from peergrid.schedule.mutate import Mutant
 from peergrid.schedule.ops import Queue, Touching, queues_of
 from peergrid.schedule.unroll import unroll
 from peergrid.schedule.verify import program
+from peergrid.schedule.windows import kinds
 
 Outcome = Literal["killed", "implied", "spare", "commutes", "unused", "disagreement"]
 """
@@ -48,6 +49,15 @@ class Verdict:
 def check(layout: Layout, iterations: tuple[Schedule, ...], seed: int = 0) -> tuple[Fault, ...]:
     """The faults of the iterations that the replay of one random legal order finds."""
     return tuple(Checkers(layout, iterations).replayed(iterations, seed))
+
+
+def replayed_by_window(layout: Layout, iterations: tuple[Schedule, ...], seed: int = 0) -> Iterator[Fault]:
+    """The same for many devices: from one window of each kind (see `schedule.windows`)."""
+    for window in kinds(layout, iterations):
+        usage = Usage(layout, window.iterations, window.devices)
+        yield from filter(
+            window.concerns, replay.objections(window.iterations, entries(window.iterations, seed), usage)
+        )
 
 
 class Checkers:

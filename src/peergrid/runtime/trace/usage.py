@@ -37,11 +37,13 @@ class UsedCells:
 class Usage:
     """Actors by their rows in the clocks, memory as a `CellMap`, and what each operation touches.
 
-    touches: of every operation that reads or writes fields, by its identity, `id(op)`.
+    touches: of every operation that reads or writes fields, by its identity, `id(op)`; devices: those whose memory is
+    looked at, by default all.
     """
 
-    def __init__(self, layout: Layout, schedules: Iterable[Schedule]) -> None:
+    def __init__(self, layout: Layout, schedules: Iterable[Schedule], devices: Iterable[int] | None = None) -> None:
         self.layout = layout
+        self._devices = range(layout.devices) if devices is None else sorted(devices)
         ops = {id(op): op for schedule in schedules for op in schedule.ops}
         actors: Iterable[Actor] = chain.from_iterable((*hosts_of(op), *queues_of(op)) for op in ops.values())
         self.rows: Mapping[Actor, int] = {actor: row for row, actor in enumerate(dict.fromkeys(actors))}
@@ -72,7 +74,7 @@ class Usage:
     @cached_property
     def _owned(self) -> Sets:
         layout = self.layout
-        owned = ((d, cells_written(layout.problem, layout.partition.owned(d))) for d in range(layout.devices))
+        owned = ((d, cells_written(layout.problem, layout.partition.owned(d))) for d in self._devices)
         return [((d, name, slot), cells) for d, found in owned for name, cells in found.items() for slot in (0, 1)]
 
     def out_of_bounds(self, program: Iterable[Placed]) -> Iterator[Fault]:
