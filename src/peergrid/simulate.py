@@ -23,7 +23,12 @@ from peergrid.grid.partition import Partition
 from peergrid.resolve import layout_of, norm_in_passes, partition_of, resolve_options, with_supported_block
 from peergrid.result import Records, Result, State, Timeline, check_state, joined, other_version
 from peergrid.runtime.devices import Devices, parse_devices
+from peergrid.runtime.executor import Executor
 from peergrid.runtime.executors import KernelKind, executor_of
+from peergrid.runtime.ranks.executor import RankedExecutor
+from peergrid.runtime.ranks.launcher import abort_on_error, own_devices
+from peergrid.runtime.ranks.lead import LeadingExecutor, follow
+from peergrid.runtime.ranks.ranks import Communicator, Ranks, devices_of_all
 from peergrid.schedule import Options, ResolvedOptions, Schedule, build, one_iteration
 from peergrid.schedule.build import is_whole, repeated
 from peergrid.schedule.pass_plan import due as due_within
@@ -48,7 +53,9 @@ class Simulation:
     virtual device for each processor), 'cpu:4', 'cuda', 'cuda:0,1' or 'cuda:0,0'; options: None for what suits the
     devices; split: parts along each axis, or any partition; kernel: 'reference' for plain NumPy; cache: folder for
     compiled code (default: the user's cache folder); norm: a field the norm of whose change is computed for every step
-    (see `norms`); sources: folder for the CUDA C++ of the kernels, whose lines profilers then show.
+    (see `norms`); sources: folder for the CUDA C++ of the kernels, whose lines profilers then show; comm: an MPI
+    communicator (`mpi4py.MPI.COMM_WORLD`) whose ranks each make the same simulation with devices of their own: they
+    work on one grid, every call is made by all of them in the same order, and has the same answer everywhere.
     The attribute `options` has those in use, `step` the steps done, `seconds` their time.
     Threads may share a simulation: each call waits until those before it are done.
     Raises UsageError where an argument cannot mean anything, DoesNotFit where the devices have too little memory.
@@ -66,12 +73,22 @@ class Simulation:
         cache: Path | str | None = None,
         norm: str | None = None,
         sources: Path | str | None = None,
+        comm: Communicator | None = None,
     ) -> None:
         _check(steps, options)
         cache = None if cache is None else Path(cache)
         self.problem, self.total_steps = problem, steps
-        self.devices = devices if isinstance(devices, Devices) else parse_devices(str(devices))
         self._norm = norm
+        self._ranks: Ranks | None = None
+        if comm is None or comm.size < 2:
+            self.devices = devices if isinstance(devices, Devices) else parse_devices(str(devices))
+        else:
+            own = devices if isinstance(devices, Devices) else own_devices(str(devices), comm)
+            self.devices, self._ranks = devices_of_all(comm, own)
+            abort_on_error(comm)
+            self._ranks.same("the version", VERSION)
+            self._ranks.same("the problem", tuple(sorted(self._identity.items())))
+            self._ranks.same("a count of steps or an option", f"{steps} {options} {split}")
         self._norm_reduced = norm is not None and not norm_in_passes(problem, norm)
         if norm is not None and self._norm_reduced:
             problem, norm = problem.with_norm(norm), None
@@ -89,12 +106,41 @@ class Simulation:
         self._process = os.getpid()
         self._exposed: float | None = None
         self._schedules: dict[tuple[object, ...], Schedule] = {}
-        self._executor = executor_of(
-            self.devices, self.layout, steps, kernel, cache, norm, None if sources is None else Path(sources)
+        self._executor: Executor = executor_of(
+            self.devices,
+            self.layout,
+            steps,
+            kernel,
+            cache,
+            norm,
+            None if sources is None else Path(sources),
+            self._ranks,
         )
         self._release = weakref.finalize(self, self._executor.close)
         self._release.atexit = False
         self._begin()
+
+    @property
+    def ranks(self) -> int:
+        """The processes that share the grid."""
+        return 1 if self._ranks is None else self._ranks.comm.size
+
+    def lead(self) -> None:
+        """On rank 0: from here on decide for all ranks, which `follow`."""
+        if self._ranks is not None:
+            assert isinstance(self._executor, RankedExecutor)
+            self._release.detach()
+            self._executor = LeadingExecutor(self._executor, self._ranks.comm)
+            self._release = weakref.finalize(self, self._executor.close)
+            self._release.atexit = False
+
+    def follow(self) -> None:
+        """On other ranks: do what rank 0 does, until it closes its simulation."""
+        assert self._ranks is not None
+        assert isinstance(self._executor, RankedExecutor)
+        self._closed = True
+        self._release.detach()
+        follow(self._executor, self._ranks.comm)
 
     def run(self, steps: int) -> None:
         """Advance by `steps` steps, by schedules that are proved right before.
@@ -355,16 +401,17 @@ def run(
     options: Options | None = None,
     split: Index | Partition | None = None,
     norm: str | None = None,
+    comm: Communicator | None = None,
 ) -> Result:
     """Advance a step `steps` times on all devices and return the fields.
 
-    step: updates and stages in order, or a `Problem` where there are receivers; devices, options, split, norm: as in
-    `Simulation`; the result has the norms. Raises Unstable if a field becomes NaN or infinite, which is noticed within
-    `CHECK_EVERY` steps, UsageError where an argument cannot mean anything, DoesNotFit where the devices have too little
-    memory.
+    step: updates and stages in order, or a `Problem` where there are receivers; devices, options, split, norm, comm: as
+    in `Simulation`; the result has the norms. Raises Unstable if a field becomes NaN or infinite, which is noticed
+    within `CHECK_EVERY` steps, UsageError where an argument cannot mean anything, DoesNotFit where the devices have too
+    little memory.
     """
     problem = step if isinstance(step, Problem) else Problem.of(step)
-    with Simulation(problem, steps, devices=devices, options=options, split=split, norm=norm) as simulation:
+    with Simulation(problem, steps, devices=devices, options=options, split=split, norm=norm, comm=comm) as simulation:
         depth = simulation.options.depth
         often = CHECK_EVERY // depth * depth or CHECK_EVERY  # whole exchange intervals, where they fit
         while simulation.step < steps:

@@ -19,6 +19,7 @@ from peergrid.cli.source import source
 from peergrid.cli.trace import trace
 from peergrid.cli.verify import verify
 from peergrid.errors import PeergridError
+from peergrid.runtime.ranks.launcher import end_all
 
 INTERRUPTED = 130  # what shells expect of a program that Ctrl-C ended
 
@@ -58,6 +59,7 @@ def main() -> None:
     except typer.Exit as done:
         sys.exit(done.exit_code)
     except typer.Abort:
+        end_all(INTERRUPTED)
         sys.exit(INTERRUPTED)
     except TyperException as error:
         message = error.format_message().rstrip(".")  # empty where the help was shown for want of arguments
@@ -69,4 +71,5 @@ def main() -> None:
 def _refuse(sentence: str, code: int) -> None:
     if sentence:
         print(sentence, file=sys.stderr)
+    end_all(code)
     sys.exit(code)

@@ -19,6 +19,8 @@ from peergrid.models.fdtd import Built
 from peergrid.models.fdtd.model import RadarModel, RunSpec
 from peergrid.resolve import resolve_options
 from peergrid.runtime.devices import Devices, parse_devices
+from peergrid.runtime.ranks.launcher import own_devices, world
+from peergrid.runtime.ranks.ranks import Communicator
 from peergrid.schedule import Options, ResolvedOptions
 from peergrid.schedule.exchange import Order
 from peergrid.schedule.ops import Route
@@ -54,7 +56,8 @@ class CommandLineOptions:
         Raises UsageError where it makes no sense, DoesNotFit where the devices have too little memory in any case.
         """
         given: RunSpec = model.run
-        chosen = parse_devices(given.devices if self.devices == "auto" else self.devices)
+        spec, comm = given.devices if self.devices == "auto" else self.devices, world()
+        chosen = parse_devices(spec) if comm is None else own_devices(spec, comm)
         strategy, depth = _named(self.strategy, given.strategy), _named(self.depth, str(given.depth))
         found = RequestedOptions(
             chosen,
@@ -63,6 +66,7 @@ class CommandLineOptions:
             cast(Order | None, _named(self.order, given.exchange)),
             cast(Route | None, _named(self.route, given.route)),
             _split(self.split, len(model.cells)),
+            comm,
         )
         # refuses unknown names
         Options(found.strategy or "overlap", found.depth or 1, order=found.order or "all", route=found.route)
@@ -73,7 +77,10 @@ class CommandLineOptions:
 
 @dataclass(frozen=True)
 class RequestedOptions:
-    """Options as the command line and the model file name them; None: chosen for the devices and the problem."""
+    """Options as the command line and the model file name them; None: chosen for the devices and the problem.
+
+    comm: joins the processes that a launcher started, of each of which these are the devices.
+    """
 
     devices: Devices
     strategy: StrategyName | None
@@ -81,6 +88,12 @@ class RequestedOptions:
     order: Order | None
     route: Route | None
     split: Index | None
+    comm: Communicator | None = None
+
+    @property
+    def leads(self) -> bool:
+        """True for the process that writes and prints: rank 0, or one that a launcher did not start with others."""
+        return self.comm is None or self.comm.rank == 0
 
     def resolve(self, built: Built, *, quiet: bool) -> ResolvedOptions:
         """The options of a run of the model; quiet: no message about a trial on standard error."""
@@ -105,7 +118,15 @@ class RequestedOptions:
 
     def simulation(self, built: Built, chosen: ResolvedOptions, steps: int, sources: Path | None = None) -> Simulation:
         """The model on its devices, ready for so many steps; sources: as in `Simulation`."""
-        return Simulation(built.problem, steps, devices=self.devices, options=chosen, split=self.split, sources=sources)
+        return Simulation(
+            built.problem,
+            steps,
+            devices=self.devices,
+            options=chosen,
+            split=self.split,
+            sources=sources,
+            comm=self.comm,
+        )
 
 
 def arranging(command: Callable[..., None]) -> Callable[..., None]:

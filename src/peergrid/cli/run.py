@@ -62,18 +62,22 @@ def run(
             raise UsageError(f"'--steps' takes a whole number above 0, got {steps}.")
         described = replace(described, grid=replace(described.grid, steps=steps, time_window=None))
     requested = arguments.requested(described, writing=write)
-    folder = Folder(output or Path("results") / model.stem) if write else None
+    folder = Folder(output or Path("results") / model.stem) if write and requested.leads else None
     period = None if checkpoint is None else Period.read(checkpoint)
-    if folder is None and (period is not None or resume):
+    if not write and (period is not None or resume):
         raise UsageError("Checkpoints lie in the folder of the results; leave out '--no-write'.")
     with nullcontext() if folder is None else folder.taken():
         if folder is not None:
             _check_folder(folder, described, period, resume)
         built = build(described)
-        for warning in built.warnings:
+        for warning in built.warnings if requested.leads else ():
             warn(warning)
         chosen = requested.resolve(built, quiet=as_json)
         with requested.simulation(built, chosen, built.steps, keep_sources) as simulation, stop_on_signal() as stop:
+            if not requested.leads:
+                simulation.follow()
+                return
+            simulation.lead()
             if resume and folder is not None:
                 _restore(simulation, built, folder)
             resumed = simulation.step

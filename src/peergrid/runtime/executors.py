@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import product
 from pathlib import Path
-from typing import Literal, get_args
+from typing import TYPE_CHECKING, Literal, get_args
 
 from peergrid.errors import UsageError
 from peergrid.runtime.devices import Devices
 from peergrid.runtime.executor import Executor
 from peergrid.runtime.fit import check_host_memory, check_records, gathered_bytes
+from peergrid.runtime.mail import Mail
+from peergrid.runtime.ranks.ranks import Ranks
 from peergrid.schedule import Layout
+
+if TYPE_CHECKING:
+    from peergrid.runtime.cpu.executor import ThreadedExecutor
 
 KernelKind = Literal["compiled", "reference"]
 
@@ -23,8 +29,9 @@ def executor_of(
     cache: Path | None,
     norm: str | None,
     sources: Path | None = None,
+    ranks: Ranks | None = None,
 ) -> Executor:
-    """An executor with memory for the layout; arguments as in `Simulation`.
+    """An executor with memory for the layout; arguments as in `Simulation`; ranks: those that share the devices.
 
     Raises UsageError for a kind of kernel or a norm that the devices do not compute, DoesNotFit where they have
     too little memory.
@@ -37,7 +44,8 @@ def executor_of(
         raise UsageError(
             f"The reference kernel runs on virtual devices, not on {devices}; use 'cpu:1', or no `kernel`."
         )
-    fields = sum(plan.memory(device) for device in range(plan.devices)) if devices.kind == "cpu" else 0
+    mine = range(plan.devices) if ranks is None else ranks.mine
+    fields = sum(map(plan.memory, mine)) if devices.kind == "cpu" else 0
     check_host_memory(fields + gathered_bytes(plan.problem), plan.problem.grid.box.size)
     check_records(plan.problem, steps, norm is not None)
     if devices.kind == "cuda":
@@ -46,10 +54,25 @@ def executor_of(
 
         folder = (cache or default_cache()) / "cubin"
         return CudaExecutor(plan, steps, devices.ordinals, cache=folder, norm=norm, sources=sources)
-    return _on_virtual_devices(plan, steps, kernel, cache, norm)
+    if ranks is None:
+        return _on_virtual_devices(plan, steps, kernel, cache, norm)
+    from peergrid.runtime.ranks.executor import RankedExecutor
+    from peergrid.runtime.ranks.messages import MpiMail
+
+    mail = MpiMail(ranks, plan.problem.grid.dtype)
+    return RankedExecutor(_on_virtual_devices(plan, steps, kernel, cache, norm, mine, mail), ranks)
 
 
-def _on_virtual_devices(plan: Layout, steps: int, kernel: KernelKind, cache: Path | None, norm: str | None) -> Executor:
+def _on_virtual_devices(
+    plan: Layout,
+    steps: int,
+    kernel: KernelKind,
+    cache: Path | None,
+    norm: str | None,
+    mine: Sequence[int] | None = None,
+    mail: Mail | None = None,
+) -> ThreadedExecutor:
+    """The executor of the virtual devices of this process; mine: which these are, if others have devices too."""
     from peergrid.runtime.cpu.executor import ThreadedExecutor
     from peergrid.runtime.norms import Norms
 
@@ -58,7 +81,7 @@ def _on_virtual_devices(plan: Layout, steps: int, kernel: KernelKind, cache: Pat
         from peergrid.runtime.reference_norm import reference_sums
 
         norms = None if norm is None else Norms(plan, norm, steps, reference_sums)
-        return ThreadedExecutor(plan, steps, ReferenceKernel(plan.problem), norms=norms)
+        return ThreadedExecutor(plan, steps, ReferenceKernel(plan.problem), norms=norms, devices=mine, mail=mail)
     from peergrid.runtime.cpu.kernel import compile_kernel, default_cache
     from peergrid.runtime.cpu.norm import compiled_sums
     from peergrid.runtime.cpu.reduction import compiled_reductions
@@ -69,6 +92,15 @@ def _on_virtual_devices(plan: Layout, steps: int, kernel: KernelKind, cache: Pat
     reductions = compiled_reductions(plan, steps, folder)
     without_memory = rotating(plan, norm)
     compiled = compile_kernel(plan.problem, folder, rotate=bool(without_memory))
-    for device, length in product(range(plan.devices), sorted(set(plan.blocks))):
+    for device, length in product(range(plan.devices) if mine is None else mine, sorted(set(plan.blocks))):
         compiled.prepare(plan.partition.owned(device), length)  # now, not in the first step
-    return ThreadedExecutor(plan, steps, compiled, norms=norms, reductions=reductions, rotating=without_memory)
+    return ThreadedExecutor(
+        plan,
+        steps,
+        compiled,
+        norms=norms,
+        reductions=reductions,
+        rotating=without_memory,
+        devices=mine,
+        mail=mail,
+    )

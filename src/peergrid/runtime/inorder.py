@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
@@ -78,7 +78,7 @@ class InOrderExecutor:
             self._norms.add(memory, op, base + op.level)
 
 
-def copy(memories: list[DeviceMemory], op: Copy) -> None:
+def copy(memories: Sequence[DeviceMemory] | Mapping[int, DeviceMemory], op: Copy) -> None:
     """Carry out a copy between two devices' memories."""
     source = memories[op.source_device].block(op.field, op.slot)
     target = memories[op.target_device].block(op.field, op.slot)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 
@@ -102,7 +102,7 @@ def _indices(problem: Problem, described: Field, box: Box, axis: int) -> np.ndar
     return index - described.box.lo[axis]
 
 
-def collect(layout: Layout, memories: list[DeviceMemory], name: str, slot: int) -> Array:
+def collect(layout: Layout, memories: Iterable[DeviceMemory], name: str, slot: int) -> Array:
     """The global array of a state field, put together from what each device owns."""
     described = layout.problem.fields[name]
     whole = np.full(described.box.shape, np.nan, dtype=layout.problem.grid.dtype)
@@ -113,7 +113,7 @@ def collect(layout: Layout, memories: list[DeviceMemory], name: str, slot: int) 
     return whole
 
 
-def first_nonfinite(layout: Layout, memories: list[DeviceMemory], name: str, slot: int) -> Index | None:
+def first_nonfinite(layout: Layout, memories: Iterable[DeviceMemory], name: str, slot: int) -> Index | None:
     """The first owned cell, in global order of the devices, where a state field is NaN or infinite."""
     for memory in memories:
         owned = layout.partition.owned(memory.device) & layout.problem.fields[name].box

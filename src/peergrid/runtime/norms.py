@@ -8,7 +8,7 @@ values are kept until it is whole. So devices and parts may begin anywhere, and 
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -42,6 +42,11 @@ class _Step:
     sums: NDArray[np.float64]
     missing: int
     bands: dict[int, _Band] = field(default_factory=dict)
+    boxes: list[Box] = field(default_factory=list)  # the cells that were added
+
+
+Unfinished = Mapping[int, _Step]
+"""Steps of which some cells are still to be computed, by their number."""
 
 
 class Norms:
@@ -79,7 +84,33 @@ class Norms:
             opened.sums[first : first + len(found)] = found
         for number, part in self._parts(cells, whole):
             self._put(opened, number, part, before.view(part), after.view(part))
+        self._added(opened, cells, step)
+
+    def unfinished(self) -> Unfinished:
+        """The steps that lack cells of other processes, with what devices of this one added."""
+        return dict(self._open)
+
+    def merge(self, other: Unfinished) -> None:
+        """Count what devices of another process added."""
+        for step, theirs in other.items():
+            opened = self._opened(step)
+            for cells in theirs.boxes:
+                whole = self._whole_bands(cells)
+                if not whole.empty:
+                    bands = slice(whole.lo[0] // NORM_ROWS, -(-whole.hi[0] // NORM_ROWS))
+                    opened.sums[bands] = theirs.sums[bands]
+                for number, part in self._parts(cells, whole):
+                    band = theirs.bands.get(number)
+                    if band is None:  # which devices of that process made whole among themselves
+                        opened.sums[number] = theirs.sums[number]
+                    else:
+                        at = part.slices(band.box.lo)
+                        self._put(opened, number, part, band.before[at], band.after[at])
+                self._added(opened, cells, step)
+
+    def _added(self, opened: _Step, cells: Box, step: int) -> None:
         with self._lock:
+            opened.boxes.append(cells)
             opened.missing -= cells.size
             if not opened.missing:
                 self._norms[step] = total(opened.sums[None])[0]

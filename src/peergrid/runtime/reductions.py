@@ -36,12 +36,17 @@ class _Open:
     """A reduction at one step, of which some cells are still to come.
 
     found: the results of leaves, shape (rows, leaves of a row); pieces: the values of leaves that several own, by their
-    number in a row.
+    number in a row; boxes: the cells that were added.
     """
 
     found: Doubles
     missing: int
     pieces: dict[int, Array] = field(default_factory=dict)
+    boxes: list[Box] = field(default_factory=list)
+
+
+Unfinished = Mapping[tuple[str, int], _Open]
+"""Reductions of which some cells are still to come, by name and step."""
 
 
 class Reductions:
@@ -74,8 +79,32 @@ class Reductions:
                 opened.found[rows, number - one.box.lo[-1] // LEAF] = self._leaves(one.kind, cells, place)
             else:
                 self._piece(opened, number)[rows, place : place + part.shape[0]] = cells
+        self._added(one, opened, op.box, step)
+
+    def unfinished(self) -> Unfinished:
+        """The reductions that lack cells of other processes, with what devices of this one added."""
+        return dict(self._open)
+
+    def merge(self, other: Unfinished) -> None:
+        """Count what devices of another process added."""
+        for (name, step), theirs in other.items():
+            one = self._named[name]
+            opened = self._opened(one, step)
+            for box in theirs.boxes:
+                rows = _rows(box, one.box)
+                for number, whole, part in _parts(box, one.box):
+                    if whole:
+                        column = number - one.box.lo[-1] // LEAF
+                        opened.found[rows, column] = theirs.found[rows, column]
+                    else:
+                        at = slice(part.lo[0] - number * LEAF, part.hi[0] - number * LEAF)
+                        self._piece(opened, number)[rows, at] = theirs.pieces[number][rows, at]
+                self._added(one, opened, box, step)
+
+    def _added(self, one: Reduction, opened: _Open, box: Box, step: int) -> None:
         with self._lock:
-            opened.missing -= op.box.size
+            opened.boxes.append(box)
+            opened.missing -= box.size
             finished = not opened.missing
         if finished:
             self._finish(one, opened, step)

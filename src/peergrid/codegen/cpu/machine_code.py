@@ -28,7 +28,10 @@ class MachineCode:
 
         Raises OSError where others may write to the folder: what lies in it is executed.
         """
-        make_private(self.folder)
+        self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        found = self.folder.stat()
+        if found.st_uid != os.geteuid() or found.st_mode & OTHERS:
+            raise PermissionError(f"{self.folder} is not this user's alone")
         if self._sums() != self._noted():
             for file in self._files():
                 file.unlink(missing_ok=True)
@@ -38,14 +41,14 @@ class MachineCode:
         sums = self._sums()
         if sums != self._noted():
             with suppress(OSError):
-                replace_file(self._list, json.dumps(sums).encode())
+                replace_file(self._list, json.dumps(sums))
 
     @property
     def _list(self) -> Path:
         return self.folder / f"{self.name}.sums"
 
     def _files(self) -> list[Path]:
-        """The folder in which Numba keeps them: beside the source, or as its settings say."""
+        """Where Numba keeps them: beside the source, or where its settings say."""
         elsewhere = getattr(config, "CACHE_DIR", "")
         places = [self.folder / "__pycache__", *([Path(elsewhere)] if elsewhere else [])]
         return sorted(file for place in places for file in place.rglob(f"{self.name}.*.nb[ci]"))
@@ -60,20 +63,12 @@ class MachineCode:
             return {}
 
 
-def make_private(folder: Path) -> None:
-    """Make a folder for machine code, if it is not there. Raises OSError where others may write to it."""
-    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    found = folder.stat()
-    if found.st_uid != os.geteuid() or found.st_mode & OTHERS:
-        raise PermissionError(f"{folder} is not this user's alone")
-
-
-def replace_file(path: Path, content: bytes) -> None:
+def replace_file(path: Path, text: str) -> None:
     """Write a file whole or not at all."""
     handle, draft = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(content)
+        with os.fdopen(handle, "w", encoding="utf-8") as file:
+            file.write(text)
         os.replace(draft, path)
     except OSError:
         Path(draft).unlink(missing_ok=True)

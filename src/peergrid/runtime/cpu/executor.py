@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from queue import SimpleQueue
 from types import MappingProxyType
+from typing import Any
 
 import numpy as np
 
@@ -21,6 +22,7 @@ from peergrid.runtime.cpu.sync import Aborted, Barrier, Token, Waits
 from peergrid.runtime.executor import refuse_norms
 from peergrid.runtime.inorder import copy, owned_receivers
 from peergrid.runtime.kernel import Kernel
+from peergrid.runtime.mail import Letter, LocalMail, Mail
 from peergrid.runtime.memory import allocate, collect, fill, first_nonfinite
 from peergrid.runtime.norms import Norms
 from peergrid.runtime.reductions import Reductions
@@ -37,8 +39,10 @@ from peergrid.schedule.ops import (
     HostBarrier,
     Op,
     Queue,
+    Receive,
     Record,
     Reduce,
+    Send,
     SignalOp,
     SignalWait,
     Sync,
@@ -60,7 +64,8 @@ class ThreadedExecutor:
     """An `Executor` on virtual devices.
 
     timeout: seconds without any progress before a wait is given up; recorder: told of everything that happens; norms:
-    of a field, added up as it is computed; reductions: how they are made (None: as the reference makes them).
+    of a field, added up as it is computed; reductions: how they are made (None: as the reference makes them); devices:
+    those of this process (None: all), mail: what carries messages to and from the others.
     """
 
     notes: tuple[str, ...] = ()  # there is one way to arrange things
@@ -76,12 +81,16 @@ class ThreadedExecutor:
         norms: Norms | None = None,
         reductions: Reductions | None = None,
         rotating: Mapping[str, str] = MappingProxyType({}),
+        devices: Sequence[int] | None = None,
+        mail: Mail | None = None,
     ) -> None:
         self.layout = layout
         self.kernel = kernel
         self._norms = norms
         self._reductions = reductions or reference_reductions(layout, total_steps)
-        self.memories = [allocate(layout, device, rotating) for device in range(layout.devices)]
+        mine = range(layout.devices) if devices is None else devices
+        self.memories = {device: allocate(layout, device, rotating) for device in mine}
+        self._mail = mail or LocalMail()
         self.recorded = [owned_receivers(layout, device) for device in range(layout.devices)]
         self._traces = np.full((len(layout.problem.receivers), total_steps), np.nan, layout.problem.grid.dtype)
         self._busy: dict[Queue, float] = {}
@@ -93,7 +102,7 @@ class ThreadedExecutor:
         self._workers: list[threading.Thread] = []
 
     def load(self, name: str, values: Array, slot: int) -> None:
-        for memory in self.memories:
+        for memory in self.memories.values():
             fill(self.layout, memory, name, values, slot)
 
     def expect(self, schedules: Sequence[Schedule]) -> None:
@@ -135,8 +144,17 @@ class ThreadedExecutor:
         self._drain()
         self._waits.settle(_increments(schedule), times)
 
+    def merge(self, others: Callable[[object], list[Any]]) -> None:
+        """Put norms and reductions together with those of other processes; others: what they give for what is given."""
+        if self._norms is not None:
+            for steps in others(self._norms.unfinished()):
+                self._norms.merge(steps)
+        if self.layout.problem.reductions:
+            for found in others(self._reductions.unfinished()):
+                self._reductions.merge(found)
+
     def gather(self, name: str, slot: int) -> Array:
-        return collect(self.layout, self.memories, name, slot)
+        return collect(self.layout, self.memories.values(), name, slot)
 
     def traces(self) -> Array:
         return self._traces
@@ -145,7 +163,7 @@ class ThreadedExecutor:
         return self._reductions.series(steps)
 
     def first_nonfinite(self, name: str, slot: int) -> Index | None:
-        return first_nonfinite(self.layout, self.memories, name, slot)
+        return first_nonfinite(self.layout, self.memories.values(), name, slot)
 
     def norms(self, steps: int) -> Array:
         if self._norms is None:
@@ -176,7 +194,8 @@ class ThreadedExecutor:
                 worker.join()
         self._inboxes.clear()
         self._workers.clear()
-        self.memories = []
+        self._mail.close()
+        self.memories = {}
 
     def _open(self, queue: Queue) -> None:
         self._inboxes[queue] = SimpleQueue()
@@ -233,6 +252,10 @@ class ThreadedExecutor:
                 self._put(op.queue, position, partial(self._reduce, op, base))
             case Copy():
                 self._put(op.queue, position, partial(copy, self.memories, op))
+            case Send():
+                self._put(op.queue, position, partial(self._send, op, position))
+            case Receive():
+                self._put(op.queue, position, partial(self._receive, op))
             case Record():
                 point, _ = self._events[op.event] = (Token(), position)
                 self._put(op.queue, position, point.set)
@@ -282,6 +305,23 @@ class ThreadedExecutor:
     def _reduce(self, op: Reduce, base: int) -> None:
         with self._waits.computing():
             self._reductions.add(self.memories[op.device], op, base + op.level)
+
+    def _send(self, op: Send, position: Position) -> None:
+        values = self.memories[op.source_device].block(op.field, op.slot).view(op.source_box)
+        self._waits.poll(lambda: self._mail.sent(op, values, position), op)
+
+    def _receive(self, op: Receive) -> Position | None:
+        letters: list[Letter] = []
+
+        def arrived() -> bool:
+            letters.extend(filter(None, (self._mail.arrived(op),)))
+            return bool(letters)
+
+        self._waits.poll(arrived, op)
+        values, position = letters[0]
+        self.memories[op.target_device].block(op.field, op.slot).view(op.target_box)[...] = values
+        self._waits.progress()
+        return position
 
     def _put(self, queue: Queue, position: Position, job: Job) -> None:
         def carry_out() -> None:

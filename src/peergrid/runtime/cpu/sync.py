@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from peergrid.errors import DeviceFault
 from peergrid.schedule.ops import Flag, Op, SignalWait, describe
 
+SPINS = 200  # questions in a row before a thread sleeps between them
+POLL = 2e-5  # seconds of such a sleep
 TICK = 0.05  # seconds between two looks at the abort flag and the clock
 
 Token = threading.Event
@@ -79,6 +81,15 @@ class Waits:
         with self._noted(op):
             while not token.wait(TICK):
                 self._check(op)
+
+    def poll(self, ready: Callable[[], bool], op: Op) -> None:
+        """Ask until the answer is yes."""
+        asked = 0
+        with self._noted(op):
+            while not ready():
+                self._check(op)
+                asked += 1
+                time.sleep(0 if asked < SPINS else POLL)
 
     def pass_barrier(self, barrier: Barrier, op: Op) -> None:
         """Wait until all parties of a barrier are here."""

@@ -51,8 +51,13 @@ def of_rank(schedule: Schedule, ranks: Sequence[int], rank: int) -> Schedule:
     """The part of one rank in a schedule that `over_ranks` made."""
     if len(set(ranks)) < 2:
         return schedule
-    size = max(ranks) + 1
-    return replace(schedule, ops=tuple(op for op in schedule.ops if hosts_of(op)[0] % size == rank))
+    rank_of = {host: ranks[place.device] for op in schedule.ops for place in _places(op) for host in hosts_of(op)}
+    return replace(schedule, ops=tuple(op for op in schedule.ops if rank_of[hosts_of(op)[0]] == rank))
+
+
+def _places(op: Op) -> tuple[Queue | Event, ...]:
+    """The queues, or the event, that an operation uses."""
+    return (op.target,) if isinstance(op, Sync) else queues_of(op)
 
 
 class _Split:
@@ -66,6 +71,8 @@ class _Split:
         self._tags: dict[tuple[object, ...], int] = {}
         self._pending: dict[Queue, list[Receive]] = {}
         self._hosts = {(host, self._of(queue)) for op in ops for queue in queues_of(op) for host in hosts_of(op)}
+        self._of_host = {host: sorted(rank for other, rank in self._hosts if other == host) for host, _ in self._hosts}
+        self._stride = 1 + max(self._of_host, default=0)
         self._host_of = {queue: hosts_of(op)[0] for op in reversed(ops) for queue in queues_of(op)}
         self._waited = {op.event for op in ops if isinstance(op, Wait) and self._within(op.queue, op.event)}
         self._waited |= {op.target for op in ops if isinstance(op, Sync) and isinstance(op.target, Event)}
@@ -132,4 +139,5 @@ class _Split:
         return self._ranks[one.device] == self._ranks[two.device]
 
     def _host(self, host: int, rank: int) -> int:
-        return host * self._size + rank
+        """The host that does for one rank what a host did for all; one that worked for a single rank stays."""
+        return host + self._stride * self._of_host[host].index(rank)

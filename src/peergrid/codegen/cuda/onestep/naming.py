@@ -1,4 +1,4 @@
-"""The names of fields, cells and versions in generated text."""
+"""How generated text names fields, cells and versions."""
 
 from __future__ import annotations
 

@@ -32,7 +32,7 @@ NAN_WORD = 0x7FF80000  # a NaN in float32, and twice in a row a NaN in float64
 
 @dataclass(frozen=True, eq=False)
 class Places:
-    """The places of all fields: addresses as in `Arguments`, shape (fields,), and pitches, shape (fields, 2)."""
+    """Where all fields are: addresses as in `Arguments`, shape (fields,), and pitches, shape (fields, 2)."""
 
     addresses: np.ndarray[tuple[int], np.dtype[np.uint64]]
     pitches: np.ndarray[tuple[int, int], np.dtype[np.int64]]
@@ -40,7 +40,7 @@ class Places:
 
 @dataclass(frozen=True)
 class Plan:
-    """The bytes that each device needs, known before anything is allocated.
+    """How many bytes each device needs, known before anything is allocated.
 
     gpu: what their kernels are fitted to.
     """
@@ -110,7 +110,7 @@ class Plan:
 
 
 def has_room(plan: Plan, ordinals: tuple[int, ...], driver: Driver | None = None) -> bool:
-    """True where GPUs have the memory that a plan needs; also where they cannot be asked, which a run says itself."""
+    """Whether GPUs have the memory that a plan needs; also where they cannot be asked, which a run says itself."""
     try:
         with closing(Devices(driver or CudaDriver(), ordinals)) as devices:
             plan.check(devices)
@@ -157,7 +157,7 @@ class FieldMemory:
         return slots[slot if len(slots) == 2 else 0]
 
     def between(self, device: int, number: int, dense: Box | None = None) -> Places:
-        """The places of fields between the steps of a pass; dense: in blocks that hold the cells of this box alone."""
+        """Where fields are in between the steps of a pass; dense: in blocks that hold the cells of this box alone."""
         if (device, number, dense) not in self._places:
             whole = self.plan.blocks[device]
             blocks = whole if dense is None else whole | self.plan.dense(device, dense)
@@ -243,7 +243,7 @@ class FieldMemory:
         return whole
 
     def traces(self) -> Array:
-        """The receivers' records, shape (receivers, all steps)."""
+        """What the receivers recorded, shape (receivers, all steps)."""
         shape = (len(self.layout.problem.receivers), self.plan.total_steps)
         whole = np.full(shape, np.nan, dtype=self.layout.problem.grid.dtype)
         for device, numbers in enumerate(self.recorded):
@@ -276,7 +276,7 @@ class FieldMemory:
 
 
 def keeps_cells(problem: Problem, name: str) -> bool:
-    """True where some cells of a state field are in the box of no update."""
+    """Whether some cells of a state field are in the box of no update."""
     boxes = (update.box for stage in problem.stages for update, _ in stage.writers(name))
     rest: tuple[Box, ...] = (problem.fields[name].box,)
     for box in boxes:

@@ -1,0 +1,51 @@
+"""Messages between devices of different ranks, as an executor of virtual devices sends and receives them."""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from typing import Protocol
+
+from peergrid.grid import Array
+from peergrid.runtime.trace.recorder import Position
+from peergrid.schedule.ops import IN_FLIGHT, Receive, Send
+
+Letter = tuple[Array, Position | None]
+"""The values of a message, and where it was sent, if that was in this process."""
+
+
+class Mail(Protocol):
+    """Neither call waits: who cannot go on yet asks again. Several threads may call, one at a time for each tag."""
+
+    def sent(self, op: Send, values: Array, position: Position) -> bool:
+        """True once a message has left; its values are copied. False while too many of its tag are on their way."""
+
+    def arrived(self, op: Receive) -> Letter | None:
+        """The tag's next message once it is here; its values may be overwritten by the next call for the tag."""
+
+    def close(self) -> None:
+        """Give up what is still awaited."""
+
+
+class LocalMail:
+    """Messages within a process: schedules of several ranks are carried out by one, as in tests."""
+
+    def __init__(self) -> None:
+        self._lines: dict[int, deque[Letter]] = {}
+        self._lock = threading.Lock()
+
+    def sent(self, op: Send, values: Array, position: Position) -> bool:
+        with self._lock:
+            line = self._lines.setdefault(op.tag, deque())
+            if len(line) == IN_FLIGHT:
+                return False
+            line.append((values.copy(), position))
+            return True
+
+    def arrived(self, op: Receive) -> Letter | None:
+        with self._lock:
+            line = self._lines.get(op.tag)
+            return line.popleft() if line else None
+
+    def close(self) -> None:
+        """Nothing is awaited."""

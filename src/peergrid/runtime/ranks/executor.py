@@ -1,0 +1,109 @@
+"""One schedule over the devices of several ranks, of which each carries out what its own devices do.
+
+Every method is collective: all ranks call it, in the same order, with the same arguments, and all get the same answer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from peergrid.grid import Array, Index
+from peergrid.runtime.cpu.executor import ThreadedExecutor
+from peergrid.runtime.ranks.ranks import Ranks
+from peergrid.schedule import Schedule
+from peergrid.schedule.passes.ranks import of_rank, over_ranks
+from peergrid.schedule.serialise import digest
+from peergrid.schedule.timeline import Span
+from peergrid.stencil.reduction import Series
+
+
+class RankedExecutor:
+    """An `Executor` whose devices are those of all ranks; inner: of this rank's, with the layout of all."""
+
+    def __init__(self, inner: ThreadedExecutor, ranks: Ranks) -> None:
+        self.layout = inner.layout
+        self._inner, self._ranks, self._comm = inner, ranks, ranks.comm
+        self._parts: dict[Schedule, Schedule] = {}
+
+    @property
+    def notes(self) -> Sequence[str]:
+        return self._inner.notes
+
+    @property
+    def host_seconds(self) -> float | None:
+        return self._inner.host_seconds
+
+    def load(self, name: str, values: Array, slot: int) -> None:
+        self._inner.load(name, values, slot)
+
+    def expect(self, schedules: Sequence[Schedule]) -> None:
+        self._inner.expect(schedules)
+
+    def prepare(self, schedule: Schedule) -> None:
+        self._part(schedule)
+
+    def carried_out(self, schedule: Schedule) -> Schedule:
+        return over_ranks(schedule, self._ranks.of_device)
+
+    def execute(self, schedule: Schedule, times: int, step: int) -> None:
+        self._inner.execute(self._part(schedule), times, step)
+        self._inner.merge(self._others)
+
+    def trace(self, schedule: Schedule, step: int) -> tuple[Span, ...]:
+        """As every rank saw it on its own clock, which starts with the schedule; the numbers are those of the whole."""
+        whole, mine = self.carried_out(schedule), self._part(schedule)
+        numbers = [number for number, op in enumerate(whole.ops) if op in set(mine.ops)]
+        found = self._inner.trace(mine, step)
+        self._inner.merge(self._others)
+        spans = [Span(numbers[span.op], span.queue, span.start, span.end) for span in found]
+        return tuple(span for part in self._comm.allgather(spans) for span in part)
+
+    def gather(self, name: str, slot: int) -> Array:
+        whole = self._inner.gather(name, slot)
+        described = self.layout.problem.fields[name]
+        for device, rank in enumerate(self._ranks.of_device):
+            owned = self.layout.partition.owned(device) & described.box
+            if not owned.empty:
+                part = np.ascontiguousarray(whole[owned.slices(described.box.lo)])
+                self._comm.Bcast(part, root=rank)
+                whole[owned.slices(described.box.lo)] = part
+        return whole
+
+    def traces(self) -> Array:
+        found = self._inner.traces().copy()
+        mine = [number for device in self._ranks.mine for number in self._inner.recorded[device]]
+        for part in self._comm.allgather({number: found[number] for number in mine}):
+            for number, values in part.items():
+                found[number] = values
+        return found
+
+    def norms(self, steps: int) -> Array:
+        return self._inner.norms(steps)
+
+    def reductions(self, steps: int) -> Mapping[str, Series]:
+        return self._inner.reductions(steps)
+
+    def first_nonfinite(self, name: str, slot: int) -> Index | None:
+        found = self._comm.allgather(self._inner.first_nonfinite(name, slot))
+        return next((place for place in found if place is not None), None)
+
+    def busy_seconds(self) -> tuple[float, ...]:
+        return tuple(map(max, zip(*self._comm.allgather(self._inner.busy_seconds()), strict=True)))
+
+    def close(self) -> None:
+        self._inner.close()
+
+    def _others(self, value: object) -> list[Any]:
+        """The values of the other ranks, in exchange for one of this."""
+        return [other for rank, other in enumerate(self._comm.allgather(value)) if rank != self._comm.rank]
+
+    def _part(self, schedule: Schedule) -> Schedule:
+        """The part of this rank in a schedule that all have built alike."""
+        if schedule not in self._parts:
+            self._ranks.same("the schedule", digest(schedule))
+            whole = self.carried_out(schedule)
+            self._parts[schedule] = of_rank(whole, self._ranks.of_device, self._comm.rank)
+        return self._parts[schedule]

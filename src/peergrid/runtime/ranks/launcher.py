@@ -1,0 +1,90 @@
+"""The processes that a launcher (mpiexec, srun) started: how many there are, and what joins them."""
+
+from __future__ import annotations
+
+import os
+import socket
+import sys
+from collections.abc import Mapping
+from types import TracebackType
+
+from peergrid.errors import PeergridError, UsageError
+from peergrid.runtime.devices import Devices, cores, parse_devices
+from peergrid.runtime.ranks.ranks import Communicator
+
+SIZES = ("PMI_SIZE", "OMPI_COMM_WORLD_SIZE", "SLURM_STEP_NUM_TASKS")
+"""Where launchers (of MPICH and Intel MPI, of Open MPI, of Slurm) write how many processes they started."""
+
+
+def launched(environment: Mapping[str, str] = os.environ) -> int:
+    """The processes that a launcher started, this one among them; 1 without a launcher."""
+    found = (environment.get(name, "") for name in SIZES)
+    return max((int(text) for text in found if text.isascii() and text.isdigit()), default=1)
+
+
+def world() -> Communicator | None:
+    """The communicator of all processes that a launcher started; None for one alone, which needs no MPI.
+
+    Raises UsageError where there is none that joins them.
+    """
+    size = launched()
+    if size < 2:
+        return None
+    try:
+        from mpi4py import MPI
+    except ImportError:
+        raise UsageError(
+            f"A launcher started {size} processes, but mpi4py, which joins them, is not installed: "
+            "pip install 'peergrid[mpi]', or start one process."
+        ) from None
+    except RuntimeError as error:
+        raise UsageError(
+            f"A launcher started {size} processes, but no MPI library was found ({error}): install the launcher's own, "
+            "such as 'pip install mpich' for its mpiexec."
+        ) from None
+    found: Communicator = MPI.COMM_WORLD
+    if found.size != size:
+        raise UsageError(
+            f"The launcher started {size} processes, but the MPI library joins {found.size}: they are of different "
+            "MPIs; use the launcher that came with the library, or choose the library with MPI4PY_LIBMPI."
+        )
+    return found
+
+
+def own_devices(spec: str, comm: Communicator) -> Devices:
+    """The devices of this rank; 'auto': its share of the processors of its host."""
+    if spec != "auto":
+        return parse_devices(spec)
+    here = socket.gethostname()
+    return Devices("cpu", tuple(range(max(1, cores() // comm.allgather(here).count(here)))))
+
+
+def abort_on_error(comm: Communicator) -> None:
+    """From now on an error that nobody catches ends all processes: they would wait for this one for ever."""
+    usual = sys.excepthook
+
+    def hook(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
+        if isinstance(error, PeergridError):
+            print(f"rank {comm.rank} on {socket.gethostname()}: {error}", file=sys.stderr)
+        else:
+            usual(kind, error, trace)
+        abort(comm, error)
+
+    sys.excepthook = hook
+
+
+def end_all(code: int) -> None:
+    """End all processes that a launcher started, if they are joined; else nothing."""
+    loaded = sys.modules.get("mpi4py.MPI")
+    if loaded is not None and launched() > 1:
+        sys.stdout.flush()
+        sys.stderr.flush()
+        loaded.COMM_WORLD.Abort(code)
+
+
+def abort(comm: Communicator, error: BaseException) -> None:
+    """End all processes, with the exit code of an error."""
+    sys.stdout.flush()
+    sys.stderr.flush()
+    interrupted = 130 if isinstance(error, KeyboardInterrupt) else 1
+    comm.Abort(error.exit_code if isinstance(error, PeergridError) else interrupted)

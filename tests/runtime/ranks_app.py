@@ -1,0 +1,88 @@
+"""What ranks do in tests: runs of problems by name, whose digests rank 0 prints, and faults.
+
+mpiexec -n 3 python ranks_app.py runs '[["heat", "overlap", 2, 1]]'
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sys
+import time
+
+import numpy as np
+from mpi4py import MPI
+from runtime_problems import PROBLEMS
+
+import peergrid
+from peergrid import Grid, Options, Problem, Simulation, reduction, stencil
+
+STEPS = 11
+
+
+@stencil
+def smooth(u, k):
+    u.next[0, 0] = u[0, 0] + k * (u[-1, 0] + u[1, 0] + u[0, -1] + u[0, 1] - 4 * u[0, 0])
+
+
+@reduction("sum", every=2)
+def total(u):
+    return u[0, 0]
+
+
+def counted(factor: float = 0.2) -> Problem:
+    """A problem with a reduction, on a grid whose norm bands and leaves the cuts go through."""
+    grid = Grid((67, 45), ("periodic", "fixed"))
+    u = grid.field("u", np.random.default_rng(3).random(grid.shape))
+    return Problem.of([smooth(u, factor)], reductions=[total(u)])
+
+
+def runs(cases: list[tuple[str, str, int, int]]) -> None:
+    found = []
+    for name, strategy, depth, devices in cases:
+        problem, options = PROBLEMS[name](), Options(strategy, depth)
+        with Simulation(problem, STEPS, devices=f"cpu:{devices}", options=options, comm=MPI.COMM_WORLD) as simulation:
+            simulation.run(4)
+            simulation.run(STEPS - 4)
+            simulation.check()
+            found.append([simulation.sha256(), *(values.tobytes().hex() for values in simulation.traces().values())])
+    if MPI.COMM_WORLD.rank == 0:
+        print(json.dumps(found))
+
+
+def norms() -> None:
+    with Simulation(counted(), STEPS, devices="cpu:2", comm=MPI.COMM_WORLD, norm="u") as simulation:
+        simulation.run(STEPS)
+        values = [simulation.norms().tobytes().hex(), simulation.reductions()["total"].values.tobytes().hex()]
+    if MPI.COMM_WORLD.rank == 0:
+        print(json.dumps(values))
+
+
+def different() -> None:
+    """Ranks that do not run the same problem."""
+    peergrid.run(counted(0.1 + 0.1 * MPI.COMM_WORLD.rank), 3, devices="cpu:1", comm=MPI.COMM_WORLD)
+
+
+def broken() -> None:
+    """A rank that fails while the others go on."""
+    with Simulation(counted(), 1000, devices="cpu:1", comm=MPI.COMM_WORLD) as simulation:
+        simulation.run(10)
+        if MPI.COMM_WORLD.rank == 1:
+            raise RuntimeError("planted")
+        simulation.run(900)
+
+
+def killed() -> None:
+    """A rank that is gone in the middle of a run."""
+    with Simulation(counted(), 1_000_000, devices="cpu:1", comm=MPI.COMM_WORLD) as simulation:
+        simulation.run(10)
+        print(f"begun {os.getpid()}", flush=True)
+        if MPI.COMM_WORLD.rank == 1:
+            time.sleep(0.2)
+            os.kill(os.getpid(), signal.SIGKILL)
+        simulation.run(900_000)
+
+
+if __name__ == "__main__":
+    globals()[sys.argv[1]](*(json.loads(text) for text in sys.argv[2:]))

@@ -1,0 +1,187 @@
+"""Runs over several processes: the bits of one, every strategy, and faults that leave nobody behind."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+from executions import expected
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from runtime_problems import PROBLEMS
+
+from peergrid import Options, Simulation, UsageError
+from peergrid.grid.partition import Partition
+from peergrid.runtime.cpu.executor import ThreadedExecutor
+from peergrid.runtime.ranks import launcher
+from peergrid.runtime.reference import ReferenceKernel
+from peergrid.runtime.trace.recorder import Log
+from peergrid.runtime.trace.replay import check_trace
+from peergrid.schedule import build, layout
+from peergrid.schedule.passes.ranks import over_ranks
+from peergrid.schedule.strategies import STRATEGIES, StrategyName
+
+APP = Path(__file__).with_name("ranks_app.py")
+ROOT = Path(__file__).resolve().parents[2]
+MPIEXEC = Path(sys.executable).with_name("mpiexec")
+STEPS = 11
+PATHS = os.pathsep.join((str(ROOT / "src"), str(ROOT / "tests" / "runtime")))
+mpi = pytest.mark.skipif(not MPIEXEC.exists(), reason="no MPI beside this Python: pip install mpi4py mpich")
+
+
+def command(ranks: int, *arguments: str) -> list[str]:
+    return [str(MPIEXEC), "-n", str(ranks), sys.executable, str(APP), *arguments]
+
+
+def environment() -> dict[str, str]:
+    return {**os.environ, "PYTHONPATH": PATHS, "OPENBLAS_NUM_THREADS": "1"}
+
+
+def mpiexec(ranks: int, *arguments: str, seconds: float = 120) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        command(ranks, *arguments), capture_output=True, text=True, timeout=seconds, env=environment(), check=False
+    )
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+@settings(max_examples=15, deadline=None)
+@given(data=st.data())
+def test_messages_within_a_process_bring_the_bits_of_one_device(strategy: StrategyName, data: st.DataObject) -> None:
+    """The same executor, all ranks in one process: what it notes is held by the checker of recorded runs."""
+    name = data.draw(st.sampled_from(sorted(PROBLEMS)))
+    problem = PROBLEMS[name]()
+    devices = data.draw(st.integers(2, min(5, problem.grid.shape[0] // 4)))
+    ranks = tuple(data.draw(st.lists(st.integers(0, 2), min_size=devices, max_size=devices)))
+    options = Options(strategy, data.draw(st.integers(1, 3)))
+    plan = layout(problem, Partition.over(problem.grid, devices), options)
+    log = Log()
+    executor = ThreadedExecutor(plan, STEPS, ReferenceKernel(problem), 20, log)
+    for field, described in problem.fields.items():
+        executor.load(field, described.global_array(), 0)
+    schedule = over_ranks(build(plan, options, STEPS), ranks)
+    executor.execute(schedule, 1, 0)
+    fields = {field: executor.gather(field, schedule.final).tobytes() for field in problem.state}
+    assert (fields, executor.traces().tobytes()) == expected(name)
+    assert check_trace(plan, log) == ()
+    executor.close()
+
+
+@mpi
+@pytest.mark.parametrize(("ranks", "devices"), [(2, 1), (3, 1), (2, 2)])
+def test_any_ranks_leave_the_bits_of_one_process(ranks: int, devices: int) -> None:
+    names = ("heat_fixed", "heat_cube", "radius_four", "yee", "string", "heat_periodic")
+    cases = [(name, strategy, depth, devices) for name in names for strategy in STRATEGIES for depth in (1, 2)]
+    done = mpiexec(ranks, "runs", json.dumps(cases))
+    assert done.returncode == 0, done.stderr
+    alone: dict[str, list[str]] = {}
+    for name in names:
+        with Simulation(PROBLEMS[name](), STEPS, devices="cpu:1") as simulation:
+            simulation.run(STEPS)
+            traces = (values.tobytes().hex() for values in simulation.traces().values())
+            alone[name] = [simulation.sha256(), *traces]
+    for case, found in zip(cases, json.loads(done.stdout), strict=True):
+        assert found == alone[case[0]], case
+
+
+@mpi
+def test_norms_and_reductions_do_not_depend_on_ranks() -> None:
+    one, three = mpiexec(1, "norms"), mpiexec(3, "norms")
+    assert one.returncode == three.returncode == 0, three.stderr
+    assert one.stdout == three.stdout
+    values = np.frombuffer(bytes.fromhex(json.loads(one.stdout)[0]))
+    assert np.isfinite(values).all()
+    assert len(values) == STEPS
+
+
+@mpi
+def test_ranks_that_run_different_problems_are_refused_in_one_sentence() -> None:
+    done = mpiexec(2, "different", seconds=60)
+    assert done.returncode == 2
+    assert "the problem of rank 1 differs from that of rank 0" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+@mpi
+def test_an_exception_in_one_rank_ends_all() -> None:
+    done = mpiexec(3, "broken", seconds=60)
+    assert done.returncode
+    assert "planted" in done.stderr
+
+
+@mpi
+def test_a_killed_rank_leaves_nobody_behind() -> None:
+    started = subprocess.Popen(
+        command(3, "killed"), stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, env=environment()
+    )
+    try:
+        out, _ = started.communicate(timeout=60)
+    finally:
+        started.kill()
+    pids = [int(text) for text in re.findall(r"begun (\d+)", out)]
+    assert started.returncode
+    assert len(pids) == 3
+    until = time.monotonic() + 5
+    while any(alive(pids)) and time.monotonic() < until:
+        time.sleep(0.05)
+    assert not list(alive(pids))
+
+
+def alive(pids: list[int]) -> Iterator[int]:
+    for pid in pids:
+        try:
+            os.kill(pid, 0)
+        except ProcessLookupError:
+            continue
+        yield pid
+
+
+@mpi
+def test_a_model_over_ranks_leaves_the_results_of_one_process(tmp_path: Path) -> None:
+    model = str(ROOT / "examples" / "gpr.toml")
+    given = [sys.executable, "-m", "peergrid", "run", model, "--json", "--steps", "40", "--devices", "cpu:1"]
+    digests = []
+    for line in ([*given, "--no-write"], [str(MPIEXEC), "-n", "2", *given, "-o", str(tmp_path)]):
+        done = subprocess.run(line, capture_output=True, text=True, timeout=200, env=environment(), check=False)
+        assert done.returncode == 0, done.stderr
+        digests.append(json.loads(done.stdout)["sha256"])
+    assert digests[0] == digests[1]
+    assert (tmp_path / "results.h5").exists()
+
+
+@mpi
+def test_a_launcher_of_another_mpi_is_refused(tmp_path: Path) -> None:
+    given = [sys.executable, "-m", "peergrid", "run", str(ROOT / "examples" / "gpr.toml"), "--no-write"]
+    foreign = {**environment(), "OMPI_COMM_WORLD_SIZE": "3"}
+    done = subprocess.run(given, capture_output=True, text=True, timeout=60, env=foreign, cwd=tmp_path, check=False)
+    assert done.returncode == 2
+    assert "The launcher started 3 processes, but the MPI library joins 1" in done.stderr
+
+
+def test_processes_are_counted_as_launchers_say() -> None:
+    assert launcher.launched({}) == 1
+    assert launcher.launched({"PMI_SIZE": "4"}) == 4
+    assert launcher.launched({"OMPI_COMM_WORLD_SIZE": "3"}) == 3
+    assert launcher.launched({"SLURM_STEP_NUM_TASKS": "x"}) == 1
+
+
+def test_gpus_of_several_ranks_are_refused() -> None:
+    from peergrid.runtime.devices import Devices
+    from peergrid.runtime.ranks.ranks import devices_of_all
+
+    class Two:
+        rank, size = 0, 2
+
+        def allgather(self, value: object) -> list[object]:
+            return [value, value]
+
+    with pytest.raises(UsageError, match="virtual devices alone so far"):
+        devices_of_all(Two(), Devices("cuda", (0,)))  # type: ignore[arg-type]
+    assert str(devices_of_all(Two(), Devices("cpu", (0, 1)))[0]) == "cpu:4"  # type: ignore[arg-type]
