@@ -114,8 +114,8 @@ def _promising(
     strategy, depth = named
     strategies = (strategy,) if strategy else tuple(STRATEGIES)
     found = ranked(asked, strategies, min(steps, _gap(problem)), (depth,) if depth else (), usual)
-    fitting = [one.options for one in found if fits(one, asked.machine)]
-    return tuple((options.strategy, options.depth) for options in fitting[:CANDIDATES])
+    possible = [one.options for one in found if fits(one, asked.machine)]
+    return tuple((options.strategy, options.depth) for options in possible[:CANDIDATES])
 
 
 def with_supported_block(options: Options, devices: Devices, problem: Problem, norm: str | None = None) -> Options:

@@ -114,8 +114,8 @@ def _cost(extents: Index, counts: Index, weight: Weight, budget: float) -> tuple
     if len(extents) == 2:
         around = [m if count > 1 else 0.0 for m, count in zip(weight.computed, counts, strict=True)]
         redundant = prod((s + m) / s for s, m in zip(sizes, around, strict=True))
-        held = [m / 2 if count > 1 else 0.0 for m, count in zip(weight.margins, counts, strict=True)]
-        taken = prod(s + m for s, m in zip(sizes, held, strict=True)) * weight.bytes_per_cell
+        averages = [m / 2 if count > 1 else 0.0 for m, count in zip(weight.margins, counts, strict=True)]
+        taken = prod(s + m for s, m in zip(sizes, averages, strict=True)) * weight.bytes_per_cell
         return redundant * (1 + BEYOND * min(1.0, max(0.0, taken / budget - 1))), prod(counts)
     grown = tuple(size + margin for size, margin in zip(sizes, weight.margins, strict=True))
     redundancy = prod(g / s for g, s in zip(grown, sizes, strict=True)) * (1 + ROW_START / grown[-1])
