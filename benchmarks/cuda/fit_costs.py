@@ -38,6 +38,7 @@ from peergrid.runtime.cuda.memory.fields import Plan  # noqa: E402
 from peergrid.schedule import Options  # noqa: E402
 from peergrid.stencil import Problem  # noqa: E402
 
+ALIKE = ("peer", "threads")  # strategies that one GPU carries out as others, too
 TRIED = 3  # candidates that a trial carries out
 LEAST = 64 << 20  # bytes
 RECORDED = 800_000  # steps that runs of `forecasts.py` have room for
@@ -102,7 +103,7 @@ class Rows:
         return math.log(self.forecast(row, machine, families).seconds_per_step / row["seconds_per_step"])
 
 
-def fit(rows: Rows, machine: Machine, sweeps: int) -> tuple[Machine, dict[str, Family]]:
+def fit(rows: Rows, machine: Machine, sweeps: int, records: list[str]) -> tuple[Machine, dict[str, Family]]:
     """The machine's calls and delays and the figures of families that forecast the rows best."""
     values = {("families", n, f.name): getattr(g, f.name) for n, g in kernels.FAMILIES.items() for f in fields(g)}
     values |= {("calls", "", k): v for k, v in asdict(machine.calls).items()}
@@ -142,10 +143,11 @@ def fit(rows: Rows, machine: Machine, sweeps: int) -> tuple[Machine, dict[str, F
                     values, now = tried, now | new
                     break
         step = max(0.04, step * 0.75)
-        print(
-            f"sweep {sweep}: median {median(map(abs, now.values())):.3f}, worst {max(map(abs, now.values())):.3f}",
-            flush=True,
-        )
+        worst = max(now, key=lambda n: abs(now[n]))
+        far = rows.rows[worst]
+        named = f"{now[worst]:+.2f} of {far['problem']} {far['shape']} ×{far['gpus']} {far['strategy']} {far['depth']}"
+        print(f"sweep {sweep}: median {median(map(abs, now.values())):.3f}, worst {named}", flush=True)
+        save(*built(values), records)
     return built(values)
 
 
@@ -176,15 +178,8 @@ def main() -> None:
     machine = machine_named(given.machine)
     families = kernels.FAMILIES
     if given.fit:
-        machine, families = fit(
-            Rows(
-                [row for row in rows if row["fit"]],
-                machine,
-            ),
-            machine,
-            given.sweeps,
-        )
-        save(machine, families, [str(path.name) for path in given.records])
+        fitted = [row for row in rows if row["fit"] and (row["gpus"] > 1 or row["strategy"] not in ALIKE)]
+        machine, families = fit(Rows(fitted, machine), machine, given.sweeps, [path.name for path in given.records])
     held = Rows([row for row in rows if not row["fit"] and row["shape"][0] <= given.most], machine)
     found = []
     for row in held.rows:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from itertools import product
 
 from peergrid.codegen.cuda.choose.steps import lengths
@@ -13,6 +14,7 @@ from peergrid.schedule import Options
 from peergrid.schedule.strategies import STRATEGIES, StrategyName
 
 DEPTHS = 2  # numbers of steps per pass that are looked at, beside one
+BLOCKING: tuple[StrategyName, ...] = ("serial", "async", "threads")  # worth a look at the best depth of others alone
 ROWS_PER_STEP = 4  # rows of a device for each step of depth, so that most of its work is not redundant
 
 
@@ -28,13 +30,22 @@ def ranked(
     most: steps of the run; depths: those that are asked for; usual: what is asked for beside.
     """
     tried = depths or depths_of(forecaster, most)
-    given = usual or Options()
-    found = list[Forecast]()
-    for strategy, depth in product(strategies, tried):
-        with suppress(UsageError):  # a depth that no kernel makes
-            options = Options(strategy, depth=depth, order=given.order, separate=given.separate, route=given.route)
-            found.append(forecaster.forecast(options))
+    given, found = usual or Options(), list[Forecast]()
+    quick = [strategy for strategy in strategies if strategy not in BLOCKING]
+    for strategy, depth in product(quick or strategies, tried):
+        found += _forecast(forecaster, replace(given, strategy=strategy, depth=depth, block=None))
+    if quick and found:
+        best = min(found, key=lambda one: one.seconds_per_step).options.depth
+        for strategy in strategies:
+            if strategy in BLOCKING:
+                found += _forecast(forecaster, replace(given, strategy=strategy, depth=best, block=None))
     return tuple(sorted(_distinct(found), key=lambda one: one.seconds_per_step))
+
+
+def _forecast(forecaster: Forecaster, options: Options) -> Iterator[Forecast]:
+    """The forecast of an arrangement; none of a depth that no kernel makes."""
+    with suppress(UsageError):
+        yield forecaster.forecast(options)
 
 
 def depths_of(forecaster: Forecaster, most: int | None = None) -> tuple[int, ...]:

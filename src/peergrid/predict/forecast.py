@@ -15,7 +15,7 @@ from peergrid.grid import Box
 from peergrid.grid.partition import Partition
 from peergrid.predict.costs import Given, State, Timed, compute
 from peergrid.predict.kernels import FAMILIES, Family, duration
-from peergrid.predict.launches import KernelWork, Site, launches, persistent, tiles2d
+from peergrid.predict.launches import Boxes, KernelWork, Site, launches, persistent, tiles2d
 from peergrid.predict.machine import Machine
 from peergrid.predict.memory import taken
 from peergrid.predict.simulation import simulate
@@ -145,7 +145,7 @@ class Forecaster:
     def _timed(self, found: Arrangement, device: int, steps: int, boxes: tuple[Box, ...]) -> tuple[Timed, ...]:
         """The launches of a pass with their times."""
         site, made = found.site(device), found.passes[steps]
-        key = (type(made), steps, boxes, bool(site.recorded), found.plan.align)
+        key = (type(made), steps, alike(site, boxes), found.plan.align)
         return tuple(self._time(work) for work in self._once(key, lambda: launches(made, site, boxes)))
 
     def _once(self, key: object, make: Callable[[], tuple[KernelWork, ...]]) -> tuple[KernelWork, ...]:
@@ -169,7 +169,7 @@ class Forecaster:
 
     def _persistent_pass(self, kernel: PersistentKernel, site: Site, box: Box) -> float:
         """Seconds of a pass of one device, without the barrier behind it."""
-        key = "persistent", kernel.made.steps, kernel.rows, kernel.warps, box
+        key = "persistent", kernel.made.steps, kernel.rows, kernel.warps, alike(site, (box,))
         (work,) = self._once(key, lambda: (persistent(kernel, site, box),))
         return self._time(work).duration.alone
 
@@ -177,7 +177,7 @@ class Forecaster:
         self, kernel: PeerKernel, found: Arrangement, given: Given, site: Site, box: Box
     ) -> tuple[float, float]:
         """The same of one device, whose boundary tiles wait for its neighbours' flags."""
-        key = "peer", kernel.steps, box, bool(site.recorded)
+        key = "peer", kernel.steps, alike(site, (box,))
         works = self._once(key, lambda: tuple(tiles2d(kernel.made, site, (box,))))
         state = State(replace(given, passes=lambda *_: [self._time(work) for work in works]))
         op = next(op for op in found.schedule.ops if isinstance(op, Compute) and op.device == site.device)
@@ -246,6 +246,16 @@ class Arrangement:
 
     def _reaches(self, device: int, other: int) -> bool:
         return device // self.machine.gpus == other // self.machine.gpus
+
+
+def alike(site: Site, boxes: Boxes) -> tuple[object, ...]:
+    """The same for boxes of devices that launch the same: where they lie on the device, at which ends of the grid that
+    is, and whether a receiver is among them. Sources bar a few rows of tiles to others: too few to count.
+    """
+    grid, owned = site.problem.grid.box, site.layout.partition.owned(site.device)
+    back = tuple(-lo for lo in owned.lo)
+    ends = tuple((a == c, b == d) for a, b, c, d in zip(owned.lo, owned.hi, grid.lo, grid.hi, strict=True))
+    return tuple(box.shift(back) for box in boxes), owned.shape, ends, bool(site.recorded)
 
 
 def _different(boxes: Sequence[Box]) -> list[tuple[Box, int]]:

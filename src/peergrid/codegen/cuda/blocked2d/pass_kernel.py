@@ -82,14 +82,11 @@ class PassKernel:
         """The kernel of the zones, if there is one."""
         if not self.zoned:
             return None
-        return layers(self.problem, self.steps, self.grid_cut, self.beside, self.norm, self.abreast)
+        return _layers(self.problem, self.steps, self.grid_cut, self.beside, self.norm, self.abreast)
 
     @cached_property
     def layer(self) -> Program | None:
-        kernel = self.layers
-        if kernel is None:
-            return None
-        return Program(kernel.source, kernel.entry, 32 * kernel.warps, kernel.shared_bytes, kernel.warps)
+        return None if self.layers is None else _layer(self.problem, self.layers)
 
     @cached_property
     def plain(self) -> Program:
@@ -181,6 +178,18 @@ def _plain(problem: Problem, shape: Shape, norm: str | None) -> Program:
     """The program of plain tiles, one however they are cut."""
     kernel = Stream2D(problem, shape, norm=norm)
     return Program(kernel.source, kernel.entry, 32 * shape.warps, kernel.shared_bytes, shape.warps)
+
+
+@remembered()
+def _layers(problem: Problem, steps: int, cut: Cut, beside: int, norm: str | None, abreast: int) -> Layers2D | None:
+    """The kernel of boundary strips, one however they are cut."""
+    return layers(problem, steps, cut, beside, norm, abreast)
+
+
+@remembered()
+def _layer(problem: Problem, kernel: Layers2D) -> Program:
+    """The program of boundary strips."""
+    return Program(kernel.source, kernel.entry, 32 * kernel.warps, kernel.shared_bytes, kernel.warps)
 
 
 @remembered()
