@@ -116,7 +116,7 @@ PROBE = Probe(
     title="Barrier over 1 to N GPUs by the host and by events",
     unit="s",
     method=(
-        "Fifty turns of a null kernel on every GPU, from compiled loops, over fifty. 'One thread' launches on all and "
+        "Fifty rounds of a null kernel on every GPU, from compiled loops, over fifty. 'One thread' launches on all and "
         "waits for one after the other; 'a thread per GPU' launches, waits, and meets the other threads at a spinning "
         "barrier (figure 6 of the study); 'events': the first stream waits for the events of all others, the others "
         "for its own, the host waits once, at the end; 'one launch': cuLaunchCooperativeKernelMultiDevice, the study's "
