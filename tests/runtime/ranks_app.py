@@ -9,6 +9,7 @@ import json
 import os
 import signal
 import sys
+import threading
 import time
 
 import numpy as np
@@ -82,6 +83,28 @@ def killed() -> None:
             time.sleep(0.2)
             os.kill(os.getpid(), signal.SIGKILL)
         simulation.run(900_000)
+
+
+def hung() -> None:
+    """A rank that is alive and silent; the others give up after a second instead of a minute."""
+    with Simulation(counted(), 1_000_000, devices="cpu:1", comm=MPI.COMM_WORLD) as simulation:
+        simulation._executor._inner._waits._timeout = 1.0
+        simulation.run(10)
+        print(f"begun {os.getpid()}", flush=True)
+        if MPI.COMM_WORLD.rank == 1:
+            threading.Timer(1.0, os.kill, (os.getpid(), signal.SIGSTOP)).start()
+        simulation.run(900_000)
+
+
+def late() -> None:
+    """A rank that does not come to where the others wait between two runs."""
+    with Simulation(counted(), 1_000_000, devices="cpu:1", comm=MPI.COMM_WORLD) as simulation:
+        object.__setattr__(simulation._ranks, "timeout", 1.0)
+        simulation.run(10)
+        print(f"begun {os.getpid()}", flush=True)
+        if MPI.COMM_WORLD.rank == 1:
+            os.kill(os.getpid(), signal.SIGSTOP)
+        simulation.run(10)
 
 
 if __name__ == "__main__":

@@ -117,14 +117,19 @@ def test_an_exception_in_one_rank_ends_all() -> None:
 
 
 @mpi
-def test_a_killed_rank_leaves_nobody_behind() -> None:
+@pytest.mark.parametrize("fault", ["killed", "hung", "late"])
+def test_a_rank_that_is_gone_or_silent_leaves_nobody_behind(fault: str) -> None:
     started = subprocess.Popen(
-        command(3, "killed"), stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, env=environment()
+        command(3, fault), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment()
     )
     try:
-        out, _ = started.communicate(timeout=60)
+        out, said = started.communicate(timeout=60)
     finally:
         started.kill()
+    reasons = {"hung": r"'Receive 'u' ", "late": "another rank does not come"}
+    if fault in reasons:
+        assert re.search(rf"rank [02] on .*: Nothing moved for 1 s: {reasons[fault]}", said), said
+        assert started.returncode == 5
     pids = [int(text) for text in re.findall(r"begun (\d+)", out)]
     assert started.returncode
     assert len(pids) == 3

@@ -59,7 +59,7 @@ class RankedExecutor:
         found = self._inner.trace(mine, step)
         self._inner.merge(self._others)
         spans = [Span(numbers[span.op], span.queue, span.start, span.end) for span in found]
-        return tuple(span for part in self._comm.allgather(spans) for span in part)
+        return tuple(span for part in self._ranks.allgather(spans) for span in part)
 
     def gather(self, name: str, slot: int) -> Array:
         whole = self._inner.gather(name, slot)
@@ -75,7 +75,7 @@ class RankedExecutor:
     def traces(self) -> Array:
         found = self._inner.traces().copy()
         mine = [number for device in self._ranks.mine for number in self._inner.recorded[device]]
-        for part in self._comm.allgather({number: found[number] for number in mine}):
+        for part in self._ranks.allgather({number: found[number] for number in mine}):
             for number, values in part.items():
                 found[number] = values
         return found
@@ -87,18 +87,18 @@ class RankedExecutor:
         return self._inner.reductions(steps)
 
     def first_nonfinite(self, name: str, slot: int) -> Index | None:
-        found = self._comm.allgather(self._inner.first_nonfinite(name, slot))
+        found = self._ranks.allgather(self._inner.first_nonfinite(name, slot))
         return next((place for place in found if place is not None), None)
 
     def busy_seconds(self) -> tuple[float, ...]:
-        return tuple(map(max, zip(*self._comm.allgather(self._inner.busy_seconds()), strict=True)))
+        return tuple(map(max, zip(*self._ranks.allgather(self._inner.busy_seconds()), strict=True)))
 
     def close(self) -> None:
         self._inner.close()
 
     def _others(self, value: object) -> list[Any]:
         """The values of the other ranks, in exchange for one of this."""
-        return [other for rank, other in enumerate(self._comm.allgather(value)) if rank != self._comm.rank]
+        return [other for rank, other in enumerate(self._ranks.allgather(value)) if rank != self._comm.rank]
 
     def _part(self, schedule: Schedule) -> Schedule:
         """The part of this rank in a schedule that all have built alike."""

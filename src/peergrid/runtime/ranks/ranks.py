@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Hashable
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from peergrid.errors import UsageError
+from peergrid.errors import DeviceFault, UsageError
 from peergrid.runtime.devices import Devices
+
+POLL = 1e-4  # seconds between two questions whether all are there
 
 
 class Communicator(Protocol):
@@ -23,6 +26,7 @@ class Communicator(Protocol):
     def Recv(self, buffer: Any, source: int, tag: int = 0) -> None: ...  # noqa: N802
     def Isend(self, buffer: Any, dest: int, tag: int = 0) -> Any: ...  # noqa: N802
     def Irecv(self, buffer: Any, source: int, tag: int = 0) -> Any: ...  # noqa: N802
+    def Ibarrier(self) -> Any: ...  # noqa: N802
     def Dup(self) -> Communicator: ...  # noqa: N802
     def Free(self) -> None: ...  # noqa: N802
     def Abort(self, errorcode: int = 0) -> None: ...  # noqa: N802
@@ -32,20 +36,33 @@ class Communicator(Protocol):
 class Ranks:
     """The devices of all ranks, numbered rank by rank, and the communicator that joins these.
 
-    of_device: the rank of each device.
+    of_device: the rank of each device; timeout: seconds that ranks wait for each other between the parts of a run.
     """
 
     comm: Communicator
     of_device: tuple[int, ...]
+    timeout: float = 300.0
 
     @property
     def mine(self) -> tuple[int, ...]:
         """The devices of this rank."""
         return tuple(device for device, rank in enumerate(self.of_device) if rank == self.comm.rank)
 
+    def allgather(self, value: Any) -> list[Any]:
+        """The values of all ranks. Raises DeviceFault where one of them does not come."""
+        arrived, began = self.comm.Ibarrier(), time.monotonic()
+        while not arrived.Test():
+            if time.monotonic() - began > self.timeout:
+                raise DeviceFault(
+                    f"Nothing moved for {self.timeout:g} s: another rank does not come to where this one waits; see "
+                    "which process hangs, or is gone, and start the run anew."
+                )
+            time.sleep(POLL)
+        return self.comm.allgather(value)
+
     def same(self, subject: str, value: Hashable) -> None:
         """Raise UsageError, on all ranks, where they do not agree on a value."""
-        found = self.comm.allgather(value)
+        found = self.allgather(value)
         for rank, other in enumerate(found):
             if other != found[0]:
                 raise UsageError(
