@@ -60,6 +60,23 @@ def test_every_operation_has_the_bits_of_the_reference(compiled: Path, dtype: Dt
             check(problem, CpuKernel(problem, compiled, in_tiles(problem, tile)), (2, 1, 1), steps)
 
 
+@stencil
+def choose(low: Any, high: Any, u: Any, v: Any) -> None:
+    c = (0, 0, 0)
+    low.next[c] = minimum(u[c], v[c])
+    high.next[c] = maximum(u[c], v[c])
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_zeros_and_nan_are_chosen_as_by_numpy(compiled: Path, dtype: Dtype) -> None:
+    special = (0.0, -0.0, 1.0, -np.inf, np.nan)
+    pairs = (np.array(2 * side).reshape(2, 1, 25) for side in zip(*product(special, special), strict=True))
+    grid = Grid((2, 1, 25), dtype=dtype)
+    low, high = grid.field("low"), grid.field("high")
+    problem = Problem.of(choose(low, high, *(grid.field(n, init) for n, init in zip("uv", pairs, strict=True))))
+    check(problem, CpuKernel(problem, compiled, in_tiles(problem, 64)), (1, 1, 1), 1)
+
+
 def test_lines_are_written_within_their_ends_alone(compiled: Path) -> None:
     """The masked vector at the end of a line touches nothing beyond it."""
     problem = SPACE["surge"]((9, 8, 41), ("fixed",) * 3, "float32")
