@@ -83,6 +83,19 @@ def test_docstrings_open_with_nouns() -> None:
     assert not found, "\n".join(("docstrings say what things are, in nouns and whole sentences", *found))
 
 
+DOCUMENTS = sorted({*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")} - {ROOT / "docs" / "glossary.md"})
+CODE = re.compile(r"<!-- figures.*?<!-- end -->|```.*?```|`[^`]*`|\]\([^)]*\)", re.DOTALL)
+WORDS_ALLOWED = {"prediction.md": {"fitted"}}  # figures are fitted to measurements
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
+def test_documents_use_no_coined_word(document: Path) -> None:
+    """But for names of code, and figures, which have the names of recorded rows."""
+    words = {word.lower() for word in re.findall(r"[A-Za-z]+", CODE.sub("", document.read_text()))}
+    coined = {word for words, _ in COINED_ROWS for word in words.split(", ")}
+    assert not words & coined - WORDS_ALLOWED.get(document.name, set())
+
+
 @pytest.mark.parametrize("term", TERM_ROWS)
 def test_every_term_occurs(term: str) -> None:
     """In names or docstrings, word by word, in singular or plural."""
