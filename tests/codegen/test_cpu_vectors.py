@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from itertools import product
+from itertools import pairwise, product
 from pathlib import Path
 from typing import Any
 
@@ -13,11 +13,12 @@ from test_cpu_kernel import DTYPES, check, in_tiles, same
 
 from peergrid import Options, Simulation
 from peergrid.codegen.cpu.native import compile_native
-from peergrid.codegen.cpu.plan import code_of
+from peergrid.codegen.cpu.plan import code_of, stream_plan
 from peergrid.grid import Box, Dtype, Grid, Index
 from peergrid.grid.partition import Partition
 from peergrid.runtime.cpu.kernel import CpuKernel
-from peergrid.runtime.memory import allocate, rotating
+from peergrid.runtime.memory import allocate, fill, rotating
+from peergrid.runtime.reference import ReferenceKernel
 from peergrid.schedule.layout import Layout
 from peergrid.schedule.strategies import StrategyName
 from peergrid.stencil import Problem, equal, maximum, minimum, sqrt, stencil, where
@@ -104,6 +105,41 @@ def test_fields_that_rotate_end_with_the_bits_of_the_reference(name: StrategyNam
         middle = run.gather("u.prev")
         run.run(3)
         ends.append((middle, run.gather("u"), run.gather("u.prev"), run.traces()["r"]))
+    assert all(same(one, two) for one, two in zip(*ends, strict=True))
+
+
+@stencil
+def wave_1d(u: Any) -> None:
+    u.next[0] = 1.5 * u[0] - u.prev[0] + 0.25 * (u[-1] + u[2])
+
+
+@stencil
+def wave_2d(u: Any) -> None:
+    u.next[0, 0] = 1.5 * u[0, 0] - u.prev[0, 0] + 0.25 * (u[-1, 0] + u[0, 2])
+
+
+@pytest.mark.parametrize("past_cache", [False, True])
+@pytest.mark.parametrize("ndim", [1, 2])
+def test_fields_rotate_in_all_dimensions(compiled: Path, ndim: int, past_cache: bool) -> None:
+    shape = (150,) if ndim == 1 else (11, 70)
+    u = Grid(shape, "periodic").field("u", values(shape, 1))
+    problem = Problem.of(wave_1d(u) if ndim == 1 else wave_2d(u))
+    layout = Layout(problem, Partition(problem.grid, (1,) * ndim), (1,))
+    plan = stream_plan(problem, 1, past_cache, rotate=True)
+    box = problem.grid.box
+    tiles = [box.with_axis(ndim - 1, a, b) for a, b in pairwise((0, 33, 40, box.hi[-1]))]
+    kernels = ReferenceKernel(problem), CpuKernel(problem, compiled, lambda _, steps: (plan, tuple(tiles)))
+    ends = []
+    for kernel in kernels:
+        memory = allocate(layout, 0, rotating(layout))
+        for name, described in problem.fields.items():
+            fill(layout, memory, name, described.global_array(), slot=0)
+        for step in range(3):
+            for halo in layout.wrapped:
+                block = memory.block(halo.field, step % 2)
+                block.view(halo.target_box)[...] = block.view(halo.source_box)
+            kernel(memory, box, step % 2, 1 - step % 2, step, 1, np.zeros((0, 3), np.float32), ())
+        ends.append([memory.block(name, slot).view(box) for name in problem.state for slot in (0, 1)])
     assert all(same(one, two) for one, two in zip(*ends, strict=True))
 
 
