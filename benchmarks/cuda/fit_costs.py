@@ -44,7 +44,7 @@ LEAST = 64 << 20  # bytes
 RECORDED = 800_000  # steps that runs of `forecasts.py` have room for
 HELD = 0.001  # what a figure that doubles costs, beside squares of logarithms of errors
 HELD_GRIDS = [[n, n] for n in (512, 2048, 4096, 8192, 16384)]
-STEP = 0.5  # of the logarithm of a figure, at first
+STEP = 0.4  # of the logarithm of a figure, at first
 
 
 @lru_cache(maxsize=2)
@@ -65,17 +65,21 @@ def problem(name: str, shape: tuple[int, ...]) -> Problem:
 
 
 def rows_of(record: dict[str, Any]) -> list[dict[str, Any]]:
-    """The rows of a record of `forecasts.py`, or of `peergrid bench`: of that those of grids on which no forecast is
-    held, to fit costs of hosts and of links.
+    """The rows of a record of `forecasts.py`, or of `peergrid bench`: of that those of up to four GPUs on grids with
+    which no forecast is compared, to fit costs of hosts and of links; and those of more GPUs, of radars and of grids
+    that grow with the GPUs, to compare forecasts with.
     """
     if "benchmark" not in record:
         return list(record["rows"])
     found = []
     for row in record["rows"]:
         name = "radar" if "radar" in row["series"] else "Jacobi"
-        if "norm" not in row["series"] and "held" not in row["series"] and row["shape"] not in HELD_GRIDS:
-            options = {key: row["options"][key] for key in ("strategy", "depth", "block", "route")}
-            found.append({**row, **options, "problem": name, "gpus": row["count"], "fit": True})
+        held = record["benchmark"] == "fdtd" or row["count"] > 4 or row["series"].startswith("weak")
+        alone = held and row["count"] == 1
+        if "norm" in row["series"] or "held" in row["series"] or alone or (row["shape"] in HELD_GRIDS and not held):
+            continue
+        options = {key: row["options"][key] for key in ("strategy", "depth", "block", "route")}
+        found.append({**row, **options, "problem": name, "gpus": row["count"], "fit": not held})
     return found
 
 
@@ -153,7 +157,7 @@ def fit(rows: Rows, machine: Machine, sweeps: int, records: list[str]) -> tuple[
 
 def _odd(row: dict[str, Any]) -> bool:
     """A row that says nothing of what it is of: a persistent kernel with tiles so high that they are read from afar."""
-    return row["strategy"] == "persistent" and row["problem"] == "radar" and row["shape"][0] == 6144
+    return row["strategy"] == "persistent" and row["problem"] == "radar" and row["shape"][0] in (6144, 12288)
 
 
 def loss(error: float) -> float:

@@ -41,6 +41,9 @@ THREADS, BLOCKS = 2048, 32  # of a multiprocessor, at most
 BOUNDARY_REGISTERS, STRIP_REGISTERS, STREAM_REGISTERS, SINGLE_REGISTERS = 64, 100, 144, 48  # of a thread
 WARP = 32
 WARPS = 4  # of a boundary tile
+FILLED = (
+    0.5  # of the rows beside its own that a tile takes a full row's time for: its pipeline fills and runs dry there
+)
 STRIP_COLUMNS = 2.0  # of a lane of a boundary strip
 MOVES = 1.2  # instructions beside arithmetic for each value that a tile makes: from lane to lane, into a window
 ROW, ROW_FIELD = 24, 6  # the same for each row that a lane streams, and for each field of it
@@ -223,7 +226,7 @@ def _tiled(
     """A launch of tiles that stream along rows; row: instructions of a lane for a row of each."""
     problem, plan = site.problem, pipeline(site.problem, steps)
     shape = (regions["hi"] - regions["lo"])[:, : problem.grid.ndim]
-    chains = (shape[:, 0] + overhead(problem, steps)) * row
+    chains = (shape[:, 0] + FILLED * overhead(problem, steps)) * row
     slots = _slots(site.gpu, program, registers)
     moved = float(shape.prod(axis=1).sum()) * (len(plan.inputs) + len(plan.finals)) * problem.itemsize
     blocks = -(-len(regions) // program.tiles_per_block)
@@ -258,7 +261,7 @@ def persistent(kernel: PersistentKernel, site: Site, box: Box) -> KernelWork:
     made, problem, steps = kernel.made, site.problem, kernel.made.steps
     blocks = max(1, persistent_resident(kernel) * site.gpu.multiprocessors)
     tiles = kernel.tiles(box, blocks)
-    lost = overhead(problem, steps)
+    lost = FILLED * overhead(problem, steps)
     plain = [(tile.shape[0] + lost) * _row(problem, steps, made.shape.columns) for tile in tiles.plain]
     edge = []
     for tile in tiles.edge:
