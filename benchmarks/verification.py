@@ -1,9 +1,10 @@
-"""Prove every way to run the radar example, try mutants of every schedule, and record the counts.
+"""Prove every way to run the radar example, as built and as GPUs carry it out, try mutants, explore the protocol.
 
     python benchmarks/verification.py
 
-Runs `peergrid verify examples/gpr.toml --mutants --json` and exits as it does; writes
-benchmarks/results/verification.json.
+Runs `peergrid verify examples/gpr.toml --mutants --json`, the same for 2 and for 4 GPUs, and every execution of the
+protocols of its fused kernels on 2 to 4 devices; writes benchmarks/results/verification.json. Exits with 1 where
+anything is wrong.
 """
 
 from __future__ import annotations
@@ -14,29 +15,80 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 from record import about, save
 
-COMMAND = ("verify", "examples/gpr.toml", "--mutants", "--json")
+from peergrid.codegen.cuda.choose.shape2d import pass_kernel
+from peergrid.codegen.cuda.linked.peer import PeerKernel
+from peergrid.codegen.cuda.linked.persistent import PersistentKernel
+from peergrid.io.modelfile import read
+from peergrid.models.fdtd import build
+from peergrid.runtime.cuda.fused.protocol import KernelText
+from peergrid.schedule.protocol import Protocol, explore
+
+ROOT = Path(__file__).parents[1]
+MODEL = "examples/gpr.toml"
+COMMAND = ("verify", MODEL, "--mutants", "--json")
+GPUS = ("cuda:0,1", "cuda:0,1,2,3")
+SIZES = ((2, 1, False), (2, 2, False), (2, 1, True), (3, 1, False), (3, 1, True), (4, 1, False))
+"""Devices, tiles at each end of a slab, and whether the devices are a ring."""
 
 
 def main() -> int:
     started = time.perf_counter()
-    done = subprocess.run(
-        [sys.executable, "-m", "peergrid", *COMMAND],
-        cwd=Path(__file__).parents[1],
-        stdout=subprocess.PIPE,
-        text=True,
-        check=False,
-    )
-    found = json.loads(done.stdout)
+    found = verified(*COMMAND)
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     times = {
         "seconds": round(time.perf_counter() - started),
         "processor_seconds": round(used.ru_utime + used.ru_stime),  # of all processes together
     }
-    save("verification", {**about(), "command": f"peergrid {' '.join(COMMAND)}", **times, "found": found})
-    return done.returncode
+    lowered = {gpus: verified(*COMMAND, "--devices", gpus) for gpus in GPUS}
+    explored = [row for protocol in protocols() for row in rows(protocol)]
+    command = f"peergrid {' '.join(COMMAND)}"
+    save(
+        "verification",
+        {**about(), "command": command, **times, "found": found, "lowered": lowered, "protocol": explored},
+    )
+    right = all(each["disagreements"] == 0 and not each["faults"] for each in (found, *lowered.values()))
+    return int(not right or any(row["fault"] for row in explored))
+
+
+def verified(*arguments: str) -> Any:
+    """The answer of a command."""
+    call = [sys.executable, "-m", "peergrid", *arguments]
+    return json.loads(subprocess.run(call, cwd=ROOT, stdout=subprocess.PIPE, text=True, check=False).stdout)
+
+
+def protocols() -> tuple[Protocol, ...]:
+    """The protocols of the texts of the example's fused kernels."""
+    made = pass_kernel(build(read(ROOT / MODEL)).problem, 4)
+    assert made is not None
+    peer = PeerKernel(made)
+    resident = (PersistentKernel(made, plain=plain).program for plain in (True, False))
+    programs = [program for program in (peer.plain, peer.edge, peer.layer, *resident) if program is not None]
+    texts = (KernelText(program.source, program.entry) for program in programs)
+    return tuple(dict.fromkeys(protocol for text in texts for protocol in text.protocols().values()))
+
+
+def rows(protocol: Protocol) -> list[dict[str, Any]]:
+    """The states of a protocol in each of the sizes."""
+    found = []
+    for devices, tiles, ring in SIZES:
+        outcome = explore(protocol, devices, 3, tiles, ring=ring)
+        found.append(
+            {
+                "steps": [step.value for step in protocol.steps],
+                "resident": protocol.resident,
+                "devices": devices,
+                "tiles": tiles,
+                "ring": ring,
+                "passes": 3,
+                "states": outcome.states,
+                "fault": outcome.fault,
+            }
+        )
+    return found
 
 
 if __name__ == "__main__":
