@@ -35,10 +35,13 @@ from peergrid.runtime.cuda.commands.replay import (
 )
 from peergrid.runtime.cuda.lowering.execution_context import ExecutionContext
 from peergrid.runtime.cuda.lowering.lower import lower
+from peergrid.runtime.cuda.lowering.passes import queued_on
 from peergrid.runtime.cuda.submission.graphs import stretches
 from peergrid.runtime.cuda.submission.submitter import Submitter
 from peergrid.schedule import layout, one_iteration
-from peergrid.schedule.ops import Route
+from peergrid.schedule.ops import Route, describe
+from peergrid.schedule.passes import apply_passes
+from peergrid.schedule.passes.captured import ties
 
 EVENTS = Events(record=101, wait=102, semaphore=104)
 TURNS = 4
@@ -220,48 +223,28 @@ def carried_out(commands: CommandBuffer, words: np.ndarray) -> tuple[int, int]:
 
 
 @pytest.mark.skipif(COMPILER is None, reason="the host's driver needs a C++ compiler")
-@pytest.mark.parametrize("options", [Options("overlap"), Options("overlap", depth=2, block=1)], ids=str)
-def test_stretches_of_a_device_lie_between_its_ties_to_others(options: Options) -> None:
-    """Every row has its place among those of its device; what ties devices together is in no stretch."""
-    commands, part_of, events, execution = lowered(options, 4)
-    found = stretches(commands, events)
-    names = {events.use(row)[0]: row[CONTEXT] for row in commands.table if events.use(row) and events.use(row)[1]}
-    for context in part_of:
-        mine = [
-            part
-            for part in found
-            if (commands.table[part, CONTEXT] if isinstance(part, int) else part.context) == context
-        ]
-        rows = [row for part in mine for row in ([part] if isinstance(part, int) else part.rows)]
-        assert rows == [row for row, words in enumerate(commands.table) if words[CONTEXT] == context]
-        uses = [events.use(commands.table[part]) for part in mine if isinstance(part, int)]
-        assert {use[0] for use in uses if use and not use[1]} == {e for e in names if names[e] != context} & {
-            use[0] for use in map(events.use, commands.table[rows]) if use
-        }
-        inside = [events.use(commands.table[row]) for part in mine if not isinstance(part, int) for row in part.rows]
-        assert all(names[use[0]] == context for use in inside if use)
+@pytest.mark.parametrize("words", [False, True])
+def test_stretches_of_a_gpu_are_the_rows_of_what_was_captured(words: bool) -> None:
+    """Every row has its place, in order; what ties GPUs is in no stretch, and each begins with a fork of the origin."""
+    problem = Problem.of(heat_2d(Grid((32, 12)).field("u"), 0.2))
+    options = Options("graph", depth=2)
+    plan = layout(problem, Partition(problem.grid, (4, 1)), options)
+    execution = ExecutionContext(HostDriver(words=words), plan, 100, (0, 1, 2, 3), 1, None)
+    schedule = one_iteration(plan, options)
+    schedule = apply_passes(plan, schedule, queued_on(execution, schedule))
+    made = lower(execution, schedule, captured=True)
+    (commands,) = made.buffers.values()
+    found, tied = stretches(made, (0, 1, 2, 3)), ties(schedule, (0, 1, 2, 3))
+    rows = [row for part in found for row in ([part] if isinstance(part, int) else part.rows)]
+    assert rows == list(range(len(commands.ops)))
+    assert {commands.ops[part] for part in found if isinstance(part, int)} <= tied
+    for part in found:
+        if not isinstance(part, int):
+            assert len({commands.table[row, CONTEXT] for row in part.rows}) == 1
+            assert describe(schedule.ops[commands.ops[part.rows[0]]]).startswith("Record event")
+            assert part.origin.name == "boundary"
+    assert stretches(lower(execution, one_iteration(plan, options)), (0, 0, 0, 0)) == []
     execution.close()
-
-
-def test_a_stretch_waits_for_nothing_that_was_recorded_before_it() -> None:
-    """Two contexts that wait for each other; the second stretch of the first has a wait for an event of the first."""
-    made = CommandWriter()
-    for context in (1, 2):
-        made.call(0, context, 103)
-        made.call(0, context, EVENTS.record, 50 + context, 7)  # of its own, recorded in the first stretch
-        made.call(0, context, EVENTS.record, 60 + context, 8)  # for the other
-    for context in (1, 2):
-        made.call(0, context, EVENTS.wait, 8, 63 - context)
-        made.call(0, context, EVENTS.wait, 9, 50 + context)
-        made.call(0, context, 103)
-    commands = made.finish()
-    found = [
-        part if isinstance(part, int) else (part.context, part.stream, part.rows)
-        for part in stretches(commands, EVENTS)
-    ]
-    assert found == [(1, 8, (0, 1)), 2, (2, 8, (3, 4)), 5, 6, 9, (1, 8, (8,)), (2, 8, (11,))]
-    made.call(0, 1, EVENTS.wait, 9, 62)  # in another stream than what else ties the two
-    assert stretches(made.finish(), EVENTS) == []
 
 
 def test_one_follows_what_another_tells() -> None:

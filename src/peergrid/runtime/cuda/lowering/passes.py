@@ -6,6 +6,7 @@ from peergrid.runtime.cuda.lowering.execution_context import ExecutionContext
 from peergrid.runtime.cuda.lowering.kernels import Kernels
 from peergrid.schedule import Schedule
 from peergrid.schedule.passes import Chain, LoweringPass
+from peergrid.schedule.passes.captured import CaptureGraphs, origins
 from peergrid.schedule.passes.fused import fuse_exchange, fuse_steps
 from peergrid.schedule.passes.semaphores import Crosses, EventsToSemaphores, applicable
 
@@ -25,9 +26,12 @@ def queued_passes(schedule: Schedule, ordinals: tuple[int, ...], crosses: Crosse
 
     ordinals: the GPU of each device; crosses: whether one device's queues await words that another's write.
     """
-    if not applicable(schedule, ordinals):
-        return ()
-    return (LoweringPass("events between GPUs to semaphores", EventsToSemaphores(crosses)),)
+    found = []
+    if applicable(schedule, ordinals):
+        found.append(LoweringPass("events between GPUs to semaphores", EventsToSemaphores(crosses)))
+    if schedule.options.strategy == "graph" and origins(schedule, ordinals):
+        found.append(LoweringPass("capture the work between them in graphs", CaptureGraphs(ordinals)))
+    return tuple(found)
 
 
 def queued_on(execution: ExecutionContext, schedule: Schedule) -> Chain:

@@ -7,31 +7,31 @@ many iterations are one graph.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 
 import numpy as np
 
 from peergrid.errors import PeergridError
-from peergrid.runtime.cuda.commands.buffer import CommandBuffer, CommandWriter, Words
-from peergrid.runtime.cuda.commands.parts import Events
-from peergrid.runtime.cuda.commands.replay import CONTEXT, DONE, FIRST, FUNCTION
+from peergrid.runtime.cuda.commands.buffer import CommandBuffer, CommandWriter
+from peergrid.runtime.cuda.commands.replay import CONTEXT, DONE
 from peergrid.runtime.cuda.device.faults import error
 from peergrid.runtime.cuda.lowering.duration import IN_FLIGHT_SECONDS
 from peergrid.runtime.cuda.lowering.execution_context import ExecutionContext
 from peergrid.runtime.cuda.lowering.lower import Lowered
-from peergrid.runtime.cuda.submission.submitter import End, Submission, SubmissionPlan, Submitter, contexts_of
-from peergrid.schedule.ops import Event, Queue, describe
+from peergrid.runtime.cuda.submission.submitter import End, Submission, SubmissionPlan, Submitter
+from peergrid.schedule.ops import Event, Queue, describe, queues_of
+from peergrid.schedule.passes.captured import origins, ties
 
 BUNDLE = 16  # iterations of a schedule in one graph, where a graph can hold several
 
 
 @dataclass(frozen=True)
 class Stretch:
-    """Rows of one context that become a graph, launched into `stream`."""
+    """Rows of one GPU that become a graph, launched into the origin's stream; they fork from it and join it."""
 
-    context: int
-    stream: int
+    origin: Queue
     rows: tuple[int, ...]
 
 
@@ -47,7 +47,7 @@ class Graphs:
         """What to carry out, and how often, for so many iterations."""
         set_step_counters(self._execution, lowered, step)
         if id(lowered) not in self._cuts:
-            self._cuts[id(lowered)] = stretches(lowered.buffers[0], self._execution.events)
+            self._cuts[id(lowered)] = stretches(lowered, self._execution.devices.ordinals)
         cut = self._cuts[id(lowered)]
         bundle = max(1, min(BUNDLE, int(IN_FLIGHT_SECONDS / (self._execution.step_seconds * lowered.schedule.steps))))
         bundles, rest = (0, times) if cut else divmod(times, bundle)
@@ -66,17 +66,15 @@ class Graphs:
 
     def _several(self, lowered: Lowered, cut: Sequence[Stretch | int]) -> CommandBuffer:
         """A command buffer that launches a graph for every stretch, and makes the other calls as they are."""
-        commands, devices = lowered.buffers[0], self._execution.devices
+        commands = lowered.buffers[0]
         made = CommandWriter(keep=[*commands.keep])
         for part in cut:
             if isinstance(part, int):
                 made.same(commands, part)
                 continue
-            queues = [queue for queue in lowered.queues if devices.context(queue.device) == part.context]
-            origin = next(queue for queue in queues if devices.stream(queue) == part.stream)
             rows = list(part.rows)
             piece = CommandBuffer(commands.table[rows], tuple(commands.ops[row] for row in rows), (), commands.keep)
-            self._launch(made, lowered, origin, queues, piece, 1)
+            self._launch(made, lowered, part.origin, (part.origin,), piece, 1)
         return made.finish()
 
     def _launch(
@@ -120,72 +118,29 @@ class Graphs:
         return devices.graph(origin.device, stream)
 
 
-def stretches(commands: CommandBuffer, events: Events) -> list[Stretch | int]:
-    """A command buffer cut where GPUs are ordered: rows that stay, and stretches in the place of their last row.
+def stretches(lowered: Lowered, ordinals: tuple[int, ...]) -> list[Stretch | int]:
+    """The rows of a schedule whose work was captured in stretches: those of each graph, and rows that stay.
 
-    A row stays if it is a stream memory operation, or uses an event that rows of several contexts use. No
-    stretch depends on another context's, so it may be issued anywhere between the rows that stay. Empty for one
-    context, or where the rows that stay are in several queues of a device.
+    Empty where one graph has all of them (see `schedule.passes.captured`).
     """
-    contexts = {
-        event: {commands.table[row, CONTEXT] for row in rows} for event, rows in _users(commands, events).items()
-    }
-    stays = {row for event, rows in _users(commands, events).items() if len(contexts[event]) > 1 for row in rows}
-    stays |= {number for number, row in enumerate(commands.table) if row[FUNCTION] == events.semaphore}
-    streams: dict[int, set[int]] = {context: set() for context in contexts_of(commands)}
-    for row in stays:
-        streams[int(commands.table[row, CONTEXT])].add(_stream(commands.table[row], events))
-    if len(streams) < 2 or any(len(found) != 1 for found in streams.values()):
+    schedule, commands = lowered.schedule, lowered.buffers[0]
+    found, stay = origins(schedule, ordinals), ties(schedule, ordinals)
+    if not found:
         return []
-    origin = {context: next(iter(found)) for context, found in streams.items()}
-    return list(_cut(commands, stays, origin, events))
-
-
-def _cut(
-    commands: CommandBuffer, stays: set[int], origin: Mapping[int, int], events: Events
-) -> Iterator[Stretch | int]:
-    rows: dict[int, list[int]] = {context: [] for context in origin}
-    for number, row in enumerate(commands.table):
-        context = int(row[CONTEXT])
-        if number not in stays:
-            rows[context].append(number)
-            continue
-        if rows[context]:
-            yield _stretch(commands, context, origin[context], rows[context], events)
-            rows[context] = []
-        yield number
-    for context, left in rows.items():
-        if left:
-            yield _stretch(commands, context, origin[context], left, events)
-
-
-def _stretch(commands: CommandBuffer, context: int, stream: int, rows: Sequence[int], events: Events) -> Stretch:
-    """A stretch without waits for what was recorded before it: graphs of a device follow one another anyhow."""
-    recorded: set[int] = set()
-    kept: list[int] = []
-    for row in rows:
-        use = events.use(commands.table[row])
-        if use is not None and use[1]:
-            recorded.add(use[0])
-        if use is None or use[0] in recorded:
-            kept.append(row)
-    return Stretch(context, stream, tuple(kept))
-
-
-def _users(commands: CommandBuffer, events: Events) -> dict[int, list[int]]:
-    """The rows that use each event."""
-    users: dict[int, list[int]] = {}
-    for number, row in enumerate(commands.table):
-        use = events.use(row)
-        if use is not None:
-            users.setdefault(use[0], []).append(number)
-    return users
-
-
-def _stream(row: Words, events: Events) -> int:
-    """The stream of a record, a wait or a stream memory operation."""
-    use = events.use(row)
-    return int(row[FIRST + 1] if use is not None and use[1] else row[FIRST])
+    cut: list[Stretch | int] = []
+    queues = {ordinals[queue.device]: queue for queue in found.values()}
+    gpu_of = {n: ordinals[queue.device] for n, op in enumerate(schedule.ops) for queue in queues_of(op)}
+    keys = [
+        (op in stay, context) for op, context in zip(commands.ops, commands.table[:, CONTEXT].tolist(), strict=True)
+    ]
+    for (stays, _), rows in groupby(range(len(keys)), key=keys.__getitem__):
+        if stays:
+            cut += rows
+        else:
+            places = tuple(rows)
+            number = next(commands.ops[row] for row in places if commands.ops[row] >= 0)
+            cut.append(Stretch(queues[gpu_of[number]], places))
+    return cut
 
 
 def rows_between(
