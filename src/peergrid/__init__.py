@@ -11,6 +11,9 @@ from peergrid.schedule import Options
 from peergrid.simulate import Simulation, run
 from peergrid.sources import source_of
 from peergrid.stencil import (
+    Cell,
+    Clock,
+    Expr,
     Problem,
     Receiver,
     Reduction,
@@ -30,9 +33,12 @@ __version__ = VERSION
 
 __all__ = [
     "Box",
+    "Cell",
     "CheckFailed",
+    "Clock",
     "DeviceFault",
     "DoesNotFit",
+    "Expr",
     "Field",
     "Grid",
     "Options",

@@ -42,7 +42,7 @@ class State:
     about: Mapping[str, str] = field(default_factory=dict)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Result:
     """The result of a run: the final state fields, the receivers' records, and the time of stepping alone.
 
@@ -61,9 +61,18 @@ class Result:
     norms: Array | None = None
     reductions: Mapping[str, Series] = field(default_factory=dict)
 
+    def __repr__(self) -> str:
+        named = ", ".join(f"{name} {shape_of(values.shape)} {values.dtype}" for name, values in self.fields.items())
+        return f"Result: {named}; {self.steps} steps, {self.seconds:.3g} s"
+
     @property
     def cells_per_second(self) -> float:
         return self.cells * self.steps / self.seconds if self.seconds else 0.0
+
+
+def shape_of(shape: tuple[int, ...]) -> str:
+    """A shape as people read it: 512×512."""
+    return "×".join(map(str, shape))
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ import os
 import threading
 import time
 import weakref
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
@@ -16,9 +16,10 @@ from types import MappingProxyType, TracebackType
 from typing import Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from peergrid.errors import Unstable, UsageError
-from peergrid.grid import Array, Index
+from peergrid.grid import Array, Box, Index
 from peergrid.grid.partition import Partition
 from peergrid.resolve import layout_of, norm_in_passes, partition_of, resolve_options, with_supported_block
 from peergrid.result import Records, Result, State, Timeline, check_state, joined, other_version
@@ -37,6 +38,7 @@ from peergrid.schedule.strategies import StrategyName
 from peergrid.schedule.timeline import exposed_communication
 from peergrid.stencil import Problem, Stage, Update
 from peergrid.stencil.identity import identity
+from peergrid.stencil.lagged import kept_by_lag
 from peergrid.stencil.reduction import NORM, Series
 from peergrid.version import VERSION
 
@@ -49,13 +51,14 @@ APART = "the timeline and the exposed communication are those of the same operat
 class Simulation:
     """A problem on its devices. Use as a context manager, or call `close`; what is forgotten open is closed with it.
 
-    steps: the largest step count the run can reach (receivers have room for so many); devices: 'auto' (all GPUs, or one
-    virtual device for each processor), 'cpu:4', 'cuda', 'cuda:0,1' or 'cuda:0,0'; options: None for what suits the
-    devices; split: parts along each axis, or any partition; kernel: 'reference' for plain NumPy; cache: folder for
-    compiled code (default: the user's cache folder); norm: a field the norm of whose change is computed for every step
-    (see `norms`); sources: folder for the CUDA C++ of the kernels, whose lines profilers then show; comm: an MPI
-    communicator (`mpi4py.MPI.COMM_WORLD`) whose ranks each make the same simulation with devices of their own: they
-    work on one grid, every call is made by all of them in the same order, and has the same answer everywhere.
+    problem: a `Problem`, or updates and stages in order; steps: the largest step count the run can reach (receivers
+    have room for so many); devices: 'auto' (all GPUs, or one virtual device for each processor), 'cpu:4', 'cuda',
+    'cuda:0,1' or 'cuda:0,0'; options: None for what suits the devices; split: parts along each axis, or any partition;
+    kernel: 'reference' for plain NumPy; cache: folder for compiled code (default: the user's cache folder); norm: a
+    field the norm of whose change is computed for every step (see `norms`); sources: folder for the CUDA C++ of the
+    kernels, whose lines profilers then show; comm: an MPI communicator (`mpi4py.MPI.COMM_WORLD`) whose ranks each make
+    the same simulation with devices of their own: they work on one grid, every call is made by all of them in the same
+    order, and has the same answer everywhere.
     The attribute `options` has those in use, `step` the steps done, `seconds` their time.
     Threads may share a simulation: each call waits until those before it are done.
     Raises UsageError where an argument cannot mean anything, DoesNotFit where the devices have too little memory.
@@ -63,7 +66,7 @@ class Simulation:
 
     def __init__(
         self,
-        problem: Problem,
+        problem: Problem | Iterable[Stage | Update] | Stage | Update,
         steps: int,
         *,
         devices: str | Devices = "auto",
@@ -76,6 +79,7 @@ class Simulation:
         comm: Communicator | None = None,
     ) -> None:
         _check(steps, options)
+        problem = problem if isinstance(problem, Problem) else Problem.of(problem)
         cache = None if cache is None else Path(cache)
         self.problem, self.total_steps = problem, steps
         self._norm = norm
@@ -120,6 +124,9 @@ class Simulation:
         self._release.atexit = False
         self._begin()
 
+    def __repr__(self) -> str:
+        return f"Simulation of {self.problem!r} on {self.devices}: step {self.step} of {self.total_steps}"
+
     @property
     def ranks(self) -> int:
         """The processes that share the grid."""
@@ -160,12 +167,32 @@ class Simulation:
                     self._execute(schedule, count)
             self.seconds += time.perf_counter() - started
 
-    def gather(self, name: str) -> Array:
-        """The values of a state field now, shape of its box."""
-        if name not in self.problem.state:
-            raise UsageError(f"'{name}' is none of the fields that change: {', '.join(self.problem.state)}.")
+    def gather(self, name: str, box: Box | None = None) -> Array:
+        """The values of a state field now, shape of its box; or on a box within that alone."""
+        self._check_state_field(name)
+        if box is not None and (box.empty or not self.problem.fields[name].box.covers(box)):
+            raise UsageError(f"A box within {self.problem.fields[name].box} is expected for '{name}', got {box}.")
         with self._open():
-            return self._executor.gather(name, self._slot)
+            return self._executor.gather(name, self._slot, box)
+
+    def set(self, name: str, values: ArrayLike) -> None:
+        """Give a state field other values: a number, or an array of the shape of its box; other fields stay.
+
+        Raises UsageError where they are no such values, and where they differ from the present ones on cells that no
+        update writes, of a field that has `prev` or is one.
+        """
+        self._check_state_field(name)
+        described = self.problem.fields[name]
+        given = self.problem.grid.field(name, values, within=described.box).first_values()
+        with self._open():
+            for box in kept_by_lag(self.problem, name):
+                if not np.array_equal(self.gather(name, box), given[box.slices(described.box.lo)]):
+                    raise UsageError(
+                        f"'{name}' keeps its values in {box}, which no update writes: there the value one step before "
+                        "is the same. Set the present values there, from gather."
+                    )
+            with self._stepping():
+                self._executor.load(name, given, self._slot)
 
     def traces(self) -> dict[str, Array]:
         """The record of each receiver, one value per step done so far: entry k is the value after step k + 1."""
@@ -331,6 +358,10 @@ class Simulation:
             self.close()
             raise
 
+    def _check_state_field(self, name: str) -> None:
+        if name not in self.problem.state:
+            raise UsageError(f"'{name}' is none of the fields that change: {', '.join(self.problem.state)}.")
+
     def _check_left(self, steps: int) -> None:
         if not is_whole(steps) or not 0 <= steps <= self.total_steps - self.step:
             raise UsageError(f"The run has {self.total_steps - self.step} steps left, asked for {steps!r}.")
@@ -402,22 +433,46 @@ def run(
     split: Index | Partition | None = None,
     norm: str | None = None,
     comm: Communicator | None = None,
+    every: int = 0,
+    call: Callable[[Simulation], object] | None = None,
+    progress: bool = False,
 ) -> Result:
     """Advance a step `steps` times on all devices and return the fields.
 
     step: updates and stages in order, or a `Problem` where there are receivers; devices, options, split, norm, comm: as
-    in `Simulation`; the result has the norms. Raises Unstable if a field becomes NaN or infinite, which is noticed
-    within `CHECK_EVERY` steps, UsageError where an argument cannot mean anything, DoesNotFit where the devices have too
-    little memory.
+    in `Simulation`; the result has the norms; call: is given the simulation after every so many steps (`every`), to
+    look at it, write or change it; progress: a bar, or lines now and then, on standard error. Raises Unstable if a
+    field becomes NaN or infinite, which is noticed within `CHECK_EVERY` steps, UsageError where an argument cannot mean
+    anything, DoesNotFit where the devices have too little memory.
     """
-    problem = step if isinstance(step, Problem) else Problem.of(step)
-    with Simulation(problem, steps, devices=devices, options=options, split=split, norm=norm, comm=comm) as simulation:
+    if (call is None) != (every == 0) or not is_whole(every) or every < 0:
+        raise UsageError(
+            f"A run takes 'every' and 'call' together, such as every=100, call=print, got every={every!r}."
+        )
+    with Simulation(step, steps, devices=devices, options=options, split=split, norm=norm, comm=comm) as simulation:
         depth = simulation.options.depth
         often = CHECK_EVERY // depth * depth or CHECK_EVERY  # whole exchange intervals, where they fit
-        while simulation.step < steps:
-            simulation.run(min(often, steps - simulation.step))
-            simulation.check()
+        with _reporter(simulation, progress) as report:
+            while simulation.step < steps:
+                due = simulation.step // every * every + every if every else steps
+                simulation.run(min(often, due - simulation.step, steps - simulation.step))
+                simulation.check()
+                report(simulation.step)
+                if call is not None and simulation.step == due:
+                    call(simulation)
         return simulation.result()
+
+
+@contextmanager
+def _reporter(simulation: Simulation, wanted: bool) -> Iterator[Callable[[int], None]]:
+    """A function that is told of steps as they are done."""
+    if not wanted:
+        yield lambda step: None
+        return
+    from peergrid.progress import Reporter  # takes rich along
+
+    with Reporter(simulation.total_steps, simulation.problem.grid.box.size, quiet=False) as reporter:
+        yield reporter.update
 
 
 def _check(steps: int, options: object) -> None:

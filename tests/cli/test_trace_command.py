@@ -29,3 +29,9 @@ def test_steps_are_positive(call: Call, model: Path) -> None:
     answer = call("trace", model, "--steps", 0)
     assert answer.code == 2
     assert answer.err == "'--steps' takes a whole number above 0, got 0.\n"
+
+
+def test_a_timeline_of_too_many_steps_is_refused(call: Call, model: Path) -> None:
+    answer = call("trace", model, "--steps", "65536")
+    assert answer.code == 2
+    assert answer.err == "A timeline has at most 5,000 steps, so that it can be shown, got 65,536.\n"

@@ -66,3 +66,9 @@ def test_drawing_compilers_and_drivers_come_when_they_are_needed(slow: str) -> N
     code = f"import sys, peergrid.cli; print('{slow}' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "False\n"
+
+
+def test_a_name_that_no_file_can_have(call: Call, tmp_path: Path) -> None:
+    answer = call("report", "profile.json", "-o", "x" * 300)
+    assert answer.code == 2
+    assert answer.err.endswith("is no name for a file: File name too long; choose another.\n")

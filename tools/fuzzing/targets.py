@@ -78,7 +78,10 @@ def take_run(path: Path) -> None:
             return
     except peergrid.PeergridError:
         pass
+    before = set(os.listdir(path.parent))
     _command(path, ["run", path.name, "-o", "out"])
+    if left := set(os.listdir(path.parent)) - before - {"out"}:
+        raise AssertionError(f"files outside the folder of the results: {sorted(left)}")
 
 
 def take_line(path: Path) -> None:
@@ -88,7 +91,7 @@ def take_line(path: Path) -> None:
 
 
 def _command(path: Path, words: list[str]) -> None:
-    before, said = set(os.listdir(path.parent)), io.StringIO()
+    said = io.StringIO()
     given, sys.argv = sys.argv, ["peergrid", *words]
     code: object = 0
     try:
@@ -102,9 +105,6 @@ def _command(path: Path, words: list[str]) -> None:
         raise AssertionError(f"exit code {code}: {said.getvalue()[-500:]}")
     if "Traceback" in said.getvalue():
         raise AssertionError(said.getvalue()[-2000:])
-    left = set(os.listdir(path.parent)) - before - {"out", "results"}
-    if left and words[:1] == ["run"]:
-        raise AssertionError(f"files outside the folder of the results: {sorted(left)}")
 
 
 def _small(model: RadarModel) -> bool:

@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from peergrid.cli.choose import RequestedOptions
-from peergrid.cli.progress import megacells
 from peergrid.errors import DoesNotFit, UsageError
 from peergrid.grid.partition import Partition
 from peergrid.models.fdtd import Built
@@ -16,6 +15,7 @@ from peergrid.predict.forecast import Forecast, Forecaster, fits
 from peergrid.predict.machine import Line, Machine
 from peergrid.predict.machines import machine_at
 from peergrid.predict.scaling import MOST, WHOLE, Point, fewest, scaling, seconds_on
+from peergrid.progress import megacells
 from peergrid.runtime.fit import gibibytes
 from peergrid.schedule import Options
 from peergrid.schedule.strategies import STRATEGIES

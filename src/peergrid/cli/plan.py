@@ -15,11 +15,11 @@ from peergrid.cli.choose import AsJson, CommandLineOptions, ModelFile, arranging
 from peergrid.cli.foretell import foretell, machine_for, text
 from peergrid.cli.notes import tell
 from peergrid.cli.outputs import Folder
-from peergrid.cli.progress import megacells
 from peergrid.io.atomic import replacing
 from peergrid.io.modelfile import read
 from peergrid.models.fdtd.build import Built, build
 from peergrid.models.fdtd.memory import host_memory
+from peergrid.progress import megacells
 from peergrid.runtime.fit import gibibytes
 from peergrid.simulate import Simulation
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from peergrid.errors import UsageError
+from peergrid.models.rule import shown
 
 
 def guard(output: Path, what: str, start: str) -> None:
@@ -18,11 +19,15 @@ def guard(output: Path, what: str, start: str) -> None:
     Raises:
         UsageError: so it is; writing would fail or lose the file.
     """
+    try:
+        free = not output.exists() or _begins(output, start)
+    except OSError as error:
+        raise UsageError(f"'{shown(str(output))}' is no name for a file: {error.strerror}; choose another.") from None
     if not output.parent.is_dir():
         raise UsageError(
             f"'{output}' should lie in an existing folder, but '{output.parent}' is none: create it first."
         )
-    if output.exists() and not _begins(output, start):
+    if not free:
         raise UsageError(
             f"'{output}' should be free or a {what} to replace, but holds something else: "
             "choose another name or remove it."

@@ -14,7 +14,6 @@ import typer
 from peergrid.cli.choose import AsJson, CommandLineOptions, ModelFile, arranging
 from peergrid.cli.notes import tell, warn
 from peergrid.cli.outputs import Folder
-from peergrid.cli.progress import Reporter
 from peergrid.cli.recording import ABOUT, Recording, recording, snapshots_in_words
 from peergrid.cli.stop import StopRequest, stop_on_signal
 from peergrid.cli.summary import summary, text
@@ -25,6 +24,7 @@ from peergrid.io.modelfile import read
 from peergrid.models.fdtd import Built, build
 from peergrid.models.fdtd.model import RadarModel
 from peergrid.pauses import advance
+from peergrid.progress import Reporter
 from peergrid.simulate import Simulation
 
 FEW = 20  # parts of a run of which one may be measured operation by operation

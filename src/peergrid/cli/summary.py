@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from peergrid.cli.progress import megacells
 from peergrid.cli.stop import StopRequest
 from peergrid.models.fdtd import Built
 from peergrid.predict.here import seconds_per_step
+from peergrid.progress import megacells
 from peergrid.runtime.cpu.bandwidth import copy_bandwidth
 from peergrid.runtime.devices import Devices, cores
 from peergrid.runtime.fit import free_memory

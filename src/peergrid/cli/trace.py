@@ -19,6 +19,7 @@ from peergrid.models.fdtd import build
 from peergrid.result import Timeline
 from peergrid.simulate import Simulation
 
+MOST = 5_000  # steps: thousands of operations each
 INTERVALS = 4  # exchange intervals in the picture unless told otherwise
 
 
@@ -49,6 +50,8 @@ def trace(
     """Run some steps of a model and write the timeline of every queue of every device."""
     if steps is not None and steps < 1:
         raise UsageError(f"'--steps' takes a whole number above 0, got {steps}.")
+    if steps is not None and steps > MOST:
+        raise UsageError(f"A timeline has at most {MOST:,} steps, so that it can be shown, got {steps:,}.")
     if output.is_dir():
         raise UsageError(f"'--output' of trace names a file, got the folder '{output}'; add a name such as trace.json.")
     Folder(output.parent).prepare()

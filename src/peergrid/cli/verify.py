@@ -13,11 +13,11 @@ from typing import Annotated
 import typer
 
 from peergrid.cli.choose import AsJson, ModelFile
-from peergrid.cli.progress import LINE_EVERY
 from peergrid.cli.verification import Verification, Ways, verify_all
 from peergrid.errors import CheckFailed, UsageError
 from peergrid.io.modelfile import read
 from peergrid.models.fdtd import build
+from peergrid.progress import LINE_EVERY
 from peergrid.schedule.strategies import STRATEGIES
 from peergrid.stencil import Problem
 from peergrid.verification import target_of

@@ -171,10 +171,23 @@ def _converted(name: str, grid: Grid, values: ArrayLike) -> Array:
 
 
 def _real(name: str, values: ArrayLike) -> NDArray[Any]:
-    array = np.asarray(values)
+    array = _on_host(name, values)
     if array.dtype.kind not in "biuf":
         raise UsageError(f"'{name}' takes real numbers, got a {type(values).__name__} of dtype {array.dtype}.")
     return array
+
+
+def _on_host(name: str, values: Any) -> NDArray[Any]:
+    """An array from numbers, or from what speaks NumPy's array interface or DLPack."""
+    if isinstance(values, np.ndarray) or hasattr(values, "__array_interface__") or not hasattr(values, "__dlpack__"):
+        return np.asarray(values)
+    try:
+        return np.from_dlpack(values)
+    except (RuntimeError, BufferError, TypeError, ValueError) as error:
+        raise UsageError(
+            f"'{name}' takes values in the host's memory, got a {type(values).__name__} that NumPy cannot take: "
+            f"{error}; copy it to the host."
+        ) from None
 
 
 def _dtype(given: DTypeLike) -> Dtype:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import NoReturn, Protocol
 
 from peergrid.errors import UsageError
-from peergrid.grid import Array, Index
+from peergrid.grid import Array, Box, Index
 from peergrid.schedule import Layout, Schedule
 from peergrid.schedule.timeline import Span
 from peergrid.stencil.reduction import Series
@@ -49,8 +49,8 @@ class Executor(Protocol):
     def trace(self, schedule: Schedule, step: int) -> tuple[Span, ...]:
         """Carry out a schedule once, with the time taken of every operation that takes a queue's time."""
 
-    def gather(self, name: str, slot: int) -> Array:
-        """The global array of a state field."""
+    def gather(self, name: str, slot: int, box: Box | None = None) -> Array:
+        """The global array of a state field, or its values on a box within that of the field."""
 
     def traces(self) -> Array:
         """The receivers' records, shape (receivers, all steps); NaN where not yet recorded."""

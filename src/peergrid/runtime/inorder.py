@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from peergrid.grid import Array, Index
+from peergrid.grid import Array, Box, Index
 from peergrid.runtime.executor import refuse_norms
 from peergrid.runtime.kernel import Kernel
 from peergrid.runtime.memory import DeviceMemory, allocate, collect, fill, first_nonfinite
@@ -48,8 +48,8 @@ class InOrderExecutor:
                 elif isinstance(op, Reduce):
                     self._reductions.add(self.memories[op.device], op, step + iteration * schedule.steps + op.level)
 
-    def gather(self, name: str, slot: int) -> Array:
-        return collect(self.layout, self.memories, name, slot)
+    def gather(self, name: str, slot: int, box: Box | None = None) -> Array:
+        return collect(self.layout, self.memories, name, slot, box)
 
     def traces(self) -> Array:
         return self._traces

@@ -102,14 +102,14 @@ def _indices(problem: Problem, described: Field, box: Box, axis: int) -> np.ndar
     return index - described.box.lo[axis]
 
 
-def collect(layout: Layout, memories: Iterable[DeviceMemory], name: str, slot: int) -> Array:
-    """The global array of a state field, put together from what each device owns."""
-    described = layout.problem.fields[name]
-    whole = np.full(described.box.shape, np.nan, dtype=layout.problem.grid.dtype)
+def collect(layout: Layout, memories: Iterable[DeviceMemory], name: str, slot: int, box: Box | None = None) -> Array:
+    """The global array of a state field, or its values on a box, put together from what each device owns."""
+    wanted = box or layout.problem.fields[name].box
+    whole = np.full(wanted.shape, np.nan, dtype=layout.problem.grid.dtype)
     for memory in memories:
-        owned = layout.partition.owned(memory.device) & described.box
+        owned = layout.partition.owned(memory.device) & wanted
         if not owned.empty:
-            whole[owned.slices(described.box.lo)] = memory.block(name, slot).view(owned)
+            whole[owned.slices(wanted.lo)] = memory.block(name, slot).view(owned)
     return whole
 
 

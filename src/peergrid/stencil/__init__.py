@@ -1,13 +1,16 @@
 """The language of the user: the update of one cell, traced into expressions, joined into the stages of a step."""
 
-from peergrid.stencil.expr import equal, maximum, minimum, sqrt, where
+from peergrid.stencil.expr import Expr, equal, maximum, minimum, sqrt, where
 from peergrid.stencil.footprint import Footprint, Growth, footprint, read_box, read_boxes, reduced_boxes, write_box
 from peergrid.stencil.problem import Assignment, Problem, Receiver, Stage, Update
 from peergrid.stencil.reduction import Reduction
-from peergrid.stencil.trace import Reducer, Stencil, reduction, stencil
+from peergrid.stencil.trace import Cell, Clock, Reducer, Stencil, reduction, stencil
 
 __all__ = [
     "Assignment",
+    "Cell",
+    "Clock",
+    "Expr",
     "Footprint",
     "Growth",
     "Problem",

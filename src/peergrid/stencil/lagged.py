@@ -65,6 +65,18 @@ def _read_in_place(problem: Problem, number: int, name: str, followed: str) -> b
     return all(n == number and followed in update.targets and not any(read.offset) for n, update, read in readers)
 
 
+def kept_by_lag(problem: Problem, name: str) -> tuple[Box, ...]:
+    """The cells of a field that no update writes, if it is a lagged field or followed by one: there both are alike."""
+    lagged = lagged_fields(problem)
+    if name not in lagged and name not in lagged.values():
+        return ()
+    rest: tuple[Box, ...] = (problem.fields[name].box,)
+    for stage in problem.stages:
+        for update, _ in stage.writers(name):
+            rest = tuple(piece for piece in subtract(rest, update.box) if not piece.empty)
+    return rest
+
+
 def _follows(problem: Problem, stage: Stage, update: Update, name: str, followed: str) -> bool:
     """True where a field that an update copies from another is always that other field, one stage earlier."""
     writers = [one for s in problem.stages for one, _ in s.writers(name)]

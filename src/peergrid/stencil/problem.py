@@ -32,7 +32,7 @@ class Assignment:
         return frozenset(reads(self.value))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Update:
     """Assignments made together at every cell of a box; the values read are those before the stage.
 
@@ -45,6 +45,9 @@ class Update:
     fields: tuple[Field, ...] = field(compare=False, repr=False)
     signals: tuple[Signal, ...] = field(compare=False, repr=False, default=())
     params: tuple[tuple[str, float], ...] = field(compare=False, repr=False, default=())
+
+    def __repr__(self) -> str:
+        return f"Update({self.name}: {', '.join(self.targets)} in {self.box.lo} to {self.box.hi})"
 
     def within(self, box: Box) -> Update:
         """The same update on the cells of `box` alone. Raises UsageError where there are none."""
@@ -103,7 +106,7 @@ class Receiver:
         object.__setattr__(self, "cell", cell)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Problem:
     """A grid, its fields and signals, the stages of one step, receivers and reductions: what is computed, not where.
 
@@ -164,6 +167,12 @@ class Problem:
         if any(one.name == NORM for one in self.reductions):
             raise UsageError(f"A reduction is called '{NORM}', the name of that which 'norm' adds; give it another.")
         return replace(self, reductions=(*self.reductions, norm_of(self.fields[name])))
+
+    def __repr__(self) -> str:
+        extent = "×".join(map(str, self.grid.shape))
+        counts = (len(self.stages), "stage"), (len(self.receivers), "receiver"), (len(self.reductions), "reduction")
+        parts = [f"{count} {name}{'s' * (count > 1)}" for count, name in counts if count]
+        return f"Problem({', '.join(self.state)} on {extent} {self.grid.dtype}; {', '.join(parts)})"
 
     @cached_property
     def state(self) -> tuple[str, ...]:

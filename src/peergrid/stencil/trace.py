@@ -65,8 +65,11 @@ class _StandIn:
 
 
 @dataclass(repr=False)
-class _Cell(_StandIn):
-    """Stands for a field: indexing gives reads, `next` takes the new value, `prev` is the value one step before."""
+class Cell(_StandIn):
+    """The type of a stencil's parameter for a field.
+
+    Indexing gives reads, `next` takes the new value, `prev` is the value one step before.
+    """
 
     described: Field
     notes: _Notes
@@ -94,8 +97,8 @@ class _Cell(_StandIn):
         return Read(self.described.name, _offset(self.described, offset))
 
     @property
-    def next(self) -> _Next:
-        return _Next(self.described, self.notes)
+    def next(self) -> Next:
+        return Next(self.described, self.notes)
 
     @next.setter
     def next(self, value: Number) -> NoReturn:
@@ -106,14 +109,16 @@ class _Cell(_StandIn):
         )
 
     @property
-    def prev(self) -> _Cell:
+    def prev(self) -> Cell:
         before = replace(self.described, name=f"{self.described.name}{PREVIOUS}")
         self.notes.keep(before, self.described)
-        return _Cell(before, self.notes)
+        return Cell(before, self.notes)
 
 
 @dataclass(frozen=True)
-class _Next:
+class Next:
+    """The new value of a field: assigned at offset 0."""
+
     described: Field
     notes: _Notes
 
@@ -133,8 +138,8 @@ class _Next:
 
 
 @dataclass(frozen=True, repr=False)
-class _Clock(_StandIn):
-    """Stands for a signal."""
+class Clock(_StandIn):
+    """The type of a stencil's parameter for a signal: `now` is its sample."""
 
     described: Signal
     notes: _Notes
@@ -148,7 +153,7 @@ class _Clock(_StandIn):
         return Now(self.described.name)
 
 
-StandIn = _Cell | _Clock | Expr | tuple["StandIn", ...]
+StandIn = Cell | Clock | Expr | tuple["StandIn", ...]
 """What the traced function gets for a field, a signal, a number, or a list of those."""
 
 Argument = Field | Signal | float | Sequence["Argument"]
@@ -247,9 +252,9 @@ def _stand_in(what: str, name: str, value: object, notes: _Notes) -> StandIn:
     if isinstance(value, tuple | list):
         return tuple(_stand_in(what, f"{name}[{i}]", one, notes) for i, one in enumerate(value))
     if isinstance(value, Field):
-        return _Cell(value, notes)
+        return Cell(value, notes)
     if isinstance(value, Signal):
-        return _Clock(value, notes)
+        return Clock(value, notes)
     if is_number(value) and isfinite(value):
         key = f"{name}={float(value)!r}"
         notes.params[key] = float(value)

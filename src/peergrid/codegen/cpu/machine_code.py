@@ -48,7 +48,7 @@ class MachineCode:
         return self.folder / f"{self.name}.sums"
 
     def _files(self) -> list[Path]:
-        """The folder of Numba: beside the source, or the one that its settings name."""
+        """The files of Numba: beside the source, or in the folder that its settings name."""
         elsewhere = getattr(config, "CACHE_DIR", "")
         places = [self.folder / "__pycache__", *([Path(elsewhere)] if elsewhere else [])]
         return sorted(file for place in places for file in place.rglob(f"{self.name}.*.nb[ci]"))

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from peergrid.errors import UsageError
-from peergrid.grid import Array, Index
+from peergrid.grid import Array, Box, Index
 from peergrid.runtime.cpu.sync import Aborted, Barrier, Token, Waits
 from peergrid.runtime.executor import refuse_norms
 from peergrid.runtime.inorder import copy, owned_receivers
@@ -153,8 +153,8 @@ class ThreadedExecutor:
             for found in others(self._reductions.unfinished()):
                 self._reductions.merge(found)
 
-    def gather(self, name: str, slot: int) -> Array:
-        return collect(self.layout, self.memories.values(), name, slot)
+    def gather(self, name: str, slot: int, box: Box | None = None) -> Array:
+        return collect(self.layout, self.memories.values(), name, slot, box)
 
     def traces(self) -> Array:
         return self._traces

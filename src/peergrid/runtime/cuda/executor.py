@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from peergrid.errors import DeviceFault, PeergridError
-from peergrid.grid import Array, Index
+from peergrid.grid import Array, Box, Index
 from peergrid.runtime.cuda.commands.buffer import CommandBuffer, CommandWriter
 from peergrid.runtime.cuda.commands.replay import DONE, FAILED, TIMED_OUT
 from peergrid.runtime.cuda.device.driver import CudaDriver, Driver
@@ -104,8 +104,8 @@ class CudaExecutor:
             self._broken = True
             raise
 
-    def gather(self, name: str, slot: int) -> Array:
-        return self._execution.memory.gather(name, slot)
+    def gather(self, name: str, slot: int, box: Box | None = None) -> Array:
+        return self._execution.memory.gather(name, slot, box)
 
     def traces(self) -> Array:
         return self._execution.memory.traces()

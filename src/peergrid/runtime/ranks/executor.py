@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from peergrid.grid import Array, Index
+from peergrid.grid import Array, Box, Index
 from peergrid.runtime.cpu.executor import ThreadedExecutor
 from peergrid.runtime.ranks.ranks import Ranks
 from peergrid.schedule import Schedule
@@ -61,15 +61,15 @@ class RankedExecutor:
         spans = [Span(numbers[span.op], span.queue, span.start, span.end) for span in found]
         return tuple(span for part in self._ranks.allgather(spans) for span in part)
 
-    def gather(self, name: str, slot: int) -> Array:
-        whole = self._inner.gather(name, slot)
-        described = self.layout.problem.fields[name]
+    def gather(self, name: str, slot: int, box: Box | None = None) -> Array:
+        whole = self._inner.gather(name, slot, box)
+        wanted = box or self.layout.problem.fields[name].box
         for device, rank in enumerate(self._ranks.of_device):
-            owned = self.layout.partition.owned(device) & described.box
+            owned = self.layout.partition.owned(device) & wanted
             if not owned.empty:
-                part = np.ascontiguousarray(whole[owned.slices(described.box.lo)])
+                part = np.ascontiguousarray(whole[owned.slices(wanted.lo)])
                 self._comm.Bcast(part, root=rank)
-                whole[owned.slices(described.box.lo)] = part
+                whole[owned.slices(wanted.lo)] = part
         return whole
 
     def traces(self) -> Array:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from peergrid.grid import Array, Index
+from peergrid.grid import Array, Box, Index
 from peergrid.runtime.ranks.executor import RankedExecutor
 from peergrid.runtime.ranks.ranks import Communicator
 from peergrid.schedule import Schedule
@@ -58,9 +58,9 @@ class LeadingExecutor:
         self._say("trace", self._numbers[schedule], step)
         return self._inner.trace(schedule, step)
 
-    def gather(self, name: str, slot: int) -> Array:
-        self._say("gather", name, slot)
-        return self._inner.gather(name, slot)
+    def gather(self, name: str, slot: int, box: Box | None = None) -> Array:
+        self._say("gather", name, slot, box)
+        return self._inner.gather(name, slot, box)
 
     def traces(self) -> Array:
         self._say("traces")

@@ -228,19 +228,26 @@ class FieldMemory:
         yield self.pointer(device, name, 1 - slot)
         yield from (self._scratch[device][n] for n, field in enumerate(self.plan.scratch) if field == name)
 
-    def gather(self, name: str, slot: int) -> Array:
-        """The global array of a state field, put together from what each device owns."""
-        described = self.layout.problem.fields[name]
-        whole = np.full(described.box.shape, np.nan, dtype=self.layout.problem.grid.dtype)
+    def gather(self, name: str, slot: int, box: Box | None = None) -> Array:
+        """The global array of a state field, or its values on a box, put together from what each device owns."""
+        wanted = box or self.layout.problem.fields[name].box
+        whole = np.full(wanted.shape, np.nan, dtype=self.layout.problem.grid.dtype)
         for device in range(self.devices.count):
-            owned = self.owned(device, name)
+            owned = self.owned(device, name) & wanted
             if not owned.empty:
-                block = self.plan.blocks[device][name]
-                values = np.empty(block.values, whole.dtype)
-                self.devices.enter(device)
-                self.devices.driver.download(values, self.pointer(device, name, slot))
-                whole[owned.slices(described.box.lo)] = block.view(values)[owned.slices(block.box.lo)]
+                whole[owned.slices(wanted.lo)] = self._rows(device, name, slot, owned)
         return whole
+
+    def _rows(self, device: int, name: str, slot: int, cells: Box) -> Array:
+        """Cells of a block: downloaded with the rest of their rows along axis 0."""
+        block = self.plan.blocks[device][name]
+        rows = block.box.with_axis(0, cells.lo[0], cells.hi[0])
+        values = np.empty(rows.shape[0] * block.pitches[0], self.layout.problem.grid.dtype)
+        self.devices.enter(device)
+        first = self.pointer(device, name, slot) + block.index(rows.lo) * block.itemsize
+        self.devices.driver.download(values, first)
+        strides = tuple(pitch * block.itemsize for pitch in block.pitches)
+        return np.lib.stride_tricks.as_strided(values, rows.shape, strides)[cells.slices(rows.lo)]
 
     def traces(self) -> Array:
         """What the receivers recorded, shape (receivers, all steps)."""

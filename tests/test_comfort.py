@@ -1,0 +1,162 @@
+"""What makes Python comfortable: calls on the way, progress, other values, boxes, arrays of others, short texts."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from restored_runs import waves
+
+import peergrid
+import user_types
+from peergrid import Box, Grid, Options, Problem, Simulation, UsageError
+
+
+@peergrid.stencil
+def heat(u: peergrid.Cell, k: peergrid.Expr) -> None:
+    u.next[0, 0] = u[0, 0] + k * (u[-1, 0] + u[1, 0] + u[0, -1] + u[0, 1] - 4 * u[0, 0])
+
+
+def warm(boundary: Any = "periodic") -> peergrid.Field:
+    return Grid((24, 20), boundary).field("u", np.random.default_rng(2).random((24, 20)))
+
+
+def test_a_function_is_called_every_so_many_steps() -> None:
+    seen: list[tuple[int, bytes]] = []
+    step, options = heat(warm(), k=0.2), Options("overlap", 4)
+    result = peergrid.run(
+        step, 25, devices="cpu:2", options=options, every=7, call=lambda s: seen.append((s.step, s.sha256()))
+    )
+    assert [at for at, _ in seen] == [7, 14, 21]
+    assert seen[1][1] == peergrid.run(step, 14, devices="cpu:1").sha256
+    assert result.sha256 == peergrid.run(step, 25, devices="cpu:1").sha256
+
+
+@pytest.mark.parametrize(
+    "given", [{"every": 5}, {"call": print}, {"every": -1, "call": print}, {"every": 1.5, "call": print}]
+)
+def test_a_period_and_a_function_come_together(given: dict[str, Any]) -> None:
+    with pytest.raises(UsageError, match="takes 'every' and 'call' together"):
+        peergrid.run(heat(warm(), k=0.2), 5, devices="cpu:1", **given)
+
+
+def test_progress_goes_to_standard_error(capsys: pytest.CaptureFixture[str]) -> None:
+    from peergrid import progress
+
+    class Impatient(progress.Reporter):
+        def __init__(self, *given: Any, **named: Any) -> None:
+            super().__init__(*given, **named)
+            self._said -= 1000.0
+
+    with Impatient(10, 100, quiet=False, first=4) as reporter:
+        reporter.update(7)
+    found = capsys.readouterr()
+    assert found.out == ""
+    assert found.err.startswith("step 7 of 10, ")
+    peergrid.run(heat(warm(), k=0.2), 5, devices="cpu:1", progress=True)
+    assert capsys.readouterr().out == ""
+
+
+@pytest.mark.parametrize("devices", ["cpu:1", "cpu:3"])
+def test_other_values_from_a_step_on(devices: str) -> None:
+    """As a run has them that begins with these values."""
+    other = np.random.default_rng(8).random((24, 20))
+    expected = peergrid.run(heat(Grid((24, 20), "periodic").field("u", other), k=0.2), 9, devices="cpu:1")
+    with Simulation(heat(warm(), k=0.2), 14, devices=devices, options=Options("peer", 2)) as simulation:
+        simulation.run(5)
+        simulation.set("u", other)
+        assert np.array_equal(simulation.gather("u"), other.astype(np.float32))
+        simulation.run(9)
+        assert np.array_equal(simulation.gather("u"), expected.fields["u"])
+        simulation.set("u", 0.5)
+        assert (simulation.gather("u") == 0.5).all()
+
+
+def test_a_wave_goes_on_from_two_fields() -> None:
+    whole = peergrid.run(Problem.of(waves().stages), 20, devices="cpu:1")
+    with Simulation(waves(), 20, devices="cpu:1") as one, Simulation(waves(), 20, devices="cpu:2") as two:
+        one.run(9)
+        two.run(9)
+        two.set("u", one.gather("u"))
+        two.set("u.prev", one.gather("u.prev"))
+        two.run(11)
+        assert np.array_equal(two.gather("u"), whole.fields["u"])
+
+
+def test_what_cannot_be_set() -> None:
+    with Simulation(waves(), 5, devices="cpu:1") as simulation:
+        with pytest.raises(UsageError, match=r"'c' is none of the fields that change: u\.prev, u\."):
+            simulation.set("c", 1.0)
+        with pytest.raises(UsageError, match="takes a number or an array of shape"):
+            simulation.set("u", np.zeros(5))
+        with pytest.raises(UsageError, match=r"'u' keeps its values in .*, which no update writes"):
+            simulation.set("u", 0.0)
+        values = simulation.gather("u")
+        values[1:-1] = 0.0
+        simulation.set("u", values)
+
+
+@pytest.mark.parametrize("box", [Box((0, 0), (24, 20)), Box((5, 3), (17, 4)), Box((7, 0), (9, 20)), Box.cell((23, 19))])
+def test_a_box_of_a_field(box: Box) -> None:
+    with Simulation(heat(warm(), k=0.2), 6, devices="cpu:6", split=(3, 2)) as simulation:
+        simulation.run(6)
+        assert np.array_equal(simulation.gather("u", box), simulation.gather("u")[box.slices((0, 0))])
+
+
+@pytest.mark.parametrize("box", [Box((0, 0), (25, 20)), Box((3, 3), (3, 5)), Box((-1, 0), (2, 2))])
+def test_a_box_beside_the_field(box: Box) -> None:
+    with (
+        Simulation(heat(warm(), k=0.2), 6, devices="cpu:1") as simulation,
+        pytest.raises(UsageError, match="A box within"),
+    ):
+        simulation.gather("u", box)
+
+
+class OfDlpack:
+    def __init__(self, array: Any) -> None:
+        self.array = array
+
+    def __dlpack__(self, **options: Any) -> Any:
+        if self.array is None:
+            raise BufferError("the data are on a device")
+        return self.array.__dlpack__(**options)
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return (1, 0)
+
+
+class OfInterface:
+    def __init__(self, array: Any) -> None:
+        self.__array_interface__ = array.__array_interface__
+        self.array = array
+
+
+@pytest.mark.parametrize("kind", [OfDlpack, OfInterface])
+def test_first_values_from_other_libraries(kind: Any) -> None:
+    values = np.random.default_rng(3).random((6, 5)).astype(np.float32)
+    field = Grid((6, 5)).field("u", kind(values))
+    assert np.array_equal(field.first_values(), values)
+
+
+def test_values_elsewhere_are_refused() -> None:
+    with pytest.raises(
+        UsageError, match="'u' takes values in the host's memory, got a OfDlpack that NumPy cannot take: th"
+    ):
+        Grid((6, 5)).field("u", OfDlpack(None))  # type: ignore[arg-type]
+
+
+def test_texts_are_short() -> None:
+    problem = waves()
+    assert repr(problem) == "Problem(u.prev, u on 60×40 float32; 1 stage, 2 receivers, 2 reductions)"
+    assert repr(heat(warm(), k=0.2)) == "Update(heat: u in (0, 0) to (24, 20))"
+    result = peergrid.run(heat(warm(), k=0.2), 5, devices="cpu:1")
+    assert repr(result).startswith("Result: u 24×20 float32; 5 steps, ")
+    with Simulation(problem, 5, devices="cpu:2") as simulation:
+        simulation.run(3)
+        assert repr(simulation) == f"Simulation of {problem!r} on cpu:2: step 3 of 5"
+
+
+def test_a_program_with_type_hints_runs() -> None:
+    """That the hints are right is for the type checker, which reads it with the package."""
+    assert user_types.main() > 3
