@@ -28,7 +28,9 @@ def queued_passes(schedule: Schedule, ordinals: tuple[int, ...], crosses: Crosse
     """
     found = []
     if applicable(schedule, ordinals):
-        found.append(LoweringPass("events between GPUs to semaphores", EventsToSemaphores(crosses)))
+        semaphores = EventsToSemaphores(crosses)
+        found.append(LoweringPass("events between GPUs to semaphores", semaphores))
+        schedule = semaphores.made(schedule)
     if schedule.options.strategy == "graph" and origins(schedule, ordinals):
         found.append(LoweringPass("capture the work between them in graphs", CaptureGraphs(ordinals)))
     return tuple(found)
