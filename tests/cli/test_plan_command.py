@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
-from cli_call import Call
+from cli_call import MODEL, Call
 
 
 def test_a_plan_for_another_machine_needs_no_device(call: Call, model: Path) -> None:
@@ -43,6 +43,13 @@ def test_the_predicted_timeline_is_written_for_perfetto(call: Call, model: Path,
     call("plan", model, "--machine", "h200-x2", "--strategy", "overlap", "--timeline", tmp_path / "t.json")
     events = json.loads((tmp_path / "t.json").read_text())["traceEvents"]
     assert {event["pid"] for event in events} == {0, 1}
+
+
+def test_a_model_too_large_to_describe_here_is_refused_before_it_is_made(call: Call, model: Path) -> None:
+    model.write_text(MODEL.replace("[0.06, 0.04]", "[600.0, 400.0]"))
+    answer = call("plan", model, "--machine", "h200-x8")
+    assert answer.code == 3
+    assert "Describing the model takes" in answer.err
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from typing import Annotated, Any, cast, get_type_hints
 
 import typer
 
-from peergrid.cli.guard import check_model_memory
+from peergrid.cli.guard import check_description_memory, check_model_memory
 from peergrid.errors import UsageError
 from peergrid.grid import Index
 from peergrid.models.fdtd import Built
@@ -70,7 +70,9 @@ class CommandLineOptions:
         )
         # refuses unknown names
         Options(found.strategy or "overlap", found.depth or 1, order=found.order or "all", route=found.route)
-        if not elsewhere:
+        if elsewhere:
+            check_description_memory(model)
+        else:
             check_model_memory(model, chosen, writing)
         return found
 

@@ -32,3 +32,14 @@ def check_model_memory(model: RadarModel, devices: Devices, writing: bool) -> Ho
 
         check_least(devices.ordinals, cells * (4 if model.grid.dtype == "float32" else 8) * ARRAYS, cells)
     return needed
+
+
+def check_description_memory(model: RadarModel) -> None:
+    """Raise DoesNotFit where the host has too little memory free for the cells of a model that is not run here."""
+    described, free = host_memory(model, computing=False, writing=False), free_memory()
+    needed = described.cells + described.steps
+    if needed > RESERVE * free:
+        raise DoesNotFit(
+            f"Describing the model takes {gibibytes(needed)} of this host's memory and {gibibytes(free)} are free: "
+            "plan it on a host with more, or with a coarser grid."
+        )
