@@ -12,7 +12,6 @@ from typing import Annotated
 import typer
 
 from peergrid.cli.choose import AsJson, CommandLineOptions, ModelFile, arranging
-from peergrid.cli.foretell import foretell, machine_for, text
 from peergrid.cli.notes import tell
 from peergrid.cli.outputs import Folder
 from peergrid.io.atomic import replacing
@@ -80,6 +79,8 @@ def plan(
     """Say what a model needs, how it would be arranged, and how long it would take, without running it."""
     described = read(model)
     if any(given is not None for given in (machine, gpus, nodes, network, timeline)):
+        from peergrid.cli.foretell import foretell, machine_for, text  # takes compilers along, which are slow to come
+
         asked = machine_for(machine or USUAL_MACHINE, gpus, nodes or 1, network)
         elsewhere = replace(arguments, devices="cpu:1").requested(described, elsewhere=True)
         foretold, events = foretell(str(model), build(described), elsewhere, asked)

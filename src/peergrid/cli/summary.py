@@ -6,7 +6,6 @@ from dataclasses import dataclass
 
 from peergrid.cli.stop import StopRequest
 from peergrid.models.fdtd import Built
-from peergrid.predict.here import seconds_per_step
 from peergrid.progress import megacells
 from peergrid.runtime.cpu.bandwidth import copy_bandwidth
 from peergrid.runtime.devices import Devices, cores
@@ -87,6 +86,8 @@ def summary(name: str, built: Built, simulation: Simulation, stop: StopRequest, 
 
 def _foretold(simulation: Simulation, resumed: int) -> float | None:
     """The seconds that were foretold of the steps of this run; None on virtual devices."""
+    from peergrid.predict.here import seconds_per_step  # takes compilers along, which are slow to come
+
     each = seconds_per_step(simulation.problem, simulation.devices, simulation.options, simulation.partition)
     return None if each is None else each * (simulation.step - resumed)
 
