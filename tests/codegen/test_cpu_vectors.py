@@ -177,3 +177,10 @@ def test_a_folder_that_cannot_be_made_does_no_harm(tmp_path: Path) -> None:
     text = code_of(operations((4, 4, 4), "float32"), 0, 0, vectors=True).text
     assert compile_native(text, tmp_path / "file" / "cache").address
     assert compile_native(text, None).address
+
+
+def test_a_folder_that_others_may_write_to_is_not_used(tmp_path: Path) -> None:
+    tmp_path.chmod(0o777)
+    text = code_of(operations((4, 4, 4), "float32"), 0, 0, vectors=True).text
+    assert compile_native(text, tmp_path).address
+    assert not list(tmp_path.iterdir())

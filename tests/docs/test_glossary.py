@@ -69,14 +69,22 @@ def test_a_coined_word_occurs_in_no_other_room(words: str, rooms: str) -> None:
 
 
 CLAUSE = re.compile(r"(What|Whether|Which|How|Where|When|Who|Why)\b")
-CLAUSES_ALLOWED = ("codegen/cuda", "runtime/cuda")  # rooms in which docstrings still open so
+CLAUSES_ALLOWED = (
+    "codegen/cuda/blocked",
+    "codegen/cuda/blocked2d",
+    "codegen/cuda/blocked3d",
+    "codegen/cuda/linked",
+    "codegen/cuda/stream3d",
+    "runtime/cuda/fused",
+    "runtime/cuda/lowering",
+)  # rooms in which docstrings still open so
 
 
 def test_docstrings_open_with_nouns() -> None:
     found = [
         f"{file.relative_to(SOURCES)}: {text.splitlines()[0]}"
         for file in sorted(SOURCES.rglob("*.py"))
-        if not room_of(file).startswith(CLAUSES_ALLOWED)
+        if not any(f"{room_of(file)}/".startswith(f"{room}/") for room in CLAUSES_ALLOWED)
         for text in docstrings(ast.parse(file.read_text()))
         if CLAUSE.match(text)
     ]

@@ -224,7 +224,7 @@ def _stored(name: str, text: str, cache: Path) -> Path:
     """The module's file, written under another name first. Its time is fixed: Numba takes a new time for a new text."""
     path = cache / f"{name}.py"
     if not path.exists() or path.read_text(encoding="utf-8") != text:
-        replace_file(path, text)
+        replace_file(path, text.encode())
         os.utime(path, (0, 0))
     return path
 

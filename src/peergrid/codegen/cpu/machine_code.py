@@ -28,10 +28,7 @@ class MachineCode:
 
         Raises OSError where others may write to the folder: what lies in it is executed.
         """
-        self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        found = self.folder.stat()
-        if found.st_uid != os.geteuid() or found.st_mode & OTHERS:
-            raise PermissionError(f"{self.folder} is not this user's alone")
+        make_private(self.folder)
         if self._sums() != self._noted():
             for file in self._files():
                 file.unlink(missing_ok=True)
@@ -41,7 +38,7 @@ class MachineCode:
         sums = self._sums()
         if sums != self._noted():
             with suppress(OSError):
-                replace_file(self._list, json.dumps(sums))
+                replace_file(self._list, json.dumps(sums).encode())
 
     @property
     def _list(self) -> Path:
@@ -63,12 +60,20 @@ class MachineCode:
             return {}
 
 
-def replace_file(path: Path, text: str) -> None:
+def make_private(folder: Path) -> None:
+    """Make a folder for machine code, if it is not there. Raises OSError where others may write to it."""
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    found = folder.stat()
+    if found.st_uid != os.geteuid() or found.st_mode & OTHERS:
+        raise PermissionError(f"{folder} is not this user's alone")
+
+
+def replace_file(path: Path, content: bytes) -> None:
     """Write a file whole or not at all."""
     handle, draft = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     try:
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            file.write(text)
+        with os.fdopen(handle, "wb") as file:
+            file.write(content)
         os.replace(draft, path)
     except OSError:
         Path(draft).unlink(missing_ok=True)

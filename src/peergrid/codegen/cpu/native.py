@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import hashlib
-import os
-import tempfile
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 import llvmlite.binding as llvm
+
+from peergrid.codegen.cpu.machine_code import make_private, replace_file
 
 DIGEST = 32  # bytes of a checksum, before the code
 HEAD = "; rows in vectors"  # the first line of a module that is compiled here
@@ -40,10 +41,10 @@ def _machine() -> Any:
 
 
 def compile_native(text: str, cache: Path | None) -> Native:
-    """The function `rows` of a module."""
+    """The function `rows` of a module; cache: folder for machine code, where one can be had."""
     machine = _machine()
-    key = repr((text, _processor(), llvm.llvm_version_info))
-    path = None if cache is None else cache / f"peergrid_vectors_{hashlib.sha256(key.encode()).hexdigest()[:24]}.o"
+    key = hashlib.sha256(repr((text, _processor(), llvm.llvm_version_info)).encode()).hexdigest()
+    path = None if cache is None else cache / f"peergrid_vectors_{key[:24]}.o"
     code = None if path is None else _kept(path)
     if code is None:
         module = llvm.parse_assembly(text)
@@ -59,8 +60,9 @@ def compile_native(text: str, cache: Path | None) -> Native:
 
 
 def _kept(path: Path) -> bytes | None:
-    """The code of a file, if it is there and whole."""
+    """The code of a file in a folder of this user's alone, if it is there and whole."""
     try:
+        make_private(path.parent)
         content = path.read_bytes()
     except OSError:
         return None
@@ -69,15 +71,7 @@ def _kept(path: Path) -> bytes | None:
 
 
 def _keep(path: Path, code: bytes) -> None:
-    """Write a file whole or not at all; a folder that cannot be written does no harm."""
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        handle, draft = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    except OSError:
-        return
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(hashlib.sha256(code).digest() + code)
-        os.replace(draft, path)
-    except OSError:
-        Path(draft).unlink(missing_ok=True)
+    """Write a file for the next start; a folder that cannot be written does no harm."""
+    with suppress(OSError):
+        make_private(path.parent)
+        replace_file(path, hashlib.sha256(code).digest() + code)

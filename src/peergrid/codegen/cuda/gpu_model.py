@@ -1,4 +1,4 @@
-"""What kernels are fitted to: the resources of a GPU, and the sizes from which on one kind of kernel beats another.
+"""The model of a GPU for the choice of kernels: its resources, and the sizes at which one kind beats another.
 
 The values of an H200 stand where a GPU does not say otherwise. Sizes are measured ones; docs/measurements says how.
 """

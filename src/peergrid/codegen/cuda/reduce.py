@@ -89,7 +89,7 @@ class ReduceKernel:
 
     @cached_property
     def _names(self) -> dict[Read, str]:
-        """What each read is called in the text, as the user wrote it: `u_at_0_m1` is u[0, -1]."""
+        """The name of each read in the text, as the user wrote it: `u_at_0_m1` is u[0, -1]."""
         names: dict[Read, str] = {}
         for read in self._reads:
             places = "_".join(f"m{-o}" if o < 0 else str(o) for o in read.offset)
@@ -158,7 +158,7 @@ class ReduceKernel:
 
 
 def record_doubles(problem: Problem, reduction: Reduction, first: int, last: int) -> int:
-    """How many doubles one record has; first, last: the groups of which a device has a part."""
+    """The number of doubles in one record; first, last: the groups of which a device has a part."""
     return last - first + 2 * GROUP + (2 * LEAF if problem.grid.ndim == 1 else 0)
 
 

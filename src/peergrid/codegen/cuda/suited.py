@@ -1,4 +1,4 @@
-"""Which kernel makes many passes on devices: told from the problem and what the GPUs are, before anything is compiled.
+"""The choice of the kernel that makes many passes, from the problem and the GPUs, before anything is compiled.
 
 A pass lasts as long as the block that has the most to do. Blocks take edge tiles first, then plain ones, which are as
 short as the blocks left over have room for: low edge tiles are soon done, but take many blocks. So the heights
@@ -70,7 +70,7 @@ def _fitting(kernel: PersistentKernel, choices: Sequence[int]) -> Iterator[Persi
 
 
 def _cost(kernel: PersistentKernel, boxes: Sequence[Box], multiprocessors: Sequence[int]) -> float:
-    """What a pass costs the slowest device, in rows of plain tiles."""
+    """The cost of a pass for the slowest device, in rows of plain tiles."""
     each, works = resident(kernel), _different(kernel.made, boxes, multiprocessors)
     return max(_cost_of(kernel, box, max(1, each * count)) for box, count in works)
 
@@ -106,7 +106,7 @@ def _edge_row(problem: Problem) -> float:
 
 
 def _turns(units: int, block: int, blocks: int) -> int:
-    """How many of so many units a block takes."""
+    """The number of units of a block, of so many."""
     return -(-max(0, units - block) // blocks)
 
 
@@ -120,5 +120,5 @@ def resident(kernel: PersistentKernel) -> int:
 
 
 def _count(box: Box, rows: int, columns: int) -> int:
-    """How many tiles cover a box."""
+    """The number of tiles that cover a box."""
     return -(-box.shape[0] // rows) * -(-box.shape[1] // columns)

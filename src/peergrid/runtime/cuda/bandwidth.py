@@ -1,4 +1,4 @@
-"""What a GPU's memory can do: a plain copy within it, the measure that rates are compared with."""
+"""The bandwidth of a GPU's memory: a plain copy within it, the measure that rates are compared with."""
 
 from __future__ import annotations
 

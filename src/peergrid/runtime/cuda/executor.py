@@ -180,7 +180,7 @@ class CudaExecutor:
 
     @property
     def host_seconds(self) -> float:
-        """How long the busiest of the threads that issue was at it so far, without waiting."""
+        """Seconds in which the busiest submission thread issued work so far, without waiting."""
         return self._submitter.seconds
 
     def _iteration_seconds(self, lowered: Lowered) -> float:

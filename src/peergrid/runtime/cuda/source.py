@@ -1,4 +1,4 @@
-"""What a run on GPUs compiles, text by text, each under what its kernels serve. Needs no GPU."""
+"""The texts that a run on GPUs compiles, each under the cells that its kernels serve. Needs no GPU."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def source_of_run(
 
 
 def _numbers(problem: Problem) -> Iterator[str]:
-    """Which number kernels have for each of the user's names."""
+    """The number that kernels have for each of the user's names."""
     given = Arguments(problem)
     for what, names in (("fields", given.fields), ("params", given.params), ("signals", given.signals)):
         if names:
@@ -64,7 +64,7 @@ def texts_of_run(plan: Layout, options: Options, gpu: GpuModel, registers: Regis
 
 
 def _served(kernels: Kernels, schedule: Schedule) -> dict[str, str]:
-    """What each kernel serves, by its name."""
+    """The cells that each kernel serves, by its name."""
     found: dict[str, dict[str, None]] = {}
     for name, cells in kernels.served(schedule):
         found.setdefault(name, {})[cells] = None

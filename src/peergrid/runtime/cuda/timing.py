@@ -1,4 +1,4 @@
-"""When each operation ran, by events with timing around it. For a run of its own: such events cost time themselves."""
+"""The times of operations, by events with timing around them. For a run of its own: such events cost time."""
 
 from __future__ import annotations
 

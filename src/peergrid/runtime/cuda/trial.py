@@ -1,4 +1,4 @@
-"""How a run on GPUs is best arranged: a few candidates carried out for some milliseconds, the fastest remembered.
+"""Autotuning of a run on GPUs: a few candidates carried out for some milliseconds, the fastest remembered.
 
 Strategy and steps per pass change no bit of the result, so the choice may rest on a measurement. It is kept on disk
 under the machine, the shape of the devices' boxes and the text of the kernels, so that every later run starts at once
@@ -52,7 +52,7 @@ Way = tuple[StrategyName, int]
 
 @dataclass(frozen=True)
 class Trial:
-    """What is to run on which GPUs: `steps` steps of a problem, split as given, perhaps with a norm.
+    """The run that is to be tuned: `steps` steps of a problem, split as given, perhaps with a norm.
 
     cache: folder of compiled kernels and of what was found; driver: what to run on, the installed one by default;
     say: told, before devices are kept busy, what they are kept busy with; ways: the candidates to be tried, the most
@@ -71,7 +71,7 @@ class Trial:
 
     @property
     def worthwhile(self) -> bool:
-        """Whether the run takes so long that choosing well matters."""
+        """True where the run takes so long that choosing well matters."""
         cells = self.problem.grid.box.size / self.partition.devices
         return self.steps * (STEP_SECONDS + cells / CELLS_PER_SECOND) >= WORTH_SECONDS
 
@@ -160,7 +160,7 @@ class Trial:
             return inf
 
     def _place(self, usual: Options, depths: Sequence[int], strategies: Sequence[str]) -> Path | None:
-        """Where the answer is kept: under the machine, the boxes, the candidates, and the kernels' text."""
+        """The file of the answer: under the machine, the boxes, the candidates, and the kernels' text."""
         if self.cache is None:
             return None
         gpus = sorted(set(self.ordinals))
@@ -250,7 +250,7 @@ class _Attempts:
 
 
 def _period(plan: Layout, options: Options) -> Schedule:
-    """What a run repeats; without its reductions where those are far apart."""
+    """The schedule that a run repeats; without its reductions where those are far apart."""
     return one_iteration(plan, options, start=None if repeated(plan.problem) is None else 0)
 
 

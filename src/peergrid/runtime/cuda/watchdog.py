@@ -1,4 +1,4 @@
-"""What was waited for in vain, in words: the operation, the device, and the missing edge.
+"""The wait that was in vain, in words: the operation, the device, and the missing edge.
 
 A kernel whose wait times out writes a fault record; waits of queues are judged by their semaphores.
 """
@@ -40,7 +40,7 @@ def blame(schedule: Schedule, fault_log: np.ndarray[tuple[int], np.dtype[np.int6
 
 
 def overdue(edges: Mapping[Flag, Edge], due: Mapping[Flag, int], standing: Mapping[Flag, int]) -> str:
-    """Which of the words that tie GPUs is farthest behind what is due; empty where none is.
+    """The word between GPUs that is farthest behind what is due; empty where none is.
 
     edges: the operations that each word ties; standing: how far each is.
     """
@@ -56,7 +56,7 @@ def overdue(edges: Mapping[Flag, Edge], due: Mapping[Flag, int], standing: Mappi
 
 
 def _missing(schedule: Schedule, op: SignalWait) -> str:
-    """Who should have raised the flag."""
+    """The operation that should have raised the flag."""
     raisers = [o for o in schedule.ops if isinstance(o, SignalOp) and o.flag == op.flag and o.value >= op.value]
     if not raisers:
         return "the schedule has no operation that raises it so far; 'peergrid verify' shows the missing edge"

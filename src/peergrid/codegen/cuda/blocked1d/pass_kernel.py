@@ -19,7 +19,7 @@ from peergrid.stencil import Problem
 
 @dataclass(frozen=True)
 class PassKernel1D:
-    """How `shape.steps` steps of a 1D problem are made in one pass."""
+    """The kernels that make `shape.steps` steps of a 1D problem in one pass."""
 
     problem: Problem
     shape: Shape1D
@@ -57,7 +57,7 @@ class PassKernel1D:
         return tuple(launch for launch in launches if len(launch.regions))
 
     def remainder(self, box: Box, slots: int, recorded: Sequence[int] = ()) -> tuple[Box, ...]:
-        """What tiles leave of a box: nothing."""
+        """The remainder of a box without tiles: nothing."""
         return ()
 
     def shorter(self, box: Box, edge_slots: int, plain_slots: int) -> PassKernel1D:

@@ -1,4 +1,4 @@
-"""How a pass over a 1D grid is cut, and what a tile holds."""
+"""The tiles of a pass over a 1D grid: their size, and their values."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Shape1D:
 
 @dataclass(frozen=True)
 class Tile1D:
-    """What the tiles of a pass hold: ghost cells on both sides, and fields."""
+    """The values of the tiles of a pass: ghost cells on both sides, and fields."""
 
     problem: Problem
     shape: Shape1D
@@ -74,7 +74,7 @@ class Tile1D:
 
     @cached_property
     def reach(self) -> int:
-        """How far a stage reads at most."""
+        """The largest reach of a stage."""
         return max((max(ends) for reads in self.reads for ends in reads.values()), default=0)
 
     @property

@@ -1,4 +1,4 @@
-"""Which cells of a pass over a 1D box have interior tiles, and which have boundary tiles."""
+"""The interior tiles and the boundary tiles of a pass over a 1D box."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def tiles(tile: Tile1D, box: Box, slots: int, recorded: Iterable[int] = ()) -> T
 
 
 def _allowed(tile: Tile1D, box: Box) -> Box:
-    """Where interior tiles may lie: all their cells have the interior's updates, and all that they load exists."""
+    """The place for interior tiles: all their cells have the interior's updates, and all that they load exists."""
     problem, allowed = tile.problem, plain_box(tile.problem, tile.shape.steps)
     for name, growth in footprint(problem, tile.shape.steps).inputs.items():
         if name in plain_fields(problem):

@@ -44,7 +44,7 @@ def balanced(
 
 
 def row_costs(problem: Problem, steps: int, edge: int | None = None) -> NDArray[np.int64]:
-    """What advancing each row by a pass of `steps` steps costs, in cells of plain tiles.
+    """The cost of a pass of `steps` steps for each row, in cells of plain tiles.
 
     edge: how many of them any other cell costs (see `EDGE`).
     """

@@ -1,4 +1,4 @@
-"""Which shape a pass over a 1D grid takes: by a forecast from the problem alone, without a compiler or a device.
+"""The shape of a pass over a 1D grid: by a forecast from the problem alone, without a compiler or a device.
 
 A lane keeps `BASE` registers and, for each of its cells, one (two in double precision) for every field that it holds,
 half as many for what a stage makes of them. A pass takes as long as the slower of memory and instructions, both in
@@ -38,7 +38,7 @@ def pass1d(problem: Problem, steps: int, gpu: GpuModel = H200) -> PassKernel1D |
 
 
 def worth(kernel: PassKernel1D, gpu: GpuModel = H200) -> float:
-    """How many times as fast as passes of one step the pass is, which take as long as memory does."""
+    """The rate of the pass over that of passes of one step, which take as long as memory does."""
     problem, tile = kernel.problem, kernel.tile
     memory = minimal_bytes(problem) / problem.grid.box.size / gpu.bytes_per_clock
     apart = kernel.shape.cells * problem.itemsize / LANE_BYTES
@@ -55,7 +55,7 @@ def worth(kernel: PassKernel1D, gpu: GpuModel = H200) -> float:
 
 
 def registers(kernel: PassKernel1D) -> int:
-    """How many registers a lane of an interior tile needs."""
+    """The number of registers of a lane of an interior tile."""
     words = kernel.problem.itemsize // 4
     return BASE + 3 * len(kernel.tile.held) * kernel.shape.cells * words // 2
 

@@ -1,4 +1,4 @@
-"""Which shape a pass over a 2D grid takes: chosen from the problem alone, without a compiler or a device.
+"""The shape of a pass over a 2D grid: chosen from the problem alone, without a compiler or a device.
 
 A pass of the streaming kernel keeps its rows in registers: `BASE` of them and, for each column of a lane, one (two in
 double precision) for every row that some version of a field keeps. The compiler's reports bear this out within a tenth.
@@ -68,7 +68,7 @@ def _beside(kernel: PassKernel, gpu: GpuModel) -> PassKernel:
 
 
 def registers(problem: Problem, steps: int, columns: int, norm: str | None = None) -> int:
-    """How many registers a lane of a plain tile needs, by the rows that it keeps."""
+    """The number of registers of a lane of a plain tile, by the rows that it keeps."""
     rows = sum(version.depth for version in levels(problem, steps, norm=norm).versions)
     return BASE + columns * rows * (problem.itemsize // 4)
 

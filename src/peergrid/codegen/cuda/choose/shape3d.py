@@ -1,4 +1,4 @@
-"""Which shape a pass over a 3D grid takes: by a forecast from the problem alone, without a compiler or a device.
+"""The shape of a pass over a 3D grid: by a forecast from the problem alone, without a compiler or a device.
 
 A lane keeps `BASE` registers, two for each field that it loads or stores, and one (two in double precision) for each
 of its cells in every plane that is kept; with fewer, down to a share of them, the compiler finds a way, which costs.
@@ -65,7 +65,7 @@ def pass3d(problem: Problem, steps: int, gpu: GpuModel = H200) -> PassKernel3D |
 
 
 def worth(kernel: PassKernel3D) -> float:
-    """How many times faster than one step after another."""
+    """The rate over that of one step after another."""
     grid = kernel.problem.grid.box
     plain = (core(kernel.problem, kernel.steps)[0] & grid).size / grid.size
     instructions = _instructions(kernel)

@@ -1,4 +1,4 @@
-"""How many steps a pass makes: chosen from the problem alone, without a compiler or a device.
+"""The number of steps of a pass: chosen from the problem alone, without a compiler or a device.
 
 In which shape is for `shape1d`, `shape2d` and `shape3d` to say. Which of the lengths a run makes is settled by a trial
 (`runtime.cuda.trial`); it changes no bit.
@@ -29,7 +29,7 @@ NORM_LENGTHS = (7, 6, 4, 3, 2)  # the text of 8 steps with norms is too long to 
 
 
 def supports(problem: Problem, steps: int, gpu: GpuModel = H200, norm: str | None = None) -> bool:
-    """Whether one pass can make that many steps: one always, several where the reach leaves columns over."""
+    """True where one pass can make that many steps: one always, several where the reach leaves columns over."""
     return steps == 1 or several_steps(problem, steps, norm, gpu) is not None
 
 

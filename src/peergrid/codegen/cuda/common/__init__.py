@@ -1,3 +1,3 @@
-"""What all kernels share: `arguments`, the struct they are given; `expressions`, the text of what a user wrote; `norm`,
+"""Parts of all kernels: `arguments`, the struct they are given; `expressions`, the text of what a user wrote; `norm`,
 how the change of a step is summed up.
 """

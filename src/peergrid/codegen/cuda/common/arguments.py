@@ -1,4 +1,4 @@
-"""What a generated kernel is given: one struct for each problem, in C++ text and as the NumPy dtype that fills it.
+"""The arguments of a generated kernel: one struct for each problem, in C++ text and as the NumPy dtype that fills it.
 
 Every pointer to a field is shifted so that the cell (i, j, k) of the grid lies at `p[i * pitch[0] + j * pitch[1] + k]`
 (2D: `p[i * pitch[0] + j]`, 1D: `p[i]`; a profile: `p[index along its axis]`), whatever box the device stores. In

@@ -51,7 +51,7 @@ MOST_NESTED = 64  # operations within one another that are written as one expres
 
 @dataclass(frozen=True)
 class Style:
-    """How values are written: the types of numbers and of conditions, how one of two values is chosen by a condition,
+    """The text of values: the types of numbers and of conditions, how one of two values is chosen by a condition,
     how a condition becomes a number.
     """
 

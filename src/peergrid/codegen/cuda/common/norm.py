@@ -1,4 +1,4 @@
-"""What kernels with norms are given, and the one that adds up what they leave (see `codegen.norm`)."""
+"""The arguments of kernels with norms, and the kernel that adds up their sums (see `codegen.norm`)."""
 
 from __future__ import annotations
 
@@ -26,17 +26,17 @@ struct Norms { R* partial; double* rows; long long pitch, plane, row_plane, foll
 
 
 def norm_parameter(norm: str | None) -> str:
-    """What follows `Arguments` in a kernel, where a norm is asked for."""
+    """The parameters after `Arguments` of a kernel with a norm."""
     return ", const __grid_constant__ Norms norms" if norm else ""
 
 
 def norm_reference(norm: str | None) -> str:
-    """What follows the other parameters of a tile's function."""
+    """The last parameters of a tile's function."""
     return ", const Norms& norms" if norm else ""
 
 
 def norm_argument(norm: str | None) -> str:
-    """How it is called with them."""
+    """Its call with them."""
     return ", norms" if norm else ""
 
 

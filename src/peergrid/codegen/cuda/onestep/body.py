@@ -24,7 +24,7 @@ class Body:
 
     @cached_property
     def values(self) -> tuple[Expr, ...]:
-        """What each assignment gives, written with nothing but what memory holds before the first."""
+        """The value of each assignment in terms of values in memory before the first."""
         problem = self.arguments.problem
         made: list[Expr] = []
         before: dict[Expr, Expr] = {}

@@ -172,7 +172,7 @@ class Program:
 
 
 def supports(problem: Problem, steps: int) -> bool:
-    """Whether one-pass kernels advance the problem by that many steps: one."""
+    """True for the number of steps that one-step kernels make: one."""
     return steps == 1
 
 
@@ -196,7 +196,7 @@ def program(problem: Problem, works: Iterable[Iterable[Box]], gpu: GpuModel = H2
 
 
 def is_wide(region: Region, together: int, gpu: GpuModel) -> bool:
-    """Whether a region is worth a kernel and a launch of its own among regions of so many cells together."""
+    """True for a region that is worth a kernel and a launch of its own among regions of so many cells together."""
     box = region.box
     least = gpu.wide_cube if box.ndim == 3 and 2 * box.size < together else gpu.wide_cells
     return not region.variant.mirrored and box.size >= least and box.shape[-1] >= gpu.wide_columns

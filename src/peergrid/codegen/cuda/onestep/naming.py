@@ -1,4 +1,4 @@
-"""How generated text names fields, cells and versions."""
+"""The names of fields, cells and versions in generated text."""
 
 from __future__ import annotations
 

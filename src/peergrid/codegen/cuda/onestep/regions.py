@@ -1,4 +1,4 @@
-"""Which cells a kernel has to compute, cut into boxes on each of which every cell does the same."""
+"""The cells that a kernel has to compute, cut into boxes on each of which every cell does the same."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from peergrid.stencil import Growth, Problem, footprint, write_box
 
 @dataclass(frozen=True, order=True)
 class Variant:
-    """What one thread does at a cell: the assignments it makes, the fields it stores.
+    """The work of one thread at a cell: the assignments it makes, the fields it stores.
 
     A stored field that no assignment writes is carried over. mirrored: some read may lie beyond a reflecting edge.
     """

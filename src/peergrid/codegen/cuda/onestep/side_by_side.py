@@ -16,7 +16,7 @@ from peergrid.stencil.expr import Read
 
 @dataclass(frozen=True)
 class Loaded:
-    """What one access loads, relative to the thread's first cell: W aligned values or, not `wide`, one."""
+    """The values of one load, relative to the thread's first cell: W aligned values or, not `wide`, one."""
 
     field: str
     plane: int

@@ -130,7 +130,7 @@ class WideKernel:
         return next((n for n in (4, 2) if n <= self.most_rows and self._values(n) <= self.gpu.thread_values), 1)
 
     def blocks(self, box: Box) -> int:
-        """How many thread blocks cover a region."""
+        """The number of thread blocks that cover a region."""
         lo, hi = box.lo[-1], box.hi[-1]
         columns = -(-hi // self.width) - lo // self.width
         blocks = -(-columns // LANES)
@@ -150,7 +150,7 @@ class WideKernel:
         return FUNCTION.format(name=name, **self._parts(ROW_OF_CELLS, 4))
 
     def _parts(self, form: str, depth: int) -> dict[str, str]:
-        """What kernels consist of; form: of what goes through the cells; depth: spaces before their statements."""
+        """The parts of a kernel; form: of the loop over cells; depth: spaces before their statements."""
         streams = self._values(1) * self.arguments.problem.itemsize > self.gpu.thread_bytes and self.ndim > 1
         return {
             "loads": _indent(self._pointers() if streams else self._loads(), 2),
@@ -171,7 +171,7 @@ class WideKernel:
         return SideBySide(self.body, self.width, nested, *places).lines()
 
     def _loaded(self, node: Read, v: int) -> tuple[Loaded, int]:
-        """What has the value of a read of cell number v, and at which of its elements."""
+        """The load that has the value of a read of cell number v, and the element of it."""
         plane, row, column, (_, along) = self._offsets(node)
         if not along:
             return Loaded(node.field, plane, row, column, wide=False), 0
@@ -235,7 +235,7 @@ class WideKernel:
         return f"new_{self.naming.field(name)}"
 
     def _block(self) -> str:
-        """Which block this is, counted backwards in every other step where a step is one kernel.
+        """The number of this block, counted backwards in every other step where a step is one kernel.
 
         What a step has read and written last is what the next one finds in the L2 cache (decision 036).
         """
@@ -243,7 +243,7 @@ class WideKernel:
         return "a.target ? gridDim.x - 1 - blockIdx.x : blockIdx.x" if alone else "blockIdx.x"
 
     def _place(self) -> Iterator[str]:
-        """Which cells this thread computes; threads without any leave."""
+        """The cells of this thread; threads without any return."""
         last = self.ndim - 1
         yield f"const int low = a.lo[{last}], high = a.hi[{last}];"
         yield "const int first = low & ~(W - 1);"

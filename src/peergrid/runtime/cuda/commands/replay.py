@@ -41,7 +41,7 @@ def _now(spent: int) -> int:
 
 @compiled
 def _look(kind: int, function: int, words: Any, goal: int) -> int:
-    """Whether what a row waits for is there (0), is not (`NOT_READY`), or never will be (an error)."""
+    """The state of what a row waits for: there (0), not yet (`NOT_READY`), or never (an error)."""
     if kind == POLL:
         return int(call(function, words))
     return 0 if load(words[0]) >= goal else NOT_READY

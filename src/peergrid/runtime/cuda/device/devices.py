@@ -112,7 +112,7 @@ class Devices:
             return self._functions[*key, name]
 
     def graph(self, device: int, stream: int) -> int:
-        """What was captured in a stream, ready to be launched."""
+        """The graph captured in a stream, ready to be launched."""
         self.enter(device)
         graph = self.driver.end_capture(stream)
         try:

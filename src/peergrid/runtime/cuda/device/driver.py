@@ -96,7 +96,7 @@ class CudaDriver:
         return f"sm_{self._attribute('major', ordinal)}{self._attribute('minor', ordinal)}"
 
     def model(self, ordinal: int) -> GpuModel:
-        """What kernels are fitted to. Blocks may have 227 KiB of shared memory on H200s, 163 on A100s, 99 on RTXs."""
+        """The model of a GPU. Blocks may have 227 KiB of shared memory on H200s, 163 on A100s, 99 on RTXs."""
         usual = replace(H200, multiprocessors=self._attribute("multiprocessors", ordinal))
         return usual.with_block_shared(self._attribute("shared", ordinal))
 
@@ -105,11 +105,11 @@ class CudaDriver:
         return 2e3 * self._attribute("memory clock", ordinal) * self._attribute("bus width", ordinal) / 8
 
     def double_cost(self, ordinal: int) -> int:
-        """How many times as long operations take in double precision: 2 on H200s, 32 or 64 on most others."""
+        """The time of operations in double precision over that in single: 2 on H200s, 32 or 64 on most others."""
         return max(1, self._attribute("single to double", ordinal))
 
     def awaits_words(self, ordinal: int) -> bool:
-        """Whether streams of a device can wait for a word of memory; not so under Windows' display drivers."""
+        """True where streams of a device can wait for a word of memory; not so under Windows' display drivers."""
         return bool(self._attribute("words in streams", ordinal))
 
     def compile(self, source: str, architecture: str, cache: Path | None, file: Path | None) -> bytes:
@@ -224,7 +224,7 @@ class CudaDriver:
         return int(each) * self._here("multiprocessors")
 
     def reaches(self, ordinal: int, peer: int) -> bool:
-        """Whether a device can address another's memory; its own it always can."""
+        """True where a device can address another's memory; its own it always can."""
         return ordinal == peer or bool(self._call("cuDeviceCanAccessPeer", self._device(ordinal), self._device(peer)))
 
     def enable_peer(self, context: int, peer: int) -> None:

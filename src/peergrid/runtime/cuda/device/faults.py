@@ -1,4 +1,4 @@
-"""What the driver's error codes mean for a user: the kind of fault, and what to do about it."""
+"""The meaning of the driver's error codes for a user: the kind of fault, and what to do about it."""
 
 from __future__ import annotations
 
@@ -124,7 +124,7 @@ NOT_READY = 600
 
 
 def classify(code: int) -> Fault:
-    """What an error code is; codes that the table does not know are 'unknown'."""
+    """The name of an error code; codes that the table does not know are 'unknown'."""
     return FAULTS.get(code, Fault(f"CUDA error {code}", "unknown"))
 
 

@@ -28,7 +28,7 @@ class Copies:
 
     @cached_property
     def brief(self) -> bool:
-        """Whether the run is launch-bound and stores find room at once: one kernel then replaces several copies.
+        """True where the run is launch-bound and stores find room at once: one kernel then replaces several copies.
 
         Beside long tiles of several steps they wait for room, and a copy engine does not. `serial` waits for every halo
         by itself.

@@ -68,7 +68,7 @@ class DeviceTiles:
         )
 
     def remainder(self, device: int, boxes: Boxes) -> Boxes:
-        """What tiles leave of the boxes."""
+        """The parts of the boxes without tiles."""
         if not self._kernel.leaves_remainder:
             return ()
         kernel, recorded = self._kernel, self._execution.memory.recorded[device]
@@ -89,7 +89,7 @@ class DeviceTiles:
         return self._at_once(device, box, self._kernel.plain)
 
     def _queued(self, interior: Launch) -> bool:
-        """Whether boundary strips wait for the few boundary tiles: during long interior tiles of one step they have the
+        """True where strips wait for the few boundary tiles: during long interior tiles of one step they have the
         time, and must not take the room of those, which begin at the same moment.
         """
         if self._kernel.steps > 1 or interior.program is not self._kernel.plain:
@@ -138,7 +138,7 @@ class DeviceTiles:
         return devices.resident(device, function, program.threads, program.shared_bytes, whole=program.whole)
 
     def _norms(self, device: int, box: Box) -> tuple[NDArray[Any], ...]:
-        """Where the norms go, slot by slot, if the kernel takes them."""
+        """The addresses of norms, slot by slot, if the kernel takes them."""
         norms = self._execution.norms
         return () if norms is None or self._kernel.norm is None else norms.structs(device, box)
 

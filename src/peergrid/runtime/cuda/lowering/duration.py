@@ -1,4 +1,4 @@
-"""How long work takes: a careful estimate from the problem and what the driver says of the GPUs, not a measurement.
+"""A careful estimate of the time of work from the problem and the driver's facts of the GPUs, not a measurement.
 
 A step by itself moves every field through memory and makes its operations one after another, each the longer the fewer
 units a GPU has for them. What is launched or issued ahead at once is bounded by such seconds, and nobody is said to

@@ -125,7 +125,7 @@ class ExecutionContext:
         return self._flags[flag.device].address(flag)
 
     def semaphores_reach(self, source: int, target: int) -> bool:
-        """Whether words tell a device's queues how far those of another GPU are; events do where they cannot."""
+        """True where words in memory say how far the queues of another GPU are; events do where they cannot."""
         ends = {self.devices.ordinals[device] for device in (source, target)}
         able = all(self.devices.driver.awaits_words(ordinal) for ordinal in ends)
         return len(ends) == 2 and able and self.peers.reaches(source, target)
@@ -149,7 +149,7 @@ class ExecutionContext:
         return self._staging[key]
 
     def once(self, key: Hashable, make: Callable[[], Made]) -> Made:
-        """What was made under a key, made now if nothing was."""
+        """The object made under a key, made now if there is none."""
         if key not in self._made:
             self._made[key] = make()
         return cast(Made, self._made[key])

@@ -36,7 +36,7 @@ class KernelLaunch:
     later: int = 0
 
     def arguments(self, target: int) -> tuple[NDArray[Any], ...]:
-        """What follows `values` in a pass that writes this slot."""
+        """The arguments after `values` in a pass that writes this slot."""
         return (*self.more, *self.norms[target : target + 1])
 
 

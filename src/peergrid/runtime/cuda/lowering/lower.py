@@ -68,7 +68,7 @@ def lower(execution: ExecutionContext, schedule: Schedule, captured: bool = Fals
 
 
 def increments(schedule: Schedule) -> dict[Flag, int]:
-    """How far each flag rises in one iteration."""
+    """The number by which each flag rises in one iteration."""
     counts: dict[Flag, int] = {}
     for op in schedule.ops:
         if isinstance(op, SignalOp):
@@ -93,7 +93,7 @@ class Lowering:
 
     @property
     def clocked(self) -> bool:
-        """Whether kernels ask clocks for the time step: what they add to it, or leave of it, depends on it."""
+        """True where kernels read the step counter: their sources and records depend on it."""
         problem = self.execution.layout.problem
         asked = problem.signals or problem.receivers or problem.reductions or self.execution.norms is not None
         return self.captured and bool(asked)

@@ -22,7 +22,7 @@ Tiled = TypeVar("Tiled", bound=TiledKernel)
 
 @dataclass(frozen=True)
 class Needed:
-    """What is to be compiled; striped: kernels whose boundary strips have a text that follows from the interior's."""
+    """The texts to be compiled; striped: kernels whose boundary strips have a text that follows from the interior's."""
 
     texts: tuple[str, ...]
     striped: tuple[TiledKernel, ...] = ()
@@ -68,7 +68,7 @@ class Programs:
         return self._devices.function(device, self.code(device, source), entry)
 
     def beside(self, kernel: Tiled) -> Tiled:
-        """How tiles are made, boundary strips with the registers that interior ones leave, as compiled."""
+        """The kernels of tiles, those of boundary strips with the registers that interior ones leave, as compiled."""
         return kernel if kernel.layer is None else kernel.around(self._registers(kernel.plain))
 
     def settle(self) -> None:

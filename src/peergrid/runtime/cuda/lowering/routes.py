@@ -1,4 +1,4 @@
-"""Which way each halo takes: as asked where the devices allow it, else the next best, and why."""
+"""The route of each halo: as asked where the devices allow it, else the next best, and why."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What orders the queues, as commands: events of one GPU, flags set and awaited by utility kernels, barriers.
+"""The commands that order the queues: events of one GPU, flags set and awaited by utility kernels, barriers.
 
 Every function writes the driver calls of operation `number`; -1 stands for none.
 """
@@ -24,7 +24,7 @@ def record(execution: ExecutionContext, commands: CommandWriter, number: int, qu
 
 
 def wait(execution: ExecutionContext, commands: CommandWriter, number: int, queue: Queue, event: Event) -> None:
-    """What the queue gets from now on waits for the event."""
+    """The following work of the queue waits for the event."""
     devices = execution.devices
     context, entry = devices.context(queue.device), execution.entry("cuStreamWaitEvent")
     commands.call(number, context, entry, devices.stream(queue), devices.event(event), 0)

@@ -22,7 +22,7 @@ from peergrid.runtime.cuda.lowering.programs import Needed
 
 @dataclass(frozen=True)
 class StreamingPlan:
-    """What kernels that stream leave is made at the same time, what has to be made anew behind them."""
+    """The cells that streaming kernels leave, made at the same time, and those that are made anew behind them."""
 
     setting: Setting
     kernel: StreamKernel
@@ -81,7 +81,7 @@ class StreamingPlan:
     def _pace(
         self, execution: ExecutionContext, device: int, box: Box, number: int, launch: Launch, slots: int
     ) -> NDArray[Any]:
-        """What keeps the blocks of a launch in step, if all of them run at once."""
+        """The counters that keep the blocks of a launch in step, if all of them run at once."""
         clocks = self.kernel.clocks(number, launch)
         lead = self.kernel.shapes[number].lead if launch.blocks <= slots else 0
         counters = execution.once((self, device, box, number), lambda: _zeros(execution, device, clocks + 1))

@@ -1,4 +1,4 @@
-"""Where everything lies in the memory of the devices, and whether it fits.
+"""The memory of the devices: its layout, and the check that it fits.
 
 In the order of reading: `blocks`, where a cell lies; `fields`, all that a run allocates; `norms`, what norms need
 beside it; `room`, does it fit; `peers`, who reaches whose memory; `words`, host memory that queues wait for.

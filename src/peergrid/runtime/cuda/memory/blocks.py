@@ -1,4 +1,4 @@
-"""Where each cell of a field lies in device memory: padded rows, aligned alike on every device. Pure arithmetic.
+"""The place of each cell of a field in device memory: padded rows, aligned alike on every device. Pure arithmetic.
 
 Columns are aligned by their global index: the cell whose last index is a multiple of 32 starts a line of 32 values, on
 every device and for every field, so that 16-byte accesses of one field are 16-byte accesses of all. On both sides of

@@ -32,7 +32,7 @@ NAN_WORD = 0x7FF80000  # a NaN in float32, and twice in a row a NaN in float64
 
 @dataclass(frozen=True, eq=False)
 class Places:
-    """Where all fields are: addresses as in `Arguments`, shape (fields,), and pitches, shape (fields, 2)."""
+    """The places of all fields: addresses as in `Arguments`, shape (fields,), and pitches, shape (fields, 2)."""
 
     addresses: np.ndarray[tuple[int], np.dtype[np.uint64]]
     pitches: np.ndarray[tuple[int, int], np.dtype[np.int64]]
@@ -40,7 +40,7 @@ class Places:
 
 @dataclass(frozen=True)
 class Plan:
-    """How many bytes each device needs, known before anything is allocated.
+    """The bytes that each device needs, known before anything is allocated.
 
     gpu: what their kernels are fitted to.
     """
@@ -110,7 +110,7 @@ class Plan:
 
 
 def has_room(plan: Plan, ordinals: tuple[int, ...], driver: Driver | None = None) -> bool:
-    """Whether GPUs have the memory that a plan needs; also where they cannot be asked, which a run says itself."""
+    """True where GPUs have the memory that a plan needs; also where they cannot be asked, which a run says itself."""
     try:
         with closing(Devices(driver or CudaDriver(), ordinals)) as devices:
             plan.check(devices)
@@ -157,7 +157,7 @@ class FieldMemory:
         return slots[slot if len(slots) == 2 else 0]
 
     def between(self, device: int, number: int, dense: Box | None = None) -> Places:
-        """Where fields are in between the steps of a pass; dense: in blocks that hold the cells of this box alone."""
+        """The places of fields between the steps of a pass; dense: in blocks that hold the cells of this box alone."""
         if (device, number, dense) not in self._places:
             whole = self.plan.blocks[device]
             blocks = whole if dense is None else whole | self.plan.dense(device, dense)
@@ -250,7 +250,7 @@ class FieldMemory:
         return np.lib.stride_tricks.as_strided(values, rows.shape, strides)[cells.slices(rows.lo)]
 
     def traces(self) -> Array:
-        """What the receivers recorded, shape (receivers, all steps)."""
+        """The receivers' records, shape (receivers, all steps)."""
         shape = (len(self.layout.problem.receivers), self.plan.total_steps)
         whole = np.full(shape, np.nan, dtype=self.layout.problem.grid.dtype)
         for device, numbers in enumerate(self.recorded):
@@ -283,7 +283,7 @@ class FieldMemory:
 
 
 def keeps_cells(problem: Problem, name: str) -> bool:
-    """Whether some cells of a state field are in the box of no update."""
+    """True where some cells of a state field are in the box of no update."""
     boxes = (update.box for stage in problem.stages for update, _ in stage.writers(name))
     rest: tuple[Box, ...] = (problem.fields[name].box,)
     for box in boxes:

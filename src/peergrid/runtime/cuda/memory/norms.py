@@ -36,7 +36,7 @@ class NormMemory:
         self._rows = [devices.allocate(device, rows) for device, (_, rows) in enumerate(needed)]
 
     def structs(self, device: int, box: Box) -> tuple[NDArray[Any], ...]:
-        """What the kernels of a device are given for a part of what it owns: one for each slot, each of shape (1,)."""
+        """The arguments of a device's kernels for a part of its cells: one for each slot, each of shape (1,)."""
         owned = self._owned(device)
         if not _whole_blocks(box, owned):
             raise UsageError(
@@ -92,7 +92,7 @@ def _extent(owned: Box) -> tuple[int, int]:
 
 
 def _whole_blocks(box: Box, owned: Box) -> bool:
-    """Whether a part of an owned box begins and ends where blocks of cells or the owned box do."""
+    """True where a part of an owned box begins and ends where blocks of cells or the owned box do."""
     ends = zip(NORM_ALIGN, box.lo, box.hi, owned.lo, owned.hi, strict=True)
     return all((lo == first or lo % unit == 0) and (hi == last or hi % unit == 0) for unit, lo, hi, first, last in ends)
 

@@ -1,4 +1,4 @@
-"""Who reaches whose memory: peer access granted where a schedule needs it, and verified by data once."""
+"""The memory that each device reaches: peer access granted where a schedule needs it, and verified by data once."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Peers:
         self._granted: set[tuple[int, int]] = set()
 
     def reaches(self, source: int, target: int) -> bool:
-        """Whether kernels of one device may load from and store into the memory of the other."""
+        """True where kernels of one device may load from and store into the memory of the other."""
         for one, two in sorted(((source, target), (target, source))):
             self._ask(one, two)
         ends = self.devices.ordinals[source], self.devices.ordinals[target]
@@ -53,7 +53,7 @@ class Peers:
 
 
 def _carries(devices: Devices, source: int, target: int) -> bool:
-    """Whether a pattern copied from one device to the other arrives as it was."""
+    """True where a pattern copied from one device to the other arrives as it was."""
     driver = devices.driver
     pattern = np.random.default_rng(source * 1000 + target).integers(0, 1 << 62, PROBE_WORDS)
     arrived = np.zeros_like(pattern)

@@ -46,7 +46,7 @@ class ReductionMemory:
         return last - first, values
 
     def series(self, steps: int) -> Mapping[str, Series]:
-        """What was found in the first so many steps."""
+        """The results of the first so many steps."""
         return MappingProxyType({name: self._series(one, steps // one.every) for name, one in self._named.items()})
 
     def _series(self, one: Reduction, count: int) -> Series:
@@ -136,7 +136,7 @@ def _groups(layout: Layout, one: Reduction, device: int) -> tuple[int, int, int,
 
 
 def _complete(one: Reduction, box: Box) -> tuple[bool, bool]:
-    """Whether the first and the last leaf of a box are whole."""
+    """True for the first and for the last leaf of a box if they are whole."""
     if box.ndim > 1:
         return True, True
     lo, hi = box.lo[0], box.hi[0]

@@ -15,7 +15,7 @@ SPARE = 64 << 20  # bytes a device keeps free for the driver
 
 
 def gpu_model(ordinals: tuple[int, ...], driver: Driver | None = None) -> GpuModel:
-    """What kernels for all of these GPUs are fitted to: the least that any of them gives.
+    """The model of the GPU for kernels of all of these: the least that any of them gives.
 
     The usual one where the GPUs cannot be asked: the run says why.
     """

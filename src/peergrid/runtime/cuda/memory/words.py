@@ -28,7 +28,7 @@ class FlagWords:
         self._blocks: list[int] = []
 
     def address(self, flag: Flag) -> int:
-        """Where the word of a flag lies, the same for all devices."""
+        """The place of the word of a flag, the same for all devices."""
         place = self._places.setdefault(flag, len(self._places))
         if place == FLAGS * len(self._blocks):
             self._blocks.append(self._allocate(BLOCK))
@@ -59,7 +59,7 @@ class HostWords(FlagWords):
         super().__init__(zeroed)
 
     def value(self, flag: Flag) -> int:
-        """How far a flag is."""
+        """The value of a flag."""
         place = self._places[flag]
         return int(self._words(self._blocks[place // FLAGS])[LINE * (place % FLAGS)])
 

@@ -44,7 +44,7 @@ class Graphs:
         self._buffers: dict[tuple[int, int], CommandBuffer] = {}
 
     def works(self, lowered: Lowered, times: int, step: int) -> Iterator[tuple[SubmissionPlan, int]]:
-        """What to carry out, and how often, for so many iterations."""
+        """The commands to carry out, and their repetitions, for so many iterations."""
         set_step_counters(self._execution, lowered, step)
         if id(lowered) not in self._cuts:
             self._cuts[id(lowered)] = stretches(lowered, self._execution.devices.ordinals)
@@ -146,7 +146,7 @@ def stretches(lowered: Lowered, ordinals: tuple[int, ...]) -> list[Stretch | int
 def rows_between(
     execution: ExecutionContext, origin: Queue, queues: Sequence[Queue]
 ) -> tuple[CommandBuffer, CommandBuffer]:
-    """What ties all queues to the origin at the capture's start, and back to it at its end."""
+    """The events that tie all queues to the origin at the capture's start, and back to it at its end."""
     others = [queue for queue in queues if queue != origin]
     fork, join = CommandWriter(), CommandWriter()
     entry, devices = execution.entry, execution.devices

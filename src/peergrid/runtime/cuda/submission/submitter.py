@@ -32,7 +32,7 @@ WORTH = 256  # calls from which on threads pay that have to be woken
 
 @dataclass
 class End:
-    """How a thread's replay ended; `spent`: nanoseconds of issuing, and two words for the clock."""
+    """The end of a thread's replay; `spent`: nanoseconds of issuing, and two words for the clock."""
 
     state: int = DONE
     code: int = 0
@@ -205,7 +205,7 @@ class Submitter:
 
 
 def _staged(lowered: Lowered) -> bool:
-    """Whether halos go through host memory.
+    """True where halos go through host memory.
 
     The engine that brings one to a GPU may lie behind a copy that waits for what the GPU's kernel does, which waits for
     the halo: unless everything is issued in the schedule's order, by one thread.
