@@ -25,6 +25,7 @@ Final = Literal["", "inside", "beyond"]
 
 
 AT_ONCE = 2  # planes that are computed at a time in 3D: neighbouring ones read mostly the same values
+REGISTERS = 32  # of vectors: updates that read more values keep none of them for the next plane
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +126,7 @@ class _Planner:
         for step in range(self.steps):
             for number in range(len(self.problem.stages)):
                 self._stage(step, number)
-        at_once = AT_ONCE if self.problem.grid.ndim == 3 else 1
+        at_once = _at_once(self.problem)
         depths = tuple(window.oldest - window.first + at_once for window in self.windows)
         return StreamPlan(self.steps, self.past_cache, at_once, tuple(self.nodes), depths)
 
@@ -220,6 +221,14 @@ class _Planner:
         return "beyond" if self.problem.grid.ndim < 3 else ""
 
 
+def _at_once(problem: Problem) -> int:
+    """The rows (planes) by which the front moves."""
+    if problem.grid.ndim < 3:
+        return 1
+    most = max(len(set(update.reads)) for stage in problem.stages for update in stage.updates)
+    return AT_ONCE if most <= REGISTERS else 1
+
+
 @remembered()
 def stream_plan(problem: Problem, steps: int, past_cache: bool = False, rotate: bool = False) -> StreamPlan:
     """The plan of a pass of `steps` steps; it holds for every box and tile.
@@ -247,7 +256,9 @@ def code_of(
     chosen = problem.stages[stage].updates[update]
     written = replace(chosen, assignments=tuple(a for a in chosen.assignments if a.target not in renamed))
     overwritten = {old: new for old, new in in_place if new in written.targets}
-    return (vector_code if vectors else row_code)(problem, written, overwritten, rows)
+    if vectors:
+        return vector_code(problem, written.assignments, overwritten, rows)
+    return row_code(problem, written, overwritten, rows)
 
 
 def source_rows(problem: Problem, plan: StreamPlan) -> dict[str, int]:

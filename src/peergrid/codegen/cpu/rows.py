@@ -7,7 +7,7 @@ ends of an absorber, every value of a parameter, every shape. Constants of the s
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from types import MappingProxyType
 
 from peergrid.grid import Index
@@ -157,13 +157,21 @@ def row_code(
     return RowCode(_module(problem, body), tuple(body.operands), tuple(frozenset(users) for users in body.users))
 
 
-def copy_code(problem: Problem, name: str, rows: int = 1) -> RowCode:
+def copy_code(problem: Problem, name: str) -> RowCode:
     """The row function that carries a field's old value over."""
-    rest: Index = (0,) * (problem.grid.ndim - 1)
     body = _Body(problem, {})
-    body.operands = [operand for row in range(rows) for operand in (Write(name, row), Read(name, (row, *rest)))]
-    body.loop = [f"p{2 * row}[x] = p{2 * row + 1}[x]" for row in range(rows)]
-    return RowCode(_module(problem, body), tuple(body.operands), (frozenset((name,)),) * len(body.operands))
+    body.operands = _carried(problem, name, 1)
+    body.loop = ["p0[x] = p1[x]"]
+    return _copying(name, body.operands, _module(problem, body))
+
+
+def _carried(problem: Problem, name: str, rows: int) -> list[Operand]:
+    rest: Index = (0,) * (problem.grid.ndim - 1)
+    return [operand for row in range(rows) for operand in (Write(name, row), Read(name, (row, *rest)))]
+
+
+def _copying(name: str, operands: list[Operand], text: str) -> RowCode:
+    return RowCode(text, tuple(operands), (frozenset((name,)),) * len(operands))
 
 
 def past_cache_code(problem: Problem, name: str, rows: int = 1) -> RowCode:
@@ -190,7 +198,7 @@ def past_cache_code(problem: Problem, name: str, rows: int = 1) -> RowCode:
         *(f"        cells(nx, p[{i}] + y * s[{i}], p[{i + 1}] + y * s[{i + 1}])" for i in range(0, 2 * rows, 2)),
         "",
     ]
-    return replace(copy_code(problem, name, rows), text="\n".join(lines))
+    return _copying(name, _carried(problem, name, rows), "\n".join(lines))
 
 
 def _module(problem: Problem, body: _Body) -> str:

@@ -13,13 +13,13 @@ from peergrid.grid import Box, Index
 from peergrid.stencil import Growth, Problem, footprint, write_box
 
 SHARE = 0.75  # of the cache; the rest is for rows of the slots, tables and whatever else runs
+SHARE_3D = 0.5  # the same of 3D tiles, of which larger ones lose little by little: planes come from the next level
+BEYOND = 0.25  # additional time for each time that the share is exceeded
+MOST_BEYOND = 3  # times
 LARGE = 32  # second-level caches: of a pass that moves more, nothing is left in the last level for the next
 NARROWEST = 64  # cells along the last axis: below, a row function's start costs more than its cells
 SHORTEST = 256  # the same in 3D, where the lines of a tile should follow one another in memory to be fetched ahead
 ROW_START = 200  # cells in whose time a row begins: its pointers, its first loads, which no prefetcher foresees
-
-
-BEYOND = 0.5  # additional time of a 3D tile that takes twice the cache: planes then come from the next level
 
 
 @dataclass(frozen=True)
@@ -78,7 +78,7 @@ def tiles(problem: Problem, plan: StreamPlan, box: Box, cache_bytes: int) -> tup
     weight = weigh(problem, plan)
     axes = tuple(range(1, box.ndim)) or (0,)
     extents = tuple(box.shape[axis] for axis in axes)
-    parts = min(_splits(extents), key=lambda counts: _cost(extents, counts, weight, SHARE * cache_bytes))
+    parts = min(_splits(extents), key=lambda counts: _cost(extents, counts, weight, cache_bytes))
     return tuple(_cut(box, axes, parts))
 
 
@@ -104,7 +104,7 @@ def _counts(extent: int, least: int) -> list[int]:
     return sorted({min(most, ceil(most / k)) for k in range(1, most + 1)} | set(range(1, min(most, 32) + 1)))
 
 
-def _cost(extents: Index, counts: Index, weight: Weight, budget: float) -> tuple[float, int]:
+def _cost(extents: Index, counts: Index, weight: Weight, cache_bytes: int) -> tuple[float, int]:
     """Cells computed for each cell wanted, dearer where a tile does not fit; then the number of tiles.
 
     Short rows cost more in one and two dimensions: each begins with as much work as `ROW_START` cells are. A tile that
@@ -116,10 +116,11 @@ def _cost(extents: Index, counts: Index, weight: Weight, budget: float) -> tuple
         redundant = prod((s + m) / s for s, m in zip(sizes, around, strict=True))
         averages = [m / 2 if count > 1 else 0.0 for m, count in zip(weight.margins, counts, strict=True)]
         taken = prod(s + m for s, m in zip(sizes, averages, strict=True)) * weight.bytes_per_cell
-        return redundant * (1 + BEYOND * min(1.0, max(0.0, taken / budget - 1))), prod(counts)
+        exceeded = max(0.0, taken / (SHARE_3D * cache_bytes) - 1)
+        return redundant * (1 + BEYOND * min(MOST_BEYOND, exceeded)), prod(counts)
     grown = tuple(size + margin for size, margin in zip(sizes, weight.margins, strict=True))
     redundancy = prod(g / s for g, s in zip(grown, sizes, strict=True)) * (1 + ROW_START / grown[-1])
-    fits = prod(grown) * weight.bytes_per_cell <= budget
+    fits = prod(grown) * weight.bytes_per_cell <= SHARE * cache_bytes
     return redundancy * (1 if fits else 3), prod(counts)
 
 

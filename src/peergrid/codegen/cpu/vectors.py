@@ -11,14 +11,14 @@ waited for. They are asked for some lines ahead, of the planes that no plane bef
 from __future__ import annotations
 
 import struct
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from peergrid.codegen.cpu.native import HEAD
 from peergrid.codegen.cpu.rows import Operand, RowCode, Write
-from peergrid.stencil import Problem, Update
+from peergrid.stencil import Assignment, Problem
 from peergrid.stencil.expr import Binary, Const, Expr, Now, Param, Read, Unary, Where, ordered
 from peergrid.stencil.program import counts
 
@@ -186,19 +186,25 @@ class _Writer:
         return self.known[instruction]
 
 
-def vector_code(problem: Problem, update: Update, in_place: Mapping[str, str], rows: int) -> RowCode:
-    """The row function of an update on so many planes at once.
+def vector_code(problem: Problem, assignments: Sequence[Assignment], in_place: Mapping[str, str], rows: int) -> RowCode:
+    """The row function of an update's assignments on so many planes at once.
 
     in_place: fields whose old values lie where new values are written, each with the field that is written there.
     """
     writer = _Writer(problem, in_place)
-    targets = [(Write(a.target, ahead), a.target) for ahead in range(rows) for a in update.assignments]
+    targets = [(Write(a.target, ahead), a.target) for ahead in range(rows) for a in assignments]
     stores = [writer.pointer(*target) for target in targets]
     values: list[str] = []
     for writer.ahead in range(rows):
-        values += [writer.value(a.value, a.target) for a in update.assignments]
+        values += [writer.value(a.value, a.target) for a in assignments]
     text = _function(writer, list(zip(stores, values, strict=True)), _fetched(writer, rows))
     return RowCode(text, tuple(writer.operands), tuple(frozenset(users) for users in writer.users))
+
+
+def copy_vectors(problem: Problem, name: str, rows: int) -> RowCode:
+    """The row function that carries a field's old value over, on so many planes at once."""
+    old = Assignment(name, Read(name, (0, 0, 0)))
+    return vector_code(problem, (old,), {}, rows)
 
 
 def _fetched(writer: _Writer, rows: int) -> list[int]:

@@ -8,6 +8,7 @@ from itertools import chain, pairwise, product
 
 from peergrid.codegen.cpu.plan import Node, Storage, StreamPlan, code_of
 from peergrid.codegen.cpu.rows import Operand, RowCode, Write, copy_code, past_cache_code
+from peergrid.codegen.cpu.vectors import copy_vectors
 from peergrid.codegen.regions import Part, cover, mirror_cuts, mirrored
 from peergrid.grid import Box, Grid, Index
 from peergrid.grid.box import subtract
@@ -162,14 +163,16 @@ class Tile:
         return Placement(home, shift)
 
     def _copied(self, name: str, box: Box, source: Storage, target: Storage) -> Piece:
-        return self._piece(
-            box, lambda rows, first: self._copy(copy_code(self.problem, name, rows), first, source, target)
-        )
+        def form(rows: int, first: Box) -> Form:
+            code = copy_code(self.problem, name) if box.ndim < 3 else copy_vectors(self.problem, name, rows)
+            return self._copy(code, first, source, target)
+
+        return self._piece(box, form)
 
     def _copy(self, code: RowCode, box: Box, source: Storage, target: Storage) -> Form:
         """A row function that copies, with the places it copies from and to."""
-        rows = range(len(code.operands) // 2)
-        return Form(code, tuple(self._at(home, box, _ahead(box, row)) for row in rows for home in (target, source)))
+        places = ((target, o.ahead) if isinstance(o, Write) else (source, _plane(o)) for o in code.operands)
+        return Form(code, tuple(self._at(home, box, _ahead(box, row)) for home, row in places))
 
     def _stored(self, node: Node) -> Iterator[Piece]:
         """The values that a node is the last to write, from their windows to the target."""
@@ -201,6 +204,12 @@ class Tile:
         """The last stage that writes a field; of a coefficient, the last stage."""
         stages = self.problem.stages
         return max((s for s, stage in enumerate(stages) if name in stage.targets), default=len(stages) - 1)
+
+
+def _plane(operand: Operand) -> int:
+    """The rows ahead at which an operand is read."""
+    assert isinstance(operand, Read)
+    return operand.offset[0]
 
 
 def _ahead(box: Box, rows: int) -> Index:
