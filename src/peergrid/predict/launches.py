@@ -177,7 +177,8 @@ def tiles2d(kernel: PassKernel, site: Site, boxes: Boxes) -> Iterator[KernelWork
         row = _rows_cost(kernel, kind, regions, columns[kind])
         lanes = WARP * (WARPS if kind == "boundary" else 1)
         work = _tiled(site, regions, found[kind][0].program, steps, row, lanes, used[kind], touched)
-        family = f"{kind} 2D{', one step' if steps == 1 else ''}"
+        plain = kind == "strip" and not any(_absorbs(problem, strip.box) for strip in kernel.strips)
+        family = f"{'plain ' if plain else ''}{kind} 2D{', one step' if steps == 1 else ''}"
         yield replace(work, family=family, beside=kind != kinds[-1])
 
 
@@ -195,6 +196,12 @@ def _rows_cost(kernel: PassKernel, kind: str, regions: np.ndarray[Any, Any], col
     each = [_placed(problem, box) for box in boxes]
     rows: np.ndarray[Any, Any] = np.array([steps * columns * n + ROW + ROW_FIELD * fields for n, fields in each])
     return rows
+
+
+@remembered(4096)
+def _absorbs(problem: Problem, box: Box) -> bool:
+    """A test for absorbers: some stage has several updates in a box."""
+    return any(sum(update.box.overlaps(box) for update in stage.updates) > 1 for stage in problem.stages)
 
 
 @remembered(4096)
