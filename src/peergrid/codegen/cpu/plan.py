@@ -25,7 +25,6 @@ Final = Literal["", "inside", "beyond"]
 
 
 AT_ONCE = 2  # planes that are computed at a time in 3D: neighbouring ones read mostly the same values
-REGISTERS = 32  # of vectors: updates that read more values keep none of them for the next plane
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +125,7 @@ class _Planner:
         for step in range(self.steps):
             for number in range(len(self.problem.stages)):
                 self._stage(step, number)
-        at_once = _at_once(self.problem)
+        at_once = AT_ONCE if self.problem.grid.ndim == 3 else 1
         depths = tuple(window.oldest - window.first + at_once for window in self.windows)
         return StreamPlan(self.steps, self.past_cache, at_once, tuple(self.nodes), depths)
 
@@ -219,14 +218,6 @@ class _Planner:
         if needed == Growth.none(self.problem.grid.ndim):
             return "inside"
         return "beyond" if self.problem.grid.ndim < 3 else ""
-
-
-def _at_once(problem: Problem) -> int:
-    """The rows (planes) by which the front moves."""
-    if problem.grid.ndim < 3:
-        return 1
-    most = max(len(set(update.reads)) for stage in problem.stages for update in stage.updates)
-    return AT_ONCE if most <= REGISTERS else 1
 
 
 @remembered()
