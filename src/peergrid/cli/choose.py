@@ -61,7 +61,7 @@ class CommandLineOptions:
         strategy, depth = _named(self.strategy, given.strategy), _named(self.depth, str(given.depth))
         found = RequestedOptions(
             chosen,
-            cast(StrategyName | None, strategy),
+            strategy,
             None if depth is None else _whole("--depth", depth),
             cast(Order | None, _named(self.order, given.exchange)),
             cast(Route | None, _named(self.route, given.route)),

@@ -10,7 +10,6 @@ from peergrid.cli.choose import ModelFile
 from peergrid.errors import UsageError
 from peergrid.io.modelfile import read
 from peergrid.models.fdtd import build
-from peergrid.schedule.strategies import StrategyName
 from peergrid.sources import Target, source_of
 
 
@@ -31,4 +30,4 @@ def source(
     if gpus is not None and gpus < 1:
         raise UsageError(f"'--gpus' takes a whole number above 0, got {gpus}.")
     problem = build(read(model)).problem
-    typer.echo(source_of(problem, cast(Target, target), steps, cast(StrategyName | None, strategy), gpus))
+    typer.echo(source_of(problem, cast(Target, target), steps, strategy, gpus))

@@ -22,7 +22,7 @@ from peergrid.schedule.mend import distinct
 from peergrid.schedule.mutate import Mutant, mutants
 from peergrid.schedule.passes import drained
 from peergrid.schedule.proved import repeated
-from peergrid.schedule.strategies import StrategyName
+from peergrid.schedule.strategies import STRATEGIES, StrategyName
 from peergrid.schedule.windows import MANY
 from peergrid.stencil import Problem
 from peergrid.verification import Target, opinions
@@ -41,7 +41,7 @@ class Ways:
     """
 
     devices: tuple[int, ...] = (1, 2, 3, 4, 7)
-    strategies: tuple[StrategyName, ...] = get_args(StrategyName)
+    strategies: tuple[StrategyName, ...] = tuple(STRATEGIES)
     depths: tuple[int, ...] = (1, 2, 3, 5, 8)
     orders: tuple[Order, ...] = get_args(Order)
     steps: int | None = None

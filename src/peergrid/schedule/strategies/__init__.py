@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Literal
+from typing import get_args
 
+from peergrid.errors import UsageError
 from peergrid.schedule.ops import Op, Route
 from peergrid.schedule.pass_plan import PassPlan
 from peergrid.schedule.strategies.overlap import overlap
@@ -15,14 +16,17 @@ from peergrid.schedule.strategies.serial import serial
 from peergrid.schedule.strategies.stream_ordered import stream_ordered
 from peergrid.schedule.strategies.threads import threads
 
-StrategyName = Literal["serial", "async", "threads", "overlap", "graph", "peer", "persistent"]
+StrategyName = str
+"""A key of `STRATEGIES`."""
+
+Builder = Callable[[PassPlan], Iterator[Op]]
 
 
 @dataclass(frozen=True)
 class Strategy:
     """A builder with the route its halos take unless told otherwise."""
 
-    build: Callable[[PassPlan], Iterator[Op]]
+    build: Builder
     route: Route
 
 
@@ -36,3 +40,20 @@ STRATEGIES: dict[StrategyName, Strategy] = {
     "peer": Strategy(peer, "store"),
     "persistent": Strategy(persistent, "store"),
 }
+
+
+def strategy(name: str, route: Route = "copy") -> Callable[[Builder], Builder]:
+    """Decorate a builder of operations, so that runs, proofs and trials know it by its name.
+
+    route: of its halos unless told otherwise. Raises UsageError for a name that is taken.
+    """
+    if name in STRATEGIES:
+        raise UsageError(f"There is a strategy '{name}' already; give another name.")
+    if route not in get_args(Route):
+        raise UsageError(f"A route is one of {', '.join(get_args(Route))}, got '{route}'.")
+
+    def known(build: Builder) -> Builder:
+        STRATEGIES[name] = Strategy(build, route)
+        return build
+
+    return known
