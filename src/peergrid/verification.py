@@ -63,7 +63,7 @@ class Target:
 
         multiprocessors = (self.gpu.multiprocessors,) * self.devices
         kernels = Kernels(plan, None, self.gpu, multiprocessors, lambda one, other: True)
-        return fused_passes(kernels, schedule) or queued_passes(schedule, self.ordinals, self._crosses)
+        return fused_passes(kernels, schedule) or queued_passes(schedule, self.ordinals, self._crosses, kernels)
 
     def lowered(self, plan: Layout, schedule: Schedule) -> Schedule:
         """The schedule that the devices carry out."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -20,6 +22,7 @@ from peergrid.schedule.passes import LoweringPass, apply_passes, drained
 from peergrid.schedule.passes.captured import CaptureGraphs
 from peergrid.schedule.passes.fused import fuse_exchange, fuse_steps
 from peergrid.schedule.passes.semaphores import EventsToSemaphores, applicable
+from peergrid.schedule.passes.wraps import wrap_in_kernels
 from peergrid.schedule.proved import repeated, require_right
 from peergrid.schedule.strategies import StrategyName
 from peergrid.stencil import Problem
@@ -47,6 +50,26 @@ def diffuse(u, a):  # type: ignore[no-untyped-def]
 @stencil
 def drift(u):  # type: ignore[no-untyped-def]
     u.next[0, 0] = 0.5 * u[0, 0] + 0.5 * u[-2, 0]
+
+
+@pytest.mark.parametrize("strategy", ["serial", "overlap", "async"])
+@pytest.mark.parametrize(("boundary", "devices"), [(("periodic", "periodic"), 1), (("fixed", "periodic"), 3)])
+def test_computations_that_read_across_edges_need_no_copies(
+    strategy: StrategyName, boundary: tuple[Boundary, Boundary], devices: int
+) -> None:
+    grid = Grid((24, 9), boundary)
+    problem = Problem.of(diffuse(grid.field("u", 0.5), grid.field("a", 0.1)))
+    options = Options(strategy)
+    plan = layout(problem, Partition(grid, (devices, 1)), options)
+    before = one_iteration(plan, options)
+    after = wrap_in_kernels(plan, before)
+    copies = [[op for op in one.ops if isinstance(op, Copy)] for one in (before, after)]
+    assert len(copies[0]) - len(copies[1]) == 2 * len(plan.wrapped) > 0
+    broken = replace(before, ops=tuple(op for op in before.ops if op not in copies[0] or op in copies[1]))
+    both = Checkers(plan, [*repeated(plan, after), *repeated(plan, broken)])
+    assert [*both.proved(repeated(plan, after))] == [*both.replayed(repeated(plan, after))] == []
+    assert [*both.proved(repeated(plan, broken))]
+    assert [*both.replayed(repeated(plan, broken))]
 
 
 def problem_of(boundary: Boundary, *, one_way: bool = False) -> Problem:

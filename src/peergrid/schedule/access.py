@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from peergrid.grid import Box
 from peergrid.schedule.layout import Layout
-from peergrid.schedule.ops import Compute, Copy, Op, Receive, Reduce, Send, Transfer
+from peergrid.schedule.ops import Compute, Copy, Op, Receive, Reduce, Send, Transfer, WrappedCompute
 from peergrid.stencil import Problem, read_boxes, reduced_boxes, write_box
 from peergrid.stencil.remember import remembered
 
@@ -41,7 +41,7 @@ def declared(problem: Problem, name: str, box: Box, steps: int) -> tuple[Box, ..
 def accesses(layout: Layout, op: Op, reads: Reads = declared) -> tuple[Access, ...]:
     """The accesses of an operation to state fields, reads first; operations that only order have none."""
     if isinstance(op, Compute):
-        return (*_read(layout.problem, op, reads), *_written(layout.problem, op))
+        return (*_read(layout, op, reads), *_written(layout.problem, op))
     if isinstance(op, Reduce):
         return tuple(_reduced(layout.problem, op))
     return tuple(_moved(op)) if isinstance(op, Transfer) and not op.source_box.empty else ()
@@ -54,9 +54,10 @@ def _moved(op: Copy | Send | Receive) -> Iterator[Access]:
         yield Access((op.target_device, op.field, op.slot), op.target_box, op.level, True)
 
 
-def _read(problem: Problem, op: Compute, reads: Reads) -> Iterator[Access]:
-    for name in problem.state:
-        for box in reads(problem, name, op.box, op.steps):
+def _read(layout: Layout, op: Compute, reads: Reads) -> Iterator[Access]:
+    for name in layout.problem.state:
+        boxes = reads(layout.problem, name, op.box, op.steps)
+        for box in layout.wrap(boxes) if isinstance(op, WrappedCompute) else boxes:
             yield Access((op.device, name, op.source), box, op.level, False)
 
 

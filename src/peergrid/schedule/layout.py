@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property, reduce
 
@@ -157,6 +157,23 @@ class Layout:
                 box = box.with_axis(axis, max(box.lo[axis], 0), min(box.hi[axis], self.problem.grid.shape[axis]))
         return box
 
+    def wrap(self, boxes: Iterable[Box]) -> tuple[Box, ...]:
+        """The cells of some boxes with those beyond periodic edges of axes that no device splits at the other end, as
+        boxes that do not overlap.
+        """
+        found: tuple[Box, ...] = ()
+        for box in boxes:
+            fresh: tuple[Box, ...] = (box,)
+            for axis, whole in enumerate(self._whole):
+                if whole:
+                    fresh = tuple(one for part in fresh for one in _wrapped(part, axis, self.problem.grid.shape[axis]))
+            for one in fresh:
+                rest: tuple[Box, ...] = (one,)
+                for known in found:
+                    rest = subtract(rest, known)
+                found += rest
+        return found
+
     @cached_property
     def _whole(self) -> tuple[bool, ...]:
         """The periodic axes that no device splits."""
@@ -168,6 +185,13 @@ class Layout:
         wraps = (s // n for s, n in zip(shift, self.problem.grid.shape, strict=True))
         steps = (t - (h + w * p) for h, t, w, p in zip(here, there, wraps, self.partition.parts, strict=True))
         return tuple((s > 0) - (s < 0) for s in steps)
+
+
+def _wrapped(box: Box, axis: int, cells: int) -> Iterator[Box]:
+    """The pieces of a box between two edges of an axis, each as the cells of the grid that it repeats."""
+    for repeat in range(box.lo[axis] // cells, -(-box.hi[axis] // cells)):
+        first = repeat * cells
+        yield box.with_axis(axis, max(box.lo[axis] - first, 0), min(box.hi[axis] - first, cells))
 
 
 def growths(problem: Problem, blocks: tuple[int, ...]) -> tuple[Growth, ...]:

@@ -103,6 +103,13 @@ class Compute:
 
 
 @dataclass(frozen=True, slots=True)
+class WrappedCompute(Compute):
+    """A computation that reads across periodic edges of axes that no device splits by itself: it finds the cells at the
+    other end of the axis, and needs no ghost cells there.
+    """
+
+
+@dataclass(frozen=True, slots=True)
 class Reduce:
     """Reduce the cells of `box` as the problem's reduction of that name says: those of time `level`, in slot `slot`.
 
@@ -305,7 +312,7 @@ def queues_of(op: Op) -> tuple[Queue, ...]:
 def access_key(op: Touching) -> Hashable:
     """The parts of an operation that decide which memory it reads and writes."""
     if isinstance(op, Compute):
-        return op.device, op.box, op.steps, op.source, op.target
+        return type(op), op.device, op.box, op.steps, op.source, op.target
     if isinstance(op, Reduce):
         return op.device, op.box, op.reduction, op.slot
     if isinstance(op, Send):

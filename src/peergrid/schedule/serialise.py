@@ -28,6 +28,7 @@ from peergrid.schedule.ops import (
     SignalWait,
     Sync,
     Wait,
+    WrappedCompute,
 )
 from peergrid.schedule.pass_plan import Due
 
@@ -36,7 +37,8 @@ KINDS: dict[str, type] = {
     kind.__name__: kind
     for kind in (
         *(Schedule, Due, Options, Box, Queue, Event, Flag, Semaphore),
-        *(Compute, Reduce, Copy, Send, Receive, Record, Wait, SignalOp, SignalWait, Sync, HostBarrier, DeviceBarrier),
+        *(Compute, WrappedCompute, Reduce, Copy, Send, Receive),
+        *(Record, Wait, SignalOp, SignalWait, Sync, HostBarrier, DeviceBarrier),
     )
 }
 FORMER = {"Raise": "SignalOp", "Await": "SignalWait"}

@@ -13,7 +13,7 @@ from peergrid.codegen.cuda.choose.steps import several_steps
 from peergrid.codegen.cuda.linked.peer import PeerKernel
 from peergrid.codegen.cuda.linked.persistent import PersistentKernel
 from peergrid.codegen.cuda.stream3d.kernel import in_one
-from peergrid.codegen.cuda.stream3d.shape import StreamShape
+from peergrid.codegen.cuda.stream_shape import StreamShape
 from peergrid.codegen.nvrtc import compile_cubin
 
 

@@ -16,8 +16,8 @@ from stream_examples_3d import diffusion, radar, two_fields, wide_reads, yee
 
 from peergrid.codegen.cuda.gpu_model import H200
 from peergrid.codegen.cuda.onestep.groups import scratch_fields
-from peergrid.codegen.cuda.stream3d.kernel import PACE, StreamKernel, in_one
-from peergrid.codegen.cuda.stream3d.shape import StreamShape
+from peergrid.codegen.cuda.stream3d.kernel import PACE, WRAPS, StreamKernel, in_one
+from peergrid.codegen.cuda.stream_shape import StreamShape
 from peergrid.grid import Box, Grid, Index
 from peergrid.grid.partition import Partition
 from peergrid.schedule.layout import Layout
@@ -54,15 +54,24 @@ def advance(problem: Problem, shape: StreamShape, steps: int = 1, parts: Index =
         before, after = one.padded[name]
         after.array[...] = before.array
     one.reference(0, 3, steps)
+    for name in problem.state:  # no ghost cells are read across edges that the kernel wraps
+        before, _ = one.padded[name]
+        for axis, cells in enumerate(kernel.wraps(one.box)):
+            if cells:
+                first = -one.memory.block(name, 0).box.lo[axis]
+                for beyond in (slice(0, first), slice(first + cells, None)):
+                    before.array[(slice(None),) * axis + (beyond,)] = np.nan
     (plain,) = kernel.parts(one.box, SMALL).plain
     given = one.arguments(0, 3, scratch_fields(problem))
+    wraps = np.array([(kernel.wraps(one.box),)], WRAPS)
     for number, launch in enumerate(kernel.launches(plain, [slots] * len(kernel.stages))):
-        clocks = kernel.clocks(number, launch)
+        blocks = min(slots, launch.blocks) if shape.lead else launch.blocks
+        clocks = kernel.clocks(number, launch, blocks)
         counters = np.zeros(clocks + 1, np.uint32)
         pace = np.array((counters.ctypes.data, shape.lead, clocks), PACE)
         given["lo"], given["hi"] = plain.lo, plain.hi
         given["regions"], given["count"] = launch.regions.ctypes.data, len(launch.regions)
-        fault = compiled(launch.program, ["Pace"])(launch.blocks, 1, pointers([given, pace]))
+        fault = compiled(launch.program, ["Pace", "Wraps"])(blocks, 1, pointers([given, pace, wraps]))
         assert fault is None, fault
         assert not counters.any()
     return one, plain

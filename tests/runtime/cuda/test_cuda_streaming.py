@@ -75,8 +75,8 @@ def waves(boundary: Boundary | tuple[Boundary, ...] = "fixed") -> Problem:
     return Problem.of(stages, [Receiver(str(n), name, cell) for n, (name, cell) in enumerate(cells)])
 
 
-def sound(boundary: Boundary | tuple[Boundary, ...] = "fixed") -> Problem:
-    grid = Grid(SHAPE, boundary)
+def sound(boundary: Boundary | tuple[Boundary, ...] = "fixed", shape: Index = SHAPE) -> Problem:
+    grid = Grid(shape, boundary)
     p, vz, vy, vx = (random(grid, name, seed) for seed, name in enumerate(("p", "vz", "vy", "vx")))
     return Problem.of([flow(p, vz, vy, vx), pressure(p, vz, vy, vx)])
 
@@ -99,6 +99,14 @@ def test_boundaries(make: Any, boundary: Any) -> None:
     driver = HostDriver(gpu=GPU)
     assert carried_out(problem, (1, 1, 1), Options("overlap", depth=1), driver) == expected(problem)
     assert "stream3d" in driver.kernels
+
+
+@pytest.mark.parametrize("strategy", ["serial", "overlap", "graph"])
+@pytest.mark.parametrize("shape", [(48, 22, 44), SHAPE])
+def test_nothing_is_copied_across_edges_that_kernels_wrap(shape: Index, strategy: StrategyName) -> None:
+    problem, driver = sound(("periodic", "fixed", "periodic"), shape), HostDriver(gpu=GPU)
+    assert carried_out(problem, (1, 1, 1), Options(strategy, depth=1), driver) == expected(problem)
+    assert bool(driver.kernels & {"store_4"}) == (shape[2] % 4 != 0)
 
 
 @pytest.mark.parametrize("split", [(1, 2, 1), (1, 1, 3)])

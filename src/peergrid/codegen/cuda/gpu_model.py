@@ -7,7 +7,40 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from peergrid.codegen.cuda.stream_shape import StreamShape
+
 BLOCK_SHARED = 160 << 10  # bytes of a block that kernels ask for at most: what an A100 and later ones of its kind give
+
+
+@dataclass(frozen=True)
+class Streams:
+    """Shapes of kernels that stream, for single precision, the fastest first: for updates that read cells two and more
+    away, for those with many or few reads of neighbours, for several stages in one pass, whose tiles have as many
+    columns more as an access where they lose some.
+    """
+
+    far: tuple[StreamShape, ...] = (
+        StreamShape(128, 24, 2, 2, kept=False, stream=False),
+        StreamShape(64, 48, 2, 2),
+        StreamShape(64, 32, 2, 2),
+        StreamShape(64, 32, 2, 1),
+        StreamShape(32, 40, 1, 1),
+        StreamShape(64, 16, 1, 1),
+        StreamShape(32, 16, 1, 1),
+        StreamShape(32, 8, 1, 1),
+    )
+    many: tuple[StreamShape, ...] = (
+        StreamShape(256, 16, 8, 2, stream=False),
+        StreamShape(64, 16, 2, 2),
+        StreamShape(32, 8, 1, 1),
+    )
+    few: tuple[StreamShape, ...] = (StreamShape(256, 32, 4, 3, lead=3, stream=False), StreamShape(128, 16, 4, 3))
+    several: tuple[StreamShape, ...] = (
+        StreamShape(256, 8, 1, 1, lead=3, stream=False),
+        StreamShape(128, 12, 1, 1, lead=4),
+        StreamShape(64, 16, 1, 1),
+        StreamShape(32, 16, 1, 1),
+    )
 
 
 @dataclass(frozen=True)
@@ -58,6 +91,7 @@ class GpuModel:
     thread_values: int = 80
     thread_bytes: int = 800
     statement_operations: int = 6
+    streams: Streams = Streams()
 
     def with_block_shared(self, count: int) -> GpuModel:
         """The model of a GPU whose blocks may have that many bytes: on smaller GPUs one block may have them all."""

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from itertools import product
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,7 +11,7 @@ from numpy.typing import NDArray
 from peergrid.grid import Box
 from peergrid.runtime.trace.cells import CellSet, cells_read, cells_reduced, cells_written
 from peergrid.schedule import Layout
-from peergrid.schedule.ops import Receive, Reduce, Send, Touching, Transfer
+from peergrid.schedule.ops import Receive, Reduce, Send, Touching, Transfer, WrappedCompute
 from peergrid.stencil import Problem
 
 Cells = NDArray[np.int64]
@@ -30,6 +31,9 @@ def read_sets(layout: Layout, op: Touching) -> Sets:
     if isinstance(op, Transfer):
         return _copied((op.source_device, op.field, op.slot), op.source_box)
     found = cells_read(layout.problem, op.box, op.steps)
+    if isinstance(op, WrappedCompute):
+        moved = ((name, one) for name, cells in found.items() for one in _at_other_ends(layout, cells))
+        return [((op.device, name, op.source), one) for name, one in moved]
     return [((op.device, name, op.source), cells) for name, cells in found.items()]
 
 
@@ -108,6 +112,21 @@ def outside(layout: Layout, sets: Sets) -> str | None:
         if not local.covers(box) and not all(local.covers(part) for part in cells.boxes()):
             return f"'{name}' on device {device} in {box}, which holds {local}"
     return None
+
+
+def _at_other_ends(layout: Layout, cells: CellSet) -> Iterator[CellSet]:
+    """The cells, those beyond periodic edges of axes that no device splits at the other end."""
+    grid, parts = layout.problem.grid, layout.partition.parts
+    whole = [axis for axis in range(grid.ndim) if grid.periodic[axis] and parts[axis] == 1]
+    for box in cells.boxes():
+        repeats = (range(box.lo[axis] // grid.shape[axis], -(-box.hi[axis] // grid.shape[axis])) for axis in whole)
+        for numbers in product(*repeats):
+            piece = box
+            for axis, n in zip(whole, numbers, strict=True):
+                cut = grid.shape[axis] * n
+                lo, hi = max(box.lo[axis], cut), min(box.hi[axis], cut + grid.shape[axis])
+                piece = piece.with_axis(axis, lo - cut, hi - cut)
+            yield CellSet.all_of(piece)
 
 
 def _reduced(problem: Problem, op: Reduce, *, previous: bool) -> Sets:

@@ -6,8 +6,9 @@
 // makes for later nodes is in rings, too. A thread has the W cells of ROWS_EACH rows one below the other; planes older
 // than those of a ring it keeps in registers, for its own cells.
 //
-// Before this text comes `Shape`: the constants above, THREADS of a block, HELD (the planes that a thread keeps), POLLS
-// (see `Pace`), STREAM (whether the caches are told that results leave them first).
+// Before this text comes `Shape`: the constants above, THREADS of a block (whole warps: the last may have idle ones), HELD
+// (the planes that a thread keeps), POLLS (see `Pace`), STREAM (whether the caches are told that results leave them first),
+// PACED (whether blocks keep in step), PERIODIC (whether any axis of the grid is).
 // Behind it come the plan (rings and nodes) and the kernel.
 
 // ---------------------------------------------------------------- copies and counters
@@ -66,7 +67,7 @@ struct Pacer {  // of one thread of a block
   __device__ __forceinline__ explicit Pacer(const Pace& given) : pace(given), lead(threadIdx.x ? 0 : given.lead) {}
 
   __device__ __forceinline__ void before() {
-    if (threadIdx.x || !pace.lead) return;
+    if (!Shape::PACED || threadIdx.x || !pace.lead) return;
     pg_count(pace.counters + clock);
     if (lead && clock >= lead) {
       int polls = 0;
@@ -85,6 +86,21 @@ struct Pacer {  // of one thread of a block
     if (atomicAdd(pace.counters + pace.clocks, 1u) != gridDim.x - 1) return;
     __threadfence();
     for (int n = 0; n <= pace.clocks; ++n) pace.counters[n] = 0;
+  }
+};
+
+// ---------------------------------------------------------------- periodic edges
+// The cells of each axis that is periodic and whole in this memory: reads beyond its ends find the cells at the other end,
+// and nothing is copied there. 0: there are ghost cells.
+struct Wraps {
+  int cells[3];
+
+  __device__ __forceinline__ int operator()(int at, int axis) const {
+    if constexpr (Shape::PERIODIC) {
+      if (at < 0) return at + cells[axis];
+      if (cells[axis] && at >= cells[axis]) return at - cells[axis];
+    }
+    return at;
   }
 };
 
@@ -151,11 +167,11 @@ template <class F> struct Copies {
   // The same for all threads of a warp: copies that say how long caches keep them take that from registers of the warp.
   static __device__ __forceinline__ bool any(int k) { return COUNT % Shape::THREADS == 0 || number(k) < COUNT; }
   // left, top: the first cell of the ring; first, last: the rows that there are. Others are read by no cell that counts.
-  __device__ __forceinline__ void place(int left, int top, int first, int last, int pitch) {
+  __device__ __forceinline__ void place(int left, int top, int first, int last, int pitch, const Wraps& wraps) {
 #pragma unroll
     for (int k = 0; k < EACH; ++k) {
       const int y = number(k) / (F::WIDTH / W), x = number(k) % (F::WIDTH / W) * W;
-      from[k] = min(max(top + y, first), last) * pitch + left + x;
+      from[k] = wraps(min(max(top + y, first), last), 1) * pitch + wraps(left + x, 2);
     }
   }
 };
@@ -182,8 +198,10 @@ template <class A> struct Same<A, A> { static constexpr bool value = true; };
 // ---------------------------------------------------------------- a thread of a block
 template <class Plan> struct Stream : Plan::State {
   static constexpr int ACROSS = Shape::COLUMNS / W;  // threads along a row
+  static constexpr int WORKING = ACROSS * Shape::ROWS / Shape::ROWS_EACH;
 
   const Arguments& a;
+  const Wraps& wraps;
   const Region tile;  // a copy: memory may be written by anyone
   R* const shared;
   const long long step;
@@ -192,10 +210,10 @@ template <class Plan> struct Stream : Plan::State {
   int plane;              // the clock
   Cells held[Shape::HELD > 0 ? Shape::HELD : 1][Shape::ROWS_EACH];
 
-  __device__ __forceinline__ Stream(const Arguments& given, const Region& box, R* memory)
-      : a(given), tile(box), shared(memory), step(now(given)),
+  __device__ __forceinline__ Stream(const Arguments& given, const Wraps& edges, const Region& box, R* memory)
+      : a(given), wraps(edges), tile(box), shared(memory), step(now(given)),
         left(Plan::first(box.lo[2], 2) & ~(W - 1)), top(Plan::first(box.lo[1], 1)),
-        row(static_cast<int>(threadIdx.x) / ACROSS * Shape::ROWS_EACH),
+        row(min(static_cast<int>(threadIdx.x), WORKING - 1) / ACROSS * Shape::ROWS_EACH),
         column(static_cast<int>(threadIdx.x) % ACROSS * W), plane(box.lo[0] - Plan::EARLY) {}
 
   // The W cells of row r of the thread at an offset; PLANE is counted from the clock.
@@ -240,7 +258,7 @@ template <class Plan> struct Stream : Plan::State {
   template <class F> __device__ __forceinline__ void fetch(int ahead, int slot) const {
     const int z = plane + ahead;
     if (z < lowest<F>(0, F::NEED::lo(0)) || z >= highest<F>(0, F::NEED::hi(0))) return;
-    const R* const from = block_of<F::FIELD, F::VERSION>(a) + plane_at(a.fields[F::FIELD], z);
+    const R* const from = block_of<F::FIELD, F::VERSION>(a) + plane_at(a.fields[F::FIELD], wraps(z, 0));
     R* const to = shared + F::START + slot * F::SIZE;
 #pragma unroll
     for (int k = 0; k < Copies<F>::EACH; ++k) {
@@ -254,7 +272,7 @@ template <class Plan> struct Stream : Plan::State {
 
   template <class F> __device__ __forceinline__ void place() {
     const int first = lowest<F>(1, F::NEED::lo(1)), last = highest<F>(1, F::NEED::hi(1)) - 1;
-    this->Copies<F>::place(left - F::LEFT, top - F::ABOVE, first, last, static_cast<int>(a.fields[F::FIELD].pitch[1]));
+    this->Copies<F>::place(left - F::LEFT, top - F::ABOVE, first, last, static_cast<int>(a.fields[F::FIELD].pitch[1]), wraps);
   }
   // Slots are counted from `nothing`, a 0 that the compiler cannot know: where it keeps them in uniform registers, NVRTC
   // 13.0 encodes copies with a hint to the L2 cache wrongly (`LDGSTS [R+UR0], desc[UR1]`, an illegal instruction).
@@ -345,6 +363,7 @@ template <class Plan, int LEAD> struct Around {
 // One node of the pipeline: its plane at this clock.
 template <class Plan> template <class N> __device__ __forceinline__ void Stream<Plan>::make() const {
   if constexpr (N::BARRIER) __syncthreads();  // what other threads made at this clock is read
+  if (WORKING < Shape::THREADS && threadIdx.x >= WORKING) return;
   const int z = plane + N::LEAD;
   if (z < tile.lo[0] + N::NEED::lo(0) || z >= tile.hi[0] + N::NEED::hi(0)) return;
   Cells made[Shape::ROWS_EACH][N::VALUES];
@@ -381,11 +400,10 @@ __device__ __forceinline__ void Stream<Plan>::keep(Cells (&made)[Shape::ROWS_EAC
   }
 }
 
-// ---------------------------------------------------------------- a tile
+// ---------------------------------------------------------------- tiles
 template <class Plan>
-__device__ __forceinline__ void stream_tile(const Arguments& a, const Region& tile, const Pace& pace, R* shared) {
-  Stream<Plan> stream(a, tile, shared);
-  Pacer pacer(pace);
+__device__ __forceinline__ void stream_tile(const Arguments& a, const Region& tile, Pacer& pacer, const Wraps& wraps, R* shared) {
+  Stream<Plan> stream(a, wraps, tile, shared);
   stream.start(typename Plan::Counts{});
   stream.begin(typename Plan::Fields{});
 #pragma unroll 1
@@ -398,6 +416,20 @@ __device__ __forceinline__ void stream_tile(const Arguments& a, const Region& ti
     stream.hold_all(typename Plan::Rings{});
     stream.turn(typename Plan::Counts{});
   }
-  pacer.end();
   pg_await<0>();
+}
+
+// Blocks that keep in step are all at work at once, each on several tiles; others have one each.
+template <class Plan>
+__device__ __forceinline__ void stream_tiles(const Arguments& a, const Pace& pace, const Wraps& wraps, R* shared) {
+  Pacer pacer(pace);
+  stream_tile<Plan>(a, a.regions[blockIdx.x], pacer, wraps, shared);
+  if constexpr (Shape::PACED) {
+#pragma unroll 1
+    for (int n = blockIdx.x + gridDim.x; n < a.count; n += gridDim.x) {
+      __syncthreads();  // the tile before is read
+      stream_tile<Plan>(a, a.regions[n], pacer, wraps, shared);
+    }
+    pacer.end();
+  }
 }

@@ -3,30 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from peergrid.codegen.cuda.blocked.levels import plain_updates
 from peergrid.codegen.cuda.gpu_model import H200, GpuModel
 from peergrid.codegen.cuda.onestep.groups import groups
 from peergrid.codegen.cuda.stream3d.kernel import StreamKernel
 from peergrid.codegen.cuda.stream3d.rings import Rings, Use
-from peergrid.codegen.cuda.stream3d.shape import StreamShape
+from peergrid.codegen.cuda.stream_shape import StreamShape
 from peergrid.stencil import Problem
 from peergrid.stencil.remember import remembered
 
-Tile = tuple[int, int, int, int]
-FAR: tuple[Tile, ...] = (
-    (128, 24, 2, 2),
-    (64, 48, 2, 2),
-    (64, 32, 2, 2),
-    (64, 32, 1, 1),
-    (64, 16, 1, 1),
-    (32, 16, 1, 1),
-    (32, 8, 1, 1),
-)
-MANY: tuple[Tile, ...] = ((64, 16, 4, 3), (64, 16, 2, 2), (64, 16, 1, 1), (32, 8, 1, 1))
-SEVERAL: tuple[Tile, ...] = ((128, 12, 1, 2), (64, 16, 1, 1), (32, 16, 1, 1))
-"""Tiles of single precision, the fastest on an H200 first: columns, rows, rows of a thread, planes ahead; for updates
-that read cells two and more away, for those with many reads of neighbours, for several stages in one pass."""
 MANY_READS = 12  # of neighbours in a plane: with fewer, kernels that do not stream are as fast
 MOST_HELD = 72  # registers of a thread for planes that it keeps: more leave the update too few
 
@@ -66,7 +53,7 @@ def supported(problem: Problem) -> bool:
 
 def _shape(problem: Problem, stages: tuple[int, ...], gpu: GpuModel) -> StreamShape | None:
     """The first shape that fits."""
-    for shape in _shapes(problem, stages):
+    for shape in _shapes(problem, stages, gpu):
         rings = Rings(problem, 1, shape, stages)
         held = rings.held * shape.rows_each * rings.width * problem.itemsize // 4
         if rings.fits and held <= MOST_HELD and rings.shared_bytes <= gpu.most_shared:
@@ -74,16 +61,18 @@ def _shape(problem: Problem, stages: tuple[int, ...], gpu: GpuModel) -> StreamSh
     return None
 
 
-def _shapes(problem: Problem, stages: tuple[int, ...]) -> Iterator[StreamShape]:
+def _shapes(problem: Problem, stages: tuple[int, ...], gpu: GpuModel) -> Iterator[StreamShape]:
     rings = Rings(problem, 1, StreamShape(), stages)
     if _far(problem, stages):
-        tiles = FAR
+        shapes = gpu.streams.far
     elif len(rings.levels.nodes) > 1:
-        tiles = SEVERAL
+        shapes = gpu.streams.several
     else:
-        tiles = MANY if len(_beside(problem, stages)) >= MANY_READS else ()
-    for columns, rows, each, ahead in tiles:
-        yield StreamShape(columns * 4 // problem.itemsize, rows, each, ahead)
+        shapes = gpu.streams.many if len(_beside(problem, stages)) >= MANY_READS else gpu.streams.few
+    growth = rings.growth.below[2] + rings.growth.above[2] > 0
+    for shape in shapes:
+        columns = shape.columns * 4 // problem.itemsize
+        yield replace(shape, columns=columns + 16 // problem.itemsize if growth else columns)
 
 
 def _far(problem: Problem, stages: tuple[int, ...]) -> bool:

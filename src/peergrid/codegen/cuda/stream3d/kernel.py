@@ -9,20 +9,22 @@ from itertools import repeat
 
 import numpy as np
 
-from peergrid.codegen.cuda.blocked.plain import core_of
+from peergrid.codegen.cuda.blocked.plain import core_of, unbounded
 from peergrid.codegen.cuda.blocked.program import Launch, Program, regions_of
 from peergrid.codegen.cuda.blocked3d.walls import core
 from peergrid.codegen.cuda.common.arguments import RECEIVER
 from peergrid.codegen.cuda.gpu_model import H200, GpuModel
 from peergrid.codegen.cuda.stream3d.rings import Rings
-from peergrid.codegen.cuda.stream3d.shape import StreamShape
 from peergrid.codegen.cuda.stream3d.text import ENTRY, Text
 from peergrid.codegen.cuda.stream3d.tiles import LEAST_PLANES, tiles
+from peergrid.codegen.cuda.stream_shape import StreamShape
 from peergrid.grid import Box
 from peergrid.stencil import Growth, Problem, footprint
 
 PACE = np.dtype([("counters", "<u8"), ("lead", "<i4"), ("clocks", "<i4")])
 """What a kernel is given to keep its blocks in step, see `Pace` in the skeleton."""
+WRAPS = np.dtype([("cells", "<i4", 3)])
+"""The cells of axes across whose periodic edges a kernel reads by itself, see `Wraps` in the skeleton."""
 
 
 @dataclass(frozen=True)
@@ -69,16 +71,31 @@ class StreamKernel:
         )
 
     def _grown(self, rings: Rings, box: Box) -> Box:
-        """What a launch has to make of the box, for later ones."""
+        """What a launch has to make of the box, for later ones: no more than its updates write."""
+        boxes = (update.box for stage in rings.problem.stages for update in stage.updates)
+        written = unbounded(self.problem, reduce(Box.hull, boxes))
         if len(self.stages) == 1:
-            return box
+            return box & written
         needs = footprint(self.problem, 1).targets[0]
         growth = (needs[stage][name] for stage in rings.stages for name in self.problem.stages[stage].targets)
-        return self.problem.grid.clip(reduce(Growth.__or__, growth).apply(box))
+        return self.problem.grid.clip(reduce(Growth.__or__, growth).apply(box)) & written
 
-    def clocks(self, number: int, launch: Launch) -> int:
-        """The most clocks of a block of a launch."""
-        return int((launch.regions["hi"] - launch.regions["lo"])[:, 0].max()) + self.pipelines[number].early
+    def clocks(self, number: int, launch: Launch, blocks: int) -> int:
+        """The most clocks of a block of a launch of so many blocks."""
+        each = (launch.regions["hi"] - launch.regions["lo"])[:, 0] + self.pipelines[number].early
+        return max(int(each[block::blocks].sum()) for block in range(blocks))
+
+    def wraps(self, box: Box) -> tuple[int, int, int]:
+        """For each axis its cells if it is periodic and the box, which is all that a device owns, spans it: kernels
+        then read across its edges by themselves, rows in whole accesses of 16 bytes. 0 otherwise.
+        """
+        grid, width = self.problem.grid, 16 // self.problem.itemsize
+        aligned = (True, True, grid.shape[2] % width == 0)
+        found = [
+            size if wraps and able and box.shape[axis] == size else 0
+            for axis, (size, wraps, able) in enumerate(zip(grid.shape, grid.periodic, aligned, strict=True))
+        ]
+        return found[0], found[1], found[2]
 
     def parts_of(self, boxes: Sequence[Box], gpu: GpuModel = H200, recorded: Sequence[int] = ()) -> Parts:
         """As `parts`, of several boxes."""

@@ -12,7 +12,7 @@ from functools import cached_property, reduce
 from peergrid.codegen.cuda.blocked.levels import Levels, Node, Version, Write, levels, plain_updates
 from peergrid.codegen.cuda.blocked.plain import unbounded
 from peergrid.codegen.cuda.onestep.groups import groups
-from peergrid.codegen.cuda.stream3d.shape import StreamShape
+from peergrid.codegen.cuda.stream_shape import StreamShape
 from peergrid.grid import Box
 from peergrid.stencil import Growth, Problem, footprint
 from peergrid.stencil.expr import Read

@@ -27,7 +27,7 @@ SHAPE = """\
 struct Shape {{
   static constexpr int COLUMNS = {columns}, ROWS = {rows}, ROWS_EACH = {rows_each}, THREADS = {threads};
   static constexpr int AHEAD = {ahead}, HELD = {held}, POLLS = {polls};
-  static constexpr bool STREAM = true;
+  static constexpr bool STREAM = {stream}, PACED = {paced}, PERIODIC = {periodic};
 }};
 """
 
@@ -58,9 +58,9 @@ struct Plan {{
 }};
 
 extern "C" __global__ void __launch_bounds__({threads}, {blocks})
-{entry}(const __grid_constant__ Arguments a, const __grid_constant__ Pace pace) {{
+{entry}(const __grid_constant__ Arguments a, const __grid_constant__ Pace pace, const __grid_constant__ Wraps wraps) {{
   extern __shared__ __align__(128) unsigned char shared[];
-  stream_tile<Plan>(a, a.regions[blockIdx.x], pace, reinterpret_cast<R*>(shared));
+  stream_tiles<Plan>(a, pace, wraps, reinterpret_cast<R*>(shared));
 }}
 """
 
@@ -104,6 +104,9 @@ class Text:
             ahead=shape.ahead,
             held=self.rings.held,
             polls=POLLS,
+            stream=_flag(shape.stream),
+            paced=_flag(bool(shape.lead)),
+            periodic=_flag(any(self.rings.problem.grid.periodic)),
         )
 
     def _declarations(self) -> Iterator[str]:

@@ -162,6 +162,16 @@ class Kernels:
         for plan in self.used(schedule):
             yield from plan.served()
 
+    def wrap(self, schedule: Schedule) -> bool:
+        """True where every pass reads across periodic edges of its device's own by itself, so that nothing is copied
+        there: with one step per pass all schedules of a layout are made alike.
+        """
+        if not self.layout.wrapped or self.layout.blocks != (1,) or self.norm is not None:
+            return False
+        owned = self.layout.partition.owned
+        plans = () if self.layout.problem.reductions else tuple(self.plans(schedule).values())
+        return bool(plans) and all(isinstance(plan, StreamingPlan) and plan.wraps(owned) for plan in plans)
+
     def _reducing(self, schedule: Schedule) -> Needed:
         """The texts of the reductions."""
         names = dict.fromkeys(op.reduction for op in schedule.ops if isinstance(op, Reduce))

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from peergrid.runtime.cuda.lowering.execution_context import ExecutionContext
-from peergrid.runtime.cuda.lowering.kernels import Kernels
+from peergrid.runtime.cuda.lowering.kernels import Kernels, kernels_of
 from peergrid.schedule import Schedule
 from peergrid.schedule.passes import Chain, LoweringPass
 from peergrid.schedule.passes.captured import CaptureGraphs, origins
 from peergrid.schedule.passes.fused import fuse_exchange, fuse_steps
 from peergrid.schedule.passes.semaphores import Crosses, EventsToSemaphores, applicable
+from peergrid.schedule.passes.wraps import wrap_in_kernels
 
 FUSED_EXCHANGE = LoweringPass("fuse the exchange into kernels", fuse_exchange)
 FUSED_STEPS = LoweringPass("fuse the exchange and all passes into one kernel of each device", fuse_steps)
+WRAPPED = LoweringPass("read across periodic edges within kernels", wrap_in_kernels)
 
 
 def fused_passes(kernels: Kernels, schedule: Schedule) -> Chain:
@@ -21,12 +23,15 @@ def fused_passes(kernels: Kernels, schedule: Schedule) -> Chain:
     return (FUSED_STEPS,) if kernels.cooperative(schedule)[0] is not None else ()
 
 
-def queued_passes(schedule: Schedule, ordinals: tuple[int, ...], crosses: Crosses) -> Chain:
+def queued_passes(
+    schedule: Schedule, ordinals: tuple[int, ...], crosses: Crosses, kernels: Kernels | None = None
+) -> Chain:
     """Those of a schedule that queues carry out.
 
-    ordinals: the GPU of each device; crosses: whether one device's queues await words that another's write.
+    ordinals: the GPU of each device; crosses: whether one device's queues await words that another's write; kernels: of
+    the passes, if they are known.
     """
-    found = []
+    found = [WRAPPED] if kernels is not None and kernels.wrap(schedule) else []
     if applicable(schedule, ordinals):
         semaphores = EventsToSemaphores(crosses)
         found.append(LoweringPass("events between GPUs to semaphores", semaphores))
@@ -38,4 +43,4 @@ def queued_passes(schedule: Schedule, ordinals: tuple[int, ...], crosses: Crosse
 
 def queued_on(execution: ExecutionContext, schedule: Schedule) -> Chain:
     """The same on an execution's devices."""
-    return queued_passes(schedule, execution.devices.ordinals, execution.semaphores_reach)
+    return queued_passes(schedule, execution.devices.ordinals, execution.semaphores_reach, kernels_of(execution))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from peergrid.codegen.cuda.blocked.program import Launch, Program
-from peergrid.codegen.cuda.stream3d.kernel import PACE, Parts, StreamKernel
+from peergrid.codegen.cuda.stream3d.kernel import PACE, WRAPS, Parts, StreamKernel
 from peergrid.grid import Box
 from peergrid.runtime.cuda.lowering.execution_context import ExecutionContext
 from peergrid.runtime.cuda.lowering.launch import KernelLaunch, chained
@@ -53,6 +53,17 @@ class StreamingPlan:
     def sums(self, execution: ExecutionContext, device: int) -> KernelLaunch | None:
         return None
 
+    def wraps(self, owned: Callable[[int], Box]) -> bool:
+        """True where all cells are made by kernels that read across the periodic edges of what their device owns."""
+        grid = self.kernel.problem.grid
+        for device, boxes in self.works:
+            parts, own = self._parts(device, boxes), owned(device)
+            whole = [wraps and own.shape[axis] == grid.shape[axis] for axis, wraps in enumerate(grid.periodic)]
+            missing = any(one and not cells for one, cells in zip(whole, self.kernel.wraps(own), strict=True))
+            if parts.beside or parts.after or missing:
+                return False
+        return True
+
     @cached_property
     def _others(self) -> OneStepPlan:
         parts = ((device, self._parts(device, boxes)) for device, boxes in self.works)
@@ -64,14 +75,16 @@ class StreamingPlan:
 
     def _streams(self, execution: ExecutionContext, device: int, box: Box) -> Iterator[KernelLaunch]:
         slots = [self._slots(execution, device, program) for program in self.kernel.programs]
+        wraps = np.array([(self.kernel.wraps(execution.layout.partition.owned(device)),)], WRAPS)
         for number, launch in enumerate(self.kernel.launches(box, slots)):
             program, values = launch.program, execution.template(device).copy()
             values["lo"][0], values["hi"][0] = box.lo, box.hi
             values["regions"] = execution.devices.constant(device, launch.regions)
             values["count"] = len(launch.regions)
             function = execution.programs.function(device, program.source, program.entry)
-            pace = self._pace(execution, device, box, number, launch, slots[number])
-            yield KernelLaunch(function, launch.blocks, program.threads, program.shared_bytes, values, (pace,))
+            blocks = min(slots[number], launch.blocks) if self.kernel.shapes[number].lead else launch.blocks
+            pace = self._pace(execution, device, box, number, launch, blocks)
+            yield KernelLaunch(function, blocks, program.threads, program.shared_bytes, values, (pace, wraps))
 
     def _slots(self, execution: ExecutionContext, device: int, program: Program) -> int:
         """Thread blocks that the device works on at once."""
@@ -79,11 +92,10 @@ class StreamingPlan:
         return max(1, execution.devices.resident(device, function, program.threads, program.shared_bytes))
 
     def _pace(
-        self, execution: ExecutionContext, device: int, box: Box, number: int, launch: Launch, slots: int
+        self, execution: ExecutionContext, device: int, box: Box, number: int, launch: Launch, blocks: int
     ) -> NDArray[Any]:
-        """The counters that keep the blocks of a launch in step, if all of them run at once."""
-        clocks = self.kernel.clocks(number, launch)
-        lead = self.kernel.shapes[number].lead if launch.blocks <= slots else 0
+        """The counters that keep the blocks of a launch in step, all of which run at once."""
+        lead, clocks = self.kernel.shapes[number].lead, self.kernel.clocks(number, launch, blocks)
         counters = execution.once((self, device, box, number), lambda: _zeros(execution, device, clocks + 1))
         return np.array([(counters, lead, clocks)], PACE)
 

@@ -1,4 +1,4 @@
-"""The constants of a plan that are free to choose."""
+"""The constants of a plan of streaming kernels that are free to choose."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ class StreamShape:
 
     ahead: clocks between the copy of a plane and its first use; held: threads keep the older planes of their own cells
     in registers; lead: clocks by which blocks may be apart (0: any); kept: the L2 cache is told to keep the planes that
-    neighbouring tiles share; blocks: of a multiprocessor, which bounds the registers.
+    neighbouring tiles share; blocks: of a multiprocessor, which bounds the registers; stream: results leave the caches
+    first.
     """
 
     columns: int = 64
@@ -22,9 +23,9 @@ class StreamShape:
     lead: int = 0
     kept: bool = True
     blocks: int = 1
+    stream: bool = True
 
     def threads(self, itemsize: int) -> int:
-        """Threads of a block: whole warps, which the kernel's barriers count on."""
+        """Threads of a block: whole warps, which copies count on."""
         found = self.columns * itemsize // 16 * self.rows // self.rows_each
-        assert found % 32 == 0, f"{self} has {found} threads"
-        return found
+        return -(-found // 32) * 32
