@@ -6,12 +6,15 @@ from dataclasses import dataclass
 
 from peergrid.stencil import Problem, footprint
 
+ROOMY = 200  # registers of a thread: two interior tiles of so many leave 112 to a tile of a boundary strip
+
 
 @dataclass(frozen=True)
 class Shape:
     """How a pass is cut: steps, columns per lane, rows loaded ahead, warps per block, rows between steps (`skew`).
 
     blocks: thread blocks that shall fit on a multiprocessor at once, which bounds the registers (0: no bound);
+    registers: the most of a thread, else (0: no bound);
     rotate: rows keep their registers and the loop is unrolled; else they move from register to register, which costs
     instructions and saves registers.
     """
@@ -22,12 +25,20 @@ class Shape:
     warps: int = 4
     skew: int = 0
     blocks: int = 0
+    registers: int = 0
     rotate: bool = True
 
     @property
     def width(self) -> int:
         """Columns that a warp loads."""
         return 32 * self.columns
+
+    @property
+    def bounds(self) -> str:
+        """What a kernel's text says of its threads and registers."""
+        if self.registers and not self.blocks:
+            return f"__maxnreg__({self.registers})"
+        return f"__launch_bounds__({32 * self.warps}{f', {self.blocks}' if self.blocks else ''})"
 
 
 def margin(problem: Problem, shape: Shape) -> int:

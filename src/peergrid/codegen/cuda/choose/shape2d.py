@@ -13,7 +13,7 @@ from dataclasses import replace
 
 from peergrid.codegen.cuda.blocked.levels import levels
 from peergrid.codegen.cuda.blocked2d.pass_kernel import PassKernel
-from peergrid.codegen.cuda.blocked2d.shape import Shape
+from peergrid.codegen.cuda.blocked2d.shape import ROOMY, Shape
 from peergrid.codegen.cuda.choose.fitted2d import EDGE_COLUMNS, fitted
 from peergrid.codegen.cuda.gpu_model import H200, GpuModel
 from peergrid.codegen.cuda.onestep.groups import groups
@@ -80,6 +80,8 @@ def _kernel(problem: Problem, steps: int, columns: int, norm: str | None) -> Pas
         kernel = PassKernel(problem, _shape(problem, steps, columns, norm), width, norm)
         if norm:
             kernel = replace(kernel, edge_rows=NORM_ROWS, layer_rows=NORM_ROWS)
+        if kernel.layers and registers(problem, steps, columns, norm) > ROOMY:
+            kernel = replace(kernel, shape=replace(kernel.shape, registers=ROOMY))
         fits = max(kernel.stream.shared_bytes, kernel.edges.shared_bytes) <= H200.block_shared
         if fits and kernel.cut.columns > 0 and kernel.cut.edge_columns >= EDGE_COLUMNS:
             return kernel

@@ -27,7 +27,7 @@ from peergrid.stencil import Problem
 
 INSTEAD, TURNS = 3, 2  # tiles of zones that run at once where a plain one is missing, and one after another
 PLAIN = """\
-extern "C" __global__ void __launch_bounds__({threads}{bound})
+extern "C" __global__ void {bounds}
 {entry}_peer(const __grid_constant__ Arguments a, const __grid_constant__ Links links{more}) {{
   extern __shared__ __align__(128) unsigned char shared[];
   const int lane = threadIdx.x & 31, warp = {warp}, number = blockIdx.x * {warps} + warp;
@@ -114,8 +114,7 @@ class PeerKernel:
     def plain(self) -> Program:
         shape, stream = self.made.shape, replace(self.made.stream, pointers=False)
         kernel = PLAIN.format(
-            threads=32 * shape.warps,
-            bound=f", {shape.blocks}" if shape.blocks else "",
+            bounds=shape.bounds,
             warp=warp_of(shape.warps),
             warps=shape.warps,
             warp_bytes=stream.warp_bytes,
@@ -130,15 +129,14 @@ class PeerKernel:
         if zones is None or program is None:
             return None
         kernel = PLAIN.format(
-            threads=program.threads,
-            bound="",
+            bounds=zones.bounds,
             warp=warp_of(zones.warps),
             warps=zones.warps,
             warp_bytes=zones.warp_bytes,
             entry=zones.entry,
             **self._norms,
         )
-        return replace(program, source=self._source(zones.tile, zones.limited(kernel)), entry=f"{zones.entry}_peer")
+        return replace(program, source=self._source(zones.tile, kernel), entry=f"{zones.entry}_peer")
 
     @cached_property
     def edge(self) -> Program:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from peergrid.codegen.cuda.blocked.levels import Levels, Version, levels
+from peergrid.codegen.cuda.blocked.reach import row_reach
 from peergrid.codegen.cuda.blocked2d.shape import Shape
 from peergrid.codegen.cuda.common.arguments import Arguments
 from peergrid.codegen.norm import NORM_ROWS
@@ -94,3 +95,13 @@ class StreamPlan2D:
     def warp_bytes(self) -> int:
         """Shared memory of a warp."""
         return self.shared_bytes // self.shape.warps
+
+    @cached_property
+    def early(self) -> int:
+        """How many rows before its first a tile begins, with what lies in memory, so that sums end in few turns."""
+        if not self.norm:
+            return 0
+        above, _ = row_reach(self.problem, self.shape.steps)
+        lags = [version.lag for version in self.levels.ends(self.norm)]
+        choices = range(min(self.period, self.shape.ahead + 1))
+        return min(choices, key=lambda k: len({(k + above + lag - 1) % NORM_ROWS // self.period for lag in lags}))

@@ -14,10 +14,12 @@ from peergrid.codegen.cuda.blocked.prelude import prelude
 from peergrid.codegen.cuda.blocked2d.shape import Shape
 from peergrid.codegen.cuda.blocked2d.stream.kernel import KERNEL, warp_of
 from peergrid.codegen.cuda.blocked2d.tiles import Cut
+from peergrid.codegen.cuda.blocked2d.updates import Updates
 from peergrid.codegen.cuda.blocked2d.zones.layer import Layer2D
 from peergrid.codegen.cuda.blocked2d.zones.zone import Zone, zones
 from peergrid.codegen.cuda.common.arguments import Arguments
 from peergrid.codegen.cuda.common.norm import norm_argument, norm_parameter, norm_reference
+from peergrid.codegen.cuda.skeletons import skeleton
 from peergrid.stencil import Problem
 from peergrid.stencil.remember import remembered
 
@@ -93,7 +95,7 @@ def layers(
 ) -> Layers2D | None:
     """The kernel of all zones of a problem, with pointers if `beside` registers do for them; None where it has none."""
     places = enumerate(zones(problem, steps, cut))
-    found = (layer(problem, steps, zone, f"zone{n}", norm, wide=warps > 1) for n, zone in places)
+    found = (layer(problem, steps, zone, f"Strip{n}", norm, wide=warps > 1) for n, zone in places)
     parts = tuple(part for part in found if part is not None)
     faster = tuple(replace(part, pointers=True) for part in parts)
     if all(_registers(part) <= beside for part in faster):
@@ -119,11 +121,22 @@ class Layers2D:
         """The device functions of all zones and the one that calls them."""
         norms = norm_argument(self.norm)
         cases = (
-            f"    case {number}: {part.entry}_tile(a, tile, source, target, step0, shared{norms}); break;"
+            f"    case {number}: run_strip<{part.entry}>(a, tile, source, target, step0, shared{norms}); break;"
             for number, part in enumerate(self.parts)
         )
-        tile = TILE.format(cases="\n".join(cases), more=norm_reference(self.norm))
-        return "\n".join([CLAMP, *(part.tile for part in self.parts), tile])
+        plans = [part.text for part in self.parts]
+        updates = Updates(self.problem, tuple(applied for plan in plans for applied in plan.applied))
+        skeletons = ("stream2d.cuh", "strip2d.cuh", *(("strip_norm2d.cuh",) if self.norm else ()))
+        return "\n".join(
+            (
+                updates.fields,
+                updates.bounds(self.parts[0].shape.steps),
+                *map(skeleton, skeletons),
+                updates.source,
+                *(plan.source(updates) for plan in plans),
+                TILE.format(cases="\n".join(cases), more=norm_reference(self.norm)),
+            )
+        )
 
     @property
     def source(self) -> str:
@@ -134,9 +147,8 @@ class Layers2D:
     @property
     def kernel(self) -> str:
         """The kernel whose warps take one tile each."""
-        text = KERNEL.format(
-            threads=32 * self.warps,
-            bound="",
+        return KERNEL.format(
+            bounds=self.bounds,
             entry=self.entry,
             more=norm_parameter(self.norm),
             warp=warp_of(self.warps, alike=True),
@@ -144,13 +156,12 @@ class Layers2D:
             warp_bytes=self.warp_bytes,
             norms=norm_argument(self.norm),
         )
-        return self.limited(text)
 
-    def limited(self, kernel: str) -> str:
-        """The text of a kernel with its registers bounded, where it has to find room and they do."""
-        if self.warps > 1 or max(map(_registers, self.parts)) > self.beside:
-            return kernel
-        return kernel.replace(f"__launch_bounds__({32 * self.warps})", f"__maxnreg__({self.beside})")
+    @property
+    def bounds(self) -> str:
+        """What the kernel's text says of its registers: where it has to find room, and they do, so many."""
+        bounded = self.warps == 1 and max(map(_registers, self.parts)) <= self.beside
+        return f"__maxnreg__({self.beside})" if bounded else f"__launch_bounds__({32 * self.warps})"
 
     @property
     def shared_bytes(self) -> int:
@@ -161,8 +172,3 @@ class Layers2D:
     def warp_bytes(self) -> int:
         """Shared memory of a warp."""
         return max(-(-part.warp_bytes // 128) * 128 for part in self.parts)
-
-
-CLAMP = """\
-__device__ __forceinline__ int pg_clamp(int i, int lo, int hi) { return i < lo ? lo : i >= hi ? hi - 1 : i; }
-"""

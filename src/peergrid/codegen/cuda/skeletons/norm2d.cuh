@@ -1,0 +1,100 @@
+// The norm of each step's change, summed up by the tiles of `stream2d.cuh`.
+//
+// Squares of four neighbours along the row are added one after another, row by row, in blocks of NORM_ROWS rows and 8
+// columns. The turns of the loop at which blocks end are known when the kernel is compiled.
+
+template <class Plan> struct BlockSums {
+  static constexpr int ROWS = 24, COLUMNS = Plan::COLUMNS, PERIOD = Plan::ROTATES ? Plan::KEPT : 1;
+  static constexpr int TURNS = ROWS / PERIOD, SUMS = COLUMNS / 4, BLOCKS = COLUMNS < 8 ? 1 : COLUMNS / 8;
+  static constexpr int RESULT = Plan::BEFORE[Plan::STAGES][Plan::NORM], STAGE = Plan::STAGE_OF[RESULT];
+  const Norms& norms;
+  R of[Plan::STEPS][SUMS];
+
+  // After the node that makes a step's last values of the field: those before the step lie as far back.
+  template <int NODE, int PHASE, class Tile> __device__ __forceinline__ void add(Tile& tile) {
+    constexpr int step = NODE / Plan::STAGES, lag = Nodes<Plan>::lag(NODE);
+    if constexpr (NODE % Plan::STAGES == STAGE) {
+      constexpr auto before = Nodes<Plan>::place(step, 0, Plan::NORM, lag);
+      if constexpr (before.row < 0 && !Nodes<Plan>::loaded(Plan::NORM, before.age, NODE)) {
+        tile.template load<Plan::NORM, before.age>();
+      }
+      add_squares<step>(tile.template row_at<step * Plan::RESULTS + RESULT, 0, PHASE>(),
+                        tile.template row_at<before.row, before.age, PHASE>(), UpTo<COLUMNS>{});
+    }
+  }
+  template <int STEP, int... C>
+  __device__ __forceinline__ void add_squares(const Row<Plan>& now, const Row<Plan>& before, Numbers<C...>) {
+    (add_square(of[STEP][C / 4], now.at[C] - before.at[C]), ...);
+  }
+  __device__ __forceinline__ static void add_square(R& sum, const R change) { sum = fma(change, change, sum); }
+
+  // The sums of the blocks whose last row this was to memory.
+  template <int TURN, int PHASE, class Tile> __device__ __forceinline__ void end(Tile& tile) {
+    if constexpr (TURN >= 0) end_steps<TURN, PHASE>(tile, UpTo<Plan::STEPS>{});
+  }
+  template <int TURN, int PHASE, class Tile, int... STEP>
+  __device__ __forceinline__ void end_steps(Tile& tile, Numbers<STEP...>) {
+    (end_step<TURN, PHASE, STEP>(tile, UpTo<BLOCKS>{}, UpTo<SUMS>{}), ...);
+  }
+  template <int TURN, int PHASE, int STEP, class Tile, int... BLOCK, int... SUM>
+  __device__ __forceinline__ void end_step(const Tile& tile, Numbers<BLOCK...>, Numbers<SUM...>) {
+    if constexpr (ending(STEP) == TURN * PERIOD + PHASE) {
+      const int y = tile.r + PHASE - Plan::LAG[STEP][STAGE];
+      const R sums[] = {sum_of<STEP, BLOCK>()...};
+      (put<STEP>(tile, y, tile.x + 8 * BLOCK, sums[BLOCK]), ...);
+      ((of[STEP][SUM] = R(0)), ...);
+    }
+  }
+  template <int STEP, int BLOCK> __device__ __forceinline__ R sum_of() const {
+    if constexpr (COLUMNS == 4)
+      return of[STEP][0] + __shfl_xor_sync(0xffffffffu, of[STEP][0], 1);
+    else
+      return of[STEP][2 * BLOCK] + of[STEP][2 * BLOCK + 1];
+  }
+  template <int STEP, class Tile>
+  __device__ __forceinline__ void put(const Tile& tile, int y, int column, const R sum) const {
+    if (y >= tile.y0 && y < tile.y1 && !(COLUMNS == 4 && (tile.lane & 1)) && column >= tile.c0 && column < tile.c1)
+      norms.partial[STEP * norms.plane + (y / ROWS) * norms.pitch + column / 8] = sum;
+  }
+
+  // The row of a block at which a step's sums end, counted from a tile's first row; the first and last turn with one.
+  __device__ static constexpr int ending(int step) {
+    return (Plan::EARLY + Plan::ABOVE + Plan::LAG[step][STAGE] - 1) % ROWS;
+  }
+  __device__ static constexpr int first() {
+    int found = TURNS;
+    for (int step = 0; step < Plan::STEPS; ++step)
+      if (ending(step) / PERIOD < found) found = ending(step) / PERIOD;
+    return found;
+  }
+  __device__ static constexpr int last() {
+    int found = 0;
+    for (int step = 0; step < Plan::STEPS; ++step)
+      if (ending(step) / PERIOD > found) found = ending(step) / PERIOD;
+    return found;
+  }
+};
+
+// The turns at which blocks end; whether the tile ended with one of them.
+template <int TURN, class Tile> __device__ __forceinline__ bool ending_turn(Tile& tile, const int end) {
+  tile.template turns<TURN>(UpTo<Tile::PERIOD>{});
+  return (tile.r += Tile::PERIOD) >= end;
+}
+template <int FIRST, class Tile, int... TURN>
+__device__ __forceinline__ bool ending_turns(Tile& tile, const int end, Numbers<TURN...>) {
+  return (ending_turn<FIRST + TURN>(tile, end) || ...);
+}
+
+template <class Plan>
+__device__ __forceinline__ void run_with_norms(const Arguments& a, const Region& region, int source, int target,
+                                               long long step0, unsigned char* shared, const Norms& norms) {
+  using Sums = BlockSums<Plan>;
+  constexpr int first = Sums::first(), last = Sums::last();
+  Stream2D<Plan, Interior<Plan>, Sums> tile(a, region, source, target, step0, shared, Sums{norms, {}});
+  const int end = tile.y1 + Plan::LAST_LAG;
+  tile.fill(UpTo<Plan::AHEAD>{});
+  for (int left = first;; left = first + Sums::TURNS - 1 - last) {
+    for (; left && tile.r < end; --left, tile.r += Sums::PERIOD) tile.template turns<-1>(UpTo<Sums::PERIOD>{});
+    if (tile.r >= end || ending_turns<first>(tile, end, UpTo<last - first + 1>{})) break;
+  }
+}
