@@ -15,7 +15,7 @@ from peergrid.bench.problems import radar
 from peergrid.codegen.cuda.gpu_model import H200
 from peergrid.grid.partition import Partition
 from peergrid.runtime.cuda.executor import CudaExecutor
-from peergrid.runtime.cuda.source import texts_of_run
+from peergrid.runtime.cuda.source import each_part_once, texts_of_run
 from peergrid.schedule import layout, one_iteration
 from peergrid.schedule.strategies import StrategyName
 from peergrid.stencil import Problem
@@ -48,3 +48,8 @@ def test_printed_is_compiled(make: Callable[[], Problem], strategy: StrategyName
         names = [line.split(":")[0].removeprefix("// ") for line in head.splitlines()]
         assert head.startswith("// Signals") or all(re.search(rf"\b{name}\(const", text) for name in names)
         assert names
+
+
+def test_parts_of_several_texts_are_printed_once() -> None:
+    first, second = "one\ntwo\nthree\n\nfour\n\nfive\n", "six\n\none\ntwo\nthree\n\nfour\n"
+    assert list(each_part_once([first, second])) == [first, "six\n\n// 3 lines as above\n\nfour\n"]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 from peergrid.codegen.cuda import service
 from peergrid.codegen.cuda.choose.balance import balanced
@@ -18,6 +18,7 @@ from peergrid.schedule.strategies import StrategyName
 from peergrid.stencil import Problem
 
 ARCHITECTURE = "sm_90"
+FEW_LINES = 3  # of a paragraph that is printed again
 Registers = Callable[[str, str], int]
 """Registers of a thread of a kernel, from its text and its name."""
 
@@ -25,7 +26,7 @@ Registers = Callable[[str, str], int]
 def source_of_run(
     problem: Problem, steps: int | None = None, strategy: StrategyName = "overlap", gpus: int = 1, gpu: GpuModel = H200
 ) -> str:
-    """The CUDA C++ that a run compiles, each text under a line for each of its kernels.
+    """The CUDA C++ that a run compiles, each text under a line for each of its kernels, parts of several texts once.
 
     steps: between exchanges (None: as many as one pass is worth); strategy, gpus: as the run has them; gpu: what the
     kernels are fitted to. Raises UsageError where no kernel makes so many steps.
@@ -38,8 +39,31 @@ def source_of_run(
     partition = balanced(problem, gpus, depth, None, None)
     plan = layout(problem, partition, options, split_at(problem, partition, None, gpu))
     made = f"{depth} {'step' if depth == 1 else 'steps'} per pass, strategy {strategy}, {gpus} GPU{'s' * (gpus > 1)}"
-    parts = (f"{head}\n{text}" for head, text in texts_of_run(plan, options, gpu, registers_of))
+    texts = list(texts_of_run(plan, options, gpu, registers_of))
+    parts = (
+        f"{head}\n{text}" for (head, _), text in zip(texts, each_part_once([text for _, text in texts]), strict=True)
+    )
     return "\n\n".join(("\n".join((f"// {made}: what the run compiles, text by text.", *_numbers(problem))), *parts))
+
+
+def each_part_once(texts: Sequence[str]) -> Iterator[str]:
+    """The texts, of which each begins by paragraphs; in place of those that an earlier text has, how many lines."""
+    seen = set[str]()
+    for text in texts:
+        shown, skipped = list[str](), 0
+        parts = text.split("\n\n")
+        for part in parts:
+            if part.count("\n") + 1 >= FEW_LINES and part in seen:
+                skipped += part.count("\n") + 1
+                continue
+            if skipped:
+                shown.append(f"// {skipped} lines as above")
+                skipped = 0
+            shown.append(part)
+        if skipped:
+            shown.append(f"// {skipped} lines as above")
+        seen.update(parts)
+        yield "\n\n".join(shown)
 
 
 def _numbers(problem: Problem) -> Iterator[str]:
