@@ -40,6 +40,7 @@ from peergrid.stencil import Problem  # noqa: E402
 
 ALIKE = ("peer", "threads")  # strategies that one GPU carries out as others, too
 TRIED = 3  # candidates that a trial carries out
+MOST_CELLS = 1 << 29  # of a problem: its fields are made to describe it
 LEAST = 64 << 20  # bytes
 RECORDED = 800_000  # steps that runs of `forecasts.py` have room for
 HELD = 0.001  # what a figure that doubles costs, beside squares of logarithms of errors
@@ -76,7 +77,13 @@ def rows_of(record: dict[str, Any]) -> list[dict[str, Any]]:
         name = "radar" if "radar" in row["series"] else "Jacobi"
         held = record["benchmark"] == "fdtd" or row["count"] > 4 or row["series"].startswith("weak")
         alone = held and row["count"] == 1
-        if "norm" in row["series"] or "held" in row["series"] or alone or (row["shape"] in HELD_GRIDS and not held):
+        if (
+            math.prod(row["shape"]) > MOST_CELLS
+            or "norm" in row["series"]
+            or "held" in row["series"]
+            or alone
+            or (row["shape"] in HELD_GRIDS and not held)
+        ):
             continue
         options = {key: row["options"][key] for key in ("strategy", "depth", "block", "route")}
         found.append({**row, **options, "problem": name, "gpus": row["count"], "fit": not held})
