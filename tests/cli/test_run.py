@@ -106,7 +106,7 @@ def test_a_full_disk_leaves_no_broken_file(model: Path, tmp_path: Path) -> None:
     assert list((tmp_path / "full").iterdir()) == []
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_a_signal_ends_the_run_with_whole_files(model: Path, tmp_path: Path, number: signal.Signals) -> None:
     model.write_text(MODEL.replace("steps = 30", "steps = 3000000"))
     process = subprocess.Popen(
@@ -156,3 +156,24 @@ def test_a_film_that_cannot_be_made_is_refused_before_the_run(
 def test_a_plan_says_the_rows_of_each_device(call: Call, model: Path) -> None:
     assert call("plan", model, "--json", "--devices", "cpu:3").json["rows"] == [21, 20, 20]
     assert "split 3×1, rows 21, 2 × 20\n" in call("plan", model, "--devices", "cpu:3").out
+
+
+SHELL = f"{sys.executable} -m peergrid run small.toml -o out --devices cpu:1"
+
+
+@pytest.mark.parametrize(
+    ("command", "code", "said"),
+    [
+        (f"{SHELL} 2>&-", 0, ""),
+        (f"{SHELL} >&-", 0, ""),
+        (f"{SHELL} --json > /dev/full", 2, "could not be written: No space left on device."),
+        (f"MPLBACKEND=nonsense {SHELL}", 0, ""),
+    ],
+)
+def test_whatever_the_shell_does(model: Path, tmp_path: Path, command: str, code: int, said: str) -> None:
+    model.write_text(MODEL.replace("pictures = false", "pictures = true"))
+    done = subprocess.run(command, shell=True, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == code, done.stderr
+    assert "Traceback" not in done.stderr
+    assert done.stderr.strip().endswith(said)
+    assert (tmp_path / "out/results.h5").exists()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from typing import Annotated
 
@@ -18,7 +19,7 @@ from peergrid.cli.run import run
 from peergrid.cli.source import source
 from peergrid.cli.trace import trace
 from peergrid.cli.verify import verify
-from peergrid.errors import PeergridError
+from peergrid.errors import PeergridError, UsageError
 from peergrid.runtime.ranks.launcher import end_all
 
 INTERRUPTED = 130  # what shells expect of a program that Ctrl-C ended
@@ -54,8 +55,13 @@ app.command()(report)
 
 def main() -> None:
     """Run the command line; an error becomes one line on standard error and its exit code."""
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:  # closed by whoever started the command
+            setattr(sys, name, open(os.devnull, "w"))  # noqa: SIM115
     try:
-        sys.exit(app(standalone_mode=False))
+        code = app(standalone_mode=False)
+        sys.stdout.flush()
+        sys.exit(code)
     except typer.Exit as done:
         sys.exit(done.exit_code)
     except typer.Abort:
@@ -66,6 +72,9 @@ def main() -> None:
         _refuse(f"{message}; see 'peergrid --help'." if message else "", error.exit_code)
     except PeergridError as error:
         _refuse(str(error), error.exit_code)
+    except OSError as error:  # of standard output: files that a command writes have sentences of their own
+        sys.stdout = open(os.devnull, "w")  # noqa: SIM115
+        _refuse(f"What was found could not be written: {error.strerror or error}.", UsageError.exit_code)
 
 
 def _refuse(sentence: str, code: int) -> None:

@@ -88,6 +88,7 @@ class Folder:
 
     def finish(self, built: Built, simulation: Simulation, sha256: str) -> tuple[Path, ...]:
         """Write traces, final fields and pictures; return every file of the run."""
+        os.environ["MPLBACKEND"] = "agg"  # files alone are drawn, whatever the user's setting
         from peergrid.io.gallery import draw_all  # takes matplotlib along, which is slow to come
 
         traces = simulation.traces()

@@ -1,4 +1,4 @@
-"""Ctrl-C and SIGTERM ask a run to stop at the next pause; a second one stops it at once."""
+"""Ctrl-C, SIGTERM and SIGHUP ask a run to stop at the next pause; a second one stops it at once."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from types import FrameType
+
+STOPPING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 @dataclass
@@ -25,9 +27,13 @@ class StopRequest:
 
 @contextmanager
 def stop_on_signal() -> Iterator[StopRequest]:
-    """While inside, SIGINT and SIGTERM only set the request; the second one acts as usual."""
+    """While inside, SIGINT, SIGTERM and SIGHUP only set the request; the second one acts as usual.
+
+    SIGHUP stays ignored where it is, as under nohup.
+    """
     request = StopRequest()
-    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    before = {number: signal.getsignal(number) for number in STOPPING}
+    before = {number: handler for number, handler in before.items() if handler is not signal.SIG_IGN}
 
     def note(number: int, _frame: FrameType | None) -> None:
         if request:

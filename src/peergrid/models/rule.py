@@ -10,6 +10,9 @@ from typing import Annotated, Any
 LARGEST = 1e20
 """Of numbers with a unit: squares and quotients of such numbers stay far from the ends of what floats can hold."""
 
+FARTHEST = 1e36
+"""Of other numbers: what single precision can hold, so that a field that grows beyond is noticed in the run."""
+
 LONGEST = 100
 """Characters of a title and of names, which files and their contents are called after."""
 
@@ -33,7 +36,7 @@ def shown(text: str, most: int = 60) -> str:
     return plain if len(plain) <= most else f"{plain[: most - 3]}..."
 
 
-IN_RANGE = Rule("a number between -1e20 and 1e20", lambda v: abs(v) <= LARGEST)
+IN_RANGE = Rule("a number between -1e36 and 1e36", lambda v: abs(v) <= FARTHEST)
 NEITHER_END = Rule("a number from 1e-20 to 1e20", lambda v: 1 / LARGEST <= v <= LARGEST)
 COUNTABLE = Rule("a whole number below 1e18", lambda v: v < 10**18)
 PRINTABLE = Rule("text without control characters", printable)

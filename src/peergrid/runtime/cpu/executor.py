@@ -200,8 +200,8 @@ class ThreadedExecutor:
     def _open(self, queue: Queue) -> None:
         self._inboxes[queue] = SimpleQueue()
         worker = threading.Thread(target=self._serve, args=(self._inboxes[queue],), name=str(queue), daemon=True)
-        self._workers.append(worker)
         worker.start()
+        self._workers.append(worker)  # only now: one that could not start cannot be joined
 
     def _serve(self, inbox: SimpleQueue[Callable[[], object] | None]) -> None:
         """Work off a queue; after a failure anywhere, pass over what is left."""
