@@ -1,6 +1,11 @@
 """Measure the time-blocked 3D kernels on one GPU: shapes side by side, each checked to the bit against plain sweeps.
 
-    python benchmarks/cuda/blocked3d.py [--cases heat,heat64,yee,layers,maxwell] [--size 512] [--quick] [--out FILE]
+    python benchmarks/cuda/blocked3d.py [--cases heat,heat64,yee,layers,maxwell] [--size 512] [--shapes SHAPES]
+        [--out FILE]
+
+Each case is measured as a run makes it, with two, three and four steps per pass, and in the shapes asked for:
+'heat:3:128,36,3,2,3,0 yee:2:72,28,1,1,1,0', the case, its steps, then columns, rows, rows of a thread, planes ahead,
+clocks in the body of the loop, clocks that blocks may be apart.
 
 Needs a GPU, NumPy, cuda-core and cuda-bindings. A variant that fails is reported and the rest goes on.
 """
@@ -14,7 +19,6 @@ import sys
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, field
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -27,11 +31,11 @@ sys.path.insert(0, str(ROOT / "benchmarks"))
 from record import about
 
 from peergrid.codegen.cuda import onestep
-from peergrid.codegen.cuda.blocked3d.pass_kernel import PassKernel3D
-from peergrid.codegen.cuda.blocked3d.shape import Shape3D
-from peergrid.codegen.cuda.blocked3d.shell import shells
 from peergrid.codegen.cuda.choose.shape3d import pass3d
 from peergrid.codegen.cuda.onestep.groups import scratch_fields
+from peergrid.codegen.cuda.stream3d.pass_kernel import PassKernel3D
+from peergrid.codegen.cuda.stream3d.remainder import remainders
+from peergrid.codegen.cuda.stream_shape import StreamShape
 from peergrid.codegen.nvrtc import compile_cubin
 from peergrid.grid import Box
 from peergrid.runtime.cuda.memory.blocks import BlockLayout
@@ -56,22 +60,19 @@ extern "C" __global__ void differ(const unsigned* a, const unsigned* b, long lon
 
 @dataclass
 class Result:
-    """One variant, as it goes into the JSON; steps 0: one step after another by the kernels of `onestep`."""
+    """One variant, as it goes into the JSON; steps in its shape: 0 for single ones by the kernels of `onestep`."""
 
     case: str
     shape: dict[str, Any] = field(default_factory=dict)
     gcells: float = 0.0
     ms_per_pass: float = 0.0
-    edge_ms: float = 0.0
     registers: int = 0
     local_bytes: int = 0
-    warps_per_multiprocessor: int = 0
+    blocks_per_multiprocessor: int = 0
     shared_bytes: int = 0
     tiles: int = 0
-    edge_tiles: int = 0
-    shell_ms: float = 0.0
-    shell_cells: int = 0
-    useful: float = 0.0
+    remainder_ms: float = 0.0
+    remainder_cells: int = 0
     different: int = -1
     error: str = ""
 
@@ -90,10 +91,10 @@ class One:
 
 @dataclass(frozen=True)
 class Built:
-    """The code of a pass by kernel, and the program of its shell, if it has one."""
+    """The code of a pass, and the program of its remainder with its code, if it has one."""
 
-    cubins: dict[str, bytes]
-    shell: onestep.Program | None = None
+    tiles: bytes
+    remainder: tuple[onestep.Program, bytes] | None = None
 
 
 class Bench:
@@ -173,13 +174,13 @@ class Bench:
         result.gcells = self.problem.grid.box.size / result.ms_per_pass / 1e6
         return result
 
-    def shell(self, kernel: PassKernel3D, slots: int, built: Built) -> tuple[Callable[[], None], int]:
-        """What plain tiles leave, step by step, ready to be issued, and its cells."""
-        if built.shell is None:
+    def remainder(self, kernel: PassKernel3D, slots: int, built: Built) -> tuple[Callable[[], None], int]:
+        """What tiles leave, step by step, ready to be issued, and its cells."""
+        if built.remainder is None:
             return (lambda: None), 0
-        made = One(built.shell, Module(built.cubins["shell"]))
+        made = One(built.remainder[0], Module(built.remainder[1]))
         issued, cells, scratch = list[Callable[[], None]](), 0, self.scratch()
-        for part in shells(self.problem, kernel.steps, kernel.remainder(self.problem.grid.box, slots)):
+        for part in remainders(self.problem, kernel.steps, kernel.remainder(self.problem.grid.box, slots)):
             kept = self.blocks | (self._dense(part.dense) if part.dense else {})
             between = [{name: self._block(name, None, kept) for name in self.problem.state} for _ in part.steps[1:]]
             states, layouts = [self.one, *between, self.two], [self.blocks, *(kept for _ in between), self.blocks]
@@ -194,54 +195,45 @@ class Bench:
         return {name: BlockLayout(fields[name], fields[name].box & box, size, 8) for name in self.problem.state}
 
     def measure(self, kernel: PassKernel3D, built: Built) -> Result:
-        device, cubins = self.device, built.cubins
-        result = Result(self.case, asdict(kernel.shape), shared_bytes=kernel.plain.shared_bytes)
-        modules = {entry: Module(cubin) for entry, cubin in cubins.items() if entry != "shell"}
-        programs = {program.entry: program for program in (kernel.plain, kernel.edge) if program.entry in cubins}
-        functions = {e: modules[e].function(e, p.shared_bytes, whole=p.whole) for e, p in programs.items()}
+        device, program = self.device, kernel.plain
+        module = Module(built.tiles)
+        function = module.function(program.entry, program.shared_bytes)
         kind, of = driver.CUfunction_attribute, driver.cuFuncGetAttribute
-        plain = functions[kernel.plain.entry]
-        result.registers = check(of(kind.CU_FUNC_ATTRIBUTE_NUM_REGS, plain))
-        result.local_bytes = check(of(kind.CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES, plain))
         blocks = check(driver.cuOccupancyMaxActiveBlocksPerMultiprocessor(
-            plain, kernel.plain.threads, kernel.plain.shared_bytes))  # fmt: skip
-        result.warps_per_multiprocessor = blocks * kernel.shape.warps
-        slots = device.multiprocessors * (1 if kernel.shelled else max(1, blocks))
-        launches = kernel.launches(self.problem.grid.box, slots)
-        shell, result.shell_cells = self.shell(kernel, slots, built)
-        result.useful = round(kernel.useful(self.problem.grid.box), 3)
-        given = {}
-        for launch in launches:
-            table = self.arguments((self.one, self.two))
-            table["regions"], table["count"] = device.upload(launch.regions), len(launch.regions)
-            given[launch.program.entry] = (table, launch.blocks)
-        result.tiles = given[kernel.plain.entry][1]
-        result.edge_tiles = given[kernel.edge.entry][1] if kernel.edge.entry in given else 0
-        for name in self.problem.state:
-            check(driver.cuMemsetD8(self.two[name], 0xFF, self.blocks[name].bytes))
+            function, program.threads, program.shared_bytes))  # fmt: skip
+        slots = device.multiprocessors * max(1, blocks)
+        (launch,) = kernel.launches(self.problem.grid.box, slots)
+        remainder, cells = self.remainder(kernel, slots, built)
+        table = self.arguments((self.one, self.two))
+        table["regions"], table["count"] = device.upload(launch.regions), len(launch.regions)
+        for name in self.problem.state:  # cells that nobody writes are in both slots
+            check(driver.cuMemcpyDtoD(self.two[name], self.expected[1][name], self.blocks[name].bytes))
 
-        def run(entries: Iterable[str]) -> None:
-            for entry in entries:
-                table, count = given[entry]
-                program = programs[entry]
-                start(functions[entry], (count, 1), (program.threads, 1), program.shared_bytes, device.main, table)
+        def tiles() -> None:
+            start(function, (launch.blocks, 1), (program.threads, 1), program.shared_bytes, device.main, table)
 
         def whole() -> None:
-            shell()
-            run(given)
+            remainder()
+            tiles()
 
         whole()
         device.sync()
-        if kernel.steps in self.expected:
-            result.different = self.differences(kernel.steps)
+        result = Result(
+            self.case,
+            _shape(kernel),
+            registers=check(of(kind.CU_FUNC_ATTRIBUTE_NUM_REGS, function)),
+            local_bytes=check(of(kind.CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES, function)),
+            blocks_per_multiprocessor=blocks,
+            shared_bytes=program.shared_bytes,
+            tiles=launch.blocks,
+            remainder_cells=cells,
+            different=self.differences(kernel.steps),
+        )
         result.ms_per_pass = device.timed(lambda: [whole() for _ in range(8)] and None) / 8
-        if built.shell:
-            result.shell_ms = device.timed(lambda: [shell() for _ in range(8)] and None) / 8
-        if result.edge_tiles:
-            result.edge_ms = device.timed(lambda: [run([kernel.edge.entry]) for _ in range(4)] and None) / 4
+        if cells:
+            result.remainder_ms = device.timed(lambda: [remainder() for _ in range(8)] and None) / 8
         result.gcells = self.problem.grid.box.size * kernel.steps / result.ms_per_pass / 1e6
-        for module in modules.values():
-            check(driver.cuModuleUnload(module.handle))
+        check(driver.cuModuleUnload(module.handle))
         return result
 
     def differences(self, steps: int) -> int:
@@ -257,51 +249,33 @@ class Bench:
         return int(found[0])
 
 
-def variants(case: str, problem: Problem, quick: bool) -> Iterator[PassKernel3D]:
-    """The variants of a case: what a run would take for each number of steps, then others."""
-    if case == "heat":
-        yield PassKernel3D(problem, Shape3D(1, 4, 2, 16))
-    elif case == "heat64":
-        yield PassKernel3D(problem, Shape3D(1, 2, 2, 16))
-    elif case == "yee":
-        yield PassKernel3D(problem, Shape3D(1, 2, 1, 16, turning=False))
+def variants(case: str, problem: Problem, shapes: str) -> Iterator[PassKernel3D]:
+    """The variants of a case: what a run would take for each number of steps, then those that are asked for."""
     for steps in (2, 3, 4):
         if (chosen := pass3d(problem, steps)) is not None:
             yield chosen
-    if not quick:
-        yield from (PassKernel3D(problem, shape) for shape in OTHERS.get(case, ()))
-
-
-FIRST, SHORT = partial(Shape3D, turning=False), partial(Shape3D, turning=False, joined=True)
-OTHERS = {
-    "heat": (
-        *(Shape3D(2, 4, 1, 32, 2), Shape3D(2, 4, 1, 32, 3), Shape3D(2, 4, 2, 16, 4)),
-        *(SHORT(3, 4, 1, 32, 2), SHORT(3, 4, 1, 32, 3), SHORT(3, 4, 2, 16, 2), SHORT(4, 4, 2, 16, 1)),
-    ),
-    "heat64": (Shape3D(2, 2, 2, 16, 4), Shape3D(2, 2, 1, 32, 2), SHORT(3, 2, 1, 32, 3), SHORT(4, 2, 1, 32, 1)),
-    "yee": (
-        *(FIRST(1, 2, 1, 16, 1), FIRST(1, 4, 1, 16, 1), FIRST(2, 2, 1, 16, 1), FIRST(2, 2, 1, 16, 2)),
-        *(FIRST(2, 2, 2, 8, 3), SHORT(3, 2, 1, 16, 1), SHORT(3, 2, 1, 16, 2), SHORT(3, 2, 2, 8, 2)),
-    ),
-}
+    for name, asked, numbers in (part.split(":") for part in shapes.split()):
+        if name == case:
+            columns, rows, each, ahead, unroll, lead = map(int, numbers.split(","))
+            shape = StreamShape(columns, rows, each, ahead, own=True, unroll=unroll, lead=lead)
+            yield PassKernel3D(problem, int(asked), shape)
 
 
 def build(kernel: PassKernel3D, device: Device) -> Built:
     """The machine code of the kernels that a pass over the grid launches."""
-    box, slots = kernel.problem.grid.box, device.multiprocessors
-    launches, shell = kernel.launches(box, slots), None
-    cubins = {launch.program.entry: compile_cubin(launch.program.source, device.arch) for launch in launches}
-    if kernel.shelled:
-        found = shells(kernel.problem, kernel.steps, kernel.remainder(box, slots))
-        shell = onestep.program(kernel.problem, [boxes for part in found for boxes in part.steps])
-        cubins["shell"] = compile_cubin(shell.source, device.arch)
-    return Built(cubins, shell)
+    box, tiles = kernel.problem.grid.box, compile_cubin(kernel.plain.source, device.arch)
+    left = kernel.remainder(box, device.multiprocessors)
+    if not left:
+        return Built(tiles)
+    found = remainders(kernel.problem, kernel.steps, left)
+    program = onestep.program(kernel.problem, [boxes for part in found for boxes in part.steps])
+    return Built(tiles, (program, compile_cubin(program.source, device.arch)))
 
 
-def run_case(device: Device, case: str, size: int, quick: bool, pool: ThreadPoolExecutor) -> list[Result]:
+def run_case(device: Device, case: str, size: int, shapes: str, pool: ThreadPoolExecutor) -> list[Result]:
     make, dtype = CASES[case]
     problem = make(size, dtype)
-    kernels = list(variants(case, problem, quick))
+    kernels = list(variants(case, problem, shapes))
     waiting = [(kernel, pool.submit(build, kernel, device)) for kernel in kernels]
     bench = Bench(device, case, problem)
     results = [bench.reference(max((kernel.steps for kernel in kernels), default=1))]
@@ -310,35 +284,36 @@ def run_case(device: Device, case: str, size: int, quick: bool, pool: ThreadPool
         try:
             results.append(bench.measure(kernel, future.result()))
         except Exception as error:  # each variant stands alone
-            results.append(Result(case, asdict(kernel.shape), error=f"{type(error).__name__}: {error}"[:400]))
+            results.append(Result(case, _shape(kernel), error=f"{type(error).__name__}: {error}"[:400]))
         print(line(results[-1]), flush=True)
     device.release()
     return results
+
+
+def _shape(kernel: PassKernel3D) -> dict[str, Any]:
+    return {"steps": kernel.steps, **asdict(kernel.shape)}
 
 
 def line(r: Result) -> str:
     s = r.shape
     if not s["steps"]:
         return f"{r.case} one step after another: {r.gcells:.0f} GC/s, {r.ms_per_pass:.3f} ms"
-    name = f"{r.case} T={s['steps']} VX={s['columns']} rows={s['rows']}x{s['warps']} ahead={s['ahead']}"
-    marks = ("not held", not s["held"]), ("skew", s["skew"]), ("short rings", not s["turning"]), ("joined", s["joined"])
-    name += "".join(f" {mark}" for mark, here in marks if here)
+    tile = f"{s['columns']}x{s['rows']}/{s['rows_each']}"
+    name = f"{r.case} T={s['steps']} {tile} ahead={s['ahead']} unroll={s['unroll']}"
     if r.error:
         return f"{name}: {r.error}"
     return (
         f"{name}: {r.gcells:.0f} GC/s pass {r.ms_per_pass:.3f} ms regs {r.registers} local {r.local_bytes} "
-        f"warps {r.warps_per_multiprocessor} shared {r.shared_bytes} tiles {r.tiles} useful {r.useful} "
-        f"bad {r.different}"
-        + (f" edge {r.edge_tiles} tiles {r.edge_ms:.3f} ms" if r.edge_tiles else "")
-        + (f" shell {r.shell_cells} cells {r.shell_ms:.3f} ms" if r.shell_cells else "")
+        f"blocks {r.blocks_per_multiprocessor} shared {r.shared_bytes} tiles {r.tiles} bad {r.different}"
+        + (f" remainder {r.remainder_cells} cells {r.remainder_ms:.3f} ms" if r.remainder_cells else "")
     )
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--cases", default=",".join(CASES))
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--cases", default="heat,heat64,yee,layers,maxwell")
     parser.add_argument("--size", type=int, default=512, help="cells along each axis")
-    parser.add_argument("--quick", action="store_true", help="a few variants only")
+    parser.add_argument("--shapes", default="", help="variants beside those of runs")
     parser.add_argument("--out", type=Path)
     options = parser.parse_args()
     device = Device()
@@ -348,7 +323,7 @@ def main() -> None:
     with ThreadPoolExecutor(8) as pool:
         for case in options.cases.split(","):
             try:
-                results += run_case(device, case, options.size, options.quick, pool)
+                results += run_case(device, case, options.size, options.shapes, pool)
             except Exception as error:  # each case stands alone
                 results.append(Result(case, {"steps": 0}, error=f"{type(error).__name__}: {error}"[:400]))
                 print(f"{case}: {results[-1].error}", flush=True)

@@ -76,7 +76,15 @@ def electric_uniform(ex: Any, ey: Any, ez: Any, hx: Any, hy: Any, hz: Any, c: fl
 
 def yee_periodic_problem(n: int, dtype: Dtype = "float32") -> Problem:
     """Yee's scheme in one medium, periodic: six fields, 48 bytes a cell in float32."""
-    grid = Grid((n, n, n), "periodic", dtype)
+    return _yee_uniform(Grid((n, n, n), "periodic", dtype))
+
+
+def yee_uniform_problem(n: int, dtype: Dtype = "float32") -> Problem:
+    """The same with fixed edges."""
+    return _yee_uniform(Grid((n, n, n), "fixed", dtype))
+
+
+def _yee_uniform(grid: Grid) -> Problem:
     fields = [grid.field(name) for name in ("ex", "ey", "ez", "hx", "hy", "hz")]
     return Problem.of([magnetic(*fields, 0.3), electric_uniform(*fields, 0.3)])
 
@@ -302,6 +310,7 @@ CASES: dict[str, tuple[Callable[[int, Dtype], Problem], Dtype]] = {
     "heat64": (heat_problem, "float64"),
     "yee": (yee_problem, "float32"),
     "yee_periodic": (yee_periodic_problem, "float32"),
+    "yee_uniform": (yee_uniform_problem, "float32"),
     "layers": (layers_problem, "float32"),
     "maxwell": (maxwell_problem, "float32"),
     "acoustic": (acoustic_problem, "float32"),

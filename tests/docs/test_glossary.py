@@ -72,7 +72,6 @@ CLAUSE = re.compile(r"(What|Whether|Which|How|Where|When|Who|Why)\b")
 CLAUSES_ALLOWED = (
     "codegen/cuda/blocked",
     "codegen/cuda/blocked2d",
-    "codegen/cuda/blocked3d",
     "codegen/cuda/linked",
     "codegen/cuda/stream3d",
     "runtime/cuda/fused",

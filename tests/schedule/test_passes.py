@@ -12,7 +12,6 @@ from peergrid.errors import CheckFailed, UsageError
 from peergrid.grid import Boundary
 from peergrid.grid.partition import Partition
 from peergrid.runtime.cpu.executor import ThreadedExecutor
-from peergrid.runtime.cuda.lowering.passes import queued_passes
 from peergrid.runtime.reference import ReferenceKernel
 from peergrid.runtime.trace.judge import REDUNDANT, Checkers, judge
 from peergrid.schedule import Layout, Schedule, build, layout, one_iteration
@@ -201,21 +200,3 @@ def test_a_stencil_of_ones_own_is_proved_as_gpus_carry_it_out(strategy: Strategy
 def test_devices_that_cannot_be_are_refused(spec: str) -> None:
     with pytest.raises(UsageError, match=f"got '{spec}'"):
         verify(problem_of("fixed"), devices=spec)
-
-
-def test_graphs_are_captured_where_devices_share_a_gpu_too() -> None:
-    """Events within a GPU tie nothing: each of the two GPUs has one queue with semaphores."""
-    problem, ordinals = problem_of("fixed"), (0, 0, 1)
-    options = Options("graph", 2)
-    plan = layout(problem, Partition(problem.grid, (3, 1)), options)
-    schedule = one_iteration(plan, options)
-    chain = queued_passes(schedule, ordinals, lambda source, target: ordinals[source] != ordinals[target])
-    assert [one.name for one in chain] == [
-        "events between GPUs to semaphores",
-        "capture the work between them in graphs",
-    ]
-    iterations = repeated(plan, apply_passes(plan, schedule, chain))
-    both = Checkers(plan, iterations)
-    assert [*both.proved(iterations)] == [*both.replayed(iterations)] == []
-    alone = queued_passes(schedule, (0, 0, 0), lambda source, target: False)
-    assert "graphs" not in " ".join(one.name for one in alone)

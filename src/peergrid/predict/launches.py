@@ -18,12 +18,12 @@ from peergrid.codegen.cuda.blocked.program import Launch, Program
 from peergrid.codegen.cuda.blocked.tiles import overhead
 from peergrid.codegen.cuda.blocked1d.pass_kernel import PassKernel1D
 from peergrid.codegen.cuda.blocked2d.pass_kernel import PassKernel
-from peergrid.codegen.cuda.blocked3d.pass_kernel import PassKernel3D
-from peergrid.codegen.cuda.blocked3d.shell import shells
-from peergrid.codegen.cuda.choose import shape1d, shape2d
+from peergrid.codegen.cuda.choose import shape1d, shape2d, shape3d
 from peergrid.codegen.cuda.gpu_model import GpuModel
 from peergrid.codegen.cuda.linked.persistent import PersistentKernel
 from peergrid.codegen.cuda.onestep.regions import Variant
+from peergrid.codegen.cuda.stream3d.pass_kernel import PassKernel3D
+from peergrid.codegen.cuda.stream3d.remainder import remainders
 from peergrid.codegen.cuda.suited import resident as persistent_resident
 from peergrid.grid import Box
 from peergrid.runtime.cuda.lowering.one_step import OneStepPlan
@@ -288,31 +288,28 @@ def persistent(kernel: PersistentKernel, site: Site, box: Box) -> KernelWork:
 
 def _tiles3d(kernel: PassKernel3D, site: Site, boxes: Boxes) -> Iterator[KernelWork]:
     problem, steps = site.problem, kernel.steps
-    registers = min(240, site.gpu.registers // kernel.shape.threads // 8 * 8)
-    slots = _slots(site.gpu, kernel.plain, registers)
+    slots = _slots(site.gpu, kernel.plain, round(shape3d.registers(kernel)))
     for box in boxes:
         short = kernel.shorter(box, slots, slots)
         for launch in short.launches(box, slots, site.recorded):
-            interior = launch.program.entry == kernel.plain.entry
             shape = (launch.regions["hi"] - launch.regions["lo"])[:, :3]
             planes = shape[:, 0] + overhead(problem, steps)
             own = float(shape.prod(axis=1).sum())
             moved = own * _loaded(problem, steps) * problem.itemsize
-            plane = kernel.shape.width * kernel.shape.height
-            cells = kernel.shape.columns * kernel.shape.rows
+            plane = kernel.shape.columns * kernel.shape.rows
+            cells = 16 // problem.itemsize * kernel.shape.rows_each
             row = _row(problem, steps, cells)
             results = float(planes.sum()) * plane / cells * row
-            yield KernelWork(f"{'interior' if interior else 'boundary'} 3D", len(shape), slots, moved,
-                             _touched(problem, boxes), results, _longest(planes, slots) * row,
-                             beside=not interior)  # fmt: skip
+            touched, chain = _touched(problem, boxes), _longest(planes, slots) * row
+            yield KernelWork("interior 3D", len(shape), slots, moved, touched, results, chain)
 
 
 def _with_remainder(kernel: PassKernel3D, site: Site, boxes: Boxes) -> Iterator[KernelWork]:
     """Tiles, and what they leave to kernels of one step."""
     plain = list(_tiles3d(kernel, site, boxes))
-    rest = [part for box in boxes for part in kernel.shorter(box, 1, 1).remainder(box, 1, site.recorded)]
-    for shell in shells(kernel.problem, kernel.steps, rest, site.gpu):
-        for number, step in enumerate(shell.steps):
+    rest = [left for box in boxes for left in kernel.shorter(box, 1, 1).remainder(box, 1, site.recorded)]
+    for part in remainders(kernel.problem, kernel.steps, rest, site.gpu):
+        for number, step in enumerate(part.steps):
             for place, work in enumerate(single_steps(site, step, between=True)):
                 behind = bool(number or place)
                 yield replace(

@@ -16,9 +16,9 @@ from host_kernels import COMPILER, kernels, library
 from peergrid.codegen.cuda.blocked.program import Launch, Program
 from peergrid.codegen.cuda.blocked1d.pass_kernel import PassKernel1D
 from peergrid.codegen.cuda.blocked2d.pass_kernel import PassKernel
-from peergrid.codegen.cuda.blocked3d.pass_kernel import PassKernel3D
 from peergrid.codegen.cuda.common.arguments import Arguments
 from peergrid.codegen.cuda.common.norm import NORMS
+from peergrid.codegen.cuda.stream3d.pass_kernel import PassKernel3D
 from peergrid.codegen.norm import NORM_ROWS
 from peergrid.grid import Array, Box, Index
 from peergrid.grid.partition import Partition
@@ -188,7 +188,7 @@ class Outcome:
 def advance(problem: Problem, kernel: PassKernel1D | PassKernel | PassKernel3D, parts: Index | None = None,
             device: int = 0, step: int = 3, slots: int = 4) -> Outcome:  # fmt: skip
     """One pass on one device of a partition, by the reference and by the generated kernels."""
-    steps = kernel.shape.steps
+    steps = kernel.steps
     parts = parts or (1,) * problem.grid.ndim
     one = Device(Layout(problem, Partition(problem.grid, parts), (steps,)), device, step + steps)
     one.reference(0, step, steps)

@@ -78,12 +78,12 @@ def test_none_where_nothing_fits() -> None:
 
 
 def test_volumes() -> None:
-    """Lower tiles, of which fewer cells are useful: several steps of heat and of Maxwell's equations on all."""
+    """Lower tiles, of which fewer cells are useful: several steps of heat on all, of Maxwell's equations on most."""
     heat, maxwell = diffusion((160, 160, 160)), volume((160, 160, 160))
     assert lengths(heat, gpu=RTX)[0] == lengths(heat, gpu=T4)[0] == 3
-    assert lengths(maxwell, gpu=RTX)[0] == lengths(maxwell, gpu=T4)[0] == 2
+    assert (lengths(maxwell, gpu=RTX)[0], lengths(maxwell, gpu=T4)[0]) == (2, 1)
     for problem, gpu in ((heat, RTX), (heat, T4), (maxwell, RTX), (maxwell, T4)):
-        for steps in lengths(problem, gpu=gpu):
+        for steps in set(lengths(problem, gpu=gpu)) - {1}:
             kernel = several_steps(problem, steps, gpu=gpu)
             assert kernel is not None
             assert kernel.plain.shared_bytes <= gpu.block_shared

@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 from stream_examples_3d import heat, radar
 
-from peergrid.codegen.cuda.blocked3d.shell import shells
 from peergrid.codegen.cuda.gpu_model import H200
 from peergrid.codegen.cuda.onestep import program
 from peergrid.codegen.cuda.onestep.groups import groups
 from peergrid.codegen.cuda.onestep.regions import regions
 from peergrid.codegen.cuda.onestep.rows3d import LANES, row_regions
 from peergrid.codegen.cuda.onestep.wide import THREADS
+from peergrid.codegen.cuda.stream3d.remainder import remainders
 from peergrid.codegen.nvrtc import compile_cubin
 from peergrid.grid import Box, Grid
 from peergrid.stencil import Problem, footprint
@@ -66,12 +66,12 @@ def test_narrow_rows_take_few_threads() -> None:
     assert narrow.blocks(4) == narrow.box.shape[0] * -(-narrow.box.shape[1] // lines)
 
 
-def test_a_shell_shrinks_to_what_is_left() -> None:
+def test_a_remainder_shrinks_to_what_is_left() -> None:
     """After the last step it is the boxes themselves; before, what the later steps read; nothing twice."""
     problem = radar(SHAPE)
     rest = (Box((0, 0, 0), (18, 6, 70)), Box((4, 8, 10), (7, 12, 30)))
-    (shell,) = shells(problem, 3, rest)
-    for later, boxes in zip((2, 1, 0), shell.steps, strict=True):
+    (part,) = remainders(problem, 3, rest)
+    for later, boxes in zip((2, 1, 0), part.steps, strict=True):
         covered = np.zeros(SHAPE, int)
         for box in boxes:
             covered[box.slices((0, 0, 0))] += 1
@@ -85,18 +85,18 @@ def test_a_shell_shrinks_to_what_is_left() -> None:
     assert (covered == expected).all()
 
 
-def test_what_is_narrow_is_a_shell_of_its_own() -> None:
+def test_what_is_narrow_is_a_remainder_of_its_own() -> None:
     """With room for what its steps in between leave; of one step there is nothing."""
     gpu = replace(H200, narrow_cells=1)
     problem = radar(SHAPE)
     broad, narrow = Box((0, 0, 0), (18, 6, 70)), Box((0, 6, 0), (18, 20, 5))
-    one, two = shells(problem, 2, (broad, narrow), gpu)
+    one, two = remainders(problem, 2, (broad, narrow), gpu)
     assert one.dense is None
     assert two.dense is not None
     written = [region.box for n, g in enumerate(groups(problem)) for region in regions(problem, n, g, two.steps[0][0])]
     assert all(two.dense.covers(box) for box in written)
     assert two.steps[-1] == (narrow,)
-    assert [shell.dense for shell in shells(problem, 1, (broad, narrow), gpu)] == [None]
+    assert [one.dense for one in remainders(problem, 1, (broad, narrow), gpu)] == [None]
 
 
 @pytest.mark.nvrtc

@@ -62,7 +62,7 @@ def advance(problem: Problem, shape: StreamShape, steps: int = 1, parts: Index =
                 for beyond in (slice(0, first), slice(first + cells, None)):
                     before.array[(slice(None),) * axis + (beyond,)] = np.nan
     (plain,) = kernel.parts(one.box, SMALL).plain
-    given = one.arguments(0, 3, scratch_fields(problem))
+    given = one.arguments(0, 3, scratch_fields(problem) if kernel.steps == 1 else ())
     wraps = np.array([(kernel.wraps(one.box),)], WRAPS)
     for number, launch in enumerate(kernel.launches(plain, [slots] * len(kernel.stages))):
         blocks = min(slots, launch.blocks) if shape.lead else launch.blocks
@@ -71,7 +71,8 @@ def advance(problem: Problem, shape: StreamShape, steps: int = 1, parts: Index =
         pace = np.array((counters.ctypes.data, shape.lead, clocks), PACE)
         given["lo"], given["hi"] = plain.lo, plain.hi
         given["regions"], given["count"] = launch.regions.ctypes.data, len(launch.regions)
-        fault = compiled(launch.program, ["Pace", "Wraps"])(blocks, 1, pointers([given, pace, wraps]))
+        more = ["Pace", "Wraps"] if kernel.steps == 1 else []
+        fault = compiled(launch.program, more)(blocks, 1, pointers([given, pace, wraps][: 1 + len(more)]))
         assert fault is None, fault
         assert not counters.any()
     return one, plain
@@ -110,21 +111,42 @@ def test_several_steps(make: Make, steps: int, boundary: str) -> None:
     check(make((20, 23, 75), boundary), StreamShape(64, 16, 2, ahead=2), steps)
 
 
+@pytest.mark.parametrize("boundary", ["fixed", "periodic"])
+@pytest.mark.parametrize(
+    ("make", "steps", "shape"),
+    [
+        (diffusion, 3, StreamShape(64, 16, 4, ahead=2, own=True, unroll=3)),
+        (diffusion, 2, StreamShape(48, 16, 2, ahead=2, own=True)),
+        (two_fields, 2, StreamShape(64, 16, 2, ahead=1, own=True, unroll=2)),
+        (yee, 2, StreamShape(64, 16, 2, ahead=2, own=True, unroll=2)),
+        (yee, 2, StreamShape(48, 16, 2, ahead=2, own=True)),
+        (wide_reads, 2, StreamShape(64, 24, 3, ahead=2, own=True)),
+        (waves, 1, StreamShape(64, 16, 1, ahead=2, own=True)),
+        (diffusion, 3, StreamShape(72, 12, 4, ahead=1, own=True, unroll=3)),
+        (yee, 2, StreamShape(36, 12, 2, ahead=1, own=True)),
+    ],
+)
+def test_planes_of_own_cells_in_registers(make: Make, steps: int, shape: StreamShape, boundary: str) -> None:
+    """Also where a warp ends within a row, and where the last warp has more threads than the tile cells."""
+    check(make((40, 38, 75), boundary), shape, steps)
+
+
 @settings(deadline=None, max_examples=12)
 @given(
     st.sampled_from([diffusion, two_fields, yee, waves]),
     st.sampled_from([(32, 8, 2), (64, 8, 1), (32, 16, 4), (64, 12, 3)]),
     st.integers(1, 4),
-    st.booleans(),
+    st.sampled_from([(True, False), (False, False), (True, True)]),
     st.sampled_from([0, 3]),
     st.sampled_from(["float32", "float64"]),
     st.sampled_from([("fixed", "fixed", "periodic"), ("periodic", "reflecting", "fixed")]),
     st.sampled_from([((1, 1, 1), 0), ((2, 1, 1), 1), ((1, 2, 2), 3), ((3, 1, 1), 1)]),
 )
 def test_shapes(
-    make: Make, tile: Index, ahead: int, held: bool, lead: int, dtype: str, boundary: Any, part: tuple[Index, int]
-) -> None:
-    shape = StreamShape(*tile, ahead=ahead, held=held, lead=lead)
+    make: Make, tile: Index, ahead: int, kept: tuple[bool, bool], lead: int, dtype: str, boundary: Any,
+    part: tuple[Index, int],
+) -> None:  # fmt: skip
+    shape = StreamShape(*tile, ahead=ahead, held=kept[0], own=kept[1], lead=lead)
     check(make((60, 41, 83), boundary, dtype), shape, parts=part[0], device=part[1])
 
 
@@ -141,6 +163,24 @@ def test_cells_that_other_updates_reach_are_left_over() -> None:
             cells = write_box(problem, name, box)
             one.padded[name][1].view(cells)[...] = one.memory.block(name, 1).view(cells)
     assert agrees(problem, one, plain)
+
+
+@settings(deadline=None, max_examples=12)
+@given(
+    st.sampled_from([diffusion, two_fields, yee]),
+    st.sampled_from([(64, 16, 2), (68, 12, 4), (32, 16, 1)]),
+    st.integers(2, 3),
+    st.integers(1, 3),
+    st.sampled_from(["float32", "float64"]),
+    st.sampled_from([("fixed", "fixed", "periodic"), ("periodic", "reflecting", "fixed")]),
+    st.sampled_from([((1, 1, 1), 0), ((2, 1, 1), 1), ((1, 2, 2), 3), ((3, 1, 1), 1)]),
+)
+def test_several_steps_of_parts_of_a_grid(
+    make: Make, tile: Index, steps: int, unroll: int, dtype: str, boundary: Any, part: tuple[Index, int]
+) -> None:
+    """Boxes whose columns begin anywhere, with ghost cells on some sides and edges on the others."""
+    shape = StreamShape(*tile, ahead=2, own=True, unroll=unroll)
+    check(make((60, 41, 83), boundary, dtype), shape, steps, parts=part[0], device=part[1])
 
 
 @stencil

@@ -61,8 +61,7 @@ class GpuModel:
     launch_bound_cells: of a device, up to which launches may take longer than the work; long_rows: of an
     interior tile, in whose time a boundary tile and after it tiles of boundary strips are made (33 are too few, 58 do);
     persistent_warps, persistent_rows: warps of a block and rows of a boundary tile to choose from for persistent
-    kernels that have interior tiles, too; persistent_passes: of one launch, at most; boundary_tiles_3d: whether 3D
-    passes may have tiles for cells whose updates differ;
+    kernels that have interior tiles, too; persistent_passes: of one launch, at most;
     thread_values, thread_bytes: values that a thread of a one-step kernel may have in registers before it gets fewer
     rows, and bytes of these from which on each is loaded where it is used, in statements of statement_operations.
     """
@@ -87,7 +86,6 @@ class GpuModel:
     persistent_warps: tuple[int, ...] = (8, 4)
     persistent_rows: tuple[int, ...] = (16, 24, 32, 48, 64, 96, 128)
     persistent_passes: int = 4096
-    boundary_tiles_3d: bool = True
     thread_values: int = 80
     thread_bytes: int = 800
     statement_operations: int = 6

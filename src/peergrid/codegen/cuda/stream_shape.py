@@ -10,7 +10,8 @@ class StreamShape:
     """A tile of `rows` rows and `columns` columns, computed by threads with a few rows each.
 
     ahead: clocks between the copy of a plane and its first use; held: threads keep the older planes of their own cells
-    in registers; lead: clocks by which blocks may be apart (0: any); kept: the L2 cache is told to keep the planes that
+    in registers; own: all planes of their own cells, and columns beside them are shuffled; unroll: clocks in the body
+    of the loop; lead: clocks by which blocks may be apart (0: any); kept: the L2 cache is told to keep the planes that
     neighbouring tiles share; blocks: of a multiprocessor, which bounds the registers; stream: results leave the caches
     first.
     """
@@ -20,10 +21,16 @@ class StreamShape:
     rows_each: int = 2
     ahead: int = 3
     held: bool = True
+    own: bool = False
+    unroll: int = 1
     lead: int = 0
     kept: bool = True
     blocks: int = 1
     stream: bool = True
+
+    def split(self, itemsize: int) -> bool:
+        """Whether a warp ends within a row, so that neighbours in it are not always those of a row."""
+        return 32 % (self.columns * itemsize // 16) > 0
 
     def threads(self, itemsize: int) -> int:
         """Threads of a block: whole warps, which copies count on."""

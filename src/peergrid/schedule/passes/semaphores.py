@@ -38,10 +38,6 @@ class EventsToSemaphores:
     crosses: Crosses
 
     def __call__(self, layout: Layout, schedule: Schedule) -> Schedule:
-        return self.made(schedule)
-
-    def made(self, schedule: Schedule) -> Schedule:
-        """The schedule with semaphores; what devices hold makes no difference."""
         ops = schedule.ops
         recorded = {op.event for op in ops if isinstance(op, Record)}
         words: dict[Event, dict[int, None]] = {}  # the waiting devices

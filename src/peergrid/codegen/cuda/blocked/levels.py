@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from peergrid.codegen.cuda.blocked.reach import meanings
 from peergrid.codegen.pipeline import PipelineNode, StageAccess, Value, pipeline, span_of
 from peergrid.stencil import Problem
 from peergrid.stencil.problem import Assignment, Update
@@ -91,15 +90,14 @@ def plain_updates(problem: Problem) -> tuple[dict[str, tuple[Update, Assignment]
     return tuple(found)
 
 
-def levels(problem: Problem, steps: int, skew: int = 0, norm: str | None = None, walls: bool = False) -> Levels:
+def levels(problem: Problem, steps: int, skew: int = 0, norm: str | None = None) -> Levels:
     """The nodes of the interior's updates. skew: additional rows between steps, so that steps become
-    independent; norm: a field whose rows before each step are kept until its row after the step is known; walls: cells
-    may keep their value, and reads may mean mirrored cells.
+    independent; norm: a field whose rows before each step are kept until its row after the step is known.
     """
     stages = plain_updates(problem)
-    accesses = [_access(problem, number, plain, walls) for number, plain in enumerate(stages) if plain]
+    accesses = [_access(number, plain) for number, plain in enumerate(stages) if plain]
     fields = _read_or_carried(problem, stages)
-    made = pipeline(fields, accesses, steps, between_steps=skew, carry=walls, kept=norm)
+    made = pipeline(fields, accesses, steps, between_steps=skew, kept=norm)
     nodes = tuple(
         _node(node, {t: assignment for t, (_, assignment) in stages[node.stage].items()}) for node in made.nodes
     )
@@ -107,11 +105,9 @@ def levels(problem: Problem, steps: int, skew: int = 0, norm: str | None = None,
     return Levels(steps, nodes, made.inputs, finals, made.starts)
 
 
-def _access(problem: Problem, number: int, plain: Mapping[str, tuple[Update, Assignment]], walls: bool) -> StageAccess:
+def _access(number: int, plain: Mapping[str, tuple[Update, Assignment]]) -> StageAccess:
     """The rows that the interior's updates of a stage read."""
     reads = {read for _, assignment in plain.values() for read in assignment.reads}
-    if walls:
-        reads = {meaning for read in reads for meaning in meanings(problem, read)}
     return StageAccess(number, span_of((read.field, read.offset[0]) for read in reads), tuple(plain))
 
 

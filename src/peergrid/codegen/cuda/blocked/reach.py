@@ -1,14 +1,11 @@
-"""How far tiles reach beyond what they store, and what the reads of a cell may mean."""
+"""How far tiles reach beyond what they store."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from functools import reduce
-from itertools import product
 
 from peergrid.grid import Field
 from peergrid.stencil import Growth, Problem, footprint
-from peergrid.stencil.expr import Read
 
 
 def reach(problem: Problem, steps: int) -> Growth:
@@ -30,15 +27,3 @@ def known(problem: Problem, steps: int, described: Field, axis: int) -> tuple[st
     if problem.grid.periodic[axis]:
         return lo, hi
     return f"max({lo}, {described.box.lo[axis]})", f"min({hi}, {described.box.hi[axis]})"
-
-
-def meanings(problem: Problem, read: Read) -> Iterator[Read]:
-    """What a read may mean: the cell at its offset or, beyond reflecting edges, the mirrored one.
-
-    Where offsets along reflecting axes are at most 1, the mirrored cell is the one at offset 0.
-    """
-    choices = [
-        (o, 0) if o and problem.grid.boundary[axis] == "reflecting" else (o,) for axis, o in enumerate(read.offset)
-    ]
-    for offset in product(*choices):
-        yield Read(read.field, offset)

@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from peergrid.codegen.cuda.blocked.plain import obstacles, plain_box
-from peergrid.codegen.cuda.blocked3d.walls import core
 from peergrid.codegen.cuda.common.arguments import Arguments
+from peergrid.codegen.cuda.stream3d.core import core
 from peergrid.codegen.norm import NORM_ROWS
 from peergrid.grid import Box
 from peergrid.grid.partition import Partition, balanced_cuts

@@ -10,12 +10,12 @@ from __future__ import annotations
 
 from peergrid.codegen.cuda.blocked1d.pass_kernel import PassKernel1D
 from peergrid.codegen.cuda.blocked2d.pass_kernel import PassKernel
-from peergrid.codegen.cuda.blocked3d.pass_kernel import PassKernel3D
 from peergrid.codegen.cuda.choose import shape1d, shape2d, shape3d
 from peergrid.codegen.cuda.choose.shape1d import pass1d
 from peergrid.codegen.cuda.choose.shape2d import one_step, pass_kernel
 from peergrid.codegen.cuda.choose.shape3d import pass3d
 from peergrid.codegen.cuda.gpu_model import H200, GpuModel
+from peergrid.codegen.cuda.stream3d.pass_kernel import PassKernel3D
 from peergrid.codegen.norm import NORM_ALIGN
 from peergrid.grid import Index
 from peergrid.grid.partition import Partition

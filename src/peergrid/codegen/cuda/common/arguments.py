@@ -2,7 +2,8 @@
 
 Every pointer to a field is shifted so that the cell (i, j, k) of the grid lies at `p[i * pitch[0] + j * pitch[1] + k]`
 (2D: `p[i * pitch[0] + j]`, 1D: `p[i]`; a profile: `p[index along its axis]`), whatever box the device stores. In
-the slot that they write, kernels of one step find it by `into`: that may be of another shape (see `blocked3d.shell`).
+the slot that they write, kernels of one step find it by `into`: that may be of another shape (see
+`stream3d.remainder`).
 
 Where sources and receivers lie is in the struct, too: kernels of a B-scan, whose antennas move, have one text.
 """

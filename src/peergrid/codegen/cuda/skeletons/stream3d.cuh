@@ -3,12 +3,13 @@
 // A thread block takes a tile of ROWS rows and COLUMNS columns and goes through the planes of a piece of the grid. Its
 // clock is the plane that the last node of the pipeline makes; a node makes the plane LEAD ahead of it. Planes come from
 // memory by asynchronous copies, AHEAD clocks before they are first read, into rings in shared memory. What a node
-// makes for later nodes is in rings, too. A thread has the W cells of ROWS_EACH rows one below the other; planes older
-// than those of a ring it keeps in registers, for its own cells.
+// makes for later nodes is in rings, too. A thread has the W cells of ROWS_EACH rows one below the other, and keeps in
+// registers planes of its own cells: those older than the planes of a ring or, where OWN, all. Then rings are there for
+// other threads' cells alone, and columns beside a thread's come from its neighbours in the warp.
 //
 // Before this text comes `Shape`: the constants above, THREADS of a block (whole warps: the last may have idle ones), HELD
-// (the planes that a thread keeps), POLLS (see `Pace`), STREAM (whether the caches are told that results leave them first),
-// PACED (whether blocks keep in step), PERIODIC (whether any axis of the grid is).
+// (the planes that a thread keeps), UNROLL (clocks in the body of the loop), POLLS (see `Pace`), STREAM (whether the caches
+// are told that results leave them first), PACED (whether blocks keep in step), PERIODIC (whether any axis of the grid is).
 // Behind it come the plan (rings and nodes) and the kernel.
 
 // ---------------------------------------------------------------- copies and counters
@@ -48,6 +49,14 @@ __device__ __forceinline__ void pg_stream(Cells* to, const Cells& values) {  // 
     __stcs(reinterpret_cast<double2*>(to), make_double2(values.v[0], values.v[1]));
 }
 #endif
+
+// Makes the compiler compute again what follows from a number: registers that keep such things from clock to clock are
+// missing elsewhere.
+__device__ __forceinline__ void pg_again(int& number) {
+#ifdef __CUDA_ARCH__
+  asm volatile("" : "+r"(number));
+#endif
+}
 
 // ---------------------------------------------------------------- blocks in step
 // Neighbouring tiles share their borders through the L2 cache as long as their blocks are at about the same plane.
@@ -107,13 +116,14 @@ struct Wraps {
 // ---------------------------------------------------------------- rings of planes
 template <class... Parts> struct List {};
 
-// Where the planes of all rings of PLANES planes are: slot[k] is the place of the plane k after the clock, modulo PLANES.
-template <int PLANES> struct Places {
+// Where the planes of all rings of PLANES planes of SIZE values are: slot[k] is that of the plane k after the clock,
+// modulo PLANES, in values behind the start of a ring.
+template <int PLANES, int SIZE> struct Places {
   int slot[PLANES];
 
   __device__ __forceinline__ void start(int nothing) {
 #pragma unroll
-    for (int k = 0; k < PLANES; ++k) slot[k] = nothing + k;
+    for (int k = 0; k < PLANES; ++k) slot[k] = nothing + k * SIZE;
   }
   static __device__ __forceinline__ constexpr int index(int plane) { return (plane % PLANES + PLANES) % PLANES; }
   __device__ __forceinline__ void next() {
@@ -125,13 +135,17 @@ template <int PLANES> struct Places {
 };
 
 // A ring: the planes OLDEST to NEWEST, counted from the clock, with LEFT and RIGHT columns, ABOVE and BELOW rows around
-// the tile. START: its first value in shared memory. HELD_FROM, HELD: of the planes before, those that threads keep.
-template <int START_, int PLANES_, int OLDEST_, int NEWEST_, int LEFT_, int RIGHT_, int ABOVE_, int BELOW_, int HELD_FROM_, int HELD_>
+// the tile. START: its first value in shared memory. HELD, HELD_FROM, YOUNGEST: how many planes threads keep of their own
+// cells, from which place on, and the newest of them.
+template <int START_, int PLANES_, int OLDEST_, int NEWEST_, int LEFT_, int RIGHT_, int ABOVE_, int BELOW_, int HELD_FROM_, int HELD_,
+          int YOUNGEST_>
 struct Ring {
   static constexpr int START = START_, PLANES = PLANES_, OLDEST = OLDEST_, NEWEST = NEWEST_;
-  static constexpr int LEFT = LEFT_, ABOVE = ABOVE_, HELD_FROM = HELD_FROM_, HELD = HELD_;
+  static constexpr int LEFT = LEFT_, RIGHT = RIGHT_, ABOVE = ABOVE_, BELOW = BELOW_;
+  static constexpr int HELD_FROM = HELD_FROM_, HELD = HELD_, YOUNGEST = YOUNGEST_;
   static constexpr int WIDTH = LEFT_ + Shape::COLUMNS + RIGHT_, HEIGHT = ABOVE_ + Shape::ROWS + BELOW_;
   static constexpr int SIZE = (WIDTH * HEIGHT + 32 * W - 1) / (32 * W) * (32 * W);  // copied by whole warps
+  typedef Places<PLANES_, SIZE> Slots;
 };
 
 // The cells lo <= index < hi along the three axes.
@@ -161,17 +175,21 @@ template <class Ring, int FIELD_, int VERSION_, class NEED_, class REACH_, class
 // Which of the copies that make a plane of a ring a thread asks for, and where each comes from in a plane in memory.
 template <class F> struct Copies {
   static constexpr int COUNT = F::SIZE / W, EACH = (COUNT + Shape::THREADS - 1) / Shape::THREADS;
-  int from[EACH];
+  long long corner;     // of the ring's cells that there are, in values
+  unsigned from[EACH];  // in bytes behind it
 
   static __device__ __forceinline__ int number(int k) { return static_cast<int>(threadIdx.x) + k * Shape::THREADS; }
   // The same for all threads of a warp: copies that say how long caches keep them take that from registers of the warp.
-  static __device__ __forceinline__ bool any(int k) { return COUNT % Shape::THREADS == 0 || number(k) < COUNT; }
+  static __device__ __forceinline__ bool any(int k) { return (k + 1) * Shape::THREADS <= COUNT || number(k) < COUNT; }
   // left, top: the first cell of the ring; first, last: the rows that there are. Others are read by no cell that counts.
   __device__ __forceinline__ void place(int left, int top, int first, int last, int pitch, const Wraps& wraps) {
+    const int low = min(first, 0), begin = min(left, 0);  // no place is before these, also across periodic edges
+    corner = static_cast<long long>(low) * pitch + begin;
 #pragma unroll
     for (int k = 0; k < EACH; ++k) {
       const int y = number(k) / (F::WIDTH / W), x = number(k) % (F::WIDTH / W) * W;
-      from[k] = wraps(min(max(top + y, first), last), 1) * pitch + wraps(left + x, 2);
+      const int line = wraps(min(max(top + y, first), last), 1) - low;
+      from[k] = (static_cast<unsigned>(line) * static_cast<unsigned>(pitch) + (wraps(left + x, 2) - begin)) * sizeof(R);
     }
   }
 };
@@ -186,6 +204,16 @@ template <int N_, class RING_, int FIELD_, int VERSION_, class HOME_, class REAC
   typedef HOME_ HOME;
   typedef BOX_ BOX;
   typedef OLD_ OLD;
+
+  // Whether the n-th of a thread's cells may lie outside the columns of BOX, as cells begin at a multiple of W.
+  static __device__ __forceinline__ constexpr bool outside(int n) {
+    bool found = false;
+    for (int k = 0; k < W; ++k) {
+      found = found || (HOME::lo(2) + k < BOX::lo(2) && (HOME::lo(2) + k - n) % W == 0);
+      found = found || (HOME::hi(2) - 1 - k >= BOX::hi(2) && (HOME::hi(2) - 1 - k - n) % W == 0);
+    }
+    return found;
+  }
 };
 
 // What an update reads: a ring's value at an offset; a coefficient that varies along one axis.
@@ -206,7 +234,8 @@ template <class Plan> struct Stream : Plan::State {
   R* const shared;
   const long long step;
   const int left, top;    // the first cell of the block
-  const int row, column;  // of the thread's first cell in the tile
+  const int row, column;  // of the thread's first cell in the tile; threads of the last warp may have the same as others
+  const int ends;         // whether the thread's neighbours in a row are not those in its warp: 1 left, 2 right
   int plane;              // the clock
   Cells held[Shape::HELD > 0 ? Shape::HELD : 1][Shape::ROWS_EACH];
 
@@ -214,12 +243,17 @@ template <class Plan> struct Stream : Plan::State {
       : a(given), wraps(edges), tile(box), shared(memory), step(now(given)),
         left(Plan::first(box.lo[2], 2) & ~(W - 1)), top(Plan::first(box.lo[1], 1)),
         row(min(static_cast<int>(threadIdx.x), WORKING - 1) / ACROSS * Shape::ROWS_EACH),
-        column(static_cast<int>(threadIdx.x) % ACROSS * W), plane(box.lo[0] - Plan::EARLY) {}
+        column(static_cast<int>(threadIdx.x) % ACROSS * W),
+        ends((threadIdx.x % 32 == 0 || column == 0 ? 1 : 0) + (threadIdx.x % 32 == 31 || column == Shape::COLUMNS - W ? 2 : 0)),
+        plane(box.lo[0] - Plan::EARLY) {}
 
   // The W cells of row r of the thread at an offset; PLANE is counted from the clock.
-  template <class F, int PLANE, int Y, int X> __device__ __forceinline__ Cells read(int r) const {
-    if constexpr (PLANE < F::OLDEST) {
-      return held[F::HELD_FROM + F::OLDEST - 1 - PLANE][r];
+  template <class F, int PLANE, int Y, int X, int r> __device__ __forceinline__ Cells read() const {
+    constexpr bool KEPT = PLANE <= F::YOUNGEST && PLANE > F::YOUNGEST - F::HELD && r + Y >= 0 && r + Y < Shape::ROWS_EACH;
+    if constexpr (KEPT && X == 0) {
+      return held[F::HELD_FROM + F::YOUNGEST - PLANE][r + Y];
+    } else if constexpr (KEPT && Shape::OWN && (X == 1 || X == -1)) {
+      return moved<F, PLANE, X, r + Y>(held[F::HELD_FROM + F::YOUNGEST - PLANE][r + Y]);
     } else {
       constexpr int FIRST = (X >= 0 ? X : X - W + 1) / W * W, SHIFT = X - FIRST;
       const R* const from = at<F, PLANE>() + (r + Y) * F::WIDTH + FIRST;
@@ -236,10 +270,29 @@ template <class Plan> struct Stream : Plan::State {
     }
   }
 
+  // What lies one column beside: all but one of the cells are the thread's own, that one is a neighbour's. At the ends of
+  // a warp and of the tile it is in the ring, if the ring has columns beside the tile; else nobody needs it.
+  template <class F, int PLANE, int X, int ROW> __device__ __forceinline__ Cells moved(const Cells& here) const {
+    R other;
+    if constexpr (X < 0) {
+      other = __shfl_up_sync(0xffffffffu, here.v[W - 1], 1);
+      if constexpr (F::LEFT > 0)
+        if (ends & 1) other = at<F, PLANE>()[ROW * F::WIDTH - 1];
+    } else {
+      other = __shfl_down_sync(0xffffffffu, here.v[0], 1);
+      if constexpr (F::RIGHT > 0)
+        if (ends & 2) other = at<F, PLANE>()[ROW * F::WIDTH + W];
+    }
+    Cells found;
+#pragma unroll
+    for (int n = 0; n < W; ++n) found.v[n] = n + X < 0 || n + X >= W ? other : here.v[(n + X + W) % W];
+    return found;
+  }
+
   // Where a ring has the thread's first cell of a plane.
   template <class F, int PLANE> __device__ __forceinline__ R* at() const {
-    const int slot = this->Places<F::PLANES>::slot[Places<F::PLANES>::index(PLANE)];
-    return shared + F::START + slot * F::SIZE + (row + F::ABOVE) * F::WIDTH + column + F::LEFT;
+    const int slot = this->F::Slots::slot[F::Slots::index(PLANE)];
+    return shared + (slot + (row * F::WIDTH + column)) + (F::START + F::ABOVE * F::WIDTH + F::LEFT);
   }
 
   // The cells of the tile and `beyond` it that there are of a field, along an axis.
@@ -249,7 +302,7 @@ template <class Plan> struct Stream : Plan::State {
   template <class F> __device__ __forceinline__ int highest(int axis, int beyond = 0) const {
     return min(min(tile.hi[axis] + beyond, a.hi[axis] + F::REACH::hi(axis)), F::HOME::hi(axis));
   }
-  // Planes have fewer than 2^31 values.
+  // Planes have fewer than 2^32 bytes.
   static __device__ __forceinline__ long long plane_at(const Field& field, int z) {
     return static_cast<long long>(z) * static_cast<int>(field.pitch[0]);
   }
@@ -258,15 +311,16 @@ template <class Plan> struct Stream : Plan::State {
   template <class F> __device__ __forceinline__ void fetch(int ahead, int slot) const {
     const int z = plane + ahead;
     if (z < lowest<F>(0, F::NEED::lo(0)) || z >= highest<F>(0, F::NEED::hi(0))) return;
-    const R* const from = block_of<F::FIELD, F::VERSION>(a) + plane_at(a.fields[F::FIELD], wraps(z, 0));
-    R* const to = shared + F::START + slot * F::SIZE;
+    const R* const field = block_of<F::FIELD, F::VERSION>(a) + plane_at(a.fields[F::FIELD], wraps(z, 0));
+    const char* const from = reinterpret_cast<const char*>(field + this->Copies<F>::corner);
+    R* const to = shared + (slot + static_cast<int>(threadIdx.x) * W) + F::START;
 #pragma unroll
     for (int k = 0; k < Copies<F>::EACH; ++k) {
       if (!Copies<F>::any(k)) continue;
       if constexpr (F::KEPT)
-        pg_fetch_kept(to + Copies<F>::number(k) * W, from + this->Copies<F>::from[k], pg_policy());
+        pg_fetch_kept(to + k * Shape::THREADS * W, from + this->Copies<F>::from[k], pg_policy());
       else
-        pg_fetch<16>(to + Copies<F>::number(k) * W, from + this->Copies<F>::from[k]);
+        pg_fetch<16>(to + k * Shape::THREADS * W, from + this->Copies<F>::from[k]);
     }
   }
 
@@ -286,64 +340,67 @@ template <class Plan> struct Stream : Plan::State {
     pg_fetched();
 #pragma unroll
     for (int k = 1; k < Shape::AHEAD; ++k) {
-      (fetch<F>(F::NEWEST + k, nothing() + Places<F::PLANES>::index(F::NEWEST + k)), ...);
+      (fetch<F>(F::NEWEST + k, nothing() + F::Slots::index(F::NEWEST + k) * F::SIZE), ...);
       pg_fetched();
     }
   }
   template <class F> __device__ __forceinline__ void first_planes() const {
 #pragma unroll 1
-    for (int p = F::OLDEST; p <= F::NEWEST; ++p) fetch<F>(p, nothing() + Places<F::PLANES>::index(p));
+    for (int p = F::OLDEST; p <= F::NEWEST; ++p) fetch<F>(p, nothing() + F::Slots::index(p) * F::SIZE);
   }
   template <class... F> __device__ __forceinline__ void fetch_next(List<F...>) const {
-    (fetch<F>(F::NEWEST + Shape::AHEAD, this->Places<F::PLANES>::slot[Places<F::PLANES>::index(F::NEWEST + Shape::AHEAD)]), ...);
+    (fetch<F>(F::NEWEST + Shape::AHEAD, this->F::Slots::slot[F::Slots::index(F::NEWEST + Shape::AHEAD)]), ...);
     pg_fetched();
   }
 
-  // What threads keep of the plane that leaves a ring's reach.
+  // What threads keep of a plane: of that which leaves a ring's reach or, where OWN, of that which has come.
   template <class F> __device__ __forceinline__ void hold() {
     if constexpr (F::HELD > 0) {
 #pragma unroll
-      for (int r = 0; r < Shape::ROWS_EACH; ++r) {
+      for (int k = F::HELD - 1; k > 0; --k)
 #pragma unroll
-        for (int k = F::HELD - 1; k > 0; --k) held[F::HELD_FROM + k][r] = held[F::HELD_FROM + k - 1][r];
-        held[F::HELD_FROM][r] = read<F, F::OLDEST, 0, 0>(r);
-      }
+        for (int r = 0; r < Shape::ROWS_EACH; ++r) held[F::HELD_FROM + k][r] = held[F::HELD_FROM + k - 1][r];
+      if constexpr (!Shape::OWN) take<F, F::OLDEST>();
     }
   }
+  template <class F, int PLANE> __device__ __forceinline__ void take() {
+#pragma unroll
+    for (int r = 0; r < Shape::ROWS_EACH; ++r)
+      held[F::HELD_FROM][r] = *reinterpret_cast<const Cells*>(at<F, PLANE>() + r * F::WIDTH);
+  }
+  template <class F> __device__ __forceinline__ void take_new() {
+    if constexpr (Shape::OWN && F::HELD > 0) take<F, F::NEWEST>();
+  }
+  template <class... F> __device__ __forceinline__ void take_all(List<F...>) { (take_new<F>(), ...); }
   template <class... F> __device__ __forceinline__ void hold_all(List<F...>) { (hold<F>(), ...); }
 
-  template <class... N> __device__ __forceinline__ void make_all(List<N...>) const { (make<N>(), ...); }
-  template <class N> __device__ __forceinline__ void make() const;
-  template <class N, class M> __device__ __forceinline__ void keep(Cells (&made)[Shape::ROWS_EACH][N::VALUES]) const;
+  template <class... N> __device__ __forceinline__ void make_all(List<N...>) { (make<N>(), ...); }
+  template <class N> __device__ __forceinline__ void make();
+  template <class N, int r> __device__ __forceinline__ void update(Cells (&made)[Shape::ROWS_EACH][N::VALUES]) const;
+  template <class N, class M, int r> __device__ __forceinline__ void keep_rows(Cells (&made)[Shape::ROWS_EACH][N::VALUES]) const;
+  template <class N, class M, int r> __device__ __forceinline__ void keep_columns(Cells (&made)[Shape::ROWS_EACH][N::VALUES]) const;
+  template <class N, class M> __device__ __forceinline__ void keep(Cells (&made)[Shape::ROWS_EACH][N::VALUES]);
   template <class N, class... M>
-  __device__ __forceinline__ void keep_all(Cells (&made)[Shape::ROWS_EACH][N::VALUES], List<M...>) const {
+  __device__ __forceinline__ void keep_all(Cells (&made)[Shape::ROWS_EACH][N::VALUES], List<M...>) {
     (keep<N, M>(made), ...);
   }
 
   template <class... P> __device__ __forceinline__ void turn(List<P...>) { (this->P::next(), ...); }
 
-  // The columns low <= k < high of W cells from column x on.
-  static __device__ __forceinline__ void store(R* to, const Cells& values, int x, int low, int high) {
-    if (x >= low && x + W <= high) {
-      if constexpr (Shape::STREAM)
-        pg_stream(reinterpret_cast<Cells*>(to), values);
-      else
-        *reinterpret_cast<Cells*>(to) = values;
-      return;
-    }
-#pragma unroll
-    for (int n = 0; n < W; ++n)
-      if (x + n >= low && x + n < high) to[n] = values.v[n];
+  static __device__ __forceinline__ void store(Cells* to, const Cells& values) {
+    if constexpr (Shape::STREAM)
+      pg_stream(to, values);
+    else
+      *to = values;
   }
 };
 
-// What an update is given: the values around the thread's cells in one row.
-template <class Plan, int LEAD> struct Around {
+// What an update is given: the values around the thread's cells in its row r.
+template <class Plan, int LEAD, int r> struct Around {
   const Stream<Plan>& stream;
-  const int r;
 
   template <class F, int Z, int Y, int X> __device__ __forceinline__ Cells operator()(Read<F, Z, Y, X>) const {
-    return stream.template read<F, LEAD + Z, Y, X>(r);
+    return stream.template read<F, LEAD + Z, Y, X, r>();
   }
   template <int FIELD, int OFFSET> __device__ __forceinline__ R operator()(Along<FIELD, 0, OFFSET>) const {
     return __ldg(stream.a.fields[FIELD].slot[0] + stream.plane + LEAD + OFFSET);
@@ -361,61 +418,111 @@ template <class Plan, int LEAD> struct Around {
 };
 
 // One node of the pipeline: its plane at this clock.
-template <class Plan> template <class N> __device__ __forceinline__ void Stream<Plan>::make() const {
+template <class Plan> template <class N> __device__ __forceinline__ void Stream<Plan>::make() {
   if constexpr (N::BARRIER) __syncthreads();  // what other threads made at this clock is read
-  if (WORKING < Shape::THREADS && threadIdx.x >= WORKING) return;
+  if (!Shape::OWN && WORKING < Shape::THREADS && threadIdx.x >= WORKING) return;
   const int z = plane + N::LEAD;
-  if (z < tile.lo[0] + N::NEED::lo(0) || z >= tile.hi[0] + N::NEED::hi(0)) return;
+  if constexpr (N::GUARDED)
+    if (z < tile.lo[0] + N::NEED::lo(0) || z >= tile.hi[0] + N::NEED::hi(0)) return;
   Cells made[Shape::ROWS_EACH][N::VALUES];
-#pragma unroll
-  for (int r = 0; r < Shape::ROWS_EACH; ++r) N::update(Around<Plan, N::LEAD>{*this, r}, a, step, made[r]);
+  update<N, 0>(made);
   keep_all<N>(made, typename N::Makes{});
 }
 
 template <class Plan>
+template <class N, int r>
+__device__ __forceinline__ void Stream<Plan>::update(Cells (&made)[Shape::ROWS_EACH][N::VALUES]) const {
+  N::update(Around<Plan, N::LEAD, r>{*this}, a, step, made[r]);
+  if constexpr (r + 1 < Shape::ROWS_EACH) update<N, r + 1>(made);
+}
+
+// The values that cells outside an update's box keep, from row r on.
+template <class Plan>
+template <class N, class M, int r>
+__device__ __forceinline__ void Stream<Plan>::keep_columns(Cells (&made)[Shape::ROWS_EACH][N::VALUES]) const {
+  const int x = left + column;
+  const Cells old = read<typename M::OLD, N::LEAD, 0, 0, r>();
+#pragma unroll
+  for (int n = 0; n < W; ++n)
+    if (M::outside(n) && (x + n < M::BOX::lo(2) || x + n >= M::BOX::hi(2))) made[r][M::N].v[n] = old.v[n];
+  if constexpr (r + 1 < Shape::ROWS_EACH) keep_columns<N, M, r + 1>(made);
+}
+template <class Plan>
+template <class N, class M, int r>
+__device__ __forceinline__ void Stream<Plan>::keep_rows(Cells (&made)[Shape::ROWS_EACH][N::VALUES]) const {
+  const int z = plane + N::LEAD, y = top + row + r;
+  if (z < M::BOX::lo(0) || z >= M::BOX::hi(0) || y < M::BOX::lo(1) || y >= M::BOX::hi(1))
+    made[r][M::N] = read<typename M::OLD, N::LEAD, 0, 0, r>();
+  if constexpr (r + 1 < Shape::ROWS_EACH) keep_rows<N, M, r + 1>(made);
+}
+
+template <class Plan>
 template <class N, class M>
-__device__ __forceinline__ void Stream<Plan>::keep(Cells (&made)[Shape::ROWS_EACH][N::VALUES]) const {
-  const int z = plane + N::LEAD, x = left + column;
+__device__ __forceinline__ void Stream<Plan>::keep(Cells (&made)[Shape::ROWS_EACH][N::VALUES]) {
+  typedef typename M::RING Ring;
+  const int z = plane + N::LEAD;
+  int y = top + row, x = left + column;
+  if constexpr (!Same<typename M::OLD, void>::value) {
+    keep_columns<N, M, 0>(made);
+    const bool planes = z >= M::BOX::lo(0) && z < M::BOX::hi(0);
+    if (!planes || y < M::BOX::lo(1) || y + Shape::ROWS_EACH > M::BOX::hi(1)) keep_rows<N, M, 0>(made);
+  }
 #pragma unroll
   for (int r = 0; r < Shape::ROWS_EACH; ++r) {
-    const int y = top + row + r;
-    Cells& value = made[r][M::N];
-    if constexpr (!Same<typename M::OLD, void>::value) {
-      const bool line = z >= M::BOX::lo(0) && z < M::BOX::hi(0) && y >= M::BOX::lo(1) && y < M::BOX::hi(1);
-      if (!line || x < M::BOX::lo(2) || x + W > M::BOX::hi(2)) {
-        const Cells old = read<typename M::OLD, N::LEAD, 0, 0>(r);
-#pragma unroll
-        for (int n = 0; n < W; ++n)
-          if (!line || x + n < M::BOX::lo(2) || x + n >= M::BOX::hi(2)) value.v[n] = old.v[n];
+    const Cells& value = made[r][M::N];
+    if constexpr (!Same<Ring, void>::value) {
+      if constexpr (Shape::OWN && Ring::HELD > 0) held[Ring::HELD_FROM][r] = value;
+      if constexpr (Ring::PLANES > 0) {  // where a thread has its own cells, others need those at the border
+        const bool border = r < Ring::BELOW || r >= Shape::ROWS_EACH - Ring::ABOVE || Ring::LEFT || Ring::RIGHT;
+        if (!Shape::OWN || border) *reinterpret_cast<Cells*>(at<Ring, N::LEAD>() + r * Ring::WIDTH) = value;
       }
     }
-    if constexpr (!Same<typename M::RING, void>::value)
-      *reinterpret_cast<Cells*>(at<typename M::RING, N::LEAD>() + r * M::RING::WIDTH) = value;
-    if constexpr (M::FIELD >= 0) {
-      const bool mine = z >= lowest<M>(0) && z < highest<M>(0) && y >= lowest<M>(1) && y < highest<M>(1);
-      const Field& field = a.fields[M::FIELD];
-      R* const to = block_of<M::FIELD, M::VERSION>(a) + plane_at(field, z) + (y * static_cast<int>(field.pitch[1]) + x);
-      if (mine) store(to, value, x, lowest<M>(2), highest<M>(2));
+  }
+  if constexpr (M::FIELD >= 0) {
+    if (z < lowest<M>(0) || z >= highest<M>(0)) return;
+    const Field& field = a.fields[M::FIELD];
+    pg_again(y);
+    pg_again(x);
+    const int pitch = static_cast<int>(field.pitch[1]), first = lowest<M>(1) - y, end = highest<M>(1) - y;
+    const int low = lowest<M>(2) - x, high = highest<M>(2) - x;
+    const unsigned line = static_cast<unsigned>(pitch) * sizeof(R);
+    char* const to = reinterpret_cast<char*>(block_of<M::FIELD, M::VERSION>(a) + plane_at(field, z) + (y * pitch + x));
+    if (low <= 0 && high >= W) {
+#pragma unroll
+      for (int r = 0; r < Shape::ROWS_EACH; ++r)
+        if (r >= first && r < end) store(reinterpret_cast<Cells*>(to + r * line), made[r][M::N]);
+    } else if (low < W && high > 0) {
+#pragma unroll
+      for (int r = 0; r < Shape::ROWS_EACH; ++r)
+#pragma unroll
+        for (int n = 0; n < W; ++n)
+          if (r >= first && r < end && n >= low && n < high) reinterpret_cast<R*>(to + r * line)[n] = made[r][M::N].v[n];
     }
   }
 }
 
 // ---------------------------------------------------------------- tiles
+// UNROLL clocks, of which n are done. Clocks behind the last plane of a tile make nothing that anybody reads.
+template <int n, class Plan> __device__ __forceinline__ void stream_planes(Stream<Plan>& stream, Pacer& pacer) {
+  pacer.before();
+  pg_await<Shape::AHEAD - 1>();
+  __syncthreads();  // the planes of this clock are there, those before are read
+  stream.fetch_next(typename Plan::Fields{});
+  stream.take_all(typename Plan::Fields{});
+  stream.make_all(typename Plan::Nodes{});
+  stream.hold_all(typename Plan::Rings{});
+  stream.turn(typename Plan::Counts{});
+  ++stream.plane;
+  if constexpr (n + 1 < Shape::UNROLL) stream_planes<n + 1>(stream, pacer);
+}
+
 template <class Plan>
 __device__ __forceinline__ void stream_tile(const Arguments& a, const Region& tile, Pacer& pacer, const Wraps& wraps, R* shared) {
   Stream<Plan> stream(a, wraps, tile, shared);
   stream.start(typename Plan::Counts{});
   stream.begin(typename Plan::Fields{});
 #pragma unroll 1
-  for (; stream.plane < tile.hi[0]; ++stream.plane) {
-    pacer.before();
-    pg_await<Shape::AHEAD - 1>();
-    __syncthreads();  // the planes of this clock are there, those before are read
-    stream.fetch_next(typename Plan::Fields{});
-    stream.make_all(typename Plan::Nodes{});
-    stream.hold_all(typename Plan::Rings{});
-    stream.turn(typename Plan::Counts{});
-  }
+  while (stream.plane < tile.hi[0]) stream_planes<0>(stream, pacer);
   pg_await<0>();
 }
 

@@ -36,7 +36,9 @@ def one_pass(problem: Problem, gpu: GpuModel = H200) -> StreamKernel | None:
 
 def supported(problem: Problem) -> bool:
     """Whether every state field of most cells has one usual update in each stage, which spans periodic axes."""
-    if problem.grid.ndim != 3 or (problem.grid.shape[1] + 64) * (problem.grid.shape[2] + 128) >= 1 << 31:
+    if problem.grid.ndim != 3:
+        return False
+    if (problem.grid.shape[1] + 64) * (problem.grid.shape[2] + 128) * problem.itemsize >= 1 << 32:
         return False
     half = problem.grid.box.size / 2
     written: set[str] = set()

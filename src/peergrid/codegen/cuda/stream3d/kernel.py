@@ -11,9 +11,9 @@ import numpy as np
 
 from peergrid.codegen.cuda.blocked.plain import core_of, unbounded
 from peergrid.codegen.cuda.blocked.program import Launch, Program, regions_of
-from peergrid.codegen.cuda.blocked3d.walls import core
 from peergrid.codegen.cuda.common.arguments import RECEIVER
 from peergrid.codegen.cuda.gpu_model import H200, GpuModel
+from peergrid.codegen.cuda.stream3d.core import core, unmirrored
 from peergrid.codegen.cuda.stream3d.rings import Rings
 from peergrid.codegen.cuda.stream3d.text import ENTRY, Text
 from peergrid.codegen.cuda.stream3d.tiles import LEAST_PLANES, tiles
@@ -82,17 +82,19 @@ class StreamKernel:
 
     def clocks(self, number: int, launch: Launch, blocks: int) -> int:
         """The most clocks of a block of a launch of so many blocks."""
-        each = (launch.regions["hi"] - launch.regions["lo"])[:, 0] + self.pipelines[number].early
+        rings = self.pipelines[number]
+        planes = (launch.regions["hi"] - launch.regions["lo"])[:, 0] + rings.early
+        each = -(-planes // rings.shape.unroll) * rings.shape.unroll
         return max(int(each[block::blocks].sum()) for block in range(blocks))
 
     def wraps(self, box: Box) -> tuple[int, int, int]:
         """For each axis its cells if it is periodic and the box, which is all that a device owns, spans it: kernels
-        then read across its edges by themselves, rows in whole accesses of 16 bytes. 0 otherwise.
+        of one step then read across its edges by themselves, rows in whole accesses of 16 bytes. 0 otherwise.
         """
         grid, width = self.problem.grid, 16 // self.problem.itemsize
         aligned = (True, True, grid.shape[2] % width == 0)
         found = [
-            size if wraps and able and box.shape[axis] == size else 0
+            size if self.steps == 1 and wraps and able and box.shape[axis] == size else 0
             for axis, (size, wraps, able) in enumerate(zip(grid.shape, grid.periodic, aligned, strict=True))
         ]
         return found[0], found[1], found[2]
@@ -109,7 +111,7 @@ class StreamKernel:
     def parts(self, box: Box, gpu: GpuModel = H200, recorded: Sequence[int] = ()) -> Parts:
         """What of a box is made how; recorded: the receivers to serve (see `onestep`)."""
         allowed, barred = core(self.problem, self.steps)
-        allowed = allowed & _unmirrored(self.problem, self.steps)
+        allowed = allowed & unmirrored(self.problem, self.steps)
         plain, points = core_of(box & allowed, list(barred))
         least = max(gpu.streamed_cells_3d, gpu.streamed_share_3d * box.size)
         if plain.size < least or plain.shape[0] < LEAST_PLANES:
@@ -122,17 +124,6 @@ class StreamKernel:
                 fresh = [piece for part in fresh for piece in part - known]
             after += [piece for piece in fresh if not piece.empty]
         return Parts((plain,), box - plain, tuple(after))
-
-
-def _unmirrored(problem: Problem, steps: int) -> Box:
-    """The cells that nothing beyond a reflecting edge is read for."""
-    growth = footprint(problem, steps).inputs.values()
-    box = Box((-(1 << 30),) * 3, (1 << 30,) * 3)
-    for axis, kind in enumerate(problem.grid.boundary):
-        if kind == "reflecting":
-            lo, hi = max(g.below[axis] for g in growth), max(g.above[axis] for g in growth)
-            box = box.with_axis(axis, lo, problem.grid.shape[axis] - hi)
-    return box
 
 
 def in_one(problem: Problem, steps: int, shape: StreamShape) -> StreamKernel:

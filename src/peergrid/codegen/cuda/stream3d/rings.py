@@ -23,8 +23,8 @@ from peergrid.stencil.remember import remembered
 class Ring:
     """The planes `oldest` to `newest` of a version and, of one that is loaded, those on their way.
 
-    left, right: columns beside the tile; above, below: rows; held: older planes that threads keep of their own cells,
-    from place `held_from` on; start: the first value in shared memory.
+    left, right: columns beside the tile; above, below: rows; held: planes that threads keep of their own cells, from
+    place `held_from` on, the newest of them `youngest`; start: the first value in shared memory.
     """
 
     version: Version
@@ -37,6 +37,7 @@ class Ring:
     below: int
     held: int
     held_from: int
+    youngest: int
     start: int
 
     def values(self, shape: StreamShape, line: int) -> int:
@@ -58,6 +59,11 @@ class Use:
     def beside(self) -> bool:
         """Whether it is one of another thread's cells."""
         return bool(self.row or self.column)
+
+    @property
+    def next_column(self) -> bool:
+        """Whether it is of the same row, one column away."""
+        return not self.row and abs(self.column) == 1
 
 
 @remembered()
@@ -191,36 +197,55 @@ class Rings:
         found = 0
         for node in self.levels.nodes:
             first = self.needs[node.step, node.stage].below[0] + self.lead(node)
-            back = max((self.rings[use.version].oldest - use.plane for use in self.uses(node)), default=0)
+            back = max((self._youngest(use.version) - use.plane for use in self.uses(node)), default=0)
             found = max(found, first + max(0, back))
         return found
+
+    def _youngest(self, version: Version) -> int:
+        """The plane that threads begin to keep their cells of, of a version that is loaded."""
+        ring = self.rings[version]
+        return ring.newest if self.shape.own and version.source else ring.oldest
 
     def waits(self, node: Node) -> bool:
         """Whether a node reads what other threads make at the same clock."""
         for use in self.uses(node):
             made = not use.version.source and self.rings[use.version].newest == use.plane
-            if made and use.beside:
+            if made and self._shared(use):
                 return True
         return False
 
+    def _shared(self, use: Use) -> bool:
+        """Whether threads find in shared memory what other threads have."""
+        if self.shape.own and use.next_column and not self.shape.split(self.problem.itemsize):
+            return use.version.source
+        return use.beside
+
     def _ring(self, version: Version, uses: list[Use], start: int, held_from: int) -> Ring:
-        newest = max(use.plane for use in uses)
-        if not version.source:
-            newest = self._maker_lead(version)
+        shape, shared = self.shape, [use for use in uses if self._shared(use)]
+        newest = max(use.plane for use in uses) if version.source else self._maker_lead(version)
         all_oldest = min(use.plane for use in uses)
-        oldest = min([newest, *(use.plane for use in uses if use.beside)]) if self.shape.held else all_oldest
-        columns, rows = [use.column for use in uses], [use.row for use in uses]
+        oldest = min([newest, *(use.plane for use in shared)]) if shape.held or shape.own else all_oldest
+        planes = newest - oldest + 1 + (shape.ahead if version.source else 0)
+        if shape.own:
+            youngest = newest
+            once = version.source and all_oldest == newest and not any(use.beside for use in uses)
+            held = 0 if once else newest - all_oldest + 1
+            planes = planes if version.source or shared else 0
+        else:
+            youngest, held = oldest - 1, max(0, oldest - all_oldest)
+        columns, rows = [use.column for use in shared], [use.row for use in shared]
         return Ring(
             version,
             oldest,
             newest,
-            newest - oldest + 1 + (self.shape.ahead if version.source else 0),
+            planes,
             -(min(0, *columns, 0) // self.width) * self.width,
             -(-max(0, *columns, 0) // self.width) * self.width,
             -min(0, *rows, 0),
             max(0, *rows, 0),
-            max(0, oldest - all_oldest),
+            held,
             held_from,
+            youngest,
             start,
         )
 

@@ -26,8 +26,8 @@ POLLS = 32  # looks at a counter, of half a microsecond each, before a block goe
 SHAPE = """\
 struct Shape {{
   static constexpr int COLUMNS = {columns}, ROWS = {rows}, ROWS_EACH = {rows_each}, THREADS = {threads};
-  static constexpr int AHEAD = {ahead}, HELD = {held}, POLLS = {polls};
-  static constexpr bool STREAM = {stream}, PACED = {paced}, PERIODIC = {periodic};
+  static constexpr int AHEAD = {ahead}, HELD = {held}, UNROLL = {unroll}, POLLS = {polls};
+  static constexpr bool OWN = {own}, STREAM = {stream}, PACED = {paced}, PERIODIC = {periodic};
 }};
 """
 
@@ -35,7 +35,7 @@ NODE = """\
 // {title}
 struct {name} {{
   static constexpr int LEAD = {lead}, VALUES = {values};
-  static constexpr bool BARRIER = {barrier};
+  static constexpr bool BARRIER = {barrier}, GUARDED = {guarded};
   typedef {need} NEED;
   typedef List<{made}> Makes;
   template <class At>
@@ -58,9 +58,9 @@ struct Plan {{
 }};
 
 extern "C" __global__ void __launch_bounds__({threads}, {blocks})
-{entry}(const __grid_constant__ Arguments a, const __grid_constant__ Pace pace, const __grid_constant__ Wraps wraps) {{
+{entry}({parameters}) {{
   extern __shared__ __align__(128) unsigned char shared[];
-  stream_tiles<Plan>(a, pace, wraps, reinterpret_cast<R*>(shared));
+  stream_tiles<Plan>(a, {more}, reinterpret_cast<R*>(shared));
 }}
 """
 
@@ -87,7 +87,12 @@ class Text:
 
     @cached_property
     def _arguments(self) -> Arguments:
-        return arguments_of(self.rings.whole)
+        return arguments_of(self.rings.whole) if self._given else Arguments(self.rings.whole)
+
+    @property
+    def _given(self) -> bool:
+        """Whether the kernel is given how blocks keep in step and wrap: one step is; several find ghost cells."""
+        return self.rings.steps == 1
 
     @property
     def _threads(self) -> int:
@@ -105,8 +110,10 @@ class Text:
             held=self.rings.held,
             polls=POLLS,
             stream=_flag(shape.stream),
-            paced=_flag(bool(shape.lead)),
-            periodic=_flag(any(self.rings.problem.grid.periodic)),
+            paced=_flag(bool(shape.lead) and self._given),
+            periodic=_flag(any(self.rings.problem.grid.periodic) and self._given),
+            unroll=shape.unroll,
+            own=_flag(shape.own),
         )
 
     def _declarations(self) -> Iterator[str]:
@@ -114,7 +121,7 @@ class Text:
         yield "// Rings: start, planes, oldest and newest, columns left and right, rows above and below, planes held."
         for version, ring in self.rings.rings.items():
             numbers = (ring.start, ring.planes, ring.oldest, ring.newest, ring.left, ring.right, ring.above, ring.below)
-            text = f"Ring<{', '.join(map(str, (*numbers, ring.held_from, ring.held)))}>"
+            text = f"Ring<{', '.join(map(str, (*numbers, ring.held_from, ring.held, ring.youngest)))}>"
             if version.source:
                 text = f"Loaded<{text}, {self._loaded(ring)}>"
             yield f"typedef {text} {self._ring(version)};"
@@ -139,10 +146,16 @@ class Text:
             lead=self.rings.lead(node),
             values=len(node.writes),
             barrier=_flag(self.rings.waits(node)),
+            guarded=_flag(self._guarded(node)),
             need=_bounds(_around(growth)),
             made=", ".join(self._made(node)),
             statements="\n".join(self._statements(node)),
         )
+
+    def _guarded(self, node: Node) -> bool:
+        """Whether a node may make no other planes than it has to: only these are in its profiles."""
+        reads = (read for write in node.writes for read in write.assignment.reads)
+        return any(self.rings.problem.fields[read.field].axes == (0,) for read in reads)
 
     def _made(self, node: Node) -> Iterator[str]:
         problem, finals = self.rings.problem, self.rings.levels.finals
@@ -206,21 +219,29 @@ class Text:
     def _ring(self, version: Version) -> str:
         return f"Ring_{version.number}"
 
+    def _kinds(self) -> Iterator[Ring]:
+        """A ring of each number of planes and values of a plane."""
+        rings = [ring for ring in self.rings.rings.values() if ring.planes]
+        yield from {
+            (ring.planes, ring.values(self.rings.shape, 32 * self.rings.width)): ring for ring in rings
+        }.values()
+
     @property
     def _plan(self) -> str:
         rings, growth = self.rings, self.rings.growth
         periodic = rings.problem.grid.periodic
         row, column = (f"at - {growth.below[axis]}" for axis in (1, 2))
-        counts = sorted({ring.planes for ring in rings.rings.values()})
+        kinds = ("Arguments a", "Pace pace", "Wraps wraps")[: 3 if self._given else 1]
+        counts = list(dict.fromkeys(f"{self._ring(r.version)}::Slots" for r in self._kinds()))
         return PLAN.format(
             early=rings.early,
             fields=", ".join(self._ring(ring.version) for ring in rings.loaded()),
             rings=", ".join(map(self._ring, rings.rings)),
             nodes=", ".join(f"Node_{number}" for number in range(len(rings.levels.nodes))),
-            counts=", ".join(f"Places<{count}>" for count in counts),
+            counts=", ".join(counts),
             state=", ".join(
                 (
-                    *(f"Places<{count}>" for count in counts),
+                    *counts,
                     *(f"Copies<{self._ring(r.version)}>" for r in rings.loaded()),
                 )
             ),
@@ -229,6 +250,8 @@ class Text:
             threads=self._threads,
             blocks=rings.shape.blocks,
             entry=ENTRY,
+            parameters=", ".join(f"const __grid_constant__ {kind}" for kind in kinds),
+            more="pace, wraps" if self._given else "Pace{nullptr, 0, 0}, Wraps{{0, 0, 0}}",
         )
 
 

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from itertools import product
 
-from peergrid.codegen.cuda.blocked.tiles import chunks, spans
+from peergrid.codegen.cuda.blocked.plain import core_of
+from peergrid.codegen.cuda.blocked.tiles import Tiles, bands, chunks, spans
+from peergrid.codegen.cuda.stream3d.core import core, unmirrored
 from peergrid.codegen.cuda.stream3d.rings import Rings
 from peergrid.grid import Box
 
@@ -12,14 +15,35 @@ LINE = 8  # a memory sector of single precision
 LEAST_PLANES = 16
 
 
-def tiles(rings: Rings, box: Box, slots: int) -> tuple[Box, ...]:
+def parted(rings: Rings, box: Box, slots: int, recorded: Iterable[Box] = (), least: int = LEAST_PLANES) -> Tiles:
+    """The tiles of a box and, as its edge, the boxes that they leave: layers of other updates, and planes around the
+    cells of sources and of receivers to serve. slots: tiles that run at once; least: planes of a tile.
+    """
+    allowed, barred = core(rings.problem, rings.steps)
+    inside, points = core_of(box & allowed & unmirrored(rings.problem, rings.steps), [*barred, *recorded])
+    if inside.empty:
+        return Tiles((), (box,))
+    plain, rest = [], list(box - inside)
+    for tile in tiles(rings, inside, slots, least):
+        cut = bands(tile, [tile & point for point in points if tile.overlaps(point)], 1, rings.early)
+        rest += [tile.with_axis(0, lo, hi) for lo, hi in cut]
+        ends = [tile.lo[0], *(plane for band in cut for plane in band), tile.hi[0]]
+        plain += [tile.with_axis(0, lo, hi) for lo, hi in zip(ends[::2], ends[1::2], strict=True) if lo < hi]
+    return Tiles(tuple(plain), tuple(rest))
+
+
+def tiles(rings: Rings, box: Box, slots: int, least: int = LEAST_PLANES) -> tuple[Box, ...]:
     """Disjoint tiles, those that share cells close to one another; slots: how many run at once."""
     rows, columns = across(rings, box)
-    pieces = chunks(box.shape[0], len(rows) * len(columns), slots, rings.early, 1, LEAST_PLANES)
-    planes = spans(box.lo[0], box.hi[0], pieces)
+    planes = spans(box.lo[0], box.hi[0], pieces(rings, box, len(rows) * len(columns), slots, least))
     return tuple(
         Box((zlo, ylo, xlo), (zhi, yhi, xhi)) for (zlo, zhi), (ylo, yhi), (xlo, xhi) in product(planes, rows, columns)
     )
+
+
+def pieces(rings: Rings, box: Box, count: int, slots: int, least: int = LEAST_PLANES) -> int:
+    """In how many pieces a box is cut along axis 0 that is cut into `count` tiles along the others."""
+    return chunks(box.shape[0], count, slots, rings.early, 1, least)
 
 
 def across(rings: Rings, box: Box) -> tuple[list[tuple[int, int]], list[tuple[int, int]]]:

@@ -33,9 +33,7 @@ def queued_passes(
     """
     found = [WRAPPED] if kernels is not None and kernels.wrap(schedule) else []
     if applicable(schedule, ordinals):
-        semaphores = EventsToSemaphores(crosses)
-        found.append(LoweringPass("events between GPUs to semaphores", semaphores))
-        schedule = semaphores.made(schedule)
+        found.append(LoweringPass("events between GPUs to semaphores", EventsToSemaphores(crosses)))
     if schedule.options.strategy == "graph" and origins(schedule, ordinals):
         found.append(LoweringPass("capture the work between them in graphs", CaptureGraphs(ordinals)))
     return tuple(found)

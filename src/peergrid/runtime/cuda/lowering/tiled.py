@@ -8,7 +8,7 @@ from itertools import chain
 
 from peergrid.codegen.cuda.blocked.program import Launch, Program
 from peergrid.codegen.cuda.blocked.tiled import TiledKernel
-from peergrid.codegen.cuda.blocked3d.shell import Shell, blocks_between, shells
+from peergrid.codegen.cuda.stream3d.remainder import Remainder, blocks_between, remainders
 from peergrid.grid import Box
 from peergrid.runtime.cuda.lowering.device_tiles import DeviceTiles, tiles_on
 from peergrid.runtime.cuda.lowering.execution_context import ExecutionContext
@@ -75,28 +75,28 @@ class TiledPlan:
             for box in boxes:
                 yield from ((device, one) for one in self.kernel.launches(box, 1, self.setting.recorded[device]))
 
-    def _expected(self) -> Iterator[tuple[int, Shell]]:
+    def _expected(self) -> Iterator[tuple[int, Remainder]]:
         """The parts of the remainder as far as boxes tell."""
         recorded = self.setting.recorded
         for device, boxes in self.works if self.kernel.leaves_remainder else ():
             left = chain.from_iterable(self.kernel.remainder(box, 1, recorded[device]) for box in boxes)
             yield from ((device, part) for part in self._parts(left))
 
-    def _left(self, tiles: DeviceTiles) -> Iterator[tuple[int, Shell]]:
+    def _left(self, tiles: DeviceTiles) -> Iterator[tuple[int, Remainder]]:
         """The parts of the remainder on devices, as their tiles leave it."""
         for device, boxes in self.works:
             yield from ((device, part) for part in self._parts(tiles.remainder(device, boxes)))
 
-    def _parts(self, left: Iterable[Box]) -> tuple[Shell, ...]:
-        return shells(self.kernel.problem, self.kernel.steps, left, self.setting.gpu)
+    def _parts(self, left: Iterable[Box]) -> tuple[Remainder, ...]:
+        return remainders(self.kernel.problem, self.kernel.steps, left, self.setting.gpu)
 
-    def _single(self, parts: Iterable[tuple[int, Shell]]) -> OneStepPlan:
+    def _single(self, parts: Iterable[tuple[int, Remainder]]) -> OneStepPlan:
         """The plan of the single steps of all parts."""
         works = tuple((device, boxes) for device, part in parts for boxes in part.steps)
         return OneStepPlan(self.setting, works, between=True)
 
     def _steps(
-        self, execution: ExecutionContext, device: int, part: Shell, single: OneStepPlan
+        self, execution: ExecutionContext, device: int, part: Remainder, single: OneStepPlan
     ) -> Iterator[KernelLaunch]:
         """The steps of a part, one after another, with memory between them."""
 

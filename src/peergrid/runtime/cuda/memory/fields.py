@@ -10,12 +10,12 @@ from math import prod
 
 import numpy as np
 
-from peergrid.codegen.cuda.blocked3d.pass_kernel import PassKernel3D
-from peergrid.codegen.cuda.blocked3d.shell import blocks_between, shells
 from peergrid.codegen.cuda.choose.steps import several_steps
 from peergrid.codegen.cuda.common.arguments import RECEIVER, Arguments
 from peergrid.codegen.cuda.gpu_model import H200, GpuModel
 from peergrid.codegen.cuda.onestep.groups import scratch_fields
+from peergrid.codegen.cuda.stream3d.pass_kernel import PassKernel3D
+from peergrid.codegen.cuda.stream3d.remainder import blocks_between, remainders
 from peergrid.errors import DoesNotFit, PeergridError
 from peergrid.grid import Array, Box
 from peergrid.runtime.cuda.device.devices import Devices
@@ -59,17 +59,17 @@ class Plan:
 
     @cached_property
     def between(self) -> int:
-        """The blocks of each state field for what passes of several steps leave in between (see `blocked3d.shell`)."""
-        return max((blocks_between(kernel.steps) for kernel in self._shelled), default=0)
+        """The blocks of each state field for what passes leave in between (see `stream3d.remainder`)."""
+        return max((blocks_between(kernel.steps) for kernel in self._parted), default=0)
 
     @property
-    def _shelled(self) -> list[PassKernel3D]:
+    def _parted(self) -> list[PassKernel3D]:
         """The kernels whose passes leave anything, which those of 3D problems alone do."""
         if self.layout.problem.grid.ndim < 3:
             return []
         lengths = range(2, max(self.layout.blocks) + 1)
         kernels = (several_steps(self.layout.problem, steps, gpu=self.gpu) for steps in lengths)
-        return [kernel for kernel in kernels if isinstance(kernel, PassKernel3D) and kernel.shelled]
+        return [kernel for kernel in kernels if isinstance(kernel, PassKernel3D) and kernel.leaves_remainder]
 
     def dense(self, device: int, box: Box) -> dict[str, BlockLayout]:
         """Blocks of the state that hold the cells of a box alone."""
@@ -81,9 +81,9 @@ class Plan:
     def _dense_bytes(self, device: int) -> int:
         """Bytes of all such blocks, for passes over what the device owns."""
         found = 0
-        for kernel in self._shelled:
+        for kernel in self._parted:
             rest = kernel.remainder(self.layout.partition.owned(device), 1)
-            boxes = [shell.dense for shell in shells(kernel.problem, kernel.steps, rest, self.gpu) if shell.dense]
+            boxes = [part.dense for part in remainders(kernel.problem, kernel.steps, rest, self.gpu) if part.dense]
             each = sum(block.bytes for box in boxes for block in self.dense(device, box).values())
             found = max(found, blocks_between(kernel.steps) * each)
         return found

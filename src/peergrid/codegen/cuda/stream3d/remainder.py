@@ -1,11 +1,10 @@
-"""The part of a 3D pass that plain tiles leave, made step by step through memory: the boxes that each step advances.
+"""The part of a 3D pass that tiles leave, made step by step through memory: the boxes that each step advances.
 
-Edge tiles keep every state field in shared memory, and compute much twice where layers are thick. A *shell* is made
-instead by the kernels that make one step, over boxes that shrink from step to step to what the later ones read. What
-steps in between leave goes to memory of its own: in that of the pass lie cells that plain tiles finish meanwhile.
+A *remainder* is made by the kernels that make one step, over boxes that shrink from step to step to what the later ones
+read. What steps in between leave goes to memory of its own: in that of the pass lie cells that tiles finish meanwhile.
 
-Layers across rows are a few columns thick: a piece of every row, for each of which memory opens a page. They are shells
-of their own, whose steps in between are kept densely.
+Layers across rows are a few columns thick: a piece of every row, for each of which memory opens a page. They are
+remainders of their own, whose steps in between are kept densely.
 """
 
 from __future__ import annotations
@@ -25,27 +24,27 @@ NARROW_COLUMNS = 24  # at most, of what is kept densely
 
 
 @dataclass(frozen=True)
-class Shell:
+class Remainder:
     """The disjoint boxes that each step advances; dense: what is kept of the steps in between, if not whole blocks."""
 
     steps: tuple[Boxes, ...]
     dense: Box | None = None
 
 
-def shells(problem: Problem, steps: int, rest: Iterable[Box], gpu: GpuModel = H200) -> tuple[Shell, ...]:
-    """The shells of `steps` steps after which all of `rest` is done; independent of one another."""
+def remainders(problem: Problem, steps: int, rest: Iterable[Box], gpu: GpuModel = H200) -> tuple[Remainder, ...]:
+    """The remainders of `steps` steps after which all of `rest` is done; independent of one another."""
     rest = tuple(rest)
     narrow = tuple(box for box in rest if steps > 1 and not scratch_fields(problem) and _narrow(box, gpu))
     found = [_steps(problem, steps, tuple(box for box in rest if box not in narrow))]
-    made = [Shell(found[0])] if found[0][-1] else []
+    made = [Remainder(found[0])] if found[0][-1] else []
     for box in narrow:
         parts = _steps(problem, steps, (box,))
-        made.append(Shell(parts, _written(problem, parts[0])))
+        made.append(Remainder(parts, _written(problem, parts[0])))
     return tuple(made)
 
 
 def blocks_between(steps: int) -> int:
-    """The blocks of each state field that a shell of so many steps needs beside the pass's own: two take turns."""
+    """The blocks of each state field that a remainder of so many steps needs beside the pass's own: two take turns."""
     return min(steps - 1, 2)
 
 
