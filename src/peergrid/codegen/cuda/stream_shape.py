@@ -29,7 +29,7 @@ class StreamShape:
     stream: bool = True
 
     def split(self, itemsize: int) -> bool:
-        """Whether a warp ends within a row, so that neighbours in it are not always those of a row."""
+        """True where a warp ends within a row: neighbours in it are not always those of the row."""
         return 32 % (self.columns * itemsize // 16) > 0
 
     def threads(self, itemsize: int) -> int:
