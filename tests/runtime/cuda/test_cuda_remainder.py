@@ -103,6 +103,29 @@ def test_large_regions_beside_small_ones(seed: int) -> None:
     )
 
 
+@stencil
+def heat(u: Any, k: float) -> None:
+    around = u[-1, 0, 0] + u[1, 0, 0] + u[0, -1, 0] + u[0, 1, 0] + u[0, 0, -1] + u[0, 0, 1]
+    u.next[0, 0, 0] = u[0, 0, 0] + k * (around - 6 * u[0, 0, 0])
+
+
+@stencil
+def damped(u: Any, d: Any) -> None:
+    u.next[0, 0, 0] = u[0, 0, 0] * d[0, 0, 0]
+
+
+@pytest.mark.parametrize("seed", [1, 2, 3])
+@pytest.mark.parametrize("depth", [4, 8])
+def test_boundary_and_interior_share_what_four_steps_leave_in_between(depth: int, seed: int) -> None:
+    """Both at once, in any order: no block between the steps holds another step's values while one reads it."""
+    grid = Grid((44, 14, 40))
+    u = grid.field("u", np.random.default_rng(3).random(grid.shape))
+    d = grid.profile("d", 1, np.linspace(0.2, 0.9, 14))
+    problem = Problem.of([heat(u, 0.1), Stage((damped(u, d).within(grid.box.with_axis(1, 0, LAYERS)),))])
+    options = Options("overlap", depth=depth, block=4)
+    assert carried_out(problem, (2, 1, 1), options, HostDriver(seed=seed, gpu=GPU)) == expected(problem)
+
+
 def test_tiles_are_lower_where_a_gpu_gives_less_shared_memory() -> None:
     """T4s give a thread block 64 KiB."""
     problem, driver = sound(), HostDriver(gpu=GPU.with_block_shared(64 << 10))

@@ -44,8 +44,14 @@ def remainders(problem: Problem, steps: int, rest: Iterable[Box], gpu: GpuModel 
 
 
 def blocks_between(steps: int) -> int:
-    """The blocks of each state field that a remainder of so many steps needs beside the pass's own: two take turns."""
-    return min(steps - 1, 2)
+    """The blocks of each state field that a remainder of so many steps needs beside the pass's own: one for each step
+    but the last.
+
+    None is used twice in a pass: the boundary region and the interior are made at the same time, and both compute some
+    of the cells between them. Where these are of the same step both write the same values; where a block held two steps
+    in turn, one could overwrite what the other still has to read.
+    """
+    return steps - 1
 
 
 def _written(problem: Problem, boxes: Boxes) -> Box:

@@ -8,7 +8,7 @@ from itertools import chain
 
 from peergrid.codegen.cuda.blocked.program import Launch, Program
 from peergrid.codegen.cuda.blocked.tiled import TiledKernel
-from peergrid.codegen.cuda.stream3d.remainder import Remainder, blocks_between, remainders
+from peergrid.codegen.cuda.stream3d.remainder import Remainder, remainders
 from peergrid.grid import Box
 from peergrid.runtime.cuda.lowering.device_tiles import DeviceTiles, tiles_on
 from peergrid.runtime.cuda.lowering.execution_context import ExecutionContext
@@ -101,7 +101,7 @@ class TiledPlan:
         """The steps of a part, one after another, with memory between them."""
 
         def between(number: int) -> Places:
-            return execution.memory.between(device, number % blocks_between(self.kernel.steps), part.dense)
+            return execution.memory.between(device, number, part.dense)
 
         for number, boxes in enumerate(part.steps):
             before = between(number - 1) if number else None
