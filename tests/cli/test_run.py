@@ -112,7 +112,7 @@ def test_a_signal_ends_the_run_with_whole_files(model: Path, tmp_path: Path, num
     process = subprocess.Popen(
         [sys.executable, "-m", "peergrid", "run", str(model), "-o", "cut", "--devices", "cpu:2", "--json"],
         cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-        env={**os.environ, "PYTHONUNBUFFERED": "1"},
+        env={**os.environ, "PYTHONUNBUFFERED": "1"}, preexec_fn=lambda: signal.signal(number, signal.SIG_DFL),
     )  # fmt: skip
     deadline = time.monotonic() + 120
     while not list((tmp_path / "cut").glob(".snapshots*")) and time.monotonic() < deadline:
