@@ -7,7 +7,7 @@
 // than those of a ring it keeps in registers, for its own cells.
 //
 // Before this text comes `Shape`: the constants above, THREADS of a block (whole warps: the last may have idle ones), HELD
-// (the planes that a thread keeps), POLLS (see `Pace`), STREAM (whether the caches are told that results leave them first),
+// (the planes that a thread keeps), POLLS (see `Pace`), STORED (columns of a tile), SKEW (of a block before them), STREAM (whether the caches are told that results leave them first),
 // PACED (whether blocks keep in step), PERIODIC (whether any axis of the grid is).
 // Behind it come the plan (rings and nodes) and the kernel.
 
@@ -131,7 +131,9 @@ struct Ring {
   static constexpr int START = START_, PLANES = PLANES_, OLDEST = OLDEST_, NEWEST = NEWEST_;
   static constexpr int LEFT = LEFT_, ABOVE = ABOVE_, HELD_FROM = HELD_FROM_, HELD = HELD_;
   static constexpr int WIDTH = LEFT_ + Shape::COLUMNS + RIGHT_, HEIGHT = ABOVE_ + Shape::ROWS + BELOW_;
-  static constexpr int SIZE = (WIDTH * HEIGHT + 32 * W - 1) / (32 * W) * (32 * W);  // copied by whole warps
+  // Columns that tiles store begin at whole lines of shared memory, as they do of the GPU's.
+  static constexpr int LINE = 128 / sizeof(R), PITCH = (WIDTH + LINE - 1) / LINE * LINE;
+  static constexpr int EDGE = (LINE - (LEFT + Shape::SKEW) % LINE) % LINE, SIZE = PITCH * HEIGHT + LINE;
 };
 
 // The cells lo <= index < hi along the three axes.
@@ -159,9 +161,14 @@ template <class Ring, int FIELD_, int VERSION_, class NEED_, class REACH_, class
 };
 
 // Which of the copies that make a plane of a ring a thread asks for, and where each comes from in a plane in memory.
+// First come those of the columns that tiles store, which are whole lines of memory, then those of the columns beside
+// them: a warp whose copies begin amid a line asks for a line more.
 template <class F> struct Copies {
-  static constexpr int COUNT = F::SIZE / W, EACH = (COUNT + Shape::THREADS - 1) / Shape::THREADS;
-  int from[EACH];
+  static constexpr int FIRST = F::LEFT + Shape::SKEW, BESIDE = (F::WIDTH - Shape::STORED) / W;
+  static constexpr int LINES = Shape::STORED / W * F::HEIGHT, OTHERS = BESIDE * F::HEIGHT;
+  static constexpr int WHOLE = (LINES + 31) / 32 * 32;  // whole warps; some copy a cell that others copy, too
+  static constexpr int COUNT = WHOLE + (OTHERS + 31) / 32 * 32, EACH = (COUNT + Shape::THREADS - 1) / Shape::THREADS;
+  int from[EACH], to[EACH];
 
   static __device__ __forceinline__ int number(int k) { return static_cast<int>(threadIdx.x) + k * Shape::THREADS; }
   // The same for all threads of a warp: copies that say how long caches keep them take that from registers of the warp.
@@ -170,7 +177,15 @@ template <class F> struct Copies {
   __device__ __forceinline__ void place(int left, int top, int first, int last, int pitch, const Wraps& wraps) {
 #pragma unroll
     for (int k = 0; k < EACH; ++k) {
-      const int y = number(k) / (F::WIDTH / W), x = number(k) % (F::WIDTH / W) * W;
+      const int line = min(number(k), LINES - 1), other = min(number(k) - WHOLE, OTHERS - 1);
+      int y = line / (Shape::STORED / W), x = FIRST + line % (Shape::STORED / W) * W;
+      if constexpr (BESIDE > 0) {
+        if (number(k) >= WHOLE) {
+          y = other / BESIDE, x = other % BESIDE * W;
+          if (x >= FIRST) x += Shape::STORED;
+        }
+      }
+      to[k] = F::EDGE + y * F::PITCH + x;
       from[k] = wraps(min(max(top + y, first), last), 1) * pitch + wraps(left + x, 2);
     }
   }
@@ -222,7 +237,7 @@ template <class Plan> struct Stream : Plan::State {
       return held[F::HELD_FROM + F::OLDEST - 1 - PLANE][r];
     } else {
       constexpr int FIRST = (X >= 0 ? X : X - W + 1) / W * W, SHIFT = X - FIRST;
-      const R* const from = at<F, PLANE>() + (r + Y) * F::WIDTH + FIRST;
+      const R* const from = at<F, PLANE>() + (r + Y) * F::PITCH + FIRST;
       const Cells low = *reinterpret_cast<const Cells*>(from);
       if constexpr (SHIFT == 0) {
         return low;
@@ -239,7 +254,7 @@ template <class Plan> struct Stream : Plan::State {
   // Where a ring has the thread's first cell of a plane.
   template <class F, int PLANE> __device__ __forceinline__ R* at() const {
     const int slot = this->Places<F::PLANES>::slot[Places<F::PLANES>::index(PLANE)];
-    return shared + F::START + slot * F::SIZE + (row + F::ABOVE) * F::WIDTH + column + F::LEFT;
+    return shared + F::START + slot * F::SIZE + F::EDGE + (row + F::ABOVE) * F::PITCH + column + F::LEFT;
   }
 
   // The cells of the tile and `beyond` it that there are of a field, along an axis.
@@ -264,9 +279,9 @@ template <class Plan> struct Stream : Plan::State {
     for (int k = 0; k < Copies<F>::EACH; ++k) {
       if (!Copies<F>::any(k)) continue;
       if constexpr (F::KEPT)
-        pg_fetch_kept(to + Copies<F>::number(k) * W, from + this->Copies<F>::from[k], pg_policy());
+        pg_fetch_kept(to + this->Copies<F>::to[k], from + this->Copies<F>::from[k], pg_policy());
       else
-        pg_fetch<16>(to + Copies<F>::number(k) * W, from + this->Copies<F>::from[k]);
+        pg_fetch<16>(to + this->Copies<F>::to[k], from + this->Copies<F>::from[k]);
     }
   }
 
@@ -390,7 +405,7 @@ __device__ __forceinline__ void Stream<Plan>::keep(Cells (&made)[Shape::ROWS_EAC
       }
     }
     if constexpr (!Same<typename M::RING, void>::value)
-      *reinterpret_cast<Cells*>(at<typename M::RING, N::LEAD>() + r * M::RING::WIDTH) = value;
+      *reinterpret_cast<Cells*>(at<typename M::RING, N::LEAD>() + r * M::RING::PITCH) = value;
     if constexpr (M::FIELD >= 0) {
       const bool mine = z >= lowest<M>(0) && z < highest<M>(0) && y >= lowest<M>(1) && y < highest<M>(1);
       const Field& field = a.fields[M::FIELD];

@@ -40,9 +40,9 @@ class Ring:
     start: int
 
     def values(self, shape: StreamShape, line: int) -> int:
-        """The values of all its planes, each of which is copied by whole warps: `line` values at a time."""
-        plane = (self.left + shape.columns + self.right) * (self.above + shape.rows + self.below)
-        return self.planes * -(-plane // line) * line
+        """The values of all its planes, whose rows begin at lines of so many values."""
+        pitch = -(-(self.left + shape.columns + self.right) // line) * line
+        return self.planes * (pitch * (self.above + shape.rows + self.below) + line)
 
 
 @dataclass(frozen=True)
@@ -162,7 +162,7 @@ class Rings:
                 continue
             ring = self._ring(version, uses, start, held_from)
             found[version] = ring
-            start += ring.values(self.shape, 32 * self.width)
+            start += ring.values(self.shape, 8 * self.width)
             held_from += ring.held
         return found
 
@@ -170,7 +170,7 @@ class Rings:
     def shared_bytes(self) -> int:
         """Shared memory of a block."""
         return max(
-            (ring.start + ring.values(self.shape, 32 * self.width)) * self.problem.itemsize
+            (ring.start + ring.values(self.shape, 8 * self.width)) * self.problem.itemsize
             for ring in self.rings.values()
         )
 

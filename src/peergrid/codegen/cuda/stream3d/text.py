@@ -16,6 +16,7 @@ from peergrid.codegen.cuda.onestep.groups import SOURCE
 from peergrid.codegen.cuda.onestep.kernels import arguments_of
 from peergrid.codegen.cuda.skeletons import skeleton
 from peergrid.codegen.cuda.stream3d.rings import Ring, Rings
+from peergrid.codegen.cuda.stream3d.tiles import useful
 from peergrid.grid import Box
 from peergrid.stencil import Growth, footprint
 from peergrid.stencil.expr import Read
@@ -26,7 +27,7 @@ POLLS = 32  # looks at a counter, of half a microsecond each, before a block goe
 SHAPE = """\
 struct Shape {{
   static constexpr int COLUMNS = {columns}, ROWS = {rows}, ROWS_EACH = {rows_each}, THREADS = {threads};
-  static constexpr int AHEAD = {ahead}, HELD = {held}, POLLS = {polls};
+  static constexpr int AHEAD = {ahead}, HELD = {held}, POLLS = {polls}, STORED = {stored}, SKEW = {skew};
   static constexpr bool STREAM = {stream}, PACED = {paced}, PERIODIC = {periodic};
 }};
 """
@@ -104,6 +105,8 @@ class Text:
             ahead=shape.ahead,
             held=self.rings.held,
             polls=POLLS,
+            stored=useful(self.rings)[1],
+            skew=-(-self.rings.growth.below[2] // self.rings.width) * self.rings.width,
             stream=_flag(shape.stream),
             paced=_flag(bool(shape.lead)),
             periodic=_flag(any(self.rings.problem.grid.periodic)),
