@@ -10,6 +10,7 @@ from peergrid.codegen.cuda.blocked.plain import FAR, unbounded
 from peergrid.codegen.cuda.common.arguments import Arguments
 from peergrid.codegen.cuda.common.expressions import cell_text
 from peergrid.codegen.cuda.common.names import identifiers
+from peergrid.codegen.cuda.skeletons import words
 from peergrid.stencil import Problem, footprint
 from peergrid.stencil.problem import Assignment, Update
 
@@ -17,10 +18,9 @@ Applied = tuple[Update, tuple[Assignment, ...]]
 """An update, and those of its assignments that are wanted of it."""
 
 FIELDS = """\
-namespace field {{
-enum {{ {names} }};
-}}
-__device__ constexpr bool STATE[] = {{{state}}};  // fields with two slots, to read and to write
+enum {{ {names} }};  // the fields
+__device__ constexpr bool STATE[] = {{{state}}};  // those with two slots, to read and to write
+__device__ constexpr int PROFILE[] = {{{profile}}};  // axes of those that are profiles, else -1
 """
 
 BOUNDS = """\
@@ -31,9 +31,11 @@ __device__ constexpr int BOX[][2][2] = {{{boxes}}};
 """
 
 ACCESS = """\
-template <int I, int J, class C> __device__ __forceinline__ R {name}(const C& cell) {{
-  return cell.template {how}, I, J>();
-}}
+// What an update reads: a field at an offset, a parameter, the sample of a signal at the step.
+template <int FIELD, int I, int J, class C> __device__ __forceinline__ R at(const C& cell) {
+  if constexpr (PROFILE[FIELD] < 0) return cell.template at<FIELD, I, J>();
+  else return cell.template profile<FIELD, PROFILE[FIELD], I, J>();
+}
 """
 
 VALUE = """\
@@ -57,13 +59,13 @@ class Updates:
     @cached_property
     def names(self) -> dict[str, str]:
         """Identifiers of fields."""
-        return identifiers(self.problem.fields)
+        return identifiers(self.problem.fields, words())
 
     @cached_property
     def functions(self) -> dict[Applied, str]:
         """Identifiers of the updates."""
         found: dict[Applied, str] = {}
-        taken = {*self.names.values(), *self._values.values()}
+        taken = {*words(), *self.names.values(), *self._values.values()}
         for applied in dict.fromkeys(self.applied):
             (name,) = identifiers((applied[0].name,), taken).values()
             found[applied] = name
@@ -79,7 +81,9 @@ class Updates:
     def fields(self) -> str:
         """The numbers of the fields."""
         state = ", ".join(str(name in self.problem.state).lower() for name in self.names)
-        return FIELDS.format(names=", ".join(self.names.values()), state=state)
+        fields = self.problem.fields.values()
+        profile = ", ".join(str(-1 if described.full else described.axes[0]) for described in fields)
+        return FIELDS.format(names=", ".join(self.names.values()), state=state, profile=profile)
 
     def bounds(self, steps: int) -> str:
         """Where fields have values, for kernels that ask."""
@@ -101,17 +105,11 @@ class Updates:
     def _values(self) -> dict[str, str]:
         """Identifiers of parameters and signals."""
         given = Arguments(self.problem)
-        return identifiers((*given.params, *given.signals), self.names.values())
+        return identifiers((*given.params, *given.signals), (*words(), *self.names.values()))
 
     def _accesses(self) -> Iterator[str]:
         """How an update reads the fields and values that it names."""
-        yield "// What an update reads: a field at an offset, a parameter, the sample of a signal at the step.\n"
-        read = {r.field for _, assignments in self.applied for a in assignments for r in a.reads}
-        for name in (name for name in self.problem.fields if name in read):
-            described = self.problem.fields[name]
-            number = f"field::{self.names[name]}"
-            how = f"at<{number}" if described.full else f"profile<{number}, {described.axes[0]}"
-            yield ACCESS.format(name=self.names[name], how=how)
+        yield ACCESS
         given = Arguments(self.problem)
         for place, key in enumerate(given.params):
             yield VALUE.format(name=self._values[key], value=f"cell.a.params[{place}]")
@@ -128,7 +126,7 @@ class Updates:
         names = [f"next_{self.names[assignment.target]}" for assignment in assignments]
         results = cell_text(
             [assignment.value for assignment in assignments],
-            lambda read: f"{self.names[read.field]}<{read.offset[0]}, {read.offset[1]}>(cell)",
+            lambda read: f"at<{self.names[read.field]}, {read.offset[0]}, {read.offset[1]}>(cell)",
             lambda key: f"{self._values[key]}(cell)",
             lambda signal: f"{self._values[signal]}(cell)",
             self.problem.grid.dtype,

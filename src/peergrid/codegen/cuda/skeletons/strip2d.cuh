@@ -5,20 +5,6 @@
 // A plan says, of each stage: CHOICES, its updates; BOUNDS[CHOICES], from where to where each applies along AXIS;
 // FIRST_CHOICE, their number among those of all stages; FIELD_OF[WRITTEN] and CARRIED[WRITTEN], of its results.
 
-constexpr int FAR = 1 << 30;
-
-__device__ __forceinline__ int pg_clamp(int i, int lo, int hi) { return i < lo ? lo : i >= hi ? hi - 1 : i; }
-
-// Where a device holds values of a field along an axis, for a pass.
-template <int FIELD, int AXIS> __device__ __forceinline__ int known_from(const Arguments& a) {
-  constexpr int below = KNOWN[FIELD][AXIS][0], least = KNOWN[FIELD][AXIS][1];
-  return least == -FAR ? a.lo[AXIS] - below : max(a.lo[AXIS] - below, least);
-}
-template <int FIELD, int AXIS> __device__ __forceinline__ int known_to(const Arguments& a) {
-  constexpr int above = KNOWN[FIELD][AXIS][2], most = KNOWN[FIELD][AXIS][3];
-  return most == FAR ? a.hi[AXIS] + above : min(a.hi[AXIS] + above, most);
-}
-
 template <class Plan> struct Strip {
   static constexpr int PACK = 1;
 

@@ -16,13 +16,14 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from peergrid.codegen.cuda.blocked.prelude import HELPERS, prelude
-from peergrid.codegen.cuda.blocked.reach import known, row_reach
+from peergrid.codegen.cuda.blocked.reach import row_reach
 from peergrid.codegen.cuda.blocked2d.edge.rings import EdgeRings2D, EdgeShape
 from peergrid.codegen.cuda.blocked2d.edge.stage import EdgeStage2D
-from peergrid.codegen.cuda.blocked2d.places import mirrored
+from peergrid.codegen.cuda.blocked2d.updates import Updates
 from peergrid.codegen.cuda.common.arguments import Arguments
 from peergrid.codegen.cuda.common.norm import norm_argument, norm_parameter, norm_reference
 from peergrid.codegen.cuda.gpu_model import H200
+from peergrid.codegen.cuda.skeletons import skeleton
 from peergrid.codegen.norm import NORM_COLUMNS
 from peergrid.stencil import Problem, footprint
 
@@ -118,7 +119,9 @@ class Edge2D:
             "  pg_await<0>();  // rows loaded beyond the end must not arrive in what uses this memory next",
             "}",
         ]
-        return "\n".join(lines) + "\n"
+        updates = Updates(self.problem, ())
+        head = (updates.fields, updates.bounds(self.shape.steps), skeleton("bounds2d.cuh"), skeleton("edge2d.cuh"))
+        return "\n".join((*head, *lines)) + "\n"
 
     def _left(self) -> str:
         """The first column of a tile: its margin, but none beyond an edge that is not periodic."""
@@ -149,40 +152,28 @@ class Edge2D:
         return (-(-left // NORM_COLUMNS) * NORM_COLUMNS if self.norm else left), right
 
     def _load_profiles(self) -> Iterator[str]:
-        """What a tile needs of each profile; beyond its ends the nearest value (such cells are never used)."""
+        """What a tile needs of each profile."""
         rings = self.rings
         for name in rings.profiles:
-            number, (axis,) = self.arguments.fields.index(name), self.problem.fields[name].axes
-            lo, hi = known(self.problem, self.shape.steps, self.problem.fields[name], axis)
+            (axis,) = self.problem.fields[name].axes
             begin = (f"first - {rings.pads[0]}", f"x0 - {rings.pad}")[axis]
-            place = mirrored(self.problem, f"{begin} + i", axis)
-            start, length = rings.starts[f"profile {name}"][0], rings.profile_length(name)
-            yield f"  for (int i = threadIdx.x; i < {length}; i += {self.threads})"
-            yield f"    s[{start} + i] = a.fields[{number}].slot[0][pg_clamp({place}, {lo}, {hi})];"
+            reflects = self.problem.grid.boundary[axis] == "reflecting"
+            mirror = f", {self.problem.grid.shape[axis]}" if reflects else ""
+            number, start = self.arguments.fields.index(name), rings.starts[f"profile {name}"][0]
+            shape = f"{number}, {rings.profile_length(name)}, {self.threads}{mirror}"
+            yield f"  load_profile<{shape}>(a, s + {start}, {begin});"
         if rings.profiles:
             yield "  __syncthreads();"
 
     def _load(self, row: str) -> Iterator[str]:
-        """One row of every field that waits in a ring; zero where there is no such cell."""
+        """One row of every field that waits in a ring."""
         for number, name in enumerate(self.arguments.fields):
             if ring := self.rings.loaded(name):
-                yield from self._load_field(number, name, row, *ring)
+                start, depth = ring
+                place = f"s + {start + self.rings.pad}"
+                loaded = f"load_row<{number}, {depth}, {self.rings.stride}>(a, {place}, source, {row}, x0, width);"
+                yield f"      {self.rings.confined.test(name)}{loaded}"
         yield "      pg_fetched();"
-
-    def _load_field(self, number: int, name: str, row: str, start: int, depth: int) -> Iterator[str]:
-        described, slot = self.problem.fields[name], "source" if name in self.problem.state else "0"
-        (ylo, yhi), (xlo, xhi) = (known(self.problem, self.shape.steps, described, axis) for axis in (0, 1))
-        place = f"s + {start + self.rings.pad} + pg_place<{depth}>({row}) * {self.rings.stride}"
-        yield f"      {self.rings.confined.test(name)}for (int c = lane; c < width; c += 32) {{"
-        yield f"        R* const to = {place} + c;"
-        yield "        const int x = x0 + c;"
-        yield f"        if ({row} >= {ylo} && {row} < {yhi} && x >= {xlo} && x < {xhi})"
-        yield (
-            f"          pg_fetch<sizeof(R)>(to, a.fields[{number}].slot[{slot}] + "
-            f"({row} * a.fields[{number}].pitch[0] + x));"
-        )
-        yield "        else *to = R(0);"
-        yield "      }"
 
     def _constant_receivers(self) -> Iterator[str]:
         """Receivers of coefficients, which no step changes."""

@@ -46,10 +46,8 @@ class EdgeResults2D:
         """What the last step leaves, to memory."""
         number, test = self._field(name), self.rings.confined.test(name)
         (ylo, yhi), (xlo, xhi) = (written(self.problem, name, axis) for axis in (0, 1))
-        place = f"a.fields[{number}].slot[target][y * a.fields[{number}].pitch[0] + x]"
-        yield f"          {test}if (t == {self.rings.shape.steps - 1} && y >= {ylo} && y < {yhi})"
-        yield f"            for (int x = {xlo} + lane; x < {xhi}; x += 32)"
-        yield f"              {place} = p{number}w[x - x0];"
+        row = f"store_row(a.fields[{number}], target, p{number}w, x0, y, {ylo}, {yhi}, {xlo}, {xhi});"
+        yield f"          {test}if (t == {self.rings.shape.steps - 1}) {row}"
 
     def _difference(self, name: str) -> Iterator[str]:
         """The squared change of the step, four neighbours by every fourth lane; blocks that end here go to memory."""
@@ -79,8 +77,4 @@ class EdgeResults2D:
     def _recorded(self, name: str) -> Iterator[str]:
         """A field's row to the receivers on it."""
         number = self._field(name)
-        yield "          for (int k = tile.first + lane; k < tile.first + tile.variant; k += 32) {"
-        yield "            const Receiver q = a.receivers[k];"
-        yield f"            if (q.field == {number} && q.cell[0] == y)"
-        yield f"              a.traces[q.number * a.total_steps + step] = p{number}w[q.cell[1] - x0];"
-        yield "          }"
+        yield f"          record_row(a, tile, {number}, p{number}w, x0, y, step);"

@@ -144,15 +144,15 @@ class PlanText2D:
             pointers=str(plan.runs).lower(),
             lags=listed(lags),
             before=listed(self._before()),
-            reads=listed(f"{{field::{names[r.field]}, {r.offset[0]}, {r.offset[1]}}}" for r in every) or "{-1, 0, 0}",
+            reads=listed(f"{{{names[r.field]}, {r.offset[0]}, {r.offset[1]}}}" for r in every) or "{-1, 0, 0}",
             first_read=listed(sum(map(len, reads[:k])) for k in range(self._count + 1)),
             stage_of=listed([number for number, node in enumerate(self.nodes) for _ in node.writes] or [0]),
             ring_rows=listed(sizes),
             ring=listed(sizes.index(rings[name].rows) if name in rings else 0 for name in fields),
             start=listed(rings[name].start // plan.row_bytes if name in rings else 0 for name in fields),
             more=self._more(),
-            loaded=listed(f"field::{names[ring.version.field]}" for ring in plan.rings.values()),
-            stored=listed(f"field::{names[version.field]}" for version in plan.levels.finals),
+            loaded=listed(f"{names[ring.version.field]}" for ring in plan.rings.values()),
+            stored=listed(f"{names[version.field]}" for version in plan.levels.finals),
             structs=listed(f"{self.space}Stage{number}" for number in range(self._count)),
         )
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from peergrid.codegen.cuda.blocked.prelude import prelude
+from peergrid.codegen.cuda.blocked.prelude import HELPERS, prelude
 from peergrid.codegen.cuda.blocked2d.shape import Shape
 from peergrid.codegen.cuda.blocked2d.stream.kernel import KERNEL, warp_of
 from peergrid.codegen.cuda.blocked2d.tiles import Cut
@@ -126,9 +126,10 @@ class Layers2D:
         )
         plans = [part.text for part in self.parts]
         updates = Updates(self.problem, tuple(applied for plan in plans for applied in plan.applied))
-        skeletons = ("stream2d.cuh", "strip2d.cuh", *(("strip_norm2d.cuh",) if self.norm else ()))
+        skeletons = ("bounds2d.cuh", "stream2d.cuh", "strip2d.cuh", *(("strip_norm2d.cuh",) if self.norm else ()))
         return "\n".join(
             (
+                HELPERS,
                 updates.fields,
                 updates.bounds(self.parts[0].shape.steps),
                 *map(skeleton, skeletons),

@@ -58,7 +58,7 @@ class StripText2D(PlanText2D):
             bounds=listed(
                 f"{{{-FAR if c.least is None else c.least}, {FAR if c.most is None else c.most}}}" for c in choices
             ),
-            fields=listed(f"field::{updates.names[name]}" for name in targets),
+            fields=listed(f"{updates.names[name]}" for name in targets),
             carried=listed(str(_carried(node, write)).lower() for write in node.writes),
             calls="\n".join(
                 f"    if constexpr (CHOICE == {place}) {self._call(updates, choice, targets)}"
