@@ -164,5 +164,6 @@ def digest(place: Path) -> str:
             opened.visit(names.append)
             for name in (name for name in sorted(names) if isinstance(opened[name], h5py.Dataset)):
                 found.update(f"{file.name} {name}".encode())
-                found.update(opened[name][()].tobytes())
+                values = opened[name][()]
+                found.update(repr(values.tolist()).encode() if values.dtype.hasobject else values.tobytes())
     return found.hexdigest()

@@ -30,6 +30,11 @@ def drive(u, s):
 
 
 @stencil
+def ahead(u, v):
+    u.next[0, 0] = u[0, 0] + v[-2, 0] + v[2, 0]
+
+
+@stencil
 def smooth(u):
     u.next[0, 0] = 0.5 * (u[-1, 0] + u[1, 0])
 
@@ -73,6 +78,16 @@ def test_cells_that_keep_their_value_are_in_no_region_where_both_slots_have_it()
     found = regions(problem, 0, group, problem.grid.box, carries=False)
     assert sum(region.box.size for region in found) == 510 * 510
     edge = Box((0, 0), (1, 512))
+    assert not program(problem, [(edge,)], carries=False).launches((edge,))
+    assert program(problem, [(edge,)]).launches((edge,))
+
+
+def test_stages_before_are_not_made_around_cells_that_never_change() -> None:
+    grid = Grid((64, 64))
+    u, v = grid.field("u"), grid.field("v")
+    inner = Box((8, 8), (56, 56))
+    problem = Problem.of([ahead(v, u).within(inner), ahead(u, v).within(inner)])
+    edge = Box((0, 0), (8, 64))
     assert not program(problem, [(edge,)], carries=False).launches((edge,))
     assert program(problem, [(edge,)]).launches((edge,))
 

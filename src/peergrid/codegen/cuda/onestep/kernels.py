@@ -226,7 +226,14 @@ def _record_at(arguments: Arguments) -> str:
 
 
 def _regions(problem: Problem, number: int, boxes: tuple[Box, ...], carries: bool) -> list[Region]:
-    return [region for box in boxes for region in _of_box(problem, number, box, carries)]
+    changing = boxes if carries else (box for box in boxes if _changes(problem, box))
+    return [region for box in changing for region in _of_box(problem, number, box, carries)]
+
+
+def _changes(problem: Problem, box: Box) -> bool:
+    """True where any update writes a cell of the box: to advance others, earlier stages need not be made around it."""
+    updates = (update for stage in problem.stages for update in stage.updates)
+    return any(True for update in updates for _ in problem.grid.images(update.box, box))
 
 
 @remembered(1024)
