@@ -72,3 +72,12 @@ def test_a_name_that_no_file_can_have(call: Call, tmp_path: Path) -> None:
     answer = call("report", "profile.json", "-o", "x" * 300)
     assert answer.code == 2
     assert answer.err.endswith("is no name for a file: File name too long; choose another.\n")
+
+
+def test_commands_of_one_process_refuse_a_launcher_of_several(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PMI_SIZE", "3")
+    monkeypatch.delitem(sys.modules, "mpi4py.MPI", raising=False)  # joined processes would be ended
+    for command in ("plan", "trace", "verify"):
+        result = call(command, "MODEL")
+        assert result.code == 2
+        assert f"'{command}' is the work of one process, but a launcher started 3; only 'run' shares" in result.err

@@ -20,9 +20,7 @@ from peergrid.cli.source import source
 from peergrid.cli.trace import trace
 from peergrid.cli.verify import verify
 from peergrid.errors import PeergridError, UsageError
-from peergrid.runtime.ranks.launcher import end_all
-
-INTERRUPTED = 130  # what shells expect of a program that Ctrl-C ended
+from peergrid.runtime.ranks.launcher import INTERRUPTED, end_all, require_alone
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
 
@@ -35,11 +33,14 @@ def _say_version(wanted: bool) -> None:
 
 @app.callback()
 def peergrid(
+    context: typer.Context,
     version: Annotated[
         bool, typer.Option("--version", is_eager=True, callback=_say_version, help="Say which version this is.")
     ] = False,
 ) -> None:
     """All the devices of a machine work on one grid as if they were one."""
+    if context.invoked_subcommand not in (None, "run"):
+        require_alone(context.invoked_subcommand)
 
 
 app.command()(run)

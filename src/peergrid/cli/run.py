@@ -16,7 +16,7 @@ from peergrid.cli.notes import tell, warn
 from peergrid.cli.outputs import Folder
 from peergrid.cli.recording import ABOUT, Recording, recording, snapshots_in_words
 from peergrid.cli.stop import StopRequest, stop_on_signal
-from peergrid.cli.summary import summary, text
+from peergrid.cli.summary import Summary, summary, text
 from peergrid.errors import UsageError
 from peergrid.io.checkpoints import Period, checkpoint_files, newest
 from peergrid.io.film import film_library
@@ -56,11 +56,7 @@ def run(
     as_json: AsJson = False,
 ) -> None:
     """Run a model and write its traces, fields, snapshots and pictures."""
-    described = read(model)
-    if steps is not None:
-        if steps < 1:
-            raise UsageError(f"'--steps' takes a whole number above 0, got {steps}.")
-        described = replace(described, grid=replace(described.grid, steps=steps, time_window=None))
+    described = _with_steps(read(model), steps)
     requested = arguments.requested(described, writing=write)
     folder = Folder(output or Path("results") / model.stem) if write and requested.leads else None
     period = None if checkpoint is None else Period.read(checkpoint)
@@ -87,11 +83,25 @@ def run(
             tell(simulation.notes)
             found = summary(str(model), built, simulation, stop, resumed)
             if folder is not None:
-                written = folder.finish(built, simulation, found.sha256)
-                found = replace(found, outputs=tuple(str(path) for path in written))
+                found = _written(folder, built, simulation, found)
                 if not stop:
                     folder.clear_checkpoints()
     typer.echo(json.dumps(asdict(found), indent=2) if as_json else text(found))
+
+
+def _with_steps(described: RadarModel, steps: int | None) -> RadarModel:
+    """The model with a number of steps in place of its own. Raises UsageError for none."""
+    if steps is None:
+        return described
+    if steps < 1:
+        raise UsageError(f"'--steps' takes a whole number above 0, got {steps}.")
+    return replace(described, grid=replace(described.grid, steps=steps, time_window=None))
+
+
+def _written(folder: Folder, built: Built, simulation: Simulation, found: Summary) -> Summary:
+    """The summary with the files that the folder now has."""
+    paths = folder.finish(built, simulation, found.sha256)
+    return replace(found, outputs=tuple(str(path) for path in paths))
 
 
 def _check_folder(folder: Folder, described: RadarModel, period: Period | None, resume: bool) -> None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from peergrid.grid import Box
 from peergrid.schedule.layout import Layout
-from peergrid.schedule.ops import Compute, Copy, Op, Receive, Reduce, Send, Transfer, WrappedCompute
+from peergrid.schedule.ops import Compute, Op, Receive, Reduce, Send, Transfer, WrappedCompute
 from peergrid.stencil import Problem, read_boxes, reduced_boxes, write_box
 from peergrid.stencil.remember import remembered
 
@@ -47,7 +47,7 @@ def accesses(layout: Layout, op: Op, reads: Reads = declared) -> tuple[Access, .
     return tuple(_moved(op)) if isinstance(op, Transfer) and not op.source_box.empty else ()
 
 
-def _moved(op: Copy | Send | Receive) -> Iterator[Access]:
+def _moved(op: Transfer) -> Iterator[Access]:
     if not isinstance(op, Receive):
         yield Access((op.source_device, op.field, op.slot), op.source_box, op.level, False)
     if not isinstance(op, Send):

@@ -129,8 +129,8 @@ class Reduce:
 
 
 @dataclass(frozen=True, slots=True)
-class Copy:
-    """Copy one field of slot `slot`, at time `level`, from the owner's box into another device's ghost cells."""
+class Transfer:
+    """Cells of one field, in slot `slot` at time `level`, from the owner's box into another device's ghost cells."""
 
     host: int
     queue: Queue
@@ -141,54 +141,46 @@ class Copy:
     source_box: Box
     target_device: int
     target_box: Box
-    route: Route = "copy"
 
     def __post_init__(self) -> None:
         _check_device(self.source_device)
         _check_device(self.target_device)
         if self.source_box.shape != self.target_box.shape:
-            raise UsageError(f"A copy needs boxes of one shape, got {self.source_box} and {self.target_box}.")
+            raise UsageError(
+                f"A {type(self).__name__} needs boxes of one shape, got {self.source_box} and {self.target_box}."
+            )
 
 
 @dataclass(frozen=True, slots=True)
-class Send:
-    """The first half of a copy between processes: the source's cells leave as a message.
+class Copy(Transfer):
+    """The whole of a transfer, from memory to memory."""
+
+    route: Route = "copy"
+
+
+@dataclass(frozen=True, slots=True)
+class Send(Transfer):
+    """The first half of a transfer between processes: the source's cells leave as a message.
 
     Messages of one tag go from one device to another, and arrive in the order in which they were sent; the queue goes
     on when the cells have been read, and no more than `IN_FLIGHT` messages of a tag are on their way.
     """
 
-    host: int
-    queue: Queue
     tag: int
-    field: str
-    slot: int
-    level: int
-    source_device: int
-    source_box: Box
-    target_device: int
-    target_box: Box
 
     def __post_init__(self) -> None:
+        Transfer.__post_init__(self)
         _check_message(self, self.source_device)
 
 
 @dataclass(frozen=True, slots=True)
-class Receive:
+class Receive(Transfer):
     """The other half: the queue waits for the tag's next message, and writes it into the target's ghost cells."""
 
-    host: int
-    queue: Queue
     tag: int
-    field: str
-    slot: int
-    level: int
-    source_device: int
-    source_box: Box
-    target_device: int
-    target_box: Box
 
     def __post_init__(self) -> None:
+        Transfer.__post_init__(self)
         _check_message(self, self.target_device)
 
 
@@ -290,9 +282,6 @@ Op = Touching | Ordering
 Signal = SignalOp | SignalWait
 """The operations on flags."""
 
-Transfer = Copy | Send | Receive
-"""Copies, and their halves."""
-
 IN_FLIGHT = 2
 """Messages of one tag that have been sent and not received: as many as there are buffers."""
 
@@ -348,10 +337,6 @@ def describe(op: Op) -> str:
 
 def _check_message(op: Send | Receive, device: int) -> None:
     """A process works on its own devices: cells leave in a queue of the source, and arrive in one of the target."""
-    _check_device(op.source_device)
-    _check_device(op.target_device)
-    if op.source_box.shape != op.target_box.shape:
-        raise UsageError(f"A message needs boxes of one shape, got {op.source_box} and {op.target_box}.")
     if op.queue.device != device:
         raise UsageError(
             f"{type(op).__name__} of device {device} belongs in one of its queues, not in '{op.queue}' of another."

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from peergrid.schedule.access import Access
 from peergrid.schedule.faults import Fault
 from peergrid.schedule.layout import Layout
-from peergrid.schedule.ops import Copy, Receive, Send, Transfer
+from peergrid.schedule.ops import Transfer
 from peergrid.schedule.unroll import Placed
 
 
@@ -38,7 +38,7 @@ def fits(layout: Layout, access: Access) -> bool:
     return 0 <= device < layout.devices and slot in (0, 1) and layout.local(device, name).covers(access.box)
 
 
-def belongs(layout: Layout, op: Copy | Send | Receive) -> bool:
+def belongs(layout: Layout, op: Transfer) -> bool:
     """True where a copy brings cells to themselves, or around a periodic edge."""
     grid = layout.problem.grid
     moves = (t - s for s, t in zip(op.source_box.lo, op.target_box.lo, strict=True))

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from peergrid.errors import UsageError
 from peergrid.grid import Array, Box, Index
 from peergrid.runtime.cpu.executor import ThreadedExecutor
 from peergrid.runtime.ranks.ranks import Ranks
@@ -53,16 +54,11 @@ class RankedExecutor:
         self._inner.merge(self._others)
 
     def trace(self, schedule: Schedule, step: int) -> tuple[Span, ...]:
-        """As every rank saw it on its own clock, which starts with the schedule; the numbers are those of the whole."""
-        whole, mine = self.carried_out(schedule), self._part(schedule)
-        numbers = [number for number, op in enumerate(whole.ops) if op in set(mine.ops)]
-        found = self._inner.trace(mine, step)
-        self._inner.merge(self._others)
-        spans = [Span(numbers[span.op], span.queue, span.start, span.end) for span in found]
-        return tuple(span for part in self._ranks.allgather(spans) for span in part)
+        raise UsageError("The timeline of a run is taken of one process, not of several ranks; start it without them.")
 
     def gather(self, name: str, slot: int, box: Box | None = None) -> Array:
         whole = self._inner.gather(name, slot, box)
+        self._ranks.gathered()
         wanted = box or self.layout.problem.fields[name].box
         for device, rank in enumerate(self._ranks.of_device):
             owned = self.layout.partition.owned(device) & wanted

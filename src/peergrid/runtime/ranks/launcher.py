@@ -15,6 +15,8 @@ from peergrid.runtime.ranks.ranks import Communicator
 SIZES = ("PMI_SIZE", "OMPI_COMM_WORLD_SIZE", "SLURM_STEP_NUM_TASKS")
 """Where launchers (of MPICH and Intel MPI, of Open MPI, of Slurm) write how many processes they started."""
 
+INTERRUPTED = 130  # what shells expect of a program that Ctrl-C ended
+
 
 def launched(environment: Mapping[str, str] = os.environ) -> int:
     """The processes that a launcher started, this one among them; 1 without a launcher."""
@@ -51,6 +53,16 @@ def world() -> Communicator | None:
     return found
 
 
+def require_alone(command: str) -> None:
+    """Raise UsageError where a launcher started several processes for what one does."""
+    size = launched()
+    if size > 1:
+        raise UsageError(
+            f"'{command}' is the work of one process, but a launcher started {size}; "
+            "only 'run' shares a grid among them."
+        )
+
+
 def own_devices(spec: str, comm: Communicator) -> Devices:
     """The devices of this rank; 'auto': its share of the processors of its host."""
     if spec != "auto":
@@ -66,9 +78,10 @@ def abort_on_error(comm: Communicator) -> None:
     def hook(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
         if isinstance(error, PeergridError):
             print(f"rank {comm.rank} on {socket.gethostname()}: {error}", file=sys.stderr)
+            _abort(comm, error.exit_code)
         else:
             usual(kind, error, trace)
-        abort(comm, error)
+            _abort(comm, INTERRUPTED if isinstance(error, KeyboardInterrupt) else 1)
 
     sys.excepthook = hook
 
@@ -77,14 +90,10 @@ def end_all(code: int) -> None:
     """End all processes that a launcher started, if they are joined; else nothing."""
     loaded = sys.modules.get("mpi4py.MPI")
     if loaded is not None and launched() > 1:
-        sys.stdout.flush()
-        sys.stderr.flush()
-        loaded.COMM_WORLD.Abort(code)
+        _abort(loaded.COMM_WORLD, code)
 
 
-def abort(comm: Communicator, error: BaseException) -> None:
-    """End all processes, with the exit code of an error."""
+def _abort(comm: Communicator, code: int) -> None:
     sys.stdout.flush()
     sys.stderr.flush()
-    interrupted = 130 if isinstance(error, KeyboardInterrupt) else 1
-    comm.Abort(error.exit_code if isinstance(error, PeergridError) else interrupted)
+    comm.Abort(code)

@@ -54,8 +54,6 @@ class LeadingExecutor:
         self._inner.execute(schedule, times, step)
 
     def trace(self, schedule: Schedule, step: int) -> tuple[Span, ...]:
-        self.prepare(schedule)
-        self._say("trace", self._numbers[schedule], step)
         return self._inner.trace(schedule, step)
 
     def gather(self, name: str, slot: int, box: Box | None = None) -> Array:
@@ -97,7 +95,7 @@ def follow(executor: RankedExecutor, comm: Communicator) -> None:
         name, arguments = comm.bcast(None)
         if name == "prepare":
             schedules += arguments
-        elif name in ("execute", "trace"):
+        elif name == "execute":
             arguments = (schedules[arguments[0]], *arguments[1:])
         getattr(executor, name)(*arguments)
         if name == "close":

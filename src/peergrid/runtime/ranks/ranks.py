@@ -50,6 +50,11 @@ class Ranks:
 
     def allgather(self, value: Any) -> list[Any]:
         """The values of all ranks. Raises DeviceFault where one of them does not come."""
+        self.gathered()
+        return self.comm.allgather(value)
+
+    def gathered(self) -> None:
+        """Wait until all ranks are here. Raises DeviceFault where one of them does not come."""
         arrived, began = self.comm.Ibarrier(), time.monotonic()
         while not arrived.Test():
             if time.monotonic() - began > self.timeout:
@@ -58,7 +63,6 @@ class Ranks:
                     "which process hangs, or is gone, and start the run anew."
                 )
             time.sleep(POLL)
-        return self.comm.allgather(value)
 
     def same(self, subject: str, value: Hashable) -> None:
         """Raise UsageError, on all ranks, where they do not agree on a value."""

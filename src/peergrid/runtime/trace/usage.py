@@ -14,7 +14,7 @@ from peergrid.runtime.trace.cells import cells_written
 from peergrid.runtime.trace.recorder import Actor
 from peergrid.schedule import Layout, Schedule
 from peergrid.schedule.faults import Fault, FaultKind
-from peergrid.schedule.ops import Copy, Receive, Send, Touching, Transfer, access_key, hosts_of, queues_of
+from peergrid.schedule.ops import Touching, Transfer, access_key, hosts_of, queues_of
 from peergrid.schedule.unroll import Placed
 
 
@@ -129,7 +129,7 @@ def _out_of_bounds(layout: Layout, op: Touching, *sets: Sets) -> Iterator[tuple[
         yield "stale read", "brings other cells than those of its target"
 
 
-def _same_cells(layout: Layout, op: Copy | Send | Receive) -> bool:
+def _same_cells(layout: Layout, op: Transfer) -> bool:
     """True where every target cell is its source cell, or its image around a periodic edge."""
     grid = layout.problem.grid
     pairs = zip(op.source_box.lo, op.target_box.lo, grid.shape, grid.periodic, strict=True)

@@ -125,7 +125,7 @@ class _Split:
     def _message(self, op: Copy) -> Send:
         """The half that sends; the other is received later."""
         tag = self._tags.setdefault((op.field, op.source_device, op.target_device, op.target_box), len(self._tags))
-        cells = (tag, op.field, op.slot, op.level, op.source_device, op.source_box, op.target_device, op.target_box)
+        cells = (op.field, op.slot, op.level, op.source_device, op.source_box, op.target_device, op.target_box, tag)
         source = Queue(op.source_device, op.queue.name, op.queue.priority)
         target = Queue(op.target_device, op.queue.name, op.queue.priority)
         received = Receive(self._host(self._host_of.get(target, op.host), self._of(target)), target, *cells)
