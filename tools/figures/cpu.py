@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from figures.records import load, table, where
+from figures.records import RESULTS, load, table, where
 
 
 def same_bits() -> str:
@@ -55,6 +55,21 @@ def waves_cpu() -> str:
 
 def tti_cpu() -> str:
     return _waves("tti_cpu", "TTI", "8th order, two stages, tilted axis, all parameters variable")
+
+
+def directives() -> str:
+    """The three-point stencil with directives and with peergrid, on each machine that was measured."""
+    found = [load(name) for name in ("directives", "h200-x2-directives") if (RESULTS / f"{name}.json").exists()]
+    columns = ("directives", "one step per pass", "several")
+    rows = [
+        [row["devices"], str(each["steps"]), *(f"{row['gcells_per_second'][name]:,.3g}" for name in columns)]
+        for each in found
+        for row in each["rows"]
+    ]
+    places = "; ".join(f"{each['hardware'].get('gpus', 'processor')}: {where(each)}" for each in found)
+    cells = " and ".join(sorted({f"{each['cells']:,}" for each in found}))
+    head = ["devices", "steps", "directives", "peergrid, one step per pass", "peergrid, several"]
+    return "\n".join([f"GCells/s, {cells} cells ({places}).", "", *table(head, rows)])
 
 
 def _waves(name: str, title: str, scheme: str) -> str:
