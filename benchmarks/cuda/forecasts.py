@@ -47,7 +47,6 @@ from peergrid.schedule.strategies import STRATEGIES, StrategyName  # noqa: E402
 from peergrid.stencil import Problem  # noqa: E402
 
 SAMPLES, SAMPLE_SECONDS, MOST_STEPS = 3, 0.02, 400_000
-SHORT: tuple[StrategyName, ...] = ("overlap", "serial", "graph", "peer", "persistent")
 QUICKLY_MADE = 1 << 26  # cells
 MULTI_PASS = 4  # steps of an exchange interval where a pass makes one
 
@@ -80,12 +79,11 @@ def works(tried: tuple[int, ...], fitted: tuple[int, ...]) -> list[Work]:
     found: list[Work] = []
     for fit, sizes in ((False, tried), (True, fitted)):
         for n in sizes:
-            some = SHORT if fit else tuple(STRATEGIES)
             m = cube(n)
-            found.append(Work("Jacobi", n, partial(jacobi, n, n), fit, some))
-            found.append(Work("radar", n, partial(radar, n, n, 1000), fit, some))
-            found.append(Work("3D heat", m, lambda m=m: noisy(heat_problem(m)), fit, some))
-            found.append(Work("3D acoustic", m, lambda m=m: noisy(acoustic_problem(m)), fit, some))
+            found.append(Work("Jacobi", n, partial(jacobi, n, n), fit))
+            found.append(Work("radar", n, partial(radar, n, n, 1000), fit))
+            found.append(Work("3D heat", m, lambda m=m: noisy(heat_problem(m)), fit))
+            found.append(Work("3D acoustic", m, lambda m=m: noisy(acoustic_problem(m)), fit))
     for n in fitted:
         found.append(Work("heat", n, partial(own_heat, n, n), True, ("overlap",)))
         found.append(Work("waves", n, partial(own_waves, n, n, lossy=False), True, ("overlap",)))

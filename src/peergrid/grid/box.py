@@ -39,7 +39,7 @@ class Box:
 
     @property
     def shape(self) -> Index:
-        return tuple(max(0, b - a) for a, b in zip(self.lo, self.hi, strict=True))
+        return tuple([b - a if b > a else 0 for a, b in zip(self.lo, self.hi, strict=True)])
 
     @property
     def size(self) -> int:
@@ -82,8 +82,8 @@ class Box:
     def grow(self, below: Index, above: Index) -> Box:
         """Grown by `below` cells towards smaller and `above` towards larger indices, axis by axis."""
         return Box(
-            tuple(a - g for a, g in zip(self.lo, below, strict=True)),
-            tuple(b + g for b, g in zip(self.hi, above, strict=True)),
+            tuple([a - g for a, g in zip(self.lo, below, strict=True)]),
+            tuple([b + g for b, g in zip(self.hi, above, strict=True)]),
         )
 
     def with_axis(self, axis: int, lo: int, hi: int) -> Box:

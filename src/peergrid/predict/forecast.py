@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cache, cached_property, partial
 from typing import Any
 
 from peergrid.codegen.cuda.choose.balance import balanced
@@ -79,9 +79,13 @@ class Forecaster:
         return options if block == options.depth else replace(options, block=block)
 
     def plan(self, options: Options) -> Layout:
-        """The memory of every device under the options."""
-        cut = self.split or balanced(self.problem, self.devices, options.depth, self.norm, options.block)
-        return layout(self.problem, cut, options, split_at(self.problem, cut, self.norm, self.machine.model))
+        """The memory of every device under the options, the same for all strategies."""
+        key = options.depth, options.block
+        if key not in self.laid:
+            cut = self.split or balanced(self.problem, self.devices, options.depth, self.norm, options.block)
+            align = split_at(self.problem, cut, self.norm, self.machine.model)
+            self.laid[key] = layout(self.problem, cut, options, align)
+        return self.laid[key]
 
     def forecast(self, options: Options, total_steps: int = 1000) -> Forecast:
         """The forecast of an arrangement. Raises UsageError where no kernel makes its passes."""
@@ -126,6 +130,11 @@ class Forecaster:
         return {}
 
     @cached_property
+    def laid(self) -> dict[object, Layout]:
+        """The memory of the devices, by depth and steps of a pass."""
+        return {}
+
+    @cached_property
     def made(self) -> dict[Options, Arrangement]:
         """The arrangements that were looked at."""
         return {}
@@ -136,7 +145,7 @@ class Forecaster:
         return Given(
             self.machine,
             self.problem.itemsize,
-            lambda device, steps, boxes: self._timed(found, device, steps, boxes),
+            cache(partial(self._timed, found)),
             found.route,
             captured=strategy == "graph",
             split=strategy != "serial" and self.devices > 1,

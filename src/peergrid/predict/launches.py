@@ -210,14 +210,24 @@ def _placed(problem: Problem, box: Box) -> tuple[float, int]:
     every update that reaches the box is asked whether it applies.
     """
     cells, fields = 0.0, set[str]()
+    for reach, each, named in _updates(problem):
+        share = (reach & box).size / max(1, box.size)
+        if share > 0:
+            cells += share * each
+            fields |= named
+    return cells * problem.itemsize / 4, len(fields)
+
+
+@remembered()
+def _updates(problem: Problem) -> tuple[tuple[Box, float, set[str]], ...]:
+    """Where each update applies, its instructions for a cell, and the fields that it reads and writes."""
+    found = []
     for stage in problem.stages:
         for update in stage.updates:
-            share = (update.box & box).size / max(1, box.size)
-            if share > 0:
-                values = tuple(assignment.value for assignment in update.assignments)
-                cells += share * (CellProgram(values).operations + MOVES * len(values))
-                fields |= {read.field for read in update.reads} | {a.target for a in update.assignments}
-    return cells * problem.itemsize / 4, len(fields)
+            values = tuple(assignment.value for assignment in update.assignments)
+            named = {read.field for read in update.reads} | {a.target for a in update.assignments}
+            found.append((update.box, CellProgram(values).operations + MOVES * len(values), named))
+    return tuple(found)
 
 
 def _tiled(

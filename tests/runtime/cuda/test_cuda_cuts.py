@@ -20,7 +20,7 @@ from peergrid.grid import Index
 from peergrid.grid.partition import Partition
 from peergrid.io.modelfile import parse
 from peergrid.models.fdtd.build import build as radar
-from peergrid.runtime.cuda.commands.replay import FIRST, FUNCTION
+from peergrid.runtime.cuda.commands.rows import FIRST, FUNCTION
 from peergrid.runtime.cuda.executor import CudaExecutor
 from peergrid.runtime.cuda.lowering.lower import lower
 from peergrid.schedule import build, layout

@@ -11,7 +11,7 @@ from runtime_problems import random_heat, yee_with_absorber
 from peergrid import Grid, Options, stencil
 from peergrid.grid import Boundary, Index
 from peergrid.grid.partition import Partition
-from peergrid.runtime.cuda.commands.replay import FIRST, FUNCTION
+from peergrid.runtime.cuda.commands.rows import FIRST, FUNCTION
 from peergrid.runtime.cuda.executor import CudaExecutor
 from peergrid.runtime.cuda.fused.chain import Chain
 from peergrid.runtime.cuda.fused.peer import lower_fused

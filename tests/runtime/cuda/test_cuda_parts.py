@@ -20,19 +20,8 @@ from peergrid import Grid, Options, Problem
 from peergrid.grid.partition import Partition
 from peergrid.runtime.cuda.commands.buffer import NOTHING, CommandBuffer, CommandWriter, Relocation
 from peergrid.runtime.cuda.commands.parts import Events, Parts, split
-from peergrid.runtime.cuda.commands.replay import (
-    ABORTED,
-    CALL,
-    CONTEXT,
-    DONE,
-    FIRST,
-    KIND,
-    NOT_READY,
-    PUBLISH,
-    TIMED_OUT,
-    WAIT_FOR,
-    replay,
-)
+from peergrid.runtime.cuda.commands.replay import ABORTED, DONE, NOT_READY, TIMED_OUT, replay
+from peergrid.runtime.cuda.commands.rows import CALL, CONTEXT, FIRST, KIND, PUBLISH, WAIT_FOR
 from peergrid.runtime.cuda.lowering.execution_context import ExecutionContext
 from peergrid.runtime.cuda.lowering.lower import lower
 from peergrid.runtime.cuda.lowering.passes import queued_on

@@ -64,7 +64,7 @@ def _fitting(kernel: PersistentKernel, choices: Sequence[int]) -> Iterator[Persi
     """The kernel with so many rows of an edge tile, as long as a block can have the shared memory."""
     for rows in choices:
         made = replace(kernel, rows=rows)
-        if made.program.shared_bytes > kernel.gpu.block_shared:
+        if made.shared_bytes > kernel.gpu.block_shared:
             return
         yield made
 
@@ -79,7 +79,7 @@ def _different(made: PassKernel, boxes: Sequence[Box], multiprocessors: Sequence
     """One of all boxes that have the same tiles for as many multiprocessors: as large, with the same ends of the grid
     and the same obstacles to plain tiles.
     """
-    barred, last = tuple(obstacles(made.problem, made.steps)), len(boxes) - 1
+    barred, last = obstacles(made.problem, made.steps), len(boxes) - 1
     found: dict[object, tuple[Box, int]] = {}
     for at, (box, count) in enumerate(zip(boxes, multiprocessors, strict=True)):
         here = tuple((bar & box).shift(tuple(-lo for lo in box.lo)) for bar in barred if bar.overlaps(box))
@@ -115,7 +115,7 @@ def resident(kernel: PersistentKernel) -> int:
     made = kernel.made
     taken = registers(made.problem, made.steps, made.shape.columns) + BESIDE
     taken = min(taken, TWICE) if taken <= SQUEEZED else taken
-    within = kernel.gpu.blocks_by_shared(kernel.program.shared_bytes)
+    within = kernel.gpu.blocks_by_shared(kernel.shared_bytes)
     return max(1, min(within, kernel.gpu.registers // (kernel.threads * -(-taken // 8) * 8)))
 
 

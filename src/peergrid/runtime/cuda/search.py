@@ -8,8 +8,8 @@ import numpy as np
 
 from peergrid.codegen.cuda import service
 from peergrid.grid import Box, Index
-from peergrid.runtime.cuda.commands.native import ARGUMENTS
 from peergrid.runtime.cuda.commands.replay import invoke
+from peergrid.runtime.cuda.commands.rows import ARGUMENTS
 from peergrid.runtime.cuda.lowering.execution_context import ExecutionContext
 
 NOWHERE = (1 << 63) - 1

@@ -6,7 +6,7 @@ bars their rows.
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterator
+from collections.abc import Iterator
 from functools import reduce
 
 from peergrid.codegen.cuda.blocked.levels import plain_updates
@@ -52,17 +52,19 @@ def plain_fields(problem: Problem) -> set[str]:
     return found
 
 
-def obstacles(problem: Problem, steps: int, besides: Container[Update] = ()) -> Iterator[Box]:
+@remembered()
+def obstacles(problem: Problem, steps: int, besides: tuple[Update, ...] = ()) -> tuple[Box, ...]:
     """Where a plain tile may not be: close to the box of any other update, or on a field that exists there alone.
 
     besides: updates that do not count.
     """
-    plain = plain_updates(problem)
+    plain, found = plain_updates(problem), list[Box]()
     for (stage, target), update, growth in grown(problem, steps):
         if update is not plain[stage].get(target, (None,))[0] and update not in besides:
-            yield from computing(problem, update.box, growth)
+            found += computing(problem, update.box, growth)
     half = problem.grid.box.size / 2
-    yield from (problem.fields[name].box for name in problem.state if problem.fields[name].box.size <= half)
+    found += [problem.fields[name].box for name in problem.state if problem.fields[name].box.size <= half]
+    return tuple(found)
 
 
 def computing(problem: Problem, box: Box, growth: Growth) -> Iterator[Box]:

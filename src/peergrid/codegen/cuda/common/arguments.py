@@ -18,8 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from peergrid.codegen.cuda.common.expressions import CTYPES
-from peergrid.grid import Box
 from peergrid.stencil import Problem, Update
+from peergrid.stencil.remember import remembered
 
 REGION = np.dtype([("lo", "<i4", 3), ("hi", "<i4", 3), ("variant", "<i4"), ("first", "<i4")])
 """A box of cells for one variant of a kernel; `first` is the first thread block that works on it."""
@@ -91,8 +91,7 @@ class Arguments:
     @cached_property
     def movable(self) -> tuple[Update, ...]:
         """The updates of a few cells, such as sources: where they lie is data."""
-        updates = (update for stage in self.problem.stages for update in stage.updates)
-        return tuple(dict.fromkeys(update for update in updates if self._small(update.box)))[:MOST_CORNERS]
+        return _movable(self.problem)
 
     def bounds(self, update: Update, axis: int) -> tuple[str, str]:
         """The C++ text of where an update's box begins and ends along an axis."""
@@ -108,11 +107,6 @@ class Arguments:
         for row, update in zip(found, self.movable, strict=False):
             row[: update.box.ndim] = update.box.lo
         return found
-
-    def _small(self, box: Box) -> bool:
-        return all(
-            0 < n <= min(FEW_CELLS, whole - 1) for n, whole in zip(box.shape, self.problem.grid.shape, strict=True)
-        )
 
     @property
     def source(self) -> str:
@@ -150,3 +144,11 @@ class Arguments:
             ("target", "<i4"),
         ]
         return np.dtype(members, align=True)
+
+
+@remembered()
+def _movable(problem: Problem) -> tuple[Update, ...]:
+    most = [min(FEW_CELLS, whole - 1) for whole in problem.grid.shape]
+    updates = (update for stage in problem.stages for update in stage.updates)
+    small = (u for u in updates if all(0 < n <= limit for n, limit in zip(u.box.shape, most, strict=True)))
+    return tuple(dict.fromkeys(small))[:MOST_CORNERS]

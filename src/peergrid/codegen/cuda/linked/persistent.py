@@ -213,6 +213,13 @@ class PersistentKernel:
         """Bytes of shared memory before the tiles' part."""
         return -(-(HEAD + self.warps * REGION.itemsize) // 128) * 128
 
+    @property
+    def shared_bytes(self) -> int:
+        """Shared memory of a block, known without the text."""
+        alone = ALONE[0] * self.gpu.block_shared // ALONE[1] - self._head
+        beside = self.warps * self.made.stream.warp_bytes if self.plain else alone
+        return self._head + max(self.block.shared_bytes, beside)
+
     @cached_property
     def program(self) -> Program:
         stream = self.made.stream
@@ -228,11 +235,7 @@ class PersistentKernel:
         )
         streamed = stream.tile if self.plain else ""
         parts = (prelude(self.block.arguments), self.links.source, HELPERS, streamed, self.block.tile, kernel)
-        beside = (
-            self.warps * stream.warp_bytes if self.plain else ALONE[0] * self.gpu.block_shared // ALONE[1] - self._head
-        )
-        shared = self._head + max(self.block.shared_bytes, beside)
-        return Program("\n".join(parts), "persistent2d", self.threads, shared, self.warps)
+        return Program("\n".join(parts), "persistent2d", self.threads, self.shared_bytes, self.warps)
 
     def tables(self, box: Box, blocks: int, recorded: Sequence[int] = ()) -> Tables:
         """The plain tiles, the edge tiles and the receivers of a device's box; blocks: that run at once."""

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from peergrid.runtime.cuda.commands.replay import BARRIER, CALL, COLUMNS, FIRST, POLL, PUBLISH, WAIT_FOR
+from peergrid.runtime.cuda.commands.rows import BARRIER, CALL, COLUMNS, FIRST, POLL, PUBLISH, WAIT_FOR
 from peergrid.schedule.ops import Flag
 
 Words = np.ndarray[Any, np.dtype[np.int64]]

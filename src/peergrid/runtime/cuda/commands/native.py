@@ -9,12 +9,7 @@ from llvmlite import ir
 from numba import njit, types
 from numba.extending import intrinsic
 
-ARGUMENTS = 11
-"""Every call passes this many 64-bit words: the most a function of the driver takes (`cuLaunchKernel`).
-
-The calling conventions of Linux on x86-64 and AArch64 pass integers and pointers in 64-bit registers and stack slots
-that the caller cleans up, so a function that takes fewer, or 32-bit ones, finds what it expects.
-"""
+from peergrid.runtime.cuda.commands.rows import ARGUMENTS
 
 _WORD = ir.IntType(64)
 TUPLE: Any = cast(Any, types).UniTuple(types.int64, ARGUMENTS)

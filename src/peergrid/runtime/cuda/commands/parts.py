@@ -18,7 +18,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from peergrid.runtime.cuda.commands.buffer import LINE, CommandBuffer, CommandWriter, Words
-from peergrid.runtime.cuda.commands.replay import CALL, CONTEXT, FIRST, FUNCTION, KIND
+from peergrid.runtime.cuda.commands.rows import CALL, CONTEXT, FIRST, FUNCTION, KIND
 
 Place = tuple[int, int]
 """A row of the command buffer, and its iteration relative to the present one: 0 or -1."""

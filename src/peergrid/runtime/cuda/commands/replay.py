@@ -11,14 +11,7 @@ from typing import Any
 from numba import types
 
 from peergrid.runtime.cuda.commands.native import add, call, compiled, load, store
-
-CALL, POLL, BARRIER, PUBLISH, WAIT_FOR = 0, 1, 2, 3, 4
-"""Kinds of rows: call a function; poll until it no longer answers 'not ready'; wait at a barrier of hosts; publish in
-a word how many rows are issued; wait for that word of another part. The words of the last two: address, value in the
-first iteration, increment per iteration. Those of POLL: the handle, and microseconds to sleep between two questions."""
-
-KIND, CONTEXT, FUNCTION, FIRST = 0, 1, 2, 3
-COLUMNS = FIRST + 11
+from peergrid.runtime.cuda.commands.rows import BARRIER, CALL, CONTEXT, FUNCTION, KIND, POLL, PUBLISH
 
 DONE, FAILED, TIMED_OUT, ABORTED = 0, 1, 2, 3
 NOT_READY = 600

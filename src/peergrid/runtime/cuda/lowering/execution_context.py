@@ -11,7 +11,6 @@ import numpy as np
 from peergrid.codegen.cuda import service
 from peergrid.runtime.cuda.commands.buffer import LINE, NOTHING, CommandBuffer
 from peergrid.runtime.cuda.commands.parts import Events
-from peergrid.runtime.cuda.commands.replay import replay
 from peergrid.runtime.cuda.device.devices import Devices, host_words
 from peergrid.runtime.cuda.device.driver import Driver
 from peergrid.runtime.cuda.device.faults import error
@@ -162,6 +161,8 @@ class ExecutionContext:
 
     def issue(self, commands: CommandBuffer) -> None:
         """Carry out a few calls, none of which waits, once and from this thread."""
+        from peergrid.runtime.cuda.commands.replay import replay  # takes a compiler along, which is slow to come
+
         spent = np.zeros(3, np.int64)
         state, code, row, _ = replay(
             commands.table,

@@ -8,8 +8,7 @@ from contextlib import contextmanager, suppress
 import numpy as np
 
 from peergrid.errors import PeergridError
-from peergrid.runtime.cuda.commands.native import ARGUMENTS
-from peergrid.runtime.cuda.commands.replay import invoke
+from peergrid.runtime.cuda.commands.rows import ARGUMENTS
 from peergrid.runtime.cuda.device.devices import Devices
 
 PROBE_WORDS = 1024
@@ -54,6 +53,8 @@ class Peers:
 
 def _carries(devices: Devices, source: int, target: int) -> bool:
     """True where a pattern copied from one device to the other arrives as it was."""
+    from peergrid.runtime.cuda.commands.replay import invoke  # takes a compiler along, which is slow to come
+
     driver = devices.driver
     pattern = np.random.default_rng(source * 1000 + target).integers(0, 1 << 62, PROBE_WORDS)
     arrived = np.zeros_like(pattern)

@@ -15,7 +15,8 @@ import numpy as np
 
 from peergrid.errors import PeergridError
 from peergrid.runtime.cuda.commands.buffer import CommandBuffer, CommandWriter
-from peergrid.runtime.cuda.commands.replay import CONTEXT, DONE
+from peergrid.runtime.cuda.commands.replay import DONE
+from peergrid.runtime.cuda.commands.rows import CONTEXT
 from peergrid.runtime.cuda.device.faults import error
 from peergrid.runtime.cuda.lowering.duration import IN_FLIGHT_SECONDS
 from peergrid.runtime.cuda.lowering.execution_context import ExecutionContext

@@ -14,7 +14,8 @@ import numpy as np
 from peergrid.errors import UsageError
 from peergrid.runtime.cuda.commands.buffer import NOTHING, CommandBuffer, CommandWriter, Words
 from peergrid.runtime.cuda.commands.parts import Parts, split, whole
-from peergrid.runtime.cuda.commands.replay import CONTEXT, DONE, replay
+from peergrid.runtime.cuda.commands.replay import DONE, replay
+from peergrid.runtime.cuda.commands.rows import CONTEXT
 from peergrid.runtime.cuda.lowering.duration import IN_FLIGHT_SECONDS
 from peergrid.runtime.cuda.lowering.execution_context import SECOND, ExecutionContext
 from peergrid.runtime.cuda.lowering.lower import Lowered

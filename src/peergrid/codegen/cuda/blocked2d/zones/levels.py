@@ -15,6 +15,7 @@ from peergrid.codegen.cuda.blocked2d.zones.zone import Choice, Zone
 from peergrid.codegen.pipeline import PipelineNode, StageAccess, pipeline, span_of
 from peergrid.stencil import Problem
 from peergrid.stencil.problem import Assignment
+from peergrid.stencil.remember import remembered
 
 
 @dataclass(frozen=True)
@@ -40,6 +41,7 @@ class LayerLevels(Levels):
         return found
 
 
+@remembered(256)
 def layer_levels(problem: Problem, steps: int, zone: Zone, norm: str | None = None) -> LayerLevels:
     """The nodes of a zone; every version keeps the row that a cell which no update changes is carried over from.
 
