@@ -20,8 +20,8 @@ from record import about, save
 
 from peergrid import Grid, Options, Problem, Simulation, stencil
 from peergrid.grid import Index
-from peergrid.io.modelfile import read
 from peergrid.models.fdtd import build
+from peergrid.models.modelfile import read
 from peergrid.schedule.exchange import ORDERS
 from peergrid.schedule.strategies import STRATEGIES
 

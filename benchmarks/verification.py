@@ -22,8 +22,8 @@ from record import about, save
 from peergrid.codegen.cuda.choose.shape2d import pass_kernel
 from peergrid.codegen.cuda.linked.peer import PeerKernel
 from peergrid.codegen.cuda.linked.persistent import PersistentKernel
-from peergrid.io.modelfile import read
 from peergrid.models.fdtd import build
+from peergrid.models.modelfile import read
 from peergrid.runtime.cuda.fused.protocol import KernelText
 from peergrid.schedule.protocol import Protocol, explore
 

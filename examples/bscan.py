@@ -13,9 +13,9 @@ import h5py
 import numpy as np
 
 from peergrid import Simulation, hold
-from peergrid.io.modelfile import read
-from peergrid.io.results import from_rest
 from peergrid.models.fdtd import RadarModel, build
+from peergrid.models.fdtd.results import from_rest
+from peergrid.models.modelfile import read
 
 
 def moved(model: RadarModel, distance: float) -> RadarModel:

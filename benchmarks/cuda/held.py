@@ -25,8 +25,8 @@ sys.path[:0] = [str(ROOT / "src"), str(ROOT / "benchmarks")]
 from record import about  # noqa: E402
 
 from peergrid import Simulation, hold  # noqa: E402
-from peergrid.io.modelfile import read  # noqa: E402
 from peergrid.models.fdtd import Built, build  # noqa: E402
+from peergrid.models.modelfile import read  # noqa: E402
 from peergrid.runtime.devices import Devices, parse_devices  # noqa: E402
 
 MODEL = "examples/gpr.toml"

@@ -9,7 +9,7 @@ from cli_call import MODEL, Call
 
 from peergrid import UsageError
 from peergrid.cli.choose import CommandLineOptions
-from peergrid.io.modelfile import parse
+from peergrid.models.modelfile import parse
 
 RUN = '[run]\ndevices = "cpu:3"\nstrategy = "peer"\ndepth = 4\nexchange = "pairwise"\nroute = "store"\n'
 

@@ -70,20 +70,19 @@ def test_the_estimate_covers_what_a_run_takes(tmp_path: Path) -> None:
 MEASURED = """
 import re, sys
 from pathlib import Path
-import peergrid.cli, peergrid.codegen.cpu.jit, peergrid.io.gallery, peergrid.runtime.cpu.executor
-from peergrid.io.modelfile import read
-from peergrid.models.fdtd.memory import host_memory
+import peergrid.cli, peergrid.codegen.cpu.jit, peergrid.models.fdtd.gallery, peergrid.runtime.cpu.executor
+from peergrid.models.modelfile import read
 
 def most(name):
     return int(re.search(name + r":\\s+(\\d+)", Path("/proc/self/status").read_text())[1]) * 1024
 
 sys.modules["peergrid.cli.summary"].MEASURED = 1 << 60
-needed = host_memory(read("model.toml"), computing=True, writing=True)
+needed = read("model.toml").memory(computing=True, writing=True)
 sys.argv = ["peergrid", "run", "model.toml", "--devices", "cpu:2"]
 before = most("VmRSS")
 try:
     peergrid.cli.main()
 except SystemExit as done:
     assert not done.code
-print(most("VmHWM") - before, needed.cells + needed.steps)
+print(most("VmHWM") - before, needed.cells + needed.records)
 """

@@ -14,8 +14,8 @@ from cli_call import Call
 from peergrid.cli.verification import Ways, verify_all
 from peergrid.codegen.cuda.choose.balance import balanced
 from peergrid.grid.partition import Partition
-from peergrid.io.modelfile import read
 from peergrid.models.fdtd import build
+from peergrid.models.modelfile import read
 from peergrid.schedule import Options
 from peergrid.schedule.strategies import STRATEGIES, Strategy
 from peergrid.stencil import Problem

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from peergrid.errors import UsageError
-from peergrid.io.modelfile import parse, read
 from peergrid.models.fdtd import build
+from peergrid.models.modelfile import parse, read
 
 CASES = tomllib.loads(Path(__file__).with_name("broken_models.toml").read_text(encoding="utf-8"))["case"]
 

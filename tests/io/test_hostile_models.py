@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 
 from peergrid.errors import UsageError
-from peergrid.io.modelfile import parse, read
 from peergrid.models.fdtd import build
+from peergrid.models.modelfile import parse, read
 
 GRID = """
 [grid]

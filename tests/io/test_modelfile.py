@@ -13,23 +13,22 @@ from typing import Annotated, Any, get_args, get_origin, get_type_hints
 import numpy as np
 import pytest
 
-from peergrid.io.modelfile import parse, read
 from peergrid.io.schema import keys
+from peergrid.models import Head, RunSpec
 from peergrid.models.fdtd import RadarModel, build
 from peergrid.models.fdtd.materials import Material
 from peergrid.models.fdtd.model import (
     Absorber,
     GridSpec,
-    Head,
     LineSource,
     Output,
     PlaneWave,
     ReceiverArray,
     ReceiverSpec,
-    RunSpec,
 )
 from peergrid.models.fdtd.shapes import Box, Cylinder, Ellipse, Layer, Polygon, Triangle, Voxels
 from peergrid.models.fdtd.waveforms import Gaussian, Ricker, Samples, Sine
+from peergrid.models.modelfile import parse, read
 
 ROOT = Path(__file__).parents[2]
 

@@ -9,24 +9,27 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from peergrid.cli.recording import scale_of
 from peergrid.errors import UsageError
-from peergrid.io.animation import animate, envelope
-from peergrid.io.colours import LEVELS, diverging, material_tints, wave_colours
-from peergrid.io.gallery import draw_all
-from peergrid.io.pictures import boundaries, picture_model, robust_limit, running_level
+from peergrid.io.colours import diverging
+from peergrid.io.pictures import robust_limit, running_level
 from peergrid.io.snapshots import SnapshotWriter
+from peergrid.models import Head
 from peergrid.models.fdtd import Built, build
+from peergrid.models.fdtd.animation import animate, envelope
+from peergrid.models.fdtd.gallery import draw_all
 from peergrid.models.fdtd.materials import CONDUCTOR, VACUUM, Material
 from peergrid.models.fdtd.model import (
     GridSpec,
-    Head,
     LineSource,
     Output,
     RadarModel,
     ReceiverArray,
     ReceiverSpec,
 )
+from peergrid.models.fdtd.pictures import boundaries, picture_model
 from peergrid.models.fdtd.shapes import Box
+from peergrid.models.fdtd.tints import LEVELS, material_tints, wave_colours
 from peergrid.models.fdtd.waveforms import Ricker
 
 MODEL = RadarModel(
@@ -46,7 +49,7 @@ def sample(built: Built, folder: Path, frames: int = 5, value: float = 1.0) -> P
     path = folder / "snapshots.h5"
     x = np.linspace(0, 1, built.problem.grid.shape[0])[:, None]
     y = np.linspace(0, 1, built.problem.grid.shape[1])[None, :]
-    with SnapshotWriter(path, built) as writer:
+    with SnapshotWriter(path, scale_of(built)) as writer:
         for n in range(frames):
             bump = np.exp(-((x - 0.2 - 0.1 * n) ** 2 + (y - 0.75) ** 2) / 0.01)
             writer.put(4 * n, {"Ez": (value * bump).astype(np.float32)})

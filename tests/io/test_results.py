@@ -13,22 +13,23 @@ import h5py
 import numpy as np
 import pytest
 
+from peergrid.cli.recording import scale_of
 from peergrid.errors import UsageError
 from peergrid.io.atomic import replacing
-from peergrid.io.results import write_results
 from peergrid.io.snapshots import SnapshotWriter, read_snapshots
+from peergrid.models import Head
 from peergrid.models.fdtd import Built, build
 from peergrid.models.fdtd.constants import ETA_0
 from peergrid.models.fdtd.materials import Material
 from peergrid.models.fdtd.model import (
     GridSpec,
-    Head,
     LineSource,
     Output,
     RadarModel,
     ReceiverArray,
     ReceiverSpec,
 )
+from peergrid.models.fdtd.results import write_results
 from peergrid.models.fdtd.shapes import Box
 from peergrid.models.fdtd.waveforms import Ricker
 
@@ -117,7 +118,8 @@ import resource, signal, sys
 from pathlib import Path
 import numpy as np
 from peergrid.errors import UsageError
-from peergrid.io.results import write_results
+from peergrid.cli.recording import scale_of
+from peergrid.models.fdtd.results import write_results
 from peergrid.io.snapshots import SnapshotWriter
 from peergrid.models.fdtd import RadarModel, build
 from peergrid.models.fdtd.model import GridSpec
@@ -132,7 +134,7 @@ for write in (
     lambda: snapshots(),
 ):
     def snapshots():
-        with SnapshotWriter(folder / "snapshots.h5", built) as writer:
+        with SnapshotWriter(folder / "snapshots.h5", scale_of(built)) as writer:
             for step in range(20):
                 writer.put(step, {"Ez": ez})
     try:
@@ -159,7 +161,7 @@ def test_a_full_disk_is_one_sentence_and_leaves_nothing_half_written(tmp_path: P
 def test_snapshots_are_written_while_the_run_goes_on(built: Built, tmp_path: Path) -> None:
     path = tmp_path / "snapshots.h5"
     shape = built.problem.grid.shape
-    with SnapshotWriter(path, built) as writer:
+    with SnapshotWriter(path, scale_of(built)) as writer:
         for step in range(0, 20, 2):
             writer.put(step, {"Ez": np.full(shape, step, np.float32), "Hy": np.full(shape, step, np.float32)})
             assert not path.exists()
@@ -176,7 +178,7 @@ def test_an_interrupted_run_leaves_its_snapshots_whole(built: Built, tmp_path: P
     path = tmp_path / "snapshots.h5"
 
     def interrupted() -> None:
-        with SnapshotWriter(path, built) as writer:
+        with SnapshotWriter(path, scale_of(built)) as writer:
             writer.put(2, {"Ez": np.ones(built.problem.grid.shape, np.float32)})
             raise KeyboardInterrupt
 
@@ -187,7 +189,7 @@ def test_an_interrupted_run_leaves_its_snapshots_whole(built: Built, tmp_path: P
 
 
 def test_a_run_without_snapshots_leaves_an_empty_file_that_can_be_read(built: Built, tmp_path: Path) -> None:
-    with SnapshotWriter(tmp_path / "snapshots.h5", built):
+    with SnapshotWriter(tmp_path / "snapshots.h5", scale_of(built)):
         pass
     with read_snapshots(tmp_path / "snapshots.h5") as reader:
         assert reader.steps == ()
@@ -199,7 +201,7 @@ def test_a_writer_that_fails_tells_the_run_and_never_blocks_it(built: Built, tmp
     values = {"Ez": np.ones(built.problem.grid.shape, np.float32)}
 
     def run() -> None:
-        with SnapshotWriter(path, built) as writer:
+        with SnapshotWriter(path, scale_of(built)) as writer:
             for step in range(50):
                 writer.put(step, values)
 

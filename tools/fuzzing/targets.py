@@ -19,10 +19,9 @@ import peergrid
 from peergrid import Grid, Problem, Receiver, Simulation
 from peergrid.cli import main
 from peergrid.io.checkpoint import read_state, write_state
-from peergrid.io.modelfile import parse, read
 from peergrid.models.fdtd import RadarModel, build
-from peergrid.models.fdtd.memory import host_memory, most_steps
 from peergrid.models.fdtd.waveforms import read_samples
+from peergrid.models.modelfile import parse, read
 from peergrid.probe import profile
 from peergrid.report import page
 
@@ -74,7 +73,7 @@ def take_checkpoint(path: Path) -> None:
 def take_run(path: Path) -> None:
     """The whole command in this process: only codes that it may end with, and nothing outside its folder."""
     try:
-        if not _small(read(path)) or most_steps(read(path)) > 200:
+        if not _small(read(path)) or read(path).memory(computing=True, writing=False).steps > 200:
             return
     except peergrid.PeergridError:
         pass
@@ -108,8 +107,8 @@ def _command(path: Path, words: list[str]) -> None:
 
 
 def _small(model: RadarModel) -> bool:
-    needed = host_memory(model, computing=True, writing=True)
-    return needed.cells < MOST and needed.steps < MOST and most_steps(model) < 20_000
+    needed = model.memory(computing=True, writing=True)
+    return needed.cells < MOST and needed.records < MOST and needed.steps < 20_000
 
 
 @cache

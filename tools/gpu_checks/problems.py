@@ -97,8 +97,8 @@ def radar(nx: int, ny: int, steps: int) -> Any:
 def example() -> Any:
     """The radar of `examples/gpr.toml`, from noise."""
     from peergrid.bench.problems import noisy
-    from peergrid.io.modelfile import read
     from peergrid.models.fdtd.build import build
+    from peergrid.models.modelfile import read
 
     return noisy(build(read(ROOT / "examples" / "gpr.toml")).problem)
 

@@ -11,8 +11,7 @@ from typing import Any
 import numpy as np
 
 from peergrid.grid import Array, Dtype, Grid
-from peergrid.io.modelfile import parse
-from peergrid.models.fdtd import build
+from peergrid.models import parse
 from peergrid.stencil import Problem, stencil
 
 RADAR = """
@@ -79,7 +78,7 @@ def radar(rows: int, columns: int, steps: int) -> Problem:
     """A ground-penetrating radar: Yee's scheme, two materials, absorbers on all sides, a source, a receiver."""
     x, y = (rows - 1) * 0.002, (columns - 1) * 0.002
     text = RADAR.format(x=x, y=y, steps=steps, top=0.7 * y, sx=0.4 * x, sy=0.75 * y, rx=0.6 * x)
-    return noisy(build(parse(text)).problem)
+    return noisy(parse(text).build().problem)
 
 
 def forget() -> None:

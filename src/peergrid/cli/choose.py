@@ -15,8 +15,7 @@ import typer
 from peergrid.cli.guard import check_description_memory, check_model_memory
 from peergrid.errors import UsageError
 from peergrid.grid import Index
-from peergrid.models.fdtd import Built
-from peergrid.models.fdtd.model import RadarModel, RunSpec
+from peergrid.models import BuiltModel, Model, RunSpec
 from peergrid.resolve import resolve_options
 from peergrid.runtime.devices import Devices, parse_devices
 from peergrid.runtime.ranks.launcher import own_devices, world
@@ -49,7 +48,7 @@ class CommandLineOptions:
         str, typer.Option("--split", metavar="AxB", help="Parts along each axis, such as 2x2, or auto.")
     ] = "auto"
 
-    def requested(self, model: RadarModel, *, writing: bool = True, elsewhere: bool = False) -> RequestedOptions:
+    def requested(self, model: Model, *, writing: bool = True, elsewhere: bool = False) -> RequestedOptions:
         """The options on this line, or else in the model file; writing: whether the run leaves results; elsewhere:
         whether it is one of a machine that is not here.
 
@@ -65,7 +64,7 @@ class CommandLineOptions:
             None if depth is None else _whole("--depth", depth),
             cast(Order | None, _named(self.order, given.exchange)),
             cast(Route | None, _named(self.route, given.route)),
-            _split(self.split, len(model.cells)),
+            _split(self.split, len(model.shape)),
             comm,
         )
         # refuses unknown names
@@ -97,7 +96,7 @@ class RequestedOptions:
         """True for the process that writes and prints: rank 0, or one that a launcher did not start with others."""
         return self.comm is None or self.comm.rank == 0
 
-    def resolve(self, built: Built, *, quiet: bool) -> ResolvedOptions:
+    def resolve(self, built: BuiltModel, *, quiet: bool) -> ResolvedOptions:
         """The options of a run of the model; quiet: no message about a trial on standard error."""
         depth = None if self.depth is None else min(self.depth, built.steps)
         resolved = resolve_options(
@@ -118,7 +117,9 @@ class RequestedOptions:
         )
         return replace(resolved, notes=(fewer, *resolved.notes))
 
-    def simulation(self, built: Built, chosen: ResolvedOptions, steps: int, sources: Path | None = None) -> Simulation:
+    def simulation(
+        self, built: BuiltModel, chosen: ResolvedOptions, steps: int, sources: Path | None = None
+    ) -> Simulation:
         """The model on its devices, ready for so many steps; sources: as in `Simulation`."""
         return Simulation(
             built.problem,

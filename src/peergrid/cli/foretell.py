@@ -9,7 +9,7 @@ from typing import Any
 from peergrid.cli.choose import RequestedOptions
 from peergrid.errors import DoesNotFit, UsageError
 from peergrid.grid.partition import Partition
-from peergrid.models.fdtd import Built
+from peergrid.models import BuiltModel
 from peergrid.predict.choice import ranked, reason
 from peergrid.predict.forecast import Forecast, Forecaster, fits
 from peergrid.predict.machine import Line, Machine
@@ -90,7 +90,9 @@ def machine_for(place: str, gpus: int | None, nodes: int, network: str | None) -
     return found.with_gpus(gpus or found.gpus, nodes, None if network is None else _network(network))
 
 
-def foretell(name: str, built: Built, requested: RequestedOptions, machine: Machine) -> tuple[Foretold, dict[str, Any]]:
+def foretell(
+    name: str, built: BuiltModel, requested: RequestedOptions, machine: Machine
+) -> tuple[Foretold, dict[str, Any]]:
     """The plan of a model on a machine, and the timeline of an iteration in Chrome's format.
 
     Raises DoesNotFit where no number of its GPUs has the memory."""
@@ -174,7 +176,7 @@ def text(found: Foretold) -> str:
     return "\n".join(lines)
 
 
-def _best(asked: Forecaster, built: Built, requested: RequestedOptions) -> tuple[Forecast, ...]:
+def _best(asked: Forecaster, built: BuiltModel, requested: RequestedOptions) -> tuple[Forecast, ...]:
     """The arrangements that are possible, the fastest first, those that fit before the others."""
     strategies = tuple(STRATEGIES) if requested.strategy is None else (requested.strategy,)
     depths = () if requested.depth is None else (min(requested.depth, built.steps),)

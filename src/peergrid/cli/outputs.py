@@ -13,8 +13,7 @@ from pathlib import Path
 
 from peergrid.errors import UsageError
 from peergrid.io.checkpoints import checkpoint_files
-from peergrid.io.results import write_results
-from peergrid.models.fdtd import Built
+from peergrid.models import BuiltModel, Outcome
 from peergrid.simulate import Simulation
 
 PARTIAL = re.compile(r"\.[^/]+\.\d+\.partial\.\w+")  # as `io.atomic` names what is not complete yet
@@ -26,10 +25,6 @@ class Folder:
     """A folder for results. Files appear in it only when complete."""
 
     path: Path
-
-    @property
-    def results(self) -> Path:
-        return self.path / "results.h5"
 
     @property
     def snapshots(self) -> Path:
@@ -86,20 +81,16 @@ class Folder:
         with suppress(OSError):  # there is none, or something else lies in it
             self.checkpoints.rmdir()
 
-    def finish(self, built: Built, simulation: Simulation, sha256: str) -> tuple[Path, ...]:
+    def finish(self, built: BuiltModel, simulation: Simulation, sha256: str) -> tuple[Path, ...]:
         """Write traces, final fields and pictures; return every file of the run."""
         os.environ["MPLBACKEND"] = "agg"  # files alone are drawn, whatever the user's setting
-        from peergrid.io.gallery import draw_all  # takes matplotlib along, which is slow to come
-
-        traces = simulation.traces()
-        about: dict[str, str | int | float] = {
-            "devices": str(simulation.devices),
-            "steps": simulation.step,
-            "sha256": sha256,
-        }
-        fields = ((name, simulation.gather(name)) for name in simulation.problem.state)  # one at a time
-        write_results(self.results, built, traces, fields, about)
-        snapshots = self.snapshots if built.model.output.snapshots else None
-        written = [self.results, *([snapshots] if snapshots else [])]
-        written.extend(draw_all(self.path, built, traces, snapshots))
-        return tuple(written)
+        snapshots = self.snapshots if built.model.snapshots.every else None
+        outcome = Outcome(
+            traces=simulation.traces(),
+            fields=((name, simulation.gather(name)) for name in simulation.problem.state),  # one at a time
+            snapshots=snapshots,
+            reductions=simulation.reductions(),
+            about={"devices": str(simulation.devices), "steps": simulation.step, "sha256": sha256},
+        )
+        written = built.write(self.path, outcome)
+        return (written[0], snapshots, *written[1:]) if snapshots else written

@@ -15,9 +15,7 @@ from peergrid.cli.choose import AsJson, CommandLineOptions, ModelFile, arranging
 from peergrid.cli.notes import tell
 from peergrid.cli.outputs import Folder
 from peergrid.io.atomic import replacing
-from peergrid.io.modelfile import read
-from peergrid.models.fdtd.build import Built, build
-from peergrid.models.fdtd.memory import host_memory
+from peergrid.models import BuiltModel, read
 from peergrid.progress import megacells
 from peergrid.runtime.fit import gibibytes
 from peergrid.simulate import Simulation
@@ -83,7 +81,7 @@ def plan(
 
         asked = machine_for(machine or USUAL_MACHINE, gpus, nodes or 1, network)
         elsewhere = replace(arguments, devices="cpu:1").requested(described, elsewhere=True)
-        foretold, events = foretell(str(model), build(described), elsewhere, asked)
+        foretold, events = foretell(str(model), described.build(), elsewhere, asked)
         if timeline is not None:
             Folder(timeline.parent).prepare()
             with replacing(timeline) as partial:
@@ -92,7 +90,7 @@ def plan(
         typer.echo(json.dumps(asdict(foretold), indent=2) if as_json else text(foretold))
         return
     requested = arguments.requested(described)
-    built = build(described)
+    built = described.build()
     chosen = requested.resolve(built, quiet=as_json)
     enough = (TRIALS + 2) * 2 * chosen.options.depth
     with requested.simulation(built, chosen, max(built.steps, enough)) as simulation:
@@ -116,9 +114,9 @@ def _seconds_per_step(simulation: Simulation) -> float:
     return statistics.median(trial(iterations) for _ in range(TRIALS))
 
 
-def _plan(name: str, built: Built, simulation: Simulation, per_step: float) -> Plan:
+def _plan(name: str, built: BuiltModel, simulation: Simulation, per_step: float) -> Plan:
     layout, grid = simulation.layout, built.problem.grid
-    whole = host_memory(built.model, computing=simulation.devices.kind == "cpu", writing=True)
+    whole = built.model.memory(computing=simulation.devices.kind == "cpu", writing=True)
     memory = tuple(layout.memory(device) for device in range(layout.devices))
     return Plan(
         model=name,
@@ -133,7 +131,7 @@ def _plan(name: str, built: Built, simulation: Simulation, per_step: float) -> P
         rows=tuple(simulation.partition.owned(device).shape[0] for device in range(layout.devices)),
         memory_per_device=memory,
         memory=sum(memory),
-        host_memory=whole.cells + whole.steps,
+        host_memory=whole.cells + whole.records,
         gcells_per_s=grid.box.size / per_step / 1e9,
         seconds=per_step * built.steps,
         notes=simulation.notes,

@@ -9,8 +9,8 @@ from dataclasses import dataclass, replace
 from peergrid.cli.notes import warn
 from peergrid.cli.outputs import Folder
 from peergrid.io.checkpoints import Checkpoints, Period
-from peergrid.io.snapshots import SnapshotParts, SnapshotWriter
-from peergrid.models.fdtd import Built
+from peergrid.io.snapshots import Scale, SnapshotParts, SnapshotWriter
+from peergrid.models import BuiltModel
 from peergrid.simulate import Simulation
 
 ABOUT = "snapshots"  # the name under which a checkpoint has how these are taken
@@ -20,7 +20,7 @@ ABOUT = "snapshots"  # the name under which a checkpoint has how these are taken
 class Recording:
     """The writers of a run and their steps; snapshots: None where none are taken."""
 
-    built: Built
+    built: BuiltModel
     simulation: Simulation
     snapshots: SnapshotWriter | SnapshotParts | None = None
     checkpoints: Checkpoints | None = None
@@ -28,7 +28,7 @@ class Recording:
     @property
     def every(self) -> tuple[int, ...]:
         """The periods, in steps, at whose multiples the run has to pause."""
-        taken = 0 if self.snapshots is None else self.built.model.output.snapshots
+        taken = 0 if self.snapshots is None else self.built.model.snapshots.every
         kept = 0 if self.checkpoints is None else self.checkpoints.every
         return self.built.model.run.check_every, taken, kept
 
@@ -36,9 +36,9 @@ class Recording:
         """Write what is due after a step. Raises Unstable where a field is not finite."""
         if step % self.built.model.run.check_every == 0:
             self.simulation.check()
-        output = self.built.model.output
-        if self.snapshots is not None and step % output.snapshots == 0:
-            self.snapshots.put(step, {name: self.simulation.gather(name) for name in output.fields})
+        taken = self.built.model.snapshots
+        if self.snapshots is not None and step % taken.every == 0:
+            self.snapshots.put(step, {name: self.simulation.gather(name) for name in taken.fields})
         if self.checkpoints is not None and self.checkpoints.due(step):
             self.keep()
 
@@ -54,7 +54,7 @@ class Recording:
 
 @contextmanager
 def recording(
-    folder: Folder | None, built: Built, simulation: Simulation, period: Period | None
+    folder: Folder | None, built: BuiltModel, simulation: Simulation, period: Period | None
 ) -> Iterator[Recording]:
     """The writers of a run; snapshots get their file's name when it is left, however it is left."""
     if folder is None:
@@ -63,17 +63,22 @@ def recording(
     with ExitStack() as stack:
         checkpoints = None if period is None else stack.enter_context(Checkpoints(folder.checkpoints, period, warn))
         snapshots: SnapshotWriter | SnapshotParts | None = None
-        if built.model.output.snapshots and (period is not None or simulation.step):
-            parts = SnapshotParts(folder.snapshots, built, folder.checkpoints, simulation.step)
+        taken = built.model.snapshots
+        scale = scale_of(built)
+        if taken.every and (period is not None or simulation.step):
+            parts = SnapshotParts(folder.snapshots, scale, folder.checkpoints, simulation.step)
             snapshots = stack.enter_context(parts)
-        elif built.model.output.snapshots:
-            snapshots = stack.enter_context(SnapshotWriter(folder.snapshots, built))
+        elif taken.every:
+            snapshots = stack.enter_context(SnapshotWriter(folder.snapshots, scale))
         yield Recording(built, simulation, snapshots, checkpoints)
 
 
-def snapshots_in_words(built: Built) -> str:
+def scale_of(built: BuiltModel) -> Scale:
+    """The meaning of the numbers in a model's snapshots."""
+    return Scale(built.model.title, built.dt, built.spacing, built.units, built.model.snapshots.stride)
+
+
+def snapshots_in_words(built: BuiltModel) -> str:
     """The options of a model's snapshots in words, to compare; empty where there are none."""
-    output = built.model.output
-    return (
-        f"{', '.join(output.fields)} every {output.snapshots} steps, stride {output.stride}" if output.snapshots else ""
-    )
+    taken = built.model.snapshots
+    return f"{', '.join(taken.fields)} every {taken.every} steps, stride {taken.stride}" if taken.every else ""

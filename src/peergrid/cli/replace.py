@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from peergrid.errors import UsageError
-from peergrid.models.rule import shown
+from peergrid.io.rule import shown
 
 
 def guard(output: Path, what: str, start: str) -> None:

@@ -19,10 +19,7 @@ from peergrid.cli.stop import StopRequest, stop_on_signal
 from peergrid.cli.summary import Summary, summary, text
 from peergrid.errors import UsageError
 from peergrid.io.checkpoints import Period, checkpoint_files, newest
-from peergrid.io.film import film_library
-from peergrid.io.modelfile import read
-from peergrid.models.fdtd import Built, build
-from peergrid.models.fdtd.model import RadarModel
+from peergrid.models import BuiltModel, Model, read
 from peergrid.pauses import advance
 from peergrid.progress import Reporter
 from peergrid.simulate import Simulation
@@ -65,7 +62,7 @@ def run(
     with nullcontext() if folder is None else folder.taken():
         if folder is not None:
             _check_folder(folder, described, period, resume)
-        built = build(described)
+        built = described.build()
         for warning in built.warnings if requested.leads else ():
             warn(warning)
         chosen = requested.resolve(built, quiet=as_json)
@@ -89,25 +86,24 @@ def run(
     typer.echo(json.dumps(asdict(found), indent=2) if as_json else text(found))
 
 
-def _with_steps(described: RadarModel, steps: int | None) -> RadarModel:
+def _with_steps(described: Model, steps: int | None) -> Model:
     """The model with a number of steps in place of its own. Raises UsageError for none."""
     if steps is None:
         return described
     if steps < 1:
         raise UsageError(f"'--steps' takes a whole number above 0, got {steps}.")
-    return replace(described, grid=replace(described.grid, steps=steps, time_window=None))
+    return described.with_steps(steps)
 
 
-def _written(folder: Folder, built: Built, simulation: Simulation, found: Summary) -> Summary:
+def _written(folder: Folder, built: BuiltModel, simulation: Simulation, found: Summary) -> Summary:
     """The summary with the files that the folder now has."""
     paths = folder.finish(built, simulation, found.sha256)
     return replace(found, outputs=tuple(str(path) for path in paths))
 
 
-def _check_folder(folder: Folder, described: RadarModel, period: Period | None, resume: bool) -> None:
-    """The checks before anything is computed: no files of an earlier run, and the library for an animation."""
-    if described.output.animation == "mp4":
-        film_library()
+def _check_folder(folder: Folder, described: Model, period: Period | None, resume: bool) -> None:
+    """The checks before anything is computed: no files of an earlier run, and all that the results need."""
+    described.check_results()
     if period is not None and not resume and checkpoint_files(folder.checkpoints):
         raise UsageError(
             f"'{folder.checkpoints}' is expected to hold no checkpoints where a run begins, and holds those of an "
@@ -115,7 +111,7 @@ def _check_folder(folder: Folder, described: RadarModel, period: Period | None, 
         )
 
 
-def _restore(simulation: Simulation, built: Built, folder: Folder) -> None:
+def _restore(simulation: Simulation, built: BuiltModel, folder: Folder) -> None:
     """Go on from the newest checkpoint. Raises UsageError where it is one of another model."""
     state = newest(folder.checkpoints, warn)
     if state is None:
@@ -130,7 +126,7 @@ def _restore(simulation: Simulation, built: Built, folder: Folder) -> None:
     simulation.restore(state)
 
 
-def _advance(simulation: Simulation, built: Built, recorded: Recording, stop: StopRequest, *, quiet: bool) -> None:
+def _advance(simulation: Simulation, built: BuiltModel, recorded: Recording, stop: StopRequest, *, quiet: bool) -> None:
     """Step to the end, or to the pause after a signal, at which a run that makes checkpoints leaves one."""
     _look_at_overlap(simulation, built.steps, recorded.every)
     with Reporter(built.steps, built.problem.grid.box.size, quiet, simulation.step) as reporter:

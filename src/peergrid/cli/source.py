@@ -8,8 +8,7 @@ import typer
 
 from peergrid.cli.choose import ModelFile
 from peergrid.errors import UsageError
-from peergrid.io.modelfile import read
-from peergrid.models.fdtd import build
+from peergrid.models import read
 from peergrid.sources import Target, source_of
 
 
@@ -29,5 +28,5 @@ def source(
         raise UsageError(f"'--steps' takes a whole number above 0, got {steps}.")
     if gpus is not None and gpus < 1:
         raise UsageError(f"'--gpus' takes a whole number above 0, got {gpus}.")
-    problem = build(read(model)).problem
+    problem = read(model).build().problem
     typer.echo(source_of(problem, cast(Target, target), steps, strategy, gpus))

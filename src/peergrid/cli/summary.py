@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from peergrid.cli.stop import StopRequest
-from peergrid.models.fdtd import Built
+from peergrid.models import BuiltModel
 from peergrid.progress import megacells
 from peergrid.runtime.cpu.bandwidth import copy_bandwidth
 from peergrid.runtime.devices import Devices, cores
@@ -52,7 +52,7 @@ class Summary:
     outputs: tuple[str, ...]
 
 
-def summary(name: str, built: Built, simulation: Simulation, stop: StopRequest, resumed: int) -> Summary:
+def summary(name: str, built: BuiltModel, simulation: Simulation, stop: StopRequest, resumed: int) -> Summary:
     """The figures of a run that has ended, without the files; resumed: the step that it went on from."""
     grid, options = built.problem.grid, simulation.options
     rate = grid.box.size * simulation.step / simulation.seconds if simulation.seconds else 0.0
@@ -92,7 +92,7 @@ def _foretold(simulation: Simulation, resumed: int) -> float | None:
     return None if each is None else each * (simulation.step - resumed)
 
 
-def _roofline_fraction(built: Built, devices: Devices, rate: float) -> float | None:
+def _roofline_fraction(built: BuiltModel, devices: Devices, rate: float) -> float | None:
     """The rate over what the memory allows one step at a time (temporal blocking can pass 1); None if not measured."""
     if devices.kind == "cpu":
         enough = free_memory() > MEASURED

@@ -14,8 +14,7 @@ from peergrid.cli.notes import tell
 from peergrid.cli.outputs import Folder
 from peergrid.errors import UsageError
 from peergrid.io.atomic import replacing
-from peergrid.io.modelfile import read
-from peergrid.models.fdtd import build
+from peergrid.models import read
 from peergrid.result import Timeline
 from peergrid.simulate import Simulation
 
@@ -57,7 +56,7 @@ def trace(
     Folder(output.parent).prepare()
     described = read(model)
     requested = arguments.requested(described, writing=False)
-    built = build(described)
+    built = described.build()
     chosen = requested.resolve(built, quiet=as_json)
     shown = steps or INTERVALS * chosen.options.depth
     with requested.simulation(built, chosen, 2 * shown) as simulation:

@@ -15,8 +15,7 @@ import typer
 from peergrid.cli.choose import AsJson, ModelFile
 from peergrid.cli.verification import Verification, Ways, verify_all
 from peergrid.errors import CheckFailed, UsageError
-from peergrid.io.modelfile import read
-from peergrid.models.fdtd import build
+from peergrid.models import read
 from peergrid.progress import LINE_EVERY
 from peergrid.schedule.strategies import STRATEGIES
 from peergrid.stencil import Problem
@@ -54,7 +53,7 @@ def verify(
     All of them take minutes; name a strategy, a depth or a number of devices for fewer.
     """
     ways = _ways(strategy, devices, depth, mutants=mutants)
-    steps = build(read(model)).steps
+    steps = read(model).build().steps
     progress = (lambda *_: None) if as_json else Count()
     found = verify_all(partial(_problem, model), replace(ways, steps=steps, balanced=balanced), progress)
     typer.echo(json.dumps(_contract(found), indent=2) if as_json else _text(found))
@@ -63,7 +62,7 @@ def verify(
 
 
 def _problem(model: Path) -> Problem:
-    return build(read(model)).problem
+    return read(model).build().problem
 
 
 def _ways(strategy: str | None, devices: str | None, depth: int | None, *, mutants: bool) -> Ways:

@@ -15,7 +15,7 @@ from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from peergrid.errors import UsageError
-from peergrid.models.rule import LONGEST, Rule, shown
+from peergrid.io.rule import LONGEST, Rule, shown
 
 T = TypeVar("T")
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, nullcontext, suppress
+from dataclasses import dataclass
 from pathlib import Path
 from queue import Queue
 from threading import Thread
@@ -17,23 +18,37 @@ from numpy.typing import NDArray
 from peergrid.errors import PeergridError, UsageError
 from peergrid.grid import Array
 from peergrid.io.hdf5 import creating
-from peergrid.models.fdtd import Built
 
 WAITING = 4  # snapshots kept in memory before the run waits for the disk
 
 Snapshot = tuple[int, Mapping[str, Array]]
 
 
+@dataclass(frozen=True)
+class Scale:
+    """The meaning of the numbers in snapshots.
+
+    dt: seconds of a step; spacing: metres from node to node along each axis; units: what one unit of each field is in
+    SI; stride: every so many nodes along each axis are kept.
+    """
+
+    title: str
+    dt: float
+    spacing: tuple[float, ...]
+    units: Mapping[str, float]
+    stride: int = 1
+
+
 class SnapshotWriter:
     """Takes snapshots from the run and writes them behind its back; use as a context manager.
 
-    File: `step` (n), `time` (n, seconds) and one dataset per field (n, nodes along x, nodes along y) in SI units, every
+    File: `step` (n), `time` (n, seconds) and one dataset per field (n, nodes along each axis) in SI units, every
     `stride`-th node. It gets its name when the block is left, also by an error or an interrupt: what is there is whole.
     """
 
-    def __init__(self, path: Path, built: Built) -> None:
+    def __init__(self, path: Path, scale: Scale) -> None:
         self._path = path
-        self._built = built
+        self._scale = scale
         self._queue: Queue[Snapshot | None] = Queue(maxsize=WAITING)
         self._fault: Exception | None = None
         self._ended = False
@@ -46,8 +61,8 @@ class SnapshotWriter:
         Raises UsageError where an earlier snapshot could not be written.
         """
         self._raise()
-        stride = self._built.model.output.stride
-        thinned = {name: values[::stride, ::stride] for name, values in fields.items()}
+        stride = self._scale.stride
+        thinned = {name: values[(slice(None, None, stride),) * values.ndim] for name, values in fields.items()}
         self._queue.put((step, thinned))
 
     def close(self) -> None:
@@ -73,9 +88,9 @@ class SnapshotWriter:
     def _work(self) -> None:
         try:
             with creating(self._path) as new:
-                _describe(new.hdf5, self._built)
+                _describe(new.hdf5, self._scale)
                 for step, fields in self._taken():
-                    _append(new.hdf5, self._built, step, fields)
+                    _append(new.hdf5, self._scale, step, fields)
                     new.check()
                 if self._failed and "step" not in new.hdf5:
                     raise UsageError("The run failed before its first snapshot; the file of an earlier run stays.")
@@ -107,14 +122,14 @@ class SnapshotParts:
     goes on from, beyond which an earlier run may have left parts.
     """
 
-    def __init__(self, path: Path, built: Built, folder: Path, start: int) -> None:
-        self._path, self._built, self._folder, self._start = path, built, folder, start
+    def __init__(self, path: Path, scale: Scale, folder: Path, start: int) -> None:
+        self._path, self._scale, self._folder, self._start = path, scale, folder, start
         self._writer: SnapshotWriter | None = None
 
     def put(self, step: int, fields: Mapping[str, Array]) -> None:
         """As of `SnapshotWriter`."""
         if self._writer is None:
-            self._writer = SnapshotWriter(self._part(self._start), self._built).__enter__()
+            self._writer = SnapshotWriter(self._part(self._start), self._scale).__enter__()
         self._writer.put(step, fields)
 
     def cut(self, step: int) -> None:
@@ -137,7 +152,7 @@ class SnapshotParts:
             writer.__exit__(kind, error, where)
         if error is None or self._parts():
             with suppress(UsageError) if error is not None else nullcontext():  # the first error is the one to report
-                _merge(self._parts(), self._path, self._built)
+                _merge(self._parts(), self._path, self._scale)
 
     def _part(self, start: int) -> Path:
         return self._folder / f"snapshots-from-{start:012d}.h5"
@@ -146,10 +161,10 @@ class SnapshotParts:
         return sorted(self._folder.glob("snapshots-from-*.h5"))
 
 
-def _merge(parts: list[Path], path: Path, built: Built) -> None:
+def _merge(parts: list[Path], path: Path, scale: Scale) -> None:
     """One file of all snapshots. Raises UsageError where it cannot be written, or a part cannot be read."""
     with creating(path) as new:
-        _describe(new.hdf5, built)
+        _describe(new.hdf5, scale)
         for part in parts:
             try:
                 with h5py.File(part, "r") as file:
@@ -170,7 +185,7 @@ class SnapshotReader:
         self.times: tuple[float, ...] = tuple(float(t) for t in file["time"]) if "time" in file else ()
 
     def frame(self, field: str, number: int) -> Array:
-        """The snapshot `number` of a field, shape (nodes along x, nodes along y)."""
+        """The snapshot `number` of a field, shape (nodes along x, nodes along y, ...)."""
         values: Array = self._file[field][number]
         return values
 
@@ -182,19 +197,19 @@ def read_snapshots(path: Path) -> Iterator[SnapshotReader]:
         yield SnapshotReader(file)
 
 
-def _describe(file: h5py.File, built: Built) -> None:
-    (dx, dy), stride = built.geometry.spacing, built.model.output.stride
-    file.attrs["Title"] = built.model.model.title
-    file.attrs["dt"] = built.dt
-    file.attrs["dx_dy_dz"] = (dx * stride, dy * stride, dx)
+def _describe(file: h5py.File, scale: Scale) -> None:
+    file.attrs["Title"] = scale.title
+    file.attrs["dt"] = scale.dt
+    steps = [length * scale.stride for length in scale.spacing]
+    file.attrs["dx_dy_dz"] = (*steps, *(scale.spacing[:1] * (3 - len(steps))))
 
 
-def _append(file: h5py.File, built: Built, step: int, fields: Mapping[str, Array]) -> None:
+def _append(file: h5py.File, scale: Scale, step: int, fields: Mapping[str, Array]) -> None:
     for name, values in fields.items():
-        scaled = np.asarray(values) * values.dtype.type(built.units[name])
+        scaled = np.asarray(values) * values.dtype.type(scale.units[name])
         _extend(file, name, scaled)
     _extend(file, "step", np.asarray(step, dtype=np.int64))
-    _extend(file, "time", np.asarray(step * built.dt, dtype=np.float64))
+    _extend(file, "time", np.asarray(step * scale.dt, dtype=np.float64))
 
 
 def _extend(file: h5py.File, name: str, values: NDArray[Any]) -> None:

@@ -1,1 +1,6 @@
-"""Models, each a small package on top of grid and stencil."""
+"""Kinds of models behind one protocol (`model`), each a package on top of grid and stencil; `read` reads any."""
+
+from peergrid.models.model import BuiltModel, Head, Memory, Model, Outcome, Reader, RunSpec, Snapshots
+from peergrid.models.modelfile import parse, read
+
+__all__ = ["BuiltModel", "Head", "Memory", "Model", "Outcome", "Reader", "RunSpec", "Snapshots", "parse", "read"]

@@ -18,8 +18,8 @@ from peergrid.codegen.cuda.choose.shape2d import pass_kernel
 from peergrid.codegen.cuda.gpu_model import H200
 from peergrid.grid import Index
 from peergrid.grid.partition import Partition
-from peergrid.io.modelfile import parse
 from peergrid.models.fdtd.build import build as radar
+from peergrid.models.modelfile import parse
 from peergrid.runtime.cuda.commands.rows import FIRST, FUNCTION
 from peergrid.runtime.cuda.executor import CudaExecutor
 from peergrid.runtime.cuda.lowering.lower import lower

@@ -19,8 +19,8 @@ from peergrid.codegen.cuda.onestep.groups import groups
 from peergrid.errors import DeviceFault, DoesNotFit, UsageError
 from peergrid.grid import Index
 from peergrid.grid.partition import Partition
-from peergrid.io.modelfile import parse
 from peergrid.models.fdtd.build import build as radar
+from peergrid.models.modelfile import parse
 from peergrid.runtime.cuda.bandwidth import COPIES, LEAST, copy_bandwidth
 from peergrid.runtime.cuda.device.faults import error
 from peergrid.runtime.cuda.executor import CudaExecutor

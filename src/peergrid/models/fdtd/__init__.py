@@ -2,5 +2,6 @@
 
 from peergrid.models.fdtd.build import Built, ModelReceiver, build
 from peergrid.models.fdtd.model import RadarModel
+from peergrid.models.fdtd.read import read
 
-__all__ = ["Built", "ModelReceiver", "RadarModel", "build"]
+__all__ = ["Built", "ModelReceiver", "RadarModel", "build", "read"]

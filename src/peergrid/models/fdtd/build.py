@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from math import ceil
+from pathlib import Path
 from types import MappingProxyType
 
 from peergrid.errors import UsageError
 from peergrid.grid import Boundary, Grid, Index
+from peergrid.io.rule import Point
 from peergrid.models.fdtd import assembly, cpml, sources
 from peergrid.models.fdtd.check import MOST, MOST_INCIDENT, check
 from peergrid.models.fdtd.coefficients import coefficients
@@ -18,7 +20,7 @@ from peergrid.models.fdtd.materials import BUILT_IN, CONDUCTOR, Geometry, time_s
 from peergrid.models.fdtd.model import Component, LineSource, PlaneWave, RadarModel
 from peergrid.models.fdtd.raster import rasterise
 from peergrid.models.fdtd.silence import silent
-from peergrid.models.rule import Point
+from peergrid.models.model import Outcome
 from peergrid.stencil import Problem, Receiver
 
 
@@ -47,7 +49,7 @@ class Emitter:
 
 @dataclass(frozen=True, eq=False)
 class Built:
-    """A problem with what its results need to be understood.
+    """A problem with what its results need to be understood; a `BuiltModel` of `models.model`.
 
     dt: seconds; units: what one unit of each stored field is in V/m or A/m; warnings: sentences for the user.
     """
@@ -62,6 +64,19 @@ class Built:
     units: Mapping[str, float]
     resolution: Resolution
     warnings: tuple[str, ...]
+
+    @property
+    def spacing(self) -> tuple[float, ...]:
+        return self.geometry.spacing
+
+    def write(self, folder: Path, outcome: Outcome) -> tuple[Path, ...]:
+        """Traces, final fields and materials in `results.h5`, and the pictures that the model asks for."""
+        from peergrid.models.fdtd.gallery import draw_all  # takes matplotlib along, which is slow to come
+        from peergrid.models.fdtd.results import write_results
+
+        results = folder / "results.h5"
+        write_results(results, self, outcome.traces, outcome.fields, outcome.about)
+        return results, *draw_all(folder, self, outcome.traces, outcome.snapshots)
 
 
 def build(model: RadarModel) -> Built:

@@ -7,10 +7,10 @@ from difflib import get_close_matches
 from math import isclose
 
 from peergrid.errors import UsageError
+from peergrid.io.rule import Point
 from peergrid.models.fdtd.materials import BUILT_IN
 from peergrid.models.fdtd.model import SIDES, LineSource, PlaneWave, RadarModel
 from peergrid.models.fdtd.shapes import Box, Layer, Voxels
-from peergrid.models.rule import Point
 
 MOST = 10**9
 """The most cells along an axis, and the most time steps."""

@@ -9,8 +9,8 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from peergrid.io.rule import AtLeastOne, Name, NotNegative
 from peergrid.models.fdtd.constants import SPEED_OF_LIGHT
-from peergrid.models.rule import AtLeastOne, Name, NotNegative
 
 Doubles = NDArray[np.float64]
 CellMap = NDArray[np.uint16]

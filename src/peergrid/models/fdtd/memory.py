@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from math import prod
 
 from peergrid.models.fdtd.constants import SPEED_OF_LIGHT
 from peergrid.models.fdtd.materials import BUILT_IN, CONDUCTOR, Material
 from peergrid.models.fdtd.model import PlaneWave, RadarModel
 from peergrid.models.fdtd.shapes import Voxels
+from peergrid.models.model import Memory
 
 COMPONENTS = 3
+ARRAYS = 8  # two slots of three fields and two coefficients: the least that any such model needs on GPUs
 CELL = 2  # bytes of the material of a cell
 COUNTING = 8  # bytes a cell where materials are counted, which the map of cells is widened for
 WAITING = 6  # snapshots between the run and the disk at most, with the one that is taken and the one that is written
@@ -23,19 +24,8 @@ GHOSTS = 1.05  # fields with what devices have twice
 SAMPLES = 32  # bytes of a source for each step while it is worked out; of a plane wave twice as many
 
 
-@dataclass(frozen=True)
-class HostMemory:
-    """Bytes at the worst moment of a run: those that depend on the cells, and those that grow with the steps."""
-
-    cells: int
-    steps: int
-
-
-def host_memory(model: RadarModel, *, computing: bool, writing: bool) -> HostMemory:
-    """The most that a run takes at once.
-
-    computing: whether the fields are in the host's memory, as on virtual devices; writing: whether there are results.
-    """
+def memory(model: RadarModel, *, computing: bool, writing: bool) -> Memory:
+    """The most that a run takes at once; the arguments as of `Model.memory`."""
     nodes, item = prod(n + 1 for n in model.cells), _itemsize(model)
     coefficients = _coefficients(model) * item
     lasting = CELL + coefficients + (int(GHOSTS * (2 * COMPONENTS * item + coefficients)) if computing else 0)
@@ -44,7 +34,8 @@ def host_memory(model: RadarModel, *, computing: bool, writing: bool) -> HostMem
         passing += [(COMPONENTS + 2) * item, *_of_snapshots(model, item)]
     pixels = prod(min(n, LARGEST) for n in model.cells) if writing and model.output.pictures else 0
     cells = nodes * (lasting + max(passing)) + PIXEL * pixels + LIBRARIES
-    return HostMemory(cells, most_steps(model) * step_bytes(model))
+    steps = most_steps(model)
+    return Memory(cells, steps * step_bytes(model), steps, prod(model.cells) * item * ARRAYS)
 
 
 def step_bytes(model: RadarModel) -> int:

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import Annotated, ClassVar, Literal
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Annotated, ClassVar, Literal, Self
 
 from peergrid.grid import Dtype
-from peergrid.models.fdtd.materials import Material
-from peergrid.models.fdtd.shapes import Shape
-from peergrid.models.fdtd.waveforms import Waveform
-from peergrid.models.rule import (
+from peergrid.io.film import film_library
+from peergrid.io.rule import (
     AtLeastOne,
     Count,
     Finite,
@@ -21,6 +19,13 @@ from peergrid.models.rule import (
     Rule,
     Title,
 )
+from peergrid.models.fdtd.materials import Material
+from peergrid.models.fdtd.shapes import Shape
+from peergrid.models.fdtd.waveforms import Waveform
+from peergrid.models.model import Head, Memory, RunSpec, Snapshots
+
+if TYPE_CHECKING:
+    from peergrid.models.fdtd.build import Built
 
 Axis = Literal["x", "y"]
 Side = Literal["x-", "x+", "y-", "y+"]
@@ -28,14 +33,6 @@ Direction = Literal["+x", "-x", "+y", "-y"]
 Component = Literal["Ez", "Hx", "Hy"]
 SIDES: tuple[Side, ...] = ("x-", "x+", "y-", "y+")
 Courant = Annotated[float, Rule("a number above 0 and not above 1 (the limit of stability)", lambda v: 0 < v <= 1)]
-
-
-@dataclass(frozen=True)
-class Head:
-    """The name of the model, and the equations that it is for."""
-
-    title: Title = ""
-    kind: Literal["fdtd2d"] = "fdtd2d"
 
 
 @dataclass(frozen=True)
@@ -136,23 +133,8 @@ class Output:
 
 
 @dataclass(frozen=True)
-class RunSpec:
-    """The options of a run, unless the command line says otherwise; `auto` leaves the choice to peergrid.
-
-    check_every: how often, in steps, the fields are searched for values that are not finite.
-    """
-
-    devices: Name = "auto"
-    strategy: Literal["auto", "serial", "async", "threads", "overlap", "graph", "peer", "persistent"] = "auto"
-    depth: PositiveCount | Literal["auto"] = "auto"
-    exchange: Literal["auto", "left-right", "pairwise", "all"] = "auto"
-    route: Literal["auto", "copy", "store", "host"] = "auto"
-    check_every: PositiveCount = 100
-
-
-@dataclass(frozen=True)
 class RadarModel:
-    """A whole model file."""
+    """A whole model file; a `Model` of `models.model`."""
 
     grid: GridSpec
     model: Head = Head()
@@ -164,6 +146,39 @@ class RadarModel:
     absorber: Absorber = Absorber()
     output: Output = Output()
     run: RunSpec = RunSpec()
+
+    @property
+    def title(self) -> str:
+        return self.model.title
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self.cells
+
+    @property
+    def dtype(self) -> Dtype:
+        return self.grid.dtype
+
+    @property
+    def snapshots(self) -> Snapshots:
+        return Snapshots(self.output.snapshots, self.output.fields, self.output.stride)
+
+    def with_steps(self, steps: int) -> Self:
+        return replace(self, grid=replace(self.grid, steps=steps, time_window=None))
+
+    def memory(self, *, computing: bool, writing: bool) -> Memory:
+        from peergrid.models.fdtd.memory import memory  # which takes a model
+
+        return memory(self, computing=computing, writing=writing)
+
+    def check_results(self) -> None:
+        if self.output.animation == "mp4":
+            film_library()
+
+    def build(self) -> Built:
+        from peergrid.models.fdtd.build import build  # which takes a model
+
+        return build(self)
 
     @property
     def cells(self) -> tuple[int, int]:

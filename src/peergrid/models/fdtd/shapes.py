@@ -9,8 +9,8 @@ from typing import Annotated, ClassVar, Literal, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from peergrid.io.rule import Count, FileName, Finite, Name, NotNegative, Point, Positive, Rule
 from peergrid.models.fdtd.materials import Doubles
-from peergrid.models.rule import Count, FileName, Finite, Name, NotNegative, Point, Positive, Rule
 
 Mask = NDArray[np.bool_]
 Bounds = tuple[Point, Point]

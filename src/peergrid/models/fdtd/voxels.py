@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from peergrid.errors import UsageError
-from peergrid.models.files import check_plain, reason
+from peergrid.io.files import check_plain, reason
 
 LARGEST = 1 << 40  # bytes of a file
 SMALL = 1 << 20  # values that are read whatever the grid has: where they lie is said better then

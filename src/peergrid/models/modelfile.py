@@ -1,4 +1,4 @@
-"""Model files: TOML in, a checked `RadarModel` out. `docs/model-files.md` explains every key."""
+"""Model files: TOML in, a checked model out, of the kind that `model.kind` names."""
 
 from __future__ import annotations
 
@@ -9,11 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from peergrid.errors import UsageError
-from peergrid.io.schema import read_table
-from peergrid.models.fdtd.check import check
-from peergrid.models.fdtd.model import RadarModel
-from peergrid.models.files import read_plain, reason
-from peergrid.models.rule import shown
+from peergrid.io.files import read_plain, reason
+from peergrid.io.rule import shown
+from peergrid.models.model import Head, Model
+from peergrid.models.registry import reader
 
 LARGEST = 1 << 24  # bytes of a model file
 
@@ -23,7 +22,7 @@ GPRMAX = re.compile(
 """A line of a model file for gprMax; to TOML it is a comment."""
 
 
-def read(path: Path | str) -> RadarModel:
+def read(path: Path | str) -> Model:
     """The model of a file. Files that it names are looked for beside it.
 
     Raises UsageError, one sentence that starts with the file's name.
@@ -35,7 +34,7 @@ def read(path: Path | str) -> RadarModel:
         raise UsageError(f"{file.name}: {error}") from None
 
 
-def parse(text: str, folder: Path = Path()) -> RadarModel:
+def parse(text: str, folder: Path = Path()) -> Model:
     """The model of a file's text; `folder` is where the files that it names are looked for."""
     if command := GPRMAX.search(text):
         raise UsageError(
@@ -43,14 +42,15 @@ def parse(text: str, folder: Path = Path()) -> RadarModel:
             "write its keys instead: docs/model-files.md says which."
         )
     try:
-        table = tomllib.loads(text)
-        _check_plane(table)
-        model = read_table(RadarModel, _beside(table, folder))
+        table = _beside(tomllib.loads(text), folder)
+        return reader(_kind(table))(table)
     except tomllib.TOMLDecodeError as error:
         raise UsageError(
             f"A model file is expected to be TOML, got a line that is none: {shown(str(error), 200)}; correct it."
         ) from None
-    except ValueError:  # of Python itself, about a whole number of thousands of digits
+    except ValueError as error:
+        if "integer string conversion" not in str(error):  # Python's own, about thousands of digits
+            raise
         raise UsageError(
             "A model file is expected to hold numbers that can be read, got one of thousands of digits; shorten it."
         ) from None
@@ -58,17 +58,13 @@ def parse(text: str, folder: Path = Path()) -> RadarModel:
         raise UsageError(
             "A model file is expected to hold tables and lists, got some nested too deep; flatten them."
         ) from None
-    check(model)
-    return model
 
 
-def _check_plane(table: Mapping[str, Any]) -> None:
-    size = table["grid"].get("size") if isinstance(table.get("grid"), Mapping) else None
-    if isinstance(size, list) and len(size) == 3:
-        raise UsageError(
-            "grid.size is expected to be two lengths, along x and y, got 3: a model is a plane, along z everything "
-            "stays the same; leave z out (stencils of one's own have up to three axes, docs/stencils.md)."
-        )
+def _kind(table: Mapping[str, Any]) -> str:
+    """The kind that a file names; the usual one where it names none, or what no reader takes for a name."""
+    head = table.get("model")
+    named = head.get("kind") if isinstance(head, Mapping) else None
+    return named if isinstance(named, str) and named.strip() else Head.kind
 
 
 def _text(file: Path) -> str:

@@ -23,11 +23,12 @@ from PIL import Image, ImageDraw, ImageFont
 from peergrid.errors import UsageError
 from peergrid.grid import Array
 from peergrid.io.atomic import replacing
-from peergrid.io.colours import LEVELS, OUTLINE, material_tints, wave_colours
 from peergrid.io.film import film_library
-from peergrid.io.pictures import STYLE, UNITS, boundaries, robust_limit
+from peergrid.io.pictures import STYLE, robust_limit
 from peergrid.io.snapshots import SnapshotReader, read_snapshots
-from peergrid.models.fdtd import Built
+from peergrid.models.fdtd.build import Built
+from peergrid.models.fdtd.pictures import UNITS, boundaries
+from peergrid.models.fdtd.tints import LEVELS, OUTLINE, material_tints, wave_colours
 
 DPI = 100
 PERIOD = 60  # milliseconds from frame to frame

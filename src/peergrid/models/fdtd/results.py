@@ -13,8 +13,7 @@ import numpy as np
 
 from peergrid.grid import Array
 from peergrid.io.hdf5 import creating
-from peergrid.models.fdtd import Built
-from peergrid.models.fdtd.build import ModelReceiver
+from peergrid.models.fdtd.build import Built, ModelReceiver
 from peergrid.version import VERSION
 
 ATTRIBUTES = 60_000  # bytes: HDF5 keeps at most 64 KiB of them with an object

@@ -7,10 +7,10 @@ from itertools import chain, count, groupby
 from pathlib import Path
 
 from peergrid.grid import Array
-from peergrid.io.animation import animate
-from peergrid.io.pictures import picture_model, picture_receiver, picture_section, picture_snapshot
 from peergrid.io.snapshots import read_snapshots
-from peergrid.models.fdtd import Built
+from peergrid.models.fdtd.animation import animate
+from peergrid.models.fdtd.build import Built
+from peergrid.models.fdtd.pictures import picture_model, picture_receiver, picture_section, picture_snapshot
 
 
 def draw_all(folder: Path, built: Built, traces: Mapping[str, Array], snapshots: Path | None) -> tuple[Path, ...]:

@@ -1,0 +1,53 @@
+"""The kinds of models by name: those of peergrid, and those that installed packages enter.
+
+A package enters a kind in the group `peergrid.models` of its entry points, in its `pyproject.toml`:
+
+    [project.entry-points."peergrid.models"]
+    heat2d = "my_package.heat:read"
+
+where `read` is a `Reader` (`models.model`). It is imported when a model of that kind is read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from difflib import get_close_matches
+from importlib.metadata import EntryPoint, entry_points
+
+from peergrid.errors import UsageError
+from peergrid.io.rule import shown
+from peergrid.io.schema import either
+from peergrid.models.model import Reader
+
+GROUP = "peergrid.models"
+OWN = (EntryPoint("fdtd2d", "peergrid.models.fdtd:read", GROUP),)
+
+
+def kinds() -> Mapping[str, EntryPoint]:
+    """Every kind that is installed, peergrid's own first. Raises UsageError where two packages enter the same."""
+    found = {entry.name: entry for entry in OWN}
+    for entry in entry_points(group=GROUP):
+        if found.setdefault(entry.name, entry) != entry:
+            raise UsageError(
+                f"One kind of model is expected to be called '{entry.name}', and two are installed: "
+                f"{found[entry.name].value} and {entry.value}; uninstall a package."
+            )
+    return found
+
+
+def reader(kind: str) -> Reader:
+    """The reader of a kind. Raises UsageError where none is installed, or it cannot be imported."""
+    known = kinds()
+    if kind not in known:
+        close = get_close_matches(kind, known, n=1)
+        advice = f"did you mean '{close[0]}'?" if close else "use one of them."
+        expected = either([f"'{name}'" for name in known])
+        raise UsageError(f"model.kind is expected to be {expected}, got '{shown(kind)}'; {advice}")
+    try:
+        found: Reader = known[kind].load()
+    except (ImportError, AttributeError) as error:
+        raise UsageError(
+            f"model.kind '{kind}' is expected to be found at {known[kind].value}, got: {shown(str(error), 200)}; "
+            "install its package again."
+        ) from None
+    return found
