@@ -13,11 +13,11 @@ TOOL = Path(__file__).parents[2] / "tools" / "kill_and_resume"
 def test_runs_that_were_ended_leave_what_whole_ones_leave(tmp_path: Path) -> None:
     found = tmp_path / "found.json"
     done = subprocess.run(
-        [sys.executable, str(TOOL), "--kills", "10", "--seed", "2", "--steps", "400", "-o", str(found)],
+        [sys.executable, str(TOOL), "--kills", "5", "--seed", "2", "--steps", "300", "-o", str(found)],
         capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stdout + done.stderr
     record = json.loads(found.read_text())
-    assert record["same"] == record["runs"] > 3
-    assert sum(record["ends"].values()) >= 10
+    assert record["same"] == record["runs"] > 2
+    assert sum(record["ends"].values()) >= 5
     assert record["with checkpoints"] > 0
