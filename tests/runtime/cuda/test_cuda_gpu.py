@@ -10,7 +10,7 @@ from functools import cache
 import numpy as np
 import pytest
 import test_cuda_streaming as streamed
-from executions import carry_through
+from executions import carry_through, step_by_step
 from runtime_problems import PROBLEMS, yee_with_absorber
 
 from peergrid import Options, Simulation
@@ -61,9 +61,9 @@ class Streaming(CudaDriver):
 def test_streaming_3d(make: Callable[[], Problem], strategy: StrategyName, ordinals: tuple[int, ...]) -> None:
     problem, options = make(), Options(strategy)
     plan = layout(problem, Partition(problem.grid, (len(ordinals), 1, 1)), options)
-    executor = CudaExecutor(plan, streamed.STEPS, ordinals, driver=Streaming())
+    executor = CudaExecutor(plan, STEPS, ordinals, driver=Streaming())
     try:
-        assert carry_through(executor, options) == streamed.expected(problem)
+        assert carry_through(executor, options) == step_by_step(problem)
     finally:
         executor.close()
 
