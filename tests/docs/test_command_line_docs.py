@@ -10,6 +10,7 @@ import pytest
 
 from peergrid.cli import app
 from peergrid.cli.choose import CommandLineOptions
+from peergrid.cli.farm import FarmSummary
 from peergrid.cli.plan import Plan
 from peergrid.cli.summary import Summary
 from peergrid.cli.trace import Traced
@@ -27,7 +28,9 @@ def test_every_option_of_the_arrangement() -> None:
     assert {f"--{field.name}" for field in fields(CommandLineOptions)} <= WORDS
 
 
-@pytest.mark.parametrize(("command", "kind"), [("run", Summary), ("plan", Plan), ("trace", Traced)])
+@pytest.mark.parametrize(
+    ("command", "kind"), [("run", Summary), ("plan", Plan), ("trace", Traced), ("farm", FarmSummary)]
+)
 def test_every_key(command: str, kind: type) -> None:
     table = TEXT.partition(f"| `{command}` | |\n")[2].partition("\n\n")[0]
     named = set(re.findall(r"`(\w+)`", table))

@@ -1,4 +1,4 @@
-"""Ctrl-C, SIGTERM and SIGHUP ask a run to stop at the next pause; a second one stops it at once."""
+"""Ctrl-C, SIGTERM and SIGHUP ask a command to stop where it leaves things whole; one more stops it at once."""
 
 from __future__ import annotations
 
@@ -13,9 +13,10 @@ STOPPING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 @dataclass
 class StopRequest:
-    """A request to end the run, by a signal."""
+    """Requests to end the command, by signals: the number of the last, and how many came."""
 
     signal_number: int = 0
+    count: int = 0
 
     def __bool__(self) -> bool:
         return self.signal_number != 0
@@ -26,8 +27,8 @@ class StopRequest:
 
 
 @contextmanager
-def stop_on_signal() -> Iterator[StopRequest]:
-    """While inside, SIGINT, SIGTERM and SIGHUP only set the request; the second one acts as usual.
+def stop_on_signal(noted: int = 1) -> Iterator[StopRequest]:
+    """While inside, SIGINT, SIGTERM and SIGHUP only set the request, so many of them; the next one acts as usual.
 
     SIGHUP stays ignored where it is, as under nohup.
     """
@@ -36,10 +37,11 @@ def stop_on_signal() -> Iterator[StopRequest]:
     before = {number: handler for number, handler in before.items() if handler is not signal.SIG_IGN}
 
     def note(number: int, _frame: FrameType | None) -> None:
-        if request:
+        if request.count >= noted:
             signal.signal(number, before[signal.Signals(number)])
             signal.raise_signal(number)
         request.signal_number = number
+        request.count += 1
 
     for number in before:
         signal.signal(number, note)

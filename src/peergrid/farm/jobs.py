@@ -1,0 +1,60 @@
+"""Inputs become jobs: the words of a command with the input in place of `{}`."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TextIO
+
+from peergrid.errors import UsageError
+
+PLACE = re.compile(r"\{(|stem|number)\}")
+
+
+@dataclass(frozen=True)
+class Job:
+    """One input and the words of its command; jobs are numbered from 1."""
+
+    number: int
+    input: str
+    words: tuple[str, ...]
+
+
+def make_jobs(command: Sequence[str], inputs: Iterable[str]) -> tuple[Job, ...]:
+    """A job for each input: `{}` is the input, `{stem}` its file name without folder and ending, `{number}` counts.
+
+    Raises UsageError where the command is none, does not say where inputs go, or there is no input.
+    """
+    if not any(PLACE.search(word) for word in command):
+        raise UsageError(
+            f"After '--' a command with '{{}}' in place of the input is expected, got {_said(command)}; "
+            "such as: peergrid farm -i *.toml -- peergrid run {}."
+        )
+    if not PLACE.search(command[0]) and shutil.which(command[0]) is None:
+        raise UsageError(f"'{command[0]}' should be a program that can be run, but none of that name was found.")
+    jobs = tuple(Job(number, text, _filled(command, text, number)) for number, text in enumerate(inputs, start=1))
+    if not jobs:
+        raise UsageError("At least one input is expected, got none: name them with -i, or their file with --lines.")
+    return jobs
+
+
+def read_lines(file: Path | TextIO) -> list[str]:
+    """The inputs of a file: its lines that are not empty. Raises UsageError where it cannot be read."""
+    try:
+        text = file.read_text() if isinstance(file, Path) else file.read()
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or "it is not UTF-8 text"
+        raise UsageError(f"The inputs should be the lines of '{file}', but {reason}.") from None
+    return [line for line in text.splitlines() if line.strip()]
+
+
+def _filled(command: Sequence[str], text: str, number: int) -> tuple[str, ...]:
+    places = {"": text, "stem": Path(text).stem, "number": str(number)}
+    return tuple(PLACE.sub(lambda found: places[found[1]], word) for word in command)
+
+
+def _said(command: Sequence[str]) -> str:
+    return f"'{' '.join(command)}'" if command else "nothing"
