@@ -122,7 +122,7 @@ def ledger(folder: Path) -> list[str]:
 
 
 def judged(folder: Path, jobs: int) -> dict[str, int]:
-    """Lost: without an end. Twice: with two ends. Overlapping: begun again between a begin and its end, unless killed."""
+    """Lost: without an end. Twice: with two ends."""
     events = [line.split() for line in ledger(folder)]
     ended = Counter(job for event, job in events if event == "end")
     starts = Counter(job for event, job in events if event == "begin")
