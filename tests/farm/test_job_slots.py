@@ -1,4 +1,4 @@
-"""Job slots: all processors are shared out, groups of GPUs are those that are linked, jobs see their own alone."""
+"""Job slots: all processors are shared out, groups of GPUs are those that NVLink joins, jobs see their own alone."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from peergrid.errors import UsageError
 from peergrid.farm import JobSlot, parse_slots
-from peergrid.farm.slots import gpu_slots, linked_groups, share
+from peergrid.farm.slots import gpu_slots, nvlink_groups, share
 from peergrid.machine import Gpu, Link
 
 GPU = Gpu(
@@ -52,11 +52,11 @@ def test_wrong_groups(groups: list[tuple[int, ...]], sentence: str) -> None:
         gpu_slots(groups, [replace(GPU, index=k) for k in range(2)], range(4))
 
 
-def test_linked_groups_are_linked_each_with_each() -> None:
+def test_nvlink_groups_are_joined_each_with_each() -> None:
     pairs = [(0, 1), (1, 2), (0, 2), (2, 3)]
     links = [link(a, b) for pair in pairs for a, b in (pair, pair[::-1])]
-    assert linked_groups(range(5), links) == ((0, 1, 2), (3,), (4,))
-    assert linked_groups(range(4), [link(k, None) for k in (0, 1, 3)]) == ((0, 1, 3), (2,))
+    assert nvlink_groups(range(5), links) == ((0, 1, 2), (3,), (4,))
+    assert nvlink_groups(range(4), [link(k, None) for k in (0, 1, 3)]) == ((0, 1, 3), (2,))
 
 
 def test_jobs_see_the_gpus_of_their_slot() -> None:

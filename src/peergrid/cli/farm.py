@@ -64,7 +64,7 @@ def farm(
         typer.Option("--lines", metavar="FILE", help="A file with an input a line; '-' (or no input): standard input."),
     ] = None,
     slots: Annotated[
-        str, typer.Option("--slots", metavar="SPEC", help="auto, cpu:4, cuda, cuda:0+1,2+3 or cuda:linked.")
+        str, typer.Option("--slots", metavar="SPEC", help="auto, cpu:4, cuda, cuda:0+1,2+3 or cuda:nvlink.")
     ] = "auto",
     log: Annotated[Path, typer.Option("--log", metavar="DIR", help="Folder for logs and exit codes.")] = Path("farm"),
     retries: Annotated[int, typer.Option("--retries", metavar="N", min=0, help="More attempts where a job fails.")] = 0,

@@ -1,4 +1,4 @@
-"""The machine in parts, each of which runs one job at a time: a GPU, some GPUs that are linked, some processors."""
+"""The machine in parts, each of which runs one job at a time: a GPU, some GPUs that NVLink joins, some processors."""
 
 from __future__ import annotations
 
@@ -37,16 +37,16 @@ class JobSlot:
 
 def parse_slots(spec: str) -> tuple[JobSlot, ...]:
     """The job slots that a specification names: `auto`, `cpu:4`, `cuda` (each GPU), `cuda:0+1,2+3` (groups), or
-    `cuda:linked` (groups of GPUs that all have an NVLink to each other).
+    `cuda:nvlink` (groups of GPUs that all have an NVLink to each other).
 
     Raises UsageError where it cannot be read, or names GPUs that are not there.
     """
     cpus = usable_cpus()
     if found := re.fullmatch(r"cpu(?::(\d{1,9}))?", spec):
         return cpu_slots(_count(found[1], len(cpus)), cpus)
-    if spec not in ("auto", "cuda", "cuda:linked") and not GROUPS.fullmatch(spec):
+    if spec not in ("auto", "cuda", "cuda:nvlink") and not GROUPS.fullmatch(spec):
         got = spec if len(spec) <= 60 else f"{spec[:57]}..."
-        raise UsageError(f"Job slots are 'auto', 'cpu:4', 'cuda', 'cuda:0+1,2+3' or 'cuda:linked', got '{got}'.")
+        raise UsageError(f"Job slots are 'auto', 'cpu:4', 'cuda', 'cuda:0+1,2+3' or 'cuda:nvlink', got '{got}'.")
     there, links = _present()
     if not there and spec == "auto":
         return cpu_slots(len(cpus), cpus)
@@ -86,7 +86,7 @@ def share(cpus: Sequence[int], part: int, parts: int) -> tuple[int, ...]:
     return tuple(cpus[first:last]) or (cpus[part % len(cpus)],)
 
 
-def linked_groups(numbers: Sequence[int], links: Sequence[Link]) -> tuple[tuple[int, ...], ...]:
+def nvlink_groups(numbers: Sequence[int], links: Sequence[Link]) -> tuple[tuple[int, ...], ...]:
     """The GPUs in groups within which all have an NVLink to each other, or to a switch; one without is alone."""
     switched = {link.source for link in links if link.target is None}
     direct = {(link.source, link.target) for link in links}
@@ -103,8 +103,8 @@ def linked_groups(numbers: Sequence[int], links: Sequence[Link]) -> tuple[tuple[
 
 def _groups(spec: str, there: Sequence[Gpu], links: Sequence[Link]) -> tuple[tuple[int, ...], ...]:
     numbers = [gpu.index for gpu in there]
-    if spec == "cuda:linked":
-        return linked_groups(numbers, links)
+    if spec == "cuda:nvlink":
+        return nvlink_groups(numbers, links)
     if found := GROUPS.fullmatch(spec):
         return tuple(tuple(map(int, group.split("+"))) for group in found[1].split(","))
     return tuple((number,) for number in numbers)
