@@ -1,9 +1,9 @@
-"""`peergrid farm` beside GNU parallel and beside waves, and a campaign of kills; recorded as farm.json.
+"""`peergrid farm` beside GNU parallel and beside waves (farm.json), and a campaign of kills (farm_kills.json).
 
 Waves: as many jobs as there are slots are started, and all waited for before the next are. The jobs sleep, so that the
 processors do not matter.
 
-python benchmarks/farm.py [--rounds N] [--kills N] [--seed N]
+python benchmarks/farm.py beside|kills [--rounds N] [--kills N] [--jobs N] [--seed N]
 """
 
 from __future__ import annotations
@@ -144,6 +144,7 @@ def last_end(events: list[list[str]], job: str) -> int:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("part", choices=("beside", "kills"))
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--kills", type=int, default=60)
     parser.add_argument("--jobs", type=int, default=200)
@@ -151,13 +152,12 @@ def main() -> None:
     given = parser.parse_args()
     draw = random.Random(given.seed)
     found: dict[str, Any] = {**about(("peergrid",)), "slots": SLOTS}
-    found["campaign"] = campaign(given.jobs, given.kills, draw)
-    print(found["campaign"], flush=True)
-    found["uneven"] = uneven(given.rounds, draw)
-    print(found["uneven"], flush=True)
-    found["short"] = short(given.rounds)
-    print(found["short"], flush=True)
-    print(save("farm", found))
+    if given.part == "kills":
+        found |= campaign(given.jobs, given.kills, draw)
+    else:
+        found |= {"uneven": uneven(given.rounds, draw), "short": short(given.rounds)}
+    print(json.dumps(found, indent=1))
+    print(save("farm" if given.part == "beside" else "farm_kills", found))
 
 
 if __name__ == "__main__":

@@ -38,7 +38,7 @@ class FarmCommand(TyperCommand):
 
 @dataclass(frozen=True)
 class FarmSummary:
-    """What `farm --json` holds."""
+    """The object of `farm --json`."""
 
     command: tuple[str, ...]
     slots: tuple[str, ...]

@@ -22,7 +22,7 @@ from peergrid.io.atomic import replacing
 
 @dataclass(frozen=True)
 class Done:
-    """What an earlier farm in this folder left: jobs that ended well, and job → slot of those that still run."""
+    """The jobs of an earlier farm in this folder: those that ended well, and job → slot of those that still run."""
 
     done: frozenset[int]
     running: dict[int, str]
@@ -110,7 +110,7 @@ class FarmFolder:
             yield file
 
     def left(self, jobs: Sequence[Job]) -> Done:
-        """How far an earlier farm's jobs are."""
+        """The state of an earlier farm's jobs."""
         codes = {job.number: self.exit_code(job.number) for job in jobs}
         slots = self._last_slots()
         running = {

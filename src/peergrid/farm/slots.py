@@ -20,7 +20,7 @@ GROUPS = re.compile(r"cuda:(\d{1,4}(?:\+\d{1,4})*(?:,\d{1,4}(?:\+\d{1,4})*)*)")
 
 @dataclass(frozen=True)
 class JobSlot:
-    """Where one job runs at a time; gpus: by the numbers that this process sees, none for a share of the processors;
+    """The place of one job at a time; gpus: by the numbers that this process sees, none for a share of the processors;
     cpus: the logical processors that the job may use.
     """
 

@@ -220,7 +220,7 @@ def _placed(problem: Problem, box: Box) -> tuple[float, int]:
 
 @remembered()
 def _updates(problem: Problem) -> tuple[tuple[Box, float, set[str]], ...]:
-    """Where each update applies, its instructions for a cell, and the fields that it reads and writes."""
+    """The box of each update, its instructions for a cell, and the fields that it reads and writes."""
     found = []
     for stage in problem.stages:
         for update in stage.updates:
