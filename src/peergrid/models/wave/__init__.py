@@ -1,0 +1,12 @@
+"""Seismic waves: acoustic, VTI and TTI media in 2D and 3D, with sources and receivers anywhere (`docs/waves.md`).
+
+Read `stencils` (the updates), `propagator` (from a medium to the stages of a step), `shot` (what goes in and out).
+"""
+
+from peergrid.models.fdtd.waveforms import Gaussian, Ricker, Samples
+from peergrid.models.wave.medium import Medium
+from peergrid.models.wave.propagator import Propagator
+from peergrid.models.wave.scheme import Scheme
+from peergrid.models.wave.shot import Gather, PointSource, Shot
+
+__all__ = ["Gather", "Gaussian", "Medium", "PointSource", "Propagator", "Ricker", "Samples", "Scheme", "Shot"]

@@ -1,0 +1,123 @@
+"""Sources and receivers between nodes as stages of a step.
+
+A receiver's value is interpolated along one axis after the other, by small updates on fields of their own: they are
+part of the step, so that the bits are those of any split. They come first in a step, when halos are there anyway: entry
+n of a trace is the value before step n + 1, at time n · dt.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from peergrid.grid import Box, Field, Grid
+from peergrid.models.wave.points import AHEAD, BEHIND, Product, footprint, products
+from peergrid.models.wave.stencils import inject, interpolation
+from peergrid.models.wave.weights import Doubles
+from peergrid.stencil import Receiver, Stage, Update
+
+
+@dataclass(frozen=True)
+class Recording:
+    """The stages that interpolate, and the receivers of what they find; `names`: of the receiver of each point."""
+
+    stages: tuple[Stage, ...]
+    receivers: tuple[Receiver, ...]
+    names: tuple[str, ...]
+
+
+def recording(waves: Sequence[Field], points: Doubles) -> Recording:
+    """What records the mean of some waves at points, shape (points, axes), in cells."""
+    chains, names = list[list[Update]](), [""] * len(points)
+    receivers = list[Receiver]()
+    for number, product in enumerate(products(points)):
+        updates = list(_chain(waves, product, f"receivers.{number}"))
+        chains.append(updates)
+        last = updates[-1].targets[0]
+        for point, cell in product.cells():
+            names[point] = f"receiver.{point}"
+            receivers.append(Receiver(names[point], last, cell))
+    depth = max((len(updates) for updates in chains), default=0)
+    stages = (tuple(updates[k] for updates in chains if k < len(updates)) for k in range(depth))
+    return Recording(tuple(map(Stage, stages)), tuple(receivers), tuple(names))
+
+
+def _chain(waves: Sequence[Field], product: Product, name: str) -> Iterator[Update]:
+    """The updates that interpolate along one axis after the other, that with the fewest places first."""
+    grid = waves[0].grid
+    order = sorted(range(grid.ndim), key=lambda axis: len(product.places[axis]))
+    between = [axis for axis in order if not all(p.on_node for p in product.places[axis])]
+    box = Box(*zip(*(product.span(axis) for axis in range(grid.ndim)), strict=True))
+    source = tuple(waves)
+    for place, axis in enumerate(between or order[:1]):
+        wide = box
+        for later in between[place + 1 :]:
+            wide = wide.with_axis(later, box.lo[later] - BEHIND, box.hi[later] + AHEAD)
+        found = grid.field(f"{name}.{'xyz'[axis]}", within=wide)
+        if between:
+            weights: Sequence[Field | float] = _weights(grid, axis, product, name)
+            yield interpolation(axis, BEHIND)(source, found, weights).within(wide)
+        else:
+            yield interpolation(axis, 0)(source, found, (1.0,)).within(wide)
+        source = (found,)
+
+
+def _weights(grid: Grid, axis: int, product: Product, name: str) -> Sequence[Field | float]:
+    """The weights of the nodes around each place along an axis: numbers where there is one place, else profiles."""
+    places = product.places[axis]
+    if len(places) == 1:
+        return places[0].weights
+    lines = np.zeros((len(places[0].weights), grid.shape[axis]))
+    for place in places:
+        lines[:, place.node] = place.weights
+    return [grid.profile(f"{name}.{'xyz'[axis]}.weight{k}", axis, line) for k, line in enumerate(lines)]
+
+
+def injection(
+    waves: Sequence[Field], gains: Sequence[Doubles], points: Doubles, samples: Doubles, top: int
+) -> list[Stage]:
+    """What adds samples, shape (points, steps), times gains at the cells, to each wave, spread over the nodes around.
+
+    gains: for each wave of all cells of the grid, or of shape (); top: the node of a free surface along the last axis,
+    above which waves continue with the other sign (0: none).
+    """
+    grid, updates = waves[0].grid, list[Update]()
+    for number, (point, series) in enumerate(zip(points, samples, strict=True)):
+        box, weights = reflected(*footprint(point), top)
+        fields = [
+            grid.field(
+                f"source.{number}.{u.name}", weights * (g[box.slices((0,) * g.ndim)] if g.ndim else g), within=box
+            )
+            for u, g in zip(waves, gains, strict=True)
+        ]
+        signal = grid.signal(f"source.{number}", series)
+        updates.append(inject(tuple(waves), fields, signal).within(box))
+    return _apart(updates)
+
+
+def reflected(box: Box, weights: Doubles, top: int) -> tuple[Box, Doubles]:
+    """Weights of cells beyond a free surface taken from their mirror images."""
+    axis = box.ndim - 1
+    if not top or box.lo[axis] > top:
+        return box, weights
+    hi = max(box.hi[axis], 2 * top - box.lo[axis] + 1)
+    found = np.zeros((*weights.shape[:-1], hi - top - 1))
+    for k in range(weights.shape[-1]):
+        z = box.lo[axis] + k - top
+        if z:
+            found[..., abs(z) - 1] += np.sign(z) * weights[..., k]
+    return box.with_axis(axis, top + 1, hi), found
+
+
+def _apart(updates: Sequence[Update]) -> list[Stage]:
+    """As few stages as keep updates that overlap apart."""
+    groups = list[list[Update]]()
+    for update in updates:
+        group = next((g for g in groups if not any(update.box.overlaps(other.box) for other in g)), None)
+        if group is None:
+            groups.append([update])
+        else:
+            group.append(update)
+    return [Stage(tuple(group)) for group in groups]

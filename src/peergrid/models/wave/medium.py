@@ -1,0 +1,120 @@
+"""The ground as data: parameters of waves at the nodes of a regular grid."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from peergrid.errors import UsageError
+from peergrid.models.wave.weights import Doubles
+
+MediumKind = Literal["acoustic", "vti", "tti"]
+PARAMETERS = ("velocity", "density", "epsilon", "delta", "tilt", "azimuth")
+LIMITS: dict[str, tuple[float, float, str]] = {
+    "velocity": (1e-3, 1e6, "m/s, from 0.001 to 1000000"),
+    "density": (1e-6, 1e9, "positive, from 0.000001 to 1000000000"),
+    "epsilon": (-0.49, 10.0, "above -0.5 and at most 10"),
+    "delta": (-0.49, 10.0, "above -0.5 and at most 10"),
+    "tilt": (-100.0, 100.0, "radians"),
+    "azimuth": (-100.0, 100.0, "radians"),
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Medium:
+    """A medium in 2D, axes (x, z), or 3D, (x, y, z); z points downwards and is the last axis.
+
+    shape: nodes along each axis; spacing: metres between them, one number or one for each axis. The others are numbers
+    or arrays of that shape: velocity along the axis of symmetry, m/s; density, in any unit (None: the same everywhere);
+    epsilon, delta: Thomsen's parameters, of which epsilon is nowhere the smaller; tilt: of the axis of symmetry from z,
+    azimuth: of its tilt from x towards y, both in radians.
+    Raises UsageError where they cannot be the parameters of a medium.
+    """
+
+    shape: tuple[int, ...]
+    spacing: float | Sequence[float]
+    velocity: ArrayLike
+    density: ArrayLike | None = None
+    epsilon: ArrayLike | None = None
+    delta: ArrayLike | None = None
+    tilt: ArrayLike | None = None
+    azimuth: ArrayLike | None = None
+
+    def __post_init__(self) -> None:
+        shape = tuple(self.shape)
+        if len(shape) not in (2, 3) or any(not hasattr(n, "__index__") or n < 1 for n in shape):
+            raise UsageError(f"A medium's shape is expected to be two or three positive integers, got {self.shape!r}.")
+        object.__setattr__(self, "shape", tuple(int(n) for n in shape))
+        object.__setattr__(self, "spacing", _spacings(self.spacing, len(shape)))
+        for name in PARAMETERS:
+            given = getattr(self, name)
+            if given is not None:
+                object.__setattr__(self, name, _checked(name, given, self.shape))
+        self._check_together()
+
+    @property
+    def kind(self) -> MediumKind:
+        """The equations that the parameters ask for."""
+        if self.tilt is not None or self.azimuth is not None:
+            return "tti"
+        return "acoustic" if self.epsilon is None and self.delta is None else "vti"
+
+    @property
+    def ndim(self) -> int:
+        return len(self.shape)
+
+    @property
+    def spacings(self) -> tuple[float, ...]:
+        """Metres between nodes along each axis."""
+        return _spacings(self.spacing, self.ndim)
+
+    @property
+    def extent(self) -> tuple[float, ...]:
+        """The position of the last node, metres; that of the first is 0."""
+        return tuple((n - 1) * h for n, h in zip(self.shape, self.spacings, strict=True))
+
+    def values(self, name: str) -> Doubles:
+        """A parameter in double precision: an array of the shape, or one of shape () where it is a number.
+
+        0 for anisotropy and angles, 1 for a density that was not given.
+        """
+        given = getattr(self, name)
+        return np.asarray({"density": 1.0}.get(name, 0.0) if given is None else given, dtype=np.float64)
+
+    def _check_together(self) -> None:
+        if self.kind != "acoustic" and self.density is not None:
+            raise UsageError("A density is expected of an acoustic medium alone, got epsilon, delta or angles with it.")
+        if self.azimuth is not None and self.ndim == 2:
+            raise UsageError(
+                "An azimuth is expected of a medium in 3D alone, got one in 2D; give the tilt in its plane."
+            )
+        if (self.values("epsilon") < self.values("delta")).any():
+            raise UsageError(
+                "epsilon is expected to be nowhere below delta, where pseudo-acoustic waves would grow without bound; "
+                "raise epsilon or lower delta there."
+            )
+
+
+def _spacings(given: float | Sequence[float], ndim: int) -> tuple[float, ...]:
+    found = (given,) * ndim if isinstance(given, int | float) else tuple(given)
+    if len(found) != ndim or not all(isinstance(h, int | float) and 1e-9 < h < 1e9 for h in found):
+        raise UsageError(f"A spacing is expected to be positive metres, one number or {ndim}, got {given!r}.")
+    return tuple(float(h) for h in found)
+
+
+def _checked(name: str, given: ArrayLike, shape: tuple[int, ...]) -> NDArray[Any]:
+    values = np.asarray(given)
+    if values.dtype.kind not in "iuf" or (values.ndim and values.shape != shape):
+        raise UsageError(
+            f"{name} is expected to be a number or an array of shape {shape}, got {values.dtype} of shape "
+            f"{values.shape}."
+        )
+    low, high, words = LIMITS[name]
+    outside = ~((values >= low) & (values <= high))
+    if outside.any():
+        raise UsageError(f"{name} is expected to be {words}, got {float(values[outside].flat[0]):g}.")
+    return values

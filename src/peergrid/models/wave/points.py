@@ -1,0 +1,116 @@
+"""Points between nodes: the weights of the nodes around them, and sets of points as products of places along axes.
+
+Method: Hicks, Geophysics 67 (2002) 156: a sinc under a Kaiser window, eight nodes along each axis.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from math import floor
+
+import numpy as np
+from numpy.typing import NDArray
+
+from peergrid.grid import Box, Index
+from peergrid.models.wave.weights import Doubles
+
+HALF, SHAPE = 4, 6.31  # nodes on each side, and the window's parameter (Hicks, table 1)
+NEAR = 1e-6  # cells within which a point lies on a node
+BEHIND, AHEAD = HALF - 1, HALF  # nodes before and after the one at or before a point
+
+
+@dataclass(frozen=True)
+class Place:
+    """A place along an axis: the node at or before it, and the weights of nodes from `BEHIND` before that one on."""
+
+    node: int
+    weights: tuple[float, ...]
+
+    @property
+    def on_node(self) -> bool:
+        return sum(w != 0 for w in self.weights) == 1
+
+
+def place(cells: float) -> Place:
+    """The place so many cells behind node 0."""
+    node = floor(cells + NEAR)
+    off = cells - node
+    if abs(off) <= NEAR:
+        return Place(node, tuple(float(k == BEHIND) for k in range(2 * HALF)))
+    x = np.arange(2 * HALF) - BEHIND - off
+    window = np.i0(SHAPE * np.sqrt(np.maximum(0.0, 1 - (x / HALF) ** 2))) / np.i0(SHAPE)
+    return Place(node, tuple(float(w) for w in window * np.sinc(x)))
+
+
+def footprint(point: Sequence[float]) -> tuple[Box, Doubles]:
+    """The nodes around a point, in cells, and their weights, of the box's shape."""
+    places = [place(p) for p in point]
+    lines = [np.trim_zeros(np.array(p.weights)) for p in places]
+    first = [p.node - BEHIND + next(k for k, w in enumerate(p.weights) if w) for p in places]
+    weights = lines[0]
+    for line in lines[1:]:
+        weights = np.multiply.outer(weights, line)
+    return Box(tuple(first), tuple(a + n for a, n in zip(first, weights.shape, strict=True))), weights
+
+
+@dataclass(frozen=True)
+class Product:
+    """All points with one of some places along each axis.
+
+    places: along each axis, with different nodes; numbers: of the points in the set they are from, one for each
+    combination of places.
+    """
+
+    places: tuple[tuple[Place, ...], ...]
+    numbers: NDArray[np.int64]
+
+    def span(self, axis: int) -> tuple[int, int]:
+        """The nodes of the places along an axis: first, and one past the last."""
+        nodes = [p.node for p in self.places[axis]]
+        return min(nodes), max(nodes) + 1
+
+    def cells(self) -> Iterator[tuple[int, Index]]:
+        """Each point's number with the cell of its nodes."""
+        for at in np.ndindex(*self.numbers.shape):
+            yield int(self.numbers[at]), tuple(line[k].node for line, k in zip(self.places, at, strict=True))
+
+
+def products(points: Doubles) -> Iterator[Product]:
+    """A set of points, shape (points, axes), in cells, as few products that have every point once."""
+    yield from _split(np.round(points / NEAR) * NEAR, np.arange(len(points)))
+
+
+def _split(points: Doubles, numbers: NDArray[np.int64]) -> Iterator[Product]:
+    if not len(numbers):
+        return
+    lines, where = zip(
+        *(np.unique(points[numbers, axis], return_inverse=True) for axis in range(points.shape[1])), strict=True
+    )
+    shape = tuple(len(line) for line in lines)
+    taken = np.full(shape, -1, dtype=np.int64)
+    taken[tuple(where)] = numbers
+    if (taken < 0).any() or len(numbers) > taken.size:
+        yield from _parted(points, numbers, shape, where)
+        return
+    places = tuple(tuple(place(c) for c in line) for line in lines)
+    for axis, line in enumerate(places):
+        if len({p.node for p in line}) < len(line):
+            for offset in (0, 1):  # neighbours apart
+                yield from _split(points, np.take(taken, range(offset, len(line), 2), axis).ravel())
+            return
+    yield Product(places, taken)
+
+
+def _parted(
+    points: Doubles, numbers: NDArray[np.int64], shape: tuple[int, ...], where: Sequence[NDArray[np.int64]]
+) -> Iterator[Product]:
+    """The points by their coordinate along the axis on which they have the fewest; what lies twice, apart."""
+    several = [axis for axis, n in enumerate(shape) if n > 1]
+    if not several:
+        for number in numbers:
+            yield from _split(points, np.array([number]))
+        return
+    axis = min(several, key=lambda axis: shape[axis])
+    for k in range(shape[axis]):
+        yield from _split(points, numbers[where[axis] == k])

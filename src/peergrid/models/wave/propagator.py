@@ -1,0 +1,188 @@
+"""The waves of a medium as a problem: fields and stages of one step, and what goes in and comes out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+
+from peergrid.errors import UsageError
+from peergrid.grid import Field
+from peergrid.models.wave import stencils
+from peergrid.models.wave.arrays import Recording, injection, recording
+from peergrid.models.wave.medium import Medium
+from peergrid.models.wave.scheme import Frame, Scheme
+from peergrid.models.wave.weights import Doubles, first, second, staggered
+from peergrid.stencil import Problem, Stage, Update
+
+Weights = tuple[float, ...] | tuple[tuple[float, ...], ...]
+Coefficient = Field | float
+
+
+@dataclass(frozen=True, eq=False)
+class Propagator:
+    """Waves in a medium with a scheme; dt: seconds, by default that of the scheme's Courant factor.
+
+    Raises UsageError where the time step is not stable.
+    """
+
+    medium: Medium
+    scheme: Scheme = field(default_factory=Scheme)
+    time_step: float | None = None
+
+    def __post_init__(self) -> None:
+        largest = self.frame.largest_step()
+        if self.time_step is not None and not 0 < self.time_step <= largest:
+            raise UsageError(
+                f"A time step is expected to be positive and at most {largest:.4g} s, beyond which waves of velocity "
+                f"{float(self.medium.values('velocity').max()):g} m/s grow without bound, got {self.time_step!r}."
+            )
+
+    @cached_property
+    def frame(self) -> Frame:
+        """The grid around the medium."""
+        return Frame(self.medium, self.scheme)
+
+    @cached_property
+    def dt(self) -> float:
+        """The time step, seconds."""
+        return self.time_step or self.scheme.courant * self.frame.largest_step()
+
+    @cached_property
+    def waves(self) -> tuple[Field, ...]:
+        """The fields of the waves: `u`, or `p` and `r` in anisotropic media."""
+        names = ("u",) if self.medium.kind == "acoustic" else ("p", "r")
+        return tuple(self.frame.grid.field(name) for name in names)
+
+    def steps(self, seconds: float) -> int:
+        """The steps that reach a time."""
+        return max(1, int(np.ceil(seconds / self.dt * (1 - 1e-12))))
+
+    def problem(self, sources: Doubles, samples: Doubles, receivers: Doubles) -> tuple[Problem, Recording]:
+        """One time step with point sources and receivers.
+
+        sources, receivers: positions in metres, shape (points, axes); samples: of each source at times n dt, shape
+        (sources, steps). The source s(t) at x₀ stands for s(t) δ(x - x₀) on the right of the wave equation.
+        """
+        recorded = recording(self.waves, self.frame.cells(receivers, "Receivers")) if len(receivers) else None
+        driven: list[Stage] = []
+        if len(sources):
+            driven = injection(self.waves, self.gains, self.source_cells(sources), samples, self.top)
+        parts = recorded or Recording((), (), ())
+        stages = (*parts.stages, *self.advance, *driven, *self.surface)
+        return Problem.of(stages, parts.receivers), parts
+
+    def source_cells(self, positions: Doubles) -> Doubles:
+        """Sources on the grid, in cells. Raises UsageError where one is outside, or on the free surface."""
+        cells = self.frame.cells(positions, "Sources")
+        if self.top and (np.abs(cells[:, -1] - self.top) < 1e-6).any():
+            raise UsageError("A source is expected below the free surface, where pressure vanishes; move it down.")
+        return cells
+
+    @property
+    def top(self) -> int:
+        """The node of the free surface along the last axis of the grid; 0 where there is none."""
+        return self.frame.before[-1] if self.scheme.free_surface else 0
+
+    @property
+    def gains(self) -> tuple[Doubles, ...]:
+        """What a source of strength 1 on a node adds to each wave in a step: of every cell, or of shape ()."""
+        square, cell = self.velocity_squared, float(np.prod(self.medium.spacings))
+        scale = square * self.frame.unit**2 / cell
+        if self.medium.kind == "acoustic":
+            return (scale,)
+        a, b = self._couplings
+        return scale * (a + b) / 2, scale * (b + 1) / 2
+
+    @cached_property
+    def velocity_squared(self) -> Doubles:
+        """ρ (v dt)² in units of the smallest spacing; 0 on a free surface and above."""
+        medium, frame = self.medium, self.frame
+        values = medium.values("density") * (medium.values("velocity") * self.dt / frame.unit) ** 2
+        found = frame.continued(values)
+        if self.top:
+            found = np.broadcast_to(found, frame.grid.shape).copy()
+            found[..., : self.top + 1] = 0.0
+        return found
+
+    @property
+    def _couplings(self) -> tuple[Doubles, Doubles]:
+        """1 + 2ε and √(1 + 2δ)."""
+        epsilon, delta = (self.frame.continued(self.medium.values(name)) for name in ("epsilon", "delta"))
+        return 1 + 2 * epsilon, np.sqrt(1 + 2 * delta)
+
+    @cached_property
+    def damping(self) -> tuple[Field, ...]:
+        """A profile for each axis; none without layers."""
+        curves = self.frame.damping(self.dt)
+        return tuple(self.frame.grid.profile(f"damping.{'xyz'[axis]}", axis, c) for axis, c in enumerate(curves))
+
+    @cached_property
+    def advance(self) -> tuple[Stage, ...]:
+        """The stages that advance the waves, without sources."""
+        make = {"acoustic": self._acoustic, "vti": self._vertical, "tti": self._tilted}
+        return tuple(Stage((update,)) for update in make[self.medium.kind]())
+
+    @cached_property
+    def surface(self) -> tuple[Stage, ...]:
+        """The stage that continues waves above a free surface."""
+        box, axis = self.frame.grid.box, self.medium.ndim - 1
+        rows = (
+            stencils.mirror(k)(self.waves).within(box.with_axis(axis, self.top - k, self.top - k + 1))
+            for k in range(1, self.frame.mirrored + 1)
+        )
+        return (Stage(tuple(rows)),) if self.top else ()
+
+    def _acoustic(self) -> Sequence[Update]:
+        (u,), c, grid = self.waves, self._field("velocity", self.velocity_squared), self.frame.grid
+        if self.medium.density is None:
+            return (stencils.acoustic(u, c, self._scaled(second, 2), self.damping),)
+        flow = tuple(grid.field(f"flux.{'xyz'[axis]}") for axis in range(grid.ndim))
+        lightness = grid.field("lightness", self.frame.continued(1 / self.medium.values("density")))
+        weights = self._scaled(staggered, 1)
+        return (
+            stencils.fluxes(u, flow, lightness, weights),
+            stencils.divergence(u, flow, c, weights, self.damping),
+        )
+
+    def _vertical(self) -> Sequence[Update]:
+        c, (a, b) = self._field("velocity", self.velocity_squared), self._coupled
+        return (stencils.vertical(*self.waves, c, a, b, self._scaled(second, 2), self.damping),)
+
+    def _tilted(self) -> Sequence[Update]:
+        c, (a, b), grid = self._field("velocity", self.velocity_squared), self._coupled, self.frame.grid
+        along = (grid.field("gp"), grid.field("gr"))
+        direction = self._direction
+        weights = self._scaled(first, 1)
+        return (
+            stencils.along_axis(*self.waves, *along, direction, weights),
+            stencils.tilted(*self.waves, *along, direction, c, a, b, weights, self._scaled(second, 2), self.damping),
+        )
+
+    @cached_property
+    def _coupled(self) -> tuple[Coefficient, Coefficient]:
+        a, b = self._couplings
+        return self._field("stretch", a), self._field("coupling", b)
+
+    @cached_property
+    def _direction(self) -> tuple[Coefficient, ...]:
+        """The components of the axis of symmetry."""
+        tilt, azimuth = (self.frame.continued(self.medium.values(name)) for name in ("tilt", "azimuth"))
+        across, down = np.sin(tilt), np.cos(tilt)
+        parts = (across, down) if self.medium.ndim == 2 else (across * np.cos(azimuth), across * np.sin(azimuth), down)
+        shape = np.broadcast_shapes(*(part.shape for part in parts))
+        return tuple(self._field(f"axis.{'xyz'[k]}", np.broadcast_to(part, shape)) for k, part in enumerate(parts))
+
+    def _field(self, name: str, values: Doubles) -> Coefficient:
+        """A field of the grid, or a number."""
+        return self.frame.grid.field(name, values) if values.ndim else float(values)
+
+    def _scaled(self, weights: Callable[[int], tuple[float, ...]], power: int) -> Weights:
+        """Weights in units of the smallest spacing: one set where all axes have the same."""
+        found = weights(self.scheme.order)
+        scales = [(self.frame.unit / h) ** power for h in self.medium.spacings]
+        if len(set(scales)) == 1:
+            return found
+        return tuple(tuple(scale * w for w in found) for scale in scales)

@@ -1,0 +1,162 @@
+"""How waves are discretised, and where the grid of a run lies around a medium."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from math import log, sqrt
+
+import numpy as np
+
+from peergrid.errors import UsageError
+from peergrid.grid import Array, Box, Dtype, Grid
+from peergrid.models.wave.medium import Medium
+from peergrid.models.wave.points import HALF
+from peergrid.models.wave.weights import Doubles, second, staggered
+
+ECHO = 1e-3  # what an absorbing layer is to send back of a wave that meets it head on
+
+
+@dataclass(frozen=True)
+class Scheme:
+    """Of space and time.
+
+    order: of differences in space, even, 2 to 16; in time it is 2; courant: the time step in units of the largest that
+    is stable; layer: cells of absorbing layer on every side, outside the medium; free_surface: none at the top, where
+    pressure vanishes at node 0 instead; dtype: of all fields.
+    """
+
+    order: int = 8
+    courant: float = 0.7
+    layer: int = 20
+    free_surface: bool = False
+    dtype: Dtype = "float32"
+
+    def __post_init__(self) -> None:
+        if self.order not in range(2, 17, 2):
+            raise UsageError(f"An order in space is expected to be even, from 2 to 16, got {self.order!r}.")
+        if not 0 < self.courant <= 1:
+            raise UsageError(
+                f"courant is expected to be above 0 and not above 1, the limit of stability, got {self.courant!r}."
+            )
+        if not isinstance(self.layer, int) or self.layer < 0:
+            raise UsageError(f"layer is expected to be a whole number of cells, not below 0, got {self.layer!r}.")
+
+
+@dataclass(frozen=True, eq=False)
+class Frame:
+    """The grid of a run: the medium, continued over absorbing layers, and a margin in which nothing changes."""
+
+    medium: Medium
+    scheme: Scheme
+
+    @property
+    def reach(self) -> int:
+        """Cells that a stage reads to each side."""
+        return self.scheme.order // 2
+
+    @property
+    def mirrored(self) -> int:
+        """Cells above a free surface that continue the waves."""
+        two_stages = self.medium.density is not None
+        return max(self.reach * (2 if two_stages else 1), HALF) if self.scheme.free_surface else 0
+
+    @property
+    def before(self) -> tuple[int, ...]:
+        """Cells of the grid before node 0 of the medium, along each axis."""
+        margin = max(self.reach, HALF)
+        usual = (self.scheme.layer + margin,) * self.medium.ndim
+        return usual if not self.mirrored else (*usual[:-1], margin + self.mirrored)
+
+    @property
+    def after(self) -> tuple[int, ...]:
+        """Cells of the grid after the medium's last node, along each axis."""
+        return (self.scheme.layer + max(self.reach, HALF),) * self.medium.ndim
+
+    @cached_property
+    def grid(self) -> Grid:
+        shape = (n + a + b for n, a, b in zip(self.medium.shape, self.before, self.after, strict=True))
+        return Grid(tuple(shape), "fixed", self.scheme.dtype)
+
+    @property
+    def inside(self) -> Box:
+        """The cells of the medium."""
+        return Box(self.before, tuple(a + n for a, n in zip(self.before, self.medium.shape, strict=True)))
+
+    @property
+    def unit(self) -> float:
+        """The smallest spacing, metres: the unit of length in the stencils."""
+        return min(self.medium.spacings)
+
+    def cells(self, points: object, what: str) -> Doubles:
+        """Positions in metres as places on the grid, in cells, shape (points, axes).
+
+        Raises UsageError where they are no positions within the medium.
+        """
+        ndim, extent = self.medium.ndim, np.array(self.medium.extent)
+        found = np.atleast_2d(np.asarray(points, dtype=np.float64))
+        if found.ndim != 2 or found.shape[1] != ndim or not np.isfinite(found).all():
+            raise UsageError(f"{what} are expected at positions of {ndim} finite metres each, got shape {found.shape}.")
+        outside = ((found < 0) | (found > extent * (1 + 1e-12))).any(axis=1)
+        if outside.any():
+            raise UsageError(
+                f"{what} are expected within the medium, from 0 to {tuple(map(float, extent))} m, got one at "
+                f"{tuple(map(float, found[outside.argmax()]))}; move it."
+            )
+        placed: Doubles = found / np.array(self.medium.spacings) + np.array(self.before)
+        return placed
+
+    def continued(self, values: Doubles) -> Doubles:
+        """A parameter on the grid: each edge value goes on beyond the edge; numbers stay numbers."""
+        if not values.ndim:
+            return values
+        return np.pad(values, tuple(zip(self.before, self.after, strict=True)), mode="edge")
+
+    def damping(self, dt: float) -> tuple[Array, ...]:
+        """Along each axis a factor for each cell: 1 in the medium, falling through the layers; none without layers.
+
+        A damping σ = σ₀ s² at relative depth s, with σ₀ such that an echo has `ECHO` of the wave's amplitude.
+        """
+        layer = self.scheme.layer
+        if not layer:
+            return ()
+        speed = float(self.medium.values("velocity").mean())
+        found = []
+        for axis, (n, h) in enumerate(zip(self.medium.shape, self.medium.spacings, strict=True)):
+            position = np.arange(self.grid.shape[axis]) - self.before[axis]
+            depth = np.maximum(-position if self._absorbs_before(axis) else 0, position - (n - 1))
+            depth = np.clip(depth / layer, 0, 1)
+            most = 3 * speed * log(1 / ECHO) / (layer * h)
+            found.append(np.exp(-most * depth**2 * dt / 2))
+        return tuple(found)
+
+    def largest_step(self) -> float:
+        """The largest time step that is surely stable, seconds: 2 / √λ, λ a bound of the operator's eigenvalues."""
+        medium, order = self.medium, self.scheme.order
+        velocity, density = medium.values("velocity"), medium.values("density")
+        if medium.density is not None:
+            rows = (_row_sum(1 / density, axis, order) / h**2 for axis, h in enumerate(medium.spacings))
+            return 2 / sqrt(float((density * velocity**2 * sum(rows)).max()))
+        weights = second(order)
+        highest = abs(weights[0] + 2 * sum(w * (-1) ** k for k, w in enumerate(weights[1:], 1)))
+        stretch = np.maximum(1.0, 1 + 2 * medium.values("epsilon"))
+        fastest = float((velocity**2 * stretch).max())
+        return 2 / sqrt(fastest * sum(highest / h**2 for h in medium.spacings))
+
+    def _absorbs_before(self, axis: int) -> bool:
+        return not (self.scheme.free_surface and axis == self.medium.ndim - 1)
+
+
+def _row_sum(lightness: Doubles, axis: int, order: int) -> Doubles:
+    """The sum of absolute values in each row of the matrix of -∂(1/ρ ∂) along an axis, cells of length 1."""
+    weights = [abs(w) for w in staggered(order)]
+    if not lightness.ndim:
+        return lightness * (2 * sum(weights)) ** 2
+    reach, line = len(weights), np.moveaxis(lightness, axis, 0)
+    wide = np.pad(line, [(reach, reach)] + [(0, 0)] * (line.ndim - 1), mode="edge")
+    between, n = 0.5 * (wide[:-1] + wide[1:]), len(line)
+    found = sum(
+        w * (between[reach + k : reach + k + n] + between[reach - k - 1 : reach - k - 1 + n])
+        for k, w in enumerate(weights)
+    )
+    return np.asarray(np.moveaxis(np.asarray(found) * 2 * sum(weights), 0, axis))

@@ -1,0 +1,162 @@
+"""A shot: sources, what they send, and the receivers that record the waves."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Protocol, runtime_checkable
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from peergrid.errors import UsageError
+from peergrid.grid import Array
+from peergrid.models.wave.arrays import Recording
+from peergrid.models.wave.propagator import Propagator
+from peergrid.models.wave.weights import Doubles, slowdown
+from peergrid.stencil import Problem
+
+ACCURATE = 0.005
+"""The share by which waves on a grid may run too slowly without a warning."""
+
+
+@runtime_checkable
+class Wavelet(Protocol):
+    """What a source sends: amplitudes at times in seconds, and the highest frequency that matters, Hz."""
+
+    def sample(self, times: Doubles) -> Doubles: ...
+
+    def highest_frequency(self) -> float: ...
+
+
+@dataclass(frozen=True, eq=False)
+class PointSource:
+    """A source of pressure at a position in metres, anywhere in the medium.
+
+    wavelet: such as `Ricker(25.0)`, or samples, one for each time step, 0 after the last.
+    """
+
+    position: Sequence[float]
+    wavelet: Wavelet | ArrayLike
+
+
+@dataclass(frozen=True, eq=False)
+class Gather:
+    """What receivers recorded: traces, shape (receivers, steps); entry n at time n · dt, in units of the wave."""
+
+    traces: Array
+    dt: float
+    sources: Doubles
+    receivers: Doubles
+
+    @property
+    def times(self) -> Doubles:
+        """Seconds, one for each entry of a trace."""
+        return np.arange(self.traces.shape[1], dtype=np.float64) * self.dt
+
+
+@dataclass(frozen=True, eq=False)
+class Shot:
+    """Waves of some sources in a medium; receivers: positions in metres, shape (receivers, axes), anywhere in it.
+
+    Raises UsageError where something lies outside the medium, or the grid is too coarse for the sources.
+    """
+
+    propagator: Propagator
+    sources: Sequence[PointSource]
+    receivers: ArrayLike
+    steps: int
+
+    def __post_init__(self) -> None:
+        if not hasattr(self.steps, "__index__") or self.steps < 1:
+            raise UsageError(f"A shot is expected to take a whole number of steps, at least 1, got {self.steps!r}.")
+        if not len(self.sources):
+            raise UsageError("A shot is expected to have at least one source, got none.")
+        self.propagator.source_cells(self.source_positions)
+
+    @cached_property
+    def problem(self) -> Problem:
+        """One time step."""
+        return self._made[0]
+
+    @property
+    def source_positions(self) -> Doubles:
+        """Metres, shape (sources, axes)."""
+        return np.array([source.position for source in self.sources], dtype=np.float64)
+
+    @cached_property
+    def receiver_positions(self) -> Doubles:
+        """Metres, shape (receivers, axes)."""
+        ndim = self.propagator.medium.ndim
+        found = np.asarray(self.receivers, dtype=np.float64)
+        return np.atleast_2d(found) if found.size else np.zeros((0, ndim))
+
+    @cached_property
+    def samples(self) -> Doubles:
+        """What each source sends in each step, shape (sources, steps)."""
+        times = np.arange(self.steps, dtype=np.float64) * self.propagator.dt
+        found = np.zeros((len(self.sources), self.steps))
+        for row, source in zip(found, self.sources, strict=True):
+            if isinstance(source.wavelet, Wavelet):
+                row[:] = source.wavelet.sample(times)
+            else:
+                given = np.asarray(source.wavelet, dtype=np.float64)
+                if given.ndim != 1 or not np.isfinite(given).all():
+                    raise UsageError(
+                        f"A source's samples are expected to be finite numbers, one for each step, got an array of "
+                        f"shape {given.shape}."
+                    )
+                row[: len(given)] = given[: self.steps]
+        return found
+
+    @cached_property
+    def warnings(self) -> tuple[str, ...]:
+        """Sentences about a grid that is coarse for the highest frequency. Raises UsageError below two cells a wave."""
+        wavelets = (source.wavelet for source in self.sources)
+        highest = max((w.highest_frequency() for w in wavelets if isinstance(w, Wavelet)), default=0.0)
+        return coarse(self.propagator, highest) if highest else ()
+
+    def gather(self, traces: Mapping[str, Array]) -> Gather:
+        """The gather of a run's traces by receiver, such as `Simulation.traces()`."""
+        names = self._made[1].names
+        dtype = self.propagator.frame.grid.dtype
+        found = np.array([traces[name] for name in names], dtype=dtype).reshape(len(names), -1)
+        return Gather(found, self.propagator.dt, self.source_positions, self.receiver_positions)
+
+    def medium_part(self, values: Array) -> Array:
+        """The nodes of the medium, of a field on the whole grid."""
+        return values[self.propagator.frame.inside.slices((0,) * values.ndim)]
+
+    @cached_property
+    def _made(self) -> tuple[Problem, Recording]:
+        _ = self.warnings
+        return self.propagator.problem(self.source_positions, self.samples, self.receiver_positions)
+
+
+def coarse(propagator: Propagator, frequency: float) -> tuple[str, ...]:
+    """Sentences about waves of a frequency (Hz) for which the grid or the time step is coarse."""
+    medium, scheme = propagator.medium, propagator.scheme
+    velocity, spacing = float(medium.values("velocity").min()), max(medium.spacings)
+    cells = velocity / frequency / spacing
+    if cells < 2:
+        raise UsageError(
+            f"A spacing is expected to give at least 2 cells to the shortest wave, got {cells:.2g} ({velocity:g} m/s "
+            f"at {frequency:.3g} Hz); use at most {velocity / frequency / 2:.3g} m, or a lower frequency."
+        )
+    found = []
+    slow = slowdown(scheme.order, cells)
+    if slow > ACCURATE:
+        needed = next(n for n in np.arange(cells, 200, 0.1) if slowdown(scheme.order, float(n)) <= ACCURATE)
+        found.append(
+            f"The shortest wave ({velocity:g} m/s at {frequency:.3g} Hz) has {cells:.1f} cells and runs {slow:.1%} "
+            f"too slowly at order {scheme.order}; a spacing of {velocity / frequency / needed:.3g} m or a higher order "
+            f"helps."
+        )
+    fast = (np.pi * frequency * propagator.dt) ** 2 / 6
+    if fast > ACCURATE:
+        found.append(
+            f"Waves of {frequency:.3g} Hz run {fast:.1%} too fast, as a time step of {propagator.dt:.3g} s is long for "
+            f"them; a smaller courant helps."
+        )
+    return tuple(found)

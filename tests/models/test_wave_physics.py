@@ -1,0 +1,178 @@
+"""Seismic waves beside formulas: Green's functions, orders of convergence, head waves, group velocities, stability."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from types import MappingProxyType
+
+import numpy as np
+import pytest
+from scipy.signal import resample
+from wave_examples import EXACT, PULSE, greens, recorded, shot_of
+
+from peergrid import Simulation
+from peergrid.grid import Array
+from peergrid.models.wave import Medium, PointSource, Propagator, Ricker, Scheme, Shot
+from peergrid.models.wave.weights import first, second, staggered
+
+
+def apart(one: Array, two: Array) -> float:
+    """The relative L2 norm of a difference."""
+    return float(np.linalg.norm(one - two) / np.linalg.norm(two))
+
+
+def test_weights_are_those_of_the_tables() -> None:
+    """Of Fornberg's table 1, order 4 and 8."""
+    np.testing.assert_allclose(second(8), (-205 / 72, 8 / 5, -1 / 5, 8 / 315, -1 / 560), rtol=1e-13)
+    np.testing.assert_allclose(first(4), (2 / 3, -1 / 12), rtol=1e-13)
+    np.testing.assert_allclose(staggered(4), (9 / 8, -1 / 24), rtol=1e-13)
+
+
+@pytest.mark.parametrize(("density", "away", "allowed"), [(None, 0.0, 2e-5), (1.0, 0.0, 2e-5), (None, 3.7, 2e-3)])
+def test_a_point_source_in_2d_sends_greens_function(density: float | None, away: float, allowed: float) -> None:
+    """On nodes to the order of the differences, between nodes to that of the interpolation."""
+    medium = Medium((101, 101), 10.0, 2000.0, density)
+    here = (500.0 + away, 500.0 - away)
+    there = [(here[0] + 250, here[1]), (here[0] - 60, here[1] + 220)]
+    gather = recorded(shot_of(medium, here, there, 0.37))
+    for trace, position in zip(gather.traces, there, strict=True):
+        distance = float(np.hypot(position[0] - here[0], position[1] - here[1]))
+        assert apart(trace, greens(gather.times, distance, 2000.0, 2, gather.dt)) < allowed
+
+
+def test_a_point_source_in_3d_sends_greens_function() -> None:
+    here, there = np.array([403.0, 400.0, 393.0]), np.array([500.0, 510.0, 330.0])
+    gather = recorded(shot_of(Medium((41, 41, 41), 20.0, 2000.0), tuple(here), there, 0.29))
+    distance = float(np.linalg.norm(there - here))
+    assert apart(gather.traces[0], greens(gather.times, distance, 2000.0, 3, gather.dt)) < 3e-3
+
+
+def test_the_order_of_convergence_in_space_is_8() -> None:
+    found = []
+    for spacing in (12.0, 9.0):
+        half = round(864 / spacing)
+        medium = Medium((2 * half + 1,) * 2, spacing, 2000.0)
+        gather = recorded(shot_of(medium, (864, 864), (1296, 864), 0.45, replace(EXACT, courant=0.5)))
+        found.append(apart(gather.traces[0], greens(gather.times, 432.0, 2000.0, 2, gather.dt)))
+    assert np.log(found[0] / found[1]) / np.log(12 / 9) == pytest.approx(8, abs=0.35)
+
+
+def test_the_order_of_convergence_in_time_is_2() -> None:
+    found = []
+    for courant in (0.8, 0.4):
+        medium = Medium((121, 121), 12.0, 2000.0)
+        gather = recorded(shot_of(medium, (720, 720), (1080, 720), 0.4, replace(EXACT, order=12, courant=courant)))
+        found.append(apart(gather.traces[0], greens(gather.times, 360.0, 2000.0, 2, gather.dt, stepped=False)))
+    assert np.log2(found[0] / found[1]) == pytest.approx(2, abs=0.1)
+
+
+def test_head_waves_arrive_when_they_should() -> None:
+    """t = x / v₂ + 2 z cos i / v₁, sin i = v₁ / v₂, beyond the distance at which they overtake the direct wave."""
+    velocity = np.full((231, 61), 1500.0)
+    velocity[:, 30:] = 3000.0
+    away = np.array([200.0, *np.arange(1300.0, 2200.0, 100.0)])
+    there = np.stack([100 + away, np.full(len(away), 20.0)], axis=1)
+    shot = shot_of(Medium(velocity.shape, 10.0, velocity), (100.0, 20.0), there, 1.3, Scheme(layer=25))
+    with Simulation(shot.problem, shot.steps, devices="cpu:1") as simulation:
+        simulation.run(shot.steps)
+        gather = shot.gather(simulation.traces())
+    expected = away / 3000 + 2 * 275 * np.cos(np.arcsin(0.5)) / 1500  # the layer begins between two nodes
+    expected[0] = away[0] / 1500
+    onset = np.array([
+        gather.times[np.flatnonzero(np.abs(trace) > 0.02 * np.abs(trace[gather.times < time + 0.2]).max())[0]]
+        for trace, time in zip(gather.traces, expected, strict=True)
+    ])  # fmt: skip
+    late = onset - expected
+    assert np.ptp(late[1:]) < 0.004
+    assert abs(late[1:] - late[0]).max() < 0.03  # the head wave is smoother: an integral of the direct one
+
+
+def group_velocity(epsilon: float, delta: float, direction: float) -> float:
+    """The P wave's, over that along the axis of symmetry, from Christoffel's equation without shear; radians from it.
+
+    v² = (1 + 2 ε s + √((1 + 2 ε s)² - 8 (ε - δ) s (1 - s))) / 2, s = sin² of the phase angle.
+    """
+    phase = np.linspace(-np.pi, np.pi, 20001)
+    s = np.sin(phase) ** 2
+    stretched = 1 + 2 * epsilon * s
+    v = np.sqrt((stretched + np.sqrt(stretched**2 - 8 * (epsilon - delta) * s * (1 - s))) / 2)
+    slope = np.gradient(v, phase)
+    angle = phase + np.arctan2(slope, v)
+    order = np.argsort(angle)
+    return float(np.interp(direction, angle[order], np.hypot(v, slope)[order]))
+
+
+def test_tilted_wavefronts_travel_with_the_group_velocity() -> None:
+    tilt, epsilon, delta = np.radians(30), 0.25, 0.1
+    medium = Medium((109, 109), 20.0, 2000.0, epsilon=epsilon, delta=delta, tilt=tilt)
+    angles = np.radians([0, 45, 75, 120, 150])
+    rings = [[(1080 + r * np.sin(a), 1080 + r * np.cos(a)) for a in angles] for r in (600.0, 950.0)]
+    propagator = Propagator(medium, EXACT)
+    shot = Shot(propagator, [PointSource((1080, 1080), Ricker(6.0))], np.concatenate(rings), propagator.steps(0.85))
+    traces = resample(recorded(shot).traces, 16 * shot.steps, axis=1)
+    for near, far, angle in zip(traces[: len(angles)], traces[len(angles) :], angles, strict=True):
+        delay = (np.correlate(far, near, "full").argmax() - len(near) + 1) * propagator.dt / 16
+        assert 350 / delay == pytest.approx(2000 * group_velocity(epsilon, delta, angle - tilt), rel=0.006)
+
+
+@pytest.mark.parametrize("shape", [(40, 36), (14, 13, 12)])
+def test_without_anisotropy_tilted_waves_are_acoustic(shape: tuple[int, ...]) -> None:
+    rng = np.random.default_rng(1)
+    velocity, tilt = 1800 + 400 * rng.random(shape), 6 * rng.random(shape)
+    here, there = [55.0] * len(shape), [101.0] * len(shape)
+    scheme = Scheme(layer=4, dtype="float64", order=4)
+    azimuth = tilt if len(shape) == 3 else None
+    plain = recorded(shot_of(Medium(shape, 10.0, velocity), here, there, 0.3, scheme))
+    tilted = recorded(shot_of(Medium(shape, 10.0, velocity, tilt=tilt, azimuth=azimuth), here, there, 0.3, scheme))
+    assert apart(tilted.traces, plain.traces) < 1e-12
+
+
+@pytest.mark.parametrize("kind", ["acoustic", "density", "vti", "tti"])
+def test_waves_in_the_roughest_media_do_not_grow(kind: str) -> None:
+    """At the largest time step of all, from noise; 10,000 steps are in benchmarks/results/waves_rough.json."""
+    rng, shape = np.random.default_rng(3), (30, 26)
+    delta = 0.2 * rng.random(shape) - 0.1
+    more = {
+        "acoustic": {},
+        "density": {"density": 1 + 2 * rng.random(shape)},
+        "vti": {"epsilon": delta + 0.3 * rng.random(shape), "delta": delta},
+        "tti": {"epsilon": delta + 0.3 * rng.random(shape), "delta": delta, "tilt": 6 * rng.random(shape)},
+    }[kind]
+    medium = Medium(shape, 10.0, 1500 + 1500 * rng.random(shape), **more)
+    propagator = Propagator(medium, Scheme(layer=0, courant=1.0))
+    problem, _ = propagator.problem(np.zeros((0, 2)), np.zeros((0, 0)), np.zeros((0, 2)))
+    noise = np.zeros(propagator.frame.grid.shape, np.float32)
+    noise[propagator.frame.inside.slices((0, 0))] = rng.random(shape) - 0.5
+    waves = {name: replace(f, init=noise) for name, f in problem.fields.items() if name.split(".")[0] in "upr"}
+    problem = replace(problem, fields=MappingProxyType({**problem.fields, **waves}))
+    with Simulation(problem, 600, devices="cpu:1", kernel="reference") as simulation:
+        norms = []
+        for _ in range(6):
+            simulation.run(100)
+            norms.append(float(np.linalg.norm(simulation.gather(propagator.waves[0].name))))
+    assert max(norms[3:]) < 1.15 * max(norms[:3])
+
+
+def test_layers_send_little_back() -> None:
+    medium = Medium((61, 61), 10.0, 2000.0)
+    here, there = (300.0, 300.0), [(500.0, 300.0), (300.0, 590.0)]
+    found = recorded(shot_of(medium, here, there, 0.9, Scheme(layer=30, dtype="float64"))).traces
+    times = np.arange(found.shape[1])
+    dt = Propagator(medium, EXACT).dt
+    for trace, distance in zip(found, (200.0, 290.0), strict=True):
+        wave = greens(times, distance, 2000.0, 2, dt)
+        assert np.abs(trace - wave).max() < 0.01 * np.abs(wave).max()
+
+
+@pytest.mark.parametrize("density", [None, 1.0])
+def test_a_free_surface_sends_the_mirror_image_back(density: float | None) -> None:
+    """A source of the other sign above the surface."""
+    medium = Medium((101, 51), 10.0, 2000.0, density)
+    here, there = (500.0, 63.0), (650.0, 107.0)
+    scheme = Scheme(layer=25, free_surface=True, dtype="float64")
+    gather = recorded(shot_of(medium, here, there, 0.4, scheme))
+    direct, image = (
+        greens(gather.times, float(np.hypot(150.0, 107.0 - z)), 2000.0, 2, gather.dt) for z in (63.0, -63.0)
+    )
+    assert apart(gather.traces[0], direct - image) < 4e-3
+    assert PULSE.frequency == 10.0
