@@ -8,7 +8,7 @@ from types import MappingProxyType
 import numpy as np
 import pytest
 from scipy.signal import resample
-from wave_examples import EXACT, PULSE, greens, recorded, shot_of
+from wave_examples import EXACT, compiled, greens, recorded, shot_of
 
 from peergrid import Simulation
 from peergrid.grid import Array
@@ -50,9 +50,9 @@ def test_a_point_source_in_3d_sends_greens_function() -> None:
 def test_the_order_of_convergence_in_space_is_8() -> None:
     found = []
     for spacing in (12.0, 9.0):
-        half = round(864 / spacing)
+        half = round(684 / spacing)
         medium = Medium((2 * half + 1,) * 2, spacing, 2000.0)
-        gather = recorded(shot_of(medium, (864, 864), (1296, 864), 0.45, replace(EXACT, courant=0.5)))
+        gather = recorded(shot_of(medium, (684, 684), (1116, 684), 0.45, replace(EXACT, courant=0.5)))
         found.append(apart(gather.traces[0], greens(gather.times, 432.0, 2000.0, 2, gather.dt)))
     assert np.log(found[0] / found[1]) / np.log(12 / 9) == pytest.approx(8, abs=0.35)
 
@@ -68,14 +68,12 @@ def test_the_order_of_convergence_in_time_is_2() -> None:
 
 def test_head_waves_arrive_when_they_should() -> None:
     """t = x / v₂ + 2 z cos i / v₁, sin i = v₁ / v₂, beyond the distance at which they overtake the direct wave."""
-    velocity = np.full((231, 61), 1500.0)
+    velocity = np.full((251, 61), 1500.0)
     velocity[:, 30:] = 3000.0
-    away = np.array([200.0, *np.arange(1300.0, 2200.0, 100.0)])
+    away = np.array([200.0, *np.arange(1500.0, 2400.0, 100.0)])
     there = np.stack([100 + away, np.full(len(away), 20.0)], axis=1)
     shot = shot_of(Medium(velocity.shape, 10.0, velocity), (100.0, 20.0), there, 1.3, Scheme(layer=25))
-    with Simulation(shot.problem, shot.steps, devices="cpu:1") as simulation:
-        simulation.run(shot.steps)
-        gather = shot.gather(simulation.traces())
+    gather = compiled(shot)
     expected = away / 3000 + 2 * 275 * np.cos(np.arcsin(0.5)) / 1500  # the layer begins between two nodes
     expected[0] = away[0] / 1500
     onset = np.array([
@@ -83,6 +81,7 @@ def test_head_waves_arrive_when_they_should() -> None:
         for trace, time in zip(gather.traces, expected, strict=True)
     ])  # fmt: skip
     late = onset - expected
+    print(late)
     assert np.ptp(late[1:]) < 0.004
     assert abs(late[1:] - late[0]).max() < 0.03  # the head wave is smoother: an integral of the direct one
 
@@ -104,15 +103,15 @@ def group_velocity(epsilon: float, delta: float, direction: float) -> float:
 
 def test_tilted_wavefronts_travel_with_the_group_velocity() -> None:
     tilt, epsilon, delta = np.radians(30), 0.25, 0.1
-    medium = Medium((109, 109), 20.0, 2000.0, epsilon=epsilon, delta=delta, tilt=tilt)
+    medium = Medium((141, 141), 20.0, 2000.0, epsilon=epsilon, delta=delta, tilt=tilt)
     angles = np.radians([0, 45, 75, 120, 150])
-    rings = [[(1080 + r * np.sin(a), 1080 + r * np.cos(a)) for a in angles] for r in (600.0, 950.0)]
-    propagator = Propagator(medium, EXACT)
-    shot = Shot(propagator, [PointSource((1080, 1080), Ricker(6.0))], np.concatenate(rings), propagator.steps(0.85))
-    traces = resample(recorded(shot).traces, 16 * shot.steps, axis=1)
+    rings = [[(1400 + r * np.sin(a), 1400 + r * np.cos(a)) for a in angles] for r in (600.0, 1250.0)]
+    propagator = Propagator(medium, Scheme(layer=12))
+    shot = Shot(propagator, [PointSource((1400, 1400), Ricker(6.0))], np.concatenate(rings), propagator.steps(1.0))
+    traces = resample(compiled(shot).traces, 16 * shot.steps, axis=1)
     for near, far, angle in zip(traces[: len(angles)], traces[len(angles) :], angles, strict=True):
         delay = (np.correlate(far, near, "full").argmax() - len(near) + 1) * propagator.dt / 16
-        assert 350 / delay == pytest.approx(2000 * group_velocity(epsilon, delta, angle - tilt), rel=0.006)
+        assert 650 / delay == pytest.approx(2000 * group_velocity(epsilon, delta, angle - tilt), rel=0.006)
 
 
 @pytest.mark.parametrize("shape", [(40, 36), (14, 13, 12)])
@@ -121,9 +120,9 @@ def test_without_anisotropy_tilted_waves_are_acoustic(shape: tuple[int, ...]) ->
     velocity, tilt = 1800 + 400 * rng.random(shape), 6 * rng.random(shape)
     here, there = [55.0] * len(shape), [101.0] * len(shape)
     scheme = Scheme(layer=4, dtype="float64", order=4)
-    azimuth = tilt if len(shape) == 3 else None
-    plain = recorded(shot_of(Medium(shape, 10.0, velocity), here, there, 0.3, scheme))
-    tilted = recorded(shot_of(Medium(shape, 10.0, velocity, tilt=tilt, azimuth=azimuth), here, there, 0.3, scheme))
+    azimuth, seconds = (tilt, 0.08) if len(shape) == 3 else (None, 0.3)
+    plain = recorded(shot_of(Medium(shape, 10.0, velocity), here, there, seconds, scheme))
+    tilted = recorded(shot_of(Medium(shape, 10.0, velocity, tilt=tilt, azimuth=azimuth), here, there, seconds, scheme))
     assert apart(tilted.traces, plain.traces) < 1e-12
 
 
@@ -156,12 +155,12 @@ def test_waves_in_the_roughest_media_do_not_grow(kind: str) -> None:
 def test_layers_send_little_back() -> None:
     medium = Medium((61, 61), 10.0, 2000.0)
     here, there = (300.0, 300.0), [(500.0, 300.0), (300.0, 590.0)]
-    found = recorded(shot_of(medium, here, there, 0.9, Scheme(layer=30, dtype="float64"))).traces
+    found = compiled(shot_of(medium, here, there, 0.9, Scheme(layer=40))).traces
     times = np.arange(found.shape[1])
     dt = Propagator(medium, EXACT).dt
     for trace, distance in zip(found, (200.0, 290.0), strict=True):
         wave = greens(times, distance, 2000.0, 2, dt)
-        assert np.abs(trace - wave).max() < 0.01 * np.abs(wave).max()
+        assert np.abs(trace - wave).max() < 0.025 * np.abs(wave).max()
 
 
 @pytest.mark.parametrize("density", [None, 1.0])
@@ -175,4 +174,3 @@ def test_a_free_surface_sends_the_mirror_image_back(density: float | None) -> No
         greens(gather.times, float(np.hypot(150.0, 107.0 - z)), 2000.0, 2, gather.dt) for z in (63.0, -63.0)
     )
     assert apart(gather.traces[0], direct - image) < 4e-3
-    assert PULSE.frequency == 10.0

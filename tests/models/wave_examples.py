@@ -11,29 +11,31 @@ from peergrid import Simulation
 from peergrid.grid import Array
 from peergrid.models.wave import Gather, Medium, PointSource, Propagator, Ricker, Scheme, Shot
 from peergrid.models.wave.weights import Doubles
+from peergrid.runtime.executors import KernelKind
 
 PULSE = Ricker(10.0)
 EXACT = Scheme(layer=0, dtype="float64")
 
 
-def recorded(shot: Shot, devices: str = "cpu:1", **options: object) -> Gather:
+def recorded(shot: Shot, kernel: KernelKind = "reference") -> Gather:
     """The gather of a shot, by plain NumPy."""
-    with Simulation(shot.problem, shot.steps, devices=devices, kernel="reference", **options) as simulation:  # type: ignore[arg-type]
+    with Simulation(shot.problem, shot.steps, devices="cpu:1", kernel=kernel) as simulation:
         simulation.run(shot.steps)
         return shot.gather(simulation.traces())
 
 
-def shot_of(
-    medium: Medium, source: Sequence[float], receivers: object, seconds: float, scheme: Scheme = EXACT
-) -> Shot:
+def compiled(shot: Shot) -> Gather:
+    """The gather of a shot that is too large for plain NumPy."""
+    return recorded(shot, "compiled")
+
+
+def shot_of(medium: Medium, source: Sequence[float], receivers: object, seconds: float, scheme: Scheme = EXACT) -> Shot:
     """A shot of PULSE."""
     propagator = Propagator(medium, scheme)
     return Shot(propagator, [PointSource(source, PULSE)], np.asarray(receivers), propagator.steps(seconds))
 
 
-def greens(
-    times: Array, distance: float, velocity: float, ndim: int, dt: float, *, stepped: bool = True
-) -> Doubles:
+def greens(times: Array, distance: float, velocity: float, ndim: int, dt: float, *, stepped: bool = True) -> Doubles:
     """The wave of PULSE at a distance from its source, in a medium without edges, at times dt apart.
 
     (1/v²) ü - ∇²u = s(t) δ(x): U = S H₀⁽²⁾(k r) / 4j in 2D, S exp(-j k r) / (4 π r) in 3D, k v = ω; in leapfrog

@@ -29,7 +29,7 @@ class Recording:
 
 
 def recording(waves: Sequence[Field], points: Doubles) -> Recording:
-    """What records the mean of some waves at points, shape (points, axes), in cells."""
+    """The stages and receivers of the mean of some waves at points, shape (points, axes), in cells."""
     chains, names = list[list[Update]](), [""] * len(points)
     receivers = list[Receiver]()
     for number, product in enumerate(products(points)):
@@ -78,7 +78,7 @@ def _weights(grid: Grid, axis: int, product: Product, name: str) -> Sequence[Fie
 def injection(
     waves: Sequence[Field], gains: Sequence[Doubles], points: Doubles, samples: Doubles, top: int
 ) -> list[Stage]:
-    """What adds samples, shape (points, steps), times gains at the cells, to each wave, spread over the nodes around.
+    """The stages that add samples, shape (points, steps), times gains at the cells, to waves at the nodes around points.
 
     gains: for each wave of all cells of the grid, or of shape (); top: the node of a free surface along the last axis,
     above which waves continue with the other sign (0: none).

@@ -33,6 +33,10 @@ class Propagator:
     time_step: float | None = None
 
     def __post_init__(self) -> None:
+        if self.scheme.free_surface and self.medium.kind == "tti":
+            raise UsageError(
+                "A free surface is expected over acoustic and VTI media alone, got angles; use layers there."
+            )
         largest = self.frame.largest_step()
         if self.time_step is not None and not 0 < self.time_step <= largest:
             raise UsageError(
@@ -88,7 +92,7 @@ class Propagator:
 
     @property
     def gains(self) -> tuple[Doubles, ...]:
-        """What a source of strength 1 on a node adds to each wave in a step: of every cell, or of shape ()."""
+        """The change that a source of strength 1 on a node makes to each wave in a step: of every cell, or of shape ()."""
         square, cell = self.velocity_squared, float(np.prod(self.medium.spacings))
         scale = square * self.frame.unit**2 / cell
         if self.medium.kind == "acoustic":

@@ -1,4 +1,4 @@
-"""How waves are discretised, and where the grid of a run lies around a medium."""
+"""The discretisation of waves, and the place of the grid of a run around a medium."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from peergrid.models.wave.medium import Medium
 from peergrid.models.wave.points import HALF
 from peergrid.models.wave.weights import Doubles, second, staggered
 
-ECHO = 1e-3  # what an absorbing layer is to send back of a wave that meets it head on
+ECHO = 1e-2  # what an absorbing layer is to let through of a wave that meets it head on, there and back
 
 
 @dataclass(frozen=True)
@@ -115,7 +115,7 @@ class Frame:
     def damping(self, dt: float) -> tuple[Array, ...]:
         """Along each axis a factor for each cell: 1 in the medium, falling through the layers; none without layers.
 
-        A damping σ = σ₀ s² at relative depth s, with σ₀ such that an echo has `ECHO` of the wave's amplitude.
+        A damping σ = σ₀ s² at relative depth s, with σ₀ such that what comes back has `ECHO` of the wave's amplitude.
         """
         layer = self.scheme.layer
         if not layer:

@@ -23,7 +23,7 @@ ACCURATE = 0.005
 
 @runtime_checkable
 class Wavelet(Protocol):
-    """What a source sends: amplitudes at times in seconds, and the highest frequency that matters, Hz."""
+    """The signal of a source: amplitudes at times in seconds, and the highest frequency that matters, Hz."""
 
     def sample(self, times: Doubles) -> Doubles: ...
 
@@ -43,7 +43,7 @@ class PointSource:
 
 @dataclass(frozen=True, eq=False)
 class Gather:
-    """What receivers recorded: traces, shape (receivers, steps); entry n at time n · dt, in units of the wave."""
+    """The records of receivers: traces, shape (receivers, steps); entry n at time n · dt, in units of the wave."""
 
     traces: Array
     dt: float
@@ -94,7 +94,7 @@ class Shot:
 
     @cached_property
     def samples(self) -> Doubles:
-        """What each source sends in each step, shape (sources, steps)."""
+        """The samples of each source in each step, shape (sources, steps)."""
         times = np.arange(self.steps, dtype=np.float64) * self.propagator.dt
         found = np.zeros((len(self.sources), self.steps))
         for row, source in zip(found, self.sources, strict=True):

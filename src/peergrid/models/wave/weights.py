@@ -59,7 +59,7 @@ def staggered(order: int) -> tuple[float, ...]:
 
 
 def second_symbol(order: int, angle: float) -> float:
-    """What minus the second derivative makes of a wave that turns by `angle` radians per cell; near angle²."""
+    """The factor by which minus the second derivative multiplies a wave of `angle` radians a cell; near angle²."""
     weights = second(order)
     return -weights[0] - 2 * sum(w * cos(k * angle) for k, w in enumerate(weights[1:], 1))
 

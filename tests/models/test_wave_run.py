@@ -1,0 +1,137 @@
+"""Shots on devices: the same bits whatever carries them out, right schedules, receivers in arrays, clear mistakes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import pytest
+from wave_examples import EXACT, recorded
+
+from peergrid import Options, Simulation, UsageError, verify
+from peergrid.models.wave import Medium, PointSource, Propagator, Ricker, Scheme, Shot
+from peergrid.models.wave.points import footprint, products
+
+RNG = np.random.default_rng(11)
+DELTA = 0.1 * RNG.random((31, 27))
+MEDIA: Mapping[str, tuple[Medium, Scheme]] = {
+    "free surface": (
+        Medium((31, 27), 10.0, 1500 + 800 * RNG.random((31, 27)), 1 + RNG.random((31, 27))),
+        Scheme(layer=5, free_surface=True),
+    ),
+    "tilted": (
+        Medium((31, 27), (10.0, 12.0), 2000.0, epsilon=DELTA + 0.1, delta=DELTA, tilt=6 * DELTA),
+        Scheme(layer=5, order=4),
+    ),
+    "cube": (Medium((13, 11, 9), 10.0, 1500 + 800 * RNG.random((13, 11, 9))), Scheme(layer=2, order=4)),
+}
+
+
+def shot_in(name: str, steps: int = 40) -> Shot:
+    """Two sources close together, a line of receivers between nodes, one on a node."""
+    medium, scheme = MEDIA[name]
+    middle = [31.0] * (medium.ndim - 1)
+    line = [(10.0 + 7.3 * k, *middle) for k in range(12)]
+    sources = [PointSource((43.0, *middle), Ricker(25.0)), PointSource((51.0, *middle), np.ones(5))]
+    return Shot(Propagator(medium, scheme), sources, [*line, (50.0, *middle[:-1], 60.0)], steps)
+
+
+@pytest.mark.parametrize("name", MEDIA)
+@pytest.mark.parametrize(("devices", "options"), [("cpu:3", Options("overlap")), ("cpu:2", Options("peer", depth=3))])
+def test_a_shot_has_the_bits_of_numpy_on_any_devices(name: str, devices: str, options: Options) -> None:
+    shot = shot_in(name)
+    expected = recorded(shot).traces
+    with Simulation(shot.problem, shot.steps, devices=devices, options=options) as simulation:
+        simulation.run(shot.steps)
+        found = shot.gather(simulation.traces()).traces
+    np.testing.assert_array_equal(found, expected)
+    assert np.abs(expected).max(axis=1).min() > 0
+
+
+@pytest.mark.parametrize("devices", ["cpu:3", "cuda:0,1"])
+def test_schedules_of_shots_are_right(devices: str) -> None:
+    for name in MEDIA:
+        assert verify(shot_in(name).problem, devices=devices).holds
+
+
+def test_receivers_between_nodes_hear_a_smooth_wave_as_it_is() -> None:
+    """Of a plane wave with eight cells to its length, within the error that Hicks gives for the window."""
+    for point in ((20.3, 17.0), (19.5, 16.5), (20.0, 17.9)):
+        box, weights = footprint(point)
+        x, z = np.meshgrid(*(np.arange(a, b) for a, b in zip(box.lo, box.hi, strict=True)), indexing="ij")
+        wave = np.cos(2 * np.pi * (0.6 * x + 0.8 * z) / 8)
+        exact = np.cos(2 * np.pi * (0.6 * point[0] + 0.8 * point[1]) / 8)
+        assert float((weights * wave).sum()) == pytest.approx(exact, abs=3e-3)
+
+
+@pytest.mark.parametrize(
+    ("points", "sets"),
+    [
+        (np.array([(x, 3.3) for x in np.arange(0, 400, 1.7)]), 1),
+        (np.array([(x, y, 3.3) for x in np.arange(0, 60, 2.5) for y in np.arange(0, 50, 1.1)]), 1),
+        (np.array([(x, 3.3) for x in np.arange(0, 40, 0.6)]), 2),
+        (np.array([(1.5, 2.5), (7.5, 9.0), (1.5, 2.5)]), 3),
+    ],
+    ids=["line", "plane", "close line", "anywhere"],
+)
+def test_arrays_of_receivers_are_few_products(points: Any, sets: int) -> None:
+    found = list(products(points))
+    assert len(found) == sets
+    numbers = np.concatenate([product.numbers.ravel() for product in found])
+    np.testing.assert_array_equal(np.sort(numbers), np.arange(len(points)))
+    for product in found:
+        for number, cell in product.cells():
+            np.testing.assert_array_equal(np.floor(points[number] + 1e-6), cell)
+
+
+def test_a_thousand_receivers_are_a_few_updates() -> None:
+    medium = Medium((301, 40), 10.0, 2000.0)
+    shot = Shot(Propagator(medium, EXACT), [PointSource((5, 50), Ricker(10))], line(np.linspace(0, 3000, 281)), 10)
+    assert len(shot.problem.receivers) == 281
+    assert len(shot.problem.stages) == 4  # two along axes, the wave, the source
+
+
+def line(places: Any) -> Any:
+    return np.stack([places, np.full(len(places), 123.4)], axis=1)
+
+
+MEDIUM = Medium((31, 27), 10.0, 2000.0)
+MISTAKES: Mapping[str, tuple[Any, str]] = {
+    "shape": (lambda: Medium((31,), 10.0, 2000.0), "two or three positive integers"),
+    "velocity": (lambda: Medium((31, 27), 10.0, -5.0), "velocity is expected to be m/s"),
+    "array": (lambda: Medium((31, 27), 10.0, np.ones((3, 3))), r"array of shape \(31, 27\)"),
+    "thomsen": (lambda: Medium((31, 27), 10.0, 2000.0, epsilon=0.1, delta=0.2), "nowhere below delta"),
+    "density": (lambda: Medium((31, 27), 10.0, 2000.0, 1.0, epsilon=0.1), "of an acoustic medium alone"),
+    "azimuth": (lambda: Medium((31, 27), 10.0, 2000.0, azimuth=0.1), "of a medium in 3D alone"),
+    "order": (lambda: Scheme(order=7), "even, from 2 to 16"),
+    "courant": (lambda: Scheme(courant=1.2), "the limit of stability"),
+    "time step": (lambda: Propagator(MEDIUM, Scheme(), 0.1), "at most 0.002773 s"),
+    "receiver": (lambda: shot_at((50, 50), (400, 10)).problem, r"within the medium, from 0 to \(300.0, 260.0\) m"),
+    "source": (lambda: shot_at((-1, 50), (40, 10)), "Sources are expected within the medium"),
+    "surface": (lambda: shot_at((50, 0), (40, 10), Scheme(free_surface=True)), "below the free surface"),
+    "tilted surface": (
+        lambda: Propagator(Medium((31, 27), 10.0, 2000.0, tilt=0.1), Scheme(free_surface=True)),
+        "over acoustic and VTI media alone",
+    ),
+    "coarse": (lambda: shot_at((50, 50), (40, 10), frequency=80.0).problem, "at least 2 cells to the shortest wave"),
+}
+
+
+def shot_at(source: Any, receiver: Any, scheme: Scheme | None = None, frequency: float = 10.0) -> Shot:
+    return Shot(Propagator(MEDIUM, scheme or Scheme()), [PointSource(source, Ricker(frequency))], [receiver], 10)
+
+
+@pytest.mark.parametrize("mistake", MISTAKES)
+def test_mistakes_are_answered_with_a_sentence(mistake: str) -> None:
+    make, sentence = MISTAKES[mistake]
+    with pytest.raises(UsageError, match=sentence):
+        make()
+
+
+def test_coarse_grids_and_long_steps_are_mentioned() -> None:
+    shot = shot_at((50, 50), (40, 10), Scheme(order=2, courant=1.0), frequency=25.0)
+    slow, fast = shot.warnings
+    assert "too slowly at order 2; a spacing of" in slow
+    assert "too fast" in fast
+    assert not shot_at((50, 50), (40, 10)).warnings
