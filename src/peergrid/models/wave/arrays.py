@@ -78,7 +78,7 @@ def _weights(grid: Grid, axis: int, product: Product, name: str) -> Sequence[Fie
 def injection(
     waves: Sequence[Field], gains: Sequence[Doubles], points: Doubles, samples: Doubles, top: int
 ) -> list[Stage]:
-    """The stages that add samples, shape (points, steps), times gains at the cells, to waves at the nodes around points.
+    """The stages that add samples, shape (points, steps), times gains of the cells, to waves around points.
 
     gains: for each wave of all cells of the grid, or of shape (); top: the node of a free surface along the last axis,
     above which waves continue with the other sign (0: none).

@@ -92,7 +92,7 @@ class Propagator:
 
     @property
     def gains(self) -> tuple[Doubles, ...]:
-        """The change that a source of strength 1 on a node makes to each wave in a step: of every cell, or of shape ()."""
+        """The change of each wave in a step by a source of strength 1 on a node: of every cell, or of shape ()."""
         square, cell = self.velocity_squared, float(np.prod(self.medium.spacings))
         scale = square * self.frame.unit**2 / cell
         if self.medium.kind == "acoustic":
