@@ -26,7 +26,7 @@ from peergrid.models.fdtd import build
 from peergrid.models.fdtd.materials import Material
 from peergrid.models.fdtd.model import Absorber, GridSpec, LineSource, RadarModel, ReceiverSpec
 from peergrid.models.fdtd.shapes import Cylinder
-from peergrid.models.fdtd.waveforms import Ricker
+from peergrid.models.waveforms import Ricker
 from peergrid.runtime.cpu.bandwidth import copy_bandwidth
 
 SPACING = 0.002  # metres

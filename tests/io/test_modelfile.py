@@ -27,8 +27,8 @@ from peergrid.models.fdtd.model import (
     ReceiverSpec,
 )
 from peergrid.models.fdtd.shapes import Box, Cylinder, Ellipse, Layer, Polygon, Triangle, Voxels
-from peergrid.models.fdtd.waveforms import Gaussian, Ricker, Samples, Sine
 from peergrid.models.modelfile import parse, read
+from peergrid.models.waveforms import Gaussian, Ricker, Samples, Sine
 
 ROOT = Path(__file__).parents[2]
 

@@ -30,7 +30,7 @@ from peergrid.models.fdtd.model import (
 from peergrid.models.fdtd.pictures import boundaries, picture_model
 from peergrid.models.fdtd.shapes import Box
 from peergrid.models.fdtd.tints import LEVELS, material_tints, wave_colours
-from peergrid.models.fdtd.waveforms import Ricker
+from peergrid.models.waveforms import Ricker
 
 MODEL = RadarModel(
     GridSpec((0.8, 0.4), 0.01, steps=40),

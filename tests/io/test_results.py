@@ -31,7 +31,7 @@ from peergrid.models.fdtd.model import (
 )
 from peergrid.models.fdtd.results import write_results
 from peergrid.models.fdtd.shapes import Box
-from peergrid.models.fdtd.waveforms import Ricker
+from peergrid.models.waveforms import Ricker
 
 
 @pytest.fixture(scope="module")

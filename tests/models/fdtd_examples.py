@@ -11,7 +11,7 @@ from peergrid.grid import Array
 from peergrid.models.fdtd.constants import EPSILON_0, MU_0, SPEED_OF_LIGHT
 from peergrid.models.fdtd.materials import Material
 from peergrid.models.fdtd.model import Absorber, GridSpec, LineSource, RadarModel, ReceiverSpec
-from peergrid.models.fdtd.waveforms import Ricker
+from peergrid.models.waveforms import Ricker
 
 PULSE = Ricker(1e9)
 SHORTEST = SPEED_OF_LIGHT / PULSE.highest_frequency()

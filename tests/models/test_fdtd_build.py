@@ -31,7 +31,7 @@ from peergrid.models.fdtd.model import (
     ReceiverSpec,
 )
 from peergrid.models.fdtd.shapes import Box
-from peergrid.models.fdtd.waveforms import Gaussian, Ricker, Sine
+from peergrid.models.waveforms import Gaussian, Ricker, Sine
 from peergrid.stencil import Problem
 
 SPEC = GridSpec((1.0, 0.6), 0.02, steps=5)

@@ -24,7 +24,7 @@ from peergrid.models.fdtd.model import (
     ReceiverSpec,
 )
 from peergrid.models.fdtd.shapes import Box, Cylinder, Polygon, Shape
-from peergrid.models.fdtd.waveforms import Gaussian, Ricker
+from peergrid.models.waveforms import Gaussian, Ricker
 
 WINDOW = 3 / PULSE.frequency + SHORTEST / SPEED_OF_LIGHT
 

@@ -10,7 +10,7 @@ from peergrid.models.fdtd import build
 from peergrid.models.fdtd.materials import Material
 from peergrid.models.fdtd.model import Absorber, GridSpec, LineSource, PlaneWave, RadarModel, ReceiverSpec
 from peergrid.models.fdtd.shapes import Box, Cylinder
-from peergrid.models.fdtd.waveforms import Ricker
+from peergrid.models.waveforms import Ricker
 from peergrid.schedule import Options
 from peergrid.simulate import Simulation
 

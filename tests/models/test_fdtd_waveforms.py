@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from peergrid.errors import UsageError
-from peergrid.models.fdtd.waveforms import Gaussian, Ricker, Samples, Sine, Waveform
+from peergrid.models.waveforms import Gaussian, Ricker, Samples, Sine, Waveform
 
 TIMES = np.linspace(0, 20e-9, 40001)
 

@@ -20,8 +20,8 @@ from peergrid import Grid, Problem, Receiver, Simulation
 from peergrid.cli import main
 from peergrid.io.checkpoint import read_state, write_state
 from peergrid.models.fdtd import RadarModel, build
-from peergrid.models.fdtd.waveforms import read_samples
 from peergrid.models.modelfile import parse, read
+from peergrid.models.waveforms import read_samples
 from peergrid.probe import profile
 from peergrid.report import page
 

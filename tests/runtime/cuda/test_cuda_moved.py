@@ -26,7 +26,7 @@ from peergrid.models.fdtd.model import (
     ReceiverArray,
     ReceiverSpec,
 )
-from peergrid.models.fdtd.waveforms import Ricker
+from peergrid.models.waveforms import Ricker
 from peergrid.runtime.cuda.lowering.kernels import Kernels
 from peergrid.runtime.cuda.trial import Trial
 from peergrid.schedule import ResolvedOptions, layout, one_iteration

@@ -21,8 +21,8 @@ from peergrid.io.rule import (
 )
 from peergrid.models.fdtd.materials import Material
 from peergrid.models.fdtd.shapes import Shape
-from peergrid.models.fdtd.waveforms import Waveform
 from peergrid.models.model import Head, Memory, RunSpec, Snapshots
+from peergrid.models.waveforms import Waveform
 
 if TYPE_CHECKING:
     from peergrid.models.fdtd.build import Built

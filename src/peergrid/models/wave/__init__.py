@@ -3,10 +3,10 @@
 Read `stencils` (the updates), `propagator` (from a medium to the stages of a step), `shot` (what goes in and out).
 """
 
-from peergrid.models.fdtd.waveforms import Gaussian, Ricker, Samples
 from peergrid.models.wave.medium import Medium
 from peergrid.models.wave.propagator import Propagator
 from peergrid.models.wave.scheme import Scheme
 from peergrid.models.wave.shot import Gather, PointSource, Shot
+from peergrid.models.waveforms import Gaussian, Ricker, Samples
 
 __all__ = ["Gather", "Gaussian", "Medium", "PointSource", "Propagator", "Ricker", "Samples", "Scheme", "Shot"]

@@ -9,9 +9,8 @@ from collections.abc import Sequence
 from math import cos, pi, sqrt
 
 import numpy as np
-from numpy.typing import NDArray
 
-Doubles = NDArray[np.float64]
+from peergrid.models.waveforms import Doubles
 
 
 def fornberg(nodes: Sequence[float], derivative: int) -> Doubles:

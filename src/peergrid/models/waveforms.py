@@ -8,12 +8,14 @@ from pathlib import Path
 from typing import Annotated, ClassVar, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from peergrid.errors import UsageError
 from peergrid.io.files import read_plain, reason
 from peergrid.io.rule import LARGEST as MOST
 from peergrid.io.rule import FileName, Finite, NotNegative, Positive, Rule, shown
-from peergrid.models.fdtd.materials import Doubles
+
+Doubles = NDArray[np.float64]
 
 LARGEST = 1 << 28  # bytes of a file of samples
 FINEST = 2_000_000  # times at which samples from a file are looked at for their spectrum
