@@ -10,7 +10,7 @@ from scipy.special import hankel2
 from peergrid import Simulation
 from peergrid.grid import Array
 from peergrid.models.wave import Gather, Medium, PointSource, Propagator, Ricker, Scheme, Shot
-from peergrid.models.wave.weights import Doubles
+from peergrid.models.waveforms import Doubles
 from peergrid.runtime.executors import KernelKind
 
 PULSE = Ricker(10.0)

@@ -15,7 +15,7 @@ import numpy as np
 from peergrid.grid import Box, Field, Grid
 from peergrid.models.wave.points import AHEAD, BEHIND, Product, footprint, products
 from peergrid.models.wave.stencils import inject, interpolation
-from peergrid.models.wave.weights import Doubles
+from peergrid.models.waveforms import Doubles
 from peergrid.stencil import Receiver, Stage, Update
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from peergrid.errors import UsageError
-from peergrid.models.wave.weights import Doubles
+from peergrid.models.waveforms import Doubles
 
 MediumKind = Literal["acoustic", "vti", "tti"]
 PARAMETERS = ("velocity", "density", "epsilon", "delta", "tilt", "azimuth")

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from peergrid.grid import Box, Index
-from peergrid.models.wave.weights import Doubles
+from peergrid.models.waveforms import Doubles
 
 HALF, SHAPE = 4, 6.31  # nodes on each side, and the window's parameter (Hicks, table 1)
 NEAR = 1e-6  # cells within which a point lies on a node

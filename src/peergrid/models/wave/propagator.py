@@ -14,7 +14,8 @@ from peergrid.models.wave import stencils
 from peergrid.models.wave.arrays import Recording, injection, recording
 from peergrid.models.wave.medium import Medium
 from peergrid.models.wave.scheme import Frame, Scheme
-from peergrid.models.wave.weights import Doubles, first, second, staggered
+from peergrid.models.wave.weights import first, second, staggered
+from peergrid.models.waveforms import Doubles
 from peergrid.stencil import Problem, Stage, Update
 
 Weights = tuple[float, ...] | tuple[tuple[float, ...], ...]

@@ -12,7 +12,8 @@ from peergrid.errors import UsageError
 from peergrid.grid import Array, Box, Dtype, Grid
 from peergrid.models.wave.medium import Medium
 from peergrid.models.wave.points import HALF
-from peergrid.models.wave.weights import Doubles, second, staggered
+from peergrid.models.wave.weights import second, staggered
+from peergrid.models.waveforms import Doubles
 
 ECHO = 1e-2  # what an absorbing layer is to let through of a wave that meets it head on, there and back
 

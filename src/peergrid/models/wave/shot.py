@@ -14,7 +14,8 @@ from peergrid.errors import UsageError
 from peergrid.grid import Array
 from peergrid.models.wave.arrays import Recording
 from peergrid.models.wave.propagator import Propagator
-from peergrid.models.wave.weights import Doubles, slowdown
+from peergrid.models.wave.weights import slowdown
+from peergrid.models.waveforms import Doubles
 from peergrid.stencil import Problem
 
 ACCURATE = 0.005
