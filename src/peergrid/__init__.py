@@ -7,6 +7,7 @@ from peergrid.errors import CheckFailed, DeviceFault, DoesNotFit, PeergridError,
 from peergrid.grid import Box, Field, Grid, Signal
 from peergrid.result import Result
 from peergrid.runtime.retain import hold
+from peergrid.runtime.traffic import Moved, Traffic, traffic
 from peergrid.schedule import Options
 from peergrid.simulate import Simulation, run
 from peergrid.sources import source_of
@@ -41,6 +42,7 @@ __all__ = [
     "Expr",
     "Field",
     "Grid",
+    "Moved",
     "Options",
     "PeergridError",
     "Problem",
@@ -51,6 +53,7 @@ __all__ = [
     "Signal",
     "Simulation",
     "Stage",
+    "Traffic",
     "Unstable",
     "UsageError",
     "equal",
@@ -62,6 +65,7 @@ __all__ = [
     "source_of",
     "sqrt",
     "stencil",
+    "traffic",
     "verify",
     "where",
 ]

@@ -6,8 +6,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from peergrid.errors import DeviceFault
-from peergrid.machine import driver, nvml
+from peergrid.machine import nvml
 from peergrid.runtime.devices import Devices
 
 NEAR = 0.03  # of the limit: what is so near to it is at it
@@ -36,7 +35,7 @@ class PowerMeter:
             yield cls(None, {}, now)
             return
         with nvml.session() as (management, _):
-            yield cls(management, _handles(management, devices), now)
+            yield cls(management, nvml.of_ordinals(management, devices.ordinals), now)
 
     def begin(self) -> None:
         """Count from here."""
@@ -65,17 +64,3 @@ class PowerMeter:
         ]
         joules = tuple(one / 1000 for one in taken if one is not None)
         return (self._now(), joules) if joules and len(joules) == len(taken) else None
-
-
-def _handles(management: Any, devices: Devices) -> dict[str, Any]:
-    """NVML's handles of the distinct GPUs; none at all where one is not known."""
-    if management is None or (library := driver.find()[0]) is None:
-        return {}
-    try:
-        found = {
-            f"cuda:{ordinal}": nvml.of_device(management, library, driver.call(library, "cuDeviceGet", ordinal))
-            for ordinal in dict.fromkeys(devices.ordinals)
-        }
-    except DeviceFault:
-        return {}
-    return {} if None in found.values() else found

@@ -22,6 +22,7 @@ from peergrid.io.checkpoints import Period, checkpoint_files, newest
 from peergrid.models import BuiltModel, Model, read
 from peergrid.pauses import advance
 from peergrid.progress import Reporter
+from peergrid.runtime.traffic import counted
 from peergrid.simulate import Simulation
 
 FEW = 20  # parts of a run of which one may be measured operation by operation
@@ -74,11 +75,11 @@ def run(
             if resume and folder is not None:
                 _restore(simulation, built, folder)
             resumed = simulation.step
-            with recording(folder, built, simulation, period) as recorded:
+            with recording(folder, built, simulation, period) as recorded, counted(simulation.devices) as moved:
                 _advance(simulation, built, recorded, stop, quiet=as_json)
             simulation.check()
             tell(simulation.notes)
-            found = summary(str(model), built, simulation, stop, resumed)
+            found = summary(str(model), built, simulation, stop, resumed, moved)
             if folder is not None:
                 found = _written(folder, built, simulation, found)
                 if not stop:

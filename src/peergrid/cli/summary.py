@@ -10,6 +10,7 @@ from peergrid.progress import megacells
 from peergrid.runtime.cpu.bandwidth import copy_bandwidth
 from peergrid.runtime.devices import Devices, cores
 from peergrid.runtime.fit import free_memory
+from peergrid.runtime.traffic import Moved, Traffic
 from peergrid.simulate import Simulation
 from peergrid.stencil.cost import minimal_bytes
 
@@ -22,9 +23,9 @@ class Summary:
 
     rows: of each device along the first axis; seconds: stepping alone; host_seconds: how much of it the busiest thread
     issued work to GPUs, without waiting; predicted_seconds: as foretold for GPUs; prediction_error: by which share of
-    `seconds` that is more; interrupted_by: the signal that ended the run early, or ''; resumed_from: the
-    step of the checkpoint that it went on from, or 0; notes: what was chosen by trial, or arranged otherwise than asked
-    for, and why.
+    `seconds` that is more; nvlink_bytes: of each GPU, as NVML counted them while it stepped; interrupted_by: the signal
+    that ended the run early, or ''; resumed_from: the step of the checkpoint that it went on from, or 0; notes: what
+    was chosen by trial, or arranged otherwise than asked for, and why.
     """
 
     model: str
@@ -45,6 +46,7 @@ class Summary:
     gcells_per_s: float
     roofline_fraction: float | None
     exposed_communication: float | None
+    nvlink_bytes: dict[str, Moved] | None
     sha256: str
     interrupted_by: str
     resumed_from: int
@@ -52,7 +54,9 @@ class Summary:
     outputs: tuple[str, ...]
 
 
-def summary(name: str, built: BuiltModel, simulation: Simulation, stop: StopRequest, resumed: int) -> Summary:
+def summary(
+    name: str, built: BuiltModel, simulation: Simulation, stop: StopRequest, resumed: int, moved: Traffic
+) -> Summary:
     """The figures of a run that has ended, without the files; resumed: the step that it went on from."""
     grid, options = built.problem.grid, simulation.options
     rate = grid.box.size * simulation.step / simulation.seconds if simulation.seconds else 0.0
@@ -76,6 +80,7 @@ def summary(name: str, built: BuiltModel, simulation: Simulation, stop: StopRequ
         gcells_per_s=rate / 1e9,
         roofline_fraction=_roofline_fraction(built, simulation.devices, rate),
         exposed_communication=simulation.exposed_communication(),
+        nvlink_bytes=dict(moved.gpus) or None,
         sha256=simulation.sha256(),
         interrupted_by=stop.name if stop else "",
         resumed_from=resumed,

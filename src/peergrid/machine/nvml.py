@@ -5,10 +5,12 @@ Every item degrades by itself: an answer that NVML refuses is left at its defaul
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from typing import Any, TypeVar
 
+from peergrid.errors import DeviceFault
+from peergrid.machine import driver as drivers
 from peergrid.machine.driver import call
 from peergrid.machine.model import Link, Missing, PcieLink
 
@@ -91,6 +93,20 @@ def of_device(nvml: Any, driver: Any, device: Any) -> Any:
     """NVML's handle of a device of the CUDA driver, which numbers GPUs in another order, or None."""
     pci: bytes = call(driver, "cuDeviceGetPCIBusId", 32, device)
     return handle(nvml, short_pci(pci.split(b"\0")[0]))
+
+
+def of_ordinals(nvml: Any, ordinals: Sequence[int]) -> dict[str, Any]:
+    """NVML's handles of the distinct GPUs with these numbers of CUDA, by name; none at all where one is not known."""
+    if nvml is None or (driver := drivers.find()[0]) is None:
+        return {}
+    try:
+        found = {
+            f"cuda:{ordinal}": of_device(nvml, driver, call(driver, "cuDeviceGet", ordinal))
+            for ordinal in dict.fromkeys(ordinals)
+        }
+    except DeviceFault:
+        return {}
+    return {} if None in found.values() else found
 
 
 def pcie(nvml: Any, device: Any) -> PcieLink | None:

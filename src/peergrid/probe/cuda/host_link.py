@@ -8,11 +8,12 @@ from functools import partial
 
 import numpy as np
 
+from peergrid.machine.counters import pcie_bytes
 from peergrid.machine.host import nodes, usable_cpus
 from peergrid.probe.cpu.threads import on_each_processor, pin
 from peergrid.probe.cuda.devices import Gpus, Scope, Stream
 from peergrid.probe.cuda.timing import Gate, copies, host_seconds
-from peergrid.probe.cuda.traffic import LinkCounters, pcie
+from peergrid.probe.cuda.traffic import LinkCounters
 from peergrid.probe.experiment import At, Bench, Lack, Measurement, Probe, result
 
 LARGEST, REPEATS = 64 << 20, 16
@@ -128,17 +129,17 @@ def _counted(bench: Bench) -> Iterator[Measurement | Lack]:
     """NVML's PCIe counters around 1 GiB of pinned copies, over the bytes copied; they count packet headers too."""
     devices: Gpus = bench.devices
     with LinkCounters.open(devices) as meter, devices.scope() as scope:
-        if not meter.handles or pcie(meter.management, meter.handles[0]) is None:
+        if not meter.handles or pcie_bytes(meter.management, meter.handles[0]) is None:
             yield Lack(f"PCIe counters: {meter.why or 'NVML does not give them for this GPU (support or permission)'}")
             return
         there, here, stream = scope.memory(0, LARGEST), scope.pinned(LARGEST).address, scope.stream(0)
         for at, (direction, to, source) in enumerate((("to host", here, there), ("to device", there, here))):
             work, ratios = copies(devices, to, source, LARGEST, REPEATS), []
             for _ in range(bench.choose(3, 7)):
-                before = pcie(meter.management, meter.handles[0])
+                before = pcie_bytes(meter.management, meter.handles[0])
                 work(stream)
                 devices.wait(0)
-                after = pcie(meter.management, meter.handles[0])
+                after = pcie_bytes(meter.management, meter.handles[0])
                 if before and after:
                     ratios.append((after[at] - before[at]) % 2**32 / (LARGEST * REPEATS))
             yield result("pcie_traffic_ratio", "", ratios, {"device": 0, "direction": direction})

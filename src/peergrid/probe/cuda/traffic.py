@@ -8,15 +8,13 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from peergrid.machine import nvml
+from peergrid.machine.counters import REFUSED, nvlink_bytes
 from peergrid.probe.cuda.devices import Gpus
 from peergrid.probe.cuda.timing import copies
 from peergrid.probe.experiment import At, Bench, Impossible, Lack, Measurement, Probe, result
 
 SIZE, REPEATS = 512 << 20, 16
-ALL_LINES = 0xFFFFFFFF
-KIB = 1024
 COUNTERS = ("sent", "received")
-REFUSED = "NVML does not give the NVLink traffic counters of these GPUs (support or permission)"
 
 Key = tuple[tuple[str, int | float | str], ...]
 
@@ -47,7 +45,7 @@ class LinkCounters:
                 yield cls(None, (), f"NVML is needed, and {missing.why if missing else 'it is not there'}")
                 return
             handles = tuple(nvml.of_device(management, devices.driver, device) for device in range(len(devices)))
-            given = all(traffic(management, handle) for handle in handles)
+            given = all(nvlink_bytes(management, handle) for handle in handles)
             yield cls(management, handles, "" if given else REFUSED)
 
     def counted(self, device: int) -> tuple[int, int]:
@@ -56,7 +54,7 @@ class LinkCounters:
         Raises:
             Impossible: NVML gives no counters (any more).
         """
-        found = None if self.why else traffic(self.management, self.handles[device])
+        found = None if self.why else nvlink_bytes(self.management, self.handles[device])
         if found is None:
             raise Impossible(self.why or REFUSED)
         return found
@@ -124,29 +122,6 @@ def run(bench: Bench) -> Iterator[Measurement | Lack]:
                 work(stream)
                 devices.wait(source)
         yield from tally.results()
-
-
-def traffic(management: Any, handle: Any) -> tuple[int, int] | None:
-    """Payload bytes that all NVLink lines of a GPU sent and received since the driver started; None if refused."""
-    fields = (
-        (management.NVML_FI_DEV_NVLINK_THROUGHPUT_DATA_TX, ALL_LINES),
-        (management.NVML_FI_DEV_NVLINK_THROUGHPUT_DATA_RX, ALL_LINES),
-    )
-    values = nvml.attempt(management, None, "nvmlDeviceGetFieldValues", handle, fields)
-    if values is None or any(value.nvmlReturn for value in values):
-        return None
-    return int(values[0].value.ullVal) * KIB, int(values[1].value.ullVal) * KIB
-
-
-def pcie(management: Any, handle: Any) -> tuple[int, int] | None:
-    """Bytes that a GPU sent and received over PCIe, packet headers included, modulo 2^32; None if refused."""
-    fields = [getattr(management, f"NVML_FI_DEV_PCIE_COUNT_{way}_BYTES", None) for way in ("TX", "RX")]
-    if None in fields:
-        return None
-    values = nvml.attempt(management, None, "nvmlDeviceGetFieldValues", handle, fields)
-    if values is None or any(value.nvmlReturn for value in values):
-        return None
-    return int(values[0].value.ullVal), int(values[1].value.ullVal)
 
 
 PROBE = Probe(

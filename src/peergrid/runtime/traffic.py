@@ -1,0 +1,69 @@
+"""Bytes that GPUs send and receive over NVLink while a block of code runs, as the hardware counts them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+from peergrid.errors import UsageError
+from peergrid.runtime.devices import Devices, parse_devices
+
+
+@dataclass(frozen=True, slots=True)
+class Moved:
+    """Bytes of payload over all NVLink lines of a GPU."""
+
+    sent: int
+    received: int
+
+
+@dataclass(slots=True)
+class Traffic:
+    """The bytes of each GPU ("cuda:0", …), when the block has ended; until then there are none.
+
+    missing: why nothing is counted, or ''.
+    """
+
+    gpus: Mapping[str, Moved] = field(default_factory=dict)
+    missing: str = ""
+
+
+@contextmanager
+def traffic(devices: str | Devices = "cuda") -> Iterator[Traffic]:
+    """Count what passes over NVLink: `with peergrid.traffic("cuda:0,1") as found:`, then `found.gpus["cuda:0"].sent`.
+
+    devices: as in `Simulation`. NVML counts in KiB, for all processes together, and what was sent is counted a little
+    later: end the block only when the GPUs have done their work, as they have where a run ends.
+    Raises UsageError for virtual devices, and where the driver gives no counters.
+    """
+    chosen = devices if isinstance(devices, Devices) else parse_devices(str(devices))
+    with counted(chosen) as found:
+        if found.missing:
+            raise UsageError(f"Traffic over NVLink is expected to be counted, but {found.missing}.")
+        yield found
+
+
+@contextmanager
+def counted(devices: Devices) -> Iterator[Traffic]:
+    """The same where it can be had; else `missing` says why not."""
+    if devices.kind == "cpu":
+        yield Traffic(missing="virtual devices have no such links; name GPUs, as in 'cuda:0,1'")
+        return
+    from peergrid.machine import nvml
+    from peergrid.machine.counters import REFUSED, nvlink_bytes
+
+    with nvml.session() as (management, lack):
+        handles = nvml.of_ordinals(management, devices.ordinals)
+        before = {name: nvlink_bytes(management, handle) for name, handle in handles.items()}
+        if not before or None in before.values():
+            yield Traffic(missing=REFUSED if lack is None else f"{lack.what} is missing: {lack.why}")
+            return
+        found = Traffic()
+        yield found
+        after = {name: nvlink_bytes(management, handle) for name, handle in handles.items()}
+        found.gpus = {
+            name: Moved(last[0] - first[0], last[1] - first[1])
+            for name, first in before.items()
+            if first is not None and (last := after[name]) is not None
+        }
