@@ -22,6 +22,7 @@ from record import about, save
 from peergrid.codegen.cuda.choose.shape2d import pass_kernel
 from peergrid.codegen.cuda.linked.peer import PeerKernel
 from peergrid.codegen.cuda.linked.persistent import PersistentKernel
+from peergrid.codegen.cuda.skeletons import expanded
 from peergrid.models.fdtd import build
 from peergrid.models.modelfile import read
 from peergrid.runtime.cuda.fused.protocol import KernelText
@@ -67,7 +68,7 @@ def protocols() -> tuple[Protocol, ...]:
     peer = PeerKernel(made)
     resident = (PersistentKernel(made, plain=plain).program for plain in (True, False))
     programs = [program for program in (peer.plain, peer.edge, peer.layer, *resident) if program is not None]
-    texts = (KernelText(program.source, program.entry) for program in programs)
+    texts = (KernelText(expanded(program.source), program.entry) for program in programs)
     return tuple(dict.fromkeys(protocol for text in texts for protocol in text.protocols().values()))
 
 

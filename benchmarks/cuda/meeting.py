@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from peergrid.codegen.cuda.linked.links import LINK_PRIMITIVES
+from peergrid.codegen.cuda.skeletons import skeleton
 
 BARRIER = (
-    LINK_PRIMITIVES
+    skeleton("system_memory.cuh")
     + """\
 struct Barrier {
   long long* arrived;

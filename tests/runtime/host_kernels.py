@@ -9,8 +9,7 @@ import subprocess
 from functools import cache
 from pathlib import Path
 
-from peergrid.codegen.cuda.blocked.prelude import PRIMITIVES
-from peergrid.codegen.cuda.linked.links import LINK_PRIMITIVES
+from peergrid.codegen.cuda.skeletons import expanded, skeleton
 
 COMPILER = shutil.which("g++")
 HERE = Path(__file__).parent
@@ -18,8 +17,8 @@ FOLDER = HERE.parents[1] / ".pytest_cache" / "d" / "host-kernels"
 OPTIONS = ("-std=c++20", "-O1", "-ffp-contract=off", "-fno-math-errno", "-fPIC", "-shared", "-w", f"-I{HERE}")
 HEAD = (HERE / "host_device.hpp").read_text()
 OWN = {
-    PRIMITIVES: "template <int N> struct Pack { R v[N]; };\n",
-    LINK_PRIMITIVES: "",
+    skeleton("async_copy.cuh"): "template <int N> struct Pack { R v[N]; };\n",
+    skeleton("system_memory.cuh"): "",
     "extern __shared__ __align__(128) unsigned char shared[];": "unsigned char* const shared = host::memory();",
 }
 """What of generated text is CUDA's own, and what stands for it on the host."""
@@ -27,6 +26,7 @@ OWN = {
 
 def kernels(source: str) -> str:
     """Generated text as C++."""
+    source = expanded(source)
     for own, host in OWN.items():
         source = source.replace(own, host)
     return f'#include "host_device.hpp"\n{source}'

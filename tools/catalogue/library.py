@@ -5,6 +5,8 @@ from __future__ import annotations
 from ctypes import CDLL, byref, c_char_p, c_int, c_size_t, c_void_p, create_string_buffer
 from pathlib import Path
 
+from peergrid.codegen.cuda.skeletons import expanded
+
 OPTIONS = ("--std=c++17", "--fmad=false", "--ftz=false", "--prec-div=true", "--prec-sqrt=true")
 """As `peergrid.codegen.nvrtc` asks for them."""
 
@@ -28,7 +30,7 @@ def version(nvrtc: CDLL) -> str:
 def refusal(nvrtc: CDLL, source: str, arch: str) -> str:
     """The first error in the compiler's words; an empty string where it made code for the architecture."""
     program, arguments = c_void_p(), [f"--gpu-architecture={arch}", *OPTIONS]
-    nvrtc.nvrtcCreateProgram(byref(program), source.encode(), b"kernels.cu", 0, None, None)
+    nvrtc.nvrtcCreateProgram(byref(program), expanded(source).encode(), b"kernels.cu", 0, None, None)
     given = (c_char_p * len(arguments))(*(word.encode() for word in arguments))
     failed = nvrtc.nvrtcCompileProgram(program, len(arguments), given)
     said = _log(nvrtc, program) if failed else ""

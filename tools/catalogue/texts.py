@@ -11,6 +11,7 @@ from peergrid.codegen.cuda import service
 from peergrid.codegen.cuda.choose.balance import balanced
 from peergrid.codegen.cuda.choose.steps import block_of, split_at, steps_per_pass
 from peergrid.codegen.cuda.gpu_model import GpuModel
+from peergrid.codegen.cuda.skeletons import expanded
 from peergrid.runtime.cuda.lowering.kernels import Kernels
 from peergrid.schedule import Options, Schedule, layout, one_iteration
 from peergrid.stencil import Problem
@@ -26,12 +27,12 @@ class Text:
     @property
     def sha256(self) -> str:
         """The first digits, which are enough to tell texts apart."""
-        return hashlib.sha256(self.source.encode()).hexdigest()[:16]
+        return hashlib.sha256(expanded(self.source).encode()).hexdigest()[:16]
 
     @property
     def has_kernels(self) -> bool:
         """Whether it holds any: one step of a 3D box may leave none for a group of stages."""
-        return "__global__" in self.source
+        return "__global__" in expanded(self.source)
 
     @property
     def lines(self) -> int:

@@ -12,6 +12,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
+from peergrid.codegen.cuda.skeletons import expanded
 from peergrid.errors import DoesNotFit, PeergridError, UsageError
 
 _IMPORTING = threading.Lock()
@@ -115,7 +116,7 @@ def _program(
         ptxas_options=ptxas,
         **({} if file is None else {"lineinfo": True, "name": str(file)}),
     )
-    return Program(source, "c++", options)
+    return Program(expanded(source), "c++", options)
 
 
 def _compile(program: Any, log: io.StringIO, folder: Path | None) -> Any:

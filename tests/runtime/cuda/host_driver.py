@@ -17,8 +17,8 @@ from typing import Any
 import numpy as np
 from host_kernels import COMPILER, kernels, library
 
-from peergrid.codegen.cuda.blocked.prelude import PRIMITIVES
 from peergrid.codegen.cuda.gpu_model import H200, GpuModel
+from peergrid.codegen.cuda.skeletons import skeleton
 
 __all__ = ["COMPILER", "HostDriver"]
 
@@ -46,7 +46,7 @@ def with_handles(source: str) -> str:
     text = re.sub(r'asm volatile\("mov.u64[^;]*;"[^;]*;', "t = 0;", text)
     bounds = r"(?:__(?:launch_bounds|maxnreg)__\([\d, ]+\)\s)?"
     found = re.findall(rf"void {bounds}(\w+)\((const __grid_constant__ [^)]*)\)", text)
-    way = "WARPS" if PRIMITIVES in source or "__syncthreads" in source else "THREADS"
+    way = "WARPS" if skeleton("async_copy.cuh") in source or "__syncthreads" in source else "THREADS"
     return text + "".join(_handle(name, re.findall(r"__grid_constant__ (\w+)", given), way) for name, given in found)
 
 

@@ -12,6 +12,7 @@ from runtime_problems import random_heat, yee_with_absorber
 from peergrid.codegen.cuda.choose.shape2d import pass_kernel
 from peergrid.codegen.cuda.linked.peer import PeerKernel
 from peergrid.codegen.cuda.linked.persistent import PersistentKernel
+from peergrid.codegen.cuda.skeletons import expanded
 from peergrid.runtime.cuda.fused.protocol import KernelText
 from peergrid.schedule.protocol import Protocol, explore, mutants
 
@@ -22,7 +23,7 @@ def texts() -> Iterator[KernelText]:
         assert made is not None
         peer, resident = PeerKernel(made), (PersistentKernel(made, plain=plain) for plain in (True, False))
         programs = [peer.plain, peer.edge, peer.layer, *(kernel.program for kernel in resident)]
-        yield from (KernelText(program.source, program.entry) for program in programs if program is not None)
+        yield from (KernelText(expanded(program.source), program.entry) for program in programs if program is not None)
 
 
 @cache

@@ -13,6 +13,7 @@ from runtime_problems import PROBLEMS, yee_with_absorber
 from peergrid import Options
 from peergrid.bench.problems import radar
 from peergrid.codegen.cuda.gpu_model import H200
+from peergrid.codegen.cuda.skeletons import expanded
 from peergrid.grid.partition import Partition
 from peergrid.runtime.cuda.executor import CudaExecutor
 from peergrid.runtime.cuda.source import each_part_once, texts_of_run
@@ -43,11 +44,21 @@ def test_printed_is_compiled(make: Callable[[], Problem], strategy: StrategyName
     executor.close()
     gpu = replace(H200, multiprocessors=driver.blocks)
     found = list(texts_of_run(plan, options, gpu, lambda text, kernel: REGISTERS))
-    assert {text for _, text in found} == set(driver.texts)
+    assert {expanded(text) for _, text in found} == set(driver.texts)
     for head, text in found:
         names = [line.split(":")[0].removeprefix("// ") for line in head.splitlines()]
-        assert head.startswith("// Signals") or all(re.search(rf"\b{name}\(const", text) for name in names)
+        assert head.startswith("// Signals") or all(re.search(rf"\b{name}\(const", expanded(text)) for name in names)
         assert names
+
+
+def test_a_radar_is_a_few_hundred_lines() -> None:
+    """What Python writes for a problem: constants, and each update once."""
+    problem = radar(300, 300, 20)
+    plan = layout(problem, Partition(problem.grid, (1, 1)), Options("overlap", 8))
+    texts = [text for _, text in texts_of_run(plan, Options("overlap", 8), H200, lambda text, kernel: REGISTERS)]
+    lines = "\n".join(each_part_once(texts)).count("\n")
+    assert 300 < lines < 550
+    assert all("#include" not in expanded(text) for text in texts)
 
 
 def test_parts_of_several_texts_are_printed_once() -> None:

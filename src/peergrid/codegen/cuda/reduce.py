@@ -12,7 +12,7 @@ from peergrid.codegen.cuda.common.arguments import Arguments
 from peergrid.codegen.cuda.common.expressions import Result, cell_text
 from peergrid.codegen.cuda.onestep.groups import scratch_fields
 from peergrid.codegen.cuda.onestep.prelude import prelude
-from peergrid.codegen.cuda.skeletons import skeleton
+from peergrid.codegen.cuda.skeletons import include
 from peergrid.codegen.reductions import GROUP, LEAF
 from peergrid.stencil import Problem, Reduction
 from peergrid.stencil.expr import Read
@@ -77,7 +77,7 @@ class ReduceKernel:
 
     @cached_property
     def source(self) -> str:
-        return "\n".join((prelude(self._arguments), skeleton("reduce.cuh"), self._cell))
+        return "\n".join((prelude(self._arguments), include("reduce.cuh"), self._cell))
 
     @cached_property
     def _arguments(self) -> Arguments:

@@ -9,6 +9,7 @@ from peergrid.codegen.cuda.choose.balance import balanced
 from peergrid.codegen.cuda.choose.steps import block_of, split_at, steps_per_pass
 from peergrid.codegen.cuda.common.arguments import Arguments
 from peergrid.codegen.cuda.gpu_model import H200, GpuModel
+from peergrid.codegen.cuda.skeletons import expanded
 from peergrid.codegen.nvrtc import resources
 from peergrid.errors import UsageError
 from peergrid.runtime.cuda.lowering.kernels import Kernels
@@ -18,6 +19,7 @@ from peergrid.schedule.strategies import StrategyName
 from peergrid.stencil import Problem
 
 ARCHITECTURE = "sm_90"
+INCLUDED = "// Included files lie in peergrid/codegen/cuda/skeletons; 'run --keep-sources DIR' leaves whole texts."
 FEW_LINES = 3  # of a paragraph that is printed again
 Registers = Callable[[str, str], int]
 """Registers of a thread of a kernel, from its text and its name."""
@@ -43,7 +45,8 @@ def source_of_run(
     parts = (
         f"{head}\n{text}" for (head, _), text in zip(texts, each_part_once([text for _, text in texts]), strict=True)
     )
-    return "\n\n".join(("\n".join((f"// {made}: what the run compiles, text by text.", *_numbers(problem))), *parts))
+    head = f"// {made}: what the run compiles, text by text.", INCLUDED, *_numbers(problem)
+    return "\n\n".join(("\n".join(head), *parts))
 
 
 def each_part_once(texts: Sequence[str]) -> Iterator[str]:
@@ -82,7 +85,7 @@ def texts_of_run(plan: Layout, options: Options, gpu: GpuModel, registers: Regis
     around = (kernel.around(registers(kernel.plain.source, kernel.plain.entry)).layer for kernel in needed.striped)
     strips = (layer.source for layer in around if layer is not None)
     for text in dict.fromkeys((*(text for text in needed.texts if text != service.SOURCE), *strips)):
-        names = [name for name in KERNEL.findall(text) if name in served]
+        names = [name for name in KERNEL.findall(expanded(text)) if name in served]
         yield "\n".join(f"// {name}: {served[name]}" for name in names), text
     yield "// Signals between GPUs, waits, clocks: the same in every run.", service.SOURCE
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Protocol
 
 from peergrid.codegen.pipeline import StageAccess, Value, pipeline, span_of
 from peergrid.stencil import Problem, Stage
@@ -104,29 +103,3 @@ def reach_up(problem: Problem, read: Read) -> int:
     """The largest row offset that a read may mean."""
     offset = read.offset[0]
     return abs(offset) if problem.grid.boundary[0] == "reflecting" else offset
-
-
-class Rings(Protocol):
-    """An edge kernel's rings in shared memory: where each kind begins, and how many rows (planes in 3D) one holds."""
-
-    @property
-    def plan(self) -> StepPlan: ...
-
-    @property
-    def starts(self) -> dict[str, tuple[int, int]]: ...
-
-    def depth(self, rows: Rows, first: bool) -> int: ...
-
-
-def ring(rings: Rings, rows: Rows) -> tuple[str, str]:
-    """The text of where the ring of step `t` begins, and of a row's place in it (to be filled with the row)."""
-    name, late = rows.field, rings.depth(rows, first=False)
-    if not rows.made:
-        early, (start, size) = rings.depth(rows, first=True), rings.starts[f"given {name}"]
-        base = f"(t ? {start} + (t - 1) * {size} : {rings.starts[f'loaded {name}'][0]})"
-        return base, f"(t ? pg_place<{late}>({{row}}) : pg_place<{early}>({{row}}))"
-    if rows is rings.plan.final[name]:
-        start, size = rings.starts[f"given {name}"]
-        return f"({start} + t * {size})", f"pg_place<{rings.depth(rings.plan.given[name], first=False)}>({{row}})"
-    start, size = rings.starts[f"between {rows.place}"]
-    return f"({start} + t * {size})", f"pg_place<{late}>({{row}})"

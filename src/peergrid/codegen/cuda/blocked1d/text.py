@@ -8,11 +8,11 @@ from dataclasses import dataclass
 
 from peergrid.codegen.cuda.blocked.levels import plain_updates
 from peergrid.codegen.cuda.blocked.plain import FAR, unbounded
-from peergrid.codegen.cuda.blocked.prelude import HELPERS, prelude
+from peergrid.codegen.cuda.blocked.prelude import prelude
 from peergrid.codegen.cuda.blocked1d.shape import Tile1D
 from peergrid.codegen.cuda.common.arguments import Arguments
 from peergrid.codegen.cuda.common.expressions import cell_text
-from peergrid.codegen.cuda.skeletons import skeleton
+from peergrid.codegen.cuda.skeletons import include
 from peergrid.stencil import Problem, Update, footprint
 from peergrid.stencil.expr import Read
 
@@ -97,8 +97,7 @@ class Text1D:
         stages = range(len(self.problem.stages))
         parts = (
             prelude(self._arguments),
-            HELPERS,
-            skeleton("tile1d.cuh"),
+            include("tile1d.cuh"),
             *self._names(),
             *(text for stage in stages for text in self._updates(stage)),
             *map(self._stage, stages),

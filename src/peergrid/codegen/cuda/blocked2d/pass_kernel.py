@@ -17,14 +17,15 @@ import numpy as np
 from peergrid.codegen.cuda.blocked.plain import FAR
 from peergrid.codegen.cuda.blocked.prelude import prelude
 from peergrid.codegen.cuda.blocked.program import Launch, Program, regions_of, serving
-from peergrid.codegen.cuda.blocked2d.edge.kernel import Edge2D
-from peergrid.codegen.cuda.blocked2d.edge.rings import MOST_ROWS, EdgeShape
+from peergrid.codegen.cuda.blocked2d.boundary.kernel import Boundary2D
+from peergrid.codegen.cuda.blocked2d.boundary.rings import MOST_ROWS, BoundaryShape
 from peergrid.codegen.cuda.blocked2d.shape import Shape, margin
 from peergrid.codegen.cuda.blocked2d.stream.kernel import Stream2D
 from peergrid.codegen.cuda.blocked2d.tiles import Cut, Strip, tiles
 from peergrid.codegen.cuda.blocked2d.zones.kernel import USUAL, Layers2D, abreast, layers, left
 from peergrid.codegen.cuda.common.arguments import RECEIVER, Arguments
-from peergrid.codegen.cuda.common.norm import NORM_SUM, NORM_SUM_BYTES
+from peergrid.codegen.cuda.common.norm import NORM_SUM_BYTES
+from peergrid.codegen.cuda.skeletons import include
 from peergrid.codegen.norm import NORM_COLUMNS, NORM_ROWS
 from peergrid.grid import Box
 from peergrid.stencil import Problem
@@ -74,8 +75,10 @@ class PassKernel:
         return Stream2D(self.problem, self.shape, norm=self.norm)
 
     @cached_property
-    def edges(self) -> Edge2D:
-        return Edge2D(self.problem, EdgeShape(self.shape.steps, self.edge_width, self.edge_ahead), norm=self.norm)
+    def edges(self) -> Boundary2D:
+        return Boundary2D(
+            self.problem, BoundaryShape(self.shape.steps, self.edge_width, self.edge_ahead), norm=self.norm
+        )
 
     @cached_property
     def layers(self) -> Layers2D | None:
@@ -99,7 +102,7 @@ class PassKernel:
     @cached_property
     def sums(self) -> Program:
         """The kernel that adds up the partial sums of the norms."""
-        source = "\n".join((prelude(Arguments(self.problem), self.norm), NORM_SUM))
+        source = "\n".join((prelude(Arguments(self.problem), self.norm), include("norm_sum.cuh")))
         return Program(source, "norm_sum", 256, NORM_SUM_BYTES, 1)
 
     def remainder(self, box: Box, slots: int, recorded: Sequence[int] = ()) -> tuple[Box, ...]:
@@ -193,7 +196,7 @@ def _layer(problem: Problem, kernel: Layers2D) -> Program:
 
 
 @remembered()
-def _edge(problem: Problem, shape: EdgeShape, norm: str | None) -> Program:
+def _edge(problem: Problem, shape: BoundaryShape, norm: str | None) -> Program:
     """The program of edge tiles, one however they are cut."""
-    kernel = Edge2D(problem, shape, norm=norm)
+    kernel = Boundary2D(problem, shape, norm=norm)
     return Program(kernel.source, kernel.entry, kernel.threads, kernel.shared_bytes, 1)

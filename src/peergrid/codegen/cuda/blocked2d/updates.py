@@ -2,38 +2,45 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
 from peergrid.codegen.cuda.blocked.plain import FAR, unbounded
+from peergrid.codegen.cuda.blocked2d.confined import Confined
 from peergrid.codegen.cuda.common.arguments import Arguments
 from peergrid.codegen.cuda.common.expressions import cell_text
 from peergrid.codegen.cuda.common.names import identifiers
+from peergrid.codegen.cuda.skeletons import words
+from peergrid.grid import Field
 from peergrid.stencil import Problem, footprint
 from peergrid.stencil.problem import Assignment, Update
 
 Applied = tuple[Update, tuple[Assignment, ...]]
 """An update, and those of its assignments that are wanted of it."""
 
-FIELDS = """\
-namespace field {{
-enum {{ {names} }};
-}}
-__device__ constexpr bool STATE[] = {{{state}}};  // fields with two slots, to read and to write
-"""
-
-BOUNDS = """\
+TABLES = """\
+enum {{ {names} }};  // the fields
+__device__ constexpr bool STATE[] = {{{state}}};  // those with two slots, to read and to write
+__device__ constexpr bool RECORDED[] = {{{recorded}}};  // those that receivers record
+__device__ constexpr int PROFILE_AXIS[] = {{{profile_axis}}};  // of those that are profiles, else -1
+__device__ constexpr unsigned CONFINED[] = {{{confined}}};  // a bit for those that only some tiles touch
 // Of each field: cells read below a box, its first row or -FAR, cells read above, its last row or FAR; of columns, too.
 __device__ constexpr int KNOWN[][2][4] = {{{known}}};
 // Of each field: its first and last row, and column.
 __device__ constexpr int BOX[][2][2] = {{{boxes}}};
+__device__ constexpr int GRID_SHAPE[] = {{{shape}}};
+__device__ constexpr bool GRID_WRAPS[] = {{{wraps}}}, GRID_MIRRORS[] = {{{mirrors}}};
 """
 
 ACCESS = """\
-template <int I, int J, class C> __device__ __forceinline__ R {name}(const C& cell) {{
-  return cell.template {how}, I, J>();
-}}
+// What an update reads: a field at an offset, a parameter, the sample of a signal at the step.
+template <int FIELD, int I, int J, class C> __device__ __forceinline__ R at(const C& cell) {
+  if constexpr (PROFILE_AXIS[FIELD] < 0)
+    return cell.template at<FIELD, I, J>();
+  else
+    return cell.template profile<FIELD, PROFILE_AXIS[FIELD], I, J>();
+}
 """
 
 VALUE = """\
@@ -57,61 +64,66 @@ class Updates:
     @cached_property
     def names(self) -> dict[str, str]:
         """Identifiers of fields."""
-        return identifiers(self.problem.fields)
+        return identifiers(self.problem.fields, words())
 
     @cached_property
     def functions(self) -> dict[Applied, str]:
         """Identifiers of the updates."""
         found: dict[Applied, str] = {}
-        taken = {*self.names.values(), *self._values.values()}
+        taken = {*words(), *self.names.values(), *self._values.values()}
         for applied in dict.fromkeys(self.applied):
             (name,) = identifiers((applied[0].name,), taken).values()
             found[applied] = name
             taken.add(name)
         return found
 
+    def number(self, name: str) -> str:
+        """The text of a field's number."""
+        return self.names[name]
+
     @property
     def source(self) -> str:
         """What updates read, and the updates."""
-        return "\n".join(("".join(self._accesses()), *self._updates()))
+        return "\n".join((ACCESS + "".join(self._accesses()), *self._updates()))
 
-    @property
-    def fields(self) -> str:
-        """The numbers of the fields."""
-        state = ", ".join(str(name in self.problem.state).lower() for name in self.names)
-        return FIELDS.format(names=", ".join(self.names.values()), state=state)
+    def tables(self, steps: int) -> str:
+        """The numbers of the fields, and what kernels of so many steps ask about them and the grid."""
+        problem, grid = self.problem, self.problem.grid
+        recorded, bits = {receiver.field for receiver in problem.receivers}, Confined(problem)
+        described = problem.fields.values()
+        return TABLES.format(
+            names=listed(self.names.values()),
+            state=flags(name in problem.state for name in problem.fields),
+            recorded=flags(name in recorded for name in problem.fields),
+            profile_axis=listed(-1 if field.full else field.axes[0] for field in described),
+            confined=listed(bits.bit(name) if name in bits.names else 0 for name in problem.fields),
+            known=listed(self._known(field, steps) for field in described),
+            boxes=listed(
+                listed((f"{{{lo}, {hi}}}" for lo, hi in zip(whole.lo, whole.hi, strict=True)), "{}")
+                for whole in (unbounded(problem, field.box) for field in described)
+            ),
+            shape=listed(grid.shape),
+            wraps=flags(grid.periodic),
+            mirrors=flags(boundary == "reflecting" for boundary in grid.boundary),
+        )
 
-    def bounds(self, steps: int) -> str:
-        """Where fields have values, for kernels that ask."""
-        known, boxes = [], []
-        for name, described in self.problem.fields.items():
-            growth, box = footprint(self.problem, steps).inputs.get(name), described.box
-            ranges = []
-            for axis in (0, 1):
-                below, above = (growth.below[axis], growth.above[axis]) if growth else (0, 0)
-                wraps = self.problem.grid.periodic[axis]
-                least, most = (-FAR, FAR) if wraps else (box.lo[axis], box.hi[axis])
-                ranges.append(f"{{{below}, {least}, {above}, {most}}}")
-            known.append("{" + ", ".join(ranges) + "}")
-            whole = unbounded(self.problem, box)
-            boxes.append("{" + ", ".join(f"{{{lo}, {hi}}}" for lo, hi in zip(whole.lo, whole.hi, strict=True)) + "}")
-        return BOUNDS.format(known=", ".join(known), boxes=", ".join(boxes))
+    def _known(self, field: Field, steps: int) -> str:
+        growth, found = footprint(self.problem, steps).inputs.get(field.name), []
+        for axis in (0, 1):
+            below, above = (growth.below[axis], growth.above[axis]) if growth else (0, 0)
+            wraps = self.problem.grid.periodic[axis]
+            least, most = (-FAR, FAR) if wraps else (field.box.lo[axis], field.box.hi[axis])
+            found.append(listed((below, least, above, most), "{}"))
+        return listed(found, "{}")
 
     @cached_property
     def _values(self) -> dict[str, str]:
         """Identifiers of parameters and signals."""
         given = Arguments(self.problem)
-        return identifiers((*given.params, *given.signals), self.names.values())
+        return identifiers((*given.params, *given.signals), (*words(), *self.names.values()))
 
     def _accesses(self) -> Iterator[str]:
-        """How an update reads the fields and values that it names."""
-        yield "// What an update reads: a field at an offset, a parameter, the sample of a signal at the step.\n"
-        read = {r.field for _, assignments in self.applied for a in assignments for r in a.reads}
-        for name in (name for name in self.problem.fields if name in read):
-            described = self.problem.fields[name]
-            number = f"field::{self.names[name]}"
-            how = f"at<{number}" if described.full else f"profile<{number}, {described.axes[0]}"
-            yield ACCESS.format(name=self.names[name], how=how)
+        """The values that an update names beside fields."""
         given = Arguments(self.problem)
         for place, key in enumerate(given.params):
             yield VALUE.format(name=self._values[key], value=f"cell.a.params[{place}]")
@@ -128,7 +140,7 @@ class Updates:
         names = [f"next_{self.names[assignment.target]}" for assignment in assignments]
         results = cell_text(
             [assignment.value for assignment in assignments],
-            lambda read: f"{self.names[read.field]}<{read.offset[0]}, {read.offset[1]}>(cell)",
+            lambda read: f"at<{self.names[read.field]}, {read.offset[0]}, {read.offset[1]}>(cell)",
             lambda key: f"{self._values[key]}(cell)",
             lambda signal: f"{self._values[signal]}(cell)",
             self.problem.grid.dtype,
@@ -138,3 +150,14 @@ class Updates:
         for name, result in zip(names, results, strict=True):
             yield from (f"  {line}" for line in result.declarations)
             yield f"  {name} = {result.value};"
+
+
+def listed(parts: Iterable[object], within: str = "") -> str:
+    """Parts of a list in C++, within braces if they are given."""
+    text = ", ".join(map(str, parts))
+    return f"{within[0]}{text}{within[1]}" if within else text
+
+
+def flags(values: Iterable[bool]) -> str:
+    """A list of truth values in C++."""
+    return listed(str(bool(value)).lower() for value in values)

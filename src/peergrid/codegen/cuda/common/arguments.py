@@ -35,28 +35,9 @@ MOST_CORNERS = 32  # of such boxes, for the room that structs have; where others
 
 TEMPLATE = """\
 typedef {real} R;
-struct Field {{ R* slot[2]; long long pitch[2]; long long into[2]; }};
-struct Signal {{ const R* samples; long long count; }};
-struct Region {{ int lo[3]; int hi[3]; int variant; int first; }};
-struct Receiver {{ int cell[3]; int field; int number; }};
-struct Arguments {{
-  Field fields[{fields}];
-  R* scratch[{scratch}];
-  Signal signals[{signals}];
-  const Region* regions;
-  const Receiver* receivers;
-  R* traces;
-  const long long* clock;
-  long long total_steps;
-  long long step;
-  R params[{params}];
-  int corners[{corners}][3];
-  int lo[3];
-  int hi[3];
-  int count;
-  int source;
-  int target;
-}};
+constexpr int FIELD_COUNT = {fields}, SCRATCH_COUNT = {scratch}, SIGNAL_COUNT = {signals}, PARAM_COUNT = {params};
+constexpr int CORNER_COUNT = {corners};
+#include "arguments.cuh"
 """
 
 

@@ -12,7 +12,7 @@ _WORDS = """
     namespace new noexcept not not_eq nullptr operator or or_eq private protected public register reinterpret_cast
     requires return short signed sizeof static static_assert static_cast struct switch template this thread_local throw
     true try typedef typeid typename union unsigned using virtual void volatile wchar_t while xor xor_eq
-    R I J Cell cell at sample fma min max linux unix NULL INFINITY NAN EOF errno assert field
+    R C cell at sample now fma min max linux unix NULL INFINITY NAN EOF errno assert
 """
 RESERVED = frozenset(_WORDS.split())
 """Words of the language, macros, and what generated text itself calls by these names."""

@@ -23,42 +23,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from peergrid.codegen.cuda.common.arguments import FIELD, Arguments
+from peergrid.codegen.cuda.skeletons import include
 from peergrid.grid import Box
 from peergrid.grid.partition import Partition
 from peergrid.stencil import Problem, footprint
-
-LINK_PRIMITIVES = """\
-__device__ __forceinline__ long long pg_acquire(const long long* p) {
-  long long v;
-  asm volatile("ld.acquire.sys.global.s64 %0, [%1];" : "=l"(v) : "l"(p) : "memory");
-  return v;
-}
-__device__ __forceinline__ void pg_release(long long* p, long long v) {
-  asm volatile("st.release.sys.global.s64 [%0], %1;" ::"l"(p), "l"(v) : "memory");
-}
-__device__ __forceinline__ void pg_add(long long* p) {
-  asm volatile("red.release.sys.global.add.u64 [%0], 1;" ::"l"(p) : "memory");
-}
-__device__ __forceinline__ long long pg_acquire_here(const long long* p) {
-  long long v;
-  asm volatile("ld.acquire.gpu.global.s64 %0, [%1];" : "=l"(v) : "l"(p) : "memory");
-  return v;
-}
-__device__ __forceinline__ long long pg_add_here(long long* p) {
-  long long v;
-  asm volatile("atom.acq_rel.gpu.global.add.u64 %0, [%1], 1;" : "=l"(v) : "l"(p) : "memory");
-  return v;
-}
-__device__ __forceinline__ void pg_come_here(long long* p) {
-  asm volatile("red.release.gpu.global.add.u64 [%0], 1;" ::"l"(p) : "memory");
-}
-__device__ __forceinline__ long long pg_nanoseconds() {
-  long long t;
-  asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(t));
-  return t;
-}
-"""
-"""Flags and time; the tests put others in their place."""
 
 STRUCTS = """\
 struct Link {{ const long long* mine; long long* theirs; long long each; long long op; Field fields[{fields}]; }};
@@ -179,7 +147,7 @@ class LinkText:
     def source(self) -> str:
         halos = ",\n".join(f"  {{{', '.join(map(str, halo))}}}" for halo in self._halos())
         structs = STRUCTS.format(fields=len(self.arguments.fields), reach=self.reach, halos=halos, batch=BATCH)
-        return LINK_PRIMITIVES + structs
+        return include("system_memory.cuh") + structs
 
     def _halos(self) -> Iterator[tuple[int, ...]]:
         """The fields that travel, as `Halo`."""

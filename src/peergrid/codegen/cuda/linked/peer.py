@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from peergrid.codegen.cuda.blocked.prelude import HELPERS, prelude
+from peergrid.codegen.cuda.blocked.prelude import prelude
 from peergrid.codegen.cuda.blocked.program import Launch, Program
 from peergrid.codegen.cuda.blocked2d.pass_kernel import PassKernel
 from peergrid.codegen.cuda.blocked2d.stream.kernel import warp_of
@@ -142,7 +142,7 @@ class PeerKernel:
     def edge(self) -> Program:
         edges = self.made.edges
         kernel = EDGE.format(threads=edges.threads, blocks=edges.blocks, **self._norms)
-        return replace(self.made.edge, source=self._source(HELPERS, edges.tile, kernel), entry="edge2d_peer")
+        return replace(self.made.edge, source=self._source(edges.tile, kernel), entry="edge2d_peer")
 
     def launches(self, box: Box, slots: int, recorded: Sequence[int] = ()) -> tuple[Launch, ...]:
         """The launches that advance a device's box and exchange its rim (see `PassKernel.launches`)."""

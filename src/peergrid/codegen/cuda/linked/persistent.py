@@ -32,7 +32,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from peergrid.codegen.cuda.blocked.plain import FAR
-from peergrid.codegen.cuda.blocked.prelude import HELPERS, prelude
+from peergrid.codegen.cuda.blocked.prelude import prelude
 from peergrid.codegen.cuda.blocked.program import Program, regions_of, serving
 from peergrid.codegen.cuda.blocked.tiles import Tiles
 from peergrid.codegen.cuda.blocked2d.pass_kernel import PassKernel
@@ -234,7 +234,7 @@ class PersistentKernel:
             plain=plain,
         )
         streamed = stream.tile if self.plain else ""
-        parts = (prelude(self.block.arguments), self.links.source, HELPERS, streamed, self.block.tile, kernel)
+        parts = (prelude(self.block.arguments), self.links.source, streamed, self.block.tile, kernel)
         return Program("\n".join(parts), "persistent2d", self.threads, self.shared_bytes, self.warps)
 
     def tables(self, box: Box, blocks: int, recorded: Sequence[int] = ()) -> Tables:

@@ -5,19 +5,7 @@
 // A plan says, of each stage: CHOICES, its updates; BOUNDS[CHOICES], from where to where each applies along AXIS;
 // FIRST_CHOICE, their number among those of all stages; FIELD_OF[WRITTEN] and CARRIED[WRITTEN], of its results.
 
-constexpr int FAR = 1 << 30;
-
-__device__ __forceinline__ int pg_clamp(int i, int lo, int hi) { return i < lo ? lo : i >= hi ? hi - 1 : i; }
-
-// Where a device holds values of a field along an axis, for a pass.
-template <int FIELD, int AXIS> __device__ __forceinline__ int known_from(const Arguments& a) {
-  constexpr int below = KNOWN[FIELD][AXIS][0], least = KNOWN[FIELD][AXIS][1];
-  return least == -FAR ? a.lo[AXIS] - below : max(a.lo[AXIS] - below, least);
-}
-template <int FIELD, int AXIS> __device__ __forceinline__ int known_to(const Arguments& a) {
-  constexpr int above = KNOWN[FIELD][AXIS][2], most = KNOWN[FIELD][AXIS][3];
-  return most == FAR ? a.hi[AXIS] + above : min(a.hi[AXIS] + above, most);
-}
+#include "bounds2d.cuh"
 
 template <class Plan> struct Strip {
   static constexpr int PACK = 1;
@@ -65,9 +53,6 @@ template <class Plan> struct Strip {
   __device__ __forceinline__ void fill_columns(const Arguments& a, int x, Numbers<C...>) {
     ((profiles[NUMBER][C] = coefficient<FIELD, 1>(a, x + (C + Plan::PROFILES[NUMBER][1]))), ...);
   }
-  template <int FIELD, int AXIS> __device__ __forceinline__ static R coefficient(const Arguments& a, int at) {
-    return a.fields[FIELD].slot[0][pg_clamp(at, known_from<FIELD, AXIS>(a), known_to<FIELD, AXIS>(a))];
-  }
   __device__ static constexpr int profile_number(int field, int offset) {
     for (int k = 0; k < Plan::PROFILE_COUNT; ++k)
       if (Plan::PROFILES[k][0] == field && Plan::PROFILES[k][1] == offset) return k;
@@ -77,13 +62,13 @@ template <class Plan> struct Strip {
   // ------------------------------ what `Stream2D` asks
   __device__ __forceinline__ static int left(const Region& tile) {
     const int column = (tile.lo[1] & ~7) - Plan::MARGIN;
-    return Plan::WRAPS[1] ? column : max(column, 0);
+    return GRID_WRAPS[1] ? column : max(column, 0);
   }
   __device__ __forceinline__ static int first(const Region& tile) {
-    return Plan::WRAPS[0] ? tile.lo[0] - Plan::ABOVE : max(tile.lo[0] - Plan::ABOVE, 0);
+    return GRID_WRAPS[0] ? tile.lo[0] - Plan::ABOVE : max(tile.lo[0] - Plan::ABOVE, 0);
   }
   __device__ __forceinline__ static int last(const Region& tile) {
-    return Plan::WRAPS[0] ? tile.hi[0] + Plan::BELOW : min(tile.hi[0] + Plan::BELOW, Plan::ROWS);
+    return GRID_WRAPS[0] ? tile.hi[0] + Plan::BELOW : min(tile.hi[0] + Plan::BELOW, GRID_SHAPE[0]);
   }
   template <int FIELD> __device__ __forceinline__ bool has(int row) const {
     return columns[FIELD] && row >= rows[FIELD][0] && row < rows[FIELD][1];

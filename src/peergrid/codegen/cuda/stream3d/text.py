@@ -14,7 +14,7 @@ from peergrid.codegen.cuda.common.arguments import Arguments
 from peergrid.codegen.cuda.common.expressions import PACKED, cell_text
 from peergrid.codegen.cuda.onestep.groups import SOURCE
 from peergrid.codegen.cuda.onestep.kernels import arguments_of
-from peergrid.codegen.cuda.skeletons import skeleton
+from peergrid.codegen.cuda.skeletons import include
 from peergrid.codegen.cuda.stream3d.rings import Ring, Rings
 from peergrid.grid import Box
 from peergrid.stencil import Growth, footprint
@@ -76,9 +76,9 @@ class Text:
         """The whole translation unit."""
         parts = (
             prelude(self._arguments),
-            skeleton("packs.cuh"),
+            include("packs.cuh"),
             self._shape,
-            skeleton("stream3d.cuh"),
+            include("stream3d.cuh"),
             *self._declarations(),
             *(self._node(number, node) for number, node in enumerate(self.rings.levels.nodes)),
             self._plan,

@@ -25,6 +25,8 @@ CALLS = re.compile(
 BRANCH = re.compile(
     r"if \(unit < turns\.edge_count\) \{(?P<edge>.*?)\n        continue;\n      \}(?P<plain>.*)", re.DOTALL
 )
+TEMPLATE = re.compile(r"\b(\w+_tile)<")
+STORES = re.compile(r"slot\[target\]|\.stages\(")
 LOOP = "for (long long unit"
 FIRST_LOOP = "for (long long pass"
 
@@ -69,7 +71,7 @@ class KernelText:
                 yield from (Step.READ, Step.WRITE)
                 if call["links"]:
                     yield Step.PUT
-                if _ends_with_barrier(_body(self.source, call["tile"])):
+                if _ends_with_barrier(_tile(self.source, call["tile"])):
                     yield Step.SYNC
             else:
                 yield next(Step(kind) for kind in ("wait", "sync", "fence", "put", "signal", "arrive") if call[kind])
@@ -77,7 +79,7 @@ class KernelText:
 
 def _body(source: str, name: str) -> str:
     """The text of a function between its braces."""
-    found = re.search(rf"\b{name}\((?:[^;{{}}]|\n)*?\) \{{", source)
+    found = re.search(rf"\b{name}\((?:[^;{{}}]|= \{{\}})*?\) \{{", source)
     if found is None:
         raise ValueError(f"there is no function {name} in the text of a kernel with fused exchange")
     depth, start = 1, found.end()
@@ -88,6 +90,13 @@ def _body(source: str, name: str) -> str:
     raise ValueError(f"the function {name} has no end")
 
 
+def _tile(source: str, name: str) -> str:
+    """The text of the function that advances a tile: that of a template, where another calls it."""
+    text = _body(source, name)
+    called = TEMPLATE.search(text)
+    return text if called is None else _body(source, called[1])
+
+
 def _orders(source: str, name: str, instruction: str) -> bool:
     return instruction in _body(source, name)
 
@@ -95,7 +104,7 @@ def _orders(source: str, name: str, instruction: str) -> bool:
 def _ends_with_barrier(text: str) -> bool:
     """True where a barrier of the block follows the last store of a tile to memory."""
     _, barrier, rest = text.rpartition("__syncthreads();")
-    return bool(barrier) and "slot[target]" not in rest
+    return bool(barrier) and STORES.search(rest) is None
 
 
 def _adjacent(steps: tuple[Step, ...]) -> bool:

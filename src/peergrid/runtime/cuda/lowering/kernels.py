@@ -126,8 +126,8 @@ class Kernels:
                 "persistent kernels need 2D slabs twice as thick as their halos, one pass between exchanges, and "
                 "neighbours that exchange and reach each other: each pass is a kernel of its own"
             )
-        streamed = one_step(plan.problem, largest, self.gpu) is not None
-        if plan.blocks == (1,) and (streamed or largest > self.gpu.launch_bound_cells):
+        streamed = plan.blocks == (1,) and one_step(plan.problem, largest, self.gpu) is not None
+        if streamed or largest > self.gpu.launch_bound_cells:
             return None, (
                 "a persistent kernel has too few loads under way for boxes this large, which launches cost nothing: "
                 "each pass is a kernel of its own"

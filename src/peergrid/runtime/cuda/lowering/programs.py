@@ -12,6 +12,7 @@ from typing import TypeVar
 
 from peergrid.codegen.cuda.blocked.program import Program
 from peergrid.codegen.cuda.blocked.tiled import TiledKernel
+from peergrid.codegen.cuda.skeletons import expanded
 from peergrid.runtime.cuda.device.devices import Devices
 from peergrid.runtime.cuda.lowering.sources import written
 from peergrid.runtime.devices import cores
@@ -91,8 +92,9 @@ class Programs:
                     self._code[key] = self._workers.submit(self._compiled, *key)
 
     def _compiled(self, source: str, architecture: str) -> bytes:
-        file = None if self._sources is None else written(self._sources, source)
-        return self._devices.driver.compile(source, architecture, self._cache, file)
+        whole = expanded(source)
+        file = None if self._sources is None else written(self._sources, whole)
+        return self._devices.driver.compile(whole, architecture, self._cache, file)
 
     def _begin_strips(self, kernel: Tiled) -> None:
         layer = self.beside(kernel).layer

@@ -5,7 +5,7 @@ asynchronous copies; each row passes through all steps at once (see `blocked.lev
 along the row come by shuffle. A strip loses `margin` columns on each side to the steps, a tile a few rows at each end.
 
 No tile given to this kernel may touch an edge, a confined update, a source or a receiver: the kernel has no test for
-them (see `blocked2d.edge`).
+them (see `blocked2d.boundary`).
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from peergrid.codegen.cuda.blocked2d.stream.plan import StreamPlan2D
 from peergrid.codegen.cuda.blocked2d.stream.text import PlanText2D
 from peergrid.codegen.cuda.blocked2d.updates import Updates
 from peergrid.codegen.cuda.common.norm import norm_argument, norm_parameter, norm_reference
-from peergrid.codegen.cuda.skeletons import skeleton
+from peergrid.codegen.cuda.skeletons import include
 
 KERNEL = """\
 extern "C" __global__ void {bounds}
@@ -81,4 +81,6 @@ class Stream2D(StreamPlan2D):
         skeletons = ("stream2d.cuh", "norm2d.cuh") if self.norm else ("stream2d.cuh",)
         body = BODY_WITH_NORMS if self.norm else BODY
         function = TILE.format(entry=self.entry, more=norm_reference(self.norm), body=body)
-        return "\n".join((updates.fields, *map(skeleton, skeletons), updates.source, plan.source(updates), function))
+        return "\n".join(
+            (updates.tables(self.shape.steps), include(*skeletons), updates.source, plan.source(updates), function)
+        )

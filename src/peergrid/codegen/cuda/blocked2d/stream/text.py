@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from peergrid.codegen.cuda.blocked.levels import Node, plain_updates
 from peergrid.codegen.cuda.blocked.reach import row_reach
 from peergrid.codegen.cuda.blocked2d.shape import margin
 from peergrid.codegen.cuda.blocked2d.stream.plan import StreamPlan2D
-from peergrid.codegen.cuda.blocked2d.updates import Applied, Updates
+from peergrid.codegen.cuda.blocked2d.updates import Applied, Updates, listed
 from peergrid.stencil.expr import Read
 
 STAGE = """\
@@ -144,20 +144,14 @@ class PlanText2D:
             pointers=str(plan.runs).lower(),
             lags=listed(lags),
             before=listed(self._before()),
-            reads=listed(f"{{field::{names[r.field]}, {r.offset[0]}, {r.offset[1]}}}" for r in every) or "{-1, 0, 0}",
+            reads=listed(f"{{{names[r.field]}, {r.offset[0]}, {r.offset[1]}}}" for r in every) or "{-1, 0, 0}",
             first_read=listed(sum(map(len, reads[:k])) for k in range(self._count + 1)),
             stage_of=listed([number for number, node in enumerate(self.nodes) for _ in node.writes] or [0]),
             ring_rows=listed(sizes),
             ring=listed(sizes.index(rings[name].rows) if name in rings else 0 for name in fields),
             start=listed(rings[name].start // plan.row_bytes if name in rings else 0 for name in fields),
             more=self._more(),
-            loaded=listed(f"field::{names[ring.version.field]}" for ring in plan.rings.values()),
-            stored=listed(f"field::{names[version.field]}" for version in plan.levels.finals),
+            loaded=listed(names[ring.version.field] for ring in plan.rings.values()),
+            stored=listed(names[version.field] for version in plan.levels.finals),
             structs=listed(f"{self.space}Stage{number}" for number in range(self._count)),
         )
-
-
-def listed(parts: Iterable[object], within: str = "") -> str:
-    """Parts of a list in C++, within braces if they are given."""
-    text = ", ".join(map(str, parts))
-    return f"{within[0]}{text}{within[1]}" if within else text

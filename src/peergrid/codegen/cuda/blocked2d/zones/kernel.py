@@ -19,7 +19,7 @@ from peergrid.codegen.cuda.blocked2d.zones.layer import Layer2D
 from peergrid.codegen.cuda.blocked2d.zones.zone import Zone, zones
 from peergrid.codegen.cuda.common.arguments import Arguments
 from peergrid.codegen.cuda.common.norm import norm_argument, norm_parameter, norm_reference
-from peergrid.codegen.cuda.skeletons import skeleton
+from peergrid.codegen.cuda.skeletons import include
 from peergrid.stencil import Problem
 from peergrid.stencil.remember import remembered
 
@@ -129,9 +129,8 @@ class Layers2D:
         skeletons = ("stream2d.cuh", "strip2d.cuh", *(("strip_norm2d.cuh",) if self.norm else ()))
         return "\n".join(
             (
-                updates.fields,
-                updates.bounds(self.parts[0].shape.steps),
-                *map(skeleton, skeletons),
+                updates.tables(self.parts[0].shape.steps),
+                include(*skeletons),
                 updates.source,
                 *(plan.source(updates) for plan in plans),
                 TILE.format(cases="\n".join(cases), more=norm_reference(self.norm)),

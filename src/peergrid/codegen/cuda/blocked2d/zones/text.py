@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from peergrid.codegen.cuda.blocked.levels import Node, Write
 from peergrid.codegen.cuda.blocked.plain import FAR
-from peergrid.codegen.cuda.blocked2d.stream.text import PlanText2D, listed
-from peergrid.codegen.cuda.blocked2d.updates import Applied, Updates
+from peergrid.codegen.cuda.blocked2d.stream.text import PlanText2D
+from peergrid.codegen.cuda.blocked2d.updates import Applied, Updates, flags, listed
 from peergrid.codegen.cuda.blocked2d.zones.levels import LayerNode
 from peergrid.codegen.cuda.blocked2d.zones.zone import Choice, Zone
 from peergrid.stencil.expr import Read
@@ -25,9 +25,8 @@ struct {space}Stage{number} {{
 """
 
 MORE = """\
-  static constexpr int AXIS = {axis}, ROWS = {rows}, ALL_CHOICES = {choices};
+  static constexpr int AXIS = {axis}, ALL_CHOICES = {choices};
   static constexpr int PROFILE_COUNT = {count}, MOST_PROFILES = {most}, PROFILES[MOST_PROFILES][2] = {{{profiles}}};
-  static constexpr bool WRAPS[2] = {{{wraps}}};
 """
 
 
@@ -58,8 +57,8 @@ class StripText2D(PlanText2D):
             bounds=listed(
                 f"{{{-FAR if c.least is None else c.least}, {FAR if c.most is None else c.most}}}" for c in choices
             ),
-            fields=listed(f"field::{updates.names[name]}" for name in targets),
-            carried=listed(str(_carried(node, write)).lower() for write in node.writes),
+            fields=listed(updates.names[name] for name in targets),
+            carried=flags(_carried(node, write) for write in node.writes),
             calls="\n".join(
                 f"    if constexpr (CHOICE == {place}) {self._call(updates, choice, targets)}"
                 for place, choice in enumerate(choices)
@@ -77,18 +76,16 @@ class StripText2D(PlanText2D):
         return sorted(reads, key=str)
 
     def _more(self) -> str:
-        fields, grid = self.plan.problem.fields, self.plan.problem.grid
+        fields = self.plan.problem.fields
         reads = {r for node in self.nodes for choice in _choices(node) for r in choice.update.reads}
         profiles = [r for r in sorted(reads, key=str) if fields[r.field].axes == (1,)]
         places = [f"{{{self.plan.arguments.fields.index(r.field)}, {r.offset[1]}}}" for r in profiles]
         return MORE.format(
             axis=self._zone.axis,
-            rows=grid.shape[0],
             choices=sum(len(_choices(node)) for node in self.nodes),
             count=len(profiles),
             most=max(1, len(profiles)),
             profiles=listed(places),
-            wraps=listed(str(wraps).lower() for wraps in grid.periodic),
         )
 
 

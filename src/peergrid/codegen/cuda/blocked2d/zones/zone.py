@@ -2,7 +2,7 @@
 
 Between the core, which plain tiles cover, and a side of the grid lies a *zone*. There a cell's update depends on its
 distance from the side alone, so that a kernel made for the zone (`layer`) can stream through it as through the core.
-Corners, sources and receivers belong to no zone: they are left to `blocked2d.edge`.
+Corners, sources and receivers belong to no zone: they are left to `blocked2d.boundary`.
 """
 
 from __future__ import annotations

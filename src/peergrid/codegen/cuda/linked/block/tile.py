@@ -4,8 +4,8 @@ Where a grid is so small that a pass waits for its slowest tile, what counts is 
 is computed twice. All threads make a step together and a barrier ends each stage: a pass takes as many barriers as it
 has stages, not one for each row. Each step computes fewer of the cells around the tile than the one before.
 
-A tile may lie anywhere: edges, confined updates, sources and receivers are known here, as in `blocked2d.edge`. What is
-final goes to memory at once, and to the neighbours' ghost cells where they need it (see `links`).
+A tile may lie anywhere: edges, confined updates, sources and receivers are known here, as in `blocked2d.boundary`. What
+is final goes to memory at once, and to the neighbours' ghost cells where they need it (see `links`).
 """
 
 from __future__ import annotations

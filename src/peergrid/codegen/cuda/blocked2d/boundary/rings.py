@@ -1,4 +1,4 @@
-"""Where an edge tile of a 2D pass keeps its rows in shared memory: a ring for each state field and step, one for all
+"""Where a boundary tile of a 2D pass keeps its rows in shared memory: a ring for each state field and step, one for all
 steps for a coefficient, and the part that it needs of each profile.
 """
 
@@ -7,9 +7,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
 from peergrid.codegen.cuda.blocked.reach import row_reach
-from peergrid.codegen.cuda.blocked.step_plan import Rows, StepPlan, reach_down, reach_up, ring, step_plan
+from peergrid.codegen.cuda.blocked.step_plan import Rows, StepPlan, reach_down, reach_up, step_plan
 from peergrid.codegen.cuda.blocked2d.confined import Confined
 from peergrid.codegen.cuda.gpu_model import H200
 from peergrid.stencil import Problem
@@ -19,7 +20,7 @@ MOST_ROWS = 64  # of a tile
 
 
 @dataclass(frozen=True)
-class EdgeShape:
+class BoundaryShape:
     """Steps of a pass, columns of a tile (a multiple of 32, redundant ones included), rows loaded ahead."""
 
     steps: int
@@ -27,12 +28,24 @@ class EdgeShape:
     ahead: int = 3
 
 
+class Ring(NamedTuple):
+    """Rows in shared memory, in values (see `boundary2d.cuh`): of step t they begin at `start + t * stride`; those that
+    a step is given at `first` for step 0, else one stride earlier.
+    """
+
+    start: int
+    stride: int
+    rows: int
+    first: int = 0
+    first_rows: int = 0
+
+
 @dataclass(frozen=True)
-class EdgeRings2D:
+class BoundaryRings:
     """The rings of one problem and shape; norm: a field whose rows before each step are kept, too."""
 
     problem: Problem
-    shape: EdgeShape
+    shape: BoundaryShape
     norm: str | None = None
 
     @cached_property
@@ -96,12 +109,6 @@ class EdgeRings2D:
     def profile_length(self, name: str) -> int:
         """How many values of a profile a tile keeps."""
         return self.rows + 2 * self.pads[0] if self.problem.fields[name].axes == (0,) else self.stride
-
-    def profile(self, read: Read) -> str:
-        """The text of a value of a profile."""
-        (axis,), start = self.problem.fields[read.field].axes, self.starts[f"profile {read.field}"][0]
-        here = (f"(y - first) + {self.pads[0]}", f"c + {self.pad}")[axis]
-        return f"s[{start} + {here} + {read.offset[axis]}]"
 
     @cached_property
     def starts(self) -> dict[str, tuple[int, int]]:
@@ -170,9 +177,21 @@ class EdgeRings2D:
         """For how many blocks a multiprocessor has shared memory."""
         return H200.blocks_by_shared(self.shared_bytes)
 
-    def ring(self, rows: Rows) -> tuple[str, str]:
-        """The text of where a warp's ring begins, and of a row's place in it (to be filled with the row)."""
-        return ring(self, rows)
+    def ring(self, rows: Rows) -> Ring:
+        """The ring of a stage's rows."""
+        name, late = rows.field, self.depth(rows, first=False)
+        if not rows.made:
+            start, size = self.starts[f"given {name}"]
+            return Ring(start, size, late, self.starts[f"loaded {name}"][0], self.depth(rows, first=True))
+        if rows is self.plan.final[name]:
+            start, size = self.starts[f"given {name}"]
+            return Ring(start, size, self.depth(self.plan.given[name], first=False))
+        start, size = self.starts[f"between {rows.place}"]
+        return Ring(start, size, late)
+
+    def coefficient_ring(self, name: str) -> Ring:
+        """The ring of a coefficient, the same for all steps."""
+        return Ring(self.starts[f"kept {name}"][0], 0, self.coefficients[name])
 
     @property
     def _reads(self) -> Iterator[Read]:

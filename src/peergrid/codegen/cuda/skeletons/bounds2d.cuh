@@ -1,0 +1,17 @@
+// What a device has of fields, by the tables of a problem; whether an update applies to a cell.
+
+constexpr int FAR = 1 << 30;
+
+// Where a device holds values of a field along an axis, for a pass.
+template <int FIELD, int AXIS> __device__ __forceinline__ int known_from(const Arguments& a) {
+  constexpr int below = KNOWN[FIELD][AXIS][0], least = KNOWN[FIELD][AXIS][1];
+  return least == -FAR ? a.lo[AXIS] - below : max(a.lo[AXIS] - below, least);
+}
+template <int FIELD, int AXIS> __device__ __forceinline__ int known_to(const Arguments& a) {
+  constexpr int above = KNOWN[FIELD][AXIS][2], most = KNOWN[FIELD][AXIS][3];
+  return most == FAR ? a.hi[AXIS] + above : min(a.hi[AXIS] + above, most);
+}
+// A value of a profile; where the device has none, the nearest, which is never used.
+template <int FIELD, int AXIS> __device__ __forceinline__ R coefficient(const Arguments& a, int at) {
+  return a.fields[FIELD].slot[0][pg_clamp(at, known_from<FIELD, AXIS>(a), known_to<FIELD, AXIS>(a))];
+}
