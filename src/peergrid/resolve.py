@@ -77,12 +77,12 @@ def resolve_options(
     """The options of a run of so many steps: as named, and the rest by default or by trial.
 
     On GPUs a run that takes long enough is worth a trial, whose outcome is remembered in `cache`; `say` is told before
-    it begins.
+    it begins. Where GPUs are not addressed from here nothing is tried.
     """
     usual = default_options(devices, problem, norm)
     usual = replace(usual, order=order or usual.order, route=route)
     resolved = replace(usual, strategy=strategy or usual.strategy, depth=depth or usual.depth)
-    if devices.kind == "cpu" or (strategy and depth):
+    if devices.kind == "cpu" or (strategy and depth) or not devices.here:
         return ResolvedOptions(resolved)
     from peergrid.runtime.cpu.kernel import default_cache
     from peergrid.runtime.cuda.trial import Trial

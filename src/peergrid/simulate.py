@@ -96,7 +96,8 @@ class Simulation:
         self._norm_reduced = norm is not None and not norm_in_passes(problem, norm)
         if norm is not None and self._norm_reduced:
             problem, norm = problem.with_norm(norm), None
-        resolved = options or resolve_options(self.devices, problem, steps, split=split, cache=cache, norm=norm)
+        resolve = partial(resolve_options, self.devices, problem, steps, split=split, cache=cache, norm=norm)
+        resolved = options or (resolve() if self._ranks is None else self._ranks.decided(resolve))
         self._chosen = resolved if isinstance(resolved, ResolvedOptions) else ResolvedOptions(resolved)
         self.options = with_supported_block(self._chosen.options, self.devices, problem, norm)
         self.partition = partition_of(problem, self.devices, self.options, split, norm)

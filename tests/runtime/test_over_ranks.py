@@ -18,7 +18,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from runtime_problems import PROBLEMS
 
-from peergrid import Options, Simulation, UsageError
+from peergrid import Options, Simulation
 from peergrid.grid.partition import Partition
 from peergrid.runtime.cpu.executor import ThreadedExecutor
 from peergrid.runtime.ranks import launcher
@@ -175,18 +175,3 @@ def test_processes_are_counted_as_launchers_say() -> None:
     assert launcher.launched({"PMI_SIZE": "4"}) == 4
     assert launcher.launched({"OMPI_COMM_WORLD_SIZE": "3"}) == 3
     assert launcher.launched({"SLURM_STEP_NUM_TASKS": "x"}) == 1
-
-
-def test_gpus_of_several_ranks_are_refused() -> None:
-    from peergrid.runtime.devices import Devices
-    from peergrid.runtime.ranks.ranks import devices_of_all
-
-    class Two:
-        rank, size = 0, 2
-
-        def allgather(self, value: object) -> list[object]:
-            return [value, value]
-
-    with pytest.raises(UsageError, match="virtual devices alone so far"):
-        devices_of_all(Two(), Devices("cuda", (0,)))  # type: ignore[arg-type]
-    assert str(devices_of_all(Two(), Devices("cpu", (0, 1)))[0]) == "cpu:4"  # type: ignore[arg-type]

@@ -6,7 +6,7 @@ import inspect
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
-from functools import wraps
+from functools import partial, wraps
 from pathlib import Path
 from typing import Annotated, Any, cast, get_type_hints
 
@@ -19,7 +19,7 @@ from peergrid.models import BuiltModel, Model, RunSpec
 from peergrid.resolve import resolve_options
 from peergrid.runtime.devices import Devices, parse_devices
 from peergrid.runtime.ranks.launcher import own_devices, world
-from peergrid.runtime.ranks.ranks import Communicator
+from peergrid.runtime.ranks.ranks import Communicator, devices_of_all
 from peergrid.schedule import Options, ResolvedOptions
 from peergrid.schedule.exchange import Order
 from peergrid.schedule.ops import Route
@@ -99,8 +99,10 @@ class RequestedOptions:
     def resolve(self, built: BuiltModel, *, quiet: bool) -> ResolvedOptions:
         """The options of a run of the model; quiet: no message about a trial on standard error."""
         depth = None if self.depth is None else min(self.depth, built.steps)
-        resolved = resolve_options(
-            self.devices,
+        devices, ranks = (self.devices, None) if self.comm is None else devices_of_all(self.comm, self.devices)
+        resolve = partial(
+            resolve_options,
+            devices,
             built.problem,
             built.steps,
             strategy=self.strategy,
@@ -110,6 +112,7 @@ class RequestedOptions:
             split=self.split,
             say=None if quiet else _say,
         )
+        resolved = resolve() if ranks is None else ranks.decided(resolve)
         if depth == self.depth:
             return resolved
         fewer = (

@@ -10,11 +10,14 @@ from typing import Literal
 from peergrid.errors import UsageError
 
 MOST_VIRTUAL = 1024
+ELSEWHERE = 1000  # from here on numbers stand for GPUs of other processes, which this one cannot address
 
 
 @dataclass(frozen=True)
 class Devices:
-    """The devices of a run in order; `ordinals` are GPU numbers, or 0, 1, 2, … for virtual devices."""
+    """The devices of a run in order; `ordinals` are GPU numbers (from `ELSEWHERE` on: of GPUs that are not here), or 0,
+    1, 2, … for virtual devices.
+    """
 
     kind: Literal["cpu", "cuda"]
     ordinals: tuple[int, ...]
@@ -22,6 +25,11 @@ class Devices:
     @property
     def count(self) -> int:
         return len(self.ordinals)
+
+    @property
+    def here(self) -> bool:
+        """Whether this process addresses all of them."""
+        return self.kind == "cpu" or all(ordinal < ELSEWHERE for ordinal in self.ordinals)
 
     def __str__(self) -> str:
         return f"cpu:{self.count}" if self.kind == "cpu" else "cuda:" + ",".join(map(str, self.ordinals))

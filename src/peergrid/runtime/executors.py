@@ -12,7 +12,9 @@ from peergrid.runtime.devices import Devices
 from peergrid.runtime.executor import Executor
 from peergrid.runtime.fit import check_host_memory, check_records, gathered_bytes
 from peergrid.runtime.mail import Mail
+from peergrid.runtime.ranks.executor import RankedExecutor
 from peergrid.runtime.ranks.ranks import Ranks
+from peergrid.runtime.ranks.shared import RanksAsProcesses
 from peergrid.schedule import Layout
 
 if TYPE_CHECKING:
@@ -53,10 +55,13 @@ def executor_of(
         from peergrid.runtime.cuda.executor import CudaExecutor
 
         folder = (cache or default_cache()) / "cubin"
-        return CudaExecutor(plan, steps, devices.ordinals, cache=folder, norm=norm, sources=sources)
+        processes = None if ranks is None else RanksAsProcesses(ranks)
+        found = CudaExecutor(
+            plan, steps, devices.ordinals, cache=folder, norm=norm, sources=sources, processes=processes
+        )
+        return found if ranks is None else RankedExecutor(found, ranks, divides=True)
     if ranks is None:
         return _on_virtual_devices(plan, steps, kernel, cache, norm)
-    from peergrid.runtime.ranks.executor import RankedExecutor
     from peergrid.runtime.ranks.messages import MpiMail
 
     mail = MpiMail(ranks, plan.problem.grid.dtype)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from peergrid.errors import DeviceFault, PeergridError
 from peergrid.grid import Array, Box, Index
@@ -11,13 +13,15 @@ from peergrid.runtime.cuda.commands.buffer import CommandBuffer, CommandWriter
 from peergrid.runtime.cuda.commands.replay import DONE, FAILED, TIMED_OUT
 from peergrid.runtime.cuda.device.driver import CudaDriver, Driver
 from peergrid.runtime.cuda.device.faults import error
+from peergrid.runtime.cuda.device.processes import Line, Processes
 from peergrid.runtime.cuda.fused.peer import lower_fused
 from peergrid.runtime.cuda.fused.persistent import lower_persistent, replays
 from peergrid.runtime.cuda.lowering.duration import CALL, batches
 from peergrid.runtime.cuda.lowering.execution_context import ExecutionContext
 from peergrid.runtime.cuda.lowering.kernels import kernels_of
-from peergrid.runtime.cuda.lowering.lower import Lowered, lower
+from peergrid.runtime.cuda.lowering.lower import Lowered, increments, lower
 from peergrid.runtime.cuda.lowering.passes import fused_passes, queued_on
+from peergrid.runtime.cuda.lowering.semaphores import edges
 from peergrid.runtime.cuda.search import first_nonfinite
 from peergrid.runtime.cuda.submission.graphs import Graphs
 from peergrid.runtime.cuda.submission.submitter import End, Submission, SubmissionPlan, Submitter
@@ -27,8 +31,12 @@ from peergrid.runtime.executor import refuse_norms
 from peergrid.schedule import Layout, Schedule
 from peergrid.schedule.ops import Flag, describe
 from peergrid.schedule.passes import apply_passes
+from peergrid.schedule.passes.ranks import by_address, of_rank, over_ranks
 from peergrid.schedule.timeline import Span
 from peergrid.stencil.reduction import Series
+
+IN_MESSAGES = "halos go between ranks as messages through host memory"
+UNCAPTURED = f"{IN_MESSAGES}, which graphs do not hold: each call is issued"
 
 
 class CudaExecutor:
@@ -39,6 +47,8 @@ class CudaExecutor:
     compiled kernels (None: none kept); driver: what to run on, the installed one by default; norm: a field the norm of
     whose change is computed for every step; submission_threads: threads among which a host's calls are split (None: one
     for each GPU, if there are processors for them and enough to do); sources: a folder for the texts of kernels.
+    processes: those among which the devices are divided (None: this one has all); then all of them make every call, and
+    fields and records are those of this one's devices.
     `notes` says where a route other than the one asked for was taken, and why.
 
     Raises DoesNotFit before anything is allocated, DeviceFault where a device cannot be used.
@@ -56,11 +66,13 @@ class CudaExecutor:
         norm: str | None = None,
         submission_threads: int | None = None,
         sources: Path | None = None,
+        processes: Processes | None = None,
     ) -> None:
         self.layout = layout
         self._execution = ExecutionContext(
-            driver or CudaDriver(), layout, total_steps, ordinals, timeout, cache, norm, sources
+            driver or CudaDriver(), layout, total_steps, ordinals, timeout, cache, norm, sources, processes
         )
+        self._processes = processes
         self._lowered: dict[int, Lowered] = {}  # by identity: hashing a schedule walks all its operations
         self._expected: dict[int, Schedule] = {}
         self._submitter = Submitter(self._execution, submission_threads)
@@ -89,7 +101,7 @@ class CudaExecutor:
             raise
 
     def carried_out(self, schedule: Schedule) -> Schedule:
-        return self._lower(schedule).schedule
+        return self._lower(schedule).whole
 
     def execute(self, schedule: Schedule, times: int, step: int) -> None:
         self._check_whole()
@@ -121,6 +133,14 @@ class CudaExecutor:
     def reductions(self, steps: int) -> Mapping[str, Series]:
         return self._execution.reductions.series(steps)
 
+    @property
+    def recorded(self) -> Sequence[Sequence[int]]:
+        """The receivers that each device records."""
+        return self._execution.memory.recorded
+
+    def merge(self, others: Callable[[object], list[Any]]) -> None:
+        """Nothing: what processes have parts in is put together when it is asked for."""
+
     def busy_seconds(self) -> tuple[float, ...] | None:
         return None
 
@@ -143,6 +163,7 @@ class CudaExecutor:
         try:
             self._submitter.close()
             self._execution.semaphores.release()
+            self._execution.message_words.release()
         finally:
             self._execution.close()
 
@@ -167,12 +188,31 @@ class CudaExecutor:
         chain = fused_passes(kernels, schedule)
         if chain:
             lower_all = lower_fused if schedule.options.strategy == "peer" else lower_persistent
-            found = lower_all(execution, apply_passes(self.layout, schedule, chain))
+            whole = self._by_address(apply_passes(self.layout, schedule, chain))
+            assert whole is not None, "kernels that exchange by themselves wait for words alone"
+            found = lower_all(execution, whole)
             if isinstance(found, Lowered):
                 return found, reasons
             reasons.add(found)
-        schedule = apply_passes(self.layout, schedule, queued_on(execution, schedule))
-        return lower(execution, schedule, captured=schedule.options.strategy == "graph"), reasons
+        captured, processes = schedule.options.strategy == "graph", self._processes
+        whole = self._by_address(apply_passes(self.layout, schedule, queued_on(execution, schedule)))
+        if whole is None:
+            assert processes is not None
+            whole, captured = over_ranks(schedule, processes.of_device), False
+            reasons |= {IN_MESSAGES if schedule.options.strategy != "graph" else UNCAPTURED}
+        if processes is None:
+            return lower(execution, whole, captured), reasons
+        made = lower(execution, of_rank(whole, processes.of_device, processes.rank), captured)
+        return replace(made, edges=edges(whole), increments=made.increments | increments(whole), of_all=whole), reasons
+
+    def _by_address(self, schedule: Schedule) -> Schedule | None:
+        """The schedule as processes carry it out that address each other's memory; None where messages are needed."""
+        if self._processes is None:
+            return schedule
+        found = by_address(schedule, self._processes.of_device) if self._processes.by_address else None
+        if found is not None:
+            self._execution.share_flags(found.ops)
+        return found
 
     @property
     def notes(self) -> list[str]:
@@ -190,7 +230,7 @@ class CudaExecutor:
 
     def _iterations(self, lowered: Lowered, times: int, step: int) -> None:
         """Carry out some iterations of a schedule."""
-        if lowered.schedule.options.strategy == "graph":
+        if lowered.captured:
             for work, count in self._graphs.works(lowered, times, step):
                 self._replay(work, count, step)
             return
@@ -200,15 +240,22 @@ class CudaExecutor:
 
     def _replay(self, work: SubmissionPlan, times: int, step: int) -> None:
         """Carry out some iterations, until the queues are empty."""
-        self._finish(work, times, self._submitter.run(work, times, step, self._flag_values))
+        messages = work.lowered.messages
+        if messages is None or not messages.each:
+            self._finish(work, times, self._submitter.run(work, times, step, self._flag_values))
+        else:
+            assert self._processes is not None, "messages go between processes"
+            lines = tuple(messages.lines(self._processes.of_device, self._flag_values, times))
+            with self._processes.carry(lines):
+                self._finish(work, times, self._submitter.run(work, times, step, self._flag_values), lines)
         for flag, count in work.lowered.increments.items():
             self._flag_values[flag] = self._flag_values.get(flag, 0) + count * times
 
-    def _finish(self, work: SubmissionPlan, times: int, ends: Sequence[End]) -> None:
+    def _finish(self, work: SubmissionPlan, times: int, ends: Sequence[End], lines: Sequence[Line] = ()) -> None:
         """Drain the queues; raise what went wrong, the first cause before what followed from it."""
         lowered = work.lowered
         failed = [n for state in (FAILED, TIMED_OUT) for n, end in enumerate(ends) if end.state == state]
-        late = self._abort_waits(lowered, times) if failed else ""
+        late = self._abort_waits(lowered, times, lines) if failed else ""
         self._execution.words[0] = 0
         end = End()
         self._submitter.carry_out(Submission(work.drain), end)
@@ -218,7 +265,7 @@ class CudaExecutor:
         if end.state == FAILED:
             raise error(end.code, f"The work of queue {lowered.queues[end.row]}")
         if end.state != DONE:
-            late = late or self._abort_waits(lowered, times)
+            late = late or self._abort_waits(lowered, times, lines)
         if late:
             raise DeviceFault(late)
         if end.state != DONE:
@@ -227,13 +274,15 @@ class CudaExecutor:
                 "progress; look at 'nvidia-smi' for a device that hangs, and run 'peergrid verify' on the model."
             )
 
-    def _abort_waits(self, lowered: Lowered, times: int) -> str:
-        """End all waits of kernels and queues; the sentence about the semaphore that did not come, if any."""
+    def _abort_waits(self, lowered: Lowered, times: int, lines: Sequence[Line]) -> str:
+        """End all waits of kernels and queues; the sentence about the semaphore, or message, that did not come."""
         self._execution.fault_log[0] = 1
         due = {flag: self._flag_values.get(flag, 0) + lowered.increments[flag] * times for flag in lowered.edges}
         standing = {flag: self._execution.semaphores.value(flag) for flag in due}
+        late = "" if lowered.messages is None else lowered.messages.overdue(lines)
         self._execution.semaphores.release()
-        return overdue(lowered.edges, due, standing)
+        self._execution.message_words.release()
+        return late or overdue(lowered.edges, due, standing)
 
     def _failure(self, lowered: Lowered, commands: CommandBuffer, end: End) -> PeergridError:
         number = commands.ops[end.row] if 0 <= end.row < len(commands.ops) else -1

@@ -18,7 +18,7 @@ BLOCKS, THREADS = 1024, 256
 
 def first_nonfinite(execution: ExecutionContext, name: str, slot: int) -> Index | None:
     """The first owned cell, in the order of the devices, where a state field is NaN or infinite."""
-    for device in range(execution.devices.count):
+    for device in execution.devices.mine:
         owned = execution.memory.owned(device, name)
         if not owned.empty and (place := _search(execution, device, name, slot, owned)) is not None:
             return tuple(int(i) + o for i, o in zip(place, owned.lo, strict=True))

@@ -5,14 +5,14 @@ Every method is collective: all ranks call it, in the same order, with the same 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Protocol
 
 import numpy as np
 
 from peergrid.errors import UsageError
 from peergrid.grid import Array, Box, Index
-from peergrid.runtime.cpu.executor import ThreadedExecutor
+from peergrid.runtime.executor import Executor
 from peergrid.runtime.ranks.ranks import Ranks
 from peergrid.schedule import Schedule
 from peergrid.schedule.passes.ranks import of_rank, over_ranks
@@ -21,12 +21,27 @@ from peergrid.schedule.timeline import Span
 from peergrid.stencil.reduction import Series
 
 
-class RankedExecutor:
-    """An `Executor` whose devices are those of all ranks; inner: of this rank's, with the layout of all."""
+class PartExecutor(Executor, Protocol):
+    """The executor of one rank's devices, with the layout of all; fields and records are those that these have."""
 
-    def __init__(self, inner: ThreadedExecutor, ranks: Ranks) -> None:
+    @property
+    def recorded(self) -> Sequence[Sequence[int]]:
+        """The receivers that each device records."""
+
+    def merge(self, others: Callable[[object], list[Any]]) -> None:
+        """After steps: put together what all ranks have part in; others: what they give for what is given."""
+
+
+class RankedExecutor:
+    """An `Executor` whose devices are those of all ranks; inner: of this rank's.
+
+    divides: whether inner takes schedules of all ranks, and carries its own part out; else it gets that part.
+    """
+
+    def __init__(self, inner: PartExecutor, ranks: Ranks, *, divides: bool = False) -> None:
         self.layout = inner.layout
         self._inner, self._ranks, self._comm = inner, ranks, ranks.comm
+        self._divides = divides
         self._parts: dict[Schedule, Schedule] = {}
 
     @property
@@ -39,18 +54,20 @@ class RankedExecutor:
 
     def load(self, name: str, values: Array, slot: int) -> None:
         self._inner.load(name, values, slot)
+        self._ranks.gathered()  # before then nobody may store into ghost cells here
 
     def expect(self, schedules: Sequence[Schedule]) -> None:
         self._inner.expect(schedules)
 
     def prepare(self, schedule: Schedule) -> None:
-        self._part(schedule)
+        self._inner.prepare(self._part(schedule))
 
     def carried_out(self, schedule: Schedule) -> Schedule:
-        return over_ranks(schedule, self._ranks.of_device)
+        return self._inner.carried_out(schedule) if self._divides else over_ranks(schedule, self._ranks.of_device)
 
     def execute(self, schedule: Schedule, times: int, step: int) -> None:
         self._inner.execute(self._part(schedule), times, step)
+        self._ranks.gathered()  # until then neighbours store into ghost cells here
         self._inner.merge(self._others)
 
     def trace(self, schedule: Schedule, step: int) -> tuple[Span, ...]:
@@ -86,8 +103,9 @@ class RankedExecutor:
         found = self._ranks.allgather(self._inner.first_nonfinite(name, slot))
         return next((place for place in found if place is not None), None)
 
-    def busy_seconds(self) -> tuple[float, ...]:
-        return tuple(map(max, zip(*self._ranks.allgather(self._inner.busy_seconds()), strict=True)))
+    def busy_seconds(self) -> tuple[float, ...] | None:
+        found = self._inner.busy_seconds()
+        return None if found is None else tuple(map(max, zip(*self._ranks.allgather(found), strict=True)))
 
     def close(self) -> None:
         self._inner.close()
@@ -100,6 +118,9 @@ class RankedExecutor:
         """The part of this rank in a schedule that all have built alike."""
         if schedule not in self._parts:
             self._ranks.same("the schedule", digest(schedule))
-            whole = self.carried_out(schedule)
-            self._parts[schedule] = of_rank(whole, self._ranks.of_device, self._comm.rank)
+            if self._divides:
+                self._parts[schedule] = schedule
+            else:
+                whole = over_ranks(schedule, self._ranks.of_device)
+                self._parts[schedule] = of_rank(whole, self._ranks.of_device, self._comm.rank)
         return self._parts[schedule]

@@ -10,6 +10,7 @@ from types import TracebackType
 
 from peergrid.errors import PeergridError, UsageError
 from peergrid.runtime.devices import Devices, cores, parse_devices
+from peergrid.runtime.ranks.gpus import host, share
 from peergrid.runtime.ranks.ranks import Communicator
 
 SIZES = ("PMI_SIZE", "OMPI_COMM_WORLD_SIZE", "SLURM_STEP_NUM_TASKS")
@@ -64,11 +65,14 @@ def require_alone(command: str) -> None:
 
 
 def own_devices(spec: str, comm: Communicator) -> Devices:
-    """The devices of this rank; 'auto': its share of the processors of its host."""
-    if spec != "auto":
+    """The devices of this rank; 'auto': its share of its host's GPUs, or processors; 'cuda': of the GPUs."""
+    if spec not in ("auto", "cuda"):
         return parse_devices(spec)
-    here = socket.gethostname()
-    return Devices("cpu", tuple(range(max(1, cores() // comm.allgather(here).count(here)))))
+    hosts, found = comm.allgather(host()), parse_devices(spec)
+    here = [rank for rank, name in enumerate(hosts) if name == hosts[comm.rank]]
+    if found.kind == "cuda":
+        return found if found.count == 1 else share(found.count, here.index(comm.rank), len(here))
+    return Devices("cpu", tuple(range(max(1, cores() // len(here)))))
 
 
 def abort_on_error(comm: Communicator) -> None:

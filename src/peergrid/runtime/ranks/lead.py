@@ -33,6 +33,7 @@ class LeadingExecutor:
         return self._inner.host_seconds
 
     def carried_out(self, schedule: Schedule) -> Schedule:
+        self.prepare(schedule)
         return self._inner.carried_out(schedule)
 
     def expect(self, schedules: Sequence[Schedule]) -> None:
@@ -65,16 +66,18 @@ class LeadingExecutor:
         return self._inner.traces()
 
     def norms(self, steps: int) -> Array:
+        self._say("norms", steps)
         return self._inner.norms(steps)
 
     def reductions(self, steps: int) -> Mapping[str, Series]:
+        self._say("reductions", steps)
         return self._inner.reductions(steps)
 
     def first_nonfinite(self, name: str, slot: int) -> Index | None:
         self._say("first_nonfinite", name, slot)
         return self._inner.first_nonfinite(name, slot)
 
-    def busy_seconds(self) -> tuple[float, ...]:
+    def busy_seconds(self) -> tuple[float, ...] | None:
         self._say("busy_seconds")
         return self._inner.busy_seconds()
 

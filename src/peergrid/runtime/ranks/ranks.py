@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 from peergrid.errors import DeviceFault, UsageError
 from peergrid.runtime.devices import Devices
+from peergrid.runtime.ranks.gpus import part, together
 
+Decision = TypeVar("Decision")
 POLL = 1e-4  # seconds between two questions whether all are there
+SOON = 2e-3  # seconds for which one asks without a pause
 
 
 class Communicator(Protocol):
@@ -36,12 +39,14 @@ class Communicator(Protocol):
 class Ranks:
     """The devices of all ranks, numbered rank by rank, and the communicator that joins these.
 
-    of_device: the rank of each device; timeout: seconds that ranks wait for each other between the parts of a run.
+    of_device: the rank of each device; timeout: seconds that ranks wait for each other between the parts of a run;
+    by_address: whether all devices are GPUs that address each other's memory.
     """
 
     comm: Communicator
     of_device: tuple[int, ...]
     timeout: float = 300.0
+    by_address: bool = False
 
     @property
     def mine(self) -> tuple[int, ...]:
@@ -53,16 +58,22 @@ class Ranks:
         self.gathered()
         return self.comm.allgather(value)
 
+    def decided(self, decide: Callable[[], Decision]) -> Decision:
+        """The answer of rank 0, for all: of what is measured, or looked up, where ranks may differ."""
+        answer: Decision = self.comm.bcast(decide() if self.comm.rank == 0 else None)
+        return answer
+
     def gathered(self) -> None:
         """Wait until all ranks are here. Raises DeviceFault where one of them does not come."""
         arrived, began = self.comm.Ibarrier(), time.monotonic()
         while not arrived.Test():
-            if time.monotonic() - began > self.timeout:
+            waited = time.monotonic() - began
+            if waited > self.timeout:
                 raise DeviceFault(
                     f"Nothing moved for {self.timeout:g} s: another rank does not come to where this one waits; see "
                     "which process hangs, or is gone, and start the run anew."
                 )
-            time.sleep(POLL)
+            time.sleep(POLL if waited > SOON else 0)
 
     def same(self, subject: str, value: Hashable) -> None:
         """Raise UsageError, on all ranks, where they do not agree on a value."""
@@ -78,13 +89,9 @@ class Ranks:
 def devices_of_all(comm: Communicator, own: Devices) -> tuple[Devices, Ranks]:
     """The devices of all ranks as one list; own: those of this rank.
 
-    Raises UsageError, on all ranks, where any of them asks for GPUs.
+    Raises UsageError, on all ranks, where they do not go together (see `gpus.together`).
     """
-    found = comm.allgather((own.kind, own.count))
-    if any(kind == "cuda" for kind, _ in found):
-        raise UsageError(
-            "Ranks share a grid on virtual devices alone so far, got GPUs; give each rank devices such as 'cpu:1', or "
-            "run one process for all GPUs of a machine."
-        )
-    of_device = tuple(rank for rank, (_, count) in enumerate(found) for _ in range(count))
-    return Devices("cpu", tuple(range(len(of_device)))), Ranks(comm, of_device)
+    parts = comm.allgather(part(own))
+    devices, by_address = together(parts, comm.rank)
+    of_device = tuple(rank for rank, found in enumerate(parts) for _ in range(found.devices.count))
+    return devices, Ranks(comm, of_device, by_address=by_address)

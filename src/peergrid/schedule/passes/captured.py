@@ -68,7 +68,7 @@ def origins(schedule: Schedule, ordinals: tuple[int, ...]) -> Origins:
     for number in ties(schedule, ordinals):
         (queue,) = queues_of(schedule.ops[number])
         tied[ordinals[queue.device]].add(queue)
-    if len(gpus) < 2 or any(len(queues) != 1 for queues in tied.values()):
+    if any(len(queues) != 1 for queues in tied.values()):
         return {}
     return {gpu: next(iter(queues)) for gpu, queues in tied.items()}
 

@@ -47,6 +47,24 @@ def over_ranks(schedule: Schedule, ranks: Sequence[int]) -> Schedule:
     return replace(schedule, ops=tuple(_Split(schedule.ops, tuple(ranks)).made()))
 
 
+def by_address(schedule: Schedule, ranks: Sequence[int]) -> Schedule | None:
+    """The schedule for ranks that address each other's memory, each with a host of its own; None where more than words
+    in memory orders devices of different ranks: an event, a barrier, a host that waits.
+    """
+    if len(set(ranks)) < 2:
+        return schedule
+    made: list[Op] = []
+    for op in schedule.ops:
+        found = {ranks[place.device] for place in _places(op)}
+        if isinstance(op, Sync | HostBarrier) or (isinstance(op, Wait) and ranks[op.event.device] not in found):
+            return None
+        if len(found) != 1:
+            return None
+        (rank,) = found
+        made.append(replace(op, hosts=(rank,)) if isinstance(op, DeviceBarrier) else replace(op, host=rank))
+    return replace(schedule, ops=tuple(made))
+
+
 def of_rank(schedule: Schedule, ranks: Sequence[int], rank: int) -> Schedule:
     """The part of one rank in a schedule that `over_ranks` made."""
     if len(set(ranks)) < 2:

@@ -3,24 +3,33 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable
+from collections.abc import Callable, Hashable, Mapping
 from contextlib import ExitStack, suppress
 from threading import Lock
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
 from peergrid.errors import PeergridError, UsageError
 from peergrid.runtime.cuda.device.driver import Driver
+from peergrid.runtime.cuda.device.processes import Processes
 from peergrid.schedule.ops import Event, Queue
+
+Key = TypeVar("Key", bound=Hashable)
+Value = TypeVar("Value")
 
 
 class Devices:
-    """Virtual devices on GPUs: `ordinals[d]` is the GPU of device `d`; one GPU may stand for several devices."""
+    """Virtual devices on GPUs: `ordinals[d]` is the GPU of device `d`; one GPU may stand for several devices.
 
-    def __init__(self, driver: Driver, ordinals: tuple[int, ...]) -> None:
+    mine: the devices of this process; processes: those that have the others.
+    """
+
+    def __init__(self, driver: Driver, ordinals: tuple[int, ...], processes: Processes | None = None) -> None:
         self.driver = driver
         self.ordinals = ordinals
+        self.processes = processes
+        self.mine = tuple(range(len(ordinals))) if processes is None else processes.mine
         self._streams: dict[Queue, int] = {}
         self._events: dict[tuple[Event, bool], int] = {}
         self._constants: dict[tuple[int, bytes], int] = {}
@@ -29,12 +38,13 @@ class Devices:
         self._loading = Lock()
         self._closed, self._before = False, 0
         present = driver.device_count()
-        for ordinal in ordinals:
+        used = sorted({ordinals[device] for device in self.mine})
+        for ordinal in used:
             if not 0 <= ordinal < present:
                 raise UsageError(f"This machine has {present} CUDA devices, numbered from 0; got {ordinal}.")
         self._context_of: dict[int, int] = {}
         with ExitStack() as taken:  # given back where the next one is refused
-            for ordinal in sorted(set(ordinals)):
+            for ordinal in used:
                 self._context_of[ordinal] = driver.retain(ordinal)
                 taken.callback(_quietly, driver.release, ordinal)
             self._stack = taken.pop_all()
@@ -50,7 +60,8 @@ class Devices:
         return tuple(self._streams)
 
     def context(self, device: int) -> int:
-        return self._context_of[self.ordinals[device]]
+        """The context of a device; for another process's, which is alike, that of the first here: it tells of room."""
+        return self._context_of.get(self.ordinals[device], self._context_of[self.ordinals[self.mine[0]]])
 
     def enter(self, device: int) -> None:
         """Make the device current for this thread."""
@@ -84,10 +95,39 @@ class Devices:
 
     def allocate_host(self, count: int) -> int:
         """That many bytes of pinned host memory that all devices reach."""
-        self.enter(0)
+        first = self.mine[0]
+        self.enter(first)
         pointer = self.driver.allocate_host(count)
-        self._on_close(0, self.driver.free_host, pointer)
+        self._on_close(first, self.driver.free_host, pointer)
         return pointer
+
+    def zeroed_host(self, count: int) -> int:
+        """The same, zeroed: whole words."""
+        pointer = self.allocate_host(count)
+        host_words(pointer, count // 8)[:] = 0
+        return pointer
+
+    def shared_host(self, count: int) -> int:
+        """That many zeroed bytes of host memory that the devices of all processes of the host reach."""
+        if self.processes is None or not self.processes.by_address:
+            return self.zeroed_host(count)
+        first, pointer = self.mine[0], self.processes.shared(count)
+        self.enter(first)
+        self.driver.register_host(pointer, count)
+        self._on_close(first, self.driver.unregister_host, pointer)
+        return pointer
+
+    def opened(self, device: int, handle: bytes) -> int:
+        """The address, for a device, of memory of another process."""
+        self.enter(device)
+        pointer = self.driver.open_memory(handle)
+        self._on_close(device, self.driver.close_memory, pointer)
+        return pointer
+
+    def of_all(self, found: Mapping[Key, Value]) -> dict[Key, Value]:
+        """The values that all processes have, each for its own devices."""
+        parts = [found] if self.processes is None else self.processes.allgather(dict(found))
+        return {key: value for part in parts for key, value in part.items()}
 
     def constant(self, device: int, values: np.ndarray[Any, Any]) -> int:
         """Device memory that holds these values and never changes; the same bytes are kept once."""
@@ -140,7 +180,7 @@ class Devices:
 
     def synchronize(self) -> None:
         """Wait until every device has nothing left to do."""
-        for device in range(self.count):
+        for device in self.mine:
             self.enter(device)
             self.driver.synchronize()
 

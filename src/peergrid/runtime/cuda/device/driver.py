@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import ctypes
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Protocol
@@ -23,6 +24,9 @@ ATTRIBUTES = {
 }  # fmt: skip
 PLAIN_SHARED = 48 << 10  # bytes of shared memory that a thread block may have without asking
 MOST_SHARED = 100  # per cent of what a multiprocessor can have as shared memory
+REGISTERED = 3  # CU_MEMHOSTREGISTER_PORTABLE and _DEVICEMAP
+ENABLE_PEER = 1  # CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS
+HANDLE = 64  # bytes of a CUipcMemHandle
 LATEST = 13000  # the version of the entry points asked for
 
 
@@ -31,6 +35,7 @@ class Driver(Protocol):
 
     def device_count(self) -> int: ...
     def name(self, ordinal: int) -> str: ...
+    def uuid(self, ordinal: int) -> str: ...
     def architecture(self, ordinal: int) -> str: ...
     def model(self, ordinal: int) -> GpuModel: ...
     def bandwidth(self, ordinal: int) -> float: ...
@@ -49,6 +54,11 @@ class Driver(Protocol):
     def download(self, values: np.ndarray[Any, Any], pointer: int) -> None: ...
     def allocate_host(self, count: int) -> int: ...
     def free_host(self, pointer: int) -> None: ...
+    def register_host(self, pointer: int, count: int) -> None: ...
+    def unregister_host(self, pointer: int) -> None: ...
+    def export_memory(self, pointer: int) -> bytes: ...
+    def open_memory(self, handle: bytes) -> int: ...
+    def close_memory(self, pointer: int) -> None: ...
     def create_stream(self, priority: int) -> int: ...
     def destroy_stream(self, stream: int) -> None: ...
     def create_event(self, timing: bool) -> int: ...
@@ -90,6 +100,10 @@ class CudaDriver:
     def name(self, ordinal: int) -> str:
         """Such as `NVIDIA H200`."""
         return bytes(self._call("cuDeviceGetName", 96, self._device(ordinal))).split(b"\0")[0].decode()
+
+    def uuid(self, ordinal: int) -> str:
+        """The name of the GPU that no other has, 32 hexadecimal digits."""
+        return bytes(self._call("cuDeviceGetUuid", self._device(ordinal)).bytes).hex()
 
     def architecture(self, ordinal: int) -> str:
         """Such as `sm_90`."""
@@ -164,6 +178,26 @@ class CudaDriver:
 
     def free_host(self, pointer: int) -> None:
         self._call("cuMemFreeHost", pointer)
+
+    def register_host(self, pointer: int, count: int) -> None:
+        """Let all devices reach host memory, whole pages of it, that is there already, under the same address."""
+        self._call("cuMemHostRegister", pointer, count, REGISTERED)
+
+    def unregister_host(self, pointer: int) -> None:
+        self._call("cuMemHostUnregister", pointer)
+
+    def export_memory(self, pointer: int) -> bytes:
+        """The handle by which other processes of the host open an allocation: CUDA IPC."""
+        return ctypes.string_at(self._call("cuIpcGetMemHandle", pointer).getPtr(), HANDLE)
+
+    def open_memory(self, handle: bytes) -> int:
+        """The address, for the current device, of memory that another process exported."""
+        given = self._d.CUipcMemHandle()
+        ctypes.memmove(given.getPtr(), handle, HANDLE)
+        return int(self._call("cuIpcOpenMemHandle", given, ENABLE_PEER))
+
+    def close_memory(self, pointer: int) -> None:
+        self._call("cuIpcCloseMemHandle", pointer)
 
     def create_stream(self, priority: int) -> int:
         """A stream that does not wait for the default one; priorities are cut to what the device has."""

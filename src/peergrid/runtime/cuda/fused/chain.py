@@ -54,7 +54,7 @@ class Chain:
         """Where the fields of the neighbour lie, in this device's coordinates."""
         found = neighbour(self.execution.layout, device, side)
         assert found is not None, "only ends with a neighbour exchange"
-        theirs = self.execution.template(other)["fields"][0]
+        theirs = self.execution.memory.placed(other)
         link["fields"]["pitch"] = theirs["pitch"]
         rows = theirs["pitch"][:, :1] * self.execution.layout.problem.itemsize * found[1]
         link["fields"]["slot"] = (theirs["slot"].astype(np.int64) + rows).astype(np.uint64)

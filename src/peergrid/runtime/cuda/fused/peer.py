@@ -7,7 +7,7 @@ the schedule becomes arguments of the kernels: flags are their counters, copies 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from peergrid.codegen.cuda.blocked.program import Launch
@@ -40,10 +40,10 @@ def lower_fused(execution: ExecutionContext, schedule: Schedule) -> Lowered | st
                 "for each other: queues exchange in their place"
             )
     commands = CommandWriter()
+    devices = execution.devices.mine
     for number, part in enumerate(row.passes):
-        for device in range(execution.layout.devices):
+        for device in devices:
             row.write(commands, device, number, part)
-    devices = range(execution.layout.devices)
     queues = [queue for device in devices for queue in row.queues(device)]
     queues += [] if execution.norms is None else [sums_queue(device) for device in devices]
     return Lowered(schedule, {0: commands.finish()}, tuple(queues), frozenset(), {PASSED: len(row.passes)})
@@ -54,7 +54,7 @@ def _row(execution: ExecutionContext, schedule: Schedule, kernel: PeerKernel) ->
     boxes = [execution.layout.partition.owned(device) for device in devices]
     cut = [list(tiles.cut(device, (boxes[device],))) for device in devices]
     boundary_tiles = [kernel.rim(box, found) for box, found in zip(boxes, cut, strict=True)]
-    launches = [[tiles.launch(d, part, boxes[d]) for part in cut[d]] for d in devices]
+    launches = {d: [tiles.launch(d, part, boxes[d]) for part in cut[d]] for d in execution.devices.mine}
     chain = Chain(execution, schedule, kernel.dtype, boundary_tiles)
     return _Row(execution, schedule, kernel, tiles, cut, launches, chain, passes(schedule))
 
@@ -68,7 +68,7 @@ class _Row:
     kernel: PeerKernel
     tiles: DeviceTiles
     cut: Sequence[Sequence[Launch]]
-    launches: Sequence[Sequence[KernelLaunch]]
+    launches: Mapping[int, Sequence[KernelLaunch]]
     chain: Chain
     passes: Sequence[Compute]
 

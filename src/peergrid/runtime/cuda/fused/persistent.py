@@ -6,7 +6,7 @@ No host works between passes: blocks of a device meet in its memory, devices awa
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
@@ -82,13 +82,14 @@ def _room(execution: ExecutionContext, kernel: PersistentKernel) -> list[int]:
 
 def _row(execution: ExecutionContext, schedule: Schedule, kernel: PersistentKernel, room: Sequence[int]) -> _Row:
     tiles, boxes = tiles_on(execution, kernel.made), _boxes(execution)
-    tables, launches = list[Tables](), list[KernelLaunch]()
+    tables, launches = list[Tables](), dict[int, KernelLaunch]()
     for device, box in enumerate(boxes):
         plain, edge, receivers = kernel.tables(box, room[device], execution.memory.recorded[device])
         part = Launch(kernel.program, edge if len(edge) else plain, receivers)
         blocks = min(room[device], kernel.units(plain, edge))
         tables.append((plain, edge, receivers))
-        launches.append(replace(tiles.launch(device, part, box), blocks=blocks))
+        if device in execution.devices.mine:
+            launches[device] = replace(tiles.launch(device, part, box), blocks=blocks)
     boundary_tiles = [kernel.rim(box, plain, edge) for box, (plain, edge, _) in zip(boxes, tables, strict=True)]
     return _Row(schedule, Chain(execution, schedule, kernel.dtype, boundary_tiles), tables, launches)
 
@@ -100,7 +101,7 @@ class _Row:
     schedule: Schedule
     chain: Chain
     tables: Sequence[Tables]
-    launches: Sequence[KernelLaunch]
+    launches: Mapping[int, KernelLaunch]
 
     @property
     def most(self) -> int:
@@ -112,9 +113,9 @@ class _Row:
     def lowered(self, iterations: int) -> Lowered:
         """Several iterations in one launch on each device."""
         commands, count = CommandWriter(), iterations * len(passes(self.schedule))
-        for device in range(len(self.launches)):
+        for device in self.launches:
             self._write(commands, device, count)
-        queues = tuple(self._queue(device) for device in range(len(self.launches)))
+        queues = tuple(self._queue(device) for device in self.launches)
         schedule = replace(self.schedule, steps=iterations * self.schedule.steps)
         return Lowered(schedule, {0: commands.finish()}, queues, frozenset(), {PASSED: count, MET: count})
 

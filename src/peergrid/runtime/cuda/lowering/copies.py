@@ -58,11 +58,11 @@ class Copies:
         (op,) = ops
         moved, queue = self._transfer(op), op.queue
         if route == "copy":
-            self._memcpy(commands, number, queue, moved.source, moved.target, moved)
+            memcpy(self.execution, commands, number, queue, moved.source, moved.target, moved)
         else:
             staged = moved.packed(self.execution.staging(op, moved.bytes))
-            self._memcpy(commands, number, queue, moved.source, staged, moved)
-            self._memcpy(commands, number, queue, staged, moved.target, moved)
+            memcpy(self.execution, commands, number, queue, moved.source, staged, moved)
+            memcpy(self.execution, commands, number, queue, staged, moved.target, moved)
 
     def _transfer(self, op: Copy) -> Transfer:
         memory = self.execution.memory
@@ -76,20 +76,6 @@ class Copies:
                 memory.pointer(op.target_device, op.field, op.slot),
             ),
         )
-
-    def _memcpy(
-        self, commands: CommandWriter, number: int, queue: Queue, source: Side, target: Side, moved: Transfer
-    ) -> None:
-        devices, entry = self.execution.devices, self.execution.entry
-        context, stream = devices.context(queue.device), devices.stream(queue)
-        if not moved.counts:
-            commands.call(number, context, entry("cuMemcpyAsync"), target.address, source.address, moved.run, stream)
-            return
-        describe = memcpy_2d if len(moved.counts) == 1 else memcpy_3d
-        words = describe(source, target, moved.counts, moved.run)
-        commands.keep.append(words)
-        name = "cuMemcpy2DAsync" if len(moved.counts) == 1 else "cuMemcpy3DAsync"
-        commands.call(number, context, entry(name), int(words.ctypes.data), stream)
 
     def _stores(self, commands: CommandWriter, number: int, ops: Sequence[Copy]) -> None:
         """One kernel of the source device that stores several halos into their targets."""
@@ -107,3 +93,25 @@ class Copies:
         values["boxes"], values["count"] = self.execution.devices.constant(queue.device, table), len(ops)
         kernel = self.execution.utility_kernel(queue.device, f"store_{size}")
         launch(self.execution, commands, number, queue, kernel, blocks, service.STORE_THREADS, values)
+
+
+def memcpy(
+    execution: ExecutionContext,
+    commands: CommandWriter,
+    number: int,
+    queue: Queue,
+    source: Side,
+    target: Side,
+    moved: Transfer,
+) -> None:
+    """The call that copies runs of bytes from one side to the other."""
+    devices, entry = execution.devices, execution.entry
+    context, stream = devices.context(queue.device), devices.stream(queue)
+    if not moved.counts:
+        commands.call(number, context, entry("cuMemcpyAsync"), target.address, source.address, moved.run, stream)
+        return
+    describe = memcpy_2d if len(moved.counts) == 1 else memcpy_3d
+    words = describe(source, target, moved.counts, moved.run)
+    commands.keep.append(words)
+    name = "cuMemcpy2DAsync" if len(moved.counts) == 1 else "cuMemcpy3DAsync"
+    commands.call(number, context, entry(name), int(words.ctypes.data), stream)

@@ -8,7 +8,7 @@ stand still before the work that may lie ahead of it could have been done many t
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from peergrid.runtime.cuda.device.driver import Driver
 from peergrid.schedule import Layout
@@ -23,10 +23,11 @@ UNKNOWN = 5e10  # bytes a second where a driver does not say: a slow laptop's
 OPERATION = 0.25  # bytes that memory moves in the time of a single precision operation, where it moves most
 
 
-def step_seconds(layout: Layout, ordinals: tuple[int, ...], driver: Driver) -> float:
-    """Seconds of one step of the whole grid; devices that share a GPU follow one another."""
+def step_seconds(layout: Layout, ordinals: tuple[int, ...], driver: Driver, mine: Sequence[int] | None = None) -> float:
+    """Seconds of one step; devices that share a GPU follow one another. mine: those of this process (None: all)."""
     problem, cells = layout.problem, Counter[int]()
-    for device, ordinal in enumerate(ordinals):
+    for device in range(len(ordinals)) if mine is None else mine:
+        ordinal = ordinals[device]
         cells[ordinal] += layout.partition.owned(device).size
     moved, made = (count / problem.grid.box.size for count in (minimal_bytes(problem), operations(problem)))
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Iterable
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
@@ -14,6 +14,7 @@ from peergrid.runtime.cuda.commands.parts import Events
 from peergrid.runtime.cuda.device.devices import Devices, host_words
 from peergrid.runtime.cuda.device.driver import Driver
 from peergrid.runtime.cuda.device.faults import error
+from peergrid.runtime.cuda.device.processes import Processes
 from peergrid.runtime.cuda.lowering.duration import step_seconds, timeout
 from peergrid.runtime.cuda.lowering.programs import Programs
 from peergrid.runtime.cuda.memory.fields import FieldMemory, Plan
@@ -21,9 +22,10 @@ from peergrid.runtime.cuda.memory.norms import NormMemory, norm_bytes
 from peergrid.runtime.cuda.memory.peers import Peers
 from peergrid.runtime.cuda.memory.reductions import ReductionMemory, reduction_bytes
 from peergrid.runtime.cuda.memory.room import gpu_model, multiprocessors
+from peergrid.runtime.cuda.memory.sharing import Sharing
 from peergrid.runtime.cuda.memory.words import DeviceWords, FlagWords, HostWords
 from peergrid.schedule import Layout
-from peergrid.schedule.ops import Copy, Flag, Queue
+from peergrid.schedule.ops import Copy, Flag, Op, Queue, Semaphore, SignalOp, SignalWait
 
 SECOND = 1_000_000_000
 MOST_BARRIERS = 16
@@ -36,7 +38,8 @@ class ExecutionContext:
     norms: None unless the norm of a field is asked for; gpu: the model that kernels are fitted to; multiprocessors: of
     each device; semaphores: the words that order queues of different GPUs; step_seconds, timeout: see `duration`.
 
-    least: the shortest timeout in seconds; cache: a folder for compiled kernels; sources: one for their texts.
+    least: the shortest timeout in seconds; cache: a folder for compiled kernels; sources: one for their texts;
+    processes: those among which the devices are divided, if there are several.
     """
 
     def __init__(
@@ -49,21 +52,24 @@ class ExecutionContext:
         cache: Path | None,
         norm: str | None = None,
         sources: Path | None = None,
+        processes: Processes | None = None,
     ) -> None:
         self.layout = layout
-        self.devices = Devices(driver, ordinals)
+        self.devices = Devices(driver, ordinals, processes)
         self.programs = Programs(self.devices, cache, sources)
         try:
-            self.step_seconds = step_seconds(layout, ordinals, driver)
+            mine = self.devices.mine
+            self.step_seconds = step_seconds(layout, ordinals, driver, mine)
             self.timeout = timeout(least, self.step_seconds, layout)
-            self.gpu = gpu_model(ordinals, driver)
-            self.multiprocessors = multiprocessors(ordinals, driver)
+            self.gpu = gpu_model(tuple(ordinals[device] for device in mine), driver)
+            self.multiprocessors = multiprocessors(ordinals, driver, mine)
             plan = Plan(layout, total_steps, self.gpu)
             records = reduction_bytes(layout, total_steps)
             sums = [0] * layout.devices if norm is None else norm_bytes(layout, norm, total_steps)
             plan.check(self.devices, [a + b for a, b in zip(records, sums, strict=True)])
             self.peers = Peers(self.devices)
-            self.memory = FieldMemory(plan, self.devices)
+            self._sharing = Sharing(self.devices, layout)
+            self.memory = FieldMemory(plan, self.devices, self._sharing)
             self.norms = None if norm is None else NormMemory(layout, self.devices, norm, total_steps)
             self.reductions = ReductionMemory(layout, self.devices, total_steps)
             words = service.REPORT * (1 + self.devices.count)
@@ -76,8 +82,10 @@ class ExecutionContext:
         self.words = np.zeros(LINE * (1 + MOST_BARRIERS), np.int64)
         self._barriers: dict[tuple[int, ...], int] = {}
         self._flags: dict[int, FlagWords] = {}
+        self._shared_flags: dict[int, FlagWords] = {}
         self.semaphores = HostWords(self.devices)
         self._step_counters: dict[Queue, int] = {}
+        self.message_words = HostWords(self.devices, shared=False)
         self._staging: dict[tuple[object, ...], int] = {}
         self._templates: dict[int, np.ndarray[Any, Any]] = {}
         self._entries: dict[str, int] = {}
@@ -117,11 +125,21 @@ class ExecutionContext:
 
     def flag(self, flag: Flag) -> int:
         """The address of a flag: on its device where all that exchange with it reach it, else in host memory."""
+        if flag in self._shared_flags.get(flag.device, ()):
+            return self._shared_flags[flag.device].address(flag)
         if flag.device not in self._flags:
             others = {h.source for h in self.layout.halos if h.target == flag.device} - {flag.device}
             near = all(self.peers.reaches(other, flag.device) for other in others)
             self._flags[flag.device] = DeviceWords(self.devices, flag.device) if near else HostWords(self.devices)
         return self._flags[flag.device].address(flag)
+
+    def share_flags(self, ops: Iterable[Op]) -> None:
+        """Give the flags of a schedule's operations words that all processes find; all call it, with the same ones."""
+        for op in ops:
+            if isinstance(op, SignalOp | SignalWait):
+                device, sharing = op.flag.device, self._sharing
+                words = self._shared_flags.setdefault(device, DeviceWords(self.devices, device, sharing))
+                (self.semaphores if isinstance(op.flag, Semaphore) else words).address(op.flag)
 
     def semaphores_reach(self, source: int, target: int) -> bool:
         """True where words in memory say how far the queues of another GPU are; events do where they cannot."""
@@ -146,6 +164,10 @@ class ExecutionContext:
         if key not in self._staging:
             self._staging[key] = self.devices.allocate_host(count)
         return self._staging[key]
+
+    def message_buffer(self, flag: Flag, number: int, count: int) -> int:
+        """Pinned memory for one message on its way, the same for every schedule that has as large ones."""
+        return self.once(("message", flag, number, count), lambda: self.devices.allocate_host(count))
 
     def once(self, key: Hashable, make: Callable[[], Made]) -> Made:
         """The object made under a key, made now if there is none."""

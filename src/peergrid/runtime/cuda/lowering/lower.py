@@ -16,6 +16,7 @@ from peergrid.runtime.cuda.lowering.copies import Copies
 from peergrid.runtime.cuda.lowering.execution_context import ExecutionContext
 from peergrid.runtime.cuda.lowering.kernels import computations, joint, kernels_of, reduce_kernel
 from peergrid.runtime.cuda.lowering.launch import KernelLaunch
+from peergrid.runtime.cuda.lowering.messages import Messages
 from peergrid.runtime.cuda.lowering.routes import Choice
 from peergrid.runtime.cuda.lowering.semaphores import Edge, edges, words
 from peergrid.runtime.cuda.lowering.signals import advance_step_counter, barrier, record, signal, tie, wait
@@ -29,9 +30,11 @@ from peergrid.schedule.ops import (
     HostBarrier,
     Op,
     Queue,
+    Receive,
     Record,
     Reduce,
     Semaphore,
+    Send,
     Signal,
     SignalOp,
     SignalWait,
@@ -47,7 +50,8 @@ Numbered = tuple[int, Op]
 @dataclass(frozen=True)
 class Lowered:
     """A schedule ready to run: command buffers by host, the routes of halos, the increment of each flag per iteration;
-    edges: the operations that semaphores order across GPUs.
+    edges: the operations that semaphores order across GPUs; of_all: the schedule of all processes, if this is a part;
+    captured: whether graphs are made of the buffers.
     """
 
     schedule: Schedule
@@ -56,6 +60,19 @@ class Lowered:
     choices: frozenset[Choice]
     increments: dict[Flag, int]
     edges: Mapping[Flag, Edge] = field(default_factory=dict, kw_only=True)
+    of_all: Schedule | None = field(default=None, kw_only=True)
+    messages: Messages | None = field(default=None, kw_only=True)
+    captured: bool = field(default=False, kw_only=True)
+
+    @property
+    def only(self) -> CommandBuffer:
+        """The command buffer of the one host that there is."""
+        (commands,) = self.buffers.values()
+        return commands
+
+    @property
+    def whole(self) -> Schedule:
+        return self.schedule if self.of_all is None else self.of_all
 
 
 def lower(execution: ExecutionContext, schedule: Schedule, captured: bool = False) -> Lowered:
@@ -64,7 +81,10 @@ def lower(execution: ExecutionContext, schedule: Schedule, captured: bool = Fals
     buffers = {host: work.host(host) for host in sorted({h for op in schedule.ops for h in hosts_of(op)})}
     queues = tuple(sorted({queue for op in schedule.ops for queue in queues_of(op)}))
     choices = frozenset(work.copies.choices)
-    return Lowered(schedule, buffers, queues, choices, increments(schedule), edges=edges(schedule))
+    counts = increments(schedule) | work.messages.each
+    return Lowered(
+        schedule, buffers, queues, choices, counts, edges=edges(schedule), messages=work.messages, captured=captured
+    )
 
 
 def increments(schedule: Schedule) -> dict[Flag, int]:
@@ -86,6 +106,7 @@ class Lowering:
 
     def __post_init__(self) -> None:
         self.copies = Copies(self.execution, self.schedule.options)
+        self.messages = Messages(self.execution, self.schedule)
         self.parts: dict[tuple[int, int], dict[int, Queue]] = {}  # what computes a device's part of a pass, by number
         for number, ops in computations(self.schedule):
             self.parts.setdefault((ops[0].device, ops[0].level), {})[number] = ops[0].queue
@@ -141,6 +162,8 @@ class Lowering:
                 self._reduce(commands, number, op)
             case Copy():
                 self.copies.write(commands, number, [part for _, part in item if isinstance(part, Copy)])
+            case Send() | Receive():
+                self.messages.write(commands, number, op)
             case Record():
                 record(execution, commands, number, op.queue, op.event)
             case Wait():

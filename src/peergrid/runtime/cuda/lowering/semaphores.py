@@ -8,13 +8,14 @@ into a driver that may itself wait.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
 from peergrid.runtime.cuda.commands.buffer import CommandWriter, Relocation
 from peergrid.runtime.cuda.lowering.execution_context import ExecutionContext
 from peergrid.schedule import Schedule
-from peergrid.schedule.ops import Flag, Semaphore, SignalOp, SignalWait
+from peergrid.schedule.ops import Flag, Queue, Semaphore, SignalOp, SignalWait
 
 WAIT, WRITE = 4, 5  # CU_STREAM_MEM_OP_WAIT_VALUE_64, of which "at least" is the usual kind, and WRITE_VALUE_64
 WORDS, ADDRESS, VALUE = 6, 1, 2  # of a CUstreamBatchMemOpParams: how many, and which
@@ -25,14 +26,34 @@ def words(
     execution: ExecutionContext, commands: CommandWriter, number: int, ops: Sequence[SignalOp | SignalWait]
 ) -> None:
     """The call for semaphores that follow one another in a queue; their values are set anew for each iteration."""
-    devices, queue = execution.devices, ops[0].queue
-    rows = np.zeros((len(ops), WORDS), np.int64)
-    for row, op in zip(rows, ops, strict=True):
-        row[0], row[ADDRESS] = WRITE if isinstance(op, SignalOp) else WAIT, execution.semaphores.address(op.flag)
+    places = [
+        Word(WRITE if isinstance(op, SignalOp) else WAIT, execution.semaphores.address(op.flag), op.value, op.flag)
+        for op in ops
+    ]
+    in_stream(execution, commands, number, ops[0].queue, places)
+
+
+@dataclass(frozen=True)
+class Word:
+    """A word that a queue writes or awaits (kind); value: counted from that of a flag."""
+
+    kind: int
+    address: int
+    value: int
+    flag: Flag
+
+
+def in_stream(
+    execution: ExecutionContext, commands: CommandWriter, number: int, queue: Queue, places: Sequence[Word]
+) -> None:
+    """One call that writes and awaits words."""
+    devices, rows = execution.devices, np.zeros((len(places), WORDS), np.int64)
+    for row, place in zip(rows, places, strict=True):
+        row[0], row[ADDRESS] = place.kind, place.address
     entry, stream = execution.entry("cuStreamBatchMemOp"), devices.stream(queue)
     address = commands.words(number, devices.context(queue.device), entry, stream, rows)
-    for n, op in enumerate(ops):
-        commands.relocations.append(Relocation(address + 8 * (WORDS * n + VALUE), op.value, op.flag))
+    for n, place in enumerate(places):
+        commands.relocations.append(Relocation(address + 8 * (WORDS * n + VALUE), place.value, place.flag))
 
 
 def edges(schedule: Schedule) -> dict[Flag, Edge]:

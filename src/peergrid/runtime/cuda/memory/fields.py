@@ -22,6 +22,7 @@ from peergrid.runtime.cuda.device.devices import Devices
 from peergrid.runtime.cuda.device.driver import CudaDriver, Driver
 from peergrid.runtime.cuda.memory.blocks import BlockLayout, block_layouts
 from peergrid.runtime.cuda.memory.room import check_room
+from peergrid.runtime.cuda.memory.sharing import Sharing
 from peergrid.runtime.inorder import owned_receivers
 from peergrid.runtime.memory import take_cells
 from peergrid.schedule import Layout
@@ -124,37 +125,35 @@ def has_room(plan: Plan, ordinals: tuple[int, ...], driver: Driver | None = None
 class FieldMemory:
     """The allocated blocks. Every value is NaN until something is stored."""
 
-    def __init__(self, plan: Plan, devices: Devices) -> None:
+    def __init__(self, plan: Plan, devices: Devices, sharing: Sharing) -> None:
         self.plan = plan
         self.devices = devices
         self.layout = plan.layout
         problem = self.layout.problem
         self.arguments = Arguments(problem, len(plan.scratch))
-        self._fields = [
-            {
-                name: tuple(self._block(d, block) for _ in range(plan.slots(name)))
-                for name, block in plan.blocks[d].items()
-            }
-            for d in range(devices.count)
-        ]
-        self._scratch = [
-            tuple(self._block(d, plan.blocks[d][name]) for name in plan.scratch) for d in range(devices.count)
-        ]
-        self._between = [
-            [
+        self._fields = {
+            (d, (name, slot)): self._filled(d, sharing.allocate(d, block.bytes), block.bytes)
+            for d in devices.mine
+            for name, block in plan.blocks[d].items()
+            for slot in range(plan.slots(name))
+        }
+        state = {place: self._fields[place] for place in self._fields if place[1][0] in problem.state}
+        self._fields |= sharing.addresses(state)
+        self._scratch = {d: tuple(self._block(d, plan.blocks[d][name]) for name in plan.scratch) for d in devices.mine}
+        self._between = {
+            d: [
                 {name: self._block(d, plan.blocks[d][name]) for name in self.layout.problem.state}
                 for _ in range(plan.between)
             ]
-            for d in range(devices.count)
-        ]
+            for d in devices.mine
+        }
         self._places: dict[tuple[int, int, Box | None], Places] = {}
         self.recorded = [owned_receivers(self.layout, d) for d in range(devices.count)]
-        self._traces = [self._filled(d, self._trace_values * problem.itemsize) for d in range(devices.count)]
+        self._traces = {d: self._allocated(d, self._trace_values * problem.itemsize) for d in devices.mine}
 
     def pointer(self, device: int, name: str, slot: int) -> int:
         """The address of a block's first value; a coefficient is the same in both slots."""
-        slots = self._fields[device][name]
-        return slots[slot if len(slots) == 2 else 0]
+        return self._fields[device, (name, slot if self.plan.slots(name) == 2 else 0)]
 
     def between(self, device: int, number: int, dense: Box | None = None) -> Places:
         """The places of fields between the steps of a pass; dense: in blocks that hold the cells of this box alone."""
@@ -178,14 +177,7 @@ class FieldMemory:
         """The arguments of a device's kernels, shape (1,), without what differs from launch to launch."""
         problem = self.layout.problem
         filled = np.zeros(1, self.arguments.dtype)
-        for n, name in enumerate(self.arguments.fields):
-            block = self.plan.blocks[device][name]
-            for slot in (0, 1):
-                filled["fields"]["slot"][0, n, slot] = self._shifted(self.pointer(device, name, slot), block)
-            if block.field.full:
-                pitches = block.pitches[:-1][:2]
-                for kind in ("pitch", "into"):
-                    filled["fields"][kind][0, n, : len(pitches)] = pitches
+        filled["fields"][0] = self.placed(device)
         for n, name in enumerate(self.plan.scratch):
             filled["scratch"][0, n] = self._shifted(self._scratch[device][n], self.plan.blocks[device][name])
         for n, signal in enumerate(problem.signals.values()):
@@ -196,6 +188,22 @@ class FieldMemory:
         filled["traces"] = self._traces[device]
         filled["total_steps"] = self.plan.total_steps
         return filled
+
+    def placed(self, device: int) -> np.ndarray[tuple[int], np.dtype[np.void]]:
+        """The fields of a device as its kernels address them, shape (fields,); of a neighbour in another process only
+        those that change.
+        """
+        found: np.ndarray[tuple[int], np.dtype[np.void]] = np.zeros(1, self.arguments.dtype)["fields"][0]
+        for n, name in enumerate(self.arguments.fields):
+            block, here = self.plan.blocks[device][name], device in self.devices.mine
+            if here or name in self.layout.problem.state:
+                for slot in (0, 1):
+                    found["slot"][n, slot] = self._shifted(self.pointer(device, name, slot), block)
+            if block.field.full:
+                pitches = block.pitches[:-1][:2]
+                for kind in ("pitch", "into"):
+                    found[kind][n, : len(pitches)] = pitches
+        return found
 
     def receivers(self, numbers: tuple[int, ...]) -> np.ndarray[tuple[int], np.dtype[np.void]]:
         """The table of some receivers as the recording kernel reads it."""
@@ -208,7 +216,7 @@ class FieldMemory:
 
     def load(self, name: str, values: Array, slot: int) -> None:
         """Set a field everywhere, ghost cells included, from its global array."""
-        for device in range(self.devices.count):
+        for device in self.devices.mine:
             block = self.plan.blocks[device][name]
             if block.values:
                 cells = _cells(self.layout.problem, block, values)
@@ -232,7 +240,7 @@ class FieldMemory:
         """The global array of a state field, or its values on a box, put together from what each device owns."""
         wanted = box or self.layout.problem.fields[name].box
         whole = np.full(wanted.shape, np.nan, dtype=self.layout.problem.grid.dtype)
-        for device in range(self.devices.count):
+        for device in self.devices.mine:
             owned = self.owned(device, name) & wanted
             if not owned.empty:
                 whole[owned.slices(wanted.lo)] = self._rows(device, name, slot, owned)
@@ -253,7 +261,8 @@ class FieldMemory:
         """The receivers' records, shape (receivers, all steps)."""
         shape = (len(self.layout.problem.receivers), self.plan.total_steps)
         whole = np.full(shape, np.nan, dtype=self.layout.problem.grid.dtype)
-        for device, numbers in enumerate(self.recorded):
+        for device in self.devices.mine:
+            numbers = self.recorded[device]
             if numbers and whole.size:
                 part = np.empty_like(whole)
                 self.devices.enter(device)
@@ -274,10 +283,13 @@ class FieldMemory:
         return (pointer + block.shift * block.itemsize) % (1 << 64) if block.values else 0
 
     def _block(self, device: int, block: BlockLayout) -> int:
-        return self._filled(device, block.bytes)
+        return self._allocated(device, block.bytes)
 
-    def _filled(self, device: int, count: int) -> int:
-        pointer = self.devices.allocate(device, count)
+    def _allocated(self, device: int, count: int) -> int:
+        return self._filled(device, self.devices.allocate(device, count), count)
+
+    def _filled(self, device: int, pointer: int, count: int) -> int:
+        self.devices.enter(device)
         self.devices.driver.fill(pointer, NAN_WORD, count // 4)
         return pointer
 

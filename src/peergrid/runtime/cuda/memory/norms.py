@@ -31,9 +31,9 @@ class NormMemory:
         self.field = field
         self._layout, self._devices, self._total = layout, devices, total_steps
         _check(layout, field)
-        needed = [_bytes(layout, device, total_steps) for device in range(devices.count)]
-        self._partial = [[devices.allocate(d, blocks) for _ in range(SLOTS)] for d, (blocks, _) in enumerate(needed)]
-        self._rows = [devices.allocate(device, rows) for device, (_, rows) in enumerate(needed)]
+        needed = {device: _bytes(layout, device, total_steps) for device in devices.mine}
+        self._partial = {d: [devices.allocate(d, blocks) for _ in range(SLOTS)] for d, (blocks, _) in needed.items()}
+        self._rows = {device: devices.allocate(device, rows) for device, (_, rows) in needed.items()}
 
     def structs(self, device: int, box: Box) -> tuple[NDArray[Any], ...]:
         """The arguments of a device's kernels for a part of its cells: one for each slot, each of shape (1,)."""
@@ -47,13 +47,13 @@ class NormMemory:
 
     def norms(self, steps: int) -> NDArray[np.float64]:
         """The norms of the first so many steps."""
-        found = []
-        for device in range(self._devices.count):
+        found = {}
+        for device in self._devices.mine:
             rows = np.empty((max(1, self._total), self._extent(device)[0]))
             self._devices.enter(device)
             self._devices.driver.download(rows, self._rows[device])
-            found.append(rows[:steps])
-        return total(np.concatenate(found, axis=1))
+            found[device] = rows[:steps]
+        return total(np.concatenate([rows for _, rows in sorted(self._devices.of_all(found).items())], axis=1))
 
     def _struct(self, device: int, partial: int) -> NDArray[Any]:
         owned, (bands, blocks) = self._owned(device), self._extent(device)

@@ -25,6 +25,9 @@ class Peers:
 
     def reaches(self, source: int, target: int) -> bool:
         """True where kernels of one device may load from and store into the memory of the other."""
+        processes = self.devices.processes
+        if processes is not None and not {source, target} <= {*self.devices.mine}:
+            return processes.by_address or processes.of_device[source] == processes.of_device[target]
         for one, two in sorted(((source, target), (target, source))):
             self._ask(one, two)
         ends = self.devices.ordinals[source], self.devices.ordinals[target]

@@ -30,7 +30,7 @@ class ReductionMemory:
         self._layout, self._devices, self._total = layout, devices, total_steps
         self._named = {one.name: one for one in layout.problem.reductions}
         self._records: dict[tuple[str, int], int] = {}
-        for device in range(devices.count):
+        for device in devices.mine:
             for one in layout.problem.reductions:
                 if count := _bytes(layout, one, device, total_steps):
                     self._records[one.name, device] = devices.allocate(device, count)
@@ -51,8 +51,9 @@ class ReductionMemory:
 
     def _series(self, one: Reduction, count: int) -> Series:
         numbers = np.arange(1, count + 1) * one.every
-        devices = [d for d in range(self._devices.count) if (one.name, d) in self._records]
-        parts = [self._downloaded(one, device)[:count] for device in devices] if count else []
+        mine = [device for device in self._devices.mine if (one.name, device) in self._records]
+        of_all = self._devices.of_all({d: self._downloaded(one, d)[:count] for d in mine} if count else {})
+        devices, parts = sorted(of_all), [part for _, part in sorted(of_all.items())]
         found = [_put_together(self._layout, one, devices, [part[number] for part in parts]) for number in range(count)]
         return Series(numbers, np.array(found, dtype=np.float64))
 

@@ -17,18 +17,24 @@ SPARE = 64 << 20  # bytes a device keeps free for the driver
 def gpu_model(ordinals: tuple[int, ...], driver: Driver | None = None) -> GpuModel:
     """The model of the GPU for kernels of all of these: the least that any of them gives.
 
-    The usual one where the GPUs cannot be asked: the run says why.
+    The usual one where the GPUs cannot be asked: the run says why. Those of other hosts are alike.
     """
     try:
         found = driver or CudaDriver()
-        return min((found.model(ordinal) for ordinal in ordinals), key=lambda gpu: gpu.block_shared)
+        present = found.device_count()
+        models = [found.model(ordinal) for ordinal in ordinals if ordinal < present or len(ordinals) == 1]
+        return min(models, key=lambda gpu: gpu.block_shared, default=H200)
     except PeergridError:
         return H200
 
 
-def multiprocessors(ordinals: tuple[int, ...], driver: Driver) -> tuple[int, ...]:
-    """Multiprocessors of each device; those that share a GPU share them."""
-    return tuple(driver.model(ordinal).multiprocessors // ordinals.count(ordinal) for ordinal in ordinals)
+def multiprocessors(ordinals: tuple[int, ...], driver: Driver, mine: Sequence[int] = ()) -> tuple[int, ...]:
+    """Multiprocessors of each device; those that share a GPU share them.
+
+    mine: the devices of this process, if others, which are alike, belong to others.
+    """
+    asked = [ordinal if device in mine or not mine else ordinals[mine[0]] for device, ordinal in enumerate(ordinals)]
+    return tuple(driver.model(gpu).multiprocessors // ordinals.count(n) for gpu, n in zip(asked, ordinals, strict=True))
 
 
 def check_room(devices: Devices, needed: Sequence[int], cells: int) -> None:
@@ -37,10 +43,11 @@ def check_room(devices: Devices, needed: Sequence[int], cells: int) -> None:
     needed: bytes of each device; cells: of the whole grid.
     """
     per_gpu: dict[int, int] = {}
-    for ordinal, count in zip(devices.ordinals, needed, strict=True):
-        per_gpu[ordinal] = per_gpu.get(ordinal, 0) + count
+    for device in devices.mine:
+        ordinal = devices.ordinals[device]
+        per_gpu[ordinal] = per_gpu.get(ordinal, 0) + needed[device]
     for ordinal, count in per_gpu.items():
-        devices.enter(devices.ordinals.index(ordinal))
+        devices.enter(next(device for device in devices.mine if devices.ordinals[device] == ordinal))
         free = max(0, devices.driver.memory()[0] - SPARE)
         if count > free:
             raise DoesNotFit(

@@ -12,6 +12,7 @@ import numpy as np
 
 from peergrid.runtime.cuda.commands.buffer import LINE
 from peergrid.runtime.cuda.device.devices import Devices, host_words
+from peergrid.runtime.cuda.memory.sharing import Sharing
 from peergrid.schedule.ops import Flag
 
 FLAGS = 64  # of a block
@@ -34,29 +35,30 @@ class FlagWords:
             self._blocks.append(self._allocate(BLOCK))
         return self._blocks[place // FLAGS] + 8 * LINE * (place % FLAGS)
 
+    def __contains__(self, flag: Flag) -> bool:
+        return flag in self._places
+
 
 class DeviceWords(FlagWords):
-    """In a device's memory."""
+    """In a device's memory; sharing: with which devices of other processes, if with any."""
 
-    def __init__(self, devices: Devices, device: int) -> None:
+    def __init__(self, devices: Devices, device: int, sharing: Sharing | None = None) -> None:
         def zeroed(count: int) -> int:
-            block = devices.allocate(device, count)
-            devices.driver.fill(block, 0, count // 4)
-            return block
+            place, own = (device, len(self._blocks)), dict[tuple[int, int], int]()
+            if device in devices.mine:
+                block = devices.allocate(device, count) if sharing is None else sharing.allocate(device, count)
+                devices.driver.fill(block, 0, count // 4)
+                own[place] = block
+            return (own if sharing is None else sharing.addresses(own)).get(place, 0)
 
         super().__init__(zeroed)
 
 
 class HostWords(FlagWords):
-    """In pinned memory of the host."""
+    """In pinned memory of the host; shared: that of all its processes."""
 
-    def __init__(self, devices: Devices) -> None:
-        def zeroed(count: int) -> int:
-            block = devices.allocate_host(count)
-            host_words(block, count // 8)[:] = 0
-            return block
-
-        super().__init__(zeroed)
+    def __init__(self, devices: Devices, *, shared: bool = True) -> None:
+        super().__init__(devices.shared_host if shared else devices.zeroed_host)
 
     def value(self, flag: Flag) -> int:
         """The value of a flag."""

@@ -62,12 +62,12 @@ class Graphs:
     def _one(self, lowered: Lowered, iterations: int) -> CommandBuffer:
         """A command buffer that launches one graph of so many iterations."""
         origin, made = lowered.queues[0], CommandWriter()
-        self._launch(made, lowered, origin, lowered.queues, lowered.buffers[0], iterations)
+        self._launch(made, lowered, origin, lowered.queues, lowered.only, iterations)
         return made.finish()
 
     def _several(self, lowered: Lowered, cut: Sequence[Stretch | int]) -> CommandBuffer:
         """A command buffer that launches a graph for every stretch, and makes the other calls as they are."""
-        commands = lowered.buffers[0]
+        commands = lowered.only
         made = CommandWriter(keep=[*commands.keep])
         for part in cut:
             if isinstance(part, int):
@@ -124,7 +124,7 @@ def stretches(lowered: Lowered, ordinals: tuple[int, ...]) -> list[Stretch | int
 
     Empty where one graph has all of them (see `schedule.passes.captured`).
     """
-    schedule, commands = lowered.schedule, lowered.buffers[0]
+    schedule, commands = lowered.schedule, lowered.only
     found, stay = origins(schedule, ordinals), ties(schedule, ordinals)
     if not found:
         return []

@@ -1,0 +1,116 @@
+"""Two GPUs as two ranks beside the same GPUs in one process: microseconds of a step, and the bits.
+
+    mpiexec -n 2 python benchmarks/cuda/ranks.py --ranks --out ranks.json
+    python benchmarks/cuda/ranks.py --out alone.json
+    python benchmarks/cuda/ranks.py --compare ranks.json alone.json
+
+Samples rest for three times their length, as those of `peergrid bench` do.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import json
+import time
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+from peergrid import Options, Simulation
+from peergrid.bench.problems import jacobi, noisy, radar
+from peergrid.grid import Box
+
+SAMPLES, SECONDS, REST = 7, 0.1, 3.0
+ROWS = 64  # on both sides of the cut, whose bits are compared
+
+SIZES = {"17408": 17408, "4096": 4096}
+WAYS = [
+    (size, strategy, depth)
+    for depth in (8, 1)
+    for size in SIZES
+    for strategy in ("overlap", "peer", "persistent", "graph", "async")
+]
+
+
+def problem(size: str) -> Any:
+    if size == "radar":
+        return radar(8192, 8192, 100_000)
+    return noisy(jacobi(SIZES[size], SIZES[size]))
+
+
+def measured(size: str, strategy: str, depth: int, comm: Any, devices: str) -> dict[str, Any]:
+    """One case: microseconds of a step, sample by sample."""
+    began, total = time.perf_counter(), 1 << 22
+    with Simulation(problem(size), total, devices=devices, options=Options(strategy, depth), comm=comm) as simulation:
+        simulation.run(64)
+        name = next(iter(simulation.problem.state))
+        middle, columns = simulation.problem.grid.shape[0] // 2, simulation.problem.grid.shape[1]
+        strip = simulation.gather(name, Box((middle - ROWS, 1), (middle + ROWS, columns - 1)))
+        bits = hashlib.sha256(strip.tobytes()).hexdigest()[:16]
+        setup = time.perf_counter() - began
+        before = simulation.seconds
+        simulation.run(128)
+        step = (simulation.seconds - before) / 128
+        if comm is not None:
+            step = max(comm.allgather(step))
+        count, samples = max(64, int(SECONDS / step) // 64 * 64), []
+        for _ in range(SAMPLES):
+            time.sleep(REST * SECONDS)
+            before = simulation.seconds
+            simulation.run(count)
+            samples.append((simulation.seconds - before) / count * 1e6)
+        notes = list(simulation.notes)
+    slowest = samples if comm is None else list(map(max, zip(*comm.allgather(samples), strict=True)))
+    return {
+        "case": f"{size} {strategy} {depth}",
+        "microseconds": median(slowest),
+        "samples": slowest,
+        "steps": count,
+        "bits": bits,
+        "setup_seconds": round(setup, 2),
+        "notes": notes,
+    }
+
+
+def compare(paths: list[str]) -> None:
+    """A line for each case that both records have."""
+    first, second = ({c["case"]: c for c in json.loads(Path(path).read_text())["cases"]} for path in paths)
+    for name in first.keys() & second.keys():
+        one, two = first[name], second[name]
+        share = two["microseconds"] / one["microseconds"]
+        same = "same bits" if one["bits"] == two["bits"] else "OTHER BITS"
+        print(f"{name:24} {one['microseconds']:9.2f} {two['microseconds']:9.2f} us {share:7.1%} {same}")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--ranks", action="store_true")
+    parser.add_argument("--devices", default="cuda")
+    parser.add_argument("--only", default="")
+    parser.add_argument("--seconds", type=float, default=1e9, help="begin no case after so many")
+    parser.add_argument("--out", type=Path, default=Path("ranks.json"))
+    parser.add_argument("--compare", nargs=2, metavar="RECORD")
+    given = parser.parse_args()
+    if given.compare:
+        compare(given.compare)
+        return
+    comm = None
+    if given.ranks:
+        from mpi4py import MPI
+
+        comm = MPI.COMM_WORLD
+    leads, began, cases = comm is None or comm.rank == 0, time.monotonic(), []
+    for size, strategy, depth in WAYS:
+        late = time.monotonic() - began > given.seconds
+        if any(comm.allgather(late)) if comm is not None else late:
+            break
+        if given.only in f"{size} {strategy} {depth}":
+            cases.append(measured(size, strategy, depth, comm, given.devices))
+            if leads:
+                print({key: cases[-1][key] for key in cases[-1] if key != "samples"}, flush=True)
+                given.out.write_text(json.dumps({"ranks": 1 if comm is None else comm.size, "cases": cases}, indent=1))
+
+
+if __name__ == "__main__":
+    main()

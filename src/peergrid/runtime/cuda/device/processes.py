@@ -1,0 +1,58 @@
+"""The processes among which the devices of a run are divided, as an executor of GPUs asks them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+
+@dataclass(frozen=True)
+class Line:
+    """The messages of one tag that a process sends, or receives, by buffers in host memory.
+
+    Message m, from 0, is in buffer m modulo their number. queue, carrier: addresses of two words. Of messages that are
+    sent a queue says by its word how many it has put into buffers, and the carrier how many have left them; of those
+    that are received a queue says how many it has taken, and the carrier how many have arrived.
+
+    first: the number of the first message, of which both words tell already; count: of messages.
+    """
+
+    tag: int
+    peer: int
+    sends: bool
+    buffers: tuple[tuple[int, int], ...]  # address and bytes
+    queue: int
+    carrier: int
+    first: int
+    count: int
+
+
+class Processes(Protocol):
+    """Every call is made by all of them, in the same order.
+
+    rank: of this one, from 0; by_address: whether they are on one host, and neighbours address each other's memory.
+    """
+
+    rank: int
+    by_address: bool
+
+    @property
+    def of_device(self) -> tuple[int, ...]:
+        """The process of each device."""
+
+    @property
+    def mine(self) -> tuple[int, ...]:
+        """The devices of this process."""
+
+    def allgather(self, value: Any) -> list[Any]:
+        """The values of all processes, in order."""
+
+    def carry(self, lines: Sequence[Line]) -> AbstractContextManager[None]:
+        """Carry messages while queues are at work; at the end of the context all have left and arrived, or, where it
+        ends by an exception, those that are still awaited are given up.
+        """
+
+    def shared(self, count: int) -> int:
+        """The address of so many zeroed bytes of host memory, whole pages of it, that all processes of the host see."""

@@ -1,0 +1,53 @@
+"""Ranks with GPUs that the host stands for: every case has to leave the bits of one device.
+
+mpiexec -n 2 python gpu_ranks_app.py '[["heat_fixed", "overlap", 2, 1, true]]'
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from contextlib import closing
+
+from executions import STEPS, carry_through, expected
+from mpi4py import MPI
+from runtime_problems import PROBLEMS
+from shared_host_driver import SharedHostDriver
+
+from peergrid import Options
+from peergrid.grid.partition import Partition
+from peergrid.runtime.cuda.executor import CudaExecutor
+from peergrid.runtime.ranks.executor import RankedExecutor
+from peergrid.runtime.ranks.launcher import abort_on_error
+from peergrid.runtime.ranks.ranks import Ranks
+from peergrid.runtime.ranks.shared import RanksAsProcesses
+from peergrid.schedule import layout, one_iteration
+from peergrid.schedule.proved import require_right
+
+
+def run(name: str, strategy: str, depth: int, devices: int, by_address: bool) -> str:
+    """One case; the reasons that it gave, if its bits are right."""
+    problem, options, comm = PROBLEMS[name](), Options(strategy, depth), MPI.COMM_WORLD
+    count = devices * comm.size
+    plan = layout(problem, Partition.over(problem.grid, count), options)
+    ranks = Ranks(comm, tuple(n // devices for n in range(count)), 20.0, by_address)
+    ordinals = tuple(n if by_address or n in ranks.mine else 1000 + n for n in range(count))
+    driver = SharedHostDriver(count, comm.rank + 7)
+    inner = CudaExecutor(plan, STEPS, ordinals, driver=driver, processes=RanksAsProcesses(ranks))
+    with closing(RankedExecutor(inner, ranks, divides=True)) as executor:
+        schedule = one_iteration(plan, options)
+        executor.prepare(schedule)
+        require_right(plan, executor.carried_out(schedule))
+        right = carry_through(executor, options) == expected(name)
+        notes = sorted(inner.notes)
+    assert not driver.live, driver.live
+    assert not driver.opened
+    assert not driver.registered
+    return "; ".join(notes) if right else "wrong bits"
+
+
+if __name__ == "__main__":
+    abort_on_error(MPI.COMM_WORLD)
+    found = [run(*case) for case in json.loads(sys.argv[1])]
+    if MPI.COMM_WORLD.rank == 0:
+        print(json.dumps(found))

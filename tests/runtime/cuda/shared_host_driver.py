@@ -1,0 +1,64 @@
+"""The driver on the host for GPUs of several processes: what one exports, others map into their memory."""
+
+from __future__ import annotations
+
+import ctypes
+import mmap
+import os
+import tempfile
+from pathlib import Path
+
+from host_driver import HostDriver
+
+
+class SharedHostDriver(HostDriver):
+    """A `HostDriver` whose device memory lies in files; a handle is the name of one."""
+
+    def __init__(self, gpus: int, seed: int) -> None:
+        super().__init__(gpus, seed)
+        self._files: dict[int, tuple[mmap.mmap, str]] = {}
+        self.opened: set[int] = set()
+        self.registered: set[int] = set()
+
+    def uuid(self, ordinal: int) -> str:
+        return f"host{ordinal}"
+
+    def allocate(self, count: int) -> int:
+        handle, name = tempfile.mkstemp(prefix="gpu-")
+        os.truncate(handle, max(count, 16) + 512)
+        address = self._mapped(handle, name)
+        self.live.add(("memory", address))
+        return address
+
+    def free(self, pointer: int) -> None:
+        if pointer not in self._files:
+            super().free(pointer)
+            return
+        self._library.drain()
+        self.live.remove(("memory", pointer))
+        Path(self._files.pop(pointer)[1]).unlink()
+
+    def export_memory(self, pointer: int) -> bytes:
+        return self._files[pointer][1].encode()
+
+    def open_memory(self, handle: bytes) -> int:
+        address = self._mapped(os.open(handle.decode(), os.O_RDWR), "")
+        self.opened.add(address)
+        return address
+
+    def close_memory(self, pointer: int) -> None:
+        self.opened.remove(pointer)
+
+    def register_host(self, pointer: int, count: int) -> None:
+        assert pointer % mmap.PAGESIZE == count % mmap.PAGESIZE == 0
+        self.registered.add(pointer)
+
+    def unregister_host(self, pointer: int) -> None:
+        self.registered.remove(pointer)
+
+    def _mapped(self, handle: int, name: str) -> int:
+        mapped = mmap.mmap(handle, 0)
+        os.close(handle)
+        address = ctypes.addressof(ctypes.c_char.from_buffer(mapped))
+        self._files[address] = (mapped, name)
+        return address

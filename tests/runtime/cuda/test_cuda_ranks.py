@@ -1,0 +1,51 @@
+"""GPUs of several ranks, for which the host stands: by address, or by messages, the bits of one device."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from host_driver import COMPILER
+
+APP = Path(__file__).with_name("gpu_ranks_app.py")
+MPIEXEC = Path(sys.executable).with_name("mpiexec")
+FOLDERS = (APP.parents[3] / "src", APP.parents[1], APP.parent, APP.parents[2] / "codegen" / "cuda")
+pytestmark = [
+    pytest.mark.skipif(not MPIEXEC.exists(), reason="no MPI beside this Python: pip install mpi4py mpich"),
+    pytest.mark.skipif(not COMPILER, reason="no C++ compiler: install g++"),
+]
+MESSAGES = "halos go between ranks as messages through host memory"
+Case = tuple[str, str, int, int, bool]
+
+
+def notes(ranks: int, cases: list[Case]) -> list[str]:
+    """What runs of these problems, strategies, depths, devices of each rank, by address or not, say of themselves."""
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(map(str, FOLDERS)), "OPENBLAS_NUM_THREADS": "1"}
+    line = [str(MPIEXEC), "-n", str(ranks), sys.executable, str(APP), json.dumps(cases)]
+    done = subprocess.run(line, capture_output=True, text=True, timeout=200, env=environment, check=False)
+    assert done.returncode == 0, done.stderr
+    found: list[str] = json.loads(done.stdout)
+    assert len(found) == len(cases)
+    return found
+
+
+def test_neighbours_that_address_each_other_need_no_messages() -> None:
+    strategies = ("async", "overlap", "graph", "peer", "persistent")
+    cases: list[Case] = [("heat_fixed", strategy, 1, 1, True) for strategy in strategies]
+    assert notes(2, [*cases, ("heat_cube", "overlap", 2, 1, True)]) == [""] * 6
+
+
+def test_hosts_that_wait_are_replaced_by_messages() -> None:
+    cases: list[Case] = [("yee", "serial", 2, 1, True), ("yee", "threads", 1, 1, True)]
+    assert notes(2, cases) == [MESSAGES] * 2
+
+
+@pytest.mark.parametrize(("ranks", "devices"), [(3, 1), (2, 2)])
+def test_messages_leave_the_bits_of_one_device(ranks: int, devices: int) -> None:
+    names = ("heat_periodic", "radius_four", "string")
+    cases: list[Case] = [(name, "overlap", depth, devices, False) for name in names for depth in (1, 2)]
+    assert notes(ranks, [*cases, ("yee", "graph", 1, devices, False)])[:-1] == [MESSAGES] * 6
