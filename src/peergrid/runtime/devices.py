@@ -28,7 +28,7 @@ class Devices:
 
     @property
     def here(self) -> bool:
-        """Whether this process addresses all of them."""
+        """True where this process addresses all of them."""
         return self.kind == "cpu" or all(ordinal < ELSEWHERE for ordinal in self.ordinals)
 
     def __str__(self) -> str:

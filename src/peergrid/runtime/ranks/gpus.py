@@ -15,7 +15,7 @@ BOOT = Path("/proc/sys/kernel/random/boot_id")
 
 @dataclass(frozen=True)
 class Part:
-    """What one rank has.
+    """The devices of one rank, and what its process sees.
 
     host: the machine that runs it, as `host` names it; devices: its own; visible: all GPUs that its process sees, by
     names that no other has; kinds: the names of those that it uses; reaches: pairs of visible GPUs of which the first,
@@ -35,7 +35,7 @@ def host() -> str:
 
 
 def part(devices: Devices) -> Part:
-    """What this process has."""
+    """The part of this process."""
     if devices.kind == "cpu":
         return Part(host(), devices)
     from peergrid.runtime.cuda.device.driver import CudaDriver

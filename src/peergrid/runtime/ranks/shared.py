@@ -63,5 +63,5 @@ def shared_memory(ranks: Ranks, count: int) -> mmap.mmap:
 
 
 def address_of(mapped: mmap.mmap) -> int:
-    """Where mapped memory begins."""
+    """The address at which mapped memory begins."""
     return ctypes.addressof(ctypes.c_char.from_buffer(mapped))
