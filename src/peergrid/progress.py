@@ -20,12 +20,13 @@ def megacells(per_second: float) -> str:
 
 
 class Reporter:
-    """Shows steps done, Mcells/s and the time left; first: the step that the run goes on from."""
+    """Shows steps done, Mcells/s and the time left; first: the step that the run goes on from; noun: for steps."""
 
-    def __init__(self, total: int, cells: int, quiet: bool, first: int = 0) -> None:
+    def __init__(self, total: int, cells: int, quiet: bool, first: int = 0, noun: str = "step") -> None:
         self._total, self._cells, self._quiet, self._first = total, cells, quiet, first
         self._started = self._said = time.monotonic()
-        self._bar = _bar() if not quiet and sys.stderr.isatty() else None
+        self._noun = noun
+        self._bar = _bar(noun) if not quiet and sys.stderr.isatty() else None
         self._task = self._bar.add_task("", total=total, rate="") if self._bar else None
 
     def update(self, step: int) -> None:
@@ -37,7 +38,7 @@ class Reporter:
         elif not self._quiet and now - self._said >= LINE_EVERY:
             self._said = now
             left = (now - self._started) / max(step - self._first, 1) * (self._total - step)
-            print(f"step {step} of {self._total}, {rate}, {left:.0f} s left", file=sys.stderr, flush=True)
+            print(f"{self._noun} {step} of {self._total}, {rate}, {left:.0f} s left", file=sys.stderr, flush=True)
 
     def __enter__(self) -> Self:
         if self._bar is not None:
@@ -51,9 +52,9 @@ class Reporter:
             self._bar.stop()
 
 
-def _bar() -> Progress:
+def _bar(noun: str) -> Progress:
     columns = (
-        TextColumn("step {task.completed:.0f}/{task.total:.0f}"),
+        TextColumn(noun + " {task.completed:.0f}/{task.total:.0f}"),
         BarColumn(bar_width=None),
         TextColumn("{task.fields[rate]}"),
         TimeRemainingColumn(compact=True),

@@ -13,6 +13,7 @@ from peergrid.cli.choose import CommandLineOptions
 from peergrid.cli.farm import FarmSummary
 from peergrid.cli.plan import Plan
 from peergrid.cli.summary import Summary
+from peergrid.cli.survey import SurveySummary
 from peergrid.cli.trace import Traced
 
 TEXT = (Path(__file__).parents[2] / "docs" / "command-line.md").read_text()
@@ -28,10 +29,17 @@ def test_every_option_of_the_arrangement() -> None:
     assert {f"--{field.name}" for field in fields(CommandLineOptions)} <= WORDS
 
 
-@pytest.mark.parametrize(
-    ("command", "kind"), [("run", Summary), ("plan", Plan), ("trace", Traced), ("farm", FarmSummary)]
-)
-def test_every_key(command: str, kind: type) -> None:
-    table = TEXT.partition(f"| `{command}` | |\n")[2].partition("\n\n")[0]
+OBJECTS = {
+    "`run`": Summary,
+    "`run`, of a survey": SurveySummary,
+    "`plan`": Plan,
+    "`trace`": Traced,
+    "`farm`": FarmSummary,
+}
+
+
+@pytest.mark.parametrize(("head", "kind"), OBJECTS.items(), ids=OBJECTS)
+def test_every_key(head: str, kind: type) -> None:
+    table = TEXT.partition(f"| {head} | |\n")[2].partition("\n\n")[0]
     named = set(re.findall(r"`(\w+)`", table))
     assert {field.name for field in fields(kind)} <= named

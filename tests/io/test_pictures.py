@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from peergrid.cli.recording import scale_of
 from peergrid.errors import UsageError
 from peergrid.io.colours import diverging
 from peergrid.io.pictures import robust_limit, running_level
 from peergrid.io.snapshots import SnapshotWriter
+from peergrid.jobs.recording import scale_of
 from peergrid.models import Head
 from peergrid.models.fdtd import Built, build
 from peergrid.models.fdtd.animation import animate, envelope

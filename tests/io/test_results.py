@@ -13,10 +13,10 @@ import h5py
 import numpy as np
 import pytest
 
-from peergrid.cli.recording import scale_of
 from peergrid.errors import UsageError
 from peergrid.io.atomic import replacing
 from peergrid.io.snapshots import SnapshotWriter, read_snapshots
+from peergrid.jobs.recording import scale_of
 from peergrid.models import Head
 from peergrid.models.fdtd import Built, build
 from peergrid.models.fdtd.constants import ETA_0
@@ -118,7 +118,7 @@ import resource, signal, sys
 from pathlib import Path
 import numpy as np
 from peergrid.errors import UsageError
-from peergrid.cli.recording import scale_of
+from peergrid.jobs.recording import scale_of
 from peergrid.models.fdtd.results import write_results
 from peergrid.io.snapshots import SnapshotWriter
 from peergrid.models.fdtd import RadarModel, build

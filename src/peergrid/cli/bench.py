@@ -20,9 +20,9 @@ from peergrid.bench.circumstances import about
 from peergrid.bench.measure import Case, Measured, copy_bandwidth, measure, with_efficiency
 from peergrid.bench.suites import LARGE, LITTLE, SUITES, Suite
 from peergrid.cli.choose import AsJson, DeviceSpec
-from peergrid.cli.outputs import Folder
 from peergrid.errors import DoesNotFit, UsageError
 from peergrid.io.atomic import replacing
+from peergrid.jobs.folder import Folder
 from peergrid.runtime.devices import Devices, parse_devices
 
 WIDTH = 160  # columns of a table that goes to a file

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import inspect
-import sys
 from collections.abc import Callable
-from dataclasses import dataclass, fields, replace
-from functools import partial, wraps
+from dataclasses import dataclass, fields
+from functools import wraps
 from pathlib import Path
 from typing import Annotated, Any, cast, get_type_hints
 
@@ -15,16 +14,14 @@ import typer
 from peergrid.cli.guard import check_description_memory, check_model_memory
 from peergrid.errors import UsageError
 from peergrid.grid import Index
-from peergrid.models import BuiltModel, Model, RunSpec
-from peergrid.resolve import resolve_options
-from peergrid.runtime.devices import Devices, parse_devices
+from peergrid.jobs.requested import RequestedOptions
+from peergrid.models import Model, RunSpec
+from peergrid.runtime.devices import parse_devices
 from peergrid.runtime.ranks.launcher import own_devices, world
-from peergrid.runtime.ranks.ranks import Communicator, devices_of_all
-from peergrid.schedule import Options, ResolvedOptions
+from peergrid.schedule import Options
 from peergrid.schedule.exchange import Order
 from peergrid.schedule.ops import Route
-from peergrid.schedule.strategies import STRATEGIES, StrategyName
-from peergrid.simulate import Simulation
+from peergrid.schedule.strategies import STRATEGIES
 
 ModelFile = Annotated[Path, typer.Argument(metavar="MODEL.toml", help="The model file; see docs/model-files.md.")]
 DeviceSpec = Annotated[str, typer.Option("--devices", metavar="SPEC", help="auto, cpu:4, cuda, cuda:0,1 or cuda:0,0.")]
@@ -76,65 +73,6 @@ class CommandLineOptions:
         return found
 
 
-@dataclass(frozen=True)
-class RequestedOptions:
-    """Options as the command line and the model file name them; None: chosen for the devices and the problem.
-
-    comm: joins the processes that a launcher started, of each of which these are the devices.
-    """
-
-    devices: Devices
-    strategy: StrategyName | None
-    depth: int | None
-    order: Order | None
-    route: Route | None
-    split: Index | None
-    comm: Communicator | None = None
-
-    @property
-    def leads(self) -> bool:
-        """True for the process that writes and prints: rank 0, or one that a launcher did not start with others."""
-        return self.comm is None or self.comm.rank == 0
-
-    def resolve(self, built: BuiltModel, *, quiet: bool) -> ResolvedOptions:
-        """The options of a run of the model; quiet: no message about a trial on standard error."""
-        depth = None if self.depth is None else min(self.depth, built.steps)
-        devices, ranks = (self.devices, None) if self.comm is None else devices_of_all(self.comm, self.devices)
-        resolve = partial(
-            resolve_options,
-            devices,
-            built.problem,
-            built.steps,
-            strategy=self.strategy,
-            depth=depth,
-            order=self.order,
-            route=self.route,
-            split=self.split,
-            say=None if quiet else _say,
-        )
-        resolved = resolve() if ranks is None else ranks.decided(resolve)
-        if depth == self.depth:
-            return resolved
-        fewer = (
-            f"A run of {built.steps} steps cannot have more between exchanges: the depth is {depth}, not {self.depth}."
-        )
-        return replace(resolved, notes=(fewer, *resolved.notes))
-
-    def simulation(
-        self, built: BuiltModel, chosen: ResolvedOptions, steps: int, sources: Path | None = None
-    ) -> Simulation:
-        """The model on its devices, ready for so many steps; sources: as in `Simulation`."""
-        return Simulation(
-            built.problem,
-            steps,
-            devices=self.devices,
-            options=chosen,
-            split=self.split,
-            sources=sources,
-            comm=self.comm,
-        )
-
-
 def arranging(command: Callable[..., None]) -> Callable[..., None]:
     """A command whose parameter `arguments` is an option on the command line for each field of `CommandLineOptions`."""
     kinds = get_type_hints(CommandLineOptions, include_extras=True)
@@ -175,7 +113,3 @@ def _whole(option: str, text: str) -> int:
         got = text if len(text) <= 60 else f"{text[:57]}..."
         raise UsageError(f"'{option}' takes a whole number above 0 (or 'auto'), got '{got}'.")
     return int(text)
-
-
-def _say(sentence: str) -> None:
-    print(sentence, file=sys.stderr, flush=True)

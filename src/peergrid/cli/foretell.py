@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
-from peergrid.cli.choose import RequestedOptions
 from peergrid.errors import DoesNotFit, UsageError
 from peergrid.grid.partition import Partition
+from peergrid.jobs.requested import RequestedOptions
 from peergrid.models import BuiltModel
 from peergrid.predict.choice import ranked, reason
 from peergrid.predict.forecast import Forecast, Forecaster, fits

@@ -15,3 +15,8 @@ def tell(notes: Iterable[str]) -> None:
 def warn(sentence: str) -> None:
     """A line about what may not be as it should."""
     print(f"warning: {sentence}", file=sys.stderr, flush=True)
+
+
+def announce(sentence: str) -> None:
+    """A line about what begins."""
+    print(sentence, file=sys.stderr, flush=True)

@@ -12,9 +12,9 @@ from typing import Annotated
 import typer
 
 from peergrid.cli.choose import AsJson, CommandLineOptions, ModelFile, arranging
-from peergrid.cli.notes import tell
-from peergrid.cli.outputs import Folder
+from peergrid.cli.notes import announce, tell
 from peergrid.io.atomic import replacing
+from peergrid.jobs.folder import Folder
 from peergrid.models import BuiltModel, read
 from peergrid.progress import megacells
 from peergrid.runtime.fit import gibibytes
@@ -91,7 +91,7 @@ def plan(
         return
     requested = arguments.requested(described)
     built = described.build()
-    chosen = requested.resolve(built, quiet=as_json)
+    chosen = requested.resolve(built, None if as_json else announce)
     enough = (TRIALS + 2) * 2 * chosen.options.depth
     with requested.simulation(built, chosen, max(built.steps, enough)) as simulation:
         found = _plan(str(model), built, simulation, _seconds_per_step(simulation))

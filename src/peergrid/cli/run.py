@@ -12,14 +12,18 @@ from typing import Annotated
 import typer
 
 from peergrid.cli.choose import AsJson, CommandLineOptions, ModelFile, arranging
-from peergrid.cli.notes import tell, warn
-from peergrid.cli.outputs import Folder
-from peergrid.cli.recording import ABOUT, Recording, recording, snapshots_in_words
+from peergrid.cli.notes import announce, tell, warn
 from peergrid.cli.stop import StopRequest, stop_on_signal
 from peergrid.cli.summary import Summary, summary, text
+from peergrid.cli.survey import run_survey
+from peergrid.cli.survey import text as survey_text
 from peergrid.errors import UsageError
 from peergrid.io.checkpoints import Period, checkpoint_files, newest
+from peergrid.jobs.folder import Folder
+from peergrid.jobs.recording import ABOUT, Recording, recording, snapshots_in_words
+from peergrid.jobs.requested import RequestedOptions
 from peergrid.models import BuiltModel, Model, read
+from peergrid.models.survey import surveyed
 from peergrid.pauses import advance
 from peergrid.progress import Reporter
 from peergrid.runtime.traffic import counted
@@ -51,22 +55,35 @@ def run(
     resume: Annotated[
         bool, typer.Option("--resume", help="Go on from the newest checkpoint, on any devices; without one begin.")
     ] = False,
+    devices_per_trace: Annotated[
+        int | None,
+        typer.Option("--devices-per-trace", metavar="N", help="Of a survey (default: what is foretold to be fastest)."),
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Run a model and write its traces, fields, snapshots and pictures."""
+    """Run a model, or all traces of its survey, and write traces, fields, snapshots and pictures."""
     described = _with_steps(read(model), steps)
     requested = arguments.requested(described, writing=write)
     folder = Folder(output or Path("results") / model.stem) if write and requested.leads else None
     period = None if checkpoint is None else Period.read(checkpoint)
     if not write and (period is not None or resume):
         raise UsageError("Checkpoints lie in the folder of the results; leave out '--no-write'.")
+    if (survey := surveyed(described)) is not None:
+        _check_survey(folder, requested, checkpoint)
+        assert folder is not None
+        with folder.taken():
+            shots = run_survey(
+                str(model), survey, requested, folder, each=devices_per_trace, resume=resume, quiet=as_json
+            )
+        typer.echo(json.dumps(asdict(shots), indent=2) if as_json else survey_text(shots))
+        return
     with nullcontext() if folder is None else folder.taken():
         if folder is not None:
             _check_folder(folder, described, period, resume)
         built = described.build()
         for warning in built.warnings if requested.leads else ():
             warn(warning)
-        chosen = requested.resolve(built, quiet=as_json)
+        chosen = requested.resolve(built, None if as_json else announce)
         with requested.simulation(built, chosen, built.steps, keep_sources) as simulation, stop_on_signal() as stop:
             if not requested.leads:
                 simulation.follow()
@@ -75,7 +92,7 @@ def run(
             if resume and folder is not None:
                 _restore(simulation, built, folder)
             resumed = simulation.step
-            with recording(folder, built, simulation, period) as recorded, counted(simulation.devices) as moved:
+            with recording(folder, built, simulation, period, warn) as recorded, counted(simulation.devices) as moved:
                 _advance(simulation, built, recorded, stop, quiet=as_json)
             simulation.check()
             tell(simulation.notes)
@@ -85,6 +102,16 @@ def run(
                 if not stop:
                     folder.clear_checkpoints()
     typer.echo(json.dumps(asdict(found), indent=2) if as_json else text(found))
+
+
+def _check_survey(folder: Folder | None, requested: RequestedOptions, checkpoint: str | None) -> None:
+    """Raise UsageError for what makes no sense where each of many traces is kept."""
+    if requested.comm is not None:
+        raise UsageError("A survey shares its traces among the devices of one process; start it without a launcher.")
+    if folder is None:
+        raise UsageError("A survey keeps its traces in the folder of the results; leave out '--no-write'.")
+    if checkpoint is not None:
+        raise UsageError("A survey keeps each trace as soon as it is done; leave out '--checkpoint'.")
 
 
 def _with_steps(described: Model, steps: int | None) -> Model:

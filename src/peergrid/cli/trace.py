@@ -10,10 +10,10 @@ from typing import Annotated
 import typer
 
 from peergrid.cli.choose import AsJson, CommandLineOptions, ModelFile, arranging
-from peergrid.cli.notes import tell
-from peergrid.cli.outputs import Folder
+from peergrid.cli.notes import announce, tell
 from peergrid.errors import UsageError
 from peergrid.io.atomic import replacing
+from peergrid.jobs.folder import Folder
 from peergrid.models import read
 from peergrid.result import Timeline
 from peergrid.simulate import Simulation
@@ -57,7 +57,7 @@ def trace(
     described = read(model)
     requested = arguments.requested(described, writing=False)
     built = described.build()
-    chosen = requested.resolve(built, quiet=as_json)
+    chosen = requested.resolve(built, None if as_json else announce)
     shown = steps or INTERVALS * chosen.options.depth
     with requested.simulation(built, chosen, 2 * shown) as simulation:
         simulation.run(shown)

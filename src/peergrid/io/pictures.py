@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import matplotlib
 import numpy as np
 from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.colors import ListedColormap
 from matplotlib.figure import Figure
 
 from peergrid.grid import Array
 from peergrid.io.atomic import replacing
+from peergrid.io.colours import diverging
 
 STYLE: Any = {"font.size": 9.0, "axes.linewidth": 0.6, "xtick.major.width": 0.6, "ytick.major.width": 0.6}
 STYLE["text.parse_math"] = False  # a $ in a title is a dollar
@@ -35,6 +39,38 @@ def running_level(values: Array, share: float = 1 / 12) -> Array:
     width = max(1, int(share * len(power)))
     level: Array = np.sqrt(np.convolve(power, np.full(width, 1 / width), mode="same"))
     return np.maximum(level, 1e-4 * level.max() or 1.0)
+
+
+def section(
+    path: Path,
+    values: Array,
+    across: tuple[Sequence[float], str],
+    down: tuple[float, str],
+    *,
+    title: str,
+    label: str,
+) -> None:
+    """Traces side by side, time downwards, each time divided by the running root mean square so that late echoes show.
+
+    values: shape (traces, samples); across: where each trace stands, and the words of that axis; traces stand where
+    they lie on average evenly; down: from sample to sample, and the words; label: of the colours.
+    """
+    gained = values / running_level(values)
+    limit = robust_limit(gained, 97.0)
+    places, words = across
+    half = (places[-1] - places[0]) / max(1, len(places) - 1) / 2 or 0.5
+    with matplotlib.rc_context(STYLE):
+        figure = Figure(figsize=(7.2, 5.0), dpi=DPI, layout="constrained")
+        axes = figure.subplots()
+        colours = ListedColormap(diverging(np.linspace(-1, 1, 255)) / 255)
+        extent = (places[0] - half, places[-1] + half, (values.shape[1] - 1) * down[0], 0.0)
+        step = 1 + values.shape[1] // LARGEST
+        image = axes.imshow(gained[:, ::step].T, extent=extent, aspect="auto", cmap=colours, vmin=-limit, vmax=limit)
+        figure.colorbar(image, ax=axes, label=label, pad=0.02, extend="both")
+        axes.set_xlabel(words)
+        axes.set_ylabel(down[1])
+        axes.set_title(title)
+        save(path, figure)
 
 
 def save(path: Path, figure: Figure) -> None:

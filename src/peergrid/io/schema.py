@@ -163,8 +163,8 @@ def _union(hint: Any, value: object, path: str) -> Any:
 
 
 def _tagged(hint: Any) -> dict[str, type[Any]]:
-    """The dataclasses of a union by their `kind`; empty where it is another union."""
-    parts = get_args(hint)
+    """The dataclasses of a union by their `kind`, whether it may be missing or not; empty where it is another union."""
+    parts = [part for part in get_args(hint) if part is not NoneType]
     return {part.kind: part for part in parts} if all(is_dataclass(p) and hasattr(p, "kind") for p in parts) else {}
 
 

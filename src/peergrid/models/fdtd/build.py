@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import ceil
 from pathlib import Path
@@ -21,6 +21,7 @@ from peergrid.models.fdtd.model import Component, LineSource, PlaneWave, RadarMo
 from peergrid.models.fdtd.raster import rasterise
 from peergrid.models.fdtd.silence import silent
 from peergrid.models.model import Outcome
+from peergrid.models.survey import Trace, Vector
 from peergrid.stencil import Problem, Receiver
 
 
@@ -64,6 +65,23 @@ class Built:
     units: Mapping[str, float]
     resolution: Resolution
     warnings: tuple[str, ...]
+
+    @property
+    def sources(self) -> tuple[Vector, ...]:
+        return tuple(emitter.position for emitter in self.emitters)
+
+    @property
+    def receivers(self) -> tuple[Vector, ...]:
+        return tuple(recorder.position for recorder in self.recorders for _ in recorder.traces)
+
+    def write_survey(self, folder: Path, traces: Sequence[Trace], about: Mapping[str, str | int]) -> tuple[Path, ...]:
+        """Traces side by side in `results.h5` as gprMax merges them, and a section for each receiver."""
+        from peergrid.models.fdtd.gallery import draw_sections  # takes matplotlib along, which is slow to come
+        from peergrid.models.fdtd.results import write_survey
+
+        results = folder / "results.h5"
+        write_survey(results, self, traces, about)
+        return results, *(draw_sections(folder, self, traces) if self.model.output.pictures else ())
 
     @property
     def spacing(self) -> tuple[float, ...]:

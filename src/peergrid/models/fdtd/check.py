@@ -11,6 +11,7 @@ from peergrid.io.rule import Point
 from peergrid.models.fdtd.materials import BUILT_IN
 from peergrid.models.fdtd.model import SIDES, LineSource, PlaneWave, RadarModel
 from peergrid.models.fdtd.shapes import Box, Layer, Voxels
+from peergrid.models.survey import traces
 
 MOST = 10**9
 """The most cells along an axis, and the most time steps."""
@@ -32,6 +33,7 @@ def check(model: RadarModel) -> None:
     _check_sources(model)
     _check_receivers(model)
     _check_output(model)
+    _check_survey(model)
 
 
 def suggestion(got: str, known: Sequence[str]) -> str:
@@ -196,6 +198,18 @@ def _check_output(model: RadarModel) -> None:
             f"output.width is expected to give an animation of at most {TALLEST:,} pixels upwards, got {height:,.0f}; "
             f"use at most {TALLEST * model.grid.size[0] / model.grid.size[1]:.0f}, or output.animation = 'none'."
         )
+
+
+def _check_survey(model: RadarModel) -> None:
+    """Every trace has to be a model that can be run."""
+    if model.survey is None:
+        return
+    for number, trace in enumerate(traces(model), start=1):
+        try:
+            _check_sources(trace)
+            _check_receivers(trace)
+        except UsageError as error:
+            raise UsageError(f"survey, trace {number}: {error}") from None
 
 
 def _check_distinct(values: Sequence[str], path: str) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from itertools import chain, count, groupby
 from pathlib import Path
 
@@ -10,7 +10,16 @@ from peergrid.grid import Array
 from peergrid.io.snapshots import read_snapshots
 from peergrid.models.fdtd.animation import animate
 from peergrid.models.fdtd.build import Built
-from peergrid.models.fdtd.pictures import picture_model, picture_receiver, picture_section, picture_snapshot
+from peergrid.models.fdtd.pictures import (
+    picture_model,
+    picture_receiver,
+    picture_section,
+    picture_snapshot,
+    picture_survey,
+)
+from peergrid.models.survey import Trace
+
+MOST_SECTIONS = 12
 
 
 def draw_all(folder: Path, built: Built, traces: Mapping[str, Array], snapshots: Path | None) -> tuple[Path, ...]:
@@ -27,6 +36,17 @@ def draw_all(folder: Path, built: Built, traces: Mapping[str, Array], snapshots:
     if snapshots and built.model.output.animation != "none" and _any(snapshots):
         made.append(folder / f"animation.{built.model.output.animation}")
         animate(made[-1], built, snapshots, built.model.output.fields[0])
+    return tuple(made)
+
+
+def draw_sections(folder: Path, built: Built, traces: Sequence[Trace]) -> tuple[Path, ...]:
+    """The section of a survey for each receiver, of its first field; of many receivers the first ones alone."""
+    made: list[Path] = []
+    row = 0
+    for recorder in built.recorders[:MOST_SECTIONS]:
+        made.append(_free(folder / f"section-{_safe(recorder.name)}.png", made))
+        picture_survey(made[-1], built, recorder, row, traces)
+        row += len(recorder.traces)
     return tuple(made)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Annotated, ClassVar, Literal, Self
 
+from peergrid.errors import UsageError
 from peergrid.grid import Dtype
 from peergrid.io.film import film_library
 from peergrid.io.rule import (
@@ -22,6 +23,7 @@ from peergrid.io.rule import (
 from peergrid.models.fdtd.materials import Material
 from peergrid.models.fdtd.shapes import Shape
 from peergrid.models.model import Head, Memory, RunSpec, Snapshots
+from peergrid.models.survey import Shift, Survey, Vector
 from peergrid.models.waveforms import Waveform
 
 if TYPE_CHECKING:
@@ -146,6 +148,7 @@ class RadarModel:
     absorber: Absorber = Absorber()
     output: Output = Output()
     run: RunSpec = RunSpec()
+    survey: Survey | None = None
 
     @property
     def title(self) -> str:
@@ -165,6 +168,34 @@ class RadarModel:
 
     def with_steps(self, steps: int) -> Self:
         return replace(self, grid=replace(self.grid, steps=steps, time_window=None))
+
+    @property
+    def anchors(self) -> tuple[Vector, Vector]:
+        """The first line source, the first receiver, or that of an array; raises UsageError where nothing moves."""
+        placed: tuple[Vector, ...] = tuple(s.position for s in self.sources if isinstance(s, LineSource))
+        heard: tuple[Vector, ...] = tuple(r.position for r in self.receivers)
+        heard += tuple(array.first for array in self.receiver_arrays)
+        if not heard:
+            raise UsageError("A survey is expected to have a receiver, got none; add a [[receiver]].")
+        return (*placed, heard[0])[0], heard[0]
+
+    def moved(self, shift: Shift) -> Self:
+        def along(point: Point, way: Vector) -> Point:
+            return point[0] + way[0], point[1] + way[1]
+
+        return replace(
+            self,
+            survey=None,
+            sources=tuple(
+                replace(s, position=along(s.position, shift.sources)) if isinstance(s, LineSource) else s
+                for s in self.sources
+            ),
+            receivers=tuple(replace(r, position=along(r.position, shift.receivers)) for r in self.receivers),
+            receiver_arrays=tuple(
+                replace(a, first=along(a.first, shift.receivers), last=along(a.last, shift.receivers))
+                for a in self.receiver_arrays
+            ),
+        )
 
     def memory(self, *, computing: bool, writing: bool) -> Memory:
         from peergrid.models.fdtd.memory import memory  # which takes a model

@@ -14,10 +14,11 @@ from matplotlib.patches import Patch
 
 from peergrid.grid import Array
 from peergrid.io.colours import diverging
-from peergrid.io.pictures import DPI, LARGEST, STYLE, robust_limit, running_level, save
+from peergrid.io.pictures import DPI, LARGEST, STYLE, robust_limit, save, section
 from peergrid.models.fdtd.build import Built, ModelReceiver
 from peergrid.models.fdtd.results import from_rest
 from peergrid.models.fdtd.tints import OUTLINE, material_tints
+from peergrid.models.survey import Trace, distances
 
 UNITS = {"Ez": "V/m", "Hx": "A/m", "Hy": "A/m"}
 
@@ -81,22 +82,30 @@ def picture_section(path: Path, built: Built, recorders: Sequence[ModelReceiver]
     """
     component = next(iter(recorders[0].traces))
     values = np.stack([from_rest(traces[r.traces[component]], built.units[component]) for r in recorders])
-    gained = values / running_level(values)
     start = np.array(recorders[0].position)
-    length = float(np.linalg.norm(np.array(recorders[-1].position) - start))
-    limit = robust_limit(gained, 97.0)
-    with matplotlib.rc_context(STYLE):
-        figure = Figure(figsize=(7.2, 5.0), dpi=DPI, layout="constrained")
-        axes = figure.subplots()
-        colours = ListedColormap(diverging(np.linspace(-1, 1, 255)) / 255)
-        extent = (0.0, length, (values.shape[1] - 1) * built.dt * 1e9, 0.0)
-        step = 1 + values.shape[1] // LARGEST
-        image = axes.imshow(gained[:, ::step].T, extent=extent, aspect="auto", cmap=colours, vmin=-limit, vmax=limit)
-        figure.colorbar(image, ax=axes, label=f"{component} over the running r.m.s.", pad=0.02, extend="both")
-        axes.set_xlabel("distance along the receivers (m)")
-        axes.set_ylabel("time (ns)")
-        axes.set_title(f"{built.model.model.title}: {component} with gain")
-        save(path, figure)
+    along = [float(np.linalg.norm(np.array(one.position) - start)) for one in recorders]
+    section(
+        path,
+        values,
+        (along, "distance along the receivers (m)"),
+        (built.dt * 1e9, "time (ns)"),
+        title=f"{built.model.model.title}: {component} with gain",
+        label=f"{component} over the running r.m.s.",
+    )
+
+
+def picture_survey(path: Path, built: Built, recorder: ModelReceiver, row: int, traces: Sequence[Trace]) -> None:
+    """The traces of a survey side by side, gained as `picture_section` does; row: of the receiver's first field."""
+    component = next(iter(recorder.traces))
+    words, along = distances(traces, row)
+    section(
+        path,
+        np.stack([from_rest(one.values[row]) for one in traces]),
+        (along, words),
+        (built.dt * 1e9, "time (ns)"),
+        title=f"{built.model.model.title}: {component} at '{recorder.name}' with gain",
+        label=f"{component} over the running r.m.s.",
+    )
 
 
 def boundaries(cells: np.ndarray[Any, Any]) -> np.ndarray[Any, np.dtype[np.bool_]]:

@@ -5,16 +5,20 @@ Beyond that layout there are the final fields (`/fields`) and the materials (`/g
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 import h5py
 import numpy as np
+from numpy.typing import NDArray
 
 from peergrid.grid import Array
 from peergrid.io.hdf5 import creating
 from peergrid.models.fdtd.build import Built, ModelReceiver
+from peergrid.models.survey import Trace
 from peergrid.version import VERSION
+
+Places = NDArray[np.float64]
 
 ATTRIBUTES = 60_000  # bytes: HDF5 keeps at most 64 KiB of them with an object
 PER_NAME = 16  # bytes of an entry that is a text
@@ -48,6 +52,44 @@ def write_results(
         _write_geometry(file, built)
 
 
+def write_survey(path: Path, built: Built, traces: Sequence[Trace], about: Mapping[str, str | int]) -> None:
+    """The traces of a survey side by side, shape (samples, traces) for each receiver and field, as gprMax merges them.
+
+    built: the first trace's. Beside them `/survey/sources` and `/survey/receivers`: positions as placed, shapes
+    (traces, sources, 3) and (traces, receivers and fields, 3). Raises as `write_results`.
+    """
+    with creating(path) as new:
+        file = new.hdf5
+        _describe(file, built, built.steps + 1, about)
+        sides = {
+            "sources": np.array([[(*place, 0.0) for place in one.sources] for one in traces]),
+            "receivers": np.array([[(*place, 0.0) for place in one.receivers] for one in traces]),
+        }
+        for name, places in sides.items():
+            file[f"survey/{name}"] = places
+        file.attrs["srcsteps"], file.attrs["rxsteps"] = _even_steps(sides["sources"]), _even_steps(sides["receivers"])
+        row = 0
+        for number, recorder in enumerate(built.recorders, start=1):
+            group = file.create_group(f"rxs/rx{number}")
+            group.attrs["Name"], group.attrs["Position"] = recorder.name, (*recorder.position, 0.0)
+            for component in recorder.traces:
+                shape = built.steps + 1, len(traces)
+                section = group.create_dataset(component, shape, built.problem.grid.dtype)
+                for column, one in enumerate(traces):
+                    section[:, column] = from_rest(one.values[row])
+                new.check()
+                row += 1
+        _write_geometry(file, built)
+
+
+def _even_steps(places: Places) -> tuple[float, float, float]:
+    """The way from the first trace to the next, of the first that moves; nothing where there is one trace, or none."""
+    if len(places) < 2 or not places.shape[1]:
+        return 0.0, 0.0, 0.0
+    x, y, z = places[1, 0] - places[0, 0]
+    return float(x), float(y), float(z)
+
+
 def _describe(file: h5py.File, built: Built, samples: int, about: Mapping[str, str | int | float]) -> None:
     (nx, ny), (dx, dy) = built.geometry.cells.shape, built.geometry.spacing
     file.attrs["Title"] = built.model.model.title
@@ -71,7 +113,7 @@ def _write_receiver(group: h5py.Group, built: Built, recorder: ModelReceiver, tr
         group[component] = from_rest(traces[name], built.units[component])
 
 
-def from_rest(trace: Array, unit: float) -> Array:
+def from_rest(trace: Array, unit: float = 1.0) -> Array:
     """A trace in SI units with the field at rest before the first step: sample k is Ez at time k dt (H at k - 1/2)."""
     return np.concatenate([np.zeros(1, trace.dtype), trace * trace.dtype.type(unit)])
 

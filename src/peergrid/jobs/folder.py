@@ -34,6 +34,10 @@ class Folder:
     def checkpoints(self) -> Path:
         return self.path / "checkpoints"
 
+    @property
+    def traces(self) -> Path:
+        return self.path / "traces"
+
     def prepare(self) -> None:
         """Make the folder, before anything is computed. Raises UsageError where it cannot be written."""
         try:
@@ -54,7 +58,7 @@ class Folder:
         opened = os.open(self.path, os.O_RDONLY)
         try:
             self._lock(opened)
-            for folder in (self.path, self.checkpoints):
+            for folder in (self.path, self.checkpoints, self.traces):
                 for file in folder.glob(".*.partial.*"):
                     if PARTIAL.fullmatch(file.name):
                         file.unlink(missing_ok=True)

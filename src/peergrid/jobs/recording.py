@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 
-from peergrid.cli.notes import warn
-from peergrid.cli.outputs import Folder
 from peergrid.io.checkpoints import Checkpoints, Period
 from peergrid.io.snapshots import Scale, SnapshotParts, SnapshotWriter
+from peergrid.jobs.folder import Folder
 from peergrid.models import BuiltModel
 from peergrid.simulate import Simulation
 
@@ -54,14 +53,21 @@ class Recording:
 
 @contextmanager
 def recording(
-    folder: Folder | None, built: BuiltModel, simulation: Simulation, period: Period | None
+    folder: Folder | None,
+    built: BuiltModel,
+    simulation: Simulation,
+    period: Period | None,
+    say: Callable[[str], None],
 ) -> Iterator[Recording]:
-    """The writers of a run; snapshots get their file's name when it is left, however it is left."""
+    """The writers of a run; snapshots get their file's name when it is left, however it is left.
+
+    say: is given a sentence for each checkpoint that cannot be written.
+    """
     if folder is None:
         yield Recording(built, simulation)
         return
     with ExitStack() as stack:
-        checkpoints = None if period is None else stack.enter_context(Checkpoints(folder.checkpoints, period, warn))
+        checkpoints = None if period is None else stack.enter_context(Checkpoints(folder.checkpoints, period, say))
         snapshots: SnapshotWriter | SnapshotParts | None = None
         taken = built.model.snapshots
         scale = scale_of(built)

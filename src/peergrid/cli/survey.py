@@ -1,0 +1,153 @@
+"""`peergrid run` of a model with a survey: many traces as one job, each kept when it is done."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, replace
+
+from peergrid.cli.notes import tell, warn
+from peergrid.cli.stop import StopRequest, stop_on_signal
+from peergrid.errors import UsageError
+from peergrid.jobs.folder import Folder
+from peergrid.jobs.requested import RequestedOptions
+from peergrid.jobs.share import Share
+from peergrid.jobs.survey import Shot, Survey, survey_of
+from peergrid.models.survey import SurveyedModel
+from peergrid.progress import Reporter, megacells
+
+
+@dataclass(frozen=True)
+class SurveySummary:
+    """The keys of `run --json` where the model has a survey.
+
+    steps: of each trace; devices_per_trace: the others work on other traces; done: how many traces are, those among
+    them that an earlier run had made `resumed_from`; seconds: from the first trace begun to the last one kept, with the
+    start of workers, of this run; seconds_per_trace: over the traces of this run; predicted_seconds: as foretold for
+    GPUs of all traces; sha256: of all traces, the same on any devices, '' where some are not done.
+    """
+
+    model: str
+    shape: tuple[int, ...]
+    cells: int
+    steps: int
+    dtype: str
+    traces: int
+    done: int
+    resumed_from: int
+    devices: str
+    devices_per_trace: int
+    strategy: str
+    depth: int
+    seconds: float
+    seconds_per_trace: float
+    predicted_seconds: float | None
+    gcells_per_s: float
+    sha256: str
+    interrupted_by: str
+    notes: tuple[str, ...]
+    outputs: tuple[str, ...]
+
+
+def run_survey(
+    name: str,
+    described: SurveyedModel,
+    requested: RequestedOptions,
+    folder: Folder,
+    *,
+    each: int | None,
+    resume: bool,
+    quiet: bool,
+) -> SurveySummary:
+    """Carry out what is left of a survey, and merge it where all is done."""
+    described.check_results()
+    survey = survey_of(described, folder, requested, each)
+    for warning in survey.first.warnings:
+        warn(warning)
+    there = _there(survey, resume)
+    tell(_shared(survey, survey.files.total - len(there)))
+    left = [number for number in range(survey.files.total) if number not in there]
+    started = time.perf_counter()
+    with stop_on_signal() as stop:
+        shots = _carry_out(survey, left, stop, quiet)
+        seconds = time.perf_counter() - started
+        found = _summary(name, survey, len(there), shots, seconds, stop)
+        if found.done == found.traces:
+            digest, written = survey.merge()
+            found = replace(found, sha256=digest, outputs=tuple(map(str, written)))
+    tell(found.notes)
+    return found
+
+
+def text(found: SurveySummary) -> str:
+    """The figures as people read them."""
+    ended = f", ended by {found.interrupted_by}; go on with '--resume'" if found.interrupted_by else ""
+    lines = [
+        f"{found.done} of {found.traces} traces, each {' × '.join(map(str, found.shape))} cells and {found.steps} "
+        f"steps on {found.devices_per_trace} of {found.devices} ({found.strategy}, depth {found.depth}){ended}",
+        f"{found.seconds:.3g} s, {found.seconds_per_trace:.3g} s a trace, {megacells(found.gcells_per_s * 1e9)}",
+        *([f"sha256 {found.sha256}"] if found.sha256 else []),
+        *found.outputs,
+    ]
+    return "\n".join(lines)
+
+
+def _there(survey: Survey, resume: bool) -> frozenset[int]:
+    """The traces that an earlier run made. Raises UsageError where there are some, and this one is to begin anew."""
+    done = survey.files.done()
+    if done and not resume:
+        raise UsageError(
+            f"'{survey.files.folder}' is expected to hold no traces where a survey begins, and holds {len(done)} of an "
+            "earlier run: go on with '--resume', remove them, or choose another folder with -o DIR."
+        )
+    return frozenset(done)
+
+
+def _shared(survey: Survey, left: int) -> tuple[str, ...]:
+    share, devices = survey.share, survey.requested.devices
+    if devices.count == 1 or not left:
+        return ()
+    foretold = "" if share.seconds is None else f", foretold to take {share.seconds:.3g} s"
+    return (f"Each trace runs on {_devices(share)} of {devices}, {share.at_once} at a time{foretold}.",)
+
+
+def _devices(share: Share) -> str:
+    return f"{share.each} device{'s' * (share.each > 1)}"
+
+
+def _carry_out(survey: Survey, left: list[int], stop: StopRequest, quiet: bool) -> list[Shot]:
+    cells = survey.first.problem.grid.box.size * survey.first.steps
+    before, shots = survey.files.total - len(left), list[Shot]()
+    with Reporter(survey.files.total, cells, quiet, before, "trace") as reporter:
+        for number, (_, shot) in enumerate(survey.carry_out(left, lambda: bool(stop)), start=before + 1):
+            shots.append(shot)
+            reporter.update(number)
+    return shots
+
+
+def _summary(
+    name: str, survey: Survey, there: int, shots: list[Shot], seconds: float, stop: StopRequest
+) -> SurveySummary:
+    problem, steps = survey.first.problem, survey.first.steps
+    chosen = shots[0].options.options if shots else None
+    return SurveySummary(
+        model=name,
+        shape=problem.grid.shape,
+        cells=problem.grid.box.size,
+        steps=steps,
+        dtype=problem.grid.dtype,
+        traces=survey.files.total,
+        done=there + len(shots),
+        resumed_from=there,
+        devices=str(survey.requested.devices),
+        devices_per_trace=survey.share.each,
+        strategy=chosen.strategy if chosen else "",
+        depth=chosen.depth if chosen else 0,
+        seconds=seconds,
+        seconds_per_trace=seconds / max(1, len(shots)),
+        predicted_seconds=survey.share.seconds,
+        gcells_per_s=problem.grid.box.size * steps * len(shots) / seconds / 1e9,
+        sha256="",
+        interrupted_by=stop.name if stop else "",
+        notes=shots[0].notes if shots else (),
+        outputs=(),
+    )

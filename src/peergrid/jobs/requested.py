@@ -1,0 +1,78 @@
+"""The options of a run as they are asked for, and what they become on the devices."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+
+from peergrid.grid import Index
+from peergrid.models import BuiltModel
+from peergrid.resolve import resolve_options
+from peergrid.runtime.devices import Devices
+from peergrid.runtime.ranks.ranks import Communicator, devices_of_all
+from peergrid.schedule import ResolvedOptions
+from peergrid.schedule.exchange import Order
+from peergrid.schedule.ops import Route
+from peergrid.schedule.strategies import StrategyName
+from peergrid.simulate import Simulation
+
+
+@dataclass(frozen=True)
+class RequestedOptions:
+    """Options as a command line, a model file or a program names them; None: chosen for devices and problem.
+
+    comm: joins the processes that a launcher started, of each of which these are the devices.
+    """
+
+    devices: Devices
+    strategy: StrategyName | None = None
+    depth: int | None = None
+    order: Order | None = None
+    route: Route | None = None
+    split: Index | None = None
+    comm: Communicator | None = None
+
+    @property
+    def leads(self) -> bool:
+        """True for the process that writes and prints: rank 0, or one that a launcher did not start with others."""
+        return self.comm is None or self.comm.rank == 0
+
+    def resolve(self, built: BuiltModel, say: Callable[[str], None] | None = None) -> ResolvedOptions:
+        """The options of a run of the model; say: is told before a trial begins."""
+        depth = None if self.depth is None else min(self.depth, built.steps)
+        devices, ranks = (self.devices, None) if self.comm is None else devices_of_all(self.comm, self.devices)
+        resolve = partial(
+            resolve_options,
+            devices,
+            built.problem,
+            built.steps,
+            strategy=self.strategy,
+            depth=depth,
+            order=self.order,
+            route=self.route,
+            split=self.split,
+            say=say,
+        )
+        resolved = resolve() if ranks is None else ranks.decided(resolve)
+        if depth == self.depth:
+            return resolved
+        fewer = (
+            f"A run of {built.steps} steps cannot have more between exchanges: the depth is {depth}, not {self.depth}."
+        )
+        return replace(resolved, notes=(fewer, *resolved.notes))
+
+    def simulation(
+        self, built: BuiltModel, chosen: ResolvedOptions, steps: int, sources: Path | None = None
+    ) -> Simulation:
+        """The model on its devices, ready for so many steps; sources: as in `Simulation`."""
+        return Simulation(
+            built.problem,
+            steps,
+            devices=self.devices,
+            options=chosen,
+            split=self.split,
+            sources=sources,
+            comm=self.comm,
+        )

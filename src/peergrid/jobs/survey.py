@@ -1,0 +1,126 @@
+"""A survey as one job: every trace a run, kept when it is done, all of them merged in the end."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+
+from peergrid.errors import UsageError
+from peergrid.jobs.folder import Folder
+from peergrid.jobs.requested import RequestedOptions
+from peergrid.jobs.share import Share, fastest, groups
+from peergrid.jobs.traces import TraceFiles, digest_of
+from peergrid.jobs.workers import share_out
+from peergrid.models.survey import SurveyedBuilt, SurveyedModel, Trace, shifts
+from peergrid.pauses import advance
+from peergrid.runtime.devices import Devices
+from peergrid.runtime.retain import hold
+from peergrid.schedule import ResolvedOptions
+from peergrid.stencil.identity import identity
+
+
+@dataclass(frozen=True)
+class Shot:
+    """The figures of a trace that is done. seconds: of stepping alone."""
+
+    seconds: float
+    options: ResolvedOptions
+    notes: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Survey:
+    """A survey with its files: what is done of it, and what does the rest.
+
+    first: the first trace's problem; share: how devices are shared.
+    """
+
+    model: SurveyedModel
+    first: SurveyedBuilt
+    folder: Folder
+    files: TraceFiles
+    requested: RequestedOptions
+    share: Share
+
+    def carry_out(self, left: list[int], stopped: Callable[[], bool]) -> Iterator[tuple[int, Shot]]:
+        """The traces with these numbers, each as soon as it is done and kept."""
+        work = Shooting(self.model, self.files, self.requested)
+        yield from share_out(work, left, groups(self.requested.devices, self.share), stopped)
+
+    def merge(self) -> tuple[str, tuple[Path, ...]]:
+        """The digest of all traces and the files written, where all are done; the traces' own files are removed."""
+        digest = hashlib.sha256("\n".join(digest_of(trace) for trace in self.files).encode()).hexdigest()
+        written = self.first.write_survey(self.folder.path, self.files, {"sha256": digest, "steps": self.first.steps})
+        self.files.clear()
+        return digest, written
+
+
+def survey_of(model: SurveyedModel, folder: Folder, requested: RequestedOptions, each: int | None = None) -> Survey:
+    """The survey that a model describes; each: the devices of a trace, None for what is foretold to be fastest.
+
+    Raises UsageError where the model cannot mean anything.
+    """
+    moves = shifts(model)
+    first = model.moved(moves[0]).build()
+    files = TraceFiles(folder.traces, _digest(model, first), len(moves))
+    devices = requested.devices
+    share = fastest(first, devices, len(moves)) if each is None else _named(devices, each, len(moves))
+    return Survey(model, first, folder, files, requested, share)
+
+
+@dataclass(frozen=True)
+class Shooting:
+    """The work of a survey: to run the trace of a number, and keep it."""
+
+    model: SurveyedModel
+    files: TraceFiles
+    requested: RequestedOptions
+
+    @contextmanager
+    def on(self, devices: Devices) -> Iterator[Callable[[int], Shot]]:
+        """The contexts of GPUs and the options of the first trace are those of all."""
+        own, moves, chosen = replace(self.requested, devices=devices), shifts(self.model), list[ResolvedOptions]()
+
+        def carry_out(number: int) -> Shot:
+            built = self.model.moved(moves[number]).build()
+            if not chosen:
+                chosen.append(own.resolve(built))
+            trace, shot = shoot(built, own, chosen[0])
+            self.files.write(number, trace)
+            return shot
+
+        with hold(devices):
+            yield carry_out
+
+
+def shoot(built: SurveyedBuilt, requested: RequestedOptions, chosen: ResolvedOptions) -> tuple[Trace, Shot]:
+    """One trace. Raises Unstable where a field is not finite."""
+    with requested.simulation(built, chosen, built.steps) as simulation:
+        for _ in advance(simulation, built.steps, ()):
+            simulation.check()
+        records = simulation.traces()
+        figures = Shot(simulation.seconds, replace(chosen, options=simulation.options), simulation.notes)
+    values = [
+        records[one.name] * records[one.name].dtype.type(built.units[one.field]) for one in built.problem.receivers
+    ]
+    return Trace(built.sources, built.receivers, np.stack(values)), figures
+
+
+def _named(devices: Devices, each: int, traces: int) -> Share:
+    if each < 1 or devices.count % each:
+        raise UsageError(
+            f"Devices for each trace are expected to divide {devices.count}, the devices of the run, got {each}; name "
+            "another number."
+        )
+    return Share(each, min(traces, devices.count // each), None)
+
+
+def _digest(model: SurveyedModel, first: SurveyedBuilt) -> str:
+    """A digest of all that decides the traces: the first one's problem, and where the others are."""
+    parts = (sorted(identity(first.problem).items()), first.steps, first.dt, sorted(first.units.items()), shifts(model))
+    return hashlib.sha256(repr(parts).encode()).hexdigest()

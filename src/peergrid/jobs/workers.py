@@ -1,0 +1,125 @@
+"""Pieces of work shared out among groups of devices, a process for each group; a free one takes the next at once.
+
+With one group the work is done in this process. A worker ends with the process that started it: at the next piece of
+work it finds nobody to ask. Signals that end a run are left to the parent, which hands out no more and waits.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import signal
+import traceback
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from multiprocessing.connection import Connection, wait
+from multiprocessing.process import BaseProcess
+from typing import Any, Protocol, TypeVar
+
+from peergrid.errors import DeviceFault, PeergridError
+from peergrid.runtime.devices import Devices
+
+FOUND = TypeVar("FOUND", covariant=True)
+STOPPING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+ENDING = 5.0  # seconds that a worker gets to end by itself
+
+
+class Work(Protocol[FOUND]):
+    """Work that can be sent to a process."""
+
+    def on(self, devices: Devices) -> AbstractContextManager[Callable[[int], FOUND]]:
+        """A function that does a piece of work, by its number, on some devices; the block is left when all are done."""
+
+
+def share_out(
+    work: Work[FOUND], pieces: Sequence[int], groups: Sequence[Devices], stopped: Callable[[], bool]
+) -> Iterator[tuple[int, FOUND]]:
+    """Pieces of work with what they found, in the order in which they are done; no more are begun once stopped.
+
+    Raises the first error of a piece of work, DeviceFault where a worker ends.
+    """
+    if len(groups) == 1:
+        with work.on(groups[0]) as carry_out:
+            for piece in pieces:
+                if stopped():
+                    return
+                yield piece, carry_out(piece)
+        return
+    with _workers(work, groups[: len(pieces)]) as processes:
+        yield from _handed_out(processes, list(pieces), stopped)
+
+
+def _handed_out(
+    processes: dict[Connection, BaseProcess], left: list[int], stopped: Callable[[], bool]
+) -> Iterator[tuple[int, Any]]:
+    left.reverse()
+    busy = set(processes)
+    while busy:
+        for connection in wait(list(busy)):
+            assert isinstance(connection, Connection)
+            answer = _answer(connection, processes[connection])
+            if left and not stopped():
+                connection.send(left.pop())
+            else:
+                busy.remove(connection)
+            if answer is not None:
+                yield answer
+
+
+def _answer(connection: Connection, process: BaseProcess) -> tuple[int, Any] | None:
+    """The number of a piece of work and what it found; None from a worker that is ready for its first."""
+    try:
+        found = connection.recv()
+    except (EOFError, ConnectionError):
+        process.join(ENDING)
+        raise DeviceFault(
+            f"A worker of the survey is expected to go on until all is done, '{process.name}' ended with code "
+            f"{process.exitcode}; go on with '--resume'."
+        ) from None
+    if isinstance(found, PeergridError):
+        raise found
+    if isinstance(found, str):
+        raise RuntimeError(found)
+    answer: tuple[int, Any] | None = found
+    return answer
+
+
+@contextmanager
+def _workers(work: Work[object], groups: Sequence[Devices]) -> Iterator[dict[Connection, BaseProcess]]:
+    context = multiprocessing.get_context("spawn")  # a process that has used a GPU cannot be forked
+    started: dict[Connection, BaseProcess] = {}
+    try:
+        for devices in groups:
+            ours, theirs = context.Pipe()
+            process: BaseProcess = context.Process(
+                target=_serve, args=(theirs, work, devices), name=str(devices), daemon=True
+            )
+            process.start()
+            theirs.close()
+            started[ours] = process
+        yield started
+        for connection in started:
+            connection.send(None)
+        for process in started.values():
+            process.join(ENDING)
+    finally:
+        for connection, process in started.items():
+            connection.close()
+            process.kill()  # where it has not ended: it hears no other signal
+            process.join()
+
+
+def _serve(connection: Connection, work: Work[object], devices: Devices) -> None:
+    """The life of a worker."""
+    for number in STOPPING:
+        signal.signal(number, signal.SIG_IGN)
+    try:
+        with work.on(devices) as carry_out:
+            connection.send(None)
+            while (piece := connection.recv()) is not None:
+                connection.send((piece, carry_out(piece)))
+    except (EOFError, ConnectionError):
+        return
+    except PeergridError as error:
+        connection.send(error)
+    except Exception:
+        connection.send(traceback.format_exc())

@@ -1,0 +1,204 @@
+"""Surveys: one model, its sources and receivers at many places, a trace or a shot from each.
+
+The table `[survey]` is any of the dataclasses here. A kind of model that has surveys has a field `survey`, can move its
+sources and receivers (`SurveyedModel`), and writes all traces together (`SurveyedBuilt`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from math import dist
+from pathlib import Path
+from typing import Annotated, ClassVar, Protocol, Self, TypeVar, runtime_checkable
+
+from peergrid.errors import UsageError
+from peergrid.grid import Array
+from peergrid.io.rule import Finite, Rule
+from peergrid.models.model import BuiltModel, Model
+
+MOST = 100_000
+Vector = tuple[Finite, ...]
+Traces = Annotated[int, Rule(f"a whole number from 1 to {MOST}", lambda v: 1 <= v <= MOST)]
+Places = Annotated[tuple[Vector, ...], Rule(f"a list of 1 to {MOST} positions", lambda v: 1 <= len(v) <= MOST)]
+
+
+@dataclass(frozen=True)
+class CommonOffset:
+    """Sources and receivers move together, by `step` metres from each trace to the next."""
+
+    kind: ClassVar[str] = "common_offset"
+    traces: Traces
+    step: Vector
+
+
+@dataclass(frozen=True)
+class CommonMidpoint:
+    """Receivers move by `step` metres from each trace to the next, sources as far the other way."""
+
+    kind: ClassVar[str] = "common_midpoint"
+    traces: Traces
+    step: Vector
+
+
+@dataclass(frozen=True)
+class Steps:
+    """Sources and receivers move by a step of their own each, metres."""
+
+    kind: ClassVar[str] = "steps"
+    traces: Traces
+    source_step: Vector
+    receiver_step: Vector
+
+
+@dataclass(frozen=True)
+class Positions:
+    """A trace for every position of the first source, metres; the other sources keep their distance to it.
+
+    receivers: as many positions of the first receiver; without them receivers stay where they are.
+    """
+
+    kind: ClassVar[str] = "positions"
+    sources: Places
+    receivers: Places | None = None
+
+
+Survey = CommonOffset | CommonMidpoint | Steps | Positions
+
+
+@dataclass(frozen=True)
+class Shift:
+    """The distances, in metres along each axis, by which a trace has its sources and its receivers moved."""
+
+    sources: Vector
+    receivers: Vector
+
+
+@dataclass(frozen=True)
+class Trace:
+    """One trace, or shot, of a survey.
+
+    sources, receivers: positions as placed, metres; values: of every receiver of the problem in its order, SI units,
+    shape (receivers, steps).
+    """
+
+    sources: tuple[Vector, ...]
+    receivers: tuple[Vector, ...]
+    values: Array
+
+
+@runtime_checkable
+class SurveyedModel(Model, Protocol):
+    """A model whose sources and receivers can be moved."""
+
+    @property
+    def survey(self) -> Survey | None:
+        """The survey that the file describes, None for a single run."""
+
+    @property
+    def anchors(self) -> tuple[Vector, Vector]:
+        """Positions in metres of the first source and the first receiver that move."""
+
+    def moved(self, shift: Shift) -> Self:
+        """The same model without its survey, its sources and receivers moved; what is unbounded stays."""
+
+    def build(self) -> SurveyedBuilt:
+        """As of `Model`."""
+
+
+class SurveyedBuilt(BuiltModel, Protocol):
+    """A problem of which many are made."""
+
+    @property
+    def sources(self) -> tuple[Vector, ...]:
+        """Positions of the sources as placed, metres."""
+
+    @property
+    def receivers(self) -> tuple[Vector, ...]:
+        """Positions of the problem's receivers as placed, in their order, metres."""
+
+    def write_survey(self, folder: Path, traces: Sequence[Trace], about: Mapping[str, str | int]) -> tuple[Path, ...]:
+        """Write all traces into one file, and their pictures; the files written.
+
+        traces: read from the disk whenever one is asked for; about: what the file should say of the survey, nothing of
+        which depends on devices.
+        """
+
+
+MODEL = TypeVar("MODEL", bound=SurveyedModel)
+
+
+def surveyed(model: Model) -> SurveyedModel | None:
+    """The model, where it describes a survey."""
+    return model if isinstance(model, SurveyedModel) and model.survey is not None else None
+
+
+def shifts(model: SurveyedModel) -> tuple[Shift, ...]:
+    """The shift of every trace. Raises UsageError for vectors of other dimensions than the model's."""
+    assert model.survey is not None
+    _check_axes(model.survey, len(model.shape))
+    return tuple(_shifts(model.survey, *model.anchors))
+
+
+def traces(model: MODEL) -> Iterator[MODEL]:
+    """The model of each trace."""
+    return (model.moved(shift) for shift in shifts(model))
+
+
+def distances(found: Sequence[Trace], receiver: int = 0) -> tuple[str, tuple[float, ...]]:
+    """The axis of a section, in words and in metres for each trace: where the middle between source and receiver is, or
+    where that stays, how far both are apart.
+    """
+    ends = [(one.sources[0] if one.sources else one.receivers[receiver], one.receivers[receiver]) for one in found]
+    middles = [tuple((a + b) / 2 for a, b in zip(*pair, strict=True)) for pair in ends]
+    apart = [dist(*pair) for pair in ends]
+    way = [0.0]
+    for before, after in pairwise(middles):
+        way.append(way[-1] + dist(before, after))
+    if way[-1] > 0.1 * (max(apart) - min(apart)):
+        moving = [axis for axis in range(len(middles[0])) if len({one[axis] for one in middles}) > 1]
+        if len(moving) == 1:
+            return f"{'xyz'[moving[0]]} in the middle (m)", tuple(one[moving[0]] for one in middles)
+        return "distance along the survey (m)", tuple(way)
+    return "distance of source and receiver (m)", tuple(apart)
+
+
+def _shifts(survey: Survey, source: Vector, receiver: Vector) -> Iterator[Shift]:
+    if isinstance(survey, Positions):
+        placed = survey.receivers or (receiver,) * len(survey.sources)
+        for one, two in zip(survey.sources, placed, strict=True):
+            yield Shift(_less(one, source), _less(two, receiver))
+        return
+    if isinstance(survey, Steps):
+        sources, receivers = survey.source_step, survey.receiver_step
+    else:
+        receivers = survey.step
+        sources = survey.step if isinstance(survey, CommonOffset) else tuple(-x for x in survey.step)
+    for number in range(survey.traces):
+        yield Shift(tuple(number * x for x in sources), tuple(number * x for x in receivers))
+
+
+def _check_axes(survey: Survey, axes: int) -> None:
+    vectors: dict[str, Sequence[Vector]]
+    if isinstance(survey, Positions):
+        vectors = {"sources": survey.sources, "receivers": survey.receivers or ()}
+        if survey.receivers is not None and len(survey.receivers) != len(survey.sources):
+            raise UsageError(
+                f"survey.receivers is expected to hold as many positions as survey.sources, got "
+                f"{len(survey.receivers)} for {len(survey.sources)}; give as many, or leave it out."
+            )
+    elif isinstance(survey, Steps):
+        vectors = {"source_step": (survey.source_step,), "receiver_step": (survey.receiver_step,)}
+    else:
+        vectors = {"step": (survey.step,)}
+    for name, given in vectors.items():
+        wrong = next((one for one in given if len(one) != axes), None)
+        if wrong is not None:
+            raise UsageError(
+                f"survey.{name} is expected to have a number for each of the {axes} axes, got {len(wrong)}; correct it."
+            )
+
+
+def _less(one: Vector, two: Vector) -> Vector:
+    return tuple(a - b for a, b in zip(one, two, strict=True))

@@ -1,0 +1,170 @@
+"""A survey as one job: its traces are those of single runs, its file has the same bytes however it came about."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import h5py
+import numpy as np
+import pytest
+from PIL import Image
+
+from peergrid.cli import main
+from peergrid.errors import UsageError
+from peergrid.jobs.folder import Folder
+from peergrid.jobs.requested import RequestedOptions
+from peergrid.jobs.survey import Survey, survey_of
+from peergrid.models import parse
+from peergrid.models.survey import surveyed
+from peergrid.runtime.devices import parse_devices
+
+ROOT = Path(__file__).parents[2]
+MODEL = """
+[model]
+title = "plate"
+[grid]
+size = [0.6, 0.3]
+spacing = 0.01
+steps = 40
+[[shape]]
+kind = "box"
+material = "conductor"
+lower = [0.2, 0.12]
+upper = [0.3, 0.14]
+[[source]]
+kind = "line"
+position = [0.15, 0.2]
+waveform = { kind = "ricker", frequency = 2e9 }
+[[receiver]]
+position = [0.2, 0.2]
+fields = ["Ez", "Hx"]
+[[receiver_array]]
+first = [0.3, 0.2]
+last = [0.4, 0.2]
+count = 2
+[output]
+pictures = false
+"""
+SURVEY = '[survey]\nkind = "common_offset"\ntraces = 4\nstep = [0.03, 0.0]\n'
+
+
+def survey(text: str, folder: Path, devices: str = "cpu:1", each: int | None = None) -> Survey:
+    model = surveyed(parse(text))
+    assert model is not None
+    return survey_of(model, Folder(folder), RequestedOptions(parse_devices(devices)), each)
+
+
+def carried_out(job: Survey) -> str:
+    done = job.files.done()
+    for _ in job.carry_out([n for n in range(job.files.total) if n not in done], lambda: False):
+        pass
+    digest, _ = job.merge()
+    return digest
+
+
+def test_a_survey_has_the_traces_of_single_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every trace and every field, over two devices for each trace as over one."""
+    shown = MODEL.replace("pictures = false", "pictures = true")
+    assert carried_out(survey(shown + SURVEY, tmp_path / "all")) == carried_out(
+        survey(MODEL + SURVEY, tmp_path / "split", "cpu:2", each=2)
+    )
+    assert (tmp_path / "all/results.h5").read_bytes() == (tmp_path / "split/results.h5").read_bytes()
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "third.toml").write_text(
+        MODEL.replace("[0.15,", "[0.21,").replace("n = [0.2, 0.2]", "n = [0.26, 0.2]")
+        .replace("[0.3, 0.2]", "[0.36, 0.2]").replace("[0.4, 0.2]", "[0.46, 0.2]")
+    )  # fmt: skip
+    monkeypatch.setattr(sys, "argv", ["peergrid", "run", "third.toml", "-o", "third", "--devices", "cpu:1"])
+    with pytest.raises(SystemExit):
+        main()
+    with h5py.File(tmp_path / "all/results.h5") as merged, h5py.File(tmp_path / "third/results.h5") as single:
+        for name in ("rx1/Ez", "rx1/Hx", "rx2/Ez", "rx3/Ez"):
+            assert merged[f"rxs/{name}"].shape == (41, 4)
+            assert np.array_equal(merged[f"rxs/{name}"][:, 2], single[f"rxs/{name}"][:])
+            assert single[f"rxs/{name}"][:].any()
+        for name in ("dt", "Iterations", "nrx", "nsrc", "dx_dy_dz", "nx_ny_nz"):
+            assert np.array_equal(merged.attrs[name], single.attrs[name])
+        np.testing.assert_allclose(merged.attrs["srcsteps"], (0.03, 0, 0), atol=1e-12)
+        np.testing.assert_allclose(merged["survey/receivers"][2, 0], (0.26, 0.2, 0.0))
+    assert sorted(path.name for path in (tmp_path / "all").iterdir()) == [
+        "results.h5", "section-array1-1.png", "section-array1-2.png", "section-rx1.png",
+    ]  # fmt: skip
+    with Image.open(tmp_path / "all/section-rx1.png") as picture:
+        assert picture.size[0] > 1000
+
+
+def test_what_is_done_is_not_done_again(tmp_path: Path) -> None:
+    job = survey(MODEL + SURVEY, tmp_path / "a")
+    for number, _ in job.carry_out([0, 2], lambda: False):
+        assert number in job.files.done()
+    kept = {number: job.files.path(number).stat().st_mtime_ns for number in (0, 2)}
+    damaged = job.files.path(1)
+    damaged.write_bytes(job.files.path(0).read_bytes()[:-100])
+    again = survey(MODEL + SURVEY, tmp_path / "a")
+    assert again.files.done() == (0, 2)
+    for _ in again.carry_out([1, 3], lambda: False):
+        pass
+    assert {number: job.files.path(number).stat().st_mtime_ns for number in (0, 2)} == kept
+    digest, _ = again.merge()
+    assert not again.files.folder.exists()
+    assert digest == carried_out(survey(MODEL + SURVEY, tmp_path / "b"))
+    assert (tmp_path / "a/results.h5").read_bytes() == (tmp_path / "b/results.h5").read_bytes()
+
+
+def test_traces_of_another_survey_are_refused(tmp_path: Path) -> None:
+    job = survey(MODEL + SURVEY, tmp_path)
+    list(job.carry_out([0], lambda: False))
+    for other in (SURVEY.replace("0.03", "0.04"), SURVEY.replace("[survey]", "[absorber]\ncells = 5\n[survey]")):
+        with pytest.raises(UsageError, match="is expected to hold traces of this survey, and holds those of another"):
+            survey(MODEL + other, tmp_path).files.done()
+
+
+@pytest.mark.skipif(not hasattr(os, "killpg"), reason="needs process groups, to end a job with all its workers")
+def test_a_killed_survey_goes_on_to_the_same_file(tmp_path: Path) -> None:
+    """On two processes; resumed on one."""
+    many = SURVEY.replace("traces = 4", "traces = 16").replace("0.03", "0.01")
+    (tmp_path / "many.toml").write_text(MODEL + many)
+    command = [sys.executable, "-m", "peergrid", "run", "many.toml", "-o", "out", "--devices"]
+    job = subprocess.Popen([*command, "cpu:2"], cwd=tmp_path, stderr=subprocess.DEVNULL, start_new_session=True)
+    while len(list((tmp_path / "out").glob("traces/trace-*.h5"))) < 2:
+        assert job.poll() is None
+        time.sleep(0.01)
+    os.killpg(job.pid, signal.SIGKILL)
+    job.wait()
+    refused = subprocess.run([*command, "cpu:1"], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert refused.returncode == 2
+    assert "of an earlier run: go on with '--resume', remove them" in refused.stderr
+    there = len(list((tmp_path / "out").glob("traces/trace-*.h5")))
+    done = subprocess.run(
+        [*command, "cpu:1", "-o", "out", "--resume", "--json"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    assert 2 <= found["resumed_from"] == there < 16
+    assert found["done"] == 16
+    assert found["sha256"] == carried_out(survey(MODEL + many, tmp_path / "whole"))
+    assert (tmp_path / "out/results.h5").read_bytes() == (tmp_path / "whole/results.h5").read_bytes()
+
+
+def test_the_example_shows_the_pipes(tmp_path: Path) -> None:
+    """Of three of its traces the one over the iron pipe has the strongest echo."""
+    text = (ROOT / "examples/survey.toml").read_text()
+    sources = "[[0.37, 0.465], [0.63, 0.465], [1.0, 0.465]]"
+    receivers = "[[0.43, 0.465], [0.69, 0.465], [1.06, 0.465]]"
+    over = f'kind = "positions"\nsources = {sources}\nreceivers = {receivers}'
+    before, _, _ = text.partition('kind = "common_offset"')
+    carried_out(survey(before + over, tmp_path))
+    with h5py.File(tmp_path / "results.h5") as file:
+        late = np.abs(file["rxs/rx1/Ez"][350:430]).max(axis=0)
+    assert late[0] > 2 * late[1]
+    assert late[0] > 2 * late[2]
