@@ -40,7 +40,7 @@ catalogue: $(VENV)/dev
 # Versions are locked; `make lock` renews them.
 lock: $(VENV)/dev
 	$(BIN)/uv pip compile -q --universal --python-version 3.11 pyproject.toml -o requirements.lock
-	$(BIN)/uv pip compile -q --universal --python-version 3.11 pyproject.toml --extra cuda --group dev -o requirements-dev.lock
+	$(BIN)/uv pip compile -q --universal --python-version 3.11 pyproject.toml --extra cuda --extra docs --group dev -o requirements-dev.lock
 
 $(VENV)/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "peergrid needs Python 3.11 or newer; try make PYTHON=python3.12")'

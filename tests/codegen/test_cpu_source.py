@@ -32,9 +32,9 @@ def test_the_source_reads_like_the_stencil() -> None:
     assert text.count("def cells(") == 1
     _, whole, rest = text[: text.index("def rows")].split("for x in ")
     assert (whole.splitlines()[0], rest.splitlines()[0]) == ("range(n & -16):", "range(n & -16, n):")
-    for loop in (whole, rest):
+    for loop, v in ((whole, "v"), (rest, "w")):
         assert [line.strip() for line in loop.splitlines() if "[x]" in line] == [
-            "v0 = p1[x]", "v2 = p4[x]", "p0[x] = v6",
+            f"{v}0 = p1[x]", f"{v}2 = p4[x]", f"p0[x] = {v}6",
         ]  # fmt: skip
     assert "c0 = p2[0]" in text  # what is the same along a row is read once
     assert "K0 = number(2.0)" in text

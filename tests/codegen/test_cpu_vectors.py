@@ -22,6 +22,7 @@ from peergrid.runtime.reference import ReferenceKernel
 from peergrid.schedule.layout import Layout
 from peergrid.schedule.strategies import StrategyName
 from peergrid.stencil import Problem, equal, maximum, minimum, sqrt, stencil, where
+from peergrid.stencil.expr import Unary
 
 WIDTHS = (3, 16, 37)  # cells of a line: less than a vector, a whole number of them, some and a rest
 
@@ -37,7 +38,9 @@ def every(u: Any, v: Any, along: Any, down: Any, push: Any) -> None:
     here, ahead = u[0, 0, 0], v[2, -1, 1]
     chosen = where((here < ahead) & ~equal(v[0, 0, 0], 0) | (u[0, 1, 0] >= 1), minimum(here, ahead), -abs(ahead))
     u.next[0, 0, 0] = chosen * along[0, 0, 0] + push.now / down[1, 0, 0] + (here > 0.25)
-    v.next[0, 0, 0] = sqrt(maximum(v[0, 0, 0], u[0, 0, -1] / 3)) - here
+    regular = where((abs(ahead) > 1e-3) & (abs(ahead) < 99), ahead, 1.5)
+    by_exponents = Unary("power_of_two", regular) - Unary("exponent", regular)
+    v.next[0, 0, 0] = sqrt(maximum(v[0, 0, 0], u[0, 0, -1] / 3)) - here + by_exponents
 
 
 def operations(shape: Index, dtype: Dtype) -> Problem:

@@ -29,6 +29,8 @@ extern "C" double fabs(double) noexcept;
 extern "C" double fma(double, double, double) noexcept;
 inline float __fsqrt_rn(float a) { return __builtin_sqrtf(a); }
 inline double __dsqrt_rn(double a) { return __builtin_sqrt(a); }
+inline int __float_as_int(float a) { return __builtin_bit_cast(int, a); }
+inline long long __double_as_longlong(double a) { return __builtin_bit_cast(long long, a); }
 inline float __int_as_float(uint32_t a) { return __builtin_bit_cast(float, a); }
 inline double __longlong_as_double(uint64_t a) { return __builtin_bit_cast(double, a); }
 

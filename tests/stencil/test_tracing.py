@@ -289,8 +289,8 @@ def test_what_cannot_be_is_refused(make: Callable[[], object], sentence: str) ->
 def test_python_conditions_are_refused_while_tracing() -> None:
     with pytest.raises(TypeError, match="known only when it runs"):
         bool(Read("u", (0,)) > 1)
-    with pytest.raises(TypeError, match="whole number from 1 to 8"):
-        Read("u", (0,)) ** 9
+    with pytest.raises(TypeError, match="combines values of fields, signals and numbers, got True"):
+        Read("u", (0,)) ** True
 
 
 def test_what_numpy_and_python_make_of_a_value() -> None:
@@ -311,7 +311,7 @@ def stepping(u) -> None:  # type: ignore[no-untyped-def]
 @pytest.mark.parametrize(
     ("make", "sentence"),
     [
-        (lambda a: np.sin(a), "A stencil has no numpy.sin. There are "),
+        (lambda a: np.arcsin(a), "A stencil has no numpy.arcsin. There are "),
         (lambda a: np.ones(3) * a, r"got an array of shape \(3,\) \(make it a field"),
         (lambda a: math.sin(a), "so no function of Python takes it. There are "),
         (lambda a: max(a, 1), "minimum and maximum in place of if, and, or, min and max"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,7 +15,29 @@ from peergrid.stencil.expr import Binary, Const, Expr, Now, Param, Read, Unary, 
 from peergrid.stencil.problem import Assignment
 from peergrid.stencil.program import CellProgram, counts
 
-UNARY = {"neg": np.negative, "abs": np.abs, "sqrt": np.sqrt, "not": np.logical_not}
+
+def power_of_two(value: Any) -> Any:
+    """2 to the nearest whole number: the sum has it in its last digits, and these become the exponent."""
+    kind = np.finfo(value.dtype)
+    raised = np.asarray(value + value.dtype.type(1.5 * 2.0**kind.nmant + kind.maxexp - 1))
+    return (raised.view(f"i{raised.itemsize}") << kind.nmant).view(value.dtype)[()]
+
+
+def exponent(value: Any) -> Any:
+    """The exponent of a normal number, from its bits."""
+    kind = np.finfo(value.dtype)
+    bits = np.abs(np.asarray(value)).view(f"i{value.itemsize}")
+    return ((bits >> kind.nmant) - (kind.maxexp - 1)).astype(value.dtype)[()]
+
+
+UNARY: dict[str, Callable[..., Any]] = {
+    "neg": np.negative,
+    "abs": np.abs,
+    "sqrt": np.sqrt,
+    "not": np.logical_not,
+    "power_of_two": power_of_two,
+    "exponent": exponent,
+}
 BINARY = {
     "add": np.add,
     "sub": np.subtract,

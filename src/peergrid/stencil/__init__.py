@@ -1,6 +1,6 @@
 """The language of the user: the update of one cell, traced into expressions, joined into the stages of a step."""
 
-from peergrid.stencil.expr import Expr, equal, maximum, minimum, sqrt, where
+from peergrid.stencil.expr import Expr, cos, equal, exp, log, maximum, minimum, sin, sqrt, tanh, where
 from peergrid.stencil.footprint import Footprint, Growth, footprint, read_box, read_boxes, reduced_boxes, write_box
 from peergrid.stencil.problem import Assignment, Problem, Receiver, Stage, Update
 from peergrid.stencil.reduction import Reduction
@@ -20,16 +20,21 @@ __all__ = [
     "Stage",
     "Stencil",
     "Update",
+    "cos",
     "equal",
+    "exp",
     "footprint",
+    "log",
     "maximum",
     "minimum",
     "read_box",
     "read_boxes",
     "reduced_boxes",
     "reduction",
+    "sin",
     "sqrt",
     "stencil",
+    "tanh",
     "where",
     "write_box",
 ]

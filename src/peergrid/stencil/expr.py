@@ -1,8 +1,9 @@
 """The expressions of a cell's update: a small frozen graph of IEEE basic operations.
 
-Only operations whose result IEEE 754 fixes to the last bit are here (+ - * / sqrt, minimum, maximum, comparisons,
-selection), so that every executor finds the same bits. An expression is evaluated exactly as written, in the grid's
-dtype: nothing is reassociated, contracted or folded.
+Only operations whose result IEEE 754 fixes to the last bit are evaluated (+ - * / sqrt, minimum, maximum, comparisons,
+selection, exponents), so that every executor finds the same bits. An expression is evaluated exactly as written, in the
+grid's dtype: nothing is reassociated, contracted or folded. Functions such as exp are expressions of these operations;
+they stand by their names until the grid's type is known (see `elementary`).
 
 Expressions are hash-consed: equal ones are one object (see `interned`), so that comparing and hashing take no time,
 and a value that is used many times is there, and computed, once (see `program`).
@@ -20,10 +21,11 @@ from typing import Any, Literal, TypeGuard, Union
 from peergrid.grid import Index
 from peergrid.stencil.interned import Interned
 
-UnaryOp = Literal["neg", "abs", "sqrt", "not"]
+UnaryOp = Literal["neg", "abs", "sqrt", "not", "power_of_two", "exponent"]
 BinaryOp = Literal["add", "sub", "mul", "div", "min", "max", "lt", "le", "gt", "ge", "eq", "ne", "and", "or"]
 COMPARISONS = frozenset({"lt", "le", "gt", "ge", "eq", "ne"})
 LOGICAL = frozenset({"and", "or", "not"})
+FunctionName = Literal["exp", "log", "sin", "cos", "tanh", "power"]
 
 Number = Union["Expr", int, float]
 
@@ -95,15 +97,16 @@ class Expr(metaclass=Interned):
     def __rtruediv__(self, other: Number) -> Expr:
         return Binary("div", as_expr(other), self)
 
-    def __pow__(self, power: int) -> Expr:
+    def __pow__(self, power: Number) -> Expr:
         if isinstance(power, bool) or not hasattr(power, "__index__") or not 1 <= power <= 8:
-            raise TypeError(
-                f"A power in a stencil is a whole number from 1 to 8, got {shown(power)}; use peergrid.sqrt, quotients."
-            )
+            return Function("power", self, as_expr(power))
         result: Expr = self
-        for _ in range(power - 1):
+        for _ in range(int(power) - 1):
             result = result * self
         return result
+
+    def __rpow__(self, base: Number) -> Expr:
+        return Function("power", as_expr(base), self)
 
     def __neg__(self) -> Expr:
         return Unary("neg", self)
@@ -206,6 +209,12 @@ class Now(Expr):
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Unary(Expr):
+    """An operation on one value.
+
+    `power_of_two` is 2 to the nearest whole number, as long as that is a normal number; `exponent` is the largest whole
+    number n with 2^n not above the size of a normal number. Of other values they are the same anywhere but for NaN.
+    """
+
     op: UnaryOp
     a: Expr
 
@@ -254,6 +263,26 @@ class Where(Expr):
         return (self.condition, self.a, self.b)
 
 
+@dataclass(frozen=True, slots=True, eq=False, repr=False, init=False)
+class Function(Expr):
+    """A function by its name, in whose place basic operations come once the grid's type is known."""
+
+    name: FunctionName
+    arguments: tuple[Expr, ...]
+
+    def __init__(self, name: FunctionName, *arguments: Expr) -> None:
+        object.__setattr__(self, "name", name)
+        object.__setattr__(self, "arguments", arguments)
+
+    @property
+    def label(self) -> tuple[object, ...]:
+        return (self.name,)
+
+    @property
+    def operands(self) -> tuple[Expr, ...]:
+        return self.arguments
+
+
 def as_expr(value: Number) -> Expr:
     """The expression of a number, or the expression itself."""
     if isinstance(value, Expr):
@@ -297,6 +326,31 @@ def sqrt(a: Number) -> Expr:
     return Unary("sqrt", as_expr(a))
 
 
+def exp(a: Number) -> Expr:
+    """e to the power of a value; errs by less than one unit in the last place, as do the next functions."""
+    return Function("exp", as_expr(a))
+
+
+def log(a: Number) -> Expr:
+    """The natural logarithm: -inf of 0, NaN of numbers below it."""
+    return Function("log", as_expr(a))
+
+
+def sin(a: Number) -> Expr:
+    """The sine of an angle in radians, of at most 1,608 in single precision, 1,647,099 in double; NaN beyond."""
+    return Function("sin", as_expr(a))
+
+
+def cos(a: Number) -> Expr:
+    """The cosine of an angle in radians, of at most 1,608 in single precision, 1,647,099 in double; NaN beyond."""
+    return Function("cos", as_expr(a))
+
+
+def tanh(a: Number) -> Expr:
+    """The hyperbolic tangent."""
+    return Function("tanh", as_expr(a))
+
+
 def equal(a: Number, b: Number) -> Expr:
     """The condition that two values are equal (`==` compares expressions, not values)."""
     return Binary("eq", as_expr(a), as_expr(b))
@@ -314,14 +368,20 @@ UFUNCS: dict[str, Callable[..., Expr]] = {
     "greater": operator.gt,
     "greater_equal": operator.ge,
     "sqrt": sqrt,
+    "exp": exp,
+    "log": log,
+    "sin": sin,
+    "cos": cos,
+    "tanh": tanh,
+    "power": operator.pow,
     "minimum": minimum,
     "maximum": maximum,
 }
 """NumPy's functions that a stencil has, by name; operands are expressions when they are called."""
 
 KNOWN = (
-    "There are + - * /, whole powers, abs, peergrid.sqrt, minimum, maximum and where; compute anything else "
-    "beforehand, into a coefficient field or a signal."
+    "There are + - * / **, abs, peergrid.sqrt, exp, log, sin, cos, tanh, minimum, maximum and where; compute anything "
+    "else beforehand, into a coefficient field or a signal."
 )
 
 

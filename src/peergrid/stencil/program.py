@@ -10,8 +10,12 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 from peergrid.stencil.expr import LOGICAL, Binary, Expr, Unary, Where, ordered
+
+if TYPE_CHECKING:
+    from peergrid.stencil.problem import Problem
 
 
 @dataclass(frozen=True)
@@ -39,6 +43,13 @@ class CellProgram:
 def is_operation(value: Expr) -> bool:
     """True for a value that is computed from others."""
     return isinstance(value, Unary | Binary | Where)
+
+
+def has_exponents(problem: Problem) -> bool:
+    """True where some value of a problem takes exponents of numbers or makes numbers of them."""
+    assigned = (a.value for stage in problem.stages for update in stage.updates for a in update.assignments)
+    values = ordered((*assigned, *(one.value for one in problem.reductions)))
+    return any(isinstance(value, Unary) and value.op in ("power_of_two", "exponent") for value in values)
 
 
 def counts(value: Expr, place: int) -> bool:

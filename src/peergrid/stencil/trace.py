@@ -11,6 +11,7 @@ from typing import NoReturn
 
 from peergrid.errors import UsageError
 from peergrid.grid import Field, Grid, Index, Signal
+from peergrid.stencil.elementary import expanded
 from peergrid.stencil.expr import Expr, Now, Number, Param, Read, as_expr, is_number, shown
 from peergrid.stencil.problem import Assignment, Update
 from peergrid.stencil.reduction import KINDS, PREVIOUS, Reduction, ReductionKind
@@ -61,7 +62,7 @@ class _StandIn:
         raise UsageError(f"A stencil combines values, got {self!r}.")
 
     __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __truediv__ = __rtruediv__ = __neg__ = _refuse
-    __lt__ = __le__ = __gt__ = __ge__ = __bool__ = _refuse
+    __pow__ = __rpow__ = __lt__ = __le__ = __gt__ = __ge__ = __bool__ = _refuse
 
 
 @dataclass(repr=False)
@@ -178,10 +179,11 @@ class Stencil:
         _traced(f"Stencil '{self.name}'", self.function, notes, *args, **kwargs)
         if not notes.assignments:
             raise UsageError(f"Stencil '{self.name}' assigns nothing: expected at least one 'field.next[...] = ...'.")
+        grid = _grid(notes)
         return Update(
             name=self.name,
-            box=_grid(notes).box,
-            assignments=tuple(notes.assignments.values()),
+            box=grid.box,
+            assignments=tuple(replace(a, value=expanded(a.value, grid.dtype)) for a in notes.assignments.values()),
             fields=tuple(notes.fields.values()),
             signals=tuple(notes.signals.values()),
             params=tuple(notes.params.items()),
@@ -214,7 +216,8 @@ class Reducer:
         if not notes.fields:
             raise UsageError(f"{what} reads no field; return an expression of at least one, such as 'u[0, 0]'.")
         fields, params = tuple(notes.fields.values()), tuple(notes.params.items())
-        return Reduction(self.name, self.kind, expr, self.every, _grid(notes).box, fields, params)
+        grid = _grid(notes)
+        return Reduction(self.name, self.kind, expanded(expr, grid.dtype), self.every, grid.box, fields, params)
 
 
 def reduction(kind: ReductionKind, every: int = 1, name: str | None = None) -> Callable[[Callable[..., Expr]], Reducer]:

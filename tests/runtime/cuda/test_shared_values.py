@@ -17,7 +17,7 @@ from peergrid import Options, source_of
 from peergrid.codegen.cpu.plan import stream_plan
 from peergrid.codegen.cuda.choose.steps import block_of
 from peergrid.codegen.cuda.gpu_model import H200, GpuModel
-from peergrid.grid import Array, Box, Grid, Index
+from peergrid.grid import Array, Box, Dtype, Grid, Index
 from peergrid.grid.partition import Partition
 from peergrid.runtime.cpu.kernel import CpuKernel
 from peergrid.runtime.cuda.executor import CudaExecutor
@@ -26,7 +26,22 @@ from peergrid.runtime.executor import Executor
 from peergrid.runtime.inorder import InOrderExecutor
 from peergrid.schedule import Layout, layout, one_iteration
 from peergrid.schedule.strategies import StrategyName
-from peergrid.stencil import Problem, Receiver, Stage, equal, maximum, minimum, sqrt, stencil, where
+from peergrid.stencil import (
+    Problem,
+    Receiver,
+    Stage,
+    cos,
+    equal,
+    exp,
+    log,
+    maximum,
+    minimum,
+    sin,
+    sqrt,
+    stencil,
+    tanh,
+    where,
+)  # fmt: skip
 from peergrid.stencil.expr import Expr
 
 needs_compiler = pytest.mark.skipif(
@@ -192,3 +207,30 @@ def test_sixty_squarings_run(times: int, shape: Index, depth: int) -> None:
     expected = by_numpy(problem)
     assert same(by_numba(problem), expected)
     assert same(by_cuda(problem, Options("overlap", depth)), expected)
+
+
+def functions(shape: Index, dtype: Dtype) -> Problem:
+    """Every function, of values of all sizes."""
+    here, beside = (0,) * len(shape), (*(0,) * (len(shape) - 1), 1)
+
+    @stencil
+    def update(u: Any, v: Any, k: Any) -> None:
+        waves = sin(u[here] + u[beside]) * cos(8 * v[here])
+        u.next[here] = waves + tanh(v[beside]) - log(abs(u[here])) * k
+        v.next[here] = exp(minimum(u[here], 3)) + abs(v[here]) ** k - 0.7 ** v[here]
+
+    grid, rng = Grid(shape, "periodic", dtype), np.random.default_rng(2)
+    return Problem.of(update(*(grid.field(name, rng.standard_normal(shape) * 3) for name in "uv"), 0.3))
+
+
+@needs_compiler
+@pytest.mark.parametrize(
+    ("shape", "dtype", "depth", "gpu"),
+    [((18, 64), "float64", 1, WIDE), ((18, 64), "float64", 2, H200), ((9, 8, 64), "float32", 1, WIDE)],
+)
+def test_functions_have_the_bits_of_the_reference(shape: Index, dtype: Dtype, depth: int, gpu: GpuModel) -> None:
+    problem = functions(shape, dtype)
+    expected, options = by_numpy(problem), Options("overlap", depth, block_of(problem, depth))
+    assert not any(np.isnan(one).all() for one in expected[:2])
+    assert same(by_numba(problem), expected)
+    assert same(by_cuda(problem, options, gpu), expected)

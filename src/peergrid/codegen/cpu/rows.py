@@ -6,6 +6,7 @@ ends of an absorber, every value of a parameter, every shape. Constants of the s
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
@@ -19,7 +20,11 @@ INFIX = {
     "add": "+", "sub": "-", "mul": "*", "div": "/", "lt": "<", "le": "<=", "gt": ">", "ge": ">=", "eq": "==",
     "ne": "!=", "and": "&", "or": "|",
 }  # fmt: skip
-PREFIX = {"neg": "-{0}", "abs": "abs({0})", "sqrt": "sqrt({0})", "not": "not {0}"}
+PREFIX = {
+    "neg": "-{0}", "abs": "abs({0})", "sqrt": "sqrt({0})", "not": "not {0}", "power_of_two": "power_of_two({0})",
+    "exponent": "exponent({0})",
+}  # fmt: skip
+EXPONENTS = ("power_of_two(", "exponent(")
 # NumPy's minimum and maximum: NaN wins, and of two equal zeros the second.
 CHOICE = {"min": "{0} if ({0} < {1}) | ({0} != {0}) else {1}", "max": "{0} if ({0} > {1}) | ({0} != {0}) else {1}"}
 # LLVM turns a loop that it knows to end before 16 cells into one masked vector. Rows end with such a loop, and short
@@ -205,12 +210,14 @@ def _module(problem: Problem, body: _Body) -> str:
     """The source of a module with `cells`, one row, and `rows`, the function that the driver calls."""
     dtype, many = problem.grid.dtype, problem.grid.ndim > 2
     names = [f"p{i}" for i in range(len(body.operands))]
+    exponents = any(name in line for line in body.loop for name in EXPONENTS)
     lines = [
         "from math import sqrt",
         "",
         f"from numpy import {dtype} as number",
         "",
         f"from peergrid.codegen.cpu.jit import {dtype}_at as at{', widest_vectors' if many else ''}",
+        *(["from peergrid.codegen.cpu.exponents import exponent, power_of_two"] if exponents else []),
         "",
         *body.constants,
         "",
@@ -221,7 +228,7 @@ def _module(problem: Problem, body: _Body) -> str:
         f"    for x in range(n & -{REST}):",
         *(f"        {line}" for line in body.loop),
         f"    for x in range(n & -{REST}, n):",
-        *(f"        {line}" for line in body.loop),
+        *(f"        {_renamed(line)}" for line in body.loop),
         "",
         "",
         "def rows(p, s, ny, nx):",
@@ -229,6 +236,11 @@ def _module(problem: Problem, body: _Body) -> str:
         "",
     ]
     return "\n".join(lines)
+
+
+def _renamed(line: str) -> str:
+    """A line as it stands in the second loop: Numba takes a time that grows quadratically for names with two values."""
+    return re.sub(r"\bv(\d)", r"w\1", line)
 
 
 def _calls(problem: Problem, body: _Body, many: bool) -> list[str]:

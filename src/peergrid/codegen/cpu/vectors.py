@@ -20,6 +20,7 @@ from peergrid.codegen.cpu.native import HEAD
 from peergrid.codegen.cpu.rows import Operand, RowCode, Write
 from peergrid.stencil import Assignment, Problem
 from peergrid.stencil.expr import Binary, Const, Expr, Now, Param, Read, Unary, Where, ordered
+from peergrid.stencil.pairs import FORMATS
 from peergrid.stencil.program import counts
 
 VECTOR = 64  # bytes
@@ -124,8 +125,37 @@ class _Writer:
                 return self._let(f"fneg {self.vector} {value}")
             case "not":
                 return self._let(f"xor {self.mask} {value}, splat (i1 true)")
+            case "power_of_two":
+                return self._power_of_two(value)
+            case "exponent":
+                return self._exponent(value)
         called = f"@llvm.{'fabs' if op == 'abs' else op}.v{self.lanes}{SUFFIX[self.problem.grid.dtype]}"
         return self._let(f"call {self.vector} {called}({self.vector} {value})")
+
+    def _power_of_two(self, value: str) -> str:
+        """2 to the nearest whole number: the sum has it in its last digits, and these become the exponent."""
+        kind, words = FORMATS[self.problem.grid.dtype], self._words
+        raise_by = f"splat ({self.kind} {_bits(kind.to_whole + kind.largest, self.problem.grid.dtype)})"
+        raised = self._let(f"fadd {self.vector} {value}, {raise_by}")
+        bits = self._let(f"bitcast {self.vector} {raised} to {words}")
+        moved = self._let(f"shl {words} {bits}, {self._whole(kind.fraction)}")
+        return self._let(f"bitcast {words} {moved} to {self.vector}")
+
+    def _exponent(self, value: str) -> str:
+        """The exponent of normal numbers, from their bits."""
+        kind, words = FORMATS[self.problem.grid.dtype], self._words
+        bits = self._let(f"bitcast {self.vector} {value} to {words}")
+        size = self._let(f"and {words} {bits}, {self._whole(2 ** (8 * self.problem.itemsize - 1) - 1)}")
+        moved = self._let(f"lshr {words} {size}, {self._whole(kind.fraction)}")
+        found = self._let(f"sub {words} {moved}, {self._whole(kind.largest)}")
+        return self._let(f"sitofp {words} {found} to {self.vector}")
+
+    @property
+    def _words(self) -> str:
+        return f"<{self.lanes} x i{8 * self.problem.itemsize}>"
+
+    def _whole(self, value: int) -> str:
+        return f"splat (i{8 * self.problem.itemsize} {value})"
 
     def _binary(self, op: str, one: str, two: str, logical: bool) -> str:
         if op in ("and", "or"):

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from peergrid.codegen.cuda.common.arguments import Arguments
-from peergrid.codegen.cuda.common.expressions import PRELUDE
+from peergrid.codegen.cuda.common.expressions import helpers
 from peergrid.codegen.cuda.skeletons import include
 
 
 def prelude(arguments: Arguments, norm: str | None = None) -> str:
     """Structs and helpers."""
     norms = ("norms.cuh",) if norm else ()
-    return "\n".join((PRELUDE, arguments.source, include("async_copy.cuh", "helpers.cuh", *norms)))
+    return "\n".join((helpers(arguments.problem), arguments.source, include("async_copy.cuh", "helpers.cuh", *norms)))

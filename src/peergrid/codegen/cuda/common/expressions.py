@@ -12,8 +12,9 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from peergrid.grid import Dtype
+from peergrid.stencil import Problem
 from peergrid.stencil.expr import Binary, Const, Expr, Now, Param, Read, Unary, Where, ordered
-from peergrid.stencil.program import CellProgram, counts, is_operation
+from peergrid.stencil.program import CellProgram, counts, has_exponents, is_operation
 
 CTYPES: dict[Dtype, str] = {"float32": "float", "float64": "double"}
 
@@ -27,6 +28,33 @@ __device__ __forceinline__ float pg_abs(float a) { return fabsf(a); }
 __device__ __forceinline__ double pg_abs(double a) { return fabs(a); }
 """
 """What emitted text calls; once per translation unit, before it."""
+
+EXPONENTS = """\
+// 2 to the nearest whole number (the sum has it in its last digits); the exponent of a normal number; of packs, too.
+__device__ __forceinline__ float pg_power_of_two(float a) {
+  return __int_as_float(__float_as_int(a + 12583039.0f) << 23);
+}
+__device__ __forceinline__ double pg_power_of_two(double a) {
+  return __longlong_as_double(__double_as_longlong(a + 6755399441056767.0) << 52);
+}
+__device__ __forceinline__ float pg_exponent(float a) { return float((__float_as_int(fabsf(a)) >> 23) - 127); }
+__device__ __forceinline__ double pg_exponent(double a) {
+  return double((__double_as_longlong(fabs(a)) >> 52) - 1023);
+}
+template <class C> __device__ __forceinline__ C pg_power_of_two(const C& a) {
+  C found;
+#pragma unroll
+  for (int n = 0; n < sizeof(a.v) / sizeof(a.v[0]); ++n) found.v[n] = pg_power_of_two(a.v[n]);
+  return found;
+}
+template <class C> __device__ __forceinline__ C pg_exponent(const C& a) {
+  C found;
+#pragma unroll
+  for (int n = 0; n < sizeof(a.v) / sizeof(a.v[0]); ++n) found.v[n] = pg_exponent(a.v[n]);
+  return found;
+}
+"""
+"""What the text of exponents calls, where a problem has them."""
 
 INFIX = {
     "add": "+",
@@ -42,7 +70,14 @@ INFIX = {
     "and": "&&",
     "or": "||",
 }
-CALLS = {"min": "pg_min", "max": "pg_max", "sqrt": "pg_sqrt", "abs": "pg_abs"}
+CALLS = {
+    "min": "pg_min",
+    "max": "pg_max",
+    "sqrt": "pg_sqrt",
+    "abs": "pg_abs",
+    "power_of_two": "pg_power_of_two",
+    "exponent": "pg_exponent",
+}
 PREFIX = {"neg": "-", "not": "!"}
 
 
@@ -160,6 +195,11 @@ class _Writer:
             case Binary(op):
                 return f"({parts[0]} {INFIX[op]} {parts[1]})"
         raise TypeError(f"Unknown expression {node!r}.")
+
+
+def helpers(problem: Problem) -> str:
+    """The functions that the text of a problem's values calls."""
+    return PRELUDE + EXPONENTS if has_exponents(problem) else PRELUDE
 
 
 def literal(value: float, dtype: Dtype) -> str:

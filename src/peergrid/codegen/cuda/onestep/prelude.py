@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from peergrid.codegen.cuda.common.arguments import Arguments
-from peergrid.codegen.cuda.common.expressions import PRELUDE
+from peergrid.codegen.cuda.common.expressions import helpers
 from peergrid.grid import Dtype
 
 WIDTH: dict[Dtype, int] = {"float32": 4, "float64": 2}
@@ -44,4 +44,5 @@ def prelude(arguments: Arguments) -> str:
     unpack = " ".join(f"into[{n}] = w.{LANES[n]};" for n in range(width))
     pack = " ".join(f"w.{LANES[n]} = from[{n}];" for n in range(width))
     wide = {"float32": "float4", "float64": "double2"}[dtype]
-    return PRELUDE + "\n" + arguments.source + "\n" + HELPERS.format(width=width, wide=wide, unpack=unpack, pack=pack)
+    shaped = HELPERS.format(width=width, wide=wide, unpack=unpack, pack=pack)
+    return "\n".join((helpers(arguments.problem), arguments.source, shaped))
