@@ -154,6 +154,9 @@ def _union(hint: Any, value: object, path: str) -> Any:
     lists = [part for part in parts if get_origin(part) is tuple]
     if isinstance(value, list) and len(lists) == 1:
         return read_value(lists[0], value, path)
+    tables = [part for part in parts if is_dataclass(part)]
+    if isinstance(value, Mapping) and len(tables) == 1:
+        return read_value(tables[0], value, path)
     for part in parts:
         try:
             return read_value(part, value, path)

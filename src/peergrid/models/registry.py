@@ -20,7 +20,11 @@ from peergrid.io.schema import either
 from peergrid.models.model import Reader
 
 GROUP = "peergrid.models"
-OWN = (EntryPoint("fdtd2d", "peergrid.models.fdtd:read", GROUP),)
+WAVES = ("acoustic2d", "acoustic3d", "vti2d", "vti3d", "tti2d", "tti3d")
+OWN = (
+    EntryPoint("fdtd2d", "peergrid.models.fdtd:read", GROUP),
+    *(EntryPoint(kind, "peergrid.models.wave:read", GROUP) for kind in WAVES),
+)
 
 
 def kinds() -> Mapping[str, EntryPoint]:

@@ -5,8 +5,9 @@ Read `stencils` (the updates), `propagator` (from a medium to the stages of a st
 
 from peergrid.models.wave.medium import Medium
 from peergrid.models.wave.propagator import Propagator
+from peergrid.models.wave.read import read
 from peergrid.models.wave.scheme import Scheme
 from peergrid.models.wave.shot import Gather, PointSource, Shot
 from peergrid.models.waveforms import Gaussian, Ricker, Samples
 
-__all__ = ["Gather", "Gaussian", "Medium", "PointSource", "Propagator", "Ricker", "Samples", "Scheme", "Shot"]
+__all__ = ["Gather", "Gaussian", "Medium", "PointSource", "Propagator", "Ricker", "Samples", "Scheme", "Shot", "read"]

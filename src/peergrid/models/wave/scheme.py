@@ -74,10 +74,14 @@ class Frame:
         """Cells of the grid after the medium's last node, along each axis."""
         return (self.scheme.layer + max(self.reach, HALF),) * self.medium.ndim
 
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Cells along each axis."""
+        return tuple(n + a + b for n, a, b in zip(self.medium.shape, self.before, self.after, strict=True))
+
     @cached_property
     def grid(self) -> Grid:
-        shape = (n + a + b for n, a, b in zip(self.medium.shape, self.before, self.after, strict=True))
-        return Grid(tuple(shape), "fixed", self.scheme.dtype)
+        return Grid(self.shape, "fixed", self.scheme.dtype)
 
     @property
     def inside(self) -> Box:

@@ -1,0 +1,273 @@
+"""A model of seismic waves as data: what a model file says, key by key (`docs/waves.md`)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from importlib.util import find_spec
+from math import prod
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from peergrid.errors import UsageError
+from peergrid.grid import Dtype
+from peergrid.io.arrays import EXTRA, read_array
+from peergrid.io.rule import Count, FileName, Finite, NotNegative, Positive, PositiveCount, Rule, Title
+from peergrid.models.model import Head, Memory, RunSpec, Snapshots
+from peergrid.models.wave.medium import PARAMETERS, Medium
+from peergrid.models.wave.propagator import Propagator
+from peergrid.models.wave.scheme import Frame, Scheme
+from peergrid.models.wave.shot import PointSource, Shot
+from peergrid.models.waveforms import Doubles, Waveform
+
+if TYPE_CHECKING:
+    from peergrid.models.wave.results import BuiltWaves
+
+Place = Annotated[tuple[Finite, ...], Rule("two metres in 2D, three in 3D", lambda v: len(v) in (2, 3))]
+Lengths = Annotated[tuple[Positive, ...], Rule("two lengths in 2D, three in 3D", lambda v: len(v) in (2, 3))]
+Steps = Annotated[int, Rule("a whole number from 1 to 1000000000", lambda v: 1 <= v <= 10**9)]
+Order = Annotated[int, Rule("an even number from 2 to 16", lambda v: v in range(2, 17, 2))]
+Courant = Annotated[float, Rule("a number above 0 and not above 1 (the limit of stability)", lambda v: 0 < v <= 1)]
+KINDS = {
+    "acoustic": {"velocity", "density"},
+    "vti": {"velocity", "epsilon", "delta"},
+    "tti": set(PARAMETERS) - {"density"},
+}
+STATES = {"acoustic": 2, "vti": 4, "tti": 6}  # state fields
+
+
+@dataclass(frozen=True)
+class ParameterFile:
+    """A parameter at every node, from a file; dataset: the array's name in HDF5 and Zarr, where there are several."""
+
+    file: FileName
+    dataset: Title = ""
+
+
+Parameter = float | ParameterFile
+
+
+@dataclass(frozen=True)
+class GridSpec:
+    """The table `[grid]`: extent in metres from the first node to the last, spacing, duration in seconds or steps.
+
+    order, courant, layer, free_surface, dtype: as of `Scheme`.
+    """
+
+    size: Lengths
+    spacing: Positive | Lengths
+    time: Positive | None = None
+    steps: Steps | None = None
+    order: Order = 8
+    courant: Courant = 0.7
+    layer: Count = 40
+    free_surface: bool = False
+    dtype: Dtype = "float32"
+
+
+@dataclass(frozen=True)
+class MediumSpec:
+    """The table `[medium]`: numbers or files; angles in degrees."""
+
+    velocity: Parameter
+    density: Parameter | None = None
+    epsilon: Parameter | None = None
+    delta: Parameter | None = None
+    tilt: Parameter | None = None
+    azimuth: Parameter | None = None
+
+
+@dataclass(frozen=True)
+class Layer:
+    """The parameters that differ from a depth on, metres; later layers go over earlier ones."""
+
+    top: NotNegative
+    velocity: Finite | None = None
+    density: Finite | None = None
+    epsilon: Finite | None = None
+    delta: Finite | None = None
+    tilt: Finite | None = None
+    azimuth: Finite | None = None
+
+
+@dataclass(frozen=True)
+class SourceSpec:
+    """A point source."""
+
+    position: Place
+    waveform: Waveform
+
+
+@dataclass(frozen=True)
+class ReceiverSpec:
+    """A receiver."""
+
+    position: Place
+
+
+@dataclass(frozen=True)
+class ReceiverArray:
+    """`count` receivers at equal distances on the line from `first` to `last`, both included."""
+
+    first: Place
+    last: Place
+    count: Annotated[int, Rule("a whole number not below 2", lambda v: v >= 2)]
+
+
+@dataclass(frozen=True)
+class Output:
+    """The files that are written beside gather.h5.
+
+    snapshots: one of the waves every so many steps, 0 for none, on every `stride`-th node; picture: of the gather;
+    segy: the gather as SEG-Y too, at a sampling of whole microseconds.
+    """
+
+    snapshots: Count = 0
+    stride: PositiveCount = 1
+    picture: bool = True
+    segy: bool = False
+
+
+@dataclass(frozen=True)
+class WaveModel:
+    """A whole model file."""
+
+    grid: GridSpec
+    medium: MediumSpec
+    model: Head = Head()
+    layers: tuple[Layer, ...] = field(default=(), metadata={"key": "layer"})
+    sources: tuple[SourceSpec, ...] = field(default=(), metadata={"key": "source"})
+    receivers: tuple[ReceiverSpec, ...] = field(default=(), metadata={"key": "receiver"})
+    receiver_arrays: tuple[ReceiverArray, ...] = field(default=(), metadata={"key": "receiver_array"})
+    output: Output = Output()
+    run: RunSpec = RunSpec()
+
+    @property
+    def title(self) -> str:
+        return self.model.title
+
+    @property
+    def dtype(self) -> Dtype:
+        return self.grid.dtype
+
+    @property
+    def snapshots(self) -> Snapshots:
+        return Snapshots(self.output.snapshots, self.waves, self.output.stride)
+
+    @property
+    def equations(self) -> str:
+        """acoustic, vti or tti."""
+        return self.model.kind[:-2]
+
+    @property
+    def ndim(self) -> int:
+        return int(self.model.kind[-2])
+
+    @property
+    def waves(self) -> tuple[str, ...]:
+        """The fields that snapshots have."""
+        return ("u",) if self.equations == "acoustic" else ("p", "r")
+
+    @property
+    def spacings(self) -> tuple[float, ...]:
+        """Metres between nodes along each axis."""
+        h = self.grid.spacing
+        return h if isinstance(h, tuple) else (h,) * self.ndim
+
+    @property
+    def nodes(self) -> tuple[int, ...]:
+        """Nodes of the medium along each axis."""
+        return tuple(round(length / h) + 1 for length, h in zip(self.grid.size, self.spacings, strict=True))
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        plain = Medium(self.nodes, self.spacings, 1000.0, None if self.medium.density is None else 1.0)
+        return Frame(plain, self.scheme).shape
+
+    @property
+    def scheme(self) -> Scheme:
+        """The discretisation."""
+        grid = self.grid
+        return Scheme(grid.order, grid.courant, grid.layer, grid.free_surface, grid.dtype)
+
+    def with_steps(self, steps: int) -> Self:
+        return replace(self, grid=replace(self.grid, steps=steps, time=None))
+
+    def memory(self, *, computing: bool, writing: bool) -> Memory:
+        item, nodes = 4 if self.grid.dtype == "float32" else 8, prod(self.shape)
+        states = STATES[self.equations] + (self.ndim if self.medium.density is not None else 0)
+        given = sum(getattr(self.medium, name) is not None for name in PARAMETERS) + 2
+        making = given * (8 + item) + 24
+        cells = nodes * (making + (states * 2 + given) * item * computing + (2 * item + 16) * writing) + (64 << 20)
+        receivers = len(self.receivers) + sum(array.count for array in self.receiver_arrays)
+        records = self.steps * (3 * receivers * item + 32 * len(self.sources))
+        return Memory(cells, records, self.steps, nodes * item * 2 * states)
+
+    def check_results(self) -> None:
+        if self.output.segy and find_spec("segyio") is None:
+            raise UsageError(f"output.segy needs the library segyio, which is not here; {EXTRA} installs it.")
+
+    def build(self) -> BuiltWaves:
+        from peergrid.models.wave.results import BuiltWaves  # which takes a model
+
+        return BuiltWaves(self)
+
+    @property
+    def steps(self) -> int:
+        """The steps of the run."""
+        return self.grid.steps or self.propagator.steps(self.grid.time or 0.0)
+
+    @cached_property
+    def propagator(self) -> Propagator:
+        """The waves of the medium, with its parameters read."""
+        return Propagator(Medium(self.nodes, self.spacings, **self._parameters()), self.scheme)
+
+    @cached_property
+    def shot(self) -> Shot:
+        """All sources at once."""
+        sources = [PointSource(source.position, source.waveform) for source in self.sources]
+        return Shot(self.propagator, sources, self.places, self.steps)
+
+    @property
+    def places(self) -> Doubles:
+        """The positions of all receivers, single ones first, metres."""
+        lines = [np.linspace(array.first, array.last, array.count) for array in self.receiver_arrays]
+        single = np.array([receiver.position for receiver in self.receivers], dtype=np.float64)
+        return np.concatenate([single.reshape(-1, self.ndim), *lines])
+
+    def _parameters(self) -> Mapping[str, Any]:
+        found: dict[str, Any] = {}
+        depth = np.arange(self.nodes[-1], dtype=np.float64) * self.spacings[-1]
+        for name in PARAMETERS:
+            given = getattr(self.medium, name)
+            if given is None:
+                continue
+            values = self._array(name, given) if isinstance(given, ParameterFile) else given
+            found[name] = self._layered(name, values, depth)
+            if name in ("tilt", "azimuth"):
+                found[name] = np.radians(found[name])
+        return found
+
+    def _array(self, name: str, given: ParameterFile) -> NDArray[Any]:
+        values = read_array(Path(given.file), given.dataset, f"medium.{name}")
+        values = values.reshape([n for n in values.shape if n > 1] if values.ndim > self.ndim else values.shape)
+        if values.shape != self.nodes:
+            raise UsageError(
+                f"medium.{name} is expected to have a value for each node, shape {self.nodes}, got {values.shape} in "
+                f"'{Path(given.file).name}'; correct grid.size and grid.spacing, or the file."
+            )
+        return values
+
+    def _layered(self, name: str, values: Any, depth: Doubles) -> Any:
+        """The values with those of the layers from their tops down."""
+        layers = [(layer.top, getattr(layer, name)) for layer in self.layers if getattr(layer, name) is not None]
+        if not layers:
+            return values
+        found = np.broadcast_to(values, self.nodes).copy()
+        for top, value in layers:
+            found[..., depth >= top * (1 - 1e-12)] = value
+        return found

@@ -1,0 +1,61 @@
+"""The reader of models of seismic waves: the kinds acoustic2d, acoustic3d, vti2d, vti3d, tti2d and tti3d."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from peergrid.errors import UsageError
+from peergrid.io.schema import read_table
+from peergrid.models.wave.medium import PARAMETERS
+from peergrid.models.wave.model import KINDS, WaveModel
+
+
+def read(table: Mapping[str, Any]) -> WaveModel:
+    """The model of a file's tables; a `Reader` of `models.model`."""
+    model = read_table(WaveModel, table)
+    if (model.grid.time is None) == (model.grid.steps is None):
+        got = "neither" if model.grid.time is None else "both"
+        raise UsageError(f"grid is expected to have a time or a number of steps, got {got}; give one of them.")
+    if not model.sources:
+        raise UsageError("A model is expected to have at least one source, got none; add [[source]].")
+    for path, given in _places(model):
+        if len(given) != model.ndim:
+            raise UsageError(
+                f"{path} is expected to have {model.ndim} numbers in a model of kind '{model.model.kind}', got "
+                f"{len(given)}; correct it, or the kind."
+            )
+    for path, name in _named(model):
+        if name not in KINDS[model.equations] or (name == "azimuth" and model.ndim == 2):
+            raise UsageError(f"{path} is no parameter of a model of kind '{model.model.kind}'; leave it out.")
+    for number, layer in enumerate(model.layers, start=1):
+        for name in PARAMETERS:
+            if getattr(layer, name) is not None and getattr(model.medium, name) is None:
+                raise UsageError(f"layer[{number}].{name} is expected beside medium.{name}, which is missing; add it.")
+    if model.equations == "tti" and model.medium.tilt is None:
+        raise UsageError("medium.tilt is expected to be a number or a file, but is missing; add it, or use a kind vti.")
+    return model
+
+
+def _places(model: WaveModel) -> Iterator[tuple[str, tuple[float, ...]]]:
+    """The positions and lengths, which have one number for each axis, each with its path."""
+    yield "grid.size", model.grid.size
+    if isinstance(model.grid.spacing, tuple):
+        yield "grid.spacing", model.grid.spacing
+    for number, source in enumerate(model.sources, start=1):
+        yield f"source[{number}].position", source.position
+    for number, receiver in enumerate(model.receivers, start=1):
+        yield f"receiver[{number}].position", receiver.position
+    for number, array in enumerate(model.receiver_arrays, start=1):
+        yield f"receiver_array[{number}].first", array.first
+        yield f"receiver_array[{number}].last", array.last
+
+
+def _named(model: WaveModel) -> Iterator[tuple[str, str]]:
+    """The parameters that are given, each with its path."""
+    for name in PARAMETERS:
+        if getattr(model.medium, name) is not None:
+            yield f"medium.{name}", name
+        for number, layer in enumerate(model.layers, start=1):
+            if getattr(layer, name) is not None:
+                yield f"layer[{number}].{name}", name

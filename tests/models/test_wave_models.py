@@ -1,0 +1,168 @@
+"""Model files of seismic waves: parameters from numbers, layers and files; gathers as HDF5 and SEG-Y; mistakes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import h5py
+import numpy as np
+import pytest
+import segyio
+import zarr
+
+from peergrid import Simulation, UsageError
+from peergrid.models import Outcome, parse, read
+from peergrid.models.wave.model import WaveModel
+from peergrid.models.wave.results import sampled
+
+ROOT = Path(__file__).parents[2]
+HEAD = """
+[model]
+kind = "{kind}"
+[grid]
+size = {size}
+spacing = 10.0
+steps = 30
+layer = 4
+order = 4
+[[source]]
+position = {source}
+waveform = {{ kind = "ricker", frequency = 25.0 }}
+[[receiver]]
+position = {source}
+[[receiver_array]]
+first = {first}
+last = {last}
+count = 5
+"""
+PLANE = {"kind": "acoustic2d", "size": [200.0, 150.0], "source": [63.0, 51.0], "first": [10, 71], "last": [170, 71]}
+CUBE = {
+    "kind": "tti3d", "size": [100.0, 90.0, 80.0], "source": [43.0, 40.0, 41.0], "first": [10, 20, 33],
+    "last": [90, 20, 33],
+}  # fmt: skip
+VELOCITY = (1500 + 10 * np.arange(21 * 16).reshape(21, 16)).astype(np.float32)
+
+
+def model(medium: str, head: Mapping[str, Any] = PLANE, folder: Path = Path()) -> WaveModel:
+    found = parse(HEAD.format(**head) + medium, folder)
+    assert isinstance(found, WaveModel)
+    return found
+
+
+def as_npy(path: Path) -> str:
+    np.save(path / "v.npy", VELOCITY)
+    return '{ file = "v.npy" }'
+
+
+def as_hdf5(path: Path) -> str:
+    with h5py.File(path / "v.h5", "w") as file:
+        file["model/velocity"], file["other"] = VELOCITY, 1
+    return '{ file = "v.h5", dataset = "model/velocity" }'
+
+
+def as_zarr(path: Path) -> str:
+    zarr.create_group(str(path / "v.zarr")).create_array("velocity", data=VELOCITY)
+    return '{ file = "v.zarr" }'
+
+
+def as_segy(path: Path) -> str:
+    segyio.tools.from_array2D(str(path / "v.segy"), VELOCITY, format=5, dt=10000)
+    return '{ file = "v.segy" }'
+
+
+@pytest.mark.parametrize("write", [as_npy, as_hdf5, as_zarr, as_segy])
+def test_parameters_come_from_files(write: Callable[[Path], str], tmp_path: Path) -> None:
+    found = model(f"[medium]\nvelocity = {write(tmp_path)}", folder=tmp_path)
+    np.testing.assert_array_equal(found.propagator.medium.values("velocity"), VELOCITY)
+
+
+def test_layers_go_over_the_background_from_their_tops_down() -> None:
+    layers = "[[layer]]\ntop = 50.0\nvelocity = 2000\n[[layer]]\ntop = 95.0\nvelocity = 2500\ndensity = 1900\n"
+    medium = model(f"[medium]\nvelocity = 1500\ndensity = 1000\n{layers}").propagator.medium
+    line = medium.values("velocity")[7]
+    np.testing.assert_array_equal(line, [1500] * 5 + [2000] * 5 + [2500] * 6)
+    np.testing.assert_array_equal(medium.values("density")[3], [1000] * 10 + [1900] * 6)
+
+
+def test_angles_are_in_degrees() -> None:
+    found = model("[medium]\nvelocity = 2000\ntilt = 30.0\nazimuth = 90.0\nepsilon = 0.2", CUBE)
+    assert float(found.propagator.medium.values("tilt")) == pytest.approx(np.pi / 6)
+    assert found.propagator.medium.kind == "tti"
+    assert found.shape == found.build().problem.grid.shape
+
+
+def test_results_are_the_gather_as_hdf5_segy_and_a_picture(tmp_path: Path) -> None:
+    built = model("[medium]\nvelocity = 1500\n[output]\nsegy = true").build()
+    with Simulation(built.problem, built.steps, devices="cpu:1", kernel="reference") as run:
+        run.run(built.steps)
+        fields = ((name, run.gather(name)) for name in run.problem.state)
+        files = built.write(tmp_path, Outcome(run.traces(), fields, about={"devices": "cpu:1"}))
+        expected = built.shot.gather(run.traces())
+    assert [file.name for file in files] == ["gather.h5", "gather.segy", "gather.png"]
+    with h5py.File(files[0]) as file:
+        np.testing.assert_array_equal(file["traces"], expected.traces)
+        np.testing.assert_allclose(file["receivers"][2], (50.0, 71.0))
+        assert file["fields/u"].shape == (21, 16)
+        assert file.attrs["dt"] == built.dt
+        assert file.attrs["devices"] == "cpu:1"
+    with segyio.open(str(files[1]), ignore_geometry=True) as file:
+        assert file.tracecount == 6
+        assert file.header[2][segyio.TraceField.GroupX] == 5000
+        assert file.header[2][segyio.TraceField.ReceiverGroupElevation] == -7100
+        interval = file.bin[segyio.BinField.Interval]
+        assert interval == int(built.dt * 1e6)
+        times = np.arange(file.trace[1].size) * interval * 1e-6
+        near = np.interp(times, expected.times, expected.traces[1])
+        assert np.abs(file.trace[1] - near).max() < 0.05 * np.abs(near).max()
+
+
+def test_resampled_traces_are_those_of_the_same_wave() -> None:
+    times, interval = np.arange(400) * 1.31e-3, 1e-3
+    wave = np.exp(-(((times - 0.25) / 0.03) ** 2)) * np.cos(2 * np.pi * 40 * times)
+    found = sampled(wave[np.newaxis], 1.31e-3, interval)[0]
+    exact = np.arange(len(found)) * interval
+    expected = np.exp(-(((exact - 0.25) / 0.03) ** 2)) * np.cos(2 * np.pi * 40 * exact)
+    np.testing.assert_allclose(found, expected, atol=1e-3)
+
+
+def test_the_example_of_a_streamer_is_a_model() -> None:
+    found = read(ROOT / "examples" / "marine.toml")
+    assert isinstance(found, WaveModel)
+    assert found.shape == found.build().problem.grid.shape
+    assert len(found.places) == 400
+    assert found.memory(computing=True, writing=True).steps == found.steps == found.build().steps
+
+
+MISTAKES: Mapping[str, tuple[str, Mapping[str, Any], str]] = {
+    "kind": ("[medium]\nvelocity=1500", {**PLANE, "kind": "acustic2d"}, "did you mean 'acoustic2d'"),
+    "key": ("[medium]\nvelocty=1500", PLANE, "medium.velocty is no known key; did you mean 'velocity'"),
+    "file key": ('[medium]\nvelocity={ fil="v" }', PLANE, "medium.velocity.fil is no known key; did you mean 'file'"),
+    "axes": ("[medium]\nvelocity=1500", {**PLANE, "kind": "acoustic3d"}, "grid.size is expected to have 3 numbers"),
+    "receiver": ("[medium]\nvelocity=1500", {**PLANE, "last": [1, 2, 3]}, r"receiver_array\[1\].last is expected to"),
+    "other": ("[medium]\nvelocity=1500\nepsilon=0.1", PLANE, "medium.epsilon is no parameter of a model of kind 'aco"),
+    "azimuth": ("[medium]\nvelocity=1500\ntilt=1\nazimuth=1", {**PLANE, "kind": "tti2d"}, "medium.azimuth is no para"),
+    "tilt": ("[medium]\nvelocity=1500\n", {**PLANE, "kind": "tti2d"}, "medium.tilt is expected"),
+    "layer": (
+        "[medium]\nvelocity=1500\n[[layer]]\ntop=1.0\ndensity=2.0", PLANE, r"layer\[1\].density is expected beside",
+    ),
+    "missing": ('[medium]\nvelocity={ file = "none.npy" }', PLANE, "medium.velocity is expected in 'none.npy'"),
+    "ending": ('[medium]\nvelocity={ file = "v.mat" }', PLANE, "a file that ends in .npy, .h5"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("mistake", MISTAKES)
+def test_mistakes_are_answered_with_a_sentence(mistake: str) -> None:
+    medium, head, sentence = MISTAKES[mistake]
+    with pytest.raises(UsageError, match=sentence):
+        model(medium, head).build()
+
+
+def test_files_of_another_shape_and_without_a_name_are_refused(tmp_path: Path) -> None:
+    np.save(tmp_path / "v.npy", VELOCITY[1:])
+    with pytest.raises(UsageError, match=r"a value for each node, shape \(21, 16\), got \(20, 16\) in 'v.npy'"):
+        model('[medium]\nvelocity = { file = "v.npy" }', folder=tmp_path).build()
+    as_hdf5(tmp_path)
+    with pytest.raises(UsageError, match=r"it has model, other; name one of them as dataset"):
+        model('[medium]\nvelocity = { file = "v.h5" }', folder=tmp_path).build()
