@@ -20,7 +20,19 @@ from peergrid.runtime.trace.judge import Outcome, check, judge
 from peergrid.runtime.trace.replay import check_trace
 from peergrid.schedule import Layout, Options, Schedule, build, layout, one_iteration
 from peergrid.schedule.mutate import mutants
-from peergrid.schedule.ops import Compute, Copy, Receive, Reduce, Send, SignalOp, Touching, hosts_of, queues_of
+from peergrid.schedule.ops import (
+    Compute,
+    Copy,
+    Queue,
+    Receive,
+    Reduce,
+    Send,
+    SignalOp,
+    Sync,
+    Touching,
+    hosts_of,
+    queues_of,
+)
 from peergrid.schedule.passes.ranks import of_rank, over_ranks
 from peergrid.schedule.strategies import STRATEGIES, StrategyName
 from peergrid.schedule.verify import program, prove
@@ -161,3 +173,18 @@ def test_a_follower_of_another_layout_is_proved_with_messages_too() -> None:
     rest = build(plan, made.options, 1)
     iterations = tuple(over_ranks(one, (0, 1, 0, 1)) for one in program(plan, rest))
     assert prove(plan, iterations).faults == ()
+
+
+def test_hosts_have_a_part_in_every_rank_whose_queues_they_wait_for_or_copy_from() -> None:
+    options = Options(strategy="threads")
+    plan = layout(Problem.of(smooth(Grid(13, "periodic").field("u"))), Partition(Grid(13, "periodic"), (4,)), options)
+    plain = one_iteration(plan, options)
+    pulled = tuple(
+        replace(op, queue=Queue(op.target_device, "pull")) if isinstance(op, Copy) else op for op in plain.ops
+    )
+    for ops in (plain.ops, pulled):
+        waits = tuple(Sync(0, queue) for queue in sorted({queue for op in ops for queue in queues_of(op)}))
+        made = over_ranks(replace(plain, ops=(*ops, *waits)), (0, 0, 1, 1))
+        hosts = [{host for op in of_rank(made, (0, 0, 1, 1), rank).ops for host in hosts_of(op)} for rank in (0, 1)]
+        assert hosts[0].isdisjoint(hosts[1])
+        assert sum(isinstance(op, Sync) for op in made.ops) == sum(isinstance(op, Sync) for op in (*ops, *waits))

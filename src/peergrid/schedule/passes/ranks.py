@@ -78,6 +78,12 @@ def _places(op: Op) -> tuple[Queue | Event, ...]:
     return (op.target,) if isinstance(op, Sync) else queues_of(op)
 
 
+def _ends(op: Copy) -> tuple[Queue, Queue]:
+    """The queues in which a copy between ranks leaves and arrives."""
+    source, target = (Queue(end, op.queue.name, op.queue.priority) for end in (op.source_device, op.target_device))
+    return source, target
+
+
 class _Split:
     """The operations of a schedule as they are found, and messages that a queue has still to receive.
 
@@ -88,10 +94,10 @@ class _Split:
         self._ops, self._ranks, self._size = ops, ranks, max(ranks) + 1
         self._tags: dict[tuple[object, ...], int] = {}
         self._pending: dict[Queue, list[Receive]] = {}
-        self._hosts = {(host, self._of(queue)) for op in ops for queue in queues_of(op) for host in hosts_of(op)}
+        self._host_of = {queue: hosts_of(op)[0] for op in reversed(ops) for queue in queues_of(op)}
+        self._hosts = {(host, self._of(place)) for op in ops for place in self._used(op) for host in hosts_of(op)}
         self._of_host = {host: sorted(rank for other, rank in self._hosts if other == host) for host, _ in self._hosts}
         self._stride = 1 + max(self._of_host, default=0)
-        self._host_of = {queue: hosts_of(op)[0] for op in reversed(ops) for queue in queues_of(op)}
         self._waited = {op.event for op in ops if isinstance(op, Wait) and self._within(op.queue, op.event)}
         self._waited |= {op.target for op in ops if isinstance(op, Sync) and isinstance(op.target, Event)}
         self._signalled = {op.flag for op in ops if isinstance(op, SignalOp) and self._within(op.queue, op.flag)}
@@ -144,11 +150,22 @@ class _Split:
         """The half that sends; the other is received later."""
         tag = self._tags.setdefault((op.field, op.source_device, op.target_device, op.target_box), len(self._tags))
         cells = (op.field, op.slot, op.level, op.source_device, op.source_box, op.target_device, op.target_box, tag)
-        source = Queue(op.source_device, op.queue.name, op.queue.priority)
-        target = Queue(op.target_device, op.queue.name, op.queue.priority)
-        received = Receive(self._host(self._host_of.get(target, op.host), self._of(target)), target, *cells)
+        source, target = _ends(op)
+        received = Receive(self._host_at(op, target), target, *cells)
         self._pending.setdefault(target, []).append(received)
-        return Send(self._host(op.host, self._of(source)), source, *cells)
+        return Send(self._host_at(op, source), source, *cells)
+
+    def _host_at(self, op: Copy, queue: Queue) -> int:
+        """The host that issues one half of a copy: the copy's own, or else the one that the half's queue has."""
+        host = op.host if queue == op.queue else self._host_of.get(queue, op.host)
+        return self._host(host, self._of(queue))
+
+    def _used(self, op: Op) -> tuple[Queue | Event, ...]:
+        """The places in whose ranks an operation's hosts need a part: a copy's end in a queue that nothing else is
+        issued to is one.
+        """
+        ends = [end for end in _ends(op) if end not in self._host_of] if isinstance(op, Copy) else []
+        return (*_places(op), *ends)
 
     def _of(self, place: Queue | Event) -> int:
         return self._ranks[place.device]
