@@ -33,7 +33,6 @@ from peergrid.predict.forecast import Forecast, Forecaster  # noqa: E402
 from peergrid.predict.kernels import Family  # noqa: E402
 from peergrid.predict.machine import Calls, Delays, Machine  # noqa: E402
 from peergrid.predict.machines import machine_named  # noqa: E402
-from peergrid.predict.memory import taken  # noqa: E402
 from peergrid.runtime.cuda.memory.fields import Plan  # noqa: E402
 from peergrid.schedule import Options  # noqa: E402
 from peergrid.stencil import Problem  # noqa: E402
@@ -248,7 +247,7 @@ def memory(rows: list[dict[str, Any]], machine: Machine, most: int) -> Iterator[
             asked = Forecaster(problem(row["problem"], tuple(row["shape"])), machine, row["gpus"])
             plan = asked.arrangement(Options("overlap", depth=row["depth"], block=row["block"])).plan
             made = Plan(plan, RECORDED, machine.model)
-            foretold = [taken(made, device) for device in range(row["gpus"])]
+            foretold = [made.taken(device) for device in range(row["gpus"])]
             error = max(foretold) / max(row["bytes"]) - 1
             named = {key: row[key] for key in ("problem", "shape", "gpus", "depth")}
             yield {**named, "bytes": max(row["bytes"]), "predicted": max(foretold), "error": error}

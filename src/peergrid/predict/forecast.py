@@ -17,7 +17,6 @@ from peergrid.predict.costs import Given, State, Timed, compute
 from peergrid.predict.kernels import FAMILIES, Family, duration
 from peergrid.predict.launches import Boxes, KernelWork, Site, launches, persistent, tiles2d
 from peergrid.predict.machine import Machine
-from peergrid.predict.memory import taken
 from peergrid.predict.simulation import simulate
 from peergrid.runtime.cuda.lowering.kernels import Kernels
 from peergrid.runtime.cuda.lowering.plan import KernelPlan
@@ -106,7 +105,7 @@ class Forecaster:
             exposed=exposed_communication(found.schedule.ops, spans),
             host_seconds_per_step=host,
             memory=tuple(plan.bytes(device) for device in range(self.devices)),
-            taken=tuple(taken(plan, device) for device in range(self.devices)),
+            taken=tuple(plan.taken(device) for device in range(self.devices)),
             boundary=boundary,
             interior=interior,
             exchange=exchange,

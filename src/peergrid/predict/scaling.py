@@ -5,23 +5,22 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from peergrid.codegen.cuda.choose.balance import balanced
 from peergrid.errors import UsageError
 from peergrid.grid import Box
 from peergrid.grid.partition import Partition
 from peergrid.predict.costs import Given, Timed
 from peergrid.predict.forecast import Arrangement, Forecaster
 from peergrid.predict.machine import Machine
-from peergrid.predict.memory import taken
 from peergrid.predict.simulation import in_order, simulate
-from peergrid.runtime.cuda.memory.fields import Plan
+from peergrid.runtime.cuda.memory import fields
+from peergrid.runtime.cuda.memory.fields import MOST_GPUS, Plan
 from peergrid.schedule import Options
 from peergrid.schedule.ops import Compute
 from peergrid.stencil import Problem
 
 WHOLE = 8  # devices up to which a machine is simulated as it is
 WINDOW = 5  # devices that stand for more
-MOST = 1024
+MOST = MOST_GPUS
 
 
 @dataclass(frozen=True)
@@ -79,7 +78,7 @@ def _windowed(problem: Problem, machine: Machine, options: Options, rows: int) -
     plain = replace(options, strategy="overlap") if options.strategy in ("peer", "persistent", "graph") else options
     found = asked.arrangement(plain)
     given = _alike(found, asked.given(found))
-    memory = taken(Plan(found.plan, 1, machine.model), WINDOW // 2)
+    memory = Plan(found.plan, 1, machine.model).taken(WINDOW // 2)
     return simulate(found.schedule, given).seconds / found.schedule.steps, memory
 
 
@@ -108,14 +107,5 @@ def _alike(found: Arrangement, given: Given) -> Given:
 
 def fewest(problem: Problem, machine: Machine, options: Options, steps: int) -> int | None:
     """The fewest GPUs that have memory for a run; None where `MOST` have too little."""
-    count = 1
-    while count <= MOST:
-        rows = problem.grid.shape[0] // count
-        if rows < 1:
-            return None
-        cut = balanced(problem, count, options.depth, None, options.block)
-        plan = Plan(Forecaster(problem, machine, count, split=cut).plan(options), steps, machine.model)
-        if max(taken(plan, device) for device in range(count)) + machine.reserved <= machine.memory:
-            return count
-        count = count + 1 if count < WHOLE else 2 * count
-    return None
+    plan = Plan(Forecaster(problem, machine, 1).plan(options), steps, machine.model)
+    return fields.fewest(plan, machine.memory - machine.reserved)

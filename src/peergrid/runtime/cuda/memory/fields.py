@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from contextlib import closing
-from dataclasses import dataclass
-from functools import cached_property
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
 from math import prod
 
 import numpy as np
 
+from peergrid.codegen.cuda.choose.balance import balanced
 from peergrid.codegen.cuda.choose.steps import several_steps
 from peergrid.codegen.cuda.common.arguments import RECEIVER, Arguments
 from peergrid.codegen.cuda.gpu_model import H200, GpuModel
@@ -21,13 +23,14 @@ from peergrid.grid import Array, Box
 from peergrid.runtime.cuda.device.devices import Devices
 from peergrid.runtime.cuda.device.driver import CudaDriver, Driver
 from peergrid.runtime.cuda.memory.blocks import BlockLayout, block_layouts
-from peergrid.runtime.cuda.memory.room import check_room
+from peergrid.runtime.cuda.memory.room import check_room, in_pages
 from peergrid.runtime.cuda.memory.sharing import Sharing
 from peergrid.runtime.inorder import owned_receivers
 from peergrid.runtime.memory import take_cells
 from peergrid.schedule import Layout
 from peergrid.stencil import Problem
 
+MOST_GPUS = 1024
 NAN_WORD = 0x7FF80000  # a NaN in float32, and twice in a row a NaN in float64
 
 
@@ -101,13 +104,40 @@ class Plan:
         signals = sum(signal.samples.nbytes for signal in problem.signals.values())
         return fields + scratch + between + signals + len(problem.receivers) * self.total_steps * problem.itemsize
 
+    def taken(self, device: int, more: int = 0) -> int:
+        """Bytes that a device has less, as its driver reports, while the run is in it; more: needed beside these."""
+        blocks = self.blocks[device]
+        listed = [block.bytes for name, block in blocks.items() for _ in range(self.slots(name))]
+        listed += [blocks[name].bytes for name in self.scratch]
+        return in_pages([*listed, self.bytes(device) - sum(listed), more])
+
     def check(self, devices: Devices, more: Sequence[int] = ()) -> None:
         """Raise DoesNotFit, with what would fit, where a GPU has not enough memory free.
 
         more: bytes that each device needs beside these.
         """
-        needed = [self.bytes(device) + sum(more[device : device + 1]) for device in range(devices.count)]
-        check_room(devices, needed, prod(self.layout.problem.grid.shape))
+        needed = [self.taken(device, sum(more[device : device + 1])) for device in range(devices.count)]
+        gpus = partial(fewest, self, more=sum(more))
+        check_room(devices, needed, prod(self.layout.problem.grid.shape), gpus)
+
+
+def fewest(plan: Plan, free: int, more: int = 0) -> int | None:
+    """The fewest GPUs with so many bytes free that have the memory for a run; None where `MOST_GPUS` have too little.
+
+    more: bytes that the run needs beside these, on all devices together.
+    """
+    layout = plan.layout
+    problem, depth, block = layout.problem, layout.depth, layout.blocks[0]
+
+    def enough(count: int) -> bool:
+        cut = balanced(problem, count, depth, None, block)
+        made = replace(plan, layout=replace(layout, partition=cut))
+        return max(made.taken(device, more // count) for device in range(count)) <= free
+
+    most = min(MOST_GPUS, problem.grid.shape[0])
+    doubled = [1 << n for n in range(most.bit_length())]
+    high = next((count for count in (*doubled, most) if enough(count)), None)
+    return None if high is None else bisect_left(range(high), True, lo=high // 2 + 1, key=enough)
 
 
 def has_room(plan: Plan, ordinals: tuple[int, ...], driver: Driver | None = None) -> bool:

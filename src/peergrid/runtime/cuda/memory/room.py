@@ -4,7 +4,7 @@ kernels are fitted to.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from peergrid.codegen.cuda.gpu_model import H200, GpuModel
 from peergrid.errors import DoesNotFit, PeergridError
@@ -12,6 +12,9 @@ from peergrid.runtime.cuda.device.devices import Devices
 from peergrid.runtime.cuda.device.driver import CudaDriver, Driver
 
 SPARE = 64 << 20  # bytes a device keeps free for the driver
+PAGE = 2 << 20  # bytes: large arrays lie in pages of their own
+SMALL = 1 << 20  # bytes of an array that shares a page with others
+KERNELS = 4 << 20  # bytes of kernels, tables of tiles, counters
 
 
 def gpu_model(ordinals: tuple[int, ...], driver: Driver | None = None) -> GpuModel:
@@ -37,10 +40,21 @@ def multiprocessors(ordinals: tuple[int, ...], driver: Driver, mine: Sequence[in
     return tuple(driver.model(gpu).multiprocessors // ordinals.count(n) for gpu, n in zip(asked, ordinals, strict=True))
 
 
-def check_room(devices: Devices, needed: Sequence[int], cells: int) -> None:
+def in_pages(arrays: Iterable[int]) -> int:
+    """Bytes that a GPU has less, as its driver reports, while arrays of so many bytes and kernels are in it."""
+    listed = list(arrays)
+    pages = sum(-(-count // PAGE) for count in listed if count > SMALL)
+    small = sum(count for count in listed if count <= SMALL)
+    return (pages + -(-small // PAGE)) * PAGE + KERNELS
+
+
+def check_room(
+    devices: Devices, needed: Sequence[int], cells: int, gpus: Callable[[int], int | None] | None = None
+) -> None:
     """Raise DoesNotFit, with what would fit, where a GPU has not enough memory free.
 
-    needed: bytes of each device; cells: of the whole grid.
+    needed: bytes of each device; cells: of the whole grid; gpus: how many with so many bytes free it takes (None: more
+    than there are), if that is known better than by division.
     """
     per_gpu: dict[int, int] = {}
     for device in devices.mine:
@@ -50,10 +64,11 @@ def check_room(devices: Devices, needed: Sequence[int], cells: int) -> None:
         devices.enter(next(device for device in devices.mine if devices.ordinals[device] == ordinal))
         free = max(0, devices.driver.memory()[0] - SPARE)
         if count > free:
+            enough = gpus(free) if gpus else -(-sum(needed) // max(free, 1))
             raise DoesNotFit(
                 f"The run needs {count / 2**30:.2f} GiB on GPU {ordinal}, which has {free / 2**30:.2f} GiB free: "
-                f"about {int(cells * free / count):,} of the {cells:,} cells would fit; use a smaller grid or "
-                f"about {-(-sum(needed) // max(free, 1))} such GPUs."
+                f"about {int(cells * free / count):,} of the {cells:,} cells would fit; use a smaller grid"
+                f"{f' or {enough} such GPUs' if enough else ''}."
             )
 
 
