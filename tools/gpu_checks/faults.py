@@ -141,10 +141,10 @@ def _gone_astray(executor: Any, plan: Any, options: Any) -> None:
 
 def _ahead_of_its_neighbours(executor: Any, plan: Any, options: Any) -> None:
     """Passes that exchange by themselves and wait for a pass of their neighbours that never was."""
-    from peergrid.runtime.cuda.fused.chain import PASSED
+    from peergrid.runtime.cuda.fused.chain import passed
     from peergrid.schedule import one_iteration
 
-    executor._flag_values[PASSED] = 1
+    executor._flag_values[passed(options.strategy)] = 1
     executor.execute(one_iteration(plan, options), 1, 0)
 
 

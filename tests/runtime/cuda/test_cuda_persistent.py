@@ -166,6 +166,23 @@ def test_no_more_blocks_than_the_kernel_was_chosen_for(
     assert found == 2 * [suited.resident(kernel) * 4 // ordinals.count(0)]
 
 
+def test_one_run_may_have_both_kinds_of_fused_kernels() -> None:
+    """Each counts its own boundary tiles, of which there are different numbers."""
+    problem, options = random_heat((60, 200)), Options("peer", depth=DEPTH)
+    plan = layout(problem, Partition(problem.grid, (2, 1)), options)
+    executors = CudaExecutor(plan, STEPS * 3, (0, 1), driver=HostDriver(blocks=5)), InOrderExecutor(plan, STEPS * 3)
+    found = []
+    for executor in executors:
+        load(executor)
+        for number, strategy in enumerate(("peer", "persistent", "peer")):
+            schedule = one_iteration(plan, replace(options, strategy=strategy))
+            executor.execute(schedule, 2, number * 2 * schedule.steps)
+        found.append(executor.gather("u", 0).tobytes())
+    executors[0].close()
+    assert found[0] == found[1]
+    assert not executors[0].notes
+
+
 def test_bits_of_single_steps() -> None:
     problem, driver = random_heat((60, 200)), HostDriver()
     assert run(problem, (0, 1), driver, depth=1)[0] == run(problem, (0,), None)[0]

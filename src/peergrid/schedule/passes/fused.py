@@ -45,7 +45,7 @@ def fuse_steps(layout: Layout, schedule: Schedule) -> Schedule:
     """All passes of a device as one kernel: a barrier of its blocks stands between passes, to which blocks come before
     they store halos across.
     """
-    return replace(schedule, ops=tuple(_Fusion(layout, schedule).resident()))
+    return replace(schedule, ops=tuple(_Fusion(layout, schedule, " of many passes").resident()))
 
 
 def neighbour(layout: Layout, device: int, side: int) -> tuple[int, int] | None:
@@ -65,9 +65,11 @@ def boundary_depth(problem: Problem, steps: int) -> int:
     return max(max(inputs[name].below[0], inputs[name].above[0]) for name in problem.state)
 
 
-def halo_flag(device: int, side: int, source: int) -> Flag:
-    """The flag that the neighbour on a side of a device sets when its boundary tiles have made a pass."""
-    return Flag(device, f"halo from {source} at the {NAMES[side]} end")
+def halo_flag(device: int, side: int, source: int, of: str = "") -> Flag:
+    """The flag that the neighbour on a side of a device sets when its boundary tiles have made a pass; of: which
+    kernels' tiles, as one run may have both kinds, and as many tiles of each as there happen to be.
+    """
+    return Flag(device, f"halo from {source} at the {NAMES[side]} end{of}")
 
 
 def end_queue(device: int, side: int) -> Queue:
@@ -77,10 +79,11 @@ def end_queue(device: int, side: int) -> Queue:
 
 @dataclass(frozen=True)
 class _Fusion:
-    """The passes of a schedule in which every exchange interval is one pass over slabs."""
+    """The passes of a schedule in which every exchange interval is one pass over slabs; of: as in `halo_flag`."""
 
     layout: Layout
     schedule: Schedule
+    of: str = ""
 
     def launched(self) -> Iterator[Op]:
         for number, part in enumerate(self._passes):
@@ -110,14 +113,14 @@ class _Fusion:
     def _computed(self, device: int, side: int, number: int, part: Compute) -> Iterator[Op]:
         """Boundary tiles, once the neighbour's have made the pass before."""
         queue = end_queue(device, side)
-        yield SignalWait(0, queue, halo_flag(device, side, self._beyond(device, side)), number)
+        yield SignalWait(0, queue, halo_flag(device, side, self._beyond(device, side), self.of), number)
         yield replace(part, host=0, device=device, queue=queue, box=self._end(device, side))
 
     def _stored(self, queue: Queue, device: int, side: int, number: int, part: Compute) -> Iterator[Op]:
         """The rows of them that the neighbour needs, and the signal that they are there."""
         for copy in self._copies.get((part.level + part.steps, device, side), ()):
             yield replace(copy, host=0, queue=queue, route="store")
-        yield SignalOp(0, queue, halo_flag(self._beyond(device, side), 1 - side, device), number + 1)
+        yield SignalOp(0, queue, halo_flag(self._beyond(device, side), 1 - side, device, self.of), number + 1)
 
     def _inner(self, device: int, part: Compute) -> Iterator[Op]:
         box = self.layout.partition.owned(device)

@@ -15,8 +15,8 @@ from peergrid.runtime.cuda.lowering.execution_context import ExecutionContext
 from peergrid.schedule import Schedule
 from peergrid.schedule.ops import Compute, Flag, SignalOp, SignalWait
 from peergrid.schedule.passes.fused import NAMES, neighbour
+from peergrid.schedule.strategies import StrategyName
 
-PASSED = Flag(0, "passes of fused kernels")
 Ends = dict[tuple[int, int], list[int]]
 """The numbers of operations, pass by pass, by the device and the end of its slab."""
 
@@ -79,6 +79,11 @@ class Chain:
                 side = NAMES.index(op.queue.name.split()[0])
                 found.setdefault((op.queue.device, side), []).append(number)
         return found
+
+
+def passed(strategy: StrategyName) -> Flag:
+    """The passes that a strategy's kernels have made; an executor may carry out several, each with flags of its own."""
+    return Flag(0, f"passes of '{strategy}' kernels")
 
 
 def passes(schedule: Schedule) -> list[Compute]:

@@ -14,7 +14,7 @@ from peergrid.codegen.cuda.blocked.program import Launch
 from peergrid.codegen.cuda.linked.links import rim_tiles
 from peergrid.codegen.cuda.linked.peer import PeerKernel
 from peergrid.runtime.cuda.commands.buffer import CommandWriter, Relocation
-from peergrid.runtime.cuda.fused.chain import PASSED, Chain, offset, passes
+from peergrid.runtime.cuda.fused.chain import Chain, offset, passed, passes
 from peergrid.runtime.cuda.fused.sums import await_sums, mark_sums, sums_queue
 from peergrid.runtime.cuda.lowering import signals
 from peergrid.runtime.cuda.lowering.device_tiles import DeviceTiles, tiles_on
@@ -25,6 +25,7 @@ from peergrid.runtime.cuda.lowering.lower import Lowered
 from peergrid.schedule import Schedule
 from peergrid.schedule.ops import Compute, Flag, Queue
 
+PEERS = passed("peer")
 MOST_WAITING = 0.5  # share of a GPU that waiting tiles of devices which share it may take
 
 
@@ -46,7 +47,7 @@ def lower_fused(execution: ExecutionContext, schedule: Schedule) -> Lowered | st
             row.write(commands, device, number, part)
     queues = [queue for device in devices for queue in row.queues(device)]
     queues += [] if execution.norms is None else [sums_queue(device) for device in devices]
-    return Lowered(schedule, {0: commands.finish()}, tuple(queues), frozenset(), {PASSED: len(row.passes)})
+    return Lowered(schedule, {0: commands.finish()}, tuple(queues), frozenset(), {PEERS: len(row.passes)})
 
 
 def _row(execution: ExecutionContext, schedule: Schedule, kernel: PeerKernel) -> _Row:
@@ -117,7 +118,7 @@ class _Row:
             if queue == strips:
                 self._await_plain(commands, queue, operation, number)
             self._launch(commands, queue, operation, part, replace(launch, more=(links, *launch.more)))
-            commands.relocations.append(Relocation(int(links.ctypes.data) + offset(links, "passed"), number, PASSED))
+            commands.relocations.append(Relocation(int(links.ctypes.data) + offset(links, "passed"), number, PEERS))
         signals.barrier(self.execution, commands, operation, queues)
         if self.execution.norms is not None:
             signals.after(self.execution, commands, operation, sums_queue(device), queues)
@@ -133,7 +134,7 @@ class _Row:
         runs: a tile waits only for tiles of its neighbours' passes before, none of which waits for this pass.
         """
         signals.flag_kernel(
-            self.execution, commands, operation, queue, "await_flag", _begun(queue.device), number + 1, counted=PASSED
+            self.execution, commands, operation, queue, "await_flag", _begun(queue.device), number + 1, counted=PEERS
         )
 
     def _launch(

@@ -19,7 +19,7 @@ from peergrid.codegen.cuda.linked.persistent import TURNS, PersistentKernel, Tab
 from peergrid.codegen.cuda.suited import resident
 from peergrid.grid import Box
 from peergrid.runtime.cuda.commands.buffer import CommandWriter, Relocation
-from peergrid.runtime.cuda.fused.chain import PASSED, Chain, offset, passes
+from peergrid.runtime.cuda.fused.chain import Chain, offset, passed, passes
 from peergrid.runtime.cuda.lowering.device_tiles import tiles_on
 from peergrid.runtime.cuda.lowering.duration import IN_FLIGHT_SECONDS
 from peergrid.runtime.cuda.lowering.execution_context import ExecutionContext
@@ -29,6 +29,7 @@ from peergrid.runtime.cuda.lowering.lower import Lowered
 from peergrid.schedule import Schedule
 from peergrid.schedule.ops import Compute, Flag, Queue, Wait
 
+MANY = passed("persistent")
 MET = Flag(0, "passes of persistent kernels")
 
 
@@ -117,7 +118,7 @@ class _Row:
             self._write(commands, device, count)
         queues = tuple(self._queue(device) for device in self.launches)
         schedule = replace(self.schedule, steps=iterations * self.schedule.steps)
-        return Lowered(schedule, {0: commands.finish()}, queues, frozenset(), {PASSED: count, MET: count})
+        return Lowered(schedule, {0: commands.finish()}, queues, frozenset(), {MANY: count, MET: count})
 
     def _write(self, commands: CommandWriter, device: int, count: int) -> None:
         execution, launch, first = self.chain.execution, self.launches[device], passes(self.schedule)[0]
@@ -139,7 +140,7 @@ class _Row:
         )
         commands.relocations += [
             Relocation(address + offset(values, "step"), 0, None),
-            Relocation(int(links.ctypes.data) + offset(links, "passed"), 0, PASSED),
+            Relocation(int(links.ctypes.data) + offset(links, "passed"), 0, MANY),
             Relocation(int(arguments.ctypes.data) + offset(arguments, "met"), 0, MET),
         ]
 
