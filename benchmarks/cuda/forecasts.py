@@ -46,7 +46,7 @@ from peergrid.schedule import Layout, Options, Schedule, layout, one_iteration  
 from peergrid.schedule.strategies import STRATEGIES, StrategyName  # noqa: E402
 from peergrid.stencil import Problem  # noqa: E402
 
-SAMPLES, SAMPLE_SECONDS, MOST_STEPS = 3, 0.02, 400_000
+SAMPLES, SAMPLE_SECONDS, MOST_STEPS = 3, 0.015, 400_000
 QUICKLY_MADE = 1 << 26  # cells
 MULTI_PASS = 4  # steps of an exchange interval where a pass makes one
 

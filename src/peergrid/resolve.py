@@ -18,7 +18,7 @@ from peergrid.schedule.strategies import STRATEGIES, StrategyName
 from peergrid.stencil import Problem, footprint
 from peergrid.stencil.lagged import rotating_fields
 
-CANDIDATES = 3  # predicted to be the fastest, of which a trial takes the fastest
+CANDIDATES = 5  # predicted to be the fastest, of which a trial takes the fastest
 CPU_DEPTH = 8  # ghost depth on virtual devices unless told otherwise: enough to work from the cache
 ROWS_PER_STEP = 4  # rows of a device for each step of depth, so that most of its work is not redundant
 

@@ -191,6 +191,8 @@ class Forecaster:
         op = next(op for op in found.schedule.ops if isinstance(op, Compute) and op.device == site.device)
         began = state.queues[op.queue] = 1.0  # far behind the host
         compute(state, 0, [op])
+        if len(works) > 1:  # strips begin when plain tiles have
+            state.issue(op.host, op.device, self.machine.calls.launch)
         return state.queues[op.queue] - began + self.machine.delays.neighbour, max(state.hosts.values())
 
 
