@@ -134,7 +134,7 @@ def fewest(plan: Plan, free: int, more: int = 0) -> int | None:
         made = replace(plan, layout=replace(layout, partition=cut))
         return max(made.taken(device, more // count) for device in range(count)) <= free
 
-    most = min(MOST_GPUS, problem.grid.shape[0])
+    most = max(1, min(MOST_GPUS, problem.grid.shape[0] // depth))
     doubled = [1 << n for n in range(most.bit_length())]
     high = next((count for count in (*doubled, most) if enough(count)), None)
     return None if high is None else bisect_left(range(high), True, lo=high // 2 + 1, key=enough)
