@@ -11,6 +11,7 @@ import pytest
 from peergrid.cli import app
 from peergrid.cli.choose import CommandLineOptions
 from peergrid.cli.farm import FarmSummary
+from peergrid.cli.image import Changed
 from peergrid.cli.plan import Plan
 from peergrid.cli.summary import Summary
 from peergrid.cli.survey import SurveySummary
@@ -35,6 +36,7 @@ OBJECTS = {
     "`plan`": Plan,
     "`trace`": Traced,
     "`farm`": FarmSummary,
+    "`image`": Changed,
 }
 
 

@@ -12,6 +12,7 @@ from typer.exceptions import TyperException
 from peergrid import __version__
 from peergrid.cli.bench import bench
 from peergrid.cli.farm import FarmCommand, farm
+from peergrid.cli.image import image
 from peergrid.cli.machine import machine
 from peergrid.cli.plan import plan
 from peergrid.cli.probe import probe
@@ -53,6 +54,7 @@ app.command()(machine)
 app.command()(probe)
 app.command()(bench)
 app.command()(report)
+app.command()(image)
 app.command(cls=FarmCommand)(farm)
 
 

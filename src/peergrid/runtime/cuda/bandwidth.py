@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import numpy as np
-
-from peergrid.runtime.cuda.commands.buffer import NOTHING, CommandWriter, Words
-from peergrid.runtime.cuda.commands.replay import replay
+from peergrid.runtime.cuda.commands.buffer import CommandWriter
 from peergrid.runtime.cuda.device.devices import Devices
 from peergrid.runtime.cuda.device.driver import CudaDriver, Driver
-from peergrid.runtime.cuda.device.faults import error
+from peergrid.runtime.cuda.once import issue_once
 from peergrid.schedule.ops import Event, Queue
 
 COUNT = 1 << 30
@@ -44,14 +41,6 @@ def _copy(devices: Devices, source: int, target: int, count: int) -> float:
     for _ in range(COPIES):
         commands.call(-1, context, entry("cuMemcpyAsync"), target, source, count, stream)
     commands.call(-1, context, entry("cuEventRecord"), after, stream)
-    _issue(commands.finish().table, entry("cuCtxSetCurrent"))
+    issue_once(commands.finish(), entry("cuCtxSetCurrent"), "A copy to measure the memory with")
     devices.synchronize()
     return devices.driver.elapsed(before, after)
-
-
-def _issue(table: Words, set_context: int) -> None:
-    abort, spent = (np.zeros(n, np.int64) for n in (1, 3))
-    addresses = (int(abort.ctypes.data), int(spent.ctypes.data))
-    state, code, _, _ = replay(table, NOTHING, (table[:0], table[:0]), 2, 1, set_context, 1, *addresses)
-    if state:
-        raise error(int(code), "A copy to measure the memory with")

@@ -1,0 +1,10 @@
+"""Grey images whose pixels are changed one by one: the same formula for each, on processors and GPUs.
+
+image = peergrid.images.read("photo.png")
+peergrid.images.write("dark.png", peergrid.images.apply("x / 3", image, devices="cuda:0,1"))
+"""
+
+from peergrid.images.apply import Applied, applied, apply
+from peergrid.images.files import read, write
+
+__all__ = ["Applied", "applied", "apply", "read", "write"]

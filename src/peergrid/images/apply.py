@@ -1,0 +1,62 @@
+"""A formula applied to every pixel of an image, on processors or GPUs."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+
+from peergrid.errors import UsageError
+from peergrid.images.formula import Formula, parse
+from peergrid.images.table import Pixels, straight, table
+from peergrid.runtime.devices import Devices, parse_devices
+
+
+@dataclass(frozen=True)
+class Applied:
+    """A new image, and the seconds that it took: copies to the GPUs, computing, copies back."""
+
+    pixels: Pixels
+    devices: Devices
+    to_devices: float
+    computing: float
+    from_devices: float
+
+
+def apply(formula: str | Formula, image: Any, devices: str | Devices = "auto") -> Pixels:
+    """The image after a formula, in its own type and shape.
+
+    formula: text such as "x / 3", or a function of the operations of stencils; it is evaluated in single precision, the
+    part after the point is cut off, and the rest kept within the values of the type. image: an array of uint8 or
+    uint16, of any shape. devices: as in `Simulation`; every device has a part of the pixels. The bits do not depend on
+    them. Raises UsageError for other images and formulas, DeviceFault and DoesNotFit as runs do.
+    """
+    return applied(formula, image, devices).pixels
+
+
+def applied(formula: str | Formula, image: Any, devices: str | Devices = "auto") -> Applied:
+    """The same, with the time that it took."""
+    pixels = np.ascontiguousarray(image)
+    if pixels.dtype not in (np.uint8, np.uint16):
+        raise UsageError(f"An image is expected to be of uint8 or uint16, got {pixels.dtype}; convert it first.")
+    chosen = devices if isinstance(devices, Devices) else parse_devices(devices)
+    values = table(parse(formula) if isinstance(formula, str) else formula, pixels.dtype)
+    if chosen.kind == "cpu":
+        began = perf_counter()
+        found = _on_processors(pixels, values, chosen.count)
+        return Applied(found, chosen, 0.0, perf_counter() - began, 0.0)
+    from peergrid.images.gpus import on_gpus
+
+    found, seconds = on_gpus(pixels, values, straight(values), chosen.ordinals)
+    return Applied(found, chosen, seconds.to_devices, sum(seconds.kernels), seconds.from_devices)
+
+
+def _on_processors(image: Pixels, values: Pixels, threads: int) -> Pixels:
+    out = np.empty_like(image)
+    before, after = (np.array_split(array.reshape(-1), threads) for array in (image, out))
+    with ThreadPoolExecutor(threads) as pool:
+        list(pool.map(lambda old, new: np.take(values, old, out=new, mode="clip"), before, after))
+    return out

@@ -1,0 +1,131 @@
+"""Images on GPUs: each has a part of the pixels, in whole loads of 16 bytes."""
+
+from __future__ import annotations
+
+from contextlib import closing
+from dataclasses import dataclass
+from itertools import pairwise
+from time import perf_counter
+from typing import Any, Literal
+
+import numpy as np
+
+from peergrid.codegen.cuda.skeletons import skeleton
+from peergrid.images.table import Line, Pixels
+from peergrid.runtime.cpu.kernel import default_cache
+from peergrid.runtime.cuda.commands.buffer import CommandWriter
+from peergrid.runtime.cuda.device.devices import Devices
+from peergrid.runtime.cuda.device.driver import CudaDriver, Driver
+from peergrid.runtime.cuda.once import issue_once
+from peergrid.schedule.ops import Event, Queue
+
+Variant = Literal["each", "packed"]
+KERNELS: dict[Variant, str] = {"each": "each_pixel", "packed": "packed_pixels"}
+THREADS, LOAD = 256, 16  # of a block; bytes
+NAMES = {np.dtype(np.uint8): "unsigned char", np.dtype(np.uint16): "unsigned short"}
+IMAGE = np.dtype(
+    [
+        ("in", "<u8"),
+        ("out", "<u8"),
+        ("table", "<u8"),
+        ("pixels", "<i8"),
+        ("offset", "<i8"),
+        ("slope", "<i4"),
+        ("spare", "<i4"),
+    ]
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Seconds:
+    """Times of the slowest GPU: copies from and to the host (pageable memory), and each repetition of the kernel."""
+
+    to_devices: float
+    kernels: tuple[float, ...]
+    from_devices: float
+
+
+def source(dtype: np.dtype[Any], line: Line | None) -> str:
+    """The CUDA C++ of the kernels for a type of pixels."""
+    straight = "false" if line is None else "true"
+    return f"typedef {NAMES[dtype]} Pixel;\nconstexpr bool STRAIGHT = {straight};\n\n{skeleton('pixels.cuh')}"
+
+
+def parts(pixels: int, width: int, devices: int) -> list[tuple[int, int]]:
+    """The first and the last (exclusive) pixel of each device: whole loads but for the end; width: bytes of one."""
+    loads = -(-pixels * width // LOAD)
+    cuts = [min(pixels, number * loads // devices * LOAD // width) for number in range(devices)]
+    return list(zip(cuts, [*cuts[1:], pixels], strict=True))
+
+
+def on_gpus(
+    image: Pixels,
+    values: Pixels,
+    line: Line | None,
+    ordinals: tuple[int, ...],
+    variant: Variant = "packed",
+    repetitions: int = 1,
+    driver: Driver | None = None,
+) -> tuple[Pixels, Seconds]:
+    """The new image, and the times that it took; values: of all pixels; line: through these, if there is one.
+
+    Raises DeviceFault and DoesNotFit as runs do.
+    """
+    out = np.empty_like(image)
+    flat, result = image.reshape(-1), out.reshape(-1)
+    with closing(Devices(driver or CudaDriver(), ordinals)) as devices:
+        shares = [
+            _Share(devices, n, flat[a:b], result[a:b], values, line)
+            for n, (a, b) in enumerate(parts(flat.size, image.itemsize, len(ordinals)))
+        ]
+        began = perf_counter()
+        for share in shares:
+            share.upload()
+        uploaded = perf_counter()
+        times = [tuple(share.issue(variant, repetitions)) for share in shares]
+        devices.synchronize()
+        slowest = tuple(max(devices.driver.elapsed(*pair) for pair in pairs) for pairs in zip(*times, strict=True))
+        computed = perf_counter()
+        for share in shares:
+            share.download()
+        return out, Seconds(uploaded - began, slowest, perf_counter() - computed)
+
+
+class _Share:
+    """One device's part of an image."""
+
+    def __init__(
+        self, devices: Devices, number: int, before: Pixels, after: Pixels, values: Pixels, line: Line | None
+    ) -> None:
+        self._devices, self._number, self._before, self._after = devices, number, before, after
+        driver = devices.driver
+        text = source(before.dtype, line)
+        self._code = driver.compile(text, devices.architecture(number), default_cache(), None)
+        self._in, self._out = (devices.allocate(number, before.nbytes) for _ in range(2))
+        line = line or Line(0, 0)
+        table = devices.constant(number, values)
+        self._values = np.array([(self._in, self._out, table, before.size, line.offset, line.slope, 0)], IMAGE)
+
+    def upload(self) -> None:
+        self._devices.enter(self._number)
+        self._devices.driver.upload(self._in, self._before)
+
+    def download(self) -> None:
+        self._devices.enter(self._number)
+        self._devices.driver.download(self._after, self._out)
+
+    def issue(self, variant: Variant, repetitions: int) -> list[tuple[int, int]]:
+        """Launch the kernel some times; the events before and after each."""
+        devices, number = self._devices, self._number
+        entry, context, queue = devices.driver.entry, devices.context(number), Queue(number, "image")
+        kernel, stream = devices.function(number, self._code, KERNELS[variant]), devices.stream(queue)
+        each = 1 if variant == "each" else LOAD // self._before.itemsize
+        blocks = max(1, -(-self._before.size // (THREADS * each)))
+        events = [devices.event(Event(number, f"image {place}"), timing=True) for place in range(repetitions + 1)]
+        commands = CommandWriter()
+        commands.call(-1, context, entry("cuEventRecord"), events[0], stream)
+        for event in events[1:]:
+            commands.launch(-1, context, entry("cuLaunchKernel"), kernel, stream, blocks, THREADS, self._values)
+            commands.call(-1, context, entry("cuEventRecord"), event, stream)
+        issue_once(commands.finish(), entry("cuCtxSetCurrent"), "A kernel of an image")
+        return list(pairwise(events))

@@ -1,0 +1,42 @@
+"""Images on GPUs whose kernels are compiled for the host."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from host_driver import COMPILER, HostDriver
+
+from peergrid.codegen.nvrtc import compile_cubin
+from peergrid.images.formula import parse
+from peergrid.images.gpus import KERNELS, Variant, on_gpus, source
+from peergrid.images.table import Line, straight, table
+
+TYPES = [np.dtype(np.uint8), np.dtype(np.uint16)]
+
+
+@pytest.mark.skipif(COMPILER is None, reason="no C++ compiler")
+@pytest.mark.parametrize("variant", KERNELS)
+@pytest.mark.parametrize("formula", ["x / 3", "sqrt(x) * 16"])
+@pytest.mark.parametrize("dtype", TYPES, ids=str)
+def test_pixels_are_those_of_the_table(dtype: np.dtype[Any], formula: str, variant: Variant) -> None:
+    values = table(parse(formula), dtype)
+    line = straight(values)
+    assert (line is None) == formula.startswith("sqrt")
+    for size, ordinals in ((1, (0,)), (1003, (0, 1, 0)), (4097, (1, 0))):
+        image = np.random.default_rng(size).integers(0, np.iinfo(dtype).max + 1, (1, size)).astype(dtype)
+        driver = HostDriver()
+        found, seconds = on_gpus(image, values, line, ordinals, variant, 2, driver)
+        assert np.array_equal(found, values[image])
+        assert len(seconds.kernels) == 2
+        assert not driver.live
+
+
+@pytest.mark.nvrtc
+@pytest.mark.parametrize("architecture", ["sm_80", "sm_90", "sm_100"])
+def test_every_architecture_compiles(architecture: str) -> None:
+    pytest.importorskip("cuda.core")
+    for dtype in TYPES:
+        for line in (None, Line(1, 2)):
+            assert compile_cubin(source(dtype, line), architecture)[:4] == b"\x7fELF"
