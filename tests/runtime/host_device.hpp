@@ -16,12 +16,14 @@
 
 struct Dim { unsigned x = 0, y = 0, z = 0; };
 extern Dim threadIdx, blockIdx, blockDim, gridDim;
+struct alignas(16) uint4 { unsigned x, y, z, w; };
 struct alignas(16) float4 { float x, y, z, w; };
 struct alignas(16) double2 { double x, y; };
 
 template <typename A> A min(A a, A b) { return b < a ? b : a; }
 template <typename A> A max(A a, A b) { return a < b ? b : a; }
 template <typename A> A __ldg(const A* p) { return *p; }
+template <typename A> A __ldcs(const A* p) { return *p; }
 template <typename A> A atomicAdd(A* p, A v) { const A old = *p; *p += v; return old; }
 template <typename A> A atomicMin(A* p, A v) { const A old = *p; *p = min(old, v); return old; }
 extern "C" float fabsf(float) noexcept;
@@ -65,6 +67,11 @@ template <typename V> V __shfl_sync(unsigned, V v, int from) { return (V)host::e
 template <typename V> V __shfl_up_sync(unsigned, V v, int d) { return (V)host::exchange(v, host::lane() - d); }
 template <typename V> V __shfl_down_sync(unsigned, V v, int d) { return (V)host::exchange(v, host::lane() + d); }
 template <typename V> V __shfl_xor_sync(unsigned, V v, int d) { return (V)host::exchange(v, host::lane() ^ d); }
+inline unsigned __ballot_sync(unsigned, bool p) {
+  unsigned word = 0;
+  for (int lane = 0; lane < 32; ++lane) word |= (unsigned)host::exchange(p, lane) << lane;
+  return word;
+}
 inline int __all_sync(unsigned, int p) { return host::all(p != 0); }
 inline void __syncwarp(unsigned = ~0u) { host::meet_warp(); }
 inline void __syncthreads() { host::meet_block(); }

@@ -1,8 +1,8 @@
 """Relaxation of binary variables on a random bipartite graph, four neighbours each: red from blue, then blue from red.
 
-To be read in this order: `philox` (random numbers by counter), `graph`, `rule` (one half step), `problem` (what half steps
-read and write, for schedules), `compiled` (the rule on processors), `relaxation` (a run on virtual devices), `gpus` (a run
-on GPUs, `half_step.cu`), `exact` (energies that are known).
+To be read in this order: `philox` (random numbers by counter), `graph`, `rule` (one half step), `problem` (reads and
+writes of half steps, for schedules), `compiled` (the rule on processors), `relaxation` (a run on virtual devices),
+`gpus` (a run on GPUs, by `half_step.cu`), `exact` (energies that are known).
 """
 
 from peergrid.spins.graph import BipartiteGraph, random_graph

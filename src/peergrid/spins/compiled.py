@@ -54,7 +54,7 @@ class HalfStepKernel:
         )
 
 
-@numba.njit(nogil=True, cache=False)  # type: ignore[untyped-decorator]  # numba has no type hints
+@numba.njit(nogil=True, cache=False)
 def advance(
     neighbours: Any, other: Any, own: Any, origin: int, first: int, last: int, drawing: Any, limits: Any
 ) -> None:

@@ -19,7 +19,7 @@ GRAPH_STREAM = 2
 
 @dataclass(frozen=True, eq=False)
 class BipartiteGraph:
-    """The neighbours of each variable, by number among those of the other colour: (variables of a colour, 4), uint32."""
+    """The neighbours of each variable, by number among those of the other colour: uint32, (variables per colour, 4)."""
 
     red: Words
     blue: Words

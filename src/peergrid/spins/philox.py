@@ -24,6 +24,11 @@ def philox(counter: tuple[Words, int, int, int], seed: int) -> tuple[Words, Word
     keys = [seed & 0xFFFFFFFF, seed >> 32 & 0xFFFFFFFF]
     for _ in range(ROUNDS):
         one, two = (np.uint64(m) * x for m, x in zip(MULTIPLIERS, (a, c), strict=True))
-        a, b, c, d = (two >> HIGH) ^ b ^ np.uint64(keys[0]), two & LOW, (one >> HIGH) ^ d ^ np.uint64(keys[1]), one & LOW
+        a, b, c, d = (
+            (two >> HIGH) ^ b ^ np.uint64(keys[0]),
+            two & LOW,
+            (one >> HIGH) ^ d ^ np.uint64(keys[1]),
+            one & LOW,
+        )
         keys = [(key + step) & 0xFFFFFFFF for key, step in zip(keys, WEYL, strict=True)]
     return a.astype(np.uint32), b.astype(np.uint32), c.astype(np.uint32), d.astype(np.uint32)

@@ -1,7 +1,7 @@
 """Half steps as a problem of peergrid's, so that its schedules, checkers, executors and ranks serve them.
 
-A field of words has two slots: one holds red, the other blue. A half step reads all of one and writes the other, as every
-pass does; so the halo of a device is all that it does not own, and the halo exchange an all-gather.
+A field of words has two slots: one holds red, the other blue. A half step reads all of one and writes the other, as
+every pass does; so the halo of a device is all that it does not own, and the halo exchange an all-gather.
 """
 
 from __future__ import annotations
@@ -22,12 +22,10 @@ def half_steps(first: Words) -> Problem:
     """
     grid = Grid((len(first),), boundary="reflecting")  # a read beyond an edge is one within
     field = grid.field(FIELD, first.view(np.float32))
-    return Problem.of(_everything(field, len(first) - 1))
+    reach = len(first) - 1
 
-
-def _everything(field: Cell, reach: int) -> object:
     @stencil
-    def all_words(variables):  # type: ignore[no-untyped-def]
+    def everything(variables: Cell) -> None:
         variables.next[0] = variables[-reach] + variables[reach]
 
-    return all_words(field)
+    return Problem.of(everything(field))

@@ -1,8 +1,8 @@
 """One half step: every variable of a colour is drawn anew, given its neighbours of the other (heat bath).
 
 A variable is up with probability 1 / (1 + exp(-2 K h)), h the sum of its neighbours' ±1 and K the coupling over the
-temperature; R. J. Glauber, "Time-dependent statistics of the Ising model", J. Math. Phys. 4 (1963). The draw compares 31
-random bits with a threshold, in whole numbers, so its result does not depend on where it is made.
+temperature; R. J. Glauber, "Time-dependent statistics of the Ising model", J. Math. Phys. 4 (1963). The draw compares
+31 random bits with a threshold, in whole numbers, so its result does not depend on where it is made.
 """
 
 from __future__ import annotations
@@ -43,9 +43,7 @@ def first_words(words: int, seed: int) -> Words:
     return philox((np.arange(words, dtype=np.uint32), 0, 0, FIRST_STREAM), seed)[0]
 
 
-def half_step(
-    neighbours: Words, other: Words, words: tuple[int, int], step: int, seed: int, limits: Words
-) -> Words:
+def half_step(neighbours: Words, other: Words, words: tuple[int, int], step: int, seed: int, limits: Words) -> Words:
     """The new words of a colour from `words[0]` to `words[1]`, in NumPy: the definition of the rule.
 
     Args:
@@ -56,8 +54,8 @@ def half_step(
     """
     first, last = words
     quads = np.arange(first // QUAD, -(-last // QUAD), dtype=np.uint32)
-    counter = (quads[:, np.newaxis] * np.uint32(WORD) + np.arange(WORD, dtype=np.uint32)).ravel()
-    drawn = philox((counter, step & 0xFFFFFFFF, step >> 32, STEP_STREAM), seed)
+    counter = quads[:, np.newaxis] * np.uint32(WORD) + np.arange(WORD, dtype=np.uint32)
+    drawn = philox((counter.astype(np.uint32).ravel(), step & 0xFFFFFFFF, step >> 32, STEP_STREAM), seed)
     lanes = np.stack([word.reshape(-1, WORD) for word in drawn], axis=1).reshape(-1, WORD)
     lanes = lanes[first - QUAD * int(quads[0]) :][: last - first]
     partners = neighbours[first * WORD : last * WORD]
@@ -67,7 +65,7 @@ def half_step(
 
 
 def energy(neighbours: Words, red: Words, blue: Words) -> float:
-    """The energy of a variable in units of the coupling: minus the sum over all pairs, over the variables of both colours.
+    """The energy of a variable in units of the coupling: minus the sum over all pairs, over all variables.
 
     neighbours: those of the red variables.
     """
