@@ -11,7 +11,7 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
-from peergrid.codegen.cuda.linked.links import LINK_PRIMITIVES
+from peergrid.codegen.cuda.skeletons import skeleton
 from peergrid.codegen.nvrtc import compile_cubin
 from peergrid.errors import DeviceFault, UsageError
 from peergrid.grid import Grid
@@ -48,7 +48,7 @@ RELAXATION = np.dtype(
 
 def source() -> str:
     """The text of the kernels."""
-    return LINK_PRIMITIVES + resources.files("peergrid.spins").joinpath("half_step.cu").read_text()
+    return skeleton("system_memory.cuh") + resources.files("peergrid.spins").joinpath("half_step.cu").read_text()
 
 
 def shares(words: int, gpus: int) -> tuple[tuple[int, int], ...]:
