@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 from contextlib import nullcontext
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -18,13 +17,13 @@ from peergrid.cli.summary import Summary, summary, text
 from peergrid.cli.survey import run_survey
 from peergrid.cli.survey import text as survey_text
 from peergrid.errors import UsageError
-from peergrid.io.checkpoints import Period, checkpoint_files, newest
+from peergrid.io.checkpoints import Period
 from peergrid.jobs.folder import Folder
-from peergrid.jobs.recording import ABOUT, Recording, recording, snapshots_in_words
+from peergrid.jobs.recording import Recording, recording
 from peergrid.jobs.requested import RequestedOptions
+from peergrid.jobs.run import carry_out, check_folder, restore
 from peergrid.models import BuiltModel, Model, read
 from peergrid.models.survey import surveyed
-from peergrid.pauses import advance
 from peergrid.progress import Reporter
 from peergrid.runtime.traffic import counted
 from peergrid.simulate import Simulation
@@ -79,7 +78,7 @@ def run(
         return
     with nullcontext() if folder is None else folder.taken():
         if folder is not None:
-            _check_folder(folder, described, period, resume)
+            check_folder(folder, described, period, resume)
         built = described.build()
         for warning in built.warnings if requested.leads else ():
             warn(warning)
@@ -89,8 +88,8 @@ def run(
                 simulation.follow()
                 return
             simulation.lead()
-            if resume and folder is not None:
-                _restore(simulation, built, folder)
+            if resume and folder is not None and not restore(simulation, built, folder, warn):
+                announce(f"No checkpoint is in '{folder.checkpoints}'; the run begins at its first step.")
             resumed = simulation.step
             with recording(folder, built, simulation, period, warn) as recorded, counted(simulation.devices) as moved:
                 _advance(simulation, built, recorded, stop, quiet=as_json)
@@ -129,41 +128,16 @@ def _written(folder: Folder, built: BuiltModel, simulation: Simulation, found: S
     return replace(found, outputs=tuple(str(path) for path in paths))
 
 
-def _check_folder(folder: Folder, described: Model, period: Period | None, resume: bool) -> None:
-    """The checks before anything is computed: no files of an earlier run, and all that the results need."""
-    described.check_results()
-    if period is not None and not resume and checkpoint_files(folder.checkpoints):
-        raise UsageError(
-            f"'{folder.checkpoints}' is expected to hold no checkpoints where a run begins, and holds those of an "
-            "earlier one: go on from them with '--resume', remove them, or choose another folder with -o DIR."
-        )
-
-
-def _restore(simulation: Simulation, built: BuiltModel, folder: Folder) -> None:
-    """Go on from the newest checkpoint. Raises UsageError where it is one of another model."""
-    state = newest(folder.checkpoints, warn)
-    if state is None:
-        print(f"No checkpoint is in '{folder.checkpoints}'; the run begins at its first step.", file=sys.stderr)
-        return
-    taken, wanted = state.about.get(ABOUT, ""), snapshots_in_words(built)
-    if taken != wanted:
-        raise UsageError(
-            f"The checkpoint is expected to be of a run with snapshots of {wanted or 'nothing'}, got one with "
-            f"{taken or 'none'}; leave the table [output] as it was, or start anew."
-        )
-    simulation.restore(state)
-
-
 def _advance(simulation: Simulation, built: BuiltModel, recorded: Recording, stop: StopRequest, *, quiet: bool) -> None:
     """Step to the end, or to the pause after a signal, at which a run that makes checkpoints leaves one."""
     _look_at_overlap(simulation, built.steps, recorded.every)
     with Reporter(built.steps, built.problem.grid.box.size, quiet, simulation.step) as reporter:
-        for step in advance(simulation, built.steps, recorded.every):
+
+        def ended(step: int) -> bool:
             reporter.update(step)
-            recorded.look(step)
-            if stop:
-                recorded.keep()
-                return
+            return bool(stop)
+
+        carry_out(simulation, built, recorded, ended)
 
 
 def _look_at_overlap(simulation: Simulation, steps: int, every: tuple[int, ...]) -> None:

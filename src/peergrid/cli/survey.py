@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 
 from peergrid.cli.notes import tell, warn
 from peergrid.cli.stop import StopRequest, stop_on_signal
-from peergrid.errors import UsageError
 from peergrid.jobs.folder import Folder
 from peergrid.jobs.requested import RequestedOptions
 from peergrid.jobs.share import Share
@@ -63,7 +62,7 @@ def run_survey(
     survey = survey_of(described, folder, requested, each)
     for warning in survey.first.warnings:
         warn(warning)
-    there = _there(survey, resume)
+    there = survey.done(resume=resume)
     tell(_shared(survey, survey.files.total - len(there)))
     left = [number for number in range(survey.files.total) if number not in there]
     started = time.perf_counter()
@@ -89,17 +88,6 @@ def text(found: SurveySummary) -> str:
         *found.outputs,
     ]
     return "\n".join(lines)
-
-
-def _there(survey: Survey, resume: bool) -> frozenset[int]:
-    """The traces that an earlier run made. Raises UsageError where there are some, and this one is to begin anew."""
-    done = survey.files.done()
-    if done and not resume:
-        raise UsageError(
-            f"'{survey.files.folder}' is expected to hold no traces where a survey begins, and holds {len(done)} of an "
-            "earlier run: go on with '--resume', remove them, or choose another folder with -o DIR."
-        )
-    return frozenset(done)
 
 
 def _shared(survey: Survey, left: int) -> tuple[str, ...]:

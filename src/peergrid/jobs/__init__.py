@@ -1,1 +1,6 @@
-"""Models carried out whole, with all their files: one run (`run_model`), or a survey of many (`run_survey`)."""
+"""Models carried out whole, with all their files, as the command line does: one run, or a survey of many."""
+
+from peergrid.jobs.run import ModelResult, run_model
+from peergrid.jobs.survey import SurveyResult, run_survey
+
+__all__ = ["ModelResult", "SurveyResult", "run_model", "run_survey"]

@@ -8,9 +8,9 @@ from functools import partial
 from pathlib import Path
 
 from peergrid.grid import Index
-from peergrid.models import BuiltModel
+from peergrid.models import BuiltModel, Model
 from peergrid.resolve import resolve_options
-from peergrid.runtime.devices import Devices
+from peergrid.runtime.devices import Devices, parse_devices
 from peergrid.runtime.ranks.ranks import Communicator, devices_of_all
 from peergrid.schedule import ResolvedOptions
 from peergrid.schedule.exchange import Order
@@ -76,3 +76,21 @@ class RequestedOptions:
             sources=sources,
             comm=self.comm,
         )
+
+
+def requested_of(
+    model: Model,
+    devices: str | Devices | None = None,
+    strategy: StrategyName | None = None,
+    depth: int | None = None,
+) -> RequestedOptions:
+    """The options given, and else those that the model names."""
+    given = model.run
+    named = given.devices if devices is None else devices
+    return RequestedOptions(
+        named if isinstance(named, Devices) else parse_devices(named),
+        strategy or (None if given.strategy == "auto" else given.strategy),
+        depth or (None if given.depth == "auto" else given.depth),
+        None if given.exchange == "auto" else given.exchange,
+        None if given.route == "auto" else given.route,
+    )

@@ -12,11 +12,12 @@ import numpy as np
 
 from peergrid.errors import UsageError
 from peergrid.jobs.folder import Folder
-from peergrid.jobs.requested import RequestedOptions
+from peergrid.jobs.requested import RequestedOptions, requested_of
 from peergrid.jobs.share import Share, fastest, groups
 from peergrid.jobs.traces import TraceFiles, digest_of
 from peergrid.jobs.workers import share_out
-from peergrid.models.survey import SurveyedBuilt, SurveyedModel, Trace, shifts
+from peergrid.models import Model, read
+from peergrid.models.survey import SurveyedBuilt, SurveyedModel, Trace, shifts, surveyed
 from peergrid.pauses import advance
 from peergrid.runtime.devices import Devices
 from peergrid.runtime.retain import hold
@@ -47,6 +48,16 @@ class Survey:
     requested: RequestedOptions
     share: Share
 
+    def done(self, *, resume: bool) -> frozenset[int]:
+        """The traces that an earlier run made. Raises UsageError where there are some and it is not resumed."""
+        found = self.files.done()
+        if found and not resume:
+            raise UsageError(
+                f"'{self.files.folder}' is expected to hold no traces where a survey begins, and holds {len(found)} of "
+                "an earlier run: go on with '--resume', remove them, or choose another folder with -o DIR."
+            )
+        return frozenset(found)
+
     def carry_out(self, left: list[int], stopped: Callable[[], bool]) -> Iterator[tuple[int, Shot]]:
         """The traces with these numbers, each as soon as it is done and kept."""
         work = Shooting(self.model, self.files, self.requested)
@@ -58,6 +69,42 @@ class Survey:
         written = self.first.write_survey(self.folder.path, self.files, {"sha256": digest, "steps": self.first.steps})
         self.files.clear()
         return digest, written
+
+
+@dataclass(frozen=True)
+class SurveyResult:
+    """A survey that is done. sha256: of all traces, the same on any devices; outputs: files, the merged one first."""
+
+    traces: int
+    sha256: str
+    outputs: tuple[Path, ...]
+
+
+def run_survey(
+    model: Model | Path | str,
+    folder: Path | str,
+    *,
+    devices: str | Devices | None = None,
+    devices_per_trace: int | None = None,
+    resume: bool = False,
+) -> SurveyResult:
+    """Carry out a survey as `peergrid run` does, and merge its traces.
+
+    model: or the model file; devices: as in `Simulation`, else as its table `[run]` says; devices_per_trace: None for
+    what is foretold to take least time; resume: make only the traces that are not in the folder yet. Where several
+    processes are at work, as they are on several devices, a script calls this under `if __name__ == "__main__":`.
+    Raises what `run_model` raises.
+    """
+    described = surveyed(read(model) if isinstance(model, Path | str) else model)
+    if described is None:
+        raise UsageError("A model with a table [survey] is expected, got one without; use run_model for a single run.")
+    place = Folder(Path(folder))
+    with place.taken():
+        survey = survey_of(described, place, requested_of(described, devices), devices_per_trace)
+        done = survey.done(resume=resume)
+        for _ in survey.carry_out([n for n in range(survey.files.total) if n not in done], lambda: False):
+            pass
+        return SurveyResult(survey.files.total, *survey.merge())
 
 
 def survey_of(model: SurveyedModel, folder: Folder, requested: RequestedOptions, each: int | None = None) -> Survey:

@@ -1,0 +1,168 @@
+"""One run of a model with all its files: results, pictures, snapshots, checkpoints."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Mapping
+from contextlib import nullcontext
+from dataclasses import dataclass
+from pathlib import Path
+from types import MappingProxyType
+
+import numpy as np
+
+from peergrid.errors import UsageError
+from peergrid.grid import Array
+from peergrid.io.checkpoints import Period, checkpoint_files, newest
+from peergrid.jobs.folder import Folder
+from peergrid.jobs.recording import ABOUT, Recording, recording, snapshots_in_words
+from peergrid.jobs.requested import requested_of
+from peergrid.models import BuiltModel, Model, read
+from peergrid.pauses import advance
+from peergrid.runtime.devices import Devices
+from peergrid.schedule.strategies import StrategyName
+from peergrid.simulate import Simulation
+
+Say = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class ModelResult:
+    """The results of a model's run, in SI units.
+
+    times: seconds, from 0 in steps of dt; traces: by the names of receivers, a value for each of the times, the first
+    one at rest; fields: final values, those with a unit; sha256: of the final fields as stored, the same on any
+    devices; seconds: of stepping alone; outputs: the files written.
+    """
+
+    model: BuiltModel
+    times: Array
+    traces: Mapping[str, Array]
+    fields: Mapping[str, Array]
+    steps: int
+    seconds: float
+    sha256: str
+    outputs: tuple[Path, ...] = ()
+
+
+def run_model(
+    model: Model | Path | str,
+    folder: Path | str | None = None,
+    *,
+    devices: str | Devices | None = None,
+    strategy: StrategyName | None = None,
+    depth: int | None = None,
+    checkpoint: str | None = None,
+    resume: bool = False,
+    call: Callable[[Simulation], object] | None = None,
+) -> ModelResult:
+    """Run a model as `peergrid run` does; its options, where none are given here, are those of its table `[run]`.
+
+    model: or the model file; folder: for results, snapshots, pictures and checkpoints, None to write nothing; devices:
+    as in `Simulation`; checkpoint: a period such as '500steps' or '60s'; resume: go on from the newest checkpoint in
+    the folder; call: is given the simulation at every pause, several times a second. The model's warnings are Python's.
+    Raises what `Simulation` raises, Unstable where a field is not finite, UsageError where a file cannot be written.
+    """
+    described = read(model) if isinstance(model, Path | str) else model
+    period = None if checkpoint is None else Period.read(checkpoint)
+    if folder is None and (period is not None or resume):
+        raise UsageError("Checkpoints lie in the folder of the results; give 'folder' too.")
+    place = None if folder is None else Folder(Path(folder))
+    requested = requested_of(described, devices, strategy, depth)
+    with nullcontext() if place is None else place.taken():
+        if place is not None:
+            check_folder(place, described, period, resume)
+        built = described.build()
+        for sentence in built.warnings:
+            warnings.warn(sentence, stacklevel=2)
+        with requested.simulation(built, requested.resolve(built), built.steps) as simulation:
+            if resume and place is not None:
+                restore(simulation, built, place, _warn)
+            with recording(place, built, simulation, period, _warn) as recorded:
+                carry_out(simulation, built, recorded, _told(call, simulation))
+            simulation.check()
+            return _finished(built, simulation, place)
+
+
+def _told(call: Callable[[Simulation], object] | None, simulation: Simulation) -> Callable[[int], bool]:
+    """A function that is told of pauses and never ends a run."""
+
+    def told(_step: int) -> bool:
+        if call is not None:
+            call(simulation)
+        return False
+
+    return told
+
+
+def check_folder(folder: Folder, described: Model, period: Period | None, resume: bool) -> None:
+    """The checks before anything is computed: no files of an earlier run, and all that the results need."""
+    described.check_results()
+    if period is not None and not resume and checkpoint_files(folder.checkpoints):
+        raise UsageError(
+            f"'{folder.checkpoints}' is expected to hold no checkpoints where a run begins, and holds those of an "
+            "earlier one: go on from them with '--resume', remove them, or choose another folder with -o DIR."
+        )
+
+
+def restore(simulation: Simulation, built: BuiltModel, folder: Folder, say: Say) -> bool:
+    """Go on from the newest checkpoint; whether there is one. say: is told of damaged ones.
+
+    Raises UsageError where it is one of another model.
+    """
+    state = newest(folder.checkpoints, say)
+    if state is None:
+        return False
+    taken, wanted = state.about.get(ABOUT, ""), snapshots_in_words(built)
+    if taken != wanted:
+        raise UsageError(
+            f"The checkpoint is expected to be of a run with snapshots of {wanted or 'nothing'}, got one with "
+            f"{taken or 'none'}; leave the table [output] as it was, or start anew."
+        )
+    simulation.restore(state)
+    return True
+
+
+def carry_out(simulation: Simulation, built: BuiltModel, recorded: Recording, ended: Callable[[int], bool]) -> None:
+    """Step to the end, or to a pause at which it is ended early: a run that makes checkpoints then leaves one.
+
+    ended: is told the step of each pause.
+    """
+    for step in advance(simulation, built.steps, recorded.every):
+        recorded.look(step)
+        if ended(step):
+            recorded.keep()
+            return
+
+
+def _finished(built: BuiltModel, simulation: Simulation, folder: Folder | None) -> ModelResult:
+    digest, units = simulation.sha256(), built.units
+    found = simulation.traces()
+    receivers = {one.name: one.field for one in built.problem.receivers}
+    result = ModelResult(
+        model=built,
+        times=built.dt * np.arange(simulation.step + 1),
+        traces=MappingProxyType({name: from_rest(found[name], units[field]) for name, field in receivers.items()}),
+        fields=MappingProxyType({name: _scaled(simulation.gather(name), unit) for name, unit in units.items()}),
+        steps=simulation.step,
+        seconds=simulation.seconds,
+        sha256=digest,
+        outputs=() if folder is None else folder.finish(built, simulation, digest),
+    )
+    if folder is not None:
+        folder.clear_checkpoints()
+    return result
+
+
+def _scaled(values: Array, unit: float) -> Array:
+    found: Array = values * values.dtype.type(unit)
+    return found
+
+
+def from_rest(trace: Array, unit: float) -> Array:
+    """A trace in SI units with the field at rest before the first step."""
+    return np.concatenate([np.zeros(1, trace.dtype), _scaled(trace, unit)])
+
+
+def _warn(sentence: str) -> None:
+    warnings.warn(sentence, stacklevel=2)
