@@ -19,6 +19,7 @@ lint: $(VENV)/dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(BIN)/pyright
 	$(BIN)/lint-imports
 
 # The kernels compile for every architecture we name; NVRTC needs no GPU.

@@ -3,6 +3,8 @@
 The folders are named after that line; `docs/architecture.md` says what is in each.
 """
 
+from typing import TYPE_CHECKING
+
 from peergrid.errors import CheckFailed, DeviceFault, DoesNotFit, PeergridError, Unstable, UsageError
 from peergrid.grid import Box, Field, Grid, Signal
 from peergrid.result import Result
@@ -28,12 +30,14 @@ from peergrid.stencil import (
     reduction,
     sin,
     sqrt,
-    stencil,
     tanh,
     where,
 )
 from peergrid.verification import Proof, verify
 from peergrid.version import VERSION
+
+if TYPE_CHECKING:
+    from peergrid.stencil import stencil  # at run time the package of this name, which is called alike
 
 __version__ = VERSION
 

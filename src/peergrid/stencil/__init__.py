@@ -1,4 +1,11 @@
-"""The language of the user: the update of one cell, traced into expressions, joined into the stages of a step."""
+"""The language of the user: the update of one cell, traced into expressions, joined into the stages of a step.
+
+The package is also its main function: `peergrid.stencil` decorates, and its modules can be imported all the same.
+"""
+
+import sys
+from collections.abc import Callable
+from types import ModuleType
 
 from peergrid.stencil.expr import Expr, cos, equal, exp, log, maximum, minimum, sin, sqrt, tanh, where
 from peergrid.stencil.footprint import Footprint, Growth, footprint, read_box, read_boxes, reduced_boxes, write_box
@@ -38,3 +45,13 @@ __all__ = [
     "where",
     "write_box",
 ]
+
+
+class _Package(ModuleType):
+    """A package that is called like the decorator of its name."""
+
+    def __call__(self, function: Callable[..., None]) -> Stencil:
+        return stencil(function)
+
+
+sys.modules[__name__].__class__ = _Package
