@@ -7,7 +7,7 @@ UV := $(shell grep -o '^uv==[0-9.]*' requirements-dev.lock)
 # uv installs in seconds; pip knows indexes that uv does not (pip.conf), and platforms without uv.
 install = $(BIN)/uv pip install -q --python $(BIN)/python $(1) || $(BIN)/python -m pip install -q $(1)
 
-.PHONY: demo test lint nvrtc oldest-nvrtc catalogue lock clean
+.PHONY: demo test lint site gallery nvrtc oldest-nvrtc catalogue lock clean
 
 demo: $(VENV)/run
 	$(BIN)/peergrid run examples/gpr.toml -o demo
@@ -21,6 +21,14 @@ lint: $(VENV)/dev
 	$(BIN)/mypy
 	$(BIN)/pyright
 	$(BIN)/lint-imports
+
+# The site of the documents, without warnings.
+site: $(VENV)/dev
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict
+
+# Its page of examples, with pictures made by running them.
+gallery: $(VENV)/dev
+	PYTHONPATH=src $(BIN)/python tools/gallery
 
 # The kernels compile for every architecture we name; NVRTC needs no GPU.
 nvrtc: $(VENV)/dev
@@ -59,4 +67,4 @@ $(VENV)/dev: $(VENV)/run requirements-dev.lock
 	touch $@
 
 clean:
-	rm -rf $(VENV) build dist demo out
+	rm -rf $(VENV) build dist demo out site

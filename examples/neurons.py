@@ -1,7 +1,6 @@
 """A spiral wave of excitation in a sheet of nerve cells, by the model of Morris and Lecar (1981)."""
 
 import numpy as np
-from matplotlib import image
 
 import peergrid
 from peergrid import exp, tanh
@@ -24,5 +23,4 @@ rows, columns = np.indices(grid.shape)
 v = grid.field("v", init=np.where(columns < 80, 30, -40))  # one half is excited,
 w = grid.field("w", init=np.where(rows < 96, 0.5, 0.01))  # and half of that is still exhausted
 result = peergrid.run(membrane(v, w, dt=0.1, coupling=0.2), steps=2800)
-image.imsave("neurons.png", result.fields["v"], cmap="magma")
 print(f"{result.cells_per_second / 1e6:.0f} Mcells/s, up to {result.fields['v'].max():.0f} mV")

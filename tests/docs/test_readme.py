@@ -34,7 +34,7 @@ def test_example_runs(example: Path, tmp_path: Path) -> None:
         assert done.stdout == "the glider arrived\n"
 
 
-@pytest.mark.parametrize("document", ["README.md", "docs/stencils.md", "docs/waves.md"])
+@pytest.mark.parametrize("document", ["README.md", "docs/stencils.md", "docs/waves.md", "docs/tutorials/physics.md"])
 def test_python_blocks_run(document: str, tmp_path: Path) -> None:
     script = tmp_path / "blocks.py"
     script.write_text("\n".join(re.findall(r"```python\n(.*?)```", (ROOT / document).read_text(), re.DOTALL)))
@@ -46,6 +46,13 @@ def test_heat_takes_at_most_fifteen_lines() -> None:
     lines = (ROOT / "examples/heat.py").read_text().splitlines()
     code = [line for line in lines if line.strip() and not line.startswith(('"""', "#"))]
     assert len(code) <= 15
+
+
+def test_the_gallery_shows_the_examples_as_they_are() -> None:
+    done = run(ROOT / "tools/gallery", "--check", cwd=ROOT)
+    assert done.returncode == 0, done.stderr
+    for picture in re.findall(r"\]\((pictures/[^)]+)\)", (ROOT / "docs/gallery.md").read_text()):
+        assert (ROOT / "docs" / picture).exists(), picture
 
 
 def test_links_lead_somewhere() -> None:

@@ -11,6 +11,7 @@ from typer.exceptions import TyperException
 
 from peergrid import __version__
 from peergrid.cli.bench import bench
+from peergrid.cli.cache import cache
 from peergrid.cli.farm import FarmCommand, farm
 from peergrid.cli.image import image
 from peergrid.cli.machine import machine
@@ -55,6 +56,7 @@ app.command()(probe)
 app.command()(bench)
 app.command()(report)
 app.command()(image)
+app.command()(cache)
 app.command(cls=FarmCommand)(farm)
 
 

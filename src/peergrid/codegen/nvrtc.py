@@ -12,6 +12,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
+from peergrid.codegen.cache import MOST_BYTES
 from peergrid.codegen.cuda.skeletons import expanded
 from peergrid.errors import DoesNotFit, PeergridError, UsageError
 
@@ -123,7 +124,9 @@ def _compile(program: Any, log: io.StringIO, folder: Path | None) -> Any:
     """The compiled program, through the cache where there is one and it can be used."""
     if folder is not None:
         try:
-            return program.compile("cubin", logs=log, cache=_checked_cache()(str(folder / CHECKED)))
+            return program.compile(
+                "cubin", logs=log, cache=_checked_cache()(str(folder / CHECKED), max_size_bytes=MOST_BYTES)
+            )
         except OSError:
             pass
     return program.compile("cubin", logs=log)

@@ -13,6 +13,8 @@ from pathlib import Path
 
 from numba.core import config
 
+from peergrid.codegen.cache import keep_within
+
 OTHERS = stat.S_IWGRP | stat.S_IWOTH
 
 
@@ -36,9 +38,12 @@ class MachineCode:
     def note(self) -> None:
         """Keep the checksums of what is there now; where that fails it is compiled anew the next time."""
         sums = self._sums()
-        if sums != self._noted():
-            with suppress(OSError):
+        with suppress(OSError):
+            if sums != self._noted():
                 replace_file(self._list, json.dumps(sums).encode())
+                keep_within(self.folder)
+            else:
+                os.utime(self._list)  # used now
 
     @property
     def _list(self) -> Path:

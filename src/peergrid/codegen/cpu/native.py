@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
@@ -11,6 +12,7 @@ from typing import Any
 
 import llvmlite.binding as llvm
 
+from peergrid.codegen.cache import keep_within
 from peergrid.codegen.cpu.machine_code import make_private, replace_file
 
 DIGEST = 32  # bytes of a checksum, before the code
@@ -64,6 +66,7 @@ def _kept(path: Path) -> bytes | None:
     try:
         make_private(path.parent)
         content = path.read_bytes()
+        os.utime(path)  # used now
     except OSError:
         return None
     code = content[DIGEST:]
@@ -75,3 +78,4 @@ def _keep(path: Path, code: bytes) -> None:
     with suppress(OSError):
         make_private(path.parent)
         replace_file(path, hashlib.sha256(code).digest() + code)
+        keep_within(path.parent)

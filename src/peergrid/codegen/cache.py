@@ -1,0 +1,96 @@
+"""The folder of compiled code: what lies in it, and the bound that it is kept within."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+MOST_BYTES = 1 << 30  # for processors, and as much for GPUs
+LEFT = 3 / 4  # share of the bound that is left when it was reached
+GPU_CODE = "cubin"  # the folder of it
+
+
+@dataclass(frozen=True)
+class Entry:
+    """The files of one generated module, and when it was last used, in seconds since 1970."""
+
+    files: tuple[Path, ...]
+    size: int
+    used: float
+
+
+@dataclass(frozen=True)
+class Usage:
+    """Bytes and numbers of what lies in a folder of compiled code."""
+
+    folder: Path
+    processor_modules: int
+    processor_bytes: int
+    gpu_files: int
+    gpu_bytes: int
+
+
+def usage(folder: Path) -> Usage:
+    """The usage of a folder, which need not be there."""
+    modules = entries(folder)
+    gpu = [size for size in (_size(file) for file in (folder / GPU_CODE).rglob("*") if file.is_file()) if size]
+    return Usage(folder, len(modules), sum(one.size for one in modules), len(gpu), sum(gpu))
+
+
+def entries(folder: Path) -> list[Entry]:
+    """The modules for processors, the one that was not used for longest first."""
+    files: dict[str, list[Path]] = {}
+    for file in _module_files(folder):
+        files.setdefault(file.name.partition(".")[0], []).append(file)
+    return sorted(map(_entry, files.values()), key=lambda one: one.used)
+
+
+def keep_within(folder: Path, most: int = MOST_BYTES) -> None:
+    """Remove the modules for processors that were not used for longest, where all take more than `most` bytes."""
+    modules = entries(folder)
+    total = sum(one.size for one in modules)
+    if total <= most:
+        return
+    for one in modules:
+        if total <= LEFT * most:
+            break
+        _remove(one.files)
+        total -= one.size
+
+
+def clear(folder: Path) -> None:
+    """Remove the compiled code of a folder, and nothing else that lies there."""
+    _remove(tuple(_module_files(folder)))
+    shutil.rmtree(folder / GPU_CODE, ignore_errors=True)
+    for emptied in (folder / "__pycache__", folder):
+        with suppress(OSError):  # something else lies there
+            emptied.rmdir()
+
+
+def _module_files(folder: Path) -> Iterator[Path]:
+    for place in (folder, folder / "__pycache__"):
+        yield from (file for file in place.glob("peergrid_*") if file.is_file())
+
+
+def _entry(files: list[Path]) -> Entry:
+    times = [0.0]
+    for file in files:
+        with suppress(OSError):
+            times.append(file.stat().st_mtime)
+    return Entry(tuple(files), sum(map(_size, files)), max(times))
+
+
+def _size(file: Path) -> int:
+    try:
+        return file.stat().st_size
+    except OSError:  # another process removed it
+        return 0
+
+
+def _remove(files: tuple[Path, ...]) -> None:
+    for file in files:
+        with suppress(OSError):
+            file.unlink()
