@@ -25,6 +25,8 @@ def bench(report: Report, counts: list[int]) -> None:
     for name in ("jacobi", "fdtd", "ladder", "small"):
         report.run(f"bench {name} {every}", partial(suite, name, counts, report.path.parent))
     report.run(f"breadth {every}", partial(breadth, report.path.parent, every))
+    if counts[-1] > 1:
+        report.run(f"surveys {every}", partial(surveys, report.path.parent, every))
     report.run("timeline overlap", partial(timeline, report.path.parent / "timeline.json", every))
     for devices in dict.fromkeys(["cuda:0", every]):
         report.run(f"heat3d 512^3 {devices}", partial(rate, cube((512, 512, 512)), devices))
@@ -43,6 +45,24 @@ def breadth(out: Path, devices: str) -> Case:
     if done.code != 0 or refused:
         raise AssertionError(f"exit {done.code}, {len(rows)} rows, refused: {refused}: {done.err[-1500:]}")
     return {"cases": len(rows), "least_of_one_pass": round(min(row["of_one_pass"] for row in rows), 3)}
+
+
+def surveys(out: Path, devices: str) -> Case:
+    """A survey on one GPU and on all: the same bits, and how much faster."""
+    file = out / "surveys.json"
+    words = f"cuda:0/1;{devices}/1;{devices}"
+    command = [sys.executable, str(ROOT / "benchmarks/cuda/surveys.py"), "--devices", words]
+    done = call([*command, "--out", str(file)], LIMIT)
+    print(done.out)
+    rows = _rows(file)
+    if done.code != 0 or len(rows) != 3:
+        raise AssertionError(f"exit {done.code}, {len(rows)} rows: {done.err[-1500:]}")
+    one, every, _ = rows
+    return {
+        "times_faster": round(one["seconds"] / every["seconds"], 2),
+        "times_faster_from_trace_to_trace": round(one["seconds_per_trace"] / every["seconds_per_trace"], 2),
+        "seconds_per_trace": round(one["seconds_per_trace"], 3),
+    }
 
 
 def user(report: Report, counts: list[int]) -> None:

@@ -16,6 +16,7 @@ from peergrid.cli.notes import announce, tell
 from peergrid.io.atomic import replacing
 from peergrid.jobs.folder import Folder
 from peergrid.models import BuiltModel, read
+from peergrid.models.survey import shifts, surveyed
 from peergrid.progress import megacells
 from peergrid.runtime.fit import gibibytes
 from peergrid.simulate import Simulation
@@ -89,6 +90,9 @@ def plan(
         tell(foretold.notes)
         typer.echo(json.dumps(asdict(foretold), indent=2) if as_json else text(foretold))
         return
+    many = surveyed(described)
+    if many is not None:
+        tell((f"The model has a survey of {len(shifts(many))} traces; the figures are those of one on all devices.",))
     requested = arguments.requested(described)
     built = described.build()
     chosen = requested.resolve(built, None if as_json else announce)

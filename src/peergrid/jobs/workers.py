@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import multiprocessing
 import signal
+import threading
 import traceback
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
@@ -93,7 +94,8 @@ def _workers(work: Work[object], groups: Sequence[Devices]) -> Iterator[dict[Con
             process: BaseProcess = context.Process(
                 target=_serve, args=(theirs, work, devices), name=str(devices), daemon=True
             )
-            process.start()
+            with _unheard():
+                process.start()
             theirs.close()
             started[ours] = process
         yield started
@@ -106,6 +108,20 @@ def _workers(work: Work[object], groups: Sequence[Devices]) -> Iterator[dict[Con
             connection.close()
             process.kill()  # where it has not ended: it hears no other signal
             process.join()
+
+
+@contextmanager
+def _unheard() -> Iterator[None]:
+    """Signals that end a run are ignored meanwhile, and by the processes that are started: from their first moment."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = {number: signal.signal(number, signal.SIG_IGN) for number in STOPPING}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 def _serve(connection: Connection, work: Work[object], devices: Devices) -> None:
