@@ -1,0 +1,165 @@
+"""Forecasts for virtual devices: each kind of pass is carried out a few times, on all devices at once; what hosts, queues
+and copies do beside is simulated, with costs that are measured here and now.
+
+`ThreadedExecutor` has a thread for each queue and each host; the interpreter lets one of them at a time issue or copy.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict, dataclass, replace
+from functools import cache
+from queue import SimpleQueue
+from statistics import median
+from threading import Barrier, Thread
+
+import numpy as np
+
+from peergrid.grid import Box
+from peergrid.predict.costs import Given, Timed
+from peergrid.predict.kernels import Duration
+from peergrid.predict.machine import Calls, Delays, Line, Machine
+from peergrid.predict.simulation import simulate
+from peergrid.runtime.cpu.executor import ThreadedExecutor
+from peergrid.schedule import Schedule
+
+TIMES = 3  # a pass is carried out, after once to warm up
+IDLE = 8  # iterations
+ROUNDS = 200  # of what takes microseconds
+SMALL, LARGE = 1 << 12, 1 << 22  # bytes of copies
+
+
+@dataclass(frozen=True, eq=False)
+class VirtualForecaster:
+    """Forecasts of schedules of one layout; executor: one that has its memory, and no run in it yet."""
+
+    executor: ThreadedExecutor
+
+    def seconds_per_step(self, schedule: Schedule) -> float:
+        """Seconds of a step of a schedule that is repeated."""
+        given = Given(virtual_machine(), self.executor.layout.problem.itemsize, _nothing, lambda op: "copy")
+        slower = self._idle(schedule) / simulate(schedule, given).seconds
+        given = replace(given, machine=_slowed(given.machine, slower), passes=cache(self._timed))
+        return simulate(schedule, given).seconds / schedule.steps
+
+    def _idle(self, schedule: Schedule) -> float:
+        """Seconds of an iteration in which kernels do nothing: threads get in each other's way."""
+        executor, kernel = self.executor, self.executor.kernel
+        executor.kernel = _idle_kernel
+        try:
+            executor.execute(schedule, 1, 0)
+            began = time.perf_counter()
+            executor.execute(schedule, IDLE, 0)
+            return (time.perf_counter() - began) / IDLE
+        finally:
+            executor.kernel = kernel
+
+    def _timed(self, device: int, steps: int, boxes: tuple[Box, ...]) -> tuple[Timed, ...]:
+        seconds = sum(self._pass(device, steps, box) for box in boxes)
+        return (Timed(Duration(seconds, seconds)),)
+
+    def _pass(self, device: int, steps: int, box: Box) -> float:
+        """Seconds of a pass over a box, while the other devices are as busy."""
+        executor, devices = self.executor, range(self.executor.layout.devices)
+        boxes = [box if other == device else self._alike(other, box) for other in devices]
+        ready, traces = Barrier(len(devices)), executor.traces()
+
+        def carry_out(one: int) -> float:
+            memory, recorded = executor.memories[one], executor.recorded[one]
+            ready.wait()
+            began = time.perf_counter()
+            executor.kernel(memory, boxes[one], 0, 1, 0, steps, traces, recorded)
+            return time.perf_counter() - began
+
+        with ThreadPoolExecutor(len(devices)) as threads:
+            each = [list(threads.map(carry_out, devices)) for _ in range(1 + TIMES)]
+        return median(seconds[device] for seconds in each[1:])
+
+    def _alike(self, device: int, box: Box) -> Box:
+        """As many rows of what another device owns."""
+        owned = self.executor.layout.partition.owned(device)
+        return owned.with_axis(0, owned.lo[0], min(owned.hi[0], owned.lo[0] + box.shape[0]))
+
+
+@cache
+def virtual_machine() -> Machine:
+    """This machine's processors as devices: what the interpreter takes to issue, to wake a thread, and to copy."""
+    issue, wake = _issue_seconds(), _wake_seconds()
+    small, large = (_copy_seconds(count) for count in (SMALL, LARGE))
+    line = Line(small, (LARGE - SMALL) / max(large - small, 1e-9))
+    return Machine(
+        name="processors", gpu="processor", gpus=1, multiprocessors=1, clock=1.0, memory=0, bandwidth=line.bandwidth,
+        copy=line, store=line, host=line, measured=True, source="measured at the start",
+        calls=Calls(launch=issue, event=issue, words=issue, copy=issue, graph=0.0, sync=wake, barrier=wake),
+        delays=Delays(start=0.0, node=0.0, arrival=wake, event=wake, words=wake, grid=wake, neighbour=wake),
+    )  # fmt: skip
+
+
+def _slowed(machine: Machine, factor: float) -> Machine:
+    """The machine with threads that take so many times as long for what they do beside computing."""
+    calls, delays = (
+        replace(part, **{name: value * factor for name, value in asdict(part).items()})
+        for part in (machine.calls, machine.delays)
+    )
+    return replace(machine, calls=calls, delays=delays)
+
+
+def _nothing(device: int, steps: int, boxes: tuple[Box, ...]) -> tuple[Timed, ...]:
+    return (Timed(Duration(0.0, 0.0)),)
+
+
+def _idle_kernel(*arguments: object) -> None:
+    """A kernel that leaves everything as it is."""
+
+
+def _issue_seconds() -> float:
+    """Seconds to hand a queue something to do, and of the queue to take it."""
+    inbox: SimpleQueue[Callable[[], object] | None] = SimpleQueue()
+
+    def serve() -> None:
+        while (job := inbox.get()) is not None:
+            job()
+
+    worker = Thread(target=serve, daemon=True)
+    worker.start()
+    began = time.perf_counter()
+    for _ in range(ROUNDS):
+        inbox.put(time.perf_counter)
+    inbox.put(None)
+    worker.join()
+    return (time.perf_counter() - began) / ROUNDS
+
+
+def _wake_seconds() -> float:
+    """Seconds until a thread goes on that another lets go."""
+    there, back = SimpleQueue[bool](), SimpleQueue[bool]()
+
+    def answer() -> None:
+        while there.get():
+            back.put(True)
+
+    worker = Thread(target=answer, daemon=True)
+    worker.start()
+    began = time.perf_counter()
+    for _ in range(ROUNDS):
+        there.put(True)
+        back.get()
+    seconds = (time.perf_counter() - began) / ROUNDS / 2
+    there.put(False)
+    worker.join()
+    return seconds
+
+
+def _copy_seconds(count: int) -> float:
+    """Seconds of a copy of so many bytes."""
+    source, target = np.zeros(count, np.uint8), np.zeros(count, np.uint8)
+    rounds = max(3, ROUNDS * SMALL // count)
+
+    def copied() -> float:
+        began = time.perf_counter()
+        target[...] = source
+        return time.perf_counter() - began
+
+    return min(copied() for _ in range(rounds))
