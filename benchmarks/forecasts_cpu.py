@@ -20,16 +20,16 @@ from typing import Any
 
 sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parent / "cuda")]
 
-from problems3d import acoustic_problem, heat_problem
-from record import RESULTS, about
+from problems3d import acoustic_problem, heat_problem  # noqa: E402
+from record import RESULTS, about  # noqa: E402
 
-from peergrid.bench.problems import jacobi, noisy, radar
-from peergrid.predict.virtual import VirtualForecaster
-from peergrid.resolve import layout_of, partition_of
-from peergrid.runtime.devices import parse_devices
-from peergrid.runtime.executors import executor_of
-from peergrid.schedule import Options, one_iteration
-from peergrid.schedule.strategies import STRATEGIES
+from peergrid.bench.problems import jacobi, noisy, radar  # noqa: E402
+from peergrid.predict.virtual import VirtualForecaster  # noqa: E402
+from peergrid.resolve import layout_of, partition_of  # noqa: E402
+from peergrid.runtime.devices import parse_devices  # noqa: E402
+from peergrid.runtime.executors import executor_of  # noqa: E402
+from peergrid.schedule import Options, one_iteration  # noqa: E402
+from peergrid.schedule.strategies import STRATEGIES  # noqa: E402
 
 DEVICES = parse_devices("cpu:2")
 STEPS, SAMPLES, SAMPLE_SECONDS = 100_000, 3, 0.03
@@ -83,7 +83,7 @@ def step_seconds(executor: Any, schedule: Any) -> float:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seconds", type=float, default=80.0, help="no case is begun after so many")
-    parser.add_argument("--sizes", default="512,1024,2048,4096")
+    parser.add_argument("--sizes", default="512,1024,2048,3072")
     parser.add_argument("--only", default="", help="only problems with one of these words in their name")
     parser.add_argument("--out", type=Path, default=RESULTS / "cpu-forecasts.json")
     given = parser.parse_args()

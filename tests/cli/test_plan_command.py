@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 from cli_call import MODEL, Call
 
+from peergrid.schedule.strategies import STRATEGIES
+
 
 def test_a_plan_for_another_machine_needs_no_device(call: Call, model: Path) -> None:
     found = call("plan", model, "--machine", "h200-x2", "--json").json
@@ -69,3 +71,9 @@ def test_what_cannot_be_meant_is_said_in_one_sentence(
     answer = call("plan", model, *options)
     assert answer.code == 2
     assert said in answer.err
+
+
+def test_every_strategy_of_virtual_devices_is_foretold(call: Call, model: Path) -> None:
+    found = call("plan", model, "--devices", "cpu:2", "--json").json["predicted"]
+    assert set(found) == set(STRATEGIES)
+    assert list(found.values()) == sorted(found.values())

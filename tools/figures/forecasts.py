@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 from statistics import median
 
-from figures.records import RESULTS, Found, table, when
+from figures.records import RESULTS, Found, load, table, when, where
 
 RECORD = "h200-forecasts.json"
 
@@ -37,11 +37,28 @@ def forecasts(folder: Path | None = None) -> str:
     return "\n".join(lines)
 
 
+def cpu_forecasts() -> str:
+    """The same of two virtual devices."""
+    record = load("cpu-forecasts")
+    lines = [
+        f"**On two virtual devices** ({where(record)}), {record['cases']} cases: the median error is "
+        f"{record['median_error']:.1%}.",
+        "",
+        *table(
+            ["problem", "cells", "one step per exchange", "several"],
+            (row[:1] + row[2:] for row in _rows(record["rows"])),
+        ),
+    ]
+    return "\n".join(lines)
+
+
 def _rows(rows: list[Found]) -> list[list[str]]:
     found = []
-    kinds = sorted({(row["problem"], row["gpus"], tuple(row["shape"])) for row in rows})
+    kinds = sorted({(row["problem"], row.get("gpus", 1), tuple(row["shape"])) for row in rows})
     for problem, gpus, shape in kinds:
-        mine = [row for row in rows if (row["problem"], row["gpus"], tuple(row["shape"])) == (problem, gpus, shape)]
+        mine = [
+            row for row in rows if (row["problem"], row.get("gpus", 1), tuple(row["shape"])) == (problem, gpus, shape)
+        ]
         once = [abs(row["error"]) for row in mine if row["depth"] == 1]
         several = [abs(row["error"]) for row in mine if row["depth"] > 1]
         figures = (f"{median(part):.0%}" if part else "" for part in (once, several))

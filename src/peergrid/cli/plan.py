@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import statistics
+from contextlib import closing
 from dataclasses import asdict, dataclass, replace
 from itertools import groupby
 from pathlib import Path
@@ -15,14 +16,21 @@ from peergrid.cli.choose import AsJson, CommandLineOptions, ModelFile, arranging
 from peergrid.cli.notes import announce, tell
 from peergrid.io.atomic import replacing
 from peergrid.jobs.folder import Folder
+from peergrid.jobs.requested import RequestedOptions
 from peergrid.models import BuiltModel, read
 from peergrid.models.survey import shifts, surveyed
 from peergrid.progress import megacells
+from peergrid.resolve import layout_of, partition_of
+from peergrid.runtime.executors import executor_of
 from peergrid.runtime.fit import gibibytes
+from peergrid.schedule import Options, one_iteration
+from peergrid.schedule.strategies import STRATEGIES, StrategyName
 from peergrid.simulate import Simulation
+from peergrid.stencil import Problem
 
 USUAL_MACHINE = "h200-x8"  # where none is named
 TRIALS = 3
+SHOWN = 3  # strategies
 TRIAL_SECONDS = 0.02  # a trial takes at least so long, if the model has the steps
 
 
@@ -31,7 +39,8 @@ class Plan:
     """The needs of a run; times in seconds, memory in bytes. `seconds` is an estimate from a short trial.
 
     host_memory: the most that the whole run takes of the host's memory, results and pictures included; rows: cells of
-    each device along the first axis; notes: what was chosen by trial, or not as asked, and why.
+    each device along the first axis; predicted: seconds of a step under each strategy, the fastest first, on virtual
+    devices alone; notes: what was chosen by trial, or not as asked, and why.
     """
 
     model: str
@@ -49,6 +58,7 @@ class Plan:
     host_memory: int
     gcells_per_s: float
     seconds: float
+    predicted: dict[StrategyName, float]
     notes: tuple[str, ...]
 
 
@@ -99,6 +109,8 @@ def plan(
     enough = (TRIALS + 2) * 2 * chosen.options.depth
     with requested.simulation(built, chosen, max(built.steps, enough)) as simulation:
         found = _plan(str(model), built, simulation, _seconds_per_step(simulation))
+    if requested.devices.kind == "cpu" and requested.comm is None:
+        found = replace(found, predicted=_predicted(built.problem, requested, simulation.options))
     tell(found.notes)
     typer.echo(json.dumps(asdict(found), indent=2) if as_json else _text(found))
 
@@ -116,6 +128,24 @@ def _seconds_per_step(simulation: Simulation) -> float:
     trial(1)
     iterations = max(1, min(room, int(TRIAL_SECONDS / trial(1) / interval)))
     return statistics.median(trial(iterations) for _ in range(TRIALS))
+
+
+def _predicted(problem: Problem, requested: RequestedOptions, options: Options) -> dict[StrategyName, float]:
+    """Seconds of a step under each strategy on virtual devices, with the options as they are beside."""
+    from peergrid.predict.virtual import VirtualForecaster  # takes compilers along
+    from peergrid.runtime.cpu.executor import ThreadedExecutor
+
+    cut = partition_of(problem, requested.devices, options, requested.split)
+    plan = layout_of(problem, requested.devices, options, cut)
+    executor = executor_of(requested.devices, plan, 2 * plan.depth, "compiled", None, None)
+    assert isinstance(executor, ThreadedExecutor), "virtual devices of one process"
+    with closing(executor):
+        for name, described in problem.fields.items():
+            executor.load(name, described.first_values(), 0)
+        asked = VirtualForecaster(executor)
+        ways = {name: one_iteration(plan, replace(options, strategy=name)) for name in STRATEGIES}
+        found = {name: asked.seconds_per_step(schedule) for name, schedule in ways.items()}
+    return dict(sorted(found.items(), key=lambda each: each[1]))
 
 
 def _plan(name: str, built: BuiltModel, simulation: Simulation, per_step: float) -> Plan:
@@ -138,6 +168,7 @@ def _plan(name: str, built: BuiltModel, simulation: Simulation, per_step: float)
         host_memory=whole.cells + whole.records,
         gcells_per_s=grid.box.size / per_step / 1e9,
         seconds=per_step * built.steps,
+        predicted={},
         notes=simulation.notes,
     )
 
@@ -159,4 +190,7 @@ def _text(found: Plan) -> str:
         f"at most {gibibytes(found.host_memory)} of the host's for the whole run",
         "time": f"about {found.seconds:.3g} s at {megacells(found.gcells_per_s * 1e9)}, from a short trial",
     }
+    if found.predicted:
+        ways = (f"{name} {seconds * 1e6:.3g} µs a step" for name, seconds in list(found.predicted.items())[:SHOWN])
+        rows["predicted"] = ", ".join(ways)
     return "\n".join(f"{key:<10}{value}" for key, value in rows.items())

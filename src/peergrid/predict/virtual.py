@@ -1,5 +1,5 @@
-"""Forecasts for virtual devices: each kind of pass is carried out a few times, on all devices at once; what hosts, queues
-and copies do beside is simulated, with costs that are measured here and now.
+"""Forecasts for virtual devices: each kind of pass is carried out a few times, on all devices at once; what hosts,
+queues and copies do beside is simulated, with costs that are measured here and now.
 
 `ThreadedExecutor` has a thread for each queue and each host; the interpreter lets one of them at a time issue or copy.
 """
@@ -17,12 +17,13 @@ from threading import Barrier, Thread
 
 import numpy as np
 
-from peergrid.grid import Box
+from peergrid.grid import Array, Box
 from peergrid.predict.costs import Given, Timed
 from peergrid.predict.kernels import Duration
 from peergrid.predict.machine import Calls, Delays, Line, Machine
 from peergrid.predict.simulation import simulate
 from peergrid.runtime.cpu.executor import ThreadedExecutor
+from peergrid.runtime.memory import DeviceMemory
 from peergrid.schedule import Schedule
 
 TIMES = 3  # a pass is carried out, after once to warm up
@@ -99,10 +100,8 @@ def virtual_machine() -> Machine:
 
 def _slowed(machine: Machine, factor: float) -> Machine:
     """The machine with threads that take so many times as long for what they do beside computing."""
-    calls, delays = (
-        replace(part, **{name: value * factor for name, value in asdict(part).items()})
-        for part in (machine.calls, machine.delays)
-    )
+    calls = Calls(**{name: value * factor for name, value in asdict(machine.calls).items()})
+    delays = Delays(**{name: value * factor for name, value in asdict(machine.delays).items()})
     return replace(machine, calls=calls, delays=delays)
 
 
@@ -110,7 +109,16 @@ def _nothing(device: int, steps: int, boxes: tuple[Box, ...]) -> tuple[Timed, ..
     return (Timed(Duration(0.0, 0.0)),)
 
 
-def _idle_kernel(*arguments: object) -> None:
+def _idle_kernel(
+    memory: DeviceMemory,
+    box: Box,
+    source: int,
+    target: int,
+    step: int,
+    steps: int,
+    traces: Array,
+    recorded: tuple[int, ...],
+) -> None:
     """A kernel that leaves everything as it is."""
 
 
