@@ -21,15 +21,15 @@ from peergrid import Options, Simulation
 from peergrid.bench.problems import jacobi, noisy, radar
 from peergrid.grid import Box
 
-SAMPLES, SECONDS, REST = 7, 0.1, 3.0
+SAMPLES, SECONDS, REST = 5, 0.1, 3.0
 ROWS = 64  # on both sides of the cut, whose bits are compared
 
 SIZES = {"17408": 17408, "4096": 4096}
 WAYS = [
     (size, strategy, depth)
-    for depth in (8, 1)
+    for strategies, depth in ((("overlap", "peer", "persistent"), 8), (("graph", "async"), 8), (("overlap", "peer"), 1))
+    for strategy in strategies
     for size in SIZES
-    for strategy in ("overlap", "peer", "persistent", "graph", "async")
 ]
 
 
@@ -39,10 +39,11 @@ def problem(size: str) -> Any:
     return noisy(jacobi(SIZES[size], SIZES[size]))
 
 
-def measured(size: str, strategy: str, depth: int, comm: Any, devices: str) -> dict[str, Any]:
+def measured(size: str, strategy: str, depth: int, comm: Any, devices: str, route: Any) -> dict[str, Any]:
     """One case: microseconds of a step, sample by sample."""
     began, total = time.perf_counter(), 1 << 22
-    with Simulation(problem(size), total, devices=devices, options=Options(strategy, depth), comm=comm) as simulation:
+    options = Options(strategy, depth, route=route)
+    with Simulation(problem(size), total, devices=devices, options=options, comm=comm) as simulation:
         simulation.run(64)
         name = next(iter(simulation.problem.state))
         middle, columns = simulation.problem.grid.shape[0] // 2, simulation.problem.grid.shape[1]
@@ -87,6 +88,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--ranks", action="store_true")
     parser.add_argument("--devices", default="cuda")
+    parser.add_argument("--route")
     parser.add_argument("--only", default="")
     parser.add_argument("--seconds", type=float, default=1e9, help="begin no case after so many")
     parser.add_argument("--out", type=Path, default=Path("ranks.json"))
@@ -105,8 +107,8 @@ def main() -> None:
         late = time.monotonic() - began > given.seconds
         if any(comm.allgather(late)) if comm is not None else late:
             break
-        if given.only in f"{size} {strategy} {depth}":
-            cases.append(measured(size, strategy, depth, comm, given.devices))
+        if all(word in f"{size} {strategy} {depth}" for word in given.only.split()):
+            cases.append(measured(size, strategy, depth, comm, given.devices, given.route))
             if leads:
                 print({key: cases[-1][key] for key in cases[-1] if key != "samples"}, flush=True)
                 given.out.write_text(json.dumps({"ranks": 1 if comm is None else comm.size, "cases": cases}, indent=1))

@@ -13,7 +13,7 @@ from peergrid.grid.partition import Partition
 from peergrid.runtime.devices import Devices
 from peergrid.schedule import Layout, Options, ResolvedOptions, layout
 from peergrid.schedule.exchange import Order
-from peergrid.schedule.ops import Route
+from peergrid.schedule.ops import Carrier, Route
 from peergrid.schedule.strategies import STRATEGIES, StrategyName
 from peergrid.stencil import Problem, footprint
 from peergrid.stencil.lagged import rotating_fields
@@ -68,7 +68,7 @@ def resolve_options(
     strategy: StrategyName | None = None,
     depth: int | None = None,
     order: Order | None = None,
-    route: Route | None = None,
+    route: Route | Carrier | None = None,
     split: Index | Partition | None = None,
     cache: Path | None = None,
     norm: str | None = None,

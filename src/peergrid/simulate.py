@@ -100,6 +100,10 @@ class Simulation:
         resolved = options or (resolve() if self._ranks is None else self._ranks.decided(resolve))
         self._chosen = resolved if isinstance(resolved, ResolvedOptions) else ResolvedOptions(resolved)
         self.options = with_supported_block(self._chosen.options, self.devices, problem, norm)
+        if self._ranks is not None:
+            self._ranks = self._ranks.by(self.options.route, self.devices.kind)
+        elif self.options.within != self.options.route:
+            raise UsageError(f"The route '{self.options.route}' is one between ranks, and a launcher started none.")
         self.partition = partition_of(problem, self.devices, self.options, split, norm)
         self.layout = layout_of(problem, self.devices, self.options, self.partition, norm)
         self.step = 0

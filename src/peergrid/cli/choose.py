@@ -20,7 +20,7 @@ from peergrid.runtime.devices import parse_devices
 from peergrid.runtime.ranks.launcher import own_devices, world
 from peergrid.schedule import Options
 from peergrid.schedule.exchange import Order
-from peergrid.schedule.ops import Route
+from peergrid.schedule.ops import Carrier, Route
 from peergrid.schedule.strategies import STRATEGIES
 
 ModelFile = Annotated[Path, typer.Argument(metavar="MODEL.toml", help="The model file; see docs/model-files.md.")]
@@ -40,7 +40,9 @@ class CommandLineOptions:
     )
     depth: Annotated[str, typer.Option("--depth", metavar="R", help="Steps between two exchanges, or auto.")] = "auto"
     order: Annotated[str, typer.Option("--order", metavar="NAME", help="left-right, pairwise, all, or auto.")] = "auto"
-    route: Annotated[str, typer.Option("--route", metavar="NAME", help="copy, store, host, or auto.")] = "auto"
+    route: Annotated[str, typer.Option("--route", metavar="NAME", help="copy, store, host, mpi, nccl, or auto.")] = (
+        "auto"
+    )
     split: Annotated[
         str, typer.Option("--split", metavar="AxB", help="Parts along each axis, such as 2x2, or auto.")
     ] = "auto"
@@ -60,7 +62,7 @@ class CommandLineOptions:
             strategy,
             None if depth is None else _whole("--depth", depth),
             cast(Order | None, _named(self.order, given.exchange)),
-            cast(Route | None, _named(self.route, given.route)),
+            cast(Route | Carrier | None, _named(self.route, given.route)),
             _split(self.split, len(model.shape)),
             comm,
         )

@@ -14,7 +14,7 @@ from peergrid.runtime.devices import Devices, parse_devices
 from peergrid.runtime.ranks.ranks import Communicator, devices_of_all
 from peergrid.schedule import ResolvedOptions
 from peergrid.schedule.exchange import Order
-from peergrid.schedule.ops import Route
+from peergrid.schedule.ops import Carrier, Route
 from peergrid.schedule.strategies import StrategyName
 from peergrid.simulate import Simulation
 
@@ -30,7 +30,7 @@ class RequestedOptions:
     strategy: StrategyName | None = None
     depth: int | None = None
     order: Order | None = None
-    route: Route | None = None
+    route: Route | Carrier | None = None
     split: Index | None = None
     comm: Communicator | None = None
 

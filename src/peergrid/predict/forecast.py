@@ -247,7 +247,7 @@ class Arrangement:
         brief = options.strategy != "serial" and few
         within = op.source_device == op.target_device
         reachable, runs = self._reaches(op.source_device, op.target_device), moved.bytes // moved.run
-        return choose(op.route, options.route is None, reachable, moved.run, runs, brief, within).route
+        return choose(op.route, options.within is None, reachable, moved.run, runs, brief, within).route
 
     @cached_property
     def _kernels(self) -> Kernels:

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import lcm
-from typing import get_args
+from typing import cast, get_args
 
 from peergrid.errors import UsageError
 from peergrid.grid import Index
 from peergrid.grid.partition import Partition
 from peergrid.schedule.exchange import ORDERS, Order
 from peergrid.schedule.layout import Layout, blocks_of
-from peergrid.schedule.ops import Op, Route
+from peergrid.schedule.ops import Carrier, Op, Route
 from peergrid.schedule.pass_plan import Due, PassPlan, due, passes_of
 from peergrid.schedule.strategies import STRATEGIES, StrategyName
 from peergrid.stencil import Problem
 
+ROUTES: tuple[str, ...] = (*get_args(Route), *get_args(Carrier))
 MOST_REPEATED = 256  # steps after which reductions repeat, for one schedule of all of them
 
 
@@ -26,7 +27,8 @@ class Options:
     strategy: serial, async, threads, overlap, graph, peer or persistent; depth: steps between two exchanges (R ghost
     layers per step's reach); block: steps per pass, at most `depth` (None: all of them in one pass); order: of the
     halos (left-right, pairwise or all at once); separate: keep the stages of the order apart; route: of halos between
-    GPUs (copy, store or host; None: what suits the strategy).
+    GPUs (copy, store or host; None: what suits the strategy), or between processes (mpi or nccl; None: by address
+    where they can, else mpi).
     """
 
     strategy: StrategyName = "overlap"
@@ -34,19 +36,24 @@ class Options:
     block: int | None = None
     order: Order = "all"
     separate: bool = False
-    route: Route | None = None
+    route: Route | Carrier | None = None
 
     def __post_init__(self) -> None:
         if self.strategy not in STRATEGIES:
             raise UsageError(f"A strategy is one of {', '.join(STRATEGIES)}, got '{self.strategy}'.")
         if self.order not in ORDERS:
             raise UsageError(f"An exchange order is one of {', '.join(ORDERS)}, got '{self.order}'.")
-        if self.route is not None and self.route not in get_args(Route):
-            raise UsageError(f"A route is one of {', '.join(get_args(Route))}, got '{self.route}'.")
+        if self.route is not None and self.route not in ROUTES:
+            raise UsageError(f"A route is one of {', '.join(ROUTES)}, got '{self.route}'.")
         if not is_whole(self.depth) or self.depth < 1:
             raise UsageError(f"The depth is a positive number of steps, got {self.depth!r}.")
         if self.block is not None and not (is_whole(self.block) and 1 <= self.block <= self.depth):
             raise UsageError(f"A pass takes 1 to {self.depth} steps (the depth), got block = {self.block!r}.")
+
+    @property
+    def within(self) -> Route | None:
+        """The route of halos within a process; None: left open."""
+        return None if self.route in get_args(Carrier) else cast(Route | None, self.route)
 
     @property
     def steps_per_pass(self) -> int:
@@ -102,7 +109,7 @@ def build(plan: Layout, options: Options, steps: int, first: int = 0, start: int
         stages=ORDERS[options.order](plan.exchanged),
         wraps=tuple(sorted(plan.wrapped, key=lambda halo: halo.source)),
         separate=options.separate,
-        route=options.route or strategy.route,
+        route=options.within or strategy.route,
     )
     final = work.passes[-1].target if work.passes else first
     return Schedule(options, plan.devices, steps, first, final, tuple(strategy.build(work)), reductions)

@@ -21,6 +21,9 @@ from peergrid.grid import Box
 Route = Literal["copy", "store", "host"]
 """How a halo travels: copy engine, stores from the computing kernel, or staged through host memory."""
 
+Carrier = Literal["mpi", "nccl"]
+"""How a message travels between processes: MPI, staged through host memory, or NCCL, from GPU to GPU."""
+
 
 def _check_device(device: int) -> None:
     """A negative number would be another name for the memory of a device counted from the last."""

@@ -1,6 +1,6 @@
 """Ranks with GPUs that the host stands for: every case has to leave the bits of one device.
 
-mpiexec -n 2 python gpu_ranks_app.py '[["heat_fixed", "overlap", 2, 1, true]]'
+mpiexec -n 2 python gpu_ranks_app.py '[["heat_fixed", "overlap", 2, 1, "address"]]'
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from contextlib import closing
 from executions import STEPS, carry_through, expected
 from mpi4py import MPI
 from runtime_problems import PROBLEMS
-from shared_host_driver import SharedHostDriver
+from shared_host_driver import HostCalls, SharedHostDriver
 
 from peergrid import Options
 from peergrid.grid.partition import Partition
@@ -25,15 +25,27 @@ from peergrid.schedule import layout, one_iteration
 from peergrid.schedule.proved import require_right
 
 
-def run(name: str, strategy: str, depth: int, devices: int, by_address: bool) -> str:
+class InGroups(RanksAsProcesses):
+    """Ranks whose queues exchange by themselves."""
+
+    calls = None
+
+    def take(self, driver: SharedHostDriver, ranks: Ranks) -> None:
+        size = ranks.comm.size
+        self.calls = HostCalls(driver, ranks.comm.rank, size, self.shared(size * size * HostCalls.SLOT_BYTES))
+
+
+def run(name: str, strategy: str, depth: int, devices: int, route: str) -> str:
     """One case; the reasons that it gave, if its bits are right."""
     problem, options, comm = PROBLEMS[name](), Options(strategy, depth), MPI.COMM_WORLD
     count = devices * comm.size
     plan = layout(problem, Partition.over(problem.grid, count), options)
-    ranks = Ranks(comm, tuple(n // devices for n in range(count)), 20.0, by_address)
-    ordinals = tuple(n if by_address or n in ranks.mine else 1000 + n for n in range(count))
-    driver = SharedHostDriver(count, comm.rank + 7)
-    inner = CudaExecutor(plan, STEPS, ordinals, driver=driver, processes=RanksAsProcesses(ranks))
+    ranks = Ranks(comm, tuple(n // devices for n in range(count)), 20.0, route == "address")
+    ordinals = tuple(n if ranks.by_address or n in ranks.mine else 1000 + n for n in range(count))
+    driver, processes = SharedHostDriver(count, comm.rank + 7), InGroups(ranks)
+    if route == "nccl":
+        processes.take(driver, ranks)
+    inner = CudaExecutor(plan, STEPS, ordinals, driver=driver, processes=processes)
     with closing(RankedExecutor(inner, ranks, divides=True)) as executor:
         schedule = one_iteration(plan, options)
         executor.prepare(schedule)

@@ -8,7 +8,24 @@ import os
 import tempfile
 from pathlib import Path
 
+import numpy as np
 from host_driver import HostDriver
+
+
+class HostCalls:
+    """NCCL's functions of the driver on the host; slots: the address of memory that all ranks share."""
+
+    SLOT_BYTES = 64 << 16
+
+    def __init__(self, driver: HostDriver, rank: int, size: int, slots: int) -> None:
+        self._driver, self._comm = driver, np.array([rank, size, slots], np.int64)
+        self.address = int(self._comm.ctypes.data)
+
+    def entry(self, name: str) -> int:
+        return self._driver.entry(name)
+
+    def abort(self) -> None:
+        """Nobody waits."""
 
 
 class SharedHostDriver(HostDriver):

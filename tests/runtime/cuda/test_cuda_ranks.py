@@ -19,11 +19,11 @@ pytestmark = [
     pytest.mark.skipif(not COMPILER, reason="no C++ compiler: install g++"),
 ]
 MESSAGES = "halos go between ranks as messages through host memory"
-Case = tuple[str, str, int, int, bool]
+Case = tuple[str, str, int, int, str]
 
 
 def notes(ranks: int, cases: list[Case]) -> list[str]:
-    """What runs of these problems, strategies, depths, devices of each rank, by address or not, say of themselves."""
+    """What runs of these problems, strategies, depths, devices of each rank and routes say of themselves."""
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(map(str, FOLDERS)), "OPENBLAS_NUM_THREADS": "1"}
     line = [str(MPIEXEC), "-n", str(ranks), sys.executable, str(APP), json.dumps(cases)]
     done = subprocess.run(line, capture_output=True, text=True, timeout=200, env=environment, check=False)
@@ -35,17 +35,24 @@ def notes(ranks: int, cases: list[Case]) -> list[str]:
 
 def test_neighbours_that_address_each_other_need_no_messages() -> None:
     strategies = ("async", "overlap", "graph", "peer", "persistent")
-    cases: list[Case] = [("heat_fixed", strategy, 1, 1, True) for strategy in strategies]
-    assert notes(2, [*cases, ("heat_cube", "overlap", 2, 1, True)]) == [""] * 6
+    cases: list[Case] = [("heat_fixed", strategy, 1, 1, "address") for strategy in strategies]
+    assert notes(2, [*cases, ("heat_cube", "overlap", 2, 1, "address")]) == [""] * 6
 
 
 def test_hosts_that_wait_are_replaced_by_messages() -> None:
-    cases: list[Case] = [("yee", "serial", 2, 1, True), ("yee", "threads", 1, 1, True)]
+    cases: list[Case] = [("yee", "serial", 2, 1, "address"), ("yee", "threads", 1, 1, "address")]
     assert notes(2, cases) == [MESSAGES] * 2
 
 
 @pytest.mark.parametrize(("ranks", "devices"), [(3, 1), (2, 2)])
 def test_messages_leave_the_bits_of_one_device(ranks: int, devices: int) -> None:
     names = ("heat_periodic", "radius_four", "string")
-    cases: list[Case] = [(name, "overlap", depth, devices, False) for name in names for depth in (1, 2)]
-    assert notes(ranks, [*cases, ("yee", "graph", 1, devices, False)])[:-1] == [MESSAGES] * 6
+    cases: list[Case] = [(name, "overlap", depth, devices, "mpi") for name in names for depth in (1, 2)]
+    assert notes(ranks, [*cases, ("yee", "graph", 1, devices, "mpi")])[:-1] == [MESSAGES] * 6
+
+
+@pytest.mark.parametrize("ranks", [2, 3])
+def test_groups_of_calls_in_queues_leave_the_bits_of_one_device(ranks: int) -> None:
+    """A ring of two has the same neighbour at both ends."""
+    cases: list[Case] = [("heat_periodic", "overlap", 2, 1, "nccl"), ("yee", "graph", 1, 1, "nccl")]
+    assert notes(ranks, [*cases, ("heat_cube", "async", 2, 1, "nccl"), ("yee", "peer", 1, 1, "nccl")]) == [""] * 4

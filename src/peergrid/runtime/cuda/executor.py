@@ -31,7 +31,7 @@ from peergrid.runtime.executor import refuse_norms
 from peergrid.schedule import Layout, Schedule
 from peergrid.schedule.ops import Flag, describe
 from peergrid.schedule.passes import apply_passes
-from peergrid.schedule.passes.ranks import by_address, of_rank, over_ranks
+from peergrid.schedule.passes.ranks import by_address, in_groups, of_rank, over_ranks
 from peergrid.schedule.timeline import Span
 from peergrid.stencil.reduction import Series
 
@@ -198,8 +198,10 @@ class CudaExecutor:
         whole = self._by_address(apply_passes(self.layout, schedule, queued_on(execution, schedule)))
         if whole is None:
             assert processes is not None
-            whole, captured = over_ranks(schedule, processes.of_device), False
-            reasons |= {IN_MESSAGES if schedule.options.strategy != "graph" else UNCAPTURED}
+            grouped = processes.calls is not None
+            whole = in_groups(over_ranks(schedule, processes.of_device))
+            captured = captured and grouped
+            reasons |= {UNCAPTURED if schedule.options.strategy == "graph" else IN_MESSAGES} if not grouped else set()
         if processes is None:
             return lower(execution, whole, captured), reasons
         made = lower(execution, of_rank(whole, processes.of_device, processes.rank), captured)
@@ -282,6 +284,8 @@ class CudaExecutor:
         late = "" if lowered.messages is None else lowered.messages.overdue(lines)
         self._execution.semaphores.release()
         self._execution.message_words.release()
+        if self._processes is not None and self._processes.calls is not None:
+            self._processes.calls.abort()
         return late or overdue(lowered.edges, due, standing)
 
     def _failure(self, lowered: Lowered, commands: CommandBuffer, end: End) -> PeergridError:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Hashable
-from dataclasses import dataclass
-from typing import Any, Protocol, TypeVar
+from dataclasses import dataclass, replace
+from typing import Any, Protocol, TypeVar, cast, get_args
 
 from peergrid.errors import DeviceFault, UsageError
 from peergrid.runtime.devices import Devices
 from peergrid.runtime.ranks.gpus import part, together
+from peergrid.schedule.ops import Carrier
 
 Decision = TypeVar("Decision")
 POLL = 1e-4  # seconds between two questions whether all are there
@@ -40,18 +41,25 @@ class Ranks:
     """The devices of all ranks, numbered rank by rank, and the communicator that joins these.
 
     of_device: the rank of each device; timeout: seconds that ranks wait for each other between the parts of a run;
-    by_address: whether all devices are GPUs that address each other's memory.
+    by_address: whether all devices are GPUs that address each other's memory; carrier: of messages.
     """
 
     comm: Communicator
     of_device: tuple[int, ...]
     timeout: float = 300.0
     by_address: bool = False
+    carrier: Carrier = "mpi"
 
     @property
     def mine(self) -> tuple[int, ...]:
         """The devices of this rank."""
         return tuple(device for device, rank in enumerate(self.of_device) if rank == self.comm.rank)
+
+    def by(self, route: str | None, kind: str) -> Ranks:
+        """These ranks with halos between them by the route asked for. Raises UsageError where the devices have none."""
+        if route == "nccl" and kind != "cuda":
+            raise UsageError("The route 'nccl' joins GPUs; virtual devices of several ranks exchange by 'mpi'.")
+        return replace(self, by_address=False, carrier=cast(Carrier, route)) if route in get_args(Carrier) else self
 
     def allgather(self, value: Any) -> list[Any]:
         """The values of all ranks. Raises DeviceFault where one of them does not come."""

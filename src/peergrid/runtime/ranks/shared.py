@@ -11,8 +11,9 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
-from peergrid.runtime.cuda.device.processes import Line
+from peergrid.runtime.cuda.device.processes import Calls, Line
 from peergrid.runtime.ranks.carrier import Carrier
+from peergrid.runtime.ranks.nccl import Nccl
 from peergrid.runtime.ranks.ranks import Ranks
 
 MEMORY = Path("/dev/shm")
@@ -27,6 +28,13 @@ class RanksAsProcesses:
         self.rank, self.of_device, self.mine = ranks.comm.rank, ranks.of_device, ranks.mine
         self.by_address = ranks.by_address
         self._carrier: Carrier | None = None
+        self._nccl: Nccl | None = None
+
+    @property
+    def calls(self) -> Calls | None:
+        if self._ranks.carrier == "nccl" and self._nccl is None:
+            self._nccl = Nccl(self._ranks)
+        return self._nccl
 
     def allgather(self, value: Any) -> list[Any]:
         return self._ranks.allgather(value)

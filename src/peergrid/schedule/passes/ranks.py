@@ -33,6 +33,7 @@ from peergrid.schedule.ops import (
     hosts_of,
     queues_of,
 )
+from peergrid.schedule.passes.semaphores import gathered
 
 
 def over_ranks(schedule: Schedule, ranks: Sequence[int]) -> Schedule:
@@ -45,6 +46,11 @@ def over_ranks(schedule: Schedule, ranks: Sequence[int]) -> Schedule:
     if len(set(ranks)) < 2:
         return schedule
     return replace(schedule, ops=tuple(_Split(schedule.ops, tuple(ranks)).made()))
+
+
+def in_groups(schedule: Schedule) -> Schedule:
+    """The schedule with messages of a queue that nothing separates side by side: an exchange is one group."""
+    return replace(schedule, ops=tuple(gathered(schedule.ops, lambda op: isinstance(op, Send | Receive))))
 
 
 def by_address(schedule: Schedule, ranks: Sequence[int]) -> Schedule | None:

@@ -8,7 +8,7 @@ they are one call to the driver.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 
 from peergrid.schedule.build import Schedule
@@ -51,7 +51,7 @@ class EventsToSemaphores:
             elif isinstance(op, Sync) and isinstance(op.target, Event):
                 kept.add(op.target)
         waiting = {event: tuple(devices) for event, devices in words.items()}
-        return replace(schedule, ops=tuple(_gathered(_replaced(ops, waiting, kept))))
+        return replace(schedule, ops=tuple(gathered(_replaced(ops, waiting, kept), _is_semaphore)))
 
 
 def applicable(schedule: Schedule, ordinals: tuple[int, ...]) -> bool:
@@ -87,12 +87,16 @@ def _replaced(ops: tuple[Op, ...], waiting: dict[Event, tuple[int, ...]], kept: 
             yield op
 
 
-def _gathered(ops: Iterator[Op]) -> Iterator[Op]:
-    """The operations with each semaphore moved up to the one before it in its queue, if that is the queue's last."""
+def _is_semaphore(op: Op) -> bool:
+    return isinstance(op, SignalOp | SignalWait) and isinstance(op.flag, Semaphore)
+
+
+def gathered(ops: Iterable[Op], alike: Callable[[Op], bool]) -> Iterator[Op]:
+    """The operations with each of a kind moved up to the one before it in its queue, if that is the queue's last."""
     groups: list[list[Op]] = []
-    open_at: dict[Queue, int] = {}  # the group of each queue's newest semaphores, while nothing follows them
+    open_at: dict[Queue, int] = {}  # the group of each queue's newest of the kind, while nothing follows them
     for op in ops:
-        mine = isinstance(op, SignalOp | SignalWait) and isinstance(op.flag, Semaphore)
+        mine = alike(op)
         for queue in queues_of(op):
             if mine and queue in open_at:
                 groups[open_at[queue]].append(op)

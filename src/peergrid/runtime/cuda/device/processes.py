@@ -29,6 +29,18 @@ class Line:
     count: int
 
 
+class Calls(Protocol):
+    """A library whose functions queues are given to send and receive; address: of its communicator."""
+
+    address: int
+
+    def entry(self, name: str) -> int:
+        """The address of a function."""
+
+    def abort(self) -> None:
+        """End what waits for a process that does not come."""
+
+
 class Processes(Protocol):
     """Every call is made by all of them, in the same order.
 
@@ -37,6 +49,10 @@ class Processes(Protocol):
 
     rank: int
     by_address: bool
+
+    @property
+    def calls(self) -> Calls | None:
+        """How queues exchange messages by themselves; None where they are carried from host memory to host memory."""
 
     @property
     def of_device(self) -> tuple[int, ...]:

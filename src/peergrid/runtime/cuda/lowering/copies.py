@@ -44,7 +44,7 @@ class Copies:
         moved = self._transfer(op)
         ends = (op.source_device, op.target_device)
         reachable = op.route == "host" or all(self.execution.peers.reaches(op.queue.device, end) for end in ends)
-        free, runs = self.options.route is None, moved.bytes // moved.run
+        free, runs = self.options.within is None, moved.bytes // moved.run
         choice = choose(op.route, free, reachable, moved.run, runs, self.brief, ends[0] == ends[1])
         self.choices.add(choice)
         return choice

@@ -34,7 +34,7 @@ from peergrid.runtime.cuda.lowering.summed import SummedPlan, split_by_owner
 from peergrid.runtime.cuda.lowering.tiled import TiledPlan
 from peergrid.runtime.inorder import owned_receivers
 from peergrid.schedule import Layout, Schedule
-from peergrid.schedule.ops import Compute, Copy, Op, Reduce, Semaphore, SignalOp, SignalWait, hosts_of
+from peergrid.schedule.ops import Compute, Copy, Op, Receive, Reduce, Semaphore, Send, SignalOp, SignalWait, hosts_of
 from peergrid.schedule.passes.fused import neighbour
 from peergrid.stencil import Problem
 from peergrid.stencil.remember import remembered
@@ -53,6 +53,8 @@ def joint(number: int, op: Op) -> tuple[object, ...]:
             return ("copy", op.queue, op.source_device, op.slot)
         case SignalOp(flag=Semaphore()) | SignalWait(flag=Semaphore()):
             return ("semaphores", op.queue)
+        case Send() | Receive():
+            return ("messages", op.queue)
         case _:
             return (number,)
 
@@ -222,7 +224,7 @@ class Kernels:
         """
         plan = self.layout
         return (
-            schedule.options.route in (None, "store")
+            schedule.options.within in (None, "store")
             and len(plan.blocks) == 1
             and not _shorter(plan, schedule)
             and not _reduces(schedule)

@@ -14,6 +14,7 @@ from peergrid.codegen.cuda.reduce import SHARED_BYTES, THREADS
 from peergrid.runtime.cuda.commands.buffer import CommandBuffer, CommandWriter, Relocation
 from peergrid.runtime.cuda.lowering.copies import Copies
 from peergrid.runtime.cuda.lowering.execution_context import ExecutionContext
+from peergrid.runtime.cuda.lowering.grouped import GroupedMessages
 from peergrid.runtime.cuda.lowering.kernels import computations, joint, kernels_of, reduce_kernel
 from peergrid.runtime.cuda.lowering.launch import KernelLaunch
 from peergrid.runtime.cuda.lowering.messages import Messages
@@ -61,7 +62,7 @@ class Lowered:
     increments: dict[Flag, int]
     edges: Mapping[Flag, Edge] = field(default_factory=dict, kw_only=True)
     of_all: Schedule | None = field(default=None, kw_only=True)
-    messages: Messages | None = field(default=None, kw_only=True)
+    messages: Messages | GroupedMessages | None = field(default=None, kw_only=True)
     captured: bool = field(default=False, kw_only=True)
 
     @property
@@ -106,7 +107,12 @@ class Lowering:
 
     def __post_init__(self) -> None:
         self.copies = Copies(self.execution, self.schedule.options)
-        self.messages = Messages(self.execution, self.schedule)
+        processes = self.execution.devices.processes
+        self.messages: Messages | GroupedMessages
+        if processes is None or processes.calls is None:
+            self.messages = Messages(self.execution, self.schedule)
+        else:
+            self.messages = GroupedMessages(self.execution, processes.calls, processes.of_device)
         self.parts: dict[tuple[int, int], dict[int, Queue]] = {}  # what computes a device's part of a pass, by number
         for number, ops in computations(self.schedule):
             self.parts.setdefault((ops[0].device, ops[0].level), {})[number] = ops[0].queue
@@ -139,7 +145,7 @@ class Lowering:
             ops = list(part)
             if key[0] == "copy":
                 yield from self._by_route(ops)
-            elif key[0] in ("compute", "semaphores"):
+            elif key[0] in ("compute", "semaphores", "messages"):
                 yield ops
             else:
                 yield from ([one] for one in ops)
@@ -163,7 +169,7 @@ class Lowering:
             case Copy():
                 self.copies.write(commands, number, [part for _, part in item if isinstance(part, Copy)])
             case Send() | Receive():
-                self.messages.write(commands, number, op)
+                self.messages.write(commands, [(n, part) for n, part in item if isinstance(part, Send | Receive)])
             case Record():
                 record(execution, commands, number, op.queue, op.event)
             case Wait():

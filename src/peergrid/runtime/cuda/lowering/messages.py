@@ -7,7 +7,7 @@ many have left, or arrived. So a queue goes on as soon as its message is here, a
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -44,9 +44,13 @@ class Messages:
         """The messages of each tag in an iteration."""
         return Counter(counted(op) for op in self.schedule.ops if isinstance(op, Send | Receive))
 
-    def write(self, commands: CommandWriter, number: int, op: Message) -> None:
-        """The calls of a message."""
-        execution, flag, moved = self.execution, counted(op), self._transfer(op)
+    def write(self, commands: CommandWriter, ops: Sequence[tuple[int, Message]]) -> None:
+        """The calls of neighbouring messages of a queue."""
+        for number, op in ops:
+            self._write(commands, number, op)
+
+    def _write(self, commands: CommandWriter, number: int, op: Message) -> None:
+        execution, flag, moved = self.execution, counted(op), transfer_of(self.execution, op)
         buffers = self.buffers.setdefault(flag, [])
         place, sends = len(buffers) + 1, isinstance(op, Send)
         address = execution.message_buffer(flag, len(buffers), moved.bytes)
@@ -59,7 +63,7 @@ class Messages:
         memcpy(execution, commands, number, op.queue, *ends, moved)
         in_stream(execution, commands, number, op.queue, [Word(WRITE, self._word(flag, QUEUE), place, flag)])
 
-    def overdue(self, lines: Iterable[Line]) -> str:
+    def overdue(self, lines: Sequence[Line]) -> str:
         """The sentence about the message that is farthest behind; empty where none is."""
         behind = []
         for line, op in zip(lines, self.ops.values(), strict=True):
@@ -87,8 +91,10 @@ class Messages:
     def _word(self, flag: Flag, side: str) -> int:
         return self.execution.message_words.address(Flag(flag.device, f"{flag.name} {side}"))
 
-    def _transfer(self, op: Message) -> Transfer:
-        memory, sends = self.execution.memory, isinstance(op, Send)
-        here = memory.pointer(op.queue.device, op.field, op.slot)
-        source, target = (memory.plan.blocks[device][op.field] for device in (op.source_device, op.target_device))
-        return transfer(source, target, (op.source_box, op.target_box), (here, 0) if sends else (0, here))
+
+def transfer_of(execution: ExecutionContext, op: Message) -> Transfer:
+    """The runs of a message in the field here; the other end is nowhere."""
+    memory, sends = execution.memory, isinstance(op, Send)
+    here = memory.pointer(op.queue.device, op.field, op.slot)
+    source, target = (memory.plan.blocks[device][op.field] for device in (op.source_device, op.target_device))
+    return transfer(source, target, (op.source_box, op.target_box), (here, 0) if sends else (0, here))

@@ -1,0 +1,70 @@
+"""Messages as calls of NCCL in the queues themselves: one group for each exchange, in which all move at once.
+
+NCCL has no tags: what two ranks send each other in a group is matched in order, which is that of tags on both sides,
+also where the ranks are each other's neighbours at both ends.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+
+from peergrid.runtime.cuda.commands.buffer import CommandWriter
+from peergrid.runtime.cuda.device.processes import Calls, Line
+from peergrid.runtime.cuda.lowering.copies import memcpy
+from peergrid.runtime.cuda.lowering.execution_context import ExecutionContext
+from peergrid.runtime.cuda.lowering.messages import Message, counted, transfer_of
+from peergrid.runtime.cuda.lowering.transfer import Side, Transfer
+from peergrid.schedule.ops import Flag, Send
+
+BYTES = 0  # ncclInt8: what moves is not looked at
+
+
+@dataclass(frozen=True, eq=False)
+class GroupedMessages:
+    """The messages of one schedule; peers: the rank of each device."""
+
+    execution: ExecutionContext
+    calls: Calls
+    peers: tuple[int, ...]
+    each: Counter[Flag] = field(default_factory=Counter)
+    """Empty: nothing counts messages."""
+
+    def write(self, commands: CommandWriter, ops: Sequence[tuple[int, Message]]) -> None:
+        """The calls of neighbouring messages of a queue."""
+        number, queue = ops[0][0], ops[0][1].queue
+        devices, entry = self.execution.devices, self.calls.entry
+        moves = [(op, *self._ends(op, place)) for place, (_, op) in enumerate(ops)]
+        move = partial(memcpy, self.execution, commands, number, queue)
+        call = partial(commands.call, number, devices.context(queue.device))
+        for op, moved, packed in moves:
+            if isinstance(op, Send) and packed != moved.source:
+                move(moved.source, packed, moved)
+        call(entry("ncclGroupStart"))
+        for op, moved, packed in sorted(moves, key=lambda move: move[0].tag):
+            sends = isinstance(op, Send)
+            function, peer = ("ncclSend", op.target_device) if sends else ("ncclRecv", op.source_device)
+            stream = devices.stream(queue)
+            call(entry(function), packed.address, moved.bytes, BYTES, self.peers[peer], self.calls.address, stream)
+        call(entry("ncclGroupEnd"))
+        for op, moved, packed in moves:
+            if not isinstance(op, Send) and packed != moved.target:
+                move(packed, moved.target, moved)
+
+    def lines(self, peers: tuple[int, ...], before: Mapping[Flag, int], times: int) -> Iterator[Line]:
+        """None: no process carries anything."""
+        return iter(())
+
+    def overdue(self, lines: Sequence[Line]) -> str:
+        """Nothing: NCCL does not tell."""
+        return ""
+
+    def _ends(self, op: Message, place: int) -> tuple[Transfer, Side]:
+        """The runs of a message, and where they lie without gaps: in the field itself if they are one run."""
+        moved, device = transfer_of(self.execution, op), op.queue.device
+        if not moved.counts:
+            return moved, moved.source if isinstance(op, Send) else moved.target
+        key, devices = ("group", counted(op), place, moved.bytes), self.execution.devices
+        return moved, moved.packed(self.execution.once(key, lambda: devices.allocate(device, moved.bytes)))
