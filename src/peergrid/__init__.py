@@ -10,6 +10,7 @@ from peergrid.grid import Box, Field, Grid, Signal
 from peergrid.result import Result
 from peergrid.runtime.retain import hold
 from peergrid.runtime.traffic import Moved, Traffic, traffic
+from peergrid.saved import save
 from peergrid.schedule import Options
 from peergrid.simulate import Simulation, run
 from peergrid.sources import source_of
@@ -74,6 +75,7 @@ __all__ = [
     "minimum",
     "reduction",
     "run",
+    "save",
     "sin",
     "source_of",
     "sqrt",

@@ -42,6 +42,7 @@ from peergrid.stencil.lagged import kept_by_lag
 from peergrid.stencil.reduction import NORM, Series
 from peergrid.version import VERSION
 
+SLAB = 1 << 24  # cells of a field that are gathered at once for its digest
 CHECK_EVERY = 100  # steps between two looks for values that are not finite
 FUSED = "The kernels of '{}' exchange by themselves where they can, and no clock looks into them"
 HIDDEN: dict[StrategyName, str] = {"graph": "No clock looks into graphs", "peer": FUSED, "persistent": FUSED}
@@ -133,6 +134,11 @@ class Simulation:
         return f"Simulation of {self.problem!r} on {self.devices}: step {self.step} of {self.total_steps}"
 
     @property
+    def comm(self) -> Communicator | None:
+        """What joins the processes that share the grid; None for one alone."""
+        return None if self._ranks is None else self._ranks.comm
+
+    @property
     def ranks(self) -> int:
         """The processes that share the grid."""
         return 1 if self._ranks is None else self._ranks.comm.size
@@ -179,6 +185,18 @@ class Simulation:
             raise UsageError(f"A box within {self.problem.fields[name].box} is expected for '{name}', got {box}.")
         with self._open():
             return self._executor.gather(name, self._slot, box)
+
+    def own_parts(self, name: str) -> tuple[tuple[Box, Array], ...]:
+        """The values of a state field on the cells of this process's devices, box by box: all cells, without ranks."""
+        self._check_state_field(name)
+        whole = self.problem.fields[name].box
+        with self._open():
+            mine = range(self.partition.devices) if self._ranks is None else self._ranks.mine
+            boxes = [box for device in mine if not (box := self.partition.owned(device) & whole).empty]
+            if self._ranks is None:
+                return tuple((box, self._executor.gather(name, self._slot, box)) for box in boxes)
+            assert isinstance(self._executor, RankedExecutor | LeadingExecutor)
+            return tuple((box, self._executor.gather_own(name, self._slot, box)) for box in boxes)
 
     def set(self, name: str, values: ArrayLike) -> None:
         """Give a state field other values: a number, or an array of the shape of its box; other fields stay.
@@ -322,7 +340,8 @@ class Simulation:
         with self._open():
             for name in self.problem.state:
                 digest.update(name.encode())
-                digest.update(self.gather(name).data)
+                for slab in self.problem.fields[name].box.slabs(SLAB):
+                    digest.update(self.gather(name, slab).data)
         return digest.hexdigest()
 
     def result(self) -> Result:
@@ -358,7 +377,7 @@ class Simulation:
         try:
             self._executor.expect([schedule for schedule, _ in self._parts(self.total_steps)])
             for name, described in self.problem.fields.items():
-                self._executor.load(name, described.first_values(), 0)
+                self._executor.load(name, described.values if described.made_by else described.first_values(), 0)
         except BaseException:
             self.close()
             raise

@@ -17,7 +17,7 @@ from mpi4py import MPI
 from runtime_problems import PROBLEMS
 
 import peergrid
-from peergrid import Grid, Options, Problem, Simulation, reduction, stencil
+from peergrid import Box, Grid, Options, Problem, Simulation, reduction, stencil
 
 STEPS = 11
 
@@ -58,6 +58,26 @@ def norms() -> None:
         values = [simulation.norms().tobytes().hex(), simulation.reductions()["total"].values.tobytes().hex()]
     if MPI.COMM_WORLD.rank == 0:
         print(json.dumps(values))
+
+
+def by_boxes(path: str) -> None:
+    """A field whose first values a function gives, and which every rank writes for itself: none asks for all of it."""
+    largest = 0
+
+    def values(box: Box) -> np.ndarray:
+        nonlocal largest
+        largest = max(largest, box.size)
+        rows, columns = (np.arange(lo, hi) for lo, hi in zip(box.lo, box.hi, strict=True))
+        return np.sin(rows[:, np.newaxis] * 0.3 + columns * 0.1)
+
+    grid = Grid((240, 45), ("periodic", "fixed"))
+    problem = Problem.of([smooth(grid.field("u", values), 0.2)])
+    with Simulation(problem, STEPS, devices="cpu:2", comm=MPI.COMM_WORLD) as simulation:
+        simulation.run(STEPS)
+        peergrid.save(simulation, path)
+        digest = simulation.sha256()
+    if MPI.COMM_WORLD.rank == 0:
+        print(json.dumps([digest, largest / grid.box.size]))
 
 
 def different() -> None:

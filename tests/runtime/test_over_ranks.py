@@ -11,6 +11,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
+import h5py
 import numpy as np
 import pytest
 from executions import expected
@@ -89,6 +90,19 @@ def test_any_ranks_leave_the_bits_of_one_process(ranks: int, devices: int) -> No
             alone[name] = [simulation.sha256(), *traces]
     for case, found in zip(cases, json.loads(done.stdout), strict=True):
         assert found == alone[case[0]], case
+
+
+@mpi
+def test_ranks_make_and_write_their_own_parts_of_fields(tmp_path: Path) -> None:
+    one, three = (mpiexec(ranks, "by_boxes", json.dumps(str(tmp_path / f"{ranks}.h5"))) for ranks in (1, 3))
+    assert one.returncode == three.returncode == 0, three.stderr
+    (digest, _), (same, largest) = json.loads(one.stdout), json.loads(three.stdout)
+    assert digest == same
+    assert largest < 0.3  # of the grid: what a device of six has, and its ghost cells
+    with h5py.File(tmp_path / "1.h5") as whole, h5py.File(tmp_path / "3.h5") as shown:
+        assert whole["u"][...].tobytes() == shown["u"][...].tobytes()
+        assert shown.attrs["step"] == STEPS
+    assert {path.name for path in tmp_path.iterdir()} == {"1.h5", "1.0.h5", "3.h5", "3.0.h5", "3.1.h5", "3.2.h5"}
 
 
 @mpi

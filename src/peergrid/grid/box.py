@@ -110,6 +110,12 @@ class Box:
         """The slices of the box in an array whose first element is the cell `origin`."""
         return tuple(slice(a - o, b - o) for a, b, o in zip(self.lo, self.hi, origin, strict=True))
 
+    def slabs(self, most: int) -> Iterator[Box]:
+        """The box in order along its first axis, in parts of at most so many cells, or of one row."""
+        rows = max(1, most * self.shape[0] // max(1, self.size))
+        for first in range(self.lo[0], self.hi[0], rows):
+            yield self.with_axis(0, first, min(first + rows, self.hi[0]))
+
     def cells(self) -> Iterator[Index]:
         """Every index of the box in C order; for tests and small boxes."""
         return product(*(range(a, b) for a, b in zip(self.lo, self.hi, strict=True)))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Literal, cast, get_args
@@ -16,6 +16,8 @@ from peergrid.grid.box import Box, Index
 Boundary = Literal["fixed", "periodic", "reflecting"]
 Dtype = Literal["float32", "float64"]
 Array = NDArray[np.floating]
+FirstValues = Array | Callable[[Box], Array]
+"""The values of a field: its global array, or what gives them on a box."""
 
 
 @dataclass(frozen=True)
@@ -82,11 +84,15 @@ class Grid:
                 found.append((image, shift))
         return tuple(found)
 
-    def field(self, name: str, init: ArrayLike = 0.0, *, within: Box | None = None) -> Field:
+    def field(
+        self, name: str, init: ArrayLike | Callable[[Box], ArrayLike] = 0.0, *, within: Box | None = None
+    ) -> Field:
         """A field with one value for each cell of the grid, or of the box `within` alone.
 
         init: a number, or an array of the box's shape; it is converted to the grid's dtype, and copied unless it is
         read-only (an array is made so by `array.flags.writeable = False`): what is written to it later does not count.
+        Or a function that gives the values on any box within that one, such as what it reads there from a file: no
+        process holds the whole array then, unless it asks for it.
         """
         box = self.box if within is None else within
         if box.empty or not self.box.covers(box):
@@ -94,7 +100,10 @@ class Grid:
         for axis in range(self.ndim):
             if self.periodic[axis] and box.shape[axis] != self.shape[axis]:
                 raise UsageError(f"Field '{name}' cannot be confined along the periodic axis {axis}: {box}.")
-        return Field(name, self, box, tuple(range(self.ndim)), _values(name, self, box.shape, init))
+        axes = tuple(range(self.ndim))
+        if callable(init):
+            return Field(name, self, box, axes, np.zeros((), self.dtype), init)
+        return Field(name, self, box, axes, _values(name, self, box.shape, init))
 
     def profile(self, name: str, axis: int, values: ArrayLike) -> Field:
         """A coefficient that varies along one axis only; `values` has one entry for each index of that axis."""
@@ -118,7 +127,8 @@ class Field:
     """A named quantity on a grid: where it exists, along which axes it varies, and its first values.
 
     box: the cells that have a value; axes: the axes along which it varies (all for a field, one for a profile);
-    init: the values at step 0, shape = extent of the box along `axes`, or a single number (shape ()).
+    init: the values at step 0, shape = extent of the box along `axes`, or a single number (shape ()); made_by: what
+    gives them on a box within that of the field, in place of `init`.
     """
 
     name: str
@@ -126,6 +136,7 @@ class Field:
     box: Box
     axes: tuple[int, ...]
     init: Array = field(compare=False, repr=False)
+    made_by: Callable[[Box], ArrayLike] | None = field(default=None, compare=False, repr=False)
 
     @property
     def full(self) -> bool:
@@ -134,7 +145,17 @@ class Field:
 
     def first_values(self) -> Array:
         """The values at step 0, shape = extent of the box along the field's axes; not to be written to."""
+        if self.made_by is not None:
+            return self.values(self.box)
         return np.broadcast_to(self.init, tuple(self.box.shape[a] for a in self.axes))
+
+    def values(self, box: Box) -> Array:
+        """The values at step 0 on a box within that of the field; not to be written to."""
+        if self.made_by is not None:
+            values = _values(self.name, self.grid, box.shape, self.made_by(box))
+            return np.broadcast_to(values, box.shape)
+        spans = box.slices(self.box.lo)
+        return self.first_values()[tuple(spans[axis] for axis in self.axes)]
 
     def global_array(self) -> Array:
         """A fresh array of the values at step 0."""

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import NoReturn, Protocol
 
 from peergrid.errors import UsageError
-from peergrid.grid import Array, Box, Index
+from peergrid.grid import Array, Box, FirstValues, Index
 from peergrid.schedule import Layout, Schedule
 from peergrid.schedule.timeline import Span
 from peergrid.stencil.reduction import Series
@@ -28,8 +28,8 @@ class Executor(Protocol):
     def host_seconds(self) -> float | None:
         """Seconds in which the busiest thread issued work so far, without waiting; None where it is not measured."""
 
-    def load(self, name: str, values: Array, slot: int) -> None:
-        """Set a field everywhere, ghost cells included, from its global array."""
+    def load(self, name: str, values: FirstValues, slot: int) -> None:
+        """Set a field everywhere, ghost cells included, from its global array, or by what gives its values on a box."""
 
     def expect(self, schedules: Sequence[Schedule]) -> None:
         """Begin to make the kernels that schedules need; `prepare` waits for them."""

@@ -48,7 +48,8 @@ def executor_of(
         )
     mine = range(plan.devices) if ranks is None else ranks.mine
     fields = sum(map(plan.memory, mine)) if devices.kind == "cpu" else 0
-    check_host_memory(fields + gathered_bytes(plan.problem), plan.problem.grid.box.size)
+    gathered = gathered_bytes(plan.problem) if ranks is None else 0  # several ranks have what they ask for
+    check_host_memory(fields + gathered, plan.problem.grid.box.size)
     check_records(plan.problem, steps, norm is not None)
     if devices.kind == "cuda":
         from peergrid.runtime.cpu.kernel import default_cache

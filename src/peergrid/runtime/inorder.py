@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from peergrid.grid import Array, Box, Index
+from peergrid.grid import Array, Box, FirstValues, Index
 from peergrid.runtime.executor import refuse_norms
 from peergrid.runtime.kernel import Kernel
 from peergrid.runtime.memory import DeviceMemory, allocate, collect, fill, first_nonfinite
@@ -34,7 +34,7 @@ class InOrderExecutor:
         self.recorded = [owned_receivers(layout, device) for device in range(layout.devices)]
         self._traces = np.full((len(layout.problem.receivers), total_steps), np.nan, layout.problem.grid.dtype)
 
-    def load(self, name: str, values: Array, slot: int) -> None:
+    def load(self, name: str, values: FirstValues, slot: int) -> None:
         for memory in self.memories:
             fill(self.layout, memory, name, values, slot)
 

@@ -8,7 +8,7 @@ from types import MappingProxyType
 
 import numpy as np
 
-from peergrid.grid import Array, Box, Field, Index
+from peergrid.grid import Array, Box, Field, FirstValues, Index
 from peergrid.schedule.layout import Layout
 from peergrid.stencil import Problem
 from peergrid.stencil.lagged import rotating_fields
@@ -77,15 +77,24 @@ def rotating(layout: Layout, norm: str | None = None) -> Mapping[str, str]:
     return {} if layout.blocks != (1,) or norm in found else found
 
 
-def fill(layout: Layout, memory: DeviceMemory, name: str, values: Array, slot: int = 0) -> None:
-    """Set a field on all cells of a device, ghost cells included, from its global array (shape: its box)."""
+def fill(layout: Layout, memory: DeviceMemory, name: str, values: FirstValues, slot: int = 0) -> None:
+    """Set a field on all cells of a device, ghost cells included, from its global array or a function of a box."""
     block = memory.block(name, slot)
     if block.array.size:
         block.array[...] = take_cells(layout.problem, block.field, values, block.box)
 
 
-def take_cells(problem: Problem, described: Field, values: Array, box: Box) -> Array:
-    """The values on `box` of a global array, following the grid around periodic edges; a view where that is enough."""
+def take_cells(problem: Problem, described: Field, values: FirstValues, box: Box) -> Array:
+    """The values on `box` of a global array, following the grid around periodic edges; a view where that is enough.
+
+    Where a function gives them it is asked for each part of the box that lies in one period.
+    """
+    if callable(values):
+        whole = np.empty(box.shape, problem.grid.dtype)
+        for image, shift in problem.grid.shifted_images(described.box, box):
+            piece = image & box
+            whole[piece.slices(box.lo)] = values(piece.shift(tuple(-n for n in shift)) if any(shift) else piece)
+        return whole
     found = values
     for place, axis in enumerate(described.axes):
         index = _indices(problem, described, box, axis)

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from peergrid.grid import Array, Box, Field
+from peergrid.grid import Box, Field
 from peergrid.grid.box import subtract
 from peergrid.stencil.expr import Read
 from peergrid.stencil.problem import Problem, Stage, Update
@@ -100,5 +100,4 @@ def _same(one: Field, two: Field, box: Box) -> bool:
 
 
 def _bits(field: Field, box: Box) -> bytes:
-    values: Array = field.first_values()
-    return np.ascontiguousarray(values[tuple(slice(a, b) for a, b in zip(box.lo, box.hi, strict=True))]).tobytes()
+    return np.ascontiguousarray(field.values(box)).tobytes()

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from peergrid.errors import UsageError
-from peergrid.grid import Array, Box, Index
+from peergrid.grid import Array, Box, FirstValues, Index
 from peergrid.runtime.cpu.sync import Aborted, Barrier, Token, Waits
 from peergrid.runtime.executor import refuse_norms
 from peergrid.runtime.inorder import copy, owned_receivers
@@ -101,7 +101,7 @@ class ThreadedExecutor:
         self._inboxes: dict[Queue, SimpleQueue[Callable[[], object] | None]] = {}
         self._workers: list[threading.Thread] = []
 
-    def load(self, name: str, values: Array, slot: int) -> None:
+    def load(self, name: str, values: FirstValues, slot: int) -> None:
         for memory in self.memories.values():
             fill(self.layout, memory, name, values, slot)
 

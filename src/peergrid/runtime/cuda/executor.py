@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from peergrid.errors import DeviceFault, PeergridError
-from peergrid.grid import Array, Box, Index
+from peergrid.grid import Array, Box, FirstValues, Index
 from peergrid.runtime.cuda.commands.buffer import CommandBuffer, CommandWriter
 from peergrid.runtime.cuda.commands.replay import DONE, FAILED, TIMED_OUT
 from peergrid.runtime.cuda.device.driver import CudaDriver, Driver
@@ -81,7 +81,7 @@ class CudaExecutor:
         self._broken = False
         self._reasons: list[str] = []
 
-    def load(self, name: str, values: Array, slot: int) -> None:
+    def load(self, name: str, values: FirstValues, slot: int) -> None:
         self._execution.memory.load(name, values, slot)
 
     def expect(self, schedules: Sequence[Schedule]) -> None:

@@ -11,7 +11,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from peergrid.errors import UsageError
-from peergrid.grid import Array, Box, Index
+from peergrid.grid import Array, Box, FirstValues, Index
 from peergrid.runtime.executor import Executor
 from peergrid.runtime.ranks.ranks import Ranks
 from peergrid.schedule import Schedule
@@ -52,7 +52,7 @@ class RankedExecutor:
     def host_seconds(self) -> float | None:
         return self._inner.host_seconds
 
-    def load(self, name: str, values: Array, slot: int) -> None:
+    def load(self, name: str, values: FirstValues, slot: int) -> None:
         self._inner.load(name, values, slot)
         self._ranks.gathered()  # before then nobody may store into ghost cells here
 
@@ -84,6 +84,10 @@ class RankedExecutor:
                 self._comm.Bcast(part, root=rank)
                 whole[owned.slices(wanted.lo)] = part
         return whole
+
+    def gather_own(self, name: str, slot: int, box: Box) -> Array:
+        """The values on a box of cells that a device of this rank owns; no other rank is asked."""
+        return self._inner.gather(name, slot, box)
 
     def traces(self) -> Array:
         found = self._inner.traces().copy()

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from peergrid.grid import Array, Box, Index
+from peergrid.grid import Array, Box, FirstValues, Index
 from peergrid.runtime.ranks.executor import RankedExecutor
 from peergrid.runtime.ranks.ranks import Communicator
 from peergrid.schedule import Schedule
@@ -39,7 +39,7 @@ class LeadingExecutor:
     def expect(self, schedules: Sequence[Schedule]) -> None:
         self._inner.expect(schedules)
 
-    def load(self, name: str, values: Array, slot: int) -> None:
+    def load(self, name: str, values: FirstValues, slot: int) -> None:
         self._say("load", name, values, slot)
         self._inner.load(name, values, slot)
 
@@ -60,6 +60,9 @@ class LeadingExecutor:
     def gather(self, name: str, slot: int, box: Box | None = None) -> Array:
         self._say("gather", name, slot, box)
         return self._inner.gather(name, slot, box)
+
+    def gather_own(self, name: str, slot: int, box: Box) -> Array:
+        return self._inner.gather_own(name, slot, box)
 
     def traces(self) -> Array:
         self._say("traces")

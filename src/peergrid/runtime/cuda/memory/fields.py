@@ -19,7 +19,7 @@ from peergrid.codegen.cuda.onestep.groups import scratch_fields
 from peergrid.codegen.cuda.stream3d.pass_kernel import PassKernel3D
 from peergrid.codegen.cuda.stream3d.remainder import blocks_between, remainders
 from peergrid.errors import DoesNotFit, PeergridError
-from peergrid.grid import Array, Box
+from peergrid.grid import Array, Box, FirstValues
 from peergrid.runtime.cuda.device.devices import Devices
 from peergrid.runtime.cuda.device.driver import CudaDriver, Driver
 from peergrid.runtime.cuda.memory.blocks import BlockLayout, block_layouts
@@ -244,7 +244,7 @@ class FieldMemory:
             row["field"], row["number"] = self.arguments.fields.index(receiver.field), number
         return table
 
-    def load(self, name: str, values: Array, slot: int) -> None:
+    def load(self, name: str, values: FirstValues, slot: int) -> None:
         """Set a field everywhere, ghost cells included, from its global array."""
         for device in self.devices.mine:
             block = self.plan.blocks[device][name]
@@ -333,10 +333,10 @@ def keeps_cells(problem: Problem, name: str) -> bool:
     return bool(rest)
 
 
-def _cells(problem: Problem, block: BlockLayout, values: Array) -> Array:
+def _cells(problem: Problem, block: BlockLayout, values: FirstValues) -> Array:
     """The values of a block's cells; without a copy where they are a plain part of the global array."""
     described = block.field
-    if any(problem.grid.periodic[axis] for axis in described.axes):
+    if callable(values) or any(problem.grid.periodic[axis] for axis in described.axes):
         return take_cells(problem, described, values, block.box)
     spans = block.box.slices(described.box.lo)
     return values[tuple(spans[axis] for axis in described.axes)]

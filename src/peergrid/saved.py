@@ -1,0 +1,43 @@
+"""The fields of a run as files, written by every process for itself: nobody holds a whole array."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import h5py
+
+from peergrid.io.atomic import replacing
+from peergrid.simulate import Simulation
+
+
+def save(simulation: Simulation, path: Path | str) -> None:
+    """Write the fields that change to an HDF5 file, one dataset each; all ranks call it.
+
+    Every rank writes what its devices own into a file of its own beside it (`name.0.h5`, `name.1.h5`, …); the one at
+    `path` shows them as whole arrays (virtual datasets): move them together. Raises UsageError where they cannot be
+    written.
+    """
+    path, comm = Path(path), simulation.comm
+    rank, names = 0 if comm is None else comm.rank, simulation.problem.state
+    mine = path.with_name(f"{path.stem}.{rank}.h5")
+    parts = {name: simulation.own_parts(name) for name in names}
+    with replacing(mine) as new, h5py.File(new, "w") as file:
+        for name, found in parts.items():
+            for number, (_, values) in enumerate(found):
+                file.create_dataset(f"{name}/{number}", data=values)
+    boxes = {name: [box for box, _ in found] for name, found in parts.items()}
+    told = [(mine.name, boxes)] if comm is None else comm.allgather((mine.name, boxes))
+    if rank == 0:
+        with replacing(path) as new, h5py.File(new, "w") as file:
+            file.attrs["step"] = simulation.step
+            for name in names:
+                whole = simulation.problem.fields[name].box
+                shown = h5py.VirtualLayout(whole.shape, simulation.problem.grid.dtype)
+                for other, written in told:
+                    for number, box in enumerate(written[name]):
+                        source = h5py.VirtualSource(os.fspath(other), f"{name}/{number}", box.shape)
+                        shown[box.slices(whole.lo)] = source
+                file.create_virtual_dataset(name, shown)
+    if comm is not None:
+        comm.allgather(None)  # whoever returns may read the file
