@@ -135,7 +135,7 @@ class Simulation:
 
     @property
     def comm(self) -> Communicator | None:
-        """What joins the processes that share the grid; None for one alone."""
+        """The communicator of the processes that share the grid; None for one alone."""
         return None if self._ranks is None else self._ranks.comm
 
     @property

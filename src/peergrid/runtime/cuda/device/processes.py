@@ -52,7 +52,7 @@ class Processes(Protocol):
 
     @property
     def calls(self) -> Calls | None:
-        """How queues exchange messages by themselves; None where they are carried from host memory to host memory."""
+        """The library by which queues exchange messages themselves; None where these go from host memory to host memory."""
 
     @property
     def of_device(self) -> tuple[int, ...]:
