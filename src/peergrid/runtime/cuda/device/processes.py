@@ -52,7 +52,7 @@ class Processes(Protocol):
 
     @property
     def calls(self) -> Calls | None:
-        """The library by which queues exchange messages themselves; None where these go from host memory to host memory."""
+        """The library by which queues exchange messages themselves; None where host memory is between them."""
 
     @property
     def of_device(self) -> tuple[int, ...]:
