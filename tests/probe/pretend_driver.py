@@ -256,6 +256,11 @@ def _sum(driver: PretendDriver, name: str, values: Any, grid: int) -> None:
     driver.at(values[3], 1, np.uint64)[0] = int(values[1] * (values[0] * 3 + 100 * values[2] + 20))
 
 
+def _sum32(driver: PretendDriver, name: str, values: Any, grid: int) -> None:
+    driver.at(values[2], 1, np.uint64)[0] = values[0] * 200
+    driver.at(values[3], 1, np.float64)[0] = 528.0
+
+
 EFFECTS: dict[str, Effect] = {
     "chase": lambda d, n, v, g: _cycles(lambda w: w[0] * 16 * 25 if n == "chase_shared" else w[1] * 700,
                                         1 if n == "chase_shared" else 3)(d, n, v, g),
@@ -272,6 +277,7 @@ EFFECTS: dict[str, Effect] = {
     "part": _part,
     "additions": _additions,
     "sum": _sum,
+    "sum32": _sum32,
 }  # fmt: skip
 
 

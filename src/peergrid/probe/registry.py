@@ -25,11 +25,13 @@ from peergrid.probe.cuda import (
     ordering,
     peer_copy,
     pitfalls,
+    reduction,
     relay,
     remote_atomics,
     sparse,
     traffic,
     warp_barrier,
+    warp_sum,
 )
 from peergrid.probe.experiment import Probe
 
@@ -60,6 +62,8 @@ PROBES: tuple[Probe, ...] = (
     host_side.PROBE,
     pitfalls.PROBE,
     little.PROBE,
+    warp_sum.PROBE,
+    reduction.PROBE,
 )
 
 

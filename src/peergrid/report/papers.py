@@ -30,6 +30,8 @@ class Paper:
 
 FEW: dict[str, Scalar] = {"scenario": "1 → 32 threads"}
 MANY: dict[str, Scalar] = {"scenario": "32 → 1024 threads"}
+REDUCTION = "reduction_bandwidth"
+LARGE: dict[str, Scalar] = {"devices": 1, "bytes": 1 << 30}
 PREDICTED: dict[str, Scalar] = {"way": "predicted"}
 COALESCED: dict[str, Scalar] = {"kind": "coalesced shuffle"}
 
@@ -112,6 +114,27 @@ PAPERS: tuple[Paper, ...] = (
     _model("table III", "shared memory, one thread", "B/cycle", 0.62, 0.43, "shared_bandwidth", {"threads": 1}),
     _model("table III", "shared memory, one warp", "B/cycle", 19.6, 13.8, "shared_bandwidth", {"threads": 32}),
     _model("table III", "shared memory, 1024 threads", "B/cycle", 215, 141, "shared_bandwidth", {"threads": 1024}),
+    *(
+        _model("table V", f"sum of 32 doubles, {name}", "cycles", v100, p100, "warp_sum", {"way": way})
+        for name, way, v100, p100 in (
+            ("serial", "serial", 299, 383),
+            ("no synchronisation (wrong)", "nosync", 89, 112),
+            ("volatile and tile", "volatile tile", 237, 282),
+            ("tile", "tile", 237, 281),
+            ("coalesced group", "coalesced", 237, 251),
+            ("tile shuffle", "tile shuffle", 164, 212),
+            ("coalesced shuffle", "coalesced shuffle", 1261, 1423),
+        )
+    ),
+    *(
+        _model("table VI", f"large sum, {name}", "B/s", v100 * 1e9, p100 * 1e9, REDUCTION, {"by": by, **LARGE})
+        for name, by, v100, p100 in (
+            ("implicit barrier", "two kernels", 865.40, 592.40),
+            ("grid barrier", "grid barrier", 855.59, 590.85),
+            ("CUDA's sample", "last block", 852.98, 590.65),
+            ("theory", "reading alone", 898.05, 732.16),
+        )
+    ),
     _model("table III", "in flight, one thread", "B", 8, 8, "concurrency", {"threads": 1}),
     _model("table III", "in flight, one warp", "B", 256, 256, "concurrency", {"threads": 32}),
     _model("table III", "in flight, 1024 threads", "B", 2796, 2615, "concurrency", {"threads": 1024}),

@@ -123,6 +123,8 @@ VIEWS: tuple[View, ...] = (
     Table("clock_rate", "Clock of the multiprocessors"),
     Table("shared_latency", "A load from shared memory and its addition"),
     Table("shared_bandwidth", "Bytes per cycle"),
+    Table("warp_sum", "Sum of 32 doubles"),
+    Curve("reduction_bandwidth", "bytes", "Bytes summed per second", panel="devices"),
     Table("concurrency", "Little's law: bytes in flight"),
     Table("sync_latency", "Synchronisation that more threads need"),
     Matrix("switch_point", ("scenario",), "way", "Where more threads begin to pay", shaded=False),

@@ -7,7 +7,7 @@ from importlib import resources
 
 from peergrid.errors import DeviceFault
 
-SOURCES = ("copy", "chase", "atomics", "order", "launch", "warp", "barrier", "arithmetic", "sparse")
+SOURCES = ("copy", "chase", "atomics", "order", "launch", "warp", "barrier", "arithmetic", "sparse", "reduction")
 
 
 def text(source: str) -> str:
