@@ -77,3 +77,11 @@ def test_every_strategy_of_virtual_devices_is_foretold(call: Call, model: Path) 
     found = call("plan", model, "--devices", "cpu:2", "--json").json["predicted"]
     assert set(found) == set(STRATEGIES)
     assert list(found.values()) == sorted(found.values())
+
+
+def test_the_geometry_is_drawn_before_a_long_run(call: Call, model: Path, tmp_path: Path) -> None:
+    assert call("plan", model, "--picture", tmp_path / "new" / "model.svg").code == 0
+    assert "<svg" in (tmp_path / "new" / "model.svg").read_text()
+    refused = call("plan", model, "--picture", tmp_path / "model.bmp")
+    assert refused.code == 2
+    assert "--picture is expected to end in .png, .pdf, .svg, got 'model.bmp'" in refused.err

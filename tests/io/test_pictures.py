@@ -23,13 +23,14 @@ from peergrid.models.fdtd.model import (
     GridSpec,
     LineSource,
     Output,
+    PlaneWave,
     RadarModel,
     ReceiverArray,
     ReceiverSpec,
 )
-from peergrid.models.fdtd.pictures import boundaries, picture_model
+from peergrid.models.fdtd.pictures import boundaries, outlines, picture_model, places
 from peergrid.models.fdtd.shapes import Box
-from peergrid.models.fdtd.tints import LEVELS, material_tints, wave_colours
+from peergrid.models.fdtd.tints import LEVELS, MOST_NAMED, material_tints, wave_colours
 from peergrid.models.waveforms import Ricker
 
 MODEL = RadarModel(
@@ -193,3 +194,43 @@ def test_names_that_are_the_same_in_file_names_have_pictures_of_their_own(tmp_pa
     made = draw_all(tmp_path, built, traces, None)
     assert [path.name for path in made] == ["model.png", "receiver-a_b.png", "receiver-a_b-2.png"]
     assert all(path.exists() for path in made)
+
+
+def test_mixed_soils_have_no_outlines() -> None:
+    mixed = np.random.default_rng(1).integers(0, 2, (60, 40))
+    assert not outlines(mixed).any()
+    layered = np.repeat(np.arange(4), 10)[None, :].repeat(60, axis=0)
+    np.testing.assert_array_equal(outlines(layered), boundaries(layered))
+
+
+@pytest.mark.parametrize("count", [MOST_NAMED, 400])
+def test_any_number_of_materials_can_be_told_apart_or_read_off(tmp_path: Path, count: int) -> None:
+    media = tuple(Material(f"soil {n}", 1 + n / 40) for n in range(count))
+    tints = material_tints((CONDUCTOR, *media)).astype(int)
+    assert len({tuple(one) for one in tints[: MOST_NAMED + 1]}) == MOST_NAMED + 1 or count > MOST_NAMED
+    if count > MOST_NAMED:
+        assert (np.diff(tints[1:].sum(axis=1)) <= 0).all()
+    picture_model(tmp_path / "model.png", build(replace(MODEL, materials=(*MODEL.materials, *media))))
+
+
+def test_sections_stand_over_the_model_where_they_can() -> None:
+    assert places(np.array([[0.2, 1.0], [0.3, 1.0]])) == ([0.2, 0.3], "x (m)")
+    assert places(np.array([[1.0, 0.2], [1.0, 0.3]])) == ([0.2, 0.3], "y (m)")
+    along, words = places(np.array([[0.0, 0.0], [0.3, 0.4]]))
+    assert (along, words) == ([0.0, pytest.approx(0.5)], "distance along the receivers (m)")
+
+
+def test_a_plane_wave_is_a_line_across_the_picture(tmp_path: Path) -> None:
+    wave = PlaneWave("-y", 0.28, Ricker(5e8))
+    picture_model(tmp_path / "model.svg", build(replace(MODEL, sources=(wave,))))
+    picture_model(tmp_path / "point.svg", build(MODEL))
+    drawn, other = ((tmp_path / name).read_text() for name in ("model.svg", "point.svg"))
+    assert drawn.count('<g id="line2d') == other.count('<g id="line2d') + 1
+
+
+def test_pictures_take_the_format_that_is_asked_for_and_one_range_of_colours(tmp_path: Path) -> None:
+    output = replace(MODEL.output, format="pdf", colours="common", animation="none")
+    built = build(replace(MODEL, output=output))
+    made = draw_all(tmp_path, built, waves(built), sample(built, tmp_path))
+    assert {path.suffix for path in made} == {".pdf"}
+    assert all(path.read_bytes().startswith(b"%PDF") for path in made)

@@ -14,10 +14,11 @@ import typer
 
 from peergrid.cli.choose import AsJson, CommandLineOptions, ModelFile, arranging
 from peergrid.cli.notes import announce, tell
+from peergrid.errors import UsageError
 from peergrid.io.atomic import replacing
 from peergrid.jobs.folder import Folder
 from peergrid.jobs.requested import RequestedOptions
-from peergrid.models import BuiltModel, read
+from peergrid.models import BuiltModel, PicturedBuilt, read
 from peergrid.models.survey import shifts, surveyed
 from peergrid.progress import megacells
 from peergrid.resolve import layout_of, partition_of
@@ -29,6 +30,7 @@ from peergrid.simulate import Simulation
 from peergrid.stencil import Problem
 
 USUAL_MACHINE = "h200-x8"  # where none is named
+FORMATS = (".png", ".pdf", ".svg")
 TRIALS = 3
 SHOWN = 3  # strategies
 TRIAL_SECONDS = 0.02  # a trial takes at least so long, if the model has the steps
@@ -83,10 +85,17 @@ def plan(
     timeline: Annotated[
         Path | None, typer.Option("--timeline", metavar="FILE", help="The predicted timeline, for Perfetto.")
     ] = None,
+    picture: Annotated[
+        Path | None,
+        typer.Option("--picture", metavar="FILE", help="Draw the geometry, as .png, .pdf or .svg, and plan nothing."),
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Say what a model needs, how it would be arranged, and how long it would take, without running it."""
     described = read(model)
+    if picture is not None:
+        _draw(described.build(), picture)
+        return
     if any(given is not None for given in (machine, gpus, nodes, network, timeline)):
         from peergrid.cli.foretell import foretell, machine_for, text  # takes compilers along, which are slow to come
 
@@ -113,6 +122,17 @@ def plan(
         found = replace(found, predicted=_predicted(built.problem, requested, simulation.options))
     tell(found.notes)
     typer.echo(json.dumps(asdict(found), indent=2) if as_json else _text(found))
+
+
+def _draw(built: BuiltModel, path: Path) -> None:
+    """The geometry of a model, as it would be computed."""
+    if path.suffix not in FORMATS:
+        raise UsageError(f"--picture is expected to end in {', '.join(FORMATS)}, got '{path.name}'.")
+    if not isinstance(built, PicturedBuilt):
+        raise UsageError("--picture draws models that know how; this kind of model has no picture.")
+    Folder(path.parent).prepare()
+    built.picture(path)
+    typer.echo(f"wrote {path}")
 
 
 def _seconds_per_step(simulation: Simulation) -> float:

@@ -17,10 +17,18 @@ def diverging(value: Floats) -> Rgb:
     """Blue through white to red for values from -1 to 1, shape (..., 3), even in CIELAB along each arm."""
     arm = np.where((value < 0)[..., None], np.array(_NEGATIVE), np.array(_POSITIVE))
     share = np.abs(value)[..., None]
-    return _srgb((1 - share) * np.array([100.0, 0.0, 0.0]) + share * arm)
+    return srgb((1 - share) * np.array([100.0, 0.0, 0.0]) + share * arm)
 
 
-def _srgb(lab: Floats) -> Rgb:
+def pale(count: int) -> Rgb:
+    """So many pale colours, each as far from those before it as hues allow, shape (count, 3)."""
+    number = np.arange(count)
+    hue = number * np.pi * (3 - np.sqrt(5))  # the golden angle
+    lightness = np.array([90.0, 80.0, 94.0, 85.0])[number % 4]
+    return srgb(np.stack([lightness, 15 * np.cos(hue), 15 * np.sin(hue)], axis=-1))
+
+
+def srgb(lab: Floats) -> Rgb:
     """CIELAB (D65) to sRGB bytes, IEC 61966-2-1; what lies outside is clipped."""
     fy = (lab[..., 0] + 16) / 116
     f = np.stack([fy + lab[..., 1] / 500, fy, fy - lab[..., 2] / 200], axis=-1)

@@ -1,4 +1,4 @@
-"""Still pictures as PNG: their style, their size, and the amplitudes that they show."""
+"""Still pictures as PNG, PDF or SVG: their style, their size, and the amplitudes that they show."""
 
 from __future__ import annotations
 
@@ -30,13 +30,18 @@ def robust_limit(values: Array, percentile: float = 99.5) -> float:
     return float(np.percentile(sizes, percentile)) or float(sizes.max())
 
 
-def running_level(values: Array, share: float = 1 / 12) -> Array:
+def gain_window(samples: int) -> int:
+    """The samples of the window of automatic gain control: a twelfth of the trace."""
+    return max(1, samples // 12)
+
+
+def running_level(values: Array) -> Array:
     """The root mean square over all receivers in a window of time around each sample, never below 1e-4 of its top.
 
     values: shape (receivers, samples); result: shape (samples,).
     """
     power = np.mean(np.asarray(values, np.float64) ** 2, axis=0)
-    width = max(1, int(share * len(power)))
+    width = gain_window(len(power))
     level: Array = np.sqrt(np.convolve(power, np.full(width, 1 / width), mode="same"))
     return np.maximum(level, 1e-4 * level.max() or 1.0)
 
@@ -74,8 +79,8 @@ def section(
 
 
 def save(path: Path, figure: Figure) -> None:
-    """Write a figure under its final name only when complete."""
-    canvas: Any = FigureCanvasAgg(figure)
+    """Write a figure under its final name only when complete; the suffix is the format: .png, .pdf or .svg."""
+    FigureCanvasAgg(figure)
     with replacing(path) as partial:
-        canvas.print_png(partial)
+        figure.savefig(partial, format=path.suffix.removeprefix("."))
     figure.clear()  # its parts refer to each other, and would stay for a while

@@ -1,6 +1,18 @@
 """Kinds of models behind one protocol (`model`), each a package on top of grid and stencil; `read` reads any."""
 
-from peergrid.models.model import BuiltModel, Head, Memory, Model, Outcome, Reader, RunSpec, Snapshots
+from peergrid.models.model import BuiltModel, Head, Memory, Model, Outcome, PicturedBuilt, Reader, RunSpec, Snapshots
 from peergrid.models.modelfile import parse, read
 
-__all__ = ["BuiltModel", "Head", "Memory", "Model", "Outcome", "Reader", "RunSpec", "Snapshots", "parse", "read"]
+__all__ = [
+    "BuiltModel",
+    "Head",
+    "Memory",
+    "Model",
+    "Outcome",
+    "PicturedBuilt",
+    "Reader",
+    "RunSpec",
+    "Snapshots",
+    "parse",
+    "read",
+]

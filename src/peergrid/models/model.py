@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal, Protocol, Self
+from typing import Any, Literal, Protocol, Self, runtime_checkable
 
 from peergrid.grid import Array, Dtype
 from peergrid.io.rule import Name, PositiveCount, Title
@@ -165,6 +165,14 @@ class BuiltModel(Protocol):
 
         A file appears under its name only when it is complete (`io.atomic`). Raises UsageError where that fails.
         """
+
+
+@runtime_checkable
+class PicturedBuilt(BuiltModel, Protocol):
+    """A problem whose geometry can be drawn before it runs."""
+
+    def picture(self, path: Path) -> None:
+        """Draw the geometry into a file, .png, .pdf or .svg."""
 
 
 Reader = Callable[[Mapping[str, Any]], Model]

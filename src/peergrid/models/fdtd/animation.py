@@ -27,7 +27,7 @@ from peergrid.io.film import film_library
 from peergrid.io.pictures import STYLE, robust_limit
 from peergrid.io.snapshots import SnapshotReader, read_snapshots
 from peergrid.models.fdtd.build import Built
-from peergrid.models.fdtd.pictures import UNITS, boundaries
+from peergrid.models.fdtd.pictures import UNITS, outlines
 from peergrid.models.fdtd.tints import LEVELS, OUTLINE, material_tints, wave_colours
 
 DPI = 100
@@ -61,11 +61,12 @@ def animate(path: Path, built: Built, snapshots: Path, field: str = "Ez") -> Non
         if not reader.steps:
             raise UsageError(f"An animation is expected to have at least one snapshot, '{snapshots}' has none.")
         stage = _stage(built, field)
+        frames = _frames(stage, reader, field, built.model.output.colours == "own")
         with replacing(path) as partial:
             if path.suffix == ".mp4":
-                _write_mp4(partial, stage, _frames(stage, reader, field))
+                _write_mp4(partial, stage, frames)
             else:
-                _write_gif(partial, stage, _frames(stage, reader, field))
+                _write_gif(partial, stage, frames)
 
 
 def envelope(limits: list[float], fall: float = 0.88, floor_share: float = 2e-3) -> list[float]:
@@ -80,8 +81,9 @@ def envelope(limits: list[float], fall: float = 0.88, floor_share: float = 2e-3)
     return scales
 
 
-def _frames(stage: Backdrop, reader: SnapshotReader, field: str) -> Iterator[Bytes]:
-    scales = envelope([robust_limit(reader.frame(field, n), 98.0) for n in range(len(reader.steps))])
+def _frames(stage: Backdrop, reader: SnapshotReader, field: str, own: bool) -> Iterator[Bytes]:
+    limits = [robust_limit(reader.frame(field, n), 98.0) for n in range(len(reader.steps))]
+    scales = envelope(limits) if own else [max(limits)] * len(limits)
     font = ImageFont.truetype(str(Path(matplotlib.get_data_path()) / "fonts/ttf/DejaVuSans.ttf"), 12)
     for number, (time, scale) in enumerate(zip(reader.times, scales, strict=True)):
         caption = f"t = {time * 1e9:5.2f} ns    colours ± {_round(scale):g} {UNITS[field]}"
@@ -114,7 +116,7 @@ def _stage(built: Built, field: str) -> Backdrop:
     left, top, right, bottom = window
     cells = _resample(indices[built.geometry.cells], bottom - top, right - left)
     marked = _marks(built, right - left, bottom - top)
-    edges = boundaries(_resample(built.geometry.cells, bottom - top, right - left))
+    edges = outlines(_resample(built.geometry.cells, bottom - top, right - left))
     canvas[top:bottom, left:right][edges] = 255 - GREYS
     canvas[top:bottom, left:right][marked] = 256 - GREYS
     return Backdrop(canvas, window, (cells * LEVELS).astype(np.uint8), edges | marked, palette)
@@ -132,10 +134,13 @@ def _caption(text: str, width: int, height: int, font: ImageFont.FreeTypeFont) -
 
 
 def _tints(built: Built) -> tuple[Bytes, NDArray[np.intp]]:
-    """The tints in use, at most as many as the palette holds, and for each material the number of its tint."""
-    tints, inverse = np.unique(material_tints(built.geometry.materials), axis=0, return_inverse=True)
+    """The tints in use, at most as many as the palette holds, and for each material the number of the nearest."""
+    wanted = material_tints(built.geometry.materials)
+    tints = np.unique(wanted, axis=0)
     room = (255 - GREYS) // LEVELS
-    return tints[-room:], np.clip(inverse.ravel() - max(0, len(tints) - room), 0, None)
+    kept = tints[np.linspace(0, len(tints) - 1, min(room, len(tints))).astype(np.intp)]
+    apart = np.abs(wanted[:, None].astype(np.int64) - kept[None]).sum(axis=2)
+    return kept, apart.argmin(axis=1)
 
 
 def _canvas(built: Built, field: str) -> tuple[Bytes, tuple[int, int, int, int]]:

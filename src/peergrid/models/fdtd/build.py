@@ -74,6 +74,12 @@ class Built:
     def receivers(self) -> tuple[Vector, ...]:
         return tuple(recorder.position for recorder in self.recorders for _ in recorder.traces)
 
+    def picture(self, path: Path) -> None:
+        """Draw the materials, sources, receivers and absorbers."""
+        from peergrid.models.fdtd.pictures import picture_model  # takes matplotlib along, which is slow to come
+
+        picture_model(path, self)
+
     def write_survey(self, folder: Path, traces: Sequence[Trace], about: Mapping[str, str | int]) -> tuple[Path, ...]:
         """Traces side by side in `results.h5` as gprMax merges them, and a section for each receiver."""
         from peergrid.models.fdtd.gallery import draw_sections  # takes matplotlib along, which is slow to come

@@ -7,6 +7,7 @@ from itertools import chain, count, groupby
 from pathlib import Path
 
 from peergrid.grid import Array
+from peergrid.io.pictures import robust_limit
 from peergrid.io.snapshots import read_snapshots
 from peergrid.models.fdtd.animation import animate
 from peergrid.models.fdtd.build import Built
@@ -29,7 +30,7 @@ def draw_all(folder: Path, built: Built, traces: Mapping[str, Array], snapshots:
     """
     made: list[Path] = []
     if built.model.output.pictures:
-        made.append(folder / "model.png")
+        made.append(folder / f"model.{built.model.output.format}")
         picture_model(made[-1], built)
         made += _draw_receivers(folder, built, traces) if _begun(traces) else []
         made += _draw_snapshots(folder, built, snapshots) if snapshots else []
@@ -44,7 +45,7 @@ def draw_sections(folder: Path, built: Built, traces: Sequence[Trace]) -> tuple[
     made: list[Path] = []
     row = 0
     for recorder in built.recorders[:MOST_SECTIONS]:
-        made.append(_free(folder / f"section-{_safe(recorder.name)}.png", made))
+        made.append(_free(folder / f"section-{_safe(recorder.name)}.{built.model.output.format}", made))
         picture_survey(made[-1], built, recorder, row, traces)
         row += len(recorder.traces)
     return tuple(made)
@@ -54,23 +55,27 @@ def _draw_receivers(folder: Path, built: Built, traces: Mapping[str, Array]) -> 
     made: list[Path] = []
     for array, members in groupby(built.recorders, key=lambda recorder: recorder.array):
         if array:
-            made.append(_free(folder / f"section-{_safe(array)}.png", made))
+            made.append(_free(folder / f"section-{_safe(array)}.{built.model.output.format}", made))
             picture_section(made[-1], built, tuple(members), traces)
             continue
         for recorder in members:
-            made.append(_free(folder / f"receiver-{_safe(recorder.name)}.png", made))
+            made.append(_free(folder / f"receiver-{_safe(recorder.name)}.{built.model.output.format}", made))
             picture_receiver(made[-1], built, recorder, traces)
     return made
 
 
 def _draw_snapshots(folder: Path, built: Built, snapshots: Path) -> list[Path]:
     made: list[Path] = []
+    output = built.model.output
     with read_snapshots(snapshots) as reader:
         last = len(reader.steps) - 1
-        for number in sorted({round(last * quarter / 4) for quarter in range(1, 5)} if last >= 0 else ()):
-            for field in built.model.output.fields:
-                made.append(folder / f"snapshot-{field}-{reader.steps[number]:06d}.png")
-                picture_snapshot(made[-1], built, field, reader.frame(field, number), reader.times[number])
+        numbers = sorted({round(last * quarter / 4) for quarter in range(1, 5)} if last >= 0 else ())
+        for field in output.fields:
+            common = output.colours == "common" and numbers
+            limit = max(robust_limit(reader.frame(field, number)) for number in numbers) if common else None
+            for number in numbers:
+                made.append(folder / f"snapshot-{field}-{reader.steps[number]:06d}.{output.format}")
+                picture_snapshot(made[-1], built, field, reader.frame(field, number), reader.times[number], limit)
     return made
 
 

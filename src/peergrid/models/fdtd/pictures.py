@@ -1,4 +1,4 @@
-"""Still pictures as PNG: the model, one snapshot, the receivers. Positions in metres, times in nanoseconds."""
+"""Still pictures: the model, one snapshot, the receivers. Positions in metres, times in nanoseconds."""
 
 from __future__ import annotations
 
@@ -8,48 +8,51 @@ from typing import Any
 
 import matplotlib
 import numpy as np
-from matplotlib.colors import ListedColormap
+from matplotlib.cm import ScalarMappable
+from matplotlib.colors import ListedColormap, Normalize
 from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
 from peergrid.grid import Array
 from peergrid.io.colours import diverging
-from peergrid.io.pictures import DPI, LARGEST, STYLE, robust_limit, save, section
+from peergrid.io.pictures import DPI, LARGEST, STYLE, gain_window, robust_limit, save, section
 from peergrid.models.fdtd.build import Built, ModelReceiver
+from peergrid.models.fdtd.materials import CONDUCTOR
+from peergrid.models.fdtd.model import PlaneWave
 from peergrid.models.fdtd.results import from_rest
-from peergrid.models.fdtd.tints import OUTLINE, material_tints
+from peergrid.models.fdtd.tints import MOST_NAMED, OUTLINE, material_tints, shades
 from peergrid.models.survey import Trace, distances
 
+MOST_OUTLINED = 0.15  # of all cells
 UNITS = {"Ez": "V/m", "Hx": "A/m", "Hy": "A/m"}
 
 
 def picture_model(path: Path, built: Built) -> None:
-    """The materials with sources (stars) and receivers (triangles)."""
+    """The materials with sources (stars, lines for plane waves), receivers (triangles) and absorbers (dashed)."""
     with matplotlib.rc_context(STYLE):
         figure, axes = _map_axes(built)
         _show_materials(axes, built)
         _mark(axes, built)
-        tints = material_tints(built.geometry.materials) / 255
-        used = built.geometry.used
-        patches = [
-            Patch(facecolor=tint, edgecolor="0.3", linewidth=0.6, label=material.name)
-            for material, tint in zip(built.geometry.materials, tints, strict=True)
-            if material in used
-        ]
-        axes.legend(handles=patches, loc="upper left", bbox_to_anchor=(1.01, 1.0), frameon=False)
+        _explain(figure, axes, built)
         axes.set_title(built.model.model.title)
         save(path, figure)
 
 
-def picture_snapshot(path: Path, built: Built, field: str, values: Array, time: float) -> None:
-    """One field over the materials' outlines; values in SI units, at the nodes or every n-th of them."""
-    limit = robust_limit(values)
+def picture_snapshot(
+    path: Path, built: Built, field: str, values: Array, time: float, limit: float | None = None
+) -> None:
+    """One field over the materials' outlines; values in SI units, at the nodes or every n-th of them.
+
+    limit: the amplitude that colours reach to, by default that of these values.
+    """
+    most = robust_limit(values) if limit is None else limit
     with matplotlib.rc_context(STYLE):
         figure, axes = _map_axes(built)
         colours = ListedColormap(diverging(np.linspace(-1, 1, 255)) / 255)
         step = 1 + max(values.shape) // LARGEST
         image = axes.imshow(
-            values[::step, ::step].T, origin="lower", extent=_extent(built), cmap=colours, vmin=-limit, vmax=limit
+            values[::step, ::step].T, origin="lower", extent=_extent(built), cmap=colours, vmin=-most, vmax=most
         )
         _outline(axes, built)
         _mark(axes, built)
@@ -76,36 +79,54 @@ def picture_receiver(path: Path, built: Built, recorder: ModelReceiver, traces: 
 
 
 def picture_section(path: Path, built: Built, recorders: Sequence[ModelReceiver], traces: Mapping[str, Array]) -> None:
-    """The traces of a line of receivers side by side: distance along the line against time, gained to one level.
+    """The traces of a line of receivers side by side: their place against time, gained to one level.
 
     Each time is divided by the root mean square of all receivers in a window around it, so that late echoes show.
     """
     component = next(iter(recorders[0].traces))
     values = np.stack([from_rest(traces[r.traces[component]], built.units[component]) for r in recorders])
-    start = np.array(recorders[0].position)
-    along = [float(np.linalg.norm(np.array(one.position) - start)) for one in recorders]
     section(
         path,
         values,
-        (along, "distance along the receivers (m)"),
+        places(np.array([one.position for one in recorders])),
         (built.dt * 1e9, "time (ns)"),
-        title=f"{built.model.model.title}: {component} with gain",
-        label=f"{component} over the running r.m.s.",
+        title=f"{built.model.model.title}: {component}",
+        label=_gained(component, built, values),
     )
+
+
+def places(positions: Array) -> tuple[list[float], str]:
+    """The axis along receivers, shape (n, 2), and its words: x or y of the model, or the distance from the first."""
+    for axis, other, words in ((0, 1, "x (m)"), (1, 0, "y (m)")):
+        if np.ptp(positions[:, other]) == 0 and np.all(np.diff(positions[:, axis]) > 0):
+            return [float(one) for one in positions[:, axis]], words
+    return [float(one) for one in np.linalg.norm(positions - positions[0], axis=1)], "distance along the receivers (m)"
 
 
 def picture_survey(path: Path, built: Built, recorder: ModelReceiver, row: int, traces: Sequence[Trace]) -> None:
     """The traces of a survey side by side, gained as `picture_section` does; row: of the receiver's first field."""
     component = next(iter(recorder.traces))
     words, along = distances(traces, row)
+    values = np.stack([from_rest(one.values[row]) for one in traces])
     section(
         path,
-        np.stack([from_rest(one.values[row]) for one in traces]),
+        values,
         (along, words),
         (built.dt * 1e9, "time (ns)"),
-        title=f"{built.model.model.title}: {component} at '{recorder.name}' with gain",
-        label=f"{component} over the running r.m.s.",
+        title=f"{built.model.model.title}: {component} at '{recorder.name}'",
+        label=_gained(component, built, values),
     )
+
+
+def _gained(component: str, built: Built, values: Array) -> str:
+    window = gain_window(values.shape[1]) * built.dt * 1e9
+    return f"{component}, automatic gain control (AGC), window {window:.3g} ns"
+
+
+def outlines(cells: np.ndarray[Any, Any]) -> np.ndarray[Any, np.dtype[np.bool_]]:
+    """The boundaries of materials; none where the cells are so mixed that lines would hide what lies below."""
+    edges = boundaries(cells)
+    return edges if edges.mean() <= MOST_OUTLINED else np.zeros_like(edges)
 
 
 def boundaries(cells: np.ndarray[Any, Any]) -> np.ndarray[Any, np.dtype[np.bool_]]:
@@ -140,16 +161,58 @@ def _show_materials(axes: Any, built: Built) -> None:
 def _outline(axes: Any, built: Built) -> None:
     """Lines between materials, drawn as an image with nothing elsewhere."""
     step = 1 + max(built.geometry.cells.shape) // LARGEST
-    edges = boundaries(built.geometry.cells[::step, ::step]).T
+    edges = outlines(built.geometry.cells[::step, ::step]).T
     image = np.zeros((*edges.shape, 4), np.uint8)
     image[edges] = (*OUTLINE, 191)
     axes.imshow(image, origin="lower", extent=_extent(built), interpolation="antialiased")
 
 
+def _explain(figure: Figure, axes: Any, built: Built) -> None:
+    """A legend of the materials and marks; of many materials a bar of permittivities."""
+    materials, used = built.geometry.materials, built.geometry.used
+    tints = material_tints(materials) / 255
+    handles: list[Any] = []
+    if len(materials) <= MOST_NAMED:
+        handles = [
+            Patch(facecolor=tint, edgecolor="0.3", linewidth=0.6, label=material.name)
+            for material, tint in zip(materials, tints, strict=True)
+            if material in used
+        ]
+    else:
+        values = np.array([one.permittivity for one in materials if one != CONDUCTOR])
+        scale = Normalize(values.min(), values.max())
+        colours = ListedColormap(shades(np.linspace(0, 1, 255)) / 255)
+        figure.colorbar(ScalarMappable(scale, colours), ax=axes, label="relative permittivity", shrink=0.85, pad=0.02)
+    if built.model.absorbing:
+        handles.append(Line2D([], [], color="0.3", lw=0.6, ls="--", label="absorber"))
+    if handles:
+        beside = {"loc": "upper left", "bbox_to_anchor": (1.01, 1.0)} if len(materials) <= MOST_NAMED else {}
+        axes.legend(handles=handles, frameon=not beside, **beside)
+
+
 def _mark(axes: Any, built: Built) -> None:
+    """Receivers, sources, and the inner edges of absorbers."""
+    width, height = built.model.grid.size
     if built.recorders:
         axes.scatter(*zip(*(r.position for r in built.recorders), strict=True), s=8, marker="v", color="0.15", lw=0)
-    if built.emitters:
-        axes.scatter(*zip(*(e.position for e in built.emitters), strict=True), s=60, marker="*", color="0.0", lw=0)
-    axes.set_xlim(0, built.model.grid.size[0])
-    axes.set_ylim(0, built.model.grid.size[1])
+    for source, emitter in zip(built.model.sources, built.emitters, strict=True):
+        if isinstance(source, PlaneWave):
+            _mark_sheet(axes, source, emitter.position, 0.06 * min(width, height))
+        else:
+            axes.scatter(*emitter.position, s=60, marker="*", color="0.0", lw=0)
+    for side in built.model.absorbing:
+        axis, size = (0, width) if side[0] == "x" else (1, height)
+        thick = built.model.thickness(side) * built.geometry.spacing[axis]
+        draw = axes.axhline if axis else axes.axvline
+        draw(thick if side[1] == "-" else size - thick, color="0.3", lw=0.6, ls="--")
+    axes.set_xlim(0, width)
+    axes.set_ylim(0, height)
+
+
+def _mark_sheet(axes: Any, wave: PlaneWave, middle: tuple[float, ...], length: float) -> None:
+    """A line where a plane wave enters, and an arrow the way it goes."""
+    along_x = wave.direction[1] == "x"
+    (axes.axvline if along_x else axes.axhline)(wave.position, color="0.0", lw=1.0)
+    way = length if wave.direction[0] == "+" else -length
+    end = (middle[0] + way, middle[1]) if along_x else (middle[0], middle[1] + way)
+    axes.annotate("", xy=end, xytext=middle, arrowprops={"arrowstyle": "-|>", "color": "0.0", "lw": 1.0})
