@@ -27,7 +27,7 @@ from record import about  # noqa: E402
 from peergrid import images  # noqa: E402
 from peergrid.images.formula import parse  # noqa: E402
 from peergrid.images.gpus import on_gpus  # noqa: E402
-from peergrid.images.table import straight, table  # noqa: E402
+from peergrid.images.table import table  # noqa: E402
 from peergrid.runtime.cuda.bandwidth import copy_bandwidth  # noqa: E402
 from peergrid.runtime.devices import cores, parse_devices  # noqa: E402
 
@@ -46,7 +46,7 @@ def on_processors(image: np.ndarray[Any, Any], formula: str) -> dict[str, Any]:
 
 def measured(image: np.ndarray[Any, Any], formula: str, ordinals: tuple[int, ...], variant: Any) -> dict[str, Any]:
     values = table(parse(formula), image.dtype)
-    found, seconds = on_gpus(image, values, straight(values), ordinals, variant, REPETITIONS)
+    found, seconds = on_gpus(image, values, ordinals, variant, REPETITIONS)
     assert np.array_equal(found[:2], values[image[:2]])
     assert np.array_equal(found[-2:], values[image[-2:]])
     return {

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import cache
 from time import perf_counter
 from typing import Any
 
@@ -11,7 +13,7 @@ import numpy as np
 
 from peergrid.errors import UsageError
 from peergrid.images.formula import Formula, parse
-from peergrid.images.table import Pixels, straight, table
+from peergrid.images.table import Pixels, table
 from peergrid.runtime.devices import Devices, parse_devices
 
 
@@ -45,18 +47,33 @@ def applied(formula: str | Formula, image: Any, devices: str | Devices = "auto")
     chosen = devices if isinstance(devices, Devices) else parse_devices(devices)
     values = table(parse(formula) if isinstance(formula, str) else formula, pixels.dtype)
     if chosen.kind == "cpu":
+        _on_processors(pixels[:0], values, 1)  # compiles
         began = perf_counter()
         found = _on_processors(pixels, values, chosen.count)
         return Applied(found, chosen, 0.0, perf_counter() - began, 0.0)
     from peergrid.images.gpus import on_gpus
 
-    found, seconds = on_gpus(pixels, values, straight(values), chosen.ordinals)
+    found, seconds = on_gpus(pixels, values, chosen.ordinals)
     return Applied(found, chosen, seconds.to_devices, sum(seconds.kernels), seconds.from_devices)
 
 
 def _on_processors(image: Pixels, values: Pixels, threads: int) -> Pixels:
-    out = np.empty_like(image)
+    out, look_up = np.empty_like(image), _compiled()
     before, after = (np.array_split(array.reshape(-1), threads) for array in (image, out))
     with ThreadPoolExecutor(threads) as pool:
-        list(pool.map(lambda old, new: np.take(values, old, out=new, mode="clip"), before, after))
+        list(pool.map(look_up, before, after, [values] * threads))
     return out
+
+
+@cache
+def _compiled() -> Callable[[Pixels, Pixels, Pixels], None]:
+    """A function that looks values up, without the interpreter's lock."""
+    from numba import njit  # slow to come
+
+    @njit(nogil=True)
+    def look_up(before: Pixels, after: Pixels, values: Pixels) -> None:
+        for at in range(before.size):
+            after[at] = values[before[at]]
+
+    found: Callable[[Pixels, Pixels, Pixels], None] = look_up
+    return found

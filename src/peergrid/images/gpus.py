@@ -11,7 +11,7 @@ from typing import Any, Literal
 import numpy as np
 
 from peergrid.codegen.cuda.skeletons import skeleton
-from peergrid.images.table import Line, Pixels
+from peergrid.images.table import Line, Pixels, straight
 from peergrid.runtime.cpu.kernel import default_cache
 from peergrid.runtime.cuda.commands.buffer import CommandWriter
 from peergrid.runtime.cuda.device.devices import Devices
@@ -61,17 +61,16 @@ def parts(pixels: int, width: int, devices: int) -> list[tuple[int, int]]:
 def on_gpus(
     image: Pixels,
     values: Pixels,
-    line: Line | None,
     ordinals: tuple[int, ...],
     variant: Variant = "packed",
     repetitions: int = 1,
     driver: Driver | None = None,
 ) -> tuple[Pixels, Seconds]:
-    """The new image, and the times that it took; values: of all pixels; line: through these, if there is one.
+    """The new image, and the times that it took; values: the new ones of all that a pixel can have.
 
     Raises DeviceFault and DoesNotFit as runs do.
     """
-    out = np.empty_like(image)
+    out, line = np.empty_like(image), None if image.itemsize == 1 else straight(values)
     flat, result = image.reshape(-1), out.reshape(-1)
     with closing(Devices(driver or CudaDriver(), ordinals)) as devices:
         shares = [
