@@ -1,0 +1,59 @@
+"""Work that is no stencil: farms, relaxation of binary variables, reductions."""
+
+from __future__ import annotations
+
+from figures.records import Found, load, table, where
+
+
+def _on_gpus(found: Found) -> str:
+    return f"{found['hardware']['gpus']}, {where(found)}, commit {found['commit'][:7]}"
+
+
+def farm() -> str:
+    """A farm beside GNU parallel and waves, and the campaign of kills."""
+    beside, kills = load("farm"), load("farm_kills")
+    rows = [
+        [name, *(f"{beside[part]['seconds'][name]:.2f} s" for part in ("uneven", "short"))]
+        for name in ("farm", "GNU parallel", "waves")
+    ]
+    uneven, short = beside["uneven"], beside["short"]
+    head = ["", f"{uneven['jobs']} uneven jobs, {uneven['least']:.2f} s at least", f"{short['jobs']} jobs of `true`"]
+    ends = ", ".join(f"{count} × {name}" for name, count in kills["ends"].items())
+    lines = [
+        f"Seconds on {beside['slots']} job slots ({where(beside)}); *waves*: as many jobs as slots are started, and "
+        "all waited for. A farm's time holds the start of Python, and a job's exit code on the disk.",
+        "",
+        *table(head, rows),
+        "",
+        f"**Kills**: a farm of {kills['jobs']} jobs, {kills['failures']} attempts of which failed, was disturbed "
+        f"{sum(kills['ends'].values())} times ({ends}) and resumed {kills['farms'] - 1} times: {kills['lost']} jobs "
+        f"were lost, {kills['twice']} ended twice, {kills['begun after their end']} began again after their end "
+        f"(`{kills['command']}`).",
+    ]
+    return "\n".join(lines)
+
+
+def spins() -> str:
+    """Rates of half steps by exchange."""
+    found = load("h200-x2-spins")
+    alone = found["rates"][0]
+    rows = [
+        [
+            str(row["gpus"]),
+            row["exchange"],
+            f"{row['flips_per_ns']:.1f}",
+            f"{row['flips_per_ns'] / alone['flips_per_ns']:.2f}",
+        ]
+        for row in found["rates"]
+        if "flips_per_ns" in row
+    ]
+    same = all(row.get("same_as_cpu") for row in found["bits"]) and len({row["sha256"] for row in found["rates"]}) == 1
+    lines = [
+        f"{alone['variables']:,} variables, coupling {found['coupling']} ({_on_gpus(found)}).",
+        "",
+        *table(["GPUs", "exchange", "flips per ns", "speed-up"], rows),
+        "",
+        f"All digests are {'the same, and those of virtual devices' if same else 'not the same'}. The energy is "
+        f"{alone['energy']:.5f}, on the Bethe lattice {alone['bethe']:.5f}.",
+    ]
+    return "\n".join(lines)
