@@ -1,12 +1,13 @@
 """A survey on one GPU and on several: seconds of the whole job, and from trace to trace once all workers are at work.
 
-    python benchmarks/cuda/surveys.py [--devices 'cuda:0/1;cuda:0,1/1;cuda:0,1/2'] [--traces 60] [--out surveys.json]
+    python benchmarks/cuda/surveys.py [--devices 'cuda:0/1/1;cuda:0,1/1/2;cuda:0,1'] [--traces 60] [--out surveys.json]
 
 A trace is a whole run of `examples/gpr.toml` with its antennas elsewhere. Devices are named with how many of them work
-on each trace: `cuda:0,1/1` gives each trace one of two GPUs, `cuda:0,0/1` lets two processes share one; without a
-number what is foretold to be fastest is chosen. A first survey of two traces, not counted, leaves compiled kernels in
-the cache, as any earlier run would. `seconds` is from the call to the last trace kept, with the start of the workers;
-`seconds_per_trace` from the first trace of every worker to the last of all.
+on each trace and how many processes there are: `cuda:0,1/1/2` gives each trace one of two GPUs, by a process each,
+`cuda:0/1/3` lets three processes share a GPU; without numbers what is foretold to be fastest is chosen. A first survey
+of two traces, not counted, leaves compiled kernels in the cache, as any earlier run would. `seconds` is from the call
+to the last trace kept, with the start of the processes; `seconds_per_trace` from when each may have had its first to
+the last of all.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ from record import about  # noqa: E402
 
 from peergrid.jobs.folder import Folder  # noqa: E402
 from peergrid.jobs.requested import RequestedOptions  # noqa: E402
+from peergrid.jobs.share import Share  # noqa: E402
 from peergrid.jobs.survey import survey_of  # noqa: E402
 from peergrid.models import read  # noqa: E402
 from peergrid.models.fdtd import RadarModel  # noqa: E402
@@ -49,12 +51,13 @@ def surveyed(traces: int) -> RadarModel:
 
 
 def measured(word: str, traces: int) -> dict[str, Any]:
-    """One survey; word: devices, and how many of them for each trace."""
-    spec, _, number = word.partition("/")
-    each = int(number) if number else None
+    """One survey; word: devices, how many of them for each trace, and how many processes."""
+    spec, *numbers = word.split("/")
     with tempfile.TemporaryDirectory() as folder:
         started = time.perf_counter()
-        job = survey_of(surveyed(traces), Folder(Path(folder)), RequestedOptions(parse_devices(spec)), each)
+        job = survey_of(surveyed(traces), Folder(Path(folder)), RequestedOptions(parse_devices(spec)))
+        if numbers:
+            job = replace(job, share=Share(int(numbers[0]), min(traces, int(numbers[1]))))
         ends, shots = list[float](), []
         for _, shot in job.carry_out(list(range(traces)), lambda: False):
             ends.append(time.perf_counter() - started)
@@ -89,13 +92,14 @@ def line(row: dict[str, Any]) -> str:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--devices", default="cuda:0/1;cuda:0,1/1;cuda:0,1/2")
+    parser.add_argument("--devices", default="cuda:0/1/1;cuda:0,1/1/2;cuda:0,1")
     parser.add_argument("--traces", type=int, default=60)
     parser.add_argument("--out", type=Path)
     asked = parser.parse_args()
     found: list[dict[str, Any]] = []
     for word in asked.devices.split(";"):
-        measured(word, 2)  # the kernels are compiled by then
+        if not found:
+            measured(word, 2)  # the kernels are compiled by then
         found.append(measured(word, asked.traces))
         print(line(found[-1]), flush=True)
         if asked.out:

@@ -13,10 +13,12 @@ from pathlib import Path
 import h5py
 import numpy as np
 import pytest
+import segyio
 from PIL import Image
 
 from peergrid.cli import main
 from peergrid.errors import UsageError
+from peergrid.jobs import run_model
 from peergrid.jobs.folder import Folder
 from peergrid.jobs.requested import RequestedOptions
 from peergrid.jobs.survey import Survey, survey_of
@@ -168,3 +170,58 @@ def test_the_example_shows_the_pipes(tmp_path: Path) -> None:
         late = np.abs(file["rxs/rx1/Ez"][350:430]).max(axis=0)
     assert late[0] > 2 * late[1]
     assert late[0] > 2 * late[2]
+
+
+SHOTS = """
+[model]
+title = "shots"
+kind = "acoustic2d"
+[grid]
+size = [300.0, 200.0]
+spacing = 10.0
+steps = 40
+layer = 6
+order = 4
+[medium]
+velocity = 1500.0
+[[layer]]
+top = 120.0
+velocity = 2200.0
+[[source]]
+position = [100.0, 50.0]
+waveform = { kind = "ricker", frequency = 6.0 }
+[[receiver_array]]
+first = [120.0, 55.0]
+last = [200.0, 55.0]
+count = 3
+[output]
+segy = true
+[survey]
+kind = "common_offset"
+traces = 3
+step = [12.5, 0.0]
+"""
+
+
+def test_shots_of_waves_are_those_of_single_runs(tmp_path: Path) -> None:
+    """Shots at nodes and between them, whose receivers are found in different ways."""
+    job = survey(SHOTS, tmp_path / "all")
+    carried_out(job)
+    second = SHOTS[: SHOTS.index("[survey]")].replace("[100.0,", "[112.5,").replace("[120.0,", "[132.5,")
+    single = run_model(parse(second.replace("[200.0, 55", "[212.5, 55")), tmp_path / "single", devices="cpu:2")
+    with h5py.File(tmp_path / "all/gathers.h5") as shots, h5py.File(single.outputs[0]) as one:
+        assert shots["traces"].shape == (3, 3, 40)
+        for name in ("traces", "sources", "receivers"):
+            assert np.array_equal(shots[name][1], one[name][:])
+        assert one["traces"][:].any()
+        traces = shots["traces"][:]
+    with segyio.open(tmp_path / "all/gathers.segy", ignore_geometry=True) as file:
+        assert list(file.attributes(segyio.TraceField.FieldRecord)) == [1, 1, 1, 2, 2, 2, 3, 3, 3]
+        assert file.header[4][segyio.TraceField.SourceX] == 11250
+        assert np.abs(file.trace[4]).max() == pytest.approx(np.abs(traces[1, 1]).max(), rel=0.05)
+    assert (tmp_path / "all/section.png").exists()
+
+
+def test_shots_outside_the_medium_are_refused() -> None:
+    with pytest.raises(UsageError, match=r"^survey, trace 3: sources and receivers are expected to lie in "):
+        parse(SHOTS.replace("12.5, 0.0", "60.0, 0.0"))

@@ -66,7 +66,7 @@ def test_a_kind_of_a_package_runs_as_any_other(packages: Path) -> None:
     with h5py.File(folder / "out/snapshots.h5") as file:
         assert file["T"].shape == (2, 40, 30)
         assert file.attrs["Title"] == "A hot square"
-        assert file["T"][-1].sum() == pytest.approx(file["T"][0].sum(), rel=1e-5)
+        assert file["T"][-1].sum() == pytest.approx(file["T"][0].sum(), rel=1e-3)
 
 
 def test_mistakes_in_its_files_have_their_sentences(packages: Path) -> None:

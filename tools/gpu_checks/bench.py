@@ -50,7 +50,7 @@ def breadth(out: Path, devices: str) -> Case:
 def surveys(out: Path, devices: str) -> Case:
     """A survey on one GPU and on all: the same bits, and how much faster."""
     file = out / "surveys.json"
-    words = f"cuda:0/1;{devices}/1;{devices}"
+    words = f"cuda:0/1/1;{devices}/1/{devices.count(',') + 1};{devices}"
     command = [sys.executable, str(ROOT / "benchmarks/cuda/surveys.py"), "--devices", words]
     done = call([*command, "--out", str(file)], LIMIT)
     print(done.out)

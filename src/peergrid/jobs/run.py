@@ -30,9 +30,9 @@ Say = Callable[[str], None]
 class ModelResult:
     """The results of a model's run, in SI units.
 
-    times: seconds, from 0 in steps of dt; traces: by the names of receivers, a value for each of the times, the first
-    one at rest; fields: final values, those with a unit; sha256: of the final fields as stored, the same on any
-    devices; seconds: of stepping alone; outputs: the files written.
+    times: seconds, those of the values of traces; traces: by the names of receivers, a value for each step; fields:
+    final values, those with a unit; sha256: of the final fields as stored, the same on any devices; seconds: of
+    stepping alone; outputs: the files written.
     """
 
     model: BuiltModel
@@ -141,8 +141,10 @@ def _finished(built: BuiltModel, simulation: Simulation, folder: Folder | None) 
     receivers = {one.name: one.field for one in built.problem.receivers}
     result = ModelResult(
         model=built,
-        times=built.dt * np.arange(simulation.step + 1),
-        traces=MappingProxyType({name: from_rest(found[name], units[field]) for name, field in receivers.items()}),
+        times=built.trace_start + built.dt * np.arange(simulation.step),
+        traces=MappingProxyType(
+            {name: _scaled(found[name], units.get(field, 1.0)) for name, field in receivers.items()}
+        ),
         fields=MappingProxyType({name: _scaled(simulation.gather(name), unit) for name, unit in units.items()}),
         steps=simulation.step,
         seconds=simulation.seconds,
@@ -157,11 +159,6 @@ def _finished(built: BuiltModel, simulation: Simulation, folder: Folder | None) 
 def _scaled(values: Array, unit: float) -> Array:
     found: Array = values * values.dtype.type(unit)
     return found
-
-
-def from_rest(trace: Array, unit: float) -> Array:
-    """A trace in SI units with the field at rest before the first step."""
-    return np.concatenate([np.zeros(1, trace.dtype), _scaled(trace, unit)])
 
 
 def _warn(sentence: str) -> None:

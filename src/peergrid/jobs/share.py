@@ -1,72 +1,124 @@
-"""The ways in which a survey's traces share devices: each on all of them, one after another, or several at a time."""
+"""The ways in which a survey's traces share devices: each on all of them, one after another, or several at a time.
+
+A trace on one GPU is prepared by its process for longer than a small model steps, so that several processes share a GPU
+where that is foretold to be faster.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from math import ceil, inf
 
+from peergrid.errors import UsageError
 from peergrid.models import BuiltModel
-from peergrid.runtime.devices import Devices
+from peergrid.runtime.devices import Devices, cores
 from peergrid.runtime.fit import RESERVE, free_memory
 
-START, PER_DEVICE = 0.15, 0.09  # seconds before a trace's first step: h200-x4-held.json has 0.235 on one, 0.51 on four
+PREPARED, PER_DEVICE = 0.2, 0.09  # seconds of a process before a trace's first step: 0.27 and more on one H200
+STARTED = 2.5  # seconds until processes are ready
+TOGETHER = 3  # processes of one GPU at most
 ALONE = 0.1  # of a trace on one virtual device: what more of them do not share
-WORTH = 0.98  # of the time for which more devices are taken for each trace
+WORTH = 0.98  # of the time for which more devices, or processes, are taken
 
 
 @dataclass(frozen=True)
 class Share:
-    """A way to share devices. each: devices of a trace; at_once: traces that run at a time; seconds: foretold of all
+    """A way to share devices.
+
+    each: devices of a trace; at_once: traces that run at a time, each by a process of its own; seconds: foretold of all
     of them, None where nothing is.
     """
 
     each: int
     at_once: int
-    seconds: float | None
+    seconds: float | None = None
+
+
+@dataclass(frozen=True)
+class Steps:
+    """The forecast of a trace's steps: seconds of all of them, and how many such traces fit at a time."""
+
+    seconds: float
+    room: int
 
 
 def groups(devices: Devices, share: Share) -> tuple[Devices, ...]:
-    """The devices in groups of as many as a trace gets."""
-    return tuple(
-        Devices(devices.kind, devices.ordinals[first : first + share.each])
-        for first in range(0, share.each * share.at_once, share.each)
-    )
+    """The devices of each process: groups of as many as a trace gets, one after another, and again where they share."""
+    lanes = devices.count // share.each
+    firsts = (share.each * (process % lanes) for process in range(share.at_once))
+    return tuple(Devices(devices.kind, devices.ordinals[first : first + share.each]) for first in firsts)
 
 
-def fastest(built: BuiltModel, devices: Devices, traces: int) -> Share:
-    """The way that is foretold to take the least time, of those that fit; of equal ones that with fewest devices."""
-    best: Share | None = None
-    for each in range(1, devices.count + 1):
-        if devices.count % each:
-            continue
-        at_once = min(traces, devices.count // each)
-        seconds = _seconds(built, Devices(devices.kind, devices.ordinals[:each]), ceil(traces / at_once), at_once)
-        if best is None or seconds < WORTH * (best.seconds or 0.0):
-            best = Share(each, at_once, seconds)
-    assert best is not None
-    known = devices.kind == "cuda" and best.seconds != inf
-    return best if known else Share(best.each, best.at_once, None)
-
-
-def _seconds(built: BuiltModel, devices: Devices, rounds: int, at_once: int) -> float:
-    """Seconds of so many traces one after another, each on these devices; infinite where they do not fit."""
-    if devices.kind == "cpu":
-        needed = at_once * built.model.memory(computing=True, writing=False).cells
-        each = 1 / devices.count + ALONE
-        return inf if at_once > 1 and needed > RESERVE * free_memory() else rounds * each
-    step = min(_steps(built, devices), default=inf)
-    return rounds * (START + PER_DEVICE * devices.count + built.steps * step)
-
-
-def _steps(built: BuiltModel, devices: Devices) -> Iterator[float]:
-    """Seconds of a step in every arrangement that fits."""
+def foretold(built: BuiltModel, devices: Devices) -> Steps:
+    """The steps of a trace on some GPUs, in the fastest arrangement that fits; endless where none does."""
     from peergrid.predict.choice import ranked  # takes compilers along, which are slow to come
     from peergrid.predict.forecast import fits
     from peergrid.predict.here import forecaster_here
 
     asked = forecaster_here(built.problem, devices)
     if asked is None:  # nothing is known of such devices: as if they shared a step evenly
-        yield 1e-3 / devices.count
-        return
-    yield from (one.seconds_per_step for one in ranked(asked, most=built.steps) if fits(one, asked.machine))
+        return Steps(built.steps * 1e-3 / devices.count, 1)
+    for one in ranked(asked, most=built.steps):
+        if fits(one, asked.machine):
+            room = int(asked.machine.memory // (max(one.taken) + asked.machine.reserved))
+            return Steps(built.steps * one.seconds_per_step, room)
+    return Steps(inf, 1)
+
+
+@dataclass(frozen=True)
+class Host:
+    """The processors of a host, and forecasts for its GPUs."""
+
+    processors: int
+    foretell: Callable[[BuiltModel, Devices], Steps] = foretold
+
+
+def fastest(
+    built: BuiltModel, devices: Devices, traces: int, each: int | None = None, host: Host | None = None
+) -> Share:
+    """The way that is foretold to take the least time, of those that fit; of equal ones that with fewest devices.
+
+    each: the devices of a trace, where they are named; host: this one, or a made-up one. Raises UsageError where the
+    devices named do not divide all.
+    """
+    if each is not None and (each < 1 or devices.count % each):
+        raise UsageError(
+            f"Devices for each trace are expected to divide {devices.count}, the devices of the run, got {each}; name "
+            "another number."
+        )
+    best: Share | None = None
+    for share in _ways(built, devices, traces, each, host or Host(cores())):
+        if best is None or (share.seconds or inf) < WORTH * (best.seconds or inf):
+            best = share
+    assert best is not None
+    known = devices.kind == "cuda" and best.seconds != inf
+    return best if known else Share(best.each, best.at_once)
+
+
+def _ways(built: BuiltModel, devices: Devices, traces: int, named: int | None, host: Host) -> Iterator[Share]:
+    for each in range(1, devices.count + 1) if named is None else (named,):
+        if devices.count % each:
+            continue
+        lanes = devices.count // each
+        if devices.kind == "cpu":
+            at_once = min(traces, lanes)
+            yield Share(each, at_once, _on_threads(built, each, ceil(traces / at_once), at_once))
+            continue
+        steps = host.foretell(built, Devices(devices.kind, devices.ordinals[:each]))
+        for together in range(1, (TOGETHER if each == 1 else 1) + 1):
+            at_once = min(traces, lanes * together)
+            if together == 1 or (at_once > lanes and at_once <= host.processors and together <= steps.room):
+                rounds, started = ceil(traces / lanes), STARTED if at_once > 1 else 0.0
+                yield Share(each, at_once, started + rounds * _interval(steps.seconds, each, together))
+
+
+def _on_threads(built: BuiltModel, each: int, rounds: int, at_once: int) -> float:
+    """The time in traces of one virtual device; infinite where so many at a time do not fit."""
+    needed = at_once * built.model.memory(computing=True, writing=False).cells
+    return inf if at_once > 1 and needed > RESERVE * free_memory() else rounds * (1 / each + ALONE)
+
+
+def _interval(stepping: float, each: int, together: int) -> float:
+    """Seconds from trace to trace on one group of GPUs, by so many processes whose steps do not overlap."""
+    return max(stepping, (PREPARED + PER_DEVICE * each + stepping) / together)

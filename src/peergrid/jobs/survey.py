@@ -115,8 +115,7 @@ def survey_of(model: SurveyedModel, folder: Folder, requested: RequestedOptions,
     moves = shifts(model)
     first = model.moved(moves[0]).build()
     files = TraceFiles(folder.traces, _digest(model, first), len(moves))
-    devices = requested.devices
-    share = fastest(first, devices, len(moves)) if each is None else _named(devices, each, len(moves))
+    share = fastest(first, requested.devices, len(moves), each)
     return Survey(model, first, folder, files, requested, share)
 
 
@@ -152,19 +151,9 @@ def shoot(built: SurveyedBuilt, requested: RequestedOptions, chosen: ResolvedOpt
             simulation.check()
         records = simulation.traces()
         figures = Shot(simulation.seconds, replace(chosen, options=simulation.options), simulation.notes)
-    values = [
-        records[one.name] * records[one.name].dtype.type(built.units[one.field]) for one in built.problem.receivers
-    ]
-    return Trace(built.sources, built.receivers, np.stack(values)), figures
-
-
-def _named(devices: Devices, each: int, traces: int) -> Share:
-    if each < 1 or devices.count % each:
-        raise UsageError(
-            f"Devices for each trace are expected to divide {devices.count}, the devices of the run, got {each}; name "
-            "another number."
-        )
-    return Share(each, min(traces, devices.count // each), None)
+    units = {one.name: built.units.get(one.field, 1.0) for one in built.problem.receivers}
+    values = [records[name] * records[name].dtype.type(units[name]) for name in built.receivers]
+    return Trace(built.sources, tuple(built.receivers.values()), np.stack(values)), figures
 
 
 def _digest(model: SurveyedModel, first: SurveyedBuilt) -> str:

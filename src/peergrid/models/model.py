@@ -149,12 +149,16 @@ class BuiltModel(Protocol):
         """Seconds of a step."""
 
     @property
+    def trace_start(self) -> float:
+        """Seconds from the start of the run to the first value of a trace; values follow in steps of dt."""
+
+    @property
     def spacing(self) -> tuple[float, ...]:
         """Metres from node to node along each axis."""
 
     @property
     def units(self) -> Mapping[str, float]:
-        """The factor from each stored field to SI units, for all fields that results and snapshots may hold."""
+        """The factor from each stored field to SI units, where it is not 1; snapshots hold no fields but these."""
 
     @property
     def warnings(self) -> tuple[str, ...]:

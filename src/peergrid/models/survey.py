@@ -79,8 +79,7 @@ class Shift:
 class Trace:
     """One trace, or shot, of a survey.
 
-    sources, receivers: positions as placed, metres; values: of every receiver of the problem in its order, SI units,
-    shape (receivers, steps).
+    sources, receivers: positions as placed, metres; values: of each receiver, SI units, shape (receivers, steps).
     """
 
     sources: tuple[Vector, ...]
@@ -115,8 +114,8 @@ class SurveyedBuilt(BuiltModel, Protocol):
         """Positions of the sources as placed, metres."""
 
     @property
-    def receivers(self) -> tuple[Vector, ...]:
-        """Positions of the problem's receivers as placed, in their order, metres."""
+    def receivers(self) -> Mapping[str, Vector]:
+        """Positions as placed, metres, by the problem's names of receivers, in an order that all traces share."""
 
     def write_survey(self, folder: Path, traces: Sequence[Trace], about: Mapping[str, str | int]) -> tuple[Path, ...]:
         """Write all traces into one file, and their pictures; the files written.

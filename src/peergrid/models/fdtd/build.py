@@ -71,8 +71,8 @@ class Built:
         return tuple(emitter.position for emitter in self.emitters)
 
     @property
-    def receivers(self) -> tuple[Vector, ...]:
-        return tuple(recorder.position for recorder in self.recorders for _ in recorder.traces)
+    def receivers(self) -> Mapping[str, Vector]:
+        return {name: recorder.position for recorder in self.recorders for name in recorder.traces.values()}
 
     def picture(self, path: Path) -> None:
         """Draw the materials, sources, receivers and absorbers."""
@@ -88,6 +88,11 @@ class Built:
         results = folder / "results.h5"
         write_survey(results, self, traces, about)
         return results, *(draw_sections(folder, self, traces) if self.model.output.pictures else ())
+
+    @property
+    def trace_start(self) -> float:
+        """Of Ez; values of Hx and Hy are those of half a step before."""
+        return self.dt
 
     @property
     def spacing(self) -> tuple[float, ...]:

@@ -18,6 +18,7 @@ from peergrid.grid import Dtype
 from peergrid.io.arrays import EXTRA, read_array
 from peergrid.io.rule import Count, FileName, Finite, NotNegative, Positive, PositiveCount, Rule, Title
 from peergrid.models.model import Head, Memory, RunSpec, Snapshots
+from peergrid.models.survey import Shift, Survey, Vector
 from peergrid.models.wave.medium import PARAMETERS, Medium
 from peergrid.models.wave.propagator import Propagator
 from peergrid.models.wave.scheme import Frame, Scheme
@@ -145,6 +146,7 @@ class WaveModel:
     receiver_arrays: tuple[ReceiverArray, ...] = field(default=(), metadata={"key": "receiver_array"})
     output: Output = Output()
     run: RunSpec = RunSpec()
+    survey: Survey | None = None
 
     @property
     def title(self) -> str:
@@ -196,6 +198,30 @@ class WaveModel:
 
     def with_steps(self, steps: int) -> Self:
         return replace(self, grid=replace(self.grid, steps=steps, time=None))
+
+    @property
+    def anchors(self) -> tuple[Vector, Vector]:
+        """The first source and the first receiver. Raises UsageError where there is none."""
+        if not len(self.places):
+            raise UsageError("A survey is expected to have a receiver, got none; add a [[receiver]].")
+        return self.sources[0].position, tuple(map(float, self.places[0]))
+
+    def moved(self, shift: Shift) -> Self:
+        """The model of one shot."""
+
+        def along(place: Vector, way: Vector) -> Vector:
+            return tuple(a + b for a, b in zip(place, way, strict=True))
+
+        return replace(
+            self,
+            survey=None,
+            sources=tuple(replace(s, position=along(s.position, shift.sources)) for s in self.sources),
+            receivers=tuple(replace(r, position=along(r.position, shift.receivers)) for r in self.receivers),
+            receiver_arrays=tuple(
+                replace(a, first=along(a.first, shift.receivers), last=along(a.last, shift.receivers))
+                for a in self.receiver_arrays
+            ),
+        )
 
     def memory(self, *, computing: bool, writing: bool) -> Memory:
         item, nodes = 4 if self.grid.dtype == "float32" else 8, prod(self.shape)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import matplotlib
@@ -10,7 +11,8 @@ from matplotlib.colors import ListedColormap
 from matplotlib.figure import Figure
 
 from peergrid.io.colours import diverging
-from peergrid.io.pictures import LARGEST, STYLE, robust_limit, save
+from peergrid.io.pictures import LARGEST, STYLE, robust_limit, save, section
+from peergrid.models.survey import Trace, distances
 from peergrid.models.wave.shot import Gather
 
 
@@ -30,3 +32,16 @@ def picture_gather(path: Path, gather: Gather, title: str) -> None:
         axes.set_title(title)
         figure.colorbar(image, ax=axes, shrink=0.85, pad=0.02, extend="both")
         save(path, figure)
+
+
+def picture_survey(path: Path, traces: Sequence[Trace], gathers: Sequence[Gather], title: str) -> None:
+    """The first receiver's traces of all shots side by side, with gain."""
+    words, along = distances(traces)
+    section(
+        path,
+        np.stack([gather.traces[0] for gather in gathers]),
+        (along, words),
+        (gathers[0].dt, "time (s)"),
+        title=f"{title}: the first receiver of each shot, with gain",
+        label="over the running r.m.s.",
+    )

@@ -7,8 +7,11 @@ from typing import Any
 
 from peergrid.errors import UsageError
 from peergrid.io.schema import read_table
+from peergrid.models.survey import traces
 from peergrid.models.wave.medium import PARAMETERS
 from peergrid.models.wave.model import KINDS, WaveModel
+
+SLACK = 1e-6  # metres: positions are sums
 
 
 def read(table: Mapping[str, Any]) -> WaveModel:
@@ -34,7 +37,23 @@ def read(table: Mapping[str, Any]) -> WaveModel:
                 raise UsageError(f"layer[{number}].{name} is expected beside medium.{name}, which is missing; add it.")
     if model.equations == "tti" and model.medium.tilt is None:
         raise UsageError("medium.tilt is expected to be a number or a file, but is missing; add it, or use a kind vti.")
+    _check_survey(model)
     return model
+
+
+def _check_survey(model: WaveModel) -> None:
+    """Every shot has its sources and receivers in the medium."""
+    if model.survey is None:
+        return
+    for number, shot in enumerate(traces(model), start=1):
+        positions = [*(source.position for source in shot.sources), *map(tuple, shot.places)]
+        for place in positions:
+            if not all(-SLACK <= x <= length + SLACK for x, length in zip(place, model.grid.size, strict=True)):
+                raise UsageError(
+                    f"survey, trace {number}: sources and receivers are expected to lie in the medium of "
+                    f"{' by '.join(f'{length:g}' for length in model.grid.size)} m, got "
+                    f"[{', '.join(f'{x:g}' for x in place)}]; move it inside."
+                )
 
 
 def _places(model: WaveModel) -> Iterator[tuple[str, tuple[float, ...]]]:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from typing import overload
 
 import h5py
 import numpy as np
@@ -14,6 +16,7 @@ from peergrid.grid import Array
 from peergrid.io.atomic import replacing
 from peergrid.io.hdf5 import creating
 from peergrid.models.model import Outcome
+from peergrid.models.survey import Trace, Vector
 from peergrid.models.wave.model import WaveModel
 from peergrid.models.wave.points import BEHIND, place
 from peergrid.models.wave.shot import Gather, Shot
@@ -50,6 +53,10 @@ class BuiltWaves:
         return self.shot.propagator.dt
 
     @property
+    def trace_start(self) -> float:
+        return 0.0
+
+    @property
     def spacing(self) -> tuple[float, ...]:
         return self.model.spacings
 
@@ -62,6 +69,31 @@ class BuiltWaves:
         silent = () if len(self.model.places) else ("The model has no receivers: nothing is recorded.",)
         return (*self.shot.warnings, *silent)
 
+    @property
+    def sources(self) -> tuple[Vector, ...]:
+        return tuple(tuple(map(float, place)) for place in self.shot.source_positions)
+
+    @property
+    def receivers(self) -> Mapping[str, Vector]:
+        places = (tuple(map(float, place)) for place in self.shot.receiver_positions)
+        return dict(zip(self.shot.names, places, strict=True))
+
+    def write_survey(self, folder: Path, traces: Sequence[Trace], about: Mapping[str, str | int]) -> tuple[Path, ...]:
+        """All shots in `gathers.h5`, as SEG-Y where it is asked for, and a section of the first receiver's traces."""
+        gathers = Gathers(traces, self.dt)
+        written = [folder / "gathers.h5"]
+        with creating(written[0]) as new:
+            _write_gathers(new.hdf5, gathers, self, about)
+        if self.model.output.segy:
+            written.append(folder / "gathers.segy")
+            write_segy(written[-1], gathers)
+        if self.model.output.picture and len(traces) > 1:
+            from peergrid.models.wave.picture import picture_survey  # takes matplotlib along
+
+            written.append(folder / "section.png")
+            picture_survey(written[-1], traces, gathers, self.model.title)
+        return tuple(written)
+
     def write(self, folder: Path, outcome: Outcome) -> tuple[Path, ...]:
         gather = self.shot.gather(outcome.traces)
         written = [folder / "gather.h5"]
@@ -69,13 +101,49 @@ class BuiltWaves:
             _write_gather(new.hdf5, gather, self, outcome)
         if self.model.output.segy and len(gather.traces):
             written.append(folder / "gather.segy")
-            write_segy(written[-1], gather)
+            write_segy(written[-1], [gather])
         if self.model.output.picture and len(gather.traces):
             from peergrid.models.wave.picture import picture_gather  # takes matplotlib along
 
             written.append(folder / "gather.png")
             picture_gather(written[-1], gather, self.model.title)
         return tuple(written)
+
+
+@dataclass(frozen=True)
+class Gathers(Sequence[Gather]):
+    """The gathers of a survey's shots, made of their traces whenever one is asked for."""
+
+    traces: Sequence[Trace]
+    dt: float
+
+    def __len__(self) -> int:
+        return len(self.traces)
+
+    @overload
+    def __getitem__(self, number: int) -> Gather: ...
+
+    @overload
+    def __getitem__(self, number: slice) -> list[Gather]: ...
+
+    def __getitem__(self, number: int | slice) -> Gather | list[Gather]:
+        if isinstance(number, slice):
+            return [self[one] for one in range(len(self))[number]]
+        trace = self.traces[number]
+        return Gather(trace.values, self.dt, np.array(trace.sources), np.array(trace.receivers))
+
+
+def _write_gathers(file: h5py.File, gathers: Gathers, built: BuiltWaves, about: Mapping[str, str | int]) -> None:
+    """Arrays of `_write_gather` with a first axis of shots."""
+    file.attrs["title"], file.attrs["kind"] = built.model.title, built.model.model.kind
+    file.attrs["peergrid"], file.attrs["dt"] = VERSION, built.dt
+    for name, value in about.items():
+        file.attrs[name] = value
+    for number, gather in enumerate(gathers):
+        for name, values in (("traces", gather.traces), ("receivers", gather.receivers), ("sources", gather.sources)):
+            if not number:
+                file.create_dataset(name, (len(gathers), *values.shape), values.dtype)
+            file[name][number] = values
 
 
 def _write_gather(file: h5py.File, gather: Gather, built: BuiltWaves, outcome: Outcome) -> None:
@@ -92,38 +160,47 @@ def _write_gather(file: h5py.File, gather: Gather, built: BuiltWaves, outcome: O
             file[f"fields/{name}"] = built.shot.medium_part(values)
 
 
-def write_segy(path: Path, gather: Gather) -> None:
-    """A gather as SEG-Y: 4-byte IEEE floats, positions in centimetres, sampled at the whole microseconds below dt."""
+def write_segy(path: Path, gathers: Sequence[Gather]) -> None:
+    """Gathers as SEG-Y, one shot after another: 4-byte IEEE floats, positions in centimetres, sampled at the whole
+    microseconds below dt.
+    """
     import segyio
 
-    interval = max(1, int(gather.dt * 1e6 * (1 + 1e-12)))
-    traces = sampled(gather.traces, gather.dt, interval * 1e-6)
-    if traces.shape[1] > MOST_SAMPLES or interval > MOST_SAMPLES:
+    dt = gathers[0].dt
+    interval = max(1, int(dt * 1e6 * (1 + 1e-12)))
+    first = sampled(gathers[0].traces, dt, interval * 1e-6)
+    receivers, samples = first.shape
+    if samples > MOST_SAMPLES or interval > MOST_SAMPLES:
         raise UsageError(
             f"SEG-Y holds at most {MOST_SAMPLES} samples of a trace, {MOST_SAMPLES} microseconds apart, got "
-            f"{traces.shape[1]} of {interval}; leave output.segy out, or run for a shorter time."
+            f"{samples} of {interval}; leave output.segy out, or run for a shorter time."
         )
     spec = segyio.spec()
     spec.format, spec.sorting = 5, 0
-    spec.samples = np.arange(traces.shape[1]) * interval / 1000
-    spec.tracecount = len(traces)
+    spec.samples = np.arange(samples) * interval / 1000
+    spec.tracecount = receivers * len(gathers)
     with replacing(path) as partial, segyio.create(str(partial), spec) as file:
-        file.bin.update({segyio.BinField.Interval: interval, segyio.BinField.Traces: len(traces)})
-        for number, (trace, position) in enumerate(zip(traces, gather.receivers, strict=True)):
-            file.header[number] = _header(number, position, gather.sources[0], traces.shape[1], interval)
-            file.trace[number] = trace.astype(np.float32)
+        file.bin.update({segyio.BinField.Interval: interval, segyio.BinField.Traces: receivers})
+        for shot, gather in enumerate(gathers):
+            for number, trace in enumerate(sampled(gather.traces, dt, interval * 1e-6)):
+                place = shot * receivers + number
+                file.header[place] = _header((shot, place, number), gather, samples, interval)
+                file.trace[place] = trace.astype(np.float32)
 
 
-def _header(number: int, receiver: Array, source: Array, samples: int, interval: int) -> dict[int, int]:
+def _header(numbers: tuple[int, int, int], gather: Gather, samples: int, interval: int) -> dict[int, int]:
+    """numbers: of the shot, of the trace in the file, of the trace in its shot, from 0."""
     from segyio import TraceField as T
 
     def across(position: Array) -> tuple[int, int]:
         x, y = (position[0], position[1]) if len(position) == 3 else (position[0], 0.0)
         return round(float(x) * -CENTIMETRES), round(float(y) * -CENTIMETRES)
 
+    shot, place, number = numbers
+    source, receiver = gather.sources[0], gather.receivers[number]
     (sx, sy), (gx, gy) = across(source), across(receiver)
     return {
-        T.TRACE_SEQUENCE_LINE: number + 1, T.TRACE_SEQUENCE_FILE: number + 1, T.FieldRecord: 1,
+        T.TRACE_SEQUENCE_LINE: place + 1, T.TRACE_SEQUENCE_FILE: place + 1, T.FieldRecord: shot + 1,
         T.TraceNumber: number + 1, T.TraceIdentificationCode: 1,
         T.SourceX: sx, T.SourceY: sy, T.GroupX: gx, T.GroupY: gy, T.SourceGroupScalar: CENTIMETRES,
         T.ElevationScalar: CENTIMETRES, T.SourceDepth: round(float(source[-1]) * -CENTIMETRES),

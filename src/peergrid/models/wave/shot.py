@@ -82,6 +82,11 @@ class Shot:
         return self._made[0]
 
     @property
+    def names(self) -> tuple[str, ...]:
+        """The problem's name of each receiver, in the order in which they were given."""
+        return self._made[1].names
+
+    @property
     def source_positions(self) -> Doubles:
         """Metres, shape (sources, axes)."""
         return np.array([source.position for source in self.sources], dtype=np.float64)
@@ -120,7 +125,7 @@ class Shot:
 
     def gather(self, traces: Mapping[str, Array]) -> Gather:
         """The gather of a run's traces by receiver, such as `Simulation.traces()`."""
-        names = self._made[1].names
+        names = self.names
         dtype = self.propagator.frame.grid.dtype
         found = np.array([traces[name] for name in names], dtype=dtype).reshape(len(names), -1)
         return Gather(found, self.propagator.dt, self.source_positions, self.receiver_positions)
