@@ -15,6 +15,7 @@ from dataclasses import replace
 
 from peergrid.errors import UsageError
 from peergrid.schedule.build import Schedule
+from peergrid.schedule.layout import Layout
 from peergrid.schedule.ops import (
     Copy,
     DeviceBarrier,
@@ -51,6 +52,22 @@ def over_ranks(schedule: Schedule, ranks: Sequence[int]) -> Schedule:
 def in_groups(schedule: Schedule) -> Schedule:
     """The schedule with messages of a queue that nothing separates side by side: an exchange is one group."""
     return replace(schedule, ops=tuple(gathered(schedule.ops, lambda op: isinstance(op, Send | Receive))))
+
+
+def barriers_to_events(layout: Layout, schedule: Schedule) -> Schedule:
+    """The schedule with events in place of barriers of several devices: each queue waits for what all others hold."""
+    return replace(schedule, ops=tuple(one for op in schedule.ops for one in _met(op)))
+
+
+def _met(op: Op) -> Iterator[Op]:
+    if not isinstance(op, DeviceBarrier) or len({queue.device for queue in op.queues}) < 2:
+        yield op
+        return
+    came = {queue: Event(queue.device, f"barrier of {queue}") for queue in op.queues}
+    for queue, event in came.items():
+        yield Record(op.hosts[0], queue.device, queue, event)
+    for queue in op.queues:
+        yield from (Wait(op.hosts[0], queue, event) for other, event in came.items() if other != queue)
 
 
 def by_address(schedule: Schedule, ranks: Sequence[int]) -> Schedule | None:

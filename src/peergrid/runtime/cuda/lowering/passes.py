@@ -8,11 +8,13 @@ from peergrid.schedule import Schedule
 from peergrid.schedule.passes import Chain, LoweringPass
 from peergrid.schedule.passes.captured import CaptureGraphs, origins
 from peergrid.schedule.passes.fused import fuse_exchange, fuse_steps
+from peergrid.schedule.passes.ranks import barriers_to_events
 from peergrid.schedule.passes.semaphores import Crosses, EventsToSemaphores, applicable
 from peergrid.schedule.passes.wraps import wrap_in_kernels
 
 FUSED_EXCHANGE = LoweringPass("fuse the exchange into kernels", fuse_exchange)
 FUSED_STEPS = LoweringPass("fuse the exchange and all passes into one kernel of each device", fuse_steps)
+BARRIERS = LoweringPass("barriers of several devices to events", barriers_to_events)
 WRAPPED = LoweringPass("read across periodic edges within kernels", wrap_in_kernels)
 
 
@@ -24,15 +26,21 @@ def fused_passes(kernels: Kernels, schedule: Schedule) -> Chain:
 
 
 def queued_passes(
-    schedule: Schedule, ordinals: tuple[int, ...], crosses: Crosses, kernels: Kernels | None = None
+    schedule: Schedule,
+    ordinals: tuple[int, ...],
+    crosses: Crosses,
+    kernels: Kernels | None = None,
+    divided: bool = False,
 ) -> Chain:
     """Those of a schedule that queues carry out.
 
     ordinals: the GPU of each device; crosses: whether one device's queues await words that another's write; kernels: of
-    the passes, if they are known.
+    the passes, if they are known; divided: whether devices of different processes are tied by words alone.
     """
     found = [WRAPPED] if kernels is not None and kernels.wrap(schedule) else []
-    if applicable(schedule, ordinals):
+    if divided:
+        found.append(BARRIERS)
+    if divided or applicable(schedule, ordinals):
         found.append(LoweringPass("events between GPUs to semaphores", EventsToSemaphores(crosses)))
     if schedule.options.strategy == "graph" and origins(schedule, ordinals):
         found.append(LoweringPass("capture the work between them in graphs", CaptureGraphs(ordinals)))
@@ -41,4 +49,6 @@ def queued_passes(
 
 def queued_on(execution: ExecutionContext, schedule: Schedule) -> Chain:
     """The same on an execution's devices."""
-    return queued_passes(schedule, execution.devices.ordinals, execution.semaphores_reach, kernels_of(execution))
+    ordinals, processes = execution.devices.ordinals, execution.devices.processes
+    divided = processes is not None and processes.by_address
+    return queued_passes(schedule, ordinals, execution.semaphores_reach, kernels_of(execution), divided)
