@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import h5py
@@ -23,6 +24,7 @@ from peergrid import Options, Simulation
 from peergrid.grid.partition import Partition
 from peergrid.runtime.cpu.executor import ThreadedExecutor
 from peergrid.runtime.ranks import launcher
+from peergrid.runtime.ranks.survey import RankFacts, warnings_of
 from peergrid.runtime.reference import ReferenceKernel
 from peergrid.runtime.trace.recorder import Log
 from peergrid.runtime.trace.replay import check_trace
@@ -34,6 +36,7 @@ APP = Path(__file__).with_name("ranks_app.py")
 ROOT = Path(__file__).resolve().parents[2]
 MPIEXEC = Path(sys.executable).with_name("mpiexec")
 STEPS = 11
+SOCKETS = "NCCL is told to use sockets (NCCL_NET=Socket), which are slow between hosts with a faster network."
 PATHS = os.pathsep.join((str(ROOT / "src"), str(ROOT / "tests" / "runtime")))
 mpi = pytest.mark.skipif(not MPIEXEC.exists(), reason="no MPI beside this Python: pip install mpi4py mpich")
 
@@ -182,6 +185,33 @@ def test_a_launcher_of_another_mpi_is_refused(tmp_path: Path) -> None:
     done = subprocess.run(given, capture_output=True, text=True, timeout=60, env=foreign, cwd=tmp_path, check=False)
     assert done.returncode == 2
     assert "The launcher started 3 processes, but the MPI library joins 1" in done.stderr
+
+
+@mpi
+def test_the_machine_tells_of_ranks_and_messages_are_timed() -> None:
+    line = [str(MPIEXEC), "-n", "2", sys.executable, "-m", "peergrid"]
+    asked = (["machine"], ["machine", "--json"], ["probe", "mpi", "--json"])
+    done = [
+        subprocess.run([*line, *names], capture_output=True, text=True, timeout=120, env=environment(), check=True)
+        for names in asked
+    ]
+    words, facts, times = (one.stdout for one in done)
+    assert "ranks 0 and 1, on one host: messages by MPI" in words
+    ranks = json.loads(facts)["ranks"]
+    assert ranks["mpi"] in words
+    assert [rank["devices"].split(":")[0] for rank in ranks["ranks"]] == ["cpu", "cpu"]
+    found = json.loads(times)
+    assert [one["bytes"] for one in found["exchanges"]][:3] == [8, 1024, 4096]
+    assert all(one["bare"] > 0 and one["messages"] > 0 for one in found["exchanges"])
+
+
+def test_ranks_on_few_processors_and_slow_networks_are_warned_of() -> None:
+    rank = RankFacts("a", 1, (0,), "cpu:1", (), "is not there", {"NCCL_NET": "Socket"})
+    assert list(warnings_of([rank])) == [SOCKETS]
+    shared, sockets = warnings_of([rank, rank])
+    assert shared.startswith("Ranks 0, 1 on a share 1 processors: ")
+    assert sockets == SOCKETS
+    assert not list(warnings_of([replace(rank, settings={}), replace(rank, settings={}, processors=(1,))]))
 
 
 def test_processes_are_counted_as_launchers_say() -> None:

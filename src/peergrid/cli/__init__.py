@@ -42,7 +42,7 @@ def peergrid(
     ] = False,
 ) -> None:
     """All the devices of a machine work on one grid as if they were one."""
-    if context.invoked_subcommand not in (None, "run"):
+    if context.invoked_subcommand not in (None, "run", "machine", "probe"):
         require_alone(context.invoked_subcommand)
 
 

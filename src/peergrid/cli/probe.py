@@ -9,10 +9,13 @@ from typing import Annotated
 
 import typer
 
-from peergrid.errors import DeviceFault
+from peergrid.errors import DeviceFault, UsageError
 from peergrid.machine import discover, encode
 from peergrid.probe import Probe, compare, measure, show
 from peergrid.probe import profile as profiles
+from peergrid.runtime.ranks.exchange_times import exchange_times, text
+from peergrid.runtime.ranks.gpus import host
+from peergrid.runtime.ranks.launcher import require_alone, world
 
 
 def probe(
@@ -28,9 +31,13 @@ def probe(
     ] = None,
     catalogue: Annotated[bool, typer.Option("--list", help="List the experiments and measure nothing.")] = False,
 ) -> None:
-    """Measure links, memory, synchronisation and host of this machine."""
+    """Measure links, memory, synchronisation and host of this machine; 'mpi' with a launcher: messages of ranks."""
     from peergrid.probe.registry import PROBES, choose  # takes numba along, which is slow to come
 
+    if names == ["mpi"]:
+        _exchanges(as_json)
+        return
+    require_alone("probe")
     if catalogue:
         typer.echo(_described(PROBES) if as_json else show.catalogue(PROBES))
         return
@@ -44,6 +51,16 @@ def probe(
     _present(found, other, as_json)
     if recorded is None:
         _judge(found)
+
+
+def _exchanges(as_json: bool) -> None:
+    """Messages between two ranks against their size."""
+    comm = world()
+    if comm is None:
+        raise UsageError("Messages need two ranks, got one: mpiexec -n 2 peergrid probe mpi.")
+    found = exchange_times(comm, len(set(comm.allgather(host()))))
+    if comm.rank == 0:
+        typer.echo(json.dumps(encode(found), indent=1) if as_json else text(found))
 
 
 def _described(probes: tuple[Probe, ...]) -> str:

@@ -60,7 +60,7 @@ def require_alone(command: str) -> None:
     if size > 1:
         raise UsageError(
             f"'{command}' is the work of one process, but a launcher started {size}; "
-            "only 'run' shares a grid among them."
+            "only 'run' shares a grid among them, and 'machine' tells of them."
         )
 
 

@@ -1,0 +1,132 @@
+"""The processes that a launcher started, as `peergrid machine` tells of them: where they run, and what joins them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from importlib.metadata import PackageNotFoundError, version
+from itertools import pairwise
+from typing import Any
+
+from peergrid.errors import PeergridError
+from peergrid.runtime.devices import cores
+from peergrid.runtime.ranks.gpus import Part, host, part, together
+from peergrid.runtime.ranks.launcher import own_devices
+from peergrid.runtime.ranks.ranks import Communicator
+
+SETTINGS = ("UCX_", "FI_", "MPICH_", "MPIR_CVAR_", "I_MPI_", "OMPI_MCA_", "PRTE_MCA_", "NCCL_", "CUDA_VISIBLE_DEVICES")
+"""How the names of variables begin that MPI, its transports, NCCL and CUDA heed."""
+
+
+@dataclass(frozen=True)
+class RankFacts:
+    """One rank. processors: those that it may use; gpus: the names that no other GPU has; nccl: its version, or why
+    there is none.
+    """
+
+    host: str
+    process: int
+    processors: tuple[int, ...]
+    devices: str
+    gpus: tuple[str, ...]
+    nccl: str
+    settings: Mapping[str, str]
+
+
+@dataclass(frozen=True)
+class Survey:
+    """All ranks; edges: what halos between each two neighbours do; warnings: a sentence each."""
+
+    mpi: str
+    mpi4py: str
+    threads: str
+    ranks: tuple[RankFacts, ...]
+    edges: tuple[str, ...]
+    warnings: tuple[str, ...]
+
+    def encoded(self) -> dict[str, Any]:
+        """As JSON takes it."""
+        return asdict(self)
+
+
+def survey(comm: Communicator) -> Survey:
+    """The facts of all ranks; every one of them calls it."""
+    from mpi4py import MPI
+
+    own = part(own_devices("auto", comm))
+    facts = comm.allgather(_facts(own))
+    parts: list[Part] = comm.allgather(own)
+    try:
+        by_address, refused = together(parts, comm.rank)[1], ""
+    except PeergridError as error:
+        by_address, refused = False, str(error)
+    levels = {MPI.THREAD_SINGLE: "single", MPI.THREAD_FUNNELED: "funneled", MPI.THREAD_SERIALIZED: "serialized"}
+    name = MPI.Get_library_version().split("\n")[0].strip("\0 ")
+    threads = levels.get(MPI.Query_thread(), "multiple")
+    edges = tuple(_edges(parts, by_address))
+    return Survey(
+        name, version("mpi4py"), threads, tuple(facts), edges, (*[refused] * bool(refused), *warnings_of(facts))
+    )
+
+
+def text(found: Survey) -> str:
+    """The survey as lines."""
+    lines = ["", f"Ranks ({len(found.ranks)})"]
+    for number, rank in enumerate(found.ranks):
+        gpus = f" ({', '.join(rank.gpus)})" if rank.gpus else ""
+        cpus = ", ".join(map(str, rank.processors))
+        lines.append(
+            f"  rank {number} on {rank.host}, process {rank.process}, CPUs {cpus}, devices {rank.devices}{gpus}"
+        )
+    lines += ["", "What joins them", f"  {found.mpi} through mpi4py {found.mpi4py}, threads: {found.threads}"]
+    lines += ["  device pointers are never given to MPI: messages of GPUs go through pinned memory"]
+    lines += [f"  NCCL {found.ranks[0].nccl}", *(f"  {edge}" for edge in found.edges)]
+    told = sorted({f"{key}={value}" for rank in found.ranks for key, value in rank.settings.items()})
+    lines += ["", "Settings of MPI, NCCL and CUDA in force", *(f"  {line}" for line in told)] if told else []
+    lines += ["", "Warnings", *(f"  {line}" for line in found.warnings)] if found.warnings else []
+    return "\n".join(lines) + "\n"
+
+
+def _facts(own: Part) -> RankFacts:
+    affinity = os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else range(cores())
+    gpus = tuple(own.visible[ordinal] for ordinal in own.devices.ordinals) if own.devices.kind == "cuda" else ()
+    settings = {key: value for key, value in sorted(os.environ.items()) if key.startswith(SETTINGS)}
+    name = host().split()[0]
+    return RankFacts(name, os.getpid(), tuple(sorted(affinity)), str(own.devices), gpus, _nccl(), settings)
+
+
+def _nccl() -> str:
+    """The version of NCCL's package; else what is missing."""
+    try:
+        return f"by nccl4py {version('nccl4py')}: --route nccl"
+    except PackageNotFoundError:
+        return "is not there: pip install 'peergrid[nccl]'"
+
+
+def _edges(parts: Sequence[Part], by_address: bool) -> Iterator[str]:
+    """Sentences about halos between each rank and the next."""
+    gpus = parts[0].devices.kind == "cuda"
+    how = "CUDA IPC: kernels and copies store into the other's memory" if by_address else "messages by MPI"
+    staged = ", staged through pinned memory" if gpus and not by_address else ""
+    for one, (first, second) in enumerate(pairwise(parts)):
+        where = "on one host" if first.host == second.host else "on two hosts"
+        yield f"ranks {one} and {one + 1}, {where}: {how}{staged}"
+
+
+def warnings_of(facts: Sequence[RankFacts]) -> Iterator[str]:
+    """Sentences about what makes runs slow."""
+    for name in dict.fromkeys(rank.host for rank in facts):
+        here = [(number, rank) for number, rank in enumerate(facts) if rank.host == name]
+        used: dict[tuple[int, ...], list[int]] = {}
+        for number, rank in here:
+            used.setdefault(rank.processors, []).append(number)
+        for processors, ranks in used.items():
+            if len(ranks) > len(processors):
+                names = ", ".join(map(str, ranks))
+                yield (
+                    f"Ranks {names} on {name} share {len(processors)} processors: bind them to others "
+                    "(mpiexec --bind-to none, srun --cpus-per-task), or start fewer."
+                )
+    if any(rank.settings.get("NCCL_NET", "").lower() == "socket" for rank in facts):
+        yield "NCCL is told to use sockets (NCCL_NET=Socket), which are slow between hosts with a faster network."
