@@ -27,11 +27,11 @@ extern "C" __global__ void barrier(const __grid_constant__ Barrier b) {
     __syncthreads();
     if (threadIdx.x < 32) {
       long long before = 0;
-      if (lane == 0) before = pg_add_here(b.arrived);
+      if (lane == 0) before = add_device(b.arrived);
       before = __shfl_sync(0xffffffffu, before, 0);
-      if (before + 1 == turn * gridDim.x && concerned) pg_release(b.theirs[lane] + 16 * b.self, turn);
+      if (before + 1 == turn * gridDim.x && concerned) release_system(b.theirs[lane] + 16 * b.self, turn);
       if (concerned)
-        while (pg_acquire(b.mine + 16 * lane) < turn && patience) --patience;
+        while (acquire_system(b.mine + 16 * lane) < turn && patience) --patience;
     }
     __syncthreads();
   }

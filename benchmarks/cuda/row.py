@@ -19,7 +19,7 @@ from peergrid.codegen.cuda.common.arguments import Arguments
 from peergrid.codegen.cuda.common.norm import NORMS
 from peergrid.codegen.cuda.linked.links import rim_reach
 from peergrid.codegen.cuda.linked.peer import PeerKernel
-from peergrid.codegen.cuda.linked.persistent import TURNS, PersistentKernel
+from peergrid.codegen.cuda.linked.persistent import PASSES, PersistentKernel
 from peergrid.codegen.norm import NORM_COLUMNS, NORM_ROWS
 from peergrid.codegen.nvrtc import compile_cubin
 from peergrid.grid import Box
@@ -138,16 +138,16 @@ class Row:
         return self.counter(device, 2)
 
     def links(self, dtype: np.dtype[Any], device: int, rims: list[tuple[int, int]], passed: int) -> np.ndarray:
-        """`Links` of a device."""
+        """`Exchange` of a device."""
         links = np.zeros((), dtype)
-        links["passed"], links["budget"] = passed, BUDGET
-        links["board"], links["report"] = self.board_address, 8 * (device + 1)
+        links["passed"], links["timeout"] = passed, BUDGET
+        links["fault_log"], links["record"] = self.board_address, 8 * (device + 1)
         for side in (0, 1):
             other = device + (1 if side else -1)
             if 0 <= other < len(self.devices):
-                links["side"]["mine"][side] = self.counter(device, side)
-                links["side"]["theirs"][side] = self.counter(other, 1 - side)
-                links["side"]["each"][side] = rims[other][1 - side]
+                links["side"]["local"][side] = self.counter(device, side)
+                links["side"]["remote"][side] = self.counter(other, 1 - side)
+                links["side"]["expected"][side] = rims[other][1 - side]
                 self.slabs[other].fields(links["side"]["fields"][side])
         return links
 
@@ -333,9 +333,9 @@ class PersistentRun:
     def _given(self, number: int) -> list[np.ndarray]:
         slab, (plain, edge, _) = self.row.slabs[number], self.tables[number]
         slab.device.use()
-        turns = np.zeros((), TURNS)
-        turns["plain"], turns["edge"] = (slab.device.upload(table) for table in (plain, edge))
-        turns["plain_count"], turns["edge_count"] = len(plain), len(edge)
+        turns = np.zeros((), PASSES)
+        turns["interior"], turns["boundary"] = (slab.device.upload(table) for table in (plain, edge))
+        turns["interior_count"], turns["boundary_count"] = len(plain), len(edge)
         turns["arrived"] = self.row.arrived(number)
         return [slab.arguments(0, 0), self.row.links(self.kernel.dtype, number, self.rims, 0), turns]
 

@@ -87,13 +87,13 @@ template <typename V> void pg_stream(V* to, const V& values) { *to = values; }
 inline void pg_count(unsigned* counter) { ++*counter; }
 inline unsigned pg_look(const unsigned* counter) { host::yield(); return *counter; }
 
-inline long long pg_acquire(const long long* p) { host::yield(); return *p; }
-inline long long pg_acquire_here(const long long* p) { host::yield(); return *p; }
-inline void pg_release(long long* p, long long v) { *p = v; }
-inline void pg_add(long long* p) { ++*p; }
-inline void pg_come_here(long long* p) { ++*p; }
-inline long long pg_add_here(long long* p) { return (*p)++; }
-inline long long pg_nanoseconds() {
+inline long long acquire_system(const long long* p) { host::yield(); return *p; }
+inline long long acquire_device(const long long* p) { host::yield(); return *p; }
+inline void release_system(long long* p, long long v) { *p = v; }
+inline void add_system(long long* p) { ++*p; }
+inline void arrive_device(long long* p) { ++*p; }
+inline long long add_device(long long* p) { return (*p)++; }
+inline long long nanoseconds() {
   static long long now;  // every look at the clock takes a microsecond
   return now += 1000;
 }

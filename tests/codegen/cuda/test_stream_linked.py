@@ -14,7 +14,7 @@ from peergrid.codegen.cuda.blocked2d.pass_kernel import PassKernel
 from peergrid.codegen.cuda.blocked2d.shape import Shape
 from peergrid.codegen.cuda.linked.links import rim_reach, supports
 from peergrid.codegen.cuda.linked.peer import PeerKernel
-from peergrid.codegen.cuda.linked.persistent import TURNS, PersistentKernel
+from peergrid.codegen.cuda.linked.persistent import PASSES, PersistentKernel
 from peergrid.grid import Grid
 from peergrid.grid.partition import Partition
 from peergrid.schedule.layout import Layout
@@ -46,16 +46,16 @@ class Row:
         self, dtype: np.dtype[Any], device: int, rims: list[tuple[int, int]], passed: int
     ) -> np.ndarray[Any, Any]:
         links = np.zeros((), dtype)
-        links["passed"], links["budget"] = passed, BUDGET
-        links["board"], links["report"] = self.board.ctypes.data, 8 * (device + 1)
+        links["passed"], links["timeout"] = passed, BUDGET
+        links["fault_log"], links["record"] = self.board.ctypes.data, 8 * (device + 1)
         for side in (0, 1):
             found = self.neighbour(device, side)
             if found is None:
                 continue
             other, shift = found
-            links["side"]["mine"][side] = self.counters[device, side:].ctypes.data
-            links["side"]["theirs"][side] = self.counters[other, 1 - side :].ctypes.data
-            links["side"]["each"][side], links["side"]["op"][side] = rims[other][1 - side], 70 + device
+            links["side"]["local"][side] = self.counters[device, side:].ctypes.data
+            links["side"]["remote"][side] = self.counters[other, 1 - side :].ctypes.data
+            links["side"]["expected"][side], links["side"]["op"][side] = rims[other][1 - side], 70 + device
             for number, name in enumerate(self.problem.fields):
                 if name in self.problem.state:
                     pitch = self.devices[other].padded[name][0].array.shape[1]
@@ -85,7 +85,7 @@ def run_peers(row: Row, kernel: PeerKernel) -> None:
                 given = device.arguments(number % 2, number * row.steps)
                 given["regions"], given["receivers"] = launch.regions.ctypes.data, launch.receivers.ctypes.data
                 given["count"] = len(launch.regions)
-                start = compiled(launch.program, ["Links"])
+                start = compiled(launch.program, ["Exchange"])
                 assert start(launch.blocks, 1, pointers([given, links])) is None
 
 
@@ -94,13 +94,14 @@ def run_persistent(row: Row, kernel: PersistentKernel, blocks: int = 3) -> None:
     rims = [kernel.rim(device.box, found[0], found[1]) for device, found in zip(row.devices, tables, strict=True)]
     given, arrived = [], np.zeros((row.count, 1), np.int64)
     for device, (plain, edge, receivers) in zip(row.devices, tables, strict=True):
-        turns = np.zeros((), TURNS)
-        turns["plain"], turns["edge"], turns["arrived"] = (t.ctypes.data for t in (plain, edge, arrived[device.number]))
-        turns["plain_count"], turns["edge_count"], turns["passes"] = len(plain), len(edge), row.passes
+        turns = np.zeros((), PASSES)
+        given_tables = plain, edge, arrived[device.number]
+        turns["interior"], turns["boundary"], turns["arrived"] = (t.ctypes.data for t in given_tables)
+        turns["interior_count"], turns["boundary_count"], turns["passes"] = len(plain), len(edge), row.passes
         arguments = device.arguments(0, 0)
         arguments["receivers"] = receivers.ctypes.data
         given += [arguments, row.links(kernel.dtype, device.number, rims, 0), turns]
-    start = compiled(kernel.program, ["Links", "Turns"], together=True)
+    start = compiled(kernel.program, ["Exchange", "Passes"], together=True)
     assert start(row.count, blocks, pointers(given)) is None
 
 
@@ -158,7 +159,7 @@ def test_a_neighbour_that_never_tells_is_reported(passed: int, told: tuple[int, 
     given = row.devices[0].arguments(0, 0)
     for launch in launches:
         given["regions"], given["count"] = launch.regions.ctypes.data, len(launch.regions)
-        assert compiled(launch.program, ["Links"])(launch.blocks, 1, pointers([given, links])) is None
+        assert compiled(launch.program, ["Exchange"])(launch.blocks, 1, pointers([given, links])) is None
     assert row.board[0] == 1
     assert list(row.board[8:11]) == [71, passed, 0]
 

@@ -29,9 +29,9 @@ extern "C" HostKernel handle_{name} = {{run_{name}, {count}, {{{sizes}}}, HostKe
 """
 READY = """
 static bool ready_{name}(const void* const* a) {{
-  const auto& l = *(const Links*)a[1];
-  for (const Link& side : l.side)
-    if (side.mine && side.mine[(l.passed + 1) & 1] < (l.passed + 1) / 2 * side.each) return false;
+  const auto& e = *(const Exchange*)a[1];
+  for (const Side& side : e.side)
+    if (side.local && side.local[(e.passed + 1) & 1] < (e.passed + 1) / 2 * side.expected) return false;
   return true;
 }}
 """
@@ -41,9 +41,6 @@ static bool ready_{name}(const void* const* a) {{
 def with_handles(source: str) -> str:
     """Generated text as C++ with a handle for each of its kernels; those whose threads work together run in warps."""
     text = kernels(source)
-    text = re.sub(r'asm volatile\("ld.acquire[^;]*;"[^;]*;', "v = __atomic_load_n(p, __ATOMIC_ACQUIRE);", text)
-    text = re.sub(r'asm volatile\("st.release[^;]*;"[^;]*;', "*p = v;", text)
-    text = re.sub(r'asm volatile\("mov.u64[^;]*;"[^;]*;', "t = 0;", text)
     bounds = r"(?:__(?:launch_bounds|maxnreg)__\([\d, ]+\)\s)?"
     found = re.findall(rf"void {bounds}(\w+)\((const __grid_constant__ [^)]*)\)", text)
     way = "WARPS" if skeleton("async_copy.cuh") in source or "__syncthreads" in source else "THREADS"
@@ -52,8 +49,8 @@ def with_handles(source: str) -> str:
 
 def _handle(name: str, kinds: list[str], way: str) -> str:
     """A kernel that takes structs of these kinds; one that makes many passes takes turns with other devices'."""
-    way = "AWAITS" if name == "await_flag" else "TURNS" if "Turns" in kinds else way
-    linked = "Links" in kinds and way == "WARPS"
+    way = "AWAITS" if name == "await_flag" else "TURNS" if "Passes" in kinds else way
+    linked = "Exchange" in kinds and way == "WARPS"
     return (READY.format(name=name) if linked else "") + HANDLE.format(
         name=name,
         given=", ".join(f"*(const {kind}*)a[{k}]" for k, kind in enumerate(kinds)),

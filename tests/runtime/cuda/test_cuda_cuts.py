@@ -119,7 +119,7 @@ def test_blocks_of_zones_are_large_where_plain_tiles_leave_no_room(strategy: Str
     for registers in (200, 128):
         driver = HostDriver(registers=registers)
         assert outcome(Partition.over(problem().grid, 2), Options(strategy, depth=3), driver) == usual
-        zoned = [text for text in driver.texts if "layer2d_tile" in text]
+        zoned = [text for text in driver.texts if "struct StripTiles" in text]
         assert zoned
         bound = f"__launch_bounds__({32 * ABREAST})"
         assert any(bound in text for text in zoned) == (large and registers == 128)

@@ -85,7 +85,7 @@ def test_bits_of_several_stages_with_absorber_and_receivers() -> None:
 def test_tiles_of_zones_keep_to_the_registers_that_plain_tiles_leave(registers: int, room: int) -> None:
     problem, driver = random_heat((90, 200), ("fixed", "fixed")), HostDriver(registers=registers)
     run(problem, (0, 1), driver)
-    zoned = [text for text in driver.texts if "layer2d_tile" in text]
+    zoned = [text for text in driver.texts if "struct StripTiles" in text]
     assert zoned
     assert all(f"__maxnreg__({room})" in text for text in zoned)
 
@@ -152,7 +152,7 @@ def test_a_neighbour_is_waited_for_by_name() -> None:
     for device in range(3):
         sides = chain.links(device, 0, 0)["side"][0]
         for other, side in ((device - 1, sides[0]), (device + 1, sides[1])):
-            if side["mine"]:
+            if side["local"]:
                 said_of.add((device, other, describe(schedule.ops[int(side["op"])])))
     executor.close()
     assert {(device, other) for device, other, _ in said_of} == {(0, 1), (1, 0), (1, 2), (2, 1)}

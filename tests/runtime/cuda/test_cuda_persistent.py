@@ -112,7 +112,7 @@ def test_bits_of_profiles(
     assert found == run(problem, (0,), None)[0]
     (text,) = (text for text in driver.texts if "persistent2d" in text)
     assert f"__launch_bounds__({32 * warps}" in text
-    assert ("stream2d_tile" in text) == (warps < 16)
+    assert ("InteriorTiles, Block>" in text) == (warps < 16)
     assert not notes
 
 
@@ -271,7 +271,7 @@ def test_a_signal_that_never_comes_is_named(monkeypatch: pytest.MonkeyPatch) -> 
     def mute(self: Chain, device: int, number: int, op: int) -> object:
         found = links(self, device, number, op)
         if device == 2:
-            found["side"]["theirs"][0, 0] = self.execution.flag(persistent.MET) + 64  # counts where nobody looks
+            found["side"]["remote"][0, 0] = self.execution.flag(persistent.MET) + 64  # counts where nobody looks
         return found
 
     monkeypatch.setattr(Chain, "links", mute)

@@ -83,13 +83,13 @@ def test_whatever_is_left_out_is_found() -> None:
     ("persistent2d", "red.release.sys", "red.relaxed.sys"),
     ("persistent2d", "ld.acquire.sys", "ld.relaxed.sys"),
     ("persistent2d", "red.release.gpu", "red.relaxed.gpu"),
-    ("persistent2d", "l.side[side].theirs + (passed & 1)", "l.side[side].theirs"),
-    ("persistent2d", "        __syncwarp();\n        if (lane == 0) pg_tell", "        if (lane == 0) pg_tell"),
-    ("persistent2d", "if (threadIdx.x == 0) pg_come_here(turns.arrived);\n      }", ";\n      }"),
-    ("stream2d_peer", "  __syncwarp();\n  if (lane == 0) pg_tell", "  if (lane == 0) pg_tell"),
-    ("stream2d_peer", "if (lane == 0) pg_tell(a, links, tile, links.passed);", ""),
-    ("stream2d_peer", "pg_deliver(a, links, tile, a.target, lane, 32);", ""),
-    ("stream2d_peer", "if (lane == 0) fine = pg_meet(a, links, tile, links.passed);", ""),
+    ("persistent2d", "e.side[side].remote + (passed & 1)", "e.side[side].remote"),
+    ("persistent2d", "          __syncwarp();\n          if (lane == 0) signal_n", "          if (lane == 0) signal_n"),
+    ("persistent2d", "if (threadIdx.x == 0) arrive_device(p.arrived);\n        }", ";\n        }"),
+    ("stream2d_peer", "  __syncwarp();\n  if (lane == 0) signal_n", "  if (lane == 0) signal_n"),
+    ("stream2d_peer", "if (lane == 0) signal_neighbours(a, e, tile, e.passed);", ""),
+    ("stream2d_peer", "put_halos(a, e, tile, a.target, lane, 32);", ""),
+    ("stream2d_peer", "if (lane == 0) fine = await_neighbours(a, e, tile, e.passed);", ""),
     ("edge2d_peer", "  const int fine = *word;\n  __syncthreads();", "  const int fine = *word;"),
 ])  # fmt: skip
 def test_what_is_left_out_of_the_text_is_found(entry: str, part: str, instead: str) -> None:
@@ -104,7 +104,7 @@ def test_what_is_left_out_of_the_text_is_found(entry: str, part: str, instead: s
     assert all(map(fault, changed))
 
 
-@pytest.mark.parametrize("name", ["pg_tell", "pg_patient"])
+@pytest.mark.parametrize("name", ["signal_neighbours", "await_neighbour"])
 def test_a_text_of_another_shape_is_refused(name: str) -> None:
     text = next(texts())
     with pytest.raises(ValueError, match=f"no function {name}"):

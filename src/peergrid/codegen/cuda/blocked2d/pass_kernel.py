@@ -199,4 +199,4 @@ def _layer(problem: Problem, kernel: Layers2D) -> Program:
 def _edge(problem: Problem, shape: BoundaryShape, norm: str | None) -> Program:
     """The program of edge tiles, one however they are cut."""
     kernel = Boundary2D(problem, shape, norm=norm)
-    return Program(kernel.source, kernel.entry, kernel.threads, kernel.shared_bytes, 1)
+    return Program(kernel.whole, kernel.entry, kernel.threads, kernel.shared_bytes, 1)

@@ -13,7 +13,7 @@ from peergrid.codegen.cuda.common.expressions import cell_text
 from peergrid.codegen.cuda.common.names import identifiers
 from peergrid.codegen.cuda.skeletons import words
 from peergrid.grid import Field
-from peergrid.stencil import Problem, footprint
+from peergrid.stencil import Problem, Stage, footprint
 from peergrid.stencil.problem import Assignment, Update
 
 Applied = tuple[Update, tuple[Assignment, ...]]
@@ -76,6 +76,17 @@ class Updates:
             found[applied] = name
             taken.add(name)
         return found
+
+    def call(self, applied: Applied, targets: Sequence[str]) -> str:
+        """The statement that applies an update to a cell, its results in `next`, in the order of a stage's targets."""
+        results = listed(f"next[{targets.index(assignment.target)}]" for assignment in applied[1])
+        return f"{self.functions[applied]}(cell, {results});"
+
+    def box(self, applied: Applied) -> str:
+        """The constants of an `UpdateBox`."""
+        update, movable = applied[0], Arguments(self.problem).movable
+        where = (movable.index(update), 0, 0) if update in movable else (-1, *update.box.lo)
+        return listed((*where, *update.box.shape), "{}")
 
     def number(self, name: str) -> str:
         """The text of a field's number."""
@@ -150,6 +161,11 @@ class Updates:
         for name, result in zip(names, results, strict=True):
             yield from (f"  {line}" for line in result.declarations)
             yield f"  {name} = {result.value};"
+
+
+def applied_in(stage: Stage) -> tuple[Applied, ...]:
+    """The updates of a stage that apply anywhere, with all their assignments."""
+    return tuple((update, update.assignments) for update in stage.updates if not update.box.empty)
 
 
 def listed(parts: Iterable[object], within: str = "") -> str:

@@ -1,24 +1,6 @@
-"""All passes of a run in one cooperative kernel on each device, for grids so small that launches would cost most.
+"""All passes of a run in one cooperative kernel on each device, by `skeletons/persistent2d.cuh`.
 
-A block takes *units*: an edge tile for the whole block (`block`), or a plain tile for each of its warps
-(`blocked2d.stream`), those of the rim first; on the smallest grids all tiles are edge tiles. Between passes the blocks
-of a device meet at a counter in its memory; devices keep step through the counters of `links` alone, each with its
-neighbours only, so that the way across hides behind the meeting at home.
-
-`Arguments.source` and `target` are the slots of the first pass. The kernel has to be launched with all its blocks
-resident at once, and with no more blocks than units: every block comes to every meeting.
-
-What makes a pass see the one before, and not be overwritten by the one after:
-
-- At home: all threads of a block store, meet at the block's barrier, then one thread comes (release, GPU). One lane
-  sees that all came (acquire, GPU or wider, which also empties the multiprocessor's first-level cache), then the
-  block's barrier: what follows reads what others stored. A block comes after its last read of the pass, so the slot
-  that was read may be written. Fields that a kernel writes are never read by way of the read-only path.
-- All loads and stores are of the generic proxy (`cp.async` included; bulk copies would need a proxy fence).
-- Across: threads store into the neighbour's memory, meet, then one thread tells (release, system: what it saw of the
-  others at the barrier goes before it). See `links` for why the counters are pairs.
-- Shared memory goes from a tile to the next: an edge tile ends with a barrier, a plain tile's lanes touch their own
-  places only, and a pass ends with a barrier.
+Units are boundary tiles for a whole block (`block`) and interior tiles for each of its warps (`blocked2d.stream`).
 """
 
 from __future__ import annotations
@@ -32,26 +14,26 @@ import numpy as np
 from numpy.typing import NDArray
 
 from peergrid.codegen.cuda.blocked.plain import FAR
-from peergrid.codegen.cuda.blocked.prelude import prelude
 from peergrid.codegen.cuda.blocked.program import Program, regions_of, serving
 from peergrid.codegen.cuda.blocked.tiles import Tiles
 from peergrid.codegen.cuda.blocked2d.pass_kernel import PassKernel
 from peergrid.codegen.cuda.blocked2d.tiles import tiles
+from peergrid.codegen.cuda.blocked2d.unit import Plan, unit
 from peergrid.codegen.cuda.common.arguments import REGION, Arguments
 from peergrid.codegen.cuda.gpu_model import H200, GpuModel
 from peergrid.codegen.cuda.linked.block.tile import Block2D, BlockShape
 from peergrid.codegen.cuda.linked.links import LinkText, rim_first, rim_tiles
 from peergrid.grid import Box
 
-TURNS = np.dtype(
+PASSES = np.dtype(
     [
-        ("plain", "<u8"),
-        ("edge", "<u8"),
-        ("plain_count", "<i8"),
-        ("edge_count", "<i8"),
+        ("interior", "<u8"),
+        ("boundary", "<u8"),
+        ("interior_count", "<i8"),
+        ("boundary_count", "<i8"),
         ("passes", "<i8"),
         ("arrived", "<u8"),
-        ("met", "<i8"),
+        ("before", "<i8"),
     ]
 )
 """The tiles of a device (tables of REGION), how many passes; the address of the counter where its blocks meet, and how
@@ -63,118 +45,12 @@ Tables = tuple[NDArray[Any], NDArray[Any], NDArray[Any]]
 
 HEAD = 32  # bytes of shared memory for a word that tells the block to stop; its first tiles follow
 
-PLAIN = """\
-      const long long number = (unit - turns.edge_count) * {warps} + warp;
-      bool rim = false;
-      if (number < turns.plain_count) {{
-        const Region tile = begun ? held[warp] : turns.plain[number];
-        int fine = 1;
-        if (!begun) {{
-          if (lane == 0) fine = pg_meet(a, links, tile, passed);
-          __syncwarp();
-          fine = __shfl_sync(0xffffffffu, fine, 0);
-        }}
-        if (fine) {{
-          stream2d_tile(a, tile, source, target, step, room + warp * {warp_bytes});
-          pg_await<0>();  // rows that it asked for and did not need
-          rim = pg_on_rim(a, links, tile);
-        }} else {{
-          *stop = 1;
-        }}
-      }}
-      if (last) {{
-        __syncthreads();
-        if (threadIdx.x == 0) pg_come_here(turns.arrived);
-      }}
-      if (rim) {{
-        const Region tile = begun ? held[warp] : turns.plain[number];
-        __syncwarp();
-        pg_deliver(a, links, tile, target, lane, 32);
-        __syncwarp();
-        if (lane == 0) pg_tell(a, links, tile, passed);
-      }}
-"""
-"""What a unit of plain tiles does; a block comes to the meeting at home before it stores across."""
-
 KERNEL = """\
-struct Turns {{
-  const Region* plain;
-  const Region* edge;
-  long long plain_count, edge_count, passes;
-  long long* arrived;
-  long long met;
-}};
-
-// Whether all blocks of the device came, before patience ends (later than that of who waits across) or somebody stops.
-__device__ __noinline__ bool pg_gather(const Links& l, const Turns& turns, long long wanted) {{
-  const long long start = pg_nanoseconds();
-  for (unsigned look = 1;; ++look) {{
-    const long long seen = pg_acquire(turns.arrived);
-    if (seen >= wanted) return true;
-    if (look % 256) continue;
-    if (pg_acquire(l.board)) return false;
-    if (pg_nanoseconds() - start < 2 * l.budget) continue;
-    pg_give_up(l, l.op, wanted / gridDim.x, seen / gridDim.x);
-    return false;
-  }}
-}}
-// By the first lanes of a block: whether the pass may begin for its first unit. sides: where that is on the rim.
-__device__ __forceinline__ bool pg_begin(const Links& l, const Turns& turns, int lane, int sides, long long pass) {{
-  if (lane && !(sides & lane)) return true;
-  const Link& link = l.side[lane == 2];
-  const long long passed = l.passed + pass;
-  const long long* const counter = lane ? link.mine + ((passed + 1) & 1) : turns.arrived;
-  const long long wanted = lane ? (passed + 1) / 2 * link.each : (turns.met + pass) * gridDim.x;
-  for (int look = 0; look < 1 << 12; ++look)
-    if (pg_acquire(counter) >= wanted) return true;
-  return lane ? pg_patient(l, link, passed) : pg_gather(l, turns, wanted);
-}}
-
 extern "C" __global__ void __launch_bounds__({threads}{bound})
-persistent2d(const __grid_constant__ Arguments a, const __grid_constant__ Links links,
-             const __grid_constant__ Turns turns) {{
+persistent2d(const __grid_constant__ Arguments a, const __grid_constant__ Exchange exchange,
+             const __grid_constant__ Passes passes) {{
   extern __shared__ __align__(128) unsigned char shared[];
-  volatile int* const stop = reinterpret_cast<int*>(shared);
-  Region* const held = reinterpret_cast<Region*>(shared + {head});
-  unsigned char* const room = shared + {room};
-  const int lane = threadIdx.x & 31, warp = threadIdx.x >> 5;
-  const long long units = turns.edge_count + (turns.plain_count + {warps} - 1) / {warps};
-  const bool begins_with_edge = blockIdx.x < turns.edge_count;
-  if (threadIdx.x == 0) *stop = 0;
-  if (lane == 0) {{
-    const long long number = (blockIdx.x - turns.edge_count) * {warps} + warp;
-    if (begins_with_edge) held[warp] = turns.edge[blockIdx.x];
-    else if (number < turns.plain_count) held[warp] = turns.plain[number];
-    else held[warp] = turns.plain[turns.plain_count - 1];
-  }}
-  __syncthreads();
-  int sides = 0;
-  for (int n = 0; n < {warps}; ++n)
-    for (int side = 0; side < 2; ++side) sides |= pg_on_rim(a, links, held[n], side) << side;
-  for (long long pass = 0; pass < turns.passes; ++pass) {{
-    const int source = pass & 1 ? a.target : a.source, target = pass & 1 ? a.source : a.target;
-    const long long step = now(a) + pass * {steps}, passed = links.passed + pass;
-    if (threadIdx.x < 3 && !pg_begin(links, turns, threadIdx.x, sides, pass)) *stop = 1;
-    __syncthreads();
-    if (*stop) return;
-    for (long long unit = blockIdx.x; unit < units; unit += gridDim.x) {{
-      const bool begun = unit == blockIdx.x, last = unit + gridDim.x >= units;
-      if (unit < turns.edge_count) {{
-        const Region tile = begun ? held[0] : turns.edge[unit];
-        if (!begun) {{
-          if (threadIdx.x == 0 && !pg_meet(a, links, tile, passed)) *stop = 1;
-          __syncthreads();
-          if (*stop) return;
-        }}
-        block2d_tile(a, links, tile, source, target, step, room);
-        if (last && threadIdx.x == 0) pg_come_here(turns.arrived);
-        if (threadIdx.x == 32 && pg_on_rim(a, links, tile)) pg_tell(a, links, tile, passed);
-        continue;
-      }}
-{plain}    }}
-    __syncthreads();
-    if (*stop) return;
-  }}
+  all_passes<{steps}, {warps}, {head}, {room}, {interior}, Block>(a, exchange, passes, shared);
 }}
 """
 
@@ -222,20 +98,21 @@ class PersistentKernel:
 
     @cached_property
     def program(self) -> Program:
-        stream = self.made.stream
-        plain = PLAIN.format(warps=self.warps, warp_bytes=stream.warp_bytes) if self.plain else ""
+        stream, steps = self.made.stream, self.made.shape.steps
         kernel = KERNEL.format(
             threads=self.threads,
             bound="" if self.plain else ", 1",  # latency counts there, not how many blocks fit
+            steps=steps,
+            warps=self.warps,
             head=HEAD,
             room=self._head,
-            warps=self.warps,
-            steps=self.made.shape.steps,
-            plain=plain,
+            interior="InteriorTiles" if self.plain else "NoTiles",
         )
-        streamed = stream.tile if self.plain else ""
-        parts = (prelude(self.block.arguments), self.links.source, streamed, self.block.tile, kernel)
-        return Program("\n".join(parts), "persistent2d", self.threads, self.shared_bytes, self.warps)
+        plans: tuple[Plan, ...] = (*stream.plans, self.block) if self.plain else (self.block,)
+        templates = (*(stream.templates if self.plain else ()), "exchange2d.cuh", "block2d.cuh", "persistent2d.cuh")
+        kernels = (stream.tiles, kernel) if self.plain else (kernel,)
+        source = unit(self.made.problem, steps, None, templates, plans, *kernels, tables=self.links.source)
+        return Program(source, "persistent2d", self.threads, self.shared_bytes, self.warps)
 
     def tables(self, box: Box, blocks: int, recorded: Sequence[int] = ()) -> Tables:
         """The plain tiles, the edge tiles and the receivers of a device's box; blocks: that run at once."""
@@ -247,7 +124,7 @@ class PersistentKernel:
         return plain, edge, served
 
     def tiles(self, box: Box, blocks: int, recorded: Sequence[int] = ()) -> Tiles:
-        """How a device's box is cut: plain tiles are as short as the blocks that edge tiles leave over have room for.
+        """How a device's box is cut: interior tiles are as short as the blocks that boundary tiles leave have room for.
 
         recorded: receivers in the box.
         """
@@ -269,5 +146,5 @@ class PersistentKernel:
 
     @property
     def dtype(self) -> np.dtype[Any]:
-        """`Links` for NumPy."""
+        """`Exchange` for NumPy."""
         return self.links.dtype()

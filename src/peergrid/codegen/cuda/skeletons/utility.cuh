@@ -1,24 +1,12 @@
 // The small kernels beside the computing ones: halos stored into a peer's memory, flags, searches, step counters.
 
+#include "system_memory.cuh"
+
 struct CopyBox { unsigned long long source, target; long long source_pitch[2], target_pitch[2]; int shape[3], first; };
 struct Stores { const CopyBox* boxes; long long count; };
 struct Notice { long long* flag; long long value; long long budget; long long* board; long long op; long long report; };
 struct Search { unsigned long long values; long long pitch[2]; int shape[3], spare; unsigned long long* found; };
 struct Tick { long long* clock; long long steps; };
-
-__device__ __forceinline__ long long acquire(const long long* p) {
-  long long v;
-  asm volatile("ld.acquire.sys.s64 %0, [%1];" : "=l"(v) : "l"(p) : "memory");
-  return v;
-}
-__device__ __forceinline__ void release(long long* p, long long v) {
-  asm volatile("st.release.sys.s64 [%0], %1;" ::"l"(p), "l"(v) : "memory");
-}
-__device__ __forceinline__ long long nanoseconds() {
-  long long t;
-  asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(t));
-  return t;
-}
 
 template <typename T> __device__ __forceinline__ void store_box(const Stores& s) {
   int n = 0;
@@ -58,16 +46,16 @@ extern "C" __global__ void __launch_bounds__(256) store_8(const __grid_constant_
 // What the queue did before is visible to whoever sees the new value.
 extern "C" __global__ void raise_flag(const __grid_constant__ Notice n) {
   __threadfence_system();
-  release(n.flag, n.value);
+  release_system(n.flag, n.value);
 }
 // Stops after `budget` nanoseconds, or as soon as anybody else did, and says on the board what it waited for.
 extern "C" __global__ void await_flag(const __grid_constant__ Notice n) {
   const long long start = nanoseconds();
   for (unsigned look = 1;; ++look) {
-    const long long seen = acquire(n.flag);
+    const long long seen = acquire_system(n.flag);
     if (seen >= n.value) return;
     if (look % 256) continue;
-    if (!acquire(n.board) && nanoseconds() - start < n.budget) continue;
+    if (!acquire_system(n.board) && nanoseconds() - start < n.budget) continue;
     long long* report = n.board + n.report;
     if (!report[0]) {
       report[1] = n.value;
@@ -75,7 +63,7 @@ extern "C" __global__ void await_flag(const __grid_constant__ Notice n) {
       report[0] = n.op + 1;
     }
     __threadfence_system();
-    release(n.board, 1);
+    release_system(n.board, 1);
     return;
   }
 }

@@ -1,4 +1,4 @@
-"""Devices in a chain, or in a ring where the grid wraps: the `Links` of their kernels, from a schedule's operations."""
+"""Devices in a chain, or in a ring where the grid wraps: `Exchange` of their kernels, from a schedule's operations."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Ends = dict[tuple[int, int], list[int]]
 
 @dataclass(frozen=True)
 class Chain:
-    """Kernels whose `Links` have a dtype; boundary_tiles: how many at the low and at the high end of each box."""
+    """Kernels whose `Exchange` have a dtype; boundary_tiles: how many at the low and at the high end of each box."""
 
     execution: ExecutionContext
     schedule: Schedule
@@ -31,18 +31,18 @@ class Chain:
     boundary_tiles: Sequence[tuple[int, int]]
 
     def links(self, device: int, number: int, op: int) -> NDArray[Any]:
-        """`Links` of a device in a pass, shape (1,), without the passes so far; op: what its own blocks wait at."""
+        """`Exchange` of a device in a pass, shape (1,), without the passes so far; op: what its own blocks wait at."""
         execution, links = self.execution, np.zeros(1, self.dtype)
-        links["budget"], links["board"] = execution.timeout_ns, execution.fault_log_address
-        links["report"], links["op"] = service.REPORT * (device + 1), op
+        links["timeout"], links["fault_log"] = execution.timeout_ns, execution.fault_log_address
+        links["record"], links["op"] = service.REPORT * (device + 1), op
         for side in (0, 1):
             if (device, side) not in self._waits:
                 continue
             waits, signals = self._waits[device, side][number], self._signals[device, side][number]
             mine, theirs = self._flag(waits), self._flag(signals)
             link = links["side"][0, side]
-            link["mine"], link["theirs"] = execution.flag(mine), execution.flag(theirs)
-            link["each"], link["op"] = self.boundary_tiles[theirs.device][1 - side], waits
+            link["local"], link["remote"] = execution.flag(mine), execution.flag(theirs)
+            link["expected"], link["op"] = self.boundary_tiles[theirs.device][1 - side], waits
             self._address(link, device, side, theirs.device)
         return links
 

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from peergrid.codegen.cuda.blocked.program import Launch
-from peergrid.codegen.cuda.linked.persistent import TURNS, PersistentKernel, Tables
+from peergrid.codegen.cuda.linked.persistent import PASSES, PersistentKernel, Tables
 from peergrid.codegen.cuda.suited import resident
 from peergrid.grid import Box
 from peergrid.runtime.cuda.commands.buffer import CommandWriter, Relocation
@@ -106,7 +106,7 @@ class _Row:
 
     @property
     def most(self) -> int:
-        """Turns in one launch."""
+        """Iterations in one launch."""
         execution, count = self.chain.execution, len(passes(self.schedule))
         iteration = execution.step_seconds * self.schedule.steps
         return max(1, min(int(IN_FLIGHT_SECONDS / iteration), execution.gpu.persistent_passes // count))
@@ -141,14 +141,14 @@ class _Row:
         commands.relocations += [
             Relocation(address + offset(values, "step"), 0, None),
             Relocation(int(links.ctypes.data) + offset(links, "passed"), 0, MANY),
-            Relocation(int(arguments.ctypes.data) + offset(arguments, "met"), 0, MET),
+            Relocation(int(arguments.ctypes.data) + offset(arguments, "before"), 0, MET),
         ]
 
     def _arguments(self, device: int, count: int) -> NDArray[Any]:
         devices, (plain, edge, _) = self.chain.execution.devices, self.tables[device]
-        arguments = np.zeros(1, TURNS)
-        arguments["plain"], arguments["plain_count"] = devices.constant(device, plain), len(plain)
-        arguments["edge"], arguments["edge_count"] = devices.constant(device, edge), len(edge)
+        arguments = np.zeros(1, PASSES)
+        arguments["interior"], arguments["interior_count"] = devices.constant(device, plain), len(plain)
+        arguments["boundary"], arguments["boundary_count"] = devices.constant(device, edge), len(edge)
         arguments["passes"], arguments["arrived"] = count, self.chain.execution.flag(Flag(device, MET.name))
         return arguments
 

@@ -14,19 +14,20 @@ from itertools import pairwise
 from peergrid.schedule.protocol import Protocol, Step
 
 CALLS = re.compile(
-    r"\b(?P<wait>pg_meet|pg_begin(?=\(links, turns))\("
+    r"\b(?P<wait>await_neighbours|await_pass(?=\(e, p))\("
     r"|\b(?P<sync>__syncthreads|__syncwarp)\(\)"
     r"|\b(?P<fence>__threadfence_system)\("
-    r"|\b(?P<tile>\w+_tile)\(a, (?P<links>links, )?tile"
-    r"|\b(?P<put>pg_deliver)\("
-    r"|\b(?P<signal>pg_tell)\("
-    r"|\b(?P<arrive>pg_come_here)\("
+    r"|\b(?P<tile>\w+)(?:::advance|<Boundary>)\(a, (?P<exchange>e, )?tile"
+    r"|\b(?P<put>put_halos)\("
+    r"|\b(?P<signal>signal_neighbours)\("
+    r"|\b(?P<arrive>arrive_device)\("
 )
+TEMPLATE = re.compile(r"\b(?P<name>exchange_\w+|all_passes)<(?P<tiles>[^;]*?)>\(")
 BRANCH = re.compile(
-    r"if \(unit < turns\.edge_count\) \{(?P<edge>.*?)\n        continue;\n      \}(?P<plain>.*)", re.DOTALL
+    r"if \(unit < p\.boundary_count\) \{(?P<boundary>.*?)\n        continue;\n      \}(?P<interior>.*)", re.DOTALL
 )
-TEMPLATE = re.compile(r"\b(\w+_tile)<")
-STORES = re.compile(r"slot\[target\]|\.stages\(")
+TILE = re.compile(r"\b(\w+_tile)<")
+STORES = re.compile(r"slot\[target\]|\b(advance|finish)<|\.run\(")
 LOOP = "for (long long unit"
 FIRST_LOOP = "for (long long pass"
 
@@ -40,41 +41,55 @@ class KernelText:
 
     def protocols(self) -> dict[str, Protocol]:
         """The protocol of each kind of tile that the kernel makes."""
-        body = _body(self.source, self.entry)
-        if LOOP not in body:
-            return {"tiles": self._protocol(body, resident=False)}
-        head, units = body[body.index(FIRST_LOOP) :].split(LOOP, 1)
-        found = BRANCH.search(units)
+        found = TEMPLATE.search(_body(self.source, self.entry))
         if found is None:
+            raise ValueError(f"kernel {self.entry} calls no template that is known")
+        body, tiles = _body(self.source, found["name"]), found["tiles"]
+        if LOOP not in body:
+            return {"tiles": self._protocol(body, tiles, resident=False)}
+        head, units = body[body.index(FIRST_LOOP) :].split(LOOP, 1)
+        parts = BRANCH.search(units)
+        if parts is None:
             raise ValueError(f"kernel {self.entry} has no branch for boundary tiles that is known")
-        kinds = {kind: found[kind] for kind in ("edge", "plain") if CALLS.search(found[kind])}
-        return {kind: self._protocol(head + text, resident=True) for kind, text in kinds.items() if "_tile(" in text}
+        kinds = ("boundary",) if "NoTiles" in tiles else ("boundary", "interior")
+        return {kind: self._protocol(head + parts[kind], "InteriorTiles", resident=True) for kind in kinds}
 
-    def _protocol(self, text: str, *, resident: bool) -> Protocol:
-        steps = tuple(self._steps(text))
-        wait = _body(self.source, "pg_patient")
-        tell, home = _body(self.source, "pg_tell"), _body(self.source, "pg_gather") if resident else ""
+    def _protocol(self, text: str, tiles: str, *, resident: bool) -> Protocol:
+        steps = tuple(self._steps(text, tiles))
+        wait = _body(self.source, "await_neighbour")
+        signal, home = _body(self.source, "signal_neighbours"), _body(self.source, "await_blocks") if resident else ""
         return Protocol(
             _trimmed(steps),
             resident,
             direct=_adjacent(steps),
-            acquire="pg_acquire(link.mine" in wait and _orders(self.source, "pg_acquire", "ld.acquire.sys"),
-            release="pg_add(" in tell and _orders(self.source, "pg_add", "red.release.sys"),
-            acquire_home="pg_acquire(turns.arrived)" in home and _orders(self.source, "pg_acquire", "ld.acquire.sys"),
-            release_home=_orders(self.source, "pg_come_here", "red.release.gpu"),
-            parity="link.mine + odd" in wait and "(passed & 1)" in tell,
+            acquire="acquire_system(side.local" in wait and _orders(self.source, "acquire_system", "ld.acquire.sys"),
+            release="add_system(" in signal and _orders(self.source, "add_system", "red.release.sys"),
+            acquire_home="acquire_system(p.arrived)" in home
+            and _orders(self.source, "acquire_system", "ld.acquire.sys"),
+            release_home=_orders(self.source, "arrive_device", "red.release.gpu"),
+            parity="side.local + odd" in wait and "(passed & 1)" in signal,
         )
 
-    def _steps(self, text: str) -> Iterator[Step]:
+    def _steps(self, text: str, tiles: str) -> Iterator[Step]:
         for call in CALLS.finditer(text):
             if call["tile"]:
                 yield from (Step.READ, Step.WRITE)
-                if call["links"]:
+                if call["exchange"]:
                     yield Step.PUT
-                if _ends_with_barrier(_tile(self.source, call["tile"])):
+                if _ends_with_barrier(self._tile(call["tile"], tiles)):
                     yield Step.SYNC
             else:
                 yield next(Step(kind) for kind in ("wait", "sync", "fence", "put", "signal", "arrive") if call[kind])
+
+    def _tile(self, called: str, tiles: str) -> str:
+        """The text of the function that makes a tile, its stages in their place."""
+        if not called.endswith("_tile"):
+            text = _body(self.source[self.source.index(f"struct {tiles} {{") :], "advance")
+            found = TILE.search(text)
+            if found is None:
+                return text
+            called = found[1]
+        return _body(self.source, called).replace("tile.stages(", _body(self.source, "stage"))
 
 
 def _body(source: str, name: str) -> str:
@@ -88,13 +103,6 @@ def _body(source: str, name: str) -> str:
         if not depth:
             return source[start:at]
     raise ValueError(f"the function {name} has no end")
-
-
-def _tile(source: str, name: str) -> str:
-    """The text of the function that advances a tile: that of a template, where another calls it."""
-    text = _body(source, name)
-    called = TEMPLATE.search(text)
-    return text if called is None else _body(source, called[1])
 
 
 def _orders(source: str, name: str, instruction: str) -> bool:

@@ -5,38 +5,37 @@ The receivers of a tile are `count = variant` entries of `Arguments.receivers`, 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
-from peergrid.codegen.cuda.blocked.prelude import prelude
 from peergrid.codegen.cuda.blocked.reach import row_reach
 from peergrid.codegen.cuda.blocked.step_plan import StagePlan
 from peergrid.codegen.cuda.blocked2d.boundary.rings import BoundaryRings, BoundaryShape, Ring
-from peergrid.codegen.cuda.blocked2d.updates import Applied, Updates, listed
-from peergrid.codegen.cuda.common.arguments import Arguments
+from peergrid.codegen.cuda.blocked2d.unit import unit
+from peergrid.codegen.cuda.blocked2d.updates import Applied, Updates, applied_in, listed
 from peergrid.codegen.cuda.common.norm import norm_argument, norm_parameter, norm_reference
 from peergrid.codegen.cuda.gpu_model import H200
-from peergrid.codegen.cuda.skeletons import include
 from peergrid.codegen.norm import NORM_COLUMNS
 from peergrid.stencil import Problem, footprint
-from peergrid.stencil.problem import Update
 
 FEW_REGISTERS = 72  # of a thread, that a tile can do with
 
 KERNEL = """\
 extern "C" __global__ void __launch_bounds__({threads}, {blocks})
-{entry}(const __grid_constant__ Arguments a{more}) {{
+{entry}({parameters}) {{
   extern __shared__ __align__(128) unsigned char shared[];
-  {entry}_tile(a, a.regions[blockIdx.x], a.source, a.target, now(a), shared{norms});
+  {call}(a, {more}shared{norms});
 }}
 """
 
-TILE = """\
-__device__ __forceinline__ void {entry}_tile(const Arguments& a, const Region& tile, const int source,
-    const int target, const long long step0, unsigned char* const shared{more}) {{
-  boundary2d_tile<Boundary{sums}>(a, tile, source, target, step0, shared{zero});
-}}
+TILES = """\
+struct BoundaryTiles {{
+  static constexpr int THREADS = {threads};
+  __device__ __forceinline__ static void advance(const Arguments& a, const Region& tile, int source, int target,
+                                                 long long step0, unsigned char* shared{more}) {{
+    boundary2d_tile<Boundary{sums}>(a, tile, source, target, step0, shared{zero});
+  }}
+}};
 """
 
 STAGE = """\
@@ -102,36 +101,61 @@ class Boundary2D:
         return (-(-left // NORM_COLUMNS) * NORM_COLUMNS if self.norm else left), right
 
     @property
-    def source(self) -> str:
+    def whole(self) -> str:
         """The whole translation unit."""
-        return "\n".join((prelude(Arguments(self.problem), self.norm), self.tile, self.kernel))
+        return unit(self.problem, self.shape.steps, self.norm, self.templates, (self,), self.tiles, self.kernel)
+
+    @property
+    def templates(self) -> tuple[str, ...]:
+        """The files of `skeletons` that the tiles are made by."""
+        return ("boundary2d.cuh", "boundary_norm2d.cuh") if self.norm else ("boundary2d.cuh",)
 
     @property
     def kernel(self) -> str:
         """The kernel whose blocks take one tile each."""
-        more, norms = norm_parameter(self.norm), norm_argument(self.norm)
-        return KERNEL.format(entry=self.entry, threads=self.threads, blocks=self.blocks, more=more, norms=norms)
+        return self._kernel("block_tile<BoundaryTiles>")
 
-    @cached_property
-    def tile(self) -> str:
-        """The device function that advances a tile by one block."""
-        skeletons = ("boundary2d.cuh", "boundary_norm2d.cuh") if self.norm else ("boundary2d.cuh",)
-        stages = (self._stage(number, plan) for number, plan in enumerate(self._plans))
+    @property
+    def exchanging_kernel(self) -> str:
+        """The same that deals with neighbours itself."""
+        return self._kernel("exchange_block_tile<BoundaryTiles>", exchange=True)
+
+    def _kernel(self, call: str, *, exchange: bool = False) -> str:
+        more = ("const __grid_constant__ Exchange exchange",) if exchange else ()
+        return KERNEL.format(
+            entry=f"{self.entry}_peer" if exchange else self.entry,
+            threads=self.threads,
+            blocks=self.blocks,
+            parameters=", ".join(("const __grid_constant__ Arguments a", *more)) + norm_parameter(self.norm),
+            call=call,
+            more="exchange, " if exchange else "",
+            norms=norm_argument(self.norm),
+        )
+
+    @property
+    def tiles(self) -> str:
+        """The struct whose `advance` makes a tile by one block."""
         sums, zero = (", BoundarySums<Boundary>", ", {norms, {}}") if self.norm else ("", "")
-        function = TILE.format(entry=self.entry, more=norm_reference(self.norm), sums=sums, zero=zero)
-        tables = self._updates.tables(self.shape.steps)
-        return "\n".join((tables, include(*skeletons), self._updates.source, *stages, self._plan, function))
+        return TILES.format(threads=self.threads, more=norm_reference(self.norm), sums=sums, zero=zero)
+
+    @property
+    def applied(self) -> tuple[Applied, ...]:
+        """All updates of the stages."""
+        return tuple(applied for plan in self._plans for applied in applied_in(plan.stage))
+
+    def source(self, updates: Updates) -> str:
+        """The stages and the plan; updates: the functions."""
+        stages = (self._stage(updates, number, plan) for number, plan in enumerate(self._plans))
+        return "\n".join((*stages, self._plan(updates)))
 
     @cached_property
     def _plans(self) -> tuple[StagePlan, ...]:
         """The stages that do something: all but those that leave rows where and as they are."""
         return tuple(
-            plan for plan in self.rings.plan.stages if _applied(plan) or not all(map(plan.in_place, plan.targets))
+            plan
+            for plan in self.rings.plan.stages
+            if applied_in(plan.stage) or not all(map(plan.in_place, plan.targets))
         )
-
-    @cached_property
-    def _updates(self) -> Updates:
-        return Updates(self.problem, tuple(applied for plan in self._plans for applied in _applied(plan)))
 
     @cached_property
     def _rings(self) -> tuple[Ring, ...]:
@@ -140,10 +164,10 @@ class Boundary2D:
         found = (*map(rings.ring, rows), *map(rings.coefficient_ring, rings.coefficients))
         return tuple(dict.fromkeys(found))
 
-    def _stage(self, number: int, plan: StagePlan) -> str:
-        reads, applied, targets = self._rows_read(plan), _applied(plan), list(plan.targets)
+    def _stage(self, updates: Updates, number: int, plan: StagePlan) -> str:
+        reads, applied, targets = self._rows_read(plan), applied_in(plan.stage), list(plan.targets)
         final = [self.rings.plan.last_stage(name) == plan.number for name in targets]
-        field = self._updates.number
+        field = updates.number
         writes = (
             (
                 field(name),
@@ -161,16 +185,12 @@ class Boundary2D:
             updates=len(applied),
             rows_read=listed(listed((field(name), offset, ring), "{}") for name, offset, ring in reads),
             writes=listed(listed(row, "{}") for row in writes),
-            boxes=listed(listed(self._box(update), "{}") for update, _ in applied) or "{}",
+            boxes=listed(map(updates.box, applied)) or "{}",
             calls="\n".join(
-                f"    if constexpr (UPDATE == {place}) {self._call(update, targets)}"
+                f"    if constexpr (UPDATE == {place}) {updates.call(update, targets)}"
                 for place, update in enumerate(applied)
             ),
         )
-
-    def _call(self, applied: Applied, targets: list[str]) -> str:
-        results = listed(f"next[{targets.index(assignment.target)}]" for assignment in applied[1])
-        return f"{self._updates.functions[applied]}(cell, {results});"
 
     def _rows_read(self, plan: StagePlan) -> list[tuple[str, int, int]]:
         """The field, the offset and the ring of the rows that a stage reads."""
@@ -184,16 +204,8 @@ class Boundary2D:
                 found.append((name, offset, self._rings.index(self.rings.coefficient_ring(name))))
         return found
 
-    def _box(self, update: Update) -> Iterator[int]:
-        """The constants of an `UpdateBox`."""
-        movable = Arguments(self.problem).movable
-        yield movable.index(update) if update in movable else -1
-        yield from ((0, 0) if update in movable else update.box.lo)
-        yield from update.box.shape
-
-    @property
-    def _plan(self) -> str:
-        rings, number = self.rings, self._updates.number
+    def _plan(self, updates: Updates) -> str:
+        rings, number = self.rings, updates.number
         above, below = row_reach(self.problem, self.shape.steps)
         loads = [(number(name), *found) for name in self.problem.fields if (found := rings.loaded(name)) is not None]
         starts = [rings.starts.get(f"profile {name}", (0, 0))[0] for name in self.problem.fields]
@@ -220,7 +232,3 @@ class Boundary2D:
             profiles=listed(map(number, rings.profiles)),
             structs=listed(f"BoundaryStage{number}" for number in range(len(self._plans))),
         )
-
-
-def _applied(plan: StagePlan) -> tuple[Applied, ...]:
-    return tuple((update, update.assignments) for update in plan.stage.updates if not update.box.empty)

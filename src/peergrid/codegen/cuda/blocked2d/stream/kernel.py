@@ -11,30 +11,29 @@ them (see `blocked2d.boundary`).
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 
-from peergrid.codegen.cuda.blocked.prelude import prelude
 from peergrid.codegen.cuda.blocked2d.stream.plan import StreamPlan2D
 from peergrid.codegen.cuda.blocked2d.stream.text import PlanText2D
-from peergrid.codegen.cuda.blocked2d.updates import Updates
+from peergrid.codegen.cuda.blocked2d.unit import unit
 from peergrid.codegen.cuda.common.norm import norm_argument, norm_parameter, norm_reference
-from peergrid.codegen.cuda.skeletons import include
 
 KERNEL = """\
 extern "C" __global__ void {bounds}
-{entry}(const __grid_constant__ Arguments a{more}) {{
+{entry}({parameters}) {{
   extern __shared__ __align__(128) unsigned char shared[];
-  const int warp = {warp}, tile = blockIdx.x * {warps} + warp;
-  if (tile < a.count)
-    {entry}_tile(a, a.regions[tile], a.source, a.target, now(a), shared + warp * {warp_bytes}{norms});
+  const int warp = {warp};
+  {call}(a, {more}blockIdx.x * {warps} + warp, shared + warp * {tiles}::WARP_BYTES{norms});
 }}
 """
-
-TILE = """\
-__device__ __forceinline__ void {entry}_tile(const Arguments& a, const Region& tile, const int source,
-    const int target, const long long step0, unsigned char* const shared{more}) {{
-  {body}
-}}
+TILES = """\
+struct InteriorTiles {{
+  static constexpr bool ANY = true;
+  static constexpr int WARP_BYTES = {warp_bytes};
+  __device__ __forceinline__ static void advance(const Arguments& a, const Region& tile, int source, int target,
+                                                 long long step0, unsigned char* shared{more}) {{
+    {body}
+  }}
+}};
 """
 BODY = "Stream2D<Interior2D>(a, tile, source, target, step0, shared).run();"
 BODY_WITH_NORMS = "run_with_norms<Interior2D>(a, tile, source, target, step0, shared, norms);"
@@ -51,6 +50,24 @@ def warp_of(warps: int, *, alike: bool = False) -> str:
     return "__shfl_sync(0xffffffffu, threadIdx.x >> 5, 0)" if alike else "threadIdx.x >> 5"
 
 
+def warp_kernel(
+    entry: str, tiles: str, bounds: str, warps: int, norm: str | None, *, alike: bool = False, exchange: bool = False
+) -> str:
+    """The text of a kernel whose warps take one tile each; exchange: it deals with neighbours itself."""
+    more = ("const __grid_constant__ Exchange exchange",) if exchange else ()
+    return KERNEL.format(
+        entry=f"{entry}_peer" if exchange else entry,
+        bounds=bounds,
+        parameters=", ".join(("const __grid_constant__ Arguments a", *more)) + norm_parameter(norm),
+        warp=warp_of(warps, alike=alike and not exchange),
+        call=f"exchange_warp_tile<{tiles}>" if exchange else f"warp_tile<{tiles}>",
+        more="exchange, " if exchange else "",
+        warps=warps,
+        tiles=tiles,
+        norms=norm_argument(norm),
+    )
+
+
 @dataclass(frozen=True)
 class Stream2D(StreamPlan2D):
     """The text of the interior's kernel for one problem and shape."""
@@ -58,29 +75,25 @@ class Stream2D(StreamPlan2D):
     @property
     def source(self) -> str:
         """The whole translation unit."""
-        return "\n".join((prelude(self.arguments, self.norm), self.tile, self.kernel))
+        return unit(self.problem, self.shape.steps, self.norm, self.templates, self.plans, self.tiles, self.kernel)
+
+    @property
+    def templates(self) -> tuple[str, ...]:
+        """The files of `skeletons` that the tiles are made by."""
+        return ("stream2d.cuh", "norm2d.cuh") if self.norm else ("stream2d.cuh",)
+
+    @property
+    def plans(self) -> tuple[PlanText2D, ...]:
+        """The one plan of all tiles."""
+        return (PlanText2D(self),)
 
     @property
     def kernel(self) -> str:
         """The kernel whose warps take one tile each."""
-        return KERNEL.format(
-            entry=self.entry,
-            bounds=self.shape.bounds,
-            warp=warp_of(self.shape.warps),
-            warps=self.shape.warps,
-            warp_bytes=self.warp_bytes,
-            more=norm_parameter(self.norm),
-            norms=norm_argument(self.norm),
-        )
+        return warp_kernel(self.entry, "InteriorTiles", self.shape.bounds, self.shape.warps, self.norm)
 
-    @cached_property
-    def tile(self) -> str:
-        """The device function that advances a tile by one warp."""
-        plan = PlanText2D(self)
-        updates = Updates(self.problem, plan.applied)
-        skeletons = ("stream2d.cuh", "norm2d.cuh") if self.norm else ("stream2d.cuh",)
+    @property
+    def tiles(self) -> str:
+        """The struct whose `advance` makes a tile by one warp."""
         body = BODY_WITH_NORMS if self.norm else BODY
-        function = TILE.format(entry=self.entry, more=norm_reference(self.norm), body=body)
-        return "\n".join(
-            (updates.tables(self.shape.steps), include(*skeletons), updates.source, plan.source(updates), function)
-        )
+        return TILES.format(warp_bytes=self.warp_bytes, more=norm_reference(self.norm), body=body)

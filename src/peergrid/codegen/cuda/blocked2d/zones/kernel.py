@@ -8,18 +8,15 @@ plain tiles leave none, blocks are large: small ones would keep a block of plain
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import cached_property
 
-from peergrid.codegen.cuda.blocked.prelude import prelude
 from peergrid.codegen.cuda.blocked2d.shape import Shape
-from peergrid.codegen.cuda.blocked2d.stream.kernel import KERNEL, warp_of
+from peergrid.codegen.cuda.blocked2d.stream.kernel import warp_kernel
 from peergrid.codegen.cuda.blocked2d.tiles import Cut
-from peergrid.codegen.cuda.blocked2d.updates import Updates
+from peergrid.codegen.cuda.blocked2d.unit import unit
 from peergrid.codegen.cuda.blocked2d.zones.layer import Layer2D
+from peergrid.codegen.cuda.blocked2d.zones.text import StripText2D
 from peergrid.codegen.cuda.blocked2d.zones.zone import Zone, zones
-from peergrid.codegen.cuda.common.arguments import Arguments
-from peergrid.codegen.cuda.common.norm import norm_argument, norm_parameter, norm_reference
-from peergrid.codegen.cuda.skeletons import include
+from peergrid.codegen.cuda.common.norm import norm_argument, norm_reference
 from peergrid.stencil import Problem
 from peergrid.stencil.remember import remembered
 
@@ -34,13 +31,16 @@ COLUMNS = (1, 2, 4)
 USEFUL = 16  # columns of a tile that are not redundant, at least
 
 
-TILE = """\
-__device__ __forceinline__ void layer2d_tile(const Arguments& a, const Region& tile, const int source,
-    const int target, const long long step0, unsigned char* const shared{more}) {{
-  switch (tile.variant) {{
+TILES = """\
+struct StripTiles {{
+  static constexpr int WARP_BYTES = {warp_bytes};
+  __device__ __forceinline__ static void advance(const Arguments& a, const Region& tile, int source, int target,
+                                                 long long step0, unsigned char* shared{more}) {{
+    switch (tile.variant) {{
 {cases}
+    }}
   }}
-}}
+}};
 """
 
 
@@ -116,45 +116,36 @@ class Layers2D:
     entry: str = "layer2d"
     norm: str | None = None
 
-    @cached_property
-    def tile(self) -> str:
-        """The device functions of all zones and the one that calls them."""
-        norms = norm_argument(self.norm)
-        cases = (
-            f"    case {number}: run_strip<{part.entry}>(a, tile, source, target, step0, shared{norms}); break;"
-            for number, part in enumerate(self.parts)
-        )
-        plans = [part.text for part in self.parts]
-        updates = Updates(self.problem, tuple(applied for plan in plans for applied in plan.applied))
-        skeletons = ("stream2d.cuh", "strip2d.cuh", *(("strip_norm2d.cuh",) if self.norm else ()))
-        return "\n".join(
-            (
-                updates.tables(self.parts[0].shape.steps),
-                include(*skeletons),
-                updates.source,
-                *(plan.source(updates) for plan in plans),
-                TILE.format(cases="\n".join(cases), more=norm_reference(self.norm)),
-            )
-        )
-
     @property
     def source(self) -> str:
         """The whole translation unit."""
-        parts = (prelude(Arguments(self.problem), self.norm), self.tile, self.kernel)
-        return "\n".join(parts)
+        steps = self.parts[0].shape.steps
+        return unit(self.problem, steps, self.norm, self.templates, self.plans, self.tiles, self.kernel)
+
+    @property
+    def templates(self) -> tuple[str, ...]:
+        """The files of `skeletons` that the tiles are made by."""
+        return ("stream2d.cuh", "strip2d.cuh", *(("strip_norm2d.cuh",) if self.norm else ()))
+
+    @property
+    def plans(self) -> tuple[StripText2D, ...]:
+        """The plan of each zone."""
+        return tuple(part.text for part in self.parts)
+
+    @property
+    def tiles(self) -> str:
+        """The struct whose `advance` makes a tile of any strip."""
+        norms = norm_argument(self.norm)
+        cases = (
+            f"      case {number}: run_strip<{part.entry}>(a, tile, source, target, step0, shared{norms}); break;"
+            for number, part in enumerate(self.parts)
+        )
+        return TILES.format(warp_bytes=self.warp_bytes, cases="\n".join(cases), more=norm_reference(self.norm))
 
     @property
     def kernel(self) -> str:
         """The kernel whose warps take one tile each."""
-        return KERNEL.format(
-            bounds=self.bounds,
-            entry=self.entry,
-            more=norm_parameter(self.norm),
-            warp=warp_of(self.warps, alike=True),
-            warps=self.warps,
-            warp_bytes=self.warp_bytes,
-            norms=norm_argument(self.norm),
-        )
+        return warp_kernel(self.entry, "StripTiles", self.bounds, self.warps, self.norm, alike=True)
 
     @property
     def bounds(self) -> str:

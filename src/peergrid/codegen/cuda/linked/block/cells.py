@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property, reduce
 
-from peergrid.codegen.cuda.blocked2d.confined import Confined
 from peergrid.codegen.cuda.common.arguments import Arguments
 from peergrid.stencil import Growth, Problem, Stage, footprint
 
@@ -44,10 +42,6 @@ class BlockCells2D:
     @property
     def arguments(self) -> Arguments:
         return Arguments(self.problem)
-
-    @cached_property
-    def confined(self) -> Confined:
-        return Confined(self.problem)
 
     @cached_property
     def reach(self) -> Growth:
@@ -113,43 +107,7 @@ class BlockCells2D:
         """The fields that a stage both writes and reads at other cells."""
         return tuple(name for name in self.double if _mixed(stage, name))
 
-    def array(self, name: str) -> str:
-        """The text of where a field's current values begin."""
-        return f"p{self.arguments.fields.index(name)}" if name in self.double else str(self.starts[name])
-
-    def other(self, name: str) -> str:
-        """The text of where a field with two arrays has the other one."""
-        return f"o{self.arguments.fields.index(name)}"
-
-    def bounds(self, left: str, growth: Growth) -> str:
-        """The cells to compute when so many steps are left, none beyond an edge that is not periodic."""
-        texts = []
-        for axis, (lo, hi) in enumerate((("y0", "y1"), ("c0", "c1"))):
-            first = f"{lo} - {left} * {self.reach.below[axis]} - {growth.below[axis]}"
-            last = f"{hi} + {left} * {self.reach.above[axis]} + {growth.above[axis]}"
-            if not self.problem.grid.periodic[axis]:
-                first, last = f"max({first}, 0)", f"min({last}, {self.problem.grid.shape[axis]})"
-            name = "yx"[axis]
-            texts.append(f"const int {name}a = {first}, {name}e = {last};")
-        return " ".join(texts)
-
-    def loop(self, body: Iterable[str]) -> Iterator[str]:
-        """A loop over the cells within the bounds, 32 of a row by each warp."""
-        parts = self.shape.width // 32
-        yield f"  for (int j = warp; j < (ye - ya) * {parts}; j += {self.shape.warps}) {{"
-        yield f"    const int y = ya + j / {parts}, x = xa + j % {parts} * 32 + lane;"
-        yield "    if (x < xe) {"
-        yield f"      const int at = (y - yb) * {self.shape.width} + (x - xb);"
-        yield from body
-        yield "    }"
-        yield "  }"
-
 
 def _mixed(stage: Stage, name: str) -> bool:
     """Whether a stage writes a field and reads it at other cells."""
     return name in stage.targets and any(r.field == name and any(r.offset) for u in stage.updates for r in u.reads)
-
-
-def near(rows: tuple[object, object], columns: tuple[object, object]) -> str:
-    """Whether the cells within the bounds reach a box, given where its rows and its columns begin and end."""
-    return f"ya < {rows[1]} && ye > {rows[0]} && xa < {columns[1]} && xe > {columns[0]}"

@@ -1,28 +1,39 @@
-"""Several time steps of a small 2D tile by one thread block that holds all of it in shared memory.
-
-Where a grid is so small that a pass waits for its slowest tile, what counts is how soon a tile is done, not how much
-is computed twice. All threads make a step together and a barrier ends each stage: a pass takes as many barriers as it
-has stages, not one for each row. Each step computes fewer of the cells around the tile than the one before.
-
-A tile may lie anywhere: edges, confined updates, sources and receivers are known here, as in `blocked2d.boundary`. What
-is final goes to memory at once, and to the neighbours' ghost cells where they need it (see `links`).
-"""
+"""Small tiles that a thread block holds in shared memory, as plans for `skeletons/block2d.cuh`."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, reduce
 
-from peergrid.codegen.cuda.blocked.reach import known
-from peergrid.codegen.cuda.blocked2d.places import mirrored
-from peergrid.codegen.cuda.common.arguments import Arguments
-from peergrid.codegen.cuda.linked.block.cells import BlockCells2D, BlockShape, near
-from peergrid.codegen.cuda.linked.block.results import record_constants
-from peergrid.codegen.cuda.linked.block.stage import BlockStage2D
-from peergrid.stencil import Growth, Problem
+from peergrid.codegen.cuda.blocked2d.updates import Applied, Updates, applied_in, flags, listed
+from peergrid.codegen.cuda.linked.block.cells import BlockCells2D, BlockShape
+from peergrid.stencil import Growth, Problem, footprint
 
 __all__ = ["Block2D", "BlockShape"]
+
+STAGE = """\
+struct BlockStage{number} {{
+  static constexpr int WRITTEN = {written}, UPDATES = {updates}, REACHED[4] = {{{reached}}};
+  static constexpr int WRITES[WRITTEN][3] = {{{writes}}};
+  static constexpr UpdateBox BOXES[] = {{{boxes}}};
+  template <int UPDATE, class C> __device__ __forceinline__ static void update(const C& cell, R* const next) {{
+{calls}
+  }}
+}};
+"""
+
+PLAN = """\
+struct Block {{
+  static constexpr int STEPS = {steps}, STAGES = {stages}, WIDTH = {width}, WARPS = {warps}, VALUES = {values};
+  static constexpr int REACH[4] = {{{reach}}}, LONGEST_PROFILE = {longest};
+  static constexpr int START[] = {{{start}}};
+  static constexpr bool DOUBLE[] = {{{double}}};
+  static constexpr int PROFILES[][3] = {{{profiles}}};  // where each begins, its values, those before the tile's
+  using Loaded = Numbers<{loaded}>;
+  using Profiles = Numbers<{profile_fields}>;
+  template <int NUMBER> using Stage = Pick<NUMBER, {structs}>;
+}};
+"""
 
 
 @dataclass(frozen=True)
@@ -37,10 +48,6 @@ class Block2D:
         return BlockCells2D(self.problem, self.shape)
 
     @property
-    def arguments(self) -> Arguments:
-        return self.cells.arguments
-
-    @property
     def columns(self) -> int:
         """Columns of a tile."""
         return self.cells.columns
@@ -50,80 +57,58 @@ class Block2D:
         """Shared memory of a block."""
         return self.cells.shared_bytes
 
-    @cached_property
-    def tile(self) -> str:
-        """The device function that advances a tile by one block; it ends with a barrier."""
-        cells = self.cells
-        steps, (up, left) = self.shape.steps, cells.reach.below
-        lines = [
-            "__device__ __forceinline__ void block2d_tile(const Arguments& a, const Links& links, const Region& tile,",
-            "    const int source, const int target, const long long step0, unsigned char* const shared) {",
-            "  R* const s = reinterpret_cast<R*>(shared);",
-            "  const int lane = threadIdx.x & 31, warp = threadIdx.x >> 5;",
-            "  const int y0 = tile.lo[0], y1 = tile.hi[0], c0 = tile.lo[1], c1 = tile.hi[1];",
-            f"  const int yb = y0 - {steps * up}, xb = c0 - {steps * left};",
-            *record_constants(cells),
-            f"  {cells.bounds(str(steps), Growth.none(2))}",
-            *self._here(),
-            *cells.loop(self._load()),
-            *self._load_profiles(),
-            "  pg_fetched();",
-            "  pg_await<0>();",
-            "  __syncthreads();",
-            *self._pairs(),
-            "#pragma unroll 1",
-            f"  for (int t = 0; t < {steps}; ++t) {{",
-            "    const long long step = step0 + t;",
-            f"    const int left = {steps - 1} - t;",
-            *(line for number in range(len(self.problem.stages)) for line in BlockStage2D(cells, number).lines()),
-            "  }",
-            "}",
-        ]
-        return "\n".join(lines) + "\n"
+    @property
+    def applied(self) -> tuple[Applied, ...]:
+        """All updates of the stages."""
+        return tuple(applied for stage in self.problem.stages for applied in applied_in(stage))
 
-    def _pairs(self) -> Iterator[str]:
-        """Where the arrays of a field that has two begin; they change places with each stage that needs it."""
-        for name in self.cells.double:
-            first = self.cells.starts[name]
-            yield f"  int {self.cells.array(name)} = {first}, {self.cells.other(name)} = {first + self.cells.values};"
+    def source(self, updates: Updates) -> str:
+        """The stages and the plan; updates: the functions."""
+        stages = (self._stage(updates, number) for number in range(len(self.problem.stages)))
+        return "\n".join((*stages, self._plan(updates)))
 
-    def _here(self) -> Iterator[str]:
-        """Which confined fields the tile touches."""
-        if self.cells.confined.names:
-            yield "  unsigned here = 0;"
-        for name in self.cells.confined.names:
-            box = self.problem.fields[name].box
-            yield f"  if ({near(*zip(box.lo, box.hi, strict=True))}) here |= {self.cells.confined.bit(name)};"
+    def _stage(self, updates: Updates, number: int) -> str:
+        stage = self.problem.stages[number]
+        applied, targets, mixed = applied_in(stage), list(stage.targets), self.cells.mixed(stage)
+        final = ended(self.problem, number)
+        growth = reduce(Growth.__or__, footprint(self.problem, 1).targets[0][number].values())
+        writes = ((updates.number(name), int(name in mixed), int(name in final)) for name in targets)
+        calls = (updates.call(one, targets) for one in applied)
+        return STAGE.format(
+            number=number,
+            written=len(targets),
+            updates=len(applied),
+            reached=listed(_sides(growth)),
+            writes=listed(listed(row, "{}") for row in writes),
+            boxes=listed(map(updates.box, applied)) or "{}",
+            calls="\n".join(f"    if constexpr (UPDATE == {place}) {call}" for place, call in enumerate(calls)),
+        )
 
-    def _load(self) -> Iterator[str]:
-        """One cell of every field, from memory where the device has it."""
-        for name, start in self.cells.starts.items():
-            number, slot = self.cells.arguments.fields.index(name), "source" if name in self.problem.state else "0"
-            (ylo, yhi), (xlo, xhi) = (
-                known(self.problem, self.shape.steps, self.problem.fields[name], axis) for axis in (0, 1)
-            )
-            yield f"      {self.cells.confined.test(name)}{{"
-            yield f"        if (y >= {ylo} && y < {yhi} && x >= {xlo} && x < {xhi})"
-            yield (
-                f"          pg_fetch<sizeof(R)>(s + {start} + at, a.fields[{number}].slot[{slot}] + "
-                f"(y * a.fields[{number}].pitch[0] + x));"
-            )
-            yield f"        else s[{start} + at] = R(0);"
-            yield "      }"
+    def _plan(self, updates: Updates) -> str:
+        cells, names, number = self.cells, self.problem.fields, updates.number
+        profiles = {profile.name: (profile.start, profile.length, profile.pad) for profile in cells.profiles}
+        return PLAN.format(
+            steps=self.shape.steps,
+            stages=len(self.problem.stages),
+            width=self.shape.width,
+            warps=self.shape.warps,
+            values=cells.values,
+            reach=listed(_sides(cells.reach)),
+            longest=max((profile.length for profile in cells.profiles), default=0),
+            start=listed(cells.starts.get(name, 0) for name in names),
+            double=flags(name in cells.double for name in names),
+            profiles=listed(listed(profiles.get(name, (0, 0, 0)), "{}") for name in names),
+            loaded=listed(map(number, cells.starts)),
+            profile_fields=listed(map(number, profiles)),
+            structs=listed(f"BlockStage{number}" for number in range(len(self.problem.stages))),
+        )
 
-    def _load_profiles(self) -> Iterator[str]:
-        """What the tile needs of each profile; beyond its ends the nearest value (such cells are never used)."""
-        profiles = self.cells.profiles
-        if not profiles:
-            return
-        longest = max(profile.length for profile in profiles)
-        yield "#pragma unroll 1"
-        yield f"  for (int i = threadIdx.x; i < {longest}; i += {32 * self.shape.warps}) {{"
-        for profile in profiles:
-            field, number = self.problem.fields[profile.name], self.arguments.fields.index(profile.name)
-            lo, hi = known(self.problem, self.shape.steps, field, profile.axis)
-            place = mirrored(self.problem, f"{('yb', 'xb')[profile.axis]} - {profile.pad} + i", profile.axis)
-            yield f"    if (i < {profile.length})"
-            yield f"      pg_fetch<sizeof(R)>(s + {profile.start} + i, a.fields[{number}].slot[0] + "
-            yield f"                          pg_clamp({place}, {lo}, {hi}));"
-        yield "  }"
+
+def _sides(growth: Growth) -> tuple[int, ...]:
+    return growth.below[0], growth.above[0], growth.below[1], growth.above[1]
+
+
+def ended(problem: Problem, number: int) -> tuple[str, ...]:
+    """The fields that a stage writes and no later one of the step."""
+    later = {name for stage in problem.stages[number + 1 :] for name in stage.targets}
+    return tuple(name for name in problem.stages[number].targets if name not in later)
