@@ -1,0 +1,36 @@
+"""The product of a matrix with a vector as a problem of peergrid's: what rows read and write, for its schedules.
+
+A vector is a field with two slots; a product reads one and writes the other. A device's halo is what its rows may read
+beyond the part of the vector that it owns: where nonzeros lie near the diagonal some cells at each end, as many as the
+farthest nonzero is away, else the whole vector.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from peergrid.grid import Grid
+from peergrid.grid.partition import Partition, balanced_cuts
+from peergrid.sparse.matrix import CsrMatrix, Numbers
+from peergrid.stencil import Cell, Problem, stencil
+
+FIELD = "vector"
+
+
+def products(matrix: CsrMatrix, vector: Numbers) -> Problem:
+    """The problem whose step is one product. The update says what may be read; `compiled` has the product."""
+    grid = Grid((matrix.rows,), boundary="reflecting", dtype=str(matrix.values.dtype))
+    left, right = matrix.reach
+
+    @stencil
+    def within_reach(vector: Cell) -> None:
+        vector.next[0] = vector[-left] + vector[right]
+
+    return Problem.of(within_reach(grid.field(FIELD, vector)))
+
+
+def split(problem: Problem, matrix: CsrMatrix, devices: int) -> Partition:
+    """Rows for each device, with about as many nonzeros."""
+    if devices > matrix.rows:
+        return Partition.over(problem.grid, devices)  # which refuses it
+    return Partition.slabs(problem.grid, balanced_cuts(np.diff(matrix.starts) + 1, devices))

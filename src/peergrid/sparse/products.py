@@ -1,0 +1,94 @@
+"""Products in a row on virtual devices, and the power iteration made of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from peergrid.errors import Unstable, UsageError
+from peergrid.runtime.devices import Devices
+from peergrid.runtime.own_kernel import IN_STREAMS, OwnKernelRun, all_devices
+from peergrid.runtime.ranks.ranks import Communicator
+from peergrid.schedule import Options
+from peergrid.sparse.compiled import ProductKernel
+from peergrid.sparse.matrix import CsrMatrix, Numbers
+from peergrid.sparse.problem import FIELD, products, split
+
+
+class Products(OwnKernelRun):
+    """A vector that is multiplied with a matrix time and again: x, A x, A A x, …
+
+    Args:
+        matrix: a square matrix.
+        vector: the first x, one number for each row.
+        devices: virtual devices such as `cpu:4`.
+        options: how products are arranged; nothing of it changes a bit.
+        comm: processes that make the same calls with devices of their own.
+
+    Raises UsageError where an argument cannot mean anything.
+    """
+
+    def __init__(
+        self,
+        matrix: CsrMatrix,
+        vector: Numbers,
+        devices: str | Devices = "cpu",
+        options: Options = IN_STREAMS,
+        comm: Communicator | None = None,
+    ) -> None:
+        if vector.shape != (matrix.rows,):
+            raise UsageError(
+                f"A vector of {matrix.rows} numbers is expected, as the matrix has rows; got {vector.shape}."
+            )
+        chosen, ranks = all_devices(devices, comm)
+        problem = products(matrix, vector)
+        partition = split(problem, matrix, chosen.count)
+        super().__init__(problem, ProductKernel(matrix), partition, options, ranks)
+        self.set(vector)
+
+    def set(self, vector: Numbers) -> None:
+        """Go on from another vector."""
+        self.load(FIELD, vector.astype(self.layout.problem.grid.dtype), self.step % 2)
+
+    def vector(self) -> Numbers:
+        """The vector now."""
+        return self.gather(FIELD, self.step % 2)
+
+
+@dataclass(frozen=True)
+class Eigenpair:
+    """The eigenvalue of largest size and its vector, of length 1; residual: the length of A x - value x."""
+
+    value: float
+    vector: Numbers
+    residual: float
+    products: int
+
+
+def power_iteration(
+    matrix: CsrMatrix,
+    devices: str | Devices = "cpu",
+    tolerance: float = 1e-8,
+    most: int = 10_000,
+    comm: Communicator | None = None,
+) -> Eigenpair:
+    """The eigenvalue of largest size by products in a row (R. von Mises and H. Pollaczek-Geiringer, 1929).
+
+    It ends where the residual is below `tolerance` times the value, or after `most` products. The same bits on any
+    devices. Raises Unstable where the vector vanishes or is not finite.
+    """
+    vector = np.ones(matrix.rows, matrix.values.dtype)
+    vector /= np.linalg.norm(vector)
+    with Products(matrix, vector, devices, comm=comm) as run:
+        while True:
+            run.advance(1)
+            product = run.vector()
+            value, length = float(vector @ product), float(np.linalg.norm(product))
+            if not 0 < length < np.inf:
+                raise Unstable(f"A vector with a length is expected after {run.step} products, got length {length}.")
+            residual = float(np.linalg.norm(product - value * vector))
+            if residual <= tolerance * abs(value) or run.step >= most:
+                return Eigenpair(value, vector, residual, run.step)
+            vector = product / product.dtype.type(length)
+            run.set(vector)
