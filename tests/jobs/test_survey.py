@@ -18,7 +18,7 @@ from PIL import Image
 
 from peergrid.cli import main
 from peergrid.errors import UsageError
-from peergrid.jobs import run_model
+from peergrid.jobs import run_model, run_survey
 from peergrid.jobs.folder import Folder
 from peergrid.jobs.requested import RequestedOptions
 from peergrid.jobs.survey import Survey, survey_of
@@ -129,33 +129,61 @@ def test_traces_of_another_survey_are_refused(tmp_path: Path) -> None:
 
 @pytest.mark.skipif(not hasattr(os, "killpg"), reason="needs process groups, to end a job with all its workers")
 def test_a_killed_survey_goes_on_to_the_same_file(tmp_path: Path) -> None:
-    """On two processes; resumed on one."""
-    many = SURVEY.replace("traces = 4", "traces = 16").replace("0.03", "0.01")
-    (tmp_path / "many.toml").write_text(MODEL + many)
-    command = [sys.executable, "-m", "peergrid", "run", "many.toml", "-o", "out", "--devices"]
-    job = subprocess.Popen([*command, "cpu:2"], cwd=tmp_path, stderr=subprocess.DEVNULL, start_new_session=True)
+    """On two processes; resumed in this one."""
+    many = MODEL + SURVEY.replace("traces = 4", "traces = 10").replace("0.03", "0.01")
+    (tmp_path / "many.toml").write_text(many)
+    begin = "from peergrid.jobs import run_survey; run_survey('many.toml', 'out', devices='cpu:2')"
+    job = subprocess.Popen(
+        [sys.executable, "-c", begin], cwd=tmp_path, stderr=subprocess.DEVNULL, start_new_session=True
+    )
     while len(list((tmp_path / "out").glob("traces/trace-*.h5"))) < 2:
         assert job.poll() is None
         time.sleep(0.01)
     os.killpg(job.pid, signal.SIGKILL)
     job.wait()
-    refused = subprocess.run([*command, "cpu:1"], cwd=tmp_path, capture_output=True, text=True, check=False)
-    assert refused.returncode == 2
-    assert "of an earlier run: go on with '--resume', remove them" in refused.stderr
-    there = len(list((tmp_path / "out").glob("traces/trace-*.h5")))
-    done = subprocess.run(
-        [*command, "cpu:1", "-o", "out", "--resume", "--json"],
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    found = json.loads(done.stdout)
-    assert 2 <= found["resumed_from"] == there < 16
-    assert found["done"] == 16
-    assert found["sha256"] == carried_out(survey(MODEL + many, tmp_path / "whole"))
+    kept = sorted((file.name, file.stat().st_mtime_ns) for file in (tmp_path / "out/traces").glob("trace-*.h5"))
+    assert 2 <= len(kept) < 10
+    with pytest.raises(
+        UsageError, match=f"and holds {len(kept)} of an earlier run: go on with '--resume', remove them"
+    ):
+        run_survey(parse(many), tmp_path / "out", devices="cpu:1")
+    again = survey(many, tmp_path / "out")
+    assert len(again.files.done()) == len(kept)
+    found = run_survey(parse(many), tmp_path / "out", devices="cpu:1", resume=True)
+    assert found.traces == 10
+    assert found.sha256 == carried_out(survey(many, tmp_path / "whole"))
     assert (tmp_path / "out/results.h5").read_bytes() == (tmp_path / "whole/results.h5").read_bytes()
+
+
+def test_the_command_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "model.toml").write_text(MODEL + SURVEY.replace("traces = 4", "traces = 2"))
+    monkeypatch.chdir(tmp_path)
+
+    def call(*words: str) -> tuple[int, str, str]:
+        monkeypatch.setattr(sys, "argv", ["peergrid", *words])
+        with pytest.raises(SystemExit) as done:
+            main()
+        return int(done.value.code or 0), *capsys.readouterr()
+
+    code, out, _ = call("run", "model.toml", "-o", "out", "--devices", "cpu:1", "--steps", "30", "--json")
+    found = json.loads(out)
+    assert code == 0
+    assert (found["traces"], found["done"], found["resumed_from"], found["steps"]) == (2, 2, 0, 30)
+    assert (found["devices_per_trace"], found["strategy"], found["depth"]) == (1, "async", 8)
+    assert found["outputs"] == ["out/results.h5"]
+    with h5py.File("out/results.h5") as file:
+        assert found["sha256"] == file.attrs["sha256"]
+        assert file["rxs/rx1/Ez"].shape == (31, 2)
+    for option, sentence in {
+        "--no-write": "A survey keeps its traces in the folder of the results; leave out '--no-write'.\n",
+        "--checkpoint=5s": "A survey keeps each trace as soon as it is done; leave out '--checkpoint'.\n",
+        "--devices-per-trace=2": "Devices for each trace are expected to divide 1, the devices of the run, got 2; name "
+        "another number.\n",
+    }.items():
+        code, _, said = call("run", "model.toml", "--devices", "cpu:1", option)
+        assert (code, said) == (2, sentence)
+    _, out, said = call("plan", "model.toml", "--devices", "cpu:1")
+    assert "note: The model has a survey of 2 traces; the figures are those of one on all devices.\n" in said
 
 
 def test_the_example_shows_the_pipes(tmp_path: Path) -> None:

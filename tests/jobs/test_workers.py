@@ -20,12 +20,18 @@ def after(count: int) -> Iterator[bool]:
         yield True
 
 
-@pytest.mark.parametrize("groups", [TWO[:1], TWO], ids=["here", "two processes"])
-def test_every_piece_is_done_once_until_stopped(groups: tuple[Devices, ...]) -> None:
-    found = dict(share_out(Squares(), range(5), groups, lambda: False))
-    assert {number: square for number, (square, _) in found.items()} == {n: n * n for n in range(5)}
+def test_pieces_are_done_here_by_one_group() -> None:
+    found = dict(share_out(Squares(), range(5), TWO[:1], lambda: False))
+    assert found == {n: (n * n, "cpu:1") for n in range(5)}
     stop = after(3)
-    assert len(dict(share_out(Squares(), range(9), groups, lambda: next(stop)))) == 3
+    assert list(dict(share_out(Squares(), range(9), TWO[:1], lambda: next(stop)))) == [0, 1, 2]
+
+
+def test_pieces_are_done_once_by_two_processes_until_stopped() -> None:
+    stop = after(6)
+    found = list(share_out(Squares(), range(9), TWO, lambda: next(stop)))
+    assert sorted(number for number, _ in found) == list(range(6))
+    assert all(square == number * number for number, (square, _) in found)
 
 
 def test_an_error_of_a_piece_is_raised_here() -> None:
