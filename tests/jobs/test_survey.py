@@ -21,7 +21,7 @@ from peergrid.errors import UsageError
 from peergrid.jobs import run_model, run_survey
 from peergrid.jobs.folder import Folder
 from peergrid.jobs.requested import RequestedOptions
-from peergrid.jobs.survey import Survey, survey_of
+from peergrid.jobs.survey import SurveyJob, survey_of
 from peergrid.models import parse
 from peergrid.models.survey import surveyed
 from peergrid.runtime.devices import parse_devices
@@ -56,13 +56,13 @@ pictures = false
 SURVEY = '[survey]\nkind = "common_offset"\ntraces = 4\nstep = [0.03, 0.0]\n'
 
 
-def survey(text: str, folder: Path, devices: str = "cpu:1", each: int | None = None) -> Survey:
+def survey(text: str, folder: Path, devices: str = "cpu:1", each: int | None = None) -> SurveyJob:
     model = surveyed(parse(text))
     assert model is not None
     return survey_of(model, Folder(folder), RequestedOptions(parse_devices(devices)), each)
 
 
-def carried_out(job: Survey) -> str:
+def carried_out(job: SurveyJob) -> str:
     done = job.files.done()
     for _ in job.carry_out([n for n in range(job.files.total) if n not in done], lambda: False):
         pass

@@ -10,7 +10,7 @@ from peergrid.cli.stop import StopRequest, stop_on_signal
 from peergrid.jobs.folder import Folder
 from peergrid.jobs.requested import RequestedOptions
 from peergrid.jobs.share import Share
-from peergrid.jobs.survey import Shot, Survey, survey_of
+from peergrid.jobs.survey import Shot, SurveyJob, survey_of
 from peergrid.models.survey import SurveyedModel
 from peergrid.progress import Reporter, megacells
 
@@ -90,7 +90,7 @@ def text(found: SurveySummary) -> str:
     return "\n".join(lines)
 
 
-def _shared(survey: Survey, left: int) -> tuple[str, ...]:
+def _shared(survey: SurveyJob, left: int) -> tuple[str, ...]:
     share, devices = survey.share, survey.requested.devices
     if devices.count == 1 or not left:
         return ()
@@ -102,7 +102,7 @@ def _devices(share: Share) -> str:
     return f"{share.each} device{'s' * (share.each > 1)}"
 
 
-def _carry_out(survey: Survey, left: list[int], stop: StopRequest, quiet: bool) -> list[Shot]:
+def _carry_out(survey: SurveyJob, left: list[int], stop: StopRequest, quiet: bool) -> list[Shot]:
     cells = survey.first.problem.grid.box.size * survey.first.steps
     before, shots = survey.files.total - len(left), list[Shot]()
     with Reporter(survey.files.total, cells, quiet, before, "trace") as reporter:
@@ -113,7 +113,7 @@ def _carry_out(survey: Survey, left: list[int], stop: StopRequest, quiet: bool) 
 
 
 def _summary(
-    name: str, survey: Survey, there: int, shots: list[Shot], seconds: float, stop: StopRequest
+    name: str, survey: SurveyJob, there: int, shots: list[Shot], seconds: float, stop: StopRequest
 ) -> SurveySummary:
     problem, steps = survey.first.problem, survey.first.steps
     chosen = shots[0].options.options if shots else None

@@ -35,7 +35,7 @@ class Shot:
 
 
 @dataclass(frozen=True)
-class Survey:
+class SurveyJob:
     """A survey with its files: what is done of it, and what does the rest.
 
     first: the first trace's problem; share: how devices are shared.
@@ -107,7 +107,7 @@ def run_survey(
         return SurveyResult(survey.files.total, *survey.merge())
 
 
-def survey_of(model: SurveyedModel, folder: Folder, requested: RequestedOptions, each: int | None = None) -> Survey:
+def survey_of(model: SurveyedModel, folder: Folder, requested: RequestedOptions, each: int | None = None) -> SurveyJob:
     """The survey that a model describes; each: the devices of a trace, None for what is foretold to be fastest.
 
     Raises UsageError where the model cannot mean anything.
@@ -116,7 +116,7 @@ def survey_of(model: SurveyedModel, folder: Folder, requested: RequestedOptions,
     first = model.moved(moves[0]).build()
     files = TraceFiles(folder.traces, _digest(model, first), len(moves))
     share = fastest(first, requested.devices, len(moves), each)
-    return Survey(model, first, folder, files, requested, share)
+    return SurveyJob(model, first, folder, files, requested, share)
 
 
 @dataclass(frozen=True)
