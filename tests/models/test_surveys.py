@@ -8,7 +8,7 @@ from peergrid.errors import UsageError
 from peergrid.grid import Array
 from peergrid.models import parse
 from peergrid.models.fdtd import RadarModel
-from peergrid.models.survey import Trace, distances, traces
+from peergrid.models.survey import Trace, distances, surveyed, traces
 
 MODEL = """
 [grid]
@@ -104,6 +104,7 @@ def test_a_survey_that_cannot_be_is_one_sentence(survey: str, sentence: str) -> 
 
 
 def test_a_survey_without_receivers() -> None:
+    assert surveyed(parse(MODEL[: MODEL.index("[[receiver]]")])) is None, "a single run needs none"
     text = MODEL[: MODEL.index("[[receiver]]")] + '[survey]\nkind = "positions"\nsources = [[0.3, 0.2]]'
     with pytest.raises(UsageError, match=r"^A survey is expected to have a receiver, got none; add a "):
         parse(text)

@@ -62,6 +62,8 @@ def run_survey(
     survey = survey_of(described, folder, requested, each)
     for warning in survey.first.warnings:
         warn(warning)
+    if described.snapshots.every:
+        warn("Snapshots are those of single runs; a survey takes none.")
     there = survey.done(resume=resume)
     tell(_shared(survey, survey.files.total - len(there)))
     left = [number for number in range(survey.files.total) if number not in there]

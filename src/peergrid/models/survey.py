@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from math import dist
 from pathlib import Path
-from typing import Annotated, ClassVar, Protocol, Self, TypeVar, runtime_checkable
+from typing import Annotated, ClassVar, Protocol, Self, TypeVar, cast
 
 from peergrid.errors import UsageError
 from peergrid.grid import Array
@@ -87,7 +87,6 @@ class Trace:
     values: Array
 
 
-@runtime_checkable
 class SurveyedModel(Model, Protocol):
     """A model whose sources and receivers can be moved."""
 
@@ -129,8 +128,8 @@ MODEL = TypeVar("MODEL", bound=SurveyedModel)
 
 
 def surveyed(model: Model) -> SurveyedModel | None:
-    """The model, where it describes a survey."""
-    return model if isinstance(model, SurveyedModel) and model.survey is not None else None
+    """The model, where it describes a survey; kinds without surveys have no such attribute."""
+    return cast(SurveyedModel, model) if getattr(model, "survey", None) is not None else None
 
 
 def shifts(model: SurveyedModel) -> tuple[Shift, ...]:
