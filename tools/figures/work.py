@@ -57,3 +57,20 @@ def spins() -> str:
         f"{alone['energy']:.5f}, on the Bethe lattice {alone['bethe']:.5f}.",
     ]
     return "\n".join(lines)
+
+
+def spins_forecast() -> str:
+    """Half steps foretold from the rate of one GPU."""
+    found = load("spins_forecast")
+    rows = [
+        [
+            str(row["gpus"]),
+            f"{row['microseconds']:.1f}",
+            f"{row['speed_up']:.2f}",
+            f"{row['measured']:.1f} ({100 * row['error']:+.1f} %)" if "measured" in row else "–",
+        ]
+        for row in found["rows"]
+    ]
+    head = ["GPUs", "µs of a half step, foretold", "speed-up", "measured"]
+    text = f"{found['variables']:,} variables on {found['machine']}, exchange `copy` (`{found['command']}`)."
+    return "\n".join([text, "", *table(head, rows)])

@@ -2,7 +2,8 @@
 
 To be read in this order: `philox` (random numbers by counter), `graph`, `rule` (one half step), `problem` (reads and
 writes of half steps, for schedules), `compiled` (the rule on processors), `relaxation` (a run on virtual devices),
-`gpus` (a run on GPUs, by `half_step.cu`), `exact` (energies that are known).
+`gpus` (a run on GPUs, by `half_step.cu`), `exact` (energies that are known), `forecast` (half steps on GPUs that are
+not here).
 """
 
 from peergrid.spins.graph import BipartiteGraph, random_graph

@@ -1,0 +1,46 @@
+"""The time of half steps on more GPUs, foretold from the rate of one: their schedule carried out on paper."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from peergrid.errors import UsageError
+from peergrid.grid import Box
+from peergrid.grid.partition import Partition
+from peergrid.predict.costs import Given, Timed
+from peergrid.predict.kernels import Duration
+from peergrid.predict.machine import Machine
+from peergrid.predict.simulation import simulate
+from peergrid.schedule import Options, layout, one_iteration
+from peergrid.spins.graph import WORD
+from peergrid.spins.problem import half_steps
+
+
+def foretold(per_colour: int, gpus: int, rate: float, machine: Machine) -> float:
+    """Seconds of a half step with the exchange `copy` on so many GPUs of a machine.
+
+    Args:
+        per_colour: variables of a colour, a multiple of 32.
+        gpus: how many share them.
+        rate: variables that one GPU draws in a second.
+        machine: its links and host calls are those of the forecast (`peergrid.predict`).
+
+    Raises UsageError where a number cannot be.
+    """
+    if per_colour < WORD * gpus or per_colour % WORD or gpus < 1 or not rate > 0:
+        raise UsageError(
+            f"At least {WORD} variables for each GPU, a multiple of {WORD}, and a rate above 0 are expected, got "
+            f"{per_colour} variables on {gpus} GPUs at a rate of {rate}."
+        )
+    problem, options = half_steps(np.zeros(per_colour // WORD, np.uint32)), Options("async")
+    plan = layout(problem, Partition.over(problem.grid, gpus), options)
+
+    def passes(device: int, steps: int, boxes: tuple[Box, ...]) -> Sequence[Timed]:
+        seconds = sum(box.size for box in boxes) * WORD / rate
+        return [Timed(Duration(seconds, 0.0))]
+
+    schedule = one_iteration(plan, options)
+    given = Given(machine, problem.itemsize, passes, lambda op: "copy", split=True)
+    return simulate(schedule, given).seconds / schedule.steps
