@@ -34,7 +34,9 @@ def test_example_runs(example: Path, tmp_path: Path) -> None:
         assert done.stdout == "the glider arrived\n"
 
 
-@pytest.mark.parametrize("document", ["README.md", "docs/stencils.md", "docs/waves.md", "docs/tutorials/physics.md"])
+@pytest.mark.parametrize(
+    "document", ["README.md", "docs/stencils.md", "docs/waves.md", "docs/ownership.md", "docs/tutorials/physics.md"]
+)
 def test_python_blocks_run(document: str, tmp_path: Path) -> None:
     script = tmp_path / "blocks.py"
     script.write_text("\n".join(re.findall(r"```python\n(.*?)```", (ROOT / document).read_text(), re.DOTALL)))
