@@ -200,16 +200,18 @@ void one_by_one(Kernel* kernel, const void* const* structs, int blocks, int thre
   threadIdx = {};
 }
 
-const char* launch(Kernel* kernel, const void* const* structs, int wide, int high, int threads, int bytes) {
+const char* launch_one(Kernel* kernel, const void* const* structs, int number, int wide, int high, int threads, int bytes) {
   fault = nullptr;
-  const Dim grid{(unsigned)wide, (unsigned)high, 1};
-  for (unsigned y = 0; y < grid.y; ++y)
-    for (unsigned x = 0; x < grid.x; ++x) {
-      std::vector<Block> one;
-      one.push_back(make(kernel, structs, {x, y, 0}, grid, threads, bytes));
-      carry_out(std::move(one));
-    }
+  const Dim grid{(unsigned)wide, (unsigned)high, 1}, place{(unsigned)(number % wide), (unsigned)(number / wide), 0};
+  std::vector<Block> one;
+  one.push_back(make(kernel, structs, place, grid, threads, bytes));
+  carry_out(std::move(one));
   return fault;
+}
+const char* launch(Kernel* kernel, const void* const* structs, int wide, int high, int threads, int bytes) {
+  for (int number = 0; number < wide * high; ++number)
+    if (const char* found = launch_one(kernel, structs, number, wide, high, threads, bytes)) return found;
+  return nullptr;
 }
 
 static void add_row(std::vector<Block>& blocks, Kernel* kernel, const void* const* structs, int wide, int threads, int bytes) {

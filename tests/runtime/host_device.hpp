@@ -45,6 +45,7 @@ struct Running;
 void one_by_one(Kernel* kernel, const void* const* structs, int blocks, int threads);
 // Every block on its own, in order; a fault that the kernel made is returned as a word.
 const char* launch(Kernel* kernel, const void* const* structs, int wide, int high, int threads, int bytes);
+const char* launch_one(Kernel* kernel, const void* const* structs, int number, int wide, int high, int threads, int bytes);
 // The blocks of several devices at the same time; each device has as many structs of its own.
 const char* together(Kernel* kernel, const void* const* structs, int each, int devices, int wide, int threads, int bytes);
 // A kernel that others run beside: its blocks, to be given turns as long as there is more to do.

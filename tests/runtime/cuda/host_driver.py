@@ -1,7 +1,8 @@
 """A CUDA driver on the host: generated kernels compiled as plain C++, streams as queues worked off in a random order.
 
 Nothing that is issued runs before somebody asks for it, and then streams take turns at random, held back by events and
-flags alone: a missing edge shows as wrong bits. Handles are addresses, device memory is host memory.
+flags alone, kernels block by block, with those of other devices in between: a missing edge shows as wrong bits.
+Handles are addresses, device memory is host memory.
 """
 
 from __future__ import annotations

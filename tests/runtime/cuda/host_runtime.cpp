@@ -126,9 +126,20 @@ int cuLaunchKernel(W f, W gx, W gy, W, W bx, W, W, W shared, W stream, void** pa
   switch (k->way) {
     case HostKernel::AWAITS: task.notice = (W)given[0]->data(); task.run = [given] {}; break;
     case HostKernel::THREADS: task.run = [=] { auto keep = given; host::one_by_one(k->run, all->data(), gx, bx); }; break;
-    case HostKernel::WARPS:
-      task.run = [=] { auto keep = given; if (host::launch(k->run, all->data(), gx, gy, bx, shared)) abort(); };
+    case HostKernel::WARPS: {  // block by block, in a random order, between which other streams have their turns
+      auto left = std::make_shared<std::vector<int>>();
+      task.more = [=] {
+        auto keep = given;
+        if (left->empty()) {
+          for (int n = 0; n < gx * gy; ++n) left->push_back(n);
+          std::shuffle(left->begin(), left->end(), order);
+        }
+        if (host::launch_one(k->run, all->data(), left->back(), gx, gy, bx, shared)) abort();
+        left->pop_back();
+        return !left->empty();
+      };
       break;
+    }
     case HostKernel::TURNS: {
       auto held = std::make_shared<host::Running*>(nullptr);
       task.more = [=] {
