@@ -161,7 +161,7 @@ EXPECTED = RadarModel(
     receivers=(ReceiverSpec((0.5, 0.3), "a", ("Ez", "Hx")),),
     receiver_arrays=(ReceiverArray((0.2, 0.3), (0.8, 0.3), 3, "b", ("Hy",)),),
     absorber=Absorber(8, ("x+",), 4.0, 0.9, 3.0, 0.05),
-    output=Output(4, ("Ez", "Hy"), 2, False, "mp4", 320),
+    output=Output(4, ("Ez", "Hy"), 2, False, animation="mp4", width=320),
     run=RunSpec("cpu:2", "overlap", 3, "pairwise", "host", 7),
 )
 
