@@ -20,8 +20,8 @@ from typing import Any
 from record import about, save
 
 from peergrid.codegen.cuda.choose.shape2d import pass_kernel
-from peergrid.codegen.cuda.linked.peer import PeerKernel
-from peergrid.codegen.cuda.linked.persistent import PersistentKernel
+from peergrid.codegen.cuda.fused.peer import PeerKernel
+from peergrid.codegen.cuda.fused.persistent import PersistentKernel
 from peergrid.codegen.cuda.skeletons import expanded
 from peergrid.models.fdtd import build
 from peergrid.models.modelfile import read

@@ -3,7 +3,7 @@
     python benchmarks/cuda/edge_rows.py [--device cuda:0] [--only radar] [--depths 8,4] [--heights 16,48]
         [--out edge_rows.json]
 
-`codegen/cuda/suited.py` chooses by counting; its tests compare the choice with what is recorded here. Each
+`codegen/cuda/persistent_choice.py` chooses by counting; its tests compare the choice with what is recorded here. Each
 time is the median of some runs of 20 ms after one that warms up. Tiles for which blocks have no shared memory are left
 out, and said so.
 """
@@ -29,9 +29,9 @@ from record import about  # noqa: E402
 from peergrid import Options, Problem, Simulation  # noqa: E402
 from peergrid.bench.own import own_waves  # noqa: E402
 from peergrid.bench.problems import jacobi, radar  # noqa: E402
-from peergrid.codegen.cuda import suited  # noqa: E402
+from peergrid.codegen.cuda import persistent_choice  # noqa: E402
+from peergrid.codegen.cuda.fused.persistent import PersistentKernel  # noqa: E402
 from peergrid.codegen.cuda.gpu_model import H200  # noqa: E402
-from peergrid.codegen.cuda.linked.persistent import PersistentKernel  # noqa: E402
 from peergrid.runtime.cuda.device.driver import CudaDriver  # noqa: E402
 from peergrid.runtime.cuda.memory.room import gpu_model, multiprocessors  # noqa: E402
 
@@ -81,7 +81,9 @@ def kernel_in_use(simulation: Simulation) -> PersistentKernel | None:
     ordinals, driver = simulation.devices.ordinals, CudaDriver()
     boxes = tuple(simulation.partition.owned(device) for device in range(len(ordinals)))
     gpu = gpu_model(ordinals, driver)
-    return suited.suited(simulation.problem, simulation.options.depth, boxes, gpu, multiprocessors(ordinals, driver))
+    return persistent_choice.persistent_kernel(
+        simulation.problem, simulation.options.depth, boxes, gpu, multiprocessors(ordinals, driver)
+    )
 
 
 def _check(kernel: PersistentKernel | None, height: int) -> None:

@@ -27,7 +27,7 @@ from row import APART, Expected, PeerRun, PersistentRun, Row, seconds
 
 from peergrid.codegen.cuda.blocked2d.pass_kernel import PassKernel
 from peergrid.codegen.cuda.blocked2d.shape import Shape
-from peergrid.codegen.cuda.linked.persistent import PersistentKernel
+from peergrid.codegen.cuda.fused.persistent import PersistentKernel
 from peergrid.codegen.norm import NORM_ROWS
 from peergrid.codegen.nvrtc import compile_cubin
 from peergrid.stencil import Problem

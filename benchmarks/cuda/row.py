@@ -17,9 +17,9 @@ from peergrid.codegen.cuda.blocked.program import Launch, Program
 from peergrid.codegen.cuda.blocked2d.pass_kernel import PassKernel
 from peergrid.codegen.cuda.common.arguments import Arguments
 from peergrid.codegen.cuda.common.norm import NORMS
-from peergrid.codegen.cuda.linked.links import rim_reach
-from peergrid.codegen.cuda.linked.peer import PeerKernel
-from peergrid.codegen.cuda.linked.persistent import PASSES, PersistentKernel
+from peergrid.codegen.cuda.fused.exchange import boundary_rows
+from peergrid.codegen.cuda.fused.peer import PeerKernel
+from peergrid.codegen.cuda.fused.persistent import PASSES, PersistentKernel
 from peergrid.codegen.norm import NORM_COLUMNS, NORM_ROWS
 from peergrid.codegen.nvrtc import compile_cubin
 from peergrid.grid import Box
@@ -98,7 +98,7 @@ class Row:
         self.devices, self.problem, self.steps = devices, problem, steps
         partition = Partition.slabs(problem.grid, balanced_cuts([1] * problem.grid.shape[0], len(devices), align))
         inputs = footprint(problem, steps).inputs.values()
-        reach = max(rim_reach(problem, steps), *(max(g.below[0], g.above[0]) for g in inputs))
+        reach = max(boundary_rows(problem, steps), *(max(g.below[0], g.above[0]) for g in inputs))
         self.slabs = [Slab(d, problem, partition.owned(n), reach) for n, d in enumerate(devices)]
         self.counters = []
         for device in devices:
@@ -199,7 +199,7 @@ class PeerRun:
     """Passes as one graph on each device: a launch for plain tiles and one for edge tiles in each pass."""
 
     def __init__(self, row: Row, made: PassKernel, pool: ThreadPoolExecutor) -> None:
-        made = replace(made, zoned=False)
+        made = replace(made, has_strips=False)
         self.row, self.made, self.kernel = row, made, PeerKernel(made)
         arch = row.devices[0].arch
         programs = [self.kernel.plain, self.kernel.edge, *([made.sums] if made.norm else [])]
@@ -208,7 +208,7 @@ class PeerRun:
         self.launches = [
             self.kernel.launches(slab.box, loaded[0].slots) for slab, loaded in zip(row.slabs, self.loaded, strict=True)
         ]
-        self.rims = [self.kernel.rim(s.box, found) for s, found in zip(row.slabs, self.launches, strict=True)]
+        self.rims = [self.kernel.counts(s.box, found) for s, found in zip(row.slabs, self.launches, strict=True)]
         self.norms = [self._norms(n) for n in range(len(row.devices))] if made.norm else []
         self.graphs: list[Any] = []
         self.description = f"regs {self.loaded[0][0].registers} tiles {[len(k.regions) for k in self.launches[0]]}"
@@ -322,7 +322,7 @@ class PersistentRun:
             self.kernel.tables(s.box, k.device.multiprocessors * max(1, k.resident))
             for s, k in zip(row.slabs, self.loaded, strict=True)
         ]
-        self.rims = [self.kernel.rim(s.box, *found[:2]) for s, found in zip(row.slabs, self.tables, strict=True)]
+        self.rims = [self.kernel.counts(s.box, *found[:2]) for s, found in zip(row.slabs, self.tables, strict=True)]
         self.given = [self._given(n) for n in range(len(row.devices))]
         plain, edge, _ = self.tables[0]
         self.description = (

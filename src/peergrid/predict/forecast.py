@@ -9,8 +9,8 @@ from typing import Any
 
 from peergrid.codegen.cuda.choose.balance import balanced
 from peergrid.codegen.cuda.choose.steps import block_of, split_at
-from peergrid.codegen.cuda.linked.peer import PeerKernel
-from peergrid.codegen.cuda.linked.persistent import PersistentKernel
+from peergrid.codegen.cuda.fused.peer import PeerKernel
+from peergrid.codegen.cuda.fused.persistent import PersistentKernel
 from peergrid.grid import Box
 from peergrid.grid.partition import Partition
 from peergrid.predict.costs import Given, State, Timed, compute

@@ -19,12 +19,12 @@ from peergrid.codegen.cuda.blocked.tiles import overhead
 from peergrid.codegen.cuda.blocked1d.pass_kernel import PassKernel1D
 from peergrid.codegen.cuda.blocked2d.pass_kernel import PassKernel
 from peergrid.codegen.cuda.choose import shape1d, shape2d, shape3d
+from peergrid.codegen.cuda.fused.persistent import PersistentKernel
 from peergrid.codegen.cuda.gpu_model import GpuModel
-from peergrid.codegen.cuda.linked.persistent import PersistentKernel
 from peergrid.codegen.cuda.onestep.regions import Variant
+from peergrid.codegen.cuda.persistent_choice import resident as persistent_resident
 from peergrid.codegen.cuda.stream3d.pass_kernel import PassKernel3D
 from peergrid.codegen.cuda.stream3d.remainder import remainders
-from peergrid.codegen.cuda.suited import resident as persistent_resident
 from peergrid.grid import Box
 from peergrid.runtime.cuda.lowering.one_step import OneStepPlan
 from peergrid.runtime.cuda.lowering.plan import KernelPlan

@@ -10,8 +10,8 @@ from runtime_problems import PROBLEMS
 from peergrid.codegen.cuda import onestep, service
 from peergrid.codegen.cuda.choose.shape2d import pass_kernel
 from peergrid.codegen.cuda.choose.steps import several_steps
-from peergrid.codegen.cuda.linked.peer import PeerKernel
-from peergrid.codegen.cuda.linked.persistent import PersistentKernel
+from peergrid.codegen.cuda.fused.peer import PeerKernel
+from peergrid.codegen.cuda.fused.persistent import PersistentKernel
 from peergrid.codegen.cuda.stream3d.kernel import in_one
 from peergrid.codegen.cuda.stream_shape import StreamShape
 from peergrid.codegen.nvrtc import compile_cubin

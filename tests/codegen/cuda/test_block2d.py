@@ -9,7 +9,7 @@ import sys
 import pytest
 from runtime_problems import between_profiles, one_sided, yee
 
-from peergrid.codegen.cuda.linked.block.cells import BlockCells2D, BlockShape
+from peergrid.codegen.cuda.fused.block.cells import BlockCells2D, BlockShape
 from peergrid.stencil import Problem
 
 
@@ -30,7 +30,7 @@ def test_arrays_and_then_profiles(problem: Problem, steps: int) -> None:
 TEXT = """
 from peergrid.bench.problems import radar
 from peergrid.codegen.cuda.choose.shape2d import pass_kernel
-from peergrid.codegen.cuda.linked.persistent import PersistentKernel
+from peergrid.codegen.cuda.fused.persistent import PersistentKernel
 
 print(PersistentKernel(pass_kernel(radar(256, 256, 100), 3)).program.source)
 """

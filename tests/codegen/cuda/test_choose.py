@@ -74,7 +74,7 @@ def test_tiles_are_short_where_the_device_has_room() -> None:
         (regions,) = (launch.regions for launch in one.launches(box, 10**6) if launch.program.entry == entry)
         return int((regions["hi"][:, 0] - regions["lo"][:, 0]).max())
 
-    assert replace(kernel, zoned=False).shorter(box, 10**6, 10**6).edge_rows == 8
+    assert replace(kernel, has_strips=False).shorter(box, 10**6, 10**6).edge_rows == 8
     assert longest(shortest, "layer2d") <= 8 < longest(kernel, "layer2d")
     assert longest(shortest, "stream2d") < longest(kernel, "stream2d")
     assert shortest.plain.source == kernel.plain.source

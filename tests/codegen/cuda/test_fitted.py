@@ -16,8 +16,8 @@ from peergrid.codegen.cuda.choose.fitted2d import EDGE_COLUMNS, NARROW, fitted
 from peergrid.codegen.cuda.choose.shape2d import one_step, pass_kernel
 from peergrid.codegen.cuda.choose.shape3d import pass3d
 from peergrid.codegen.cuda.choose.steps import LENGTHS, lengths, several_steps
+from peergrid.codegen.cuda.fused.persistent import PersistentKernel
 from peergrid.codegen.cuda.gpu_model import H200, GpuModel
-from peergrid.codegen.cuda.linked.persistent import PersistentKernel
 from peergrid.codegen.nvrtc import resources
 from peergrid.stencil import Problem
 

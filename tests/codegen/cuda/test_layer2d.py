@@ -15,10 +15,10 @@ from stream_examples import absorbers, radar, relaxation, relaxed_thrice, two_fi
 from peergrid.codegen.cuda.blocked.program import Program
 from peergrid.codegen.cuda.blocked2d.pass_kernel import PassKernel
 from peergrid.codegen.cuda.blocked2d.shape import Shape
-from peergrid.codegen.cuda.blocked2d.zones.kernel import ABREAST, abreast, left
+from peergrid.codegen.cuda.blocked2d.strips.kernel import ABREAST, abreast, left
 from peergrid.codegen.cuda.choose.shape2d import pass_kernel
+from peergrid.codegen.cuda.fused.peer import PeerKernel
 from peergrid.codegen.cuda.gpu_model import H200
-from peergrid.codegen.cuda.linked.peer import PeerKernel
 from peergrid.codegen.nvrtc import Resources, resources
 from peergrid.grid import Boundary, Box
 from peergrid.grid.partition import Partition
@@ -107,7 +107,7 @@ def test_blocks_of_zones_are_large_where_plain_tiles_leave_no_room(registers: in
 def test_tiles_of_large_blocks(make: Make, boundary: Boundary, norm: str | None) -> None:
     problem = absorbers((160, 420)) if make is absorbers else make((110, 300), boundary)
     small = replace(kernel_of(problem), norm=norm, edge_rows=24)
-    large = replace(small, abreast=ABREAST)
+    large = replace(small, tiles_per_block=ABREAST)
     for kernel, warps in ((small, 1), (large, ABREAST)):
         assert kernel.layer is not None
         assert (kernel.layer.threads, kernel.layer.tiles_per_block) == (32 * warps, warps)
@@ -179,7 +179,7 @@ def test_absorbers_on_all_sides(depth: int, dtype: str) -> None:
 def test_absorbers_on_parts_of_a_grid(parts: tuple[int, int], device: int, tiles: int) -> None:
     """The last two are narrower than plain tiles."""
     problem = absorbers((140, 420))
-    outcome = advance(problem, replace(kernel_of(problem, 4), abreast=tiles), parts, device)
+    outcome = advance(problem, replace(kernel_of(problem, 4), tiles_per_block=tiles), parts, device)
     assert "layer2d" in outcome.entries
     assert outcome.agrees
 
@@ -226,7 +226,7 @@ def test_norms_beside_a_source_and_a_receiver_in_a_zone(cell: tuple[int, int]) -
 
 
 def assert_same_norms(problem: Problem, kernel: PassKernel) -> None:
-    outcome, edges = (advance(problem, made) for made in (kernel, replace(kernel, zoned=False)))
+    outcome, edges = (advance(problem, made) for made in (kernel, replace(kernel, has_strips=False)))
     assert outcome.entries == ALL
     assert outcome.agrees
     assert np.isfinite(outcome.norm_rows).all()  # type: ignore[arg-type]

@@ -8,7 +8,7 @@ from stream_examples import relaxation, wide_reads, yee
 from peergrid.codegen.cuda.blocked2d.pass_kernel import PassKernel
 from peergrid.codegen.cuda.blocked2d.shape import Shape
 from peergrid.codegen.cuda.choose.shape2d import pass_kernel
-from peergrid.codegen.cuda.linked.peer import PeerKernel
+from peergrid.codegen.cuda.fused.peer import PeerKernel
 from peergrid.codegen.norm import NORM_ALIGN, NORM_ROWS
 from peergrid.codegen.nvrtc import resources
 

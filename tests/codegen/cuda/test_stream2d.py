@@ -21,14 +21,14 @@ Make = Callable[..., Problem]
 @pytest.mark.parametrize("make", [relaxation, wide_reads, two_fields, yee])
 def test_boundaries(make: Make, boundary: str) -> None:
     problem = make((80, 230), boundary)
-    outcome = advance(problem, PassKernel(problem, Shape(3, warps=2), zoned=False))
+    outcome = advance(problem, PassKernel(problem, Shape(3, warps=2), has_strips=False))
     assert outcome.entries == {"stream2d", "edge2d"}
     assert outcome.agrees
 
 
 def test_absorber_source_receivers() -> None:
     problem = radar((90, 260))
-    outcome = advance(problem, PassKernel(problem, Shape(4, warps=2), zoned=False))
+    outcome = advance(problem, PassKernel(problem, Shape(4, warps=2), has_strips=False))
     assert outcome.entries == {"stream2d", "edge2d"}
     assert outcome.agrees
     assert np.isfinite(outcome.device.traces[:, 3:]).all()
@@ -38,7 +38,7 @@ def test_absorber_source_receivers() -> None:
 def test_more_sources_than_have_their_place_in_the_struct(boundary: str) -> None:
     problem = lamps((90, 260), boundary)
     assert len(problem.stages) - 1 > len(Arguments(problem).movable) == MOST_CORNERS
-    outcome = advance(problem, PassKernel(problem, Shape(4, warps=2), zoned=False))
+    outcome = advance(problem, PassKernel(problem, Shape(4, warps=2), has_strips=False))
     assert outcome.entries == {"stream2d", "edge2d"}
     assert outcome.agrees
 
@@ -49,7 +49,7 @@ def test_a_source_just_beside_a_plain_tile() -> None:
     plain = next(launch for launch in kernel.launches(problem.grid.box, 4) if launch.program == kernel.plain)
     right = int(plain.regions["hi"][:, 1].min())
     beside = radar((90, 300), source=(45, right + 1))
-    outcome = advance(beside, PassKernel(beside, Shape(4, warps=2), zoned=False))
+    outcome = advance(beside, PassKernel(beside, Shape(4, warps=2), has_strips=False))
     assert outcome.entries == {"stream2d", "edge2d"}
     assert outcome.agrees
 
@@ -58,7 +58,7 @@ def test_a_source_just_beside_a_plain_tile() -> None:
 def test_shapes(dtype: str) -> None:
     problem = yee((80, 600), "fixed", dtype)
     for shape in (Shape(2, 2, ahead=1, warps=1), Shape(3, 8, skew=1, warps=1), Shape(4, 4, rotate=False, warps=3)):
-        outcome = advance(problem, PassKernel(problem, shape, zoned=False))
+        outcome = advance(problem, PassKernel(problem, shape, has_strips=False))
         assert outcome.entries == {"stream2d", "edge2d"}
         assert outcome.agrees
 

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from peergrid import Options, Problem
-from peergrid.codegen.cuda.blocked2d.zones.kernel import ABREAST
+from peergrid.codegen.cuda.blocked2d.strips.kernel import ABREAST
 from peergrid.codegen.cuda.choose.balance import balanced
 from peergrid.codegen.cuda.choose.shape2d import pass_kernel
 from peergrid.codegen.cuda.gpu_model import H200

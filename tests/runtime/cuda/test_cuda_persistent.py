@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from runtime_problems import PROBLEMS, random_heat, wide, yee_with_absorber
 
 from peergrid import Box, Grid, Options, Receiver, stencil
-from peergrid.codegen.cuda import suited
+from peergrid.codegen.cuda import persistent_choice
 from peergrid.codegen.cuda.gpu_model import H200
 from peergrid.codegen.norm import NORM_ROWS
 from peergrid.errors import DeviceFault
@@ -163,7 +163,7 @@ def test_no_more_blocks_than_the_kernel_was_chosen_for(
     assert isinstance(lowered, Lowered)
     found = [int(row[FIRST + 1]) for row in lowered.buffers[0].table if row[FUNCTION] in launches]
     executor.close()
-    assert found == 2 * [suited.resident(kernel) * 4 // ordinals.count(0)]
+    assert found == 2 * [persistent_choice.resident(kernel) * 4 // ordinals.count(0)]
 
 
 def test_one_run_may_have_both_kinds_of_fused_kernels() -> None:

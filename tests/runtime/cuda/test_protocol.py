@@ -10,8 +10,8 @@ import pytest
 from runtime_problems import random_heat, yee_with_absorber
 
 from peergrid.codegen.cuda.choose.shape2d import pass_kernel
-from peergrid.codegen.cuda.linked.peer import PeerKernel
-from peergrid.codegen.cuda.linked.persistent import PersistentKernel
+from peergrid.codegen.cuda.fused.peer import PeerKernel
+from peergrid.codegen.cuda.fused.persistent import PersistentKernel
 from peergrid.codegen.cuda.skeletons import expanded
 from peergrid.runtime.cuda.fused.protocol import KernelText
 from peergrid.schedule.protocol import Protocol, explore, mutants

@@ -19,11 +19,11 @@ COPY_BOX = np.dtype(
 """A box to copy: addresses of its first value on both sides, pitches in values, extent, first thread block."""
 
 STORES = np.dtype([("boxes", "<u8"), ("count", "<i8")])
-NOTICE = np.dtype(
-    [("flag", "<u8"), ("value", "<i8"), ("budget", "<i8"), ("board", "<u8"), ("op", "<i8"), ("report", "<i8")]
+SIGNAL = np.dtype(
+    [("flag", "<u8"), ("value", "<i8"), ("timeout", "<i8"), ("fault_log", "<u8"), ("op", "<i8"), ("record", "<i8")]
 )
-"""A flag to raise or await: its address and value; nanoseconds of patience; the board, the operation's number, and the
-first word of the device's report on the board."""
+"""A flag to raise or await: its address and value; nanoseconds until waiting ends; the fault log, the operation's
+number, and the first word of the device's record in the log."""
 
 SEARCH = np.dtype([("values", "<u8"), ("pitch", "<i8", 2), ("shape", "<i4", 3), ("spare", "<i4"), ("found", "<u8")])
 """A box to search: the address of its first value, pitches, extent; where the smallest index found is written."""
@@ -31,10 +31,11 @@ SEARCH = np.dtype([("values", "<u8"), ("pitch", "<i8", 2), ("shape", "<i4", 3), 
 TICK = np.dtype([("clock", "<u8"), ("steps", "<i8")])
 
 REPORT = 8
-"""Words of a report on the board: the operation that stopped waiting, plus one; the value it wanted; the value it saw.
+"""Words of a record of the fault log: the operation that stopped waiting, plus one; the value it wanted; the one
+it saw.
 
-The board lies in host memory that every device reaches. Its first word stops everything; device d reports from word
-`REPORT * (d + 1)` on.
+The log lies in host memory that every device reaches. Its first word stops everything; the record of device d begins at
+word `REPORT * (d + 1)`.
 """
 
 STORE_THREADS = 256

@@ -24,8 +24,8 @@ from typing import Any
 from peergrid.codegen.cuda import onestep
 from peergrid.codegen.cuda.choose.steps import block_of, lengths, several_steps, split_at
 from peergrid.codegen.cuda.gpu_model import GpuModel
+from peergrid.codegen.cuda.persistent_choice import persistent_kernel
 from peergrid.codegen.cuda.stream3d.choose import one_pass
-from peergrid.codegen.cuda.suited import suited
 from peergrid.errors import DeviceFault, DoesNotFit, UsageError
 from peergrid.grid.partition import Partition
 from peergrid.runtime.cuda.device.devices import Devices
@@ -150,7 +150,7 @@ class Trial:
 
     def step_seconds(self, options: Options) -> float:
         """Seconds of one step, the median of some samples; infinite where the devices cannot do it this way."""
-        options = self._fitting(options)
+        options = self._within_memory(options)
         try:
             plan = self._layout(options)
             made = CudaExecutor(plan, self.steps, self.ordinals, cache=self.cache, driver=self._driver, norm=self.norm)
@@ -182,7 +182,7 @@ class Trial:
     def _persistent(self, depths: Sequence[int]) -> list[str]:
         """The programs of many passes."""
         boxes = tuple(self.partition.owned(device) for device in range(self.partition.devices))
-        found = (suited(self.problem, depth, boxes, self._gpu, self._multiprocessors) for depth in depths)
+        found = (persistent_kernel(self.problem, depth, boxes, self._gpu, self._multiprocessors) for depth in depths)
         return [kernel.program.source for kernel in found if kernel is not None]
 
     def _compile(self, devices: Devices, ways: Iterable[Options]) -> None:
@@ -190,7 +190,7 @@ class Trial:
         if self.cache is None:
             return
         with closing(Programs(devices, self.cache)) as programs:
-            for options in map(self._fitting, ways):
+            for options in map(self._within_memory, ways):
                 with suppress(UsageError):  # said by the candidate
                     plan = self._layout(options)
                     kernels = Kernels(plan, self.norm, self._gpu, self._multiprocessors, self._reaches)
@@ -200,7 +200,7 @@ class Trial:
     def _reaches(self, device: int, other: int) -> bool:
         return self._driver.reaches(self.ordinals[device], self.ordinals[other])
 
-    def _fitting(self, options: Options) -> Options:
+    def _within_memory(self, options: Options) -> Options:
         return replace(options, block=block_of(self.problem, options.depth, self._gpu, self.norm))
 
     def _layout(self, options: Options) -> Layout:
@@ -272,21 +272,21 @@ def _account(found: Way, seconds: Mapping[Way, float], spent: float) -> str:
 
 
 def _step_seconds(executor: CudaExecutor, schedule: Schedule, most: int) -> float:
-    """Samples of as many turns as take `SAMPLE_SECONDS`, as far as a run of `most` steps allows."""
+    """Samples of as many iterations as take `SAMPLE_SECONDS`, as far as a run of `most` steps allows."""
     room, done = most // schedule.steps // (SAMPLES + 2), 0
 
-    def sample(turns: int) -> float:
+    def sample(times: int) -> float:
         nonlocal done
         started = time.perf_counter()
-        executor.execute(schedule, turns, done * schedule.steps)
-        done += turns
-        return (time.perf_counter() - started) / turns / schedule.steps
+        executor.execute(schedule, times, done * schedule.steps)
+        done += times
+        return (time.perf_counter() - started) / times / schedule.steps
 
     if room < 1:
         return inf
     sample(1)
-    turns = max(1, min(room, int(SAMPLE_SECONDS / sample(1) / schedule.steps)))
-    return median(sample(turns) for _ in range(SAMPLES))
+    times = max(1, min(room, int(SAMPLE_SECONDS / sample(1) / schedule.steps)))
+    return median(sample(times) for _ in range(SAMPLES))
 
 
 def _remembered(place: Path | None) -> tuple[Any, Any]:

@@ -1,4 +1,4 @@
-"""What passes of several steps share in 2D and 3D: the geometry of time, and of tiles.
+"""The geometry of time and of tiles, which passes of several steps share in 2D and 3D.
 
 In the order of reading: `reach`, how far steps reach; `levels`, which row of which step is made when; `plain`, where
 one update serves all cells, and `tiles`, how these are cut. `step_plan` is what `levels` is, for the tiles that are not

@@ -66,7 +66,7 @@ class Levels:
 
     @property
     def lag(self) -> int:
-        """How many rows the slowest result lies behind the newest input row."""
+        """The rows that the slowest result lies behind the newest input row."""
         return max(version.lag for version in self.finals)
 
     @property
@@ -116,7 +116,7 @@ def _node(made: PipelineNode, assignments: Mapping[str, Assignment]) -> Node:
 
 
 def writes_of(made: PipelineNode, assignments: Mapping[str, Assignment]) -> tuple[Write, ...]:
-    """What a node writes, by its targets' assignments."""
+    """The writes of a node, by its targets' assignments."""
     return tuple(Write(assignments[t], new, made.before[t]) for t, new in made.after.items())
 
 

@@ -1,4 +1,4 @@
-"""Where plain tiles may lie: every cell that their steps compute has one and the same update there.
+"""The places of interior tiles: every cell that their steps compute has one and the same update there.
 
 Layers along the sides are cut off a box, what is left is its *core*; what touches single tiles of it, such as a source,
 bars their rows.
@@ -19,7 +19,7 @@ FAR = 1 << 30
 
 
 def allowed(problem: Problem, steps: int, box: Box, margin: int) -> Box:
-    """Where a plain tile may lie: inside the plain updates, and where all it loads exists."""
+    """The cells of interior tiles: inside the plain updates, and where all it loads exists."""
     allowed = plain_box(problem, steps)
     inputs = footprint(problem, steps).inputs
     for name, growth in inputs.items():
@@ -54,7 +54,7 @@ def plain_fields(problem: Problem) -> set[str]:
 
 @remembered()
 def obstacles(problem: Problem, steps: int, besides: tuple[Update, ...] = ()) -> tuple[Box, ...]:
-    """Where a plain tile may not be: close to the box of any other update, or on a field that exists there alone.
+    """Boxes where no interior tile may be: close to the box of any other update, or on a field that exists there alone.
 
     besides: updates that do not count.
     """
@@ -100,10 +100,10 @@ def shrunk(box: Box, growth: Growth) -> Box:
     return Box(lo, hi)
 
 
-def core_of(box: Box, barred: list[Box]) -> tuple[Box, list[Box]]:
+def core_of(box: Box, excluded: list[Box]) -> tuple[Box, list[Box]]:
     """The box without the layers along its sides, and what bars single tiles inside it."""
     points = []
-    for bar in sorted(barred, key=lambda b: -b.size):
+    for bar in sorted(excluded, key=lambda b: -b.size):
         hit = box & bar
         if hit.empty:
             continue
@@ -116,7 +116,7 @@ def core_of(box: Box, barred: list[Box]) -> tuple[Box, list[Box]]:
 
 
 def _cuts(box: Box, bar: Box) -> Iterator[Box]:
-    """What is left of the box when a slab with the bar in it is cut off one of its sides."""
+    """The rests of the box when a slab with the bar in it is cut off one of its sides."""
     for axis in range(box.ndim):
         yield box.with_axis(axis, min(bar.hi[axis], box.hi[axis]), box.hi[axis])
         yield box.with_axis(axis, box.lo[axis], max(bar.lo[axis], box.lo[axis]))

@@ -39,7 +39,7 @@ class StagePlan:
     before: Mapping[str, Rows]
 
     def in_place(self, target: str) -> bool:
-        """Whether the stage changes rows that an earlier stage of the same step made."""
+        """True where the stage changes rows that an earlier stage of the same step made."""
         return self.targets[target] is self.before[target]
 
 

@@ -1,4 +1,4 @@
-"""What an executor knows of a kernel that cuts boxes into tiles, whatever its dimension and whatever it exchanges."""
+"""A kernel that cuts boxes into tiles, as an executor knows it, whatever its dimension and whatever it exchanges."""
 
 from __future__ import annotations
 

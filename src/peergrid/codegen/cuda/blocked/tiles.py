@@ -33,10 +33,10 @@ def chunks(rows: int, strips: int, slots: int, lost: int, align: int = 1, least:
     return min(range(fewest, max(fewest, rows // least) + 1), key=busiest)
 
 
-def bands(tile: Box, barred: list[Box], align: int, least: int) -> list[tuple[int, int]]:
-    """The rows of a tile that are barred to the plain kernel, in bands with at least so many rows between them."""
+def bands(tile: Box, excluded: list[Box], align: int, least: int) -> list[tuple[int, int]]:
+    """The rows of a tile that are excluded to the plain kernel, in bands with at least so many rows between them."""
     found: list[tuple[int, int]] = []
-    for bar in sorted(barred, key=lambda box: box.lo[0]):
+    for bar in sorted(excluded, key=lambda box: box.lo[0]):
         lo, hi = max(tile.lo[0], bar.lo[0] // align * align), min(tile.hi[0], _round_up(bar.hi[0], align))
         if found and lo - found[-1][1] < least:
             lo, hi = found[-1][0], max(hi, found.pop()[1])

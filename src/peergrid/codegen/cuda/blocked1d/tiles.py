@@ -21,8 +21,8 @@ def tiles(tile: Tile1D, box: Box, slots: int, recorded: Iterable[int] = ()) -> T
     recorded: receivers to serve, which boundary tiles do, some of them on cells that interior tiles make, too.
     """
     free = [box & _allowed(tile, box)]
-    for barred in obstacles(tile.problem, tile.shape.steps):
-        free = list(subtract(free, barred))
+    for excluded in obstacles(tile.problem, tile.shape.steps):
+        free = list(subtract(free, excluded))
     ranges = [part for part in map(_aligned, free) if part.shape[0] >= tile.useful]
     rest = [box]
     for part in ranges:

@@ -1,7 +1,7 @@
 """A pass of several steps as what an executor needs to launch it: texts, entries, tiles, threads, shared memory.
 
 A pass is up to three launches over complementary tiles, in any order and at the same time if there is room: the plain
-tiles (`stream`), those of the zones along the grid's sides (`zones`) and the edge tiles (`edge`). Each takes
+tiles (`stream`), those of the strips along the grid's sides (`strips`) and the edge tiles (`edge`). Each takes
 `Arguments` with `regions` and `count` of its own; `lo` and `hi` are the box of the pass. The cell (i, j) with j a
 multiple of 4 has to lie at a multiple of 16 bytes (`pitch` too).
 """
@@ -21,8 +21,8 @@ from peergrid.codegen.cuda.blocked2d.boundary.kernel import Boundary2D
 from peergrid.codegen.cuda.blocked2d.boundary.rings import MOST_ROWS, BoundaryShape
 from peergrid.codegen.cuda.blocked2d.shape import Shape, margin
 from peergrid.codegen.cuda.blocked2d.stream.kernel import Stream2D
+from peergrid.codegen.cuda.blocked2d.strips.kernel import USUAL, StripKernel2D, layers, left, tiles_in_block
 from peergrid.codegen.cuda.blocked2d.tiles import Cut, Strip, tiles
-from peergrid.codegen.cuda.blocked2d.zones.kernel import USUAL, Layers2D, abreast, layers, left
 from peergrid.codegen.cuda.common.arguments import RECEIVER, Arguments
 from peergrid.codegen.cuda.common.norm import NORM_SUM_BYTES
 from peergrid.codegen.cuda.skeletons import include
@@ -37,14 +37,14 @@ SHORT = 4  # rows of an edge tile in passes of one step, where there is room
 
 @dataclass(frozen=True)
 class PassKernel:
-    """How `shape.steps` steps of a 2D problem are made in one pass.
+    """The kernels by which `shape.steps` steps of a 2D problem are made in one pass.
 
     norm: a field the norm of whose change is summed up for every step (see `common.norm`); then all kernels take
     `Norms` after `Arguments`, and so does `norm_sum`, which is launched after them on (bands, steps) blocks. edge_rows,
-    layer_rows, least_rows, most_rows: most rows of an edge tile and of one in a zone, fewest and most of a plain one;
-    short tiles cost more and are done sooner; edge_ahead: rows that an edge tile loads ahead; zoned: whether zones have
-    their kernel; beside: registers of a thread that plain tiles leave to it (see `zones.kernel.left`); abreast: its
-    tiles in a block.
+    layer_rows, least_rows, most_rows: most rows of an edge tile and of one in a strip, fewest and most of a plain one;
+    short tiles cost more and are done sooner; edge_ahead: rows that an edge tile loads ahead; has_strips: whether
+    strips have their kernel; beside: registers of a thread that plain tiles leave to it (see `strips.kernel.left`);
+    tiles_per_block: its tiles in a block.
     """
 
     problem: Problem
@@ -55,10 +55,10 @@ class PassKernel:
     least_rows: int = 32
     edge_ahead: int = 3
     layer_rows: int = 64
-    zoned: bool = True
+    has_strips: bool = True
     most_rows: int = FAR
     beside: int = USUAL
-    abreast: int = 1
+    tiles_per_block: int = 1
 
     leaves_remainder = False
 
@@ -67,8 +67,8 @@ class PassKernel:
         return self.shape.steps
 
     def around(self, registers: int) -> PassKernel:
-        """The kernel where plain tiles take so many registers: those of zones as these leave room for them."""
-        return replace(self, beside=left(registers), abreast=abreast(registers))
+        """The kernel where plain tiles take so many registers: those of strips as these leave room for them."""
+        return replace(self, beside=left(registers), tiles_per_block=tiles_in_block(registers))
 
     @cached_property
     def stream(self) -> Stream2D:
@@ -81,11 +81,11 @@ class PassKernel:
         )
 
     @cached_property
-    def layers(self) -> Layers2D | None:
-        """The kernel of the zones, if there is one."""
-        if not self.zoned:
+    def layers(self) -> StripKernel2D | None:
+        """The kernel of the strips, if there is one."""
+        if not self.has_strips:
             return None
-        return _layers(self.problem, self.steps, self.grid_cut, self.beside, self.norm, self.abreast)
+        return _layers(self.problem, self.steps, self.grid_cut, self.beside, self.norm, self.tiles_per_block)
 
     @cached_property
     def layer(self) -> Program | None:
@@ -106,12 +106,12 @@ class PassKernel:
         return Program(source, "norm_sum", 256, NORM_SUM_BYTES, 1)
 
     def remainder(self, box: Box, slots: int, recorded: Sequence[int] = ()) -> tuple[Box, ...]:
-        """What tiles leave of a box: nothing."""
+        """The rest that tiles leave of a box: nothing."""
         return ()
 
     @property
     def grid_cut(self) -> Cut:
-        """The cut that says where zones lie, whatever the rows of tiles."""
+        """The cut that says where strips lie, whatever the rows of tiles."""
         return replace(self.cut, edge_rows=64, least_rows=32)
 
     @cached_property
@@ -126,8 +126,8 @@ class PassKernel:
     def launches(self, box: Box, slots: int, recorded: Sequence[int] = ()) -> tuple[Launch, ...]:
         """The launches that advance `box`; slots: plain tiles that run at once on the device.
 
-        Plain tiles come first: they fill the device in as few turns as can be; edge tiles are for what these leave of
-        it, and tiles of zones find room beside both.
+        Plain tiles come first: they fill the device in as few waves as can be; edge tiles are for what these leave of
+        it, and tiles of strips find room beside both.
         """
         here = [k for k in recorded if self.problem.receivers[k].cell in box]
         found = tiles(self.problem, self.shape.steps, box, self.cut, slots, here, self.strips)
@@ -136,9 +136,9 @@ class PassKernel:
             Launch(self.edge, *serving(self.problem, found.edge, here)),
         ]
         if self.layer is not None:
-            zoned = regions_of([tile for _, tile in found.layer])
-            zoned["variant"] = [number for number, _ in found.layer]
-            launches.append(Launch(self.layer, zoned, np.zeros(0, RECEIVER)))
+            has_strips = regions_of([tile for _, tile in found.layer])
+            has_strips["variant"] = [number for number, _ in found.layer]
+            launches.append(Launch(self.layer, has_strips, np.zeros(0, RECEIVER)))
         return tuple(launch for launch in launches if len(launch.regions))
 
     def shorter(self, box: Box, edge_slots: int, plain_slots: int) -> PassKernel:
@@ -151,11 +151,11 @@ class PassKernel:
             return self
         strips = -(-box.shape[1] // self.cut.columns)
         coarse = replace(self, most_rows=box.shape[0])
-        rim = sum(len(launch.regions) for launch in coarse.launches(box, 1) if launch.program is coarse.edge)
+        tiles = sum(len(launch.regions) for launch in coarse.launches(box, 1) if launch.program is coarse.edge)
         one = self.steps == 1  # then hardly a row is redundant
-        few = self.layer is not None  # edge tiles beside zones: fewer find room sooner
+        few = self.layer is not None  # edge tiles beside strips: fewer find room sooner
         rows = (SHORT, *ROWS) if one else ROWS[2 * few :]
-        edge = next((r for r in rows if rim * self.edge_rows <= edge_slots * r), self.edge_rows)
+        edge = next((r for r in rows if tiles * self.edge_rows <= edge_slots * r), self.edge_rows)
         plain = next((r for r in ROWS if 2 * strips * box.shape[0] <= plain_slots * r), self.least_rows)
         layer = next((r for r in ROWS if one or strips * box.shape[0] <= 2 * plain_slots * r), self.layer_rows)
         return replace(
@@ -167,11 +167,11 @@ class PassKernel:
 
     @cached_property
     def strips(self) -> tuple[Strip, ...]:
-        """Where the kernel of the zones serves."""
+        """The places that the kernel of the strips serves."""
         parts = self.layers.parts if self.layers else ()
-        rows = (FAR, self.layer_rows)  # along axis 0 a zone is thin
+        rows = (FAR, self.layer_rows)  # along axis 0 a strip is thin
         return tuple(
-            Strip(part.place.axis, part.place.box, part.place.barred, part.useful, rows[part.place.axis])
+            Strip(part.place.axis, part.place.box, part.place.excluded, part.useful, rows[part.place.axis])
             for part in parts
         )
 
@@ -184,13 +184,15 @@ def _plain(problem: Problem, shape: Shape, norm: str | None) -> Program:
 
 
 @remembered()
-def _layers(problem: Problem, steps: int, cut: Cut, beside: int, norm: str | None, abreast: int) -> Layers2D | None:
+def _layers(
+    problem: Problem, steps: int, cut: Cut, beside: int, norm: str | None, tiles_per_block: int
+) -> StripKernel2D | None:
     """The kernel of boundary strips, one however they are cut."""
-    return layers(problem, steps, cut, beside, norm, abreast)
+    return layers(problem, steps, cut, beside, norm, tiles_per_block)
 
 
 @remembered()
-def _layer(problem: Problem, kernel: Layers2D) -> Program:
+def _layer(problem: Problem, kernel: StripKernel2D) -> Program:
     """The program of boundary strips."""
     return Program(kernel.source, kernel.entry, 32 * kernel.warps, kernel.shared_bytes, kernel.warps)
 

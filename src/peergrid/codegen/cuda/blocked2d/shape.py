@@ -1,4 +1,4 @@
-"""How a pass over a 2D grid is cut."""
+"""The shape of a pass over a 2D grid."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ ROOMY = 200  # registers of a thread: two interior tiles of so many leave 112 to
 
 @dataclass(frozen=True)
 class Shape:
-    """How a pass is cut: steps, columns per lane, rows loaded ahead, warps per block, rows between steps (`skew`).
+    """The cut of a pass: steps, columns per lane, rows loaded ahead, warps per block, rows between steps (`skew`).
 
     blocks: thread blocks that shall fit on a multiprocessor at once, which bounds the registers (0: no bound);
     registers: the most of a thread, else (0: no bound);
@@ -35,7 +35,7 @@ class Shape:
 
     @property
     def bounds(self) -> str:
-        """What a kernel's text says of its threads and registers."""
+        """The words of a kernel's text for its threads and registers."""
         if self.registers and not self.blocks:
             return f"__maxnreg__({self.registers})"
         return f"__launch_bounds__({32 * self.warps}{f', {self.blocks}' if self.blocks else ''})"

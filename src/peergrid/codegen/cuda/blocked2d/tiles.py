@@ -20,7 +20,7 @@ NEAR = 8  # rows within which receivers share a tile
 
 @dataclass(frozen=True)
 class Cut:
-    """How tiles are laid: useful columns of a plain tile and the columns it loads beside them; useful columns and most
+    """The layout of tiles: useful columns of a plain tile and the columns it loads beside them; useful columns and most
     rows of an edge tile; multiples at which plain tiles begin and end, along rows and columns; fewest and most rows of
     a plain tile.
     """
@@ -36,13 +36,13 @@ class Cut:
 
 @dataclass(frozen=True)
 class Strip:
-    """Where a kernel of its own serves instead of the edge tiles' (see `zones`): the axis normal to its side, its
-    cells, those of them left to edge tiles, and the most columns and rows of a tile.
+    """Cells that a kernel of its own serves, not that of boundary tiles (see `strips`): the axis normal to its side,
+    its cells, those of them left to edge tiles, and the most columns and rows of a tile.
     """
 
     axis: int
     box: Box
-    barred: tuple[Box, ...]
+    excluded: tuple[Box, ...]
     columns: int
     rows: int
 
@@ -63,8 +63,8 @@ def tiles(
     """
     heard = [Box.cell(problem.receivers[k].cell) for k in recorded]
     summed = cut.align[0] > 1
-    barred = [*obstacles(problem, steps), *(heard if summed else ())]
-    core, points = core_of(box & allowed(problem, steps, box, cut.margin), barred)
+    excluded = [*obstacles(problem, steps), *(heard if summed else ())]
+    core, points = core_of(box & allowed(problem, steps, box, cut.margin), excluded)
     core = _aligned(core, cut)
     lost = overhead(problem, steps)
     plain, rest = [], list(box - core)
@@ -73,9 +73,9 @@ def tiles(
         if not hit:
             plain.append(tile)
             continue
-        barred_rows = bands(tile, hit, cut.align[0], lost)
-        rest += [tile.with_axis(0, lo, hi) for lo, hi in barred_rows]
-        ends = [tile.lo[0], *(row for band in barred_rows for row in band), tile.hi[0]]
+        excluded_rows = bands(tile, hit, cut.align[0], lost)
+        rest += [tile.with_axis(0, lo, hi) for lo, hi in excluded_rows]
+        ends = [tile.lo[0], *(row for band in excluded_rows for row in band), tile.hi[0]]
         plain += [tile.with_axis(0, lo, hi) for lo, hi in zip(ends[::2], ends[1::2], strict=True) if lo < hi]
     layer = []
     for number, strip in enumerate(strips):
@@ -88,14 +88,14 @@ def tiles(
 
 
 def grid_core(problem: Problem, steps: int, cut: Cut) -> Box:
-    """Where the plain tiles of a whole grid lie; empty if there are none."""
+    """The core of a whole grid, with its interior tiles; empty if there are none."""
     box = problem.grid.box
     core, _ = core_of(box & allowed(problem, steps, box, cut.margin), list(obstacles(problem, steps)))
     return _aligned(core, cut)
 
 
 def _aligned(core: Box, cut: Cut) -> Box:
-    """What plain tiles can cover of a core; empty where that is narrower than they are."""
+    """The part of a core that interior tiles can cover; empty where that is narrower than they are."""
     lo = tuple(-(-a // n) * n for a, n in zip(core.lo, cut.align, strict=True))
     hi = tuple(b // n * n for b, n in zip(core.hi, cut.align, strict=True))
     return Box(lo, hi if hi[1] - lo[1] >= cut.columns else lo)
@@ -125,15 +125,15 @@ def _besides(cells: Iterable[Box], cut: Cut) -> Iterable[Box]:
 def _parted(
     boxes: Iterable[Box], strip: Strip, heard: Iterable[Box], align: tuple[int, int]
 ) -> tuple[list[Box], list[Box]]:
-    """What of the boxes lies in a strip, and the rest; what is barred in the strip, or heard there, bars its whole
+    """The parts of the boxes in a strip, and the rest; what is excluded in the strip, or heard there, bars its whole
     breadth, from one multiple of `align` to another.
     """
     inside, rest = list[Box](), list[Box]()
     along = 1 - strip.axis
     unit = align[along]
-    barred = (*strip.barred, *(cell for cell in heard if cell.overlaps(strip.box)))
+    excluded = (*strip.excluded, *(cell for cell in heard if cell.overlaps(strip.box)))
     broad = [
-        strip.box.with_axis(along, bar.lo[along] // unit * unit, ceil(bar.hi[along] / unit) * unit) for bar in barred
+        strip.box.with_axis(along, bar.lo[along] // unit * unit, ceil(bar.hi[along] / unit) * unit) for bar in excluded
     ]
     for box in boxes:
         parts = [] if (box & strip.box).empty else [box & strip.box]

@@ -94,7 +94,7 @@ class Updates:
 
     @property
     def source(self) -> str:
-        """What updates read, and the updates."""
+        """The functions by which updates read, and the updates."""
         return "\n".join((ACCESS + "".join(self._accesses()), *self._updates()))
 
     def tables(self, steps: int) -> str:

@@ -24,7 +24,7 @@ absorber, 0.298 ms in the middle, 0.12 µs for each row more or less: the 18 row
 plain tiles takes what moving its rows takes, however many steps it makes; one over others takes as long for every step.
 """
 EDGE_3D = 5  # times in all in 3D, where plain tiles serve edges of the grid
-RIMS = 2  # rims of a slab in rows, at least; see `linked.links.supports`
+BOUNDARIES = 2  # boundary regions of a slab in rows, at least; see `fused.exchange.supports`
 
 
 def balanced(
@@ -39,7 +39,7 @@ def balanced(
         return even
     align = NORM_ROWS if norm else 1
     reach = max(max(growth.below[0], growth.above[0]) for growth in footprint(problem, depth).inputs.values())
-    least = max(1, min(RIMS * reach, problem.grid.shape[0] // (devices * align) * align))
+    least = max(1, min(BOUNDARIES * reach, problem.grid.shape[0] // (devices * align) * align))
     return Partition.slabs(problem.grid, balanced_cuts(row_costs(problem, block or depth), devices, align, least))
 
 

@@ -49,7 +49,7 @@ def several_steps(
 
 def split_at(problem: Problem, partition: Partition, norm: str | None = None, gpu: GpuModel = H200) -> Index:
     """The multiples at which passes split what a device owns, axis by axis; empty where cells that keep their value
-    had best go with the rim: to a streaming kernel a strip of those costs more than it spares.
+    had best go with the boundary region: to a streaming kernel a strip of those costs more than it spares.
     """
     if norm:
         return NORM_ALIGN

@@ -7,7 +7,7 @@ from functools import cache
 from importlib.resources import files
 
 INCLUDE = re.compile(r'^#include "(\w+\.cuh)"\n', re.MULTILINE)
-ASIDE = re.compile(r"//.*|\"[^\"\n]*\"")  # comments and strings
+UNREAD = re.compile(r"//.*|\"[^\"\n]*\"")  # comments and strings
 
 
 def include(*names: str) -> str:
@@ -38,6 +38,6 @@ def expanded(source: str) -> str:
 
 @cache
 def words() -> frozenset[str]:
-    """The longer words of all files, comments and strings aside: what users named has other identifiers."""
+    """The longer words of all files, without comments and strings: what users named has other identifiers."""
     texts = (path.read_text() for path in files(__name__).iterdir() if path.name.endswith(".cuh"))
-    return frozenset(word for text in texts for word in re.findall(r"[A-Za-z_]\w+", ASIDE.sub("", text)))
+    return frozenset(word for text in texts for word in re.findall(r"[A-Za-z_]\w+", UNREAD.sub("", text)))

@@ -4,7 +4,7 @@
 
 struct CopyBox { unsigned long long source, target; long long source_pitch[2], target_pitch[2]; int shape[3], first; };
 struct Stores { const CopyBox* boxes; long long count; };
-struct Notice { long long* flag; long long value; long long budget; long long* board; long long op; long long report; };
+struct Signaled { long long* flag; long long value; long long timeout; long long* fault_log; long long op; long long record; };
 struct Search { unsigned long long values; long long pitch[2]; int shape[3], spare; unsigned long long* found; };
 struct Tick { long long* clock; long long steps; };
 
@@ -44,26 +44,26 @@ extern "C" __global__ void __launch_bounds__(256) store_8(const __grid_constant_
 }
 
 // What the queue did before is visible to whoever sees the new value.
-extern "C" __global__ void raise_flag(const __grid_constant__ Notice n) {
+extern "C" __global__ void raise_flag(const __grid_constant__ Signaled n) {
   __threadfence_system();
   release_system(n.flag, n.value);
 }
-// Stops after `budget` nanoseconds, or as soon as anybody else did, and says on the board what it waited for.
-extern "C" __global__ void await_flag(const __grid_constant__ Notice n) {
+// Stops after `timeout` nanoseconds, or as soon as anybody else did, and says in the fault log what it waited for.
+extern "C" __global__ void await_flag(const __grid_constant__ Signaled n) {
   const long long start = nanoseconds();
   for (unsigned look = 1;; ++look) {
     const long long seen = acquire_system(n.flag);
     if (seen >= n.value) return;
     if (look % 256) continue;
-    if (!acquire_system(n.board) && nanoseconds() - start < n.budget) continue;
-    long long* report = n.board + n.report;
-    if (!report[0]) {
-      report[1] = n.value;
-      report[2] = seen;
-      report[0] = n.op + 1;
+    if (!acquire_system(n.fault_log) && nanoseconds() - start < n.timeout) continue;
+    long long* record = n.fault_log + n.record;
+    if (!record[0]) {
+      record[1] = n.value;
+      record[2] = seen;
+      record[0] = n.op + 1;
     }
     __threadfence_system();
-    release_system(n.board, 1);
+    release_system(n.fault_log, 1);
     return;
   }
 }

@@ -45,7 +45,7 @@ class CommandBuffer:
     def relocation_table(
         self, step: int, steps: int, flag_values: dict[Flag, int], increments: dict[Flag, int]
     ) -> Words:
-        """The words (address, first value, increment per turn) for turns that start at a time step."""
+        """The words (address, first value, increment per iteration) for iterations that start at a time step."""
         rows = [
             (p.address, step + p.offset, steps)
             if p.flag is None

@@ -51,7 +51,7 @@ class Chain:
         return next(found[number] for (here, _), found in sorted(self._waits.items()) if here == device)
 
     def _address(self, link: NDArray[Any], device: int, side: int, other: int) -> None:
-        """Where the fields of the neighbour lie, in this device's coordinates."""
+        """Addresses of the neighbour's fields, in this device's coordinates."""
         found = neighbour(self.execution.layout, device, side)
         assert found is not None, "only ends with a neighbour exchange"
         theirs = self.execution.memory.placed(other)
@@ -93,5 +93,5 @@ def passes(schedule: Schedule) -> list[Compute]:
 
 
 def offset(table: NDArray[Any], name: str) -> int:
-    """Where a member of a struct lies, in bytes."""
+    """The place of a member of a struct, in bytes."""
     return int(table.dtype.fields[name][1])  # type: ignore[index]

@@ -1,7 +1,7 @@
 """The `peer` strategy fused: the kernels of a pass exchange halos themselves, one for each kind of tile.
 
 Where an exchange interval is one pass over slabs and devices reach each other, no queue of one device waits for
-another's: the tiles at the ends of a slab do (see `codegen.cuda.linked.links`). What `schedule.passes.fused` made of
+another's: the tiles at the ends of a slab do (see `codegen.cuda.fused.exchange`). What `schedule.passes.fused` made of
 the schedule becomes arguments of the kernels: flags are their counters, copies the stores between two of these.
 """
 
@@ -11,8 +11,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from peergrid.codegen.cuda.blocked.program import Launch
-from peergrid.codegen.cuda.linked.links import rim_tiles
-from peergrid.codegen.cuda.linked.peer import PeerKernel
+from peergrid.codegen.cuda.fused.exchange import boundary_counts
+from peergrid.codegen.cuda.fused.peer import PeerKernel
 from peergrid.runtime.cuda.commands.buffer import CommandWriter, Relocation
 from peergrid.runtime.cuda.fused.chain import Chain, offset, passed, passes
 from peergrid.runtime.cuda.fused.sums import await_sums, mark_sums, sums_queue
@@ -54,7 +54,7 @@ def _row(execution: ExecutionContext, schedule: Schedule, kernel: PeerKernel) ->
     tiles, devices = tiles_on(execution, kernel), range(execution.layout.devices)
     boxes = [execution.layout.partition.owned(device) for device in devices]
     cut = [list(tiles.cut(device, (boxes[device],))) for device in devices]
-    boundary_tiles = [kernel.rim(box, found) for box, found in zip(boxes, cut, strict=True)]
+    boundary_tiles = [kernel.counts(box, found) for box, found in zip(boxes, cut, strict=True)]
     launches = {d: [tiles.launch(d, part, boxes[d]) for part in cut[d]] for d in execution.devices.mine}
     chain = Chain(execution, schedule, kernel.dtype, boundary_tiles)
     return _Row(execution, schedule, kernel, tiles, cut, launches, chain, passes(schedule))
@@ -85,12 +85,12 @@ class _Row:
 
     def _share(self, device: int, launch: Launch) -> float:
         box = self.execution.layout.partition.owned(device)
-        tiles = sum(rim_tiles(self.kernel.problem, self.kernel.made.shape.steps, box, [launch.regions]))
+        tiles = sum(boundary_counts(self.kernel.problem, self.kernel.made.shape.steps, box, [launch.regions]))
         blocks = -(-tiles // launch.program.tiles_per_block)
         return blocks / self.tiles.resident(device, launch.program)
 
     def queues(self, device: int) -> list[Queue]:
-        """Where the kernels of a device run, the first one's beginning and end being those of the pass.
+        """The queues of a device's kernels, the first one's beginning and end being those of the pass.
 
         Blocks find room in the order of priority: plain tiles fill the device in few waves, tiles of strips fit beside
         them; edge tiles, which take long, come before both where the last wave of plain ones leaves them room.

@@ -1,7 +1,7 @@
 """The `persistent` strategy fused: one cooperative kernel on each device makes the passes of many iterations.
 
 No host works between passes: blocks of a device meet in its memory, devices await each other's boundary tiles (see
-`codegen.cuda.linked.persistent`). What `schedule.passes.fused` made of the schedule happens inside the kernels.
+`codegen.cuda.fused.persistent`). What `schedule.passes.fused` made of the schedule happens inside the kernels.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from peergrid.codegen.cuda.blocked.program import Launch
-from peergrid.codegen.cuda.linked.persistent import PASSES, PersistentKernel, Tables
-from peergrid.codegen.cuda.suited import resident
+from peergrid.codegen.cuda.fused.persistent import PASSES, PersistentKernel, Tables
+from peergrid.codegen.cuda.persistent_choice import resident
 from peergrid.grid import Box
 from peergrid.runtime.cuda.commands.buffer import CommandWriter, Relocation
 from peergrid.runtime.cuda.fused.chain import Chain, offset, passed, passes
@@ -42,7 +42,7 @@ class Repeated(Lowered):
 
 
 def replays(lowered: Lowered, times: int) -> Iterator[tuple[Lowered, int]]:
-    """What to replay, and how often, for so many iterations."""
+    """The iterations to replay, and how often, for so many iterations."""
     if not isinstance(lowered, Repeated):
         yield lowered, times
         return
@@ -65,12 +65,12 @@ def lower_persistent(execution: ExecutionContext, schedule: Schedule) -> Lowered
 
 
 def _boxes(execution: ExecutionContext) -> list[Box]:
-    """What each device owns."""
+    """The box that each device owns."""
     return [execution.layout.partition.owned(device) for device in range(execution.layout.devices)]
 
 
 def _room(execution: ExecutionContext, kernel: PersistentKernel) -> list[int]:
-    """How many blocks each device runs at once; those that share a GPU share its room.
+    """The number of blocks that each device runs at once; those that share a GPU share its room.
 
     No more than the kernel was chosen for: a compiler that leaves registers for a third block makes nothing faster.
     """
@@ -91,13 +91,13 @@ def _row(execution: ExecutionContext, schedule: Schedule, kernel: PersistentKern
         tables.append((plain, edge, receivers))
         if device in execution.devices.mine:
             launches[device] = replace(tiles.launch(device, part, box), blocks=blocks)
-    boundary_tiles = [kernel.rim(box, plain, edge) for box, (plain, edge, _) in zip(boxes, tables, strict=True)]
+    boundary_tiles = [kernel.counts(box, plain, edge) for box, (plain, edge, _) in zip(boxes, tables, strict=True)]
     return _Row(schedule, Chain(execution, schedule, kernel.dtype, boundary_tiles), tables, launches)
 
 
 @dataclass(frozen=True, eq=False)
 class _Row:
-    """What each device launches: its tiles and its launch."""
+    """The launches of the devices, each with its tiles and its launch."""
 
     schedule: Schedule
     chain: Chain

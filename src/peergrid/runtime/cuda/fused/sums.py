@@ -1,4 +1,4 @@
-"""The sums of norms beside the fused passes that follow: in a queue of their own on each device, held back by events.
+"""The sums of norms beside the fused passes that follow: in a queue of their own on each device, delayed by events.
 
 What a pass leaves to be summed up is kept once for each slot of the state. So the next pass, which writes the other
 slot, begins at once; the one after it waits for the sums.
@@ -13,17 +13,17 @@ from peergrid.schedule.ops import Event, Queue
 
 
 def sums_queue(device: int) -> Queue:
-    """Where a device sums up: of the lowest priority, since a pass has time to spare at its end."""
+    """The queue in which a device sums up: of the lowest priority, since a pass has time to spare at its end."""
     return Queue(device, "sums")
 
 
 def await_sums(execution: ExecutionContext, commands: CommandWriter, number: int, queue: Queue, slot: int) -> None:
-    """What the queue gets from now on waits until the newest sums of a pass that wrote this slot are made, if any."""
+    """Later operations of the queue wait until the newest sums of a pass that wrote this slot are made, if any."""
     wait(execution, commands, number, queue, _summed(queue.device, slot))
 
 
 def mark_sums(execution: ExecutionContext, commands: CommandWriter, number: int, device: int, slot: int) -> None:
-    """What `await_sums` waits for: the device's sums so far, those of a pass that wrote this slot the last of them."""
+    """The event that `await_sums` waits for: the device's sums so far, the last of a pass that wrote this slot."""
     record(execution, commands, number, sums_queue(device), _summed(device, slot))
 
 

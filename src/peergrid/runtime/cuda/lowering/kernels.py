@@ -17,13 +17,13 @@ from peergrid.codegen.cuda.blocked.program import Program
 from peergrid.codegen.cuda.blocked.tiled import TiledKernel
 from peergrid.codegen.cuda.choose.shape2d import one_step, pass_kernel
 from peergrid.codegen.cuda.choose.steps import several_steps
+from peergrid.codegen.cuda.fused import exchange
+from peergrid.codegen.cuda.fused.peer import PeerKernel
+from peergrid.codegen.cuda.fused.persistent import PersistentKernel
 from peergrid.codegen.cuda.gpu_model import GpuModel
-from peergrid.codegen.cuda.linked import links
-from peergrid.codegen.cuda.linked.peer import PeerKernel
-from peergrid.codegen.cuda.linked.persistent import PersistentKernel
+from peergrid.codegen.cuda.persistent_choice import persistent_kernel
 from peergrid.codegen.cuda.reduce import ReduceKernel
 from peergrid.codegen.cuda.stream3d.choose import one_pass
-from peergrid.codegen.cuda.suited import suited
 from peergrid.errors import UsageError
 from peergrid.runtime.cuda.lowering.execution_context import ExecutionContext
 from peergrid.runtime.cuda.lowering.one_step import OneStepPlan
@@ -135,7 +135,7 @@ class Kernels:
                 "each pass is a kernel of its own"
             )
         boxes = tuple(box for _, (box,) in self._owned)
-        found = suited(plan.problem, plan.blocks[0], boxes, self.gpu, self.multiprocessors)
+        found = persistent_kernel(plan.problem, plan.blocks[0], boxes, self.gpu, self.multiprocessors)
         return found, UNFIT if found is None else ""
 
     def needed(self, schedule: Schedule) -> Needed:
@@ -228,7 +228,7 @@ class Kernels:
             and len(plan.blocks) == 1
             and not _shorter(plan, schedule)
             and not _reduces(schedule)
-            and links.supports(plan.problem, plan.partition, plan.blocks[0])
+            and exchange.supports(plan.problem, plan.partition, plan.blocks[0])
             and all(self.reaches(halo.source, halo.target) for halo in plan.halos)
             and _exchanging(plan)
         )

@@ -48,7 +48,7 @@ def barrier(execution: ExecutionContext, commands: CommandWriter, number: int, q
 def after(
     execution: ExecutionContext, commands: CommandWriter, number: int, queue: Queue, others: Sequence[Queue]
 ) -> None:
-    """A queue waits for what other queues held at their last barrier."""
+    """A queue waits for what other queues had at their last barrier."""
     for other in others:
         wait(execution, commands, number, queue, _barrier_event(other))
 
@@ -81,12 +81,12 @@ def flag_kernel(
     counted: Flag | None = None,
 ) -> None:
     """The utility kernel that sets or awaits a flag; the value grows per iteration as that of `counted` does."""
-    values = np.zeros(1, service.NOTICE)
-    values["flag"], values["board"] = execution.flag(flag), execution.fault_log_address
-    values["budget"], values["op"] = execution.timeout_ns, number
-    values["report"] = service.REPORT * (queue.device + 1)
+    values = np.zeros(1, service.SIGNAL)
+    values["flag"], values["fault_log"] = execution.flag(flag), execution.fault_log_address
+    values["timeout"], values["op"] = execution.timeout_ns, number
+    values["record"] = service.REPORT * (queue.device + 1)
     address = launch(execution, commands, number, queue, execution.utility_kernel(queue.device, kernel), 1, 1, values)
-    place = int(service.NOTICE.fields["value"][1])  # type: ignore[index]
+    place = int(service.SIGNAL.fields["value"][1])  # type: ignore[index]
     commands.relocations.append(Relocation(address + place, value, counted or flag))
 
 

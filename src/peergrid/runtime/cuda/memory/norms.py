@@ -17,7 +17,7 @@ from peergrid.grid import Box
 from peergrid.runtime.cuda.device.devices import Devices
 from peergrid.schedule import Layout
 
-SLOTS = 2  # of the state, which passes write by turns
+SLOTS = 2  # of the state, which passes write alternately
 
 
 class NormMemory:

@@ -85,7 +85,7 @@ class Boundary2D:
 
     @property
     def blocks(self) -> int:
-        """How many blocks of a multiprocessor the compiler has to leave registers for: they hide each other's waits."""
+        """The blocks of a multiprocessor that the compiler has to leave registers for: they hide each other's waits."""
         return max(1, min(self.rings.blocks, H200.registers // (FEW_REGISTERS * self.threads)))
 
     @property

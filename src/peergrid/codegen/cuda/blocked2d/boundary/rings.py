@@ -1,4 +1,4 @@
-"""Where a boundary tile of a 2D pass keeps its rows in shared memory: a ring for each state field and step, one for all
+"""The rows of a boundary tile of a 2D pass in shared memory: a ring for each state field and step, one for all
 steps for a coefficient, and the part that it needs of each profile.
 """
 
@@ -78,7 +78,7 @@ class BoundaryRings:
         return MOST_ROWS + sum(row_reach(self.problem, self.shape.steps))
 
     def depth(self, rows: Rows, first: bool) -> int:
-        """How many rows a ring holds; `first`: of those loaded from memory."""
+        """The number of rows in a ring; `first`: of those loaded from memory."""
         if rows.made:
             return rows.age + 1
         if first:
@@ -88,7 +88,7 @@ class BoundaryRings:
 
     @cached_property
     def coefficients(self) -> dict[str, int]:
-        """How many rows are kept of each coefficient field; one that is read too far ahead is left in memory."""
+        """The number of rows kept of each coefficient field; one that is read too far ahead is left in memory."""
         found, early = dict[str, int](), set[str]()
         for plan in self.plan.stages:
             for read in {r for u in plan.stage.updates for r in u.reads}:
@@ -107,12 +107,12 @@ class BoundaryRings:
         return tuple(n for n in fields if n in reads - set(self.problem.state) and len(fields[n].axes) == 1)
 
     def profile_length(self, name: str) -> int:
-        """How many values of a profile a tile keeps."""
+        """The number of values of a profile that a tile keeps."""
         return self.rows + 2 * self.pads[0] if self.problem.fields[name].axes == (0,) else self.stride
 
     @cached_property
     def starts(self) -> dict[str, tuple[int, int]]:
-        """Where the rings of each kind begin in shared memory and how far apart those of two steps are, in values.
+        """The beginnings of rings of each kind in shared memory and the distances of those of two steps, in values.
 
         `given`: of a state field at each step's beginning, from step 1 on (and what the last step leaves);
         `loaded`: of step 0; `between`: made inside a step; `kept`: of a coefficient; `profile`: one along an axis.
@@ -139,7 +139,7 @@ class BoundaryRings:
         return found
 
     def loaded(self, name: str) -> tuple[int, int] | None:
-        """Where the ring of a field begins whose rows come from memory, and how many it holds; None if it has none."""
+        """The beginning and the rows of the ring of a field whose rows come from memory; None if there is none."""
         if name in self.problem.state:
             return self.starts[f"loaded {name}"][0], self.depth(self.plan.given[name], first=True)
         if name in self.coefficients:
@@ -151,8 +151,8 @@ class BoundaryRings:
         """The state fields in groups of which a tile deals with one at most: they take the same room."""
         groups: list[list[str]] = []
         for name in self.problem.state:
-            fitting = (group for group in groups if all(self._apart(name, other) for other in group))
-            group = next(fitting, None)
+            found = (group for group in groups if all(self._apart(name, other) for other in group))
+            group = next(found, None)
             if group is None:
                 groups.append([name])
             else:
@@ -160,7 +160,7 @@ class BoundaryRings:
         return tuple(map(tuple, groups))
 
     def _apart(self, one: str, other: str) -> bool:
-        """Whether no tile reaches the boxes of both fields."""
+        """True where no tile reaches the boxes of both fields."""
         if one not in self.confined.names or other not in self.confined.names:
             return False
         a, b = self.problem.fields[one].box, self.problem.fields[other].box

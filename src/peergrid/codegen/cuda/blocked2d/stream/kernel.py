@@ -1,7 +1,7 @@
 """Several time steps of a 2D problem in one pass over memory: the kernel of the interior.
 
 One warp works on a strip of 32·VX columns and streams down its rows. Rows arrive in a ring in shared memory by
-asynchronous copies; each row passes through all steps at once (see `blocked.levels`), held in registers; neighbours
+asynchronous copies; each row passes through all steps at once (see `blocked.levels`), kept in registers; neighbours
 along the row come by shuffle. A strip loses `margin` columns on each side to the steps, a tile a few rows at each end.
 
 No tile given to this kernel may touch an edge, a confined update, a source or a receiver: the kernel has no test for
@@ -42,8 +42,8 @@ BODY_WITH_NORMS = "run_with_norms<Interior2D>(a, tile, source, target, step0, sh
 def warp_of(warps: int, *, alike: bool = False) -> str:
     """The text of a thread's warp in its block; alike: such that a compiler sees that it is the same for all lanes.
 
-    Then lanes branch by rows together: tiles of zones have a sixth less text and need fewer registers. Plain tiles have
-    half the text, but hardly gain (decision 034).
+    Then lanes branch by rows together: tiles of strips have a sixth less text and need fewer registers. Interior tiles
+    have half the text, but hardly gain (decision 034).
     """
     if warps == 1:
         return "0"

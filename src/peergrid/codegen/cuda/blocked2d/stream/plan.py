@@ -1,4 +1,4 @@
-"""What a streaming kernel keeps where: rows that arrive in rings in shared memory, rows of every step in registers."""
+"""The memory of a streaming kernel: rows that arrive in rings in shared memory, rows of every step in registers."""
 
 from __future__ import annotations
 
@@ -53,12 +53,12 @@ class StreamPlan2D:
 
     @property
     def pack(self) -> int:
-        """How many values one load or store moves."""
+        """The number of values that one load or store moves."""
         return min(self.shape.columns, 16 // self.problem.itemsize)
 
     @property
     def rotates(self) -> bool:
-        """Whether rows keep their registers; with norms, only where the rows of a block are whole turns of that."""
+        """True where rows keep their registers; with norms, only if the rows of a block are whole periods of that."""
         return self.shape.rotate and not (self.norm and NORM_ROWS % self.levels.period)
 
     @property
@@ -79,7 +79,7 @@ class StreamPlan2D:
 
     @property
     def runs(self) -> bool:
-        """Whether there is a pointer for each field that runs down its rows."""
+        """True where there is a pointer for each field that runs down its rows."""
         return self.pointers or len(self.rings) + len(self.levels.finals) <= FEW
 
     @property
@@ -98,7 +98,7 @@ class StreamPlan2D:
 
     @cached_property
     def early(self) -> int:
-        """How many rows before its first a tile begins, with what lies in memory, so that sums end in few turns."""
+        """Rows before its first with which a tile begins, as they lie in memory, so that sums end in few iterations."""
         if not self.norm:
             return 0
         above, _ = row_reach(self.problem, self.shape.steps)

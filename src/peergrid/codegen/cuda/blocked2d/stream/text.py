@@ -89,7 +89,7 @@ class PlanText2D:
         return STAGE.format(space=self.space, number=number, first=first, written=len(targets), calls="\n".join(calls))
 
     def _reads(self, node: Node) -> list[Read]:
-        """What a node reads of other rows and columns, in the order of its assignments."""
+        """The reads of a node of other rows and columns, in the order of its assignments."""
         full = self.plan.problem.fields
         reads = (r for write in node.writes for r in sorted(write.assignment.reads, key=str))
         return list(dict.fromkeys(r for r in reads if full[r.field].full))

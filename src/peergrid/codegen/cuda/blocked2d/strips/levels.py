@@ -1,4 +1,4 @@
-"""Streaming through a zone with several time steps at once: as `blocked.levels`, with several updates to a stage.
+"""Streaming through a strip with several time steps at once: as `blocked.levels`, with several updates to a stage.
 
 Which of a stage's updates applies is told cell by cell, so every version keeps what any of them reads, and the row that
 a cell which none of them changes is carried over from.
@@ -11,7 +11,7 @@ from functools import cached_property
 
 from peergrid.codegen.cuda.blocked.levels import Levels, Node, Version, writes_of
 from peergrid.codegen.cuda.blocked.plain import unbounded
-from peergrid.codegen.cuda.blocked2d.zones.zone import Choice, Zone
+from peergrid.codegen.cuda.blocked2d.strips.region import BoundaryStrip, Choice
 from peergrid.codegen.pipeline import PipelineNode, StageAccess, pipeline, span_of
 from peergrid.stencil import Problem
 from peergrid.stencil.problem import Assignment
@@ -19,21 +19,21 @@ from peergrid.stencil.remember import remembered
 
 
 @dataclass(frozen=True)
-class LayerNode(Node):
-    """A node of a zone: one of several updates applies to a cell, or none."""
+class StripNode(Node):
+    """A node of a strip: one of several updates applies to a cell, or none."""
 
     choices: tuple[Choice, ...] = ()
 
 
 @dataclass(frozen=True)
-class LayerLevels(Levels):
-    """The nodes of a zone: what a cell may read, whichever update applies."""
+class StripLevels(Levels):
+    """The nodes of a strip: what a cell may read, whichever update applies."""
 
     @cached_property
     def last_reader(self) -> dict[Version, int]:
         found: dict[Version, int] = {}
         for place, node in enumerate(self.nodes):
-            assert isinstance(node, LayerNode)
+            assert isinstance(node, StripNode)
             reads = {read for choice in node.choices for read in choice.update.reads if read.field in node.before}
             found |= {node.before[read.field]: place for read in reads}
             found |= {write.old: place for write in node.writes}
@@ -42,16 +42,16 @@ class LayerLevels(Levels):
 
 
 @remembered(256)
-def layer_levels(problem: Problem, steps: int, zone: Zone, norm: str | None = None) -> LayerLevels:
-    """The nodes of a zone; every version keeps the row that a cell which no update changes is carried over from.
+def strip_levels(problem: Problem, steps: int, strip: BoundaryStrip, norm: str | None = None) -> StripLevels:
+    """The nodes of a strip; every version keeps the row that a cell which no update changes is carried over from.
 
     norm: a field whose rows before each step are kept until its row after the step is known.
     """
-    accesses = [_access(problem, number, choices) for number, choices in enumerate(zone.choices) if choices]
-    made = pipeline(_fields(problem, zone), accesses, steps, carry=True, kept=norm)
-    nodes = tuple(_node(node, zone.choices[node.stage]) for node in made.nodes)
+    accesses = [_access(problem, number, choices) for number, choices in enumerate(strip.choices) if choices]
+    made = pipeline(_fields(problem, strip), accesses, steps, carry=True, kept=norm)
+    nodes = tuple(_node(node, strip.choices[node.stage]) for node in made.nodes)
     finals = tuple(made.finals[name] for name in problem.state if name in made.finals)
-    return LayerLevels(steps, nodes, made.inputs, finals, made.starts)
+    return StripLevels(steps, nodes, made.inputs, finals, made.starts)
 
 
 def _access(problem: Problem, number: int, choices: tuple[Choice, ...]) -> StageAccess:
@@ -60,18 +60,18 @@ def _access(problem: Problem, number: int, choices: tuple[Choice, ...]) -> Stage
     return StageAccess(number, span_of((r.field, r.offset[0]) for r in reads), tuple(_assignments(choices)))
 
 
-def _node(made: PipelineNode, choices: tuple[Choice, ...]) -> LayerNode:
+def _node(made: PipelineNode, choices: tuple[Choice, ...]) -> StripNode:
     writes = writes_of(made, _assignments(choices))
-    return LayerNode(made.step, made.stage, made.lag, made.before, made.after, writes, choices)
+    return StripNode(made.step, made.stage, made.lag, made.before, made.after, writes, choices)
 
 
 def _assignments(choices: tuple[Choice, ...]) -> dict[str, Assignment]:
     return {a.target: a for choice in choices for a in choice.update.assignments}
 
 
-def _fields(problem: Problem, zone: Zone) -> list[str]:
-    """The fields that the zone reads, and those whose values it has to hand on."""
-    named = {name for name in problem.state if unbounded(problem, problem.fields[name].box).overlaps(zone.box)}
-    named |= {r.field for stage in zone.choices for c in stage for r in c.update.reads if problem.fields[r.field].full}
-    named |= {target for stage in zone.choices for c in stage for target in c.update.targets}
+def _fields(problem: Problem, strip: BoundaryStrip) -> list[str]:
+    """The fields that the strip reads, and those whose values it has to hand on."""
+    named = {name for name in problem.state if unbounded(problem, problem.fields[name].box).overlaps(strip.box)}
+    named |= {r.field for stage in strip.choices for c in stage for r in c.update.reads if problem.fields[r.field].full}
+    named |= {target for stage in strip.choices for c in stage for target in c.update.targets}
     return [name for name in problem.fields if name in named]

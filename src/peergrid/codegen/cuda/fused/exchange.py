@@ -24,7 +24,7 @@ __constant__ const Halo HALOS[] = {{{halos}}};
 
 
 @dataclass(frozen=True)
-class LinkText:
+class ExchangeTables:
     """Structs and functions for passes of so many steps."""
 
     arguments: Arguments
@@ -37,7 +37,7 @@ class LinkText:
     @property
     def source(self) -> str:
         """The tables, before what includes `exchange2d.cuh`."""
-        return TABLES.format(rows=rim_reach(self.problem, self.steps), halos=listed(self._halos()))
+        return TABLES.format(rows=boundary_rows(self.problem, self.steps), halos=listed(self._halos()))
 
     def _halos(self) -> Iterator[str]:
         """The fields that travel, as `Halo`."""
@@ -66,15 +66,15 @@ class LinkText:
         return np.dtype([("side", side, (2,)), *words])
 
 
-def rim_reach(problem: Problem, steps: int) -> int:
-    """The depth of the rim in rows."""
+def boundary_rows(problem: Problem, steps: int) -> int:
+    """The depth of the boundary region in rows."""
     inputs = footprint(problem, steps).inputs
     return max(max(inputs[name].below[0], inputs[name].above[0]) for name in problem.state)
 
 
-def rim_tiles(problem: Problem, steps: int, box: Box, regions: Iterable[NDArray[Any]]) -> tuple[int, int]:
-    """How many tiles lie on the rim of a slab, at its low and at its high end: what the neighbours there count."""
-    reach = rim_reach(problem, steps)
+def boundary_counts(problem: Problem, steps: int, box: Box, regions: Iterable[NDArray[Any]]) -> tuple[int, int]:
+    """The tiles in the boundary region of a slab, at its low and at its high end: what the neighbours there count."""
+    reach = boundary_rows(problem, steps)
     low = high = 0
     for table in regions:
         low += int((table["lo"][:, 0] < box.lo[0] + reach).sum())
@@ -82,16 +82,16 @@ def rim_tiles(problem: Problem, steps: int, box: Box, regions: Iterable[NDArray[
     return low, high
 
 
-def rim_first(problem: Problem, steps: int, box: Box, regions: NDArray[Any]) -> NDArray[Any]:
-    """The tiles with those of the rim in front, else in order."""
-    reach = rim_reach(problem, steps)
-    rim = (regions["lo"][:, 0] < box.lo[0] + reach) | (regions["hi"][:, 0] > box.hi[0] - reach)
-    return np.concatenate([regions[rim], regions[~rim]])
+def boundary_first(problem: Problem, steps: int, box: Box, regions: NDArray[Any]) -> NDArray[Any]:
+    """The tiles with those of the boundary region in front, else in order."""
+    reach = boundary_rows(problem, steps)
+    first = (regions["lo"][:, 0] < box.lo[0] + reach) | (regions["hi"][:, 0] > box.hi[0] - reach)
+    return np.concatenate([regions[first], regions[~first]])
 
 
 def supports(problem: Problem, partition: Partition, steps: int) -> bool:
-    """Whether linked kernels can serve: 2D slabs along axis 0 that are thick enough, rows that do not wrap."""
+    """True where kernels can fuse the exchange: 2D slabs along axis 0 that are thick enough, rows that do not wrap."""
     if problem.grid.ndim != 2 or partition.parts[1] != 1 or problem.grid.periodic[1]:
         return False
     thinnest = min(partition.owned(device).shape[0] for device in range(partition.devices))
-    return thinnest >= 2 * rim_reach(problem, steps)
+    return thinnest >= 2 * boundary_rows(problem, steps)

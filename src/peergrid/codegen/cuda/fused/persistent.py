@@ -20,9 +20,9 @@ from peergrid.codegen.cuda.blocked2d.pass_kernel import PassKernel
 from peergrid.codegen.cuda.blocked2d.tiles import tiles
 from peergrid.codegen.cuda.blocked2d.unit import Plan, unit
 from peergrid.codegen.cuda.common.arguments import REGION, Arguments
+from peergrid.codegen.cuda.fused.block.tile import Block2D, BlockShape
+from peergrid.codegen.cuda.fused.exchange import ExchangeTables, boundary_counts, boundary_first
 from peergrid.codegen.cuda.gpu_model import H200, GpuModel
-from peergrid.codegen.cuda.linked.block.tile import Block2D, BlockShape
-from peergrid.codegen.cuda.linked.links import LinkText, rim_first, rim_tiles
 from peergrid.grid import Box
 
 PASSES = np.dtype(
@@ -70,8 +70,8 @@ class PersistentKernel:
     gpu: GpuModel = H200
 
     @cached_property
-    def links(self) -> LinkText:
-        return LinkText(Arguments(self.made.problem), self.made.shape.steps)
+    def links(self) -> ExchangeTables:
+        return ExchangeTables(Arguments(self.made.problem), self.made.shape.steps)
 
     @cached_property
     def block(self) -> Block2D:
@@ -120,11 +120,11 @@ class PersistentKernel:
         here = [k for k in recorded if problem.receivers[k].cell in box]
         found = self.tiles(box, blocks, here)
         edge, served = serving(problem, found.edge, here)
-        plain, edge = (rim_first(problem, steps, box, table) for table in (regions_of(found.plain), edge))
+        plain, edge = (boundary_first(problem, steps, box, table) for table in (regions_of(found.plain), edge))
         return plain, edge, served
 
     def tiles(self, box: Box, blocks: int, recorded: Sequence[int] = ()) -> Tiles:
-        """How a device's box is cut: interior tiles are as short as the blocks that boundary tiles leave have room for.
+        """The tiles of a device's box: interior ones are as short as blocks that boundary tiles leave have room for.
 
         recorded: receivers in the box.
         """
@@ -136,12 +136,12 @@ class PersistentKernel:
         left = max(blocks - len(found.edge), -(-blocks // 4))
         return tiles(self.made.problem, self.made.shape.steps, box, cut, left * self.warps, recorded)
 
-    def rim(self, box: Box, plain: NDArray[Any], edge: NDArray[Any]) -> tuple[int, int]:
-        """What a device adds to its neighbours' counters in one pass, at the low and at the high end of its box."""
-        return rim_tiles(self.made.problem, self.made.shape.steps, box, (plain, edge))
+    def counts(self, box: Box, plain: NDArray[Any], edge: NDArray[Any]) -> tuple[int, int]:
+        """The boundary tiles of a device, at the low and the high end of its box: what counters get in a pass."""
+        return boundary_counts(self.made.problem, self.made.shape.steps, box, (plain, edge))
 
     def units(self, plain: Sized, edge: Sized) -> int:
-        """How many blocks have work at most."""
+        """The number of blocks that have work, at most."""
         return len(edge) + -(-len(plain) // self.warps)
 
     @property

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import cached_property, reduce
 
 from peergrid.codegen.cuda.blocked2d.updates import Applied, Updates, applied_in, flags, listed
-from peergrid.codegen.cuda.linked.block.cells import BlockCells2D, BlockShape
+from peergrid.codegen.cuda.fused.block.cells import BlockCells2D, BlockShape
 from peergrid.stencil import Growth, Problem, footprint
 
 __all__ = ["Block2D", "BlockShape"]

@@ -16,8 +16,8 @@ from peergrid.codegen.cuda.blocked.plain import obstacles
 from peergrid.codegen.cuda.blocked.tiles import overhead
 from peergrid.codegen.cuda.blocked2d.pass_kernel import PassKernel
 from peergrid.codegen.cuda.choose.shape2d import pass_kernel, registers
+from peergrid.codegen.cuda.fused.persistent import PersistentKernel
 from peergrid.codegen.cuda.gpu_model import GpuModel
-from peergrid.codegen.cuda.linked.persistent import PersistentKernel
 from peergrid.grid import Box
 from peergrid.stencil import Problem
 from peergrid.stencil.remember import remembered
@@ -33,7 +33,7 @@ SQUEEZED, TWICE = 144, 128  # a lane that needs up to 144 registers gets 128, ro
 
 
 @remembered()
-def suited(
+def persistent_kernel(
     problem: Problem, steps: int, boxes: tuple[Box, ...], gpu: GpuModel, multiprocessors: tuple[int, ...]
 ) -> PersistentKernel | None:
     """The kernel with the shortest tiles of which each block takes one; else one with plain tiles, too.
@@ -47,20 +47,20 @@ def suited(
     alone = PersistentKernel(made, plain=False, gpu=gpu)
     if alone.block.columns < LEAST_COLUMNS:
         return None
-    for kernel in _fitting(alone, ALONE_ROWS):
+    for kernel in _within_shared(alone, ALONE_ROWS):
         tiles = (_count(box, kernel.rows, kernel.block.columns) for box in boxes)
         if all(count <= n for count, n in zip(tiles, multiprocessors, strict=True)):
             return kernel
     narrow = replace(made, shape=replace(made.shape, columns=2), least_rows=LEAST_ROWS)
     short = narrow if narrow.cut.columns >= LEAST_COLUMNS else replace(made, least_rows=LEAST_ROWS)
     for warps in gpu.persistent_warps:
-        found = list(_fitting(PersistentKernel(short, warps=warps, gpu=gpu), gpu.persistent_rows))
+        found = list(_within_shared(PersistentKernel(short, warps=warps, gpu=gpu), gpu.persistent_rows))
         if found:
             return min(found, key=lambda kernel: _cost(kernel, boxes, multiprocessors))
     return None
 
 
-def _fitting(kernel: PersistentKernel, choices: Sequence[int]) -> Iterator[PersistentKernel]:
+def _within_shared(kernel: PersistentKernel, choices: Sequence[int]) -> Iterator[PersistentKernel]:
     """The kernel with so many rows of an edge tile, as long as a block can have the shared memory."""
     for rows in choices:
         made = replace(kernel, rows=rows)
@@ -79,10 +79,10 @@ def _different(made: PassKernel, boxes: Sequence[Box], multiprocessors: Sequence
     """One of all boxes that have the same tiles for as many multiprocessors: as large, with the same ends of the grid
     and the same obstacles to plain tiles.
     """
-    barred, last = obstacles(made.problem, made.steps), len(boxes) - 1
+    excluded, last = obstacles(made.problem, made.steps), len(boxes) - 1
     found: dict[object, tuple[Box, int]] = {}
     for at, (box, count) in enumerate(zip(boxes, multiprocessors, strict=True)):
-        here = tuple((bar & box).shift(tuple(-lo for lo in box.lo)) for bar in barred if bar.overlaps(box))
+        here = tuple((bar & box).shift(tuple(-lo for lo in box.lo)) for bar in excluded if bar.overlaps(box))
         found.setdefault((box.shape, count, at == 0, at == last, here), (box, count))
     return found.values()
 
@@ -95,7 +95,7 @@ def _cost_of(kernel: PersistentKernel, box: Box, blocks: int) -> float:
     edge_cost = _edge_row(made.problem) * (kernel.rows + beside)
     edges, units = len(tiles.edge), kernel.units(tiles.plain, tiles.edge)
     busiest = max(
-        _turns(edges, b, blocks) * (edge_cost - plain_cost) + _turns(units, b, blocks) * plain_cost
+        _units_of(edges, b, blocks) * (edge_cost - plain_cost) + _units_of(units, b, blocks) * plain_cost
         for b in range(min(blocks, units))
     )
     return busiest + TOGETHER * (edges * edge_cost + (units - edges) * plain_cost) / blocks
@@ -105,7 +105,7 @@ def _edge_row(problem: Problem) -> float:
     return ABSORBING_ROW if any(len(stage.updates) > 1 for stage in problem.stages) else EDGE_ROW
 
 
-def _turns(units: int, block: int, blocks: int) -> int:
+def _units_of(units: int, block: int, blocks: int) -> int:
     """The number of units of a block, of so many."""
     return -(-max(0, units - block) // blocks)
 

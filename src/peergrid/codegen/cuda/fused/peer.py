@@ -1,6 +1,6 @@
-"""One pass on one device whose rim tiles deal with the neighbours themselves: await, compute, store across, tell.
+"""One pass on one device whose boundary tiles deal with the neighbours themselves: await, compute, store across, tell.
 
-Rim tiles come first in block order, so that they wait and deliver while the other tiles compute. As in
+Boundary tiles come first in block order, so that they wait and deliver while the other tiles compute. As in
 `blocked2d.pass_kernel` a pass is two launches, of plain and of edge tiles, which may run at the same time; each kernel
 takes `Arguments` and `Exchange`, and the pass ends when both have.
 """
@@ -17,19 +17,19 @@ import numpy as np
 from peergrid.codegen.cuda.blocked.program import Launch, Program
 from peergrid.codegen.cuda.blocked2d.pass_kernel import PassKernel
 from peergrid.codegen.cuda.blocked2d.stream.kernel import warp_kernel
+from peergrid.codegen.cuda.blocked2d.strips.kernel import left
 from peergrid.codegen.cuda.blocked2d.unit import Plan, unit
-from peergrid.codegen.cuda.blocked2d.zones.kernel import left
 from peergrid.codegen.cuda.common.arguments import Arguments
-from peergrid.codegen.cuda.linked.links import LinkText, rim_first, rim_tiles
+from peergrid.codegen.cuda.fused.exchange import ExchangeTables, boundary_counts, boundary_first
 from peergrid.grid import Box
 from peergrid.stencil import Problem
 
-INSTEAD, TURNS = 3, 2  # tiles of zones that run at once where a plain one is missing, and one after another
+INSTEAD, WAVES = 3, 2  # tiles of strips that run at once where a plain one is missing, and one after another
 
 
 @dataclass(frozen=True)
 class PeerKernel:
-    """A pass with the exchange in it; `made` says how its tiles are computed. Check `links.supports` first."""
+    """A pass with the exchange in it; `made` says how its tiles are computed. Check `exchange.supports` first."""
 
     made: PassKernel
 
@@ -53,11 +53,11 @@ class PeerKernel:
         return self.made.sums
 
     def around(self, registers: int) -> PeerKernel:
-        """See `PassKernel`; tiles of zones begin behind the plain ones here, in the place of some that ended."""
+        """See `PassKernel`; tiles of strips begin behind the plain ones here, in the place of some that ended."""
         return PeerKernel(replace(self.made, beside=left(registers, INSTEAD)))
 
     def remainder(self, box: Box, slots: int, recorded: Sequence[int] = ()) -> tuple[Box, ...]:
-        """What tiles leave of a box: nothing."""
+        """The rest that tiles leave of a box: nothing."""
         return ()
 
     def shorter(self, box: Box, edge_slots: int, plain_slots: int) -> PeerKernel:
@@ -65,8 +65,8 @@ class PeerKernel:
         return PeerKernel(self.made.shorter(box, edge_slots, plain_slots))
 
     @cached_property
-    def links(self) -> LinkText:
-        return LinkText(Arguments(self.made.problem), self.made.shape.steps)
+    def links(self) -> ExchangeTables:
+        return ExchangeTables(Arguments(self.made.problem), self.made.shape.steps)
 
     @cached_property
     def plain(self) -> Program:
@@ -76,11 +76,11 @@ class PeerKernel:
 
     @cached_property
     def layer(self) -> Program | None:
-        zones, program = self.made.layers, self.made.layer
-        if zones is None or program is None:
+        strips, program = self.made.layers, self.made.layer
+        if strips is None or program is None:
             return None
-        kernel = warp_kernel(zones.entry, "StripTiles", zones.bounds, zones.warps, self.norm, exchange=True)
-        return self._program(program, zones.templates, zones.plans, zones.tiles, kernel)
+        kernel = warp_kernel(strips.entry, "StripTiles", strips.bounds, strips.warps, self.norm, exchange=True)
+        return self._program(program, strips.templates, strips.plans, strips.tiles, kernel)
 
     @cached_property
     def edge(self) -> Program:
@@ -88,32 +88,32 @@ class PeerKernel:
         return self._program(self.made.edge, edges.templates, (edges,), edges.tiles, edges.exchanging_kernel)
 
     def launches(self, box: Box, slots: int, recorded: Sequence[int] = ()) -> tuple[Launch, ...]:
-        """The launches that advance a device's box and exchange its rim (see `PassKernel.launches`)."""
+        """The launches that advance a device's box and exchange its boundary region (see `PassKernel.launches`)."""
         programs = {self.made.plain: self.plain, self.made.layer: self.layer, self.made.edge: self.edge}
         return tuple(
             replace(
                 launch,
                 program=programs[launch.program] or launch.program,
-                regions=rim_first(self.made.problem, self.made.shape.steps, box, launch.regions),
+                regions=boundary_first(self.made.problem, self.made.shape.steps, box, launch.regions),
             )
             for launch in self.made.launches(box, slots - self._reserved(box, slots), recorded)
         )
 
     def _reserved(self, box: Box, slots: int) -> int:
-        """Plain tiles that make room for a zone along axis 0, whose many tiles wait until the plain ones have begun.
+        """Plain tiles that make room for a strip along axis 0, whose many tiles wait until the plain ones have begun.
 
         Then as good as nothing is left for them where these fill the device: fewer and longer ones cost less. Where
-        rows wrap, a zone along axis 0 is what is left of a block of norms, a few rows that are soon done.
+        rows wrap, a strip along axis 0 is what is left of a block of norms, a few rows that are soon done.
         """
         if self.problem.grid.periodic[0]:
             return 0
         inside = ((strip, box & strip.box) for strip in self.made.strips if strip.axis == 0)
         tiles = sum(-(-part.shape[1] // strip.columns) for strip, part in inside if not part.empty)
-        return min(slots // 2, tiles // (INSTEAD * TURNS))
+        return min(slots // 2, tiles // (INSTEAD * WAVES))
 
-    def rim(self, box: Box, launches: Sequence[Launch]) -> tuple[int, int]:
-        """What a device adds to its neighbours' counters in one pass, at the low and at the high end of its box."""
-        return rim_tiles(self.made.problem, self.made.shape.steps, box, (launch.regions for launch in launches))
+    def counts(self, box: Box, launches: Sequence[Launch]) -> tuple[int, int]:
+        """The boundary tiles of a device, at the low and the high end of its box: what counters get in a pass."""
+        return boundary_counts(self.made.problem, self.made.shape.steps, box, (launch.regions for launch in launches))
 
     @property
     def dtype(self) -> np.dtype[Any]:

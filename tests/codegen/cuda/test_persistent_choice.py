@@ -16,8 +16,8 @@ from peergrid import Box, Grid, Problem, stencil
 from peergrid.bench.own import own_waves
 from peergrid.bench.problems import jacobi, radar
 from peergrid.codegen.cuda import gpu_model
-from peergrid.codegen.cuda.linked.persistent import PersistentKernel
-from peergrid.codegen.cuda.suited import ALONE_ROWS, resident, suited
+from peergrid.codegen.cuda.fused.persistent import PersistentKernel
+from peergrid.codegen.cuda.persistent_choice import ALONE_ROWS, persistent_kernel, resident
 from peergrid.codegen.nvrtc import resources
 from peergrid.grid.partition import Partition
 
@@ -43,7 +43,7 @@ def problem_of(name: str, rows: int, columns: int) -> Problem:
 def chosen(problem: Problem, steps: int, devices: int = 1, multiprocessors: int = H200) -> PersistentKernel:
     partition = Partition.over(problem.grid, devices)
     boxes = tuple(partition.owned(device) for device in range(devices))
-    kernel = suited(problem, steps, boxes, gpu_model.H200, (multiprocessors,) * devices)
+    kernel = persistent_kernel(problem, steps, boxes, gpu_model.H200, (multiprocessors,) * devices)
     assert kernel is not None
     return kernel
 

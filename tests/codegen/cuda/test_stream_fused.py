@@ -12,9 +12,9 @@ from stream_examples import radar, relaxation, two_fields, wide_reads, yee
 
 from peergrid.codegen.cuda.blocked2d.pass_kernel import PassKernel
 from peergrid.codegen.cuda.blocked2d.shape import Shape
-from peergrid.codegen.cuda.linked.links import rim_reach, supports
-from peergrid.codegen.cuda.linked.peer import PeerKernel
-from peergrid.codegen.cuda.linked.persistent import PASSES, PersistentKernel
+from peergrid.codegen.cuda.fused.exchange import boundary_rows, supports
+from peergrid.codegen.cuda.fused.peer import PeerKernel
+from peergrid.codegen.cuda.fused.persistent import PASSES, PersistentKernel
 from peergrid.grid import Grid
 from peergrid.grid.partition import Partition
 from peergrid.schedule.layout import Layout
@@ -77,7 +77,7 @@ class Row:
 
 def run_peers(row: Row, kernel: PeerKernel) -> None:
     launches = [kernel.launches(device.box, 4, device.recorded) for device in row.devices]
-    rims = [kernel.rim(device.box, found) for device, found in zip(row.devices, launches, strict=True)]
+    rims = [kernel.counts(device.box, found) for device, found in zip(row.devices, launches, strict=True)]
     for number in range(row.passes):
         for device, found in zip(row.devices, launches, strict=True):
             links = row.links(kernel.dtype, device.number, rims, number)
@@ -91,7 +91,7 @@ def run_peers(row: Row, kernel: PeerKernel) -> None:
 
 def run_persistent(row: Row, kernel: PersistentKernel, blocks: int = 3) -> None:
     tables = [kernel.tables(device.box, 4, device.recorded) for device in row.devices]
-    rims = [kernel.rim(device.box, found[0], found[1]) for device, found in zip(row.devices, tables, strict=True)]
+    rims = [kernel.counts(device.box, found[0], found[1]) for device, found in zip(row.devices, tables, strict=True)]
     given, arrived = [], np.zeros((row.count, 1), np.int64)
     for device, (plain, edge, receivers) in zip(row.devices, tables, strict=True):
         turns = np.zeros((), PASSES)
@@ -167,7 +167,7 @@ def test_a_neighbour_that_never_tells_is_reported(passed: int, told: tuple[int, 
 def test_support() -> None:
     chain = relaxation((40, 40))
     assert supports(chain, Partition(chain.grid, (2, 1)), 4)
-    assert rim_reach(chain, 4) == 4
+    assert boundary_rows(chain, 4) == 4
     assert not supports(chain, Partition(chain.grid, (1, 2)), 4)
     assert not supports(chain, Partition(chain.grid, (8, 1)), 4)
     ring = relaxation((40, 40), ("fixed", "periodic"))

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from peergrid.codegen.cuda.blocked.levels import Node, Write
 from peergrid.codegen.cuda.blocked.plain import FAR
 from peergrid.codegen.cuda.blocked2d.stream.text import PlanText2D
+from peergrid.codegen.cuda.blocked2d.strips.levels import StripNode
+from peergrid.codegen.cuda.blocked2d.strips.region import BoundaryStrip, Choice
 from peergrid.codegen.cuda.blocked2d.updates import Applied, Updates, flags, listed
-from peergrid.codegen.cuda.blocked2d.zones.levels import LayerNode
-from peergrid.codegen.cuda.blocked2d.zones.zone import Choice, Zone
 from peergrid.stencil.expr import Read
 
 STAGE = """\
@@ -34,12 +34,12 @@ MORE = """\
 class StripText2D(PlanText2D):
     """The text of the plan of a strip's tiles."""
 
-    zone: Zone | None = None
+    strip: BoundaryStrip | None = None
 
     @property
-    def _zone(self) -> Zone:
-        assert self.zone is not None
-        return self.zone
+    def _strip(self) -> BoundaryStrip:
+        assert self.strip is not None
+        return self.strip
 
     def _applied(self, node: Node) -> Iterator[Applied]:
         for choice in _choices(node):
@@ -81,7 +81,7 @@ class StripText2D(PlanText2D):
         profiles = [r for r in sorted(reads, key=str) if fields[r.field].axes == (1,)]
         places = [f"{{{self.plan.arguments.fields.index(r.field)}, {r.offset[1]}}}" for r in profiles]
         return MORE.format(
-            axis=self._zone.axis,
+            axis=self._strip.axis,
             choices=sum(len(_choices(node)) for node in self.nodes),
             count=len(profiles),
             most=max(1, len(profiles)),
@@ -90,11 +90,11 @@ class StripText2D(PlanText2D):
 
 
 def _choices(node: Node) -> tuple[Choice, ...]:
-    assert isinstance(node, LayerNode)
+    assert isinstance(node, StripNode)
     return node.choices
 
 
 def _carried(node: Node, write: Write) -> bool:
-    """Whether there are cells where no update changes a result."""
+    """True where there are cells where no update changes a result."""
     choices = [choice for choice in _choices(node) if write.new.field in choice.update.targets]
     return all(choice.least is not None or choice.most is not None for choice in choices)

@@ -45,7 +45,7 @@ class BlockCells2D:
 
     @cached_property
     def reach(self) -> Growth:
-        """What one step reads around the cells that it makes, of any field."""
+        """The extent of what one step reads around the cells that it makes, of any field."""
         return reduce(Growth.__or__, footprint(self.problem, 1).inputs.values())
 
     @property
@@ -70,7 +70,7 @@ class BlockCells2D:
 
     @cached_property
     def starts(self) -> dict[str, int]:
-        """Where the (first) array of each field begins in shared memory, in values."""
+        """The place where the (first) array of each field begins in shared memory, in values."""
         found, at = dict[str, int](), 0
         for name in self.arguments.fields:
             if name in self.problem.state or self.problem.fields[name].full:
@@ -109,5 +109,5 @@ class BlockCells2D:
 
 
 def _mixed(stage: Stage, name: str) -> bool:
-    """Whether a stage writes a field and reads it at other cells."""
+    """True where a stage writes a field and reads it at other cells."""
     return name in stage.targets and any(r.field == name and any(r.offset) for u in stage.updates for r in u.reads)

@@ -1,8 +1,8 @@
-"""The kernel of all zones along a grid's sides: a function for each (see `layer`), a warp for each tile.
+"""The kernel of all strips along a grid's sides: a function for each (see `layer`), a warp for each tile.
 
 Blocks are small and find room beside those of plain tiles, if their threads keep to the registers that these leave. How
-many that is, the compiler's report on plain tiles says: it differs by compiler and by whether kernels are linked. Where
-plain tiles leave none, blocks are large: small ones would keep a block of plain tiles from a multiprocessor each.
+many that is, the compiler's report on plain tiles says: it differs by compiler and with the exchange in kernels.
+Where plain tiles leave none, blocks are large: small ones would keep a block of plain tiles from a multiprocessor each.
 """
 
 from __future__ import annotations
@@ -11,11 +11,11 @@ from dataclasses import dataclass, replace
 
 from peergrid.codegen.cuda.blocked2d.shape import Shape
 from peergrid.codegen.cuda.blocked2d.stream.kernel import warp_kernel
+from peergrid.codegen.cuda.blocked2d.strips.plan import StripPlan2D
+from peergrid.codegen.cuda.blocked2d.strips.region import BoundaryStrip, boundary_strips
+from peergrid.codegen.cuda.blocked2d.strips.text import StripText2D
 from peergrid.codegen.cuda.blocked2d.tiles import Cut
 from peergrid.codegen.cuda.blocked2d.unit import unit
-from peergrid.codegen.cuda.blocked2d.zones.layer import Layer2D
-from peergrid.codegen.cuda.blocked2d.zones.text import StripText2D
-from peergrid.codegen.cuda.blocked2d.zones.zone import Zone, zones
 from peergrid.codegen.cuda.common.norm import norm_argument, norm_reference
 from peergrid.stencil import Problem
 from peergrid.stencil.remember import remembered
@@ -25,8 +25,8 @@ GRAIN = 8  # registers of a thread are given by so many
 LEAST = 80  # registers of a tile's thread that are asked for in any case
 USUAL = 112  # left by plain tiles of 193 to 200 registers
 BASE = 4  # registers of a thread beside rows and pointers: what it does with when bounded
-MOST = 164  # registers by the count of rows up to which a zone has a kernel at all
-ABREAST = 8  # tiles of a large block
+MOST = 164  # registers by the count of rows up to which a strip has a kernel at all
+LARGE_BLOCK = 8  # tiles of a large block
 COLUMNS = (1, 2, 4)
 USEFUL = 16  # columns of a tile that are not redundant, at least
 
@@ -45,17 +45,17 @@ struct StripTiles {{
 
 
 def left(registers: int, instead: int = 1) -> int:
-    """Registers of a zone's tile of which one finds room beside plain tiles of so many, and `instead` in place of one.
+    """Registers of a strip's tile of which one finds room beside plain tiles of so many, and `instead` in place of one.
 
-    All are those of a thread; no fewer than `LEAST`, with which hardly any zone spills.
+    All are those of a thread; no fewer than `LEAST`, with which hardly any strip spills.
     """
     beside = _beside(registers)
     return max(LEAST, min(beside, (beside + _granted(registers)) // instead) // GRAIN * GRAIN)
 
 
-def abreast(registers: int) -> int:
-    """Tiles of zones in a block: one, if that finds room beside plain tiles of so many registers."""
-    return 1 if _beside(registers) >= LEAST else ABREAST
+def tiles_in_block(registers: int) -> int:
+    """Tiles of strips in a block: one, if that finds room beside plain tiles of so many registers."""
+    return 1 if _beside(registers) >= LEAST else LARGE_BLOCK
 
 
 def _beside(registers: int) -> int:
@@ -69,20 +69,20 @@ def _granted(registers: int) -> int:
 
 
 def layer(
-    problem: Problem, steps: int, zone: Zone, name: str, norm: str | None = None, wide: bool = False
-) -> Layer2D | None:
-    """The function of a zone, with as few columns to a lane as leave some useful; None where registers do not do.
+    problem: Problem, steps: int, strip: BoundaryStrip, name: str, norm: str | None = None, wide: bool = False
+) -> StripPlan2D | None:
+    """The function of a strip, with as few columns to a lane as leave some useful; None where registers do not do.
 
     Rows move from register to register: that takes the fewest, so that blocks fit beside those of plain tiles. wide:
     they need not; along axis 0 a lane has as many columns as registers do for, which leaves fewer redundant.
     """
     shapes = (Shape(steps, columns, ahead=2, rotate=False) for columns in COLUMNS)
-    made = (Layer2D(problem, shape, name, norm, pointers=False, zone=zone) for shape in shapes)
+    made = (StripPlan2D(problem, shape, name, norm, pointers=False, strip=strip) for shape in shapes)
     found = [one for one in made if one.useful >= USEFUL and _registers(one) <= MOST]
-    return found[-1 if wide and zone.axis == 0 else 0] if found else None
+    return found[-1 if wide and strip.axis == 0 else 0] if found else None
 
 
-def _registers(made: Layer2D) -> int:
+def _registers(made: StripPlan2D) -> int:
     rows = sum(version.depth for version in made.levels.versions)
     pointers = len(made.levels.inputs) + len(made.levels.finals) if made.runs else 0
     sums = made.shape.steps if made.norm else 0
@@ -92,25 +92,25 @@ def _registers(made: Layer2D) -> int:
 @remembered()
 def layers(
     problem: Problem, steps: int, cut: Cut, beside: int = USUAL, norm: str | None = None, warps: int = 1
-) -> Layers2D | None:
-    """The kernel of all zones of a problem, with pointers if `beside` registers do for them; None where it has none."""
-    places = enumerate(zones(problem, steps, cut))
-    found = (layer(problem, steps, zone, f"Strip{n}", norm, wide=warps > 1) for n, zone in places)
+) -> StripKernel2D | None:
+    """The kernel of all strips with pointers if `beside` registers do for them; None where there is none."""
+    places = enumerate(boundary_strips(problem, steps, cut))
+    found = (layer(problem, steps, strip, f"Strip{n}", norm, wide=warps > 1) for n, strip in places)
     parts = tuple(part for part in found if part is not None)
     faster = tuple(replace(part, pointers=True) for part in parts)
     if all(_registers(part) <= beside for part in faster):
         parts = faster
-    return Layers2D(problem, parts, beside, warps, norm=norm) if parts else None
+    return StripKernel2D(problem, parts, beside, warps, norm=norm) if parts else None
 
 
 @dataclass(frozen=True)
-class Layers2D:
-    """All zones of a problem in one kernel, a warp for each tile; beside: registers of a thread that are left to it;
+class StripKernel2D:
+    """All strips of a problem in one kernel, a warp for each tile; beside: registers of a thread that are left to it;
     warps: of a block.
     """
 
     problem: Problem
-    parts: tuple[Layer2D, ...]
+    parts: tuple[StripPlan2D, ...]
     beside: int = USUAL
     warps: int = 1
     entry: str = "layer2d"
@@ -129,7 +129,7 @@ class Layers2D:
 
     @property
     def plans(self) -> tuple[StripText2D, ...]:
-        """The plan of each zone."""
+        """The plan of each strip."""
         return tuple(part.text for part in self.parts)
 
     @property
@@ -149,7 +149,7 @@ class Layers2D:
 
     @property
     def bounds(self) -> str:
-        """What the kernel's text says of its registers: where it has to find room, and they do, so many."""
+        """The words of the kernel's text for its registers: where it has to find room, and they do, so many."""
         bounded = self.warps == 1 and max(map(_registers, self.parts)) <= self.beside
         return f"__maxnreg__({self.beside})" if bounded else f"__launch_bounds__({32 * self.warps})"
 
