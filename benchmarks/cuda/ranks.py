@@ -12,31 +12,40 @@ from __future__ import annotations
 import argparse
 import hashlib
 import json
+import sys
 import time
 from pathlib import Path
 from statistics import median
 from typing import Any
 
-from peergrid import Options, Simulation
-from peergrid.bench.problems import jacobi, noisy, radar
-from peergrid.grid import Box
+sys.path[:0] = [str(Path(__file__).parents[1])]
+
+from record import about  # noqa: E402
+
+from peergrid import Grid, Options, Problem, Simulation  # noqa: E402
+from peergrid.bench.problems import jacobi, noise, relax  # noqa: E402
+from peergrid.grid import Box  # noqa: E402
 
 SAMPLES, SECONDS, REST = 5, 0.1, 3.0
 ROWS = 64  # on both sides of the cut, whose bits are compared
 
 SIZES = {"17408": 17408, "4096": 4096}
+ROW_BYTES = {"4KiB": 4 << 10, "1MiB": 1 << 20}
 WAYS = [
     (size, strategy, depth)
     for strategies, depth in ((("overlap", "peer", "persistent"), 8), (("graph", "async"), 8), (("overlap", "peer"), 1))
     for strategy in strategies
     for size in SIZES
-]
+] + [(size, strategy, 1) for size in ROW_BYTES for strategy in ("async", "graph")]
 
 
-def problem(size: str) -> Any:
-    if size == "radar":
-        return radar(8192, 8192, 100_000)
-    return noisy(jacobi(SIZES[size], SIZES[size]))
+def problem(size: str) -> Problem:
+    """Jacobi's step: on a square, or on few rows of which each has so many bytes, in a ring."""
+    if size in SIZES:
+        return jacobi(SIZES[size], SIZES[size])
+    shape = (64, ROW_BYTES[size] // 4)
+    grid = Grid(shape, ("periodic", "fixed"))
+    return Problem.of(relax(grid.field("u", noise(shape, 1))))
 
 
 def measured(size: str, strategy: str, depth: int, comm: Any, devices: str, route: Any) -> dict[str, Any]:
@@ -46,8 +55,9 @@ def measured(size: str, strategy: str, depth: int, comm: Any, devices: str, rout
     with Simulation(problem(size), total, devices=devices, options=options, comm=comm) as simulation:
         simulation.run(64)
         name = next(iter(simulation.problem.state))
-        middle, columns = simulation.problem.grid.shape[0] // 2, simulation.problem.grid.shape[1]
-        strip = simulation.gather(name, Box((middle - ROWS, 1), (middle + ROWS, columns - 1)))
+        rows, columns = simulation.problem.grid.shape
+        near = min(ROWS, rows // 2)
+        strip = simulation.gather(name, Box((rows // 2 - near, 1), (rows // 2 + near, columns - 1)))
         bits = hashlib.sha256(strip.tobytes()).hexdigest()[:16]
         setup = time.perf_counter() - began
         before = simulation.seconds
@@ -111,7 +121,8 @@ def main() -> None:
             cases.append(measured(size, strategy, depth, comm, given.devices, given.route))
             if leads:
                 print({key: cases[-1][key] for key in cases[-1] if key != "samples"}, flush=True)
-                given.out.write_text(json.dumps({"ranks": 1 if comm is None else comm.size, "cases": cases}, indent=1))
+                facts = {"ranks": 1 if comm is None else comm.size, "route": given.route, "cases": cases}
+                given.out.write_text(json.dumps({**about(), **facts}, indent=1))
 
 
 if __name__ == "__main__":
