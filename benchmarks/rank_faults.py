@@ -1,0 +1,98 @@
+"""Ranks that are killed, stopped, interrupted or fail at random moments: all processes end, with a sentence.
+
+    python benchmarks/rank_faults.py --times 50
+
+Each time three ranks run on one host until one of them is killed (SIGKILL), stopped (SIGSTOP; the others notice
+silence after a second), fails by an exception, or all are interrupted (SIGINT, as Ctrl-C sends it). Afterwards no
+process of the run may be left five seconds after the launcher ended, and no memory that ranks shared.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import random
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from record import about, save
+
+APP = Path(__file__).parents[1] / "tests" / "runtime" / "ranks_app.py"
+FAULTS = {"killed": signal.SIGKILL, "stopped": signal.SIGSTOP, "failed": signal.SIGUSR1, "interrupted": signal.SIGINT}
+SAID = {
+    "killed": r"KILLED BY|signal 9|Killed",  # by the launcher
+    "stopped": r"rank \d on \S+: Nothing moved for 1 s",
+    "failed": r"planted",
+    "interrupted": r"",
+}
+RANKS, LEAVE = 3, 5.0
+
+
+def alive(pids: list[int]) -> Iterator[int]:
+    for pid in pids:
+        try:
+            os.kill(pid, 0)
+        except ProcessLookupError:
+            continue
+        yield pid
+
+
+def trial(fault: str, victim: int, moment: float) -> dict[str, Any]:
+    """One run that ends by a fault after so many seconds; what was found."""
+    launcher = Path(sys.executable).with_name("mpiexec")
+    line = [str(launcher), "-n", str(RANKS), sys.executable, str(APP), "endless"]
+    folders = (APP.parents[2] / "src", APP.parent)
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(map(str, folders)), "OPENBLAS_NUM_THREADS": "1"}
+    run = subprocess.Popen(
+        line, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=environment, start_new_session=True
+    )
+    assert run.stdout is not None
+    pids, lines = list[int](), list[str]()
+    while len(pids) < RANKS:
+        lines.append(run.stdout.readline())
+        pids += [int(text) for text in re.findall(r"begun (\d+)", lines[-1])]
+    time.sleep(moment)
+    os.kill(run.pid if fault == "interrupted" else pids[victim], FAULTS[fault])
+    began = time.monotonic()
+    try:
+        rest, _ = run.communicate(timeout=30)
+        ended = time.monotonic() - began
+    except subprocess.TimeoutExpired:
+        os.killpg(run.pid, signal.SIGKILL)
+        return {"fault": fault, "rank": victim, "moment": moment, "ended": None, "left": len(list(alive(pids)))}
+    while list(alive(pids)) and time.monotonic() - began - ended < LEAVE:
+        time.sleep(0.02)
+    left = list(alive(pids))
+    for pid in left:
+        os.kill(pid, signal.SIGKILL)
+    said = re.search(SAID[fault], "".join(lines) + rest) is not None
+    code, shared = run.returncode, [path.name for path in Path("/dev/shm").glob("peergrid-*")]
+    found = {"fault": fault, "rank": victim, "moment": moment, "ended": ended, "code": code, "said": said}
+    return {**found, "left": len(left), "shared": shared}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--times", type=int, default=50)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--dry", action="store_true", help="record nothing")
+    given = parser.parse_args()
+    draw, trials = random.Random(given.seed), list[dict[str, Any]]()
+    for number in range(given.times):
+        fault = list(FAULTS)[number % len(FAULTS)]
+        trials.append(trial(fault, draw.randrange(RANKS), round(draw.random(), 3)))
+        print(trials[-1], flush=True)
+    wrong = [one for one in trials if one["ended"] is None or one["left"] or one["shared"] or not one["said"]]
+    if not given.dry:
+        save("rank_faults", {**about(("peergrid", "mpi4py", "mpich")), "wrong": len(wrong), "trials": trials})
+    sys.exit(bool(wrong))
+
+
+if __name__ == "__main__":
+    main()
