@@ -52,6 +52,32 @@ def runs(cases: list[tuple[str, str, int, int]]) -> None:
         print(json.dumps(found))
 
 
+def matrix(strategies: list[str], depths: list[int]) -> None:
+    """A radar's scheme with an absorber, 3D heat, a periodic plane and a radius of four: digests and norms' bits."""
+    from runtime_problems import heat_3d, radius_four_on, random_heat, values, yee_with_absorber
+
+    cube = Grid((64, 6, 5), ("fixed", "periodic", "reflecting"))
+    problems = {
+        "radar": yee_with_absorber((64, 18)),
+        "heat in 3D": Problem.of([heat_3d(cube.field("u", values(cube.shape)), 0.1)]),
+        "periodic": random_heat((64, 19), "periodic"),
+        "radius of four": radius_four_on((160, 14), ("periodic", "fixed")),
+    }
+    found: dict[str, list[str]] = {}
+    for name, problem in problems.items():
+        state = next(iter(problem.state))
+        for strategy in strategies:
+            for depth in depths:
+                given = {"options": Options(strategy, depth), "norm": state if problem.grid.ndim == 2 else None}
+                with Simulation(problem, STEPS, devices="cpu:1", comm=MPI.COMM_WORLD, **given) as simulation:
+                    simulation.run(STEPS)
+                    bits = simulation.sha256(), *(one.tobytes().hex() for one in simulation.traces().values())
+                    norms = () if given["norm"] is None else (simulation.norms().tobytes().hex(),)
+                found.setdefault(name, []).append("".join((*bits, *norms)))
+    if MPI.COMM_WORLD.rank == 0:
+        print(json.dumps({name: sorted(set(bits)) for name, bits in found.items()}))
+
+
 def norms() -> None:
     with Simulation(counted(), STEPS, devices="cpu:2", comm=MPI.COMM_WORLD, norm="u") as simulation:
         simulation.run(STEPS)
