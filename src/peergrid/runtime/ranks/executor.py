@@ -81,7 +81,7 @@ class RankedExecutor:
             owned = self.layout.partition.owned(device) & wanted
             if not owned.empty:
                 part = np.ascontiguousarray(whole[owned.slices(wanted.lo)])
-                self._comm.Bcast(part, root=rank)
+                self._ranks.finish(self._comm.Ibcast(part, root=rank))
                 whole[owned.slices(wanted.lo)] = part
         return whole
 

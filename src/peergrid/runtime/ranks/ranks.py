@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import pickle
 import time
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass, replace
 from typing import Any, Protocol, TypeVar, cast, get_args
+
+import numpy as np
 
 from peergrid.errors import DeviceFault, UsageError
 from peergrid.runtime.devices import Devices
@@ -25,12 +28,14 @@ class Communicator(Protocol):
 
     def allgather(self, value: Any) -> list[Any]: ...
     def bcast(self, value: Any, root: int = 0) -> Any: ...
-    def Bcast(self, buffer: Any, root: int = 0) -> None: ...  # noqa: N802
     def Send(self, buffer: Any, dest: int, tag: int = 0) -> None: ...  # noqa: N802
     def Recv(self, buffer: Any, source: int, tag: int = 0) -> None: ...  # noqa: N802
     def Isend(self, buffer: Any, dest: int, tag: int = 0) -> Any: ...  # noqa: N802
     def Irecv(self, buffer: Any, source: int, tag: int = 0) -> Any: ...  # noqa: N802
     def Ibarrier(self) -> Any: ...  # noqa: N802
+    def Ibcast(self, buffer: Any, root: int = 0) -> Any: ...  # noqa: N802
+    def Iallgather(self, sent: Any, received: Any) -> Any: ...  # noqa: N802
+    def Iallgatherv(self, sent: Any, received: Any) -> Any: ...  # noqa: N802
     def Dup(self) -> Communicator: ...  # noqa: N802
     def Free(self) -> None: ...  # noqa: N802
     def Abort(self, errorcode: int = 0) -> None: ...  # noqa: N802
@@ -65,8 +70,13 @@ class Ranks:
 
     def allgather(self, value: Any) -> list[Any]:
         """The values of all ranks. Raises DeviceFault where one of them does not come."""
-        self.gathered()
-        return self.comm.allgather(value)
+        mine = np.frombuffer(pickle.dumps(value), np.uint8)
+        counts = np.empty(self.comm.size, np.int64)
+        self.finish(self.comm.Iallgather(np.array([mine.size]), counts))
+        ends = np.cumsum(counts)
+        whole = np.empty(ends[-1], np.uint8)
+        self.finish(self.comm.Iallgatherv(mine, [whole, (counts, ends - counts)]))
+        return [pickle.loads(whole[end - count : end].tobytes()) for count, end in zip(counts, ends, strict=True)]
 
     def decided(self, decide: Callable[[], Decision]) -> Decision:
         """The answer of rank 0, for all: of what is measured, or looked up, where ranks may differ."""
@@ -75,8 +85,12 @@ class Ranks:
 
     def gathered(self) -> None:
         """Wait until all ranks are here. Raises DeviceFault where one of them does not come."""
-        arrived, began = self.comm.Ibarrier(), time.monotonic()
-        while not arrived.Test():
+        self.finish(self.comm.Ibarrier())
+
+    def finish(self, request: Any) -> None:
+        """Wait for what all ranks take part in. Raises DeviceFault where one of them does not come."""
+        began = time.monotonic()
+        while not request.Test():
             waited = time.monotonic() - began
             if waited > self.timeout:
                 raise DeviceFault(
