@@ -7,6 +7,7 @@ from dataclasses import replace
 from math import gcd
 from pathlib import Path
 
+from peergrid.codegen.cache import default_cache
 from peergrid.errors import UsageError
 from peergrid.grid import Index
 from peergrid.grid.partition import Partition
@@ -84,7 +85,6 @@ def resolve_options(
     resolved = replace(usual, strategy=strategy or usual.strategy, depth=depth or usual.depth)
     if devices.kind == "cpu" or (strategy and depth) or not devices.here:
         return ResolvedOptions(resolved)
-    from peergrid.runtime.cpu.kernel import default_cache
     from peergrid.runtime.cuda.trial import Trial
 
     folder = (cache or default_cache()) / "cubin"

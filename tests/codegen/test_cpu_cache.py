@@ -16,10 +16,11 @@ import numpy as np
 import pytest
 from stream_problems import plain
 
+from peergrid.codegen.cache import default_cache
 from peergrid.codegen.cpu import jit
 from peergrid.codegen.cpu.machine_code import MachineCode
 from peergrid.codegen.cpu.rows import copy_code
-from peergrid.runtime.cpu.kernel import compile_kernel, default_cache
+from peergrid.runtime.cpu.kernel import compile_kernel
 
 PROBLEM = plain((5, 6), ("fixed", "fixed"), "float32")
 TEXT = copy_code(PROBLEM, "u").text

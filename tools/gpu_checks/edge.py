@@ -120,8 +120,8 @@ def arranged(driver: Any, problem: Any, depth: int, count: int) -> Any:
 
 def ran(driver: Any, problem: Any, depth: int, count: int) -> tuple[list[int], list[int]]:
     """Some steps on so many GPUs: the bytes foretold of each, and those that its driver reports."""
+    from peergrid.codegen.cache import default_cache
     from peergrid.codegen.cuda.choose.steps import block_of
-    from peergrid.runtime.cpu.kernel import default_cache
     from peergrid.runtime.cuda.executor import CudaExecutor
     from peergrid.runtime.cuda.memory.fields import Plan
     from peergrid.schedule import Options, one_iteration

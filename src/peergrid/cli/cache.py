@@ -8,9 +8,8 @@ from typing import Annotated
 
 import typer
 
-from peergrid.codegen.cache import MOST_BYTES, clear, usage
+from peergrid.codegen.cache import MOST_BYTES, clear, default_cache, usage
 from peergrid.machine.units import size
-from peergrid.runtime.cpu.kernel import default_cache
 
 
 def cache(

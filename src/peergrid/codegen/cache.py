@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from collections.abc import Iterator
 from contextlib import suppress
@@ -11,6 +12,18 @@ from pathlib import Path
 MOST_BYTES = 1 << 30  # for processors, and as much for GPUs
 LEFT = 3 / 4  # share of the bound that is left when it was reached
 GPU_CODE = "cubin"  # the folder of it
+
+
+def default_cache() -> Path:
+    """The user's folder for compiled code, after the XDG base directory specification: a relative one is passed over.
+
+    For a user without a home it is one that cannot be written.
+    """
+    try:
+        given = Path(os.environ.get("XDG_CACHE_HOME") or "")
+        return (given if given.is_absolute() else Path.home() / ".cache") / "peergrid"
+    except RuntimeError:
+        return Path(os.devnull) / "peergrid"
 
 
 @dataclass(frozen=True)

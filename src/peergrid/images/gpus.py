@@ -10,9 +10,9 @@ from typing import Any, Literal
 
 import numpy as np
 
+from peergrid.codegen.cache import default_cache
 from peergrid.codegen.cuda.skeletons import skeleton
 from peergrid.images.table import Line, Pixels, straight
-from peergrid.runtime.cpu.kernel import default_cache
 from peergrid.runtime.cuda.commands.buffer import CommandWriter
 from peergrid.runtime.cuda.device.devices import Devices
 from peergrid.runtime.cuda.device.driver import CudaDriver, Driver

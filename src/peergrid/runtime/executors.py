@@ -7,6 +7,7 @@ from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, get_args
 
+from peergrid.codegen.cache import default_cache
 from peergrid.errors import UsageError
 from peergrid.runtime.devices import Devices
 from peergrid.runtime.executor import Executor
@@ -52,7 +53,6 @@ def executor_of(
     check_host_memory(fields + gathered, plan.problem.grid.box.size)
     check_records(plan.problem, steps, norm is not None)
     if devices.kind == "cuda":
-        from peergrid.runtime.cpu.kernel import default_cache
         from peergrid.runtime.cuda.executor import CudaExecutor
 
         folder = (cache or default_cache()) / "cubin"
@@ -88,7 +88,7 @@ def _on_virtual_devices(
 
         norms = None if norm is None else Norms(plan, norm, steps, reference_sums)
         return ThreadedExecutor(plan, steps, ReferenceKernel(plan.problem), norms=norms, devices=mine, mail=mail)
-    from peergrid.runtime.cpu.kernel import compile_kernel, default_cache
+    from peergrid.runtime.cpu.kernel import compile_kernel
     from peergrid.runtime.cpu.norm import compiled_sums
     from peergrid.runtime.cpu.reduction import compiled_reductions
     from peergrid.runtime.memory import rotating

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import threading
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -26,18 +25,6 @@ Table = NDArray[np.int64]
 TilePlanner = Callable[[Box, int], tuple[StreamPlan, tuple[Box, ...]]]
 Row = tuple[int, int, int, int, int, int, int]  # base, bytes between rows, lines, cells; rows kept; in scratch; moves
 KEPT = 4096  # bound calls; a run has a few for each box of each device
-
-
-def default_cache() -> Path:
-    """The user's folder for compiled code, after the XDG base directory specification: a relative one is passed over.
-
-    For a user without a home it is one that cannot be written.
-    """
-    try:
-        given = Path(os.environ.get("XDG_CACHE_HOME") or "")
-        return (given if given.is_absolute() else Path.home() / ".cache") / "peergrid"
-    except RuntimeError:
-        return Path(os.devnull) / "peergrid"
 
 
 def compile_kernel(
