@@ -15,7 +15,7 @@ import pytest
 
 from peergrid.errors import UsageError
 from peergrid.io.atomic import replacing
-from peergrid.io.snapshots import SnapshotWriter, read_snapshots
+from peergrid.io.snapshots import Scale, SnapshotWriter, read_snapshots
 from peergrid.jobs.recording import scale_of
 from peergrid.models import Head
 from peergrid.models.fdtd import Built, build
@@ -217,3 +217,46 @@ def test_any_number_of_materials_has_its_names(tmp_path: Path) -> None:
     with h5py.File(tmp_path / "results.h5") as file:
         assert len(file["geometry/materials"]) == 6002
         assert file["geometry/materials"].asstr()[-1] == "material 5999"
+
+
+def test_arrays_say_where_and_in_which_unit_they_are(built: Built, tmp_path: Path) -> None:
+    path, shape = tmp_path / "results.h5", built.problem.grid.shape
+    write_results(path, built, traces(built), [("Ez", np.ones(shape, np.float32))])
+    with h5py.File(path) as file:
+        trace, field = file["rxs/rx1/Hy"], file["fields/Ez"]
+        assert (trace.attrs["units"], field.attrs["units"]) == ("A/m", "V/m")
+        np.testing.assert_allclose(trace.dims[0]["time"], np.arange(6) * built.dt)
+        np.testing.assert_allclose(field.dims[1]["y"], np.arange(shape[1]) * 0.01)
+        np.testing.assert_array_equal(
+            file["srcs/src1/waveform"], built.model.sources[0].waveform.sample(file["time"][:])
+        )
+
+
+@pytest.mark.parametrize("ndim", [1, 2, 3])
+def test_snapshots_are_an_image_over_time_whose_axes_are_those_of_the_grid(tmp_path: Path, ndim: int) -> None:
+    """By the rules of VTKHDF: point (i, j, k) of an array (time, k, j, i) lies at origin + directions · (i, j, k)."""
+    shape, spacing = (5, 4, 3)[:ndim], (1.0, 2.0, 4.0)[:ndim]
+    with SnapshotWriter(tmp_path / "s.h5", Scale("", 0.5, spacing, {"u": 2.0}, unit_names={"u": "V/m"})) as writer:
+        for step in (0, 3):
+            writer.put(step, {"u": np.full(shape, step)})
+    with h5py.File(tmp_path / "s.h5") as file:
+        assert [dimension.label for dimension in file["u"].dims] == ["time", *"xyz"[:ndim]]
+        assert file["u"].attrs["units"] == "V/m"
+        image = file["VTKHDF"]
+        assert (image.attrs["Type"], image["Steps"].attrs["NSteps"]) == (b"ImageData", 2)
+        np.testing.assert_array_equal(image["Steps/Values"], [0, 1.5])
+        np.testing.assert_array_equal(image["PointData/u"], file["u"])
+        extent = image.attrs["WholeExtent"][1::2]
+        np.testing.assert_array_equal(extent, [*(n - 1 for n in shape[::-1]), 0, 0][:3])
+        last = image.attrs["Direction"].reshape(3, 3) @ (extent * image.attrs["Spacing"])
+        assert tuple(last[:ndim]) == tuple((n - 1) * step for n, step in zip(shape, spacing, strict=True))
+
+
+def test_all_six_components_are_there_where_all_fields_are_recorded(tmp_path: Path) -> None:
+    model = RadarModel(
+        GridSpec((0.4, 0.3), 0.01, steps=5), receivers=(ReceiverSpec((0.25, 0.15), "all", ("Ez", "Hx", "Hy")),)
+    )
+    write_results(tmp_path / "results.h5", build(model), traces(build(model)), [])
+    with h5py.File(tmp_path / "results.h5") as file:
+        assert sorted(file["rxs/rx1"]) == ["Ex", "Ey", "Ez", "Hx", "Hy", "Hz"]
+        assert not file["rxs/rx1/Hz"][:].any()

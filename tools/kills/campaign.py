@@ -9,15 +9,17 @@ import resource
 import shutil
 import signal
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import h5py
 
+from kills import power
 from kills.runs import RUNS, STRATEGIES
 
-ENDS = ("SIGKILL", "SIGTERM", "SIGINT", "full disk")
+POWER = "power off"
+ENDS = ("SIGKILL", "SIGTERM", "SIGINT", "full disk", POWER)
 LIMITS = (2_000, 400_000)  # bytes that a file may have where the disk is full, at random between these
 
 
@@ -53,13 +55,13 @@ class Whole:
     seconds: float = 0.0
 
 
-def campaign(folder: Path, kills: int, seed: int, steps: int) -> Iterator[Trial]:
-    """Trials until so many ends are reached, of each run in turn."""
+def campaign(folder: Path, kills: int, seed: int, steps: int, ends: Sequence[str] = ENDS) -> Iterator[Trial]:
+    """Trials until so many ends, of these kinds, are reached, of each run in turn."""
     choose, done = random.Random(seed), 0
     wholes = [undisturbed(folder, Whole(name, steps)) for name in RUNS]
     while done < kills:
         for whole in wholes:
-            trial = one_trial(folder / f"trial-{done}", whole, choose)
+            trial = one_trial(folder / f"trial-{done}", whole, choose, ends)
             done += len(trial.cuts)
             yield trial
 
@@ -76,12 +78,12 @@ def undisturbed(folder: Path, run: Whole) -> Whole:
     return Whole(run.name, run.steps, found, seconds)
 
 
-def one_trial(place: Path, run: Whole, choose: random.Random) -> Trial:
+def one_trial(place: Path, run: Whole, choose: random.Random, ends: Sequence[str]) -> Trial:
     """Up to three ends of a run, and then one that nothing ends."""
     fresh(place)
     cuts = []
     for _ in range(choose.randint(1, 3)):
-        cuts.append(cut(place, run, choose))
+        cuts.append(cut(place, run, choose, ends))
         if cuts[-1].code == 0 and cuts[-1].how not in ("SIGINT", "SIGTERM"):
             break  # it was complete before
     code, said = waited(child(place, run, *drawn(choose)))
@@ -91,16 +93,21 @@ def one_trial(place: Path, run: Whole, choose: random.Random) -> Trial:
     return Trial(run.name, tuple(cuts), same, "" if same else said)
 
 
-def cut(place: Path, run: Whole, choose: random.Random) -> Cut:
+def cut(place: Path, run: Whole, choose: random.Random, ends: Sequence[str]) -> Cut:
     """Start a run and end it."""
-    how, after = choose.choice(ENDS), choose.uniform(0.0, run.seconds)
+    how, after = choose.choice(ends), choose.uniform(0.0, run.seconds)
     devices, strategy, depth = drawn(choose)
     limit = choose.randint(*LIMITS) if how == "full disk" else None
-    process = child(place, run, devices, strategy, depth, limit)
+    disk = place.parent / f"{place.name}.disk" if how == POWER else None
+    if disk is not None:
+        shutil.rmtree(disk, ignore_errors=True)
+    process = child(place, run, devices, strategy, depth, limit, disk)
     if limit is None:
         time.sleep(after)
-        os.kill(process.pid, signal.Signals[how])
+        os.kill(process.pid, signal.SIGKILL if disk else signal.Signals[how])
     code, _ = waited(process)
+    if disk is not None and (disk / power.NAMES).exists():
+        power.fail(place, disk)
     kept = len(list((place / "checkpoints").glob("step-*.h5")))
     return Cut(how, round(after, 3), code, strategy, devices, kept)
 
@@ -118,8 +125,13 @@ class Child:
     said: Path
 
 
-def child(place: Path, run: Whole, devices: int, strategy: str, depth: int, limit: int | None = None) -> Child:
-    """A copy of this process, which has everything imported, that carries a run out."""
+def child(
+    place: Path, run: Whole, devices: int, strategy: str, depth: int, limit: int | None = None, disk: Path | None = None
+) -> Child:
+    """A copy of this process, which has everything imported, that carries a run out.
+
+    limit: bytes that a file may have; disk: where what is synchronised is kept, as a disk would without power.
+    """
     said = place.parent / f"{place.name}.said"
     pid = os.fork()
     if pid:
@@ -130,6 +142,8 @@ def child(place: Path, run: Whole, devices: int, strategy: str, depth: int, limi
         os.dup2(opened, 1), os.dup2(opened, 2)
         if limit is not None:
             resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
+        if disk is not None:
+            power.notes(place, disk)
         carry_out: Callable[..., None] = RUNS[run.name]
         carry_out(place, run.steps, devices, strategy, depth)
         code = 0

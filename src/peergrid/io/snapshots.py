@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, nullcontext, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from queue import Queue
 from threading import Thread
@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from peergrid.errors import PeergridError, UsageError
 from peergrid.grid import Array
+from peergrid.io.dimensions import AXES, add_axes, add_image, attach, make_scale
 from peergrid.io.hdf5 import creating
 
 WAITING = 4  # snapshots kept in memory before the run waits for the disk
@@ -29,7 +30,7 @@ class Scale:
     """The meaning of the numbers in snapshots.
 
     dt: seconds of a step; spacing: metres from node to node along each axis; units: what one unit of each field is in
-    SI; stride: every so many nodes along each axis are kept.
+    SI; stride: every so many nodes along each axis are kept; unit_names: of the fields, where they are known.
     """
 
     title: str
@@ -37,13 +38,20 @@ class Scale:
     spacing: tuple[float, ...]
     units: Mapping[str, float]
     stride: int = 1
+    unit_names: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def steps(self) -> tuple[float, ...]:
+        """Metres from one kept node to the next."""
+        return tuple(length * self.stride for length in self.spacing)
 
 
 class SnapshotWriter:
     """Takes snapshots from the run and writes them behind its back; use as a context manager.
 
     File: `step` (n), `time` (n, seconds) and one dataset per field (n, nodes along each axis) in SI units, every
-    `stride`-th node. It gets its name when the block is left, also by an error or an interrupt: what is there is whole.
+    `stride`-th node, with dimension scales and units, and as an image over time (see `dimensions`). It gets its name
+    when the block is left, also by an error or an interrupt: what is there is whole.
     """
 
     def __init__(self, path: Path, scale: Scale) -> None:
@@ -90,8 +98,9 @@ class SnapshotWriter:
             with creating(self._path) as new:
                 _describe(new.hdf5, self._scale)
                 for step, fields in self._taken():
-                    _append(new.hdf5, self._scale, step, fields)
+                    _append(new.hdf5, self._scale, step, _scaled(fields, self._scale))
                     new.check()
+                _complete(new.hdf5, self._scale)
                 if self._failed and "step" not in new.hdf5:
                     raise UsageError("The run failed before its first snapshot; the file of an earlier run stays.")
         except Exception as error:
@@ -167,13 +176,14 @@ def _merge(parts: list[Path], path: Path, scale: Scale) -> None:
         _describe(new.hdf5, scale)
         for part in parts:
             try:
-                with h5py.File(part, "r") as file:
-                    for name in file:
-                        for values in file[name]:
-                            _extend(new.hdf5, name, np.asarray(values))
+                with read_snapshots(part) as reader:
+                    for number, step in enumerate(reader.steps):
+                        fields = {name: reader.frame(name, number) for name in reader.fields}
+                        _append(new.hdf5, scale, step, fields)
             except (OSError, RuntimeError):
                 raise UsageError(f"'{part}' is expected to hold snapshots, and cannot be read; start anew.") from None
             new.check()
+        _complete(new.hdf5, scale)
 
 
 class SnapshotReader:
@@ -182,6 +192,7 @@ class SnapshotReader:
     def __init__(self, file: h5py.File) -> None:
         self._file = file
         self.steps: tuple[int, ...] = tuple(int(s) for s in file["step"]) if "step" in file else ()
+        self.fields: tuple[str, ...] = tuple(_fields(file))
         self.times: tuple[float, ...] = tuple(float(t) for t in file["time"]) if "time" in file else ()
 
     def frame(self, field: str, number: int) -> Array:
@@ -200,16 +211,37 @@ def read_snapshots(path: Path) -> Iterator[SnapshotReader]:
 def _describe(file: h5py.File, scale: Scale) -> None:
     file.attrs["Title"] = scale.title
     file.attrs["dt"] = scale.dt
-    steps = [length * scale.stride for length in scale.spacing]
+    steps = scale.steps
     file.attrs["dx_dy_dz"] = (*steps, *(scale.spacing[:1] * (3 - len(steps))))
 
 
+def _fields(file: h5py.File) -> list[str]:
+    """The names of the fields in a file: of all arrays that are no coordinates."""
+    return [name for name, one in file.items() if isinstance(one, h5py.Dataset) and one.ndim > 1]
+
+
+def _scaled(fields: Mapping[str, Array], scale: Scale) -> dict[str, Array]:
+    return {name: np.asarray(values) * values.dtype.type(scale.units[name]) for name, values in fields.items()}
+
+
 def _append(file: h5py.File, scale: Scale, step: int, fields: Mapping[str, Array]) -> None:
-    for name, values in fields.items():
-        scaled = np.asarray(values) * values.dtype.type(scale.units[name])
-        _extend(file, name, scaled)
+    """Add a snapshot, in SI units; the first one makes the arrays and their coordinates."""
+    first = "step" not in file
     _extend(file, "step", np.asarray(step, dtype=np.int64))
     _extend(file, "time", np.asarray(step * scale.dt, dtype=np.float64))
+    if first and fields:
+        make_scale(file["time"], "s")
+        attach(file["step"], ["time"])
+        add_axes(file, scale.steps, next(iter(fields.values())).shape)
+    for name, values in fields.items():
+        _extend(file, name, values)
+        if first:
+            attach(file[name], ["time", *AXES[: values.ndim]], scale.unit_names.get(name))
+
+
+def _complete(file: h5py.File, scale: Scale) -> None:
+    """Add what other programs want of all snapshots together."""
+    add_image(file, _fields(file), scale.steps)
 
 
 def _extend(file: h5py.File, name: str, values: NDArray[Any]) -> None:

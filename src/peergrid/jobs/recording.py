@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from peergrid.io.checkpoints import Checkpoints, Period
 from peergrid.io.snapshots import Scale, SnapshotParts, SnapshotWriter
 from peergrid.jobs.folder import Folder
-from peergrid.models import BuiltModel
+from peergrid.models import BuiltModel, UnitsNamed
 from peergrid.simulate import Simulation
 
 ABOUT = "snapshots"  # the name under which a checkpoint has how these are taken
@@ -81,7 +81,8 @@ def recording(
 
 def scale_of(built: BuiltModel) -> Scale:
     """The meaning of the numbers in a model's snapshots."""
-    return Scale(built.model.title, built.dt, built.spacing, built.units, built.model.snapshots.stride)
+    names = built.unit_names if isinstance(built, UnitsNamed) else {}
+    return Scale(built.model.title, built.dt, built.spacing, built.units, built.model.snapshots.stride, names)
 
 
 def snapshots_in_words(built: BuiltModel) -> str:

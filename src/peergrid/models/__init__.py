@@ -1,6 +1,17 @@
 """Kinds of models behind one protocol (`model`), each a package on top of grid and stencil; `read` reads any."""
 
-from peergrid.models.model import BuiltModel, Head, Memory, Model, Outcome, PicturedBuilt, Reader, RunSpec, Snapshots
+from peergrid.models.model import (
+    BuiltModel,
+    Head,
+    Memory,
+    Model,
+    Outcome,
+    PicturedBuilt,
+    Reader,
+    RunSpec,
+    Snapshots,
+    UnitsNamed,
+)
 from peergrid.models.modelfile import parse, read
 
 __all__ = [
@@ -13,6 +24,7 @@ __all__ = [
     "Reader",
     "RunSpec",
     "Snapshots",
+    "UnitsNamed",
     "parse",
     "read",
 ]

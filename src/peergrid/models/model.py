@@ -172,6 +172,15 @@ class BuiltModel(Protocol):
 
 
 @runtime_checkable
+class UnitsNamed(Protocol):
+    """A problem whose results say in which units they are."""
+
+    @property
+    def unit_names(self) -> Mapping[str, str]:
+        """The SI units of fields in results and snapshots, such as V/m."""
+
+
+@runtime_checkable
 class PicturedBuilt(BuiltModel, Protocol):
     """A problem whose geometry can be drawn before it runs."""
 

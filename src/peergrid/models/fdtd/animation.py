@@ -26,8 +26,8 @@ from peergrid.io.atomic import replacing
 from peergrid.io.film import film_library
 from peergrid.io.pictures import STYLE, robust_limit
 from peergrid.io.snapshots import SnapshotReader, read_snapshots
-from peergrid.models.fdtd.build import Built
-from peergrid.models.fdtd.pictures import UNITS, outlines
+from peergrid.models.fdtd.build import UNIT_NAMES, Built
+from peergrid.models.fdtd.pictures import outlines
 from peergrid.models.fdtd.tints import LEVELS, OUTLINE, material_tints, wave_colours
 
 DPI = 100
@@ -86,7 +86,7 @@ def _frames(stage: Backdrop, reader: SnapshotReader, field: str, own: bool) -> I
     scales = envelope(limits) if own else [max(limits)] * len(limits)
     font = ImageFont.truetype(str(Path(matplotlib.get_data_path()) / "fonts/ttf/DejaVuSans.ttf"), 12)
     for number, (time, scale) in enumerate(zip(reader.times, scales, strict=True)):
-        caption = f"t = {time * 1e9:5.2f} ns    colours ± {_round(scale):g} {UNITS[field]}"
+        caption = f"t = {time * 1e9:5.2f} ns    colours ± {_round(scale):g} {UNIT_NAMES[field]}"
         yield _draw(stage, reader.frame(field, number), _round(scale), caption, font)
 
 

@@ -39,6 +39,9 @@ class ModelReceiver:
     traces: Mapping[Component, str]
 
 
+UNIT_NAMES = {"Ez": "V/m", "Hx": "A/m", "Hy": "A/m"}
+
+
 @dataclass(frozen=True)
 class Emitter:
     """A source as placed; a plane wave has the position of its sheet along one axis and the middle along the other."""
@@ -73,6 +76,10 @@ class Built:
     @property
     def receivers(self) -> Mapping[str, Vector]:
         return {name: recorder.position for recorder in self.recorders for name in recorder.traces.values()}
+
+    @property
+    def unit_names(self) -> Mapping[str, str]:
+        return UNIT_NAMES
 
     def picture(self, path: Path) -> None:
         """Draw the materials, sources, receivers and absorbers."""

@@ -17,7 +17,7 @@ from matplotlib.patches import Patch
 from peergrid.grid import Array
 from peergrid.io.colours import diverging
 from peergrid.io.pictures import DPI, LARGEST, STYLE, gain_window, robust_limit, save, section
-from peergrid.models.fdtd.build import Built, ModelReceiver
+from peergrid.models.fdtd.build import UNIT_NAMES, Built, ModelReceiver
 from peergrid.models.fdtd.materials import CONDUCTOR
 from peergrid.models.fdtd.model import PlaneWave
 from peergrid.models.fdtd.results import from_rest
@@ -25,7 +25,6 @@ from peergrid.models.fdtd.tints import MOST_NAMED, OUTLINE, material_tints, shad
 from peergrid.models.survey import Trace, distances
 
 MOST_OUTLINED = 0.15  # of all cells
-UNITS = {"Ez": "V/m", "Hx": "A/m", "Hy": "A/m"}
 
 
 def picture_model(path: Path, built: Built) -> None:
@@ -56,7 +55,7 @@ def picture_snapshot(
         )
         _outline(axes, built)
         _mark(axes, built)
-        figure.colorbar(image, ax=axes, label=f"{field} ({UNITS[field]})", shrink=0.85, pad=0.02, extend="both")
+        figure.colorbar(image, ax=axes, label=f"{field} ({UNIT_NAMES[field]})", shrink=0.85, pad=0.02, extend="both")
         axes.set_title(f"{built.model.model.title}: {field} at {time * 1e9:.2f} ns")
         save(path, figure)
 
@@ -69,7 +68,7 @@ def picture_receiver(path: Path, built: Built, recorder: ModelReceiver, traces: 
         for panel, (component, name) in zip(panels, recorder.traces.items(), strict=True):
             values = from_rest(traces[name], built.units[component])
             panel.plot(np.arange(len(values)) * built.dt * 1e9, values, color=diverging(np.array(-1.0)) / 255, lw=1.0)
-            panel.set_ylabel(f"{component} ({UNITS[component]})")
+            panel.set_ylabel(f"{component} ({UNIT_NAMES[component]})")
             panel.grid(visible=True, linewidth=0.3)
             panel.margins(x=0)
         panels[-1].set_xlabel("time (ns)")

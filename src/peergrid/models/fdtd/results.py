@@ -13,14 +13,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from peergrid.grid import Array
+from peergrid.io.dimensions import AXES, add_axes, attach, make_scale
 from peergrid.io.hdf5 import creating
-from peergrid.models.fdtd.build import Built, ModelReceiver
+from peergrid.models.fdtd.build import UNIT_NAMES, Built, ModelReceiver
 from peergrid.models.survey import Trace
 from peergrid.version import VERSION
 
 Places = NDArray[np.float64]
 
 ATTRIBUTES = 60_000  # bytes: HDF5 keeps at most 64 KiB of them with an object
+UNIT_OF_SOURCE = {"line": "A", "plane_wave": "V/m"}
 PER_NAME = 16  # bytes of an entry that is a text
 
 
@@ -42,10 +44,13 @@ def write_results(
     with creating(path) as new:
         file = new.hdf5
         _describe(file, built, samples, about or {})
-        for number, emitter in enumerate(built.emitters, start=1):
-            source = file.create_group(f"srcs/src{number}")
-            source.attrs["Type"] = emitter.kind
-            source.attrs["Position"] = (*emitter.position, 0.0)
+        _add_scales(file, built, samples)
+        for number, (emitter, source) in enumerate(zip(built.emitters, built.model.sources, strict=True), start=1):
+            group = file.create_group(f"srcs/src{number}")
+            group.attrs["Type"] = emitter.kind
+            group.attrs["Position"] = (*emitter.position, 0.0)
+            group["waveform"] = source.waveform.sample(file["time"][:])
+            attach(group["waveform"], ["time"], UNIT_OF_SOURCE[emitter.kind])
         for number, recorder in enumerate(built.recorders, start=1):
             _write_receiver(file.create_group(f"rxs/rx{number}"), built, recorder, traces)
         _write_fields(file, built, fields)
@@ -106,11 +111,22 @@ def _describe(file: h5py.File, built: Built, samples: int, about: Mapping[str, s
         file.attrs[name] = value
 
 
+def _add_scales(file: h5py.File, built: Built, samples: int) -> None:
+    """The time of each sample, and where nodes are."""
+    file["time"] = np.arange(samples) * built.dt
+    make_scale(file["time"], "s")
+    add_axes(file, built.geometry.spacing, built.problem.grid.shape)
+
+
 def _write_receiver(group: h5py.Group, built: Built, recorder: ModelReceiver, traces: Mapping[str, Array]) -> None:
     group.attrs["Name"] = recorder.name
     group.attrs["Position"] = (*recorder.position, 0.0)
     for component, name in recorder.traces.items():
         group[component] = from_rest(traces[name], built.units[component])
+        attach(group[component], ["time"], UNIT_NAMES[component])
+    if set(recorder.traces) == set(UNIT_NAMES):  # tools that show all six components find the others zero, as they are
+        for absent in ("Ex", "Ey", "Hz"):
+            group[absent] = np.zeros_like(group["Ez"])
 
 
 def from_rest(trace: Array, unit: float = 1.0) -> Array:
@@ -123,6 +139,7 @@ def _write_fields(file: h5py.File, built: Built, fields: Iterable[tuple[str, Arr
     for name, values in fields:
         if name in built.units:
             group[name] = values * values.dtype.type(built.units[name])
+            attach(group[name], AXES[: values.ndim], UNIT_NAMES[name])
 
 
 def _write_geometry(file: h5py.File, built: Built) -> None:
