@@ -229,13 +229,14 @@ def _append(file: h5py.File, scale: Scale, step: int, fields: Mapping[str, Array
     first = "step" not in file
     _extend(file, "step", np.asarray(step, dtype=np.int64))
     _extend(file, "time", np.asarray(step * scale.dt, dtype=np.float64))
-    if first and fields:
+    named = not {"time", "step", *AXES} & fields.keys()  # a field of such a name would be taken for coordinates
+    if first and fields and named:
         make_scale(file["time"], "s")
         attach(file["step"], ["time"])
         add_axes(file, scale.steps, next(iter(fields.values())).shape)
     for name, values in fields.items():
         _extend(file, name, values)
-        if first:
+        if first and named:
             attach(file[name], ["time", *AXES[: values.ndim]], scale.unit_names.get(name))
 
 
