@@ -37,7 +37,7 @@ def test_short_traces_share_a_gpu_where_there_is_room() -> None:
 
 def test_the_time_is_that_of_the_fullest_gpu() -> None:
     share = fastest(BUILT, GPUS, 3, None, Host(2, lambda _, devices: Steps(10.0 / devices.count**0.1, 1)))
-    assert share.seconds == pytest.approx(2.5 + 2 * (0.29 + 10.0))
+    assert share.seconds == pytest.approx(3.0 + 2 * (0.34 + 10.0))
 
 
 def test_virtual_devices() -> None:

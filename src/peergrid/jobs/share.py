@@ -15,8 +15,8 @@ from peergrid.models import BuiltModel
 from peergrid.runtime.devices import Devices, cores
 from peergrid.runtime.fit import RESERVE, free_memory
 
-PREPARED, PER_DEVICE = 0.2, 0.09  # seconds of a process before a trace's first step: 0.27 and more on one H200
-STARTED = 2.5  # seconds until processes are ready
+PREPARED, PER_DEVICE = 0.25, 0.09  # seconds of a process before a trace's first step: 0.25 to 0.34 on one H200
+STARTED = 3.0  # seconds until processes are ready: 3.4 to the first trace kept (docs/measurements/surveys.md)
 TOGETHER = 3  # processes of one GPU at most
 ALONE = 0.1  # of a trace on one virtual device: what more of them do not share
 WORTH = 0.98  # of the time for which more devices, or processes, are taken
