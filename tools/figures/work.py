@@ -74,3 +74,46 @@ def spins_forecast() -> str:
     head = ["GPUs", "µs of a half step, foretold", "speed-up", "measured"]
     text = f"{found['variables']:,} variables on {found['machine']}, exchange `copy` (`{found['command']}`)."
     return "\n".join([text, "", *table(head, rows)])
+
+
+WAYS = ("two kernels", "grid barrier", "last block", "CUB", "reading alone")
+
+
+def reduction() -> str:
+    """Sums on one GPU by every barrier beside CUB, and on two."""
+    found = load("h200-x2-reduction")
+    rows = sorted(found["rows"], key=lambda row: int(row["bytes"]))
+    head = ["bytes", *WAYS, "2 GPUs, events", "2 GPUs, flags", "best of ours over CUB", "2 GPUs over 1"]
+    lines = [
+        [
+            _size(row["bytes"]),
+            *(_rate(row["rates"].get(way)) for way in (*WAYS, "2 GPUs, events", "2 GPUs, flags")),
+            f"{row['against_cub']:.2f}" if "against_cub" in row else "–",
+            f"{row['speed_up']:.2f}" if "speed_up" in row else "–",
+        ]
+        for row in rows
+    ]
+    same = all(row["same_bits"] for row in rows)
+    warp = {entry["way"]: entry["cycles"] for entry in found.get("warp_sum", ())}
+    cycles = ", ".join(f"{way} {warp[way]:.0f}" for way in warp)
+    return "\n".join(
+        [
+            f"Sums of doubles, GB read per second ({_on_gpus(found)}).",
+            "",
+            *table(head, lines),
+            "",
+            f"All sums of a size have {'the same bits' if same else 'different bits'}, on one GPU and on two.",
+            *([f"Cycles of the sum of 32 doubles: {cycles}."] if warp else []),
+        ]
+    )
+
+
+def _size(count: int) -> str:
+    for unit, name in ((1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")):
+        if count >= unit:
+            return f"{count // unit} {name}"
+    return f"{count} B"
+
+
+def _rate(value: float | None) -> str:
+    return "–" if value is None else f"{value * 1e-9:,.3g}" if value < 1e11 else f"{value * 1e-9:,.0f}"
