@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import signal
 import subprocess
 import sys
 import time
@@ -38,6 +39,18 @@ MPIEXEC = Path(sys.executable).with_name("mpiexec")
 STEPS = 11
 SOCKETS = "NCCL is told to use sockets (NCCL_NET=Socket), which are slow between hosts with a faster network."
 PATHS = os.pathsep.join((str(ROOT / "src"), str(ROOT / "tests" / "runtime")))
+INTERRUPTED = """
+[grid]
+size = [0.1, 0.08]
+spacing = 0.001
+steps = 6000
+[[source]]
+kind = "line"
+position = [0.05, 0.04]
+waveform = { kind = "ricker", frequency = 1e10 }
+[output]
+pictures = false
+"""
 mpi = pytest.mark.skipif(not MPIEXEC.exists(), reason="no MPI beside this Python: pip install mpi4py mpich")
 
 
@@ -176,6 +189,33 @@ def test_a_model_over_ranks_leaves_the_results_of_one_process(tmp_path: Path) ->
         digests.append(json.loads(done.stdout)["sha256"])
     assert digests[0] == digests[1]
     assert (tmp_path / "results.h5").exists()
+
+
+@mpi
+def test_ranks_that_are_interrupted_go_on_as_another_number_of_them(tmp_path: Path) -> None:
+    model, folder = tmp_path / "model.toml", tmp_path / "out"
+    model.write_text(INTERRUPTED)
+    given = [sys.executable, "-m", "peergrid", "run", str(model), "--json", "--devices", "cpu:1", "-o"]
+    whole = subprocess.run(
+        [*given, str(tmp_path / "whole")], capture_output=True, text=True, timeout=100, env=environment(), check=True
+    )
+    process = subprocess.Popen(
+        [str(MPIEXEC), "-n", "2", *given, str(folder), "--checkpoint", "20steps"],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment(),
+    )  # fmt: skip
+    deadline = time.monotonic() + 100
+    while not list((folder / "checkpoints").glob("step-*.h5")) and time.monotonic() < deadline:
+        time.sleep(0.02)
+    process.send_signal(signal.SIGINT)
+    process.communicate(timeout=100)
+    again = subprocess.run(
+        [str(MPIEXEC), "-n", "3", *given, str(folder), "--resume"],
+        capture_output=True, text=True, timeout=100, env=environment(), check=False,
+    )  # fmt: skip
+    assert again.returncode == 0, again.stderr
+    found = json.loads(again.stdout)
+    assert found["resumed_from"] > 0
+    assert found["sha256"] == json.loads(whole.stdout)["sha256"]
 
 
 @mpi

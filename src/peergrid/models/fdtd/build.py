@@ -150,7 +150,7 @@ def _steps(model: RadarModel, dt: float) -> int:
     if not window <= most * dt:
         raise UsageError(
             f"grid.time_window is expected to be at most {most} steps of {dt:.3g} s{' with a plane wave' * waves}, got "
-            f"{window:g} s; shorten it."
+            f"{window:g} s; shorten it, or give seconds: {window:g}e-9?"
         )
     return ceil(window / dt)
 

@@ -62,6 +62,11 @@ def _check_extent(model: RadarModel) -> None:
                 f"m; use a larger grid.spacing."
             )
     for length, step, count, axis in zip(model.grid.size, model.grid.spacings, model.cells, "xy", strict=True):
+        if step > length:
+            raise UsageError(
+                f"grid.spacing is expected to be smaller than the grid, in metres, got {step:g} for {length:g} m along "
+                f"{axis}; is it {step / 1000:g}?"
+            )
         if not isclose(count * step, length, rel_tol=1e-6):
             raise UsageError(
                 f"grid.size along {axis} is expected to be a whole number of cells of {step:g} m, got {length:g} m; "
