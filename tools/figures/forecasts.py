@@ -20,7 +20,7 @@ def forecasts(folder: Path | None = None) -> str:
     choices, memory = record["choices"], record["memory"]
     worst = max(abs(row["error"]) for row in memory)
     heads = ["problem", "GPUs", "cells", "one step per exchange", "several"]
-    trial, three = choices["within_3_percent_after_trial"], choices["worst_after_trial"]
+    trial, worst_chosen = choices["within_3_percent_after_trial"], choices["worst_after_trial"]
     within, chosen = record["within_25_percent"], record["seconds_to_choose"]
     lines = [
         f"**Forecasts of the time of a step** ({when(record)}), {record['cases']} cases on which nothing was",
@@ -30,7 +30,8 @@ def forecasts(folder: Path | None = None) -> str:
         "",
         "Each figure is the median error over the strategies. The arrangement that is foretold to be the fastest is",
         f"within 3 % of the best of all measured on {choices['within_3_percent']:.0%} of {choices['cases']} grids, the",
-        f"best of the three that a trial takes from it on {trial:.0%}, and never more than {three:.1%} slower.",
+        f"best of the {choices['tried']} that a trial takes from it on {trial:.0%}, and never more than "
+        f"{worst_chosen:.1%} slower.",
         f"Choosing takes {chosen:.2g} s. Memory is foretold within {worst:.1%} of what the driver",
         f"reports ({len(memory)} runs of 64 MiB and more).",
     ]
