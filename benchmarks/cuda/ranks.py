@@ -18,7 +18,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-sys.path[:0] = [str(Path(__file__).parents[1])]
+sys.path.append(str(Path(__file__).parents[1]))
 
 from record import about  # noqa: E402
 

@@ -141,9 +141,13 @@ def _advance(simulation: Simulation, built: BuiltModel, recorded: Recording, sto
 
 
 def _look_at_overlap(simulation: Simulation, steps: int, every: tuple[int, ...]) -> None:
-    """Take the time of one early period, where devices do not measure by themselves and it is a small part of all."""
+    """Take the time of one early period, where devices do not measure by themselves and it is a small part of all.
+
+    Several ranks have no timeline.
+    """
     period = 2 * simulation.options.depth
     room = [steps // FEW, *filter(None, every)]
-    if simulation.devices.kind == "cuda" and not simulation.step and 2 * period < min(room):
+    alone = simulation.devices.kind == "cuda" and simulation.ranks == 1
+    if alone and not simulation.step and 2 * period < min(room):
         simulation.run(period)
         simulation.trace(period)

@@ -50,8 +50,8 @@ def _missing() -> str:
         import nccl.core as nccl
 
         nccl.get_unique_id()
-    except ImportError:
-        return "pip install 'peergrid[nccl]'"
+    except ImportError as error:
+        return f"{error} (pip install 'peergrid[nccl]')"
     except RuntimeError as error:
         return f"{error}"
     return ""
