@@ -20,11 +20,11 @@ from typing import Any
 
 sys.path.append(str(Path(__file__).parents[1]))
 
-from record import about  # noqa: E402
+from record import about
 
-from peergrid import Grid, Options, Problem, Simulation  # noqa: E402
-from peergrid.bench.problems import jacobi, noise, relax  # noqa: E402
-from peergrid.grid import Box  # noqa: E402
+from peergrid import Grid, Options, Problem, Simulation
+from peergrid.bench.problems import jacobi, noise, relax
+from peergrid.grid import Box
 
 SAMPLES, SECONDS, REST = 5, 0.1, 3.0
 ROWS = 64  # on both sides of the cut, whose bits are compared
