@@ -74,9 +74,9 @@ extern "C" __global__ void __launch_bounds__(256) half_step(const Relaxation* r,
 extern "C" __global__ void __launch_bounds__(256) half_step_and_store(const Relaxation* r, u64 step) {
   if (threadIdx.x < r->gpus && threadIdx.x != r->me) {
     const long long* const flag = r->flags[r->me] + threadIdx.x * LINE;
-    const long long begin = pg_nanoseconds();
-    while (pg_acquire(flag) < (long long)step)
-      if (pg_nanoseconds() - begin > r->budget) {
+    const long long begin = nanoseconds();
+    while (acquire_system(flag) < (long long)step)
+      if (nanoseconds() - begin > r->budget) {
         *r->fault = 1;
         break;
       }
@@ -85,8 +85,8 @@ extern "C" __global__ void __launch_bounds__(256) half_step_and_store(const Rela
   make<true>(r, step);
   __threadfence_system();
   __syncthreads();
-  if (threadIdx.x == 0 && (pg_add_here(r->arrived) + 1) % gridDim.x == 0) {
+  if (threadIdx.x == 0 && (add_device(r->arrived) + 1) % gridDim.x == 0) {
     __threadfence_system();
-    for (u32 gpu = 0; gpu < r->gpus; ++gpu) pg_release(r->flags[gpu] + r->me * LINE, (long long)step + 1);
+    for (u32 gpu = 0; gpu < r->gpus; ++gpu) release_system(r->flags[gpu] + r->me * LINE, (long long)step + 1);
   }
 }
