@@ -15,7 +15,7 @@ from stream_examples import absorbers, radar, relaxation, relaxed_thrice, two_fi
 from peergrid.codegen.cuda.blocked.program import Program
 from peergrid.codegen.cuda.blocked2d.pass_kernel import PassKernel
 from peergrid.codegen.cuda.blocked2d.shape import Shape
-from peergrid.codegen.cuda.blocked2d.strips.kernel import ABREAST, abreast, left
+from peergrid.codegen.cuda.blocked2d.strips.kernel import LARGE_BLOCK, left, tiles_in_block
 from peergrid.codegen.cuda.choose.shape2d import pass_kernel
 from peergrid.codegen.cuda.fused.peer import PeerKernel
 from peergrid.codegen.cuda.gpu_model import H200
@@ -82,7 +82,7 @@ def test_a_large_block_takes_the_place_of_one_of_plain_tiles(steps: int, norm: s
     plain = taken(made.plain, arch)
     zone = made.around(plain.registers).layer
     assert zone is not None
-    assert zone.tiles_per_block == ABREAST
+    assert zone.tiles_per_block == LARGE_BLOCK
     assert taken(zone, arch).spills == 0
     assert zone.threads * whole(taken(zone, arch).registers) <= made.plain.threads * whole(plain.registers)
 
@@ -95,9 +95,11 @@ def test_registers_left_beside_plain_tiles(registers: int, room: tuple[int, int]
     assert (left(registers), left(registers, 3)) == room
 
 
-@pytest.mark.parametrize(("registers", "tiles"), [(193, 1), (216, 1), (217, ABREAST), (120, ABREAST), (128, ABREAST)])
+@pytest.mark.parametrize(
+    ("registers", "tiles"), [(193, 1), (216, 1), (217, LARGE_BLOCK), (120, LARGE_BLOCK), (128, LARGE_BLOCK)]
+)
 def test_blocks_of_zones_are_large_where_plain_tiles_leave_no_room(registers: int, tiles: int) -> None:
-    assert abreast(registers) == tiles
+    assert tiles_in_block(registers) == tiles
 
 
 @pytest.mark.parametrize(
@@ -107,8 +109,8 @@ def test_blocks_of_zones_are_large_where_plain_tiles_leave_no_room(registers: in
 def test_tiles_of_large_blocks(make: Make, boundary: Boundary, norm: str | None) -> None:
     problem = absorbers((160, 420)) if make is absorbers else make((110, 300), boundary)
     small = replace(kernel_of(problem), norm=norm, edge_rows=24)
-    large = replace(small, tiles_per_block=ABREAST)
-    for kernel, warps in ((small, 1), (large, ABREAST)):
+    large = replace(small, tiles_per_block=LARGE_BLOCK)
+    for kernel, warps in ((small, 1), (large, LARGE_BLOCK)):
         assert kernel.layer is not None
         assert (kernel.layer.threads, kernel.layer.tiles_per_block) == (32 * warps, warps)
         along = {strip.columns for strip in kernel.strips if strip.axis == 0}
@@ -172,7 +174,7 @@ def test_absorbers_on_all_sides(depth: int, dtype: str) -> None:
     assert outcome.agrees
 
 
-@pytest.mark.parametrize("tiles", [1, ABREAST])
+@pytest.mark.parametrize("tiles", [1, LARGE_BLOCK])
 @pytest.mark.parametrize(
     ("parts", "device"), [((3, 1), 0), ((3, 1), 1), ((3, 1), 2), ((1, 2), 0), ((2, 2), 3), ((1, 5), 2), ((2, 6), 0)]
 )

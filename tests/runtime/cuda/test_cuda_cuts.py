@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from peergrid import Options, Problem
-from peergrid.codegen.cuda.blocked2d.strips.kernel import ABREAST
+from peergrid.codegen.cuda.blocked2d.strips.kernel import LARGE_BLOCK
 from peergrid.codegen.cuda.choose.balance import balanced
 from peergrid.codegen.cuda.choose.shape2d import pass_kernel
 from peergrid.codegen.cuda.gpu_model import H200
@@ -121,7 +121,7 @@ def test_blocks_of_zones_are_large_where_plain_tiles_leave_no_room(strategy: Str
         assert outcome(Partition.over(problem().grid, 2), Options(strategy, depth=3), driver) == usual
         zoned = [text for text in driver.texts if "struct StripTiles" in text]
         assert zoned
-        bound = f"__launch_bounds__({32 * ABREAST})"
+        bound = f"__launch_bounds__({32 * LARGE_BLOCK})"
         assert any(bound in text for text in zoned) == (large and registers == 128)
 
 
