@@ -5,7 +5,7 @@
 
 Each case is measured as a run makes it, with two, three and four steps per pass, and in the shapes asked for:
 'heat:3:128,36,3,2,3,0 yee:2:72,28,1,1,1,0', the case, its steps, then columns, rows, rows of a thread, planes ahead,
-clocks in the body of the loop, clocks that blocks may be apart.
+clocks in the body of the loop, clocks that blocks may be apart and, after a comma, b: a barrier in two halves.
 
 Needs a GPU, NumPy, cuda-core and cuda-bindings. A variant that fails is reported and the rest goes on.
 """
@@ -256,8 +256,11 @@ def variants(case: str, problem: Problem, shapes: str) -> Iterator[PassKernel3D]
             yield chosen
     for name, asked, numbers in (part.split(":") for part in shapes.split()):
         if name == case:
-            columns, rows, each, ahead, unroll, lead = map(int, numbers.split(","))
-            shape = StreamShape(columns, rows, each, ahead, own=True, unroll=unroll, lead=lead)
+            *sizes, flags = numbers.split(",") if numbers[-1].isalpha() else (*numbers.split(","), "")
+            columns, rows, each, ahead, unroll, lead = map(int, sizes)
+            shape = StreamShape(
+                columns, rows, each, ahead, own=True, unroll=unroll, lead=lead, split_barrier="b" in flags
+            )
             yield PassKernel3D(problem, int(asked), shape)
 
 

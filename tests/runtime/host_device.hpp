@@ -9,6 +9,7 @@
 #define __constant__
 #define __forceinline__ inline
 #define __noinline__
+#define __noinline__
 #define __grid_constant__
 #define __launch_bounds__(...)
 #define __maxnreg__(...)
@@ -82,9 +83,16 @@ inline void __threadfence_system() {}
 template <int BYTES, bool NEAR = false> void pg_fetch(void* to, const void* from) { host::fetch(to, from, BYTES); }
 inline void pg_fetched() { host::fetched(); }
 template <int N> void pg_await() { host::await(N); }
-inline unsigned long long pg_policy() { return 0; }
-inline void pg_fetch_kept(void* to, const void* from, unsigned long long) { host::fetch(to, from, 16); }
-template <typename V> void pg_stream(V* to, const V& values) { *to = values; }
+inline void pg_fetch_line(void* to, const void* from) { host::fetch(to, from, 16); }
+inline void pg_barrier_start(unsigned long long* b, unsigned n) { *b = (unsigned long long)n << 32 | n << 1; }
+inline void pg_barrier_arrive(unsigned long long* b) {
+  const unsigned count = *b >> 32, left = ((unsigned)*b >> 1) - 1, phase = *b & 1;
+  *b = (unsigned long long)count << 32 | (left ? left << 1 | phase : count << 1 | (phase ^ 1));
+}
+inline bool pg_barrier_passed(const unsigned long long* b, unsigned parity) {
+  host::yield();
+  return (*b & 1) != parity;
+}
 inline void pg_count(unsigned* counter) { ++*counter; }
 inline unsigned pg_look(const unsigned* counter) { host::yield(); return *counter; }
 

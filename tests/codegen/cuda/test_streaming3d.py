@@ -12,7 +12,7 @@ from emulate import Device, compiled, pointers
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from stream_examples import random
-from stream_examples_3d import diffusion, radar, two_fields, wide_reads, yee
+from stream_examples_3d import absorbing, diffusion, radar, two_fields, wide_reads, yee
 
 from peergrid.codegen.cuda.gpu_model import H200
 from peergrid.codegen.cuda.onestep.groups import scratch_fields
@@ -100,6 +100,14 @@ def test_boundaries(make: Make, boundary: Any) -> None:
     check(make((40, 38, 70), boundary), FEW)
 
 
+@pytest.mark.parametrize("parts", [((1, 1, 1), 0), ((2, 1, 1), 1), ((1, 2, 2), 3)])
+def test_absorbers_are_made_by_the_kernel_itself(parts: tuple[Index, int]) -> None:
+    problem = absorbing((40, 38, 70))
+    one, plain = advance(problem, FEW, parts=parts[0], device=parts[1])
+    assert plain == one.box
+    assert agrees(problem, one, plain)
+
+
 @pytest.mark.parametrize("boundary", ["fixed", "periodic"])
 def test_far_and_lopsided_reads(boundary: str) -> None:
     check(wide_reads((25, 27, 70), boundary), FEW)
@@ -116,6 +124,11 @@ def test_several_steps(make: Make, steps: int, boundary: str) -> None:
     ("make", "steps", "shape"),
     [
         (diffusion, 3, StreamShape(64, 16, 4, ahead=2, own=True, unroll=3)),
+        (diffusion, 1, StreamShape(64, 16, 4, ahead=2, own=True, unroll=3, around=True)),
+        (two_fields, 1, StreamShape(48, 16, 2, ahead=2, own=True, around=True)),
+        (diffusion, 3, StreamShape(64, 16, 4, ahead=3, own=True, unroll=3, split_barrier=True)),
+        (diffusion, 3, StreamShape(128, 12, 3, ahead=3, own=True, split_barrier=True)),
+        (two_fields, 2, StreamShape(48, 16, 2, ahead=2, own=True, split_barrier=True)),
         (diffusion, 2, StreamShape(48, 16, 2, ahead=2, own=True)),
         (two_fields, 2, StreamShape(64, 16, 2, ahead=1, own=True, unroll=2)),
         (yee, 2, StreamShape(64, 16, 2, ahead=2, own=True, unroll=2)),

@@ -20,7 +20,7 @@ class Streams:
     """
 
     far: tuple[StreamShape, ...] = (
-        StreamShape(128, 24, 2, 2, kept=False, stream=False),
+        StreamShape(128, 24, 2, 2),
         StreamShape(64, 48, 2, 2),
         StreamShape(64, 32, 2, 2),
         StreamShape(64, 32, 2, 1),
@@ -30,13 +30,14 @@ class Streams:
         StreamShape(32, 8, 1, 1),
     )
     many: tuple[StreamShape, ...] = (
-        StreamShape(256, 16, 8, 2, stream=False),
+        StreamShape(256, 16, 8, 2, lead=3),
         StreamShape(64, 16, 2, 2),
         StreamShape(32, 8, 1, 1),
     )
-    few: tuple[StreamShape, ...] = (StreamShape(256, 32, 4, 3, lead=3, stream=False), StreamShape(128, 16, 4, 3))
+    few: tuple[StreamShape, ...] = (StreamShape(256, 32, 4, 3, lead=3), StreamShape(128, 16, 4, 3))
     several: tuple[StreamShape, ...] = (
-        StreamShape(256, 8, 1, 1, lead=3, stream=False),
+        StreamShape(256, 10, 2, 1, lead=3),
+        StreamShape(256, 8, 2, 1, lead=3),
         StreamShape(128, 12, 1, 1, lead=4),
         StreamShape(64, 16, 1, 1),
         StreamShape(32, 16, 1, 1),

@@ -11,9 +11,9 @@ class StreamShape:
 
     ahead: clocks between the copy of a plane and its first use; held: threads keep the older planes of their own cells
     in registers; own: all planes of their own cells, and columns beside them are shuffled; unroll: clocks in the body
-    of the loop; lead: clocks by which blocks may be apart (0: any); kept: the L2 cache is told to keep the planes that
-    neighbouring tiles share; blocks: of a multiprocessor, which bounds the registers; stream: results leave the caches
-    first.
+    of the loop; lead: clocks by which blocks may be apart (0: any); blocks: of a multiprocessor, which bounds the
+    registers; split_barrier: warps of a block may be apart by most of a clock (where `own`); around: threads
+    keep the cells around their own, too (where `own`).
     """
 
     columns: int = 64
@@ -24,9 +24,9 @@ class StreamShape:
     own: bool = False
     unroll: int = 1
     lead: int = 0
-    kept: bool = True
     blocks: int = 1
-    stream: bool = True
+    split_barrier: bool = False
+    around: bool = False
 
     def split(self, itemsize: int) -> bool:
         """True where a warp ends within a row: neighbours in it are not always those of the row."""

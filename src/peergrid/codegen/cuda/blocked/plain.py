@@ -56,14 +56,17 @@ def plain_fields(problem: Problem) -> set[str]:
 def obstacles(problem: Problem, steps: int, besides: tuple[Update, ...] = ()) -> tuple[Box, ...]:
     """Boxes where no interior tile may be: close to the box of any other update, or on a field that exists there alone.
 
-    besides: updates that do not count.
+    besides: updates that do not count, nor do fields that nothing else writes.
     """
     plain, found = plain_updates(problem), list[Box]()
     for (stage, target), update, growth in grown(problem, steps):
         if update is not plain[stage].get(target, (None,))[0] and update not in besides:
             found += computing(problem, update.box, growth)
     half = problem.grid.box.size / 2
-    found += [problem.fields[name].box for name in problem.state if problem.fields[name].box.size <= half]
+    for name in problem.state:
+        writers = (update for stage in problem.stages for update, _ in stage.writers(name))
+        if problem.fields[name].box.size <= half and any(update not in besides for update in writers):
+            found.append(problem.fields[name].box)
     return tuple(found)
 
 

@@ -38,7 +38,7 @@ PER_ROW, SPLIT = 12, 10  # instructions of a thread for a row of its cells besid
 PER_FIELD = 25  # and for each plane that it loads or stores
 PER_CLOCK = 60
 BORDER = 0.4  # of a cell of a tile's border, which caches have, by one that comes from memory
-BARRIER = 150  # clocks of a multiprocessor
+BARRIER, SPLIT_BARRIER = 150, 0.3  # clocks of a multiprocessor; what of these is left where nobody waits at once
 REMAINDER_COST = 4.5  # of a cell of a remainder, by what one step moves
 OTHERS_COST = 4.0  # of a cell with other updates than the usual ones, where a step is by itself
 
@@ -54,7 +54,10 @@ def pass3d(problem: Problem, steps: int, gpu: GpuModel = H200) -> PassKernel3D |
     for columns in (COLUMNS, NARROW):
         found = []
         for shape in _shapes(problem, columns):
-            kernels = (PassKernel3D(problem, steps, one) for one in (shape, replace(shape, ahead=1)))
+            ways = [shape, replace(shape, ahead=1)]
+            if len(problem.stages) == 1 and steps > 1:
+                ways.insert(0, replace(shape, ahead=3, split_barrier=True))
+            kernels = (PassKernel3D(problem, steps, one) for one in ways)
             found += [kernel for kernel in kernels if _fits(kernel, gpu)][:1]
         if found:
             return min(found, key=lambda kernel: _clocks(kernel, gpu))
@@ -122,7 +125,7 @@ def _plane(kernel: PassKernel3D, gpu: GpuModel) -> float:
     useful = prod(tiles.useful(rings))
     borders = sum(ring.values(shape, 1) / ring.planes - useful for ring in loads)
     memory = ((len(loads) + stores) * useful + BORDER * borders) * problem.itemsize / gpu.bytes_per_clock
-    waits = 1 + sum(map(rings.waits, nodes))
+    waits = SPLIT_BARRIER if rings.split_barrier else 1 + sum(map(rings.waits, nodes))
     return max(issue, shared, memory) + BARRIER * waits
 
 
@@ -140,5 +143,5 @@ def _moved(problem: Problem, gpu: GpuModel) -> float:
 def _one_step(problem: Problem, gpu: GpuModel) -> float:
     """Clocks of a multiprocessor for one step of the grid, by kernels that make one."""
     cells = problem.grid.box.size
-    usual = (core(problem, 1)[0] & problem.grid.box).size
+    usual = (core(problem, 1, confined=cells >= gpu.streamed_cells_3d)[0] & problem.grid.box).size
     return (usual + (cells - usual) * OTHERS_COST) * _moved(problem, gpu) / gpu.multiprocessors

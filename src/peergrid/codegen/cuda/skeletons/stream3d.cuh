@@ -8,222 +8,14 @@
 // other threads' cells alone, and columns beside a thread's come from its neighbours in the warp.
 //
 // Before this text comes `Shape`: the constants above, THREADS of a block (whole warps: the last may have idle ones), HELD
-// (the planes that a thread keeps), UNROLL (clocks in the body of the loop), POLLS (see `Pace`), STREAM (whether the caches
-// are told that results leave them first), PACED (whether blocks keep in step), PERIODIC (whether any axis of the grid is).
-// Behind it come the plan (rings and nodes) and the kernel.
-
-// ---------------------------------------------------------------- copies and counters
-#ifdef __CUDACC__
-#if __CUDA_ARCH__ >= 800
-// How long the L2 cache shall keep what copies bring: as long as it can.
-__device__ __forceinline__ unsigned long long pg_policy() {
-#if __CUDA_ARCH__ >= 900
-  return 0x14f0000000000000ull;  // what createpolicy gives; as a constant it needs no register
-#else
-  unsigned long long found;
-  asm volatile("createpolicy.fractional.L2::evict_last.b64 %0, 1.0;" : "=l"(found));
-  return found;
-#endif
-}
-__device__ __forceinline__ void pg_fetch_kept(void* to, const void* from, unsigned long long policy) {
-  const unsigned place = static_cast<unsigned>(__cvta_generic_to_shared(to));
-  asm volatile("cp.async.cg.shared.global.L2::cache_hint [%0], [%1], 16, %2;" ::"r"(place), "l"(from), "l"(policy)
-               : "memory");
-}
-#else
-__device__ __forceinline__ unsigned long long pg_policy() { return 0; }
-__device__ __forceinline__ void pg_fetch_kept(void* to, const void* from, unsigned long long) { pg_fetch<16>(to, from); }
-#endif
-__device__ __forceinline__ void pg_count(unsigned* counter) {
-  asm volatile("red.relaxed.gpu.global.add.u32 [%0], 1;" ::"l"(counter) : "memory");
-}
-__device__ __forceinline__ unsigned pg_look(const unsigned* counter) {
-  unsigned found;
-  asm volatile("ld.relaxed.gpu.global.u32 %0, [%1];" : "=r"(found) : "l"(counter) : "memory");
-  return found;
-}
-__device__ __forceinline__ void pg_stream(Cells* to, const Cells& values) {  // first to leave the caches
-  if constexpr (sizeof(R) == 4)
-    __stcs(reinterpret_cast<float4*>(to), make_float4(values.v[0], values.v[1], values.v[2], values.v[3]));
-  else
-    __stcs(reinterpret_cast<double2*>(to), make_double2(values.v[0], values.v[1]));
-}
-#endif
-
-// Makes the compiler compute again what follows from a number: registers that keep such things from clock to clock are
-// missing elsewhere.
-__device__ __forceinline__ void pg_again(int& number) {
-#ifdef __CUDA_ARCH__
-  asm volatile("" : "+r"(number));
-#endif
-}
-
-// ---------------------------------------------------------------- blocks in step
-// Neighbouring tiles share their borders through the L2 cache as long as their blocks are at about the same plane.
-// So every block counts itself in at each clock, and none starts a clock before all have started the one LEAD back. That is
-// a matter of speed alone: a block that has looked POLLS times in vain goes on and waits no more.
-struct Pace {
-  unsigned* counters;  // one for each clock, and behind them that of blocks that are done
-  int lead;            // 0: blocks go as they please
-  int clocks;          // most clocks of a block
-};
-
-struct Pacer {  // of one thread of a block
-  const Pace& pace;
-  int lead, clock = 0;
-  unsigned seen = 0;
-
-  __device__ __forceinline__ explicit Pacer(const Pace& given) : pace(given), lead(threadIdx.x ? 0 : given.lead) {}
-
-  __device__ __forceinline__ void before() {
-    if (!Shape::PACED || threadIdx.x || !pace.lead) return;
-    pg_count(pace.counters + clock);
-    if (lead && clock >= lead) {
-      int polls = 0;
-      while (seen < gridDim.x && polls++ < Shape::POLLS) seen = pg_look(pace.counters + clock - lead);
-      if (seen < gridDim.x) lead = 0;
-    }
-    ++clock;
-    if (lead && clock >= lead) seen = pg_look(pace.counters + clock - lead);  // asked one clock before it is needed
-  }
-
-  // The last block to end leaves all counters at 0 for the next launch.
-  __device__ __forceinline__ void end() {
-    if (threadIdx.x || !pace.lead) return;
-    for (; clock < pace.clocks; ++clock) pg_count(pace.counters + clock);
-    __threadfence();
-    if (atomicAdd(pace.counters + pace.clocks, 1u) != gridDim.x - 1) return;
-    __threadfence();
-    for (int n = 0; n <= pace.clocks; ++n) pace.counters[n] = 0;
-  }
-};
-
-// ---------------------------------------------------------------- periodic edges
-// The cells of each axis that is periodic and whole in this memory: reads beyond its ends find the cells at the other end,
-// and nothing is copied there. 0: there are ghost cells.
-struct Wraps {
-  int cells[3];
-
-  __device__ __forceinline__ int operator()(int at, int axis) const {
-    if constexpr (Shape::PERIODIC) {
-      if (at < 0) return at + cells[axis];
-      if (cells[axis] && at >= cells[axis]) return at - cells[axis];
-    }
-    return at;
-  }
-};
-
-// ---------------------------------------------------------------- rings of planes
-template <class... Parts> struct List {};
-
-// Where the planes of all rings of PLANES planes of SIZE values are: slot[k] is that of the plane k after the clock,
-// modulo PLANES, in values behind the start of a ring.
-template <int PLANES, int SIZE> struct Places {
-  int slot[PLANES];
-
-  __device__ __forceinline__ void start(int nothing) {
-#pragma unroll
-    for (int k = 0; k < PLANES; ++k) slot[k] = nothing + k * SIZE;
-  }
-  static __device__ __forceinline__ constexpr int index(int plane) { return (plane % PLANES + PLANES) % PLANES; }
-  __device__ __forceinline__ void next() {
-    const int first = slot[0];
-#pragma unroll
-    for (int k = 0; k + 1 < PLANES; ++k) slot[k] = slot[k + 1];
-    slot[PLANES - 1] = first;
-  }
-};
-
-// A ring: the planes OLDEST to NEWEST, counted from the clock, with LEFT and RIGHT columns, ABOVE and BELOW rows around
-// the tile. START: its first value in shared memory. HELD, HELD_FROM, YOUNGEST: how many planes threads keep of their own
-// cells, from which place on, and the newest of them.
-template <int START_, int PLANES_, int OLDEST_, int NEWEST_, int LEFT_, int RIGHT_, int ABOVE_, int BELOW_, int HELD_FROM_, int HELD_,
-          int YOUNGEST_>
-struct Ring {
-  static constexpr int START = START_, PLANES = PLANES_, OLDEST = OLDEST_, NEWEST = NEWEST_;
-  static constexpr int LEFT = LEFT_, RIGHT = RIGHT_, ABOVE = ABOVE_, BELOW = BELOW_;
-  static constexpr int HELD_FROM = HELD_FROM_, HELD = HELD_, YOUNGEST = YOUNGEST_;
-  static constexpr int WIDTH = LEFT_ + Shape::COLUMNS + RIGHT_, HEIGHT = ABOVE_ + Shape::ROWS + BELOW_;
-  static constexpr int SIZE = (WIDTH * HEIGHT + 32 * W - 1) / (32 * W) * (32 * W);  // copied by whole warps
-  typedef Places<PLANES_, SIZE> Slots;
-};
-
-// The cells lo <= index < hi along the three axes.
-template <int LO0, int HI0, int LO1, int HI1, int LO2, int HI2> struct Bounds {
-  static __device__ __forceinline__ constexpr int lo(int axis) { return axis == 0 ? LO0 : axis == 1 ? LO1 : LO2; }
-  static __device__ __forceinline__ constexpr int hi(int axis) { return axis == 0 ? HI0 : axis == 1 ? HI1 : HI2; }
-};
-
-// Where a field is: as before the pass, as the pass leaves it, or in between in scratch block VERSION.
-constexpr int SOURCE = -1, TARGET = -2;
-template <int FIELD, int VERSION> __device__ __forceinline__ R* block_of(const Arguments& a) {
-  if constexpr (VERSION >= 0) return a.scratch[VERSION];
-  return a.fields[FIELD].slot[VERSION == TARGET ? a.target : a.source];
-}
-
-// A ring that is filled from field FIELD. NEED: how far beyond a tile it is read (as the bounds of a tile of no cells);
-// REACH: how far beyond the box of the pass there are values; HOME: the cells that have any; KEPT: whether the L2 cache
-// shall keep them.
-template <class Ring, int FIELD_, int VERSION_, class NEED_, class REACH_, class HOME_, bool KEPT_> struct Loaded : Ring {
-  static constexpr int FIELD = FIELD_, VERSION = VERSION_;
-  static constexpr bool KEPT = KEPT_;
-  typedef NEED_ NEED;
-  typedef REACH_ REACH;
-  typedef HOME_ HOME;
-};
-
-// Which of the copies that make a plane of a ring a thread asks for, and where each comes from in a plane in memory.
-template <class F> struct Copies {
-  static constexpr int COUNT = F::SIZE / W, EACH = (COUNT + Shape::THREADS - 1) / Shape::THREADS;
-  long long corner;     // of the ring's cells that there are, in values
-  unsigned from[EACH];  // in bytes behind it
-
-  static __device__ __forceinline__ int number(int k) { return static_cast<int>(threadIdx.x) + k * Shape::THREADS; }
-  // The same for all threads of a warp: copies that say how long caches keep them take that from registers of the warp.
-  static __device__ __forceinline__ bool any(int k) { return (k + 1) * Shape::THREADS <= COUNT || number(k) < COUNT; }
-  // left, top: the first cell of the ring; first, last: the rows that there are. Others are read by no cell that counts.
-  __device__ __forceinline__ void place(int left, int top, int first, int last, int pitch, const Wraps& wraps) {
-    const int low = min(first, 0), begin = min(left, 0);  // no place is before these, also across periodic edges
-    corner = static_cast<long long>(low) * pitch + begin;
-#pragma unroll
-    for (int k = 0; k < EACH; ++k) {
-      const int y = number(k) / (F::WIDTH / W), x = number(k) % (F::WIDTH / W) * W;
-      const int line = wraps(min(max(top + y, first), last), 1) - low;
-      from[k] = (static_cast<unsigned>(line) * static_cast<unsigned>(pitch) + (wraps(left + x, 2) - begin)) * sizeof(R);
-    }
-  }
-};
-
-// What a node makes as its N-th value: into a ring (void: none), into field FIELD (-1: none) on the cells of HOME that
-// are at most REACH beyond the box of the pass. BOX: where its update applies; OLD: the ring with the value that other
-// cells keep (void: nobody asks for them).
-template <int N_, class RING_, int FIELD_, int VERSION_, class HOME_, class REACH_, class BOX_, class OLD_> struct Made {
-  static constexpr int N = N_, FIELD = FIELD_, VERSION = VERSION_;
-  typedef REACH_ REACH;
-  typedef RING_ RING;
-  typedef HOME_ HOME;
-  typedef BOX_ BOX;
-  typedef OLD_ OLD;
-
-  // Whether the n-th of a thread's cells may lie outside the columns of BOX, as cells begin at a multiple of W.
-  static __device__ __forceinline__ constexpr bool outside(int n) {
-    bool found = false;
-    for (int k = 0; k < W; ++k) {
-      found = found || (HOME::lo(2) + k < BOX::lo(2) && (HOME::lo(2) + k - n) % W == 0);
-      found = found || (HOME::hi(2) - 1 - k >= BOX::hi(2) && (HOME::hi(2) - 1 - k - n) % W == 0);
-    }
-    return found;
-  }
-};
-
-// What an update reads: a ring's value at an offset; a coefficient that varies along one axis.
-template <class Ring, int Z, int Y, int X> struct Read {};
-template <int FIELD, int AXIS, int OFFSET> struct Along {};
-
-template <class A, class B> struct Same { static constexpr bool value = false; };
-template <class A> struct Same<A, A> { static constexpr bool value = true; };
+// (the planes that a thread keeps), UNROLL (clocks in the body of the loop), POLLS (see `Pace`), BARRIER_AT (where a
+// barrier is in shared memory, in values), AROUND (the rows and columns around its own cells that a thread keeps, too),
+// SPLIT (see `Halves`), PACED (whether blocks keep in step), PERIODIC (whether any axis of the grid is).
+// With it comes `planes3d.cuh`. Behind it come the plan (rings and nodes) and the kernel.
 
 // ---------------------------------------------------------------- a thread of a block
+template <class Plan, int LEAD, int r> struct Around;
+
 template <class Plan> struct Stream : Plan::State {
   static constexpr int ACROSS = Shape::COLUMNS / W;  // threads along a row
   static constexpr int WORKING = ACROSS * Shape::ROWS / Shape::ROWS_EACH;
@@ -234,10 +26,13 @@ template <class Plan> struct Stream : Plan::State {
   R* const shared;
   const long long step;
   const int left, top;    // the first cell of the block
-  const int row, column;  // of the thread's first cell in the tile; threads of the last warp may have the same as others
+  int row;
+  const int column;  // of the thread's first cell in the tile; threads of the last warp may have the same as others
   const int ends;         // whether the thread's neighbours in a row are not those in its warp: 1 left, 2 right
   int plane;              // the clock
-  Cells held[Shape::HELD > 0 ? Shape::HELD : 1][Shape::ROWS_EACH];
+  Halves halves;
+  Cells held[Shape::HELD > 0 ? Shape::HELD : 1][Shape::ROWS_EACH + 2 * Shape::AROUND];
+  R beside[Shape::HELD > 0 ? Shape::HELD : 1][Shape::ROWS_EACH + 2 * Shape::AROUND][2];  // left and right; where AROUND
 
   __device__ __forceinline__ Stream(const Arguments& given, const Wraps& edges, const Region& box, R* memory)
       : a(given), wraps(edges), tile(box), shared(memory), step(now(given)),
@@ -245,15 +40,25 @@ template <class Plan> struct Stream : Plan::State {
         row(min(static_cast<int>(threadIdx.x), WORKING - 1) / ACROSS * Shape::ROWS_EACH),
         column(static_cast<int>(threadIdx.x) % ACROSS * W),
         ends((threadIdx.x % 32 == 0 || column == 0 ? 1 : 0) + (threadIdx.x % 32 == 31 || column == Shape::COLUMNS - W ? 2 : 0)),
-        plane(box.lo[0] - Plan::EARLY) {}
+        plane(box.lo[0] - Plan::EARLY), halves(memory) {}
+
+  // A copy whose first row is row r of the thread.
+  __device__ __forceinline__ Stream(const Stream& other, int r) : Stream(other) {
+    row += r;
+#pragma unroll
+    for (int k = 0; k < Shape::HELD; ++k) held[k][0] = other.held[k][r];
+  }
 
   // The W cells of row r of the thread at an offset; PLANE is counted from the clock.
   template <class F, int PLANE, int Y, int X, int r> __device__ __forceinline__ Cells read() const {
-    constexpr bool KEPT = PLANE <= F::YOUNGEST && PLANE > F::YOUNGEST - F::HELD && r + Y >= 0 && r + Y < Shape::ROWS_EACH;
+    constexpr int MORE = Shape::AROUND, K = F::HELD_FROM + F::YOUNGEST - PLANE;
+    constexpr bool KEPT = PLANE <= F::YOUNGEST && PLANE > F::YOUNGEST - F::HELD && r + Y >= -MORE && r + Y < Shape::ROWS_EACH + MORE;
     if constexpr (KEPT && X == 0) {
-      return held[F::HELD_FROM + F::YOUNGEST - PLANE][r + Y];
+      return held[K][r + Y + MORE];
+    } else if constexpr (KEPT && Shape::AROUND && (X == 1 || X == -1)) {
+      return shifted<X>(held[K][r + Y + MORE], beside[K][r + Y + MORE][X > 0]);
     } else if constexpr (KEPT && Shape::OWN && (X == 1 || X == -1)) {
-      return moved<F, PLANE, X, r + Y>(held[F::HELD_FROM + F::YOUNGEST - PLANE][r + Y]);
+      return moved<F, PLANE, X, r + Y>(held[K][r + Y]);
     } else {
       constexpr int FIRST = (X >= 0 ? X : X - W + 1) / W * W, SHIFT = X - FIRST;
       const R* const from = at<F, PLANE>() + (r + Y) * F::WIDTH + FIRST;
@@ -283,6 +88,9 @@ template <class Plan> struct Stream : Plan::State {
       if constexpr (F::RIGHT > 0)
         if (ends & 2) other = at<F, PLANE>()[ROW * F::WIDTH + W];
     }
+    return shifted<X>(here, other);
+  }
+  template <int X> static __device__ __forceinline__ Cells shifted(const Cells& here, R other) {
     Cells found;
 #pragma unroll
     for (int n = 0; n < W; ++n) found.v[n] = n + X < 0 || n + X >= W ? other : here.v[(n + X + W) % W];
@@ -317,10 +125,7 @@ template <class Plan> struct Stream : Plan::State {
 #pragma unroll
     for (int k = 0; k < Copies<F>::EACH; ++k) {
       if (!Copies<F>::any(k)) continue;
-      if constexpr (F::KEPT)
-        pg_fetch_kept(to + k * Shape::THREADS * W, from + this->Copies<F>::from[k], pg_policy());
-      else
-        pg_fetch<16>(to + k * Shape::THREADS * W, from + this->Copies<F>::from[k]);
+      pg_fetch_line(to + k * Shape::THREADS * W, from + this->Copies<F>::from[k]);
     }
   }
 
@@ -359,14 +164,24 @@ template <class Plan> struct Stream : Plan::State {
 #pragma unroll
       for (int k = F::HELD - 1; k > 0; --k)
 #pragma unroll
-        for (int r = 0; r < Shape::ROWS_EACH; ++r) held[F::HELD_FROM + k][r] = held[F::HELD_FROM + k - 1][r];
+        for (int r = 0; r < Shape::ROWS_EACH + 2 * Shape::AROUND; ++r) {
+          held[F::HELD_FROM + k][r] = held[F::HELD_FROM + k - 1][r];
+          if constexpr (Shape::AROUND > 0)
+            for (int x = 0; x < 2; ++x) beside[F::HELD_FROM + k][r][x] = beside[F::HELD_FROM + k - 1][r][x];
+        }
       if constexpr (!Shape::OWN) take<F, F::OLDEST>();
     }
   }
   template <class F, int PLANE> __device__ __forceinline__ void take() {
+    constexpr int UP = F::ABOVE < Shape::AROUND ? F::ABOVE : Shape::AROUND;
+    constexpr int DOWN = F::BELOW < Shape::AROUND ? F::BELOW : Shape::AROUND;
 #pragma unroll
-    for (int r = 0; r < Shape::ROWS_EACH; ++r)
-      held[F::HELD_FROM][r] = *reinterpret_cast<const Cells*>(at<F, PLANE>() + r * F::WIDTH);
+    for (int r = -UP; r < Shape::ROWS_EACH + DOWN; ++r) {
+      const R* const from = at<F, PLANE>() + r * F::WIDTH;
+      held[F::HELD_FROM][r + Shape::AROUND] = *reinterpret_cast<const Cells*>(from);
+      if constexpr (Shape::AROUND > 0 && F::LEFT > 0) beside[F::HELD_FROM][r + Shape::AROUND][0] = from[-1];
+      if constexpr (Shape::AROUND > 0 && F::RIGHT > 0) beside[F::HELD_FROM][r + Shape::AROUND][1] = from[W];
+    }
   }
   template <class F> __device__ __forceinline__ void take_new() {
     if constexpr (Shape::OWN && F::HELD > 0) take<F, F::NEWEST>();
@@ -375,8 +190,78 @@ template <class Plan> struct Stream : Plan::State {
   template <class... F> __device__ __forceinline__ void hold_all(List<F...>) { (hold<F>(), ...); }
 
   template <class... N> __device__ __forceinline__ void make_all(List<N...>) { (make<N>(), ...); }
+
+  // The same where SPLIT. Slots are free for planes that others have read at the clock before. Copies are there before
+  // their warp arrives, two clocks before they are read.
+  template <class First, class... N> __device__ __forceinline__ void make_apart(List<First, N...>) {
+    make<First>();
+    halves.await();
+    fetch_next(typename Plan::Fields{});
+    make_later<N...>();
+  }
+  template <class N, class... More> __device__ __forceinline__ void make_later() {
+    if constexpr (sizeof...(More) == 0) {
+      pg_await<(Shape::AHEAD > 2 ? Shape::AHEAD - 2 : 0)>();
+      halves.arrive();
+    }
+    make<N>();
+    if constexpr (sizeof...(More) > 0) make_later<More...>();
+  }
   template <class N> __device__ __forceinline__ void make();
   template <class N, int r> __device__ __forceinline__ void update(Cells (&made)[Shape::ROWS_EACH][N::VALUES]) const;
+
+  // Updates on parts of the grid: for most cells there are none. They are functions that are called, with a copy of the
+  // stream in memory: inlined, dozens of them would take the compiler minutes, and registers from the usual ones.
+  template <class N, int r, class... U>
+  __device__ __forceinline__ void confined(Cells (&made)[N::VALUES], List<U...>) const {
+    static_assert(!Shape::OWN || sizeof...(U) == 0, "threads keep other rows than the first");
+    const int z = plane + N::LEAD, y = top + row + r, x = left + column;
+    if (N::USUAL::all(z, y, x) || !counts<typename N::NEED>(z, y, x)) return;
+    const Stream here(*this, r);
+    Values<N::VALUES> mine;
+#pragma unroll
+    for (int k = 0; k < N::VALUES; ++k) mine.v[k] = made[k];
+    choose<N>(here, mine, z, y, x, List<U...>{});
+#pragma unroll
+    for (int k = 0; k < N::VALUES; ++k) made[k] = mine.v[k];
+  }
+  template <int COUNT> struct Values { Cells v[COUNT]; };
+  // Whether there is a cell of the tile, or as far beyond it as others need, among those of a row.
+  template <class Need> __device__ __forceinline__ bool counts(int z, int y, int x) const {
+    return z >= tile.lo[0] + Need::lo(0) && z < tile.hi[0] + Need::hi(0) && y >= tile.lo[1] + Need::lo(1) &&
+           y < tile.hi[1] + Need::hi(1) && x > tile.lo[2] + Need::lo(2) - W && x < tile.hi[2] + Need::hi(2);
+  }
+  template <class N, class... U>
+  static __device__ __noinline__ void choose(const Stream& stream, Values<N::VALUES>& made, int z, int y, int x, List<U...>) {
+    ((U::BOX::any(z, y, x) ? apply<N, U>(stream, made, z, y, x) : void()), ...);
+  }
+  template <class N, class U>
+  static __device__ __noinline__ void apply(const Stream& stream, Values<N::VALUES>& made, int z, int y, int x) {
+    Cells found[U::VALUES];
+    U::update(Around<Plan, N::LEAD, 0>{stream}, stream.a, stream.step, found);
+    stream.template leave<U>(made.v, found, z, y, x, typename U::Makes{});
+  }
+  template <class U, class... M>
+  __device__ __forceinline__ void leave(Cells* made, const Cells* found, int z, int y, int x, List<M...>) const {
+    (leave<U>(made, found, z, y, x, M{}), ...);
+  }
+  template <class U, int K, int PLACE>
+  __device__ __forceinline__ void leave(Cells* made, const Cells* found, int, int, int x, Value<K, PLACE>) const {
+#pragma unroll
+    for (int n = 0; n < W; ++n)
+      if (x + n >= U::BOX::lo(2) && x + n < U::BOX::hi(2)) made[PLACE].v[n] = found[K].v[n];
+  }
+  template <class U, int K, int FIELD>
+  __device__ __forceinline__ void leave(Cells*, const Cells* found, int z, int y, int x, Own<K, FIELD>) const {
+    if (z < tile.lo[0] || z >= tile.hi[0] || y < tile.lo[1] || y >= tile.hi[1]) return;
+    R* const to = block_of<FIELD, TARGET>(a) + memory<FIELD>(z, y, x);
+#pragma unroll
+    for (int n = 0; n < W; ++n)
+      if (x + n >= max(U::BOX::lo(2), tile.lo[2]) && x + n < min(U::BOX::hi(2), tile.hi[2])) to[n] = found[K].v[n];
+  }
+  template <int FIELD> __device__ __forceinline__ long long memory(int z, int y, int x) const {
+    return plane_at(a.fields[FIELD], z) + (y * static_cast<int>(a.fields[FIELD].pitch[1]) + x);
+  }
   template <class N, class M, int r> __device__ __forceinline__ void keep_rows(Cells (&made)[Shape::ROWS_EACH][N::VALUES]) const;
   template <class N, class M, int r> __device__ __forceinline__ void keep_columns(Cells (&made)[Shape::ROWS_EACH][N::VALUES]) const;
   template <class N, class M> __device__ __forceinline__ void keep(Cells (&made)[Shape::ROWS_EACH][N::VALUES]);
@@ -386,18 +271,16 @@ template <class Plan> struct Stream : Plan::State {
   }
 
   template <class... P> __device__ __forceinline__ void turn(List<P...>) { (this->P::next(), ...); }
-
-  static __device__ __forceinline__ void store(Cells* to, const Cells& values) {
-    if constexpr (Shape::STREAM)
-      pg_stream(to, values);
-    else
-      *to = values;
-  }
 };
 
 // What an update is given: the values around the thread's cells in its row r.
 template <class Plan, int LEAD, int r> struct Around {
   const Stream<Plan>& stream;
+
+  template <int FIELD> __device__ __forceinline__ Cells operator()(Here<FIELD>) const {
+    const int z = stream.plane + LEAD, y = stream.top + stream.row + r, x = stream.left + stream.column;
+    return *reinterpret_cast<const Cells*>(block_of<FIELD, SOURCE>(stream.a) + stream.template memory<FIELD>(z, y, x));
+  }
 
   template <class F, int Z, int Y, int X> __device__ __forceinline__ Cells operator()(Read<F, Z, Y, X>) const {
     return stream.template read<F, LEAD + Z, Y, X, r>();
@@ -433,6 +316,7 @@ template <class Plan>
 template <class N, int r>
 __device__ __forceinline__ void Stream<Plan>::update(Cells (&made)[Shape::ROWS_EACH][N::VALUES]) const {
   N::update(Around<Plan, N::LEAD, r>{*this}, a, step, made[r]);
+  if constexpr (!Same<typename N::Confined, List<>>::value) confined<N, r>(made[r], typename N::Confined{});
   if constexpr (r + 1 < Shape::ROWS_EACH) update<N, r + 1>(made);
 }
 
@@ -471,7 +355,7 @@ __device__ __forceinline__ void Stream<Plan>::keep(Cells (&made)[Shape::ROWS_EAC
   for (int r = 0; r < Shape::ROWS_EACH; ++r) {
     const Cells& value = made[r][M::N];
     if constexpr (!Same<Ring, void>::value) {
-      if constexpr (Shape::OWN && Ring::HELD > 0) held[Ring::HELD_FROM][r] = value;
+      if constexpr (Shape::OWN && Ring::HELD > 0) held[Ring::HELD_FROM][r + Shape::AROUND] = value;
       if constexpr (Ring::PLANES > 0) {  // where a thread has its own cells, others need those at the border
         const bool border = r < Ring::BELOW || r >= Shape::ROWS_EACH - Ring::ABOVE || Ring::LEFT || Ring::RIGHT;
         if (!Shape::OWN || border) *reinterpret_cast<Cells*>(at<Ring, N::LEAD>() + r * Ring::WIDTH) = value;
@@ -490,7 +374,7 @@ __device__ __forceinline__ void Stream<Plan>::keep(Cells (&made)[Shape::ROWS_EAC
     if (low <= 0 && high >= W) {
 #pragma unroll
       for (int r = 0; r < Shape::ROWS_EACH; ++r)
-        if (r >= first && r < end) store(reinterpret_cast<Cells*>(to + r * line), made[r][M::N]);
+        if (r >= first && r < end) *reinterpret_cast<Cells*>(to + r * line) = made[r][M::N];
     } else if (low < W && high > 0) {
 #pragma unroll
       for (int r = 0; r < Shape::ROWS_EACH; ++r)
@@ -505,11 +389,16 @@ __device__ __forceinline__ void Stream<Plan>::keep(Cells (&made)[Shape::ROWS_EAC
 // UNROLL clocks, of which n are done. Clocks behind the last plane of a tile make nothing that anybody reads.
 template <int n, class Plan> __device__ __forceinline__ void stream_planes(Stream<Plan>& stream, Pacer& pacer) {
   pacer.before();
-  pg_await<Shape::AHEAD - 1>();
-  __syncthreads();  // the planes of this clock are there, those before are read
-  stream.fetch_next(typename Plan::Fields{});
-  stream.take_all(typename Plan::Fields{});
-  stream.make_all(typename Plan::Nodes{});
+  if constexpr (Shape::SPLIT) {
+    stream.take_all(typename Plan::Fields{});
+    stream.make_apart(typename Plan::Nodes{});
+  } else {
+    pg_await<Shape::AHEAD - 1>();
+    __syncthreads();  // the planes of this clock are there, those before are read
+    stream.fetch_next(typename Plan::Fields{});
+    stream.take_all(typename Plan::Fields{});
+    stream.make_all(typename Plan::Nodes{});
+  }
   stream.hold_all(typename Plan::Rings{});
   stream.turn(typename Plan::Counts{});
   ++stream.plane;
@@ -521,6 +410,10 @@ __device__ __forceinline__ void stream_tile(const Arguments& a, const Region& ti
   Stream<Plan> stream(a, wraps, tile, shared);
   stream.start(typename Plan::Counts{});
   stream.begin(typename Plan::Fields{});
+  if constexpr (Shape::SPLIT) {
+    pg_await<(Shape::AHEAD > 2 ? Shape::AHEAD - 2 : 0)>();
+    __syncthreads();
+  }
 #pragma unroll 1
   while (stream.plane < tile.hi[0]) stream_planes<0>(stream, pacer);
   pg_await<0>();

@@ -1,18 +1,23 @@
-"""The cells of a grid that tiles may hold: those that none but the usual updates reach within a pass."""
+"""The cells of a grid that tiles may hold: those that no updates but a kernel's own reach within a pass."""
 
 from __future__ import annotations
 
 from peergrid.codegen.cuda.blocked.plain import FAR, core_of, obstacles
+from peergrid.codegen.cuda.stream3d.confined import confined_updates
 from peergrid.grid import Box
 from peergrid.stencil import Problem, footprint
 from peergrid.stencil.remember import remembered
 
 
 @remembered()
-def core(problem: Problem, steps: int) -> tuple[Box, tuple[Box, ...]]:
-    """The cells of the grid without the layers that other updates reach within some steps, and what else bars tiles."""
+def core(problem: Problem, steps: int, confined: bool = True) -> tuple[Box, tuple[Box, ...]]:
+    """The cells of the grid without the layers that other updates reach within some steps, and what else bars tiles.
+
+    confined: kernels make the confined updates that they can.
+    """
     box = problem.grid.box
-    barred = list(obstacles(problem, steps))
+    made = tuple(update for updates in confined_updates(problem, steps) for update in updates if confined)
+    barred = list(obstacles(problem, steps, made))
     inside, _ = core_of(problem.grid.box, barred)
     for axis in range(3):
         lo, hi = inside.lo[axis], inside.hi[axis]

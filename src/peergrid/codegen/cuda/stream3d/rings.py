@@ -9,14 +9,18 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property, reduce
 
-from peergrid.codegen.cuda.blocked.levels import Levels, Node, Version, Write, levels, plain_updates
+from peergrid.codegen.cuda.blocked.levels import Levels, Node, Version, Write, levels
 from peergrid.codegen.cuda.blocked.plain import unbounded
 from peergrid.codegen.cuda.onestep.groups import groups
+from peergrid.codegen.cuda.stream3d.confined import confined_updates, whole_box
 from peergrid.codegen.cuda.stream_shape import StreamShape
 from peergrid.grid import Box
 from peergrid.stencil import Growth, Problem, footprint
 from peergrid.stencil.expr import Read
+from peergrid.stencil.problem import Update
 from peergrid.stencil.remember import remembered
+
+BARRIER_BYTES = 16
 
 
 @dataclass(frozen=True)
@@ -142,7 +146,11 @@ class Rings:
 
     def box(self, node: Node, write: Write) -> Box:
         """Where an update applies, without bounds along periodic axes."""
-        return unbounded(self.problem, plain_updates(self.problem)[node.stage][write.new.field][0].box)
+        return unbounded(self.problem, whole_box(self.problem, self.steps, node.stage, write.new.field))
+
+    def confined(self, node: Node) -> tuple[Update, ...]:
+        """The updates that a node makes on a part of the grid in place of the usual ones."""
+        return confined_updates(self.problem, self.steps)[node.stage]
 
     def uses(self, node: Node) -> list[Use]:
         """What a node reads of full fields, in order."""
@@ -155,6 +163,11 @@ class Rings:
                 if self.problem.fields[read.field].full:
                     version = node.before[read.field]
                     found.append(Use(version, self.lead(node) + read.offset[0], read.offset[1], read.offset[2]))
+        for update in self.confined(node):
+            for read in sorted(update.reads, key=str):
+                if self.problem.fields[read.field].full and read.field in node.before:
+                    where = self.lead(node) + read.offset[0], read.offset[1], read.offset[2]
+                    found.append(Use(node.before[read.field], *where))
         return list(dict.fromkeys(found))
 
     @cached_property
@@ -173,12 +186,14 @@ class Rings:
         return found
 
     @property
+    def ring_values(self) -> int:
+        """Values of all rings in shared memory."""
+        return max(ring.start + ring.values(self.shape, 32 * self.width) for ring in self.rings.values())
+
+    @property
     def shared_bytes(self) -> int:
-        """Shared memory of a block."""
-        return max(
-            (ring.start + ring.values(self.shape, 32 * self.width)) * self.problem.itemsize
-            for ring in self.rings.values()
-        )
+        """Shared memory of a block: the rings and, behind them, the barrier if it is split."""
+        return self.ring_values * self.problem.itemsize + BARRIER_BYTES * self.split_barrier
 
     @property
     def fits(self) -> bool:
@@ -209,10 +224,24 @@ class Rings:
     def waits(self, node: Node) -> bool:
         """Whether a node reads what other threads make at the same clock."""
         for use in self.uses(node):
-            made = not use.version.source and self.rings[use.version].newest == use.plane
+            made = not use.version.source and self._maker_lead(use.version) == use.plane
             if made and self._shared(use):
                 return True
         return False
+
+    @cached_property
+    def around(self) -> bool:
+        """Whether threads keep the cells around their own of all planes: they find each in shared memory once."""
+        near = (max(abs(use.row), abs(use.column)) < 2 for node in self.levels.nodes for use in self.uses(node))
+        return self.shape.around and self.shape.own and len(self.levels.nodes) == 1 and all(near)
+
+    @cached_property
+    def split_barrier(self) -> bool:
+        """Whether threads arrive at a barrier well before they wait there: where no node reads what others have made
+        at the same clock.
+        """
+        nodes = self.levels.nodes
+        return self.shape.split_barrier and self.shape.own and len(nodes) > 1 and not any(map(self.waits, nodes))
 
     def _shared(self, use: Use) -> bool:
         """Whether threads find in shared memory what other threads have."""
@@ -225,12 +254,14 @@ class Rings:
         newest = max(use.plane for use in uses) if version.source else self._maker_lead(version)
         all_oldest = min(use.plane for use in uses)
         oldest = min([newest, *(use.plane for use in shared)]) if shape.held or shape.own else all_oldest
+        oldest = newest if self.around else oldest
         planes = newest - oldest + 1 + (shape.ahead if version.source else 0)
         if shape.own:
             youngest = newest
             once = version.source and all_oldest == newest and not any(use.beside for use in uses)
             held = 0 if once else newest - all_oldest + 1
-            planes = planes if version.source or shared else 0
+            more = not version.source and self.split_barrier  # read by some while others make the next but one
+            planes = planes + more if version.source or shared else 0
         else:
             youngest, held = oldest - 1, max(0, oldest - all_oldest)
         columns, rows = [use.column for use in shared], [use.row for use in shared]

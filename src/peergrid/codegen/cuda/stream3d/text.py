@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -15,35 +15,58 @@ from peergrid.codegen.cuda.common.expressions import PACKED, cell_text
 from peergrid.codegen.cuda.onestep.groups import SOURCE
 from peergrid.codegen.cuda.onestep.kernels import arguments_of
 from peergrid.codegen.cuda.skeletons import include
+from peergrid.codegen.cuda.stream3d.confined import own_fields, usual_box
 from peergrid.codegen.cuda.stream3d.rings import Ring, Rings
 from peergrid.grid import Box
 from peergrid.stencil import Growth, footprint
 from peergrid.stencil.expr import Read
+from peergrid.stencil.problem import Assignment, Update
 
 ENTRY = "stream3d"
+FARTHEST = Box((-FAR,) * 3, (FAR,) * 3)
 POLLS = 32  # looks at a counter, of half a microsecond each, before a block goes on
 
 SHAPE = """\
 struct Shape {{
   static constexpr int COLUMNS = {columns}, ROWS = {rows}, ROWS_EACH = {rows_each}, THREADS = {threads};
-  static constexpr int AHEAD = {ahead}, HELD = {held}, UNROLL = {unroll}, POLLS = {polls};
-  static constexpr bool OWN = {own}, STREAM = {stream}, PACED = {paced}, PERIODIC = {periodic};
+  static constexpr int AHEAD = {ahead}, HELD = {held}, AROUND = {around}, UNROLL = {unroll}, POLLS = {polls};
+  static constexpr int BARRIER_AT = {barrier};
+  static constexpr bool OWN = {own}, SPLIT = {split}, PACED = {paced}, PERIODIC = {periodic};
 }};
 """
 
-NODE = """\
-// {title}
-struct {name} {{
-  static constexpr int LEAD = {lead}, VALUES = {values};
-  static constexpr bool BARRIER = {barrier}, GUARDED = {guarded};
-  typedef {need} NEED;
-  typedef List<{made}> Makes;
+UPDATE = """\
   template <class At>
   static __device__ __forceinline__ void update(const At& at, const Arguments& a, long long step, Cells* next) {{
 {statements}
   }}
 }};
 """
+
+NODE = (
+    """\
+// {title}
+struct {name} {{
+  static constexpr int LEAD = {lead}, VALUES = {values};
+  static constexpr bool BARRIER = {barrier}, GUARDED = {guarded};
+  typedef {need} NEED;
+  typedef {usual} USUAL;
+  typedef List<{made}> Makes;
+  typedef List<{confined}> Confined;
+"""
+    + UPDATE
+)
+
+CONFINED = (
+    """\
+// {title}
+struct {name} {{
+  static constexpr int VALUES = {values};
+  typedef {box} BOX;
+  typedef List<{made}> Makes;
+"""
+    + UPDATE
+)
 
 PLAN = """\
 struct Plan {{
@@ -78,9 +101,10 @@ class Text:
             prelude(self._arguments),
             include("packs.cuh"),
             self._shape,
+            include("planes3d.cuh"),
             include("stream3d.cuh"),
             *self._declarations(),
-            *(self._node(number, node) for number, node in enumerate(self.rings.levels.nodes)),
+            *(text for number, node in enumerate(self.rings.levels.nodes) for text in self._node(number, node)),
             self._plan,
         )
         return "\n".join(parts)
@@ -108,12 +132,14 @@ class Text:
             threads=self._threads,
             ahead=shape.ahead,
             held=self.rings.held,
+            around=int(self.rings.around),
             polls=POLLS,
-            stream=_flag(shape.stream),
             paced=_flag(bool(shape.lead) and self._given),
             periodic=_flag(any(self.rings.problem.grid.periodic) and self._given),
             unroll=shape.unroll,
             own=_flag(shape.own),
+            split=_flag(self.rings.split_barrier),
+            barrier=self.rings.ring_values,
         )
 
     def _declarations(self) -> Iterator[str]:
@@ -131,15 +157,18 @@ class Text:
         problem, name = self.rings.problem, ring.version.field
         growth = footprint(problem, self.rings.steps).inputs[name]
         need = _around(growth)
-        shared = _flag(self.rings.shape.kept and bool(ring.above or ring.below or ring.left or ring.right))
         home = unbounded(problem, problem.fields[name].box)
         block = self.rings.version(name, after=False) if name in self.rings.whole.state else SOURCE
         reach = _bounds(self._known(name, block))
-        return f"{self._arguments.fields.index(name)}, {block}, {_bounds(need)}, {reach}, {_bounds(home)}, {shared}"
+        return f"{self._arguments.fields.index(name)}, {block}, {_bounds(need)}, {reach}, {_bounds(home)}"
 
-    def _node(self, number: int, node: Node) -> str:
+    def _node(self, number: int, node: Node) -> Iterator[str]:
         growth = self.rings.needs[node.step, node.stage]
-        return NODE.format(
+        names = []
+        for place, update in enumerate(self.rings.confined(node)):
+            names.append(f"Confined_{number}_{place}")
+            yield self._confined(names[-1], node, update)
+        yield NODE.format(
             title=f"Step {node.step}, stage {node.stage}: "
             + ", ".join(dict.fromkeys(u.name for u in self.rings.problem.stages[node.stage].updates)),
             name=f"Node_{number}",
@@ -148,8 +177,27 @@ class Text:
             barrier=_flag(self.rings.waits(node)),
             guarded=_flag(self._guarded(node)),
             need=_bounds(_around(growth)),
+            usual=_bounds(usual_box(self.rings.problem, node.stage) if names else FARTHEST),
             made=", ".join(self._made(node)),
-            statements="\n".join(self._statements(node)),
+            confined=", ".join(names),
+            statements="\n".join(self._statements(node, [write.assignment for write in node.writes])),
+        )
+
+    def _confined(self, name: str, node: Node, update: Update) -> str:
+        """An update on a part of the grid, its values those of the node and, in memory, of fields of its own."""
+        places = {write.new.field: place for place, write in enumerate(node.writes)}
+        own = own_fields(self.rings.problem, update)
+        made = (
+            f"Own<{n}, {self._arguments.fields.index(target)}>" if target in own else f"Value<{n}, {places[target]}>"
+            for n, target in enumerate(update.targets)
+        )
+        return CONFINED.format(
+            title=f"{update.name}, on {update.box.lo} to {update.box.hi}",
+            name=name,
+            values=len(update.targets),
+            box=_bounds(update.box),
+            made=", ".join(made),
+            statements="\n".join(self._statements(node, update.assignments)),
         )
 
     def _guarded(self, node: Node) -> bool:
@@ -188,11 +236,11 @@ class Text:
     def _stored(self, name: str, stage: int) -> Box:
         return _around(footprint(self.rings.whole, 1).targets[0][stage][name])
 
-    def _statements(self, node: Node) -> Iterator[str]:
+    def _statements(self, node: Node, assignments: Sequence[Assignment]) -> Iterator[str]:
         step = f"step + {node.step}" if node.step else "step"
-        names = [f"next[{number}]" for number in range(len(node.writes))]
+        names = [f"next[{number}]" for number in range(len(assignments))]
         results = cell_text(
-            [write.assignment.value for write in node.writes],
+            [assignment.value for assignment in assignments],
             lambda read: self._read(node, read),
             self._arguments.param,
             lambda signal: f"sample(a.signals[{self._arguments.signals.index(signal)}], {step})",
@@ -200,12 +248,14 @@ class Text:
             names=names,
             style=PACKED,
         )
-        for write, name, result in zip(node.writes, names, results, strict=True):
+        for assignment, name, result in zip(assignments, names, results, strict=True):
             yield from (f"    {line}" for line in result.declarations)
-            yield f"    {name} = cells({result.value});  // {write.new.field}"
+            yield f"    {name} = cells({result.value});  // {assignment.target}"
 
     def _read(self, node: Node, read: Read) -> str:
         described = self.rings.problem.fields[read.field]
+        if described.full and read.field not in node.before:
+            return f"at(Here<{self._arguments.fields.index(read.field)}>{{}})"
         if described.full:
             return f"at({self._name(node.before[read.field])}<{', '.join(map(str, read.offset))}>{{}})"
         axis = described.axes[0]
