@@ -58,7 +58,7 @@ def pass3d(problem: Problem, steps: int, gpu: GpuModel = H200) -> PassKernel3D |
             if len(problem.stages) == 1 and steps > 1:
                 ways.insert(0, replace(shape, ahead=3, split_barrier=True))
             kernels = (PassKernel3D(problem, steps, one) for one in ways)
-            found += [kernel for kernel in kernels if _fits(kernel, gpu)][:1]
+            found += [kernel for kernel in kernels if _splits(kernel) and _fits(kernel, gpu)][:1]
         if found:
             return min(found, key=lambda kernel: _clocks(kernel, gpu))
     return None
@@ -77,6 +77,11 @@ def _shapes(problem: Problem, widths: tuple[int, ...]) -> Iterator[StreamShape]:
     for columns, rows, each in product(widths, ROWS, ROWS_EACH):
         if rows % each == 0:
             yield StreamShape(columns * 4 // problem.itemsize, rows, each, 2, own=True, unroll=unroll)
+
+
+def _splits(kernel: PassKernel3D) -> bool:
+    """Whether the barrier is in two halves if its shape says so."""
+    return kernel.rings.split_barrier == kernel.shape.split_barrier
 
 
 def _fits(kernel: PassKernel3D, gpu: GpuModel) -> bool:

@@ -238,10 +238,18 @@ class Rings:
     @cached_property
     def split_barrier(self) -> bool:
         """Whether threads arrive at a barrier well before they wait there: where no node reads what others have made
-        at the same clock.
+        at the same clock, and each clock of the loop's body finds the planes that nodes make in places of its own.
+
+        With other places the kernel gave wrong values on an H200 (NVRTC 13.0), not on the host.
         """
         nodes = self.levels.nodes
-        return self.shape.split_barrier and self.shape.own and len(nodes) > 1 and not any(map(self.waits, nodes))
+        if not (self.shape.split_barrier and self.shape.own and len(nodes) > 1) or any(map(self.waits, nodes)):
+            return False
+        for version in self.levels.versions:
+            planes = [use.plane for use in self._uses_of(version) if self._shared(use)]
+            if planes and self._maker_lead(version) - min(planes) + 2 != self.shape.unroll:
+                return False
+        return True
 
     def _shared(self, use: Use) -> bool:
         """Whether threads find in shared memory what other threads have."""
