@@ -80,7 +80,7 @@ def _shapes(problem: Problem, widths: tuple[int, ...]) -> Iterator[StreamShape]:
 
 
 def _splits(kernel: PassKernel3D) -> bool:
-    """Whether the barrier is in two halves if its shape says so."""
+    """True unless the shape asks for a barrier in two halves that the kernel cannot have."""
     return kernel.rings.split_barrier == kernel.shape.split_barrier
 
 
