@@ -1,4 +1,4 @@
-"""How far forecasts are from what was measured, on cases that no cost was calibrated on."""
+"""How far forecasts are from what was measured, on cases that the last calibration did not use."""
 
 from __future__ import annotations
 
@@ -23,8 +23,9 @@ def forecasts(folder: Path | None = None) -> str:
     trial, worst_chosen = choices["within_3_percent_after_trial"], choices["worst_after_trial"]
     within, chosen = record["within_25_percent"], record["seconds_to_choose"]
     lines = [
-        f"**Forecasts of the time of a step** ({when(record)}), {record['cases']} cases on which nothing was",
-        f"calibrated: the median error is {record['median_error']:.1%}, {within:.0%} are within 25 %.",
+        f"**Forecasts of the time of a step** ({when(record)}), {record['cases']} cases of sizes that",
+        f"the last calibration did not use: the median error is {record['median_error']:.1%}, {within:.0%} are within",
+        "25 %.",
         "",
         *table(heads, _rows(record["rows"])),
         "",
