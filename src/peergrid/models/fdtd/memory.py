@@ -19,7 +19,7 @@ WAITING = 6  # snapshots between the run and the disk at most, with the one that
 DRAWN = 5  # copies of a snapshot that drawing it makes
 PIXEL = 120  # bytes of each pixel of a map while it is drawn, of at most so many along each axis:
 LARGEST = 1600
-LIBRARIES = 64 << 20  # what compiled kernels and what is loaded in the course of a run take
+LIBRARIES = 88 << 20  # what compiled kernels and what is loaded in the course of a run take
 GHOSTS = 1.05  # fields with what devices have twice
 SAMPLES = 32  # bytes of a source for each step while it is worked out; of a plane wave twice as many
 
