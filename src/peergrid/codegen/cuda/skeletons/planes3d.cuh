@@ -12,7 +12,9 @@ __device__ __forceinline__ void pg_fetch_line(void* to, const void* from) {
 #else
 __device__ __forceinline__ void pg_fetch_line(void* to, const void* from) { pg_fetch<16>(to, from); }
 #endif
-// Barriers in memory that all threads share: `count` arrivals end a phase, of which each has the other parity.
+// Barriers in memory that all threads share: `count` arrivals end a phase, of which each has the other parity. GPUs
+// without them have a whole barrier where others wait.
+#if __CUDA_ARCH__ >= 800
 __device__ __forceinline__ void pg_barrier_start(unsigned long long* barrier, unsigned count) {
   const unsigned place = static_cast<unsigned>(__cvta_generic_to_shared(barrier));
   asm volatile("mbarrier.init.shared.b64 [%0], %1;" ::"r"(place), "r"(count) : "memory");
@@ -32,6 +34,14 @@ __device__ __forceinline__ bool pg_barrier_passed(unsigned long long* barrier, u
                : "=r"(found) : "r"(place), "r"(parity) : "memory");
   return found;
 }
+#else
+__device__ __forceinline__ void pg_barrier_start(unsigned long long*, unsigned) {}
+__device__ __forceinline__ void pg_barrier_arrive(unsigned long long*) {}
+__device__ __forceinline__ bool pg_barrier_passed(unsigned long long*, unsigned) {
+  __syncthreads();
+  return true;
+}
+#endif
 __device__ __forceinline__ void pg_count(unsigned* counter) {
   asm volatile("red.relaxed.gpu.global.add.u32 [%0], 1;" ::"l"(counter) : "memory");
 }
