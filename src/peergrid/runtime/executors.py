@@ -15,7 +15,6 @@ from peergrid.runtime.fit import check_host_memory, check_records, gathered_byte
 from peergrid.runtime.mail import Mail
 from peergrid.runtime.ranks.executor import RankedExecutor
 from peergrid.runtime.ranks.ranks import Ranks
-from peergrid.runtime.ranks.shared import RanksAsProcesses
 from peergrid.schedule import Layout
 
 if TYPE_CHECKING:
@@ -54,6 +53,7 @@ def executor_of(
     check_records(plan.problem, steps, norm is not None)
     if devices.kind == "cuda":
         from peergrid.runtime.cuda.executor import CudaExecutor
+        from peergrid.runtime.ranks.shared import RanksAsProcesses
 
         folder = (cache or default_cache()) / "cubin"
         processes = None if ranks is None else RanksAsProcesses(ranks)

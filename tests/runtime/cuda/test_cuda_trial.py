@@ -274,7 +274,7 @@ def test_passes_are_those_that_find_room_in_shared_memory(tmp_path: Path, monkey
     cube = trial(tmp_path, problem=PROBLEMS["heat_cube"]())
     least = HostDriver(gpu=H200.with_block_shared(2 << 10))
     drivers = (HostDriver(), little, least)
-    assert [replace(cube, driver=driver)._fitting(USUAL).block for driver in drivers] == [4, 2, 1]
+    assert [replace(cube, driver=driver)._within_memory(USUAL).block for driver in drivers] == [4, 2, 1]
 
 
 def test_one_step_per_pass_is_tried_where_operations_in_double_precision_are_slow(
