@@ -150,12 +150,15 @@ def test_forecasts_are_told_by_problem_and_depth(tmp_path: Path) -> None:
     assert forecasts(tmp_path) == ""
     row = {"problem": "Jacobi", "shape": [64, 64], "gpus": 1}
     rows = [{**row, "depth": depth, "error": error} for depth, error in ((1, -0.1), (1, 0.3), (8, 0.05))]
-    choices = dict.fromkeys(("within_3_percent", "within_3_percent_after_trial"), 0.5) | {"worst_after_trial": 0.04}
+    choices = dict.fromkeys(("within_3_percent", "within_3_percent_after_trial"), 0.5) | {
+        "worst_after_trial": 0.04,
+        "tried": 5,
+    }
     found = {"about": record("forecasts", "2026-11-23", 1, [])["about"], "cases": 3, "median_error": 0.1, "rows": rows}
     found |= {"within_25_percent": 2 / 3, "choices": choices | {"cases": 1}, "seconds_to_choose": 0.3}
     found["memory"] = [{"error": -0.012}]
     (tmp_path / RECORD).write_text(json.dumps(found))
     text = forecasts(tmp_path)
     assert "| Jacobi | 1 | 64 × 64 | 20% | 5% |" in text
-    assert "the median error is 10.0%, 67% are within 25 %" in text
+    assert "the median error is 10.0%, 67% are within\n25 %" in text
     assert "within 1.2% of what the driver" in text

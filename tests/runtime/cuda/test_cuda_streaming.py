@@ -81,11 +81,26 @@ def sound(boundary: Boundary | tuple[Boundary, ...] = "fixed", shape: Index = SH
     return Problem.of([flow(p, vz, vy, vx), pressure(p, vz, vy, vx)])
 
 
+@stencil
+def between(r: Any, u: Any) -> None:
+    r.next[0, 0, 0] = 0.25 * u[0, 0, 0] + 0.25 * u[0, 0, 1] + 0.5 * u[0, 1, 0]
+
+
+def listened() -> Problem:
+    """A wave whose values between nodes are looked up by stages of few cells, before it and after it."""
+    grid = Grid(SHAPE, "fixed")
+    u, v, m = (random(grid, name, seed) for seed, name in enumerate("uvm"))
+    line = Box((7, 9, 5), (8, 10, 40))
+    r, s = (grid.field(name, within=line) for name in "rs")
+    stages = [between(r, u).within(line), wave(u, v, m), wave(v, u, m), between(s, u).within(line)]
+    return Problem.of(stages, [Receiver("0", "r", (7, 9, 12)), Receiver("1", "s", (7, 9, 12))])
+
+
 @pytest.mark.parametrize(
     ("strategy", "split"),
     [("serial", (1, 1, 1)), ("threads", (2, 1, 1)), ("overlap", (1, 1, 1)), ("graph", (2, 1, 1)), ("peer", (2, 1, 1))],
 )
-@pytest.mark.parametrize("make", [waves, sound])
+@pytest.mark.parametrize("make", [waves, sound, listened])
 def test_same_bits_as_step_by_step(make: Any, split: Index, strategy: StrategyName) -> None:
     problem, driver = make(), HostDriver(gpu=GPU)
     assert carried_out(problem, split, Options(strategy, depth=1), driver) == expected(problem)

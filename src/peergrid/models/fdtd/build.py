@@ -148,9 +148,10 @@ def _steps(model: RadarModel, dt: float) -> int:
     waves = any(isinstance(source, PlaneWave) for source in model.sources)
     most = MOST_INCIDENT if waves else MOST
     if not window <= most * dt:
+        meant = f", or give seconds: {window:g}e-9?" if window * 1e-9 <= most * dt else "."
         raise UsageError(
             f"grid.time_window is expected to be at most {most} steps of {dt:.3g} s{' with a plane wave' * waves}, got "
-            f"{window:g} s; shorten it, or give seconds: {window:g}e-9?"
+            f"{window:g} s; shorten it{meant}"
         )
     return ceil(window / dt)
 

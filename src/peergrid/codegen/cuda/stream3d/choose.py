@@ -23,7 +23,8 @@ def one_pass(problem: Problem, gpu: GpuModel = H200) -> StreamKernel | None:
     """The kernels that make one step of a 3D problem in as few passes over memory as pay; None where none can."""
     if not supported(problem):
         return None
-    stages = tuple(group.stages for group in groups(problem))
+    usual = plain_updates(problem)  # other updates alone, as of receivers between nodes, need no stream
+    stages = tuple(group.stages for group in groups(problem) if any(usual[stage] for stage in group.stages))
     whole = tuple(range(len(problem.stages)))
     if len(stages) > 1 and not _far(problem, whole):
         shape = _shape(problem, whole, gpu)

@@ -77,6 +77,8 @@ class StreamingPlan:
         slots = [self._slots(execution, device, program) for program in self.kernel.programs]
         wraps = np.array([(self.kernel.wraps(execution.layout.partition.owned(device)),)], WRAPS)
         for number, launch in enumerate(self.kernel.launches(box, slots)):
+            if not launch.blocks:  # of cells that no update of its stages writes
+                continue
             program, values = launch.program, execution.template(device).copy()
             values["lo"][0], values["hi"][0] = box.lo, box.hi
             values["regions"] = execution.devices.constant(device, launch.regions)
