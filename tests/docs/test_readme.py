@@ -32,6 +32,8 @@ def test_example_runs(example: Path, tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     if example.name == "life.py":
         assert done.stdout == "the glider arrived\n"
+    if example.name == "rtm.py":
+        assert done.stdout == "a layer at 415 m\n"  # between the nodes at 410 and 420
 
 
 @pytest.mark.parametrize(

@@ -7,16 +7,21 @@ n of a trace is the value before step n + 1, at time n · dt.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import reduce
 
 import numpy as np
+from numpy.typing import NDArray
 
 from peergrid.grid import Box, Field, Grid
 from peergrid.models.wave.points import AHEAD, BEHIND, Product, footprint, products
-from peergrid.models.wave.stencils import inject, interpolation
+from peergrid.models.wave.stencils import add, inject, interpolation
 from peergrid.models.waveforms import Doubles
 from peergrid.stencil import Receiver, Stage, Update
+
+Gains = Callable[[Box], Sequence[Doubles]]
+"""The change of each wave in a step by a source of strength 1 on a node, for each cell of a box."""
 
 
 @dataclass(frozen=True)
@@ -75,26 +80,57 @@ def _weights(grid: Grid, axis: int, product: Product, name: str) -> Sequence[Fie
     return [grid.profile(f"{name}.{'xyz'[axis]}.weight{k}", axis, line) for k, line in enumerate(lines)]
 
 
-def injection(
-    waves: Sequence[Field], gains: Sequence[Doubles], points: Doubles, samples: Doubles, top: int
-) -> list[Stage]:
+def injection(waves: Sequence[Field], gains: Gains, points: Doubles, samples: Doubles, top: int) -> list[Stage]:
     """The stages that add samples, shape (points, steps), times gains of the cells, to waves around points.
 
-    gains: for each wave of all cells of the grid, or of shape (); top: the node of a free surface along the last axis,
-    above which waves continue with the other sign (0: none).
+    top: the node of a free surface along the last axis, above which waves continue with the other sign (0: none).
     """
     grid, updates = waves[0].grid, list[Update]()
     for number, (point, series) in enumerate(zip(points, samples, strict=True)):
         box, weights = reflected(*footprint(point), top)
         fields = [
-            grid.field(
-                f"source.{number}.{u.name}", weights * (g[box.slices((0,) * g.ndim)] if g.ndim else g), within=box
-            )
-            for u, g in zip(waves, gains, strict=True)
+            grid.field(f"source.{number}.{u.name}", weights * gain, within=box)
+            for u, gain in zip(waves, gains(box), strict=True)
         ]
         signal = grid.signal(f"source.{number}", series)
         updates.append(inject(tuple(waves), fields, signal).within(box))
     return _apart(updates)
+
+
+@dataclass(frozen=True, eq=False)
+class Feed:
+    """Many point sources whose samples are set from outside before each step: fields that a stage adds to the waves.
+
+    cells: numbers of cells of `box`, one after another; points: the point of each; weights: of each, for each field.
+    """
+
+    stage: Stage
+    fields: tuple[Field, ...]
+    box: Box
+    cells: NDArray[np.int64]
+    points: NDArray[np.int64]
+    weights: tuple[Doubles, ...]
+
+    def values(self, samples: Doubles) -> Iterator[tuple[str, Doubles]]:
+        """The values of each field for one step, from a sample of each point."""
+        for field, weights in zip(self.fields, self.weights, strict=True):
+            found: Doubles = np.bincount(self.cells, weights * samples[self.points], self.box.size).astype(np.float64)
+            yield field.name, found.reshape(self.box.shape)
+
+
+def feed(waves: Sequence[Field], gains: Gains, points: Doubles, top: int) -> Feed:
+    """The feed of point sources, shape (points, axes), in cells; gains, top: as of `injection`."""
+    grid = waves[0].grid
+    parts = [reflected(*footprint(point), top) for point in points]
+    box = reduce(Box.hull, (part for part, _ in parts))
+    numbered = np.arange(box.size).reshape(box.shape)
+    cells = [numbered[part.slices(box.lo)].ravel() for part, _ in parts]
+    spread = [[(weights * gain).ravel() for gain in gains(part)] for part, weights in parts]
+    weights = tuple(np.concatenate(lines) for lines in zip(*spread, strict=True))
+    fields = tuple(grid.field(f"feed.{u.name}", within=box) for u in waves)
+    numbers = np.repeat(np.arange(len(parts)), [part.size for part, _ in parts])
+    stage = Stage((add(tuple(waves), fields).within(box),))
+    return Feed(stage, fields, box, np.concatenate(cells), numbers, weights)
 
 
 def reflected(box: Box, weights: Doubles, top: int) -> tuple[Box, Doubles]:

@@ -9,9 +9,9 @@ from functools import cached_property
 import numpy as np
 
 from peergrid.errors import UsageError
-from peergrid.grid import Field
+from peergrid.grid import Box, Field
 from peergrid.models.wave import stencils
-from peergrid.models.wave.arrays import Recording, injection, recording
+from peergrid.models.wave.arrays import Feed, Recording, feed, injection, recording
 from peergrid.models.wave.medium import Medium
 from peergrid.models.wave.scheme import Frame, Scheme
 from peergrid.models.wave.weights import first, second, staggered
@@ -79,6 +79,14 @@ class Propagator:
         stages = (*parts.stages, *self.advance, *driven, *self.surface)
         return Problem.of(stages, parts.receivers), parts
 
+    def fed(self, sources: Doubles, receivers: Doubles) -> tuple[Problem, Recording, Feed]:
+        """One time step with sources whose samples are set before each step, any number of them, and receivers."""
+        given = feed(self.waves, self.gains, self.frame.cells(sources, "Sources"), self.top)
+        cells = self.frame.cells(receivers, "Receivers") if len(receivers) else np.zeros((0, self.medium.ndim))
+        parts = recording(self.waves, cells)
+        stages = (*parts.stages, *self.advance, given.stage, *self.surface)
+        return Problem.of(stages, parts.receivers), parts, given
+
     def source_cells(self, positions: Doubles) -> Doubles:
         """Sources on the grid, in cells. Raises UsageError where one is outside, or on the free surface."""
         cells = self.frame.cells(positions, "Sources")
@@ -91,14 +99,17 @@ class Propagator:
         """The node of the free surface along the last axis of the grid; 0 where there is none."""
         return self.frame.before[-1] if self.scheme.free_surface else 0
 
-    @property
-    def gains(self) -> tuple[Doubles, ...]:
-        """The change of each wave in a step by a source of strength 1 on a node: of every cell, or of shape ()."""
-        square, cell = self.velocity_squared, float(np.prod(self.medium.spacings))
-        scale = square * self.frame.unit**2 / cell
+    def gains(self, box: Box) -> tuple[Doubles, ...]:
+        """The change of each wave in a step by a source of strength 1 on a node, for each cell of a box."""
+
+        def within(values: Doubles) -> Doubles:
+            return values[box.slices((0,) * values.ndim)] if values.ndim else values
+
+        cell = float(np.prod(self.medium.spacings)) / self.frame.unit**2
+        scale = within(self.velocity_squared) * self.frame.damped(self.dt, box) / cell
         if self.medium.kind == "acoustic":
             return (scale,)
-        a, b = self._couplings
+        a, b = map(within, self._couplings)
         return scale * (a + b) / 2, scale * (b + 1) / 2
 
     @cached_property
@@ -112,7 +123,7 @@ class Propagator:
             found[..., : self.top + 1] = 0.0
         return found
 
-    @property
+    @cached_property
     def _couplings(self) -> tuple[Doubles, Doubles]:
         """1 + 2ε and √(1 + 2δ)."""
         epsilon, delta = (self.frame.continued(self.medium.values(name)) for name in ("epsilon", "delta"))
@@ -145,12 +156,21 @@ class Propagator:
         if self.medium.density is None:
             return (stencils.acoustic(u, c, self._scaled(second, 2), self.damping),)
         flow = tuple(grid.field(f"flux.{'xyz'[axis]}") for axis in range(grid.ndim))
-        lightness = grid.field("lightness", self.frame.continued(1 / self.medium.values("density")))
+        lightness = grid.field("lightness", self._lightness)
         weights = self._scaled(staggered, 1)
         return (
             stencils.fluxes(u, flow, lightness, weights),
             stencils.divergence(u, flow, c, weights, self.damping),
         )
+
+    @property
+    def _lightness(self) -> Doubles:
+        """1/ρ, above a free surface that of the mirror image."""
+        found, top = self.frame.continued(1 / self.medium.values("density")), self.top
+        if top and found.ndim:
+            count = min(top, found.shape[-1] - 1 - top)
+            found[..., top - count : top] = found[..., top + 1 : top + 1 + count][..., ::-1]
+        return found
 
     def _vertical(self) -> Sequence[Update]:
         c, (a, b) = self._field("velocity", self.velocity_squared), self._coupled

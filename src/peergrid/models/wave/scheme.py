@@ -135,6 +135,13 @@ class Frame:
             found.append(np.exp(-most * depth**2 * dt / 2))
         return tuple(found)
 
+    def damped(self, dt: float, box: Box) -> Doubles:
+        """The product of the factors along all axes, for each cell of a box."""
+        found = np.ones(box.shape)
+        for axis, curve in enumerate(self.damping(dt)):
+            found *= curve[box.lo[axis] : box.hi[axis]].reshape([-1 if k == axis else 1 for k in range(box.ndim)])
+        return found
+
     def largest_step(self) -> float:
         """The largest time step that is surely stable, seconds: 2 / √λ, λ a bound of the operator's eigenvalues."""
         medium, order = self.medium, self.scheme.order

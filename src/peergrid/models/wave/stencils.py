@@ -144,6 +144,15 @@ def inject(waves: Any, weights: Any, samples: Any) -> None:
         u.next[(0,) * u.described.grid.ndim] = here(u) + here(w) * samples.now
 
 
+@stencil
+def add(waves: Any, fed: Any) -> None:
+    """Add to each wave a field, which is then zero until it is set anew."""
+    for u, f in zip(waves, fed, strict=True):
+        at = (0,) * u.described.grid.ndim
+        u.next[at] = u[at] + f[at]
+        f.next[at] = 0.0
+
+
 def interpolation(axis: int, behind: int) -> Stencil:
     """The mean of some waves between nodes along an axis; the first weight is of the node so many cells behind."""
 

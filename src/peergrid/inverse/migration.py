@@ -1,0 +1,106 @@
+"""Images and gradients: the waves of a shot beside the waves of its traces sent back in time.
+
+With M = 1/(v dt)², the misfit J = ½ Σ (recorded - observed)² changes by ∂J/∂M = -Σₙ aⁿ λⁿ: aⁿ is the second difference
+of the wave in step n, λⁿ the wave of the residual sent back (Tarantola, Geophysics 49 (1984) 1259).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from peergrid.errors import UsageError
+from peergrid.grid import Array
+from peergrid.inverse.backwards import backwards
+from peergrid.inverse.operators import adjoint
+from peergrid.models.wave import Shot
+from peergrid.models.waveforms import Doubles
+from peergrid.simulate import Simulation
+
+KEPT = 30  # states of a run, by which 2,000 steps are made about three times each
+
+
+def migrate(shot: Shot, traces: Array, *, devices: str = "auto", kept: int = KEPT) -> Doubles:
+    """The image of a shot by reverse-time migration, of the medium's nodes: Σₙ aⁿ λⁿ of its traces.
+
+    traces: as recorded at the shot's receivers, shape (receivers, steps), without the direct wave; kept: states of the
+    forward run in memory at a time. Add the images of many shots. Raises UsageError for other than acoustic media of
+    uniform density.
+    """
+    found: Doubles = _correlated(shot, traces, devices, kept)[
+        shot.propagator.frame.inside.slices((0,) * shot.propagator.medium.ndim)
+    ]
+    return found
+
+
+def gradient(shot: Shot, observed: Array, *, devices: str = "auto", kept: int = KEPT) -> tuple[float, Doubles]:
+    """Half the summed squares of what the receivers record less `observed`, and its gradient by velocity at the nodes.
+
+    observed: shape (receivers, steps); kept: as of `migrate`. The damping in layers and the time step are taken not to
+    depend on the velocity. Raises UsageError for other than acoustic media of uniform density.
+    """
+    _check(shot)
+    with Simulation(shot.problem, shot.steps, devices=devices) as simulation:
+        simulation.run(shot.steps)
+        residual = shot.gather(simulation.traces()).traces.astype(np.float64) - observed
+    propagator, frame = shot.propagator, shot.propagator.frame
+    by_m = -_correlated(shot, residual, devices, kept)
+    velocity = frame.continued(propagator.medium.values("velocity"))
+    by_velocity = by_m * -2 * (frame.unit / propagator.dt) ** 2 / velocity**3
+    if propagator.top:
+        by_velocity[..., : propagator.top + 1] = 0.0
+    return 0.5 * float((residual**2).sum()), _folded(by_velocity, frame.before, frame.after)
+
+
+def _correlated(shot: Shot, traces: Array, devices: str, kept: int) -> Doubles:
+    """Σₙ aⁿ λⁿ at every cell of the grid."""
+    _check(shot)
+    propagator = shot.propagator
+    changes = _changes(shot, devices, kept)
+    total = np.zeros(propagator.frame.grid.shape)
+    name = propagator.waves[0].name
+
+    def look(simulation: Simulation) -> None:
+        if simulation.step:  # the wave sent back is zero before its first step
+            np.add(total, next(changes) * simulation.gather(name), out=total)
+
+    adjoint(
+        propagator, shot.receiver_positions, traces, np.zeros((0, propagator.medium.ndim)), devices=devices, look=look
+    )
+    cell = float(np.prod(propagator.medium.spacings))
+    return total * cell / propagator.frame.unit**2
+
+
+def _changes(shot: Shot, devices: str, kept: int) -> Iterator[Doubles]:
+    """aⁿ of the steps of a shot, from the last but one to the first: (uⁿ⁺¹ - uⁿ) / d - d (uⁿ - uⁿ⁻¹), d the damping."""
+    propagator = shot.propagator
+    problem, _ = propagator.problem(shot.source_positions, shot.samples, np.zeros((0, propagator.medium.ndim)))
+    name, frame = propagator.waves[0].name, propagator.frame
+    damping = frame.damped(propagator.dt, frame.grid.box)
+    with Simulation(problem, shot.steps, devices=devices) as simulation:
+        later: list[Doubles] = []  # the values after the next two steps
+        for _ in backwards(simulation, shot.steps - 1, kept):
+            here = simulation.gather(name).astype(np.float64)
+            if len(later) == 2:
+                yield (later[1] - later[0]) / damping - damping * (later[0] - here)
+            later = [here, *later[:1]]
+        if len(later) == 2:
+            yield (later[1] - later[0]) / damping  # before the first step the wave is at rest
+
+
+def _folded(values: Doubles, before: tuple[int, ...], after: tuple[int, ...]) -> Doubles:
+    """The transpose of continuing edge values beyond the edges: what lies there counts on the edge."""
+    for axis, (low, high) in enumerate(zip(before, after, strict=True)):
+        line = np.moveaxis(values, axis, 0)
+        inside = line[low : len(line) - high].copy()
+        inside[0] += line[:low].sum(axis=0)
+        inside[-1] += line[len(line) - high :].sum(axis=0)
+        values = np.moveaxis(inside, 0, axis)
+    return values
+
+
+def _check(shot: Shot) -> None:
+    medium = shot.propagator.medium
+    if medium.kind != "acoustic" or medium.density is not None:
+        raise UsageError("An image is expected of an acoustic medium of uniform density, got another; leave it plain.")

@@ -1,0 +1,113 @@
+"""The transpose of modelling, gradients and images beside definitions; states of a run from the last to the first."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from peergrid import Grid, Simulation, UsageError, stencil
+from peergrid.inverse import adjoint, forward, gradient, migrate
+from peergrid.inverse.backwards import ahead, backwards
+from peergrid.models.wave import Medium, PointSource, Propagator, Ricker, Scheme, Shot
+
+RNG = np.random.default_rng(5)
+SHAPE, STEPS = (24, 21), 60
+DELTA = 0.1 * RNG.random(SHAPE)
+VELOCITY = 1500 + 800 * RNG.random(SHAPE)
+SCHEME = Scheme(order=4, layer=5, dtype="float64")
+CASES = {
+    "acoustic": (Medium(SHAPE, 10.0, VELOCITY), SCHEME),
+    "free surface": (Medium(SHAPE, (10.0, 8.0), VELOCITY, 1 + RNG.random(SHAPE)), replace(SCHEME, free_surface=True)),
+    "tilted": (Medium(SHAPE, 10.0, VELOCITY, epsilon=DELTA + 0.1, delta=DELTA, tilt=6 * DELTA), SCHEME),
+}
+SOURCES = np.array([[53.0, 61.7], [110.0, 40.0]])
+RECEIVERS = np.array([[20.0 + 13.3 * k, 17.1] for k in range(12)])
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_the_adjoint_is_the_transpose(name: str) -> None:
+    """⟨F s, d⟩ = ⟨s, Fᵀ d⟩ to rounding, of noise, on several devices."""
+    propagator = Propagator(*CASES[name])
+    sent, heard = RNG.random((2, STEPS)) - 0.5, RNG.random((12, STEPS)) - 0.5
+    traces = forward(propagator, SOURCES, sent, RECEIVERS, devices="cpu:2")
+    back = adjoint(propagator, RECEIVERS, heard, SOURCES, devices="cpu:2")
+    assert float((traces * heard).sum()) == pytest.approx(float((sent * back).sum()), rel=1e-11)
+    assert np.abs(traces).max() > 0
+
+
+def test_the_gradient_is_that_of_finite_differences() -> None:
+    """The same at every node, edges too, along one direction of noise."""
+    largest = Propagator(Medium(SHAPE, 10.0, 2400.0), SCHEME).dt
+    scheme, way = replace(SCHEME, layer=0), RNG.random(SHAPE) - 0.5
+
+    def shot(velocity: np.ndarray) -> Shot:  # type: ignore[type-arg]
+        propagator = Propagator(Medium(SHAPE, 10.0, velocity), scheme, largest)
+        return Shot(propagator, [PointSource((53.0, 61.7), Ricker(20.0))], RECEIVERS, STEPS)
+
+    def misfit(velocity: np.ndarray) -> float:  # type: ignore[type-arg]
+        made = shot(velocity)
+        return 0.5 * float((forward(made.propagator, made.source_positions, made.samples, RECEIVERS) ** 2).sum())
+
+    found, by_velocity = gradient(shot(VELOCITY), np.zeros((12, STEPS)), devices="cpu:1", kept=3)
+    assert found == pytest.approx(misfit(VELOCITY), rel=1e-12)
+    step = 1e-2
+    slope = (misfit(VELOCITY + step * way) - misfit(VELOCITY - step * way)) / (2 * step)
+    assert float((by_velocity * way).sum()) == pytest.approx(slope, rel=1e-6)
+
+
+def test_migration_images_a_layer_where_it_is() -> None:
+    smooth, true = np.full((81, 51), 2000.0), np.full((81, 51), 2000.0)
+    true[:, 30:] = 2400.0
+    scheme = Scheme(layer=15)
+    dt = Propagator(Medium(true.shape, 10.0, true), scheme).dt
+    line = np.array([[10.0 * k, 20.0] for k in range(81)])
+    guess, ground = (Propagator(Medium(v.shape, 10.0, v), scheme, dt) for v in (smooth, true))
+    sources = [PointSource((400.0, 20.0), Ricker(20.0))]
+    shot = Shot(guess, sources, line, guess.steps(0.5))
+    heard, direct = (forward(p, shot.source_positions, shot.samples, line, devices="cpu:1") for p in (ground, guess))
+    image = migrate(shot, heard - direct, devices="cpu:1", kept=6)
+    jumps = np.abs(np.diff(image[30:51].mean(axis=0)))[12:]  # below the receivers; the image of a step is a step
+    assert 12.5 + jumps.argmax() == 29.5
+
+
+@stencil
+def grow(u, k):  # type: ignore[no-untyped-def]
+    u.next[0] = u[0] + k * u[1]
+
+
+@pytest.mark.parametrize("kept", [1, 2, 3, 30])
+def test_states_come_back_from_the_last_to_the_first(kept: int) -> None:
+    step = grow(Grid(8, "periodic").field("u", np.arange(8.0)), 0.5)
+    with Simulation(step, 20, devices="cpu:1", kernel="reference") as simulation:
+        expected = [simulation.sha256()]
+        for _ in range(20):
+            simulation.run(1)
+            expected.append(simulation.sha256())
+    with Simulation(step, 20, devices="cpu:1", kernel="reference") as simulation:
+        found = [(n, simulation.sha256()) for n in backwards(simulation, 20, kept)]
+    assert found == [(n, expected[n]) for n in range(20, -1, -1)]
+
+
+def test_few_states_take_few_steps() -> None:
+    """2,000 steps with 30 states: each is made about three times; the deepest keeps no more than allowed."""
+
+    def made(steps: int, kept: int) -> int:
+        total, last = 0, steps
+        while last > 0:
+            assert kept > 0
+            middle = ahead(last, kept)
+            total, last = total + middle + made(last - middle, kept - 1), middle - 1
+        return total
+
+    assert 2000 < made(2000, 30) < 3 * 2000
+
+
+def test_mistakes_are_answered_with_a_sentence() -> None:
+    propagator = Propagator(*CASES["free surface"])
+    with pytest.raises(UsageError, match=r"shape \(12, steps\), one row for each receiver, got shape \(3, 60\)"):
+        adjoint(propagator, RECEIVERS, np.zeros((3, 60)), SOURCES)
+    shot = Shot(propagator, [PointSource((50.0, 60.0), Ricker(20.0))], RECEIVERS, 10)
+    with pytest.raises(UsageError, match="an acoustic medium of uniform density"):
+        migrate(shot, np.zeros((12, 10)))
