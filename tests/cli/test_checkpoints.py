@@ -94,12 +94,13 @@ def test_what_the_folder_of_a_killed_run_is_good_for(call: Call, model: Path, tm
     answer = call("run", model, "-o", "cut", "--resume")
     assert answer.code == 2
     assert "of a run with snapshots of Ez every 20 steps, stride 1, got one with Ez every 10 steps" in answer.err
-    for file in folder.glob("checkpoints/step-*.h5"):
+    damaged = list(folder.glob("checkpoints/step-*.h5"))  # three where the kill came before the oldest was removed
+    for file in damaged:
         file.write_bytes(file.read_bytes()[:-100])
     model.write_text(LONG)
     answer = call("run", model, "-o", "cut", "--resume", "--steps", "30")
     assert answer.code == 0
-    assert answer.err.count("is expected to be a checkpoint, got ") == 2
+    assert answer.err.count("is expected to be a checkpoint, got ") == len(damaged) >= 2
     assert "No checkpoint is in 'cut/checkpoints'; the run begins at its first step." in answer.err
 
 
