@@ -5,8 +5,10 @@ OLDEST_NVRTC := nvidia-cuda-nvrtc==13.0.88
 UV := $(shell grep -o '^uv==[0-9.]*' requirements-dev.lock)
 
 # uv installs in seconds; pip knows indexes that uv does not (pip.conf), and platforms without uv. Bytecode is made once,
-# also where Python is told to write none: every start of the command line takes half as long.
+# here and below, also where Python is told to write none: every start of the command line takes half as long.
 install = $(BIN)/uv pip install -q --compile-bytecode --python $(BIN)/python $(1) || $(BIN)/python -m pip install -q $(1)
+
+unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: demo test lint site gallery nvrtc oldest-nvrtc catalogue lock clean
 

@@ -20,12 +20,14 @@ from kills.runs import RUNS, STRATEGIES
 
 POWER = "power off"
 ENDS = ("SIGKILL", "SIGTERM", "SIGINT", "full disk", POWER)
+DEPTHS = (1, 4)
+LOOK = os.WEXITED | os.WNOHANG | os.WNOWAIT
 LIMITS = (2_000, 400_000)  # bytes that a file may have where the disk is full, at random between these
 
 
 @dataclass(frozen=True)
 class Cut:
-    """One end of a run: how, after so many seconds, and what the process ended with."""
+    """One end of a run: how, after so many seconds from its start or first checkpoint, and its exit code."""
 
     how: str
     seconds: float
@@ -94,7 +96,7 @@ def one_trial(place: Path, run: Whole, choose: random.Random, ends: Sequence[str
 
 
 def cut(place: Path, run: Whole, choose: random.Random, ends: Sequence[str]) -> Cut:
-    """Start a run and end it."""
+    """Start a run and end it, some time after its start or after its first checkpoint."""
     how, after = choose.choice(ends), choose.uniform(0.0, run.seconds)
     devices, strategy, depth = drawn(choose)
     limit = choose.randint(*LIMITS) if how == "full disk" else None
@@ -103,6 +105,9 @@ def cut(place: Path, run: Whole, choose: random.Random, ends: Sequence[str]) -> 
         shutil.rmtree(disk, ignore_errors=True)
     process = child(place, run, devices, strategy, depth, limit, disk)
     if limit is None:
+        if choose.random() < 0.5:
+            await_checkpoint(process, place)
+            after /= 4
         time.sleep(after)
         os.kill(process.pid, signal.SIGKILL if disk else signal.Signals[how])
     code, _ = waited(process)
@@ -113,8 +118,8 @@ def cut(place: Path, run: Whole, choose: random.Random, ends: Sequence[str]) -> 
 
 
 def drawn(choose: random.Random) -> tuple[int, str, int]:
-    """Devices, strategy and depth."""
-    return choose.randint(1, 4), choose.choice(sorted(STRATEGIES)), choose.randint(1, 6)
+    """Devices, strategy and depth; kernels are compiled for each depth, so there are two."""
+    return choose.randint(1, 4), choose.choice(sorted(STRATEGIES)), choose.choice(DEPTHS)
 
 
 @dataclass(frozen=True)
@@ -155,6 +160,12 @@ def child(
         traceback.print_exc()
     finally:
         os._exit(code)
+
+
+def await_checkpoint(process: Child, place: Path) -> None:
+    """Return when a run has kept something, or has ended; without this most ends of short runs come too early."""
+    while not any((place / "checkpoints").glob("step-*.h5")) and os.waitid(os.P_PID, process.pid, LOOK) is None:
+        time.sleep(0.002)
 
 
 def waited(process: Child) -> tuple[int, str]:

@@ -9,6 +9,7 @@ import h5py
 import numpy as np
 
 import peergrid
+import peergrid.cli.run  # what every copy of this process needs
 from peergrid import Grid, Options, Problem, Receiver, Simulation
 from peergrid.io.checkpoints import Checkpoints, Period, newest
 from peergrid.pauses import advance
@@ -83,15 +84,13 @@ def run_heat(folder: Path, steps: int, devices: int, strategy: StrategyName, dep
 
 def run_radar(folder: Path, steps: int, devices: int, strategy: StrategyName, depth: int) -> None:
     """As a user runs it, in the process that calls."""
-    from peergrid.cli import main
-
     model = folder.parent / f"{folder.name}.toml"
     model.write_text(RADAR.format(steps=steps))
     sys.argv = [
         "peergrid", "run", str(model), "-o", str(folder), "--checkpoint", f"{EVERY}steps", "--resume",
         "--devices", f"cpu:{devices}", "--strategy", strategy, "--depth", str(depth), "--json",
     ]  # fmt: skip
-    main()
+    peergrid.cli.main()
 
 
 RUNS = {"radar 2D": run_radar, "heat 3D": run_heat}

@@ -107,11 +107,14 @@ class Built:
 
     def write(self, folder: Path, outcome: Outcome) -> tuple[Path, ...]:
         """Traces, final fields and materials in `results.h5`, and the pictures that the model asks for."""
-        from peergrid.models.fdtd.gallery import draw_all  # takes matplotlib along, which is slow to come
         from peergrid.models.fdtd.results import write_results
 
         results = folder / "results.h5"
         write_results(results, self, outcome.traces, outcome.fields, outcome.about)
+        if not self.model.output.pictures and self.model.output.animation == "none":
+            return (results,)
+        from peergrid.models.fdtd.gallery import draw_all  # takes matplotlib along, which is slow to come
+
         return results, *draw_all(folder, self, outcome.traces, outcome.snapshots)
 
 

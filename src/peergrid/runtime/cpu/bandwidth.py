@@ -11,7 +11,7 @@ import numpy as np
 MEBIBYTE = 1 << 20
 
 
-def copy_bandwidth(threads: int, mebibytes: int = 192, samples: int = 7) -> float:
+def copy_bandwidth(threads: int, mebibytes: int = 192, samples: int = 3) -> float:
     """Bytes per second, read plus written, of copying one large array to another; the median of some samples."""
     source = np.ones(mebibytes * MEBIBYTE // 4, dtype=np.float32)
     target = np.empty_like(source)
