@@ -1,0 +1,270 @@
+"""A rasterised model of electromagnetic fields as data: media on a Yee grid, absorbers, sources, receivers.
+
+Node (i, j, k) lies at (i dx, j dy, k dz). Ex of that node lies half a cell further along x, Ey along y, Ez along z; Hx
+lies half a cell further along y and z, Hy along z and x, Hz along x and y. Each component of each node has a medium of
+its own, so that interfaces may be averaged and thin wires and plates exist.
+
+In the modes of two dimensions the grid is one cell thick along the axis that the mode names: TMz has Ez, Hx and Hy,
+TEz has Hz, Ex and Ey; nodes have index 0 along that axis.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import inf, isinf, pi, sqrt
+from typing import Literal, Protocol, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from peergrid.grid import Dtype, Index
+from peergrid.models.waveforms import Doubles
+
+Axis = Literal["x", "y", "z"]
+Mode = Literal["3D", "TMx", "TMy", "TMz", "TEx", "TEy", "TEz"]
+Side = Literal["x-", "x+", "y-", "y+", "z-", "z+"]
+Component = Literal["Ex", "Ey", "Ez", "Hx", "Hy", "Hz"]
+Current = Literal["Ix", "Iy", "Iz"]
+AXES: tuple[Axis, ...] = get_args(Axis)
+SIDES: tuple[Side, ...] = get_args(Side)
+COMPONENTS: tuple[Component, ...] = get_args(Component)
+MediaIds = NDArray[np.unsignedinteger]
+
+
+@dataclass(frozen=True)
+class Pole:
+    """A term of a medium's susceptibility against time, χ(t) = Re(weight · exp(rate t)), t > 0; both per second.
+
+    conductivity: the constant part that goes with it, in units of ε₀ per second.
+    """
+
+    weight: complex
+    rate: complex
+    conductivity: float = 0.0
+
+
+def debye(strength: float, relaxation: float) -> Pole:
+    """A Debye pole: ε gains strength / (1 + iωτ), τ the relaxation time in seconds."""
+    return Pole(strength / relaxation, -1 / relaxation)
+
+
+def lorentz(strength: float, frequency: float, damping: float) -> Pole:
+    """A Lorentz pole: ε gains strength ω₀² / (ω₀² + 2iωδ - ω²); ω₀ / 2π in Hz, δ per second and below ω₀."""
+    square = (2 * pi * frequency) ** 2
+    ringing = sqrt(square - damping**2)
+    return Pole(-1j * strength * square / ringing, complex(-damping, ringing))
+
+
+def drude(frequency: float, collisions: float) -> Pole:
+    """A Drude pole: ε loses ωp² / (ω² - iωγ); ωp / 2π in Hz, γ per second."""
+    square = (2 * pi * frequency) ** 2
+    return Pole(-square / collisions, -collisions, square / collisions)
+
+
+@dataclass(frozen=True)
+class Medium:
+    """A medium: relative permittivity (of a dispersive one, at infinite frequency) and permeability, and losses.
+
+    conductivity: S/m, infinite for a perfect conductor; magnetic_loss: Ω/m, infinite for a perfect magnetic conductor.
+    """
+
+    name: str
+    permittivity: float = 1.0
+    conductivity: float = 0.0
+    permeability: float = 1.0
+    magnetic_loss: float = 0.0
+    poles: tuple[Pole, ...] = ()
+
+    @property
+    def stops_electric(self) -> bool:
+        """True where the electric field stays zero."""
+        return isinf(self.conductivity)
+
+    @property
+    def stops_magnetic(self) -> bool:
+        """True where the magnetic field stays zero."""
+        return isinf(self.magnetic_loss)
+
+
+VACUUM = Medium("free_space")
+PEC = Medium("pec", conductivity=inf)
+PMC = Medium("pmc", magnetic_loss=inf)
+
+
+@dataclass(frozen=True)
+class Grading:
+    """A parameter of an absorber from its inner face (depth 0) to its wall (1): least + (most - least) depth^order.
+
+    Order 0 is the constant `most`. reverse: the same from the wall to the inner face. most None, for a conductivity
+    alone: 0.8 (order + 1) / (η₀ spacing √(ε μ)), ε and μ the means of the absorber's side.
+    """
+
+    least: float = 0.0
+    most: float | None = 0.0
+    order: int = 0
+    reverse: bool = False
+
+
+@dataclass(frozen=True)
+class Stretch:
+    """A factor κ + σ / (α + iωε₀) by which an absorber stretches the axis normal to it; α and σ in S/m."""
+
+    alpha: Grading = Grading()
+    kappa: Grading = Grading(1.0, 1.0)
+    sigma: Grading = Grading(0.0, None, 4)
+
+
+@dataclass(frozen=True)
+class Slab:
+    """The absorber of one side: its cells, and the mean relative permittivity and permeability of what it covers."""
+
+    cells: int
+    permittivity: float = 1.0
+    permeability: float = 1.0
+
+
+@dataclass(frozen=True)
+class Absorber:
+    """Perfectly matched layers, backed by perfect conductors; a side without a slab is a perfect conductor.
+
+    formulation: HORIPML multiplies the stretches, MRIPML adds them; one or two of them.
+    """
+
+    slabs: tuple[tuple[Side, Slab], ...] = ()
+    formulation: Literal["HORIPML", "MRIPML"] = "HORIPML"
+    stretches: tuple[Stretch, ...] = (Stretch(),)
+
+
+class Waveform(Protocol):
+    """An amplitude against time, such as those of `models.waveforms`."""
+
+    def sample(self, times: Doubles) -> Doubles:
+        """The amplitudes at times in seconds."""
+
+
+@dataclass(frozen=True)
+class Drive:
+    """A waveform that begins at `start` (its time 0) and is cut off after `stop`, seconds."""
+
+    waveform: Waveform
+    start: float = 0.0
+    stop: float = inf
+
+    def samples(self, steps: int, dt: float, half: bool) -> Doubles:
+        """Amplitudes at n dt, n = 0 to steps - 1, or half a step later; zero unless n dt is within start and stop."""
+        times = dt * np.arange(steps, dtype=np.float64)
+        values = self.waveform.sample(times - self.start + (0.5 * dt if half else 0.0))
+        return np.where((times >= self.start) & (times <= self.stop), values, 0.0)
+
+
+@dataclass(frozen=True)
+class ElectricDipole:
+    """A current (A) along the edge of a node, as long as the edge: an infinitesimal dipole."""
+
+    axis: Axis
+    node: Index
+    drive: Drive
+    name: str = ""
+
+
+@dataclass(frozen=True)
+class MagneticDipole:
+    """A magnetic current along an axis, times its length: V m."""
+
+    axis: Axis
+    node: Index
+    drive: Drive
+    name: str = ""
+
+
+@dataclass(frozen=True)
+class VoltageSource:
+    """A voltage (V) across the edge of a node, in series with a resistance (Ω); with 0 Ω the field is prescribed."""
+
+    axis: Axis
+    node: Index
+    drive: Drive
+    resistance: float
+    name: str = ""
+
+
+@dataclass(frozen=True)
+class TransmissionLine:
+    """A line of so many ohms that ends at the edge of a node; `drive` is the voltage of the wave sent along it."""
+
+    axis: Axis
+    node: Index
+    drive: Drive
+    resistance: float
+    name: str = ""
+
+
+@dataclass(frozen=True)
+class PlaneWave:
+    """A plane wave (V/m) inside the box of nodes from `lo` to `hi`; outside there is only what is scattered.
+
+    direction: the way it goes; polarisation: that of its electric field, normal to it; both of length 1. The waveform
+    is the field at the corner of the box that the wave reaches first.
+    """
+
+    lo: Index
+    hi: Index
+    direction: tuple[float, float, float]
+    polarisation: tuple[float, float, float]
+    drive: Drive
+    medium: str = VACUUM.name
+    name: str = ""
+
+
+Source = ElectricDipole | MagneticDipole | VoltageSource | TransmissionLine | PlaneWave
+
+
+@dataclass(frozen=True)
+class Receiver:
+    """Records components at a node, and currents through the face around an edge of it."""
+
+    node: Index
+    outputs: tuple[Component | Current, ...] = COMPONENTS
+    name: str = ""
+
+
+@dataclass(frozen=True, eq=False)
+class Domain:
+    """A rasterised model.
+
+    shape: cells along x, y and z; spacing: (dx, dy, dz) in metres; dt: seconds of a step; steps: of the run, so that
+    records have one sample more; media: at most 2³² of them; ids: for Ex, Ey, Ez, Hx, Hy, Hz in this order the index of
+    the medium of each node, shape (6, nx + 1, ny + 1, nz + 1), with 1 node along the axis that a mode of two
+    dimensions names. Components that a mode lacks are not read, neither are those outside the grid.
+    """
+
+    shape: Index
+    spacing: tuple[float, float, float]
+    dt: float
+    steps: int
+    media: tuple[Medium, ...]
+    ids: MediaIds
+    mode: Mode = "3D"
+    dtype: Dtype = "float32"
+    absorber: Absorber = Absorber()
+    sources: tuple[Source, ...] = ()
+    receivers: tuple[Receiver, ...] = ()
+    title: str = ""
+
+    @property
+    def nodes(self) -> Index:
+        """Nodes along x, y and z."""
+        return tuple(n + (self.invariant != axis) for axis, n in enumerate(self.shape))
+
+    @property
+    def invariant(self) -> int | None:
+        """The axis along which nothing varies; None in three dimensions."""
+        return None if self.mode == "3D" else AXES.index(self.mode[-1])
+
+    @property
+    def live(self) -> tuple[Component, ...]:
+        """The components that the mode has."""
+        if self.mode == "3D":
+            return COMPONENTS
+        own = "E" if self.mode.startswith("TM") else "H"
+        return tuple(c for c in COMPONENTS if (c[0] == own) == (c[1] == self.mode[-1]))
