@@ -3,7 +3,7 @@
     python benchmarks/cuda/fit_costs.py RECORD [RECORD ...] [--sweeps 4] [--fit] [--out forecasts.json]
 
 RECORD: what `forecasts.py` wrote. --fit: renew `src/peergrid/predict/figures.json` from the rows that may be used for
-it, by coordinate descent on the logarithms of figures and of errors, held close to what they were.
+it, held close to what they were.
 """
 
 from __future__ import annotations
@@ -13,12 +13,14 @@ import json
 import math
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import asdict, fields, replace
 from functools import lru_cache
 from pathlib import Path
 from statistics import median
 from typing import Any
+
+import numpy as np
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT / "src"), str(ROOT / "benchmarks"), str(ROOT / "benchmarks" / "cuda")]
@@ -43,9 +45,14 @@ TRIED = CANDIDATES  # that a trial carries out
 MOST_CELLS = 1 << 29  # of a problem: its fields are made to describe it
 LEAST = 64 << 20  # bytes
 RECORDED = 800_000  # steps that runs of `forecasts.py` have room for
-HELD = 0.001  # what a figure that doubles costs, beside squares of logarithms of errors
+HELD = 0.003  # of the square of a figure's logarithm, beside squares of logarithms of errors
+NEAR = 0.2  # errors from which on the loss grows by lines
+MOST_SHARE = 1.2  # of memory and of instructions
+LEAST_FIGURE = 1e-12
+LONGEST = 0.7  # step of a figure's logarithm
 HELD_GRIDS = [[n, n] for n in (512, 2048, 4096, 8192, 16384)]
-STEP = 0.4  # of the logarithm of a figure, at first
+STEP = 0.03  # of the logarithm of a figure, by which slopes are found
+Vector = np.ndarray[Any, np.dtype[np.float64]]
 
 
 @lru_cache(maxsize=2)
@@ -115,61 +122,72 @@ class Rows:
 
 
 def fit(rows: Rows, machine: Machine, sweeps: int, records: list[str]) -> tuple[Machine, dict[str, Family]]:
-    """The machine's calls and delays and the figures of families that forecast the rows best."""
-    values = {("families", n, f.name): getattr(g, f.name) for n, g in kernels.FAMILIES.items() for f in fields(g)}
-    values |= {("calls", "", k): v for k, v in asdict(machine.calls).items()}
-    values |= {("delays", "", k): v for k, v in asdict(machine.delays).items()}
-    first = dict(values)
-    touched: dict[object, set[int]] = {}
+    """The machine's calls and delays and the figures of families that forecast the rows best.
 
-    def built(given: dict[Any, float]) -> tuple[Machine, dict[str, Family]]:
+    Least squares of the logarithms of errors in the logarithms of figures, by the method of Levenberg and Marquardt
+    with Huber's weights; figures are held close to what they were.
+    """
+    keys = [("families", n, f.name) for n in kernels.FAMILIES for f in fields(Family)]
+    keys += [("calls", "", f.name) for f in fields(Calls)] + [("delays", "", f.name) for f in fields(Delays)]
+    first = np.log([_figure(machine, key) for key in keys])
+    most = np.log([MOST_SHARE if key[2] in ("memory", "issue") else math.inf for key in keys])
+
+    def built(logarithms: Vector) -> tuple[Machine, dict[str, Family]]:
+        given = dict(zip(keys, np.exp(logarithms), strict=True))
         families = {n: Family(*(given["families", n, f.name] for f in fields(Family))) for n in kernels.FAMILIES}
         calls = Calls(**{f.name: given["calls", "", f.name] for f in fields(Calls)})
         delays = Delays(**{f.name: given["delays", "", f.name] for f in fields(Delays)})
         return replace(machine, calls=calls, delays=delays), families
 
-    def errors(given: dict[Any, float], numbers: list[int]) -> dict[int, float]:
-        made = built(given)
-        return {n: rows.error(rows.rows[n], *made) for n in numbers}
+    def errors(logarithms: Vector, numbers: Iterable[int]) -> Vector:
+        made = built(logarithms)
+        return np.array([rows.error(rows.rows[n], *made) for n in numbers])
 
-    everything = list(range(len(rows.rows)))
-    now = errors(values, everything)
-    for key in values:  # which rows a figure matters to
-        moved = errors(values | {key: values[key] * 1.3}, everything)
-        touched[key] = {n for n in everything if abs(moved[n] - now[n]) > 1e-6}
-    print(f"{len(everything)} rows, {sum(map(bool, touched.values()))} figures", flush=True)
-    step = STEP
+    def loss(logarithms: Vector, found: Vector) -> float:
+        return float(huber(found).sum() + HELD * ((logarithms - first) ** 2).sum())
+
+    everything = np.arange(len(rows.rows))
+    now, errors_now, damping = first, errors(first, everything), 1e-2
+    touched = [everything] * len(keys)
     for sweep in range(sweeps):
-        for key, mine in touched.items():
-            if not mine:
-                continue
-            for factor in (math.exp(step), math.exp(-step)):
-                tried = values | {key: values[key] * factor}
-                if key[2] in ("memory", "issue") and tried[key] > 1.2:
-                    continue
-                new = errors(tried, sorted(mine))
-                gain = sum(loss(now[n]) - loss(new[n]) for n in mine)
-                before, after = (math.log(v / first[key]) ** 2 for v in (values[key], tried[key]))
-                if gain > HELD * (after - before):
-                    values, now = tried, now | new
-                    break
-        step = max(0.04, step * 0.75)
-        worst = max(now, key=lambda n: abs(now[n]))
-        far = rows.rows[worst]
-        named = f"{now[worst]:+.2f} of {far['problem']} {far['shape']} ×{far['gpus']} {far['strategy']} {far['depth']}"
-        print(f"sweep {sweep}: median {median(map(abs, now.values())):.3f}, worst {named}", flush=True)
-        save(*built(values), records)
-    return built(values)
+        slopes = np.zeros((len(everything), len(keys)))
+        for k in range(len(keys)):
+            moved = now.copy()
+            moved[k] += STEP
+            slopes[touched[k], k] = (errors(moved, touched[k]) - errors_now[touched[k]]) / STEP
+        touched = [everything[np.abs(slopes[:, k]) > 1e-6] for k in range(len(keys))] if not sweep else touched
+        weights = np.minimum(1.0, NEAR / np.maximum(np.abs(errors_now), 1e-9))
+        normal = slopes.T @ (weights[:, None] * slopes) + HELD * np.eye(len(keys))
+        down = slopes.T @ (weights * errors_now) + HELD * (now - first)
+        for _ in range(8):
+            step = -np.linalg.solve(normal + damping * np.diag(np.diag(normal) + HELD), down)
+            tried = np.minimum(now + np.clip(step, -LONGEST, LONGEST), most)
+            found = errors(tried, everything)
+            if loss(tried, found) < loss(now, errors_now):
+                now, errors_now, damping = tried, found, damping / 4
+                break
+            damping *= 4
+        said = f"median {np.median(np.abs(errors_now)):.3f}, within 25 % {np.mean(np.abs(errors_now) < 0.223):.0%}"
+        print(f"sweep {sweep}: loss {loss(now, errors_now):.3f}, {said}", flush=True)
+        save(*built(now), records)
+    return built(now)
+
+
+def _figure(machine: Machine, key: tuple[str, str, str]) -> float:
+    kind, name, figure = key
+    found: object = kernels.FAMILIES[name] if kind == "families" else getattr(machine, kind)
+    return float(max(getattr(found, figure), LEAST_FIGURE))
+
+
+def huber(errors: Vector) -> Vector:
+    """Squares near zero, lines beyond: a few rows of another kind shall not decide."""
+    size = np.abs(errors)
+    return np.where(size < NEAR, size**2, NEAR * (2 * size - NEAR))
 
 
 def _odd(row: dict[str, Any]) -> bool:
     """A row that says nothing of what it is of: a persistent kernel with tiles so high that they are read from afar."""
     return row["strategy"] == "persistent" and row["problem"] == "radar" and row["shape"][0] in (6144, 12288)
-
-
-def loss(error: float) -> float:
-    """Squares near zero, lines beyond: a few rows of another kind shall not decide."""
-    return error**2 if abs(error) < 0.2 else 0.4 * abs(error) - 0.04
 
 
 def main() -> None:

@@ -4,9 +4,11 @@ it to, and the memory that the driver reports.
     python benchmarks/cuda/forecasts.py [--gpus 1,2] [--seconds 180] [--tried 512,...] [--fitted 1024,...]
         [--only WORD,...] [--out forecasts.json] [--emulate]
 
-Every problem and size is made once for each depth; all strategies are carried out on the same memory, one after the
-other: a warm-up, then `SAMPLES` samples of at least `SAMPLE_SECONDS`. The record is valid at any moment; `fit` says
-which rows may be used to fit costs. --emulate: tiny grids on kernels compiled as host C++, to try the program.
+First the host's speed is measured, then all cases to hold forecasts to are foretold for it and written down, then
+everything is measured. Every problem and size is made once for each depth; all strategies are carried out on the same
+memory, one after the other: a warm-up, then `SAMPLES` samples of at least `SAMPLE_SECONDS`. The record is valid at any
+moment; `fit` says which rows may be used to fit costs. --emulate: tiny grids on kernels compiled as host C++, to try
+the program.
 """
 
 from __future__ import annotations
@@ -21,6 +23,7 @@ from contextlib import closing
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import product
+from multiprocessing import get_context
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -36,6 +39,12 @@ from peergrid.bench.problems import jacobi, noisy, radar  # noqa: E402
 from peergrid.codegen.cuda.choose.balance import balanced  # noqa: E402
 from peergrid.codegen.cuda.choose.steps import block_of, lengths, split_at  # noqa: E402
 from peergrid.errors import PeergridError  # noqa: E402
+from peergrid.predict.choice import ranked  # noqa: E402
+from peergrid.predict.forecast import Forecaster  # noqa: E402
+from peergrid.predict.machine import Machine  # noqa: E402
+from peergrid.predict.machines import LAUNCH, nearest, with_host  # noqa: E402
+from peergrid.resolve import CANDIDATES  # noqa: E402
+from peergrid.runtime.cuda.calls import launch_seconds  # noqa: E402
 from peergrid.runtime.cuda.device.devices import Devices  # noqa: E402
 from peergrid.runtime.cuda.device.driver import CudaDriver  # noqa: E402
 from peergrid.runtime.cuda.executor import CudaExecutor  # noqa: E402
@@ -46,8 +55,10 @@ from peergrid.schedule import Layout, Options, Schedule, layout, one_iteration  
 from peergrid.schedule.strategies import STRATEGIES, StrategyName  # noqa: E402
 from peergrid.stencil import Problem  # noqa: E402
 
-SAMPLES, SAMPLE_SECONDS, MOST_STEPS = 3, 0.015, 400_000
-QUICKLY_MADE = 1 << 26  # cells
+SAMPLES, SAMPLE_SECONDS, MOST_STEPS = 3, 0.012, 400_000
+ALONE: tuple[StrategyName, ...] = ("serial", "async", "overlap", "graph", "persistent")
+"""Strategies that one GPU carries out each in its own way."""
+PROCESSES = 16  # that foretell side by side
 MULTI_PASS = 4  # steps of an exchange interval where a pass makes one
 
 
@@ -69,6 +80,9 @@ class Work:
 def cube(n: int) -> int:
     """The side of a cube with about as many cells as a square of n by n."""
     return max(24, round(n ** (2 / 3) / 8) * 8)
+
+
+Made = list[tuple[Work, Problem]]
 
 
 def works(tried: tuple[int, ...], fitted: tuple[int, ...]) -> list[Work]:
@@ -104,20 +118,67 @@ def layout_of(problem: Problem, count: int, options: Options) -> Layout:
     return layout(problem, partition, options, split_at(problem, partition))
 
 
-def precompile(todo: list[Work], counts: list[int], driver: Any, cache: Path) -> None:
-    """The kernels of all problems that are quickly made, compiled side by side."""
+def strategies(work: Work, count: int) -> tuple[StrategyName, ...]:
+    return work.strategies if count > 1 else tuple(one for one in work.strategies if one in ALONE)
+
+
+def precompile(todo: Made, counts: list[int], driver: Any, cache: Path) -> None:
+    """The kernels of all problems, compiled side by side."""
     with closing(Devices(driver, (0,))) as one, closing(Programs(one, cache)) as programs:
-        for work in todo:
-            problem = work.make()
+        for work, problem in todo:
             for count, depth in product(counts, depths(problem)):
                 ordinals = tuple(range(count))
                 model, units = gpu_model(ordinals, driver), multiprocessors(ordinals, driver)
-                for strategy in work.strategies:
+                for strategy in strategies(work, count):
                     options = options_of(problem, depth, strategy)
                     plan = layout_of(problem, count, options)
                     kernels = Kernels(plan, None, model, units, lambda a, b: True)
                     programs.expect([kernels.needed(one_iteration(plan, options))])
         programs.settle()
+
+
+def foretold(work: Work, problem: Problem, count: int, machine: Machine) -> list[dict[str, Any]]:
+    """The forecasts of all cases of a problem, and what a run would choose and in what time."""
+    asked, found = Forecaster(problem, machine, count), []
+    for depth, strategy in product(depths(problem), strategies(work, count)):
+        made = asked.forecast(options_of(problem, depth, strategy), 2 * MOST_STEPS)
+        row = {**_named(work, problem, count), "depth": depth, "strategy": strategy}
+        found.append({**row, "predicted": made.seconds_per_step, "host": made.host_seconds_per_step})
+    began = time.perf_counter()
+    chosen = ranked(Forecaster(problem, machine, count))[:CANDIDATES]
+    seconds = time.perf_counter() - began
+    ways = [[one.options.strategy, one.options.depth, one.seconds_per_step] for one in chosen]
+    return [*found, {**_named(work, problem, count), "strategy": "choice", "ways": ways, "seconds": seconds}]
+
+
+def _named(work: Work, problem: Problem, count: int) -> dict[str, Any]:
+    return {"problem": work.name, "shape": problem.grid.shape, "gpus": count}
+
+
+def foretell(todo: Made, counts: list[int], machine: Machine) -> Iterator[dict[str, Any]]:
+    """The same of all problems, by processes side by side, which have the problems from this one."""
+    global _task
+
+    def _task(case: tuple[int, int]) -> list[dict[str, Any]]:
+        return foretold(*todo[case[0]], case[1], machine)
+
+    cases = [(n, count) for n in range(len(todo)) for count in counts]
+    with get_context("fork").Pool(min(PROCESSES, max(1, len(cases)))) as pool:
+        for rows in pool.imap(_asked, cases, chunksize=1):
+            yield from rows
+
+
+def _asked(case: tuple[int, int]) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = _task(case)
+    return found
+
+
+def host_seconds(count: int, cache: Path | None) -> float:
+    """Seconds of a launch, measured by a process of its own: one that has spoken to a GPU cannot be forked."""
+    if cache is None:
+        return LAUNCH
+    with get_context("fork").Pool(1) as pool:
+        return pool.apply(launch_seconds, (tuple(range(count)), None, cache))
 
 
 def step_seconds(executor: CudaExecutor, schedule: Schedule, seconds: float) -> dict[str, Any]:
@@ -154,16 +215,15 @@ def measured(work: Work, problem: Problem, count: int, depth: int, driver: Any, 
     plan = layout_of(problem, count, options)
     ordinals = tuple(range(count))
     free = used(driver, ordinals)
-    row = {"problem": work.name, "shape": problem.grid.shape, "gpus": count, "depth": depth, "block": options.block,
-           "fit": work.fit}  # fmt: skip
+    row = {**_named(work, problem, count), "depth": depth, "block": options.block, "fit": work.fit}
     with closing(CudaExecutor(plan, 2 * MOST_STEPS, ordinals, cache=cache, driver=driver)) as executor:
         for name, described in problem.fields.items():
             executor.load(name, described.first_values(), 0)
-        for strategy in work.strategies:
+        for strategy in strategies(work, count):
             schedule = one_iteration(plan, replace(options, strategy=strategy))
             try:
                 found = step_seconds(executor, schedule, seconds)
-                if strategy == "overlap":
+                if strategy == "overlap" and work.fit:
                     found["spans"] = spans_of(executor, schedule)
             except PeergridError as error:
                 found = {"error": str(error)}
@@ -195,29 +255,36 @@ def main() -> None:
     given = parser.parse_args()
     began, counts = time.monotonic(), [int(n) for n in given.gpus.split(",")]
     cache = None if given.emulate else Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "peergrid"
-    driver = emulated(max(counts)) if given.emulate else CudaDriver()
-    seconds = 0.0 if cache is None else SAMPLE_SECONDS
     sizes = [tuple(int(n) for n in text.split(",") if n) for text in (given.tried, given.fitted)]
-    todo = [w for w in works(*sizes) if any(word in w.name for word in given.only.split(","))]
-    found: dict[str, Any] = {"about": about(("peergrid", "numpy", "cuda-core", "nvidia-cuda-nvrtc")), "rows": []}
+    named = [work for work in works(*sizes) if any(word in work.name for word in given.only.split(","))]
+    launches = host_seconds(max(counts), cache)
+    machine = with_host(nearest("NVIDIA H200", max(counts)), launches / LAUNCH)
+    todo = [(work, work.make()) for work in named]
+    found: dict[str, Any] = {"about": about(("peergrid", "numpy", "cuda-core", "nvidia-cuda-nvrtc")),
+                             "launch_seconds": launches, "foretold": [], "rows": []}  # fmt: skip
+
+    def tell(what: str) -> None:
+        given.out.write_text(json.dumps(found, default=str))
+        print(f"{time.monotonic() - began:6.1f} s {what}", flush=True)
+
+    tell(f"{launches * 1e6:.2f} µs for a launch; {len(todo)} problems made")
+    found["foretold"] = list(foretell([one for one in todo if not one[0].fit], counts, machine))
+    tell(f"{len(found['foretold'])} forecasts written down")
+    driver = emulated(max(counts)) if given.emulate else CudaDriver()
     if cache is not None:
-        precompile([work for work in todo if work.cells <= QUICKLY_MADE], counts, driver, cache)
-        print(f"{time.monotonic() - began:.1f} s: compiled", flush=True)
+        precompile(todo, counts, driver, cache)
+        tell("compiled")
     with closing(Devices(driver, tuple(range(max(counts))))):  # contexts stay: memory counts what runs take
-        for work in todo:
+        for work, problem in todo:
             if time.monotonic() - began > given.seconds:
                 found.setdefault("not_reached", []).append(f"{work.name} {work.size}")
-                given.out.write_text(json.dumps(found, default=str))
                 continue
-            problem = work.make()
-            for count in counts:
-                for depth in depths(problem):
-                    for row in measured(work, problem, count, depth, driver, cache, seconds):
-                        found["rows"].append(row)
-                        told = f"{time.monotonic() - began:6.1f} s {work.name} {work.size} ×{count}"
-                        print(f"{told} {row['strategy']} {depth}: {_said(row)}", flush=True)
-                    given.out.write_text(json.dumps(found, default=str))
-    print(f"{len(found['rows'])} rows in {time.monotonic() - began:.0f} s", flush=True)
+            for count, depth in product(counts, depths(problem)):
+                for row in measured(work, problem, count, depth, driver, cache, 0 if given.emulate else SAMPLE_SECONDS):
+                    found["rows"].append(row)
+                    tell(f"{work.name} {work.size} ×{count} {row['strategy']} {depth}: {_said(row)}")
+    found["launch_seconds_after"] = launch_seconds(tuple(range(max(counts))), driver, cache)
+    tell(f"{len(found['rows'])} rows; {found['launch_seconds_after'] * 1e6:.2f} µs for a launch")
 
 
 def _said(row: dict[str, Any]) -> str:

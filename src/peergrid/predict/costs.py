@@ -25,11 +25,13 @@ from peergrid.schedule.ops import (
     Receive,
     Record,
     Reduce,
+    Semaphore,
     Send,
     SignalOp,
     SignalWait,
     Sync,
     Wait,
+    WrappedCompute,
 )
 from peergrid.schedule.timeline import Span
 
@@ -72,7 +74,10 @@ class Given:
 
 @dataclass
 class State:
-    """The times at which hosts (threads that issue), queues, GPUs and ports are free, and events and flags come."""
+    """The times at which hosts (threads that issue), queues, GPUs and ports are free, and events and flags come.
+
+    together: the semaphores, by number, that one call holds with the operation before.
+    """
 
     given: Given
     hosts: dict[tuple[int, int], float] = field(default_factory=dict)
@@ -82,6 +87,7 @@ class State:
     events: dict[Event, tuple[float, int]] = field(default_factory=dict)
     flags: dict[tuple[Flag, int], float] = field(default_factory=dict)
     messages: dict[int, list[float]] = field(default_factory=dict)
+    together: frozenset[int] = frozenset()
     spans: list[Span] = field(default_factory=list)
 
     def issue(self, host: int, device: int, seconds: float) -> float:
@@ -91,7 +97,8 @@ class State:
     def call(self, host: int, device: int, seconds: float) -> float:
         """The same of what no graph holds."""
         key = (host, device if self.given.split else -1)
-        self.hosts[key] = self.hosts.get(key, 0.0) + seconds
+        slower = self.given.machine.calls.beside if self.given.split else 1.0
+        self.hosts[key] = self.hosts.get(key, 0.0) + seconds * slower
         return self.hosts[key] + self.given.machine.delays.arrival
 
     def kernel(self, queue: Queue, ready: float, took: Duration) -> tuple[float, float]:
@@ -216,16 +223,27 @@ def wait(state: State, number: int, ops: Sequence[Any]) -> None:
     machine = state.given.machine
     at, device = state.events.get(op.event, (0.0, op.queue.device))
     across = device != op.queue.device
-    if across:  # what follows is another graph, where graphs are launched
-        ready = state.call(op.host, op.queue.device, machine.calls.words + state.given.captured * machine.calls.graph)
-    else:
-        ready = state.issue(op.host, op.queue.device, machine.calls.event)
+    ready = state.issue(op.host, op.queue.device, machine.calls.words if across else machine.calls.event)
     seen = at + (machine.delays.words if across else machine.delays.event)
     state.queues[op.queue] = max(state.queues.get(op.queue, 0.0), seen, ready)
 
 
+def _words(state: State, number: int, op: SignalOp | SignalWait) -> float:
+    """The time at which a queue comes to a semaphore: a call of its own, or of the one before. What follows is another
+    graph, where graphs are launched.
+    """
+    calls, before = state.given.machine.calls, state.queues.get(op.queue, 0.0)
+    if number in state.together:
+        return before
+    return max(before, state.call(op.host, op.queue.device, calls.words + state.given.captured * calls.graph))
+
+
 def raise_flag(state: State, number: int, ops: Sequence[Any]) -> None:
     (op,) = ops
+    if isinstance(op.flag, Semaphore):
+        start = state.queues[op.queue] = _words(state, number, op)
+        state.flags[op.flag, op.value] = start + state.given.machine.delays.words
+        return
     ready = state.issue(op.host, op.queue.device, state.given.machine.calls.launch)
     start = max(state.queues.get(op.queue, 0.0), ready) + state.given.start()
     state.queues[op.queue] = start
@@ -234,6 +252,11 @@ def raise_flag(state: State, number: int, ops: Sequence[Any]) -> None:
 
 def await_flag(state: State, number: int, ops: Sequence[Any]) -> None:
     (op,) = ops
+    if isinstance(op.flag, Semaphore):
+        begun = state.given.captured * state.given.machine.delays.graph
+        start = _words(state, number, op)
+        state.queues[op.queue] = max(start, state.flags.get((op.flag, op.value), 0.0)) + begun
+        return
     ready = state.issue(op.host, op.queue.device, state.given.machine.calls.launch)
     start = max(state.queues.get(op.queue, 0.0), ready) + state.given.start()
     state.queues[op.queue] = max(start, state.flags.get((op.flag, op.value), 0.0))
@@ -271,6 +294,7 @@ def device_barrier(state: State, number: int, ops: Sequence[Any]) -> None:
 
 COSTS: dict[type, Callable[[State, int, Sequence[Any]], None]] = {
     Compute: compute,
+    WrappedCompute: compute,
     Reduce: reduce,
     Copy: copy,
     Send: send,

@@ -19,6 +19,7 @@ from peergrid.predict.launches import Boxes, KernelWork, Site, launches, persist
 from peergrid.predict.machine import Machine
 from peergrid.predict.simulation import simulate
 from peergrid.runtime.cuda.lowering.kernels import Kernels
+from peergrid.runtime.cuda.lowering.passes import queued_passes
 from peergrid.runtime.cuda.lowering.plan import KernelPlan
 from peergrid.runtime.cuda.lowering.routes import choose
 from peergrid.runtime.cuda.lowering.transfer import transfer
@@ -26,6 +27,7 @@ from peergrid.runtime.cuda.memory.fields import Plan
 from peergrid.schedule import Layout, Options, Schedule, layout, one_iteration
 from peergrid.schedule.build import repeated
 from peergrid.schedule.ops import Compute, Copy
+from peergrid.schedule.passes import apply_passes
 from peergrid.schedule.timeline import Span, exposed_communication
 from peergrid.stencil import Problem
 
@@ -91,18 +93,18 @@ class Forecaster:
         found = self.arrangement(options)
         given, steps = self.given(found), found.schedule.steps
         if found.fused is None:
-            simulated = simulate(found.schedule, given)
+            simulated = simulate(found.lowered, given)
             seconds, spans, host = simulated.seconds / steps, simulated.spans, simulated.host_seconds / steps
         else:
             each, host = self._fused_pass(found, given)
             passes = len({op.level for op in found.schedule.ops if isinstance(op, Compute)})
             seconds, host, spans = max(each, host) * passes / steps, host * passes / steps, ()
         plan = Plan(found.plan, total_steps, self.machine.model)
-        boundary, interior, exchange = (part / steps for part in _parts(found.schedule, spans, self.devices))
+        boundary, interior, exchange = (part / steps for part in _parts(found.lowered, spans, self.devices))
         return Forecast(
             options=found.schedule.options,
             seconds_per_step=seconds,
-            exposed=exposed_communication(found.schedule.ops, spans),
+            exposed=exposed_communication(found.lowered.ops, spans),
             host_seconds_per_step=host,
             memory=tuple(plan.bytes(device) for device in range(self.devices)),
             taken=tuple(plan.taken(device) for device in range(self.devices)),
@@ -110,7 +112,7 @@ class Forecaster:
             interior=interior,
             exchange=exchange,
             fused=found.fused is not None,
-            schedule=found.schedule,
+            schedule=found.lowered,
             spans=spans,
         )
 
@@ -208,6 +210,12 @@ class Arrangement:
 
     def site(self, device: int) -> Site:
         return Site(self.plan, device, self.machine.model)
+
+    @cached_property
+    def lowered(self) -> Schedule:
+        """The schedule that queues carry out."""
+        each = tuple(range(self.plan.devices))
+        return apply_passes(self.plan, self.schedule, queued_passes(self.schedule, each, self._reaches, self._kernels))
 
     @cached_property
     def passes(self) -> dict[int, KernelPlan]:

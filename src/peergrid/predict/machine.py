@@ -23,7 +23,8 @@ class Calls:
     """The time of a host for a call of the driver, in seconds.
 
     launch: of a kernel; event: to record one or to wait for one; words: of stream memory operations; copy: of a copy;
-    graph: to launch a graph; sync: from the end of a queue to the host that waits for it; barrier: of hosts.
+    graph: to launch a graph; sync: from the end of a queue to the host that waits for it; barrier: of hosts; beside:
+    how many times as long calls take while another thread makes some.
     """
 
     launch: float = 2.0e-6
@@ -33,19 +34,22 @@ class Calls:
     graph: float = 8.0e-6
     sync: float = 6.0e-6
     barrier: float = 0.5e-6
+    beside: float = 1.15
 
 
 @dataclass(frozen=True)
 class Delays:
     """The time of a queue beside its work, in seconds.
 
-    start: of a kernel, to its first instruction and from its last one to its end; node: the same in a graph; arrival:
-    from a call of the host to the queue; event: until another queue of the device sees an event; words: until another
-    GPU sees a word; grid: a barrier of all blocks of a GPU; neighbour: the same with the neighbours' flags.
+    start: of a kernel, to its first instruction and from its last one to its end; node: the same in a graph; graph: of
+    a graph, to its first node; arrival: from a call of the host to the queue; event: until another queue of the device
+    sees an event; words: until another GPU sees a word; grid: a barrier of all blocks of a GPU; neighbour: the same
+    with the neighbours' flags.
     """
 
     start: float = 2.2e-6
     node: float = 1.6e-6
+    graph: float = 2.0e-6
     arrival: float = 2.0e-6
     event: float = 1.0e-6
     words: float = 2.5e-6

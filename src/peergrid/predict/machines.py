@@ -14,6 +14,9 @@ from peergrid.errors import UsageError
 from peergrid.predict.kernels import figures
 from peergrid.predict.machine import Calls, Delays, Line, Machine
 
+LAUNCH: float = figures()["launch"]
+"""Seconds of a launch, as `peergrid.runtime.cuda.calls` measures it, of the host on which calls were calibrated."""
+
 
 @cache
 def bundled() -> Mapping[str, Machine]:

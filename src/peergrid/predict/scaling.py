@@ -79,7 +79,7 @@ def _windowed(problem: Problem, machine: Machine, options: Options, rows: int) -
     found = asked.arrangement(plain)
     given = _alike(found, asked.given(found))
     memory = Plan(found.plan, 1, machine.model).taken(WINDOW // 2)
-    return simulate(found.schedule, given).seconds / found.schedule.steps, memory
+    return simulate(found.lowered, given).seconds / found.schedule.steps, memory
 
 
 def _alike(found: Arrangement, given: Given) -> Given:

@@ -2,14 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import groupby
+from itertools import chain, groupby, pairwise
 
 from peergrid.errors import UsageError
 from peergrid.predict.costs import Given, State, carry_out
 from peergrid.schedule import Schedule
-from peergrid.schedule.ops import Compute, Copy, Op, Receive, Send, SignalOp, SignalWait, hosts_of
+from peergrid.schedule.ops import (
+    Compute,
+    Copy,
+    Flag,
+    Op,
+    Queue,
+    Receive,
+    Send,
+    SignalOp,
+    SignalWait,
+    hosts_of,
+    queues_of,
+)
+from peergrid.schedule.passes.semaphores import is_semaphore
 from peergrid.schedule.timeline import Span
 
 FEW, MOST = 4, 24  # iterations: where pipelines of queues are long, many pass before they repeat
@@ -30,14 +43,14 @@ class Simulated:
 def simulate(schedule: Schedule, given: Given) -> Simulated:
     """The iterations of a schedule one after another. Raises UsageError where an operation waits for ever."""
     items = tuple(in_order(schedule, given))
-    state = State(given)
+    state = State(given, together=frozenset(_called_before(schedule)))
     reached = [0.0]
     durations: list[float] = []
     spans: tuple[Span, ...] = ()
     hosts = 0.0
     for iteration in range(MOST):
         state.spans.clear()
-        state.flags.clear()
+        state.flags = _last(state.flags)
         before = dict(state.hosts)
         for number, ops in items:
             carry_out(state, number, ops)
@@ -76,6 +89,34 @@ def in_order(schedule: Schedule, given: Given) -> Iterator[Item]:
         yield number, ops
 
 
+def _called_before(schedule: Schedule) -> Iterator[int]:
+    """The semaphores, by number, that the call of the operation before them holds, too."""
+    for number, (before, op) in enumerate(pairwise(schedule.ops), start=1):
+        if is_semaphore(before) and is_semaphore(op) and queues_of(before) == queues_of(op):
+            yield number
+
+
+def _when_needed(schedule: Schedule) -> Iterator[tuple[int, Op]]:
+    """The operations with every wait for a semaphore where its queue goes on, behind what raises it: a call that holds
+    both would wait for another that is not issued yet.
+    """
+    held: dict[Queue, list[tuple[int, Op]]] = {}
+    for number, op in enumerate(schedule.ops):
+        if isinstance(op, SignalWait) and is_semaphore(op):
+            held.setdefault(op.queue, []).append((number, op))
+            continue
+        for queue in queues_of(op):
+            yield from held.pop(queue, ())
+        yield number, op
+    yield from chain.from_iterable(held.values())
+
+
+def _last(flags: Mapping[tuple[Flag, int], float]) -> dict[tuple[Flag, int], float]:
+    """The times at which flags were raised for the last time, as those from which an iteration goes on."""
+    highest = dict(sorted(flags, key=lambda key: key[1]))
+    return {(flag, 0): flags[flag, value] for flag, value in highest.items()}
+
+
 def _ready(item: Item, waiting: dict[int, list[Item]], raised: set[object]) -> bool:
     """A test of order: all hosts of an operation have come to it, and the flag that it awaits has been raised."""
     number, ops = item
@@ -88,7 +129,7 @@ def _ready(item: Item, waiting: dict[int, list[Item]], raised: set[object]) -> b
 
 def _joined(schedule: Schedule, host: int, given: Given) -> Iterator[Item]:
     """The operations of a host in order: neighbouring computations of a pass together, and neighbouring stores."""
-    mine = [(number, op) for number, op in enumerate(schedule.ops) if host in hosts_of(op)]
+    mine = [(number, op) for number, op in _when_needed(schedule) if host in hosts_of(op)]
 
     def key(numbered: tuple[int, Op]) -> tuple[object, ...]:
         number, op = numbered

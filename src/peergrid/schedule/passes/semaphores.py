@@ -51,7 +51,7 @@ class EventsToSemaphores:
             elif isinstance(op, Sync) and isinstance(op.target, Event):
                 kept.add(op.target)
         waiting = {event: tuple(devices) for event, devices in words.items()}
-        return replace(schedule, ops=tuple(gathered(_replaced(ops, waiting, kept), _is_semaphore)))
+        return replace(schedule, ops=tuple(gathered(_replaced(ops, waiting, kept), is_semaphore)))
 
 
 def applicable(schedule: Schedule, ordinals: tuple[int, ...]) -> bool:
@@ -87,7 +87,8 @@ def _replaced(ops: tuple[Op, ...], waiting: dict[Event, tuple[int, ...]], kept: 
             yield op
 
 
-def _is_semaphore(op: Op) -> bool:
+def is_semaphore(op: Op) -> bool:
+    """A test for operations on semaphores."""
     return isinstance(op, SignalOp | SignalWait) and isinstance(op.flag, Semaphore)
 
 
