@@ -17,8 +17,10 @@ from peergrid.predict.kernels import Duration
 from peergrid.predict.machine import Line
 from peergrid.predict.machines import machine_named
 from peergrid.predict.simulation import simulate
+from peergrid.runtime.cuda.lowering.passes import queued_passes
 from peergrid.schedule import Options, Schedule, layout, one_iteration
-from peergrid.schedule.ops import Compute, Copy, Flag, Op, Queue, SignalWait
+from peergrid.schedule.ops import Compute, Copy, Flag, Op, Queue, Semaphore, SignalOp, SignalWait
+from peergrid.schedule.passes import apply_passes
 from peergrid.schedule.strategies import STRATEGIES, StrategyName
 from peergrid.schedule.timeline import chrome
 from peergrid.stencil import Problem, stencil
@@ -31,11 +33,16 @@ def average(u):  # type: ignore[no-untyped-def]
     u.next[0, 0] = u[0, 0] + 0.1 * (u[-1, 0] + u[1, 0] + u[0, -1] + u[0, 1] - 4 * u[0, 0])
 
 
-def schedule_of(strategy: StrategyName, devices: int, depth: int, block: int | None = None) -> Schedule:
+def schedule_of(
+    strategy: StrategyName, devices: int, depth: int, block: int | None = None, lowered: bool = False
+) -> Schedule:
     grid = Grid((64, 32), boundary=("periodic", "fixed"))
     problem = Problem.of(average(grid.field("u")))
     options = Options(strategy, depth=depth, block=block)
-    return one_iteration(layout(problem, Partition.over(grid, devices), options), options)
+    plan = layout(problem, Partition.over(grid, devices), options)
+    schedule = one_iteration(plan, options)
+    chain = queued_passes(schedule, tuple(range(devices)), lambda a, b: True) if lowered else ()
+    return apply_passes(plan, schedule, chain)
 
 
 def known(seconds: float, scale: float = 1.0, **changes: float) -> Given:
@@ -54,12 +61,12 @@ def known(seconds: float, scale: float = 1.0, **changes: float) -> Given:
 drawn = st.tuples(st.sampled_from(list(STRATEGIES)), st.integers(1, 4), st.sampled_from([(1, None), (4, 2), (4, None)]))
 
 
-@given(drawn, st.floats(1e-7, 1e-2))
+@given(drawn, st.floats(1e-7, 1e-2), st.booleans())
 def test_an_iteration_takes_at_least_the_busiest_device_and_at_most_everything_in_a_row(
-    arranged: tuple[StrategyName, int, tuple[int, int | None]], seconds: float
+    arranged: tuple[StrategyName, int, tuple[int, int | None]], seconds: float, lowered: bool
 ) -> None:
     strategy, devices, (depth, block) = arranged
-    schedule, given = schedule_of(strategy, devices, depth, block), known(seconds)
+    schedule, given = schedule_of(strategy, devices, depth, block, lowered), known(seconds)
     found = simulate(schedule, given)
     busy = [0.0] * devices
     alone = 0.0
@@ -75,12 +82,12 @@ def test_an_iteration_takes_at_least_the_busiest_device_and_at_most_everything_i
     assert max(busy) * (1 - 1e-3) <= found.seconds <= alone + sent + extra
 
 
-@given(drawn, st.floats(1e-7, 1e-3), st.floats(1.0, 100.0))
+@given(drawn, st.floats(1e-7, 1e-3), st.floats(1.0, 100.0), st.booleans())
 def test_faster_links_and_shorter_delays_never_make_a_step_longer(
-    arranged: tuple[StrategyName, int, tuple[int, int | None]], seconds: float, scale: float
+    arranged: tuple[StrategyName, int, tuple[int, int | None]], seconds: float, scale: float, lowered: bool
 ) -> None:
     strategy, devices, (depth, block) = arranged
-    schedule = schedule_of(strategy, devices, depth, block)
+    schedule = schedule_of(strategy, devices, depth, block, lowered)
     slow, fast = (simulate(schedule, known(seconds, one)).seconds for one in (1.0, scale))
     assert fast <= slow * (1 + 1e-3)
     late = simulate(schedule, known(seconds, words=MACHINE.delays.words * scale)).seconds
@@ -95,6 +102,26 @@ def test_overlap_hides_the_exchange_behind_a_long_interior() -> None:
     aside = simulate(schedule_of("serial", 2, 1), known(3e-3)).seconds / schedule.steps
     assert step < 3e-3 * 0.5 * 1.05
     assert aside > step
+
+
+def test_words_tie_queues_across_iterations() -> None:
+    """Each device awaits the other's last word: one of this iteration, and one of the iteration before."""
+    there, back = Semaphore(1, "there"), Semaphore(0, "back")
+    first, second = Queue(0, "main"), Queue(1, "main")
+    ops = (SignalWait(0, first, back, 0), SignalOp(0, first, there, 1),
+           SignalOp(0, second, back, 1), SignalWait(0, second, there, 1))  # fmt: skip
+    schedule = replace(schedule_of("async", 2, 1), ops=ops)
+    tied = simulate(schedule, known(1e-5, words=1.0)).seconds
+    assert tied == pytest.approx(1.0, abs=0.01)
+    ring = replace(schedule, ops=(ops[0], ops[1], ops[3], ops[2]))
+    assert simulate(ring, known(1e-5, words=1.0)).seconds == pytest.approx(2.0, abs=0.01)
+
+
+def test_a_graph_ends_with_all_of_its_queues() -> None:
+    """Between two stretches of a graph nothing overlaps: a step of several passes takes the exchange in addition."""
+    given = replace(known(1e-4), captured=True)
+    as_built, lowered = (simulate(schedule_of("graph", 2, 4, 1, low), given).seconds for low in (False, True))
+    assert lowered > as_built + given.machine.copy.latency
 
 
 def test_a_flag_that_nobody_raises_is_an_error() -> None:

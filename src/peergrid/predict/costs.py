@@ -31,7 +31,6 @@ from peergrid.schedule.ops import (
     SignalWait,
     Sync,
     Wait,
-    WrappedCompute,
 )
 from peergrid.schedule.timeline import Span
 
@@ -294,7 +293,6 @@ def device_barrier(state: State, number: int, ops: Sequence[Any]) -> None:
 
 COSTS: dict[type, Callable[[State, int, Sequence[Any]], None]] = {
     Compute: compute,
-    WrappedCompute: compute,
     Reduce: reduce,
     Copy: copy,
     Send: send,
@@ -312,4 +310,5 @@ COSTS: dict[type, Callable[[State, int, Sequence[Any]], None]] = {
 
 def carry_out(state: State, number: int, ops: Sequence[Op]) -> None:
     """Operations that are carried out together, the first of them the schedule's operation of that number."""
-    COSTS[type(ops[0])](state, number, ops)
+    kind = Compute if isinstance(ops[0], Compute) else type(ops[0])
+    COSTS[kind](state, number, ops)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from peergrid.codegen.cache import default_cache
 from peergrid.errors import PeergridError
 from peergrid.grid.partition import Partition
 from peergrid.predict.forecast import Forecaster
 from peergrid.predict.machine import Machine
-from peergrid.predict.machines import nearest
+from peergrid.predict.machines import LAUNCH, nearest, with_host
 from peergrid.runtime.cuda.device.driver import CudaDriver, Driver
 from peergrid.runtime.devices import Devices
 from peergrid.schedule import Options
@@ -43,11 +44,14 @@ def forecaster_here(
 def seconds_per_step(
     problem: Problem, devices: Devices, options: Options, split: Partition | None = None, norm: str | None = None
 ) -> float | None:
-    """The seconds foretold of a step; None where nothing is."""
+    """The seconds foretold of a step, with calls as fast as this host's; None where nothing is."""
     asked = forecaster_here(problem, devices, norm, split)
     if asked is None:
         return None
+    from peergrid.runtime.cuda.calls import launch_seconds  # takes a compiler along, which is slow to come
+
     try:
-        return asked.forecast(options).seconds_per_step
+        factor = launch_seconds(devices.ordinals, cache=default_cache() / "cubin") / LAUNCH
+        return replace(asked, machine=with_host(asked.machine, factor)).forecast(options).seconds_per_step
     except PeergridError:
         return None

@@ -14,7 +14,7 @@ from peergrid.predict.machines import nearest, with_host
 from peergrid.probe.experiment import Scalar
 from peergrid.probe.profile import Profile
 
-LAUNCH = 1.549e-6  # seconds of a launch on the machine on which calls were calibrated, as its profile says
+PROFILED = 1.549e-6  # seconds of a launch in the profile of the machine on which calls were calibrated
 SMALL, LARGE = 1 << 10, 1 << 28
 
 
@@ -42,7 +42,7 @@ def machine_of(profile: Profile, name: str) -> Machine:
         source=f"profile of {profile.created[:10]}",
     )
     launch = _median(profile, "launch_overhead", {"how": "plain"})
-    return made if launch is None else with_host(made, launch / LAUNCH)
+    return made if launch is None else with_host(made, launch / PROFILED)
 
 
 def _median(profile: Profile, quantity: str, at: Mapping[str, Scalar]) -> float | None:

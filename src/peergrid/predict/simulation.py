@@ -60,7 +60,7 @@ def simulate(schedule: Schedule, given: Given) -> Simulated:
         spans = tuple(state.spans)
         if iteration + 1 >= FEW and abs(durations[-1] - durations[-2]) <= SETTLED * durations[-1]:
             break
-    last = durations[-4:]
+    last = durations[1:][-4:]
     return Simulated(sum(last) / len(last), _from_zero(spans), hosts)
 
 
