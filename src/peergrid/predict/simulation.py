@@ -100,15 +100,15 @@ def _when_needed(schedule: Schedule) -> Iterator[tuple[int, Op]]:
     """The operations with every wait for a semaphore where its queue goes on, behind what raises it: a call that holds
     both would wait for another that is not issued yet.
     """
-    held: dict[Queue, list[tuple[int, Op]]] = {}
+    late: dict[Queue, list[tuple[int, Op]]] = {}
     for number, op in enumerate(schedule.ops):
         if isinstance(op, SignalWait) and is_semaphore(op):
-            held.setdefault(op.queue, []).append((number, op))
+            late.setdefault(op.queue, []).append((number, op))
             continue
         for queue in queues_of(op):
-            yield from held.pop(queue, ())
+            yield from late.pop(queue, ())
         yield number, op
-    yield from chain.from_iterable(held.values())
+    yield from chain.from_iterable(late.values())
 
 
 def _last(flags: Mapping[tuple[Flag, int], float]) -> dict[tuple[Flag, int], float]:
