@@ -92,6 +92,20 @@ def test_an_unwritable_folder_is_refused_before_anything_is_computed(call: Call,
     answer = call("run", model, "-o", "file/results")
     assert answer.code == 2
     assert answer.err.startswith("The results should go to 'file/results', but Not a directory: choose a folder")
+    (tmp_path / "out/results.h5").mkdir(parents=True)
+    answer = call("run", model, "-o", "out")
+    assert answer.code == 2
+    assert answer.err.startswith("The results should go to 'out', but 'results.h5' there is a folder: choose a folder")
+
+
+def test_without_a_compiler_there_is_one_sentence(model: Path, tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "peergrid", "run", str(model), "--devices", "cpu:1"]
+    environment = os.environ | {"NUMBA_DISABLE_JIT": "1"}
+    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert done.stderr.splitlines()[-1].endswith(
+        "NUMBA_DISABLE_JIT turns off the compiler that kernels on processors need: unset it."
+    )
 
 
 def test_a_full_disk_leaves_no_broken_file(model: Path, tmp_path: Path) -> None:

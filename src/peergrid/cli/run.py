@@ -31,13 +31,22 @@ from peergrid.simulate import Simulation
 FEW = 20  # parts of a run of which one may be measured operation by operation
 
 
+def _folder(name: str) -> Path:
+    """A name of a folder; an empty one, of a variable that is not set for instance, is not the present folder."""
+    if not name:
+        raise UsageError("'--output' takes the name of a folder, got ''; leave it out for results/NAME.")
+    return Path(name)
+
+
 @arranging
 def run(
     model: ModelFile,
     arguments: CommandLineOptions,
     output: Annotated[
         Path | None,
-        typer.Option("-o", "--output", metavar="DIR", help="Folder for the results (default: results/NAME)."),
+        typer.Option(
+            "-o", "--output", metavar="DIR", parser=_folder, help="Folder for the results (default: results/NAME)."
+        ),
     ] = None,
     steps: Annotated[
         int | None, typer.Option("--steps", metavar="N", help="Run N steps in place of the model's.")

@@ -9,6 +9,7 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from errno import EISDIR
 from pathlib import Path
 
 from peergrid.errors import UsageError
@@ -43,6 +44,9 @@ class Folder:
         try:
             self.path.mkdir(parents=True, exist_ok=True)
             tempfile.TemporaryFile(dir=self.path).close()
+            for name in ("results.h5", self.snapshots.name):
+                if (self.path / name).is_dir():
+                    raise IsADirectoryError(EISDIR, f"'{name}' there is a folder")
         except OSError as error:
             raise UsageError(
                 f"The results should go to '{self.path}', but {error.strerror or error}: "

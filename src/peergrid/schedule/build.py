@@ -17,6 +17,7 @@ from peergrid.schedule.strategies import STRATEGIES, StrategyName
 from peergrid.stencil import Problem
 
 ROUTES: tuple[str, ...] = (*get_args(Route), *get_args(Carrier))
+MOST_DEPTH = 10_000  # steps between two exchanges; a schedule has operations for each
 MOST_REPEATED = 256  # steps after which reductions repeat, for one schedule of all of them
 
 
@@ -47,6 +48,8 @@ class Options:
             raise UsageError(f"A route is one of {', '.join(ROUTES)}, got '{self.route}'.")
         if not is_whole(self.depth) or self.depth < 1:
             raise UsageError(f"The depth is a positive number of steps, got {self.depth!r}.")
+        if self.depth > MOST_DEPTH:
+            raise UsageError(f"The depth is at most {MOST_DEPTH:,} steps, got {self.depth:,}.")
         if self.block is not None and not (is_whole(self.block) and 1 <= self.block <= self.depth):
             raise UsageError(f"A pass takes 1 to {self.depth} steps (the depth), got block = {self.block!r}.")
 

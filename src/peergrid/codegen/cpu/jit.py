@@ -18,11 +18,13 @@ from typing import Any
 
 from llvmlite import ir
 from numba import cfunc, njit, types
+from numba.core import config
 from numba.core.compiler import CompilerBase, DefaultPassBuilder
 from numba.extending import intrinsic
 
 from peergrid.codegen.cpu.machine_code import MachineCode, replace_file
 from peergrid.codegen.cpu.native import HEAD, compile_native
+from peergrid.errors import UsageError
 
 pointer_to: Any = types.CPointer
 INTEGERS = pointer_to(types.int64)
@@ -206,7 +208,9 @@ def _text_of(name: str) -> str:
 
 
 def _built(prefix: str, text: str, cache: Path | None, build: Callable[[Any, bool], Any]) -> Any:
-    """The result of `build` for the module, from the folder where it can be had."""
+    """The result of `build` for the module, from the folder where it can be had. Raises UsageError without a compiler."""
+    if config.DISABLE_JIT:
+        raise UsageError("NUMBA_DISABLE_JIT turns off the compiler that kernels on processors need: unset it.")
     name = f"peergrid_{prefix}_{hashlib.sha256(text.encode()).hexdigest()[:24]}"
     if cache is not None:
         try:
