@@ -68,6 +68,10 @@ def torn() -> Simulation:
         ),
         (lambda: peergrid.run(STEP, True), "A run takes zero or more whole steps, got True."),
         (lambda: peergrid.run(STEP, "4"), "A run takes zero or more whole steps, got '4'."),
+        (
+            lambda: drift(Grid((20, 16)).field("u"), k=1e39),
+            "Stencil 'drift' takes numbers of float32, got k=1e+39; use other units or a grid of float64.",
+        ),
         (lambda: Options("overlap", depth=2.5), "The depth is a positive number of steps, got 2.5."),
         (lambda: Options("overlap", depth="3"), "The depth is a positive number of steps, got '3'."),
         (lambda: Options("overlap", depth=True), "The depth is a positive number of steps, got True."),

@@ -281,7 +281,7 @@ class Simulation:
                 if place is not None:
                     raise Unstable(
                         f"Field '{name}' is not finite at cell {place} after step {self.step}; expected finite values: "
-                        "use a smaller time step (Courant factor), or look at the materials and sources there."
+                        "use a smaller time step, or look at first values, coefficients and sources there."
                     )
 
     @property
@@ -388,7 +388,7 @@ class Simulation:
 
     def _check_left(self, steps: int) -> None:
         if not is_whole(steps) or not 0 <= steps <= self.total_steps - self.step:
-            raise UsageError(f"The run has {self.total_steps - self.step} steps left, asked for {steps!r}.")
+            raise UsageError(f"The run takes whole steps and has {self.total_steps - self.step} left, got {steps!r}.")
 
     @contextmanager
     def _open(self) -> Iterator[None]:

@@ -311,6 +311,8 @@ def stepping(u) -> None:  # type: ignore[no-untyped-def]
 @pytest.mark.parametrize(
     ("make", "sentence"),
     [
+        (lambda a: a % 2, "and no shifts. There are "),
+        (lambda a: 7 // a, "and no shifts. There are "),
         (lambda a: np.arcsin(a), "A stencil has no numpy.arcsin. There are "),
         (lambda a: np.ones(3) * a, r"got an array of shape \(3,\) \(make it a field"),
         (lambda a: math.sin(a), "so no function of Python takes it. There are "),

@@ -63,7 +63,7 @@ def _gpus(listed: str | None) -> Devices:
     present = _gpu_count()
     if not present:
         raise UsageError(
-            "No CUDA device was found here; use --devices cpu:N, or see 'peergrid machine' for the reason."
+            "No CUDA device was found here; use the devices cpu:4, say, or see 'peergrid machine' for the reason."
         )
     ordinals = tuple(range(present)) if listed is None else tuple(map(int, listed.split(",")))
     if max(ordinals) >= present:

@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from numbers import Real
 from struct import pack
-from typing import Any, Literal, TypeGuard, Union
+from typing import Any, Literal, NoReturn, TypeGuard, Union
 
 from peergrid.grid import Index
 from peergrid.stencil.interned import Interned
@@ -134,6 +134,12 @@ class Expr(metaclass=Interned):
 
     def __invert__(self) -> Expr:
         return Unary("not", _condition(self))
+
+    def _no_operation(self, other: object) -> NoReturn:
+        raise TypeError(f"A stencil has no %, //, @, ^ and no shifts. {KNOWN}")
+
+    __mod__ = __rmod__ = __floordiv__ = __rfloordiv__ = __matmul__ = __rmatmul__ = _no_operation
+    __xor__ = __rxor__ = __lshift__ = __rlshift__ = __rshift__ = __rrshift__ = _no_operation
 
     def __bool__(self) -> bool:
         raise TypeError(

@@ -9,6 +9,8 @@ from math import isfinite
 from operator import index
 from typing import NoReturn
 
+import numpy as np
+
 from peergrid.errors import UsageError
 from peergrid.grid import Field, Grid, Index, Signal
 from peergrid.stencil.elementary import expanded
@@ -175,10 +177,10 @@ class Stencil:
 
         Raises UsageError where an argument is no field, signal, number or list of those, or nothing is assigned.
         """
-        notes = _Notes()
-        _traced(f"Stencil '{self.name}'", self.function, notes, *args, **kwargs)
+        notes, what = _Notes(), f"Stencil '{self.name}'"
+        _traced(what, self.function, notes, *args, **kwargs)
         if not notes.assignments:
-            raise UsageError(f"Stencil '{self.name}' assigns nothing: expected at least one 'field.next[...] = ...'.")
+            raise UsageError(f"{what} assigns nothing: expected at least one 'field.next[...] = ...'.")
         grid = _grid(notes)
         return Update(
             name=self.name,
@@ -186,7 +188,7 @@ class Stencil:
             assignments=tuple(replace(a, value=expanded(a.value, grid.dtype)) for a in notes.assignments.values()),
             fields=tuple(notes.fields.values()),
             signals=tuple(notes.signals.values()),
-            params=tuple(notes.params.items()),
+            params=_params(what, notes, grid),
         )
 
 
@@ -215,8 +217,8 @@ class Reducer:
             raise UsageError(f"{what} reads the signal '{min(notes.signals)}', whose samples you have; use fields.")
         if not notes.fields:
             raise UsageError(f"{what} reads no field; return an expression of at least one, such as 'u[0, 0]'.")
-        fields, params = tuple(notes.fields.values()), tuple(notes.params.items())
         grid = _grid(notes)
+        fields, params = tuple(notes.fields.values()), _params(what, notes, grid)
         return Reduction(self.name, self.kind, expanded(expr, grid.dtype), self.every, grid.box, fields, params)
 
 
@@ -236,6 +238,14 @@ def reduction(kind: ReductionKind, every: int = 1, name: str | None = None) -> C
 
 def _name(function: Callable[..., object]) -> str:
     return str(getattr(function, "__name__", type(function).__name__))  # a partial has none
+
+
+def _params(what: str, notes: _Notes, grid: Grid) -> tuple[tuple[str, float], ...]:
+    """The numbers that the function names, each of the grid's precision."""
+    for key, value in notes.params.items():
+        if abs(value) > float(np.finfo(grid.dtype).max):
+            raise UsageError(f"{what} takes numbers of {grid.dtype}, got {key}; use other units or a grid of float64.")
+    return tuple(notes.params.items())
 
 
 def _traced(what: str, function: Callable[..., object], notes: _Notes, *args: Argument, **kwargs: Argument) -> object:

@@ -208,8 +208,8 @@ def _text_of(name: str) -> str:
 
 
 def _built(prefix: str, text: str, cache: Path | None, build: Callable[[Any, bool], Any]) -> Any:
-    """The result of `build` for the module, from the folder where it can be had. Raises UsageError without a compiler."""
-    if config.DISABLE_JIT:
+    """The result of `build` for the module, from the folder where it can be had. Raises UsageError without compiler."""
+    if config.DISABLE_JIT:  # type: ignore[attr-defined]
         raise UsageError("NUMBA_DISABLE_JIT turns off the compiler that kernels on processors need: unset it.")
     name = f"peergrid_{prefix}_{hashlib.sha256(text.encode()).hexdigest()[:24]}"
     if cache is not None:

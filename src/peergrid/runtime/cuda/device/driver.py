@@ -92,7 +92,7 @@ class CudaDriver:
         try:
             self._call("cuInit", 0)
         except RuntimeError:
-            raise DeviceFault("No NVIDIA driver library (libcuda) was found; use --devices cpu:N.") from None
+            raise DeviceFault("No NVIDIA driver library (libcuda) was found; use the devices cpu:4, say.") from None
 
     def device_count(self) -> int:
         return int(self._call("cuDeviceGetCount"))
