@@ -24,6 +24,11 @@ def test_a_plan_for_another_machine_needs_no_device(call: Call, model: Path) -> 
     assert found["scaling"][0]["gpus"] == 1
 
 
+def test_snapshots_are_counted(call: Call, model: Path) -> None:
+    model.write_text(MODEL.replace("snapshots = 10", "snapshots = 7\nstride = 2\nfields = ['Ez', 'Hx']"))
+    assert call("plan", model, "--json", "--devices", "cpu:1").json["snapshots"] == 30 // 7 * 2 * 31 * 21 * 4
+
+
 def test_what_is_named_stays(call: Call, model: Path) -> None:
     found = call("plan", model, "--machine", "h200-x2", "--strategy", "serial", "--depth", "2", "--json").json
     assert {(way["strategy"], way["depth"]) for way in found["best"]} == {("serial", 2)}

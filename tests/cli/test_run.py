@@ -98,6 +98,11 @@ def test_an_unwritable_folder_is_refused_before_anything_is_computed(call: Call,
     assert answer.err.startswith("The results should go to 'out', but 'results.h5' there is a folder: choose a folder")
 
 
+def test_nanoseconds_in_place_of_seconds_are_noticed(call: Call, model: Path) -> None:
+    model.write_text(MODEL.replace("steps = 30", "time_window = 20"))
+    assert "got 20 s; shorten it, or give seconds: 20e-9?" in call("run", model).err
+
+
 def test_without_a_compiler_there_is_one_sentence(model: Path, tmp_path: Path) -> None:
     command = [sys.executable, "-m", "peergrid", "run", str(model), "--devices", "cpu:1"]
     environment = os.environ | {"NUMBA_DISABLE_JIT": "1"}

@@ -63,6 +63,8 @@ def waves(built: Built) -> dict[str, np.ndarray[tuple[int], np.dtype[np.float32]
 
 
 def test_all_pictures_of_a_run_are_made_and_can_be_opened(tmp_path: Path) -> None:
+    (tmp_path / "snapshot-Ez-000007.png").write_text("of an earlier run")
+    (tmp_path / "snapshot-notes-1.txt").write_text("of the user")
     built = build(MODEL)
     made = draw_all(tmp_path, built, waves(built), sample(built, tmp_path))
     assert [path.name for path in made] == [
@@ -72,6 +74,8 @@ def test_all_pictures_of_a_run_are_made_and_can_be_opened(tmp_path: Path) -> Non
         *(f"snapshot-Ez-{step:06d}.png" for step in (4, 8, 12, 16)),
         "animation.gif",
     ]
+    assert not (tmp_path / "snapshot-Ez-000007.png").exists()
+    assert (tmp_path / "snapshot-notes-1.txt").exists()
     for path in made:
         with Image.open(path) as image:
             image.load()

@@ -40,7 +40,8 @@ TRIAL_SECONDS = 0.02  # a trial takes at least so long, if the model has the ste
 class Plan:
     """The needs of a run; times in seconds, memory in bytes. `seconds` is an estimate from a short trial.
 
-    host_memory: the most that the whole run takes of the host's memory, results and pictures included; rows: cells of
+    host_memory: the most that the whole run takes of the host's memory, results and pictures included; snapshots: bytes
+    of their file, without compression; rows: cells of
     each device along the first axis; predicted: seconds of a step under each strategy, the fastest first, on virtual
     devices alone; notes: what was chosen by trial, or not as asked, and why.
     """
@@ -58,6 +59,7 @@ class Plan:
     memory_per_device: tuple[int, ...]
     memory: int
     host_memory: int
+    snapshots: int
     gcells_per_s: float
     seconds: float
     predicted: dict[StrategyName, float]
@@ -186,6 +188,7 @@ def _plan(name: str, built: BuiltModel, simulation: Simulation, per_step: float)
         memory_per_device=memory,
         memory=sum(memory),
         host_memory=whole.cells + whole.records,
+        snapshots=built.model.snapshots.size(grid, built.steps),
         gcells_per_s=grid.box.size / per_step / 1e9,
         seconds=per_step * built.steps,
         predicted={},
@@ -210,6 +213,8 @@ def _text(found: Plan) -> str:
         f"at most {gibibytes(found.host_memory)} of the host's for the whole run",
         "time": f"about {found.seconds:.3g} s at {megacells(found.gcells_per_s * 1e9)}, from a short trial",
     }
+    if found.snapshots:
+        rows["files"] = f"at most {gibibytes(found.snapshots)} of snapshots"
     if found.predicted:
         ways = (f"{name} {seconds * 1e6:.3g} µs a step" for name, seconds in list(found.predicted.items())[:SHOWN])
         rows["predicted"] = ", ".join(ways)

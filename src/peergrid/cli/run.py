@@ -25,9 +25,11 @@ from peergrid.jobs.run import carry_out, check_folder, restore
 from peergrid.models import BuiltModel, Model, read
 from peergrid.models.survey import surveyed
 from peergrid.progress import Reporter
+from peergrid.runtime.fit import gibibytes
 from peergrid.runtime.traffic import counted
 from peergrid.simulate import Simulation
 
+LARGE = 1 << 30  # bytes of snapshots that are told of beforehand
 FEW = 20  # parts of a run of which one may be measured operation by operation
 
 
@@ -91,6 +93,8 @@ def run(
         built = described.build()
         for warning in built.warnings if requested.leads else ():
             warn(warning)
+        if folder is not None and (size := built.model.snapshots.size(built.problem.grid, built.steps)) > LARGE:
+            announce(f"The snapshots will take at most {gibibytes(size)}; set fewer, or a stride, for less.")
         chosen = requested.resolve(built, None if as_json else announce)
         with requested.simulation(built, chosen, built.steps, keep_sources) as simulation, stop_on_signal() as stop:
             if not requested.leads:

@@ -116,7 +116,9 @@ def text(found: Summary) -> str:
     """The figures as people read them."""
     ended = f", ended by {found.interrupted_by}" if found.interrupted_by else ""
     foretold = "" if found.prediction_error is None else f", {found.predicted_seconds:.3g} s foretold"
-    roof = "" if found.roofline_fraction is None else f", {found.roofline_fraction:.0%} of the one-pass roofline"
+    roof = (
+        "" if found.roofline_fraction is None else f", {found.roofline_fraction:.0%} of what memory allows step by step"
+    )
     lines = [
         f"{' × '.join(map(str, found.shape))} cells, {found.steps} steps on {found.devices} "
         f"({found.strategy}, depth {found.depth}){ended}",

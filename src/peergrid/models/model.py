@@ -16,10 +16,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from math import prod
 from pathlib import Path
 from typing import Any, Literal, Protocol, Self, runtime_checkable
 
-from peergrid.grid import Array, Dtype
+import numpy as np
+
+from peergrid.grid import Array, Dtype, Grid
 from peergrid.io.rule import Name, PositiveCount, Title
 from peergrid.stencil import Problem
 from peergrid.stencil.reduction import Series
@@ -56,6 +59,12 @@ class Snapshots:
     every: int = 0
     fields: tuple[str, ...] = ()
     stride: int = 1
+
+    def size(self, grid: Grid, steps: int) -> int:
+        """Bytes of the file, without compression, of a run of so many steps."""
+        taken = steps // self.every if self.every else 0
+        nodes = prod(-(-length // self.stride) for length in grid.shape)
+        return taken * len(self.fields) * nodes * np.dtype(grid.dtype).itemsize
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from peergrid.errors import UsageError
 from peergrid.grid import Boundary, Grid, Index
 from peergrid.io.rule import Point
 from peergrid.models.fdtd import assembly, cpml, sources
-from peergrid.models.fdtd.check import MOST, MOST_INCIDENT, check
+from peergrid.models.fdtd.check import check, check_window
 from peergrid.models.fdtd.coefficients import coefficients
 from peergrid.models.fdtd.constants import ETA_0
 from peergrid.models.fdtd.dispersion import Resolution, judge, resolution
@@ -147,16 +147,8 @@ def build(model: RadarModel) -> Built:
 
 
 def _steps(model: RadarModel, dt: float) -> int:
-    window = model.grid.time_window or 0.0
-    waves = any(isinstance(source, PlaneWave) for source in model.sources)
-    most = MOST_INCIDENT if waves else MOST
-    if not window <= most * dt:
-        meant = f", or give seconds: {window:g}e-9?" if window * 1e-9 <= most * dt else "."
-        raise UsageError(
-            f"grid.time_window is expected to be at most {most} steps of {dt:.3g} s{' with a plane wave' * waves}, got "
-            f"{window:g} s; shorten it{meant}"
-        )
-    return ceil(window / dt)
+    check_window(model, dt)
+    return ceil((model.grid.time_window or 0.0) / dt)
 
 
 def place(model: RadarModel) -> Geometry:

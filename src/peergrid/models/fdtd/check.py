@@ -36,6 +36,19 @@ def check(model: RadarModel) -> None:
     _check_survey(model)
 
 
+def check_window(model: RadarModel, dt: float) -> None:
+    """Raises UsageError where the time of the run takes too many steps of dt seconds."""
+    window = model.grid.time_window or 0.0
+    waves = any(isinstance(source, PlaneWave) for source in model.sources)
+    most = MOST_INCIDENT if waves else MOST
+    if not window <= most * dt:
+        meant = f", or give seconds: {window:g}e-9?" if window * 1e-9 <= most * dt else "."
+        raise UsageError(
+            f"grid.time_window is expected to be at most {most} steps of {dt:.3g} s{' with a plane wave' * waves}, got "
+            f"{window:g} s; shorten it{meant}"
+        )
+
+
 def suggestion(got: str, known: Sequence[str]) -> str:
     """'did you mean ...?' where something known is close, else what is known."""
     close = get_close_matches(got, known, n=1)

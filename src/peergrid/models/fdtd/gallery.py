@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from itertools import chain, count, groupby
 from pathlib import Path
@@ -21,6 +22,7 @@ from peergrid.models.fdtd.pictures import (
 from peergrid.models.survey import Trace
 
 MOST_SECTIONS = 12
+PICTURED = re.compile(r"snapshot-(Ez|Hx|Hy)-\d{6,}\.(png|pdf|svg)")
 
 
 def draw_all(folder: Path, built: Built, traces: Mapping[str, Array], snapshots: Path | None) -> tuple[Path, ...]:
@@ -70,6 +72,9 @@ def _draw_snapshots(folder: Path, built: Built, snapshots: Path) -> list[Path]:
     with read_snapshots(snapshots) as reader:
         last = len(reader.steps) - 1
         numbers = sorted({round(last * quarter / 4) for quarter in range(1, 5)} if last >= 0 else ())
+        for earlier in folder.glob("snapshot-*-[0-9]*.*"):  # of another run into this folder
+            if PICTURED.fullmatch(earlier.name):
+                earlier.unlink()
         for field in output.fields:
             common = output.colours == "common" and numbers
             limit = max(robust_limit(reader.frame(field, number)) for number in numbers) if common else None

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from math import prod
 
+from peergrid.models.fdtd.check import check_window
 from peergrid.models.fdtd.constants import SPEED_OF_LIGHT
 from peergrid.models.fdtd.materials import BUILT_IN, CONDUCTOR, Material
 from peergrid.models.fdtd.model import PlaneWave, RadarModel
@@ -47,12 +48,13 @@ def step_bytes(model: RadarModel) -> int:
 
 
 def most_steps(model: RadarModel) -> int:
-    """The steps of the run; where a time is given at most so many, as in vacuum."""
+    """The steps of the run; where a time is given at most so many, as in vacuum. Raises UsageError for too many."""
     if model.grid.steps is not None:
         return model.grid.steps
     dx, dy = model.grid.spacings
     shortest = model.grid.courant / (SPEED_OF_LIGHT * (1 / dx**2 + 1 / dy**2) ** 0.5)
     slowness = min((m.slowness for m in _named(model) if m != CONDUCTOR), default=1.0)
+    check_window(model, shortest * slowness)
     return int((model.grid.time_window or 0.0) / (shortest * slowness)) + 1
 
 

@@ -19,6 +19,7 @@ import numpy as np
 from peergrid.errors import UsageError
 from peergrid.grid import Array, Box, FirstValues, Index
 from peergrid.runtime.cpu.sync import Aborted, Barrier, Token, Waits
+from peergrid.runtime.devices import cores
 from peergrid.runtime.executor import refuse_norms
 from peergrid.runtime.inorder import copy, owned_receivers
 from peergrid.runtime.kernel import Kernel
@@ -60,6 +61,9 @@ Job = Callable[[], Position | None]
 """Work of a queue; a wait gives the place of the operation that let it go."""
 
 
+CROWD = 8  # virtual devices for each processor, beyond which a run says so
+
+
 class ThreadedExecutor:
     """An `Executor` on virtual devices.
 
@@ -68,7 +72,6 @@ class ThreadedExecutor:
     those of this process (None: all), mail: what carries messages to and from the others.
     """
 
-    notes: tuple[str, ...] = ()  # there is one way to arrange things
     host_seconds: float | None = None
 
     def __init__(
@@ -89,6 +92,8 @@ class ThreadedExecutor:
         self._norms = norms
         self._reductions = reductions or reference_reductions(layout, total_steps)
         mine = range(layout.devices) if devices is None else devices
+        crowded = f"{len(mine)} virtual devices share {cores()} processors; as many devices as processors are faster."
+        self.notes = (crowded,) if len(mine) > CROWD * cores() else ()
         self.memories = {device: allocate(layout, device, rotating) for device in mine}
         self._mail = mail or LocalMail()
         self.recorded = [owned_receivers(layout, device) for device in range(layout.devices)]
