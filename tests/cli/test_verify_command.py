@@ -39,6 +39,16 @@ def test_mutants_are_killed_or_redundant(call: Call, model: Path) -> None:
     assert found["disagreements"] == 0
 
 
+def test_recorded_runs_are_checked(call: Call, model: Path) -> None:
+    found = call("verify", model, "--recorded", "--devices", "cpu:2", "--depth", 2, "--json").json
+    assert found["schedules"] == len(STRATEGIES)
+    assert found["operations"] > 10 * found["schedules"]
+    assert found["faults"] == []
+    refused = call("verify", model, "--recorded", "--mutants")
+    assert refused.code == 2
+    assert "leave out '--mutants'" in refused.err
+
+
 def test_parts_in_processes_of_their_own_add_up(call: Call, model: Path) -> None:
     some = ("verify", model, "--strategy", "peer", "--mutants", "--json")
     together = call(*some, "--devices", 2).json

@@ -79,6 +79,7 @@ inline void __syncwarp(unsigned = ~0u) { host::meet_warp(); }
 inline void __syncthreads() { host::meet_block(); }
 inline void __threadfence() {}
 inline void __threadfence_system() {}
+template <typename A> A atomicAdd_system(A* p, A v) { const A old = *p; *p += v; return old; }
 
 template <int BYTES, bool NEAR = false> void pg_fetch(void* to, const void* from) { host::fetch(to, from, BYTES); }
 inline void pg_fetched() { host::fetched(); }

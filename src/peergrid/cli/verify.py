@@ -17,6 +17,7 @@ from peergrid.cli.verification import Verification, Ways, verify_all
 from peergrid.errors import CheckFailed, UsageError
 from peergrid.models import read
 from peergrid.progress import LINE_EVERY
+from peergrid.runtime.devices import parse_devices
 from peergrid.schedule.strategies import STRATEGIES
 from peergrid.stencil import Problem
 from peergrid.verification import target_of
@@ -45,19 +46,42 @@ def verify(
     balanced: Annotated[
         bool, typer.Option("--balanced", help="With the slabs that GPUs get: thinner where cells cost more.")
     ] = False,
+    recorded: Annotated[
+        bool, typer.Option("--recorded", help="Carry out a few iterations on the devices, and check what they did.")
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
     """Prove that no schedule of a model has a race, a stale read or a deadlock, with two independent checkers.
 
     For GPUs, none of which has to be here, what is proved is what they carry out, after all passes of its lowering.
     All of them take minutes; name a strategy, a depth or a number of devices for fewer.
+    With --recorded the devices (default: all) carry schedules out, noting what they do: the notes are checked.
     """
+    if recorded:
+        if mutants or balanced:
+            raise UsageError("A recorded run is of the schedules themselves; leave out '--mutants' and '--balanced'.")
+        _record(model, strategy, devices, depth, as_json=as_json)
+        return
     ways = _ways(strategy, devices, depth, mutants=mutants)
     steps = read(model).build().steps
     progress = (lambda *_: None) if as_json else Count()
     found = verify_all(partial(_problem, model), replace(ways, steps=steps, balanced=balanced), progress)
     typer.echo(json.dumps(_contract(found), indent=2) if as_json else _text(found))
     if not found.holds:
+        raise CheckFailed(found.faults[0])
+
+
+def _record(model: Path, strategy: str | None, devices: str | None, depth: int | None, *, as_json: bool) -> None:
+    from peergrid.recorded import TIMES, judged  # takes compilers along, which are slow to come
+
+    ways = _ways(strategy, None, depth, mutants=False)
+    found = judged(_problem(model), parse_devices(devices or "auto"), ways.strategies, ways.depths)
+    text = (
+        f"{found.schedules} schedules carried out {TIMES} times on {found.devices}, {found.operations} operations noted"
+    )
+    lines = [text, *found.notes, f"{len(found.faults)} faults", *found.faults[:SHOWN]]
+    typer.echo(json.dumps(asdict(found), indent=2) if as_json else "\n".join(lines))
+    if found.faults:
         raise CheckFailed(found.faults[0])
 
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import NoReturn, Protocol
+from typing import NoReturn, Protocol, runtime_checkable
 
 from peergrid.errors import UsageError
 from peergrid.grid import Array, Box, FirstValues, Index
+from peergrid.runtime.trace.recorder import Recorded
 from peergrid.schedule import Layout, Schedule
 from peergrid.schedule.timeline import Span
 from peergrid.stencil.reduction import Series
@@ -69,6 +70,14 @@ class Executor(Protocol):
 
     def close(self) -> None:
         """Release everything."""
+
+
+@runtime_checkable
+class Recording(Protocol):
+    """Devices that can say what they did."""
+
+    def record(self, schedule: Schedule, times: int, step: int) -> Recorded:
+        """Carry out a schedule as `execute` does; the log of what was done, of the schedule as it is carried out."""
 
 
 def refuse_norms() -> NoReturn:

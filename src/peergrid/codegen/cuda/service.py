@@ -28,6 +28,12 @@ number, and the first word of the device's record in the log."""
 SEARCH = np.dtype([("values", "<u8"), ("pitch", "<i8", 2), ("shape", "<i4", 3), ("spare", "<i4"), ("found", "<u8")])
 """A box to search: the address of its first value, pitches, extent; where the smallest index found is written."""
 
+NOTE = np.dtype([("list", "<u8"), ("site", "<i8"), ("word", "<u8")])
+"""A note of a recorded run: the list's address, the number of the site, the address of a word to be read (0: none)."""
+
+PLACE = 8
+"""Words of a place in that list, before which stand the number of places that are taken, and of all."""
+
 TICK = np.dtype([("clock", "<u8"), ("steps", "<i8")])
 
 REPORT = 8
@@ -41,3 +47,4 @@ word `REPORT * (d + 1)`.
 STORE_THREADS = 256
 
 SOURCE = include("utility.cuh")
+NOTES = include("record.cuh")

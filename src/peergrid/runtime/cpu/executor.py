@@ -28,7 +28,7 @@ from peergrid.runtime.memory import allocate, collect, fill, first_nonfinite
 from peergrid.runtime.norms import Norms
 from peergrid.runtime.reductions import Reductions
 from peergrid.runtime.reference_reduction import reference_reductions
-from peergrid.runtime.trace.recorder import Position, Recorder, Silent
+from peergrid.runtime.trace.recorder import Log, Position, Recorded, Recorder, Silent
 from peergrid.runtime.trace.stopwatch import Stopwatch
 from peergrid.schedule import Layout, Schedule
 from peergrid.schedule.ops import (
@@ -189,6 +189,16 @@ class ThreadedExecutor:
         finally:
             self._recorder = usual
         return watch.spans(schedule.ops)
+
+    def record(self, schedule: Schedule, times: int, step: int) -> Recorded:
+        """Carry out a schedule as `execute` does; the log of what its hosts and queues did."""
+        log, usual = Log(), self._recorder
+        self._recorder = log
+        try:
+            self.execute(schedule, times, step)
+        finally:
+            self._recorder = usual
+        return Recorded(log)
 
     def close(self) -> None:
         self._waits.abort(UsageError("The simulation was closed within its steps."))

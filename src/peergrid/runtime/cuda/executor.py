@@ -14,6 +14,7 @@ from peergrid.runtime.cuda.commands.replay import DONE, FAILED, TIMED_OUT
 from peergrid.runtime.cuda.device.driver import CudaDriver, Driver
 from peergrid.runtime.cuda.device.faults import error
 from peergrid.runtime.cuda.device.processes import Line, Processes
+from peergrid.runtime.cuda.fused.chain import passed
 from peergrid.runtime.cuda.fused.peer import lower_fused
 from peergrid.runtime.cuda.fused.persistent import lower_persistent, replays
 from peergrid.runtime.cuda.lowering.duration import CALL, batches
@@ -22,12 +23,14 @@ from peergrid.runtime.cuda.lowering.kernels import kernels_of
 from peergrid.runtime.cuda.lowering.lower import Lowered, increments, lower
 from peergrid.runtime.cuda.lowering.passes import fused_passes, queued_on
 from peergrid.runtime.cuda.lowering.semaphores import edges
+from peergrid.runtime.cuda.recording import Notes
 from peergrid.runtime.cuda.search import first_nonfinite
 from peergrid.runtime.cuda.submission.graphs import Graphs
 from peergrid.runtime.cuda.submission.submitter import End, Submission, SubmissionPlan, Submitter
 from peergrid.runtime.cuda.timing import spans, start_clocks, timed
 from peergrid.runtime.cuda.watchdog import blame, overdue
 from peergrid.runtime.executor import refuse_norms
+from peergrid.runtime.trace.recorder import Recorded
 from peergrid.schedule import Layout, Schedule
 from peergrid.schedule.ops import Flag, describe
 from peergrid.schedule.passes import apply_passes
@@ -159,6 +162,24 @@ class CudaExecutor:
             raise
         return spans(self._execution, lowered, plan.marks, clocks)
 
+    def record(self, schedule: Schedule, times: int, step: int) -> Recorded:
+        """Carry out a schedule as `execute` does, while queues and kernels note what they do; the log of the schedule
+        as it is carried out, for the trace checker. Raises UsageError where GPUs do not reach each other.
+        """
+        self._check_whole()
+        try:
+            self.expect([schedule])
+            noting, before = Notes(self._execution), dict(self._flag_values)
+            lowered, _ = self._carried_out(schedule, noting)
+            self._execution.programs.still()
+            self._iterations(lowered, times, step)
+            if noting.sites:
+                return noting.queued(lowered.whole, times, before)
+            return noting.fused(lowered.whole, times, before.get(passed(schedule.options.strategy), 0))
+        except PeergridError:
+            self._broken = True
+            raise
+
     def close(self) -> None:
         try:
             self._submitter.close()
@@ -181,8 +202,11 @@ class CudaExecutor:
             self._reasons += sorted(reasons - {"", *self._reasons})
         return self._lowered[id(schedule)]
 
-    def _carried_out(self, schedule: Schedule) -> tuple[Lowered, set[str]]:
-        """The schedule after all passes, as commands; and why kernels do not exchange by themselves, if asked to."""
+    def _carried_out(self, schedule: Schedule, noting: Notes | None = None) -> tuple[Lowered, set[str]]:
+        """The schedule after all passes, as commands; and why kernels do not exchange by themselves, if asked to.
+
+        noting: of a recorded run.
+        """
         execution, kernels = self._execution, kernels_of(self._execution)
         reasons = {kernels.cooperative(schedule)[1]}
         chain = fused_passes(kernels, schedule)
@@ -190,7 +214,7 @@ class CudaExecutor:
             lower_all = lower_fused if schedule.options.strategy == "peer" else lower_persistent
             whole = self._by_address(apply_passes(self.layout, schedule, chain))
             assert whole is not None, "kernels that exchange by themselves wait for words alone"
-            found = lower_all(execution, whole)
+            found = lower_all(execution, whole, 0 if noting is None else noting.address)
             if isinstance(found, Lowered):
                 return found, reasons
             reasons.add(found)
@@ -203,7 +227,7 @@ class CudaExecutor:
             captured = captured and grouped
             reasons |= {UNCAPTURED if schedule.options.strategy == "graph" else IN_MESSAGES} if not grouped else set()
         if processes is None:
-            return lower(execution, whole, captured), reasons
+            return lower(execution, whole, captured, noting), reasons
         made = lower(execution, of_rank(whole, processes.of_device, processes.rank), captured)
         return replace(made, edges=edges(whole), increments=made.increments | increments(whole), of_all=whole), reasons
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Literal, NamedTuple, Protocol
 
 from peergrid.schedule.build import Schedule
+from peergrid.schedule.faults import Fault
 from peergrid.schedule.ops import Queue
 
 Position = tuple[int, int]
@@ -79,6 +80,19 @@ class Log:
 
     def finish(self, actor: Actor, position: Position, saw: Position | None = None) -> None:
         self.entries.append(Entry("finish", actor, position, saw))
+
+
+@dataclass(frozen=True)
+class Recorded:
+    """The log of a recorded run, and what is wrong with it before anybody looks at memory."""
+
+    log: Log
+    faults: tuple[Fault, ...] = ()
+
+    @property
+    def operations(self) -> int:
+        """The number of ends in the log: of an operation in a queue, or by a host."""
+        return sum(isinstance(entry, Entry) and entry.kind == "finish" for entry in self.log.entries)
 
 
 class Silent:

@@ -17,7 +17,7 @@ from itertools import chain
 import numpy as np
 
 from peergrid.runtime.trace.counted import miscounted
-from peergrid.runtime.trace.recorder import Actor, Begin, Entry, Log, Position
+from peergrid.runtime.trace.recorder import Actor, Begin, Entry, Log, Position, Recorded
 from peergrid.runtime.trace.shadow import Clock, ShadowMemory
 from peergrid.runtime.trace.usage import Usage
 from peergrid.schedule import Layout, Schedule
@@ -46,6 +46,11 @@ from peergrid.schedule.unroll import Placed, same_message, unroll
 def check_trace(layout: Layout, log: Log) -> tuple[Fault, ...]:
     """Every reason why the run that the log describes, or one that differs in timing alone, is wrong."""
     return tuple(objections(log.iterations, log.entries, Usage(layout, log.iterations)))
+
+
+def check_recorded(layout: Layout, recorded: Recorded) -> tuple[Fault, ...]:
+    """The same of a recorded run."""
+    return (*recorded.faults, *check_trace(layout, recorded.log))
 
 
 def objections(iterations: Sequence[Schedule], entries: Iterable[Entry | Begin], usage: Usage) -> Iterator[Fault]:

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from peergrid.codegen.cuda.blocked2d.updates import listed
 from peergrid.codegen.cuda.common.arguments import FIELD, Arguments
+from peergrid.codegen.cuda.skeletons import include
 from peergrid.grid import Box
 from peergrid.grid.partition import Partition
 from peergrid.stencil import Problem, footprint
@@ -25,10 +26,11 @@ __constant__ const Halo HALOS[] = {{{halos}}};
 
 @dataclass(frozen=True)
 class ExchangeTables:
-    """Structs and functions for passes of so many steps."""
+    """Structs and functions for passes of so many steps; recorded: of kernels that note what their tiles do."""
 
     arguments: Arguments
     steps: int
+    recorded: bool = False
 
     @property
     def problem(self) -> Problem:
@@ -37,7 +39,8 @@ class ExchangeTables:
     @property
     def source(self) -> str:
         """The tables, before what includes `exchange2d.cuh`."""
-        return TABLES.format(rows=boundary_rows(self.problem, self.steps), halos=listed(self._halos()))
+        head = f"#define WITH_NOTES\n{include('record.cuh')}" if self.recorded else ""
+        return head + TABLES.format(rows=boundary_rows(self.problem, self.steps), halos=listed(self._halos()))
 
     def _halos(self) -> Iterator[str]:
         """The fields that travel, as `Halo`."""
@@ -58,11 +61,12 @@ class ExchangeTables:
         addresses of counters (0: no neighbour); expected: the neighbour's boundary tiles that face this device; op: the
         operation that is said to be missing; passed: passes since the counters stood at zero; timeout: nanoseconds;
         fault_log, record, op: as in `service`; begun, last: the word in which block `last` says that the pass has
-        begun, one more than `passed` (0: nobody asks).
+        begun, one more than `passed` (0: nobody asks); notes: the list of a recorded run.
         """
         words = [("local", "<u8"), ("remote", "<u8"), ("expected", "<i8"), ("op", "<i8")]
         side = np.dtype([*words, ("fields", FIELD, (len(self.arguments.fields),))])
         words = [(name, "<i8") for name in ("passed", "timeout", "fault_log", "record", "op", "begun", "last")]
+        words += [("notes", "<u8")] if self.recorded else []
         return np.dtype([("side", side, (2,)), *words])
 
 

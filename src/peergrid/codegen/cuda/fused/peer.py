@@ -29,9 +29,13 @@ INSTEAD, WAVES = 3, 2  # tiles of strips that run at once where a plain one is m
 
 @dataclass(frozen=True)
 class PeerKernel:
-    """A pass with the exchange in it; `made` says how its tiles are computed. Check `exchange.supports` first."""
+    """A pass with the exchange in it; `made` says how its tiles are computed. Check `exchange.supports` first.
+
+    recorded: whether tiles note what they do.
+    """
 
     made: PassKernel
+    recorded: bool = False
 
     leaves_remainder = False
 
@@ -54,7 +58,7 @@ class PeerKernel:
 
     def around(self, registers: int) -> PeerKernel:
         """See `PassKernel`; tiles of strips begin behind the plain ones here, in the place of some that ended."""
-        return PeerKernel(replace(self.made, beside=left(registers, INSTEAD)))
+        return replace(self, made=replace(self.made, beside=left(registers, INSTEAD)))
 
     def remainder(self, box: Box, slots: int, recorded: Sequence[int] = ()) -> tuple[Box, ...]:
         """The rest that tiles leave of a box: nothing."""
@@ -62,11 +66,11 @@ class PeerKernel:
 
     def shorter(self, box: Box, edge_slots: int, plain_slots: int) -> PeerKernel:
         """See `PassKernel`."""
-        return PeerKernel(self.made.shorter(box, edge_slots, plain_slots))
+        return replace(self, made=self.made.shorter(box, edge_slots, plain_slots))
 
     @cached_property
     def links(self) -> ExchangeTables:
-        return ExchangeTables(Arguments(self.made.problem), self.made.shape.steps)
+        return ExchangeTables(Arguments(self.made.problem), self.made.shape.steps, self.recorded)
 
     @cached_property
     def plain(self) -> Program:

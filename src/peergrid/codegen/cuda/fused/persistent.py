@@ -60,7 +60,7 @@ class PersistentKernel:
     """`made` says how plain tiles are computed; rows: most of an edge tile; warps: of a block.
 
     plain: whether there are plain tiles; without them each block has a multiprocessor to itself; room: bytes of shared
-    memory that a block can have.
+    memory that a block can have; recorded: whether tiles note what they do.
     """
 
     made: PassKernel
@@ -68,10 +68,11 @@ class PersistentKernel:
     rows: int = 16
     warps: int = 16
     gpu: GpuModel = H200
+    recorded: bool = False
 
     @cached_property
     def links(self) -> ExchangeTables:
-        return ExchangeTables(Arguments(self.made.problem), self.made.shape.steps)
+        return ExchangeTables(Arguments(self.made.problem), self.made.shape.steps, self.recorded)
 
     @cached_property
     def block(self) -> Block2D:

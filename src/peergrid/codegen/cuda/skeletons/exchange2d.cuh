@@ -23,7 +23,38 @@ struct Exchange {
   Side side[2];
   long long passed; long long timeout; long long* fault_log; long long record; long long op;
   long long* begun; long long last;
+#ifdef WITH_NOTES
+  long long* notes;
+#endif
 };
+
+// A recorded run's kernels note what tiles do (see `record.cuh`), by one thread where the warp or the block has met.
+#ifdef WITH_NOTES
+enum Noted2D { AWAITED = -1, BEGUN = -2, COMPUTED = -3, SIGNALLED = -4, ARRIVED = -5, MET = -6 };
+__device__ __noinline__ void note_tile(const Exchange& e, Noted2D what, int side, long long passed, long long seen,
+                                       const Region& tile) {
+  long long* const place = next_place(e.notes);
+  if (!place) return;
+  place[1] = e.record; place[2] = side; place[3] = passed; place[4] = seen;
+  place[5] = (long long)tile.lo[0] << 32 | (unsigned)tile.lo[1];
+  place[6] = (long long)tile.hi[0] << 32 | (unsigned)tile.hi[1];
+  place[0] = what;
+}
+// The passes of a neighbour that its counter tells of, of those that a pass waits for.
+__device__ __forceinline__ long long passes_seen(const Side& side, long long passed) {
+  const long long odd = (passed + 1) & 1, complete = acquire_system(side.local + odd) / side.expected;
+  return complete ? 2 * complete - 1 + odd : 0;
+}
+#define NOTE_IF(when, ...) if (when) note_tile(e, __VA_ARGS__)
+#define NOTE_WARP(...) { __syncwarp(); NOTE_IF((threadIdx.x & 31) == 0, __VA_ARGS__); __syncwarp(); }
+#define NOTE_BLOCK(...) { __syncthreads(); NOTE_IF(threadIdx.x == 0, __VA_ARGS__); __syncthreads(); }
+#define NOTE_WAITS(when, ...) if (when) note_waits(a, e, __VA_ARGS__)
+#else
+#define NOTE_IF(...)
+#define NOTE_WARP(...)
+#define NOTE_BLOCK(...)
+#define NOTE_WAITS(...)
+#endif
 
 // By one thread of each block: the last of those that a device runs at once says that they have all begun.
 __device__ __forceinline__ void mark_begun(const Exchange& e, long long block) {
@@ -61,19 +92,32 @@ __device__ __forceinline__ bool in_boundary(const Arguments& a, const Exchange& 
 __device__ __forceinline__ bool in_boundary(const Arguments& a, const Exchange& e, const Region& tile) {
   return in_boundary(a, e, tile, 0) || in_boundary(a, e, tile, 1);
 }
+#ifdef WITH_NOTES
+// What all of a block awaited before its first tile.
+__device__ __forceinline__ void note_waits(const Arguments& a, const Exchange& e, const Region& tile, long long passed) {
+  for (int side = 0; side < 2; ++side)
+    NOTE_IF(in_boundary(a, e, tile, side), AWAITED, side, passed, passes_seen(e.side[side], passed), tile);
+}
+#endif
 // By one thread: whether the neighbours let the tile begin.
 __device__ __forceinline__ bool await_neighbours(const Arguments& a, const Exchange& e, const Region& tile,
                                                  long long passed) {
   bool fine = true;
   for (int side = 0; side < 2 && fine; ++side)
-    if (in_boundary(a, e, tile, side)) fine = await_neighbour(e, e.side[side], passed);
+    if (in_boundary(a, e, tile, side)) {
+      fine = await_neighbour(e, e.side[side], passed);
+      NOTE_IF(fine, AWAITED, side, passed, passes_seen(e.side[side], passed), tile);
+    }
   return fine;
 }
 // By one thread, after all stores of the pass that follows `passed` others are fenced.
 __device__ __forceinline__ void signal_neighbours(const Arguments& a, const Exchange& e, const Region& tile,
                                                   long long passed) {
   for (int side = 0; side < 2; ++side)
-    if (in_boundary(a, e, tile, side)) add_system(e.side[side].remote + (passed & 1));
+    if (in_boundary(a, e, tile, side)) {
+      NOTE_IF(true, SIGNALLED, side, passed, 0, tile);
+      add_system(e.side[side].remote + (passed & 1));
+    }
 }
 // Values of a column: all loads of a batch are on their way before the first store waits for one.
 __device__ __forceinline__ void put_column(R* const to, const long long to_pitch, const R* const from,

@@ -13,7 +13,9 @@ __device__ __forceinline__ void exchange_warp_tile(const Arguments& a, const Exc
   if (lane == 0) fine = await_neighbours(a, e, tile, e.passed);
   __syncwarp();
   if (!__shfl_sync(0xffffffffu, fine, 0)) return;
+  NOTE_WARP(BEGUN, 0, e.passed, 0, tile);
   Tiles::advance(a, tile, a.source, a.target, now(a), shared, norms...);
+  NOTE_WARP(COMPUTED, 0, e.passed, 0, tile);
   if (!in_boundary(a, e, tile)) return;
   __syncwarp();
   put_halos(a, e, tile, a.target, lane, 32);
@@ -33,7 +35,9 @@ __device__ __forceinline__ void exchange_block_tile(const Arguments& a, const Ex
   const int fine = *word;
   __syncthreads();
   if (!fine) return;
+  NOTE_BLOCK(BEGUN, 0, e.passed, 0, tile);
   Tiles::advance(a, tile, a.source, a.target, now(a), shared, norms...);
+  NOTE_BLOCK(COMPUTED, 0, e.passed, 0, tile);
   if (!in_boundary(a, e, tile)) return;
   put_halos(a, e, tile, a.target, threadIdx.x, Tiles::THREADS);
   __threadfence_system();

@@ -87,6 +87,7 @@ __device__ __forceinline__ void all_passes(const Arguments& a, const Exchange& e
     if (threadIdx.x < 3 && !await_pass(e, p, threadIdx.x, sides, pass)) *stop = 1;
     __syncthreads();
     if (*stop) return;
+    NOTE_BLOCK(MET, 0, passed, 0, first[0]);
     for (long long unit = blockIdx.x; unit < units; unit += gridDim.x) {
       const bool begun = unit == blockIdx.x, last = unit + gridDim.x >= units;
       if (unit < p.boundary_count) {
@@ -96,7 +97,11 @@ __device__ __forceinline__ void all_passes(const Arguments& a, const Exchange& e
           __syncthreads();
           if (*stop) return;
         }
+        NOTE_WAITS(begun && threadIdx.x == 0, tile, passed);
+        NOTE_BLOCK(BEGUN, 0, passed, 0, tile);
         block2d_tile<Boundary>(a, e, tile, source, target, step, room);
+        NOTE_BLOCK(COMPUTED, 0, passed, 0, tile);
+        NOTE_IF(last && threadIdx.x == 0, ARRIVED, 0, passed, 0, tile);
         if (last && threadIdx.x == 0) arrive_device(p.arrived);
         if (threadIdx.x == 32 && in_boundary(a, e, tile)) signal_neighbours(a, e, tile, passed);
         continue;
@@ -114,8 +119,11 @@ __device__ __forceinline__ void all_passes(const Arguments& a, const Exchange& e
             fine = __shfl_sync(0xffffffffu, fine, 0);
           }
           if (fine) {
+            NOTE_WAITS(begun && lane == 0, tile, passed);
+            NOTE_WARP(BEGUN, 0, passed, 0, tile);
             Interior::advance(a, tile, source, target, step, room + warp * Interior::WARP_BYTES);
             pg_await<0>();  // rows that it asked for and did not need
+            NOTE_WARP(COMPUTED, 0, passed, 0, tile);
             borders = in_boundary(a, e, tile);
           } else {
             *stop = 1;
@@ -123,6 +131,7 @@ __device__ __forceinline__ void all_passes(const Arguments& a, const Exchange& e
         }
         if (last) {
           __syncthreads();
+          NOTE_IF(threadIdx.x == 0, ARRIVED, 0, passed, 0, first[0]);
           if (threadIdx.x == 0) arrive_device(p.arrived);
         }
         if (borders) {

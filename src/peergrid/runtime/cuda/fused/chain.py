@@ -23,18 +23,24 @@ Ends = dict[tuple[int, int], list[int]]
 
 @dataclass(frozen=True)
 class Chain:
-    """Kernels whose `Exchange` have a dtype; boundary_tiles: how many at the low and at the high end of each box."""
+    """Kernels whose `Exchange` have a dtype.
+
+    boundary_tiles: how many at the low and at the high end of each box; notes: the address of a recorded run's list.
+    """
 
     execution: ExecutionContext
     schedule: Schedule
     dtype: np.dtype[Any]
     boundary_tiles: Sequence[tuple[int, int]]
+    notes: int = 0
 
     def links(self, device: int, number: int, op: int) -> NDArray[Any]:
         """`Exchange` of a device in a pass, shape (1,), without the passes so far; op: what its own blocks wait at."""
         execution, links = self.execution, np.zeros(1, self.dtype)
         links["timeout"], links["fault_log"] = execution.timeout_ns, execution.fault_log_address
         links["record"], links["op"] = service.REPORT * (device + 1), op
+        if self.notes:
+            links["notes"] = self.notes
         for side in (0, 1):
             if (device, side) not in self._waits:
                 continue

@@ -29,11 +29,14 @@ PEERS = passed("peer")
 MOST_WAITING = 0.5  # share of a GPU that waiting tiles of devices which share it may take
 
 
-def lower_fused(execution: ExecutionContext, schedule: Schedule) -> Lowered | str:
-    """The command buffer of a schedule with fused exchange (see `fuse_exchange`); else the reason against it."""
+def lower_fused(execution: ExecutionContext, schedule: Schedule, notes: int = 0) -> Lowered | str:
+    """The command buffer of a schedule with fused exchange (see `fuse_exchange`); else the reason against it.
+
+    notes: the address of a recorded run's list.
+    """
     kernel = kernels_of(execution).fused(schedule)
     assert kernel is not None, "whoever fused the exchange of a schedule knows kernels for it"
-    row = _row(execution, schedule, kernel)
+    row = _row(execution, schedule, replace(kernel, recorded=bool(notes)), notes)
     for ordinal, share in row.waiting().items():
         if share > MOST_WAITING:
             return (
@@ -50,13 +53,13 @@ def lower_fused(execution: ExecutionContext, schedule: Schedule) -> Lowered | st
     return Lowered(schedule, {0: commands.finish()}, tuple(queues), frozenset(), {PEERS: len(row.passes)})
 
 
-def _row(execution: ExecutionContext, schedule: Schedule, kernel: PeerKernel) -> _Row:
+def _row(execution: ExecutionContext, schedule: Schedule, kernel: PeerKernel, notes: int) -> _Row:
     tiles, devices = tiles_on(execution, kernel), range(execution.layout.devices)
     boxes = [execution.layout.partition.owned(device) for device in devices]
     cut = [list(tiles.cut(device, (boxes[device],))) for device in devices]
     boundary_tiles = [kernel.counts(box, found) for box, found in zip(boxes, cut, strict=True)]
     launches = {d: [tiles.launch(d, part, boxes[d]) for part in cut[d]] for d in execution.devices.mine}
-    chain = Chain(execution, schedule, kernel.dtype, boundary_tiles)
+    chain = Chain(execution, schedule, kernel.dtype, boundary_tiles, notes)
     return _Row(execution, schedule, kernel, tiles, cut, launches, chain, passes(schedule))
 
 

@@ -52,14 +52,18 @@ def replays(lowered: Lowered, times: int) -> Iterator[tuple[Lowered, int]]:
             yield lowered.together(iterations), count
 
 
-def lower_persistent(execution: ExecutionContext, schedule: Schedule) -> Lowered | str:
-    """One launch on each device for many iterations of a schedule (see `fuse_steps`); else the reason against it."""
+def lower_persistent(execution: ExecutionContext, schedule: Schedule, notes: int = 0) -> Lowered | str:
+    """One launch on each device for many iterations of a schedule (see `fuse_steps`); else the reason against it.
+
+    notes: the address of a recorded run's list.
+    """
     kernel, reason = kernels_of(execution).cooperative(schedule)
     assert kernel is not None, reason
+    kernel = replace(kernel, recorded=bool(notes))
     room = _room(execution, kernel)
     if not all(room):
         return UNFIT
-    found = _row(execution, schedule, kernel, room)
+    found = _row(execution, schedule, kernel, room, notes)
     one, together = found.lowered(1), lru_cache(maxsize=16)(found.lowered)
     return Repeated(one.schedule, one.buffers, one.queues, one.choices, one.increments, found.most, together)
 
@@ -81,7 +85,9 @@ def _room(execution: ExecutionContext, kernel: PersistentKernel) -> list[int]:
     ]
 
 
-def _row(execution: ExecutionContext, schedule: Schedule, kernel: PersistentKernel, room: Sequence[int]) -> _Row:
+def _row(
+    execution: ExecutionContext, schedule: Schedule, kernel: PersistentKernel, room: Sequence[int], notes: int
+) -> _Row:
     tiles, boxes = tiles_on(execution, kernel.made), _boxes(execution)
     tables, launches = list[Tables](), dict[int, KernelLaunch]()
     for device, box in enumerate(boxes):
@@ -92,7 +98,8 @@ def _row(execution: ExecutionContext, schedule: Schedule, kernel: PersistentKern
         if device in execution.devices.mine:
             launches[device] = replace(tiles.launch(device, part, box), blocks=blocks)
     boundary_tiles = [kernel.counts(box, plain, edge) for box, (plain, edge, _) in zip(boxes, tables, strict=True)]
-    return _Row(schedule, Chain(execution, schedule, kernel.dtype, boundary_tiles), tables, launches)
+    chain = Chain(execution, schedule, kernel.dtype, boundary_tiles, notes)
+    return _Row(schedule, chain, tables, launches)
 
 
 @dataclass(frozen=True, eq=False)

@@ -6,9 +6,10 @@ copies are made is in `copies`, what orders the queues in `signals`.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate, groupby
+from typing import Protocol
 
 from peergrid.codegen.cuda.reduce import SHARED_BYTES, THREADS
 from peergrid.runtime.cuda.commands.buffer import CommandBuffer, CommandWriter, Relocation
@@ -76,9 +77,21 @@ class Lowered:
         return self.schedule if self.of_all is None else self.of_all
 
 
-def lower(execution: ExecutionContext, schedule: Schedule, captured: bool = False) -> Lowered:
-    """The command buffers of a schedule. captured: for a graph, where step counters on the devices count the steps."""
-    work = Lowering(execution, schedule, captured)
+class Noting(Protocol):
+    """What a recorded run adds to the commands of each item, operations that are carried out together."""
+
+    def before(self, commands: CommandWriter, item: Sequence[Numbered]) -> None: ...
+    def after(self, commands: CommandWriter, item: Sequence[Numbered]) -> None: ...
+
+
+def lower(
+    execution: ExecutionContext, schedule: Schedule, captured: bool = False, noting: Noting | None = None
+) -> Lowered:
+    """The command buffers of a schedule.
+
+    captured: for a graph, where step counters on the devices count the steps; noting: for a recorded run.
+    """
+    work = Lowering(execution, schedule, captured, noting)
     buffers = {host: work.host(host) for host in sorted({h for op in schedule.ops for h in hosts_of(op)})}
     queues = tuple(sorted({queue for op in schedule.ops for queue in queues_of(op)}))
     choices = frozenset(work.copies.choices)
@@ -104,6 +117,7 @@ class Lowering:
     execution: ExecutionContext
     schedule: Schedule
     captured: bool
+    noting: Noting | None = None
 
     def __post_init__(self) -> None:
         self.copies = Copies(self.execution, self.schedule.options)
@@ -130,7 +144,11 @@ class Lowering:
         commands, items = CommandWriter(), list(self._items(host))
         last = {item[0][1].queue: n for n, item in enumerate(items) if isinstance(item[0][1], Compute | Reduce)}
         for n, item in enumerate(items):
+            if self.noting is not None:
+                self.noting.before(commands, item)
             self._item(commands, item)
+            if self.noting is not None:
+                self.noting.after(commands, item)
             if self.clocked:
                 for queue in (queue for queue, at in last.items() if at == n):
                     advance_step_counter(
@@ -145,7 +163,7 @@ class Lowering:
             ops = list(part)
             if key[0] == "copy":
                 yield from self._by_route(ops)
-            elif key[0] in ("compute", "semaphores", "messages"):
+            elif key[0] in ("compute", "messages") or (key[0] == "semaphores" and self.noting is None):
                 yield ops
             else:
                 yield from ([one] for one in ops)
