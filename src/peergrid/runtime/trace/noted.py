@@ -27,7 +27,7 @@ def completed(iterations: Sequence[Schedule], noted: Iterable[Entry]) -> Log:
 
 
 class _Hosts:
-    """What is left of each host's program, and the log so far; bound: the records that waits are bound to."""
+    """The rest of each host's program, and the log so far; bound: the records that waits are bound to."""
 
     def __init__(self, iterations: Sequence[Schedule]) -> None:
         self.log = Log(list(iterations), [Begin(0)])

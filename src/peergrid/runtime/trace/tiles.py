@@ -74,7 +74,7 @@ class _Classes:
     notes: Sequence[TileNote]
 
     def entries(self) -> Iterator[Entry]:
-        """What queues began and ended, in order; nothing of what has no notes."""
+        """Beginnings and ends in queues, in order; nothing of what has no notes."""
         found = list[tuple[float, int, Entry]]()
         for position, op, span in self._spans:
             saw = self._saw(position, op) if isinstance(op, SignalWait) else None
