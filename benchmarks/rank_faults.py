@@ -1,6 +1,7 @@
 """Ranks that are killed, stopped, interrupted or fail at random moments: all processes end, with a sentence.
 
     python benchmarks/rank_faults.py --times 50
+    python benchmarks/rank_faults.py --times 12 --ranks 2 --devices cuda --strategies overlap,peer,persistent
 
 Each time three ranks run on one host until one of them is killed (SIGKILL), stopped (SIGSTOP; the others notice
 silence after a second), fails by an exception, or all are interrupted (SIGINT, as Ctrl-C sends it). Afterwards no
@@ -10,6 +11,7 @@ process of the run may be left five seconds after the launcher ended, and no mem
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import random
 import re
@@ -27,11 +29,11 @@ APP = Path(__file__).parents[1] / "tests" / "runtime" / "ranks_app.py"
 FAULTS = {"killed": signal.SIGKILL, "stopped": signal.SIGSTOP, "failed": signal.SIGUSR1, "interrupted": signal.SIGINT}
 SAID = {
     "killed": r"KILLED BY|signal 9|Killed",  # by the launcher
-    "stopped": r"rank \d on \S+: Nothing moved for 1 s",
+    "stopped": r"rank \d on \S+: .*(Nothing moved for 1 s|waited too long|never took effect|did not finish)",
     "failed": r"planted",
     "interrupted": r"",
 }
-RANKS, LEAVE = 3, 5.0
+LEAVE = 5.0
 
 
 def alive(pids: list[int]) -> Iterator[int]:
@@ -43,10 +45,10 @@ def alive(pids: list[int]) -> Iterator[int]:
         yield pid
 
 
-def trial(fault: str, victim: int, moment: float) -> dict[str, Any]:
+def trial(fault: str, victim: int, moment: float, ranks: int, devices: str, strategy: str) -> dict[str, Any]:
     """One run that ends by a fault after so many seconds; what was found."""
     launcher = Path(sys.executable).with_name("mpiexec")
-    line = [str(launcher), "-n", str(RANKS), sys.executable, str(APP), "endless"]
+    line = [str(launcher), "-n", str(ranks), sys.executable, str(APP), "endless", *map(json.dumps, (devices, strategy))]
     folders = (APP.parents[2] / "src", APP.parent)
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(map(str, folders)), "OPENBLAS_NUM_THREADS": "1"}
     run = subprocess.Popen(
@@ -54,7 +56,8 @@ def trial(fault: str, victim: int, moment: float) -> dict[str, Any]:
     )
     assert run.stdout is not None
     pids, lines = list[int](), list[str]()
-    while len(pids) < RANKS:
+    facts = {"fault": fault, "rank": victim, "moment": moment, "devices": devices, "strategy": strategy}
+    while len(pids) < ranks:
         lines.append(run.stdout.readline())
         pids += [int(text) for text in re.findall(r"begun (\d+)", lines[-1])]
     time.sleep(moment)
@@ -65,7 +68,7 @@ def trial(fault: str, victim: int, moment: float) -> dict[str, Any]:
         ended = time.monotonic() - began
     except subprocess.TimeoutExpired:
         os.killpg(run.pid, signal.SIGKILL)
-        return {"fault": fault, "rank": victim, "moment": moment, "ended": None, "left": len(list(alive(pids)))}
+        return {**facts, "ended": None, "left": len(list(alive(pids)))}
     while list(alive(pids)) and time.monotonic() - began - ended < LEAVE:
         time.sleep(0.02)
     left = list(alive(pids))
@@ -73,24 +76,31 @@ def trial(fault: str, victim: int, moment: float) -> dict[str, Any]:
         os.kill(pid, signal.SIGKILL)
     said = re.search(SAID[fault], "".join(lines) + rest) is not None
     code, shared = run.returncode, [path.name for path in Path("/dev/shm").glob("peergrid-*")]
-    found = {"fault": fault, "rank": victim, "moment": moment, "ended": ended, "code": code, "said": said}
-    return {**found, "left": len(left), "shared": shared}
+    told = next((line for line in rest.splitlines() if line.startswith("rank ")), "")[:200]
+    return {**facts, "ended": ended, "code": code, "said": said, "told": told, "left": len(left), "shared": shared}
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--times", type=int, default=50)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--ranks", type=int, default=3)
+    parser.add_argument("--devices", default="cpu:1")
+    parser.add_argument("--strategies", default="overlap")
     parser.add_argument("--dry", action="store_true", help="record nothing")
     given = parser.parse_args()
     draw, trials = random.Random(given.seed), list[dict[str, Any]]()
     for number in range(given.times):
         fault = list(FAULTS)[number % len(FAULTS)]
-        trials.append(trial(fault, draw.randrange(RANKS), round(draw.random(), 3)))
+        strategies = given.strategies.split(",")
+        strategy = strategies[number // len(FAULTS) % len(strategies)]
+        victim, moment = draw.randrange(given.ranks), round(draw.random(), 3)
+        trials.append(trial(fault, victim, moment, given.ranks, given.devices, strategy))
         print(trials[-1], flush=True)
     wrong = [one for one in trials if one["ended"] is None or one["left"] or one["shared"] or not one["said"]]
     if not given.dry:
-        save("rank_faults", {**about(("peergrid", "mpi4py", "mpich")), "wrong": len(wrong), "trials": trials})
+        name = "rank_faults" if given.devices.startswith("cpu") else "rank_faults_gpu"
+        save(name, {**about(("peergrid", "mpi4py", "mpich")), "wrong": len(wrong), "trials": trials})
     sys.exit(bool(wrong))
 
 

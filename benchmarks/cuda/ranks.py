@@ -3,6 +3,7 @@
     mpiexec -n 2 python benchmarks/cuda/ranks.py --ranks --out ranks.json
     python benchmarks/cuda/ranks.py --out alone.json
     python benchmarks/cuda/ranks.py --compare ranks.json alone.json
+    mpiexec -n 2 python benchmarks/cuda/ranks.py --bare --out bare.json    # NCCL's calls alone, back to back
 
 Samples rest for three times their length, as those of `peergrid bench` do.
 """
@@ -10,6 +11,7 @@ Samples rest for three times their length, as those of `peergrid bench` do.
 from __future__ import annotations
 
 import argparse
+import ctypes
 import hashlib
 import json
 import sys
@@ -25,25 +27,38 @@ from record import about
 from peergrid import Grid, Options, Problem, Simulation
 from peergrid.bench.problems import jacobi, noise, relax
 from peergrid.grid import Box
+from peergrid.runtime.cuda.device.driver import CudaDriver
+from peergrid.runtime.ranks.nccl import Nccl
+from peergrid.runtime.ranks.ranks import Ranks
 
 SAMPLES, SECONDS, REST = 5, 0.1, 3.0
 ROWS = 64  # on both sides of the cut, whose bits are compared
 
 SIZES = {"17408": 17408, "4096": 4096}
-ROW_BYTES = {"4KiB": 4 << 10, "1MiB": 1 << 20}
+ROW_BYTES = {"4KiB": 4 << 10, "64KiB": 64 << 10, "1MiB": 1 << 20}
+RINGS = {
+    f"{name}{part}": (rows, count) for part, rows in (("", 64), ("-half", 32)) for name, count in ROW_BYTES.items()
+}
+"""Rows, and bytes of each, of small grids in a ring; halves: what each of two GPUs has of them."""
 WAYS = [
     (size, strategy, depth)
-    for strategies, depth in ((("overlap", "peer", "persistent"), 8), (("graph", "async"), 8), (("overlap", "peer"), 1))
+    for strategies, depth in (
+        (("persistent", "overlap", "peer"), 8),
+        (("graph", "async"), 8),
+        (("async", "overlap", "peer", "graph"), 1),
+    )
     for strategy in strategies
     for size in SIZES
-] + [(size, strategy, 1) for size in ROW_BYTES for strategy in ("async", "graph")]
+] + [(size, strategy, 1) for size in RINGS for strategy in ("async", "graph")]
+BARE = 200  # exchanges of a sample
 
 
 def problem(size: str) -> Problem:
     """Jacobi's step: on a square, or on few rows of which each has so many bytes, in a ring."""
     if size in SIZES:
         return jacobi(SIZES[size], SIZES[size])
-    shape = (64, ROW_BYTES[size] // 4)
+    rows, count = RINGS[size]
+    shape = (rows, count // 4)
     grid = Grid(shape, ("periodic", "fixed"))
     return Problem.of(relax(grid.field("u", noise(shape, 1))))
 
@@ -84,10 +99,37 @@ def measured(size: str, strategy: str, depth: int, comm: Any, devices: str, rout
     }
 
 
+def bare_nccl(comm: Any, size: int) -> dict[str, Any]:
+    """Microseconds of what a ring of two ranks exchanges: groups of two messages each way, back to back."""
+    driver, ranks = CudaDriver(), Ranks(comm, (0, 1), carrier="nccl")
+    context = driver.retain(comm.rank)
+    driver.make_current(context)
+    calls, buffers, stream = Nccl(ranks), [driver.allocate(size) for _ in range(4)], driver.create_stream(0)
+    start, end, send, receive = (calls.entry(f"nccl{name}") for name in ("GroupStart", "GroupEnd", "Send", "Recv"))
+    bracket = ctypes.CFUNCTYPE(ctypes.c_int)
+    move = ctypes.CFUNCTYPE(
+        ctypes.c_int, *(ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int, ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p)
+    )
+    begin, finish, samples = bracket(start), bracket(end), []
+    moves = [(move(send if place < 2 else receive), address) for place, address in enumerate(buffers)]
+    for _ in range(SAMPLES + 2):
+        ranks.gathered()
+        started = time.perf_counter()
+        for _ in range(BARE):
+            begin()
+            for function, address in moves:
+                function(address, size, 0, 1 - comm.rank, calls.address, stream)
+            finish()
+        driver.synchronize()
+        samples.append((time.perf_counter() - started) / BARE * 1e6)
+    calls.close()
+    return {"case": f"bare NCCL {size}", "microseconds": median(samples[2:]), "samples": samples[2:]}
+
+
 def compare(paths: list[str]) -> None:
     """A line for each case that both records have."""
     first, second = ({c["case"]: c for c in json.loads(Path(path).read_text())["cases"]} for path in paths)
-    for name in first.keys() & second.keys():
+    for name in (name for name in first if name in second):
         one, two = first[name], second[name]
         share = two["microseconds"] / one["microseconds"]
         same = "same bits" if one["bits"] == two["bits"] else "OTHER BITS"
@@ -99,7 +141,8 @@ def main() -> None:
     parser.add_argument("--ranks", action="store_true")
     parser.add_argument("--devices", default="cuda")
     parser.add_argument("--route")
-    parser.add_argument("--only", default="")
+    parser.add_argument("--only", default="", help="words of the cases, and others after commas: '17408 8,4KiB'")
+    parser.add_argument("--bare", action="store_true")
     parser.add_argument("--seconds", type=float, default=1e9, help="begin no case after so many")
     parser.add_argument("--out", type=Path, default=Path("ranks.json"))
     parser.add_argument("--compare", nargs=2, metavar="RECORD")
@@ -108,21 +151,30 @@ def main() -> None:
         compare(given.compare)
         return
     comm = None
-    if given.ranks:
+    if given.ranks or given.bare:
         from mpi4py import MPI
 
         comm = MPI.COMM_WORLD
     leads, began, cases = comm is None or comm.rank == 0, time.monotonic(), []
+    wanted = [one.split() for one in given.only.split(",")]
+    if given.bare:
+        cases = [bare_nccl(comm, size) for size in ROW_BYTES.values()]
+        if leads:
+            print(*({key: case[key] for key in ("case", "microseconds")} for case in cases), sep="\n", flush=True)
+            given.out.write_text(json.dumps({**about(("nccl4py",)), "cases": cases}, indent=1))
+        return
     for size, strategy, depth in WAYS:
+        words = f"{size} {strategy} {depth}".split()
+        if not any(all(word in words for word in one) for one in wanted):
+            continue
         late = time.monotonic() - began > given.seconds
         if any(comm.allgather(late)) if comm is not None else late:
             break
-        if all(word in f"{size} {strategy} {depth}" for word in given.only.split()):
-            cases.append(measured(size, strategy, depth, comm, given.devices, given.route))
-            if leads:
-                print({key: cases[-1][key] for key in cases[-1] if key != "samples"}, flush=True)
-                facts = {"ranks": 1 if comm is None else comm.size, "route": given.route, "cases": cases}
-                given.out.write_text(json.dumps({**about(), **facts}, indent=1))
+        cases.append(measured(size, strategy, depth, comm, given.devices, given.route))
+        if leads:
+            print({key: cases[-1][key] for key in cases[-1] if key != "samples"}, flush=True)
+            facts = {"ranks": 1 if comm is None else comm.size, "route": given.route, "cases": cases}
+            given.out.write_text(json.dumps({**about(), **facts}, indent=1))
 
 
 if __name__ == "__main__":

@@ -153,15 +153,19 @@ def late() -> None:
         simulation.run(10)
 
 
-def endless() -> None:
-    """A run that others end; SIGUSR1 is an exception in the middle of it, and silence is noticed after a second."""
+def endless(devices: str = "cpu:1", strategy: str = "overlap") -> None:
+    """A run that others end; SIGUSR1 is an exception in the middle of it, and silence is noticed after a second, on
+    GPUs after those of their executor.
+    """
 
     def fail(number: int, frame: object) -> None:
         raise RuntimeError("planted")
 
     signal.signal(signal.SIGUSR1, fail)
-    with Simulation(counted(), 100_000_000, devices="cpu:1", comm=MPI.COMM_WORLD) as simulation:
-        simulation._executor._inner._waits._timeout = 1.0
+    options = Options(strategy)
+    with Simulation(counted(), 100_000_000, devices=devices, options=options, comm=MPI.COMM_WORLD) as simulation:
+        if devices.startswith("cpu"):
+            simulation._executor._inner._waits._timeout = 1.0
         object.__setattr__(simulation._ranks, "timeout", 1.0)
         simulation.run(10)
         print(f"begun {os.getpid()}", flush=True)
