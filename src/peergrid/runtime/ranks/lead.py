@@ -5,11 +5,15 @@ For programs that pause by the clock, answer signals and write files, as the com
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
 
 from peergrid.grid import Array, Box, FirstValues, Index
 from peergrid.runtime.ranks.executor import RankedExecutor
-from peergrid.runtime.ranks.ranks import Communicator
+from peergrid.runtime.ranks.ranks import POLL, SOON, Communicator
 from peergrid.schedule import Schedule
 from peergrid.schedule.timeline import Span
 from peergrid.stencil.reduction import Series
@@ -91,14 +95,24 @@ class LeadingExecutor:
             self._inner.close()
 
     def _say(self, name: str, *arguments: object) -> None:
+        self._comm.Ibcast(np.zeros(1, np.int8)).Wait()
         self._comm.bcast((name, arguments))
+
+
+def _heard(comm: Communicator) -> tuple[str, tuple[Any, ...]]:
+    """The next call of rank 0, which may write files for minutes meanwhile: nobody keeps a processor busy then."""
+    request, began = comm.Ibcast(np.empty(1, np.int8)), time.monotonic()
+    while not request.Test():
+        time.sleep(POLL if time.monotonic() - began > SOON else 0)
+    found: tuple[str, tuple[Any, ...]] = comm.bcast(None)
+    return found
 
 
 def follow(executor: RankedExecutor, comm: Communicator) -> None:
     """Do as rank 0 does, until it closes its executor."""
     schedules: list[Schedule] = []
     while True:
-        name, arguments = comm.bcast(None)
+        name, arguments = _heard(comm)
         if name == "prepare":
             schedules += arguments
         elif name == "execute":
