@@ -154,7 +154,12 @@ class Drive:
         """Amplitudes at n dt, n = 0 to steps - 1, or half a step later; zero unless n dt is within start and stop."""
         times = dt * np.arange(steps, dtype=np.float64)
         values = self.waveform.sample(times - self.start + (0.5 * dt if half else 0.0))
-        return np.where((times >= self.start) & (times <= self.stop), values, 0.0)
+        return np.where(self.active(steps, dt), values, 0.0)
+
+    def active(self, steps: int, dt: float) -> NDArray[np.bool_]:
+        """Whether n dt is within start and stop, n = 0 to steps - 1."""
+        times = dt * np.arange(steps, dtype=np.float64)
+        return (times >= self.start) & (times <= self.stop)
 
 
 @dataclass(frozen=True)

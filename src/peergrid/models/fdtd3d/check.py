@@ -1,0 +1,74 @@
+"""Faults of a domain that can be said in a sentence before anything is built."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from math import sqrt
+
+from peergrid.errors import UsageError
+from peergrid.grid import Index
+from peergrid.models.fdtd3d.constants import SPEED_OF_LIGHT
+from peergrid.models.fdtd3d.domain import AXES, COMPONENTS, Domain, ElectricDipole, MagneticDipole, PlaneWave
+
+
+def check(domain: Domain) -> None:
+    """Raises UsageError with the first fault."""
+    for fault in _faults(domain):
+        raise UsageError(fault)
+
+
+def _faults(domain: Domain) -> Iterator[str]:
+    axes = [axis for axis in range(3) if axis != domain.invariant]
+    if len(domain.shape) != 3 or any(n < 2 for n in (domain.shape[axis] for axis in axes)):
+        yield f"A domain is expected to have at least two cells along each axis, got {domain.shape}."
+    expected = (len(COMPONENTS), *domain.nodes)
+    if domain.ids.shape != expected:
+        yield f"Media are expected as an array of shape {expected}, got {domain.ids.shape}."
+    if not domain.media:
+        yield "A domain is expected to have at least one medium, got none."
+    limit = 1 / (SPEED_OF_LIGHT * sqrt(sum(1 / domain.spacing[axis] ** 2 for axis in axes)))
+    fastest = min((sqrt(m.permittivity * m.permeability) for m in domain.media), default=1.0)
+    if not 0 < domain.dt <= limit * fastest * (1 + 1e-9):
+        yield f"dt is expected to be above 0 and at most {limit * fastest:.6g} s, to be stable, got {domain.dt:g} s."
+    if domain.steps < 1:
+        yield f"steps are expected to be at least 1, got {domain.steps}."
+    yield from _absorber_faults(domain)
+    yield from _source_faults(domain)
+    for number, receiver in enumerate(domain.receivers, start=1):
+        if _outside(domain, receiver.node):
+            yield f"Receiver {number} is expected on nodes from 0 to {_last(domain)}, got {receiver.node}; move it."
+
+
+def _absorber_faults(domain: Domain) -> Iterator[str]:
+    thickness = {side: slab.cells for side, slab in domain.absorber.slabs}
+    if not 1 <= len(domain.absorber.stretches) <= 2:
+        yield f"An absorber is expected to have one stretch or two, got {len(domain.absorber.stretches)}."
+    for axis, name in enumerate(AXES):
+        both = thickness.get(f"{name}-", 0) + thickness.get(f"{name}+", 0)  # type: ignore[call-overload]
+        if axis != domain.invariant and both >= domain.shape[axis]:
+            yield (
+                f"Absorbers are expected to leave cells between them along {name}, got {both} cells of absorber on "
+                f"{domain.shape[axis]} cells; make them thinner."
+            )
+
+
+def _source_faults(domain: Domain) -> Iterator[str]:
+    for number, source in enumerate(domain.sources, start=1):
+        if isinstance(source, PlaneWave):
+            yield f"Source {number} is a plane wave, which is not carried out; use dipoles far away."
+            continue
+        name = f"{'H' if isinstance(source, MagneticDipole) else 'E'}{source.axis}"
+        if name not in domain.live:
+            yield f"Source {number} drives {name}, which mode {domain.mode} does not have; turn it or use 3D."
+        if _outside(domain, source.node):
+            yield f"Source {number} is expected on nodes from 0 to {_last(domain)}, got {source.node}; move it."
+        if not isinstance(source, ElectricDipole | MagneticDipole) and source.resistance < 0:
+            yield f"Source {number} is expected to have a resistance not below 0 Ω, got {source.resistance:g}."
+
+
+def _outside(domain: Domain, node: Index) -> bool:
+    return len(node) != 3 or any(not 0 <= i < n for i, n in zip(node, domain.nodes, strict=True))
+
+
+def _last(domain: Domain) -> Index:
+    return tuple(n - 1 for n in domain.nodes)
