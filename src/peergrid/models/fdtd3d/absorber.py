@@ -1,4 +1,4 @@
-"""Perfectly matched layers whose stretched axes are integrated by the trapezoidal rule, one or two stretches deep.
+"""Perfectly matched layers whose stretched axes are integrated by the trapezoidal rule, one or two of them.
 
 A derivative u normal to a side becomes u / s, s = κ + σ / (α + iωε₀). With q = dt / 2ε₀ and one stretch
 

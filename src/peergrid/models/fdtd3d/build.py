@@ -61,11 +61,11 @@ def build(domain: Domain) -> BuiltDomain:
     check(domain)
     lattice = Lattice.of(domain)
     grid = lattice.grid
-    fields = {component: grid.field(component) for component in domain.live}
+    driven = drives(lattice)
+    fields = {component: grid.field(component, driven.start(component)) for component in domain.live}
     placed = {component: factors(lattice, component) for component in domain.live}
     units: dict[str, float] = {component: _unit(domain, component) for component in domain.live}
     magnetic, electric = (half(lattice, fields, placed, letter).updates() for letter in "HE")
-    driven = drives(lattice)
     lines = [
         Line.of(lattice, source, f"line{number}")
         for number, source in enumerate((s for s in domain.sources if isinstance(s, TransmissionLine)), start=1)

@@ -8,7 +8,15 @@ from math import sqrt
 from peergrid.errors import UsageError
 from peergrid.grid import Index
 from peergrid.models.fdtd3d.constants import SPEED_OF_LIGHT
-from peergrid.models.fdtd3d.domain import AXES, COMPONENTS, Domain, ElectricDipole, MagneticDipole, PlaneWave
+from peergrid.models.fdtd3d.domain import (
+    AXES,
+    COMPONENTS,
+    Domain,
+    MagneticDipole,
+    PlaneWave,
+    TransmissionLine,
+    VoltageSource,
+)
 
 
 def check(domain: Domain) -> None:
@@ -26,6 +34,11 @@ def _faults(domain: Domain) -> Iterator[str]:
         yield f"Media are expected as an array of shape {expected}, got {domain.ids.shape}."
     if not domain.media:
         yield "A domain is expected to have at least one medium, got none."
+    if domain.ids.size and int(domain.ids.max()) >= len(domain.media):
+        yield f"Indices of media are expected below {len(domain.media)}, the number of media, got {domain.ids.max()}."
+    for medium in domain.media:
+        if any(complex(pole.rate).real > 0 for pole in medium.poles):
+            yield f"Medium '{medium.name}' is expected to have poles that decay, got one that grows; correct it."
     limit = 1 / (SPEED_OF_LIGHT * sqrt(sum(1 / domain.spacing[axis] ** 2 for axis in axes)))
     fastest = min((sqrt(m.permittivity * m.permeability) for m in domain.media), default=1.0)
     if not 0 < domain.dt <= limit * fastest * (1 + 1e-9):
@@ -62,7 +75,9 @@ def _source_faults(domain: Domain) -> Iterator[str]:
             yield f"Source {number} drives {name}, which mode {domain.mode} does not have; turn it or use 3D."
         if _outside(domain, source.node):
             yield f"Source {number} is expected on nodes from 0 to {_last(domain)}, got {source.node}; move it."
-        if not isinstance(source, ElectricDipole | MagneticDipole) and source.resistance < 0:
+        if isinstance(source, TransmissionLine) and not source.resistance > 0:
+            yield f"Source {number} is a line, expected to have a resistance above 0 Ω, got {source.resistance:g}."
+        if isinstance(source, VoltageSource) and source.resistance < 0:
             yield f"Source {number} is expected to have a resistance not below 0 Ω, got {source.resistance:g}."
 
 

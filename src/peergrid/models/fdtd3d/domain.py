@@ -25,6 +25,7 @@ Mode = Literal["3D", "TMx", "TMy", "TMz", "TEx", "TEy", "TEz"]
 Side = Literal["x-", "x+", "y-", "y+", "z-", "z+"]
 Component = Literal["Ex", "Ey", "Ez", "Hx", "Hy", "Hz"]
 Current = Literal["Ix", "Iy", "Iz"]
+Formulation = Literal["HORIPML", "MRIPML"]
 AXES: tuple[Axis, ...] = get_args(Axis)
 SIDES: tuple[Side, ...] = get_args(Side)
 COMPONENTS: tuple[Component, ...] = get_args(Component)
@@ -131,7 +132,7 @@ class Absorber:
     """
 
     slabs: tuple[tuple[Side, Slab], ...] = ()
-    formulation: Literal["HORIPML", "MRIPML"] = "HORIPML"
+    formulation: Formulation = "HORIPML"
     stretches: tuple[Stretch, ...] = (Stretch(),)
 
 
@@ -157,7 +158,7 @@ class Drive:
         return np.where(self.active(steps, dt), values, 0.0)
 
     def active(self, steps: int, dt: float) -> NDArray[np.bool_]:
-        """Whether n dt is within start and stop, n = 0 to steps - 1."""
+        """True where n dt is within start and stop, n = 0 to steps - 1."""
         times = dt * np.arange(steps, dtype=np.float64)
         return (times >= self.start) & (times <= self.stop)
 

@@ -43,6 +43,9 @@ class Line:
     back: Index
     voltage: Field
     current: Field
+    whole: Signal
+    half: Signal
+    active: Signal
 
     @classmethod
     def of(cls, lattice: Lattice, source: TransmissionLine, name: str) -> Line:
@@ -51,10 +54,15 @@ class Line:
         first = tuple(i + LAST * b for i, b in zip(cell, back, strict=True))
         box = Box.cell(cell).hull(Box.cell(first))
         grid = lattice.grid
-        return cls(
-            lattice, source, name, cell, back,
-            grid.field(f"{name}.voltage", within=box), grid.field(f"{name}.current", within=box),
-        )  # fmt: skip
+        domain, drive = lattice.domain, source.drive
+        signals = {
+            "whole": drive.samples(domain.steps, domain.dt, half=False),
+            "half": drive.samples(domain.steps, domain.dt, half=True),
+            "active": drive.active(domain.steps, domain.dt).astype(np.float64),
+        }
+        voltage, current = (grid.field(f"{name}.{what}", within=box) for what in ("voltage", "current"))
+        whole, half, active = (grid.signal(f"{name}.{what}", samples) for what, samples in signals.items())
+        return cls(lattice, source, name, cell, back, voltage, current, whole, half, active)
 
     def at(self, place: int) -> Box:
         """A cell of the line."""
@@ -62,36 +70,26 @@ class Line:
 
     def updates(self, fields: Mapping[Component, Field]) -> tuple[Update, ...]:
         """The line's own updates, between the half steps of H and E."""
-        whole, half, active = self._signals()
         loop = [
             (sign, self.lattice.along(along), fields[of])
             for sign, along, of in neighbours(electric_of(self.source.axis))
         ]
         made = []
         for place in range(LAST + 1):
-            made.append(self._update(place, loop, whole, half, active).within(self.at(place)))
+            made.append(self._update(place, loop).within(self.at(place)))
         return tuple(made)
 
     def edge(self, fields: Mapping[Component, Field]) -> Update:
         """The update of the edge's field, after those."""
-        _, _, active = self._signals()
 
         @stencil
         def fed(e: Any, voltage: Any, active: Any) -> None:
             at = (0,) * len(self.cell)
             e.next[at] = where(active.now > 0, -voltage[at], e[at])
 
-        return fed(fields[electric_of(self.source.axis)], self.voltage, active).within(Box.cell(self.cell))
+        return fed(fields[electric_of(self.source.axis)], self.voltage, self.active).within(Box.cell(self.cell))
 
-    def _signals(self) -> tuple[Signal, Signal, Signal]:
-        domain, grid, drive = self.lattice.domain, self.lattice.grid, self.source.drive
-        return (
-            grid.signal(f"{self.name}.whole", drive.samples(domain.steps, domain.dt, half=False)),
-            grid.signal(f"{self.name}.half", drive.samples(domain.steps, domain.dt, half=True)),
-            grid.signal(f"{self.name}.active", drive.active(domain.steps, domain.dt).astype(np.float64)),
-        )
-
-    def _update(self, place: int, loop: Any, whole: Signal, half: Signal, active: Signal) -> Update:
+    def _update(self, place: int, loop: Any) -> Update:
         """One cell: its current, then its voltage from the new currents."""
         back, resistance = self.back, self.source.resistance
         ahead, at = tuple(-b for b in back), (0,) * len(back)
@@ -123,7 +121,7 @@ class Line:
             v.next[at] = where(active.now > 0, new, v[at])
             i.next[at] = where(active.now > 0, current(place, at), i[at])
 
-        return line(self.voltage, self.current, [h for _, _, h in loop], whole, half, active)
+        return line(self.voltage, self.current, [h for _, _, h in loop], self.whole, self.half, self.active)
 
 
 def _free_way(lattice: Lattice, cell: Index, name: str) -> Index:

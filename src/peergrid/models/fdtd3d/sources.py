@@ -42,15 +42,21 @@ def prescribe(u: Any, samples: Any, active: Any) -> None:
 
 @dataclass(frozen=True)
 class Drives:
-    """The amplitudes that are added to components at cells, and those that replace what is there, with when."""
+    """Amplitudes that are added to components at cells; those that replace what is there, with when; first values."""
 
     added: dict[tuple[Component, Index], Doubles] = field(default_factory=dict)
     prescribed: dict[tuple[Component, Index], tuple[Doubles, Doubles]] = field(default_factory=dict)
+    first: dict[tuple[Component, Index], float] = field(default_factory=dict)
 
     def add(self, component: Component, cell: Index, samples: Doubles) -> None:
         """Some more at a cell: sources at one cell are added up."""
         known = self.added.get((component, cell))
         self.added[component, cell] = samples if known is None else known + samples
+
+    def start(self, component: Component) -> float | Still:
+        """The first values of a component."""
+        values = {cell: value for (name, cell), value in self.first.items() if name == component}
+        return Still(values) if values else 0.0
 
     def updates(self, fields: Mapping[Component, Field], letter: str) -> Iterator[tuple[Update, ...]]:
         """The updates that follow the half step of E or of H: what is added, and then what is prescribed."""
@@ -70,6 +76,20 @@ class Drives:
             for (component, cell), (samples, active) in self.prescribed.items()
             if component[0] == letter
         )
+
+
+@dataclass(frozen=True)
+class Still:
+    """First values on a box: zero but at single cells."""
+
+    values: Mapping[Index, float]
+
+    def __call__(self, box: Box) -> Doubles:
+        found = np.zeros(box.shape)
+        for cell, value in self.values.items():
+            if cell in box:
+                found[tuple(i - lo for i, lo in zip(cell, box.lo, strict=True))] = value
+        return found
 
 
 def _name(component: Component, cell: Index) -> str:
@@ -96,9 +116,11 @@ def _drive(lattice: Lattice, source: ElectricDipole | VoltageSource | MagneticDi
         return
     component = electric_of(source.axis)
     if isinstance(source, VoltageSource) and source.resistance == 0:
-        samples = source.drive.samples(domain.steps + 1, domain.dt, half=False)[1:]
-        active = source.drive.active(domain.steps + 1, domain.dt)[1:]
-        found.prescribed[component, cell] = (-samples, active.astype(np.float64))
+        samples = -source.drive.samples(domain.steps + 1, domain.dt, half=False)
+        active = source.drive.active(domain.steps + 1, domain.dt).astype(np.float64)
+        found.prescribed[component, cell] = (samples[1:], active[1:])
+        if samples[0]:
+            found.first[component, cell] = float(samples[0])
         return
     samples = source.drive.samples(domain.steps, domain.dt, half=True)
     current = samples / source.resistance if isinstance(source, VoltageSource) else samples
