@@ -3,8 +3,9 @@
     python benchmarks/cuda/radar3d.py [--size 512] [--only WORD,...] [--seconds 90] [--out radar3d.json]
 
 The domains: vacuum; three layers without losses; the same with losses; each with absorbers of 10 cells on all sides (or
-those of some axes, as in `layers:z`), a dipole and receivers, float32. `of_one_pass` is the rate over that at which a copy moves what a step must read and write
-at least, absorbers and coefficients included. Digests are of small domains with every kind of medium and source.
+those of some axes, as in `layers:z`), a dipole and receivers, float32. `of_one_pass` is the rate over that at which a
+copy moves what a step must read and write at least, absorbers and coefficients included. Digests are of small domains
+with every kind of medium and source.
 """
 
 from __future__ import annotations

@@ -32,12 +32,22 @@ def test_example_runs(example: Path, tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     if example.name == "life.py":
         assert done.stdout == "the glider arrived\n"
+    if example.name == "gpr3d.py":
+        assert done.stdout == "the echo comes after 2.82 ns, 6 V/m strong\n"
     if example.name == "rtm.py":
         assert done.stdout == "a layer at 415 m\n"  # between the nodes at 410 and 420
 
 
 @pytest.mark.parametrize(
-    "document", ["README.md", "docs/stencils.md", "docs/waves.md", "docs/ownership.md", "docs/tutorials/physics.md"]
+    "document",
+    [
+        "README.md",
+        "docs/stencils.md",
+        "docs/waves.md",
+        "docs/radar3d.md",
+        "docs/ownership.md",
+        "docs/tutorials/physics.md",
+    ],
 )
 def test_python_blocks_run(document: str, tmp_path: Path) -> None:
     script = tmp_path / "blocks.py"

@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
+import h5py
 import numpy as np
 import pytest
-from fdtd3d_examples import absorbing, vacuum
+from fdtd3d_examples import SPACING, absorbing, vacuum
 
 import peergrid
 from peergrid import Options, UsageError
+from peergrid.jobs import run_model
+from peergrid.models import Snapshots
 from peergrid.models.fdtd3d import (
     PEC,
     VACUUM,
     Absorber,
     Domain,
+    DomainModel,
     Drive,
     ElectricDipole,
     Grading,
@@ -30,6 +35,8 @@ from peergrid.models.fdtd3d import (
     debye,
     lorentz,
 )
+from peergrid.models.fdtd3d.model import LIBRARIES
+from peergrid.models.survey import Trace
 from peergrid.models.waveforms import Ricker
 
 PULSE = Drive(Ricker(4e9))
@@ -115,3 +122,65 @@ def test_media_cost_memory_only_where_they_differ() -> None:
     assert fields["Ez.pole1.real"].box.hi[2] == 14
     assert "Ex.z+.memory1" in fields
     assert "Ez.x+.memory1" not in fields
+
+
+def test_results_are_laid_out_as_gprmax_does(tmp_path: Path) -> None:
+    """With the current around an edge, what is sent along a line, and snapshots."""
+    model = DomainModel(replace(everything(), title="small"), snapshots=Snapshots(8, ("Ez",), 2))
+    found = run_model(model, tmp_path / "out", devices="cpu:1", strategy="async", depth=1)
+    with h5py.File(tmp_path / "out" / "results.h5") as file:
+        assert file.attrs["Iterations"] == 25
+        assert list(file.attrs["nx_ny_nz"]) == [16, 18, 20]
+        receiver = file["rxs/rx1"]
+        assert list(receiver.attrs["GridPosition"]) == [9, 9, 13]
+        assert receiver["Hx"].attrs["TimeSampleOffset"] == -0.5 * found.model.dt
+        np.testing.assert_allclose(receiver["Ez"][1:], found.traces["rx1.Ez"], rtol=1e-6)
+        h = [found.fields[name] for name in ("Hx", "Hy")]
+        loop = SPACING * (h[1][8, 9, 10] - h[1][7, 9, 10] - h[0][8, 9, 10] + h[0][8, 8, 10])
+        assert file["rxs/rx2/Iz"][-1] == pytest.approx(loop, rel=1e-4)
+        assert file["srcs/src1"].attrs["Type"] == "HertzianDipole"
+        assert file["srcs/src4/excitation/samples"].shape == (25,)
+        line = file["tls/tl1"]
+        assert line["Vtotal"].shape == line["Vinc"].shape == line["Itotal"].shape == (25,)
+        ratio = np.fft.rfft(line["Vtotal"][:] - line["Vinc"][:]) / np.fft.rfft(line["Vinc"][:])
+        np.testing.assert_allclose(line["S11"][:], ratio[: len(line["S11"])], rtol=1e-5)
+        np.testing.assert_array_equal(file["fields/Ez"][:], found.fields["Ez"])
+    with h5py.File(tmp_path / "out" / "snapshots.h5") as file:
+        assert file["Ez"].shape == (3, 9, 10, 11)
+
+
+def test_a_survey_lies_side_by_side(tmp_path: Path) -> None:
+    """Of two traces: the second's source and receiver are a cell further along x."""
+    built = [
+        build(
+            replace(
+                SMALL,
+                sources=(ElectricDipole("z", (4 + k, 4, 4), PULSE),),
+                receivers=(Receiver((2 + k, 2, 2), ("Ez", "Iz")),),
+            )
+        )
+        for k in range(2)
+    ]
+    traces = []
+    for one in built:
+        records = peergrid.run(one.problem, steps=5, devices="cpu:1", options=Options("serial", depth=1)).traces
+        units = {receiver.name: one.units[receiver.field] for receiver in one.problem.receivers}
+        values = np.stack([records[name] * units[name] for name in one.receivers])
+        traces.append(Trace(one.sources, tuple(one.receivers.values()), values))
+    built[0].write_survey(tmp_path, traces, {"traces": 2})
+    with h5py.File(tmp_path / "results.h5") as file:
+        assert list(file.attrs["srcsteps"]) == list(file.attrs["rxsteps"]) == [1, 0, 0]
+        assert file["rxs/rx1/Ez"].shape == (6, 2)
+        np.testing.assert_allclose(file["rxs/rx1/Ez"][1:, 1], traces[1].values[0], rtol=1e-12)
+        factors = [1, -1, -1, 1]
+        expected = sum(f * SPACING * v for f, v in zip(factors, traces[1].values[1:], strict=True))
+        np.testing.assert_allclose(file["rxs/rx1/Iz"][1:, 1], expected, rtol=1e-9, atol=1e-12)
+
+
+def test_memory_is_bounded_from_the_description() -> None:
+    model = DomainModel(everything())
+    fields = model.build().problem.fields
+    needed = sum(field.box.size for name, field in fields.items() if field.full) * 4
+    bound = model.memory(computing=True, writing=True)
+    assert needed < bound.cells - LIBRARIES
+    assert bound.steps == 24

@@ -31,6 +31,7 @@ from peergrid.models.fdtd3d.domain import (
     drude,
     lorentz,
 )
+from peergrid.models.fdtd3d.model import DomainModel, memory
 
 __all__ = [
     "AXES",
@@ -42,6 +43,7 @@ __all__ = [
     "Absorber",
     "BuiltDomain",
     "Domain",
+    "DomainModel",
     "Drive",
     "ElectricDipole",
     "Grading",
@@ -58,4 +60,5 @@ __all__ = [
     "debye",
     "drude",
     "lorentz",
+    "memory",
 ]

@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from math import sqrt
+from pathlib import Path
 from types import MappingProxyType
 
 from peergrid.grid import Index
 from peergrid.models.fdtd3d.assembly import half
 from peergrid.models.fdtd3d.check import check
-from peergrid.models.fdtd3d.constants import ETA_0
-from peergrid.models.fdtd3d.domain import AXES, Component, Domain, TransmissionLine
-from peergrid.models.fdtd3d.lattice import Lattice
+from peergrid.models.fdtd3d.constants import ETA_0, SPEED_OF_LIGHT
+from peergrid.models.fdtd3d.domain import AXES, Component, Domain, PlaneWave, TransmissionLine
+from peergrid.models.fdtd3d.lattice import Lattice, electric_of
 from peergrid.models.fdtd3d.line import LAST, Line
 from peergrid.models.fdtd3d.media import factors
 from peergrid.models.fdtd3d.sources import drives
 from peergrid.models.fdtd3d.yee import neighbours
+from peergrid.models.model import Model, Outcome
+from peergrid.models.survey import Trace, Vector
 from peergrid.stencil import Problem, Receiver, Stage
 
 Sum = tuple[tuple[float, str], ...]
@@ -40,14 +44,19 @@ class LineRecorder:
     voltage: str
     current: str
 
+    def cell_length(self, dt: float) -> float:
+        """Metres of a cell of the line."""
+        return float(sqrt(3) * SPEED_OF_LIGHT * dt)
+
 
 @dataclass(frozen=True, eq=False)
 class BuiltDomain:
-    """A problem with what its results need to be understood.
+    """A problem with what its results need to be understood; a `BuiltModel` of `models.model`.
 
     units: the factor from each stored component to V/m or A/m.
     """
 
+    model: Model
     domain: Domain
     lattice: Lattice
     problem: Problem
@@ -55,9 +64,80 @@ class BuiltDomain:
     recorders: tuple[Recorder, ...]
     lines: tuple[LineRecorder, ...]
 
+    @property
+    def steps(self) -> int:
+        return self.domain.steps
 
-def build(domain: Domain) -> BuiltDomain:
-    """The problem of a domain. Raises UsageError where the domain cannot mean anything (see `check`)."""
+    @property
+    def dt(self) -> float:
+        return self.domain.dt
+
+    @property
+    def trace_start(self) -> float:
+        """Of E; values of H are those of half a step before."""
+        return self.domain.dt
+
+    @property
+    def spacing(self) -> tuple[float, ...]:
+        return tuple(self.domain.spacing[axis] for axis in self.lattice.axes)
+
+    @property
+    def unit_names(self) -> Mapping[str, str]:
+        return {component: "V/m" if component[0] == "E" else "A/m" for component in self.units}
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        domain = self.domain
+        nodes = [("Source", n, s.node) for n, s in enumerate(domain.sources, start=1) if not isinstance(s, PlaneWave)]
+        nodes += [("Receiver", n, r.node) for n, r in enumerate(domain.receivers, start=1)]
+        found = [
+            f"{what} {number} lies inside the absorber, where fields mean nothing; move it inwards."
+            for what, number, node in nodes
+            if self.lattice.absorbs(self.lattice.cell(node))
+        ]
+        if not domain.sources:
+            found.append("The model has no source, so that every field stays zero; add one.")
+        return tuple(found)
+
+    @property
+    def sources(self) -> tuple[Vector, ...]:
+        """Positions of the sources, metres."""
+        placed = (source for source in self.domain.sources if not isinstance(source, PlaneWave))
+        return tuple(self.place(source.node) for source in placed)
+
+    @property
+    def receivers(self) -> Mapping[str, Vector]:
+        """Positions by the problem's names of receivers, metres."""
+        nodes = {f"rx{number}": recorder.node for number, recorder in enumerate(self.recorders, start=1)}
+        nodes |= {line.name: line.source.node for line in self.lines}
+        return {one.name: self.place(nodes[one.name.split(".")[0]]) for one in self.problem.receivers}
+
+    def place(self, node: Index) -> Vector:
+        """The position of a node, metres along x, y and z."""
+        return tuple(i * d for i, d in zip(node, self.domain.spacing, strict=True))
+
+    def write(self, folder: Path, outcome: Outcome) -> tuple[Path, ...]:
+        """Traces, sources, lines and final fields in `results.h5`."""
+        from peergrid.models.fdtd3d.results import write_results  # takes a built domain
+
+        write_results(folder / "results.h5", self, outcome.traces, outcome.fields, outcome.about)
+        return (folder / "results.h5",)
+
+    def write_survey(self, folder: Path, traces: Sequence[Trace], about: Mapping[str, str | int]) -> tuple[Path, ...]:
+        """The traces of a survey side by side in `results.h5`, as gprMax merges them."""
+        from peergrid.models.fdtd3d.results import write_survey  # takes a built domain
+
+        write_survey(folder / "results.h5", self, traces, about)
+        return (folder / "results.h5",)
+
+
+def build(domain: Domain, model: Model | None = None) -> BuiltDomain:
+    """The problem of a domain; model: what it is of, by default the domain itself (`model.DomainModel`).
+
+    Raises UsageError where the domain cannot mean anything (see `check`).
+    """
+    from peergrid.models.fdtd3d.model import DomainModel  # which is built here
+
     check(domain)
     lattice = Lattice.of(domain)
     grid = lattice.grid
@@ -73,13 +153,21 @@ def build(domain: Domain) -> BuiltDomain:
     feeding = tuple(update for line in lines for update in line.updates(fields))
     edges = tuple(line.edge(fields) for line in lines)
     stages = [magnetic, *driven.updates(fields, "H"), (*electric, *feeding), *driven.updates(fields, "E"), edges]
-    recorders = tuple(_recorders(lattice, units))
+    heard = tuple(_record(lattice, units))
     recorded = tuple(
         LineRecorder(line.source, line.name, f"{line.name}.voltage", f"{line.name}.current") for line in lines
     )
-    receivers = [*_receivers(lattice, recorders), *_line_receivers(lines)]
+    receivers = [*(one for _, needed in heard for one in needed), *_line_receivers(lines)]
     problem = Problem.of([Stage(updates) for updates in stages if updates], receivers)
-    return BuiltDomain(domain, lattice, problem, MappingProxyType(units), recorders, recorded)
+    return BuiltDomain(
+        model or DomainModel(domain),
+        domain,
+        lattice,
+        problem,
+        MappingProxyType(units),
+        tuple(one for one, _ in heard),
+        recorded,
+    )
 
 
 def _unit(domain: Domain, component: Component) -> float:
@@ -87,40 +175,34 @@ def _unit(domain: Domain, component: Component) -> float:
     return 1 / length if component[0] == "E" else 1 / (ETA_0 * length)
 
 
-def _recorders(lattice: Lattice, units: Mapping[str, float]) -> Iterator[Recorder]:
-    for number, receiver in enumerate(lattice.domain.receivers, start=1):
-        cell = lattice.cell(receiver.node)
-        outputs: dict[str, Sum] = {}
-        for output in receiver.outputs:
+def _record(lattice: Lattice, units: Mapping[str, float]) -> Iterator[tuple[Recorder, tuple[Receiver, ...]]]:
+    """Each receiver as placed, with the problem's receivers that it needs."""
+    for number, placed in enumerate(lattice.domain.receivers, start=1):
+        cell, outputs, needed = lattice.cell(placed.node), dict[str, Sum](), list[Receiver]()
+        for output in placed.outputs:
+            name = f"rx{number}.{output}"
             if output[0] == "I":
-                outputs[output] = tuple(_around(lattice, output, cell))
+                parts = list(_around(lattice, output, cell))
+                needed += [Receiver(f"{name}.{k}", of, at) for k, (_, of, at) in enumerate(parts, start=1)]
+                outputs[output] = tuple((factor, f"{name}.{k}") for k, (factor, _, _) in enumerate(parts, start=1))
+            elif output in units:
+                needed.append(Receiver(name, output, cell))
+                outputs[output] = ((units[output], name),)
             else:
-                outputs[output] = ((units[output], _trace(output, cell)),) if output in units else ()
-        yield Recorder(receiver.name or f"rx{number}", receiver.node, MappingProxyType(outputs))
+                outputs[output] = ()
+        yield Recorder(placed.name or f"rx{number}", placed.node, MappingProxyType(outputs)), tuple(needed)
 
 
-def _around(lattice: Lattice, current: str, cell: Index) -> Iterator[tuple[float, str]]:
-    """The traces of H around the edge that a current flows along, each with its sign; A."""
-    edge: Component = f"E{current[1]}"  # type: ignore[assignment]
-    for sign, along, of in neighbours(edge):
+def _around(lattice: Lattice, current: str, cell: Index) -> Iterator[tuple[float, Component, Index]]:
+    """The components of H around the edge that a current flows along: sign, which and where; A."""
+    for sign, along, of in neighbours(electric_of(current[1])):
         axis = lattice.along(along)
         if axis is not None and of in lattice.domain.live:
             before = tuple(i - (k == axis) for k, i in enumerate(cell))
             if before[axis] < 0:
                 continue
-            yield sign / ETA_0, _trace(of, cell)
-            yield -sign / ETA_0, _trace(of, before)
-
-
-def _trace(component: str, cell: Index) -> str:
-    return f"{component}.{'.'.join(map(str, cell))}"
-
-
-def _receivers(lattice: Lattice, recorders: tuple[Recorder, ...]) -> Iterator[Receiver]:
-    names = {name for one in recorders for parts in one.outputs.values() for _, name in parts}
-    for name in sorted(names):
-        component, *cell = name.split(".")
-        yield Receiver(name, component, tuple(map(int, cell)))
+            yield sign / ETA_0, of, cell
+            yield -sign / ETA_0, of, before
 
 
 def _line_receivers(lines: list[Line]) -> Iterator[Receiver]:

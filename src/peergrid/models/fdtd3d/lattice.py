@@ -95,6 +95,15 @@ class Lattice:
         low, high = SIDES[2 * self.axes[axis] : 2 * self.axes[axis] + 2]
         return slabs.get(low), slabs.get(high)
 
+    def absorbs(self, cell: Index) -> bool:
+        """True for a cell inside an absorber."""
+        for axis, i in enumerate(cell):
+            low, high = (slab.cells if slab else 0 for slab in self.ends(axis))
+            last = self.grid.shape[axis] - 1
+            if (low and i < low) or (high and i > last - high):
+                return True
+        return False
+
     def used(self, component: Component) -> NDArray[np.bool_]:
         """For each medium, whether some cell on which the component changes has it."""
         found = np.zeros(len(self.media), np.bool_)

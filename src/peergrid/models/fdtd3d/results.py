@@ -1,0 +1,188 @@
+"""Results in one HDF5 file in the layout of gprMax, so that its tools read them: `/rxs/rx1/Ez`, `/srcs`, `/tls`.
+
+Sample k of E is at time k dt, of H and of currents half a step earlier; sample 0 is what a run starts from. All values
+are in SI units. Beyond that layout there are the final fields (`/fields`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+
+import h5py
+import numpy as np
+
+from peergrid.grid import Array, Index
+from peergrid.io.dimensions import attach, make_scale
+from peergrid.io.hdf5 import creating
+from peergrid.models.fdtd3d.build import BuiltDomain, LineRecorder, Recorder
+from peergrid.models.fdtd3d.domain import ElectricDipole, MagneticDipole, Source, TransmissionLine, VoltageSource
+from peergrid.models.fdtd3d.line import incident
+from peergrid.models.survey import Trace
+from peergrid.models.waveforms import Doubles
+from peergrid.version import VERSION
+
+KINDS = {ElectricDipole: "HertzianDipole", MagneticDipole: "MagneticDipole", VoltageSource: "VoltageSource"}
+HEARD = 0.01  # of the strongest: frequencies at which a line's reflection is worked out
+
+
+def write_results(
+    path: Path,
+    built: BuiltDomain,
+    traces: Mapping[str, Array],
+    fields: Iterable[tuple[str, Array]] = (),
+    about: Mapping[str, str | int | float] | None = None,
+) -> None:
+    """Write traces, sources, lines and final fields.
+
+    traces: by the problem's names of receivers, one value per step, as stored by the run; fields: names and final
+    values, one after another; about: further attributes of the file. Raises UsageError where the file cannot be
+    written; it appears under its name only when complete.
+    """
+    with creating(path) as new:
+        file = new.hdf5
+        _describe(file, built, about or {})
+        plain = [source for source in built.domain.sources if type(source) in KINDS]
+        for number, source in enumerate(plain, start=1):
+            _write_source(file.create_group(f"srcs/src{number}"), built, source)
+        for number, line in enumerate(built.lines, start=1):
+            _write_line(file.create_group(f"tls/tl{number}"), built, line, traces)
+        for number, recorder in enumerate(built.recorders, start=1):
+            _write_receiver(file.create_group(f"rxs/rx{number}"), built, recorder, traces)
+        group = file.create_group("fields")
+        for name, values in fields:
+            if name in built.units:
+                group[name] = values * values.dtype.type(built.units[name])
+                attach(group[name], ["xyz"[axis] for axis in built.lattice.axes], built.unit_names[name])
+
+
+def write_survey(path: Path, built: BuiltDomain, traces: Sequence[Trace], about: Mapping[str, str | int]) -> None:
+    """The traces of a survey side by side, shape (samples, traces) for each receiver and output.
+
+    built: the first trace's. Positions are in `/survey/sources` and `/survey/receivers`, shapes (traces, sources, 3)
+    and (traces, the problem's receivers, 3). Raises as `write_results`.
+    """
+    units = {one.name: built.units.get(one.field, 1.0) for one in built.problem.receivers}
+    with creating(path) as new:
+        file = new.hdf5
+        _describe(file, built, about)
+        file["survey/sources"] = np.array([one.sources for one in traces])
+        file["survey/receivers"] = np.array([one.receivers for one in traces])
+        for which in ("sources", "receivers"):
+            file.attrs[{"sources": "srcsteps", "receivers": "rxsteps"}[which]] = _steps(file[f"survey/{which}"], built)
+        for number, recorder in enumerate(built.recorders, start=1):
+            group = file.create_group(f"rxs/rx{number}")
+            group.attrs["Name"] = recorder.name
+            _place(group, built, recorder.node)
+            for output in recorder.outputs:
+                group.create_dataset(output, (built.steps + 1, len(traces)), built.domain.dtype)
+        for column, one in enumerate(traces):
+            found = {name: values / unit for (name, unit), values in zip(units.items(), one.values, strict=True)}
+            for number, recorder in enumerate(built.recorders, start=1):
+                for output, parts in recorder.outputs.items():
+                    file[f"rxs/rx{number}/{output}"][:, column] = samples(built, parts, found)
+            new.check()
+
+
+def _steps(places: h5py.Dataset, built: BuiltDomain) -> tuple[int, ...]:
+    """The cells from the first trace to the second, of the first that moves."""
+    if len(places) < 2 or not places.shape[1]:
+        return 0, 0, 0
+    way = (places[1, 0] - places[0, 0]) / np.array(built.domain.spacing)
+    return tuple(round(float(step)) for step in way)
+
+
+def samples(built: BuiltDomain, parts: tuple[tuple[float, str], ...], traces: Mapping[str, Array]) -> Array:
+    """The record of a receiver from sample 0 on, in the precision of the run."""
+    dtype = np.dtype(built.domain.dtype)
+    length = max((len(trace) for trace in traces.values()), default=0)
+    total = np.zeros(length + 1)
+    for factor, name in parts:
+        total[1:] += factor * traces[name].astype(np.float64)
+    return total.astype(dtype)
+
+
+def _describe(file: h5py.File, built: BuiltDomain, about: Mapping[str, str | int | float]) -> None:
+    domain = built.domain
+    attributes = {
+        "Title": built.model.title, "peergrid": VERSION, "Iterations": domain.steps + 1, "nx_ny_nz": domain.shape,
+        "dx_dy_dz": domain.spacing, "dt": domain.dt, "nsrc": len(domain.sources), "nrx": len(built.recorders),
+        "srcsteps": (0, 0, 0), "rxsteps": (0, 0, 0),
+    }  # fmt: skip
+    for name, value in (attributes | dict(about)).items():
+        file.attrs[name] = value
+    for axis in built.lattice.axes:
+        name = "xyz"[axis]
+        file[name] = np.arange(domain.nodes[axis]) * domain.spacing[axis]
+        make_scale(file[name], "m")
+
+
+def _place(group: h5py.Group, built: BuiltDomain, node: Index) -> None:
+    group.attrs["Position"] = built.place(node)
+    group.attrs["GridPosition"] = node
+
+
+def _write_receiver(group: h5py.Group, built: BuiltDomain, recorder: Recorder, traces: Mapping[str, Array]) -> None:
+    group.attrs["Name"] = recorder.name
+    _place(group, built, recorder.node)
+    for output, parts in recorder.outputs.items():
+        group[output] = samples(built, parts, traces)
+        group[output].attrs["Quantity"] = output
+        group[output].attrs["SampleInterval"] = built.dt
+        group[output].attrs["TimeSampleOffset"] = 0.0 if output[0] == "E" else -0.5 * built.dt
+
+
+def _write_source(group: h5py.Group, built: BuiltDomain, source: Source) -> None:
+    assert isinstance(source, ElectricDipole | MagneticDipole | VoltageSource)
+    group.attrs["Type"] = KINDS[type(source)]
+    group.attrs["ID"] = source.name or f"{KINDS[type(source)]}({','.join(map(str, source.node))})"
+    group.attrs["Polarisation"] = source.axis
+    _place(group, built, source.node)
+    whole = isinstance(source, MagneticDipole) or (isinstance(source, VoltageSource) and source.resistance == 0)
+    unit = {ElectricDipole: "A", MagneticDipole: "V", VoltageSource: "V"}[type(source)]
+    excitation = _excitation(group, built, source, unit)
+    excitation["samples"] = source.drive.samples(built.steps + 1, built.dt, half=not whole)
+    excitation.attrs["TimeSampleOffset"] = 0.0 if whole else 0.5 * built.dt
+    if isinstance(source, VoltageSource):
+        excitation.attrs["Resistance"] = source.resistance
+
+
+def _excitation(group: h5py.Group, built: BuiltDomain, source: Source, unit: str) -> h5py.Group:
+    excitation = group.create_group("excitation")
+    stop = min(source.drive.stop, built.steps * built.dt)
+    attributes = {
+        "SampleInterval": built.dt,
+        "SourceStartTime": source.drive.start,
+        "SourceStopTime": stop,
+        "Units": unit,
+    }
+    for name, value in attributes.items():
+        excitation.attrs[name] = value
+    return excitation
+
+
+def _write_line(group: h5py.Group, built: BuiltDomain, line: LineRecorder, traces: Mapping[str, Array]) -> None:
+    source: TransmissionLine = line.source
+    group.attrs["ID"] = source.name or f"TransmissionLine({','.join(map(str, source.node))})"
+    group.attrs["Polarisation"] = source.axis
+    group.attrs["Resistance"] = source.resistance
+    group.attrs["dl"] = line.cell_length(built.dt)
+    _place(group, built, source.node)
+    excitation = _excitation(group, built, source, "V")
+    for name, half in (("samples_whole", False), ("samples_half", True)):
+        excitation[name] = source.drive.samples(built.steps + 1, built.dt, half=half)
+        excitation[name].attrs["TimeSampleOffset"] = 0.5 * built.dt if half else 0.0
+    excitation["samples"] = excitation["samples_whole"]
+    total = samples(built, ((1.0, line.voltage),), traces)
+    sent, current = (values[: len(total)] for values in incident(source, built.steps + 1, built.dt))
+    group["Vinc"], group["Iinc"] = sent, current
+    group["Vtotal"], group["Itotal"] = total, samples(built, ((1.0, line.current),), traces)
+    group["frequency"], group["S11"] = reflection(sent, total - sent, built.dt)
+
+
+def reflection(sent: Doubles, back: Doubles, dt: float) -> tuple[Doubles, np.ndarray]:
+    """Frequencies (Hz) at which a line is fed with a hundredth of the strongest at least, and S11 there."""
+    forward, backward = np.fft.rfft(sent), np.fft.rfft(back)
+    heard = np.abs(forward) > HEARD * np.abs(forward).max(initial=0.0)
+    frequency = np.fft.rfftfreq(len(sent), dt)
+    return frequency[heard], backward[heard] / forward[heard]
