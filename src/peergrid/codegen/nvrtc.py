@@ -16,8 +16,8 @@ from peergrid.codegen.cache import MOST_BYTES
 from peergrid.codegen.cuda.skeletons import expanded
 from peergrid.errors import DoesNotFit, PeergridError, UsageError
 
-_IMPORTING = threading.Lock()
-"""Threads that import cuda.core for the first time at once find it half made."""
+IMPORTING = threading.Lock()
+"""Held around imports of cuda.core, and of what imports it: threads that are the first at once find it half made."""
 
 
 CHECKSUM_BYTES = 32
@@ -101,7 +101,7 @@ def _program(
     source: str, arch: str, registers: int | None, ptxas: list[str] | None = None, file: Path | None = None
 ) -> Any:
     try:
-        with _IMPORTING:
+        with IMPORTING:
             from cuda.core import Program, ProgramOptions
     except ImportError:
         raise UsageError("Kernels for GPUs need the CUDA packages: pip install 'peergrid[cuda]'.") from None
@@ -135,7 +135,7 @@ def _compile(program: Any, log: io.StringIO, folder: Path | None) -> Any:
 @lru_cache(maxsize=1)
 def _checked_cache() -> Any:
     """The class of a cache on disk that gives back what was stored or nothing: a damaged entry is compiled anew."""
-    with _IMPORTING:
+    with IMPORTING:
         from cuda.core.utils import FileStreamProgramCache
 
     def checksum(key: bytes | str, code: bytes) -> bytes:

@@ -28,8 +28,8 @@ class Options:
     strategy: serial, async, threads, overlap, graph, peer or persistent; depth: steps between two exchanges (R ghost
     layers per step's reach); block: steps per pass, at most `depth` (None: all of them in one pass); order: of the
     halos (left-right, pairwise or all at once); separate: keep the stages of the order apart; route: of halos between
-    GPUs (copy, store or host; None: what suits the strategy), or between processes (mpi or nccl; None: by address
-    where they can, else mpi).
+    GPUs (copy, store or host; None: what suits the strategy), or between processes (mpi, mpi-direct or nccl; None: by
+    address where they can, else mpi).
     """
 
     strategy: StrategyName = "overlap"

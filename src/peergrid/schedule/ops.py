@@ -21,8 +21,8 @@ from peergrid.grid import Box
 Route = Literal["copy", "store", "host"]
 """How a halo travels: copy engine, stores from the computing kernel, or staged through host memory."""
 
-Carrier = Literal["mpi", "nccl"]
-"""How a message travels between processes: MPI, staged through host memory, or NCCL, from GPU to GPU."""
+Carrier = Literal["mpi", "mpi-direct", "nccl"]
+"""How a message travels between processes: MPI, staged through host memory, or given the memory of GPUs; or NCCL."""
 
 
 def _check_device(device: int) -> None:

@@ -40,7 +40,8 @@ def run(name: str, strategy: str, depth: int, devices: int, route: str) -> str:
     problem, options, comm = PROBLEMS[name](), Options(strategy, depth), MPI.COMM_WORLD
     count = devices * comm.size
     plan = layout(problem, Partition.over(problem.grid, count), options)
-    ranks = Ranks(comm, tuple(n // devices for n in range(count)), 20.0, route == "address")
+    carrier = "mpi-direct" if route == "mpi-direct" else "mpi"
+    ranks = Ranks(comm, tuple(n // devices for n in range(count)), 20.0, route == "address", carrier)
     ordinals = tuple(n if ranks.by_address or n in ranks.mine else 1000 + n for n in range(count))
     driver, processes = SharedHostDriver(count, comm.rank + 7), InGroups(ranks)
     if route == "nccl":

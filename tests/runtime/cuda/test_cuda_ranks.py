@@ -52,6 +52,11 @@ def test_messages_leave_the_bits_of_one_device(ranks: int, devices: int) -> None
     assert notes(ranks, [*cases, ("yee", "graph", 1, devices, "mpi")])[:-1] == [MESSAGES] * 6
 
 
+def test_messages_from_gpu_memory_leave_the_bits_of_one_device() -> None:
+    cases: list[Case] = [("heat_periodic", "overlap", 2, 1, "mpi-direct"), ("yee", "async", 1, 1, "mpi-direct")]
+    assert notes(2, cases) == ["", ""]
+
+
 @pytest.mark.parametrize("ranks", [2, 3])
 def test_groups_of_calls_in_queues_leave_the_bits_of_one_device(ranks: int) -> None:
     """A ring of two has the same neighbour at both ends."""

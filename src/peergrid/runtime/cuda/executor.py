@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -39,7 +40,7 @@ from peergrid.schedule.timeline import Span
 from peergrid.stencil.reduction import Series
 
 IN_MESSAGES = "halos go between ranks as messages through host memory"
-UNCAPTURED = f"{IN_MESSAGES}, which graphs do not hold: each call is issued"
+UNCAPTURED = "halos go between ranks as messages by MPI, which graphs do not hold: each call is issued"
 
 
 class CudaExecutor:
@@ -76,6 +77,9 @@ class CudaExecutor:
             driver or CudaDriver(), layout, total_steps, ordinals, timeout, cache, norm, sources, processes
         )
         self._processes = processes
+        if processes is not None and processes.direct:
+            self._execution.devices.enter(self._execution.devices.mine[0])
+            processes.try_direct(self._execution.devices.driver)
         self._lowered: dict[int, Lowered] = {}  # by identity: hashing a schedule walks all its operations
         self._expected: dict[int, Schedule] = {}
         self._submitter = Submitter(self._execution, submission_threads)
@@ -222,10 +226,11 @@ class CudaExecutor:
         whole = self._by_address(apply_passes(self.layout, schedule, queued_on(execution, schedule)))
         if whole is None:
             assert processes is not None
-            grouped = processes.calls is not None
+            grouped, staged = processes.calls is not None, processes.calls is None and not processes.direct
             whole = in_groups(over_ranks(schedule, processes.of_device))
             captured = captured and grouped
-            reasons |= {UNCAPTURED if schedule.options.strategy == "graph" else IN_MESSAGES} if not grouped else set()
+            reasons |= {UNCAPTURED} if schedule.options.strategy == "graph" and not grouped else set()
+            reasons |= {IN_MESSAGES} if schedule.options.strategy != "graph" and staged else set()
         if processes is None:
             return lower(execution, whole, captured, noting), reasons
         made = lower(execution, of_rank(whole, processes.of_device, processes.rank), captured)
@@ -272,7 +277,8 @@ class CudaExecutor:
         else:
             assert self._processes is not None, "messages go between processes"
             lines = tuple(messages.lines(self._processes.of_device, self._flag_values, times))
-            with self._processes.carry(lines):
+            devices = self._execution.devices
+            with self._processes.carry(lines, partial(devices.enter, devices.mine[0])):
                 self._finish(work, times, self._submitter.run(work, times, step, self._flag_values), lines)
         for flag, count in work.lowered.increments.items():
             self._flag_values[flag] = self._flag_values.get(flag, 0) + count * times

@@ -9,7 +9,7 @@ from __future__ import annotations
 import threading
 import time
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -28,12 +28,13 @@ class Carrier:
         self._comm = comm.Dup()
 
     @contextmanager
-    def carry(self, lines: Sequence[Line]) -> Iterator[None]:
+    def carry(self, lines: Sequence[Line], enter: Callable[[], None]) -> Iterator[None]:
         """See `Processes.carry`."""
         stop, failed = threading.Event(), list[BaseException]()
 
         def work() -> None:
             try:
+                enter()  # MPI may be given addresses of a GPU
                 carry_out([Moving(self._comm, line) for line in lines], stop)
             except BaseException as error:
                 failed.append(error)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from statistics import median
 
@@ -39,13 +39,13 @@ class Times:
     bandwidth: float
 
 
-def exchange_times(comm: Communicator, hosts: int) -> Times:
-    """Measure between ranks 0 and 1; all ranks call it. Raises UsageError for one rank alone."""
+def exchange_times(comm: Communicator, hosts: int, sizes: Sequence[int] = SIZES) -> Times:
+    """Measure between ranks 0 and 1 for two sizes or more; all ranks call it. Raises UsageError for one rank alone."""
     if comm.size < 2:
         raise UsageError("Messages need two ranks, got one: mpiexec -n 2 peergrid probe mpi.")
     ranks = Ranks(comm, tuple(range(comm.size)))
     found = []
-    for size in SIZES:
+    for size in sizes:
         ranks.gathered()
         bare = _measured(ranks, _bare(comm, size)) if comm.rank < 2 else 0.0
         mail = MpiMail(ranks, "float64")

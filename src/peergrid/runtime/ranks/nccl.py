@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 from typing import Any
 
+from peergrid.codegen.nvrtc import IMPORTING
 from peergrid.errors import DeviceFault, UsageError
 from peergrid.runtime.ranks.ranks import Ranks
 
@@ -47,7 +48,8 @@ class Nccl:
 def _missing() -> str:
     """The reason why NCCL is not usable here; empty where it is."""
     try:
-        import nccl.core as nccl
+        with IMPORTING:  # kernels are compiled in other threads meanwhile
+            import nccl.core as nccl
 
         nccl.get_unique_id()
     except ImportError as error:

@@ -62,8 +62,8 @@ class Ranks:
 
     def by(self, route: str | None, kind: str) -> Ranks:
         """These ranks with halos between them by the route asked for. Raises UsageError where the devices have none."""
-        if route == "nccl" and kind != "cuda":
-            raise UsageError("The route 'nccl' joins GPUs; virtual devices of several ranks exchange by 'mpi'.")
+        if route in ("nccl", "mpi-direct") and kind != "cuda":
+            raise UsageError(f"The route '{route}' joins GPUs; virtual devices of several ranks exchange by 'mpi'.")
         if route == "host":
             return replace(self, by_address=False)
         return replace(self, by_address=False, carrier=cast(Carrier, route)) if route in get_args(Carrier) else self

@@ -6,13 +6,15 @@ import ctypes
 import mmap
 import os
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
+from peergrid.runtime.cuda.device.driver import Driver
 from peergrid.runtime.cuda.device.processes import Calls, Line
 from peergrid.runtime.ranks.carrier import Carrier
+from peergrid.runtime.ranks.direct import require_intact
 from peergrid.runtime.ranks.nccl import Nccl
 from peergrid.runtime.ranks.ranks import Ranks
 
@@ -39,10 +41,17 @@ class RanksAsProcesses:
     def allgather(self, value: Any) -> list[Any]:
         return self._ranks.allgather(value)
 
-    def carry(self, lines: Sequence[Line]) -> AbstractContextManager[None]:
+    @property
+    def direct(self) -> bool:
+        return self._ranks.carrier == "mpi-direct"
+
+    def try_direct(self, driver: Driver) -> None:
+        require_intact(self._ranks, driver)
+
+    def carry(self, lines: Sequence[Line], enter: Callable[[], None]) -> AbstractContextManager[None]:
         if self._carrier is None:
             self._carrier = Carrier(self._ranks.comm)
-        return self._carrier.carry(lines)
+        return self._carrier.carry(lines, enter)
 
     def shared(self, count: int) -> int:
         mapped = shared_memory(self._ranks, count)

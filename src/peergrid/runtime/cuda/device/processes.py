@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from peergrid.runtime.cuda.device.driver import Driver
+
 
 @dataclass(frozen=True)
 class Line:
-    """The messages of one tag that a process sends, or receives, by buffers in host memory.
+    """The messages of one tag that a process sends, or receives, by buffers in host memory, or in that of its GPU.
 
     Message m, from 0, is in buffer m modulo their number. queue, carrier: addresses of two words. Of messages that are
     sent a queue says by its word how many it has put into buffers, and the carrier how many have left them; of those
@@ -65,9 +67,16 @@ class Processes(Protocol):
     def allgather(self, value: Any) -> list[Any]:
         """The values of all processes, in order."""
 
-    def carry(self, lines: Sequence[Line]) -> AbstractContextManager[None]:
+    @property
+    def direct(self) -> bool:
+        """True where messages are carried from GPU memory to GPU memory."""
+
+    def try_direct(self, driver: Driver) -> None:
+        """Carry a test message between the current GPUs of all. Raises UsageError, on all, where it is not intact."""
+
+    def carry(self, lines: Sequence[Line], enter: Callable[[], None]) -> AbstractContextManager[None]:
         """Carry messages while queues are at work; at the end of the context all have left and arrived, or, where it
-        ends by an exception, those that are still awaited are given up.
+        ends by an exception, those that are still awaited are given up. enter: makes a GPU current for a thread.
         """
 
     def shared(self, count: int) -> int:

@@ -166,8 +166,13 @@ class ExecutionContext:
         return self._staging[key]
 
     def message_buffer(self, flag: Flag, number: int, count: int) -> int:
-        """Pinned memory for one message on its way, the same for every schedule that has as large ones."""
-        return self.once(("message", flag, number, count), lambda: self.devices.allocate_host(count))
+        """Memory for one message on its way, the same for every schedule that has as large ones: pinned, or the GPU's
+        where messages are carried from there.
+        """
+        processes, devices = self.devices.processes, self.devices
+        if processes is not None and processes.direct:
+            return self.once(("message", flag, number, count), lambda: devices.allocate(flag.device, count))
+        return self.once(("message", flag, number, count), lambda: devices.allocate_host(count))
 
     def once(self, key: Hashable, make: Callable[[], Made]) -> Made:
         """The object made under a key, made now if there is none."""

@@ -1,4 +1,4 @@
-"""Messages as commands: halos packed into host memory and out of it; words tell queues and carrier of each other.
+"""Messages as commands: halos packed into memory for them and out of it; words tell queues and carrier of each other.
 
 Nobody waits for a queue: it writes into a word how many messages it has packed, or taken, and awaits in another how
 many have left, or arrived. So a queue goes on as soon as its message is here, and the carrier is all that polls.

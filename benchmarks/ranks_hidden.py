@@ -1,0 +1,223 @@
+"""Exchanges over a slow wire behind a device that is busy, and what more steps between two exchanges bring.
+
+    python benchmarks/ranks_hidden.py [--delay 75]
+
+Two ranks on two hosts (network namespaces) of this machine, between which a wire delays every frame (`wire.py`).
+Devices are of a kind that only takes time: a pass sleeps, as the host of a GPU does. Emulated, and recorded as such.
+Hidden: the share of an exchange by which a step is not longer than without one; medians of several runs, and the best.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ctypes
+import json
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from dataclasses import asdict, replace
+from functools import cache, partial
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+from record import about, save
+
+HERE = Path(__file__).resolve().parent
+sys.path.append(str(HERE.parent / "tests" / "runtime"))
+
+from launchers import MPICH, OPENMPI, Hosts, Mpi, two_hosts, veth  # noqa: E402
+
+from peergrid import Grid, Options, Problem, stencil  # noqa: E402
+from peergrid.grid import Box  # noqa: E402
+from peergrid.grid.partition import Partition  # noqa: E402
+from peergrid.predict.costs import Given, Timed  # noqa: E402
+from peergrid.predict.kernels import Duration  # noqa: E402
+from peergrid.predict.machine import Line, Machine  # noqa: E402
+from peergrid.predict.simulation import simulate  # noqa: E402
+from peergrid.predict.virtual import virtual_machine  # noqa: E402
+from peergrid.runtime.cpu.executor import ThreadedExecutor  # noqa: E402
+from peergrid.runtime.ranks.exchange_times import exchange_times  # noqa: E402
+from peergrid.runtime.ranks.executor import RankedExecutor  # noqa: E402
+from peergrid.runtime.ranks.messages import MpiMail  # noqa: E402
+from peergrid.runtime.ranks.ranks import Ranks  # noqa: E402
+from peergrid.schedule import layout, one_iteration  # noqa: E402
+from peergrid.schedule.passes.ranks import over_ranks  # noqa: E402
+
+BUSY, STEP = 2e-3, 50e-6  # seconds that a device takes for a step
+SIZES = {"4 KiB": 512, "64 KiB": 8192}  # columns of float64
+DEPTHS = (1, 2, 4, 8)
+EXCHANGED = (8, 4 << 10, 64 << 10)  # bytes
+SAMPLES = 3
+ROWS, RUNS, SECONDS = 64, 5, 0.12
+
+
+@stencil
+def heat(u: Any, k: Any) -> None:
+    u.next[0, 0] = u[0, 0] + k * (u[-1, 0] + u[1, 0] + u[0, -1] + u[0, 1] - 4 * u[0, 0])
+
+
+def problem(rows: int, columns: int) -> Problem:
+    return Problem.of(heat(Grid((rows, columns), dtype="float64").field("u", 0.0), 0.1))
+
+
+def sleeping(seconds: float, cells: int, memory: Any, box: Box, *rest: Any) -> None:
+    """A pass of a device that takes so long for a step of so many cells, and computes nothing."""
+    time.sleep(seconds * rest[3] * box.size / cells)
+
+
+def step_seconds(comm: Any, columns: int, depth: int, seconds: float) -> float:
+    """Seconds of a step, at the median of runs; comm: of two ranks, or None for a device without neighbours."""
+    count = 1 if comm is None else 2
+    plan = layout(made := problem(count * ROWS, columns), Partition.over(made.grid, count), options(depth))
+    kernel, schedule = partial(sleeping, seconds, ROWS * columns), one_iteration(plan, options(depth))
+    if comm is None:
+        executor: Any = ThreadedExecutor(plan, 1, kernel)
+    else:
+        ranks = Ranks(comm, (0, 1))
+        inner = ThreadedExecutor(plan, 1, kernel, devices=ranks.mine, mail=MpiMail(ranks, made.grid.dtype))
+        executor = RankedExecutor(inner, ranks)
+    times, samples = max(4, int(SECONDS / (seconds + 3e-4) / schedule.steps)), []
+    with closing(executor):
+        executor.prepare(schedule)
+        for _ in range(1 + SAMPLES):
+            began = time.perf_counter()
+            executor.execute(schedule, times, 0)
+            samples.append((time.perf_counter() - began) / times / schedule.steps)
+    return median(samples[1:])
+
+
+def options(depth: int) -> Options:
+    return Options("overlap", depth)
+
+
+def foretold(columns: int, depth: int, seconds: float, network: Line) -> float:
+    """Seconds of a step by the forecasts' simulation: the threads of this machine as slow as those of an idle device
+    were found to be, and a network as exchanges found it.
+    """
+    ideal = virtual_machine()
+    slower = step_seconds(None, columns, 1, 0.0) / simulated(1, columns, 1, 0.0, ideal)
+    calls, delays = (
+        replace(one, **{key: value * slower for key, value in asdict(one).items()})
+        for one in (ideal.calls, ideal.delays)
+    )
+    return simulated(2, columns, depth, seconds, replace(ideal, calls=calls, delays=delays, network=network, nodes=2))
+
+
+@cache
+def slept(seconds: float) -> float:
+    """Seconds that a pass takes which asks for so many."""
+    samples = []
+    for _ in range(20):
+        began = time.perf_counter()
+        time.sleep(seconds)
+        samples.append(time.perf_counter() - began)
+    return median(samples) if seconds else 0.0
+
+
+def simulated(count: int, columns: int, depth: int, seconds: float, machine: Machine) -> float:
+    """Seconds of a step of so many ranks on paper."""
+    plan = layout(made := problem(count * ROWS, columns), Partition.over(made.grid, count), options(depth))
+    schedule = over_ranks(one_iteration(plan, options(depth)), range(count))
+
+    def passes(device: int, steps: int, boxes: tuple[Box, ...]) -> tuple[Timed, ...]:
+        took = sum(slept(seconds * steps * box.size / (ROWS * columns)) for box in boxes)
+        return (Timed(Duration(took, took)),)
+
+    return simulate(schedule, Given(machine, 8, passes, lambda op: "copy", split=True)).seconds / schedule.steps
+
+
+def measured() -> dict[str, Any]:
+    """All figures, on both ranks."""
+    from mpi4py import MPI
+
+    ctypes.CDLL(None).prctl(29, 1, 0, 0, 0)  # sleeps end when they are due
+    comm, found = MPI.COMM_WORLD, dict[str, Any]()
+    times = exchange_times(comm, 2, EXCHANGED)
+    found["exchange"] = {one.bytes: {"bare": one.bare, "messages": one.messages} for one in times.exchanges}
+    network = Line(times.latency, times.bandwidth)
+    for name, columns in SIZES.items():
+        runs = [(step_seconds(None, columns, 1, BUSY), step_seconds(comm, columns, 1, BUSY)) for _ in range(RUNS)]
+        whole = next(one.messages for one in times.exchanges if one.bytes == columns * 8)
+        found[name] = {"alone": [one for one, _ in runs], "both": [both for _, both in runs], "exchange": whole}
+    found["depths"] = {
+        depth: {"measured": step_seconds(comm, 512, depth, STEP), "foretold": foretold(512, depth, STEP, network)}
+        for depth in DEPTHS
+    }
+    found["gain"] = found["depths"][1]["measured"] / found["depths"][8]["measured"]
+    return found
+
+
+@contextmanager
+def delayed(delay: float, spaces: tuple[str, str]) -> Iterator[None]:
+    """A wire with so many microseconds between two namespaces."""
+    line = ["chrt", "-f", "20", sys.executable, str(HERE / "wire.py"), *spaces, str(delay)]
+    wire = subprocess.Popen(line, stdout=subprocess.PIPE, text=True)
+    assert wire.stdout is not None
+    if wire.stdout.readline().strip() != "up":
+        raise OSError("the wire could not be laid: it asks for root and /dev/net/tun")
+    for space in spaces:
+        subprocess.run(["ip", "-n", space, "link", "set", "net0", "mtu", "9000"], check=True)
+    try:
+        yield
+    finally:
+        wire.kill()
+        wire.wait()
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--delay", type=float, default=75.0, help="microseconds that the wire adds to its own")
+    parser.add_argument("--rank", action="store_true", help="what the launcher starts")
+    parser.add_argument("--mpi", default="mpich,openmpi")
+    parser.add_argument("--dry", action="store_true", help="record nothing")
+    given = parser.parse_args()
+    if given.rank:
+        from mpi4py import MPI
+
+        found = measured()
+        if MPI.COMM_WORLD.rank == 0:
+            print(json.dumps(found), flush=True)
+        return
+    results: dict[str, dict[str, Any]] = {}
+    for wire, lay in (("without delay", veth), ("delayed", partial(delayed, given.delay))):
+        with two_hosts(lay) as hosts:
+            if hosts is None:
+                sys.exit(1)
+            for mpi in (one for one in (MPICH, OPENMPI) if one.there and one.name in given.mpi.split(",")):
+                results.setdefault(mpi.name, {})[wire] = carried_out(mpi, hosts)
+    for name, found in results.items():
+        found["hidden"] = {size: hidden(found["without delay"][size], found["delayed"][size]) for size in SIZES}
+        print(name, json.dumps(found, indent=1), flush=True)
+    if not given.dry:
+        save("ranks_hidden", {**about(("peergrid", "mpi4py", "mpich")), "delay": given.delay, "results": results})
+
+
+def carried_out(mpi: Mpi, hosts: Hosts) -> dict[str, Any]:
+    """The figures of two ranks. Raises RuntimeError where they fail."""
+    line = [*mpi.command(2, hosts), sys.executable, str(Path(__file__).resolve()), "--rank"]
+    done = subprocess.run(line, capture_output=True, text=True, timeout=120, env=mpi.environment(), check=False)
+    told = next((line for line in done.stdout.splitlines() if line.startswith("{")), "")
+    if not told:
+        raise RuntimeError(done.stderr[-800:])
+    found: dict[str, Any] = json.loads(told)
+    return found
+
+
+def hidden(before: dict[str, Any], after: dict[str, Any]) -> dict[str, float]:
+    """Shares of an exchange that do not show in a step: of all of it, where threads that wake count as exchange; and of
+    what the wire's delay adds.
+    """
+    shares = [1 - (both - alone) / after["exchange"] for alone, both in zip(after["alone"], after["both"], strict=True)]
+    added = median(after["both"]) - median(before["both"])
+    return {
+        "best": max(shares),
+        "median": median(shares),
+        "of the delay": 1 - added / (after["exchange"] - before["exchange"]),
+    }
+
+
+if __name__ == "__main__":
+    main()
