@@ -48,10 +48,10 @@ def test_what_makes_no_sense_is_refused(arguments: CommandLineOptions, sentence:
 
 def test_the_depth_is_at_most_the_steps_of_the_run(call: Call, model: Path) -> None:
     """Else every pass would be made ready for steps that never come, for minutes."""
-    words = ("--devices", "cpu:1", "--steps", 6, "--depth", 1_000_000, "--no-write", "--json")
+    words = ("--devices", "cpu:1", "--steps", 6, "--depth", 10_000, "--no-write", "--json")
     found = call("run", model, *words).json
     assert found["depth"] == 6
-    assert found["notes"] == ["A run of 6 steps cannot have more between exchanges: the depth is 6, not 1000000."]
+    assert found["notes"] == ["A run of 6 steps cannot have more between exchanges: the depth is 6, not 10000."]
 
 
 def test_every_command_that_arranges_has_every_option(call: Call, model: Path) -> None:
