@@ -16,7 +16,7 @@ import numpy as np
 from cuda.bindings import driver as real
 from cuda.bindings import nvrtc
 
-from peergrid.probe.cuda.compile import SOURCES, text
+from peergrid.probe.cuda.compile import HEADED, SOURCES, headers, text
 
 ATTRIBUTES = {
     "COMPUTE_CAPABILITY_MAJOR": 9,
@@ -24,6 +24,7 @@ ATTRIBUTES = {
     "MULTIPROCESSOR_COUNT": 4,
     "VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED": 1,
     "UNIFIED_ADDRESSING": 1,
+    "GPU_DIRECT_RDMA_FLUSH_WRITES_OPTIONS": 1,
 }
 BIG = 16 << 20
 TYPES = {".u64": ctypes.c_uint64, ".u32": ctypes.c_uint32, ".f32": ctypes.c_float}
@@ -33,7 +34,7 @@ TYPES = {".u64": ctypes.c_uint64, ".u32": ctypes.c_uint32, ".f32": ctypes.c_floa
 def signatures() -> dict[str, tuple[Any, ...]]:
     """The parameter types of every kernel, read from the PTX that NVRTC makes of the sources."""
     found: dict[str, tuple[Any, ...]] = {}
-    for source in SOURCES:
+    for source in (*SOURCES, *HEADED):
         ptx = _ptx(text(source))
         for name, arguments in re.findall(r"\.entry (\w+)\s*\(([^)]*)\)", ptx):
             found[name] = tuple(TYPES[kind] for kind in re.findall(r"\.param\s+(\.\w+)", arguments))
@@ -45,7 +46,7 @@ def signatures() -> dict[str, tuple[Any, ...]]:
 def _ptx(code: str) -> str:
     """PTX by NVRTC alone: cuda.core would ask the driver for its version first."""
     _, program = nvrtc.nvrtcCreateProgram(code.encode(), b"x.cu", 0, [], [])
-    options = [b"-arch=compute_90", b"-std=c++17"]
+    options = [b"-arch=compute_90", b"-std=c++17", *(f"-I{folder}".encode() for folder in headers())]
     assert int(nvrtc.nvrtcCompileProgram(program, len(options), options)[0]) == 0
     _, size = nvrtc.nvrtcGetPTXSize(program)
     ptx = b" " * size
@@ -244,7 +245,9 @@ def _apart(driver: PretendDriver, name: str, values: Any, grid: int) -> None:
 
 
 def _part(driver: PretendDriver, name: str, values: Any, grid: int) -> None:
-    added = {"part_of_warp": 16, "part_of_block": 64, "part_of_grid": 3, "part_of_devices": 1}[name]
+    added = {"part_of_warp": 16, "part_of_block": 64, "part_of_grid": 3}.get(name)
+    if added is None:  # blocks that stay and wait in vain
+        added = grid - values[4]
     driver.at(values[-1], 1, np.uint32)[0] += added
 
 
@@ -261,7 +264,16 @@ def _sum32(driver: PretendDriver, name: str, values: Any, grid: int) -> None:
     driver.at(values[3], 1, np.float64)[0] = 528.0
 
 
+def _lanes(driver: PretendDriver, name: str, values: Any, grid: int) -> None:
+    """A warp's additions to one word cross the link as one, those to many words line by line."""
+    driver.linked[driver.current, 0] += grid * 256 // 32 * values[3] * 32 * (4 if values[2] and values[1] > 1 else 1)
+
+
 EFFECTS: dict[str, Effect] = {
+    "lanes": _lanes,
+    "groups": _cycles(lambda v: v[1] * 16 * 14, 2),
+    "beside": _cycles(lambda v: v[1] * (700 + 4 * 16 * v[2]), 4),
+    "ahead": _cycles(lambda v: v[1] * 300, 4),
     "chase": lambda d, n, v, g: _cycles(lambda w: w[0] * 16 * 25 if n == "chase_shared" else w[1] * 700,
                                         1 if n == "chase_shared" else 3)(d, n, v, g),
     "chains": _cycles(lambda v: v[1] * 700, 2),

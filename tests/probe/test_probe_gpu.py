@@ -28,6 +28,7 @@ from peergrid.probe.cuda import (
     host_link,
     host_side,
     hostloop,
+    independent,
     launch,
     little,
     method_check,
@@ -64,7 +65,7 @@ needs_nvrtc = pytest.mark.skipif(not nvrtc(), reason="NVRTC is not installed")
 @needs_nvrtc
 @pytest.mark.nvrtc
 @pytest.mark.parametrize("architecture", ["sm_80", "sm_90", "sm_100"])
-@pytest.mark.parametrize("source", compiling.SOURCES)
+@pytest.mark.parametrize("source", (*compiling.SOURCES, *compiling.HEADED))
 def test_sources_compile(source: str, architecture: str) -> None:
     assert compiling.cubin(source, architecture)[:4] == b"\x7fELF"
 
@@ -102,6 +103,9 @@ def pretended(monkeypatch: pytest.MonkeyPatch) -> PretendDriver:
     monkeypatch.setattr(launch, "handle", lambda value: 1)
     monkeypatch.setattr(host_side, "words", lambda handles: np.ones(len(handles), np.uint64))
     monkeypatch.setattr(host_side, "cores", lambda: usable_cpus() * 3)
+    monkeypatch.setattr(independent, "entries", lambda: found)
+    monkeypatch.setattr(independent, "words", lambda handles: np.ones(len(handles), np.uint64))
+    monkeypatch.setattr(independent, "cores", lambda: usable_cpus() * 3)
     driver = PretendDriver(3)
     monkeypatch.setattr(addressing, "library", lambda: Library(driver))
     monkeypatch.setattr(nvml, "session", lambda: nullcontext((PretendNvml(driver), None)))

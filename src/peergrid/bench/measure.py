@@ -36,7 +36,8 @@ class Case:
     base: the group of series among whose cases on one device the fastest is what the efficiency is counted from;
     steps: of one sample, at least; norm: a field the norm of whose change is computed in every step;
     group: cases in a row with the same word are measured in interleaved samples and compared with the first of them;
-    sustained: measured for seconds on end, without rests, which shows what a machine keeps up.
+    sustained: measured for seconds on end, without rests, which shows what a machine keeps up; block: steps of a pass,
+    as in `Options`.
     """
 
     series: str
@@ -49,6 +50,7 @@ class Case:
     norm: str | None = None
     group: str = ""
     sustained: bool = False
+    block: int | None = None
 
 
 @dataclass(frozen=True)
@@ -135,7 +137,8 @@ class _Run:
 
     def __init__(self, case: Case, devices: Devices, stack: ExitStack, clock: Clock) -> None:
         self._case, self._devices, self._clock, problem = case, devices, clock, case.make()
-        options = Options(case.strategy, depth=case.depth or default_options(devices, problem, case.norm).depth)
+        depth = case.depth or default_options(devices, problem, case.norm).depth
+        options = Options(case.strategy, depth=depth, block=case.block)
         self._period = 2 * options.depth
         longer, warm_ups = (SUSTAINED, SAMPLES) if case.sustained else (1, 1)
         most = self._whole(longer * LONGEST * case.steps)

@@ -7,6 +7,8 @@ from importlib import resources
 
 from peergrid.errors import DeviceFault
 
+HEADED = ("groups",)
+"""Sources that include headers of CUDA, which not every machine has."""
 SOURCES = ("copy", "chase", "atomics", "order", "launch", "warp", "barrier", "arithmetic", "sparse", "reduction")
 
 
@@ -15,6 +17,17 @@ def text(source: str) -> str:
     folder = resources.files("peergrid.probe.cuda").joinpath("kernels")
     parts = [folder.joinpath(name).read_text(encoding="utf-8") for name in ("common.cuh", f"{source}.cu")]
     return "\n".join(parts)
+
+
+@cache
+def headers() -> tuple[str, ...]:
+    """Folders with the headers of CUDA and its C++ library; empty where either is missing."""
+    try:
+        from cuda.pathfinder import find_nvidia_header_directory
+    except ImportError:
+        return ()
+    found = [find_nvidia_header_directory(name) for name in ("cudart", "cccl")]
+    return tuple(folder for folder in found if folder) if all(found) else ()
 
 
 @cache
@@ -30,7 +43,8 @@ def cubin(source: str, architecture: str) -> bytes:
         raise DeviceFault("Kernels need cuda.core, which is not there: pip install 'peergrid[cuda]'.") from error
     if not hasattr(core, "Program"):  # releases before 1.0 kept it in a room of its own
         from cuda.core import experimental as core
-    options = core.ProgramOptions(std="c++17", arch=architecture, name=f"{source}.cu")
+    folders = list(headers()) if source in HEADED else None
+    options = core.ProgramOptions(std="c++17", arch=architecture, name=f"{source}.cu", include_path=folders)
     try:
         return bytes(core.Program(text(source), "c++", options).compile("cubin").code)
     except Exception as error:  # cuda.core raises several kinds, all with NVRTC's log in the text

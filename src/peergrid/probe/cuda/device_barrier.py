@@ -20,16 +20,16 @@ LINE, FAULT = 32, 256  # words per flag; bytes from the counter to the word of f
 def run(bench: Bench) -> Iterator[Measurement]:
     """1 to N GPUs: the map of shapes for the ends and powers of two, one shape for the others."""
     devices: Gpus = bench.devices
-    reach = _row(devices)
-    full = {1, 2, 4, 8, 16, reach}
+    most = reach(devices)
+    full = {1, 2, 4, 8, 16, most}
     with devices.scope() as scope:
-        crew = Participants.make(scope, reach)
-        for count in range(1, reach + 1):
+        crew = Participants.make(scope, most)
+        for count in range(1, most + 1):
             for blocks, threads in _shapes(devices, bench.quick or count not in full):
                 yield _shape(bench, crew, count, blocks, threads)
 
 
-def _row(devices: Gpus) -> int:
+def reach(devices: Gpus) -> int:
     """The number of GPUs from the first on that all reach each other."""
     count = 1
     while count < len(devices) and all(

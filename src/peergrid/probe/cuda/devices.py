@@ -29,6 +29,11 @@ def u32(value: int) -> ctypes.c_uint32:
     return ctypes.c_uint32(value)
 
 
+def f32(value: float) -> ctypes.c_float:
+    """A kernel argument: a single-precision number."""
+    return ctypes.c_float(value)
+
+
 @dataclass(frozen=True, slots=True)
 class Stream:
     """A queue of GPU `device`; `handle` is the driver's."""

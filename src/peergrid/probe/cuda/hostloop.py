@@ -214,6 +214,33 @@ def members(driver: Entries) -> Loop:
     return loop
 
 
+def starts(driver: Entries) -> Loop:
+    """A compiled loop of one thread with some GPUs: launch on all of them, wait for all of them; a code that is 0.
+
+    Its arguments are contexts, functions, streams, the threads' `words` and their number, who meet first, and `times`,
+    shape (n, 3): seconds before and after each launch and after each wait; and a `clock` as for `members`.
+    """
+    launch, synchronize, set_current = driver.launch, driver.synchronize, driver.set_current
+
+    @njit(nogil=True)
+    def loop(contexts: Any, functions: Any, streams: Any, words: Any, threads: int, times: Any, clock: Any) -> Any:
+        worst = set_current(contexts[0])
+        if not meet(words, 1, 1, threads):
+            return -1
+        for at in range(contexts.size):
+            times[at, 0] = now(clock)
+            worst |= set_current(contexts[at])
+            worst |= launch(functions[at], 1, 1, 1, 32, 1, 1, 0, streams[at], 0, 0)
+            times[at, 1] = now(clock)
+        for at in range(contexts.size):
+            worst |= set_current(contexts[at])
+            worst |= synchronize(streams[at])
+            times[at, 2] = now(clock)
+        return worst
+
+    return loop
+
+
 def words(handles: list[Any]) -> np.ndarray[Any, np.dtype[np.uint64]]:
     """Handles of the driver as an array of 64-bit words."""
     return np.array([int(handle) for handle in handles], np.uint64)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
 import time
 from collections.abc import Iterator
 from functools import partial
@@ -10,7 +9,7 @@ from functools import partial
 import numpy as np
 
 from peergrid.probe.cpu.threads import on_each_processor
-from peergrid.probe.cuda.devices import Gpus, u32, u64
+from peergrid.probe.cuda.devices import Gpus, f32, u32, u64
 from peergrid.probe.cuda.timing import Desk
 from peergrid.probe.experiment import Bench, Measurement, Probe, deviation_of_difference, differences, result
 
@@ -52,7 +51,7 @@ def _launch(desk: Desk, repeats: int) -> tuple[float, float, float]:
     """Host seconds of the launch, and cycles and seconds of the additions by the GPU's own clocks."""
     kernel = desk.devices.kernel(0, "arithmetic", "additions")
     begin = time.perf_counter()
-    desk.run(kernel, 1, 1, u32(repeats), ctypes.c_float(1e-9), u64(desk.out), u64(desk.sink))
+    desk.run(kernel, 1, 1, u32(repeats), f32(1e-9), u64(desk.out), u64(desk.sink))
     seconds = time.perf_counter() - begin
     cycles, nanoseconds = desk.read(2)
     return seconds, float(cycles), max(float(nanoseconds), 1.0) * 1e-9

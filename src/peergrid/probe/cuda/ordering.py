@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
+from pathlib import Path
 
 import numpy as np
 
 from peergrid.errors import DeviceFault
 from peergrid.probe.cuda.devices import Gpus, Scope, u32, u64
 from peergrid.probe.cuda.timing import sound
-from peergrid.probe.experiment import Bench, Measurement, Probe, result
+from peergrid.probe.experiment import Bench, Lack, Measurement, Probe, result
 
 BLOCKS, WIDE, LINE = 64, 32, 32
 BLOCK_BYTES = 16 << 10
 FENCE = {"with": 1, "without": 0}
 TIMEOUT = 5.0
+FLUSH_BY_HOST, FLUSHES = 1, 100
+GDRCOPY = "/dev/gdrdrv"
 # What the driver promises about writes from outside: CUDA's flags and levels, as numbers.
 PROMISES = {
     "flush_options": "GPU_DIRECT_RDMA_FLUSH_WRITES_OPTIONS",
@@ -23,11 +26,13 @@ PROMISES = {
 }
 
 
-def run(bench: Bench) -> Iterator[Measurement]:
+def run(bench: Bench) -> Iterator[Measurement | Lack]:
     """Stale words in so many tries, with and without fences."""
     devices: Gpus = bench.devices
     for quantity, name in PROMISES.items():
         yield result(quantity, "", [float(devices.attribute(name))], {"device": 0}, floor=0.0)
+    yield from _flushes(bench)
+    yield Lack(f"a writer from outside (an adapter, or the host through BAR1): {_no_mapping()}")
     for fence, fenced in FENCE.items():
         writer = 1 if (1, 0) in devices.peers and (0, 1) in devices.peers else 0
         with devices.scope() as scope:
@@ -36,6 +41,36 @@ def run(bench: Bench) -> Iterator[Measurement]:
             yield from _told("copy engine", fence, *_copies(bench, scope, writer, fenced))
         with devices.scope() as scope:
             yield from _told("host", fence, *_host(bench, scope, fenced))
+
+
+def _flushes(bench: Bench) -> Iterator[Measurement | Lack]:
+    """Seconds of the driver's call that makes writes from outside visible, for the owner's work and for all GPUs'."""
+    devices: Gpus = bench.devices
+    if not devices.attribute(PROMISES["flush_options"]) & FLUSH_BY_HOST:
+        yield Lack("the driver's flush of writes from outside: it offers none to the host")
+        return
+    target = devices.driver.CUflushGPUDirectRDMAWritesTarget
+    scopes = devices.driver.CUflushGPUDirectRDMAWritesScope
+    of = target.CU_FLUSH_GPU_DIRECT_RDMA_WRITES_TARGET_CURRENT_CTX
+    devices.use(0)
+    for seen, name in (("its GPU", "OWNER"), ("all GPUs", "ALL_DEVICES")):
+        scope = getattr(scopes, f"CU_FLUSH_GPU_DIRECT_RDMA_WRITES_TO_{name}")
+        each = [_flush(devices, of, scope) for _ in range(bench.choose(5, 15) + 1)]
+        yield result("flush_time", "s", each[1:], {"seen by": seen}, floor=0.1)
+
+
+def _flush(devices: Gpus, target: object, scope: object) -> float:
+    begin = time.perf_counter()
+    for _ in range(FLUSHES):
+        devices.call("cuFlushGPUDirectRDMAWrites", target, scope)
+    return (time.perf_counter() - begin) / FLUSHES
+
+
+def _no_mapping() -> str:
+    """The reason why no write through BAR1 is measured."""
+    if not Path(GDRCOPY).exists():
+        return f"only the kernel module of GDRCopy maps GPU memory for the host, and there is no {GDRCOPY}"
+    return f"{GDRCOPY} is there, but no experiment uses it"
 
 
 def _told(writer: str, fence: str, stale: int, tries: int) -> Iterator[Measurement]:
@@ -135,7 +170,7 @@ PROBE = Probe(
         "A writer raises a flag after 32 words on 32 lines (a peer's kernel, answered), 16 KiB (a copy engine, two "
         "copies in one stream) or 4 KiB in pinned memory (the host, answered). The reader polls, reads the data at "
         "once and counts words older than the flag. 'With' uses fence, st.release.sys and ld.acquire.sys, 'without' "
-        "relaxed accesses only. Tries are words read."
+        "relaxed accesses only. Tries are words read. The flush is cuFlushGPUDirectRDMAWrites, over a hundred calls."
     ),
     run=run,
     gpus=1,

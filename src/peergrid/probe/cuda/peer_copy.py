@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 from peergrid.probe.cuda.devices import Gpus, Stream, u32, u64
 from peergrid.probe.cuda.timing import Gate, Work, copies, host_seconds
@@ -158,6 +159,26 @@ def _through_host(bench: Bench, tally: Tally) -> Iterator[Measurement]:
         yield _staged(bench, [pair], tally)
     for i, j in ordered[: bench.choose(1, 28)]:
         yield _staged(bench, [(i, j), (j, i)], tally)
+    yield from _staged_sizes(bench)
+
+
+def _staged_sizes(bench: Bench) -> Iterator[Measurement]:
+    """Time of one message through the host against its size, from many in a row in one stream."""
+    devices: Gpus = bench.devices
+    source, target = devices.pairs()[0]
+    powers = range(10, 29, bench.choose(3, 2))
+    with devices.scope() as scope, devices.apart(source, target):
+        a, b, stream = scope.memory(source, 1 << powers[-1]), scope.memory(target, 1 << powers[-1]), scope.stream(source)
+        for size in (1 << power for power in powers):
+            repeats, lane = _messages(size), (b, devices.contexts[target], a, devices.contexts[source], size)
+
+            def work(lane: tuple[Any, ...] = lane, repeats: int = repeats) -> None:
+                for _ in range(repeats):
+                    devices.call("cuMemcpyPeerAsync", *lane, stream.handle)
+
+            each = [host_seconds(work, lambda: devices.wait(source)) / repeats for _ in range(bench.choose(3, 5) + 1)]
+            at: At = {"route": "host", "source": source, "target": target, "bytes": size}
+            yield result("peer_message_time", "s", each[1:], at, floor=0.1)
 
 
 def _staged(bench: Bench, ways: Sequence[Pair], tally: Tally) -> Measurement:
@@ -195,7 +216,7 @@ PROBE = Probe(
     method=(
         "Copies of 512 MiB (quick: 128 MiB) behind a gate kernel, timed by events: eight per sample by the copy "
         "engine, two by a kernel that stores to or loads from the peer with 16-byte words. Through the host: the "
-        "driver's own staging with peer access disabled, by the host's clock. NVML's NVLink counters are read around "
+        "driver's own staging with peer access disabled, by the host's clock, large and against size. NVML's NVLink counters are read around "
         "each of them."
     ),
     run=run,

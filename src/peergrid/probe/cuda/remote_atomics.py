@@ -6,10 +6,13 @@ from collections.abc import Iterator, Sequence
 
 from peergrid.probe.cuda.devices import Gpus, Stream, u32, u64
 from peergrid.probe.cuda.timing import Gate, Work
+from peergrid.probe.cuda.traffic import LinkCounters
 from peergrid.probe.experiment import Bench, Lack, Measurement, Probe, result
 
 BLOCKS, THREADS = 128, 256
 FLOORS = {"one word": 0.05, "own words": 0.1}
+BY = {"atomicAdd": "language", "red": "instruction"}
+LANES = (1, 32)
 APART = 2 << 20  # bytes, a page: where words lie in the L2 decides how fast many of them are served
 
 
@@ -25,6 +28,32 @@ def run(bench: Bench) -> Iterator[Measurement | Lack]:
     for place, crew in crews.items():
         for words in ("one word", "own words"):
             yield from _crew(bench, place, crew, words)
+    if len(everyone) > 1:
+        with LinkCounters.open(devices) as counters:
+            if counters.why:
+                yield Lack(f"bytes that a warp sends for its additions: {counters.why}")
+                return
+            yield from _by_lanes(bench, everyone[1], counters)
+
+
+def _by_lanes(bench: Bench, adder: int, counters: LinkCounters) -> Iterator[Measurement]:
+    """Payload bytes on the links for each addition of a warp to memory of GPU 0, by one lane and by all."""
+    devices: Gpus = bench.devices
+    cases = [(by, lanes, words) for by in BY for lanes in LANES for words in ("one word", "own words")]
+    for by, lanes, words in cases:
+        spread = int(words == "own words")
+        repeats = bench.choose(50, 200) * (10 if spread or lanes == 1 else 1)
+        warps = BLOCKS * THREADS // 32 * repeats
+        with devices.scope() as scope:
+            target, stream = scope.words(0, BLOCKS * THREADS), scope.stream(adder)
+            kernel = devices.kernel(adder, "atomics", f"lanes_{BY[by]}")
+            sent = []
+            for _ in range(bench.choose(3, 5)):
+                before = counters.counted(adder)[0]
+                kernel(stream, BLOCKS, THREADS, u64(target), u32(lanes), u32(spread), u32(repeats))
+                devices.wait(adder)
+                sent.append((counters.counted(adder)[0] - before) / warps)
+        yield result("warp_atomic_bytes", "B", sent, {"by": by, "lanes": lanes, "words": words}, floor=0.02)
 
 
 def _crew(bench: Bench, place: str, crew: Sequence[int], words: str) -> Iterator[Measurement]:
@@ -63,12 +92,14 @@ PROBE = Probe(
     name="atomics",
     group="atomics and order",
     rows=("M9",),
-    title="Remote atomic additions: lost ones and rate",
+    title="Remote atomic additions: lost ones, rate, and the bytes that a warp sends",
     unit="atomics/s",
     method=(
         "32768 threads add 1 by red.relaxed.sys to one word or to a word each, on the own GPU, on another, and from "
         "all GPUs to the same words at once; behind a gate kernel, timed by events, each sample in memory of its "
-        "own. The sums are read back: a difference from what was added is a lost addition."
+        "own. The sums are read back: a difference from what was added is a lost addition. Bytes: NVML's NVLink "
+        "counter of the adding GPU around a kernel in which one lane of each warp adds, or all 32, by the instruction "
+        "red or by atomicAdd_system as the compiler translates it, over the warps and their additions."
     ),
     run=run,
     gpus=1,

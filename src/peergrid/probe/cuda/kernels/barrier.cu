@@ -25,13 +25,13 @@ extern "C" __global__ void grid(u32* counter, u32 repeats, u32* fault) {
 
 // Over `count` GPUs, at most 32. The last block of a GPU to arrive raises that GPU's flag on every GPU, each by a lane
 // of its own; all blocks then wait for all flags in their own memory. flags[g]: address of GPU g's flags, one per
-// sender, a line apart.
-extern "C" __global__ void devices(u32* counter, const u64* flags, u32 me, u32 count, u32 repeats, u32* fault) {
+// sender, a line apart. False for a lane that has waited for longer than `patience` cycles, now or before.
+__device__ __forceinline__ bool meet_devices(u32* counter, const u64* flags, u32 me, u32 count, u32 repeats,
+                                             u64 patience) {
     const u32 lane = threadIdx.x;
     const bool concerned = lane < count;
     u32* const raised = concerned ? (u32*)flags[lane] + me * 32 : nullptr;
     const u32* const watched = concerned ? (const u32*)flags[me] + lane * 32 : nullptr;
-    u64 patience = BUDGET;
     for (u32 r = 1; r <= repeats; ++r) {
         __syncthreads();
         if (lane < 32) {
@@ -42,7 +42,11 @@ extern "C" __global__ void devices(u32* counter, const u64* flags, u32 me, u32 c
         }
         __syncthreads();
     }
-    if (concerned && !patience) *fault = 1;
+    return !concerned || patience;
+}
+
+extern "C" __global__ void devices(u32* counter, const u64* flags, u32 me, u32 count, u32 repeats, u32* fault) {
+    if (!meet_devices(counter, flags, me, count, repeats, BUDGET)) *fault = 1;
 }
 
 // A grid barrier that the last block never reaches: the budget ends what would wait for ever.
@@ -50,10 +54,13 @@ extern "C" __global__ void part_of_grid(u32* counter, u32* caught) {
     if (blockIdx.x == gridDim.x - 1) return;
     u64 patience = 20000000ull;
     meet_grid(counter, gridDim.x, patience);
-    if (threadIdx.x == 0 && !patience) atomicAdd(caught, 1);
+    if (threadIdx.x == 0 && !patience) atomicAdd(caught, 1u);
 }
 
-// The same over GPUs: whoever runs this waits for a GPU that was never started.
-extern "C" __global__ void part_of_devices(u32* flag, u32* caught) {
-    if (threadIdx.x == 0 && !await_sys(flag, 1, 20000000ull)) atomicAdd(caught, 1);
+// The same over GPUs: where `leaves` is set the last block goes before the barrier. Counts the blocks that wait in vain.
+extern "C" __global__ void part_of_devices(u32* counter, const u64* flags, u32 me, u32 count, u32 leaves, u32* caught) {
+    if (leaves && blockIdx.x == gridDim.x - 1) return;
+    const bool met = meet_devices(counter, flags, me, count, 1, 20000000ull);
+    const bool vain = __any_sync(~0u, !met);
+    if (threadIdx.x == 0 && vain) atomicAdd(caught, 1u);
 }

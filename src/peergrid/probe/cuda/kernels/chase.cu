@@ -70,3 +70,48 @@ extern "C" __global__ void warps(const u64* starts, u32 steps, u64* out) {
     __syncthreads();
     if (threadIdx.x == 0) out[0] = clock64() - begin;
 }
+
+// A chain of loads, and own work beside each: `sums` times 16 dependent additions, issued while the load is on its way.
+// out[0]: cycles; out[1]: the end of the chain.
+#define BESIDE(name, load)                                                                         \
+    extern "C" __global__ void beside_##name(u64 start, u32 steps, u32 sums, float q, u64* out) {  \
+        u64 at = start;                                                                            \
+        float p = q;                                                                               \
+        u64 begin = clock64();                                                                     \
+        for (u32 i = 0; i < steps; ++i) {                                                          \
+            u64 next = load;                                                                       \
+            for (u32 s = 0; s < sums; ++s) {                                                       \
+                _Pragma("unroll") for (int k = 0; k < 16; ++k) p = added(p, q);                    \
+            }                                                                                      \
+            at = next;                                                                             \
+        }                                                                                          \
+        out[1] = at + (p == 0.5f);                                                                 \
+        __threadfence();                                                                           \
+        out[0] = clock64() - begin;                                                                \
+    }
+__device__ __forceinline__ float added(float p, float q) {
+    asm volatile("add.rn.f32 %0, %0, %1;" : "+f"(p) : "f"(q));
+    return p;
+}
+BESIDE(load, load_cv(at))
+BESIDE(nothing, at)
+
+// Loads one after the other from places that are known beforehand, each fetched `distance` places ahead.
+// The high bits of what is read are zero, and lead to the next.
+#define AHEAD(name, fetch)                                                                         \
+    extern "C" __global__ void ahead_##name(u64 base, u32 count, u32 stride, u32 distance, u64* out) { \
+        u64 seen = 0, begin = clock64();                                                           \
+        for (u32 i = 0; i < count; ++i) {                                                          \
+            const u64 later = base + (u64)(i + distance < count ? i + distance : i) * stride;      \
+            fetch;                                                                                 \
+            seen = load_ca(base + (u64)i * stride + (seen >> 63));                                 \
+        }                                                                                          \
+        out[1] = seen;                                                                             \
+        __threadfence();                                                                           \
+        out[0] = clock64() - begin;                                                                \
+    }
+__device__ __forceinline__ void fetch_l1(u64 at) { asm volatile("prefetch.global.L1 [%0];" ::"l"(at) : "memory"); }
+__device__ __forceinline__ void fetch_l2(u64 at) { asm volatile("prefetch.global.L2 [%0];" ::"l"(at) : "memory"); }
+AHEAD(nothing, (void)later)
+AHEAD(l1, fetch_l1(later))
+AHEAD(l2, fetch_l2(later))

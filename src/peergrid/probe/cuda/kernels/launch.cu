@@ -24,3 +24,13 @@ extern "C" __global__ void wait_dependent(u32 units, u32 cycles) {
     u64 begin = clock64(), goal = (u64)units * cycles;
     while ((u64)clock64() - begin < goal) {}
 }
+
+// Kernels of a fixed length, long enough to hide what the host needs to launch the next: about 25 us, 250 us, 2.5 ms.
+__device__ __forceinline__ void pass(u64 cycles) {
+    u64 begin = clock64();
+    while ((u64)clock64() - begin < cycles) {}
+}
+
+extern "C" __global__ void busy_25() { pass(45000); }
+extern "C" __global__ void busy_250() { pass(450000); }
+extern "C" __global__ void busy_2500() { pass(4500000); }
