@@ -25,7 +25,7 @@ def _gpu(index: int) -> Gpu:
 
 def outcome(*results: Measurement, name: str = "host-copy", status: str = "done", reason: str = "") -> Outcome:
     """An outcome with these results."""
-    return Outcome(name, "host", ("M6",), "Copy bandwidth", "B/s", "By copying.", status, reason, 1.5, results)
+    return Outcome(name, "host", "Copy bandwidth", "B/s", "By copying.", status, reason, 1.5, results)
 
 
 def number(quantity: str, value: float, unit: str = "B/s", share: float = 0.01, **at: Scalar) -> Measurement:

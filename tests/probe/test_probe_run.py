@@ -50,7 +50,6 @@ def test_every_experiment_is_described() -> None:
     for probe in PROBES:
         assert probe.title
         assert probe.method.endswith(".")
-        assert all(row[0] in "MB" and row[1:].isdigit() for row in probe.rows)
         assert probe.group in ("host", "links", "memory", "atomics and order", "synchronisation", "model")
 
 
@@ -273,7 +272,8 @@ def test_the_list(capsys: pytest.CaptureFixture[str]) -> None:
     command(catalogue=True, as_json=True)
     described = json.loads(capsys.readouterr().out)["experiments"]
     assert [item["name"] for item in described] == [probe.name for probe in PROBES]
-    assert described[0]["rows"] == list(PROBES[0].rows)
+    assert described[0]["group"] == PROBES[0].group
+    assert "rows" not in described[0]
 
 
 def test_names_choose_from_a_recorded_profile(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -14,7 +14,7 @@ def number(quantity: str, unit: str, value: float, **at: Scalar) -> Measurement:
 
 def outcome(group: str, *results: Measurement, status: str = "done", reason: str = "") -> Outcome:
     """An experiment of a group with these results."""
-    return Outcome(f"{group}-x", group, ("M1",), f"Some {group} & more", "s", "By hand.", status, reason, 1.0, results)
+    return Outcome(f"{group}-x", group, f"Some {group} & more", "s", "By hand.", status, reason, 1.0, results)
 
 
 def machine(gpus: int) -> Machine:

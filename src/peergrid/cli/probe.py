@@ -65,7 +65,7 @@ def _exchanges(as_json: bool) -> None:
 
 def _described(probes: tuple[Probe, ...]) -> str:
     """The experiments as one JSON object, each as a profile describes it."""
-    keys = ("name", "group", "rows", "title", "unit", "method", "gpus")
+    keys = ("name", "group", "title", "unit", "method", "gpus")
     return json.dumps({"experiments": [{key: getattr(item, key) for key in keys} for item in probes]}, indent=1)
 
 

@@ -54,7 +54,6 @@ class Probe:
     Attributes:
         name: what a user types.
         group: links, memory, atomics and order, synchronisation, model, or host.
-        rows: the mission rows it serves.
         title: one line that says what it measures.
         unit: the unit of its main quantity.
         method: how it measures, in two or three sentences.
@@ -65,7 +64,6 @@ class Probe:
 
     name: str
     group: str
-    rows: tuple[str, ...]
     title: str
     unit: str
     method: str

@@ -30,7 +30,6 @@ class Outcome:
 
     name: str
     group: str
-    rows: tuple[str, ...]
     title: str
     unit: str
     method: str

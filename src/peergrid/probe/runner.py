@@ -32,7 +32,6 @@ def outcome(
     return Outcome(
         probe.name,
         probe.group,
-        probe.rows,
         probe.title,
         probe.unit,
         probe.method,

@@ -11,12 +11,18 @@ from peergrid.probe.profile import Outcome, Profile
 
 
 def profile(found: Profile) -> str:
-    """One block per experiment, one line per number."""
-    return "\n".join([found.machine.label, *(line for outcome in found.probes for line in _outcome(outcome))])
+    """One block per experiment, one line per number; then those without any, together where the reason is the same."""
+    without: dict[str, list[str]] = {}
+    for outcome in found.probes:
+        if not outcome.results:
+            without.setdefault(f"{outcome.status}: {outcome.reason}", []).append(outcome.name)
+    reasons = [f"\n{reason}\n  {', '.join(names)}" for reason, names in without.items()]
+    measured = [line for outcome in found.probes if outcome.results for line in _outcome(outcome)]
+    return "\n".join([found.machine.label, *measured, *reasons])
 
 
 def catalogue(probes: Sequence[Probe]) -> str:
-    """Names, groups, rows and titles of the experiments."""
+    """Names, groups and titles of the experiments."""
     wide = max((len(probe.name) for probe in probes), default=0)
     lines: list[str] = []
     for group in dict.fromkeys(probe.group for probe in probes):
@@ -57,7 +63,7 @@ def place(at: Mapping[str, Scalar]) -> str:
 
 
 def _outcome(found: Outcome) -> list[str]:
-    head = f"\n{found.name} ({', '.join(found.rows)}): {found.title}"
+    head = f"\n{found.name}: {found.title}"
     if found.reason:
         head += f"\n  {'not given' if found.status == 'done' else found.status}: {found.reason}"
     return [head, *(_result(item) for item in found.results)]

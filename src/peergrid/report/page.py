@@ -207,7 +207,6 @@ def _without(outcomes: Sequence[Outcome]) -> str:
 
 
 def _outcome(outcome: Outcome) -> str:
-    rows = ", ".join(outcome.rows)
     head = f"<h3>{escape(outcome.title)}</h3>"
     if outcome.reason:
         why = "Not given" if outcome.status == "done" else outcome.status.capitalize()
@@ -218,4 +217,4 @@ def _outcome(outcome: Outcome) -> str:
     views: list[View] = [*known, *(Table(name, name.replace("_", " ")) for name in rest)]
     cards = "".join(figure(view, [r for r in outcome.results if r.quantity == view.quantity]) for view in views)
     body = f'<div class="cards">{cards}</div>' if cards else ""
-    return f'{head}{body}<p class="method">{escape(outcome.method)} Rows {escape(rows)}.</p>'
+    return f'{head}{body}<p class="method">{escape(outcome.method)}</p>'

@@ -56,6 +56,15 @@ def _grid(blocks: int, threads: int, v100: float, p100: float) -> Paper:
 PAPERS: tuple[Paper, ...] = (
     _sync("table I", "launch overhead, plain", "s", 1081e-9, None, "launch_overhead", {"how": "plain"}),
     _sync("table I", "launch overhead, cooperative", "s", 1063e-9, None, "launch_overhead", {"how": "cooperative"}),
+    _sync(
+        "table I",
+        "launch overhead, one launch over several GPUs (here one)",
+        "s",
+        1258e-9,
+        None,
+        "host_side_overhead",
+        {"devices": 1, "by": "one launch"},
+    ),
     _sync("table I", "null kernel, plain", "s", 8888e-9, None, "null_kernel_latency", {"how": "plain"}),
     _sync("table I", "null kernel, cooperative", "s", 10248e-9, None, "null_kernel_latency", {"how": "cooperative"}),
     _sync(
@@ -186,6 +195,27 @@ PAPERS: tuple[Paper, ...] = (
         {"PCIe 2": 34e9},
         "halo_exchange_bandwidth",
         {"pattern": "left-right", "separated": "yes", "devices": 8},
+    ),
+    *(
+        Paper(
+            "synchronisation",
+            ARTICLE,
+            f"efficiency of two GPUs, {how}",
+            "",
+            {"RTX 2080, PCIe 3": share},
+            "independent_efficiency",
+            {"how": f"kernels alone, {how}", "kernel": 2500, "devices": 2},
+        )
+        for how, share in (("one thread", 0.86), ("a thread per GPU", 1.0))
+    ),
+    Paper(
+        "memory",
+        ARTICLE,
+        "a dependent load from another GPU, on NVLink",
+        "cycles",
+        {"RTX 2080": 1290},
+        "load_latency",
+        {"place": "remote", "modifier": "cv"},
     ),
     Paper(
         "memory",

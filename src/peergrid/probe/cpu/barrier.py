@@ -59,7 +59,6 @@ def pythonic(rounds: int, cpus: tuple[int, ...]) -> float:
 PROBE = Probe(
     name="host-barrier",
     group="host",
-    rows=("M34",),
     title="Cost of a barrier between 2 to n threads",
     unit="s",
     method=(

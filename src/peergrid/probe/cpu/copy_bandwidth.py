@@ -47,7 +47,6 @@ def copying(cpus: Sequence[int]) -> float:
 PROBE = Probe(
     name="host-copy",
     group="host",
-    rows=("M6", "B2"),
     title="Copy bandwidth of main memory with 1 to n threads, bytes read plus bytes written",
     unit="B/s",
     method=(

@@ -42,7 +42,6 @@ def game(rounds: int, pair: tuple[int, int]) -> float:
 PROBE = Probe(
     name="host-flag",
     group="host",
-    rows=("M25", "M34"),
     title="Latency of a flag from one thread to another, one way",
     unit="s",
     method=(

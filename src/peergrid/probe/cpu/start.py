@@ -42,7 +42,6 @@ def timed(start: Callable[[], object]) -> float:
 PROBE = Probe(
     name="host-start",
     group="host",
-    rows=("M3", "M30"),
     title="Cost of starting a kernel on a virtual device, from the same thread and from another",
     unit="s",
     method=(

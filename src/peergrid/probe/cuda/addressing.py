@@ -193,7 +193,6 @@ def _returns_at_once(scope: Scope, memory: str, direction: str) -> bool:
 PROBE = Probe(
     name="addressing",
     group="atomics and order",
-    rows=("M5",),
     title="Who owns a pointer, what the default stream waits for, and which asynchronous copies return at once",
     unit="",
     method=(

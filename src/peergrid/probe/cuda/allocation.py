@@ -82,7 +82,6 @@ def _granted(bench: Bench, readers: list[int], size: int) -> Iterator[Measuremen
 PROBE = Probe(
     name="allocation",
     group="memory",
-    rows=("M6", "M7"),
     title="Time to allocate 2 MiB, against the number of peers that may see it",
     unit="s",
     method=(

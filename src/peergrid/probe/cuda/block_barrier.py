@@ -50,7 +50,6 @@ def _per_barrier(desk: Desk, threads: int, blocks: int) -> float:
 PROBE = Probe(
     name="block-barrier",
     group="synchronisation",
-    rows=("M32",),
     title="Block barrier against its size and against the active warps",
     unit="cycles",
     method=(

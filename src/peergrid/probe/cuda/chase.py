@@ -148,7 +148,6 @@ def _cached(found: list[Measurement]) -> Iterator[Measurement]:
 PROBE = Probe(
     name="chase",
     group="memory",
-    rows=("M10",),
     title="Latency of a dependent load: own, remote, and remote after its owner touched it",
     unit="cycles",
     method=(

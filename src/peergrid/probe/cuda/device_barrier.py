@@ -98,7 +98,6 @@ def _shape(bench: Bench, crew: Participants, count: int, blocks: int, threads: i
 PROBE = Probe(
     name="device-barrier",
     group="synchronisation",
-    rows=("M34",),
     title="Barrier over 1 to N GPUs by flags in memory",
     unit="s",
     method=(

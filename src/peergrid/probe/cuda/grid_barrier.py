@@ -49,7 +49,6 @@ def _seconds(desk: Desk, counter: int, blocks: int, threads: int, repeats: int) 
 PROBE = Probe(
     name="grid-barrier",
     group="synchronisation",
-    rows=("M33", "M14"),
     title="Grid barrier against blocks per multiprocessor and threads per block",
     unit="s",
     method=(

@@ -94,7 +94,6 @@ def _send(
 PROBE = Probe(
     name="halo",
     group="links",
-    rows=("M18",),
     title="All GPUs exchange halos with their neighbours at once: aggregate throughput of each order",
     unit="B/s",
     method=(

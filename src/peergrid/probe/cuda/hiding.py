@@ -145,7 +145,6 @@ def crossing(counts: Sequence[int], costs: Sequence[float], goal: float) -> floa
 PROBE = Probe(
     name="hiding",
     group="memory",
-    rows=("M11",),
     title="Remote loads hidden: by loads in flight, by own arithmetic, by other warps, by prefetching",
     unit="cycles",
     method=(

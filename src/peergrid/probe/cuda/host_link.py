@@ -164,7 +164,6 @@ def _by_node(bench: Bench) -> Iterator[Measurement | Lack]:
 PROBE = Probe(
     name="host-link",
     group="links",
-    rows=("M4", "M6"),
     title="Bandwidth between host and GPU against size, and 512 messages of 1 KiB against one of 512 KiB",
     unit="B/s",
     method=(

@@ -131,7 +131,6 @@ def _seconds(loop: Callable[[], int]) -> float:
 PROBE = Probe(
     name="host-side-barrier",
     group="synchronisation",
-    rows=("M34", "M30"),
     title="Barrier over 1 to N GPUs by the host and by events",
     unit="s",
     method=(

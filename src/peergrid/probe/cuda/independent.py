@@ -182,7 +182,6 @@ def _with_copies(bench: Bench, scope: Scope) -> Iterator[Measurement]:
 PROBE = Probe(
     name="independent",
     group="synchronisation",
-    rows=("M3",),
     title="Independent kernels on several GPUs by one thread or by a thread per GPU: launch gap and efficiency",
     unit="s",
     method=(

@@ -222,7 +222,6 @@ def _compiled(loop: Loop, kernel: LoadedKernel) -> Compiled:
 PROBE = Probe(
     name="launch",
     group="synchronisation",
-    rows=("M30",),
     title="Launch overhead by kernel fusion, and the latency of a kernel that does nothing",
     unit="s",
     method=(

@@ -110,7 +110,6 @@ def _latency(desk: Desk) -> float:
 PROBE = Probe(
     name="little",
     group="model",
-    rows=("M36",),
     title="Little's law in shared memory, and where more threads begin to pay: predicted and measured",
     unit="B",
     method=(

@@ -60,7 +60,6 @@ def _launch(desk: Desk, repeats: int) -> tuple[float, float, float]:
 PROBE = Probe(
     name="method",
     group="synchronisation",
-    rows=("M38",),
     title="One float addition by the clock register and by the method of differences",
     unit="cycles",
     method=(

@@ -41,7 +41,6 @@ def reading(devices: Gpus, reader: int, start: int, size: int, sink: int) -> Wor
 PROBE = Probe(
     name="one-range",
     group="memory",
-    rows=("M7",),
     title="Bandwidth of one contiguous range over all GPUs, as seen from each",
     unit="B/s",
     method=(

@@ -163,7 +163,6 @@ def _answered(ack: np.ndarray, number: int) -> None:
 PROBE = Probe(
     name="ordering",
     group="atomics and order",
-    rows=("M25",),
     title="Data, then a flag: stale words behind a flag that was seen",
     unit="",
     method=(

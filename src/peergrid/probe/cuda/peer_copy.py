@@ -210,7 +210,6 @@ def _staged(bench: Bench, ways: Sequence[Pair], tally: Tally) -> Measurement:
 PROBE = Probe(
     name="peer-copy",
     group="links",
-    rows=("M5", "M6", "M8"),
     title="Bandwidth from GPU to GPU by each route, one way and both, and the time of one message against size",
     unit="B/s",
     method=(

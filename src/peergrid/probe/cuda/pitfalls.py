@@ -90,7 +90,6 @@ def _over_gpus(devices: Gpus) -> Iterator[Measurement | Lack]:
 PROBE = Probe(
     name="pitfalls",
     group="synchronisation",
-    rows=("M37",),
     title="Does a warp barrier block all threads, when each arrives and leaves, and does a partial group hang?",
     unit="",
     method=(

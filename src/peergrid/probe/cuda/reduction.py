@@ -223,7 +223,6 @@ def _repeated(work: Work, times: int) -> Work:
 PROBE = Probe(
     name="reduction",
     group="model",
-    rows=("M35",),
     title="Sums of doubles on one GPU and on all, by the barrier between chunks and total",
     unit="B/s",
     method=(

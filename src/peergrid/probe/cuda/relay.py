@@ -44,7 +44,6 @@ def _ways(count: int) -> list[tuple[int, int, int]]:
 PROBE = Probe(
     name="relay",
     group="links",
-    rows=("M12",),
     title="Bandwidth through a GPU in the middle, without a buffer on it",
     unit="B/s",
     method=(

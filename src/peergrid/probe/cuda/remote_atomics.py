@@ -91,7 +91,6 @@ def adding(devices: Gpus, device: int, target: int, count: int, repeats: int) ->
 PROBE = Probe(
     name="atomics",
     group="atomics and order",
-    rows=("M9",),
     title="Remote atomic additions: lost ones, rate, and the bytes that a warp sends",
     unit="atomics/s",
     method=(

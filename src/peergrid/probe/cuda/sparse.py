@@ -116,7 +116,6 @@ def _ways(bench: Bench, gate: Gate, parts: Sequence[Part], base: int, columns: s
 PROBE = Probe(
     name="sparse",
     group="memory",
-    rows=("M7",),
     title="A sparse matrix times a vector over all GPUs: the vector in one range, or copied to each",
     unit="nonzeros/s",
     method=(

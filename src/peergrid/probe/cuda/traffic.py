@@ -127,7 +127,6 @@ def run(bench: Bench) -> Iterator[Measurement | Lack]:
 PROBE = Probe(
     name="traffic",
     group="links",
-    rows=("M8",),
     title="NVML's NVLink counters against the bytes that a copy engine sent",
     unit="",
     method=(

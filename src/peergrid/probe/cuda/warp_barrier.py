@@ -68,7 +68,6 @@ def _per_barrier(desk: Desk, kernel: LoadedKernel, size: int, threads: int) -> f
 PROBE = Probe(
     name="warp-barrier",
     group="synchronisation",
-    rows=("M31",),
     title="Barrier and shuffle inside a warp by kind and group size: latency and throughput",
     unit="cycles",
     method=(

@@ -46,7 +46,6 @@ def _arguments(repeats: int, way: str) -> tuple[ctypes.c_uint32, ctypes.c_uint32
 PROBE = Probe(
     name="warp-sum",
     group="model",
-    rows=("M35",),
     title="The sum of 32 doubles by one thread or by a warp, seven ways",
     unit="cycles",
     method=(
