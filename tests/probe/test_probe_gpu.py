@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-import time
 from contextlib import nullcontext
 from dataclasses import replace
 from itertools import pairwise
@@ -14,11 +13,11 @@ import pytest
 
 pytest.importorskip("cuda.core")
 
-from pretend_driver import ATTRIBUTES, PretendDriver, PretendNvml, signatures
+from pretend_calls import entries, needs_nvrtc, recording
+from pretend_driver import PretendDriver, PretendNvml, signatures
 
 from peergrid.errors import DeviceFault
 from peergrid.machine import nvml
-from peergrid.machine.host import usable_cpus
 from peergrid.probe import Bench, Measurement, Probe
 from peergrid.probe.cpu import spin
 from peergrid.probe.cuda import (
@@ -29,12 +28,10 @@ from peergrid.probe.cuda import (
     host_link,
     host_side,
     hostloop,
-    independent,
     launch,
     little,
     method_check,
     ordering,
-    pitfalls,
     relay,
     remote_atomics,
 )
@@ -50,24 +47,10 @@ from peergrid.report.views import VIEWS
 GPU_PROBES = [probe for probe in PROBES if probe.gpus]
 
 
-def nvrtc() -> bool:
-    """Whether NVRTC can be loaded here."""
-    try:
-        from cuda.bindings import nvrtc as library
-
-        library.nvrtcVersion()
-    except (ImportError, RuntimeError, OSError):
-        return False
-    return True
-
-
-needs_nvrtc = pytest.mark.skipif(not nvrtc(), reason="NVRTC is not installed")
-
-
 @needs_nvrtc
 @pytest.mark.nvrtc
 @pytest.mark.parametrize("architecture", ["sm_80", "sm_90", "sm_100"])
-@pytest.mark.parametrize("source", (*compiling.SOURCES, *compiling.HEADED))
+@pytest.mark.parametrize("source", [*compiling.SOURCES, *compiling.HEADED])
 def test_sources_compile(source: str, architecture: str) -> None:
     assert compiling.cubin(source, architecture)[:4] == b"\x7fELF"
 
@@ -77,41 +60,6 @@ def test_a_bad_source_gives_the_log(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(compiling, "text", lambda source: "this is no kernel")
     with pytest.raises(DeviceFault, match=r"NVRTC did not compile 'bad.cu' for sm_90"):
         compiling.cubin("bad", "sm_90")
-
-
-def entries() -> hostloop.Entries:
-    """Entry points that do nothing and succeed."""
-    kinds = hostloop.LAUNCH, hostloop.COOPERATIVE, hostloop.ON_STREAM, hostloop.SET_CURRENT
-    return hostloop.Entries(*(kind(lambda *arguments: 0) for kind in (*kinds, hostloop.RECORD, hostloop.AWAIT)))
-
-
-class Library:
-    """The driver library itself, where it is asked without its bindings."""
-
-    def __init__(self, driver: PretendDriver) -> None:
-        self.driver = driver
-
-    def cuPointerGetAttribute(self, found: Any, key: int, address: ctypes.c_uint64) -> int:  # noqa: N802
-        assert key == int(self.driver.CUpointer_attribute.CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL)
-        found._obj.value = self.driver._pointer(key, address.value)
-        return 0
-
-
-@pytest.fixture
-def pretended(monkeypatch: pytest.MonkeyPatch) -> PretendDriver:
-    found = entries()
-    monkeypatch.setattr(launch, "entries", lambda: found)
-    monkeypatch.setattr(host_side, "entries", lambda: found)
-    monkeypatch.setattr(launch, "handle", lambda value: 1)
-    monkeypatch.setattr(host_side, "words", lambda handles: np.ones(len(handles), np.uint64))
-    monkeypatch.setattr(host_side, "cores", lambda: usable_cpus() * 3)
-    monkeypatch.setattr(independent, "entries", lambda: found)
-    monkeypatch.setattr(independent, "words", lambda handles: np.ones(len(handles), np.uint64))
-    monkeypatch.setattr(independent, "cores", lambda: usable_cpus() * 3)
-    driver = PretendDriver(3)
-    monkeypatch.setattr(addressing, "library", lambda: Library(driver))
-    monkeypatch.setattr(nvml, "session", lambda: nullcontext((PretendNvml(driver), None)))
-    return driver
 
 
 @needs_nvrtc
@@ -347,22 +295,6 @@ def test_the_compiled_loop_launches_and_waits() -> None:
     assert calls == [("launch", (11, 1, 1, 1, 32, 1, 1, 0, 22, 7, 0))] * 3 + [("wait", (22,))]
 
 
-def recording(calls: list[tuple[str, tuple[int, ...]]]) -> hostloop.Entries:
-    """Entry points that note what they are asked for."""
-
-    def noting(kind: Any, name: str) -> Any:
-        return kind(lambda *arguments: calls.append((name, arguments)) or 0)
-
-    return hostloop.Entries(
-        noting(hostloop.LAUNCH, "launch"),
-        noting(hostloop.COOPERATIVE, "cooperative"),
-        noting(hostloop.ON_STREAM, "wait"),
-        noting(hostloop.SET_CURRENT, "use"),
-        noting(hostloop.RECORD, "record"),
-        noting(hostloop.AWAIT, "await"),
-    )
-
-
 def test_streams_that_meet_by_events_wait_for_all_kernels_of_a_turn() -> None:
     calls: list[tuple[str, tuple[int, ...]]] = []
     contexts, functions, streams, events = (np.arange(3, dtype=np.uint64) + 10 * at for at in (1, 2, 3, 4))
@@ -382,82 +314,6 @@ def test_streams_that_meet_by_events_wait_for_all_kernels_of_a_turn() -> None:
             made[arguments[0]] |= kept[arguments[1]]
     assert count == 6
     assert [name for name, _ in calls].count("wait") == 3
-
-
-def test_independent_kernels_are_launched_before_any_is_waited_for() -> None:
-    calls: list[tuple[str, tuple[int, ...]]] = []
-    contexts, functions, streams = (np.arange(3, dtype=np.uint64) + 10 * at for at in (1, 2, 3))
-    times = np.zeros((3, 3))
-    loop = hostloop.starts(recording(calls))
-    assert loop(contexts, functions, streams, spin.lines(2), 1, times, np.zeros(2, np.int64)) == 0
-    assert [name for name, _ in calls if name != "use"] == ["launch"] * 3 + ["wait"] * 3
-    assert [item[0] for name, item in calls if name == "use"] == [10, 10, 11, 12, 10, 11, 12]
-    before, launched, ended = times.T
-    assert (before <= launched).all()
-    assert (before[1:] >= launched[:-1]).all()
-    assert (ended >= launched.max()).all()
-    gap, seconds = independent._sample(lambda count: times[:count], 3)
-    assert gap == launched[2] - launched[0]
-    assert seconds == ended[2] - before[0]
-
-
-@needs_nvrtc
-def test_bytes_of_a_warp_are_counted_for_each_of_its_additions(pretended: PretendDriver) -> None:
-    with Gpus.open(pretended) as devices:
-        found = [item for item in remote_atomics.run(Bench(quick=True, devices=devices))]
-    bytes_of = {
-        (item.at["by"], item.at["lanes"], item.at["words"]): item.median
-        for item in found
-        if isinstance(item, Measurement) and item.quantity == "warp_atomic_bytes"
-    }
-    sent = {(1, "one word"): 32, (1, "own words"): 32, (32, "one word"): 32, (32, "own words"): 128}
-    assert bytes_of == {(by, *case): count for by in ("red", "atomicAdd") for case, count in sent.items()}
-
-
-@needs_nvrtc
-@pytest.mark.parametrize("returns", [True, False])
-def test_a_copy_that_waits_for_its_stream_does_not_return_at_once(
-    returns: bool, pretended: PretendDriver, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(addressing, "PAUSE_SECONDS", 0.001)
-    if not returns:  # the call comes back when the word was raised, as the driver's does
-        pretended.cuMemcpyHtoDAsync = lambda *a: (0, time.sleep(0.1))  # type: ignore[attr-defined]
-        pretended.cuMemcpyDtoHAsync = lambda *a: (0, time.sleep(0.1))  # type: ignore[attr-defined]
-    with Gpus.open(pretended) as devices:
-        found = list(addressing._returns(devices))
-    assert {item.median for item in found} == {float(returns)}
-    assert len(found) == 4
-
-
-@needs_nvrtc
-@pytest.mark.parametrize(("step", "alternate"), [(1, 1.0), (1 << 36, 0.0)])
-def test_addresses_in_turns_alternate_unless_each_gpu_has_a_place_of_its_own(
-    step: int, alternate: float, pretended: PretendDriver
-) -> None:
-    taken = iter(range(1, 1000))
-    pretended.held["memory"] = 0
-    pretended.calls["cuMemAlloc"] = lambda size: next(taken) * (4 << 20) + pretended.current * step * (1 << 8)
-    with Gpus.open(pretended) as devices:
-        assert float(addressing._alternate(devices)) == alternate
-
-
-@needs_nvrtc
-def test_timers_of_a_barrier_begin_at_the_first_arrival(pretended: PretendDriver) -> None:
-    with Gpus.open(pretended) as devices:
-        found = [item for item in pitfalls.run(Bench(quick=True, devices=devices)) if isinstance(item, Measurement)]
-    timers = [item for item in found if item.quantity == "warp_timer" and item.at["kind"] == "tile"]
-    assert [item.median for item in timers] == [*range(32), *[100.0] * 32]
-    assert [item.at for item in found if item.at.get("level") == "several GPUs"] == [
-        {"level": "several GPUs", "devices": 3}
-    ]
-
-
-def test_without_a_flush_by_the_host_that_is_said(pretended: PretendDriver, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(ATTRIBUTES, "GPU_DIRECT_RDMA_FLUSH_WRITES_OPTIONS", 2)
-    with Gpus.open(pretended) as devices:
-        (lack,) = ordering._flushes(Bench(devices=devices))
-    assert isinstance(lack, Lack)
-    assert "it offers none to the host" in lack.what
 
 
 class LaunchParams(ctypes.Structure):

@@ -11,8 +11,8 @@ import pytest
 
 pytest.importorskip("cuda.core")
 
+from pretend_calls import needs_nvrtc
 from pretend_driver import PretendDriver, _ptx
-from test_probe_gpu import needs_nvrtc
 
 from peergrid.probe import Bench
 from peergrid.probe.cuda import chase, hiding

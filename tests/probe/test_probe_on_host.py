@@ -118,9 +118,7 @@ def test_blocks_that_stay_at_a_barrier_over_gpus_are_caught(gpus: int) -> None:
         flags = [np.zeros(32 * gpus, np.uint32) for _ in range(gpus)]
         table = np.array([one.ctypes.data for one in flags], np.uint64)
         counters, caught = np.zeros((gpus, 1), np.uint32), np.zeros((gpus, 1), np.uint32)
-        given = [
-            (counters[gpu], table, gpu, gpus, int(leaves and gpu == gpus - 1), caught[gpu]) for gpu in range(gpus)
-        ]
+        given = [(counters[gpu], table, gpu, gpus, int(leaves and gpu == gpus - 1), caught[gpu]) for gpu in range(gpus)]
         launch("barrier", "part_of_devices", types, *given, blocks=2)
         assert caught.sum() == (2 * gpus - 1 if leaves else 0)
 

@@ -27,7 +27,7 @@ ENOUGH_CORES = len(os.sched_getaffinity(0)) >= 2
 
 
 def made(work: object, gpus: int = 0, name: str = "made") -> Probe:
-    return Probe(name, "host", ("M1",), "Made up", "s", "By hand.", work, gpus)  # type: ignore[arg-type]
+    return Probe(name, "host", "Made up", "s", "By hand.", work, gpus)  # type: ignore[arg-type]
 
 
 def test_names_and_groups_choose() -> None:

@@ -87,7 +87,7 @@ class Launched:
 
     def ways(self, gpus: int) -> dict[str, Starts]:
         """One thread for all GPUs, and one for each where there are processors for them."""
-        found = {"one thread": self._by_one}
+        found: dict[str, Starts] = {"one thread": self._by_one}
         return found | ({"a thread per GPU": self._by_many} if len(cores()) >= gpus else {})
 
     def _by_one(self, count: int) -> Array:
@@ -169,7 +169,7 @@ def _with_copies(bench: Bench, scope: Scope) -> Iterator[Measurement]:
 
         return together(body, [cores()[at % len(cores())] for at in range(count)])
 
-    ways = {how: in_turn for how in ("blocking copies", "asynchronous, pageable", "asynchronous, pinned")}
+    ways = dict.fromkeys(("blocking copies", "asynchronous, pageable", "asynchronous, pinned"), in_turn)
     for how, seconds in (ways | {"blocking copies, a thread per GPU": at_once}).items():
         seconds(how, len(devices))
         alone = statistics.median(seconds(how, 1) for _ in range(PLACES))

@@ -168,7 +168,8 @@ def _staged_sizes(bench: Bench) -> Iterator[Measurement]:
     source, target = devices.pairs()[0]
     powers = range(10, 29, bench.choose(3, 2))
     with devices.scope() as scope, devices.apart(source, target):
-        a, b, stream = scope.memory(source, 1 << powers[-1]), scope.memory(target, 1 << powers[-1]), scope.stream(source)
+        a, b = scope.memory(source, 1 << powers[-1]), scope.memory(target, 1 << powers[-1])
+        stream = scope.stream(source)
         for size in (1 << power for power in powers):
             repeats, lane = _messages(size), (b, devices.contexts[target], a, devices.contexts[source], size)
 
@@ -215,8 +216,8 @@ PROBE = Probe(
     method=(
         "Copies of 512 MiB (quick: 128 MiB) behind a gate kernel, timed by events: eight per sample by the copy "
         "engine, two by a kernel that stores to or loads from the peer with 16-byte words. Through the host: the "
-        "driver's own staging with peer access disabled, by the host's clock, large and against size. NVML's NVLink counters are read around "
-        "each of them."
+        "driver's own staging with peer access disabled, by the host's clock, large and against size. "
+        "NVML's NVLink counters are read around each of them."
     ),
     run=run,
     gpus=1,

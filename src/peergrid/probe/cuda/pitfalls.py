@@ -10,7 +10,6 @@ from peergrid.probe.cuda.device_barrier import reach
 from peergrid.probe.cuda.devices import Array, Gpus, u32, u64
 from peergrid.probe.experiment import At, Bench, Lack, Measurement, Probe, result
 
-
 LINE = 32  # words between flags
 PART_BLOCKS = 2
 
@@ -95,7 +94,8 @@ PROBE = Probe(
     method=(
         "Every lane meets the barrier in a branch of its own and records the clock before and after; it blocks if the "
         "last arrival is before the first departure. Partial groups: a part of a warp, block, grid or set of GPUs "
-        "leaves before the barrier, on several GPUs one block of the last GPU; waits on memory carry a budget of 20 million cycles, which catches the hang."
+        "leaves before the barrier, on several GPUs one block of the last GPU; waits on memory carry a budget of "
+        "20 million cycles, which catches the hang."
     ),
     run=run,
     gpus=1,

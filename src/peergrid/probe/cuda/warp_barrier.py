@@ -26,7 +26,7 @@ def run(bench: Bench) -> Iterator[Measurement | Lack]:
         sizes = {"tile": TILES, "shuffle": TILES, "coalesced": groups, "coalesced shuffle": groups}
         yield from _kinds(bench, desk, "", sizes)
         if headers():
-            yield from _kinds(bench, desk, NAMED, {kind: TILES for kind in sizes})
+            yield from _kinds(bench, desk, NAMED, dict.fromkeys(sizes, TILES))
         else:
             yield Lack(f"cooperative groups by name: {MISSING}")
 
