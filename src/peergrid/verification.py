@@ -18,6 +18,7 @@ from peergrid.schedule.exchange import Order
 from peergrid.schedule.faults import Fault
 from peergrid.schedule.mend import distinct
 from peergrid.schedule.passes import Chain, apply_passes
+from peergrid.schedule.passes.hosts import hosts_of_gpus
 from peergrid.schedule.proved import repeated
 from peergrid.schedule.strategies import StrategyName
 from peergrid.schedule.windows import MANY, objections_by_window
@@ -63,7 +64,10 @@ class Target:
 
         multiprocessors = (self.gpu.multiprocessors,) * self.devices
         kernels = Kernels(plan, None, self.gpu, multiprocessors, lambda one, other: True)
-        return fused_passes(kernels, schedule) or queued_passes(schedule, self.ordinals, self._crosses, kernels)
+        hosts = hosts_of_gpus(self.ordinals, self.devices)
+        return fused_passes(kernels, schedule, hosts) or queued_passes(
+            schedule, self.ordinals, self._crosses, kernels, hosts=hosts
+        )
 
     def lowered(self, plan: Layout, schedule: Schedule) -> Schedule:
         """The schedule that the devices carry out."""

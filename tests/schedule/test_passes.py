@@ -16,10 +16,23 @@ from peergrid.runtime.reference import ReferenceKernel
 from peergrid.runtime.trace.judge import REDUNDANT, Checkers, judge
 from peergrid.schedule import Layout, Schedule, build, layout, one_iteration
 from peergrid.schedule.mutate import mutants
-from peergrid.schedule.ops import Compute, Copy, Flag, Record, Semaphore, SignalOp, SignalWait, Wait
+from peergrid.schedule.ops import (
+    Compute,
+    Copy,
+    Flag,
+    Record,
+    Route,
+    Semaphore,
+    SignalOp,
+    SignalWait,
+    Wait,
+    hosts_of,
+    queues_of,
+)
 from peergrid.schedule.passes import LoweringPass, apply_passes, drained
 from peergrid.schedule.passes.captured import CaptureGraphs
 from peergrid.schedule.passes.fused import fuse_exchange, fuse_steps
+from peergrid.schedule.passes.hosts import AssignHosts, hosts_of_gpus, separable
 from peergrid.schedule.passes.semaphores import EventsToSemaphores, applicable
 from peergrid.schedule.passes.wraps import wrap_in_kernels
 from peergrid.schedule.proved import repeated, require_right
@@ -34,11 +47,18 @@ PASSES: dict[str, tuple[StrategyName, LoweringPass]] = {
     "overlap": ("overlap", LoweringPass("semaphores", SEMAPHORES)),
     "graph": ("graph", LoweringPass("graphs", lambda plan, s: captured(plan, SEMAPHORES(plan, s)))),
     "graph, events": ("graph", LoweringPass("graphs", lambda plan, s: captured(plan, s))),
+    "peer, hosts": ("peer", LoweringPass("hosts", lambda plan, s: shared_out(plan, fuse_exchange(plan, s)))),
+    "overlap, hosts": ("overlap", LoweringPass("hosts", lambda plan, s: shared_out(plan, SEMAPHORES(plan, s)))),
+    "graph, hosts": ("graph", LoweringPass("hosts", lambda p, s: shared_out(p, captured(p, SEMAPHORES(p, s))))),
 }
 
 
 def captured(plan: Layout, schedule: Schedule) -> Schedule:
     return CaptureGraphs(tuple(range(plan.devices)))(plan, schedule)
+
+
+def shared_out(plan: Layout, schedule: Schedule) -> Schedule:
+    return AssignHosts(tuple(range(plan.devices)))(plan, schedule)
 
 
 @stencil
@@ -107,6 +127,9 @@ def test_every_mutant_of_it_is_rejected_by_both_checkers_or_as_good(name: str) -
         assert set().union(*found.values()) <= {"killed", *REDUNDANT}
         assert all(found.get(f"drop {kind}", {"killed"}) == {"killed"} for kind in ("SignalWait", "Compute", "Copy"))
         assert "drop SignalWait" in found or name == "graph, events"
+        of_hosts = [outcomes for kind, outcomes in found.items() if kind.startswith("host ")]
+        assert bool(of_hosts) == name.endswith("hosts")
+        assert all(outcomes == {"killed"} for outcomes in of_hosts)
 
 
 @pytest.mark.parametrize("name", PASSES)
@@ -136,6 +159,28 @@ def test_semaphores_stand_in_for_events_between_devices_alone() -> None:
     _, schedule = made("async", problem_of("fixed"), 2, 2)
     kinds = [type(op).__name__ for op in schedule.ops if not isinstance(op, Compute | Copy)]
     assert kinds[:4] == ["SignalOp", "SignalWait"] * 2
+
+
+@pytest.mark.parametrize(("strategy", "route", "separate"), [
+    ("async", None, True), ("overlap", None, True), ("graph", None, True), ("peer", None, True),
+    ("serial", None, False), ("threads", None, False), ("async", "host", False), ("peer", "host", False),
+])  # fmt: skip
+def test_a_host_for_each_gpu_where_words_alone_tie_them(
+    strategy: StrategyName, route: Route | None, separate: bool
+) -> None:
+    problem, options = problem_of("fixed"), Options(strategy, route=route)
+    plan = layout(problem, Partition(problem.grid, (4, 1)), options)
+    schedule = one_iteration(plan, options)
+    assert separable(schedule, (0, 1, 2, 3), SEMAPHORES.crosses) == separate
+    assert not separable(schedule, (0, 0, 0, 0), SEMAPHORES.crosses)
+    assert separable(schedule, (0, 1, 2, 3), lambda *_: False) is False
+    hosts = hosts_of_gpus((0, 0, 1, 2), 2)
+    assert hosts == (0, 0, 0, 1)
+    if separate:
+        issued = AssignHosts(hosts)(plan, SEMAPHORES(plan, schedule))
+        assert {(queue.device, host) for op in issued.ops for queue in queues_of(op) for host in hosts_of(op)} == set(
+            enumerate(hosts)
+        )
 
 
 def test_schedules_of_several_hosts_keep_their_events() -> None:

@@ -49,7 +49,7 @@ class Given:
     """The knowledge of a schedule and a machine from which a simulation starts.
 
     passes: the launches of computations, by device, steps and boxes; route: the route that a copy takes; captured:
-    whether graphs are launched; split: whether each device has a thread of the host to itself.
+    whether graphs are launched; several: whether several threads issue.
     """
 
     machine: Machine
@@ -57,7 +57,7 @@ class Given:
     passes: Callable[[int, int, tuple[Box, ...]], Sequence[Timed]]
     route: Callable[[Copy], str]
     captured: bool = False
-    split: bool = False
+    several: bool = False
 
     def start(self) -> float:
         """Seconds of a kernel beside its work."""
@@ -79,7 +79,7 @@ class State:
     """
 
     given: Given
-    hosts: dict[tuple[int, int], float] = field(default_factory=dict)
+    hosts: dict[int, float] = field(default_factory=dict)
     queues: dict[Queue, float] = field(default_factory=dict)
     busy: dict[int, float] = field(default_factory=dict)
     ports: dict[tuple[int, str], float] = field(default_factory=dict)
@@ -89,16 +89,15 @@ class State:
     together: frozenset[int] = frozenset()
     spans: list[Span] = field(default_factory=list)
 
-    def issue(self, host: int, device: int, seconds: float) -> float:
+    def issue(self, host: int, seconds: float) -> float:
         """The host issues for so long; when what it issued reaches the queue."""
-        return self.call(host, device, 0.0 if self.given.captured else seconds)
+        return self.call(host, 0.0 if self.given.captured else seconds)
 
-    def call(self, host: int, device: int, seconds: float) -> float:
+    def call(self, host: int, seconds: float) -> float:
         """The same of what no graph holds."""
-        key = (host, device if self.given.split else -1)
-        slower = self.given.machine.calls.beside if self.given.split else 1.0
-        self.hosts[key] = self.hosts.get(key, 0.0) + seconds * slower
-        return self.hosts[key] + self.given.machine.delays.arrival
+        slower = self.given.machine.calls.beside if self.given.several else 1.0
+        self.hosts[host] = self.hosts.get(host, 0.0) + seconds * slower
+        return self.hosts[host] + self.given.machine.delays.arrival
 
     def kernel(self, queue: Queue, ready: float, took: Duration) -> tuple[float, float]:
         """A kernel of a queue from when it is ready; when it starts and ends. What a GPU does at once shares it."""
@@ -121,19 +120,19 @@ def compute(state: State, number: int, ops: Sequence[Any]) -> None:
             continue
         lanes = [place - 1 for place in accumulate((not other.behind for other in waiting), initial=0)][1:]
         sides = [Queue(queue.device, f"{queue.name} beside {n}") for n in range(min(2, len(set(lanes))))]
-        fork = state.issue(first.host, first.device, 2 * calls.event * len(sides)) + delays.event
+        fork = state.issue(first.host, 2 * calls.event * len(sides)) + delays.event
         for side in sides:
             state.queues[side] = max(fork, state.queues.get(queue, 0.0) + delays.event)
-        ready = state.issue(first.host, first.device, calls.launch)
+        ready = state.issue(first.host, calls.launch)
         before = state.queues.get(queue, 0.0)
         for place, other in zip(lanes, waiting, strict=True):
-            arrival = state.issue(first.host, first.device, calls.launch)
+            arrival = state.issue(first.host, calls.launch)
             start, _ = state.kernel(sides[place % len(sides)], arrival, other.duration)
             begun = start if begun is None else min(begun, start)
         state.queues[queue] = before
         start, _ = state.kernel(queue, ready, timed.duration)
         begun = start if begun is None else min(begun, start)
-        state.issue(first.host, first.device, 2 * calls.event * len(sides))
+        state.issue(first.host, 2 * calls.event * len(sides))
         ends = [state.queues[side] + delays.event for side in sides]
         state.queues[queue] = max([state.queues[queue], *ends])
         waiting = []
@@ -145,7 +144,7 @@ def reduce(state: State, number: int, ops: Sequence[Any]) -> None:
     """A pass over what is reduced, which reads it once."""
     (op,) = ops
     took = op.box.size * state.given.itemsize / state.given.machine.bandwidth
-    ready = state.issue(op.host, op.device, state.given.machine.calls.launch)
+    ready = state.issue(op.host, state.given.machine.calls.launch)
     start, end = state.kernel(op.queue, ready, Duration(took, took))
     state.spans.append(Span(number, op.queue, start, end))
 
@@ -159,7 +158,7 @@ def copy(state: State, number: int, ops: Sequence[Any]) -> None:
         return
     for op in ops:
         count = op.source_box.size * given.itemsize
-        ready = state.issue(op.host, op.queue.device, machine.calls.copy * (2 if route == "host" else 1))
+        ready = state.issue(op.host, machine.calls.copy * (2 if route == "host" else 1))
         line = given.line(op.source_device, op.target_device, route)
         start = max(state.queues.get(op.queue, 0.0), ready)
         end = _sent(state, op, start, line, count)
@@ -170,7 +169,7 @@ def copy(state: State, number: int, ops: Sequence[Any]) -> None:
 def _stores(state: State, number: int, ops: Sequence[Any]) -> None:
     """One kernel that stores several halos."""
     given, first = state.given, ops[0]
-    ready = state.issue(first.host, first.queue.device, given.machine.calls.launch)
+    ready = state.issue(first.host, given.machine.calls.launch)
     inside = [op for op in ops if op.source_device == op.target_device]
     moved = sum(2 * op.source_box.size * given.itemsize for op in inside)
     took = moved / given.machine.bandwidth
@@ -196,7 +195,7 @@ def send(state: State, number: int, ops: Sequence[Any]) -> None:
     """A message between processes: the queue goes on when the cells have left."""
     (op,) = ops
     given, count = state.given, op.source_box.size * state.given.itemsize
-    ready = max(state.queues.get(op.queue, 0.0), state.issue(op.host, op.queue.device, given.machine.calls.copy))
+    ready = max(state.queues.get(op.queue, 0.0), state.issue(op.host, given.machine.calls.copy))
     line = given.machine.network or given.machine.host
     state.messages.setdefault(op.tag, []).append(_sent(state, op, ready, line, count))
     state.queues[op.queue] = ready + count / line.bandwidth
@@ -206,14 +205,14 @@ def send(state: State, number: int, ops: Sequence[Any]) -> None:
 def receive(state: State, number: int, ops: Sequence[Any]) -> None:
     """The queue waits for the next message of its tag."""
     (op,) = ops
-    ready = max(state.queues.get(op.queue, 0.0), state.issue(op.host, op.queue.device, state.given.machine.calls.copy))
+    ready = max(state.queues.get(op.queue, 0.0), state.issue(op.host, state.given.machine.calls.copy))
     state.queues[op.queue] = max(ready, state.messages[op.tag].pop(0))
     state.spans.append(Span(number, op.queue, ready, state.queues[op.queue]))
 
 
 def record(state: State, number: int, ops: Sequence[Any]) -> None:
     (op,) = ops
-    ready = state.issue(op.host, op.device, state.given.machine.calls.event)
+    ready = state.issue(op.host, state.given.machine.calls.event)
     state.events[op.event] = max(state.queues.get(op.queue, 0.0), ready), op.device
 
 
@@ -222,7 +221,7 @@ def wait(state: State, number: int, ops: Sequence[Any]) -> None:
     machine = state.given.machine
     at, device = state.events.get(op.event, (0.0, op.queue.device))
     across = device != op.queue.device
-    ready = state.issue(op.host, op.queue.device, machine.calls.words if across else machine.calls.event)
+    ready = state.issue(op.host, machine.calls.words if across else machine.calls.event)
     seen = at + (machine.delays.words if across else machine.delays.event)
     state.queues[op.queue] = max(state.queues.get(op.queue, 0.0), seen, ready)
 
@@ -234,7 +233,7 @@ def _words(state: State, number: int, op: SignalOp | SignalWait) -> float:
     calls, before = state.given.machine.calls, state.queues.get(op.queue, 0.0)
     if number in state.together:
         return before
-    return max(before, state.call(op.host, op.queue.device, calls.words + state.given.captured * calls.graph))
+    return max(before, state.call(op.host, calls.words + state.given.captured * calls.graph))
 
 
 def raise_flag(state: State, number: int, ops: Sequence[Any]) -> None:
@@ -243,7 +242,7 @@ def raise_flag(state: State, number: int, ops: Sequence[Any]) -> None:
         start = state.queues[op.queue] = _words(state, number, op)
         state.flags[op.flag, op.value] = start + state.given.machine.delays.words
         return
-    ready = state.issue(op.host, op.queue.device, state.given.machine.calls.launch)
+    ready = state.issue(op.host, state.given.machine.calls.launch)
     start = max(state.queues.get(op.queue, 0.0), ready) + state.given.start()
     state.queues[op.queue] = start
     state.flags[op.flag, op.value] = start + state.given.machine.delays.neighbour
@@ -256,7 +255,7 @@ def await_flag(state: State, number: int, ops: Sequence[Any]) -> None:
         start = _words(state, number, op)
         state.queues[op.queue] = max(start, state.flags.get((op.flag, op.value), 0.0)) + begun
         return
-    ready = state.issue(op.host, op.queue.device, state.given.machine.calls.launch)
+    ready = state.issue(op.host, state.given.machine.calls.launch)
     start = max(state.queues.get(op.queue, 0.0), ready) + state.given.start()
     state.queues[op.queue] = max(start, state.flags.get((op.flag, op.value), 0.0))
 
@@ -266,16 +265,14 @@ def sync(state: State, number: int, ops: Sequence[Any]) -> None:
     (op,) = ops
     target = op.target
     at = state.queues.get(target, 0.0) if isinstance(target, Queue) else state.events.get(target, (0.0, 0))[0]
-    for key in {(op.host, target.device if state.given.split else -1), *(k for k in state.hosts if k[0] == op.host)}:
-        state.hosts[key] = max(state.hosts.get(key, 0.0), at + state.given.machine.calls.sync)
+    state.hosts[op.host] = max(state.hosts.get(op.host, 0.0), at + state.given.machine.calls.sync)
 
 
 def host_barrier(state: State, number: int, ops: Sequence[Any]) -> None:
     (op,) = ops
-    keys = [key for key in state.hosts if key[0] in op.hosts]
-    last = max((state.hosts[key] for key in keys), default=0.0) + state.given.machine.calls.barrier
-    for key in keys:
-        state.hosts[key] = last
+    last = max(state.hosts.get(host, 0.0) for host in op.hosts) + state.given.machine.calls.barrier
+    for host in op.hosts:
+        state.hosts[host] = last
 
 
 def device_barrier(state: State, number: int, ops: Sequence[Any]) -> None:
@@ -285,7 +282,7 @@ def device_barrier(state: State, number: int, ops: Sequence[Any]) -> None:
     if len(queues) < 2:
         return
     calls = machine.calls.event + machine.calls.words * (len(queues) - 1)
-    ready = max(state.issue(op.hosts[0], queue.device, calls) for queue in queues)
+    ready = max(state.issue(op.hosts[0], calls) for queue in queues)
     last = max(max(state.queues.get(queue, 0.0) for queue in queues), ready) + machine.delays.words
     for queue in queues:
         state.queues[queue] = last

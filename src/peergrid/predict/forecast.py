@@ -26,7 +26,7 @@ from peergrid.runtime.cuda.lowering.transfer import transfer
 from peergrid.runtime.cuda.memory.fields import Plan
 from peergrid.schedule import Layout, Options, Schedule, layout, one_iteration
 from peergrid.schedule.build import repeated
-from peergrid.schedule.ops import Compute, Copy
+from peergrid.schedule.ops import Compute, Copy, hosts_of
 from peergrid.schedule.passes import apply_passes
 from peergrid.schedule.timeline import Span, exposed_communication
 from peergrid.stencil import Problem
@@ -149,7 +149,7 @@ class Forecaster:
             cache(partial(self._timed, found)),
             found.route,
             captured=strategy == "graph",
-            split=strategy != "serial" and self.devices > 1,
+            several=len({host for op in found.lowered.ops for host in hosts_of(op)}) > 1 or found.fused is not None,
         )
 
     def _timed(self, found: Arrangement, device: int, steps: int, boxes: tuple[Box, ...]) -> tuple[Timed, ...]:
@@ -194,7 +194,7 @@ class Forecaster:
         began = state.queues[op.queue] = 1.0  # far behind the host
         compute(state, 0, [op])
         if len(works) > 1:  # strips begin when plain tiles have
-            state.issue(op.host, op.device, self.machine.calls.launch)
+            state.issue(op.host, self.machine.calls.launch)
         return state.queues[op.queue] - began + self.machine.delays.neighbour, max(state.hosts.values())
 
 
@@ -215,7 +215,8 @@ class Arrangement:
     def lowered(self) -> Schedule:
         """The schedule that queues carry out."""
         each = tuple(range(self.plan.devices))
-        return apply_passes(self.plan, self.schedule, queued_passes(self.schedule, each, self._reaches, self._kernels))
+        chain = queued_passes(self.schedule, each, self._reaches, self._kernels, hosts=each)
+        return apply_passes(self.plan, self.schedule, chain)
 
     @cached_property
     def passes(self) -> dict[int, KernelPlan]:

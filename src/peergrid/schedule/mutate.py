@@ -19,11 +19,13 @@ from peergrid.schedule.ops import (
     Receive,
     Reduce,
     Send,
+    Sync,
     describe,
+    hosts_of,
     queues_of,
 )
 
-Change = Literal["drop", "absent", "shrink", "slots", "swap", "level", "steps", "source", "tag"]
+Change = Literal["drop", "absent", "shrink", "slots", "swap", "level", "steps", "source", "tag", "host"]
 """
 drop    the operation is missing
 absent  one host or queue does not take part in a barrier
@@ -34,6 +36,7 @@ level   the operation claims another time level
 steps   a computation takes one step more or less
 source  a copy takes other cells, or those of another device
 tag     a message takes the place of another between the same two devices
+host    another host issues the operation
 """
 
 
@@ -92,6 +95,7 @@ def _swapped(schedule: Schedule) -> Iterator[_Edit]:
 def _variants(op: Op, schedule: Schedule) -> Iterator[tuple[Change, tuple[Op, ...]]]:
     """The variants of an operation."""
     yield "drop", ()
+    yield from (("host", (other,)) for other in _other_hosts(op, schedule))
     match op:
         case HostBarrier():
             for host in op.hosts:
@@ -119,6 +123,17 @@ def _variants(op: Op, schedule: Schedule) -> Iterator[tuple[Change, tuple[Op, ..
             yield from _other_cells(op)
             for tag in _other_tags(op, schedule):
                 yield "tag", (replace(op, tag=tag),)
+
+
+def _other_hosts(op: Op, schedule: Schedule) -> Iterator[Op]:
+    """The operation issued by another host, if there is one."""
+    if isinstance(op, Sync | HostBarrier):
+        return
+    hosts = sorted({host for other in schedule.ops for host in hosts_of(other)})
+    (mine,) = hosts_of(op)
+    if len(hosts) > 1:
+        other = hosts[(hosts.index(mine) + 1) % len(hosts)]
+        yield replace(op, hosts=(other,)) if isinstance(op, DeviceBarrier) else replace(op, host=other)
 
 
 def _other_cells(op: Copy | Send | Receive) -> Iterator[tuple[Change, tuple[Op, ...]]]:

@@ -14,6 +14,7 @@ from peergrid.predict.kernels import Duration
 from peergrid.predict.machine import Machine
 from peergrid.predict.simulation import simulate
 from peergrid.schedule import Options, layout, one_iteration
+from peergrid.schedule.passes.hosts import AssignHosts
 from peergrid.spins.graph import WORD
 from peergrid.spins.problem import half_steps
 
@@ -41,6 +42,6 @@ def foretold(per_colour: int, gpus: int, rate: float, machine: Machine) -> float
         seconds = sum(box.size for box in boxes) * WORD / rate
         return [Timed(Duration(seconds, 0.0))]
 
-    schedule = one_iteration(plan, options)
-    given = Given(machine, problem.itemsize, passes, lambda op: "copy", split=True)
+    schedule = AssignHosts(tuple(range(gpus)))(plan, one_iteration(plan, options))
+    given = Given(machine, problem.itemsize, passes, lambda op: "copy", several=gpus > 1)
     return simulate(schedule, given).seconds / schedule.steps

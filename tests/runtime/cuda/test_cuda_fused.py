@@ -167,7 +167,7 @@ def test_hosts_keep_pace_with_what_they_launch(strategy: StrategyName) -> None:
     executor = CudaExecutor(plan, 60, (0, 1), driver=HostDriver(), submission_threads=2)
     lowered, entry = executor._lower(one_iteration(plan, options)), executor._execution.entry
     kinds = [entry(name) for name in ("cuLaunchKernel", "cuLaunchCooperativeKernel")]
-    for submission in executor._submitter.work(lowered, 100).submissions:
+    for submission in executor._submitter.work(lowered).submissions:
         launched = {row[FIRST + 8] for row in submission.commands.table if row[FUNCTION] in kinds}
         for commands in submission.marks or ():
             marked = {row[FIRST + 1] for row in commands.table if row[FUNCTION] == entry("cuEventRecord")}

@@ -30,11 +30,13 @@ from peergrid.runtime.cuda.submission.graphs import Graphs
 from peergrid.runtime.cuda.submission.submitter import End, Submission, SubmissionPlan, Submitter
 from peergrid.runtime.cuda.timing import spans, start_clocks, timed
 from peergrid.runtime.cuda.watchdog import blame, overdue
+from peergrid.runtime.devices import cores
 from peergrid.runtime.executor import refuse_norms
 from peergrid.runtime.trace.recorder import Recorded
 from peergrid.schedule import Layout, Schedule
 from peergrid.schedule.ops import Flag, describe
 from peergrid.schedule.passes import apply_passes
+from peergrid.schedule.passes.hosts import hosts_of_gpus
 from peergrid.schedule.passes.ranks import by_address, in_groups, of_rank, over_ranks
 from peergrid.schedule.timeline import Span
 from peergrid.stencil.reduction import Series
@@ -49,8 +51,8 @@ class CudaExecutor:
     ordinals: the GPU of each virtual device; timeout: seconds without progress before a kernel gives up a wait, three
     quarters of a host's; more where an exchange interval may take long (see `lowering.duration`); cache: folder for
     compiled kernels (None: none kept); driver: what to run on, the installed one by default; norm: a field the norm of
-    whose change is computed for every step; submission_threads: threads among which a host's calls are split (None: one
-    for each GPU, if there are processors for them and enough to do); sources: a folder for the texts of kernels.
+    whose change is computed for every step; submission_threads: hosts at most, each of which is a thread (None: one
+    for each GPU, if there are processors for them); sources: a folder for the texts of kernels.
     processes: those among which the devices are divided (None: this one has all); then all of them make every call, and
     fields and records are those of this one's devices.
     `notes` says where a route other than the one asked for was taken, and why.
@@ -82,7 +84,8 @@ class CudaExecutor:
             processes.try_direct(self._execution.devices.driver)
         self._lowered: dict[int, Lowered] = {}  # by identity: hashing a schedule walks all its operations
         self._expected: dict[int, Schedule] = {}
-        self._submitter = Submitter(self._execution, submission_threads)
+        self._submitter = Submitter(self._execution)
+        self._hosts = () if processes else hosts_of_gpus(ordinals, submission_threads or cores())
         self._graphs = Graphs(self._execution, self._submitter)
         self._flag_values: dict[Flag, int] = {}
         self._broken = False
@@ -160,7 +163,7 @@ class CudaExecutor:
             self._execution.programs.still()
             plan = timed(self._execution, lowered)
             clocks = start_clocks(self._execution, lowered.queues)
-            self._replay(self._submitter.work(lowered, 1, plan.buffers), 1, step)
+            self._replay(self._submitter.work(lowered, plan.buffers), 1, step)
         except PeergridError:
             self._broken = True
             raise
@@ -213,7 +216,7 @@ class CudaExecutor:
         """
         execution, kernels = self._execution, kernels_of(self._execution)
         reasons = {kernels.cooperative(schedule)[1]}
-        chain = fused_passes(kernels, schedule)
+        chain = fused_passes(kernels, schedule, self._hosts)
         if chain:
             lower_all = lower_fused if schedule.options.strategy == "peer" else lower_persistent
             whole = self._by_address(apply_passes(self.layout, schedule, chain))
@@ -223,7 +226,7 @@ class CudaExecutor:
                 return found, reasons
             reasons.add(found)
         captured, processes = schedule.options.strategy == "graph", self._processes
-        whole = self._by_address(apply_passes(self.layout, schedule, queued_on(execution, schedule)))
+        whole = self._by_address(apply_passes(self.layout, schedule, queued_on(execution, schedule, self._hosts)))
         if whole is None:
             assert processes is not None
             grouped, staged = processes.calls is not None, processes.calls is None and not processes.direct
@@ -266,7 +269,7 @@ class CudaExecutor:
                 self._replay(work, count, step)
             return
         for part, count in replays(lowered, times):
-            self._replay(self._submitter.work(part, count), count, step)
+            self._replay(self._submitter.work(part), count, step)
             step += count * part.schedule.steps
 
     def _replay(self, work: SubmissionPlan, times: int, step: int) -> None:

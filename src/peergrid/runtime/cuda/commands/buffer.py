@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from peergrid.runtime.cuda.commands.rows import BARRIER, CALL, COLUMNS, FIRST, POLL, PUBLISH, WAIT_FOR
+from peergrid.runtime.cuda.commands.rows import BARRIER, CALL, COLUMNS, FIRST, POLL
 from peergrid.schedule.ops import Flag
 
 Words = np.ndarray[Any, np.dtype[np.int64]]
@@ -76,14 +76,6 @@ class CommandWriter:
     def barrier(self, op: int, counter: int, parties: int) -> None:
         """Wait at a barrier of hosts; `counter` is the address of a word they share."""
         self._row(op, BARRIER, 0, 0, (counter, parties))
-
-    def publish(self, op: int, word: int, value: int, increment: int) -> None:
-        """Set the word at an address: to the value in the first iteration, larger by the increment in every other."""
-        self._row(op, PUBLISH, 0, 0, (word, value, increment))
-
-    def wait_for(self, op: int, word: int, value: int, increment: int) -> None:
-        """Go on when the word at an address is at the value, counted as `publish` does."""
-        self._row(op, WAIT_FOR, 0, 0, (word, value, increment))
 
     def launch(
         self,

@@ -11,7 +11,7 @@ from typing import Any
 from numba import types
 
 from peergrid.runtime.cuda.commands.native import add, call, compiled, load, store
-from peergrid.runtime.cuda.commands.rows import BARRIER, CALL, CONTEXT, FUNCTION, KIND, POLL, PUBLISH
+from peergrid.runtime.cuda.commands.rows import BARRIER, CALL, CONTEXT, FUNCTION, KIND, POLL
 
 DONE, FAILED, TIMED_OUT, ABORTED = 0, 1, 2, 3
 NOT_READY = 600
@@ -69,7 +69,7 @@ def _wait(kind: int, function: int, words: Any, goal: int, timeout: int, abort: 
 
 
 @compiled
-def _row(table: Any, n: int, iteration: int, timeout: int, abort: int, spent: int) -> tuple[int, int]:
+def _row(table: Any, n: int, timeout: int, abort: int, spent: int) -> tuple[int, int]:
     """One row; returns what became of it and the function's result."""
     kind, function = table[n, KIND], table[n, FUNCTION]
     words = (
@@ -79,10 +79,7 @@ def _row(table: Any, n: int, iteration: int, timeout: int, abort: int, spent: in
     if kind == CALL:
         code = call(function, words)
         return (FAILED, code) if code else (DONE, 0)
-    if kind == PUBLISH:
-        store(words[0], words[1] + iteration * words[2])
-        return DONE, 0
-    goal = words[1] + iteration * words[2]
+    goal = 0
     if kind == BARRIER:
         goal = (add(words[0], 1) // words[1] + 1) * words[1]
     return _wait(kind, function, words, goal, timeout, abort, spent)
@@ -90,7 +87,7 @@ def _row(table: Any, n: int, iteration: int, timeout: int, abort: int, spent: in
 
 @compiled
 def _rows(
-    table: Any, iteration: int, context: int, set_context: int, timeout: int, abort: int, spent: int
+    table: Any, context: int, set_context: int, timeout: int, abort: int, spent: int
 ) -> tuple[int, int, int, int]:
     """All rows of a table; returns (state, code, row, context left current)."""
     for n in range(table.shape[0]):
@@ -100,7 +97,7 @@ def _rows(
             if code:
                 return FAILED, code, n, context
             context = wanted
-        state, code = _row(table, n, iteration, timeout, abort, spent)
+        state, code = _row(table, n, timeout, abort, spent)
         if state != DONE:
             return state, code, n, context
     return DONE, 0, -1, context
@@ -134,10 +131,10 @@ def replay(
         if load(abort):
             state, code, row = ABORTED, 0, 0
             break
-        state, code, row, context = _rows(table, iteration, context, set_context, timeout, abort, spent)
+        state, code, row, context = _rows(table, context, set_context, timeout, abort, spent)
         if state == DONE and (iteration + 1) % every == 0:
             mark = marks[(iteration + 1) // every % 2]
-            state, code, row, context = _rows(mark, iteration, context, set_context, timeout, abort, spent)
+            state, code, row, context = _rows(mark, context, set_context, timeout, abort, spent)
             row = -1 - row
         if state == DONE:
             iteration += 1

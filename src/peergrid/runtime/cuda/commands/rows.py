@@ -9,10 +9,9 @@ The calling conventions of Linux on x86-64 and AArch64 pass integers and pointer
 that the caller cleans up, so a function that takes fewer, or 32-bit ones, finds what it expects.
 """
 
-CALL, POLL, BARRIER, PUBLISH, WAIT_FOR = 0, 1, 2, 3, 4
-"""Kinds of rows: call a function; poll until it no longer answers 'not ready'; wait at a barrier of hosts; publish in
-a word how many rows are issued; wait for that word of another part. The words of the last two: address, value in the
-first iteration, increment per iteration. Those of POLL: the handle, and microseconds to sleep between two questions."""
+CALL, POLL, BARRIER = 0, 1, 2
+"""Kinds of rows: call a function; poll until it no longer answers 'not ready' (words: the handle, and microseconds to
+sleep between two questions); wait at a barrier of hosts."""
 
 KIND, CONTEXT, FUNCTION, FIRST = 0, 1, 2, 3
 COLUMNS = FIRST + ARGUMENTS

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from peergrid.codegen.cuda import service
 from peergrid.runtime.cuda.lowering.execution_context import ExecutionContext
 from peergrid.schedule import Schedule
-from peergrid.schedule.ops import Compute, Flag, SignalOp, SignalWait
+from peergrid.schedule.ops import Compute, Flag, SignalOp, SignalWait, hosts_of, queues_of
 from peergrid.schedule.passes.fused import NAMES, neighbour
 from peergrid.schedule.strategies import StrategyName
 
@@ -96,6 +96,11 @@ def passes(schedule: Schedule) -> list[Compute]:
     """One computation of each pass, in order."""
     found = {op.level: op for op in schedule.ops if isinstance(op, Compute)}
     return [found[level] for level in sorted(found)]
+
+
+def hosts_of_devices(schedule: Schedule) -> dict[int, int]:
+    """The host that issues for each device."""
+    return {queue.device: hosts_of(op)[0] for op in schedule.ops for queue in queues_of(op)}
 
 
 def offset(table: NDArray[Any], name: str) -> int:

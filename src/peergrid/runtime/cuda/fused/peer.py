@@ -14,7 +14,7 @@ from peergrid.codegen.cuda.blocked.program import Launch
 from peergrid.codegen.cuda.fused.exchange import boundary_counts
 from peergrid.codegen.cuda.fused.peer import PeerKernel
 from peergrid.runtime.cuda.commands.buffer import CommandWriter, Relocation
-from peergrid.runtime.cuda.fused.chain import Chain, offset, passed, passes
+from peergrid.runtime.cuda.fused.chain import Chain, hosts_of_devices, offset, passed, passes
 from peergrid.runtime.cuda.fused.sums import await_sums, mark_sums, sums_queue
 from peergrid.runtime.cuda.lowering import signals
 from peergrid.runtime.cuda.lowering.device_tiles import DeviceTiles, tiles_on
@@ -43,14 +43,15 @@ def lower_fused(execution: ExecutionContext, schedule: Schedule, notes: int = 0)
                 f"GPU {ordinal} stands for several devices, whose kernels would fill {share:.0%} of it while they wait "
                 "for each other: queues exchange in their place"
             )
-    commands = CommandWriter()
-    devices = execution.devices.mine
+    devices, host_of = execution.devices.mine, hosts_of_devices(schedule)
+    commands = {host: CommandWriter() for host in sorted({host_of[device] for device in devices})}
     for number, part in enumerate(row.passes):
         for device in devices:
-            row.write(commands, device, number, part)
+            row.write(commands[host_of[device]], device, number, part)
     queues = [queue for device in devices for queue in row.queues(device)]
     queues += [] if execution.norms is None else [sums_queue(device) for device in devices]
-    return Lowered(schedule, {0: commands.finish()}, tuple(queues), frozenset(), {PEERS: len(row.passes)})
+    buffers = {host: made.finish() for host, made in commands.items()}
+    return Lowered(schedule, buffers, tuple(queues), frozenset(), {PEERS: len(row.passes)})
 
 
 def _row(execution: ExecutionContext, schedule: Schedule, kernel: PeerKernel, notes: int) -> _Row:

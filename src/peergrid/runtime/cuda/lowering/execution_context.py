@@ -10,7 +10,6 @@ import numpy as np
 
 from peergrid.codegen.cuda import service
 from peergrid.runtime.cuda.commands.buffer import LINE, NOTHING, CommandBuffer
-from peergrid.runtime.cuda.commands.parts import Events
 from peergrid.runtime.cuda.device.devices import Devices, host_words
 from peergrid.runtime.cuda.device.driver import Driver
 from peergrid.runtime.cuda.device.faults import error
@@ -101,11 +100,6 @@ class ExecutionContext:
     def abort_address(self) -> int:
         """The word that stops every host thread."""
         return int(self.words.ctypes.data)
-
-    @property
-    def events(self) -> Events:
-        """The driver's functions that tie queues."""
-        return Events(*map(self.entry, ("cuEventRecord", "cuStreamWaitEvent", "cuStreamBatchMemOp")))
 
     def entry(self, name: str) -> int:
         """The address of a driver function."""

@@ -67,12 +67,6 @@ class Lowered:
     captured: bool = field(default=False, kw_only=True)
 
     @property
-    def only(self) -> CommandBuffer:
-        """The command buffer of the one host that there is."""
-        (commands,) = self.buffers.values()
-        return commands
-
-    @property
     def whole(self) -> Schedule:
         return self.schedule if self.of_all is None else self.of_all
 

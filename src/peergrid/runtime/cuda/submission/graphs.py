@@ -7,7 +7,7 @@ many iterations are one graph.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
@@ -22,6 +22,7 @@ from peergrid.runtime.cuda.lowering.duration import IN_FLIGHT_SECONDS
 from peergrid.runtime.cuda.lowering.execution_context import ExecutionContext
 from peergrid.runtime.cuda.lowering.lower import Lowered
 from peergrid.runtime.cuda.submission.submitter import End, Submission, SubmissionPlan, Submitter
+from peergrid.schedule import Schedule
 from peergrid.schedule.ops import Event, Queue, describe, queues_of
 from peergrid.schedule.passes.captured import origins, ties
 
@@ -36,13 +37,17 @@ class Stretch:
     rows: tuple[int, ...]
 
 
+Cuts = Mapping[int, Sequence[Stretch | int]]
+"""For each host its rows in order: those that become a graph together, and others by number."""
+
+
 class Graphs:
     """The graphs of one executor."""
 
     def __init__(self, execution: ExecutionContext, submitter: Submitter) -> None:
         self._execution, self._submitter = execution, submitter
-        self._cuts: dict[int, list[Stretch | int]] = {}  # by identity of what the executor keeps
-        self._buffers: dict[tuple[int, int], CommandBuffer] = {}
+        self._cuts: dict[int, Cuts] = {}  # by identity of what the executor keeps
+        self._buffers: dict[tuple[int, int], dict[int, CommandBuffer]] = {}
 
     def works(self, lowered: Lowered, times: int, step: int) -> Iterator[tuple[SubmissionPlan, int]]:
         """The commands to carry out, and their repetitions, for so many iterations."""
@@ -51,23 +56,28 @@ class Graphs:
             self._cuts[id(lowered)] = stretches(lowered, self._execution.devices.ordinals)
         cut = self._cuts[id(lowered)]
         bundle = max(1, min(BUNDLE, int(IN_FLIGHT_SECONDS / (self._execution.step_seconds * lowered.schedule.steps))))
-        bundles, rest = (0, times) if cut else divmod(times, bundle)
+        bundles, rest = (0, times) if any(cut.values()) else divmod(times, bundle)
         for iterations, count in ((bundle, bundles), (1, rest)):
             if count:
                 key = (id(lowered), iterations)
                 if key not in self._buffers:
-                    self._buffers[key] = self._several(lowered, cut) if cut else self._one(lowered, iterations)
-                yield self._submitter.work(lowered, count, {0: self._buffers[key]}, iterations), count
+                    self._buffers[key] = self._made(lowered, cut, iterations)
+                yield self._submitter.work(lowered, self._buffers[key], iterations), count
 
-    def _one(self, lowered: Lowered, iterations: int) -> CommandBuffer:
+    def _made(self, lowered: Lowered, cut: Cuts, iterations: int) -> dict[int, CommandBuffer]:
+        """The command buffers of the hosts."""
+        if not any(cut.values()):
+            return {host: self._one(lowered, commands, iterations) for host, commands in lowered.buffers.items()}
+        return {host: self._several(lowered, lowered.buffers[host], parts) for host, parts in cut.items()}
+
+    def _one(self, lowered: Lowered, commands: CommandBuffer, iterations: int) -> CommandBuffer:
         """A command buffer that launches one graph of so many iterations."""
         origin, made = lowered.queues[0], CommandWriter()
-        self._launch(made, lowered, origin, lowered.queues, lowered.only, iterations)
+        self._launch(made, lowered, origin, lowered.queues, commands, iterations)
         return made.finish()
 
-    def _several(self, lowered: Lowered, cut: Sequence[Stretch | int]) -> CommandBuffer:
+    def _several(self, lowered: Lowered, commands: CommandBuffer, cut: Sequence[Stretch | int]) -> CommandBuffer:
         """A command buffer that launches a graph for every stretch, and makes the other calls as they are."""
-        commands = lowered.only
         made = CommandWriter(keep=[*commands.keep])
         for part in cut:
             if isinstance(part, int):
@@ -119,12 +129,15 @@ class Graphs:
         return devices.graph(origin.device, stream)
 
 
-def stretches(lowered: Lowered, ordinals: tuple[int, ...]) -> list[Stretch | int]:
-    """The rows of a schedule whose work was captured in stretches: those of each graph, and rows that stay.
+def stretches(lowered: Lowered, ordinals: tuple[int, ...]) -> Cuts:
+    """The rows of each host of a schedule whose work was captured in stretches: those of graphs, and rows that stay.
 
     Empty where one graph has all of them (see `schedule.passes.captured`).
     """
-    schedule, commands = lowered.schedule, lowered.only
+    return {host: _stretches(lowered.schedule, commands, ordinals) for host, commands in lowered.buffers.items()}
+
+
+def _stretches(schedule: Schedule, commands: CommandBuffer, ordinals: tuple[int, ...]) -> list[Stretch | int]:
     found, stay = origins(schedule, ordinals), ties(schedule, ordinals)
     if not found:
         return []

@@ -13,14 +13,12 @@ import numpy as np
 
 from peergrid.errors import UsageError
 from peergrid.runtime.cuda.commands.buffer import NOTHING, CommandBuffer, CommandWriter, Words
-from peergrid.runtime.cuda.commands.parts import Parts, split, whole
 from peergrid.runtime.cuda.commands.replay import DONE, replay
 from peergrid.runtime.cuda.commands.rows import CONTEXT
 from peergrid.runtime.cuda.lowering.duration import IN_FLIGHT_SECONDS
 from peergrid.runtime.cuda.lowering.execution_context import SECOND, ExecutionContext
 from peergrid.runtime.cuda.lowering.lower import Lowered
 from peergrid.runtime.cuda.submission.affinity import bound_to, near_cpus
-from peergrid.runtime.devices import cores
 from peergrid.runtime.workers import Workers
 from peergrid.schedule.ops import Event, Flag, Queue, hosts_of, queues_of
 
@@ -28,7 +26,6 @@ AHEAD_CALLS = 256  # calls per device that a host may be ahead, twice: fewer tha
 MOST_AHEAD = 64
 LONGER = 1.3  # times as long as a kernel a host waits: who waits closest to the cause tells most
 SLEEP = 20  # microseconds between two looks at whether the devices have come closer: there is work left for them
-WORTH = 256  # calls from which on threads pay that have to be woken
 
 
 @dataclass
@@ -60,46 +57,39 @@ class SubmissionPlan:
 
     lowered: Lowered
     buffers: Mapping[int, CommandBuffer]
-    parts: tuple[Parts, ...]
     submissions: tuple[Submission, ...]
     drain: CommandBuffer
 
 
 class Submitter:
-    """Threads for one executor; `seconds` is how long the busiest of them issued so far, without waiting;
-    `timeout`: whole seconds without progress before they give up a wait.
-
-    count: threads among which one host's calls are shared (None: one for each GPU, if there are processors for them and
-    enough to do).
+    """Threads for one executor, one for each host of a schedule; `seconds` is how long the busiest of them issued so
+    far, without waiting; `timeout`: whole seconds without progress before they give up a wait.
     """
 
-    def __init__(self, execution: ExecutionContext, count: int | None = None) -> None:
+    def __init__(self, execution: ExecutionContext) -> None:
         self.seconds = 0.0
-        self._execution, self._count = execution, count
+        self._execution = execution
         self.timeout = max(1, int(execution.timeout * LONGER))
         self._workers = Workers(execution.devices.count, "issuing")
         self._works: dict[tuple[object, ...], SubmissionPlan] = {}
         self._closed = False
 
     def work(
-        self, lowered: Lowered, times: int, buffers: Mapping[int, CommandBuffer] | None = None, iterations: int = 1
+        self, lowered: Lowered, buffers: Mapping[int, CommandBuffer] | None = None, iterations: int = 1
     ) -> SubmissionPlan:
-        """The submission plan of some iterations; the commands of a single host are split among threads.
+        """The submission plan of some iterations.
 
         buffers: of the hosts, if other than the schedule's; iterations: of the schedule that the buffers make at once.
         """
         buffers = lowered.buffers if buffers is None else buffers
-        count = 1 if len(buffers) > 1 or _staged(lowered) else self._count or self._worth(buffers, times)
         # a plan keeps its command buffers, so an identity stays theirs
-        key = (count, *(id(commands) for commands in buffers.values()))
+        key = tuple(id(commands) for commands in buffers.values())
         if key not in self._works:
-            self._works[key] = self._prepared(lowered, buffers, count, iterations * lowered.schedule.steps)
+            self._works[key] = self._prepared(lowered, buffers, iterations * lowered.schedule.steps)
         return self._works[key]
 
     def run(self, work: SubmissionPlan, times: int, step: int, flag_values: dict[Flag, int]) -> list[End]:
         """Carry out some iterations, every submission in a thread; how each ended. The queues may still be working."""
-        for parts in work.parts:
-            parts.rewind()
         steps, increments = work.lowered.schedule.steps, work.lowered.increments
         relocations = [
             submission.commands.relocation_table(step, steps, flag_values, increments)
@@ -144,30 +134,9 @@ class Submitter:
         self._execution.words[0] = self._execution.fault_log[0] = 1
         self._workers.close()
 
-    def _worth(self, buffers: Mapping[int, CommandBuffer], times: int) -> int:
-        """As many threads as there are processors, or one where there is little to issue."""
-        calls = sum(len(commands.ops) for commands in buffers.values())
-        return cores() if calls * times >= WORTH else 1
-
-    def _prepared(
-        self, lowered: Lowered, buffers: Mapping[int, CommandBuffer], count: int, steps: int
-    ) -> SubmissionPlan:
-        parts = {host: self._parts(commands, count) for host, commands in buffers.items()}
-        submissions = [
-            self._submission(lowered, host, commands, steps)
-            for host, found in parts.items()
-            for commands in found.buffers
-        ]
-        return SubmissionPlan(lowered, buffers, tuple(parts.values()), tuple(submissions), self._drain(lowered.queues))
-
-    def _parts(self, commands: CommandBuffer, most: int) -> Parts:
-        """A command buffer in at most so many parts: neighbouring devices go together."""
-        contexts = contexts_of(commands)
-        count = min(len(contexts), most)
-        if count < 2:
-            return whole(commands)
-        part_of = {context: n * count // len(contexts) for n, context in enumerate(contexts)}
-        return split(commands, part_of, self._execution.events)
+    def _prepared(self, lowered: Lowered, buffers: Mapping[int, CommandBuffer], steps: int) -> SubmissionPlan:
+        submissions = [self._submission(lowered, host, commands, steps) for host, commands in buffers.items()]
+        return SubmissionPlan(lowered, buffers, tuple(submissions), self._drain(lowered.queues))
 
     def _submission(self, lowered: Lowered, host: int, commands: CommandBuffer, steps: int) -> Submission:
         contexts, iteration = contexts_of(commands), self._execution.step_seconds * max(1, steps)
@@ -205,22 +174,12 @@ class Submitter:
         return commands.finish()
 
 
-def _staged(lowered: Lowered) -> bool:
-    """True where halos go through host memory.
-
-    The engine that brings one to a GPU may lie behind a copy that waits for what the GPU's kernel does, which waits for
-    the halo: unless everything is issued in the schedule's order, by one thread.
-    """
-    return any(choice.route == "host" for choice in lowered.choices)
-
-
 def contexts_of(commands: CommandBuffer) -> list[int]:
     """The contexts of a command buffer's rows, in the order in which they first appear."""
     return [context for context in dict.fromkeys(commands.table[:, CONTEXT].tolist()) if context]
 
 
 def _issued(lowered: Lowered, host: int) -> list[Queue]:
-    """The queues into which a host issues: one alone into all there are, which need not be those of the schedule."""
-    if len(lowered.buffers) == 1:
-        return sorted(lowered.queues)
-    return sorted({queue for op in lowered.schedule.ops if host in hosts_of(op) for queue in queues_of(op)})
+    """The queues into which a host issues: those of its devices, which need not be those of the schedule."""
+    mine = {queue.device for op in lowered.schedule.ops if host in hosts_of(op) for queue in queues_of(op)}
+    return sorted(queue for queue in lowered.queues if queue.device in mine)
