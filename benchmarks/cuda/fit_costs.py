@@ -17,7 +17,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import asdict, fields, replace
 from functools import lru_cache
 from pathlib import Path
-from statistics import median
+from statistics import mean, median
 from typing import Any
 
 import numpy as np
@@ -34,7 +34,7 @@ from peergrid.predict.choice import ranked  # noqa: E402
 from peergrid.predict.forecast import Forecast, Forecaster  # noqa: E402
 from peergrid.predict.kernels import Family  # noqa: E402
 from peergrid.predict.machine import Calls, Delays, Machine  # noqa: E402
-from peergrid.predict.machines import machine_named  # noqa: E402
+from peergrid.predict.machines import LAUNCH, machine_named  # noqa: E402
 from peergrid.resolve import CANDIDATES  # noqa: E402
 from peergrid.runtime.cuda.memory.fields import Plan  # noqa: E402
 from peergrid.schedule import Options  # noqa: E402
@@ -121,7 +121,9 @@ class Rows:
         return math.log(self.forecast(row, machine, families).seconds_per_step / row["seconds_per_step"])
 
 
-def fit(rows: Rows, machine: Machine, sweeps: int, records: list[str]) -> tuple[Machine, dict[str, Family]]:
+def fit(
+    rows: Rows, machine: Machine, sweeps: int, records: list[str], launch: float
+) -> tuple[Machine, dict[str, Family]]:
     """The machine's calls and delays and the figures of families that forecast the rows best.
 
     Least squares of the logarithms of errors in the logarithms of figures, by the method of Levenberg and Marquardt
@@ -169,7 +171,7 @@ def fit(rows: Rows, machine: Machine, sweeps: int, records: list[str]) -> tuple[
             damping *= 4
         said = f"median {np.median(np.abs(errors_now)):.3f}, within 25 % {np.mean(np.abs(errors_now) < 0.223):.0%}"
         print(f"sweep {sweep}: loss {loss(now, errors_now):.3f}, {said}", flush=True)
-        save(*built(now), records)
+        save(*built(now), records, launch)
     return built(now)
 
 
@@ -208,8 +210,14 @@ def main() -> None:
     families = kernels.FAMILIES
     if given.fit:
         fitted = [row for row in rows if row["fit"] and (row["gpus"] > 1 or row["strategy"] not in ALIKE)]
-        machine, families = fit(Rows(fitted, machine), machine, given.sweeps, [path.name for path in given.records])
+        known = [
+            record[key] for record in records for key in ("launch_seconds", "launch_seconds_after") if key in record
+        ]
+        names = [path.name for path in given.records]
+        machine, families = fit(Rows(fitted, machine), machine, given.sweeps, names, mean(known) if known else LAUNCH)
     held = Rows([row for row in rows if not row["fit"] and row["shape"][0] <= given.most], machine)
+    if not held.rows:
+        return
     found = []
     for row in held.rows:
         forecast = held.forecast(row, machine, families)
@@ -293,14 +301,21 @@ def _said(row: dict[str, Any], host: float, foretold: float) -> str:
     return f"{named} {times}  {host * 1e6:7.2f} {foretold * 1e6:7.2f}"
 
 
-def save(machine: Machine, families: dict[str, Family], records: list[str]) -> None:
-    """Replace the figures that `peergrid.predict` has."""
+def save(machine: Machine, families: dict[str, Family], records: list[str], launch: float) -> None:
+    """Replace the figures that `peergrid.predict` has; launch: seconds of one, as `runtime.cuda.calls` measures it."""
     path = ROOT / "src" / "peergrid" / "predict" / "figures.json"
     rounded = {name: {k: float(f"{v:.4g}") for k, v in asdict(family).items()} for name, family in families.items()}
     calls, delays = (
         {k: float(f"{v:.4g}") for k, v in asdict(part).items()} for part in (machine.calls, machine.delays)
     )
-    text = {"calibrated_on": records, "machine": machine.name, "calls": calls, "delays": delays, "families": rounded}
+    text = {
+        "calibrated_on": records,
+        "machine": machine.name,
+        "launch": float(f"{launch:.4g}"),
+        "calls": calls,
+        "delays": delays,
+        "families": rounded,
+    }
     path.write_text(json.dumps(text, indent=1) + "\n")
 
 

@@ -46,6 +46,7 @@ FILLED = (
 )
 STRIP_COLUMNS = 2.0  # of a lane of a boundary strip
 MOVES = 1.2  # instructions beside arithmetic for each value that a tile makes: from lane to lane, into a window
+BARRIER = 24  # instructions in the time of a block's barrier
 ROW, ROW_FIELD = 24, 6  # the same for each row that a lane streams, and for each field of it
 
 
@@ -218,6 +219,14 @@ def _placed(problem: Problem, box: Box) -> tuple[float, int]:
     return cells * problem.itemsize / 4, len(fields)
 
 
+@remembered(4096)
+def _slowest(problem: Problem, box: Box) -> tuple[float, int]:
+    """The same for the lanes that have the most to do, for which the others wait."""
+    here = [(each, named) for reach, each, named in _updates(problem) if reach.overlaps(box)]
+    cells = sum(each for each, _ in here) * problem.itemsize / 4
+    return cells, len(set[str]().union(*(named for _, named in here)))
+
+
 @remembered()
 def _updates(problem: Problem) -> tuple[tuple[Box, float, set[str]], ...]:
     """The box of each update, its instructions for a cell, and the fields that it reads and writes."""
@@ -280,17 +289,25 @@ def persistent(kernel: PersistentKernel, site: Site, box: Box) -> KernelWork:
     tiles = kernel.tiles(box, blocks)
     lost = FILLED * overhead(problem, steps)
     plain = [(tile.shape[0] + lost) * _row(problem, steps, made.shape.columns) for tile in tiles.plain]
-    edge = []
-    for tile in tiles.edge:
-        cells, fields = _placed(problem, tile)
-        row = steps * cells * made.edge_width / WARP / WARPS + ROW + ROW_FIELD * fields
-        edge.append((min(tile.shape[0], kernel.rows) + lost) * row)
+    edge = [_block_tile(kernel, tile) for tile in tiles.edge]
     units = [*edge, *(max(plain[n : n + kernel.warps]) for n in range(0, len(plain), kernel.warps))]
     each = [sum(units[n::blocks]) for n in range(min(blocks, len(units)))]
     cells = box.size * _loaded(problem, steps) * problem.itemsize
     results = (sum(plain) + sum(edge) * kernel.warps) * WARP
     family = "persistent with interior tiles" if tiles.plain else "persistent"
     return KernelWork(family, len(each), blocks, cells, _touched(problem, [box]), results, max(each, default=0.0))
+
+
+def _block_tile(kernel: PersistentKernel, tile: Box) -> float:
+    """Instructions of a lane for a tile that a block holds in shared memory: step by step all of its cells and, of
+    those around it, as many rows as the steps that are left need, with a barrier behind each stage.
+    """
+    made, problem, steps = kernel.made, kernel.made.problem, kernel.made.steps
+    cells, fields = _slowest(problem, tile)
+    around, parts = overhead(problem, steps) / steps, made.edge_width / WARP / kernel.warps
+    turns = [(min(tile.shape[0], kernel.rows) + left * around) * parts for left in range(steps + 1)]
+    arithmetic = sum(max(1.0, turn) for turn in turns[:-1]) * cells
+    return arithmetic + turns[-1] * fields * ROW_FIELD + steps * len(problem.stages) * BARRIER
 
 
 # -- 3D ------------------------------------------------------------------------------------------------------------

@@ -169,16 +169,17 @@ class Launch:
 def launches(execution: ExecutionContext, commands: CommandBuffer) -> Iterator[tuple[Launch, frozenset[Launch]]]:
     """What computes, in the order of issue, and what its stream and events put before it."""
     names = {address: name for (_, _, name), address in execution.devices._functions.items()}
+    record, wait = map(execution.entry, ("cuEventRecord", "cuStreamWaitEvent"))
     held: dict[int, frozenset[Launch]] = {}
     recorded: dict[int, frozenset[Launch]] = {}
     passes: Counter[int] = Counter()
     for number, row in enumerate(commands.table.tolist()):
-        use, context = execution.events.use(row), row[CONTEXT]
+        context = row[CONTEXT]
         name = names[row[FIRST]] if row[FUNCTION] == execution.entry("cuLaunchKernel") else ""
-        if use is not None and use[1]:
-            recorded[use[0]] = held.get(row[FIRST + 1], frozenset())
-        elif use is not None:
-            held[row[FIRST]] = held.get(row[FIRST], frozenset()) | recorded.get(use[0], frozenset())
+        if row[FUNCTION] == record:
+            recorded[row[FIRST]] = held.get(row[FIRST + 1], frozenset())
+        elif row[FUNCTION] == wait:
+            held[row[FIRST]] = held.get(row[FIRST], frozenset()) | recorded.get(row[FIRST + 1], frozenset())
         elif name == "norm_sum" or "2d" in name:
             stream, launch = row[FIRST + 8], Launch(number, context, passes[context], name == "norm_sum")
             yield launch, held.get(stream, frozenset())

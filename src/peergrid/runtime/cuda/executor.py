@@ -259,7 +259,7 @@ class CudaExecutor:
 
     def _iteration_seconds(self, lowered: Lowered) -> float:
         """Seconds of one iteration: the devices' or, where the run is launch-bound, the hosts'."""
-        calls = sum(len(commands.ops) for commands in lowered.buffers.values())
+        calls = max(len(commands.ops) for commands in lowered.buffers.values())
         return max(CALL * calls, self._execution.step_seconds * lowered.schedule.steps)
 
     def _iterations(self, lowered: Lowered, times: int, step: int) -> None:

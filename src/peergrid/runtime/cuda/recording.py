@@ -21,7 +21,18 @@ from peergrid.runtime.trace.noted import completed, joined
 from peergrid.runtime.trace.recorder import Entry, Position, Recorded
 from peergrid.runtime.trace.tiles import TileNote, recorded_tiles
 from peergrid.schedule import Schedule
-from peergrid.schedule.ops import Flag, HostBarrier, Queue, Semaphore, SignalOp, SignalWait, Sync, queues_of
+from peergrid.schedule.ops import (
+    Flag,
+    HostBarrier,
+    Queue,
+    Record,
+    Semaphore,
+    SignalOp,
+    SignalWait,
+    Sync,
+    Wait,
+    queues_of,
+)
 from peergrid.schedule.unroll import flag_spans
 
 HEAD = 2  # words before the first place
@@ -107,13 +118,15 @@ class Notes:
             if isinstance(op, SignalWait) and not begins:
                 count = value - flags.get(op.flag, 0)
                 yield Entry("finish", queue, positions[0], _raised(op.flag, count, spans.get(op.flag, 0), raised))
+            elif isinstance(op, Record | Wait):
+                yield from (Entry("start", queue, positions[0], None), Entry("finish", queue, positions[0], None))
             else:
                 yield from joined(queue, positions, begins)
 
     def _note(self, commands: CommandWriter, item: Sequence[Numbered], begins: bool) -> None:
         number, op = item[0]
-        if isinstance(op, Sync | HostBarrier):
-            return
+        if isinstance(op, Sync | HostBarrier | (Wait if begins else Record)):
+            return  # a queue of a graph has nothing before its first wait, and nothing behind its last record
         for queue in queues_of(op):
             self.sites.append(Site(queue, tuple(n for n, _ in item), begins))
             self._launch(
