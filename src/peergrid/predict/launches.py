@@ -305,9 +305,9 @@ def _block_tile(kernel: PersistentKernel, tile: Box) -> float:
     made, problem, steps = kernel.made, kernel.made.problem, kernel.made.steps
     cells, fields = _slowest(problem, tile)
     around, parts = overhead(problem, steps) / steps, made.edge_width / WARP / kernel.warps
-    turns = [(min(tile.shape[0], kernel.rows) + left * around) * parts for left in range(steps + 1)]
-    arithmetic = sum(max(1.0, turn) for turn in turns[:-1]) * cells
-    return arithmetic + turns[-1] * fields * ROW_FIELD + steps * len(problem.stages) * BARRIER
+    rounds = [(min(tile.shape[0], kernel.rows) + left * around) * parts for left in range(steps + 1)]
+    arithmetic = sum(max(1.0, each) for each in rounds[:-1]) * cells
+    return arithmetic + rounds[-1] * fields * ROW_FIELD + steps * len(problem.stages) * BARRIER
 
 
 # -- 3D ------------------------------------------------------------------------------------------------------------
