@@ -14,6 +14,7 @@ from host_runs import carried_out
 from peergrid import Options
 from peergrid.codegen.cuda.gpu_model import H200
 from peergrid.grid import Boundary, Box, Field, Grid, Index
+from peergrid.models.wave import Medium, Propagator, Scheme
 from peergrid.schedule.strategies import StrategyName
 from peergrid.stencil import Problem, Receiver, Stage, stencil
 
@@ -104,6 +105,18 @@ def listened() -> Problem:
 def test_same_bits_as_step_by_step(make: Any, split: Index, strategy: StrategyName) -> None:
     problem, driver = make(), HostDriver(gpu=GPU)
     assert carried_out(problem, split, Options(strategy, depth=1), driver) == expected(problem)
+    assert "stream3d" in driver.kernels
+
+
+def test_tilted_waves_with_layers_sources_and_receivers_stream() -> None:
+    shape = (36, 26, 33)
+    angles = np.random.default_rng(1).uniform(0, 1, (2, *shape))
+    medium = Medium(shape, 10.0, 2000 + 500 * angles[0], None, 0.2 * angles[1], 0.1 * angles[1], *angles)
+    waves = Propagator(medium, Scheme(layer=2))
+    points = np.array([[153.0, 62.0, 71.0], [170.0, 70.0, 111.0]])
+    problem, _ = waves.problem(points[:1], np.ones((1, 8)), points)
+    driver = HostDriver(gpu=GPU)
+    assert carried_out(problem, (1, 1, 1), Options("overlap", depth=1), driver) == expected(problem)
     assert "stream3d" in driver.kernels
 
 

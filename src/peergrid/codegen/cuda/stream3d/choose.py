@@ -16,6 +16,8 @@ from peergrid.stencil.remember import remembered
 
 MANY_READS = 12  # of neighbours in a plane: with fewer, kernels that do not stream are as fast
 MOST_HELD = 72  # registers of a thread for planes that it keeps: more leave the update too few
+MOST_HELD_BY_FEW = 96  # the same in blocks of so few threads that each may have all registers that there are:
+FEW_THREADS = 256
 
 
 @remembered()
@@ -59,7 +61,8 @@ def _shape(problem: Problem, stages: tuple[int, ...], gpu: GpuModel) -> StreamSh
     for shape in _shapes(problem, stages, gpu):
         rings = Rings(problem, 1, shape, stages)
         held = rings.held * shape.rows_each * rings.width * problem.itemsize // 4
-        if rings.fits and held <= MOST_HELD and rings.shared_bytes <= gpu.most_shared:
+        few = shape.threads(problem.itemsize) <= FEW_THREADS and shape.blocks == 1
+        if rings.fits and held <= (MOST_HELD_BY_FEW if few else MOST_HELD) and rings.shared_bytes <= gpu.most_shared:
             return shape
     return None
 
