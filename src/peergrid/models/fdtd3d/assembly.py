@@ -1,93 +1,93 @@
-"""From stencils to the stages of a step: each stage in disjoint boxes, absorbers and poles confined to their own."""
+"""From stencils to the stages of a step: the update of most cells, the outer faces, and absorbers axis by axis."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import reduce
-from itertools import pairwise, product
 
 from peergrid.grid import Box, Field
 from peergrid.grid.box import subtract
 from peergrid.models.fdtd3d.absorber import curves
-from peergrid.models.fdtd3d.domain import AXES, Component
+from peergrid.models.fdtd3d.domain import Component
 from peergrid.models.fdtd3d.lattice import Lattice
 from peergrid.models.fdtd3d.media import Factors
-from peergrid.models.fdtd3d.yee import Curl, Stretched, advance, neighbours
-from peergrid.stencil import Update
-
-Layers = Mapping[tuple[Component, int, bool], Stretched]
-"""The stretched derivative of a component along an axis of the grid, at its low (False) or high (True) end."""
+from peergrid.models.fdtd3d.yee import Curl, Difference, Stretched, advance, neighbours, stretch
+from peergrid.stencil import Stage, Update
 
 
 @dataclass(frozen=True)
 class Half:
-    """One half of a step, that of E or of H: its components, their factors, and their stretched derivatives."""
+    """One half of a step, that of E or of H: its components and their factors."""
 
     lattice: Lattice
     fields: Mapping[Component, Field]
-    components: tuple[Component, ...]
     factors: Mapping[Component, Factors]
-    layers: Layers
     electric: bool
 
-    def updates(self) -> tuple[Update, ...]:
-        """The updates of the half: on most cells all components together, on the rest one by one."""
-        parts = {c: list(self._boxes(c)) for c in self.components}
-        core = reduce(Box.__and__, (max(boxes, key=lambda box: box.size) for boxes in parts.values()))
-        made = [] if core.empty else [self._update(core, self.components)]
-        for component, boxes in parts.items():
-            made += [self._update(box, (component,)) for box in subtract(boxes, core)]
-        return tuple(made)
+    @property
+    def components(self) -> tuple[Component, ...]:
+        return tuple(c for c in self.lattice.domain.live if (c[0] == "E") == self.electric)
 
-    def _boxes(self, component: Component) -> Iterator[Box]:
-        """The cells on which a component changes, cut so that within a box all have the same done to them."""
-        region = self.lattice.region(component)
-        spans = [list(pairwise(sorted(self._cuts(component, axis)))) for axis in range(region.ndim)]
-        for corner in product(*spans):
-            yield Box(tuple(lo for lo, _ in corner), tuple(hi for _, hi in corner))
+    def stages(self) -> tuple[Stage, ...]:
+        """The stages of the half: most cells, what is left of the components' own cells, absorbers along each axis."""
+        core = reduce(Box.__and__, map(self.lattice.region, self.components))
+        usual = [self._update(box, self.components) for box in self._parts(core)]
+        rest = [
+            self._update(box, (component,))
+            for component in self.components
+            for outer in self.lattice.region(component) - core
+            for box in self._parts(outer)
+        ]
+        layers = [tuple(self._layers(axis)) for axis in range(core.ndim)]
+        return tuple(Stage(tuple(updates)) for updates in (usual, rest, *layers) if updates)
 
-    def _cuts(self, component: Component, axis: int) -> set[int]:
-        region = self.lattice.region(component)
-        lo, hi = region.lo[axis], region.hi[axis]
-        found = {lo, hi}
-        if self.lattice.along(AXES.index(component[1])) != axis:
-            for far in (False, True):
-                found |= set(layer_span(self.lattice, axis, far, self.electric))
+    def _parts(self, box: Box) -> tuple[Box, ...]:
+        """A box in two: with dispersive media, and without."""
         dispersive = self.lattice.dispersive if self.electric else None
-        if dispersive is not None:
-            found |= {dispersive.lo[axis], dispersive.hi[axis]}
-        return {cut for cut in found if lo <= cut <= hi}
+        if dispersive is None or (box & dispersive).empty:
+            return (box,)
+        return box & dispersive, *subtract((box,), dispersive)
 
-    def _update(self, box: Box, active: Sequence[Component]) -> Update:
-        name = "electric" if self.electric else "magnetic"
-        return advance(name, box, [self._curl(c, box) for c in active], ahead=not self.electric)
+    def _update(self, box: Box, active: tuple[Component, ...]) -> Update:
+        return advance(self._name, box, [self._curl(c, box) for c in active], ahead=not self.electric)
+
+    @property
+    def _name(self) -> str:
+        return "electric" if self.electric else "magnetic"
 
     def _curl(self, component: Component, box: Box) -> Curl:
         lattice, own = self.lattice, self.factors[component]
-        differences = []
-        for sign, along, of in neighbours(component):
-            axis = lattice.along(along)
-            if axis is not None:
-                differences.append((sign, axis, self.fields[of], self._layer(component, axis, box)))
         poles = own.poles if lattice.dispersive is not None and lattice.dispersive.covers(box) else ()
-        return Curl(self.fields[component], own.keep, own.factor, tuple(differences), poles)
+        return Curl(self.fields[component], own.keep, own.factor, tuple(self._differences(component)), poles)
 
-    def _layer(self, component: Component, axis: int, box: Box) -> Stretched | None:
-        for far in (False, True):
-            lo, hi = layer_span(self.lattice, axis, far, self.electric)
-            if lo <= box.lo[axis] and box.hi[axis] <= hi:
-                return self.layers.get((component, axis, far))
-        return None
+    def _differences(self, component: Component) -> Iterator[Difference]:
+        for sign, along, of in neighbours(component):
+            axis = self.lattice.along(along)
+            if axis is not None:
+                yield Difference(sign, axis, self.fields[of])
 
-
-def half(
-    lattice: Lattice, fields: Mapping[Component, Field], factors: Mapping[Component, Factors], letter: str
-) -> Half:
-    """One half of a step; letter: E or H."""
-    components = tuple(c for c in lattice.domain.live if c[0] == letter)
-    layers = _layers(lattice, components, electric=letter == "E")
-    return Half(lattice, fields, components, factors, layers, letter == "E")
+    def _layers(self, axis: int) -> Iterator[Update]:
+        """The absorber's updates along an axis, at both of its ends."""
+        lattice = self.lattice
+        if not any(lattice.ends(axis)):
+            return
+        letter, absorber = "xyz"[lattice.axes[axis]], lattice.domain.absorber
+        gain, decay, feed = _profiles(lattice, axis, self.electric)
+        for component in self.components:
+            region = lattice.region(component)
+            for term in (term for term in self._differences(component) if term.axis == axis):
+                for far in (False, True):
+                    box = region & region.with_axis(axis, *layer_span(lattice, axis, far, self.electric))
+                    if box.empty:
+                        continue
+                    memory = tuple(
+                        lattice.grid.field(f"{component}.{letter}{'-+'[far]}.memory{k}", within=box)
+                        for k in range(1, len(absorber.stretches) + 1)
+                    )
+                    layer = Stretched(absorber.formulation == "MRIPML", memory, gain, decay, feed)
+                    curl = self._curl(component, box)
+                    yield stretch(f"{self._name}_{letter}", box, curl, term, layer, ahead=not self.electric)
 
 
 def layer_span(lattice: Lattice, axis: int, far: bool, electric: bool) -> tuple[int, int]:
@@ -96,29 +96,6 @@ def layer_span(lattice: Lattice, axis: int, far: bool, electric: bool) -> tuple[
     if slab is None:
         return (last, last) if far else (0, 0)
     return (last - slab.cells, last) if far else (0, slab.cells + electric)
-
-
-def _layers(lattice: Lattice, components: Sequence[Component], electric: bool) -> Layers:
-    found: dict[tuple[Component, int, bool], Stretched] = {}
-    for axis in range(lattice.grid.ndim):
-        if not any(lattice.ends(axis)):
-            continue
-        gain, decay, feed = _profiles(lattice, axis, electric)
-        for component in components:
-            if lattice.axes[axis] not in {along for _, along, _ in neighbours(component)}:
-                continue
-            for far in (False, True):
-                lo, hi = layer_span(lattice, axis, far, electric)
-                region = lattice.region(component)
-                box = region & region.with_axis(axis, lo, hi)
-                if box.empty:
-                    continue
-                name = f"{component}.{'xyz'[lattice.axes[axis]]}{'-+'[far]}.memory"
-                count = len(lattice.domain.absorber.stretches)
-                memory = tuple(lattice.grid.field(f"{name}{k + 1}", within=box) for k in range(count))
-                added = lattice.domain.absorber.formulation == "MRIPML"
-                found[component, axis, far] = Stretched(added, memory, gain, decay, feed)
-    return found
 
 
 def _profiles(lattice: Lattice, axis: int, electric: bool) -> tuple[tuple[Field, ...], ...]:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import sqrt
 from pathlib import Path
 from types import MappingProxyType
 
 from peergrid.grid import Index
-from peergrid.models.fdtd3d.assembly import half
+from peergrid.models.fdtd3d.assembly import Half
 from peergrid.models.fdtd3d.check import check
 from peergrid.models.fdtd3d.constants import ETA_0, SPEED_OF_LIGHT
 from peergrid.models.fdtd3d.domain import AXES, Component, Domain, PlaneWave, TransmissionLine
@@ -20,7 +20,7 @@ from peergrid.models.fdtd3d.sources import drives
 from peergrid.models.fdtd3d.yee import neighbours
 from peergrid.models.model import Model, Outcome
 from peergrid.models.survey import Trace, Vector
-from peergrid.stencil import Problem, Receiver, Stage
+from peergrid.stencil import Problem, Receiver, Stage, Update
 
 Sum = tuple[tuple[float, str], ...]
 """What is recorded, as the traces that are added up, each with its factor to SI units."""
@@ -145,20 +145,22 @@ def build(domain: Domain, model: Model | None = None) -> BuiltDomain:
     fields = {component: grid.field(component, driven.start(component)) for component in domain.live}
     placed = {component: factors(lattice, component) for component in domain.live}
     units: dict[str, float] = {component: _unit(domain, component) for component in domain.live}
-    magnetic, electric = (half(lattice, fields, placed, letter).updates() for letter in "HE")
+    magnetic, electric = (Half(lattice, fields, placed, electric).stages() for electric in (False, True))
     lines = [
         Line.of(lattice, source, f"line{number}")
         for number, source in enumerate((s for s in domain.sources if isinstance(s, TransmissionLine)), start=1)
     ]
     feeding = tuple(update for line in lines for update in line.updates(fields))
     edges = tuple(line.edge(fields) for line in lines)
-    stages = [magnetic, *driven.updates(fields, "H"), (*electric, *feeding), *driven.updates(fields, "E"), edges]
+    between = [Stage(feeding)] if feeding else []
+    stages = [*magnetic, *_staged(driven.updates(fields, "H")), *electric, *between,
+              *_staged(driven.updates(fields, "E")), *_staged([edges])]  # fmt: skip
     heard = tuple(_record(lattice, units))
     recorded = tuple(
         LineRecorder(line.source, line.name, f"{line.name}.voltage", f"{line.name}.current") for line in lines
     )
     receivers = [*(one for _, needed in heard for one in needed), *_line_receivers(lines)]
-    problem = Problem.of([Stage(updates) for updates in stages if updates], receivers)
+    problem = Problem.of(stages, receivers)
     return BuiltDomain(
         model or DomainModel(domain),
         domain,
@@ -203,6 +205,10 @@ def _around(lattice: Lattice, current: str, cell: Index) -> Iterator[tuple[float
                 continue
             yield sign / ETA_0, of, cell
             yield -sign / ETA_0, of, before
+
+
+def _staged(found: Iterable[tuple[Update, ...]]) -> list[Stage]:
+    return [Stage(updates) for updates in found if updates]
 
 
 def _line_receivers(lines: list[Line]) -> Iterator[Receiver]:

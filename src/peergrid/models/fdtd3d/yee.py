@@ -1,11 +1,13 @@
-"""Yee's scheme as stencils, generated over axes: the curl of any components, with stretched axes and dispersive media.
+"""Yee's scheme as stencils, generated over axes: the curl of any components, dispersive media, and stretched axes.
 
 Components are kept times the length of the edge they lie on, H also times η₀, so that a curl is a difference of plain
 differences and one factor serves it whatever the spacings are (a, b, c cyclic):
 
     e_a = d_a E_a,  h_a = η₀ d_a H_a,  e_a ← ca e_a + cb (δ_b h_c - δ_c h_b),  h_a ← da h_a + db (δ_c e_b - δ_b e_c)
 
-Differences of h are taken backwards, those of e forwards. Axes along which nothing varies have no difference.
+Differences of h are taken backwards, those of e forwards. Axes along which nothing varies have no difference. In an
+absorber what a stretched axis changes is added afterwards, axis by axis, so that most cells have one and the same
+update.
 Method: Yee, IEEE Trans. Antennas Propag. 14 (1966) 302; for stretched axes see `absorber`, for poles `dispersion`.
 """
 
@@ -46,16 +48,25 @@ class PoleState:
 
 
 @dataclass(frozen=True)
+class Difference:
+    """A term of a curl: the difference of a field along an axis of the grid, with its sign."""
+
+    sign: int
+    axis: int
+    of: Field
+
+
+@dataclass(frozen=True)
 class Curl:
     """The update of one component: target ← keep · target + factor · (differences), less its poles' memories.
 
-    keep None: 1. differences: of the grid's axes, each a field with its sign and its place in an absorber, if any.
+    keep None: 1.
     """
 
     target: Field
     keep: Coefficient | None
     factor: Coefficient
-    differences: tuple[tuple[int, int, Field, Stretched | None], ...]
+    differences: tuple[Difference, ...]
     poles: tuple[PoleState, ...] = ()
 
 
@@ -81,12 +92,10 @@ def advance(name: str, box: Box, curls: Sequence[Curl], ahead: bool) -> Update:
         for curl, (target, keep, factor, sources, poles) in zip(curls, given, strict=True):
             at = (0,) * box.ndim
             total = None
-            for (sign, axis, _, layer), (u, stretched) in zip(curl.differences, sources, strict=True):
-                part = _stretched(_difference(u, axis, ahead), stretched, layer)
-                total = _signed(total, sign, part)
-            value = _here(factor) * total
+            for term, u in zip(curl.differences, sources, strict=True):
+                total = _signed(total, term.sign, _difference(u, term.axis, ahead))
             kept = target[at] if curl.keep is None else _here(keep) * target[at]
-            value = kept + value
+            value = kept + _here(factor) * total
             for memory, decay, feed in poles:
                 value = value - memory[0][at]
                 _remember(memory, decay, feed, target[at])
@@ -96,14 +105,24 @@ def advance(name: str, box: Box, curls: Sequence[Curl], ahead: bool) -> Update:
     return step([_arguments(curl) for curl in curls]).within(box)
 
 
+def stretch(name: str, box: Box, curl: Curl, term: Difference, layer: Stretched, ahead: bool) -> Update:
+    """What a stretched axis changes in a component after its update: factor · (derivative - difference)."""
+
+    @stencil
+    def step(target: Any, factor: Any, u: Any, memory: Any, gain: Any, decay: Any, feed: Any) -> None:
+        at = (0,) * box.ndim
+        plain = _difference(u, term.axis, ahead)
+        change = _here(factor) * (_stretched(plain, memory, gain, decay, feed, layer.added) - plain)
+        target.next[at] = _signed(target[at], term.sign, change)
+
+    step.function.__name__ = name
+    return step(curl.target, curl.factor, term.of, layer.memory, layer.gain, layer.decay, layer.feed).within(box)
+
+
 def _arguments(curl: Curl) -> Any:
-    sources = [(u, _layer_arguments(layer)) for _, _, u, layer in curl.differences]
+    sources = [term.of for term in curl.differences]
     poles = [(p.memory, p.decay, p.feed) for p in curl.poles]
     return curl.target, 1.0 if curl.keep is None else curl.keep, curl.factor, sources, poles
-
-
-def _layer_arguments(layer: Stretched | None) -> Any:
-    return () if layer is None else (layer.memory, layer.gain, layer.decay, layer.feed)
 
 
 def _here(value: Any) -> Any:
@@ -123,14 +142,11 @@ def _signed(total: Any, sign: int, part: Any) -> Any:
     return total + part if sign > 0 else total - part
 
 
-def _stretched(difference: Any, given: Any, layer: Stretched | None) -> Any:
+def _stretched(difference: Any, memory: Any, gain: Any, decay: Any, feed: Any, added: bool) -> Any:
     """The derivative along a stretched axis; its memories move on."""
-    if layer is None:
-        return difference
-    memory, gain, decay, feed = given
-    ndim = memory[0].described.grid.ndim
-    at, value = (0,) * ndim, difference
-    if not layer.added:
+    at = (0,) * memory[0].described.grid.ndim
+    value = difference
+    if not added:
         for m, g, d, f in zip(memory, gain, decay, feed, strict=True):
             before, value = value, g[at] * value + m[at]
             m.next[at] = d[at] * m[at] - f[at] * before
