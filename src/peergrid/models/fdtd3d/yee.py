@@ -106,7 +106,7 @@ def advance(name: str, box: Box, curls: Sequence[Curl], ahead: bool) -> Update:
 
 
 def stretch(name: str, box: Box, curl: Curl, term: Difference, layer: Stretched, ahead: bool) -> Update:
-    """What a stretched axis changes in a component after its update: factor · (derivative - difference)."""
+    """The change of a component by a stretched axis, after its update: factor · (derivative - difference)."""
 
     @stencil
     def step(target: Any, factor: Any, u: Any, memory: Any, gain: Any, decay: Any, feed: Any) -> None:
