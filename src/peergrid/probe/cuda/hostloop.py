@@ -108,6 +108,7 @@ def launches(launch: Any, synchronize: Any, cooperative: bool) -> Loop:
     return loop_plain
 
 
+@cache
 def rounds_by_waits(driver: Entries) -> Loop:
     """A compiled loop `(contexts, functions, streams, rounds) → code`: launch on all GPUs, wait for all GPUs."""
     launch, synchronize, set_current = driver.launch, driver.synchronize, driver.set_current
@@ -127,6 +128,7 @@ def rounds_by_waits(driver: Entries) -> Loop:
     return loop
 
 
+@cache
 def chains(driver: Entries) -> Loop:
     """A compiled loop `(contexts, functions, streams, events, rounds) → code`: all GPUs meet by events.
 
@@ -158,6 +160,7 @@ def chains(driver: Entries) -> Loop:
     return loop
 
 
+@cache
 def together(driver: Entries) -> Loop:
     """A compiled loop `(list, contexts, streams, rounds) → code`: a launch over all GPUs per round, a wait at the end.
 
@@ -191,6 +194,7 @@ def parameters(functions: Any, streams: Any) -> np.ndarray[Any, np.dtype[np.uint
     )
 
 
+@cache
 def members(driver: Entries) -> Loop:
     """A compiled loop of one of several threads, each with a GPU: launch, wait for the GPU, meet the threads.
 
@@ -214,6 +218,7 @@ def members(driver: Entries) -> Loop:
     return loop
 
 
+@cache
 def starts(driver: Entries) -> Loop:
     """A compiled loop of one thread with some GPUs: launch on all of them, wait for all of them; a code that is 0.
 

@@ -15,7 +15,7 @@ from peergrid.machine.host import usable_cpus
 from peergrid.probe.cpu.spin import WORDS_PER_LINE, lines
 from peergrid.probe.cpu.threads import cores, on_each_processor, together
 from peergrid.probe.cuda.devices import Array, Gpus, LoadedKernel, Pinned, Scope, Stream
-from peergrid.probe.cuda.hostloop import entries, starts, words
+from peergrid.probe.cuda.hostloop import Loop, entries, starts, words
 from peergrid.probe.experiment import At, Bench, Lack, Measurement, Probe, result
 
 LENGTHS = (25, 250, 2500)  # microseconds, about: a kernel of launch.cu for each
@@ -31,8 +31,9 @@ def run(bench: Bench) -> Iterator[Measurement | Lack]:
     """The gap between the first and the last launch; then the time on one GPU over that on several."""
     devices: Gpus = bench.devices
     with devices.scope() as scope:
+        loop = starts(entries())
         for length in LENGTHS:
-            yield from _kernels(Launched.make(scope, length), len(devices))
+            yield from _kernels(Launched.make(scope, loop, length), len(devices))
         if len(cores()) < len(devices):
             yield Lack(f"a thread per GPU: {len(devices)} threads need as many processors, here are {len(cores())}")
         yield from _with_copies(bench, scope)
@@ -67,13 +68,14 @@ def _seconds(times: Array) -> float:
 class Launched:
     """A kernel of some length on every GPU, as handles for a compiled loop."""
 
+    loop: Loop
     length: int
     contexts: Array
     functions: Array
     streams: Array
 
     @classmethod
-    def make(cls, scope: Scope, length: int) -> Launched:
+    def make(cls, scope: Scope, loop: Loop, length: int) -> Launched:
         """The kernels of all GPUs, loaded."""
         devices = scope.devices
         everyone = range(len(devices))
@@ -83,7 +85,7 @@ class Launched:
             kernel(stream, 1, 32)
         devices.wait_all(len(devices))
         functions, queues = [kernel.function for kernel in kernels], [stream.handle for stream in streams]
-        return cls(length, words(devices.contexts), words(functions), words(queues))
+        return cls(loop, length, words(devices.contexts), words(functions), words(queues))
 
     def ways(self, gpus: int) -> dict[str, Starts]:
         """One thread for all GPUs, and one for each where there are processors for them."""
@@ -93,19 +95,19 @@ class Launched:
     def _by_one(self, count: int) -> Array:
         times, clock = np.zeros((count, 3)), np.zeros(2, np.int64)
         handles = (part[:count] for part in (self.contexts, self.functions, self.streams))
-        _checked(starts(entries())(*handles, lines(2), 1, times, clock))
+        _checked(self.loop(*handles, lines(2), 1, times, clock))
         return times
 
     def _by_many(self, count: int) -> Array:
         """The first thread is on the caller's processor; all meet before they launch."""
-        loop, cpus, barrier = starts(entries()), cores(), lines(2)
+        cpus, barrier = cores(), lines(2)
         times, clocks = np.zeros((count, 3)), np.zeros((count, WORDS_PER_LINE), np.int64)
         first = cpus.index(usable_cpus()[0])
         chosen = [cpus[(first + at * len(cpus) // count) % len(cpus)] for at in range(count)]
 
         def body(at: int) -> bool:
             handles = (part[at : at + 1] for part in (self.contexts, self.functions, self.streams))
-            return int(loop(*handles, barrier, count, times[at : at + 1], clocks[at])) == 0
+            return int(self.loop(*handles, barrier, count, times[at : at + 1], clocks[at])) == 0
 
         together(body, chosen)
         return times
