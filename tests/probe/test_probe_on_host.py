@@ -24,6 +24,13 @@ ON_HOST = {
 }
 MORE = """
 inline u32 atomicAdd_system(u32* p, u32 v) { return atomicAdd(p, v); }
+inline int __ffs(u32 word) { return __builtin_ffs(word); }
+inline int __popc(u32 word) { return __builtin_popcount(word); }
+inline u32 __match_any_sync(u32 mask, u64 value) {
+  u32 word = 0;
+  for (int lane = 0; lane < 32; ++lane) word |= (u32)(host::exchange((double)value, lane) == (double)value) << lane;
+  return word;
+}
 inline bool __any_sync(u32 mask, bool p) { return __ballot_sync(mask, p) != 0; }
 u64 asked[65536]; u32 count_asked = 0;
 extern "C" u64 asked_at(u32 k) { return asked[k]; }
@@ -101,7 +108,7 @@ def test_a_share_of_the_pieces_is_read_from_the_other_memory(share: int) -> None
     assert sink[0] == mark
 
 
-@pytest.mark.parametrize("by", ["instruction", "language"])
+@pytest.mark.parametrize("by", ["instruction", "language", "together"])
 @pytest.mark.parametrize(("lanes", "spread"), [(1, 0), (32, 0), (1, 1), (32, 1)])
 def test_as_many_lanes_add_as_are_asked_for(by: str, lanes: int, spread: int) -> None:
     words = np.zeros(128, np.uint32)

@@ -46,7 +46,9 @@ def test_bytes_of_a_warp_are_counted_for_each_of_its_additions(pretended: Preten
         if isinstance(item, Measurement) and item.quantity == "warp_atomic_bytes"
     }
     sent = {(1, "one word"): 32, (1, "own words"): 32, (32, "one word"): 32, (32, "own words"): 128}
-    assert bytes_of == {(by, *case): count for by in ("red", "atomicAdd") for case, count in sent.items()}
+    assert bytes_of == {
+        (by, *case): count for by in ("red", "atomicAdd", "one lane for all") for case, count in sent.items()
+    }
 
 
 @needs_nvrtc

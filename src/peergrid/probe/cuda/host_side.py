@@ -43,6 +43,7 @@ def run(bench: Bench) -> Iterator[Measurement | Lack]:
                 at: At = {"devices": count, "by": by}
                 each = on_each_processor(PLACES, partial(_per_round, timed, count))
                 yield result("host_side_barrier", "s", each, at, floor=0.12)
+                _overhead(longer[by], shorter[by], count)
                 added = on_each_processor(LONG_PLACES, partial(_overhead, longer[by], shorter[by], count))
                 yield result("host_side_overhead", "s", added, at, floor=0.15)
 

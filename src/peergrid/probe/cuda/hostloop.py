@@ -29,7 +29,7 @@ SEVERAL = ctypes.CFUNCTYPE(ctypes.c_int32, WORD, COUNT, COUNT)
 Loop = Callable[..., Any]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Entries:
     """The driver's entry points as functions that compiled code can call; `several` is None where it has none."""
 

@@ -11,7 +11,7 @@ from peergrid.probe.experiment import Bench, Lack, Measurement, Probe, result
 
 BLOCKS, THREADS = 128, 256
 FLOORS = {"one word": 0.05, "own words": 0.1}
-BY = {"atomicAdd": "language", "red": "instruction"}
+BY = {"atomicAdd": "language", "red": "instruction", "one lane for all": "together"}
 LANES = (1, 32)
 APART = 2 << 20  # bytes, a page: where words lie in the L2 decides how fast many of them are served
 
@@ -98,7 +98,8 @@ PROBE = Probe(
         "all GPUs to the same words at once; behind a gate kernel, timed by events, each sample in memory of its "
         "own. The sums are read back: a difference from what was added is a lost addition. Bytes: NVML's NVLink "
         "counter of the adding GPU around a kernel in which one lane of each warp adds, or all 32, by the instruction "
-        "red or by atomicAdd_system as the compiler translates it, over the warps and their additions."
+        "red, by atomicAdd_system as the compiler translates it, or by one lane for all with one "
+        "word, over the warps and their additions."
     ),
     run=run,
     gpus=1,
