@@ -55,6 +55,13 @@ def rows(gpus: Gpus, *kinds: dict[str, Any], devices: str = "cuda") -> tuple[Mea
     return measure.measure(cases, asked, None, gpus.clock)
 
 
+@pytest.mark.parametrize("block", [1, None])
+def test_a_case_says_how_many_steps_a_pass_takes(gpus: Gpus, runs: list[int], block: int | None) -> None:
+    case = Case("series", lambda: jacobi(16, 16), 2, "overlap", 4, STEPS, "base", block=block)
+    (row,) = measure.measure([case], Devices("cuda", (0, 1)), None, gpus.clock)
+    assert (row.options.depth, row.options.steps_per_pass) == (4, block or 4)
+
+
 def test_gpus_rest_before_every_sample(gpus: Gpus, runs: list[int]) -> None:
     (row,) = rows(gpus, {})
     assert row.steps * STEP == pytest.approx(measure.SAMPLE_SECONDS)

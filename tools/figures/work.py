@@ -108,6 +108,25 @@ def reduction() -> str:
     )
 
 
+def layers() -> str:
+    """Jacobi on two GPUs by the layers exchanged at once: µs of a step, and the rate over one GPU's."""
+    found = load("h200-x2-layers")
+    lines = [
+        [
+            f"{row['shape'][0]:,}²",
+            row["options"]["strategy"],
+            str(row["options"]["depth"]) if row["count"] > 1 else "one GPU",
+            _size(row["message_bytes"]) if row["count"] > 1 else "–",
+            f"{row['seconds_per_step'] * 1e6:.1f} ± {row['spread'] / 2:.0%}",
+            f"{row['speed_up']:.2f}",
+        ]
+        for row in found["rows"]
+    ]
+    head = ["grid", "strategy", "layers", "bytes of a message", "µs a step", "times as fast as one GPU"]
+    place = _on_gpus(found["about"])
+    return "\n".join([f"Jacobi, every step a pass of its own ({place}).", "", *table(head, lines)])
+
+
 def _size(count: int) -> str:
     for unit, name in ((1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")):
         if count >= unit:
