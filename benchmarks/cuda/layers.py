@@ -5,7 +5,7 @@
 
 Jacobi, each step a pass of its own (`block=1`), so that R alone changes: messages are R rows, the cells computed twice
 are R (R - 1) rows of every R steps and border. Samples are those of `peergrid bench`, the layers of one size and
-strategy in turns; one device is beside them.
+strategy alternately; one device is beside them.
 """
 
 from __future__ import annotations

@@ -22,7 +22,7 @@ LEGACY, PER_THREAD = 1, 2  # the driver's handles of the two default streams
 BLOCKING, INDEPENDENT = 0, 1  # flags of cuStreamCreate
 PAUSE_SECONDS = 0.005
 COPIED, EACH = 1 << 20, 2 << 20  # bytes of a copy, and of a piece of memory
-PIECES = 8  # of each GPU, taken in turns
+PIECES = 8  # of each GPU, taken alternately
 
 
 def run(bench: Bench) -> Iterator[Measurement | Lack]:
@@ -60,7 +60,7 @@ def _owners(devices: Gpus) -> Iterator[Measurement]:
 
 
 def _alternate(devices: Gpus) -> bool:
-    """True where addresses of one GPU lie between those of another: memory taken in turns, looked at in order."""
+    """True where addresses of one GPU lie between those of another: memory taken alternately, looked at in order."""
     with devices.scope() as scope:
         taken = sorted((scope.memory(device, EACH), device) for _ in range(PIECES) for device in range(len(devices)))
     changes = sum(one != other for (_, one), (_, other) in pairwise(taken))

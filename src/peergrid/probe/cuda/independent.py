@@ -157,7 +157,7 @@ def _with_copies(bench: Bench, scope: Scope) -> Iterator[Measurement]:
     devices: Gpus = bench.devices
     jobs = [Job.make(scope, device) for device in range(len(devices))]
 
-    def in_turn(how: str, count: int) -> float:
+    def one_by_one(how: str, count: int) -> float:
         begin = time.perf_counter()
         for job in jobs[:count]:
             job.put(how)
@@ -171,7 +171,7 @@ def _with_copies(bench: Bench, scope: Scope) -> Iterator[Measurement]:
 
         return together(body, [cores()[at % len(cores())] for at in range(count)])
 
-    ways = dict.fromkeys(("blocking copies", "asynchronous, pageable", "asynchronous, pinned"), in_turn)
+    ways = dict.fromkeys(("blocking copies", "asynchronous, pageable", "asynchronous, pinned"), one_by_one)
     for how, seconds in (ways | {"blocking copies, a thread per GPU": at_once}).items():
         seconds(how, len(devices))
         alone = statistics.median(seconds(how, 1) for _ in range(PLACES))
