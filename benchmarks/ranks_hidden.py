@@ -5,6 +5,7 @@
 Two ranks on two hosts (network namespaces) of this machine, between which a wire delays every frame (`wire.py`).
 Devices are of a kind that only takes time: a pass sleeps, as the host of a GPU does. Emulated, and recorded as such.
 Hidden: the share of an exchange by which a step is not longer than without one; medians of several runs, and the best.
+Forecasts know the network by exchanges, and the threads of this machine by one step an exchange without the delay.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ from peergrid.grid import Box  # noqa: E402
 from peergrid.grid.partition import Partition  # noqa: E402
 from peergrid.predict.costs import Given, Timed  # noqa: E402
 from peergrid.predict.kernels import Duration  # noqa: E402
-from peergrid.predict.machine import Line, Machine  # noqa: E402
+from peergrid.predict.machine import Calls, Delays, Line, Machine  # noqa: E402
 from peergrid.predict.simulation import simulate  # noqa: E402
 from peergrid.predict.virtual import virtual_machine  # noqa: E402
 from peergrid.runtime.cpu.executor import ThreadedExecutor  # noqa: E402
@@ -93,17 +94,18 @@ def options(depth: int) -> Options:
     return Options("overlap", depth)
 
 
-def foretold(columns: int, depth: int, seconds: float, network: Line) -> float:
-    """Seconds of a step by the forecasts' simulation: the threads of this machine as slow as those of an idle device
-    were found to be, and a network as exchanges found it.
-    """
-    ideal = virtual_machine()
-    slower = step_seconds(None, columns, 1, 0.0) / simulated(1, columns, 1, 0.0, ideal)
-    calls, delays = (
-        replace(one, **{key: value * slower for key, value in asdict(one).items()})
-        for one in (ideal.calls, ideal.delays)
-    )
-    return simulated(2, columns, depth, seconds, replace(ideal, calls=calls, delays=delays, network=network, nodes=2))
+def threads(seconds: float) -> Machine:
+    """This machine, its threads waking as late as those of a step of two ranks that took so long."""
+    ideal, least, most = replace(virtual_machine(), network=Line(0.0, 1e12)), 1.0, 1000.0
+    while most / least > 1.01:
+        middle = (least * most) ** 0.5
+        least, most = (middle, most) if simulated(512, 1, STEP, scaled(ideal, middle)) < seconds else (least, middle)
+    return scaled(ideal, least)
+
+
+def scaled(machine: Machine, factor: float) -> Machine:
+    """The machine with threads that wake so many times as late."""
+    return replace(machine, delays=Delays(**{key: value * factor for key, value in asdict(machine.delays).items()}))
 
 
 @cache
@@ -117,34 +119,44 @@ def slept(seconds: float) -> float:
     return median(samples) if seconds else 0.0
 
 
-def simulated(count: int, columns: int, depth: int, seconds: float, machine: Machine) -> float:
-    """Seconds of a step of so many ranks on paper."""
-    plan = layout(made := problem(count * ROWS, columns), Partition.over(made.grid, count), options(depth))
-    schedule = over_ranks(one_iteration(plan, options(depth)), range(count))
+def simulated(columns: int, depth: int, seconds: float, machine: Machine) -> float:
+    """Seconds of a step of two ranks on paper."""
+    plan = layout(made := problem(2 * ROWS, columns), Partition.over(made.grid, 2), options(depth))
+    schedule = over_ranks(one_iteration(plan, options(depth)), (0, 1))
 
     def passes(device: int, steps: int, boxes: tuple[Box, ...]) -> tuple[Timed, ...]:
         took = sum(slept(seconds * steps * box.size / (ROWS * columns)) for box in boxes)
         return (Timed(Duration(took, took)),)
 
-    return simulate(schedule, Given(machine, 8, passes, lambda op: "copy", split=True)).seconds / schedule.steps
+    return (
+        simulate(schedule, Given(replace(machine, nodes=2), 8, passes, lambda op: "copy", split=True)).seconds
+        / schedule.steps
+    )
 
 
-def measured() -> dict[str, Any]:
-    """All figures, on both ranks."""
+def measured(known: dict[str, Any]) -> dict[str, Any]:
+    """All figures, on both ranks; known: of `threads`, empty where one step an exchange is to tell."""
     from mpi4py import MPI
 
     ctypes.CDLL(None).prctl(29, 1, 0, 0, 0)  # sleeps end when they are due
     comm, found = MPI.COMM_WORLD, dict[str, Any]()
     times = exchange_times(comm, 2, EXCHANGED)
     found["exchange"] = {one.bytes: {"bare": one.bare, "messages": one.messages} for one in times.exchanges}
-    network = Line(times.latency, times.bandwidth)
     for name, columns in SIZES.items():
         runs = [(step_seconds(None, columns, 1, BUSY), step_seconds(comm, columns, 1, BUSY)) for _ in range(RUNS)]
         whole = next(one.messages for one in times.exchanges if one.bytes == columns * 8)
         found[name] = {"alone": [one for one, _ in runs], "both": [both for _, both in runs], "exchange": whole}
+    depths = {depth: median(step_seconds(comm, 512, depth, STEP) for _ in range(RUNS)) for depth in DEPTHS}
+    found["threads"] = known or {name: asdict(getattr(threads(depths[1]), name)) for name in ("calls", "delays")}
+    machine = replace(
+        virtual_machine(),
+        calls=Calls(**found["threads"]["calls"]),
+        delays=Delays(**found["threads"]["delays"]),
+        network=Line(times.latency, times.bandwidth),
+    )
     found["depths"] = {
-        depth: {"measured": step_seconds(comm, 512, depth, STEP), "foretold": foretold(512, depth, STEP, network)}
-        for depth in DEPTHS
+        depth: {"measured": seconds, "foretold": simulated(512, depth, STEP, machine)}
+        for depth, seconds in depths.items()
     }
     found["gain"] = found["depths"][1]["measured"] / found["depths"][8]["measured"]
     return found
@@ -171,13 +183,14 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--delay", type=float, default=75.0, help="microseconds that the wire adds to its own")
     parser.add_argument("--rank", action="store_true", help="what the launcher starts")
+    parser.add_argument("--threads", default="{}", help="passed on by this program")
     parser.add_argument("--mpi", default="mpich,openmpi")
     parser.add_argument("--dry", action="store_true", help="record nothing")
     given = parser.parse_args()
     if given.rank:
         from mpi4py import MPI
 
-        found = measured()
+        found = measured(json.loads(given.threads))
         if MPI.COMM_WORLD.rank == 0:
             print(json.dumps(found), flush=True)
         return
@@ -187,7 +200,8 @@ def main() -> None:
             if hosts is None:
                 sys.exit(1)
             for mpi in (one for one in (MPICH, OPENMPI) if one.there and one.name in given.mpi.split(",")):
-                results.setdefault(mpi.name, {})[wire] = carried_out(mpi, hosts)
+                before = results.setdefault(mpi.name, {}).get("without delay", {"threads": {}})
+                results[mpi.name][wire] = carried_out(mpi, hosts, before["threads"])
     for name, found in results.items():
         found["hidden"] = {size: hidden(found["without delay"][size], found["delayed"][size]) for size in SIZES}
         print(name, json.dumps(found, indent=1), flush=True)
@@ -195,9 +209,10 @@ def main() -> None:
         save("ranks_hidden", {**about(("peergrid", "mpi4py", "mpich")), "delay": given.delay, "results": results})
 
 
-def carried_out(mpi: Mpi, hosts: Hosts) -> dict[str, Any]:
+def carried_out(mpi: Mpi, hosts: Hosts, known: dict[str, Any]) -> dict[str, Any]:
     """The figures of two ranks. Raises RuntimeError where they fail."""
     line = [*mpi.command(2, hosts), sys.executable, str(Path(__file__).resolve()), "--rank"]
+    line += ["--threads", json.dumps(known)]
     done = subprocess.run(line, capture_output=True, text=True, timeout=120, env=mpi.environment(), check=False)
     told = next((line for line in done.stdout.splitlines() if line.startswith("{")), "")
     if not told:

@@ -203,10 +203,10 @@ def send(state: State, number: int, ops: Sequence[Any]) -> None:
 
 
 def receive(state: State, number: int, ops: Sequence[Any]) -> None:
-    """The queue waits for the next message of its tag."""
+    """The queue waits for a word that tells it of the next message of its tag."""
     (op,) = ops
     ready = max(state.queues.get(op.queue, 0.0), state.issue(op.host, state.given.machine.calls.copy))
-    state.queues[op.queue] = max(ready, state.messages[op.tag].pop(0))
+    state.queues[op.queue] = max(ready, state.messages[op.tag].pop(0) + state.given.machine.delays.words)
     state.spans.append(Span(number, op.queue, ready, state.queues[op.queue]))
 
 
