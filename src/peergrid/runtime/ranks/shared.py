@@ -50,7 +50,7 @@ class RanksAsProcesses:
 
     def carry(self, lines: Sequence[Line], enter: Callable[[], None]) -> AbstractContextManager[None]:
         if self._carrier is None:
-            self._carrier = Carrier(self._ranks.comm)
+            self._carrier = Carrier(self._ranks, self.direct)
         return self._carrier.carry(lines, enter)
 
     def shared(self, count: int) -> int:
