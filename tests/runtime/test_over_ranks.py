@@ -26,6 +26,7 @@ from peergrid import Options
 from peergrid.grid.partition import Partition
 from peergrid.runtime.cpu.executor import ThreadedExecutor
 from peergrid.runtime.ranks import launcher
+from peergrid.runtime.ranks.settings import settings as settings_in_force
 from peergrid.runtime.ranks.survey import RankFacts, warnings_of
 from peergrid.runtime.reference import ReferenceKernel
 from peergrid.runtime.trace.recorder import Log
@@ -293,7 +294,39 @@ def test_ranks_on_few_processors_and_slow_networks_are_warned_of() -> None:
     shared, sockets = warnings_of([rank, rank])
     assert shared.startswith("Ranks 0, 1 on a share 1 processors: ")
     assert sockets == SOCKETS
-    assert not list(warnings_of([replace(rank, settings={}), replace(rank, settings={}, processors=(1,))]))
+    free, other = replace(rank, settings={}, gpus=("x",)), replace(rank, settings={}, processors=(1,), gpus=("y",))
+    assert not list(warnings_of([free, other]))
+    (fallen,) = warnings_of([free, replace(other, host="b", adapters=("mlx5_0",))])
+    assert fallen.startswith(
+        "NCCL falls back to sockets: /sys/class/infiniband shows no InfiniBand or RoCE adapter on a;"
+    )
+    adapters = [replace(free, adapters=("mlx5_0",)), replace(other, host="b", adapters=("mlx5_0",))]
+    assert not list(warnings_of(adapters))
+    (asked,) = warnings_of([replace(adapters[0], settings={"NCCL_IB_DISABLE": "1 (of /etc/nccl.conf)"}), adapters[1]])
+    assert asked.startswith("NCCL is told to use sockets (NCCL_IB_DISABLE=1)")
+
+
+def test_settings_of_files_hold_where_no_variable_does(tmp_path: Path) -> None:
+    home, tool = tmp_path / "home", tmp_path / "bin" / "ucx_info"
+    for path, text in (
+        (home / "ucx.conf", "UCX_TLS=tcp # slow\nUCX_NET_DEVICES = eth0\n"),
+        (home / ".openmpi" / "mca-params.conf", "# pml = ob1\npml = ucx\n"),
+        (tmp_path / "etc" / "nccl.conf", "NCCL_NET=Socket\n"),
+        (tool, "#!/bin/sh\necho '# a list'\necho UCX_RNDV_THRESH=${UCX_RNDV_THRESH:-auto}\necho UCX_LOG_LEVEL=warn\n"),
+    ):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    tool.chmod(0o755)
+    given = {"HOME": str(home), "UCX_TLS": "rc", "PATH": f"{tool.parent}:/bin", "UCX_RNDV_THRESH": "8k", "OTHER": "x"}
+    assert settings_in_force(given, tmp_path) == {
+        "UCX_RNDV_THRESH": "8k",
+        "UCX_TLS": "rc",
+        "UCX_NET_DEVICES": f"eth0 (of {home}/ucx.conf)",
+        "OMPI_MCA_pml": f"ucx (of {home}/.openmpi/mca-params.conf)",
+        "NCCL_NET": f"Socket (of {tmp_path}/etc/nccl.conf)",
+    }
+    tool.write_text("#!/bin/sh\n[ $HOME = /nowhere ] || echo UCX_PROTO_ENABLE=n\n")
+    assert settings_in_force(given, tmp_path)["UCX_PROTO_ENABLE"] == "n (by ucx_info)"
 
 
 def test_processes_are_counted_as_launchers_say() -> None:

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from importlib.metadata import PackageNotFoundError, version
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 from peergrid.errors import PeergridError
@@ -14,15 +15,17 @@ from peergrid.runtime.devices import cores
 from peergrid.runtime.ranks.gpus import Part, host, part, together
 from peergrid.runtime.ranks.launcher import own_devices
 from peergrid.runtime.ranks.ranks import Communicator
+from peergrid.runtime.ranks.settings import settings
 
-SETTINGS = ("UCX_", "FI_", "MPICH_", "MPIR_CVAR_", "I_MPI_", "OMPI_MCA_", "PRTE_MCA_", "NCCL_", "CUDA_VISIBLE_DEVICES")
-"""How the names of variables begin that MPI, its transports, NCCL and CUDA heed."""
+ADAPTERS = Path("/sys/class/infiniband")
+"""Where Linux shows the adapters by which NCCL joins hosts without sockets."""
+SOCKETS = ("NCCL_NET", "NCCL_IB_DISABLE")
 
 
 @dataclass(frozen=True)
 class RankFacts:
     """One rank. processors: those that it may use; gpus: the names that no other GPU has; nccl: its version, or why
-    there is none.
+    there is none; settings: as in `settings`; adapters: of InfiniBand and RoCE.
     """
 
     host: str
@@ -32,6 +35,7 @@ class RankFacts:
     gpus: tuple[str, ...]
     nccl: str
     settings: Mapping[str, str]
+    adapters: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -80,7 +84,7 @@ def text(found: Survey) -> str:
             f"  rank {number} on {rank.host}, process {rank.process}, CPUs {cpus}, devices {rank.devices}{gpus}"
         )
     lines += ["", "What joins them", f"  {found.mpi} through mpi4py {found.mpi4py}, threads: {found.threads}"]
-    lines += ["  device pointers are never given to MPI: messages of GPUs go through pinned memory"]
+    lines += ["  GPU memory is given to MPI by --route mpi-direct alone, after a test message"]
     lines += [f"  NCCL {found.ranks[0].nccl}", *(f"  {edge}" for edge in found.edges)]
     told = sorted({f"{key}={value}" for rank in found.ranks for key, value in rank.settings.items()})
     lines += ["", "Settings of MPI, NCCL and CUDA in force", *(f"  {line}" for line in told)] if told else []
@@ -91,9 +95,10 @@ def text(found: Survey) -> str:
 def _facts(own: Part) -> RankFacts:
     affinity = os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else range(cores())
     gpus = tuple(own.visible[ordinal] for ordinal in own.devices.ordinals) if own.devices.kind == "cuda" else ()
-    settings = {key: value for key, value in sorted(os.environ.items()) if key.startswith(SETTINGS)}
-    name = host().split()[0]
-    return RankFacts(name, os.getpid(), tuple(sorted(affinity)), str(own.devices), gpus, _nccl(), settings)
+    name, found = host().split()[0], _nccl()
+    adapters = tuple(sorted(path.name for path in ADAPTERS.iterdir())) if ADAPTERS.is_dir() else ()
+    processors = tuple(sorted(affinity))
+    return RankFacts(name, os.getpid(), processors, str(own.devices), gpus, found, settings(), adapters)
 
 
 def _nccl() -> str:
@@ -128,5 +133,20 @@ def warnings_of(facts: Sequence[RankFacts]) -> Iterator[str]:
                     f"Ranks {names} on {name} share {len(processors)} processors: bind them to others "
                     "(mpiexec --bind-to none, srun --cpus-per-task), or start fewer."
                 )
-    if any(rank.settings.get("NCCL_NET", "").lower() == "socket" for rank in facts):
-        yield "NCCL is told to use sockets (NCCL_NET=Socket), which are slow between hosts with a faster network."
+    yield from _sockets(facts)
+
+
+def _sockets(facts: Sequence[RankFacts]) -> Iterator[str]:
+    """A sentence where NCCL joins hosts by sockets, by request or for want of anything else."""
+    told = {f"{key}={rank.settings[key].split()[0]}" for rank in facts for key in SOCKETS if rank.settings.get(key)}
+    asked = sorted(one for one in told if one.lower() in ("nccl_net=socket", "nccl_ib_disable=1"))
+    hosts = {rank.host: rank for rank in facts if rank.gpus}
+    plugged = any(key.startswith("NCCL_NET_PLUGIN") for rank in facts for key in rank.settings)
+    without = [name for name, rank in hosts.items() if not rank.adapters]
+    if asked:
+        yield f"NCCL is told to use sockets ({', '.join(asked)}), which are slow between hosts with a faster network."
+    elif len(hosts) > 1 and without and not plugged:
+        yield (
+            f"NCCL falls back to sockets: {ADAPTERS} shows no InfiniBand or RoCE adapter on {', '.join(without)}; see "
+            "'NCCL_DEBUG=INFO', load the adapters' driver or a plugin (NCCL_NET_PLUGIN), or use the route 'mpi'."
+        )
