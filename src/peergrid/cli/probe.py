@@ -15,7 +15,8 @@ from peergrid.probe import Probe, compare, measure, show
 from peergrid.probe import profile as profiles
 from peergrid.runtime.ranks.exchange_times import exchange_times, text
 from peergrid.runtime.ranks.gpus import host
-from peergrid.runtime.ranks.launcher import require_alone, world
+from peergrid.runtime.ranks.launcher import own_devices, require_alone, world
+from peergrid.runtime.ranks.ranks import devices_of_all
 
 
 def probe(
@@ -29,14 +30,20 @@ def probe(
     recorded: Annotated[
         Path | None, typer.Option("--profile", help="Take this recorded profile instead of measuring.")
     ] = None,
+    direct: Annotated[
+        bool,
+        typer.Option("--direct", help="With 'mpi': give it GPU memory, too; an MPI not built for that may crash."),
+    ] = False,
     catalogue: Annotated[bool, typer.Option("--list", help="List the experiments and measure nothing.")] = False,
 ) -> None:
     """Measure links, memory, synchronisation and host of this machine; 'mpi' with a launcher: messages of ranks."""
     from peergrid.probe.registry import PROBES, choose  # takes numba along, which is slow to come
 
     if names == ["mpi"]:
-        _exchanges(as_json)
+        _exchanges(as_json, direct)
         return
+    if direct:
+        raise UsageError("'--direct' belongs to 'peergrid probe mpi'.")
     require_alone("probe")
     if catalogue:
         typer.echo(_described(PROBES) if as_json else show.catalogue(PROBES))
@@ -53,12 +60,17 @@ def probe(
         _judge(found)
 
 
-def _exchanges(as_json: bool) -> None:
-    """Messages between two ranks against their size."""
+def _exchanges(as_json: bool, direct: bool) -> None:
+    """Messages between two ranks against their size, from GPU to GPU where every rank has one."""
     comm = world()
     if comm is None:
         raise UsageError("Messages need two ranks, got one: mpiexec -n 2 peergrid probe mpi.")
-    found = exchange_times(comm, len(set(comm.allgather(host()))))
+    own = own_devices("auto", comm)
+    ranks = devices_of_all(comm, own)[1] if all(kind == "cuda" for kind in comm.allgather(own.kind)) else None
+    if direct and ranks is None:
+        raise UsageError("'--direct' gives GPU memory to MPI, but not every rank has a GPU.")
+    gpu = None if ranks is None else (ranks, own.ordinals[0])
+    found = exchange_times(comm, len(set(comm.allgather(host()))), gpu=gpu, direct=direct)
     if comm.rank == 0:
         typer.echo(json.dumps(encode(found), indent=1) if as_json else text(found))
 

@@ -5,8 +5,10 @@ mpiexec -n 2 python gpu_ranks_app.py '[["heat_fixed", "overlap", 2, 1, "address"
 
 from __future__ import annotations
 
+import ctypes
 import json
 import sys
+from collections.abc import Callable
 from contextlib import closing
 
 from executions import STEPS, carry_through, expected
@@ -18,6 +20,7 @@ from peergrid import Options
 from peergrid.grid.partition import Partition
 from peergrid.runtime.cuda.executor import CudaExecutor
 from peergrid.runtime.ranks.executor import RankedExecutor
+from peergrid.runtime.ranks.gpu_exchanges import gpu_exchanges
 from peergrid.runtime.ranks.launcher import abort_on_error
 from peergrid.runtime.ranks.ranks import Ranks
 from peergrid.runtime.ranks.shared import RanksAsProcesses
@@ -59,8 +62,28 @@ def run(name: str, strategy: str, depth: int, devices: int, route: str) -> str:
     return "; ".join(notes) if right else "wrong bits"
 
 
+def exchanged(by_address: bool, direct: bool) -> list[int]:
+    """Exchanges by each way, each of which has to carry its own bytes: the sizes, and how many ways were taken."""
+    comm, ways = MPI.COMM_WORLD, list[bool]()
+    driver = SharedHostDriver(2, comm.rank + 7)
+
+    def measured(ranks: Ranks, exchange: Callable[[], None]) -> float:
+        out, into = ((ctypes.c_ubyte * 64).from_address(address) for address in list(driver._files)[:2])
+        out[:] = [10 * len(ways) + comm.rank] * 64
+        exchange()
+        ways.append(set(into) == {10 * len(ways) + 1 - comm.rank})
+        return 1.0
+
+    found = gpu_exchanges(Ranks(comm, (0, 1), 20.0, by_address), driver, comm.rank, (64, 4096), direct, measured)
+    assert not driver.live, driver.live
+    assert all((one.by_address is not None) == by_address for one in found)
+    assert all((one.direct is not None) == direct for one in found)
+    return [*(one.bytes for one in found), len(ways) if all(ways) else -1]
+
+
 if __name__ == "__main__":
     abort_on_error(MPI.COMM_WORLD)
-    found = [run(*case) for case in json.loads(sys.argv[1])]
+    cases = json.loads(sys.argv[1])
+    found = [exchanged(*case[1:]) if case[0] == "exchanges" else run(*case) for case in cases]
     if MPI.COMM_WORLD.rank == 0:
         print(json.dumps(found))

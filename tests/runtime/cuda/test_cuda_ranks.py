@@ -6,7 +6,9 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 from host_driver import COMPILER
@@ -22,13 +24,13 @@ MESSAGES = "halos go between ranks as messages through host memory"
 Case = tuple[str, str, int, int, str]
 
 
-def notes(ranks: int, cases: list[Case]) -> list[str]:
+def notes(ranks: int, cases: Sequence[tuple[Any, ...]]) -> list[Any]:
     """What runs of these problems, strategies, depths, devices of each rank and routes say of themselves."""
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(map(str, FOLDERS)), "OPENBLAS_NUM_THREADS": "1"}
     line = [str(MPIEXEC), "-n", str(ranks), sys.executable, str(APP), json.dumps(cases)]
     done = subprocess.run(line, capture_output=True, text=True, timeout=200, env=environment, check=False)
     assert done.returncode == 0, done.stderr
-    found: list[str] = json.loads(done.stdout)
+    found: list[Any] = json.loads(done.stdout)
     assert len(found) == len(cases)
     return found
 
@@ -55,6 +57,11 @@ def test_messages_leave_the_bits_of_one_device(ranks: int, devices: int) -> None
 def test_messages_from_gpu_memory_leave_the_bits_of_one_device() -> None:
     cases: list[Case] = [("heat_periodic", "overlap", 2, 1, "mpi-direct"), ("yee", "async", 1, 1, "mpi-direct")]
     assert notes(2, cases) == ["", ""]
+
+
+def test_exchanges_between_gpus_are_timed_by_each_way_that_there_is() -> None:
+    cases = [("exchanges", True, True), ("exchanges", False, False)]
+    assert notes(2, cases) == [[64, 4096, 6], [64, 4096, 2]]
 
 
 @pytest.mark.parametrize("ranks", [2, 3])

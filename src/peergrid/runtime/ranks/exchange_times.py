@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -13,7 +14,11 @@ from peergrid.errors import UsageError
 from peergrid.grid import Box
 from peergrid.runtime.ranks.messages import MpiMail
 from peergrid.runtime.ranks.ranks import Communicator, Ranks
+from peergrid.runtime.ranks.settings import settings
 from peergrid.schedule.ops import Queue, Receive, Send
+
+if TYPE_CHECKING:
+    from peergrid.runtime.ranks.gpu_exchanges import GpuExchange
 
 SIZES = (8, 1 << 10, 4 << 10, 16 << 10, 64 << 10, 256 << 10, 1 << 20, 4 << 20)
 """Bytes that both ranks send at once."""
@@ -31,16 +36,30 @@ class Exchange:
 
 @dataclass(frozen=True)
 class Times:
-    """The exchanges of ranks 0 and 1. latency, bandwidth: seconds, bytes per second, as `plan --network` takes them."""
+    """The exchanges of ranks 0 and 1. latency, bandwidth: seconds, bytes per second, as `plan --network` takes them;
+    settings: those in force on rank 0; gpus: exchanges between GPUs, where each rank has one.
+    """
 
     hosts: int
     exchanges: tuple[Exchange, ...]
     latency: float
     bandwidth: float
+    settings: Mapping[str, str]
+    gpus: tuple[GpuExchange, ...] = ()
 
 
-def exchange_times(comm: Communicator, hosts: int, sizes: Sequence[int] = SIZES) -> Times:
-    """Measure between ranks 0 and 1 for two sizes or more; all ranks call it. Raises UsageError for one rank alone."""
+def exchange_times(
+    comm: Communicator,
+    hosts: int,
+    sizes: Sequence[int] = SIZES,
+    gpu: tuple[Ranks, int] | None = None,
+    direct: bool = False,
+) -> Times:
+    """Measure between ranks 0 and 1 for two sizes or more; all ranks call it.
+
+    gpu: the ranks as those of GPUs, and the number of this one's, to measure between GPUs, too; direct: see
+    `gpu_exchanges`. Raises UsageError for one rank alone.
+    """
     if comm.size < 2:
         raise UsageError("Messages need two ranks, got one: mpiexec -n 2 peergrid probe mpi.")
     ranks = Ranks(comm, tuple(range(comm.size)))
@@ -54,7 +73,14 @@ def exchange_times(comm: Communicator, hosts: int, sizes: Sequence[int] = SIZES)
         mail.close()
         found.append(ranks.decided(lambda: Exchange(size, bare, messages)))  # noqa: B023
     least, most = found[0], found[-1]
-    return Times(hosts, tuple(found), least.messages, most.bytes / (most.messages - least.messages))
+    between: tuple[GpuExchange, ...] = ()
+    if gpu is not None:
+        from peergrid.runtime.cuda.device.driver import CudaDriver
+        from peergrid.runtime.ranks.gpu_exchanges import gpu_exchanges
+
+        between = gpu_exchanges(gpu[0], CudaDriver(), gpu[1], sizes, direct, _measured)
+    bandwidth = most.bytes / (most.messages - least.messages)
+    return Times(hosts, tuple(found), least.messages, bandwidth, ranks.decided(settings), between)
 
 
 def text(times: Times) -> str:
@@ -69,9 +95,21 @@ def text(times: Times) -> str:
             f"Exchanges of ranks 0 and 1 on {where}, both ways at once: median microseconds",
             f"{'bytes':>10} {'bare MPI':>10} {'messages':>10} {'ratio':>8}",
             *rows,
+            *_between_gpus(times.gpus),
+            *(f"In force: {key}={value}" for key, value in times.settings.items()),
             f"For forecasts: peergrid plan MODEL.toml --nodes N --network {times.latency:.2g},{times.bandwidth:.2g}",
         ]
     )
+
+
+def _between_gpus(exchanges: Sequence[GpuExchange]) -> Iterator[str]:
+    """The same from GPU to GPU."""
+    if exchanges:
+        yield "From GPU to GPU: staged by hand, by address (CUDA IPC), and by MPI that is given GPU memory"
+        yield f"{'bytes':>10} {'staged':>10} {'address':>10} {'direct':>10}"
+    for one in exchanges:
+        ways = ("-" if way is None else f"{way * 1e6:.1f}" for way in (one.staged, one.by_address, one.direct))
+        yield f"{one.bytes:>10} " + " ".join(f"{way:>10}" for way in ways)
 
 
 def _measured(ranks: Ranks, exchange: Callable[[], None]) -> float:
