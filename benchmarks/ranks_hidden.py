@@ -128,10 +128,7 @@ def simulated(columns: int, depth: int, seconds: float, machine: Machine) -> flo
         took = sum(slept(seconds * steps * box.size / (ROWS * columns)) for box in boxes)
         return (Timed(Duration(took, took)),)
 
-    return (
-        simulate(schedule, Given(replace(machine, nodes=2), 8, passes, lambda op: "copy", split=True)).seconds
-        / schedule.steps
-    )
+    return simulate(schedule, Given(replace(machine, nodes=2), 8, passes, lambda op: "copy")).seconds / schedule.steps
 
 
 def measured(known: dict[str, Any]) -> dict[str, Any]:
