@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, cached_property, partial
+from itertools import chain
 from typing import Any
 
 from peergrid.codegen.cuda.choose.balance import balanced
@@ -180,8 +181,9 @@ class Forecaster:
     def _persistent_pass(self, kernel: PersistentKernel, site: Site, box: Box) -> float:
         """Seconds of a pass of one device, without the barrier behind it."""
         key = "persistent", kernel.made.steps, kernel.rows, kernel.warps, alike(site, (box,))
-        (work,) = self._once(key, lambda: (persistent(kernel, site, box),))
-        return self._time(work).duration.alone
+        works = self._once(key, lambda: tuple(chain.from_iterable(persistent(kernel, site, box))))
+        each = [self._time(work).duration.alone for work in works]
+        return max(edge + plain for edge, plain in zip(each[::2], each[1::2], strict=True))
 
     def _peer_pass(
         self, kernel: PeerKernel, found: Arrangement, given: Given, site: Site, box: Box

@@ -282,20 +282,33 @@ def _tiles1d(kernel: PassKernel1D, site: Site, boxes: Boxes) -> Iterator[KernelW
                              _touched(site.problem, [box]), results, chain, beside=interior)  # fmt: skip
 
 
-def persistent(kernel: PersistentKernel, site: Site, box: Box) -> KernelWork:
-    """One pass of a persistent kernel over what a device owns."""
+def persistent(kernel: PersistentKernel, site: Site, box: Box) -> tuple[tuple[KernelWork, KernelWork], ...]:
+    """One pass of a persistent kernel over what a device owns: for each block that may be the last, its boundary tiles
+    and its interior ones, which follow these.
+    """
     made, problem, steps = kernel.made, site.problem, kernel.made.steps
     blocks = max(1, persistent_resident(kernel) * site.gpu.multiprocessors)
     tiles = kernel.tiles(box, blocks)
     lost = FILLED * overhead(problem, steps)
     plain = [(tile.shape[0] + lost) * _row(problem, steps, made.shape.columns) for tile in tiles.plain]
     edge = [_block_tile(kernel, tile) for tile in tiles.edge]
-    units = [*edge, *(max(plain[n : n + kernel.warps]) for n in range(0, len(plain), kernel.warps))]
-    each = [sum(units[n::blocks]) for n in range(min(blocks, len(units)))]
-    cells = box.size * _loaded(problem, steps) * problem.itemsize
-    results = (sum(plain) + sum(edge) * kernel.warps) * WARP
-    family = "persistent with interior tiles" if tiles.plain else "persistent"
-    return KernelWork(family, len(each), blocks, cells, _touched(problem, [box]), results, max(each, default=0.0))
+    rows = (max(plain[n : n + kernel.warps]) for n in range(0, len(plain), kernel.warps))
+    units = [*((one, 0.0) for one in edge), *((0.0, one) for one in rows)]
+    each = [
+        (sum(one[0] for one in units[n::blocks]), sum(one[1] for one in units[n::blocks]))
+        for n in range(min(blocks, len(units)))
+    ]
+    late = {max(each, key=sum), max(each, key=lambda chains: 3 * chains[0] + chains[1])}
+    moved, touched = box.size * _loaded(problem, steps) * problem.itemsize, _touched(problem, [box])
+    whole = sum(plain) * WARP, sum(edge) * kernel.warps * WARP
+    here, there = (moved, 0) if plain else (0, moved)
+    return tuple(
+        (
+            KernelWork("persistent", len(each), blocks, there, touched, whole[1], chains[0]),
+            KernelWork("persistent with interior tiles", len(each), blocks, here, touched, whole[0], chains[1]),
+        )
+        for chains in late
+    )
 
 
 def _block_tile(kernel: PersistentKernel, tile: Box) -> float:
