@@ -160,5 +160,8 @@ def test_forecasts_are_told_by_problem_and_depth(tmp_path: Path) -> None:
     (tmp_path / RECORD).write_text(json.dumps(found))
     text = forecasts(tmp_path)
     assert "| Jacobi | 1 | 64 × 64 | 20% | 5% |" in text
-    assert "the median error is 10.0%, 67% are within\n25 %" in text
+    assert "the median error is 10.0%, 67% are within 25 %" in text
+    assert "the last calibration did not use" in text
+    (tmp_path / RECORD).write_text(json.dumps({**found, "foretold_before": 3}))
+    assert "foretold before anything was measured" in forecasts(tmp_path)
     assert "within 1.2% of what the driver" in text

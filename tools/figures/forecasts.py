@@ -9,7 +9,7 @@ from statistics import median
 from figures.records import RESULTS, Found, load, table, when, where
 
 RECORD = "h200-forecasts.json"
-USED = "did not use"
+CLEAN, OLD = "no calibration used, foretold before anything was measured:", "the last calibration did not use:"
 
 
 def forecasts(folder: Path | None = None) -> str:
@@ -26,7 +26,7 @@ def forecasts(folder: Path | None = None) -> str:
     within, chosen = record["within_25_percent"], record["seconds_to_choose"]
     lines = [
         f"**Forecasts of the time of a step** ({when(record)}), {record['cases']} cases of sizes that",
-        f"{'no' if clean else 'the last'} calibration {'used, foretold before anything was measured' if clean else USED}:",
+        CLEAN if clean else OLD,
         f"the median error is {record['median_error']:.1%}, {within:.0%} are within 25 %.",
         "",
         *table(heads, _rows(record["rows"])),
