@@ -8,11 +8,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from peergrid.grid import Grid
+from peergrid.bench.problems import radar
+from peergrid.codegen.cuda.fused.persistent import PersistentKernel
+from peergrid.grid import Box, Grid
 from peergrid.predict.choice import ranked, reason
 from peergrid.predict.forecast import Forecaster, fits
 from peergrid.predict.kernels import FAMILIES, duration
-from peergrid.predict.launches import KernelWork, launches
+from peergrid.predict.launches import KernelWork, block_tile, launches, persistent
 from peergrid.predict.machines import bundled, machine_named
 from peergrid.predict.scaling import fewest, scaling
 from peergrid.runtime.cuda.memory.fields import Plan
@@ -86,6 +88,21 @@ def test_every_strategy_has_a_forecast(strategy: StrategyName) -> None:
     found = Forecaster(flat(1024, 512), H200, 2).forecast(Options(strategy, depth=1))
     assert 1e-6 < found.seconds_per_step < 1e-3
     assert 0 <= found.exposed < 1
+
+
+def test_blocks_of_persistent_kernels_wait_for_the_lanes_with_the_most_to_do() -> None:
+    """A tile with absorbers costs more than the same tile without, and several steps more than one."""
+    asked, costs = Forecaster(radar(384, 384, 10), H200, 1), []
+    for depth in (1, 8):
+        found = asked.arrangement(Options("persistent", depth=depth))
+        assert isinstance(found.fused, PersistentKernel)
+        corner = Box((0, 0), (24, 32))
+        costs.append([block_tile(found.fused, box) for box in (corner, corner.shift((150, 150)))])
+        ((boundary, interior),) = persistent(found.fused, found.site(0), found.plan.partition.owned(0))
+        assert boundary.chain >= max(costs[-1])
+        assert interior.chain == interior.moved == 0
+    assert all(edge > middle for edge, middle in costs)
+    assert costs[1][0] > 4 * costs[0][0]
 
 
 def test_several_steps_per_pass_pay_in_three_dimensions_too() -> None:

@@ -291,7 +291,7 @@ def persistent(kernel: PersistentKernel, site: Site, box: Box) -> tuple[tuple[Ke
     tiles = kernel.tiles(box, blocks)
     lost = FILLED * overhead(problem, steps)
     plain = [(tile.shape[0] + lost) * _row(problem, steps, made.shape.columns) for tile in tiles.plain]
-    edge = [_block_tile(kernel, tile) for tile in tiles.edge]
+    edge = [block_tile(kernel, tile) for tile in tiles.edge]
     rows = (max(plain[n : n + kernel.warps]) for n in range(0, len(plain), kernel.warps))
     units = [*((one, 0.0) for one in edge), *((0.0, one) for one in rows)]
     each = [
@@ -311,7 +311,7 @@ def persistent(kernel: PersistentKernel, site: Site, box: Box) -> tuple[tuple[Ke
     )
 
 
-def _block_tile(kernel: PersistentKernel, tile: Box) -> float:
+def block_tile(kernel: PersistentKernel, tile: Box) -> float:
     """Instructions of a lane for a tile that a block holds in shared memory: step by step all of its cells and, of
     those around it, as many rows as the steps that are left need, with a barrier behind each stage.
     """
