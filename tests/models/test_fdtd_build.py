@@ -176,6 +176,8 @@ def test_receivers_are_placed_on_nodes_and_named() -> None:
     assert built.recorders[0].position == pytest.approx((0.3, 0.3))
     assert [r.name for r in built.problem.receivers][1:3] == ["mine.Hx", "mine.Hy"]
     assert dict(built.recorders[1].traces) == {"Hx": "mine.Hx", "Hy": "mine.Hy"}
+    half_way = replace(model, receivers=(ReceiverSpec((0.31, 0.33)),))
+    assert build(half_way).recorders[0].cell == (15, 16)
 
 
 def test_units_turn_stored_h_into_amperes_per_metre() -> None:

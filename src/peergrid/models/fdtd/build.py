@@ -223,8 +223,8 @@ def _source_position(model: RadarModel, source: LineSource | PlaneWave) -> Point
 
 
 def _node(geometry: Geometry, position: Point) -> Index:
-    """The nearest node; across a periodic edge, its image."""
-    nearest = (round(p / step) for p, step in zip(position, geometry.spacing, strict=True))
+    """The nearest node, half way the lower one, as in gprMax; across a periodic edge, its image."""
+    nearest = (ceil(p / step - 0.5) for p, step in zip(position, geometry.spacing, strict=True))
     return tuple(n % extent for n, extent in zip(nearest, geometry.nodes, strict=True))
 
 

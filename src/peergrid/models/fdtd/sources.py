@@ -136,8 +136,9 @@ def _plane(frame: Frame, source: PlaneWave, node: Index, steps: int, path: str) 
     courant = SPEED_OF_LIGHT * frame.dt / frame.geometry.spacing[0]
     squeeze = (frame.geometry.spacing[0] / frame.geometry.spacing[axis]) ** 2
     gain, factor = courant / medium.permittivity, courant * squeeze / medium.permeability
+    early = frame.geometry.spacing[axis] * medium.slowness / SPEED_OF_LIGHT  # the line begins a cell before the sheet
     electric, magnetic = incident(
-        source.waveform.sample(np.arange(steps + 1, dtype=np.float64) * frame.dt), gain, factor
+        source.waveform.sample(np.arange(steps + 1, dtype=np.float64) * frame.dt + early), gain, factor
     )
     behind = node[axis] - (1 if ahead else 0)
     low, high = _clear(frame, 1 - axis)
