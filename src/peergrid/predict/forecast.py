@@ -27,8 +27,9 @@ from peergrid.runtime.cuda.lowering.transfer import transfer
 from peergrid.runtime.cuda.memory.fields import Plan
 from peergrid.schedule import Layout, Options, Schedule, layout, one_iteration
 from peergrid.schedule.build import repeated
-from peergrid.schedule.ops import Compute, Copy, hosts_of
+from peergrid.schedule.ops import Compute, Copy, HostBarrier, Sync, hosts_of
 from peergrid.schedule.passes import apply_passes
+from peergrid.schedule.passes.hosts import AssignHosts
 from peergrid.schedule.timeline import Span, exposed_communication
 from peergrid.stencil import Problem
 
@@ -215,10 +216,12 @@ class Arrangement:
 
     @cached_property
     def lowered(self) -> Schedule:
-        """The schedule that queues carry out."""
+        """The schedule that queues carry out; over a network every GPU has a process that issues for it."""
         each = tuple(range(self.plan.devices))
         chain = queued_passes(self.schedule, each, self._reaches, self._kernels, hosts=each)
-        return apply_passes(self.plan, self.schedule, chain)
+        made = apply_passes(self.plan, self.schedule, chain)
+        waits = any(isinstance(op, Sync | HostBarrier) for op in made.ops)
+        return made if waits or self.machine.network is None else AssignHosts(each)(self.plan, made)
 
     @cached_property
     def passes(self) -> dict[int, KernelPlan]:
