@@ -288,3 +288,27 @@ def turn(domain: Domain, axis: int) -> Domain:
         sources=(replace(source, axis=letter(source.axis), node=turned(source.node)),),
         receivers=(replace(receiver, node=turned(receiver.node)),),
     )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("medium", "share"),
+    [
+        (Medium("wet", 1.0, poles=(debye(80.0, 9e-12), debye(3.0, 1e-13))), 1.0),
+        (Medium("resonant", 1.0, poles=(lorentz(5.0, 2e10, 1e8),)), 0.74),
+        (Medium("plasma", 1.0, poles=(drude(2e10, 1e9),)), 0.95),
+    ],
+    ids=lambda given: getattr(given, "name", ""),
+)
+def test_dispersive_media_are_stable_up_to_the_step_that_is_said(medium: Medium, share: float) -> None:
+    """Noise in a closed box for thousands of steps does not grow; where it would there is a warning."""
+    largest = stable((SPACING, SPACING))
+    domain = vacuum((14, 14, 1), 2000, mode="TMz", media=(medium,), dt=share * largest)
+    start = np.zeros((15, 15))
+    start[1:-1, 1:-1] = np.random.default_rng(3).normal(size=(13, 13))
+    with Simulation(build(domain).problem, steps=2000, devices="cpu:1", options=ONE_STEP) as simulation:
+        simulation.set("Ez", start)
+        simulation.run(2000)
+        assert np.abs(simulation.gather("Ez")).max() < np.abs(start).max()
+    assert not any("may grow" in sentence for sentence in build(domain).warnings)
+    grows = any("may grow" in sentence for sentence in build(replace(domain, dt=largest)).warnings)
+    assert grows == (share < 1)

@@ -10,7 +10,7 @@ from types import MappingProxyType
 
 from peergrid.grid import Index
 from peergrid.models.fdtd3d.assembly import Half
-from peergrid.models.fdtd3d.check import check
+from peergrid.models.fdtd3d.check import check, growing
 from peergrid.models.fdtd3d.constants import ETA_0, SPEED_OF_LIGHT
 from peergrid.models.fdtd3d.domain import AXES, Component, Domain, PlaneWave, TransmissionLine
 from peergrid.models.fdtd3d.lattice import Lattice, electric_of
@@ -97,7 +97,7 @@ class BuiltDomain:
         ]
         if not domain.sources:
             found.append("The model has no source, so that every field stays zero; add one.")
-        return tuple(found)
+        return (*found, *growing(domain))
 
     @property
     def sources(self) -> tuple[Vector, ...]:

@@ -25,6 +25,29 @@ def check(domain: Domain) -> None:
         raise UsageError(fault)
 
 
+def growing(domain: Domain) -> Iterator[str]:
+    """Sentences about media with poles in which waves may grow at the time step.
+
+    At the highest frequency of the grid a medium with ε (at infinite frequency) and μ is stable up to
+    (dt / limit)² / εμ + (ωp dt)² / 4ε = 1, limit the largest step in vacuum, ωp² the slope of the susceptibility at 0.
+    """
+    limit = _limit(domain)
+    for medium in domain.media:
+        plasma = sum((pole.weight * pole.rate).real for pole in medium.poles)
+        rate = 1 / (limit**2 * medium.permittivity * medium.permeability) + plasma / (4 * medium.permittivity)
+        if plasma > 0 and domain.dt**2 * rate > 1 + 1e-9:
+            yield (
+                f"Waves may grow in medium '{medium.name}' with dt = {domain.dt:.4g} s; use a time step of at most "
+                f"{1 / sqrt(rate):.4g} s."
+            )
+
+
+def _limit(domain: Domain) -> float:
+    """The largest time step in vacuum, seconds."""
+    axes = [axis for axis in range(3) if axis != domain.invariant]
+    return 1 / (SPEED_OF_LIGHT * sqrt(sum(1 / domain.spacing[axis] ** 2 for axis in axes)))
+
+
 def _faults(domain: Domain) -> Iterator[str]:
     axes = [axis for axis in range(3) if axis != domain.invariant]
     if len(domain.shape) != 3 or any(n < 2 for n in (domain.shape[axis] for axis in axes)):
@@ -39,7 +62,7 @@ def _faults(domain: Domain) -> Iterator[str]:
     for medium in domain.media:
         if any(complex(pole.rate).real > 0 for pole in medium.poles):
             yield f"Medium '{medium.name}' is expected to have poles that decay, got one that grows; correct it."
-    limit = 1 / (SPEED_OF_LIGHT * sqrt(sum(1 / domain.spacing[axis] ** 2 for axis in axes)))
+    limit = _limit(domain)
     fastest = min((sqrt(m.permittivity * m.permeability) for m in domain.media), default=1.0)
     if not 0 < domain.dt <= limit * fastest * (1 + 1e-9):
         yield f"dt is expected to be above 0 and at most {limit * fastest:.6g} s, to be stable, got {domain.dt:g} s."
