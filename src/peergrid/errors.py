@@ -23,6 +23,10 @@ class UsageError(PeergridError):
     exit_code = 2
 
 
+class NotInAStencil(UsageError, TypeError):
+    """An operation on a stencil's values that there is none of: a function of Python, a condition in an `if`."""
+
+
 class DoesNotFit(PeergridError):
     """The problem needs more memory than the devices have."""
 

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from peergrid.errors import UsageError
+from peergrid.errors import PeergridError, UsageError
 from peergrid.grid import Box, Grid
 from peergrid.stencil import Problem, Receiver, Stage, equal, maximum, minimum, sqrt, stencil, where
 from peergrid.stencil.expr import Binary, Const, Now, Param, Read, Unary, Where
@@ -322,8 +322,9 @@ def stepping(u) -> None:  # type: ignore[no-untyped-def]
     ],
 )
 def test_what_a_stencil_cannot_take_is_named(make: Callable[[Any], object], sentence: str) -> None:
-    with pytest.raises(TypeError, match=sentence):
+    with pytest.raises(TypeError, match=sentence) as refused:
         make(Read("u", (0,)))
+    assert isinstance(refused.value, PeergridError), "of the family that a program catches"
 
 
 def test_an_unknown_name_of_a_field_is_refused() -> None:

@@ -18,6 +18,7 @@ from numbers import Real
 from struct import pack
 from typing import Any, Literal, NoReturn, TypeGuard, Union
 
+from peergrid.errors import NotInAStencil
 from peergrid.grid import Index
 from peergrid.stencil.interned import Interned
 
@@ -136,25 +137,25 @@ class Expr(metaclass=Interned):
         return Unary("not", _condition(self))
 
     def _no_operation(self, other: object) -> NoReturn:
-        raise TypeError(f"A stencil has no %, //, @, ^ and no shifts. {KNOWN}")
+        raise NotInAStencil(f"A stencil has no %, //, @, ^ and no shifts. {KNOWN}")
 
     __mod__ = __rmod__ = __floordiv__ = __rfloordiv__ = __matmul__ = __rmatmul__ = _no_operation
     __xor__ = __rxor__ = __lshift__ = __rlshift__ = __rshift__ = __rrshift__ = _no_operation
 
     def __bool__(self) -> bool:
-        raise TypeError(
+        raise NotInAStencil(
             "A stencil's value is known only when it runs: use peergrid.where(condition, a, b), &, |, minimum and "
             "maximum in place of if, and, or, min and max."
         )
 
     def __float__(self) -> float:
-        raise TypeError(f"A stencil's value is known only when it runs, so no function of Python takes it. {KNOWN}")
+        raise NotInAStencil(f"A stencil's value is known only when it runs, so no function of Python takes it. {KNOWN}")
 
     def __array_ufunc__(self, function: Any, method: str, *inputs: Any, **options: Any) -> Expr:
         """The operation of a NumPy scalar or function on an expression, where a stencil has the same."""
         known = UFUNCS.get(function.__name__)
         if known is None or method != "__call__" or options:
-            raise TypeError(f"A stencil has no numpy.{function.__name__}. {KNOWN}")
+            raise NotInAStencil(f"A stencil has no numpy.{function.__name__}. {KNOWN}")
         return known(*(as_expr(one.item() if getattr(one, "shape", None) == () else one) for one in inputs))
 
 
@@ -294,7 +295,7 @@ def as_expr(value: Number) -> Expr:
     if isinstance(value, Expr):
         return value
     if not is_number(value):
-        raise TypeError(f"A stencil combines values of fields, signals and numbers, got {shown(value)}.")
+        raise NotInAStencil(f"A stencil combines values of fields, signals and numbers, got {shown(value)}.")
     return Const(float(value))
 
 
@@ -426,7 +427,7 @@ def _rebuilt(parts: Iterable[tuple[type[Expr], tuple[object, ...], tuple[int, ..
 
 def _condition(value: Expr) -> Expr:
     if not isinstance(value, Expr) or not value.is_condition:
-        raise TypeError(
+        raise NotInAStencil(
             f"A condition is a comparison such as u[0, 0] > 0 (in place of == peergrid.equal), got {shown(value)}."
         )
     return value
