@@ -13,10 +13,12 @@ import pytest
 from cli_call import Call
 
 from peergrid.bench import measure, suites
-from peergrid.bench.measure import Measured, with_efficiency
+from peergrid.bench.measure import Case, Measured, with_efficiency
+from peergrid.bench.problems import jacobi
 from peergrid.bench.suites import SUITES, Size
-from peergrid.cli.bench import counts_of
+from peergrid.cli.bench import advice, counts_of
 from peergrid.errors import DoesNotFit
+from peergrid.runtime.devices import parse_devices
 from peergrid.schedule import Options
 from peergrid.schedule.strategies import STRATEGIES
 
@@ -112,6 +114,18 @@ def test_the_table(call: Call) -> None:
     assert "radar, wide: serial" in answer.out
     assert "tall: serial" not in answer.out
     assert "100.0%" in answer.out
+
+
+def test_the_end_says_what_is_fastest_and_whether_to_measure_again(call: Call) -> None:
+    answer = call("bench", "ladder", "--devices", "cpu:1", "--only", "wide: serial")
+    assert "radar, wide: fastest on cpu:1 with --strategy serial --depth 1" in answer.out
+    (row,) = measure.measure(
+        [Case("a: x", lambda: jacobi(16, 16), 1, "serial", 1, 2, "a")], parse_devices("cpu:1"), None
+    )
+    calm, wild = replace(row, spread=0.1, gcells_per_s=2.0), replace(row, spread=0.3, gcells_per_s=1.0)
+    assert not any("measure again" in line for line in advice([calm]))
+    assert advice([wild, calm])[0] == "a: fastest on cpu:1 with --strategy serial --depth 1, 2 GCells/s."
+    assert advice([wild, calm])[-1].startswith("1 of 2 cases spread by more than 20%")
 
 
 def test_the_table_shows_power_where_it_is_known(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -200,6 +200,23 @@ def test_two_sentences_per_group(name: str, group: str) -> None:
     assert len(re.findall(r"[.](?: |$)", told)) == 2, told
 
 
+def test_nothing_is_concluded_from_a_number_that_moves_by_more_than_half() -> None:
+    """Main memory at 28.9 GB/s ± 144 GB/s says nothing of the machine."""
+
+    def shaken(item: Measurement) -> Measurement:
+        wild = item.quantity == "host_copy_bandwidth"
+        return replace(item, uncertainty=5 * item.median) if wild else item
+
+    quiet = host_only()
+    probes = tuple(replace(one, results=tuple(map(shaken, one.results))) for one in quiet.probes)
+    found = replace(quiet, probes=probes)
+    assert "Main memory moves" in follows(quiet, "host")
+    told = follows(found, "host")
+    assert "Main memory moves" not in told
+    assert "nothing is concluded from that; measure again on a quiet machine" in told
+    assert "Main memory" not in {key.what for key in glance(found)}
+
+
 def test_one_gpu_has_no_barrier_over_several() -> None:
     probes = tuple(
         replace(item, results=tuple(replace(one, at=one.at | {"devices": 1}) for one in item.results))

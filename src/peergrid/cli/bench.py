@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from itertools import groupby
 from pathlib import Path
@@ -26,6 +26,7 @@ from peergrid.jobs.folder import Folder
 from peergrid.runtime.devices import Devices, parse_devices
 
 WIDTH = 160  # columns of a table that goes to a file
+UNSTEADY = 0.2  # range of the samples over their median
 
 
 def bench(
@@ -72,6 +73,28 @@ def bench(
         typer.echo(_text(found, rows))
     else:
         Console(width=None if sys.stdout.isatty() else WIDTH).print(_table(suite, rows, bandwidth))
+        typer.echo("\n".join(advice(rows)))
+
+
+def advice(rows: Sequence[Measured]) -> list[str]:
+    """Sentences on what to do now: how to run each problem on the most devices, and whether to measure again."""
+    most = max(row.count for row in rows)
+    ways_of: dict[str, list[Measured]] = {}
+    for row in rows:
+        if row.count == most:
+            ways_of.setdefault(row.base or row.series, []).append(row)
+    found = []
+    for name, ways in ways_of.items():
+        best = max(ways, key=lambda row: row.gcells_per_s)
+        how = f"--strategy {best.options.strategy} --depth {best.options.depth}"
+        found.append(f"{name}: fastest on {best.devices} with {how}, {best.gcells_per_s:,.4g} GCells/s.")
+    unsteady = sum(row.spread > UNSTEADY for row in rows)
+    if unsteady:
+        found.append(
+            f"{unsteady} of {len(rows)} cases spread by more than {UNSTEADY:.0%}: other work had a share of the "
+            "machine, so measure again when it is quiet before concluding anything."
+        )
+    return found
 
 
 def counts_of(devices: int) -> tuple[int, ...]:

@@ -3,19 +3,31 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from peergrid.machine.units import quantity, size
 from peergrid.probe.experiment import Measurement
 from peergrid.probe.profile import Profile
-from peergrid.report.glance import SHAPE, barrier_by_host, threads, widest_barrier
+from peergrid.report.glance import SHAPE, barrier_by_host, steady, threads, widest_barrier
 
 Say = Callable[[Profile], str]
 
 
 def follows(profile: Profile, group: str) -> str:
-    """The consequences for a program from one group, in two sentences."""
-    return SENTENCES[group](profile)
+    """The consequences for a program from one group, in two sentences; a third where numbers are too uncertain."""
+    steady_ones, others = steady(profile)
+    quantities = {item.quantity for outcome in profile.probes if outcome.group == group for item in outcome.results}
+    unsteady = [item for item in others if item.quantity in quantities]
+    return SENTENCES[group](steady_ones) + (_unsteady(unsteady) if unsteady else "")
+
+
+def _unsteady(found: Sequence[Measurement]) -> str:
+    worst = max(found, key=lambda item: item.uncertainty / abs(item.median or 1e-300))
+    numbers = f"{len(found)} numbers of this group are" if len(found) > 1 else "One number of this group is"
+    return (
+        f" {numbers} uncertain by more than half, such as {worst.quantity} at {_show(worst)} ± "
+        f"{quantity(worst.uncertainty, worst.unit)}: nothing is concluded from that; measure again on a quiet machine."
+    )
 
 
 def _host(profile: Profile) -> str:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from peergrid.machine.units import count, digits, prefixed, quantity, scale
 from peergrid.probe.experiment import Measurement, Scalar
 from peergrid.probe.profile import Profile
 
+MOST = 0.5  # of a median: what is less certain than that carries no conclusion
 SHAPE: dict[str, Scalar] = {"blocks_per_multiprocessor": 1, "threads": 256}
 
 
@@ -23,7 +24,24 @@ class Key:
 
 def glance(profile: Profile) -> list[Key]:
     """The figures that this profile has, in the order of the pipeline: memory, links, latency, synchronisation."""
-    return [key for make in FIGURES for key in make(profile)]
+    steady_ones, _ = steady(profile)
+    return [key for make in FIGURES for key in make(steady_ones)]
+
+
+def steady(profile: Profile) -> tuple[Profile, tuple[Measurement, ...]]:
+    """The profile with those numbers from which something may be concluded, and the others.
+
+    The uncertainty of the others is larger than half of their median. Counts are all kept.
+    """
+    kept = [
+        replace(outcome, results=tuple(item for item in outcome.results if _holds(item))) for outcome in profile.probes
+    ]
+    others = tuple(item for item in profile.results() if not _holds(item))
+    return replace(profile, probes=tuple(kept)), others
+
+
+def _holds(item: Measurement) -> bool:
+    return not item.unit or item.uncertainty <= MOST * abs(item.median)
 
 
 def _range(what: str, found: Iterable[Measurement], note: str) -> list[Key]:

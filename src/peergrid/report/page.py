@@ -23,8 +23,7 @@ from peergrid.report.views import GROUPS, VIEWS, Table, View
 
 READING = (
     "± is half the width of the interval in which the median of another run is expected. Both axes of a curve are "
-    "logarithmic. A heat map is the darker the larger a number; a pointer on it shows its ±. Rows are the project's "
-    "requirements that an experiment serves."
+    "logarithmic. A heat map is the darker the larger a number; a pointer on it shows its ±."
 )
 
 

@@ -50,7 +50,7 @@ class Update:
         return f"Update({self.name}: {', '.join(self.targets)} in {self.box.lo} to {self.box.hi})"
 
     def within(self, box: Box) -> Update:
-        """The same update on the cells of `box` alone, as far as it has them. Raises UsageError where there are none."""
+        """The same update on those of its cells that `box` has. Raises UsageError where there are none."""
         return replace(self, box=confined(self.title, NOTHING, self.box, box))
 
     @property
