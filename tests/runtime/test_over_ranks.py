@@ -221,6 +221,19 @@ def alive(pids: list[int]) -> Iterator[int]:
         yield pid
 
 
+def test_a_rank_that_its_launcher_cannot_end_ends_by_itself() -> None:
+    """As where the wire between them is cut: MPI waits within its call, and nothing of Python goes on."""
+    program = """
+import ctypes
+from peergrid.runtime.ranks import launcher
+class Silent:
+    def Abort(self, code): ctypes.PyDLL(None).sleep(30)
+launcher._abort(Silent(), 5)
+"""
+    done = subprocess.run([sys.executable, "-c", program], env=environment(), timeout=20, check=False)
+    assert done.returncode == -signal.SIGALRM
+
+
 @mpi
 def test_a_model_over_ranks_leaves_the_results_of_one_process(tmp_path: Path) -> None:
     model = str(ROOT / "examples" / "gpr.toml")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import socket
 import sys
 import time
@@ -18,6 +19,7 @@ SIZES = ("PMI_SIZE", "OMPI_COMM_WORLD_SIZE", "SLURM_STEP_NUM_TASKS")
 """Where launchers (of MPICH and Intel MPI, of Open MPI, of Slurm) write how many processes they started."""
 
 INTERRUPTED = 130  # what shells expect of a program that Ctrl-C ended
+CUT_OFF = 3  # seconds in which a launcher ends a rank that asks for it; then the rank ends by itself
 LAST_WORDS = 0.2  # seconds in which a launcher takes what a process has written before it ends
 
 
@@ -103,4 +105,5 @@ def _abort(comm: Communicator, code: int) -> None:
     sys.stdout.flush()
     sys.stderr.flush()
     time.sleep(LAST_WORDS)  # launchers drop what they have not read when they end all
+    signal.alarm(CUT_OFF)  # a rank whose launcher is out of reach would wait in MPI for ever
     comm.Abort(code)
