@@ -22,6 +22,11 @@ def drift(u, k):  # type: ignore[no-untyped-def]
     u.next[0, 0] = u[0, 0] + k * (u[1, 0] - u[0, 0])
 
 
+@peergrid.stencil
+def idle(u: peergrid.Cell) -> None:
+    u.next[0] = u[0]
+
+
 STEP = drift(Grid((20, 16)).field("u"), k=0.1)
 
 
@@ -108,6 +113,14 @@ def test_counts_may_come_from_numpy() -> None:
     with Simulation(Problem.of(STEP), steps[3], devices="cpu:1", options=Options(depth=steps[2])) as simulation:
         simulation.run(steps[3])
         assert simulation.step == 3
+
+
+def test_gpus_refuse_axes_that_their_kernels_cannot_count() -> None:
+    grid = Grid((2**31,))
+    wide = Problem.of(idle(grid.field("u")))
+    plan = layout(wide, Partition.over(grid, 1), Options())
+    with pytest.raises(UsageError, match=r"in 32 bits: at most 2,146,435,072 of them, got 2,147,483,648"):
+        executor_of(Devices("cuda", (0,)), plan, 4, "compiled", None, None)
 
 
 def test_gpus_refuse_the_reference_kernel() -> None:

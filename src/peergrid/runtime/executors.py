@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from peergrid.runtime.cpu.executor import ThreadedExecutor
 
 KernelKind = Literal["compiled", "reference"]
+LONGEST = 2**31 - 2**20  # with ghost cells and what a tile reaches over the end
 
 
 def executor_of(
@@ -45,6 +46,11 @@ def executor_of(
     if kernel == "reference" and devices.kind == "cuda":
         raise UsageError(
             f"The reference kernel runs on virtual devices, not on {devices}; use 'cpu:1', or no `kernel`."
+        )
+    if devices.kind == "cuda" and max(plan.problem.grid.shape) > LONGEST:
+        raise UsageError(
+            f"Kernels on GPUs count cells of an axis in 32 bits: at most {LONGEST:,} of them, got "
+            f"{max(plan.problem.grid.shape):,}; use more axes, or virtual devices."
         )
     mine = range(plan.devices) if ranks is None else ranks.mine
     fields = sum(map(plan.memory, mine)) if devices.kind == "cpu" else 0
