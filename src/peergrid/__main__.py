@@ -1,5 +1,20 @@
-"""`python -m peergrid`."""
+"""`peergrid` and `python -m peergrid`."""
 
-from peergrid.cli import main
+from __future__ import annotations
 
-main()
+import sys
+
+INTERRUPTED = 130  # as a shell counts SIGINT
+
+
+def main() -> None:
+    """Run the command line; Ctrl-C while it is being loaded ends it without a word, too."""
+    try:
+        from peergrid.cli import main as command_line
+    except KeyboardInterrupt:
+        sys.exit(INTERRUPTED)
+    command_line()
+
+
+if __name__ == "__main__":
+    main()
