@@ -21,6 +21,10 @@ CASES = {
     "acoustic": (Medium(SHAPE, 10.0, VELOCITY), SCHEME),
     "free surface": (Medium(SHAPE, (10.0, 8.0), VELOCITY, 1 + RNG.random(SHAPE)), replace(SCHEME, free_surface=True)),
     "tilted": (Medium(SHAPE, 10.0, VELOCITY, epsilon=DELTA + 0.1, delta=DELTA, tilt=6 * DELTA), SCHEME),
+    "tilted surface": (
+        Medium(SHAPE, 10.0, VELOCITY, epsilon=0.2, delta=DELTA, tilt=0.7),
+        replace(SCHEME, free_surface=True),
+    ),
 }
 SOURCES = np.array([[53.0, 61.7], [110.0, 40.0]])
 RECEIVERS = np.array([[20.0 + 13.3 * k, 17.1] for k in range(12)])

@@ -110,10 +110,6 @@ MISTAKES: Mapping[str, tuple[Any, str]] = {
     "receiver": (lambda: shot_at((50, 50), (400, 10)).problem, r"within the medium, from 0 to \(300.0, 260.0\) m"),
     "source": (lambda: shot_at((-1, 50), (40, 10)), "Sources are expected within the medium"),
     "surface": (lambda: shot_at((50, 0), (40, 10), Scheme(free_surface=True)), "below the free surface"),
-    "tilted surface": (
-        lambda: Propagator(Medium((31, 27), 10.0, 2000.0, tilt=0.1), Scheme(free_surface=True)),
-        "over acoustic and VTI media alone",
-    ),
     "coarse": (lambda: shot_at((50, 50), (40, 10), frequency=80.0).problem, "at least 2 cells to the shortest wave"),
 }
 

@@ -34,10 +34,6 @@ class Propagator:
     time_step: float | None = None
 
     def __post_init__(self) -> None:
-        if self.scheme.free_surface and self.medium.kind == "tti":
-            raise UsageError(
-                "A free surface is expected over acoustic and VTI media alone, got angles; use layers there."
-            )
         largest = self.frame.largest_step()
         if self.time_step is not None and not 0 < self.time_step <= largest:
             raise UsageError(
@@ -166,11 +162,16 @@ class Propagator:
     @property
     def _lightness(self) -> Doubles:
         """1/ρ, above a free surface that of the mirror image."""
-        found, top = self.frame.continued(1 / self.medium.values("density")), self.top
-        if top and found.ndim:
-            count = min(top, found.shape[-1] - 1 - top)
-            found[..., top - count : top] = found[..., top + 1 : top + 1 + count][..., ::-1]
-        return found
+        return self._imaged(self.frame.continued(1 / self.medium.values("density")))
+
+    def _imaged(self, values: Doubles) -> Doubles:
+        """A parameter on the grid, above a free surface that of the mirror image; numbers stay numbers."""
+        top = self.top
+        if top and values.ndim:
+            count = min(top, values.shape[-1] - 1 - top)
+            values = np.array(values)
+            values[..., top - count : top] = values[..., top + 1 : top + 1 + count][..., ::-1]
+        return values
 
     def _vertical(self) -> Sequence[Update]:
         c, (a, b) = self._field("velocity", self.velocity_squared), self._coupled
@@ -193,10 +194,18 @@ class Propagator:
 
     @cached_property
     def _direction(self) -> tuple[Coefficient, ...]:
-        """The components of the axis of symmetry."""
-        tilt, azimuth = (self.frame.continued(self.medium.values(name)) for name in ("tilt", "azimuth"))
+        """The components of the axis of symmetry; above a free surface its mirror image leans the other way.
+
+        The derivative along the axis is then even about the surface, as waves are odd.
+        """
+        named = (self.frame.continued(self.medium.values(name)) for name in ("tilt", "azimuth"))
+        tilt, azimuth = map(self._imaged, named)
         across, down = np.sin(tilt), np.cos(tilt)
         parts = (across, down) if self.medium.ndim == 2 else (across * np.cos(azimuth), across * np.sin(azimuth), down)
+        if self.top and across.any():
+            sign = np.where(np.arange(self.frame.grid.shape[-1]) < self.top, -1.0, 1.0)
+            shape = self.frame.grid.shape
+            parts = (*(np.broadcast_to(part * sign, shape) for part in parts[:-1]), np.broadcast_to(down, shape))
         shape = np.broadcast_shapes(*(part.shape for part in parts))
         return tuple(self._field(f"axis.{'xyz'[k]}", np.broadcast_to(part, shape)) for k, part in enumerate(parts))
 

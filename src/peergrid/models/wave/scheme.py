@@ -59,7 +59,7 @@ class Frame:
     @property
     def mirrored(self) -> int:
         """Cells above a free surface that continue the waves."""
-        two_stages = self.medium.density is not None
+        two_stages = self.medium.density is not None or self.medium.kind == "tti"
         return max(self.reach * (2 if two_stages else 1), HALF) if self.scheme.free_surface else 0
 
     @property
