@@ -1,10 +1,12 @@
 """Models of seismic waves as `peergrid run` takes them, on one GPU and on two: rates, and the same bits.
 
-    python benchmarks/cuda/wave_models.py [--out FILE] [--cells 512] [--steps 400] [--seconds 55]
+    python benchmarks/cuda/wave_models.py [--out FILE] [--cells 512] [--steps 400] [--seconds 55] [--kinds acoustic3d]
+    python benchmarks/cuda/wave_models.py --bits 'cpu:2;cuda:0;cuda:0,1' [--cells 112] [--steps 60]
 
 Grids of so many cells along each axis (TTI: three quarters of them), absorbing layers of 40 cells included, float32,
 8th order, velocities (and Thomsen's parameters, and angles) in layers, a source and 2,500 receivers between nodes. The
-first half of the steps warms up; times are those of stepping, with `overlap`. A rate counts all cells.
+first half of the steps warms up; times are those of stepping, with `overlap`. A rate counts all cells. With `--bits`
+nothing is timed: fields and traces of all kinds are compared between devices and strategies.
 """
 
 from __future__ import annotations
@@ -13,6 +15,8 @@ import argparse
 import json
 import sys
 import time
+from collections.abc import Iterable, Sequence
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -55,6 +59,7 @@ count = 50
 """
 KINDS = {
     "acoustic3d": ("", ""),
+    "vti3d": ("epsilon = 0.0\ndelta = 0.0", "epsilon = 0.2\ndelta = 0.1"),
     "tti3d": (
         "epsilon = 0.0\ndelta = 0.0\ntilt = 0.0\nazimuth = 0.0",
         "epsilon = 0.2\ndelta = 0.1\ntilt = 30.0\nazimuth = 20.0",
@@ -89,28 +94,55 @@ def measured(built: BuiltModel, devices: str) -> dict[str, Any]:
     }  # fmt: skip
 
 
+def same_bits(kinds: Iterable[str], cells: int, steps: int, devices: Sequence[str], out: Path | None) -> int:
+    """The cases in which the SHA-256 of fields and traces is not that of the first devices; prints and writes all."""
+    rows: list[dict[str, Any]] = []
+    for kind in kinds:
+        problem = parse(model_text(kind, cells, steps)).build().problem
+        asked = [(spec, name) for spec in devices for name in (("overlap", "peer") if "cuda" in spec else ("overlap",))]
+        for spec, strategy in asked:
+            with Simulation(problem, steps, devices=spec, options=Options(strategy)) as run:
+                run.run(steps)
+                traces = np.array(list(run.traces().values()))
+                digest = sha256(run.sha256().encode() + traces.tobytes()).hexdigest()
+            rows.append({"kind": kind, "devices": spec, "strategy": strategy, "sha256": digest})
+            rows[-1]["same"] = digest == next(row["sha256"] for row in rows if row["kind"] == kind)
+            print(json.dumps(rows[-1]), flush=True)
+            write(out, rows)
+    return sum(not row["same"] for row in rows)
+
+
+def write(out: Path | None, rows: list[dict[str, Any]]) -> None:
+    """The record so far, where one is wanted."""
+    if out:
+        out.write_text(json.dumps({"about": about(), "rows": rows}, indent=1) + "\n")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--out", type=Path)
     parser.add_argument("--cells", type=int, default=512)
+    parser.add_argument("--kinds", default=",".join(KINDS))
+    parser.add_argument("--bits", metavar="DEVICES", help="compare fields and traces between these, the first right")
     parser.add_argument("--steps", type=int, default=400)
     parser.add_argument("--devices", default="cuda:0;cuda:0,1")
     parser.add_argument("--seconds", type=float, default=55.0, help="nothing is begun after so many")
     given = parser.parse_args()
     began = time.monotonic()
     rows: list[dict[str, Any]] = []
-    for kind in KINDS:
-        built = parse(
-            model_text(kind, given.cells if kind == "acoustic3d" else given.cells * 3 // 4, given.steps)
-        ).build()
+    kinds = given.kinds.split(",")
+    if given.bits:
+        raise SystemExit(1 if same_bits(kinds, given.cells, given.steps, given.bits.split(";"), given.out) else 0)
+    for kind in kinds:
+        cells = given.cells * 3 // 4 if kind == "tti3d" else given.cells
+        built = parse(model_text(kind, cells, given.steps)).build()
         print(f"{kind} built after {time.monotonic() - began:.1f} s", flush=True)
         for devices in given.devices.split(";"):
             if time.monotonic() - began > given.seconds:
                 continue
             rows.append(measured(built, devices))
             print(json.dumps(rows[-1]), flush=True)
-            if given.out:
-                given.out.write_text(json.dumps({"about": about(), "rows": rows}, indent=1) + "\n")
+            write(given.out, rows)
 
 
 if __name__ == "__main__":
