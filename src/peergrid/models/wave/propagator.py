@@ -201,11 +201,13 @@ class Propagator:
         named = (self.frame.continued(self.medium.values(name)) for name in ("tilt", "azimuth"))
         tilt, azimuth = map(self._imaged, named)
         across, down = np.sin(tilt), np.cos(tilt)
-        parts = (across, down) if self.medium.ndim == 2 else (across * np.cos(azimuth), across * np.sin(azimuth), down)
+        turned = (np.cos(azimuth), np.sin(azimuth)) if self.medium.ndim == 3 else (np.ones(()),)
+        level: tuple[Doubles, ...] = tuple(across * part for part in turned)
         if self.top and across.any():
             sign = np.where(np.arange(self.frame.grid.shape[-1]) < self.top, -1.0, 1.0)
             shape = self.frame.grid.shape
-            parts = (*(np.broadcast_to(part * sign, shape) for part in parts[:-1]), np.broadcast_to(down, shape))
+            level, down = tuple(np.broadcast_to(part * sign, shape) for part in level), np.broadcast_to(down, shape)
+        parts = (*level, down)
         shape = np.broadcast_shapes(*(part.shape for part in parts))
         return tuple(self._field(f"axis.{'xyz'[k]}", np.broadcast_to(part, shape)) for k, part in enumerate(parts))
 
