@@ -28,7 +28,7 @@ def test_virtual_devices_have_nothing_to_hold(devices: str | Devices, monkeypatc
         raise AssertionError("a driver was asked for")
 
     monkeypatch.setattr(driver, "CudaDriver", taken)
-    monkeypatch.setattr(specification, "_gpu_count", lambda: 0)
+    monkeypatch.setattr(specification, "gpu_count", lambda: 0)
     monkeypatch.setattr(specification, "cores", lambda: 2)
     problem = PROBLEMS["heat_fixed"]()
     with peergrid.hold(devices) as held:
@@ -51,7 +51,7 @@ def test_nothing_of_cuda_is_imported_for_virtual_devices() -> None:
     ],
 )
 def test_what_cannot_be_held_is_refused(devices: str, sentence: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(specification, "_gpu_count", lambda: 2)
+    monkeypatch.setattr(specification, "gpu_count", lambda: 2)
     with pytest.raises(UsageError) as refused, peergrid.hold(devices):
         pass
     assert str(refused.value) == sentence

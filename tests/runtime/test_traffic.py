@@ -65,3 +65,10 @@ def test_counters_that_end_leave_out_their_gpu(gpus: Counting) -> None:
 def test_virtual_devices_have_no_links() -> None:
     with pytest.raises(UsageError, match="virtual devices have no such links"), peergrid.traffic("cpu:2"):
         raise AssertionError("the block ran")
+
+
+def test_without_gpus_the_way_out_is_not_virtual_devices(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("peergrid.runtime.traffic.gpu_count", lambda: 0)
+    with pytest.raises(UsageError, match="but no CUDA device was found here; see 'peergrid machine'"), \
+            peergrid.traffic("cuda:0,1"):  # fmt: skip
+        raise AssertionError("the block ran")

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from peergrid.runtime.devices import _gpu_count
+from peergrid.runtime.devices import gpu_count
 from peergrid.spins import Relaxation, random_graph
 from peergrid.spins.gpus import Exchange, gpu_relaxation
 
-GPUS = _gpu_count()
+GPUS = gpu_count()
 pytestmark = [pytest.mark.gpu, pytest.mark.skipif(not GPUS, reason="no CUDA device here")]
 
 

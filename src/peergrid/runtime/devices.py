@@ -41,7 +41,7 @@ def parse_devices(spec: str) -> Devices:
     Raises UsageError where it cannot be read, or names GPUs that are not there.
     """
     if spec == "auto":
-        gpus = _gpu_count()
+        gpus = gpu_count()
         return Devices("cuda", tuple(range(gpus))) if gpus else Devices("cpu", tuple(range(cores())))
     if match := re.fullmatch(r"cpu(?::([0-9]{1,9}))?", spec):
         count = cores() if match[1] is None else int(match[1])
@@ -60,7 +60,7 @@ def cores() -> int:
 
 
 def _gpus(listed: str | None) -> Devices:
-    present = _gpu_count()
+    present = gpu_count()
     if not present:
         raise UsageError(
             "No CUDA device was found here; use the devices cpu:4, say, or see 'peergrid machine' for the reason."
@@ -71,7 +71,7 @@ def _gpus(listed: str | None) -> Devices:
     return Devices("cuda", ordinals)
 
 
-def _gpu_count() -> int:
+def gpu_count() -> int:
     """The number of CUDA devices that the driver shows; 0 without driver or package."""
     try:
         from cuda.bindings import driver

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from peergrid.errors import UsageError
-from peergrid.runtime.devices import Devices, parse_devices
+from peergrid.runtime.devices import Devices, gpu_count, parse_devices
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,8 +35,13 @@ def traffic(devices: str | Devices = "cuda") -> Iterator[Traffic]:
 
     devices: as in `Simulation`. NVML counts in KiB, for all processes together, and what was sent is counted a little
     later: end the block only when the GPUs have done their work, as they have where a run ends.
-    Raises UsageError for virtual devices, and where the driver gives no counters.
+    Raises UsageError for virtual devices, without GPUs, and where the driver gives no counters.
     """
+    if isinstance(devices, str) and devices.startswith("cuda") and not gpu_count():
+        raise UsageError(
+            "Traffic over NVLink is expected to be counted, but no CUDA device was found here; see 'peergrid machine' "
+            "for the reason."
+        )
     chosen = devices if isinstance(devices, Devices) else parse_devices(str(devices))
     with counted(chosen) as found:
         if found.missing:

@@ -19,13 +19,13 @@ from peergrid.errors import DeviceFault, DoesNotFit
 from peergrid.grid.partition import Partition
 from peergrid.runtime.cuda.device.driver import CudaDriver
 from peergrid.runtime.cuda.executor import CudaExecutor
-from peergrid.runtime.devices import _gpu_count
+from peergrid.runtime.devices import gpu_count
 from peergrid.schedule import layout, one_iteration
 from peergrid.schedule.ops import SignalOp
 from peergrid.schedule.strategies import STRATEGIES, StrategyName
 from peergrid.stencil import Problem
 
-GPUS = _gpu_count()
+GPUS = gpu_count()
 pytestmark = [pytest.mark.gpu, pytest.mark.skipif(not GPUS, reason="no CUDA device here")]
 STEPS = 11
 DEVICES = ["cuda:0", "cuda:0,0", "cuda:0,0,0", *(["cuda:0,1"] if GPUS > 1 else [])]

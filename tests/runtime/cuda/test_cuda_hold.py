@@ -56,7 +56,7 @@ def driver(monkeypatch: pytest.MonkeyPatch) -> Watched:
     made = Watched()
     for module in (executor, real):
         monkeypatch.setattr(module, "CudaDriver", lambda: made)
-    monkeypatch.setattr(specification, "_gpu_count", made.device_count)
+    monkeypatch.setattr(specification, "gpu_count", made.device_count)
     return made
 
 
