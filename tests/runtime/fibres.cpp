@@ -71,6 +71,7 @@ struct Fibre {
   std::unique_ptr<char[]> stack{new char[STACK]};
   std::vector<std::vector<Copy>> groups = {{}};
   bool done = false;
+  int late = 0;  // turns that it stands still
 };
 struct Meeting { int members = 0, here = 0; long turn = 0; };
 struct Block {
@@ -91,6 +92,13 @@ static int current;
 static Context scheduler;
 static const char* fault;
 
+// Now and then a thread that has arrived at a barrier in two halves goes on only when others have long done so.
+void linger() {
+  static unsigned seed = 1;
+  seed = seed * 1664525u + 1013904223u;
+  block->fibres[current].late = seed >> 30 ? 0 : 8;
+  yield();
+}
 void yield() { go(block->fibres[current].context, scheduler); }
 static void meet(Meeting& m) {
   const long turn = m.turn;
@@ -164,6 +172,8 @@ static bool advance(Block& b, int w) {
     left = false;
     for (current = 32 * w; current < 32 * (w + 1); ++current) {
       if (b.fibres[current].done) continue;
+      left |= b.fibres[current].late > 0;
+      if (b.fibres[current].late > 0 && (round || --b.fibres[current].late > 0)) continue;
       threadIdx.x = current;
       go(scheduler, b.fibres[current].context);
       left |= !b.fibres[current].done;

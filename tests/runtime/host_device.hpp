@@ -60,6 +60,7 @@ void meet_warp();
 void meet_block();
 int lane();
 void yield();
+void linger();
 void fetch(void* to, const void* from, int bytes);
 void fetched();
 void await(int left);
@@ -89,6 +90,7 @@ inline void pg_barrier_start(unsigned long long* b, unsigned n) { *b = (unsigned
 inline void pg_barrier_arrive(unsigned long long* b) {
   const unsigned count = *b >> 32, left = ((unsigned)*b >> 1) - 1, phase = *b & 1;
   *b = (unsigned long long)count << 32 | (left ? left << 1 | phase : count << 1 | (phase ^ 1));
+  host::linger();
 }
 inline bool pg_barrier_passed(const unsigned long long* b, unsigned parity) {
   host::yield();

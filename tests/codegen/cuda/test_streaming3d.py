@@ -144,6 +144,17 @@ def test_planes_of_own_cells_in_registers(make: Make, steps: int, shape: StreamS
     check(make((40, 38, 75), boundary), shape, steps)
 
 
+@stencil
+def conducting(u: Any, k: Any) -> None:
+    u.next[0, 0, 0] = u[0, 0, 0] + 0.1 * (k[0, 1, 0] * u[0, 1, 0] - k[0, -1, 0] * u[0, -1, 0] + u[1, 0, 0] - u[-1, 0, 0])
+
+
+def test_no_copies_come_where_the_last_step_reads_coefficients_of_others() -> None:
+    grid = Grid((40, 38, 75))
+    problem = Problem.of(conducting(random(grid, "u", 1), random(grid, "k", 2)))
+    check(problem, StreamShape(128, 12, 3, ahead=2, own=True, unroll=3, split_barrier=True), 2)
+
+
 @settings(deadline=None, max_examples=12)
 @given(
     st.sampled_from([diffusion, two_fields, yee, waves]),

@@ -192,10 +192,12 @@ template <class Plan> struct Stream : Plan::State {
   template <class... N> __device__ __forceinline__ void make_all(List<N...>) { (make<N>(), ...); }
 
   // The same where SPLIT. Slots are free for planes that others have read at the clock before. Copies are there before
-  // their warp arrives, two clocks before they are read.
+  // their warp arrives, two clocks before they are read. The last node works after its warp has arrived: where it reads
+  // what the first one makes, others may do so of a clock that the first would write over, if it did not wait.
   template <class First, class... N> __device__ __forceinline__ void make_apart(List<First, N...>) {
+    if constexpr (sizeof...(N) == 1) halves.await();
     make<First>();
-    halves.await();
+    if constexpr (sizeof...(N) > 1) halves.await();
     fetch_next(typename Plan::Fields{});
     make_later<N...>();
   }

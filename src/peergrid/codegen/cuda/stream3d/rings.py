@@ -245,11 +245,22 @@ class Rings:
         nodes = self.levels.nodes
         if not (self.shape.split_barrier and self.shape.own and len(nodes) > 1) or any(map(self.waits, nodes)):
             return False
+        if not self._late_reads_are_safe:
+            return False
         for version in self.levels.versions:
             planes = [use.plane for use in self._uses_of(version) if self._shared(use)]
             if planes and self._maker_lead(version) - min(planes) + 2 != self.shape.unroll:
                 return False
         return True
+
+    @property
+    def _late_reads_are_safe(self) -> bool:
+        """Whether nothing is written over that the last node reads of other threads after it has arrived: no planes
+        that are loaded, since copies come there, and nothing of the first node, unless that waits as there are two.
+        """
+        first, *rest, last = self.levels.nodes
+        safe = [write.new for node in rest or [first] for write in node.writes]
+        return all(use.version in safe for use in self.uses(last) if self._shared(use))
 
     def _shared(self, use: Use) -> bool:
         """Whether threads find in shared memory what other threads have."""
