@@ -71,7 +71,7 @@ struct Fibre {
   std::unique_ptr<char[]> stack{new char[STACK]};
   std::vector<std::vector<Copy>> groups = {{}};
   bool done = false;
-  int late = 0;  // turns that it stands still
+  int late = 0;  // rounds of the scheduler that it stands still
 };
 struct Meeting { int members = 0, here = 0; long turn = 0; };
 struct Block {
