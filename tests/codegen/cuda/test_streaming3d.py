@@ -146,7 +146,8 @@ def test_planes_of_own_cells_in_registers(make: Make, steps: int, shape: StreamS
 
 @stencil
 def conducting(u: Any, k: Any) -> None:
-    u.next[0, 0, 0] = u[0, 0, 0] + 0.1 * (k[0, 1, 0] * u[0, 1, 0] - k[0, -1, 0] * u[0, -1, 0] + u[1, 0, 0] - u[-1, 0, 0])
+    along = u[1, 0, 0] - u[-1, 0, 0]
+    u.next[0, 0, 0] = u[0, 0, 0] + 0.1 * (along + k[0, 1, 0] * u[0, 1, 0] - k[0, -1, 0] * u[0, -1, 0])
 
 
 def test_no_copies_come_where_the_last_step_reads_coefficients_of_others() -> None:
