@@ -30,6 +30,7 @@ class Streams:
         StreamShape(32, 8, 1, 1),
     )
     many: tuple[StreamShape, ...] = (
+        StreamShape(256, 32, 4, 3, own=True, unroll=3, lead=3, around=True),
         StreamShape(256, 16, 8, 2, lead=3),
         StreamShape(64, 16, 2, 2),
         StreamShape(32, 8, 1, 1),
