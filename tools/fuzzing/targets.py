@@ -18,6 +18,7 @@ import numpy as np
 import peergrid
 from peergrid import Grid, Problem, Receiver, Simulation
 from peergrid.cli import main
+from peergrid.gprmax import read as read_input
 from peergrid.io.checkpoint import read_state, write_state
 from peergrid.models.fdtd import RadarModel, build
 from peergrid.models.modelfile import parse, read
@@ -48,6 +49,13 @@ def take_model(path: Path) -> None:
     model = read(path)
     if _small(model):
         build(model)
+
+
+def take_input(path: Path) -> None:
+    """An input file of gprMax, as far as a run builds it where it is small."""
+    model = read_input(path)
+    if model.memory(computing=True, writing=False).cells < MOST:
+        model.build()
 
 
 def take_npy(path: Path) -> None:
@@ -178,8 +186,14 @@ def _lines() -> tuple[bytes, ...]:
     )
 
 
+def _inputs() -> tuple[bytes, ...]:
+    root = Path(__file__).parents[2]
+    return tuple((root / name).read_bytes() for name in ("examples/bar.in", "tests/gprmax/objects.in"))
+
+
 TARGETS = (
     Target("model", "model.toml", _models, take_model),
+    Target("gprmax", "model.in", _inputs, take_input),
     Target("npy", "cells.npy", _npy, take_npy),
     Target("hdf5", "cells.h5", _hdf5, take_hdf5),
     Target("samples", "samples.csv", _samples, take_samples),

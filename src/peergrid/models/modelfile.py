@@ -1,4 +1,4 @@
-"""Model files: TOML in, a checked model out, of the kind that `model.kind` names."""
+"""Model files: TOML in, a checked model out, of the kind that `model.kind` names; other files by `registry.FILES`."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from peergrid.errors import UsageError
 from peergrid.io.files import read_plain, reason
 from peergrid.io.rule import shown
 from peergrid.models.model import Head, Model
-from peergrid.models.registry import reader
+from peergrid.models.registry import file_reader, reader
 
 LARGEST = 1 << 24  # bytes of a model file
 
@@ -29,6 +29,8 @@ def read(path: Path | str) -> Model:
     """
     file = Path(path)
     try:
+        if (other := file_reader(file.name)) is not None:
+            return other(file)
         return parse(_text(file), file.parent)
     except UsageError as error:
         raise UsageError(f"{file.name}: {error}") from None
@@ -39,7 +41,7 @@ def parse(text: str, folder: Path = Path()) -> Model:
     if command := GPRMAX.search(text):
         raise UsageError(
             f"A model file is expected to be TOML with tables such as [grid], got gprMax's command '#{command[1]}'; "
-            "write its keys instead: docs/model-files.md says which."
+            "call the file .in to have it read as gprMax's."
         )
     try:
         table = _beside(tomllib.loads(text), folder)

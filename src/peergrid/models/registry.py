@@ -10,14 +10,15 @@ where `read` is a `Reader` (`models.model`). It is imported when a model of that
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from difflib import get_close_matches
 from importlib.metadata import EntryPoint, entry_points
+from pathlib import Path
 
 from peergrid.errors import UsageError
 from peergrid.io.rule import shown
 from peergrid.io.schema import either
-from peergrid.models.model import Reader
+from peergrid.models.model import Model, Reader
 
 GROUP = "peergrid.models"
 WAVES = ("acoustic2d", "acoustic3d", "vti2d", "vti3d", "tti2d", "tti3d")
@@ -25,6 +26,9 @@ OWN = (
     EntryPoint("fdtd2d", "peergrid.models.fdtd:read", GROUP),
     *(EntryPoint(kind, "peergrid.models.wave:read", GROUP) for kind in WAVES),
 )
+
+FILES = {".in": EntryPoint("gprmax", "peergrid.gprmax:read", "peergrid.files")}
+"""Files that are models without being TOML, by how their names end: a function from a path to a model."""
 
 
 def kinds() -> Mapping[str, EntryPoint]:
@@ -36,6 +40,13 @@ def kinds() -> Mapping[str, EntryPoint]:
                 f"One kind of model is expected to be called '{entry.name}', and two are installed: "
                 f"{found[entry.name].value} and {entry.value}; uninstall a package."
             )
+    return found
+
+
+def file_reader(name: str) -> Callable[[Path], Model] | None:
+    """The reader of files whose name ends as this one's; None for model files in TOML."""
+    entry = FILES.get(Path(name).suffix.lower())
+    found: Callable[[Path], Model] | None = entry.load() if entry else None
     return found
 
 

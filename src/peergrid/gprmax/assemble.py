@@ -1,0 +1,251 @@
+"""From what an input file says to a rasterised domain: grid and time step, objects in order, sources, receivers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from decimal import ROUND_FLOOR, Decimal
+from functools import cached_property
+from math import ceil, isinf, sqrt
+from typing import Any, TypeVar
+
+import numpy as np
+
+from peergrid.errors import UsageError
+from peergrid.gprmax.items import (
+    Box,
+    Cone,
+    Edge,
+    Ellipsoid,
+    Heard,
+    HeardArray,
+    Item,
+    Plate,
+    SampledWaves,
+    Sector,
+    Setting,
+    Source,
+    Stretching,
+    Triangle,
+    Vector,
+    Wave,
+)
+from peergrid.gprmax.media import BACKGROUND, Media
+from peergrid.gprmax.raster import Raster
+from peergrid.gprmax.shapes import Frame, cells, edges, nearest
+from peergrid.gprmax.waves import Pulse, sampled
+from peergrid.grid import Index
+from peergrid.models.fdtd3d import (
+    AXES,
+    SIDES,
+    Absorber,
+    Domain,
+    Drive,
+    ElectricDipole,
+    MagneticDipole,
+    Receiver,
+    Slab,
+    Stretch,
+    TransmissionLine,
+    VoltageSource,
+)
+from peergrid.models.fdtd3d.domain import Mode, Waveform
+from peergrid.models.fdtd3d.domain import Source as Placed
+
+LIGHT = 299_792_458.0  # m/s
+ESSENTIAL = ("domain", "dx_dy_dz", "time_window")
+MOST_CELLS = 1 << 40
+MOST_STEPS = 1 << 31
+CELLS_OF_ABSORBER = 10
+KIND = TypeVar("KIND")
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The grid of a model and its time step, known before anything is rasterised."""
+
+    items: tuple[Item, ...]
+
+    def __post_init__(self) -> None:
+        names = [item.name for item in self.items if isinstance(item, Setting)]
+        for name in names:
+            if names.count(name) > 1:
+                raise UsageError(f"#{name} is expected once in a model, got {names.count(name)}; leave one.")
+        for name in ESSENTIAL:
+            if name not in names:
+                raise UsageError(f"A model is expected to have a line '#{name}: …', got none; add it.")
+        for item in self.items:
+            if isinstance(item, SampledWaves) and not item.file.is_file():
+                raise item.command.fault("to name a file that is there", f"'{item.file.name}'", "correct the path")
+        _ = self.frame, self.steps
+
+    @cached_property
+    def settings(self) -> Mapping[str, Any]:
+        """What commands say of which a model has one."""
+        return {item.name: item.value for item in self.items if isinstance(item, Setting)}
+
+    def of(self, kind: type[KIND]) -> tuple[KIND, ...]:
+        """The items of a kind."""
+        return tuple(item for item in self.items if isinstance(item, kind))
+
+    @cached_property
+    def frame(self) -> Frame:
+        """The grid."""
+        spacing: Vector = self.settings["dx_dy_dz"]
+        size: Vector = self.settings["domain"]
+        wanted = self.settings.get("domain_mode")
+        counts = [1 if isinf(s) else nearest(s / d) for s, d in zip(size, spacing, strict=True)]
+        thin = [axis for axis, n in enumerate(counts) if n == 1 or (wanted == "TE" and n == 2)]
+        flat = thin[0] if len(thin) == 1 and wanted != "3D" else None
+        if any(isinf(s) for axis, s in enumerate(size) if axis != flat) or (wanted in ("TM", "TE") and flat is None):
+            raise UsageError(
+                "#domain is expected to be inf, or one cell thick, along the one axis of #domain_mode: TM or TE "
+                f"alone, got {counts} cells; correct it."
+            )
+        if (
+            any(n < 1 for n in counts)
+            or (flat is None and min(counts) < 2)
+            or np.prod(counts, dtype=float) > MOST_CELLS
+        ):
+            raise UsageError(
+                f"#domain is expected to be two cells or more along each axis, or one along one of them, and at most "
+                f"{MOST_CELLS:,} in all, got {counts}; correct it or #dx_dy_dz."
+            )
+        return Frame(tuple(1 if axis == flat else n for axis, n in enumerate(counts)), spacing, flat)
+
+    @property
+    def mode(self) -> Mode:
+        """Three dimensions, or which two."""
+        if self.frame.flat is None:
+            return "3D"
+        kind = "TE" if self.settings.get("domain_mode") == "TE" else "TM"
+        return f"{kind}{AXES[self.frame.flat]}"  # type: ignore[return-value]
+
+    @property
+    def dt(self) -> float:
+        """The longest step that is stable in vacuum, rounded down, times the stability factor; seconds."""
+        inverse = sum(1 / d**2 for axis, d in enumerate(self.frame.spacing) if axis != self.frame.flat)
+        longest = Decimal(1 / (LIGHT * sqrt(inverse))).quantize(Decimal("1e-27"), rounding=ROUND_FLOOR)
+        return float(longest) * float(self.settings.get("time_step_stability_factor", 1.0))
+
+    @property
+    def steps(self) -> int:
+        """One less than the samples of a trace, of which the first is from before the first step."""
+        window = self.settings["time_window"]
+        samples = window if isinstance(window, int) else ceil(min(window / self.dt, 1e18)) + 1
+        if samples < 2 or samples > MOST_STEPS:
+            raise UsageError(
+                f"#time_window is expected to have 2 to {MOST_STEPS:,} samples, got {samples:.4g}; correct it."
+            )
+        return samples - 1
+
+    @property
+    def thickness(self) -> Mapping[str, int]:
+        """Cells of absorber by side, of those that have any."""
+        given = self.settings.get("pml_cells", (CELLS_OF_ABSORBER,) * 6)
+        sides = [f"{axis}{end}" for end in "-+" for axis in AXES]
+        found = dict(zip(sides, given, strict=True))
+        flat = self.frame.flat
+        return {side: n for side, n in found.items() if n and (flat is None or side[0] != AXES[flat])}
+
+
+def assemble(plan: Plan, dtype: str = "float32") -> Domain:
+    """The domain of a model. Raises UsageError, one sentence with the line, for what does not fit together."""
+    settings, frame = plan.settings, plan.frame
+    harmonic = settings.get("magnetic_averaging", "harmonic") == "harmonic"
+    media = Media(plan.items, settings.get("dispersive_averaging", False), harmonic)
+    raster = Raster(frame.cells, BACKGROUND)
+    for shape in plan.items:
+        if isinstance(shape, Box | Cone | Ellipsoid | Triangle | Sector | Plate | Edge):
+            place = cells(frame, shape)
+            if place is not None:
+                raster.fill(place, media.filled(shape.command, shape.fill))
+                continue
+            names = shape.fill.materials
+            axes = [(axis, where) for axis, where in edges(frame, shape)]
+            own = sorted({axis for axis, _ in axes})
+            for axis, where in axes:
+                name = names[own.index(axis) if len(names) == 2 else axis if len(names) == 3 else 0]
+                raster.fix(axis, where, media.place(shape.command, name))
+    absorber = _absorber(plan, media, raster)
+    media.smooth(raster)
+    flat = tuple(slice(0, 1) if axis == frame.flat else slice(None) for axis in range(3))
+    return Domain(
+        shape=frame.cells,
+        spacing=frame.spacing,
+        dt=plan.dt,
+        steps=plan.steps,
+        media=media.all,
+        ids=raster.ids[(slice(None), *flat)],
+        mode=plan.mode,
+        dtype=dtype,  # type: ignore[arg-type]
+        absorber=absorber,
+        sources=tuple(_sources(plan)),
+        receivers=tuple(_receivers(plan)),
+        title=str(settings.get("title", "")),
+    )
+
+
+def _absorber(plan: Plan, media: Media, raster: Raster) -> Absorber:
+    """Slabs matched to the means of the cells in the plane at their inner face."""
+    permittivity = np.array([medium.permittivity for medium in media.all])
+    permeability = np.array([medium.permeability for medium in media.all])
+    slabs = []
+    for side in SIDES:
+        thickness, axis = plan.thickness.get(side, 0), "xyz".index(side[0])
+        length = plan.frame.cells[axis]
+        if not thickness:
+            continue
+        if thickness >= length:
+            raise UsageError(
+                f"#pml_cells is expected to leave cells between the absorbers, got {thickness} of {length} cells along "
+                f"{side[0]}; make them thinner."
+            )
+        plane = raster.solid.take(thickness - 1 if side[1] == "-" else length - thickness, axis)
+        slabs.append((side, Slab(thickness, float(permittivity[plane].mean()), float(permeability[plane].mean()))))
+    stretches = tuple(item.stretch for item in plan.of(Stretching)) or (Stretch(),)
+    return Absorber(tuple(slabs), plan.settings.get("pml_formulation", "HORIPML"), stretches)
+
+
+def _sources(plan: Plan) -> Iterator[Placed]:
+    waves: dict[str, Waveform] = {}
+    for item in plan.items:
+        if isinstance(item, Wave):
+            waves[item.name] = Pulse(item.kind, item.amplitude, item.frequency, plan.dt)
+        elif isinstance(item, SampledWaves):
+            waves |= sampled(item, plan.dt, plan.steps)
+    for source in plan.of(Source):
+        if source.waveform not in waves:
+            raise source.command.fault("to name a #waveform", f"'{source.waveform}'", "define it")
+        node = plan.frame.source(source.command, source.at)
+        drive = Drive(waves[source.waveform], source.start, source.stop)
+        yield _source(source, node, drive)
+
+
+def _source(source: Source, node: Index, drive: Drive) -> Placed:
+    if source.command.name == "hertzian_dipole":
+        return ElectricDipole(source.axis, node, drive)
+    if source.command.name == "magnetic_dipole":
+        return MagneticDipole(source.axis, node, drive)
+    kind = VoltageSource if source.command.name == "voltage_source" else TransmissionLine
+    return kind(source.axis, node, drive, source.resistance)
+
+
+def _receivers(plan: Plan) -> Iterator[Receiver]:
+    for item in plan.items:
+        if isinstance(item, Heard):
+            node = plan.frame.source(item.command, item.at)
+            yield Receiver(node, item.outputs, item.name) if item.outputs else Receiver(node, name=item.name)
+        elif isinstance(item, HeardArray):
+            yield from _array(plan.frame, item)
+
+
+def _array(frame: Frame, item: HeardArray) -> Iterator[Receiver]:
+    lo, hi = (frame.source(item.command, corner) for corner in (item.lo, item.hi))
+    step = [max(1, nearest(s / d)) for s, d in zip(item.step, frame.spacing, strict=True)]
+    if any(b < a for a, b in zip(lo, hi, strict=True)) or min(item.step) < 0:
+        raise item.command.fault("to go from lower to higher nodes", f"{lo} to {hi}", "swap its corners")
+    x, y, z = (range(a, b + 1, s) for a, b, s in zip(lo, hi, step, strict=True))
+    if len(x) * len(y) * len(z) > 1 << 20:
+        raise item.command.fault("to have at most a million receivers", str(len(x) * len(y) * len(z)), "step further")
+    yield from (Receiver((i, j, k)) for i in x for j in y for k in z)

@@ -1,0 +1,201 @@
+"""The commands of an input file as data: one frozen dataclass for each thing that they can say."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import inf
+from pathlib import Path
+
+from peergrid.gprmax.text import Command
+from peergrid.models.fdtd3d import Pole, Stretch
+from peergrid.models.fdtd3d.domain import Axis, Component, Current
+
+Vector = tuple[float, float, float]
+
+
+@dataclass(frozen=True)
+class Setting:
+    """A command of which a model has one at most: its name and what it says."""
+
+    name: str
+    value: object
+
+
+@dataclass(frozen=True)
+class Material:
+    """A medium by its properties, as `fdtd3d.Medium` has them."""
+
+    command: Command
+    name: str
+    permittivity: float
+    conductivity: float
+    permeability: float
+    magnetic_loss: float
+
+
+@dataclass(frozen=True)
+class Dispersion:
+    """Poles for the media of these names."""
+
+    command: Command
+    materials: tuple[str, ...]
+    poles: tuple[Pole, ...]
+
+
+@dataclass(frozen=True)
+class Fill:
+    """The material of an object, or one for each axis; smoothed at its surface where that can be."""
+
+    materials: tuple[str, ...]
+    smooth: bool = True
+
+
+@dataclass(frozen=True)
+class Box:
+    """Two corners, metres."""
+
+    command: Command
+    lo: Vector
+    hi: Vector
+    fill: Fill
+
+
+@dataclass(frozen=True)
+class Cone:
+    """A cone from one face's centre and radius to the other's; a cylinder where both radii are the same."""
+
+    command: Command
+    first: Vector
+    second: Vector
+    radii: tuple[float, float]
+    fill: Fill
+
+
+@dataclass(frozen=True)
+class Ellipsoid:
+    """A centre and three radii, metres; `round` where it is a sphere."""
+
+    command: Command
+    centre: Vector
+    radii: Vector
+    fill: Fill
+    round: bool
+
+
+@dataclass(frozen=True)
+class Triangle:
+    """Three corners in a plane normal to an axis, and the thickness along it, metres; 0 for a patch."""
+
+    command: Command
+    corners: tuple[Vector, Vector, Vector]
+    thickness: float
+    fill: Fill
+
+
+@dataclass(frozen=True)
+class Sector:
+    """A sector of a cylinder: the axis, the centre in the other two, the extent along it; metres, degrees."""
+
+    command: Command
+    axis: int
+    centre: tuple[float, float]
+    extent: tuple[float, float]
+    radius: float
+    start: float
+    angle: float
+    fill: Fill
+
+
+@dataclass(frozen=True)
+class Plate:
+    """A rectangle without thickness between two corners."""
+
+    command: Command
+    lo: Vector
+    hi: Vector
+    fill: Fill
+
+
+@dataclass(frozen=True)
+class Edge:
+    """Edges of cells between two points on a line along an axis."""
+
+    command: Command
+    lo: Vector
+    hi: Vector
+    fill: Fill
+
+
+Shape = Box | Cone | Ellipsoid | Triangle | Sector | Plate | Edge
+
+
+@dataclass(frozen=True)
+class Wave:
+    """A waveform by its kind."""
+
+    command: Command
+    kind: str
+    amplitude: float
+    frequency: float
+    name: str
+
+
+@dataclass(frozen=True)
+class SampledWaves:
+    """Waveforms from a file of columns."""
+
+    command: Command
+    file: Path
+
+
+@dataclass(frozen=True)
+class Source:
+    """A source at a node; resistance: of voltage sources and lines, Ω."""
+
+    command: Command
+    axis: Axis
+    at: Vector
+    waveform: str
+    resistance: float = 0.0
+    start: float = 0.0
+    stop: float = inf
+
+
+@dataclass(frozen=True)
+class Heard:
+    """A receiver; no outputs: all six components."""
+
+    command: Command
+    at: Vector
+    name: str = ""
+    outputs: tuple[Component | Current, ...] = ()
+
+
+@dataclass(frozen=True)
+class HeardArray:
+    """Receivers in rows from one corner to the other, every so many metres."""
+
+    command: Command
+    lo: Vector
+    hi: Vector
+    step: Vector
+
+
+@dataclass(frozen=True)
+class Stretching:
+    """A factor of the absorbers."""
+
+    stretch: Stretch
+
+
+@dataclass(frozen=True)
+class Passed:
+    """A command that changes no field of the run: the sentence that says so."""
+
+    command: Command
+    note: str
+
+
+Item = (
+    Setting | Material | Dispersion | Shape | Wave | SampledWaves | Source | Heard | HeardArray | Stretching | Passed
+)  # fmt: skip

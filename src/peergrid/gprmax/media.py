@@ -1,0 +1,154 @@
+"""The media of a model: those that it names, and the averages that interfaces have."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from difflib import get_close_matches
+from math import isinf
+
+import numpy as np
+
+from peergrid.errors import UsageError
+from peergrid.gprmax.items import Dispersion, Fill, Item, Material
+from peergrid.gprmax.raster import Filling, Ids, Mask, Raster
+from peergrid.gprmax.text import Command
+from peergrid.io.rule import shown
+from peergrid.models.fdtd3d import PEC, PMC, VACUUM, Medium
+
+MOST = 1 << 16
+BUILT_IN = (PEC, VACUUM, PMC)
+BACKGROUND = BUILT_IN.index(VACUUM)
+
+
+class Media:
+    """Media by number, the built-in first, then as named, then averages as they are needed."""
+
+    def __init__(self, items: Iterable[Item], dispersive: bool, harmonic: bool) -> None:
+        self._dispersive, self._harmonic = dispersive, harmonic
+        self._known: list[Medium] = list(BUILT_IN)
+        self._places = {medium.name: place for place, medium in enumerate(self._known)}
+        self._closed: dict[int, tuple[bool, ...]] = {}
+        self._averages: dict[tuple[bool, tuple[int, ...]], int] = {}
+        for item in items:
+            if isinstance(item, Material):
+                self._name(item)
+        for item in items:
+            if isinstance(item, Dispersion):
+                for name in item.materials:
+                    place = self.place(item.command, name)
+                    medium = self._known[place]
+                    self._known[place] = replace(medium, poles=medium.poles + item.poles)
+
+    @property
+    def all(self) -> tuple[Medium, ...]:
+        """The media by their numbers."""
+        return tuple(self._known)
+
+    def place(self, command: Command, name: str) -> int:
+        """The number of a medium. Raises UsageError where none has that name."""
+        if name not in self._places:
+            close = get_close_matches(name, self._places, n=1)
+            advice = f"did you mean '{shown(close[0])}'?" if close else "define it by #material."
+            raise UsageError(
+                f"{command.where}: #{command.name} is expected to name a material, got '{shown(name)}'; {advice}"
+            )
+        return self._places[name]
+
+    def filled(self, command: Command, fill: Fill) -> Filling:
+        """The filling of an object. Perfect conductors fix no magnetic component: they take what is beside them."""
+        places = [self.place(command, name) for name in fill.materials]
+        parts = [self._known[place] for place in places]
+        if len(places) == 1 and fill.smooth and self._smooths(parts[0]):
+            return Filling(places[0], (places[0],) * 3, (False,) * 6)
+        cell = places[0] if len(places) == 1 else self._add(_mean("|".join(part.name for part in parts), parts))
+        x, y, z = places * 3 if len(places) == 1 else places
+        closed = tuple(self._known[place].stops_electric for place in (x, y, z))
+        self._closed[cell] = closed
+        return Filling(cell, (x, y, z), (True, True, True, *(None if shut else True for shut in closed)))
+
+    def smooth(self, raster: Raster) -> None:
+        """Give components that are not fixed the medium of the cells around, or the average of several."""
+        for component, where, free, around in raster.averages():
+            ids = raster.ids[component][where]
+            shut = np.zeros(len(self._known), np.bool_)
+            if component >= 3:  # inside a conductor: whatever was there
+                shut[[cell for cell, closed in self._closed.items() if closed[component - 3]]] = True
+                free &= ~(shut[around[0]] & shut[around[1]])
+            same = np.logical_and.reduce([cell == around[0] for cell in around[1:]])
+            np.copyto(ids, around[0], where=free & same)
+            mixed = free & ~same
+            if mixed.any():
+                ids[mixed] = self._mixed(component, mixed, around)
+
+    def _mixed(self, component: int, where: Mask, around: tuple[Ids, ...]) -> Ids:
+        keys = np.sort(np.stack([cell[where] for cell in around], axis=1), axis=1)
+        unique, which = np.unique(keys, axis=0, return_inverse=True)
+        numbers = [self._average(component, tuple(int(k) for k in key)) for key in unique]
+        found: Ids = np.array(numbers, np.uint16)[which.reshape(-1)]
+        return found
+
+    def _average(self, component: int, key: tuple[int, ...]) -> int:
+        magnetic = component >= 3
+        if magnetic:
+            beside = [place for place in key if not self._closed.get(place, (False,) * 3)[component - 3]]
+            if len(beside) == 1:
+                return beside[0]
+        if (magnetic, key) not in self._averages:
+            parts = [self._known[place] for place in key]
+            name = "+".join(sorted(part.name for part in parts))
+            made = _mean(name, parts)
+            if magnetic and self._harmonic:
+                made = replace(
+                    made,
+                    permeability=_harmonic([part.permeability for part in parts]),
+                    magnetic_loss=_harmonic([part.magnetic_loss for part in parts]),
+                )
+            self._averages[magnetic, key] = self._add(replace(made, poles=() if magnetic else made.poles))
+        return self._averages[magnetic, key]
+
+    def _smooths(self, medium: Medium) -> bool:
+        """Whether surfaces of a medium are averaged with what is beside them."""
+        return not (medium.stops_electric or medium.stops_magnetic) and (self._dispersive or not medium.poles)
+
+    def _name(self, item: Material) -> None:
+        if item.name in self._places:
+            raise item.command.fault("to have a name of its own", f"'{item.name}' again", "rename it")
+        self._places[item.name] = self._add(
+            Medium(item.name, item.permittivity, item.conductivity, item.permeability, item.magnetic_loss)
+        )
+
+    def _add(self, medium: Medium) -> int:
+        if len(self._known) >= MOST:
+            raise UsageError(
+                f"A model is expected to have at most {MOST:,} media with the averages at their interfaces, got more; "
+                "use fewer, or fill with the flag n."
+            )
+        self._known.append(medium)
+        return len(self._known) - 1
+
+
+def _mean(name: str, parts: list[Medium]) -> Medium:
+    """The arithmetic mean of the properties, each part's poles with their share."""
+    share = 1 / len(parts)
+    poles = tuple(
+        replace(pole, weight=pole.weight * share, conductivity=pole.conductivity * share)
+        for part in parts
+        for pole in part.poles
+    )
+    return Medium(
+        name,
+        sum(part.permittivity for part in parts) * share,
+        sum(part.conductivity for part in parts) * share,
+        sum(part.permeability for part in parts) * share,
+        sum(part.magnetic_loss for part in parts) * share,
+        poles,
+    )
+
+
+def _harmonic(values: list[float]) -> float:
+    """The harmonic mean; 0 where a value is."""
+    if any(value == 0 for value in values):
+        return 0.0
+    total = sum(0.0 if isinf(value) else 1 / value for value in values)
+    return len(values) / total if total else float("inf")

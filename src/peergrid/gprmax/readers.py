@@ -1,0 +1,277 @@
+"""From the words of a command to data: a function for each command that is carried out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from math import inf, isinf
+from pathlib import Path
+from typing import get_args
+
+from peergrid.gprmax.arguments import (
+    at_least,
+    counted,
+    fill,
+    not_negative,
+    number,
+    one_of,
+    point,
+    positive,
+    vector,
+    whole,
+)
+from peergrid.gprmax.items import (
+    Box,
+    Cone,
+    Dispersion,
+    Edge,
+    Ellipsoid,
+    Fill,
+    Heard,
+    HeardArray,
+    Item,
+    Material,
+    Plate,
+    SampledWaves,
+    Sector,
+    Setting,
+    Source,
+    Stretching,
+    Triangle,
+    Wave,
+)
+from peergrid.gprmax.text import Command, beside
+from peergrid.models.fdtd3d import AXES, COMPONENTS, Grading, Stretch, debye, drude, lorentz
+from peergrid.models.fdtd3d.domain import Component, Current
+
+Reader = Callable[[Command, Path], Item]
+"""From a command to what it says; the path is the model's folder."""
+
+KINDS = (
+    "gaussian", "gaussiandot", "gaussiandotnorm", "gaussiandotdot", "gaussiandotdotnorm", "gaussianprime",
+    "gaussiandoubleprime", "ricker", "sine", "contsine", "impulse", "gauspulse",
+)  # fmt: skip
+PROFILES = ("constant", "linear", "quadratic", "cubic", "quartic", "quintic", "sextic", "septic", "octic")
+RECORDED: tuple[Component | Current, ...] = (*COMPONENTS, *get_args(Current))
+
+
+def title(command: Command, folder: Path) -> Item:
+    """A title, cut to what a result's name can have."""
+    return Setting("title", "".join(c for c in command.text if c.isprintable())[:100])
+
+
+def domain(command: Command, folder: Path) -> Item:
+    """The size; inf along the axis without extent."""
+    counted(command, 3)
+    sizes = tuple(number(command, k, lambda v: v > 0 and (v <= 1e20 or isinf(v)), "a size above 0") for k in range(3))
+    return Setting("domain", sizes)
+
+
+def spacing(command: Command, folder: Path) -> Item:
+    counted(command, 3)
+    return Setting("dx_dy_dz", tuple(positive(command, k) for k in range(3)))
+
+
+def window(command: Command, folder: Path) -> Item:
+    """Samples where it is a whole number, else seconds."""
+    (word,) = counted(command, 1)
+    if word.isascii() and word.isdigit():
+        return Setting("time_window", whole(command, 0, 2))
+    return Setting("time_window", positive(command, 0))
+
+
+def stability(command: Command, folder: Path) -> Item:
+    counted(command, 1)
+    return Setting(command.name, number(command, 0, lambda v: 0 < v <= 1, "a number above 0 and up to 1"))
+
+
+def mode(command: Command, folder: Path) -> Item:
+    counted(command, 1)
+    return Setting(command.name, one_of(command, 0, ("3D", "TM", "TE")))
+
+
+def magnetic_averaging(command: Command, folder: Path) -> Item:
+    counted(command, 1)
+    return Setting(command.name, one_of(command, 0, ("harmonic", "arithmetic")))
+
+
+def dispersive_averaging(command: Command, folder: Path) -> Item:
+    counted(command, 1)
+    return Setting(command.name, one_of(command, 0, ("y", "n")) == "y")
+
+
+def absorber(command: Command, folder: Path) -> Item:
+    """Cells of absorber on all sides, or for x-, y-, z-, x+, y+, z+."""
+    found = counted(command, 1, 6)
+    cells = [whole(command, k, 0, 10**6) for k in range(len(found))]
+    return Setting(command.name, tuple(cells * 6 if len(cells) == 1 else cells))
+
+
+def formulation(command: Command, folder: Path) -> Item:
+    counted(command, 1)
+    return Setting(command.name, one_of(command, 0, ("HORIPML", "MRIPML")))
+
+
+def stretching(command: Command, folder: Path) -> Item:
+    counted(command, 12)
+    alpha, kappa, sigma = (_grading(command, place) for place in (0, 4, 8))
+    return Stretching(Stretch(alpha, kappa, sigma))
+
+
+def _grading(command: Command, place: int) -> Grading:
+    order = PROFILES.index(one_of(command, place, PROFILES))
+    reverse = one_of(command, place + 1, ("forward", "reverse")) == "reverse"
+    least = not_negative(command, place + 2)
+    if place == 8 and command.words[place + 3].lower() == "none":
+        return Grading(least, None, order, reverse)
+    return Grading(least, not_negative(command, place + 3), order, reverse)
+
+
+def material(command: Command, folder: Path) -> Item:
+    words = counted(command, 5)
+    if "+" in words[4]:
+        raise command.fault("to have a name without '+'", f"'{words[4]}'", "use '_'")
+    return Material(
+        command, words[4],
+        number(command, 0, lambda v: 1 <= v <= 1e20, "a relative permittivity not below 1"),
+        not_negative(command, 1, infinite=True),
+        number(command, 2, lambda v: 1 <= v <= 1e20, "a relative permeability not below 1"),
+        not_negative(command, 3, infinite=True),
+    )  # fmt: skip
+
+
+def dispersion(command: Command, folder: Path) -> Item:
+    """Poles of one kind for some materials."""
+    at_least(command, 2)
+    width = 3 if command.name.endswith("lorentz") else 2
+    count = whole(command, 0, 1, 100)
+    names = at_least(command, 2 + width * count)[1 + width * count :]
+    poles = []
+    for first in range(1, 1 + width * count, width):
+        a, b = positive(command, first), positive(command, first + 1)
+        if command.name.endswith("debye"):
+            poles.append(debye(a, b))
+        elif command.name.endswith("drude"):
+            poles.append(drude(a, b))
+        else:
+            damping = positive(command, first + 2)
+            if damping >= 2 * 3.141592653589793 * b:
+                raise command.fault(
+                    "to have a damping below the pole's angular frequency", f"{damping:g} per second", "lower it"
+                )
+            poles.append(lorentz(a, b, damping))
+    return Dispersion(command, names, tuple(poles))
+
+
+def box(command: Command, folder: Path) -> Item:
+    at_least(command, 7)
+    return Box(command, point(command, 0), point(command, 3), fill(command, 6))
+
+
+def cylinder(command: Command, folder: Path) -> Item:
+    at_least(command, 8)
+    radius = positive(command, 6)
+    return Cone(command, point(command, 0), point(command, 3), (radius, radius), fill(command, 7))
+
+
+def cone(command: Command, folder: Path) -> Item:
+    at_least(command, 9)
+    radii = (not_negative(command, 6), not_negative(command, 7))
+    return Cone(command, point(command, 0), point(command, 3), radii, fill(command, 8))
+
+
+def sphere(command: Command, folder: Path) -> Item:
+    at_least(command, 5)
+    return Ellipsoid(command, point(command, 0), (positive(command, 3),) * 3, fill(command, 4), round=True)
+
+
+def ellipsoid(command: Command, folder: Path) -> Item:
+    at_least(command, 7)
+    radii = (positive(command, 3), positive(command, 4), positive(command, 5))
+    return Ellipsoid(command, point(command, 0), radii, fill(command, 6), round=False)
+
+
+def triangle(command: Command, folder: Path) -> Item:
+    at_least(command, 11)
+    corners = (point(command, 0), point(command, 3), point(command, 6))
+    thickness = number(command, 9, lambda v: 0 <= v <= 1e20 or isinf(v), "a thickness not below 0")
+    return Triangle(command, corners, thickness, fill(command, 10))
+
+
+def sector(command: Command, folder: Path) -> Item:
+    at_least(command, 9)
+    axis = AXES.index(one_of(command, 0, AXES))
+    inner = [number(command, k, lambda v: abs(v) <= 1e20) for k in range(1, 5)]
+    start = number(command, 6, lambda v: 0 <= v <= 360, "an angle from 0 to 360")
+    angle = number(command, 7, lambda v: 0 < v <= 360, "an angle above 0 and up to 360")
+    return Sector(
+        command, axis, (inner[0], inner[1]), (inner[2], inner[3]), positive(command, 5), start, angle, fill(command, 8)
+    )
+
+
+def plate(command: Command, folder: Path) -> Item:
+    """A plate of one material, or of one for each of its two axes."""
+    words = counted(command, 7, 8)
+    return Plate(command, point(command, 0), point(command, 3), Fill(words[6:], smooth=False))
+
+
+def edge(command: Command, folder: Path) -> Item:
+    words = counted(command, 7)
+    return Edge(command, point(command, 0), point(command, 3), Fill(words[6:], smooth=False))
+
+
+def waveform(command: Command, folder: Path) -> Item:
+    words = counted(command, 4)
+    amplitude = number(command, 1, lambda v: abs(v) <= 1e20)
+    return Wave(command, one_of(command, 0, KINDS), amplitude, positive(command, 2), words[3])
+
+
+def excitation_file(command: Command, folder: Path) -> Item:
+    """A file of columns, interpolated by straight lines."""
+    words = counted(command, 1, 3)
+    if len(words) == 3 and (words[1] != "linear" or words[2] not in ("0", "0.0")):
+        raise command.fault(
+            "to be interpolated by 'linear' lines with '0' outside", f"'{words[1]} {words[2]}'",
+            "sample the waveform at the steps of the run",
+        )  # fmt: skip
+    return SampledWaves(command, beside(command, words[0], folder, folder))
+
+
+def dipole(command: Command, folder: Path) -> Item:
+    words = counted(command, 5, 7)
+    return Source(command, one_of(command, 0, AXES), point(command, 1), words[4], 0.0, *_times(command, 5))
+
+
+def resistive(command: Command, folder: Path) -> Item:
+    """A voltage source or a line. Names and limits of spectra, which come last, change no field."""
+    words = at_least(command, 6)
+    if len(words) > (11 if command.name == "voltage_source" else 8) or len(words) == 7:
+        counted(command, 6, 8)
+    resistance = not_negative(command, 4) if command.name == "voltage_source" else positive(command, 4)
+    return Source(command, one_of(command, 0, AXES), point(command, 1), words[5], resistance, *_times(command, 6))
+
+
+def _times(command: Command, place: int) -> tuple[float, float]:
+    if len(command.words) <= place:
+        return 0.0, inf
+    start = not_negative(command, place)
+    stop = number(command, place + 1, lambda v: v > start, "a stop time after the start")
+    return start, stop
+
+
+def receiver(command: Command, folder: Path) -> Item:
+    words = at_least(command, 3)
+    if len(words) == 3:
+        return Heard(command, point(command, 0))
+    outputs = tuple(dict.fromkeys(one_of(command, k, RECORDED, fold=False) for k in range(4, len(words))))
+    return Heard(command, point(command, 0), words[3][:100], outputs)
+
+
+def receivers(command: Command, folder: Path) -> Item:
+    counted(command, 9)
+    return HeardArray(command, point(command, 0), point(command, 3), vector(command, 6))
+
+
+def steps(command: Command, folder: Path) -> Item:
+    """How far sources or receivers move from each trace of a survey to the next."""
+    counted(command, 3)
+    return Setting(command.name, vector(command, 0))

@@ -1,0 +1,179 @@
+"""Every command of gprMax 3.1 and 4.0: carried out by a reader, passed over with a note, or refused with what to do."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from difflib import get_close_matches
+from pathlib import Path
+from types import MappingProxyType
+
+from peergrid.errors import UsageError
+from peergrid.gprmax import readers
+from peergrid.gprmax.items import Item, Passed
+from peergrid.gprmax.readers import Reader
+from peergrid.gprmax.text import Command
+from peergrid.io.rule import shown
+
+
+@dataclass(frozen=True)
+class Refused:
+    """A command that is not carried out; `instead` completes 'is not carried out; ...'."""
+
+    instead: str
+
+
+@dataclass(frozen=True)
+class Noted:
+    """A command that changes no field; `note` says what is done instead."""
+
+    note: str
+
+
+_OUTSIDE = "compute that from the receivers' traces, or run this model in gprMax"
+_CIRCUITS = "model the port by #voltage_source or #transmission_line, or run this model in gprMax"
+_WAVEGUIDES = "feed the guide by #hertzian_dipole, or run this model in gprMax"
+_WAVES = "put a #hertzian_dipole far away, or use kind = 'fdtd2d' for a plane wave in 2D"
+_SOILS = "write its cells as boxes, or make a file for #geometry_objects_read in gprMax and run the model there"
+_MIXTURES = "give the material by #material and #add_dispersion_debye"
+_OLD = "it is of gprMax 2; write the model for gprMax 3 or 4"
+
+TABLE: Mapping[str, Reader | Refused | Noted] = MappingProxyType(
+    {
+        "title": readers.title,
+        "domain": readers.domain,
+        "dx_dy_dz": readers.spacing,
+        "time_window": readers.window,
+        "time_step_stability_factor": readers.stability,
+        "domain_mode": readers.mode,
+        "magnetic_averaging": readers.magnetic_averaging,
+        "dispersive_averaging": readers.dispersive_averaging,
+        "pml_cells": readers.absorber,
+        "pml_formulation": readers.formulation,
+        "pml_cfs": readers.stretching,
+        "material": readers.material,
+        "add_dispersion_debye": readers.dispersion,
+        "add_dispersion_lorentz": readers.dispersion,
+        "add_dispersion_drude": readers.dispersion,
+        "box": readers.box,
+        "cylinder": readers.cylinder,
+        "cone": readers.cone,
+        "sphere": readers.sphere,
+        "ellipsoid": readers.ellipsoid,
+        "triangle": readers.triangle,
+        "cylindrical_sector": readers.sector,
+        "plate": readers.plate,
+        "edge": readers.edge,
+        "waveform": readers.waveform,
+        "excitation_file": readers.excitation_file,
+        "hertzian_dipole": readers.dipole,
+        "magnetic_dipole": readers.dipole,
+        "voltage_source": readers.resistive,
+        "transmission_line": readers.resistive,
+        "rx": readers.receiver,
+        "rx_array": readers.receivers,
+        "src_steps": readers.steps,
+        "rx_steps": readers.steps,
+        "omp_threads": Noted("--devices cpu:N says how many threads compute"),
+        "num_threads": Noted("--devices cpu:N says how many threads compute"),
+        "output_dir": Noted("-o says where results go"),
+        "messages": Noted("--json and the verbosity of peergrid run take its place"),
+        "geometry_view": Noted("no file of the geometry is written"),
+        "geometry_objects_write": Noted("no file of the geometry is written"),
+        "snapshot": Noted("no snapshot is taken"),
+        "material_density": Noted("it serves absorption rates alone"),
+        "study": Refused("give its positions by #src_steps and #rx_steps, or run each position on its own"),
+        "geometry_objects_read": Refused("write its cells as boxes, or run this model in gprMax"),
+        "fractal_box": Refused(_SOILS),
+        "add_surface_roughness": Refused(_SOILS),
+        "add_surface_water": Refused(_SOILS),
+        "add_grass": Refused(_SOILS),
+        "soil_peplinski": Refused(_MIXTURES),
+        "material_range": Refused(_MIXTURES),
+        "material_list": Refused(_MIXTURES),
+        "material_crim": Refused(_MIXTURES),
+        "material_from_database": Refused(_MIXTURES),
+        "magnetic_edge": Refused("give the cells around it a #material with magnetic loss"),
+        "thin_wire": Refused("use #edge, a wire of about a fifth of a cell's radius"),
+        "pml_slab": Refused("use #pml_cells"),
+        "symmetry_boundary": Refused("compute the whole domain; a wall of #pml_cells: 0 is a perfect conductor"),
+        "magnetic_frill_source": Refused("use #transmission_line"),
+        "plane_wave_angles": Refused(_WAVES),
+        "plane_wave_axial": Refused(_WAVES),
+        "plane_wave_vector": Refused(_WAVES),
+        "discrete_plane_wave": Refused(_WAVES),
+        "eigenmode_band": Refused(_WAVEGUIDES),
+        "eigenmode_port": Refused(_WAVEGUIDES),
+        "eigenmode_excitation": Refused(_WAVEGUIDES),
+        "eigenmode_field_output": Refused(_WAVEGUIDES),
+        "virtual_waveguide": Refused(_WAVEGUIDES),
+        "rational_network": Refused(_CIRCUITS),
+        "network_terminal": Refused(_CIRCUITS),
+        "network_excitation": Refused(_CIRCUITS),
+        "network_port": Refused(_CIRCUITS),
+        "rx_port": Refused(_CIRCUITS),
+        "surface_impedance": Refused("give the body a #material with its conductivity"),
+        "array_codebook": Refused(_OUTSIDE),
+        "sar": Refused(_OUTSIDE),
+        "radiometry": Refused(_OUTSIDE),
+        **dict.fromkeys(
+            (
+                "ntff_surface", "ntff_frequency", "ntff_layered_background", "ntff_layered_frequency",
+                "ntff_layered_time", "ntff_layered_time_far_field", "ntff_layered_time_far_field_array",
+                "ntff_far_field", "ntff_far_field_array", "ntff_time_far_field", "ntff_time_far_field_array",
+                "ntff_antenna_ports", "ksir_frequency", "ksir_time_rx", "ksir_time_rx_spherical",
+                "ksir_time_rx_array", "ksir_frequency_rx", "ksir_frequency_rx_spherical", "ksir_frequency_rx_array",
+                "ksir_far_field", "ksir_far_field_array", "ksir_antenna_ports",
+            ),
+            Refused(_OUTSIDE),
+        ),
+        "taguchi": Refused("run the models of an optimisation one by one, for instance by peergrid farm"),
+        "end_taguchi": Refused("run the models of an optimisation one by one, for instance by peergrid farm"),
+        **dict.fromkeys(
+            (
+                "medium", "analysis", "end_analysis", "tx", "abc_type", "pml_layers", "num_of_procs", "nips_number",
+                "cylinder_new", "geometry_vtk", "snapshot_vtk",
+            ),
+            Refused(_OLD),
+        ),
+    }
+)  # fmt: skip
+"""By the name without `#`. `include_file` and `python` are dealt with while the text is read."""
+
+
+def read(commands: Iterable[Command], folder: Path) -> tuple[Item, ...]:
+    """What commands say, in order. Raises UsageError for the first that is unknown, refused or cannot be understood."""
+    return tuple(_items(commands, folder))
+
+
+def _items(commands: Iterable[Command], folder: Path) -> Iterator[Item]:
+    for command in commands:
+        entry = TABLE.get(command.name)
+        if entry is None:
+            close = get_close_matches(command.name, TABLE, n=1)
+            advice = f"did you mean '#{close[0]}'?" if close else "docs/gprmax.md lists them."
+            raise UsageError(
+                f"{command.where}: a command of gprMax is expected, got '#{shown(command.name)}'; {advice}"
+            )
+        if isinstance(entry, Refused):
+            raise UsageError(f"{command.where}: #{command.name} is not carried out; {entry.instead}.")
+        if isinstance(entry, Noted):
+            yield Passed(command, f"{command.where}: #{command.name} is passed over; {entry.note}.")
+        else:
+            yield entry(command, folder)
+
+
+def markdown() -> str:
+    """The table as documentation: a row for each way of dealing with commands."""
+    rows = ["| commands | what is done |", "| --- | --- |"]
+    groups: dict[str, list[str]] = {}
+    for name, entry in sorted(TABLE.items()):
+        if isinstance(entry, Refused):
+            done = f"refused: {entry.instead}"
+        else:
+            done = f"passed over with a note: {entry.note}" if isinstance(entry, Noted) else "carried out"
+        groups.setdefault(done, []).append(f"`#{name}`")
+    groups["read inside the model's folder"] = ["`#include_file`"]
+    groups["refused: expand them beforehand with gprMax's option --write-processed"] = ["`#python`", "`#end_python`"]
+    rows += [f"| {', '.join(names)} | {done} |" for done, names in sorted(groups.items())]
+    return "\n".join(rows)

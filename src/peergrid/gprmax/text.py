@@ -1,0 +1,113 @@
+"""The text of an input file as commands: `#name: words`, with included files put where they are named.
+
+Lines that begin with `##` are comments, as is every line that does not begin with `#`. Included files are looked for
+beside the file that names them, and only inside the folder of the model.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from peergrid.errors import UsageError
+from peergrid.io.files import read_plain, reason
+from peergrid.io.rule import shown
+
+LARGEST = 1 << 26  # bytes of a file
+DEEPEST = 16  # files that include one another
+MOST = 1 << 21  # commands of a model, its included files' among them
+NAME = re.compile(r"#([A-Za-z_][A-Za-z0-9_]*):(?:\s|$)")
+
+
+@dataclass(frozen=True)
+class Command:
+    """A command as written: its name without `#`, the text behind the colon, and where it stands."""
+
+    name: str
+    text: str
+    where: str
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """What stands behind the colon, split at blanks."""
+        return tuple(self.text.split())
+
+    def fault(self, expected: str, came: str, advice: str) -> UsageError:
+        """The error of a command whose words cannot mean anything."""
+        return UsageError(f"{self.where}: #{self.name} is expected {expected}, got {shown(came)}; {advice}.")
+
+
+def commands(file: Path) -> tuple[Command, ...]:
+    """The commands of a file and of those that it includes, in order.
+
+    Raises UsageError, one sentence with the line, for what is no command, for `#python` blocks, which are never
+    executed, and for included files that cannot be read or lie outside the model's folder.
+    """
+    found: list[Command] = []
+    for command in _of(file, file.parent.resolve(), (file.resolve(),), ""):
+        found.append(command)
+        if len(found) > MOST:
+            raise UsageError(
+                f"{command.where}: a model is expected to have at most {MOST:,} commands, got more; merge boxes."
+            )
+    return tuple(found)
+
+
+def _of(file: Path, home: Path, path: tuple[Path, ...], label: str) -> Iterator[Command]:
+    for number, line in enumerate(_text(file, label).splitlines(), start=1):
+        where = f"{label}line {number}"
+        if not line.startswith("#") or line.startswith("##"):
+            continue
+        match = NAME.match(line)
+        if match is None:
+            raise UsageError(
+                f"{where}: a command is expected to be '#name: words' with a blank behind the colon, got "
+                f"'{shown(line)}'; correct it, or begin the line with ## to make it a comment."
+            )
+        command = Command(match[1], line[match.end() :].strip(), where)
+        if command.name in ("python", "end_python"):
+            raise UsageError(
+                f"{where}: blocks of Python are not executed; expand them beforehand with gprMax's option "
+                "--write-processed and run the file that it writes."
+            )
+        if command.name == "include_file":
+            yield from _included(command, file, home, path)
+        else:
+            yield command
+
+
+def _included(command: Command, file: Path, home: Path, path: tuple[Path, ...]) -> Iterator[Command]:
+    inner = beside(command, command.text, file.parent, home)
+    if inner in path or len(path) >= DEEPEST:
+        raise command.fault(
+            "to include files that do not include themselves, at most 16 deep", f"'{command.text}' again",
+            "take the line out",
+        )  # fmt: skip
+    yield from _of(inner, home, (*path, inner), f"{inner.relative_to(home)}, ")
+
+
+def beside(command: Command, name: str, folder: Path, home: Path) -> Path:
+    """The file that a command names, inside the model's folder. Raises UsageError where it would lie outside."""
+    try:
+        found = (folder / name).resolve()
+        inside = bool(name) and found.is_relative_to(home)
+    except (OSError, ValueError, RuntimeError):
+        inside = False
+    if not inside:
+        raise command.fault(
+            "to name a file inside the model's folder", f"'{name}'", "copy the file there and name it so"
+        )
+    return found
+
+
+def _text(file: Path, label: str) -> str:
+    try:
+        return read_plain(file, LARGEST).decode("utf-8-sig")
+    except UnicodeDecodeError:
+        raise UsageError(f"{label}an input file is expected to be UTF-8 text, got other bytes; save it so.") from None
+    except (OSError, ValueError) as error:
+        raise UsageError(
+            f"{label}an input file is expected at '{shown(str(file))}', got: {reason(error)}; check the path."
+        ) from None

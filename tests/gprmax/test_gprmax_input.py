@@ -1,0 +1,175 @@
+"""Input files of gprMax: what is read, what is refused, and the same media on every node as gprMax 4.0.1 has."""
+
+from __future__ import annotations
+
+import random
+from math import prod
+from pathlib import Path
+
+import h5py
+import numpy as np
+import pytest
+
+from peergrid.errors import UsageError
+from peergrid.gprmax import read
+from peergrid.gprmax.table import TABLE, Noted, Refused, markdown
+from peergrid.gprmax.waves import Pulse
+from peergrid.jobs import run_model
+from peergrid.models import modelfile
+from peergrid.models.fdtd3d import COMPONENTS, ElectricDipole
+
+HERE = Path(__file__).parent
+SMALL = """\
+#title: two dimensions
+#domain: 0.12 0.1 0.002
+#dx_dy_dz: 0.002 0.002 0.002
+#time_window: 41
+#material: 6 0.01 1 0 soil
+#waveform: ricker 1 1.5e9 pulse
+#hertzian_dipole: z 0.061 0.08 0 pulse
+#rx: 0.05 0.08 0
+#box: 0 0 0 0.12 0.06 0.002 soil
+"""
+
+
+def _file(tmp_path: Path, text: str) -> Path:
+    path = tmp_path / "model.in"
+    path.write_text(text)
+    return path
+
+
+def _sentence(tmp_path: Path, text: str) -> str:
+    with pytest.raises(UsageError) as raised:
+        modelfile.read(_file(tmp_path, text)).build()
+    found = str(raised.value)
+    assert "\n" not in found
+    assert found.endswith((".", "?"))
+    return found
+
+
+def test_objects_of_every_kind_give_each_component_the_medium_of_gprmax() -> None:
+    domain = read(HERE / "objects.in").domain
+    with np.load(HERE / "objects.npz") as recorded:
+        theirs, properties = recorded["ids"], recorded["properties"]
+    media = domain.media
+    own = np.array([(m.permittivity, m.conductivity, m.permeability, m.magnetic_loss) for m in media])
+    for place, component in enumerate(COMPONENTS):
+        axis = "xyz".index(component[1])
+        electric = component[0] == "E"
+        live = tuple(slice(int((k == axis) != electric), -1) for k in range(3))  # the rest never changes
+        columns = slice(0, 2) if electric else slice(2, 4)
+        expected = properties[theirs[place][live]][..., columns]
+        found = own[domain.ids[place][live]][..., columns]
+        np.testing.assert_allclose(found, expected, rtol=1e-6, err_msg=component)
+
+
+def test_a_file_runs_and_leaves_results_in_gprmax_layout(tmp_path: Path) -> None:
+    model = modelfile.read(_file(tmp_path, SMALL))
+    assert (model.title, model.shape) == ("two dimensions", (60, 50))
+    run_model(model, tmp_path / "found", devices="cpu:1")
+    with h5py.File(tmp_path / "found" / "results.h5") as file:
+        trace = file["rxs/rx1/Ez"][:]
+        assert (file.attrs["Iterations"], trace.shape, trace[0]) == (41, (41,), 0.0)
+        assert np.abs(trace).max() > 0
+        assert file["rxs/rx1"].attrs["GridPosition"].tolist() == [25, 40, 0]
+
+
+def test_points_half_way_between_nodes_go_down(tmp_path: Path) -> None:
+    domain = read(_file(tmp_path, SMALL.replace("0.061 0.08", "0.061 0.083"))).domain
+    source = domain.sources[0]
+    assert isinstance(source, ElectricDipole)
+    assert source.node == (30, 41, 0)
+
+
+def test_a_time_window_is_in_seconds_or_in_samples(tmp_path: Path) -> None:
+    seconds = read(_file(tmp_path, SMALL.replace("_window: 41", "_window: 1e-9")))
+    assert seconds.plan.dt == 4.7173086734993682e-12
+    assert seconds.steps == 212
+
+
+def test_included_files_are_read_inside_the_folder_alone(tmp_path: Path) -> None:
+    inner = tmp_path / "inner"
+    inner.mkdir()
+    (inner / "soil.in").write_text("## dry\n#material: 4 0 1 0 dry\n")
+    (tmp_path / "secret.in").write_text("#title: secret\n")
+    model = inner / "model.in"
+    model.write_text(SMALL + "#include_file: soil.in\n")
+    assert "dry" in [medium.name for medium in read(model).domain.media]
+    for name in ("../secret.in", str(tmp_path / "secret.in"), "model.in", ""):
+        model.write_text(SMALL + f"#include_file: {name}\n")
+        with pytest.raises(UsageError, match="line 10: #include_file is expected to"):
+            read(model)
+
+
+def test_passed_over_commands_are_said(tmp_path: Path) -> None:
+    model = modelfile.read(_file(tmp_path, SMALL + "#snapshot: 0 0 0 1 1 1 1 1 1 5 shot\n"))
+    assert any(note.startswith("line 10: #snapshot is passed over; ") for note in model.build().warnings)
+
+
+def test_every_other_command_is_refused_by_name_and_line(tmp_path: Path) -> None:
+    refused = [name for name, entry in TABLE.items() if isinstance(entry, Refused)]
+    for name in refused:
+        sentence = _sentence(tmp_path, f"{SMALL}#{name}: 1\n")
+        assert f"line 10: #{name} is not carried out; " in sentence
+    assert sum(isinstance(entry, Noted) for entry in TABLE.values()) + len(refused) < len(TABLE)
+
+
+def test_the_documents_list_every_command() -> None:
+    assert markdown() in (HERE.parents[1] / "docs" / "gprmax.md").read_text()
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        ("#boxx: 1", "did you mean '#box'?"),
+        ("#box 1 2 3", "'#name: words'"),
+        ("#python:", "expand them beforehand"),
+        ("#box: 0 0 0 1 1 1 soil", "to lie within the domain"),
+        ("#box: 0 0 0 0.1 0.05 0.002 sol", "did you mean 'soil'?"),
+        ("#sphere: 0.05 0.05 0 -1 soil", "as word 4, got '-1'"),
+        ("#waveform: square 1 1e9 w", "'square'"),
+        ("#domain: 1 1 1", "expected once"),
+        ("#rx: 0.05 0.05 9 name Ez", None),
+        ("#rx: 0.05 0.05 0 name Q", "'Q'"),
+    ],
+)  # fmt: skip
+def test_what_cannot_mean_anything_is_one_sentence(tmp_path: Path, line: str, expected: str | None) -> None:
+    if expected is None:  # nothing varies along z
+        modelfile.read(_file(tmp_path, f"{SMALL}{line}\n")).build()
+    else:
+        assert expected in _sentence(tmp_path, f"{SMALL}{line}\n")
+
+
+def test_mutated_files_are_read_or_refused(tmp_path: Path) -> None:
+    chance, text = random.Random(7), (HERE / "objects.in").read_text()
+    refused: list[str] = []
+    for _ in range(300):
+        try:
+            model = read(_file(tmp_path, _mutated(text, chance)))
+            if prod(model.shape) < 100_000:
+                model.build()
+        except UsageError as error:
+            refused.append(str(error))
+    assert len(refused) > 100
+    assert not [sentence for sentence in refused if "\n" in sentence]
+
+
+def _mutated(text: str, chance: random.Random) -> str:
+    lines = text.splitlines()
+    for _ in range(chance.randint(1, 3)):
+        at = chance.randrange(len(lines))
+        words = lines[at].split(" ")
+        other = chance.choice(("nan", "1e400", "-1", "x", "", "\x00", "9" * 40, "inf", "../a", "é", "#box:", "0"))
+        words[chance.randrange(len(words))] = other
+        lines[at] = " ".join(words)
+    return "\n".join(lines)
+
+
+def test_waveforms_are_those_of_gprmax() -> None:
+    times = np.array([0.0, 0.7e-9, 1.3e-9])
+    for kind, expected in {
+        "contsine": [0.0, -0.16643489, 0.30909337],
+        "impulse": [1.0, 0.0, 0.0],
+        "sine": [0.0, -0.95105652, 0.0],
+    }.items():
+        np.testing.assert_allclose(Pulse(kind, 1.0, 1e9, 1e-11).sample(times), expected, atol=1e-8)
