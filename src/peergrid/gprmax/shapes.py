@@ -198,14 +198,14 @@ def _flat(frame: Frame, shape: Triangle | Sector) -> tuple[int, int, int, Mask, 
 def _triangle(shape: Triangle, corners: list[tuple[int, int]]) -> tuple[Mask, tuple[int, int]]:
     """In whole numbers, twice as large as nodes, so that centres are whole too."""
     (ax, ay), (bx, by), (cx, cy) = ((2 * a, 2 * b) for a, b in corners)
-    turn = (bx - ax) * (cy - ay) - (by - ay) * (cx - ax)
-    if turn == 0:
+    area = (bx - ax) * (cy - ay) - (by - ay) * (cx - ax)
+    if area == 0:
         raise shape.command.fault("to have corners that are not in a line", f"nodes {corners}", "correct its corners")
     lows = [min(c[k] for c in corners) for k in range(2)]
     highs = [max(c[k] for c in corners) for k in range(2)]
     x = (2 * np.arange(lows[0], highs[0], dtype=np.int64) + 1)[:, None]
     y = (2 * np.arange(lows[1], highs[1], dtype=np.int64) + 1)[None, :]
-    sign = 1 if turn > 0 else -1
+    sign = 1 if area > 0 else -1
     inside = np.ones((x.shape[0], y.shape[1]), np.bool_)
     for px, py, qx, qy in ((ax, ay, bx, by), (bx, by, cx, cy), (cx, cy, ax, ay)):
         inside &= sign * ((qx - px) * (y - py) - (qy - py) * (x - px)) > 0
