@@ -13,6 +13,7 @@ from peergrid.errors import UsageError
 
 FILES = {
     "model": 120,
+    "gprmax": 300,
     "npy": 80,
     "hdf5": 60,
     "samples": 60,

@@ -81,7 +81,7 @@ class Plan:
 
     @cached_property
     def settings(self) -> Mapping[str, Any]:
-        """What commands say of which a model has one."""
+        """The values of commands of which a model has one."""
         return {item.name: item.value for item in self.items if isinstance(item, Setting)}
 
     def of(self, kind: type[KIND]) -> tuple[KIND, ...]:

@@ -108,7 +108,7 @@ class Media:
         return self._averages[magnetic, key]
 
     def _smooths(self, medium: Medium) -> bool:
-        """Whether surfaces of a medium are averaged with what is beside them."""
+        """True where surfaces of a medium are averaged with what is beside them."""
         return not (medium.stops_electric or medium.stops_magnetic) and (self._dispersive or not medium.poles)
 
     def _name(self, item: Material) -> None:

@@ -272,6 +272,6 @@ def receivers(command: Command, folder: Path) -> Item:
 
 
 def steps(command: Command, folder: Path) -> Item:
-    """How far sources or receivers move from each trace of a survey to the next."""
+    """The way that sources or receivers move from each trace of a survey to the next."""
     counted(command, 3)
     return Setting(command.name, vector(command, 0))

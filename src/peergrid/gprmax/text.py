@@ -31,7 +31,7 @@ class Command:
 
     @property
     def words(self) -> tuple[str, ...]:
-        """What stands behind the colon, split at blanks."""
+        """The text behind the colon, split at blanks."""
         return tuple(self.text.split())
 
     def fault(self, expected: str, came: str, advice: str) -> UsageError:

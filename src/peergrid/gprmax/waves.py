@@ -1,4 +1,4 @@
-"""What sources send, by the formulas of gprMax: amplitude against time."""
+"""Waveforms of sources by the formulas of gprMax: amplitude against time."""
 
 from __future__ import annotations
 
