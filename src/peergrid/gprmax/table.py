@@ -142,7 +142,7 @@ TABLE: Mapping[str, Reader | Refused | Noted] = MappingProxyType(
 
 
 def read(commands: Iterable[Command], folder: Path) -> tuple[Item, ...]:
-    """The items of commands, in order. Raises UsageError for the first that is unknown, refused or cannot be understood."""
+    """The items of commands, in order. Raises UsageError for the first that is unknown, refused or wrong."""
     return tuple(_items(commands, folder))
 
 
