@@ -105,7 +105,7 @@ class Raster:
             _mark(self._fixed[own], mask, BIT[axis, offset])
 
     def averages(self) -> Iterator[tuple[int, tuple[slice, slice, slice], Mask, tuple[Ids, ...]]]:
-        """Components left to average, plane by plane: the component, the plane of nodes, where in it, the cells around."""
+        """Components to average, plane by plane: the component, the plane of nodes, where in it, the cells around."""
         for plane in range(self.cells[0]):
             where = (slice(plane, plane + 1), slice(0, self.cells[1]), slice(0, self.cells[2]))
             for component in range(6):
