@@ -127,6 +127,7 @@ def test_several_steps(make: Make, steps: int, boundary: str) -> None:
         (diffusion, 1, StreamShape(64, 16, 4, ahead=2, own=True, unroll=3, around=True)),
         (two_fields, 1, StreamShape(48, 16, 2, ahead=2, own=True, around=True)),
         (diffusion, 3, StreamShape(64, 16, 4, ahead=3, own=True, unroll=3, split_barrier=True)),
+        (diffusion, 3, StreamShape(64, 16, 4, ahead=1, own=True, unroll=3, split_barrier=True)),
         (diffusion, 2, StreamShape(128, 12, 3, ahead=3, own=True, unroll=3, split_barrier=True)),
         (two_fields, 2, StreamShape(48, 16, 2, ahead=2, own=True, unroll=3, split_barrier=True)),
         (diffusion, 2, StreamShape(48, 16, 2, ahead=2, own=True)),
