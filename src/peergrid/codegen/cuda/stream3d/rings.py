@@ -245,7 +245,7 @@ class Rings:
         nodes = self.levels.nodes
         if not (self.shape.split_barrier and self.shape.own and len(nodes) > 1) or any(map(self.waits, nodes)):
             return False
-        if self.shape.ahead < 2 or not self._late_reads_are_safe:  # threads see others' copies a clock after these are awaited
+        if self.shape.ahead < 2 or not self._late_reads_are_safe:  # copies are seen a clock after they are there
             return False
         for version in self.levels.versions:
             planes = [use.plane for use in self._uses_of(version) if self._shared(use)]
