@@ -1,0 +1,90 @@
+"""Waves in tilted media on many GPUs, on paper: the parts of a step, and how many slices hide a network; not measured.
+
+    python benchmarks/wave_scaling.py
+
+TTI in two stages, 8th order in space, 512³ cells with `overlap`: on one host of up to eight H200s over NVLink, and on
+three hosts of two over several networks, beside the speed-ups of a case study of 2009 on hosts of two GPUs. A
+network is hidden where a slab in the middle of a chain of GPUs takes at most 5 % longer than one alone.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from record import about, save
+from wave_problems import AXIS, FIRST, RADIUS, SECOND, along_axis, tilted
+
+from peergrid import Grid, Options, Problem
+from peergrid.predict.forecast import Forecaster
+from peergrid.predict.machine import Line, Machine
+from peergrid.predict.machines import machine_named
+from peergrid.predict.scaling import seconds_on
+
+NETWORKS = {
+    "InfiniBand DDR, 1.6 GB/s, 5 us": Line(5e-6, 1.6e9),
+    "InfiniBand QDR, 3.2 GB/s, 3 us": Line(3e-6, 3.2e9),
+    "400 Gbit/s, 3 us": Line(3e-6, 50e9),
+}
+THEIRS = {"1 x 2": 1.98, "2 x 1": 1.97, "2 x 2": 3.98, "3 x 2": 4.50, "3 x 2, 768 cells": 5.60, "slices": [100, 70]}
+SLICES = (4, 8, 16, 24, 32, 48, 64, 85, 100, 128, 192, 256, 384, 512, 768, 1024)
+HIDDEN = 1.05
+OVERLAP = Options("overlap", 1)
+
+
+def waves(slices: int, cells: int) -> Problem:
+    """A step in so many slices of cells × cells; no array is made."""
+    grid = Grid((slices + 2 * RADIUS, cells + 2 * RADIUS, cells + 2 * RADIUS))
+    p, q, gp, gq, m, a, b = (grid.field(name) for name in ("p", "q", "gp", "gq", "m", "a", "b"))
+    axis = [grid.field(name) for name in AXIS]
+    return Problem.of([along_axis(p, q, gp, gq, *axis, FIRST), tilted(p, q, gp, gq, *axis, m, a, b, FIRST, SECOND)])
+
+
+def parts(problem: Problem, machine: Machine, gpus: int) -> dict[str, float]:
+    """Seconds of a step and of its parts on the busiest GPU, whatever these hide behind.
+
+    An interior lasts from its first kernel to the end of its last, waits between them included.
+    """
+    found = Forecaster(problem, machine, gpus).forecast(OVERLAP)
+    return {
+        "seconds": found.seconds_per_step, "halo": found.boundary, "interior": found.interior,
+        "exchange": found.exchange, "exposed": found.exposed,
+    }  # fmt: skip
+
+
+def hiding(machine: Machine, cells: int) -> tuple[int | None, dict[int, float]]:
+    """The fewest slices for each GPU that hide the machine's network, and for each number how much longer a step is."""
+    longer = {}
+    for slices in SLICES:
+        alone = seconds_on(waves(slices, cells), replace(machine, network=None), OVERLAP, 1)[0]
+        longer[slices] = seconds_on(waves(16 * slices, cells), machine, OVERLAP, 16)[0] / alone
+    kept = [n for n in SLICES if all(longer[more] <= HIDDEN for more in SLICES if more >= n)]
+    return (min(kept) if kept else None), longer
+
+
+def main() -> None:
+    host = machine_named("h200-x8")
+    cube = waves(512, 512)
+    found: dict[str, Any] = {"one host": {gpus: parts(cube, host, gpus) for gpus in (1, 2, 4, 8)}}
+    one = found["one host"][1]["seconds"]
+    for gpus, row in found["one host"].items():
+        row["times_one"] = one / row["seconds"]
+        print(gpus, {key: float(f"{value:.4g}") for key, value in row.items()}, flush=True)
+    for name, line in NETWORKS.items():
+        cases = {}
+        for nodes, gpus, cells in ((2, 1, 512), (2, 2, 512), (3, 2, 512), (3, 2, 768)):
+            machine = replace(host, gpus=gpus, nodes=nodes, network=line)
+            problem = waves(cells, cells)
+            row = parts(problem, machine, nodes * gpus)
+            row["times_one"] = parts(problem, host, 1)["seconds"] / row["seconds"]
+            cases[f"{nodes} x {gpus}, {cells} cells"] = row
+            print(name, nodes, gpus, cells, {key: float(f"{value:.4g}") for key, value in row.items()}, flush=True)
+        fewest, longer = hiding(replace(host, gpus=2, nodes=8, network=line), 512)
+        print(f"{name}: hidden from {fewest} slices on", flush=True)
+        found[name] = {"cases": cases, "slices_that_hide_it": fewest, "longer_than_alone": longer}
+    told = "TTI on H200s; foretold, not measured"
+    save("wave-scaling-foretold", {"what": told, "foretold": found, "case_study": THEIRS, **about()})
+
+
+if __name__ == "__main__":
+    main()
