@@ -54,7 +54,7 @@ def parts(problem: Problem, machine: Machine, gpus: int) -> dict[str, float]:
 
 
 def hiding(machine: Machine, cells: int) -> tuple[int | None, dict[int, float]]:
-    """The fewest slices for each GPU that hide the machine's network, and for each number how much longer than on NVLink."""
+    """The fewest slices for each GPU that hide the network, and for each number how many times as long a step is."""
     longer = {}
     for slices in SLICES:
         chain = waves(CHAIN * slices, cells)
