@@ -77,7 +77,7 @@ class GpuModel:
     bytes_per_clock: float = 14.4
     streamed_cells: int = 3 << 20
     streamed_cells_3d: int = 1 << 25
-    streamed_share_3d: float = 0.97
+    streamed_share_3d: float = 0.85
     wide_cells: int = 1 << 15
     wide_columns: int = 64
     wide_cube: int = 1 << 22
