@@ -43,6 +43,7 @@ from peergrid.stencil import Problem  # noqa: E402
 ALIKE = ("peer", "threads")  # strategies that one GPU carries out as others, too
 TRIED = CANDIDATES  # that a trial carries out
 MOST_CELLS = 1 << 29  # of a problem: its fields are made to describe it
+DESCRIBED = 1 << 27  # cells of a problem whose memory is foretold here: its fields are made for that
 LEAST = 64 << 20  # bytes
 RECORDED = 800_000  # steps that runs of `forecasts.py` have room for
 HELD = 0.003  # of the square of a figure's logarithm, beside squares of logarithms of errors
@@ -223,12 +224,11 @@ def main() -> None:
     }
     found = []
     for row in held.rows:
-        forecast = held.forecast(row, machine, families)
-        predicted = before.get(_case(row), forecast.seconds_per_step)
+        predicted = before.get(_case(row)) or held.forecast(row, machine, families).seconds_per_step
         found.append({k: row[k] for k in ("problem", "shape", "gpus", "strategy", "depth", "seconds_per_step")}
                      | {"predicted": predicted, "error": predicted / row["seconds_per_step"] - 1})  # fmt: skip
         if given.all:
-            print(_said(found[-1], row["host_seconds_per_step"], forecast.host_seconds_per_step))
+            print(_said(found[-1], row["host_seconds_per_step"]))
     errors = sorted(abs(row["error"]) for row in found)
     said = {
         "cases": len(errors),
@@ -280,7 +280,8 @@ def _distinct(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
 def memory(rows: list[dict[str, Any]], machine: Machine, most: int) -> Iterator[dict[str, Any]]:
     """Bytes foretold and taken, of runs that take more than `LEAST` bytes."""
     for row in rows:
-        if row["strategy"] == "memory" and row["shape"][0] <= most and max(row["bytes"]) >= LEAST:
+        made_here = math.prod(row["shape"]) <= DESCRIBED and row["shape"][0] <= most
+        if row["strategy"] == "memory" and made_here and max(row["bytes"]) >= LEAST:
             asked = Forecaster(problem(row["problem"], tuple(row["shape"])), machine, row["gpus"])
             plan = asked.arrangement(Options("overlap", depth=row["depth"], block=row["block"])).plan
             made = Plan(plan, RECORDED, machine.model)
@@ -306,10 +307,10 @@ def _case(row: dict[str, Any]) -> tuple[object, ...]:
     return row["problem"], tuple(row["shape"]), row["gpus"], row["strategy"], row["depth"]
 
 
-def _said(row: dict[str, Any], host: float, foretold: float) -> str:
+def _said(row: dict[str, Any], host: float) -> str:
     named = f"{row['problem']:12s} {row['shape'][0]:6d} ×{row['gpus']} {row['strategy']:11s} {row['depth']:2d}"
     times = f"{row['seconds_per_step'] * 1e6:9.2f} {row['predicted'] * 1e6:9.2f} {row['error']:+7.1%}"
-    return f"{named} {times}  {host * 1e6:7.2f} {foretold * 1e6:7.2f}"
+    return f"{named} {times}  {host * 1e6:7.2f}"
 
 
 def save(machine: Machine, families: dict[str, Family], records: list[str], launch: float) -> None:
