@@ -36,7 +36,8 @@ def forecasts(folder: Path | None = None) -> str:
         f"within 3 % of the best of all measured on {choices['within_3_percent']:.0%} of {choices['cases']} grids, the",
         f"best of the {choices['tried']} that a trial takes from it on {trial:.0%}, and never more than "
         f"{worst_chosen:.1%} slower.",
-        f"Choosing takes {usual:.2g} s, at most {chosen:.2g} s. Memory is foretold within {worst:.1%} of what the driver",
+        f"Choosing takes {usual:.2g} s, at most {chosen:.2g} s.",
+        f"Memory is foretold within {worst:.1%} of what the driver",
         f"reports ({len(memory)} runs of 64 MiB and more).",
     ]
     return "\n".join(lines)
