@@ -200,7 +200,7 @@ def triangle(command: Command, folder: Path) -> Item:
 def sector(command: Command, folder: Path) -> Item:
     at_least(command, 9)
     axis = AXES.index(one_of(command, 0, AXES))
-    inner = [number(command, k, lambda v: abs(v) <= 1e20) for k in range(1, 5)]
+    inner = [number(command, k, lambda v: abs(v) <= 1e20 or isinf(v), "a coordinate") for k in range(1, 5)]
     start = number(command, 6, lambda v: 0 <= v <= 360, "an angle from 0 to 360")
     angle = number(command, 7, lambda v: 0 < v <= 360, "an angle above 0 and up to 360")
     return Sector(
