@@ -204,9 +204,12 @@ PAPERS: tuple[Paper, ...] = (
             "",
             {"RTX 2080, PCIe 3": share},
             "independent_efficiency",
-            {"how": f"kernels alone, {how}", "kernel": 2500, "devices": 2},
+            {"how": way, "kernel": 2500, "devices": 2},
         )
-        for how, share in (("one thread", 0.86), ("a thread per GPU", 1.0))
+        for how, way, share in (
+            ("one thread", "kernels alone, one thread", 0.86),
+            ("a thread per GPU", "blocking copies, a thread per GPU", 1.0),
+        )
     ),
     Paper(
         "memory",
