@@ -113,7 +113,7 @@ def cut(place: Path, run: Whole, choose: random.Random, ends: Sequence[str]) -> 
     code, _ = waited(process)
     if disk is not None and (disk / power.NAMES).exists():
         power.fail(place, disk)
-    kept = len(list((place / "checkpoints").glob("step-*.h5")))
+    kept = len(list(_kept(place)))
     return Cut(how, round(after, 3), code, strategy, devices, kept)
 
 
@@ -162,9 +162,15 @@ def child(
         os._exit(code)
 
 
+def _kept(place: Path) -> Iterator[Path]:
+    """The checkpoints of a run, or the traces of a survey."""
+    yield from (place / "checkpoints").glob("step-*.h5")
+    yield from (place / "traces").glob("*.h5")
+
+
 def await_checkpoint(process: Child, place: Path) -> None:
     """Return when a run has kept something, or has ended; without this most ends of short runs come too early."""
-    while not any((place / "checkpoints").glob("step-*.h5")) and os.waitid(os.P_PID, process.pid, LOOK) is None:
+    while not any(_kept(place)) and os.waitid(os.P_PID, process.pid, LOOK) is None:
         time.sleep(0.002)
 
 

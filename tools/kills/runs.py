@@ -1,4 +1,4 @@
-"""The runs that are ended: a radar model by the command line, heat in three dimensions by a program."""
+"""The runs that are ended: a radar model and a survey by the command line, heat in three dimensions by a program."""
 
 from __future__ import annotations
 
@@ -40,6 +40,15 @@ fields = ["Ez", "Hx"]
 snapshots = 100
 pictures = false
 """
+SURVEY = (
+    RADAR.replace("snapshots = 100\n", "")
+    + """
+[survey]
+kind = "common_offset"
+traces = 6
+step = [0.01, 0.0]
+"""
+)
 EVERY = 40  # steps between two checkpoints
 
 
@@ -84,14 +93,23 @@ def run_heat(folder: Path, steps: int, devices: int, strategy: StrategyName, dep
 
 def run_radar(folder: Path, steps: int, devices: int, strategy: StrategyName, depth: int) -> None:
     """As a user runs it, in the process that calls."""
+    _run(folder, RADAR.format(steps=steps), devices, strategy, depth, "--checkpoint", f"{EVERY}steps")
+
+
+def run_survey(folder: Path, steps: int, devices: int, strategy: StrategyName, depth: int) -> None:
+    """The same of a survey, each of whose traces is kept when it is done."""
+    _run(folder, SURVEY.format(steps=steps), devices, strategy, depth)
+
+
+def _run(folder: Path, text: str, devices: int, strategy: str, depth: int, *more: str) -> None:
     model = folder.parent / f"{folder.name}.toml"
-    model.write_text(RADAR.format(steps=steps))
+    model.write_text(text)
     sys.argv = [
-        "peergrid", "run", str(model), "-o", str(folder), "--checkpoint", f"{EVERY}steps", "--resume",
-        "--devices", f"cpu:{devices}", "--strategy", strategy, "--depth", str(depth), "--json",
+        "peergrid", "run", str(model), "-o", str(folder), "--resume", "--devices", f"cpu:{devices}",
+        "--strategy", strategy, "--depth", str(depth), "--json", *more,
     ]  # fmt: skip
     peergrid.cli.main()
 
 
-RUNS = {"radar 2D": run_radar, "heat 3D": run_heat}
+RUNS = {"radar 2D": run_radar, "heat 3D": run_heat, "survey": run_survey}
 __all__ = ["RUNS", "STRATEGIES"]
