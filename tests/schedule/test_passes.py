@@ -227,9 +227,9 @@ def test_a_run_refuses_what_is_wrong_in_a_line_for_each_conflict() -> None:
 
 
 @pytest.mark.parametrize(("strategy", "passes"), [
-    ("peer", ("fuse the exchange into kernels",)),
+    ("peer", ("fuse the exchange into kernels", "a host for each GPU")),
     ("persistent", ("fuse the exchange and all passes into one kernel of each device",)),
-    ("overlap", ("events between GPUs to semaphores",)),
+    ("overlap", ("events between GPUs to semaphores", "a host for each GPU")),
     ("threads", ()),
 ])  # fmt: skip
 def test_a_stencil_of_ones_own_is_proved_as_gpus_carry_it_out(strategy: StrategyName, passes: tuple[str, ...]) -> None:
