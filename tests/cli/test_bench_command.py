@@ -197,3 +197,21 @@ def test_what_has_no_room_is_passed_over_unless_nothing_has(call: Call, monkeypa
     found = call(*asked)
     assert (found.code, found.out) == (3, "")
     assert found.err.endswith("There is no room for it.\n")
+
+
+def test_a_machine_that_is_not_here_is_foretold(call: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(import_module("peergrid.cli.bench"), "LARGE", replace(TINY, jacobi=8192))
+    asked = ("bench", "jacobi", "--machine", "h200-x8", "--counts", "1,8", "--only", "strong")
+    answer = call(*asked, "-o", "out", "--json")
+    assert answer.code == 0, answer.err
+    found = answer.json
+    assert json.loads((tmp_path / "out/jacobi-foretold.json").read_text()) == found
+    assert (found["machine"], found["machine_measured"]) == ("h200-x8", True)
+    one, eight = (row for row in found["rows"] if row["series"] == "strong, one step")
+    assert (one["count"], one["options"]["depth"], one["efficiency"]) == (1, 1, 1.0)
+    assert one["gcells_per_s"] == pytest.approx(8192**2 / one["seconds_per_step"] / 1e9)
+    assert eight["efficiency"] == pytest.approx(eight["gcells_per_s"] / one["gcells_per_s"] / 8)
+    assert 1 < one["seconds_per_step"] / eight["seconds_per_step"] < 8
+    assert "foretold, not measured" in call(*asked[:5], "1", "--only", "strong peer").out
+    assert call(*asked[:4], "--devices", "cpu:2").err.startswith("'--machine' foretells, without devices")
+    assert "each from 1 to the number of devices, here 8, got '9'" in call(*asked[:5], "9").err

@@ -8,6 +8,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from math import ceil, prod
 from statistics import median
+from typing import Any, TypeVar
 
 from peergrid.bench.power import PowerMeter
 from peergrid.resolve import default_options
@@ -62,7 +63,7 @@ class Measured:
     copy bandwidth of all devices that one step per pass would take at this rate (None where that was not measured);
     efficiency: the rate over that of as many single devices; against: the rate over that of the group's first case, the
     median over the rounds; watts: the mean power of each distinct GPU of a case that is sustained (None where it is
-    not known, and for all others).
+    not known, and for all others); foretold_seconds_per_step: as predicted for GPUs (None for virtual devices).
     """
 
     series: str
@@ -82,6 +83,10 @@ class Measured:
     against: float | None
     watts: tuple[float, ...] | None
     notes: tuple[str, ...]
+    foretold_seconds_per_step: float | None = None
+
+
+Row = TypeVar("Row", bound=Any)
 
 
 @dataclass(frozen=True)
@@ -119,8 +124,8 @@ def _against(row: Measured, other: Measured) -> float:
     return median(shares) * prod(row.shape) / prod(other.shape)
 
 
-def with_efficiency(rows: Iterable[Measured]) -> tuple[Measured, ...]:
-    """The rows with their rates compared to as many of the fastest single device of their group."""
+def with_efficiency(rows: Iterable[Row]) -> tuple[Row, ...]:
+    """The rows, measured or foretold, with their rates over that of as many of their group's fastest single device."""
     every = tuple(rows)
     single: dict[str, float] = {}
     for row in every:
@@ -200,7 +205,17 @@ class _Run:
             against=None,
             watts=watts,
             notes=(*self._simulation.notes, *limited),
+            foretold_seconds_per_step=self._foretold(),
         )
+
+    def _foretold(self) -> float | None:
+        """Seconds of a step as predicted for GPUs."""
+        if self._devices.kind == "cpu":
+            return None
+        from peergrid.predict.here import seconds_per_step  # takes compilers along, which are slow to come
+
+        case = self._case
+        return seconds_per_step(self._simulation.problem, self._devices, self._simulation.options, norm=case.norm)
 
     def _advance(self, steps: int) -> tuple[float, float | None]:
         """Seconds of a step, and of the host for a step, over so many."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from types import MappingProxyType
@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from peergrid.grid import Array, Dtype, Grid
+from peergrid.grid import Array, Box, Dtype, Grid, Index
 from peergrid.models import parse
 from peergrid.stencil import Problem, stencil
 
@@ -41,18 +41,40 @@ PATTERN = 1 << 20  # numbers after which noise repeats
 
 def noise(shape: Sequence[int], seed: int, dtype: Dtype = "float32") -> Array:
     """Random numbers in [-0.5, 0.5), of single precision in whatever type."""
-    count = int(np.prod(shape))
-    pattern = np.random.default_rng(seed).random(min(count, PATTERN), np.float32) - np.float32(0.5)
-    return np.resize(pattern, tuple(shape)).astype(dtype, copy=False)
+    return np.resize(_pattern(seed), tuple(shape)).astype(dtype, copy=False)
+
+
+def noise_on(shape: Index, seed: int) -> Callable[[Box], Array]:
+    """The same noise as a function of a box, so that no host needs the memory of a whole grid of that shape."""
+    columns = shape[-1]
+
+    def values(box: Box) -> Array:
+        longer = np.resize(_pattern(seed), PATTERN + box.shape[-1])  # rows that begin anywhere in the pattern
+        rows = (slice(lo, hi) for lo, hi in zip(box.lo[:-1], box.hi[:-1], strict=True))
+        first = np.arange(np.prod(shape) // columns, dtype=np.int64).reshape(shape[:-1])[tuple(rows)].ravel() * columns
+        begins = (first + box.lo[-1]) % PATTERN
+        return np.stack([longer[k : k + box.shape[-1]] for k in begins]).reshape(box.shape)
+
+    return values
+
+
+def _pattern(seed: int) -> Array:
+    return np.random.default_rng(seed).random(PATTERN, np.float32) - np.float32(0.5)
 
 
 def noisy(problem: Problem) -> Problem:
     """The problem with noise in the fields that change."""
     fields = {
-        name: replace(field, init=noise(field.box.shape, seed, field.grid.dtype)) if name in problem.state else field
+        name: replace(field, made_by=_within(field.box, seed)) if name in problem.state else field
         for seed, (name, field) in enumerate(problem.fields.items())
     }
     return replace(problem, fields=MappingProxyType(fields))
+
+
+def _within(of: Box, seed: int) -> Callable[[Box], Array]:
+    """Noise of a field that has values on one box."""
+    values, back = noise_on(of.shape, seed), tuple(-lo for lo in of.lo)
+    return lambda box: values(box.shift(back))
 
 
 @stencil
@@ -68,9 +90,15 @@ def jacobi(rows: int, columns: int) -> Problem:
     The first and last column hold sin(2π y), rows repeat; float32, noise elsewhere.
     """
     grid = Grid((rows, columns), boundary=("periodic", "fixed"))
-    values = noise(grid.shape, 1)
-    values[:, 0] = values[:, -1] = np.sin(2 * np.pi * np.arange(1, rows + 1) / (rows + 1))
-    return Problem.of(relax(grid.field("u", values)))
+    between = noise_on(grid.shape, 1)
+
+    def first(box: Box) -> Array:
+        values, ends = between(box), np.sin(2 * np.pi * np.arange(1 + box.lo[0], 1 + box.hi[0]) / (rows + 1))
+        for column in {0, columns - 1}.intersection(range(box.lo[1], box.hi[1])):
+            values[:, column - box.lo[1]] = ends
+        return values
+
+    return Problem.of(relax(grid.field("u", first)))
 
 
 @lru_cache(maxsize=1)

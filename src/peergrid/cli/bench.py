@@ -18,12 +18,13 @@ from rich.table import Table
 from peergrid.bench import own, problems
 from peergrid.bench.circumstances import about
 from peergrid.bench.measure import Case, Measured, copy_bandwidth, measure, with_efficiency
-from peergrid.bench.suites import LARGE, LITTLE, SUITES, Suite
+from peergrid.bench.suites import LARGE, LITTLE, SUITES, Size, Suite
 from peergrid.cli.choose import AsJson, DeviceSpec
 from peergrid.errors import DoesNotFit, UsageError
 from peergrid.io.atomic import replacing
 from peergrid.jobs.folder import Folder
 from peergrid.runtime.devices import Devices, parse_devices
+from peergrid.schedule import Options
 
 WIDTH = 160  # columns of a table that goes to a file
 UNSTEADY = 0.2  # range of the samples over their median
@@ -39,19 +40,21 @@ def bench(
         Path | None, typer.Option("-o", "--output", metavar="DIR", help="Write NAME.json and NAME.png here.")
     ] = None,
     only: Annotated[str, typer.Option("--only", metavar="WORD", help="Only series with this word in their name.")] = "",
+    machine: Annotated[
+        str | None,
+        typer.Option("--machine", metavar="FILE|NAME", help="Foretell: a profile, or h200-x8; no device needed."),
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Measure known problems on 1, 2, 4, … devices, or on as many as '--counts' names."""
     if name not in SUITES:
         raise UsageError(f"A benchmark is one of {', '.join(SUITES)}, got '{name}'.")
+    if machine is not None:
+        _foretell(name, machine, devices, counts, output, only, as_json=as_json)
+        return
     suite, chosen = SUITES[name], parse_devices(devices)
     measured_on = counts_of(chosen.count) if counts is None else counts_named(counts, chosen.count)
-    cases = _cases(suite, chosen, measured_on, only)
-    if not cases:
-        raise UsageError(
-            f"No series of '{name}' has '{only}' in its name (on {','.join(map(str, measured_on))} devices); leave "
-            "'--only' and '--counts' out to see them all."
-        )
+    cases = _cases(name, LARGE if chosen.kind == "cuda" else LITTLE, measured_on, only)
     if output is not None:
         Folder(output).prepare()
     bandwidth = copy_bandwidth(chosen)
@@ -118,10 +121,50 @@ def counts_named(text: str, devices: int) -> tuple[int, ...]:
     return tuple(sorted(known[count] for count in named))
 
 
-def _cases(suite: Suite, devices: Devices, counts: tuple[int, ...], only: str) -> list[Case]:
-    """The cases of a suite on so many devices, of series with a word in their name."""
-    size = LARGE if devices.kind == "cuda" else LITTLE
-    return [case for case in suite.cases(size, counts) if case.count in counts and only in case.series]
+def _cases(name: str, size: Size, counts: tuple[int, ...], only: str) -> list[Case]:
+    """The cases of a suite on so many devices, of series with a word in their name. Raises UsageError without any."""
+    found = [case for case in SUITES[name].cases(size, counts) if case.count in counts and only in case.series]
+    if not found:
+        raise UsageError(
+            f"No series of '{name}' has '{only}' in its name (on {','.join(map(str, counts))} devices); leave "
+            "'--only' and '--counts' out to see them all."
+        )
+    return found
+
+
+def _foretell(
+    name: str, place: str, devices: str, counts: str | None, output: Path | None, only: str, *, as_json: bool
+) -> None:
+    """The same suite on paper, for a machine that need not be here: a table, and NAME-foretold.json."""
+    from peergrid.bench.foretell import foretold  # takes compilers along, which are slow to come
+    from peergrid.predict.machines import machine_at
+
+    if devices != "auto":
+        raise UsageError(f"'--machine' foretells, without devices; leave '--devices {devices}' out, or measure there.")
+    machine = machine_at(place)
+    asked = counts_of(machine.gpus) if counts is None else counts_named(counts, machine.gpus)
+    cases = _cases(name, LARGE, asked, only)
+    if output is not None:
+        Folder(output).prepare()
+    rows = with_efficiency(foretold(case, machine) for case in cases)
+    problems.forget()
+    own.forget()
+    given = {"benchmark": name, "machine": machine.name, "machine_measured": machine.measured, "about": asdict(about())}
+    if output is not None:
+        _write(output / f"{name}-foretold.json", given, rows)
+    if as_json:
+        typer.echo(_text(given, rows))
+        return
+    title = f"{SUITES[name].title} on machine '{machine.name}', foretold, not measured"
+    table = Table(title=title, title_justify="left")
+    table.add_column("case", no_wrap=True)
+    for head in ("GPUs", "grid", "depth", "µs per step", "GCells/s", "efficiency", "host µs"):
+        table.add_column(head, justify="right", no_wrap=True)
+    for row in rows:
+        size, rates = "×".join(map(str, row.shape)), (f"{row.seconds_per_step * 1e6:,.4g}", f"{row.gcells_per_s:,.4g}")
+        host = f"{row.host_seconds_per_step * 1e6:.3g}"
+        table.add_row(row.series, str(row.count), size, _depth(row.options), *rates, _share(row.efficiency), host)
+    Console(width=None if sys.stdout.isatty() else WIDTH).print(table)
 
 
 def _rows(
@@ -152,13 +195,13 @@ def _groups(cases: list[Case]) -> Iterator[list[Case]]:
         yield [case for _, case in group]
 
 
-def _write(path: Path, found: dict[str, Any], rows: tuple[Measured, ...]) -> None:
+def _write(path: Path, found: dict[str, Any], rows: Sequence[Any]) -> None:
     """Replace the file by what is known so far."""
     with replacing(path) as partial:
         partial.write_text(_text(found, rows) + "\n")
 
 
-def _text(found: dict[str, Any], rows: tuple[Measured, ...]) -> str:
+def _text(found: dict[str, Any], rows: Sequence[Any]) -> str:
     return json.dumps(found | {"rows": [asdict(row) for row in rows]}, indent=2)
 
 
@@ -177,16 +220,16 @@ def _table(suite: Suite, rows: tuple[Measured, ...], bandwidth: float | None) ->
     table = Table(title=f"{suite.title}{copies}", title_justify="left", caption=caption, caption_justify="left")
     table.add_column("case", no_wrap=True)
     heads = ["devices", "grid", "depth", "µs per step", "spread", "GCells/s", "of copy", "efficiency", "host µs"]
-    given = {"against first": compared, "W per GPU": powers, "notes": bool(noted)}
+    told = any(row.foretold_seconds_per_step for row in rows)
+    given = {"against first": compared, "foretold": told, "W per GPU": powers, "notes": bool(noted)}
     for head in (*heads, *(head for head, there in given.items() if there)):
         table.add_column(head, justify="right", no_wrap=True)
     for row in rows:
-        depth, block = row.options.depth, row.options.steps_per_pass
         table.add_row(
             row.series,
             str(row.count),
             "×".join(map(str, row.shape)),
-            str(depth) if block == depth else f"{depth} by {block}",
+            _depth(row.options),
             f"{row.seconds_per_step * 1e6:,.4g}",
             _share(row.spread),
             f"{row.gcells_per_s:,.4g}",
@@ -194,10 +237,23 @@ def _table(suite: Suite, rows: tuple[Measured, ...], bandwidth: float | None) ->
             _share(row.efficiency),
             "–" if row.host_seconds_per_step is None else f"{row.host_seconds_per_step * 1e6:.3g}",
             *([_share(row.against)] if compared else []),
+            *([_error(row)] if told else []),
             *([f"{mean(row.watts):.0f}" if row.watts else "–"] if powers else []),
             *([", ".join(str(1 + noted.index(note)) for note in row.notes)] if noted else []),
         )
     return table
+
+
+def _depth(options: Options) -> str:
+    """Steps between two exchanges, and of a pass where these are fewer."""
+    depth, block = options.depth, options.steps_per_pass
+    return str(depth) if block == depth else f"{depth} by {block}"
+
+
+def _error(row: Measured) -> str:
+    """By which share of it the forecast differs from the measured time."""
+    told = row.foretold_seconds_per_step
+    return "–" if told is None else f"{told / row.seconds_per_step - 1:+.1%}"
 
 
 def _share(value: float | None) -> str:
