@@ -289,8 +289,8 @@ def persistent(kernel: PersistentKernel, site: Site, box: Box) -> tuple[tuple[Ke
     made, problem, steps = kernel.made, site.problem, kernel.made.steps
     blocks = max(1, persistent_resident(kernel) * site.gpu.multiprocessors)
     tiles = kernel.tiles(box, blocks)
-    lost = FILLED * overhead(problem, steps)
-    plain = [(tile.shape[0] + lost) * _row(problem, steps, made.shape.columns) for tile in tiles.plain]
+    lost, row = FILLED * overhead(problem, steps), _row(problem, steps, made.shape.columns)
+    plain = [(tile.hi[0] - tile.lo[0] + lost) * row for tile in tiles.plain]
     edge = [block_tile(kernel, tile) for tile in tiles.edge]
     rows = (max(plain[n : n + kernel.warps]) for n in range(0, len(plain), kernel.warps))
     units = [*((one, 0.0) for one in edge), *((0.0, one) for one in rows)]

@@ -53,7 +53,7 @@ def test_tiles_are_full_and_fit(start: int, count: int, columns: int, kind: str)
         assert end == begin
         assert begin % 4 == 0
     for begin, end in spans:
-        first, last = begin - rings.growth.below[2], end + rings.growth.above[2]
+        first, last = begin - rings.reads.growth.below[2], end + rings.reads.growth.above[2]
         if kind == "fixed":
             first, last = max(first, 0), min(last, 400)
         assert last - first // 4 * 4 <= columns

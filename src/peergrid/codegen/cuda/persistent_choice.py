@@ -91,7 +91,7 @@ def _cost_of(kernel: PersistentKernel, box: Box, blocks: int) -> float:
     """The same of one device with so many blocks; block `b` takes units `b`, `b + blocks` and so on, edges first."""
     made, tiles = kernel.made, kernel.tiles(box, blocks)
     beside = overhead(made.problem, made.steps)
-    plain_cost = beside + max((tile.shape[0] for tile in tiles.plain), default=0)
+    plain_cost = beside + max((tile.hi[0] - tile.lo[0] for tile in tiles.plain), default=0)
     edge_cost = _edge_row(made.problem) * (kernel.rows + beside)
     edges, units = len(tiles.edge), kernel.units(tiles.plain, tiles.edge)
     busiest = max(

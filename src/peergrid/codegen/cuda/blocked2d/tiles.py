@@ -7,13 +7,14 @@ touches are handed over. Tiles may overlap: where two compute a cell, both find 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import ceil
 
 from peergrid.codegen.cuda.blocked.plain import FAR, allowed, core_of, obstacles
 from peergrid.codegen.cuda.blocked.tiles import Tiles, bands, chunks, overhead, spans
 from peergrid.grid import Box
 from peergrid.stencil import Problem
+from peergrid.stencil.remember import remembered
 
 NEAR = 8  # rows within which receivers share a tile
 
@@ -61,22 +62,11 @@ def tiles(
     An edge tile serves a receiver; where a cell has another tile it gets a small one besides. With a norm no cell may
     be summed up twice, and rows with receivers are left to edge tiles.
     """
-    heard = [Box.cell(problem.receivers[k].cell) for k in recorded]
+    heard = tuple(Box.cell(problem.receivers[k].cell) for k in recorded)
     summed = cut.align[0] > 1
-    excluded = [*obstacles(problem, steps), *(heard if summed else ())]
-    core, points = core_of(box & allowed(problem, steps, box, cut.margin), excluded)
-    core = _aligned(core, cut)
-    lost = overhead(problem, steps)
-    plain, rest = [], list(box - core)
-    for tile in _strips(core, cut, slots, lost):
-        hit = [tile & point for point in points if tile.overlaps(point)]
-        if not hit:
-            plain.append(tile)
-            continue
-        excluded_rows = bands(tile, hit, cut.align[0], lost)
-        rest += [tile.with_axis(0, lo, hi) for lo, hi in excluded_rows]
-        ends = [tile.lo[0], *(row for band in excluded_rows for row in band), tile.hi[0]]
-        plain += [tile.with_axis(0, lo, hi) for lo, hi in zip(ends[::2], ends[1::2], strict=True) if lo < hi]
+    plain_cut = replace(cut, edge_columns=0, edge_rows=0)
+    plain, left = _interior(problem, steps, box, plain_cut, slots, heard if summed else ())
+    rest: list[Box] = list(left)
     layer = []
     for number, strip in enumerate(strips):
         inside, rest = _parted(rest, strip, heard if summed else (), cut.align if summed else (1, 1))
@@ -84,7 +74,29 @@ def tiles(
     edges = list(edge_tiles(rest, cut))
     edges += _besides([cell for cell in heard if not any(tile.covers(cell) for tile in edges)], cut)
     edge = sorted(edges, key=lambda tile: -tile.shape[0])  # the long ones begin first
-    return Tiles(tuple(plain), tuple(edge), tuple(sorted(layer, key=lambda tile: -tile[1].shape[0])))
+    return Tiles(plain, tuple(edge), tuple(sorted(layer, key=lambda tile: -tile[1].shape[0])))
+
+
+@remembered(8)
+def _interior(
+    problem: Problem, steps: int, box: Box, cut: Cut, slots: int, barred: tuple[Box, ...]
+) -> tuple[tuple[Box, ...], tuple[Box, ...]]:
+    """The plain tiles, and the boxes that are left; barred: cells that no plain tile may touch."""
+    core, points = core_of(box & allowed(problem, steps, box, cut.margin), [*obstacles(problem, steps), *barred])
+    core, lost = _aligned(core, cut), overhead(problem, steps)
+    plain, rest = [], list(box - core)
+    for strips in _strips(core, cut, slots, lost):
+        near = [point for point in points if strips[0].hull(strips[-1]).overlaps(point)]
+        if not near:
+            plain += strips
+            continue
+        for tile in strips:
+            hit = [tile & point for point in near if tile.overlaps(point)]
+            excluded_rows = bands(tile, hit, cut.align[0], lost)
+            rest += [tile.with_axis(0, lo, hi) for lo, hi in excluded_rows]
+            ends = [tile.lo[0], *(row for band in excluded_rows for row in band), tile.hi[0]]
+            plain += [tile.with_axis(0, lo, hi) for lo, hi in zip(ends[::2], ends[1::2], strict=True) if lo < hi]
+    return tuple(plain), tuple(rest)
 
 
 def grid_core(problem: Problem, steps: int, cut: Cut) -> Box:
@@ -101,16 +113,15 @@ def _aligned(core: Box, cut: Cut) -> Box:
     return Box(lo, hi if hi[1] - lo[1] >= cut.columns else lo)
 
 
-def _strips(core: Box, cut: Cut, slots: int, lost: int) -> Iterator[Box]:
+def _strips(core: Box, cut: Cut, slots: int, lost: int) -> Iterator[list[Box]]:
     """Strips of the core, chunk by chunk; the last strip of a chunk may overlap the one before it."""
     if core.empty:
         return
     strips = ceil(core.shape[1] / cut.columns)
     count = chunks(core.shape[0], strips, slots, lost, cut.align[0], cut.least_rows, cut.most_rows)
+    lefts = [min(core.lo[1] + strip * cut.columns, core.hi[1] - cut.columns) for strip in range(strips)]
     for lo, hi in spans(core.lo[0], core.hi[0], count, cut.align[0]):
-        for strip in range(strips):
-            left = min(core.lo[1] + strip * cut.columns, core.hi[1] - cut.columns)
-            yield Box((lo, left), (hi, left + cut.columns))
+        yield [Box((lo, left), (hi, left + cut.columns)) for left in lefts]
 
 
 def _besides(cells: Iterable[Box], cut: Cut) -> Iterable[Box]:

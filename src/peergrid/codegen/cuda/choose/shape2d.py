@@ -80,7 +80,7 @@ def _kernel(problem: Problem, steps: int, columns: int, norm: str | None) -> Pas
         kernel = PassKernel(problem, _shape(problem, steps, columns, norm), width, norm)
         if norm:
             kernel = replace(kernel, edge_rows=NORM_ROWS, layer_rows=NORM_ROWS)
-        if kernel.layers and registers(problem, steps, columns, norm) > ROOMY:
+        if registers(problem, steps, columns, norm) > ROOMY and kernel.layers:
             kernel = replace(kernel, shape=replace(kernel.shape, registers=ROOMY))
         fits = max(kernel.stream.shared_bytes, kernel.edges.shared_bytes) <= H200.block_shared
         if fits and kernel.cut.columns > 0 and kernel.cut.edge_columns >= EDGE_COLUMNS:

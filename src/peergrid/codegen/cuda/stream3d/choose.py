@@ -10,7 +10,8 @@ from peergrid.codegen.cuda.gpu_model import H200, GpuModel
 from peergrid.codegen.cuda.onestep.groups import groups
 from peergrid.codegen.cuda.stream3d.confined import confined_updates
 from peergrid.codegen.cuda.stream3d.kernel import StreamKernel
-from peergrid.codegen.cuda.stream3d.rings import Rings, Use
+from peergrid.codegen.cuda.stream3d.reads import Use
+from peergrid.codegen.cuda.stream3d.rings import Rings
 from peergrid.codegen.cuda.stream_shape import StreamShape
 from peergrid.stencil import Problem
 from peergrid.stencil.remember import remembered
@@ -76,7 +77,7 @@ def _shapes(problem: Problem, stages: tuple[int, ...], gpu: GpuModel) -> Iterato
         shapes = gpu.streams.several
     else:
         shapes = gpu.streams.many if len(_beside(problem, stages)) >= MANY_READS else gpu.streams.few
-    growth = rings.growth.below[2] + rings.growth.above[2] > 0
+    growth = rings.reads.growth.below[2] + rings.reads.growth.above[2] > 0
     confined = any(confined_updates(problem, 1)[stage] for stage in stages)
     for shape in shapes:
         # Confined updates read planes that threads would keep to themselves; values of 8 bytes take too many registers.
@@ -94,4 +95,4 @@ def _far(problem: Problem, stages: tuple[int, ...]) -> bool:
 def _beside(problem: Problem, stages: tuple[int, ...]) -> list[Use]:
     """What stages read of other columns and rows."""
     rings = Rings(problem, 1, StreamShape(), stages)
-    return [use for node in rings.levels.nodes for use in rings.uses(node) if use.beside]
+    return [use for node in rings.levels.nodes for use in rings.reads.uses(node) if use.beside]

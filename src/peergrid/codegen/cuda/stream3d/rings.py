@@ -7,17 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property, reduce
+from functools import cached_property
 
-from peergrid.codegen.cuda.blocked.levels import Levels, Node, Version, Write, levels
-from peergrid.codegen.cuda.blocked.plain import unbounded
+from peergrid.codegen.cuda.blocked.levels import Levels, Node, Version
 from peergrid.codegen.cuda.onestep.groups import groups
-from peergrid.codegen.cuda.stream3d.confined import confined_updates, whole_box
+from peergrid.codegen.cuda.stream3d.reads import Reads, Use, reads
 from peergrid.codegen.cuda.stream_shape import StreamShape
-from peergrid.grid import Box
-from peergrid.stencil import Growth, Problem, footprint
-from peergrid.stencil.expr import Read
-from peergrid.stencil.problem import Update
+from peergrid.stencil import Problem
 from peergrid.stencil.remember import remembered
 
 BARRIER_BYTES = 16
@@ -50,32 +46,6 @@ class Ring:
         return self.planes * -(-plane // line) * line
 
 
-@dataclass(frozen=True)
-class Use:
-    """A read of a version by a node, `plane` after the clock."""
-
-    version: Version
-    plane: int
-    row: int
-    column: int
-
-    @property
-    def beside(self) -> bool:
-        """Whether it is one of another thread's cells."""
-        return bool(self.row or self.column)
-
-    @property
-    def next_column(self) -> bool:
-        """Whether it is of the same row, one column away."""
-        return not self.row and abs(self.column) == 1
-
-
-@remembered()
-def pipeline(problem: Problem, steps: int) -> Levels:
-    """The nodes of some steps, each a stage of one of them."""
-    return levels(problem, steps)
-
-
 @remembered()
 def part(problem: Problem, stages: tuple[int, ...]) -> Problem:
     """The problem whose step is some stages of a problem's step, with the same fields in the same order."""
@@ -105,70 +75,17 @@ class Rings:
         return found[-1].after[field] if after else found[0].before[field]
 
     @property
+    def reads(self) -> Reads:
+        return reads(self.problem, self.steps)
+
+    @property
     def levels(self) -> Levels:
-        return pipeline(self.problem, self.steps)
+        return self.reads.levels
 
     @property
     def width(self) -> int:
         """Values of a 16-byte access."""
         return 16 // self.problem.itemsize
-
-    def lead(self, node: Node) -> int:
-        """How far ahead of the clock a node works."""
-        return self.levels.nodes[-1].lag - node.lag
-
-    @cached_property
-    def needs(self) -> dict[tuple[int, int], Growth]:
-        """How far beyond a tile each node, by step and stage, has to make its plane."""
-        found = {}
-        for node in self.levels.nodes:
-            needed = footprint(self.problem, self.steps).targets[node.step][node.stage]
-            found[node.step, node.stage] = reduce(Growth.__or__, (needed[w.new.field] for w in node.writes))
-        return found
-
-    @cached_property
-    def growth(self) -> Growth:
-        """How far beyond a tile any node works."""
-        return reduce(Growth.__or__, self.needs.values())
-
-    def keeps(self, node: Node, write: Write) -> bool:
-        """Whether cells outside the update's box are asked for the value they keep: not where they never change and
-        nobody reads them here, since both slots of a field have such values from the start.
-        """
-        asked = not write.old.source or any(
-            node.before[read.field] is write.new
-            for node in self.levels.nodes
-            for other in node.writes
-            for read in (*other.assignment.reads, Read(other.new.field, (0, 0, 0)))
-        )
-        box, home = self.box(node, write), unbounded(self.problem, self.problem.fields[write.new.field].box)
-        return asked and not box.covers(home)
-
-    def box(self, node: Node, write: Write) -> Box:
-        """Where an update applies, without bounds along periodic axes."""
-        return unbounded(self.problem, whole_box(self.problem, self.steps, node.stage, write.new.field))
-
-    def confined(self, node: Node) -> tuple[Update, ...]:
-        """The updates that a node makes on a part of the grid in place of the usual ones."""
-        return confined_updates(self.problem, self.steps)[node.stage]
-
-    def uses(self, node: Node) -> list[Use]:
-        """What a node reads of full fields, in order."""
-        found = []
-        for write in node.writes:
-            reads = sorted(write.assignment.reads, key=str)
-            if self.keeps(node, write):
-                reads.append(Read(write.new.field, (0, 0, 0)))
-            for read in reads:
-                if self.problem.fields[read.field].full:
-                    version = node.before[read.field]
-                    found.append(Use(version, self.lead(node) + read.offset[0], read.offset[1], read.offset[2]))
-        for update in self.confined(node):
-            for read in sorted(update.reads, key=str):
-                if self.problem.fields[read.field].full and read.field in node.before:
-                    where = self.lead(node) + read.offset[0], read.offset[1], read.offset[2]
-                    found.append(Use(node.before[read.field], *where))
-        return list(dict.fromkeys(found))
 
     @cached_property
     def rings(self) -> dict[Version, Ring]:
@@ -198,7 +115,7 @@ class Rings:
     @property
     def fits(self) -> bool:
         """Whether a tile stores any cells."""
-        lost = [self.growth.below[axis] + self.growth.above[axis] for axis in (1, 2)]
+        lost = [self.reads.growth.below[axis] + self.reads.growth.above[axis] for axis in (1, 2)]
         return self.shape.rows > lost[0] and self.shape.columns >= lost[1] + 16
 
     @property
@@ -211,8 +128,8 @@ class Rings:
         """Clocks before the first plane of a tile at which a block begins."""
         found = 0
         for node in self.levels.nodes:
-            first = self.needs[node.step, node.stage].below[0] + self.lead(node)
-            back = max((self._youngest(use.version) - use.plane for use in self.uses(node)), default=0)
+            first = self.reads.needs[node.step, node.stage].below[0] + self.reads.lead(node)
+            back = max((self._youngest(use.version) - use.plane for use in self.reads.uses(node)), default=0)
             found = max(found, first + max(0, back))
         return found
 
@@ -223,7 +140,7 @@ class Rings:
 
     def waits(self, node: Node) -> bool:
         """Whether a node reads what other threads make at the same clock."""
-        for use in self.uses(node):
+        for use in self.reads.uses(node):
             made = not use.version.source and self._maker_lead(use.version) == use.plane
             if made and self._shared(use):
                 return True
@@ -232,7 +149,7 @@ class Rings:
     @cached_property
     def around(self) -> bool:
         """Whether threads keep the cells around their own of all planes: they find each in shared memory once."""
-        near = (max(abs(use.row), abs(use.column)) < 2 for node in self.levels.nodes for use in self.uses(node))
+        near = (max(abs(use.row), abs(use.column)) < 2 for node in self.levels.nodes for use in self.reads.uses(node))
         return self.shape.around and self.shape.own and len(self.levels.nodes) == 1 and all(near)
 
     @cached_property
@@ -260,7 +177,7 @@ class Rings:
         """
         first, *rest, last = self.levels.nodes
         safe = [write.new for node in rest or [first] for write in node.writes]
-        return all(use.version in safe for use in self.uses(last) if self._shared(use))
+        return all(use.version in safe for use in self.reads.uses(last) if self._shared(use))
 
     def _shared(self, use: Use) -> bool:
         """Whether threads find in shared memory what other threads have."""
@@ -300,18 +217,10 @@ class Rings:
         )
 
     def _maker_lead(self, version: Version) -> int:
-        return next(self.lead(node) for node in self.levels.nodes for w in node.writes if w.new is version)
-
-    @cached_property
-    def _all_uses(self) -> dict[Version, list[Use]]:
-        found: dict[Version, list[Use]] = {}
-        for node in self.levels.nodes:
-            for use in self.uses(node):
-                found.setdefault(use.version, []).append(use)
-        return found
+        return next(self.reads.lead(node) for node in self.levels.nodes for w in node.writes if w.new is version)
 
     def _uses_of(self, version: Version) -> list[Use]:
-        return self._all_uses.get(version, [])
+        return list(self.reads.of_version.get(version, ()))
 
     def loaded(self) -> Iterator[Ring]:
         """The rings that are filled from memory."""

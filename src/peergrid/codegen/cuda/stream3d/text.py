@@ -163,16 +163,16 @@ class Text:
         return f"{self._arguments.fields.index(name)}, {block}, {_bounds(need)}, {reach}, {_bounds(home)}"
 
     def _node(self, number: int, node: Node) -> Iterator[str]:
-        growth = self.rings.needs[node.step, node.stage]
+        growth = self.rings.reads.needs[node.step, node.stage]
         names = []
-        for place, update in enumerate(self.rings.confined(node)):
+        for place, update in enumerate(self.rings.reads.confined(node)):
             names.append(f"Confined_{number}_{place}")
             yield self._confined(names[-1], node, update)
         yield NODE.format(
             title=f"Step {node.step}, stage {node.stage}: "
             + ", ".join(dict.fromkeys(u.name for u in self.rings.problem.stages[node.stage].updates)),
             name=f"Node_{number}",
-            lead=self.rings.lead(node),
+            lead=self.rings.reads.lead(node),
             values=len(node.writes),
             barrier=_flag(self.rings.waits(node)),
             guarded=_flag(self._guarded(node)),
@@ -208,8 +208,8 @@ class Text:
     def _made(self, node: Node) -> Iterator[str]:
         problem, finals = self.rings.problem, self.rings.levels.finals
         for number, write in enumerate(node.writes):
-            name, box = write.new.field, self.rings.box(node, write)
-            keeps = self.rings.keeps(node, write)
+            name, box = write.new.field, self.rings.reads.box(node, write)
+            keeps = self.rings.reads.keeps(node, write)
             ring = self._ring(write.new) if write.new in self.rings.rings else "void"
             field = self._arguments.fields.index(name) if write.new in finals else -1
             home = _bounds(unbounded(problem, problem.fields[name].box) if keeps else box)
@@ -278,7 +278,7 @@ class Text:
 
     @property
     def _plan(self) -> str:
-        rings, growth = self.rings, self.rings.growth
+        rings, growth = self.rings, self.rings.reads.growth
         periodic = rings.problem.grid.periodic
         row, column = (f"at - {growth.below[axis]}" for axis in (1, 2))
         kinds = ("Arguments a", "Pace pace", "Wraps wraps")[: 3 if self._given else 1]

@@ -54,7 +54,7 @@ def across(rings: Rings, box: Box) -> tuple[list[tuple[int, int]], list[tuple[in
 
 def useful(rings: Rings) -> tuple[int, int]:
     """Rows and columns of a tile that it stores, at most."""
-    growth, shape, width = rings.growth, rings.shape, rings.width
+    growth, shape, width = rings.reads.growth, rings.shape, rings.width
     left = -(-growth.below[2] // width) * width
     return shape.rows - growth.below[1] - growth.above[1], (shape.columns - left - growth.above[2]) // _align(
         rings
@@ -63,7 +63,7 @@ def useful(rings: Rings) -> tuple[int, int]:
 
 def _align(rings: Rings) -> int:
     """Columns at multiples of which tiles meet: those of a copy where tiles lose columns, else of a memory sector."""
-    return rings.width if rings.growth.below[2] or rings.growth.above[2] else LINE
+    return rings.width if rings.reads.growth.below[2] or rings.reads.growth.above[2] else LINE
 
 
 def _cut(lo: int, hi: int, most: int, align: int) -> list[tuple[int, int]]:

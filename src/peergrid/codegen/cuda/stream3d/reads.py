@@ -1,0 +1,131 @@
+"""The reads of a pipeline, whatever the shape of its tiles: which node reads which plane of which version, and how far
+beyond a tile nodes work.
+
+Planes are counted from the clock, the plane that the last node makes: a node makes the plane `lead` ahead of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property, reduce
+
+from peergrid.codegen.cuda.blocked.levels import Levels, Node, Version, Write, levels
+from peergrid.codegen.cuda.blocked.plain import unbounded
+from peergrid.codegen.cuda.stream3d.confined import confined_updates, whole_box
+from peergrid.grid import Box
+from peergrid.stencil import Growth, Problem, footprint
+from peergrid.stencil.expr import Read
+from peergrid.stencil.problem import Update
+from peergrid.stencil.remember import remembered
+
+
+@dataclass(frozen=True)
+class Use:
+    """A read of a version by a node, `plane` after the clock."""
+
+    version: Version
+    plane: int
+    row: int
+    column: int
+
+    @property
+    def beside(self) -> bool:
+        """True where it is one of another thread's cells."""
+        return bool(self.row or self.column)
+
+    @property
+    def next_column(self) -> bool:
+        """True where it is of the same row, one column away."""
+        return not self.row and abs(self.column) == 1
+
+
+@dataclass(frozen=True)
+class Reads:
+    """The reads of some steps of a problem."""
+
+    problem: Problem
+    steps: int
+
+    @cached_property
+    def levels(self) -> Levels:
+        """The nodes, each a stage of one of the steps."""
+        return levels(self.problem, self.steps)
+
+    def lead(self, node: Node) -> int:
+        """The planes that a node works ahead of the clock."""
+        return self.levels.nodes[-1].lag - node.lag
+
+    @cached_property
+    def needs(self) -> dict[tuple[int, int], Growth]:
+        """The cells beyond a tile that each node, by step and stage, has to make of its plane."""
+        found = {}
+        for node in self.levels.nodes:
+            needed = footprint(self.problem, self.steps).targets[node.step][node.stage]
+            found[node.step, node.stage] = reduce(Growth.__or__, (needed[w.new.field] for w in node.writes))
+        return found
+
+    @cached_property
+    def growth(self) -> Growth:
+        """The cells beyond a tile that any node makes."""
+        return reduce(Growth.__or__, self.needs.values())
+
+    def keeps(self, node: Node, write: Write) -> bool:
+        """True where cells outside the update's box are asked for the value they keep: not where they never change and
+        nobody reads them here, since both slots of a field have such values from the start.
+        """
+        asked = not write.old.source or any(
+            node.before[read.field] is write.new
+            for node in self.levels.nodes
+            for other in node.writes
+            for read in (*other.assignment.reads, Read(other.new.field, (0, 0, 0)))
+        )
+        box, home = self.box(node, write), unbounded(self.problem, self.problem.fields[write.new.field].box)
+        return asked and not box.covers(home)
+
+    def box(self, node: Node, write: Write) -> Box:
+        """The cells to which an update applies, without bounds along periodic axes."""
+        return unbounded(self.problem, whole_box(self.problem, self.steps, node.stage, write.new.field))
+
+    def confined(self, node: Node) -> tuple[Update, ...]:
+        """The updates that a node makes on a part of the grid in place of the usual ones."""
+        return confined_updates(self.problem, self.steps)[node.stage]
+
+    def uses(self, node: Node) -> tuple[Use, ...]:
+        """The reads of full fields by a node, in order."""
+        return self.of_node[node.step, node.stage]
+
+    @cached_property
+    def of_node(self) -> dict[tuple[int, int], tuple[Use, ...]]:
+        """The same by step and stage."""
+        return {(node.step, node.stage): tuple(dict.fromkeys(self._uses(node))) for node in self.levels.nodes}
+
+    @cached_property
+    def of_version(self) -> dict[Version, list[Use]]:
+        """The reads of every version, node by node."""
+        found: dict[Version, list[Use]] = {}
+        for node in self.levels.nodes:
+            for use in self.uses(node):
+                found.setdefault(use.version, []).append(use)
+        return found
+
+    def _uses(self, node: Node) -> Iterator[Use]:
+        for write in node.writes:
+            reads = sorted(write.assignment.reads, key=str)
+            if self.keeps(node, write):
+                reads.append(Read(write.new.field, (0, 0, 0)))
+            for read in reads:
+                if self.problem.fields[read.field].full:
+                    version = node.before[read.field]
+                    yield Use(version, self.lead(node) + read.offset[0], read.offset[1], read.offset[2])
+        for update in self.confined(node):
+            for read in sorted(update.reads, key=str):
+                if self.problem.fields[read.field].full and read.field in node.before:
+                    where = self.lead(node) + read.offset[0], read.offset[1], read.offset[2]
+                    yield Use(node.before[read.field], *where)
+
+
+@remembered()
+def reads(problem: Problem, steps: int) -> Reads:
+    """The reads of some steps."""
+    return Reads(problem, steps)
