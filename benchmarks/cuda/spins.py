@@ -22,7 +22,7 @@ sys.path[:0] = [str(ROOT / "src"), str(ROOT / "benchmarks")]
 from record import about  # noqa: E402
 
 from peergrid.errors import PeergridError  # noqa: E402
-from peergrid.spins import BipartiteGraph, Relaxation, gpus, random_graph  # noqa: E402
+from peergrid.spins import BipartiteGraph, Relaxation, gpu_kernel, gpus, random_graph  # noqa: E402
 from peergrid.spins.exact import bethe_energy  # noqa: E402
 
 COUPLING, SEED, HALF_STEPS, WARM = 0.3, 7, 100, 20
@@ -96,9 +96,9 @@ def variants(graph: BipartiteGraph) -> Iterator[dict[str, Any]]:
     texts = {name: own.replace(*change) for name, change in changes.items()}
     for name, text in texts.items():
         gpus.source = lambda text=text: text  # type: ignore[assignment]
-        gpus.GROUP = 8 if name.endswith(": 8") else 32 if name.endswith(": 32") else 16
+        gpu_kernel.GROUP = 8 if name.endswith(": 8") else 32 if name.endswith(": 32") else 16
         yield {"variant": name, **rate(graph, 1, "store")}
-    gpus.source, gpus.GROUP = lambda: own, 16  # type: ignore[assignment]
+    gpus.source, gpu_kernel.GROUP = lambda: own, 16  # type: ignore[assignment]
 
 
 def parts(counts: list[int], colour: int) -> Iterator[tuple[str, Any]]:

@@ -15,7 +15,8 @@ from peergrid.errors import Unstable, UsageError
 from peergrid.schedule import Options
 from peergrid.schedule.strategies import STRATEGIES
 from peergrid.schedule.verify import program, prove
-from peergrid.sparse import CsrMatrix, Products, power_iteration, read_matrix
+from peergrid.sparse import CsrMatrix, Products, SlicedMatrix, power_iteration, read_matrix
+from peergrid.sparse.sliced import NONE
 
 RANDOM = np.random.default_rng(4)
 
@@ -58,6 +59,28 @@ def test_the_bits_do_not_depend_on_the_devices(name: str, strategy: str) -> None
             run.advance(5)
             seen.add(run.vector().tobytes())
     assert len(seen) == 1
+
+
+@pytest.mark.parametrize("name", MATRICES)
+def test_slices_have_the_bits_of_rows(name: str) -> None:
+    rows = CsrMatrix.of(MATRICES[name])
+    slices, vector, seen = SlicedMatrix.of(rows), RANDOM.standard_normal(rows.rows), set()
+    assert (slices.rows, slices.nonzeros, slices.reach) == (rows.rows, rows.nonzeros, rows.reach)
+    for matrix, devices in ((rows, "cpu:1"), (slices, "cpu:1"), (slices, f"cpu:{min(3, rows.rows)}")):
+        with Products(matrix, vector, devices) as run:
+            run.advance(3)
+            seen.add(run.vector().tobytes())
+    assert len(seen) == 1
+
+
+def test_what_fills_slices_up_reads_nothing() -> None:
+    """Infinity times nothing would be no number."""
+    matrix = SlicedMatrix.of(CsrMatrix.of(np.array([[0.0, 1.0, 2.0], [0.0, 3.0, 0.0], [0.0, 0.0, 0.0]])))
+    assert list(matrix.starts) == [0, 64]
+    assert np.count_nonzero(matrix.columns != NONE) == matrix.nonzeros == 3
+    with Products(matrix, np.array([np.inf, 1.0, 10.0]), "cpu:1") as run:
+        run.advance(1)
+        assert list(run.vector()) == [21.0, 3.0, 0.0]
 
 
 def test_halos_are_what_rows_read_and_the_schedule_is_proved() -> None:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from peergrid import Options
 from peergrid.runtime.devices import gpu_count
+from peergrid.schedule.strategies import StrategyName
 from peergrid.spins import Relaxation, random_graph
 from peergrid.spins.gpus import Exchange, gpu_relaxation
 
@@ -20,3 +22,13 @@ def test_the_bits_are_those_of_virtual_devices(count: int, exchange: Exchange) -
         wanted.advance(9)
         found.advance(9)
         assert {found.sha256(gpu) for gpu in range(count)} == {wanted.sha256()}
+
+
+@pytest.mark.parametrize("strategy", ["async", "graph", "overlap"])
+def test_passes_on_gpus_leave_the_bits_of_virtual_devices(strategy: StrategyName) -> None:
+    graph, seen = random_graph(GPUS * 480 * 32, 3), set[str]()
+    for devices in ("cpu:2", "cuda:0,0", "cuda"):
+        with Relaxation(graph, 0.4, 11, devices, Options(strategy)) as run:
+            run.advance(9)
+            seen.add(run.sha256())
+    assert len(seen) == 1

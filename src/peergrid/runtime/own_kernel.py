@@ -1,10 +1,12 @@
-"""Passes of a kernel that is no stencil, by the schedules and the executors that serve stencils on virtual devices."""
+"""Passes of a kernel that is no stencil, by the schedules and the executors that serve stencils."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from types import TracebackType
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
+from peergrid.codegen.cache import default_cache
 from peergrid.errors import UsageError
 from peergrid.grid import Array
 from peergrid.grid.partition import Partition
@@ -19,31 +21,62 @@ from peergrid.schedule import Layout, Options, Schedule, build, layout
 from peergrid.schedule.proved import require_right
 from peergrid.stencil import Problem
 
+if TYPE_CHECKING:
+    from peergrid.runtime.cuda.device.driver import Driver
+    from peergrid.runtime.cuda.lowering.own_kernel import OwnKernel
+
 IN_STREAMS = Options("async")
 
 
-def all_devices(devices: str | Devices, comm: Communicator | None) -> tuple[Devices, Ranks | None]:
-    """The virtual devices of a run, of all ranks if there are several. Raises UsageError for GPUs."""
+@dataclass(frozen=True)
+class Kernels:
+    """The same passes on virtual devices and on GPUs."""
+
+    cpu: Kernel
+    gpu: OwnKernel
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a run is: the devices of all ranks, these if there are several, the driver of GPUs (None: installed)."""
+
+    devices: Devices
+    ranks: Ranks | None = None
+    driver: Driver | None = None
+
+
+def place_of(devices: str | Devices | Place, comm: Communicator | None, options: Options) -> Place:
+    """Where a run is that asks for these devices. Raises UsageError where they cannot be had."""
+    if isinstance(devices, Place):
+        return devices
     chosen = devices if isinstance(devices, Devices) else parse_devices(devices)
-    if chosen.kind == "cuda":
-        raise UsageError(f"Virtual devices such as 'cpu:4' are expected here, got {chosen}.")
-    return devices_of_all(comm, chosen) if comm is not None and comm.size > 1 else (chosen, None)
+    if comm is None or comm.size == 1:
+        return Place(chosen)
+    together, ranks = devices_of_all(comm, chosen)
+    return Place(together, ranks.by(options.route, together.kind))
 
 
 class OwnKernelRun:
     """A run of passes: each reads one slot of the problem's fields and writes the other.
 
-    problem: its updates state what a pass reads; their expressions are not evaluated, `kernel` makes the passes, one
-    step each. ranks: the processes that share the partition.
+    problem: its updates state what a pass reads; their expressions are not evaluated, `kernels` make the passes, one
+    step each. Raises UsageError for options with several steps between two exchanges.
     """
 
     def __init__(
-        self, problem: Problem, kernel: Kernel, partition: Partition, options: Options, ranks: Ranks | None = None
+        self, problem: Problem, kernels: Kernels, partition: Partition, options: Options, place: Place
     ) -> None:
+        if options.depth != 1:
+            raise UsageError(f"These passes make one step between two exchanges, got depth = {options.depth}.")
         self.layout: Layout = layout(problem, partition, options)
         self.step = 0
         self._options = options
-        self._executor = _executor(self.layout, kernel, ranks)
+        self._executor = _executor(self.layout, kernels, place)
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Requests that could not be met, each with its reason."""
+        return tuple(self._executor.notes)
 
     def load(self, name: str, values: Array, slot: int) -> None:
         """Set a field everywhere, from its global array."""
@@ -80,9 +113,20 @@ class OwnKernelRun:
         self.close()
 
 
-def _executor(plan: Layout, kernel: Kernel, ranks: Ranks | None) -> Executor:
-    """The executor of virtual devices, of one process or of several."""
+def _executor(plan: Layout, kernels: Kernels, place: Place) -> Executor:
+    """The executor of virtual devices or of GPUs, of one process or of several."""
+    ranks, devices = place.ranks, place.devices
+    if devices.kind == "cuda":
+        from peergrid.runtime.cuda.executor import CudaExecutor
+        from peergrid.runtime.ranks.shared import RanksAsProcesses
+
+        processes = None if ranks is None else RanksAsProcesses(ranks)
+        folder = default_cache() / "cubin"
+        found = CudaExecutor(
+            plan, 0, devices.ordinals, cache=folder, driver=place.driver, processes=processes, own=kernels.gpu
+        )
+        return found if ranks is None else RankedExecutor(found, ranks, divides=True)
     if ranks is None:
-        return ThreadedExecutor(plan, 0, kernel)
+        return ThreadedExecutor(plan, 0, kernels.cpu)
     mail = MpiMail(ranks, plan.problem.grid.dtype)
-    return RankedExecutor(ThreadedExecutor(plan, 0, kernel, devices=ranks.mine, mail=mail), ranks)
+    return RankedExecutor(ThreadedExecutor(plan, 0, kernels.cpu, devices=ranks.mine, mail=mail), ranks)

@@ -65,6 +65,12 @@ class CsrMatrix:
         return len(self.starts) - 1
 
     @property
+    def lengths(self) -> Numbers:
+        """Nonzeros of each row."""
+        found: Numbers = np.diff(self.starts)
+        return found
+
+    @property
     def nonzeros(self) -> int:
         """Stored values."""
         return len(self.values)
@@ -72,8 +78,7 @@ class CsrMatrix:
     @cached_property
     def reach(self) -> tuple[int, int]:
         """The largest distances of a nonzero from the diagonal, to its left and to its right."""
-        lengths = np.diff(self.starts)
-        away = self.columns - np.repeat(np.arange(self.rows), lengths)
+        away = self.columns - np.repeat(np.arange(self.rows), self.lengths)
         return max(0, -int(away.min(initial=0))), max(0, int(away.max(initial=0)))
 
 

@@ -7,17 +7,16 @@ farthest nonzero is away, else the whole vector.
 
 from __future__ import annotations
 
-import numpy as np
-
 from peergrid.grid import Grid
 from peergrid.grid.partition import Partition, balanced_cuts
 from peergrid.sparse.matrix import CsrMatrix, Numbers
+from peergrid.sparse.sliced import SlicedMatrix
 from peergrid.stencil import Cell, Problem, stencil
 
 FIELD = "vector"
 
 
-def products(matrix: CsrMatrix, vector: Numbers) -> Problem:
+def products(matrix: CsrMatrix | SlicedMatrix, vector: Numbers) -> Problem:
     """The problem whose step is one product. The update says what may be read; `compiled` has the product."""
     grid = Grid((matrix.rows,), boundary="reflecting", dtype=str(matrix.values.dtype))
     left, right = matrix.reach
@@ -29,8 +28,8 @@ def products(matrix: CsrMatrix, vector: Numbers) -> Problem:
     return Problem.of(within_reach(grid.field(FIELD, vector)))
 
 
-def split(problem: Problem, matrix: CsrMatrix, devices: int) -> Partition:
+def split(problem: Problem, matrix: CsrMatrix | SlicedMatrix, devices: int) -> Partition:
     """Rows for each device, with about as many nonzeros."""
     if devices > matrix.rows:
         return Partition.over(problem.grid, devices)  # which refuses it
-    return Partition.slabs(problem.grid, balanced_cuts(np.diff(matrix.starts) + 1, devices))
+    return Partition.slabs(problem.grid, balanced_cuts(matrix.lengths + 1, devices))

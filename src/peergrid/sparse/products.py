@@ -1,4 +1,4 @@
-"""Products in a row on virtual devices, and the power iteration made of them."""
+"""Products in a row, and the power iteration made of them."""
 
 from __future__ import annotations
 
@@ -8,21 +8,23 @@ import numpy as np
 
 from peergrid.errors import Unstable, UsageError
 from peergrid.runtime.devices import Devices
-from peergrid.runtime.own_kernel import IN_STREAMS, OwnKernelRun, all_devices
+from peergrid.runtime.own_kernel import IN_STREAMS, Kernels, OwnKernelRun, Place, place_of
 from peergrid.runtime.ranks.ranks import Communicator
 from peergrid.schedule import Options
 from peergrid.sparse.compiled import ProductKernel
+from peergrid.sparse.gpus import GpuProduct
 from peergrid.sparse.matrix import CsrMatrix, Numbers
 from peergrid.sparse.problem import FIELD, products, split
+from peergrid.sparse.sliced import SlicedMatrix
 
 
 class Products(OwnKernelRun):
     """A vector that is multiplied with a matrix time and again: x, A x, A A x, …
 
     Args:
-        matrix: a square matrix.
+        matrix: a square matrix, in compressed rows or in slices; rows are added up in the same order.
         vector: the first x, one number for each row.
-        devices: virtual devices such as `cpu:4`.
+        devices: such as `cpu:4`, `cuda` or `cuda:0,1`.
         options: how products are arranged; nothing of it changes a bit.
         comm: processes that make the same calls with devices of their own.
 
@@ -31,9 +33,9 @@ class Products(OwnKernelRun):
 
     def __init__(
         self,
-        matrix: CsrMatrix,
+        matrix: CsrMatrix | SlicedMatrix,
         vector: Numbers,
-        devices: str | Devices = "cpu",
+        devices: str | Devices | Place = "cpu",
         options: Options = IN_STREAMS,
         comm: Communicator | None = None,
     ) -> None:
@@ -41,10 +43,10 @@ class Products(OwnKernelRun):
             raise UsageError(
                 f"A vector of {matrix.rows} numbers is expected, as the matrix has rows; got {vector.shape}."
             )
-        chosen, ranks = all_devices(devices, comm)
-        problem = products(matrix, vector)
-        partition = split(problem, matrix, chosen.count)
-        super().__init__(problem, ProductKernel(matrix), partition, options, ranks)
+        place, problem = place_of(devices, comm, options), products(matrix, vector)
+        partition = split(problem, matrix, place.devices.count)
+        kernels = Kernels(ProductKernel(matrix), GpuProduct(matrix, problem))
+        super().__init__(problem, kernels, partition, options, place)
         self.set(vector)
 
     def set(self, vector: Numbers) -> None:
@@ -67,8 +69,8 @@ class Eigenpair:
 
 
 def power_iteration(
-    matrix: CsrMatrix,
-    devices: str | Devices = "cpu",
+    matrix: CsrMatrix | SlicedMatrix,
+    devices: str | Devices | Place = "cpu",
     tolerance: float = 1e-8,
     most: int = 10_000,
     comm: Communicator | None = None,

@@ -6,7 +6,6 @@ import hashlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from importlib import resources
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -18,13 +17,14 @@ from peergrid.grid import Grid
 from peergrid.grid.partition import Partition
 from peergrid.machine.driver import find
 from peergrid.probe.cuda.devices import Gpus, LoadedKernel, Scope, Stream, u64
+from peergrid.spins.gpu_kernel import THREADS, blocks, file
 from peergrid.spins.graph import WORD, BipartiteGraph
 from peergrid.spins.nccl import AllGather
 from peergrid.spins.philox import Words
 from peergrid.spins.rule import energy, first_words, thresholds
 
 Exchange = Literal["copy", "store", "nccl"]
-MOST, GROUP, THREADS, LINE_BYTES = 16, 16, 256, 128
+MOST, LINE_BYTES = 16, 128
 BUDGET = 2_000_000_000  # nanoseconds after which a GPU waits no longer for another
 RELAXATION = np.dtype(
     [
@@ -48,19 +48,13 @@ RELAXATION = np.dtype(
 
 def source() -> str:
     """The text of the kernels."""
-    return skeleton("system_memory.cuh") + resources.files("peergrid.spins").joinpath("half_step.cu").read_text()
+    return skeleton("system_memory.cuh") + file("half_step.cu")
 
 
 def shares(words: int, gpus: int) -> tuple[tuple[int, int], ...]:
     """The words of each GPU, from and to: as even as can be."""
     partition = Partition.over(Grid((words,)), gpus)
     return tuple((partition.owned(gpu).lo[0], partition.owned(gpu).hi[0]) for gpu in range(gpus))
-
-
-def blocks(share: tuple[int, int]) -> int:
-    """Thread blocks for a share: a warp for each group of words that it touches."""
-    groups = -(-share[1] // GROUP) - share[0] // GROUP
-    return -(-groups * WORD // THREADS)
 
 
 @dataclass

@@ -36,23 +36,24 @@ __device__ __forceinline__ void philox(u32& a, u32& b, u32& c, u32& d, u32 k0, u
 
 __device__ __forceinline__ u32 bit(const u32* words, u32 variable) { return words[variable >> 5] >> (variable & 31) & 1; }
 
-template <bool STORES> __device__ __forceinline__ void make(const Relaxation* r, u64 step) {
-  const u32 target = 1 - (u32)(step & 1), lane = threadIdx.x % 32, first = r->first, last = r->last;
-  const u32 group = first / GROUP + blockIdx.x * (blockDim.x / 32) + threadIdx.x / 32;
-  const uint4* const neighbours = r->neighbours[target];
-  const u32* const other = r->words[1 - target][r->me];
-  const u32 l0 = r->limits[0], l1 = r->limits[1], l2 = r->limits[2], l3 = r->limits[3], l4 = r->limits[4];
+// The word that a lane has of those from `first` to `last`, of which a warp makes a group; neighbours: of the variables
+// from word `origin` on; r: whatever has the limits and the seed.
+template <class Rule>
+__device__ __forceinline__ u32 drawn_word(const Rule& r, const uint4* neighbours, u32 origin, const u32* other, u32 first,
+                                          u32 last, u32 group, u64 step) {
+  const u32 lane = threadIdx.x % 32;
+  const u32 l0 = r.limits[0], l1 = r.limits[1], l2 = r.limits[2], l3 = r.limits[3], l4 = r.limits[4];
   u32 mine = 0;
   for (u32 q = 0; q < GROUP / 4; ++q) {
     const u32 word = group * GROUP + 4 * q;
     if (word >= last) break;
     u32 drawn[4] = {(word / 4) * 32 + lane, (u32)step, (u32)(step >> 32), 0};
-    philox(drawn[0], drawn[1], drawn[2], drawn[3], r->seed[0], r->seed[1]);
+    philox(drawn[0], drawn[1], drawn[2], drawn[3], r.seed[0], r.seed[1]);
 #pragma unroll
     for (u32 k = 0; k < 4; ++k) {
       bool up = false;
       if (word + k >= first && word + k < last) {
-        const uint4 n = __ldcs(neighbours + ((u64)(word + k - first) * 32 + lane));
+        const uint4 n = __ldcs(neighbours + ((u64)(word + k - origin) * 32 + lane));
         const u32 sum = bit(other, n.x) + bit(other, n.y) + bit(other, n.z) + bit(other, n.w);
         up = drawn[k] >> 1 < (sum < 2 ? (sum ? l1 : l0) : sum == 2 ? l2 : sum == 3 ? l3 : l4);
       }
@@ -60,6 +61,18 @@ template <bool STORES> __device__ __forceinline__ void make(const Relaxation* r,
       if (lane == 4 * q + k) mine = made;
     }
   }
+  return mine;
+}
+
+// The group of a warp.
+__device__ __forceinline__ u32 group_of(u32 first) {
+  return first / GROUP + blockIdx.x * (blockDim.x / 32) + threadIdx.x / 32;
+}
+
+template <bool STORES> __device__ __forceinline__ void make(const Relaxation* r, u64 step) {
+  const u32 target = 1 - (u32)(step & 1), lane = threadIdx.x % 32, first = r->first, last = r->last;
+  const u32 group = group_of(first);
+  const u32 mine = drawn_word(*r, r->neighbours[target], first, r->words[1 - target][r->me], first, last, group, step);
   const u32 word = group * GROUP + lane;
   if (lane < GROUP && word >= first && word < last)
     for (u32 gpu = 0; gpu < r->gpus; ++gpu)

@@ -1,4 +1,4 @@
-"""A relaxation on virtual devices: half steps by the schedules and the executor that serve stencils."""
+"""A relaxation: half steps by the schedules and the executors that serve stencils."""
 
 from __future__ import annotations
 
@@ -8,10 +8,11 @@ import numpy as np
 
 from peergrid.grid.partition import Partition
 from peergrid.runtime.devices import Devices
-from peergrid.runtime.own_kernel import IN_STREAMS, OwnKernelRun, all_devices
+from peergrid.runtime.own_kernel import IN_STREAMS, Kernels, OwnKernelRun, Place, place_of
 from peergrid.runtime.ranks.ranks import Communicator
 from peergrid.schedule import Options
 from peergrid.spins.compiled import HalfStepKernel
+from peergrid.spins.gpu_kernel import GpuHalfStep
 from peergrid.spins.graph import BipartiteGraph
 from peergrid.spins.philox import Words
 from peergrid.spins.problem import FIELD, half_steps
@@ -25,7 +26,7 @@ class Relaxation(OwnKernelRun):
         graph: who is joined with whom.
         coupling: K = J / kT; infinite at zero temperature.
         seed: of the first values and of all draws, 64 bits; the same seed gives the same bits on any devices.
-        devices: virtual devices such as `cpu:4`.
+        devices: such as `cpu:4`, `cuda` or `cuda:0,1`.
         options: how half steps are arranged; nothing of it changes a bit.
         comm: processes that make the same calls with devices of their own, such as `mpi4py.MPI.COMM_WORLD`.
 
@@ -37,16 +38,15 @@ class Relaxation(OwnKernelRun):
         graph: BipartiteGraph,
         coupling: float,
         seed: int = 0,
-        devices: str | Devices = "cpu",
+        devices: str | Devices | Place = "cpu",
         options: Options = IN_STREAMS,
         comm: Communicator | None = None,
     ) -> None:
         self.graph = graph
-        chosen, ranks = all_devices(devices, comm)
-        first = first_words(graph.words, seed)
+        place, first, limits = place_of(devices, comm, options), first_words(graph.words, seed), thresholds(coupling)
         problem = half_steps(first)
-        kernel = HalfStepKernel(graph, thresholds(coupling), seed)
-        super().__init__(problem, kernel, Partition.over(problem.grid, chosen.count), options, ranks)
+        kernels = Kernels(HalfStepKernel(graph, limits, seed), GpuHalfStep(graph, limits, seed, problem))
+        super().__init__(problem, kernels, Partition.over(problem.grid, place.devices.count), options, place)
         for slot in (0, 1):
             self.load(FIELD, first.view(np.float32), slot)
 

@@ -6,11 +6,13 @@ mpiexec -n 2 python gpu_ranks_app.py '[["heat_fixed", "overlap", 2, 1, "address"
 from __future__ import annotations
 
 import ctypes
+import hashlib
 import json
 import sys
 from collections.abc import Callable
 from contextlib import closing
 
+import numpy as np
 from executions import STEPS, carry_through, expected
 from mpi4py import MPI
 from runtime_problems import PROBLEMS
@@ -19,6 +21,8 @@ from shared_host_driver import HostCalls, SharedHostDriver
 from peergrid import Options
 from peergrid.grid.partition import Partition
 from peergrid.runtime.cuda.executor import CudaExecutor
+from peergrid.runtime.devices import Devices
+from peergrid.runtime.own_kernel import OwnKernelRun, Place
 from peergrid.runtime.ranks.executor import RankedExecutor
 from peergrid.runtime.ranks.gpu_exchanges import gpu_exchanges
 from peergrid.runtime.ranks.launcher import abort_on_error
@@ -26,6 +30,8 @@ from peergrid.runtime.ranks.ranks import Ranks
 from peergrid.runtime.ranks.shared import RanksAsProcesses
 from peergrid.schedule import layout, one_iteration
 from peergrid.schedule.proved import require_right
+from peergrid.sparse import CsrMatrix, Products
+from peergrid.spins import Relaxation, random_graph
 
 
 class InGroups(RanksAsProcesses):
@@ -62,6 +68,33 @@ def run(name: str, strategy: str, depth: int, devices: int, route: str) -> str:
     return "; ".join(notes) if right else "wrong bits"
 
 
+def own(kernel: str, route: str) -> list[str]:
+    """Digests of what a kernel that is no stencil's leaves on GPUs of ranks, and on one virtual device."""
+    comm, options = MPI.COMM_WORLD, Options("async")
+    ranks = Ranks(comm, tuple(range(comm.size)), 20.0, route == "address", "mpi-direct" if "direct" in route else "mpi")
+    ordinals = tuple(n if ranks.by_address or n in ranks.mine else 1000 + n for n in range(comm.size))
+    driver, found = SharedHostDriver(comm.size, comm.rank + 7), list[str]()
+    for place in (Place(Devices("cuda", ordinals), ranks, driver), Place(Devices("cpu", (0,)))):
+        with MADE[kernel](place, options) as made:
+            made.advance(5)
+            values = [made.gather(made.layout.problem.state[0], slot) for slot in (0, 1)]
+        found.append(hashlib.sha256(b"".join(part.tobytes() for part in values)).hexdigest())
+    assert not driver.live, driver.live
+    return found
+
+
+def half_steps(place: Place, options: Options) -> OwnKernelRun:
+    return Relaxation(random_graph(37 * 32, 5), 0.4, 11, place, options)
+
+
+def sparse_products(place: Place, options: Options) -> OwnKernelRun:
+    matrix = CsrMatrix.of(np.triu(np.random.default_rng(2).random((90, 90))) / 40)
+    return Products(matrix, np.ones(90), place, options)
+
+
+MADE = {"half steps": half_steps, "products": sparse_products}
+
+
 def exchanged(by_address: bool, direct: bool) -> list[int]:
     """Exchanges by each way, each of which has to carry its own bytes: the sizes, and how many ways were taken."""
     comm, ways = MPI.COMM_WORLD, list[bool]()
@@ -84,6 +117,7 @@ def exchanged(by_address: bool, direct: bool) -> list[int]:
 if __name__ == "__main__":
     abort_on_error(MPI.COMM_WORLD)
     cases = json.loads(sys.argv[1])
-    found = [exchanged(*case[1:]) if case[0] == "exchanges" else run(*case) for case in cases]
+    others = {"exchanges": exchanged, "own": own}
+    found = [others[case[0]](*case[1:]) if case[0] in others else run(*case) for case in cases]
     if MPI.COMM_WORLD.rank == 0:
         print(json.dumps(found))

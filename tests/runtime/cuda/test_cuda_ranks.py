@@ -69,3 +69,10 @@ def test_groups_of_calls_in_queues_leave_the_bits_of_one_device(ranks: int) -> N
     """A ring of two has the same neighbour at both ends."""
     cases: list[Case] = [("heat_periodic", "overlap", 2, 1, "nccl"), ("yee", "graph", 1, 1, "nccl")]
     assert notes(ranks, [*cases, ("heat_cube", "async", 2, 1, "nccl"), ("yee", "peer", 1, 1, "nccl")]) == [""] * 4
+
+
+def test_kernels_of_their_own_leave_the_bits_of_one_device() -> None:
+    """Everything that a rank has to every other, by address, or through the memory of hosts or GPUs and MPI."""
+    cases = [("own", kernel, route) for kernel in ("half steps", "products") for route in ("address", "mpi", "direct")]
+    for found, wanted in notes(3, cases):
+        assert found == wanted

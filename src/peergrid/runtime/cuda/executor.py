@@ -22,6 +22,7 @@ from peergrid.runtime.cuda.lowering.duration import CALL, batches
 from peergrid.runtime.cuda.lowering.execution_context import ExecutionContext
 from peergrid.runtime.cuda.lowering.kernels import kernels_of
 from peergrid.runtime.cuda.lowering.lower import Lowered, increments, lower
+from peergrid.runtime.cuda.lowering.own_kernel import OwnKernel
 from peergrid.runtime.cuda.lowering.passes import fused_passes, queued_on
 from peergrid.runtime.cuda.lowering.semaphores import edges
 from peergrid.runtime.cuda.recording import Notes
@@ -55,6 +56,7 @@ class CudaExecutor:
     for each GPU, if there are processors for them); sources: a folder for the texts of kernels.
     processes: those among which the devices are divided (None: this one has all); then all of them make every call, and
     fields and records are those of this one's devices.
+    own: what makes the passes of a problem whose updates say what is read and no more.
     `notes` says where a route other than the one asked for was taken, and why.
 
     Raises DoesNotFit before anything is allocated, DeviceFault where a device cannot be used.
@@ -73,10 +75,11 @@ class CudaExecutor:
         submission_threads: int | None = None,
         sources: Path | None = None,
         processes: Processes | None = None,
+        own: OwnKernel | None = None,
     ) -> None:
         self.layout = layout
         self._execution = ExecutionContext(
-            driver or CudaDriver(), layout, total_steps, ordinals, timeout, cache, norm, sources, processes
+            driver or CudaDriver(), layout, total_steps, ordinals, timeout, cache, norm, sources, processes, own
         )
         self._processes = processes
         if processes is not None and processes.direct:

@@ -15,6 +15,7 @@ from peergrid.runtime.cuda.device.driver import Driver
 from peergrid.runtime.cuda.device.faults import error
 from peergrid.runtime.cuda.device.processes import Processes
 from peergrid.runtime.cuda.lowering.duration import step_seconds, timeout
+from peergrid.runtime.cuda.lowering.own_kernel import OwnKernel
 from peergrid.runtime.cuda.lowering.programs import Programs
 from peergrid.runtime.cuda.memory.fields import FieldMemory, Plan
 from peergrid.runtime.cuda.memory.norms import NormMemory, norm_bytes
@@ -38,7 +39,8 @@ class ExecutionContext:
     each device; semaphores: the words that order queues of different GPUs; step_seconds, timeout: see `duration`.
 
     least: the shortest timeout in seconds; cache: a folder for compiled kernels; sources: one for their texts;
-    processes: those among which the devices are divided, if there are several.
+    processes: those among which the devices are divided, if there are several; own: what makes the passes, if they are
+    no stencil's.
     """
 
     def __init__(
@@ -52,8 +54,9 @@ class ExecutionContext:
         norm: str | None = None,
         sources: Path | None = None,
         processes: Processes | None = None,
+        own: OwnKernel | None = None,
     ) -> None:
-        self.layout = layout
+        self.layout, self.own = layout, own
         self.devices = Devices(driver, ordinals, processes)
         self.programs = Programs(self.devices, cache, sources)
         try:
@@ -65,7 +68,8 @@ class ExecutionContext:
             plan = Plan(layout, total_steps, self.gpu)
             records = reduction_bytes(layout, total_steps)
             sums = [0] * layout.devices if norm is None else norm_bytes(layout, norm, total_steps)
-            plan.check(self.devices, [a + b for a, b in zip(records, sums, strict=True)])
+            tables = [0 if own is None else own.bytes(layout.partition.owned(d)) for d in range(layout.devices)]
+            plan.check(self.devices, list(map(sum, zip(records, sums, tables, strict=True))))
             self.peers = Peers(self.devices)
             self._sharing = Sharing(self.devices, layout)
             self.memory = FieldMemory(plan, self.devices, self._sharing)

@@ -27,6 +27,8 @@ from peergrid.codegen.cuda.stream3d.choose import one_pass
 from peergrid.errors import UsageError
 from peergrid.runtime.cuda.lowering.execution_context import ExecutionContext
 from peergrid.runtime.cuda.lowering.one_step import OneStepPlan
+from peergrid.runtime.cuda.lowering.own_kernel import OwnKernel
+from peergrid.runtime.cuda.lowering.own_plan import OwnPlan
 from peergrid.runtime.cuda.lowering.plan import KernelPlan, Served, Setting, Texts, Work, Works
 from peergrid.runtime.cuda.lowering.programs import Needed, together
 from peergrid.runtime.cuda.lowering.streaming import StreamingPlan
@@ -91,7 +93,8 @@ class Kernels:
     """What the passes of schedules over a layout are made by.
 
     norm: a field the norm of whose change is summed up; gpu: what kernels are fitted to; multiprocessors: of each
-    device; reaches: whether one device may use another's memory.
+    device; reaches: whether one device may use another's memory; own: the kernel of a problem whose updates say what is
+    read and no more.
     """
 
     layout: Layout
@@ -99,6 +102,7 @@ class Kernels:
     gpu: GpuModel
     multiprocessors: tuple[int, ...]
     reaches: Callable[[int, int], bool]
+    own: OwnKernel | None = None
 
     def plans(self, schedule: Schedule) -> dict[int, KernelPlan]:
         """How queues make the passes of each number of steps. Raises UsageError where no kernel makes so many."""
@@ -109,7 +113,7 @@ class Kernels:
 
     def fused(self, schedule: Schedule) -> PeerKernel | None:
         """The kernel of every pass of strategy `peer` that exchanges by itself, if one can."""
-        if schedule.options.strategy != "peer" or self.layout.devices < 2 or not self._fusable(schedule):
+        if schedule.options.strategy != "peer" or self.own or self.layout.devices < 2 or not self._fusable(schedule):
             return None
         made = pass_kernel(self.layout.problem, self.layout.blocks[0], self.norm, gpu=self.gpu)
         return None if made is None else PeerKernel(made)
@@ -118,6 +122,8 @@ class Kernels:
         """The kernel of strategy `persistent`; else none, and why (empty: as expected)."""
         if schedule.options.strategy != "persistent" or _shorter(self.layout, schedule):
             return None, ""
+        if self.own is not None:
+            return None, "persistent kernels make updates of stencils alone: each pass is a kernel of its own"
         if _reduces(schedule):
             return None, "persistent kernels make no reductions: where they are due each pass is a kernel of its own"
         if self.norm is not None:
@@ -180,6 +186,8 @@ class Kernels:
         return Needed(tuple(reduce_kernel(self.layout.problem, name).source for name in names))
 
     def _plan(self, steps: int, works: Works) -> KernelPlan:
+        if self.own is not None:
+            return self._one_by_one(steps, works, self.own)
         if self.norm is None:
             return self._unsummed(steps, works)
         partition = self.layout.partition
@@ -199,6 +207,11 @@ class Kernels:
             return StreamingPlan(setting, streamed, works)
         kernel = one_step(problem, largest, self.gpu)
         return OneStepPlan(setting, works) if kernel is None else TiledPlan(setting, kernel, works)
+
+    def _one_by_one(self, steps: int, works: Works, own: OwnKernel) -> KernelPlan:
+        if steps > 1:
+            raise UsageError(f"'{own.entry}' makes one step in a pass, got passes of {steps}; use block = 1.")
+        return OwnPlan(own, works)
 
     def _several(self, steps: int, norm: str | None = None) -> TiledKernel:
         kernel = several_steps(self.layout.problem, steps, norm, self.gpu)
@@ -243,7 +256,9 @@ def reduce_kernel(problem: Problem, name: str) -> ReduceKernel:
 def kernels_of(execution: ExecutionContext) -> Kernels:
     """What the passes on an execution context are made by."""
     norm = None if execution.norms is None else execution.norms.field
-    return Kernels(execution.layout, norm, execution.gpu, execution.multiprocessors, execution.peers.reaches)
+    return Kernels(
+        execution.layout, norm, execution.gpu, execution.multiprocessors, execution.peers.reaches, execution.own
+    )
 
 
 def _reduces(schedule: Schedule) -> bool:

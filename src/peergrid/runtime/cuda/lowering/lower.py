@@ -131,7 +131,8 @@ class Lowering:
         """True where kernels read the step counter: their sources and records depend on it."""
         problem = self.execution.layout.problem
         asked = problem.signals or problem.receivers or problem.reductions or self.execution.norms is not None
-        return self.captured and bool(asked)
+        counting = self.execution.own is not None and self.execution.own.counts_steps
+        return self.captured and (counting or bool(asked))
 
     def host(self, host: int) -> CommandBuffer:
         """The command buffer of one host."""

@@ -1,0 +1,45 @@
+"""Passes of one step by a kernel that makes no stencil's update."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from peergrid.codegen.cuda.blocked.program import Program
+from peergrid.runtime.cuda.lowering.execution_context import ExecutionContext
+from peergrid.runtime.cuda.lowering.launch import KernelLaunch
+from peergrid.runtime.cuda.lowering.own_kernel import OwnKernel
+from peergrid.runtime.cuda.lowering.plan import Boxes, Served, Works
+from peergrid.runtime.cuda.lowering.programs import Needed
+
+
+@dataclass(frozen=True, eq=False)
+class OwnPlan:
+    """A launch for each box, all of which may run at the same time."""
+
+    kernel: OwnKernel
+    works: Works
+
+    def needed(self) -> Needed:
+        return Needed((self.kernel.source,))
+
+    def programs(self) -> Iterator[Program]:
+        return iter(())
+
+    def served(self) -> Served:
+        for _, boxes in self.works:
+            for box in boxes:
+                yield self.kernel.entry, f"cells {box.lo} to {box.hi}"
+
+    def launches(self, execution: ExecutionContext, device: int, boxes: Boxes) -> Iterator[KernelLaunch]:
+        kernel, owned = self.kernel, execution.layout.partition.owned(device)
+        tables = execution.once(("tables", device), lambda: kernel.tables(execution.devices, device, owned))
+        function = execution.programs.function(device, kernel.source, kernel.entry)
+        for box in boxes:
+            values = execution.template(device).copy()
+            values["lo"][0, : box.ndim], values["hi"][0, : box.ndim] = box.lo, box.hi
+            count, last = kernel.blocks(box), box == boxes[-1]
+            yield KernelLaunch(function, count, kernel.threads, kernel.shared, values, (tables,), concurrent=not last)
+
+    def sums(self, execution: ExecutionContext, device: int) -> KernelLaunch | None:
+        return None
