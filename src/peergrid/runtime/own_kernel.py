@@ -38,7 +38,7 @@ class Kernels:
 
 @dataclass(frozen=True)
 class Place:
-    """Where a run is: the devices of all ranks, these if there are several, the driver of GPUs (None: installed)."""
+    """The devices of a run, of all ranks; these if there are several; the driver of GPUs (None: the installed one)."""
 
     devices: Devices
     ranks: Ranks | None = None
@@ -46,7 +46,7 @@ class Place:
 
 
 def place_of(devices: str | Devices | Place, comm: Communicator | None, options: Options) -> Place:
-    """Where a run is that asks for these devices. Raises UsageError where they cannot be had."""
+    """The place of a run that asks for these devices. Raises UsageError where they cannot be had."""
     if isinstance(devices, Place):
         return devices
     chosen = devices if isinstance(devices, Devices) else parse_devices(devices)
