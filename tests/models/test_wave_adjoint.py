@@ -21,6 +21,14 @@ CASES = {
     "acoustic": (Medium(SHAPE, 10.0, VELOCITY), SCHEME),
     "free surface": (Medium(SHAPE, (10.0, 8.0), VELOCITY, 1 + RNG.random(SHAPE)), replace(SCHEME, free_surface=True)),
     "tilted": (Medium(SHAPE, 10.0, VELOCITY, epsilon=DELTA + 0.1, delta=DELTA, tilt=6 * DELTA), SCHEME),
+    "matched": (
+        Medium(SHAPE, 10.0, VELOCITY, epsilon=DELTA + 0.1, delta=DELTA),
+        replace(SCHEME, layer=4, absorber="cpml"),
+    ),
+    "matched surface": (
+        Medium(SHAPE, (10.0, 8.0), VELOCITY, 1 + RNG.random(SHAPE)),
+        replace(SCHEME, layer=4, absorber="cpml", free_surface=True),
+    ),
     "tilted surface": (
         Medium(SHAPE, 10.0, VELOCITY, epsilon=0.2, delta=DELTA, tilt=0.7),
         replace(SCHEME, free_surface=True),
@@ -35,24 +43,29 @@ def test_the_adjoint_is_the_transpose(name: str) -> None:
     """⟨F s, d⟩ = ⟨s, Fᵀ d⟩ to rounding, of noise, on several devices."""
     propagator = Propagator(*CASES[name])
     sent, heard = RNG.random((2, STEPS)) - 0.5, RNG.random((12, STEPS)) - 0.5
-    traces = forward(propagator, SOURCES, sent, RECEIVERS, devices="cpu:2")
-    back = adjoint(propagator, RECEIVERS, heard, SOURCES, devices="cpu:2")
+    receivers = RECEIVERS + [0.0, 20.0]  # no nearer to matched layers than three nodes
+    traces = forward(propagator, SOURCES, sent, receivers, devices="cpu:2")
+    back = adjoint(propagator, receivers, heard, SOURCES, devices="cpu:2")
     assert float((traces * heard).sum()) == pytest.approx(float((sent * back).sum()), rel=1e-11)
     assert np.abs(traces).max() > 0
 
 
-def test_the_gradient_is_that_of_finite_differences() -> None:
-    """The same at every node, edges too, along one direction of noise."""
+@pytest.mark.parametrize("layer", [0, 4])
+def test_the_gradient_is_that_of_finite_differences(layer: int) -> None:
+    """The same at every node, edges too where there are no layers, along one direction of noise."""
     largest = Propagator(Medium(SHAPE, 10.0, 2400.0), SCHEME).dt
-    scheme, way = replace(SCHEME, layer=0), RNG.random(SHAPE) - 0.5
+    scheme, way = replace(SCHEME, layer=layer, absorber="cpml"), RNG.random(SHAPE) - 0.5
+    receivers = RECEIVERS + [0.0, 20.0]
+    if layer:
+        way = np.pad(way[1:-1, 1:-1], 1) * (VELOCITY < VELOCITY.max())
 
     def shot(velocity: np.ndarray) -> Shot:  # type: ignore[type-arg]
         propagator = Propagator(Medium(SHAPE, 10.0, velocity), scheme, largest)
-        return Shot(propagator, [PointSource((53.0, 61.7), Ricker(20.0))], RECEIVERS, STEPS)
+        return Shot(propagator, [PointSource((53.0, 61.7), Ricker(20.0))], receivers, STEPS)
 
     def misfit(velocity: np.ndarray) -> float:  # type: ignore[type-arg]
         made = shot(velocity)
-        return 0.5 * float((forward(made.propagator, made.source_positions, made.samples, RECEIVERS) ** 2).sum())
+        return 0.5 * float((forward(made.propagator, made.source_positions, made.samples, receivers) ** 2).sum())
 
     found, by_velocity = gradient(shot(VELOCITY), np.zeros((12, STEPS)), devices="cpu:1", kept=3)
     assert found == pytest.approx(misfit(VELOCITY), rel=1e-12)

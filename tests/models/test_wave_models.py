@@ -27,6 +27,7 @@ spacing = 10.0
 steps = 30
 layer = 4
 order = 4
+absorber = "{absorber}"
 [[source]]
 position = {source}
 waveform = {{ kind = "ricker", frequency = 25.0 }}
@@ -37,10 +38,13 @@ first = {first}
 last = {last}
 count = 5
 """
-PLANE = {"kind": "acoustic2d", "size": [200.0, 150.0], "source": [63.0, 51.0], "first": [10, 71], "last": [170, 71]}
+PLANE = {
+    "kind": "acoustic2d", "size": [200.0, 150.0], "source": [63.0, 51.0], "first": [10, 71], "last": [170, 71],
+    "absorber": "sponge",
+}  # fmt: skip
 CUBE = {
     "kind": "tti3d", "size": [100.0, 90.0, 80.0], "source": [43.0, 40.0, 41.0], "first": [10, 20, 33],
-    "last": [90, 20, 33],
+    "last": [90, 20, 33], "absorber": "sponge",
 }  # fmt: skip
 VELOCITY = (1500 + 10 * np.arange(21 * 16).reshape(21, 16)).astype(np.float32)
 
@@ -91,6 +95,15 @@ def test_angles_are_in_degrees() -> None:
     assert float(found.propagator.medium.values("tilt")) == pytest.approx(np.pi / 6)
     assert found.propagator.medium.kind == "tti"
     assert found.shape == found.build().problem.grid.shape
+
+
+def test_layers_are_of_the_kind_that_the_file_names() -> None:
+    found = model("[medium]\nvelocity = 1500", {**PLANE, "absorber": "cpml"})
+    assert found.scheme.absorber == "cpml"
+    sponge = model("[medium]\nvelocity = 1500")
+    assert len(found.build().problem.state) == len(sponge.build().problem.state) + 8
+    memory, plain = (one.memory(computing=True, writing=False) for one in (found, sponge))
+    assert memory.devices > plain.devices
 
 
 def test_results_are_the_gather_as_hdf5_segy_and_a_picture(tmp_path: Path) -> None:
@@ -144,6 +157,10 @@ MISTAKES: Mapping[str, tuple[str, Mapping[str, Any], str]] = {
     "other": ("[medium]\nvelocity=1500\nepsilon=0.1", PLANE, "medium.epsilon is no parameter of a model of kind 'aco"),
     "azimuth": ("[medium]\nvelocity=1500\ntilt=1\nazimuth=1", {**PLANE, "kind": "tti2d"}, "medium.azimuth is no para"),
     "tilt": ("[medium]\nvelocity=1500\n", {**PLANE, "kind": "tti2d"}, "medium.tilt is expected"),
+    "absorber": (
+        "[medium]\nvelocity=1500\ntilt=1", {**PLANE, "kind": 'tti2d', "absorber": "cpml"},
+        "grid.absorber is expected to be 'sponge' in a medium with tilted axes",
+    ),
     "layer": (
         "[medium]\nvelocity=1500\n[[layer]]\ntop=1.0\ndensity=2.0", PLANE, r"layer\[1\].density is expected beside",
     ),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from types import MappingProxyType
 
@@ -127,10 +128,12 @@ def test_without_anisotropy_tilted_waves_are_acoustic(shape: tuple[int, ...]) ->
     assert apart(tilted.traces, plain.traces) < 1e-12
 
 
-@pytest.mark.parametrize("kind", ["acoustic", "density", "vti", "tti"])
-def test_waves_in_the_roughest_media_do_not_grow(kind: str) -> None:
-    """At the largest time step of all, from noise; 10,000 steps are in benchmarks/results/waves_rough.json."""
-    rng, shape = np.random.default_rng(3), (30, 26)
+@pytest.mark.parametrize(
+    ("kind", "layer"), [*((kind, n) for kind in ("acoustic", "density", "vti") for n in (0, 6)), ("tti", 0)]
+)
+def test_waves_in_the_roughest_media_do_not_grow(kind: str, layer: int) -> None:
+    """At the largest time step of all, from noise, for 10,000 steps; 3D is in benchmarks/results/waves_rough.json."""
+    rng, shape = np.random.default_rng(3), (22, 20)
     delta = 0.2 * rng.random(shape) - 0.1
     more = {
         "acoustic": {},
@@ -139,21 +142,22 @@ def test_waves_in_the_roughest_media_do_not_grow(kind: str) -> None:
         "tti": {"epsilon": delta + 0.3 * rng.random(shape), "delta": delta, "tilt": 6 * rng.random(shape)},
     }[kind]
     medium = Medium(shape, 10.0, 1500 + 1500 * rng.random(shape), **more)
-    propagator = Propagator(medium, Scheme(layer=0, courant=1.0))
+    propagator = Propagator(medium, Scheme(layer=layer, courant=1.0, absorber="cpml" if layer else "sponge"))
     problem, _ = propagator.problem(np.zeros((0, 2)), np.zeros((0, 0)), np.zeros((0, 2)))
     noise = np.zeros(propagator.frame.grid.shape, np.float32)
     noise[propagator.frame.inside.slices((0, 0))] = rng.random(shape) - 0.5
     waves = {name: replace(f, init=noise) for name, f in problem.fields.items() if name.split(".")[0] in "upr"}
     problem = replace(problem, fields=MappingProxyType({**problem.fields, **waves}))
-    with Simulation(problem, 600, devices="cpu:1", kernel="reference") as simulation:
-        norms = []
-        for _ in range(6):
-            simulation.run(100)
+    norms = []
+    with Simulation(problem, 10_000, devices="cpu:1") as simulation:
+        for _ in range(103):
+            simulation.run(97)  # in no common measure with the periods of waves that stay
             norms.append(float(np.linalg.norm(simulation.gather(propagator.waves[0].name))))
-    assert max(norms[3:]) < 1.15 * max(norms[:3])
+    assert max(norms[51:]) < 1.15 * max(norms[1:51])
+    assert not layer or max(norms[77:]) <= 1.02 * max(norms[26:51])
 
 
-def test_layers_send_little_back() -> None:
+def test_a_sponge_sends_little_back() -> None:
     medium = Medium((61, 61), 10.0, 2000.0)
     here, there = (300.0, 300.0), [(500.0, 300.0), (300.0, 590.0)]
     found = compiled(shot_of(medium, here, there, 0.9, Scheme(layer=40))).traces
@@ -164,17 +168,43 @@ def test_layers_send_little_back() -> None:
         assert np.abs(trace - wave).max() < 0.025 * np.abs(wave).max()
 
 
+@pytest.mark.parametrize(
+    "more", [{}, {"density": 1.0}, {"epsilon": 0.2, "delta": 0.1}], ids=["plain", "density", "vti"]
+)
+def test_perfectly_matched_layers_send_almost_nothing_back(more: Mapping[str, float]) -> None:
+    """Ten cells, beside a grid whose edges the wave does not reach and come back from: 0.3 %, in the corners too."""
+    small, large = (Medium((n, n - 10), 10.0, 2000.0, **more) for n in (51, 171))
+    there = np.array([(250.0, 390.0), (490.0, 390.0), (10.0, 100.0)])
+    found, expected = (
+        compiled(
+            shot_of(medium, (250.0 + off, 200.0 + off), there + off, 0.6, Scheme(layer=10, absorber="cpml"))
+        ).traces
+        for medium, off in ((small, 0.0), (large, 600.0))
+    )
+    for one, two in zip(found, expected, strict=True):
+        assert np.abs(one - two).max() < 0.003 * np.abs(two).max()
+
+
+def test_perfectly_matched_layers_in_3d_send_almost_nothing_back() -> None:
+    here, there = (200.0, 190.0, 180.0), [(300.0, 300.0, 220.0), (20.0, 340.0, 190.0)]
+    medium, scheme = Medium((19, 19, 19), 20.0, 2000.0), Scheme(layer=10, absorber="cpml", dtype="float64")
+    gather = compiled(shot_of(medium, here, there, 0.5, scheme))
+    for trace, position in zip(gather.traces, there, strict=True):
+        wave = greens(gather.times, float(np.linalg.norm(np.subtract(position, here))), 2000.0, 3, gather.dt)
+        assert np.abs(trace - wave).max() < 0.005 * np.abs(wave).max()
+
+
 @pytest.mark.parametrize("density", [None, 1.0])
 def test_a_free_surface_sends_the_mirror_image_back(density: float | None) -> None:
     """A source of the other sign above the surface."""
     medium = Medium((101, 51), 10.0, 2000.0, density)
     here, there = (500.0, 63.0), (650.0, 107.0)
-    scheme = Scheme(layer=25, free_surface=True, dtype="float64")
+    scheme = Scheme(layer=10, free_surface=True, dtype="float64", absorber="cpml")
     gather = recorded(shot_of(medium, here, there, 0.4, scheme))
     direct, image = (
         greens(gather.times, float(np.hypot(150.0, 107.0 - z)), 2000.0, 2, gather.dt) for z in (63.0, -63.0)
     )
-    assert apart(gather.traces[0], direct - image) < 4e-3
+    assert apart(gather.traces[0], direct - image) < 3e-3
 
 
 @pytest.mark.parametrize("shape", [(30, 22), (12, 11, 8)])

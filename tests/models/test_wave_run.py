@@ -18,7 +18,11 @@ DELTA = 0.1 * RNG.random((31, 27))
 MEDIA: Mapping[str, tuple[Medium, Scheme]] = {
     "free surface": (
         Medium((31, 27), 10.0, 1500 + 800 * RNG.random((31, 27)), 1 + RNG.random((31, 27))),
-        Scheme(layer=5, free_surface=True),
+        Scheme(layer=5, free_surface=True, absorber="cpml"),
+    ),
+    "matched": (
+        Medium((31, 27), (10.0, 12.0), 2000.0, epsilon=DELTA + 0.1, delta=DELTA),
+        Scheme(layer=5, order=4, absorber="cpml"),
     ),
     "tilted": (
         Medium((31, 27), (10.0, 12.0), 2000.0, epsilon=DELTA + 0.1, delta=DELTA, tilt=6 * DELTA),
@@ -106,6 +110,11 @@ MISTAKES: Mapping[str, tuple[Any, str]] = {
     "azimuth": (lambda: Medium((31, 27), 10.0, 2000.0, azimuth=0.1), "of a medium in 3D alone"),
     "order": (lambda: Scheme(order=7), "even, from 2 to 16"),
     "courant": (lambda: Scheme(courant=1.2), "the limit of stability"),
+    "absorber": (lambda: Scheme(absorber="pml"), "'sponge' or 'cpml', got 'pml'"),  # type: ignore[arg-type]
+    "tilted": (
+        lambda: Propagator(Medium((31, 27), 10.0, 2000.0, tilt=0.5), Scheme(absorber="cpml")),
+        "expected to be 'sponge' in a medium with tilted axes",
+    ),
     "time step": (lambda: Propagator(MEDIUM, Scheme(), 0.1), "at most 0.002773 s"),
     "receiver": (lambda: shot_at((50, 50), (400, 10)).problem, r"within the medium, from 0 to \(300.0, 260.0\) m"),
     "source": (lambda: shot_at((-1, 50), (40, 10)), "Sources are expected within the medium"),

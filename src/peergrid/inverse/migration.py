@@ -38,7 +38,7 @@ def gradient(shot: Shot, observed: Array, *, devices: str = "auto", kept: int = 
     """Half the summed squares of what the receivers record less `observed`, and its gradient by velocity at the nodes.
 
     observed: shape (receivers, steps); kept: as of `migrate`. The damping in layers and the time step are taken not to
-    depend on the velocity. Raises UsageError for other than acoustic media of uniform density.
+    depend on the velocity, nor are waves in perfectly matched layers at all. Raises UsageError for other than acoustic media of uniform density.
     """
     _check(shot)
     with Simulation(shot.problem, shot.steps, devices=devices) as simulation:
@@ -50,7 +50,10 @@ def gradient(shot: Shot, observed: Array, *, devices: str = "auto", kept: int = 
     by_velocity = by_m * -2 * (frame.unit / propagator.dt) ** 2 / velocity**3
     if propagator.top:
         by_velocity[..., : propagator.top + 1] = 0.0
-    return 0.5 * float((residual**2).sum()), _folded(by_velocity, frame.before, frame.after)
+    misfit = 0.5 * float((residual**2).sum())
+    if frame.matched:
+        return misfit, by_velocity[frame.inside.slices((0,) * frame.grid.ndim)]
+    return misfit, _folded(by_velocity, frame.before, frame.after)
 
 
 def _correlated(shot: Shot, traces: Array, devices: str, kept: int) -> Doubles:

@@ -94,7 +94,7 @@ def injection(waves: Sequence[Field], gains: Gains, points: Doubles, samples: Do
         ]
         signal = grid.signal(f"source.{number}", series)
         updates.append(inject(tuple(waves), fields, signal).within(box))
-    return _apart(updates)
+    return apart(updates)
 
 
 @dataclass(frozen=True, eq=False)
@@ -147,7 +147,7 @@ def reflected(box: Box, weights: Doubles, top: int) -> tuple[Box, Doubles]:
     return box.with_axis(axis, top + 1, hi), found
 
 
-def _apart(updates: Sequence[Update]) -> list[Stage]:
+def apart(updates: Sequence[Update]) -> list[Stage]:
     """As few stages as keep updates that overlap apart."""
     groups = list[list[Update]]()
     for update in updates:

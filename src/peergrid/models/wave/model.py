@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from importlib.util import find_spec
-from math import prod
+from math import ceil, prod
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Self
 
@@ -21,7 +21,7 @@ from peergrid.models.model import Head, Memory, RunSpec, Snapshots
 from peergrid.models.survey import Shift, Survey, Vector
 from peergrid.models.wave.medium import PARAMETERS, Medium
 from peergrid.models.wave.propagator import Propagator
-from peergrid.models.wave.scheme import Frame, Scheme
+from peergrid.models.wave.scheme import Absorber, Frame, Scheme
 from peergrid.models.wave.shot import PointSource, Shot
 from peergrid.models.waveforms import Doubles, Waveform
 
@@ -38,6 +38,7 @@ KINDS = {
     "vti": {"velocity", "epsilon", "delta"},
     "tti": set(PARAMETERS) - {"density"},
 }
+THICKNESS: Mapping[Absorber, int] = {"sponge": 40, "cpml": 10}  # cells of layers
 STATES = {"acoustic": 2, "vti": 4, "tti": 6}  # state fields
 
 
@@ -56,7 +57,8 @@ Parameter = float | ParameterFile
 class GridSpec:
     """The table `[grid]`: extent in metres from the first node to the last, spacing, duration in seconds or steps.
 
-    order, courant, layer, free_surface, dtype: as of `Scheme`.
+    order, courant, layer (None: 40 cells of a sponge, 10 of perfectly matched layers), free_surface, dtype, absorber: as
+    of `Scheme`.
     """
 
     size: Lengths
@@ -65,9 +67,10 @@ class GridSpec:
     steps: Steps | None = None
     order: Order = 8
     courant: Courant = 0.7
-    layer: Count = 40
+    layer: Count | None = None
     free_surface: bool = False
     dtype: Dtype = "float32"
+    absorber: Absorber = "sponge"
 
 
 @dataclass(frozen=True)
@@ -194,7 +197,8 @@ class WaveModel:
     def scheme(self) -> Scheme:
         """The discretisation."""
         grid = self.grid
-        return Scheme(grid.order, grid.courant, grid.layer, grid.free_surface, grid.dtype)
+        layer = THICKNESS[grid.absorber] if grid.layer is None else grid.layer
+        return Scheme(grid.order, grid.courant, layer, grid.free_surface, grid.dtype, grid.absorber)
 
     def with_steps(self, steps: int) -> Self:
         return replace(self, grid=replace(self.grid, steps=steps, time=None))
@@ -226,12 +230,21 @@ class WaveModel:
     def memory(self, *, computing: bool, writing: bool) -> Memory:
         item, nodes = 4 if self.grid.dtype == "float32" else 8, prod(self.shape)
         states = STATES[self.equations] + (self.ndim if self.medium.density is not None else 0)
+        states += self._layers
         given = sum(getattr(self.medium, name) is not None for name in PARAMETERS) + 2
         making = given * (8 + item) + 24
         cells = nodes * (making + (states * 2 + given) * item * computing + (2 * item + 16) * writing) + (64 << 20)
         receivers = len(self.receivers) + sum(array.count for array in self.receiver_arrays)
         records = self.steps * (3 * receivers * item + 32 * len(self.sources))
         return Memory(cells, records, self.steps, nodes * item * 2 * states)
+
+    @property
+    def _layers(self) -> int:
+        """The state fields of perfectly matched layers, as fields of the whole grid, rounded up."""
+        if self.grid.absorber != "cpml":
+            return 0
+        cells = 2 * (self.scheme.layer + 2 * self.scheme.order)
+        return ceil(sum(2 * min(1.0, cells / n) for n in self.shape))
 
     def check_results(self) -> None:
         if self.output.segy and find_spec("segyio") is None:

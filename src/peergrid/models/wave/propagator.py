@@ -11,6 +11,7 @@ import numpy as np
 from peergrid.errors import UsageError
 from peergrid.grid import Box, Field
 from peergrid.models.wave import stencils
+from peergrid.models.wave.absorber import Coefficient, Driven, Weights, absorbing
 from peergrid.models.wave.arrays import Feed, Recording, feed, injection, recording
 from peergrid.models.wave.medium import Medium
 from peergrid.models.wave.scheme import Frame, Scheme
@@ -18,15 +19,17 @@ from peergrid.models.wave.weights import first, second, staggered
 from peergrid.models.waveforms import Doubles
 from peergrid.stencil import Problem, Stage, Update
 
-Weights = tuple[float, ...] | tuple[tuple[float, ...], ...]
-Coefficient = Field | float
+TILTED = (
+    "absorber is expected to be 'sponge' in a medium with tilted axes, where some waves grow in perfectly matched "
+    "layers, got 'cpml'; change it."
+)
 
 
 @dataclass(frozen=True, eq=False)
 class Propagator:
     """Waves in a medium with a scheme; dt: seconds, by default that of the scheme's Courant factor.
 
-    Raises UsageError where the time step is not stable.
+    Raises UsageError where the time step is not stable, or layers would let waves grow.
     """
 
     medium: Medium
@@ -34,6 +37,8 @@ class Propagator:
     time_step: float | None = None
 
     def __post_init__(self) -> None:
+        if self.medium.kind == "tti" and self.scheme.absorber == "cpml":
+            raise UsageError(TILTED)
         largest = self.frame.largest_step()
         if self.time_step is not None and not 0 < self.time_step <= largest:
             raise UsageError(
@@ -135,7 +140,12 @@ class Propagator:
     def advance(self) -> tuple[Stage, ...]:
         """The stages that advance the waves, without sources."""
         make = {"acoustic": self._acoustic, "vti": self._vertical, "tti": self._tilted}
-        return tuple(Stage((update,)) for update in make[self.medium.kind]())
+        usual = tuple(Stage((update,)) for update in make[self.medium.kind]())
+        if not self.frame.matched:
+            return usual
+        weights = self._scaled(staggered, 1), self._scaled(second, 2)
+        before, after = absorbing(self.frame, self.dt, self._driven(), *weights)
+        return (*usual[:-1], before, usual[-1], *after)
 
     @cached_property
     def surface(self) -> tuple[Stage, ...]:
@@ -148,16 +158,35 @@ class Propagator:
         return (Stage(tuple(rows)),) if self.top else ()
 
     def _acoustic(self) -> Sequence[Update]:
-        (u,), c, grid = self.waves, self._field("velocity", self.velocity_squared), self.frame.grid
+        (u,), c = self.waves, self._speed
         if self.medium.density is None:
             return (stencils.acoustic(u, c, self._scaled(second, 2), self.damping),)
-        flow = tuple(grid.field(f"flux.{'xyz'[axis]}") for axis in range(grid.ndim))
-        lightness = grid.field("lightness", self._lightness)
+        lightness = self.frame.grid.field("lightness", self._lightness)
         weights = self._scaled(staggered, 1)
         return (
-            stencils.fluxes(u, flow, lightness, weights),
-            stencils.divergence(u, flow, c, weights, self.damping),
+            stencils.fluxes(u, self._flow, lightness, weights),
+            stencils.divergence(u, self._flow, c, weights, self.damping),
         )
+
+    def _driven(self) -> tuple[Driven, ...]:
+        """What the second derivative along each axis changes."""
+        c, waves, last = self._speed, self.waves, self.medium.ndim - 1
+        if self.medium.density is not None:
+            return tuple(Driven(waves[0], waves, ((c,),), flux) for flux in self._flow)
+        if self.medium.kind == "acoustic":
+            return (Driven(waves[0], waves, ((c,),)),) * (last + 1)
+        a, b = self._coupled
+        return *(Driven(waves[0], waves, ((c, a), (c, b))),) * last, Driven(waves[1], waves, ((c, b), (c,)))
+
+    @cached_property
+    def _speed(self) -> Coefficient:
+        return self._field("velocity", self.velocity_squared)
+
+    @cached_property
+    def _flow(self) -> tuple[Field, ...]:
+        """The fluxes 1/ρ ∇u."""
+        grid = self.frame.grid
+        return tuple(grid.field(f"flux.{'xyz'[axis]}") for axis in range(grid.ndim))
 
     @property
     def _lightness(self) -> Doubles:
@@ -174,11 +203,11 @@ class Propagator:
         return values
 
     def _vertical(self) -> Sequence[Update]:
-        c, (a, b) = self._field("velocity", self.velocity_squared), self._coupled
-        return (stencils.vertical(*self.waves, c, a, b, self._scaled(second, 2), self.damping),)
+        a, b = self._coupled
+        return (stencils.vertical(*self.waves, self._speed, a, b, self._scaled(second, 2), self.damping),)
 
     def _tilted(self) -> Sequence[Update]:
-        c, (a, b), grid = self._field("velocity", self.velocity_squared), self._coupled, self.frame.grid
+        c, (a, b), grid = self._speed, self._coupled, self.frame.grid
         along = (grid.field("gp"), grid.field("gr"))
         direction = self._direction
         weights = self._scaled(first, 1)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 from math import log, sqrt
+from typing import Literal, get_args
 
 import numpy as np
 
@@ -15,7 +16,8 @@ from peergrid.models.wave.points import HALF
 from peergrid.models.wave.weights import second, staggered
 from peergrid.models.waveforms import Doubles
 
-ECHO = 1e-2  # what an absorbing layer is to let through of a wave that meets it head on, there and back
+Absorber = Literal["sponge", "cpml"]
+ECHO = 1e-2  # what a sponge is to let through of a wave that meets it head on, there and back
 
 
 @dataclass(frozen=True)
@@ -32,6 +34,7 @@ class Scheme:
     layer: int = 20
     free_surface: bool = False
     dtype: Dtype = "float32"
+    absorber: Absorber = "sponge"
 
     def __post_init__(self) -> None:
         if self.order not in range(2, 17, 2):
@@ -42,6 +45,8 @@ class Scheme:
             )
         if not isinstance(self.layer, int) or self.layer < 0:
             raise UsageError(f"layer is expected to be a whole number of cells, not below 0, got {self.layer!r}.")
+        if self.absorber not in get_args(Absorber):
+            raise UsageError(f"absorber is expected to be 'sponge' or 'cpml', got {self.absorber!r}.")
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,6 +60,11 @@ class Frame:
     def reach(self) -> int:
         """Cells that a stage reads to each side."""
         return self.scheme.order // 2
+
+    @property
+    def matched(self) -> bool:
+        """True where there are perfectly matched layers."""
+        return self.scheme.absorber == "cpml" and self.scheme.layer > 0
 
     @property
     def mirrored(self) -> int:
@@ -118,22 +128,30 @@ class Frame:
         return np.pad(values, tuple(zip(self.before, self.after, strict=True)), mode="edge")
 
     def damping(self, dt: float) -> tuple[Array, ...]:
-        """Along each axis a factor for each cell: 1 in the medium, falling through the layers; none without layers.
+        """Along each axis a factor for each cell: 1 in the medium, falling through the sponge; none without a sponge.
 
         A damping σ = σ₀ s² at relative depth s, with σ₀ such that what comes back has `ECHO` of the wave's amplitude.
         """
         layer = self.scheme.layer
-        if not layer:
+        if not layer or self.matched:
             return ()
         speed = float(self.medium.values("velocity").mean())
         found = []
-        for axis, (n, h) in enumerate(zip(self.medium.shape, self.medium.spacings, strict=True)):
-            position = np.arange(self.grid.shape[axis]) - self.before[axis]
-            depth = np.maximum(-position if self._absorbs_before(axis) else 0, position - (n - 1))
-            depth = np.clip(depth / layer, 0, 1)
+        for axis, h in enumerate(self.medium.spacings):
             most = 3 * speed * log(1 / ECHO) / (layer * h)
-            found.append(np.exp(-most * depth**2 * dt / 2))
+            found.append(np.exp(-most * self.depth(axis) ** 2 * dt / 2))
         return tuple(found)
+
+    def depth(self, axis: int, ahead: float = 0.0) -> Doubles:
+        """Along an axis the depth in a layer of each cell, or so many cells ahead: 0 in the medium, 1 at its end."""
+        position = np.arange(self.grid.shape[axis]) - self.before[axis] + ahead
+        low = -position if self.absorbs_before(axis) else np.zeros_like(position)
+        deep = np.maximum(low, position - (self.medium.shape[axis] - 1))
+        return np.clip(deep / self.scheme.layer, 0.0, 1.0)
+
+    def absorbs_before(self, axis: int) -> bool:
+        """True where there is a layer before the first node along an axis."""
+        return not (self.scheme.free_surface and axis == self.medium.ndim - 1)
 
     def damped(self, dt: float, box: Box) -> Doubles:
         """The product of the factors along all axes, for each cell of a box."""
@@ -154,9 +172,6 @@ class Frame:
         stretch = np.maximum(1.0, 1 + 2 * medium.values("epsilon"))
         fastest = float((velocity**2 * stretch).max())
         return 2 / sqrt(fastest * sum(highest / h**2 for h in medium.spacings))
-
-    def _absorbs_before(self, axis: int) -> bool:
-        return not (self.scheme.free_surface and axis == self.medium.ndim - 1)
 
 
 def _row_sum(lightness: Doubles, axis: int, order: int) -> Doubles:

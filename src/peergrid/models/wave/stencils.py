@@ -137,6 +137,67 @@ def _coupled(p: Any, r: Any, across: Any, along: Any, c: Any, a: Any, b: Any, da
     advance(r, here(c) * (coupling * across + along), damping)
 
 
+def inwards(axis: int) -> Stencil:
+    """Before a step, in a perfectly matched layer along an axis: ψ, and what ζ takes from the wave (`absorber`)."""
+
+    @stencil
+    def remember(u: Any, psi: Any, zeta: Any, between: Any, nodes: Any, first: Any, weights: Any) -> None:
+        ndim = u.described.grid.ndim
+        slope = half_way(u.__getitem__, ndim, axis, first, 1)
+        psi.next[(0,) * ndim] = _convolved(psi, between, slope)
+        zeta.next[(0,) * ndim] = _convolved(zeta, nodes, second(u, (axis,), weights))
+
+    return remember
+
+
+def outwards(axis: int) -> Stencil:
+    """After it: what ζ takes from ψ, and the changes of waves by both, each times the product of some factors."""
+
+    @stencil
+    def stretch(waves: Any, factors: Any, psi: Any, zeta: Any, nodes: Any, first: Any) -> None:
+        slope = half_way(psi.__getitem__, psi.described.grid.ndim, axis, first, 0)
+        memory = here(zeta) + here(nodes[0]) * slope
+        zeta.next[(0,) * psi.described.grid.ndim] = memory
+        _change(waves, factors, slope + memory)
+
+    return stretch
+
+
+@stencil
+def inwards_flux(flow: Any, psi: Any, between: Any) -> None:
+    """A flux, half a cell ahead, in a perfectly matched layer along its axis."""
+    at = (0,) * flow.described.grid.ndim
+    memory = _convolved(psi, between, flow[at])
+    psi.next[at] = memory
+    flow.next[at] = flow[at] + memory
+
+
+def outwards_flux(axis: int) -> Stencil:
+    """After a step from the fluxes: ζ, and the change of the waves by it."""
+
+    @stencil
+    def stretch(waves: Any, factors: Any, flow: Any, zeta: Any, nodes: Any, first: Any) -> None:
+        ndim = flow.described.grid.ndim
+        memory = _convolved(zeta, nodes, half_way(flow.__getitem__, ndim, axis, first, 0))
+        zeta.next[(0,) * ndim] = memory
+        _change(waves, factors, memory)
+
+    return stretch
+
+
+def _convolved(memory: Any, numbers: Any, value: Any) -> Any:
+    """A memory that moves on; numbers: a and b of `absorber`."""
+    return here(numbers[1]) * here(memory) + here(numbers[0]) * value
+
+
+def _change(waves: Any, factors: Any, change: Any) -> None:
+    for u, parts in zip(waves, factors, strict=True):
+        scaled = change
+        for part in parts:
+            scaled = here(part) * scaled
+        u.next[(0,) * u.described.grid.ndim] = here(u) + scaled
+
+
 @stencil
 def inject(waves: Any, weights: Any, samples: Any) -> None:
     """Add the signal's sample, times weights of the cells, to each wave."""

@@ -1,0 +1,115 @@
+"""Perfectly matched layers for waves of second order in time, as convolutions; their memories lie in the layers alone.
+
+Along an axis a second derivative D u becomes (1/s) ∂ ((1/s) ∂ u), s = 1 + σ / (α + iω). With ψ and ζ the memories and
+a, b the numbers of a convolution by recursion,
+
+    ψ ← b ψ + a ∂u,    ζ ← b ζ + a (D u + ∂ψ),    D u becomes D u + ∂ψ + ζ.
+
+The inner derivative is taken half way between nodes, the outer one is minus its transpose, so that reciprocity holds to
+rounding. Where D has weights of its own, ∂ is of an order two lower: then -D is nowhere below -∂∂, and nothing in the
+layers grows without oscillating, however strong they are.
+Methods: Komatitsch and Martin, Geophysics 72 (2007) SM155; Pasalic and McGarry, SEG Expanded Abstracts 29 (2010) 2925.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from math import log
+
+import numpy as np
+
+from peergrid.grid import Box, Field
+from peergrid.models.wave import stencils
+from peergrid.models.wave.arrays import apart
+from peergrid.models.wave.scheme import Frame
+from peergrid.models.waveforms import Doubles
+from peergrid.stencil import Stage, Update
+
+ECHO = 1e-4  # what a layer is to let through of a wave that meets it head on, there and back
+SLOWEST = 0.05  # α over the largest σ
+Numbers = tuple[Field, Field]
+Coefficient = Field | float
+Weights = tuple[float, ...] | tuple[tuple[float, ...], ...]
+
+
+@dataclass(frozen=True)
+class Driven:
+    """What a second derivative along an axis changes.
+
+    wave: that whose derivative it is; waves, factors: those that change, each by the product of some factors with it;
+    flux: the field that has the inner derivative, None where there is none.
+    """
+
+    wave: Field
+    waves: tuple[Field, ...]
+    factors: tuple[tuple[Coefficient, ...], ...]
+    flux: Field | None = None
+
+
+@dataclass(frozen=True)
+class Side:
+    """A layer at one end of an axis.
+
+    box: the cells that it changes: its own, and those inwards whose derivatives reach into it; psi, zeta: its memories;
+    nodes, between: a and b on nodes and half a cell ahead of them, along the axis.
+    """
+
+    axis: int
+    box: Box
+    psi: Field
+    zeta: Field
+    nodes: Numbers
+    between: Numbers
+
+
+def absorbing(
+    frame: Frame, dt: float, driven: Sequence[Driven], first: Weights, second: Weights
+) -> tuple[Stage, list[Stage]]:
+    """The stages in layers before and after that which advances the waves; driven: along each axis.
+
+    first, second: weights of the derivatives half way between nodes and on nodes.
+    """
+    reach = len(first[0] if isinstance(first[0], tuple) else first)
+    before, after = list[Update](), list[Update]()
+    for side in sides(frame, dt, reach):
+        given, axis = driven[side.axis], side.axis
+        memories = side.psi, side.zeta
+        if given.flux is None:
+            inner = stencils.inwards(axis)(given.wave, *memories, side.between, side.nodes, first, second)
+            outer = stencils.outwards(axis)(given.waves, given.factors, *memories, side.nodes, first)
+        else:
+            inner = stencils.inwards_flux(given.flux, side.psi, side.between)
+            outer = stencils.outwards_flux(axis)(given.waves, given.factors, given.flux, side.zeta, side.nodes, first)
+        before.append(inner.within(side.box))
+        after.append(outer.within(side.box))
+    return Stage(tuple(before)), apart(after)
+
+
+def sides(frame: Frame, dt: float, reach: int) -> Iterator[Side]:
+    """The layers of a frame; reach: cells that the derivative half way between nodes reads to each side."""
+    grid = frame.grid
+    whole = Box((frame.reach,) * grid.ndim, tuple(n - frame.reach for n in grid.shape))
+    if frame.scheme.free_surface:
+        whole = whole.with_axis(grid.ndim - 1, frame.before[-1] + 1, whole.hi[-1])
+    for axis in range(grid.ndim):
+        name = f"cpml.{'xyz'[axis]}"
+        nodes, between = (_numbers(frame, dt, axis, place) for place in ("nodes", "between"))
+        lo, hi = frame.inside.lo[axis], frame.inside.hi[axis]
+        for sign, first, end in (("-", 0, lo + reach), ("+", hi - reach, grid.shape[axis])):
+            if sign == "+" or frame.absorbs_before(axis):
+                box = whole & whole.with_axis(axis, first, end)
+                wide = grid.box & box.with_axis(axis, first - reach, end + reach)
+                psi, zeta = grid.field(f"{name}{sign}.psi", within=wide), grid.field(f"{name}{sign}.zeta", within=box)
+                yield Side(axis, box, psi, zeta, nodes, between)
+
+
+def _numbers(frame: Frame, dt: float, axis: int, place: str) -> Numbers:
+    """a and b on nodes, or half way between; σ rises as the square of the depth, up to what leaves `ECHO`."""
+    thick = frame.scheme.layer * frame.medium.spacings[axis]
+    most = 3 * float(frame.medium.values("velocity").max()) * log(1 / ECHO) / (2 * thick)
+    sigma: Doubles = most * frame.depth(axis, 0.5 if place == "between" else 0.0) ** 2
+    rate = sigma + SLOWEST * most
+    b = np.exp(-rate * dt)
+    name = f"cpml.{'xyz'[axis]}.{place}"
+    return frame.grid.profile(f"{name}.a", axis, sigma / rate * (b - 1)), frame.grid.profile(f"{name}.b", axis, b)
