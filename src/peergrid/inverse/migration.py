@@ -38,7 +38,8 @@ def gradient(shot: Shot, observed: Array, *, devices: str = "auto", kept: int = 
     """Half the summed squares of what the receivers record less `observed`, and its gradient by velocity at the nodes.
 
     observed: shape (receivers, steps); kept: as of `migrate`. The damping in layers and the time step are taken not to
-    depend on the velocity, nor are waves in perfectly matched layers at all. Raises UsageError for other than acoustic media of uniform density.
+    depend on the velocity, nor is anything in perfectly matched layers. Raises UsageError for other than acoustic media
+    of uniform density.
     """
     _check(shot)
     with Simulation(shot.problem, shot.steps, devices=devices) as simulation:

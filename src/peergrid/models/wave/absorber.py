@@ -35,7 +35,7 @@ Weights = tuple[float, ...] | tuple[tuple[float, ...], ...]
 
 @dataclass(frozen=True)
 class Driven:
-    """What a second derivative along an axis changes.
+    """The waves that a second derivative along an axis changes.
 
     wave: that whose derivative it is; waves, factors: those that change, each by the product of some factors with it;
     flux: the field that has the inner derivative, None where there is none.

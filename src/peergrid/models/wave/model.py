@@ -57,8 +57,8 @@ Parameter = float | ParameterFile
 class GridSpec:
     """The table `[grid]`: extent in metres from the first node to the last, spacing, duration in seconds or steps.
 
-    order, courant, layer (None: 40 cells of a sponge, 10 of perfectly matched layers), free_surface, dtype, absorber: as
-    of `Scheme`.
+    layer: cells, by default 40 of a sponge or 10 that match perfectly; order, courant, free_surface, dtype and
+    absorber: as of `Scheme`.
     """
 
     size: Lengths

@@ -169,7 +169,7 @@ class Propagator:
         )
 
     def _driven(self) -> tuple[Driven, ...]:
-        """What the second derivative along each axis changes."""
+        """The waves that the second derivative along each axis changes."""
         c, waves, last = self._speed, self.waves, self.medium.ndim - 1
         if self.medium.density is not None:
             return tuple(Driven(waves[0], waves, ((c,),), flux) for flux in self._flow)

@@ -146,8 +146,9 @@ class Frame:
         """Along an axis the depth in a layer of each cell, or so many cells ahead: 0 in the medium, 1 at its end."""
         position = np.arange(self.grid.shape[axis]) - self.before[axis] + ahead
         low = -position if self.absorbs_before(axis) else np.zeros_like(position)
-        deep = np.maximum(low, position - (self.medium.shape[axis] - 1))
-        return np.clip(deep / self.scheme.layer, 0.0, 1.0)
+        outside = np.maximum(low, position - (self.medium.shape[axis] - 1))
+        found: Doubles = np.clip(outside / self.scheme.layer, 0.0, 1.0)
+        return found
 
     def absorbs_before(self, axis: int) -> bool:
         """True where there is a layer before the first node along an axis."""

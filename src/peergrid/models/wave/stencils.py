@@ -138,7 +138,7 @@ def _coupled(p: Any, r: Any, across: Any, along: Any, c: Any, a: Any, b: Any, da
 
 
 def inwards(axis: int) -> Stencil:
-    """Before a step, in a perfectly matched layer along an axis: ψ, and what ζ takes from the wave (`absorber`)."""
+    """ψ before a step, in a perfectly matched layer along an axis, and what ζ takes from the wave (`absorber`)."""
 
     @stencil
     def remember(u: Any, psi: Any, zeta: Any, between: Any, nodes: Any, first: Any, weights: Any) -> None:
@@ -151,7 +151,7 @@ def inwards(axis: int) -> Stencil:
 
 
 def outwards(axis: int) -> Stencil:
-    """After it: what ζ takes from ψ, and the changes of waves by both, each times the product of some factors."""
+    """The changes of waves by ψ and ζ after a step, each times the product of some factors; ζ takes from ψ."""
 
     @stencil
     def stretch(waves: Any, factors: Any, psi: Any, zeta: Any, nodes: Any, first: Any) -> None:
@@ -173,7 +173,7 @@ def inwards_flux(flow: Any, psi: Any, between: Any) -> None:
 
 
 def outwards_flux(axis: int) -> Stencil:
-    """After a step from the fluxes: ζ, and the change of the waves by it."""
+    """The change of waves by ζ after a step from the fluxes."""
 
     @stencil
     def stretch(waves: Any, factors: Any, flow: Any, zeta: Any, nodes: Any, first: Any) -> None:
