@@ -70,7 +70,7 @@ class OwnKernelRun:
             raise UsageError(f"These passes make one step between two exchanges, got depth = {options.depth}.")
         self.layout: Layout = layout(problem, partition, options)
         self.step = 0
-        self._options = options
+        self._options, self._schedules = options, dict[tuple[int, int], Schedule]()
         self._executor = _executor(self.layout, kernels, place)
 
     @property
@@ -83,8 +83,11 @@ class OwnKernelRun:
         self._executor.load(name, values, slot)
 
     def schedule(self, steps: int) -> Schedule:
-        """The operations of so many passes from here."""
-        return build(self.layout, self._options, steps, self.step % 2)
+        """The operations of so many passes from here, the same schedule whenever it is asked for."""
+        key = (steps, self.step % 2)
+        if key not in self._schedules:
+            self._schedules[key] = build(self.layout, self._options, *key)
+        return self._schedules[key]
 
     def advance(self, steps: int) -> None:
         """Make passes, two and two together, by schedules that are proved before."""

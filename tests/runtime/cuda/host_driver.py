@@ -11,6 +11,7 @@ import ctypes
 import re
 import threading
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,7 @@ from host_kernels import COMPILER, kernels, library
 
 from peergrid.codegen.cuda.gpu_model import H200, GpuModel
 from peergrid.codegen.cuda.skeletons import skeleton
+from peergrid.runtime.cuda.device.faults import error
 
 __all__ = ["COMPILER", "HostDriver"]
 
@@ -88,7 +90,7 @@ class HostDriver:
         self.gpu, self.asked, self.speed = gpu, 0, speed
         self.gpus, self.links, self.free_bytes, self.blocks, self.each = gpus, links, free, blocks, registers
         self._library = ctypes.CDLL(str(library(RUNTIME)))
-        for name in ("begin_capture", "end_capture", "stamp"):
+        for name in ("begin_capture", "end_capture", "stamp", "reserve"):
             getattr(self._library, name).restype = ctypes.c_longlong
         self._library.drain()
         self._library.seed(seed)
@@ -174,6 +176,31 @@ class HostDriver:
     def download(self, values: np.ndarray[Any, Any], pointer: int) -> None:
         ctypes.memmove(values.ctypes.data, pointer, values.nbytes)
 
+    def granularity(self, ordinal: int) -> int:
+        return 4096
+
+    def reserve(self, count: int) -> int:
+        address = int(self._library.reserve(ctypes.c_longlong(count)))
+        self.live.add(("range", address))
+        return address
+
+    def unreserve(self, pointer: int, count: int) -> None:
+        self.live.remove(("range", pointer))
+        self._library.unreserve(ctypes.c_longlong(pointer), ctypes.c_longlong(count))
+
+    def map_memory(self, pointer: int, count: int, ordinal: int) -> None:
+        self.live.add(("mapped", pointer))
+        self._library.map_memory(ctypes.c_longlong(pointer), ctypes.c_longlong(count))
+
+    def unmap(self, pointer: int, count: int) -> None:
+        self._library.drain()
+        self.live.remove(("mapped", pointer))
+        self._library.unmap(ctypes.c_longlong(pointer))
+
+    def grant(self, pointer: int, count: int, ordinals: Sequence[int]) -> None:
+        rights = sum(1 << ordinal for ordinal in ordinals)
+        self._library.grant(ctypes.c_longlong(pointer), ctypes.c_longlong(rights))
+
     def create_stream(self, priority: int) -> int:
         return self._handle("stream")
 
@@ -217,6 +244,8 @@ class HostDriver:
 
     def synchronize(self) -> None:
         self._library.drain()
+        if self._library.stray_access():
+            raise error(700, "cuCtxSynchronize")
 
     def begin_capture(self, stream: int) -> None:
         self.captures += 1

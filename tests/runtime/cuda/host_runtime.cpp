@@ -14,6 +14,8 @@
 #include <random>
 #include <vector>
 #include <functional>
+#include <signal.h>
+#include <sys/mman.h>
 typedef long long W;
 struct Task { std::function<void()> run; W event; long long point; W notice; std::function<bool()> able = nullptr;
               std::function<bool()> more = nullptr; };
@@ -57,6 +59,36 @@ static bool step(bool give_up) {
   if (t.run) t.run();
   return true;
 }
+// Pages of ranges over several devices. While a kernel of a device runs the others' are closed to it, but where it was
+// granted access; a stray access is noted, and then let be.
+struct Page { char* at; W bytes; unsigned long long rights; };
+static std::vector<Page> pages;
+static bool strayed = false;
+static thread_local W context = 0;
+static struct sigaction usual;
+static void stray(int, siginfo_t* info, void*) {
+  for (auto& page : pages) if ((char*)info->si_addr >= page.at && (char*)info->si_addr < page.at + page.bytes) {
+    strayed = true;
+    mprotect(page.at, page.bytes, PROT_READ | PROT_WRITE);
+    return;
+  }
+  sigaction(SIGSEGV, &usual, nullptr);
+}
+struct Within {
+  explicit Within(W device) {
+    if (pages.empty()) return;
+    struct sigaction own{};
+    own.sa_sigaction = stray;
+    own.sa_flags = SA_SIGINFO;
+    sigaction(SIGSEGV, &own, &usual);
+    for (auto& page : pages) mprotect(page.at, page.bytes, page.rights >> device & 1 ? PROT_READ | PROT_WRITE : PROT_NONE);
+  }
+  ~Within() {
+    if (pages.empty()) return;
+    for (auto& page : pages) mprotect(page.at, page.bytes, PROT_READ | PROT_WRITE);
+    sigaction(SIGSEGV, &usual, nullptr);
+  }
+};
 static int delay = 0;
 // Threads that issue side by side get out of step: every call first waits for up to `delay` microseconds, now and then.
 static int hold() {
@@ -69,7 +101,13 @@ static int hold() {
 extern "C" {
 void seed(int n) { order.seed(n); }
 void delays(int most) { delay = most; }
-int cuCtxSetCurrent(W) { return 0; }
+int cuCtxSetCurrent(W wanted) { context = wanted; return 0; }
+W reserve(W count) { return (W)mmap(nullptr, count, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0); }
+void unreserve(W at, W count) { munmap((void*)at, count); }
+void map_memory(W at, W count) { GUARD; pages.push_back({(char*)at, count, 0}); }
+void unmap(W at) { GUARD; std::erase_if(pages, [=](auto& page) { return page.at == (char*)at; }); }
+void grant(W at, W rights) { GUARD; for (auto& page : pages) if (page.at == (char*)at) page.rights = rights; }
+int stray_access() { GUARD; const bool found = strayed; strayed = false; return found; }
 int cuStreamQuery(W stream) { GUARD; while (!streams[stream].empty()) if (!step(true)) return 600; return 0; }
 int cuEventQuery(W event) { GUARD; while (reached[event] < recorded[event]) if (!step(true)) return 600; return 0; }
 W stamp(W event) { GUARD; return stamps[event]; }
@@ -121,6 +159,7 @@ int cuLaunchKernel(W f, W gx, W gy, W, W bx, W, W, W shared, W stream, void** pa
   auto all = std::make_shared<std::vector<const void*>>();
   for (auto& g : given) all->push_back(g->data());
   if (!gx) return 1;
+  const W device = context - 1000;
   Task task{nullptr, 0, 0, 0};
   if (k->ready) task.able = [=] { return k->ready(all->data()); };
   switch (k->way) {
@@ -134,6 +173,7 @@ int cuLaunchKernel(W f, W gx, W gy, W, W bx, W, W, W shared, W stream, void** pa
           for (int n = 0; n < gx * gy; ++n) left->push_back(n);
           std::shuffle(left->begin(), left->end(), order);
         }
+        Within rights(device);
         if (host::launch_one(k->run, all->data(), left->back(), gx, gy, bx, shared)) abort();
         left->pop_back();
         return !left->empty();

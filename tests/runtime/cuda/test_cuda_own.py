@@ -12,11 +12,11 @@ from scipy import sparse
 from peergrid import Options
 from peergrid.codegen.cuda.skeletons import expanded
 from peergrid.codegen.nvrtc import resources
-from peergrid.errors import DoesNotFit, UsageError
+from peergrid.errors import DeviceFault, DoesNotFit, UsageError
 from peergrid.runtime.devices import Devices
 from peergrid.runtime.own_kernel import Place
 from peergrid.schedule.strategies import STRATEGIES
-from peergrid.sparse import CsrMatrix, Products, SlicedMatrix
+from peergrid.sparse import CsrMatrix, Products, RangeProducts, SlicedMatrix
 from peergrid.sparse.gpus import GpuProduct
 from peergrid.sparse.problem import products
 from peergrid.spins import Relaxation, random_graph
@@ -86,6 +86,50 @@ def test_every_strategy_and_route_leaves_the_same_bits(strategy: Any) -> None:
             relaxed.advance(5)
             assert relaxed.sha256() == wanted
         assert not driver.live
+
+
+@host
+@pytest.mark.parametrize("kind", ["rows", "slices"])
+@pytest.mark.parametrize("dtype", MATRICES)
+def test_one_range_of_addresses_leaves_the_same_bits(dtype: str, kind: str) -> None:
+    """Of 2500 numbers on pages of 4096 bytes: some pages have rows of two devices."""
+    rows = MATRICES[dtype]
+    matrix = SlicedMatrix.of(rows) if kind == "slices" else rows
+    vector = RANDOM.standard_normal(rows.rows).astype(dtype)
+    for count in (1, 3):
+        driver = HostDriver()
+        with RangeProducts(matrix, vector, place(count, driver)) as found:
+            found.advance(2)
+            found.advance(3)
+            assert found.vector().tobytes() == on_processors(rows, vector, 5)
+            found.set(vector)
+            found.advance(1)
+            assert found.vector().tobytes() == on_processors(rows, vector, 1)
+        assert not driver.live
+
+
+@host
+def test_devices_read_what_they_were_granted_and_no_more() -> None:
+    """A chain whose rows read one number on each side; with the right to none of the others' pages that is a stray."""
+    chain = CsrMatrix.of(sparse.diags_array([-1.0, 2.0, -1.0], offsets=[-1, 0, 1], shape=(2048, 2048)))
+    vector, driver = RANDOM.standard_normal(2048), HostDriver()
+    with RangeProducts(chain, vector, place(2, driver)) as found:
+        found.advance(4)
+        assert found.vector().tobytes() == on_processors(chain, vector, 4)
+    for reach in ((0, 0), (0, 2047)):
+        with (
+            RangeProducts(chain, vector, place(2, driver), reach) as stray,
+            pytest.raises(DeviceFault, match="CUDA_ERROR_ILLEGAL_ADDRESS"),
+        ):
+            stray.advance(1)
+    assert not driver.live
+
+
+def test_one_range_asks_for_gpus_that_reach_each_other() -> None:
+    with pytest.raises(UsageError, match="GPUs of one process are expected here, got cpu:2"):
+        RangeProducts(MATRICES["float64"], np.ones(2500), "cpu:2")
+    with pytest.raises(UsageError, match="GPU 0 does not reach GPU 1: let each have a copy"):
+        RangeProducts(MATRICES["float64"], np.ones(2500), place(2, HostDriver(links=False)))
 
 
 @host

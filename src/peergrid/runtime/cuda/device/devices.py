@@ -197,6 +197,10 @@ class Devices:
     def _restore(self) -> None:
         _quietly(self.driver.make_current, self._before)
 
+    def on_close(self, device: int, action: Callable[[], None]) -> None:
+        """Do something on a device, before what was taken earlier is given back."""
+        self._on_close(device, lambda _: action(), 0)
+
     def _on_close(self, device: int, action: Callable[[int], None], handle: int) -> None:
         def undo() -> None:
             self.enter(device)

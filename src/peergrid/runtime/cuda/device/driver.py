@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import ctypes
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Protocol
@@ -59,6 +60,12 @@ class Driver(Protocol):
     def export_memory(self, pointer: int) -> bytes: ...
     def open_memory(self, handle: bytes) -> int: ...
     def close_memory(self, pointer: int) -> None: ...
+    def granularity(self, ordinal: int) -> int: ...
+    def reserve(self, count: int) -> int: ...
+    def unreserve(self, pointer: int, count: int) -> None: ...
+    def map_memory(self, pointer: int, count: int, ordinal: int) -> None: ...
+    def unmap(self, pointer: int, count: int) -> None: ...
+    def grant(self, pointer: int, count: int, ordinals: Sequence[int]) -> None: ...
     def create_stream(self, priority: int) -> int: ...
     def destroy_stream(self, stream: int) -> None: ...
     def create_event(self, timing: bool) -> int: ...
@@ -199,6 +206,38 @@ class CudaDriver:
     def close_memory(self, pointer: int) -> None:
         self._call("cuIpcCloseMemHandle", pointer)
 
+    def granularity(self, ordinal: int) -> int:
+        """Bytes in whose multiples the memory of a device is mapped to addresses."""
+        least = self._d.CUmemAllocationGranularity_flags.CU_MEM_ALLOC_GRANULARITY_MINIMUM
+        return int(self._call("cuMemGetAllocationGranularity", self._mappable(ordinal), least))
+
+    def reserve(self, count: int) -> int:
+        """Addresses without memory."""
+        return int(self._call("cuMemAddressReserve", count, 0, 0, 0))
+
+    def unreserve(self, pointer: int, count: int) -> None:
+        self._call("cuMemAddressFree", pointer, count)
+
+    def map_memory(self, pointer: int, count: int, ordinal: int) -> None:
+        """New memory of a device under reserved addresses; it lasts until they are unmapped."""
+        handle = self._call("cuMemCreate", count, self._mappable(ordinal), 0)
+        try:
+            self._call("cuMemMap", pointer, count, 0, handle, 0)
+        finally:
+            self._call("cuMemRelease", handle)
+
+    def unmap(self, pointer: int, count: int) -> None:
+        self._call("cuMemUnmap", pointer, count)
+
+    def grant(self, pointer: int, count: int, ordinals: Sequence[int]) -> None:
+        """Let devices read and write mapped memory."""
+        rights = [self._d.CUmemAccessDesc() for _ in ordinals]
+        for right, ordinal in zip(rights, ordinals, strict=True):
+            right.location.type = self._d.CUmemLocationType.CU_MEM_LOCATION_TYPE_DEVICE
+            right.location.id = ordinal
+            right.flags = self._d.CUmemAccess_flags.CU_MEM_ACCESS_FLAGS_PROT_READWRITE
+        self._call("cuMemSetAccess", pointer, count, rights, len(rights))
+
     def create_stream(self, priority: int) -> int:
         """A stream that does not wait for the default one; priorities are cut to what the device has."""
         least, greatest = (int(p) for p in self._call("cuCtxGetStreamPriorityRange"))
@@ -299,6 +338,14 @@ class CudaDriver:
     def _settle(self) -> None:
         """Wait for the default stream: its copies and fills may return early, and our streams do not wait for it."""
         self._call("cuStreamSynchronize", self._d.CUstream(0))
+
+    def _mappable(self, ordinal: int) -> Any:
+        """The description of plain memory of a device."""
+        found = self._d.CUmemAllocationProp()
+        found.type = self._d.CUmemAllocationType.CU_MEM_ALLOCATION_TYPE_PINNED
+        found.location.type = self._d.CUmemLocationType.CU_MEM_LOCATION_TYPE_DEVICE
+        found.location.id = ordinal
+        return found
 
     def _device(self, ordinal: int) -> Any:
         return self._call("cuDeviceGet", ordinal)

@@ -1,0 +1,134 @@
+"""Products in a row on GPUs that have the vector in one range of addresses, each with access to what its rows read."""
+
+from __future__ import annotations
+
+from types import TracebackType
+from typing import Self
+
+import numpy as np
+
+from peergrid.codegen.cache import default_cache
+from peergrid.codegen.cuda.common.arguments import Arguments
+from peergrid.errors import UsageError
+from peergrid.runtime.cuda.commands.buffer import CommandBuffer, CommandWriter
+from peergrid.runtime.cuda.device.devices import Devices
+from peergrid.runtime.cuda.device.driver import CudaDriver
+from peergrid.runtime.cuda.memory.one_range import OneRange
+from peergrid.runtime.cuda.once import issue_once
+from peergrid.runtime.own_kernel import IN_STREAMS, Place, place_of
+from peergrid.schedule.ops import Event, Queue
+from peergrid.sparse.gpus import GpuProduct
+from peergrid.sparse.matrix import CsrMatrix, Numbers
+from peergrid.sparse.problem import products, split
+from peergrid.sparse.sliced import SlicedMatrix
+
+AT_ONCE = 64  # products issued before the host waits
+
+
+class RangeProducts:
+    """A vector that is multiplied with a matrix time and again, as by `Products`, to the same bits.
+
+    Nothing is copied: a device reads the numbers of the others where they are. A product begins when all devices have
+    made the one before.
+
+    Args:
+        matrix, vector: as of `Products`.
+        devices: GPUs of one process that reach each other's memory.
+        reach: how far left and right of the diagonal rows may read; None: as far as the matrix' nonzeros are. A device
+            is granted access to the parts of devices that lie as near: reading another is a DeviceFault.
+
+    Raises UsageError where the devices cannot have such a range.
+    """
+
+    def __init__(
+        self,
+        matrix: CsrMatrix | SlicedMatrix,
+        vector: Numbers,
+        devices: str | Place = "cuda",
+        reach: tuple[int, int] | None = None,
+    ) -> None:
+        place = place_of(devices, None, IN_STREAMS)
+        if place.devices.kind != "cuda" or place.ranks is not None:
+            raise UsageError(f"GPUs of one process are expected here, got {place.devices}.")
+        problem = products(matrix, vector)
+        partition = split(problem, matrix, place.devices.count)
+        self.step, self._rows, self._dtype = 0, matrix.rows, matrix.values.dtype
+        self._devices = Devices(place.driver or CudaDriver(), place.devices.ordinals)
+        try:
+            size, owned = problem.itemsize, [partition.owned(device) for device in range(self._devices.count)]
+            left, right = matrix.reach if reach is None else reach
+            sizes = [size * (box.hi[0] - box.lo[0]) for box in owned]
+            self._slots = [OneRange.over(self._devices, sizes) for _ in range(2)]
+            for one in self._slots:
+                one.grant([(size * max(0, box.lo[0] - left), size * (box.hi[0] + right)) for box in owned])
+            self._kernel, self._owned, self._arguments = GpuProduct(matrix, problem), owned, Arguments(problem)
+            self._tables = [self._kernel.tables(self._devices, device, box) for device, box in enumerate(owned)]
+            self._products = [self._product(source) for source in (0, 1)]
+        except BaseException:
+            self.close()
+            raise
+        self.set(vector)
+
+    def set(self, vector: Numbers) -> None:
+        """Go on from another vector."""
+        self._slots[self.step % 2].upload(np.ascontiguousarray(vector, self._dtype))
+
+    def advance(self, steps: int) -> None:
+        """Make products and wait for them. Raises DeviceFault where a device reads what it has no access to."""
+        set_context = self._devices.driver.entry("cuCtxSetCurrent")
+        for number in range(steps):
+            issue_once(self._products[self.step % 2], set_context, "A product over one range of addresses")
+            self.step += 1
+            if number % AT_ONCE == AT_ONCE - 1:
+                self._devices.synchronize()
+        self._devices.synchronize()
+
+    def vector(self) -> Numbers:
+        """The vector now."""
+        found: Numbers = np.empty(self._rows, self._dtype)
+        self._slots[self.step % 2].download(found)
+        return found
+
+    def close(self) -> None:
+        """Give everything back."""
+        self._devices.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, where: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _product(self, source: int) -> CommandBuffer:
+        """The calls of a product from one slot to the other: waits for all devices, then launches."""
+        devices, kernel, commands = self._devices, self._kernel, CommandWriter()
+        entry, every = devices.driver.entry, range(devices.count)
+        queues = [Queue(device, "products") for device in every]
+        done = [devices.event(Event(device, "product")) for device in every]
+        for device in every:
+            for other in every:
+                if other != device:
+                    stream = devices.stream(queues[device])
+                    commands.call(-1, devices.context(device), entry("cuStreamWaitEvent"), stream, done[other], 0)
+        for device, box in enumerate(self._owned):
+            code = devices.driver.compile(kernel.source, devices.architecture(device), default_cache() / "cubin", None)
+            values, stream = np.zeros(1, self._arguments.dtype), devices.stream(queues[device])
+            values["fields"]["slot"][0, 0] = [one.address for one in self._slots]
+            values["source"], values["target"] = source, 1 - source
+            values["lo"][0, 0], values["hi"][0, 0] = box.lo[0], box.hi[0]
+            commands.launch(
+                -1,
+                devices.context(device),
+                entry("cuLaunchKernel"),
+                devices.function(device, code, kernel.entry),
+                stream,
+                kernel.blocks(box),
+                kernel.threads,
+                values,
+                kernel.shared,
+                (self._tables[device],),
+            )
+            commands.call(-1, devices.context(device), entry("cuEventRecord"), done[device], stream)
+        return commands.finish()
