@@ -79,10 +79,10 @@ def tiles(
 
 @remembered(8)
 def _interior(
-    problem: Problem, steps: int, box: Box, cut: Cut, slots: int, barred: tuple[Box, ...]
+    problem: Problem, steps: int, box: Box, cut: Cut, slots: int, closed: tuple[Box, ...]
 ) -> tuple[tuple[Box, ...], tuple[Box, ...]]:
-    """The plain tiles, and the boxes that are left; barred: cells that no plain tile may touch."""
-    core, points = core_of(box & allowed(problem, steps, box, cut.margin), [*obstacles(problem, steps), *barred])
+    """The plain tiles, and the boxes that are left; closed: cells that no plain tile may touch."""
+    core, points = core_of(box & allowed(problem, steps, box, cut.margin), [*obstacles(problem, steps), *closed])
     core, lost = _aligned(core, cut), overhead(problem, steps)
     plain, rest = [], list(box - core)
     for strips in _strips(core, cut, slots, lost):
