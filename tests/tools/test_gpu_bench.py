@@ -39,5 +39,5 @@ def test_benchmarks_whose_bits_differ_fail(tmp_path: Path, monkeypatch: pytest.M
     assert section.measured("sparse", tmp_path) == {"rows": {"one": 1, "several": 2}}
     rows["one"][0]["same_bits"] = False
     rows["several"][1] = {"columns": "anywhere", "sha256": ["b"]}
-    with pytest.raises(AssertionError, match="one: .*anywhere: 2 digests"):
+    with pytest.raises(AssertionError, match=r"one: .*anywhere: 2 digests"):
         section.measured("sparse", tmp_path)
