@@ -12,21 +12,18 @@ from typing import Any, TypeVar
 import numpy as np
 
 from peergrid.errors import UsageError
+from peergrid.gprmax import ground
 from peergrid.gprmax.items import (
-    Box,
-    Cone,
-    Edge,
-    Ellipsoid,
+    FractalBox,
     Heard,
     HeardArray,
     Item,
-    Plate,
+    Layer,
     SampledWaves,
-    Sector,
     Setting,
+    Shape,
     Source,
     Stretching,
-    Triangle,
     Vector,
     Wave,
 )
@@ -34,7 +31,7 @@ from peergrid.gprmax.media import BACKGROUND, Media
 from peergrid.gprmax.raster import Raster
 from peergrid.gprmax.shapes import Frame, cells, edges, nearest
 from peergrid.gprmax.waves import Pulse, sampled
-from peergrid.grid import Index
+from peergrid.grid import Dtype, Index
 from peergrid.models.fdtd3d import (
     AXES,
     SIDES,
@@ -74,9 +71,12 @@ class Plan:
         for name in ESSENTIAL:
             if name not in names:
                 raise UsageError(f"A model is expected to have a line '#{name}: …', got none; add it.")
+        boxes = [item.name for item in self.of(FractalBox)]
         for item in self.items:
             if isinstance(item, SampledWaves) and not item.file.is_file():
                 raise item.command.fault("to name a file that is there", f"'{item.file.name}'", "correct the path")
+            if isinstance(item, Layer) and item.box not in boxes:
+                raise item.command.fault("to name a #fractal_box", f"'{item.box}'", "define it, or correct the name")
         _ = self.frame, self.steps
 
     @cached_property
@@ -149,24 +149,12 @@ class Plan:
         return {side: n for side, n in found.items() if n and (flat is None or side[0] != AXES[flat])}
 
 
-def assemble(plan: Plan, dtype: str = "float32") -> Domain:
+def assemble(plan: Plan, dtype: Dtype = "float32") -> Domain:
     """The domain of a model. Raises UsageError, one sentence with the line, for what does not fit together."""
     settings, frame = plan.settings, plan.frame
     harmonic = settings.get("magnetic_averaging", "harmonic") == "harmonic"
     media = Media(plan.items, settings.get("dispersive_averaging", False), harmonic)
-    raster = Raster(frame.cells, BACKGROUND)
-    for shape in plan.items:
-        if isinstance(shape, Box | Cone | Ellipsoid | Triangle | Sector | Plate | Edge):
-            place = cells(frame, shape)
-            if place is not None:
-                raster.fill(place, media.filled(shape.command, shape.fill))
-                continue
-            names = shape.fill.materials
-            axes = [(axis, where) for axis, where in edges(frame, shape)]
-            own = sorted({axis for axis, _ in axes})
-            for axis, where in axes:
-                name = names[own.index(axis) if len(names) == 2 else axis if len(names) == 3 else 0]
-                raster.fix(axis, where, media.place(shape.command, name))
+    raster = _rasterised(plan, media, dtype)
     absorber = _absorber(plan, media, raster)
     media.smooth(raster)
     flat = tuple(slice(0, 1) if axis == frame.flat else slice(None) for axis in range(3))
@@ -178,12 +166,39 @@ def assemble(plan: Plan, dtype: str = "float32") -> Domain:
         media=media.all,
         ids=raster.ids[(slice(None), *flat)],
         mode=plan.mode,
-        dtype=dtype,  # type: ignore[arg-type]
+        dtype=dtype,
         absorber=absorber,
         sources=tuple(_sources(plan)),
         receivers=tuple(_receivers(plan)),
         title=str(settings.get("title", "")),
     )
+
+
+def _rasterised(plan: Plan, media: Media, dtype: Dtype) -> Raster:
+    """The objects of a model on its grid, in the order of the file."""
+    frame, raster = plan.frame, Raster(plan.frame.cells, BACKGROUND)
+    for item in plan.items:
+        if isinstance(item, FractalBox):
+            layers = [one for one in plan.items if isinstance(one, Layer) and one.box == item.name]
+            lo, numbers, used = ground.cells(frame, item, layers, media, dtype)
+            raster.fill_each(lo, numbers, media.fillings(used, item.smooth))
+        elif isinstance(item, Shape):
+            place = cells(frame, item)
+            if place is None:
+                _fix(frame, item, media, raster)
+            else:
+                raster.fill(place, media.filled(item.command, item.fill))
+    return raster
+
+
+def _fix(frame: Frame, shape: Shape, media: Media, raster: Raster) -> None:
+    """Put an object without thickness in: one material, or one for each axis that it has edges along."""
+    names = shape.fill.materials
+    axes = list(edges(frame, shape))
+    own = sorted({axis for axis, _ in axes})
+    for axis, where in axes:
+        name = names[own.index(axis) if len(names) == 2 else axis if len(names) == 3 else 0]
+        raster.fix(axis, where, media.place(shape.command, name))
 
 
 def _absorber(plan: Plan, media: Media, raster: Raster) -> Absorber:

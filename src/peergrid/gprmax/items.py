@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from math import inf
 from pathlib import Path
 
+from peergrid.gprmax.soils import Limits, Soil, Spread
 from peergrid.gprmax.text import Command
 from peergrid.models.fdtd3d import Pole, Stretch
 from peergrid.models.fdtd3d.domain import Axis, Component, Current
@@ -126,6 +127,110 @@ class Edge:
     fill: Fill
 
 
+@dataclass(frozen=True)
+class Mixing:
+    """A model of mixing: media between two limits."""
+
+    command: Command
+    model: Soil | Spread
+
+    @property
+    def name(self) -> str:
+        return self.model.name
+
+
+@dataclass(frozen=True)
+class Choice:
+    """Media by their names, as a model of mixing."""
+
+    command: Command
+    name: str
+    materials: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Moist:
+    """A mixture of two media and air, as `soils.Mixture` has it, its media by their names."""
+
+    command: Command
+    name: str
+    rock: str
+    share: float
+    liquid: str
+    limits: Limits
+    band: Limits
+    exponent: float
+
+
+@dataclass(frozen=True)
+class FractalBox:
+    """A box of cells with media at random; `bins` of a model of mixing, or one medium; seed None: the file has none."""
+
+    command: Command
+    lo: Vector
+    hi: Vector
+    dimension: float
+    weights: Vector
+    bins: int
+    material: str
+    name: str
+    seed: int | None
+    smooth: bool
+
+
+@dataclass(frozen=True)
+class Roughness:
+    """Heights at random on a face of the fractal box of a name, between two limits along its normal, metres."""
+
+    command: Command
+    lo: Vector
+    hi: Vector
+    dimension: float
+    weights: tuple[float, float]
+    limits: Limits
+    box: str
+    seed: int | None
+
+
+@dataclass(frozen=True)
+class Flood:
+    """Water on a rough face, up to a level along its normal, metres."""
+
+    command: Command
+    lo: Vector
+    hi: Vector
+    level: float
+    box: str
+
+
+@dataclass(frozen=True)
+class Lawn:
+    """Blades of grass on a face, their ends between two limits along its normal, metres, and roots of the same length."""
+
+    command: Command
+    lo: Vector
+    hi: Vector
+    dimension: float
+    limits: Limits
+    blades: int
+    box: str
+    seed: int | None
+
+
+Layer = Roughness | Flood | Lawn
+
+
+@dataclass(frozen=True)
+class Voxels:
+    """Cells from a file, from a corner on, with the media of another."""
+
+    command: Command
+    at: Vector
+    file: Path
+    materials: str
+    smooth: bool
+
+
 Shape = Box | Cone | Ellipsoid | Triangle | Sector | Plate | Edge
 
 
@@ -190,12 +295,13 @@ class Stretching:
 
 @dataclass(frozen=True)
 class Passed:
-    """A command that changes no field of the run: the sentence that says so."""
+    """A sentence about a command at the end of the run: that it changes no field, or what was taken for it."""
 
     command: Command
     note: str
 
 
 Item = (
-    Setting | Material | Dispersion | Shape | Wave | SampledWaves | Source | Heard | HeardArray | Stretching | Passed
+    Setting | Material | Dispersion | Mixing | Choice | Moist | Shape | FractalBox | Layer | Voxels | Wave
+    | SampledWaves | Source | Heard | HeardArray | Stretching | Passed
 )  # fmt: skip

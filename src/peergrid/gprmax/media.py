@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from difflib import get_close_matches
 from math import isinf
@@ -10,13 +10,14 @@ from math import isinf
 import numpy as np
 
 from peergrid.errors import UsageError
-from peergrid.gprmax.items import Dispersion, Fill, Item, Material
-from peergrid.gprmax.raster import Filling, Ids, Mask, Raster
+from peergrid.gprmax.items import Choice, Dispersion, Fill, Item, Material, Mixing, Moist
+from peergrid.gprmax.raster import NOTHING, Filling, Ids, Mask, Raster
+from peergrid.gprmax.soils import Mixture
 from peergrid.gprmax.text import Command
 from peergrid.io.rule import shown
 from peergrid.models.fdtd3d import PEC, PMC, VACUUM, Medium
 
-MOST = 1 << 16
+MOST = NOTHING  # which is none
 BUILT_IN = (PEC, VACUUM, PMC)
 BACKGROUND = BUILT_IN.index(VACUUM)
 
@@ -30,9 +31,15 @@ class Media:
         self._places = {medium.name: place for place, medium in enumerate(self._known)}
         self._closed: dict[int, tuple[bool, ...]] = {}
         self._averages: dict[tuple[bool, tuple[int, ...]], int] = {}
+        self._mixings: dict[str, Mixing | Choice | Moist] = {}
+        self._blends: dict[tuple[str, int], tuple[int, ...]] = {}
         for item in items:
             if isinstance(item, Material):
                 self._name(item)
+            elif isinstance(item, Mixing | Choice | Moist):
+                if item.name in self._mixings:
+                    raise item.command.fault("to have a name of its own", f"'{item.name}' again", "rename it")
+                self._mixings[item.name] = item
         for item in items:
             if isinstance(item, Dispersion):
                 for name in item.materials:
@@ -48,18 +55,63 @@ class Media:
     def place(self, command: Command, name: str) -> int:
         """The number of a medium. Raises UsageError where none has that name."""
         if name not in self._places:
-            close = get_close_matches(name, self._places, n=1)
+            close = get_close_matches(name, (*self._places, *self._mixings), n=1)
             advice = f"did you mean '{shown(close[0])}'?" if close else "define it by #material."
+            if name in self._mixings:
+                advice = "a model of mixing is for #fractal_box alone."
             raise UsageError(
                 f"{command.where}: #{command.name} is expected to name a material, got '{shown(name)}'; {advice}"
             )
         return self._places[name]
 
+    def mixed(self, command: Command, name: str, count: int) -> tuple[int, ...]:
+        """The numbers of so many media of a model of mixing; of a medium, its own."""
+        if name not in self._mixings:
+            return (self.place(command, name),) * count
+        item = self._mixings[name]
+        if count < 2:
+            raise command.fault("to ask for two media of a model of mixing at least", str(count), "ask for more")
+        if isinstance(item, Choice):
+            if count > len(item.materials):
+                raise command.fault(f"to ask for at most {len(item.materials)} media", str(count), "ask for fewer")
+            return tuple(self.place(item.command, material) for material in item.materials[:count])
+        if (name, count) not in self._blends:
+            model = self._mixture(item) if isinstance(item, Moist) else item.model
+            made = model.media(count)
+            for medium in made:
+                if not (medium.permittivity > 0 and medium.conductivity >= 0):
+                    raise item.command.fault(
+                        "to have a permittivity above 0 and a conductivity not below 0",
+                        f"{medium.permittivity:.4g} and {medium.conductivity:.4g} S/m", "correct it",
+                    )  # fmt: skip
+            self._blends[name, count] = tuple(self._add(medium) for medium in made)
+        return self._blends[name, count]
+
+    def _mixture(self, item: Moist) -> Mixture:
+        rock, liquid = (self._known[self.place(item.command, name)] for name in (item.rock, item.liquid))
+        if rock.poles or rock.stops_electric or rock.permeability != 1 or rock.magnetic_loss:
+            raise item.command.fault("to mix a medium without poles or magnetism first", f"'{item.rock}'", "correct it")
+        if len(liquid.poles) != 1 or liquid.poles[0].conductivity or complex(liquid.poles[0].rate).imag:
+            raise item.command.fault("to mix a medium with one Debye pole in", f"'{item.liquid}'", "correct it")
+        return Mixture(item.name, rock, item.share, liquid, item.limits, item.band, item.exponent)
+
+    def known(self, medium: Medium) -> int:
+        """The number of the model's own medium of that name, where it has one, else of this one."""
+        if medium.name not in self._places:
+            self._places[medium.name] = self._add(medium)
+        return self._places[medium.name]
+
+    def fillings(self, places: Iterable[int], smooth: bool) -> Mapping[int, Filling]:
+        """The fillings of cells by the numbers of their media."""
+        return {place: self._filling([place], smooth) for place in places}
+
     def filled(self, command: Command, fill: Fill) -> Filling:
         """The filling of an object. Perfect conductors fix no magnetic component: they take what is beside them."""
-        places = [self.place(command, name) for name in fill.materials]
+        return self._filling([self.place(command, name) for name in fill.materials], fill.smooth)
+
+    def _filling(self, places: list[int], smooth: bool) -> Filling:
         parts = [self._known[place] for place in places]
-        if len(places) == 1 and fill.smooth and self._smooths(parts[0]):
+        if len(places) == 1 and smooth and self._smooths(parts[0]):
             return Filling(places[0], (places[0],) * 3, (False,) * 6)
         cell = places[0] if len(places) == 1 else self._add(_mean("|".join(part.name for part in parts), parts))
         x, y, z = places * 3 if len(places) == 1 else places

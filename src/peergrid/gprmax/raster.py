@@ -8,7 +8,7 @@ put in later, smoothed, takes back its own bits alone.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import product
 from typing import Any
@@ -17,6 +17,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from peergrid.grid import Index
+
+NOTHING = (1 << 16) - 1
+"""In arrays of media: no medium."""
 
 Mask = NDArray[np.bool_]
 Ids = NDArray[np.uint16]
@@ -93,6 +96,24 @@ class Raster:
         for component, offset in fixing:
             shifted = tuple(slice(s.start + d, s.stop + d) for s, d in zip(where, offset, strict=True))
             _put(self.ids[component][shifted], place.mask, filling.along[component % 3])
+
+    def fill_each(self, lo: Index, numbers: Ids, fillings: Mapping[int, Filling]) -> None:
+        """Put cells in from `lo` on, each of a medium by its number; NOTHING leaves a cell as it was.
+
+        Of cells that fix the same component the last along x, then y, then z has it.
+        """
+        inside = numbers != NOTHING
+        where = tuple(slice(b, b + n) for b, n in zip(lo, numbers.shape, strict=True))
+        kept, fixing = (np.zeros(1 << 16, np.uint32) for _ in range(2))
+        for number, filling in fillings.items():
+            kept[number] = sum(bit for key, bit in BIT.items() if filling.fixed[key[0]] is None)
+            fixing[number] = sum(bit for key, bit in BIT.items() if filling.fixed[key[0]])
+        np.copyto(self.solid[where], numbers, where=inside)
+        bits, own = self._fixed[where], fixing[numbers]
+        np.copyto(bits, bits & kept[numbers] | own, where=inside)
+        for (component, offset), bit in sorted(BIT.items(), reverse=True):
+            shifted = tuple(slice(s.start + d, s.stop + d) for s, d in zip(where, offset, strict=True))
+            np.copyto(self.ids[component][shifted], numbers, where=inside & (own & bit != 0))
 
     def fix(self, axis: int, place: Place, medium: int) -> None:
         """Put edges along an axis in, at nodes."""

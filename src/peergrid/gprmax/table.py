@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from difflib import get_close_matches
+from itertools import count
 from pathlib import Path
 from types import MappingProxyType
 
 from peergrid.errors import UsageError
-from peergrid.gprmax import readers
-from peergrid.gprmax.items import Item, Passed
+from peergrid.gprmax import ground_readers, readers
+from peergrid.gprmax.items import FractalBox, Item, Lawn, Passed, Roughness
 from peergrid.gprmax.readers import Reader
 from peergrid.gprmax.text import Command
 from peergrid.io.rule import shown
@@ -34,7 +35,6 @@ _OUTSIDE = "compute that from the receivers' traces, or run this model in gprMax
 _CIRCUITS = "model the port by #voltage_source or #transmission_line, or run this model in gprMax"
 _WAVEGUIDES = "feed the guide by #hertzian_dipole, or run this model in gprMax"
 _WAVES = "put a #hertzian_dipole far away, or use kind = 'fdtd2d' for a plane wave in 2D"
-_SOILS = "write its cells as boxes, or make a file for #geometry_objects_read in gprMax and run the model there"
 _MIXTURES = "give the material by #material and #add_dispersion_debye"
 _OLD = "it is of gprMax 2; write the model for gprMax 3 or 4"
 
@@ -55,6 +55,10 @@ TABLE: Mapping[str, Reader | Refused | Noted] = MappingProxyType(
         "add_dispersion_debye": readers.dispersion,
         "add_dispersion_lorentz": readers.dispersion,
         "add_dispersion_drude": readers.dispersion,
+        "soil_peplinski": ground_readers.peplinski,
+        "material_range": ground_readers.spread,
+        "material_list": ground_readers.choice,
+        "material_crim": ground_readers.moist,
         "box": readers.box,
         "cylinder": readers.cylinder,
         "cone": readers.cone,
@@ -64,6 +68,10 @@ TABLE: Mapping[str, Reader | Refused | Noted] = MappingProxyType(
         "cylindrical_sector": readers.sector,
         "plate": readers.plate,
         "edge": readers.edge,
+        "fractal_box": ground_readers.fractal_box,
+        "add_surface_roughness": ground_readers.roughness,
+        "add_surface_water": ground_readers.water,
+        "add_grass": ground_readers.grass,
         "waveform": readers.waveform,
         "excitation_file": readers.excitation_file,
         "hertzian_dipole": readers.dipole,
@@ -84,14 +92,6 @@ TABLE: Mapping[str, Reader | Refused | Noted] = MappingProxyType(
         "material_density": Noted("it serves absorption rates alone"),
         "study": Refused("give its positions by #src_steps and #rx_steps, or run each position on its own"),
         "geometry_objects_read": Refused("write its cells as boxes, or run this model in gprMax"),
-        "fractal_box": Refused(_SOILS),
-        "add_surface_roughness": Refused(_SOILS),
-        "add_surface_water": Refused(_SOILS),
-        "add_grass": Refused(_SOILS),
-        "soil_peplinski": Refused(_MIXTURES),
-        "material_range": Refused(_MIXTURES),
-        "material_list": Refused(_MIXTURES),
-        "material_crim": Refused(_MIXTURES),
         "material_from_database": Refused(_MIXTURES),
         "magnetic_edge": Refused("give the cells around it a #material with magnetic loss"),
         "thin_wire": Refused("use #edge, a wire of about a fifth of a cell's radius"),
@@ -147,6 +147,7 @@ def read(commands: Iterable[Command], folder: Path) -> tuple[Item, ...]:
 
 
 def _items(commands: Iterable[Command], folder: Path) -> Iterator[Item]:
+    seeds = count(1)
     for command in commands:
         entry = TABLE.get(command.name)
         if entry is None:
@@ -160,7 +161,18 @@ def _items(commands: Iterable[Command], folder: Path) -> Iterator[Item]:
         if isinstance(entry, Noted):
             yield Passed(command, f"{command.where}: #{command.name} is passed over; {entry.note}.")
         else:
-            yield entry(command, folder)
+            yield from _seeded(entry(command, folder), seeds)
+
+
+def _seeded(item: Item, seeds: Iterator[int]) -> Iterator[Item]:
+    """The item; where it draws at random without a seed, one is put in, with a note."""
+    if isinstance(item, FractalBox | Roughness | Lawn) and item.seed is None:
+        item = replace(item, seed=next(seeds))
+        yield Passed(
+            item.command,
+            f"{item.command.where}: #{item.command.name} has no seed; it is drawn from {item.seed}, alike in each run.",
+        )
+    yield item
 
 
 def markdown() -> str:

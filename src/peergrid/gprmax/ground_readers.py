@@ -1,0 +1,118 @@
+"""From the words of commands about soil to data: models of mixing, boxes of soil, files of cells."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from peergrid.gprmax.arguments import at_least, counted, not_negative, number, one_of, point, positive, whole
+from peergrid.gprmax.items import (
+    Choice,
+    Flood,
+    FractalBox,
+    Item,
+    Lawn,
+    Mixing,
+    Moist,
+    Roughness,
+)
+from peergrid.gprmax.soils import Limits, Soil, Spread
+from peergrid.gprmax.text import Command
+
+MOST_BINS = 10_000
+LARGEST_SEED = (1 << 32) - 1
+
+
+def peplinski(command: Command, folder: Path) -> Item:
+    """A soil by its sand, clay, densities and water."""
+    words = counted(command, 7)
+    sand, clay = (_share(command, place) for place in (0, 1))
+    particles = number(command, 3, lambda v: 0 < v <= 100, "a density above 0 in g/cm³")
+    bulk = number(command, 2, lambda v: 0 <= v <= particles, "a density up to that of the particles")
+    water = _limits(command, 4, 0.0, 1.0)
+    if water[1] == 0:
+        raise command.fault("to have water in the wettest soil", "none", "correct word 6")
+    return Mixing(command, Soil(words[6], sand, clay, bulk, particles, water))
+
+
+def spread(command: Command, folder: Path) -> Item:
+    """Limits of the four properties."""
+    words = counted(command, 9)
+    limits = [_limits(command, place, least, 1e20) for place, least in ((0, 1.0), (2, 0.0), (4, 1.0), (6, 0.0))]
+    return Mixing(command, Spread(words[8], (limits[0], limits[1], limits[2], limits[3])))
+
+
+def choice(command: Command, folder: Path) -> Item:
+    """Materials, then the name of their list."""
+    *materials, name = at_least(command, 2)
+    return Choice(command, name, tuple(materials))
+
+
+def moist(command: Command, folder: Path) -> Item:
+    """A mixture of rock, a liquid and air."""
+    words = counted(command, 9)
+    share, limits = _share(command, 1), _limits(command, 3, 0.0, 1.0)
+    if share + limits[1] > 1:
+        raise command.fault("to have fractions up to 1 in all", f"{share + limits[1]:g}", "lower them")
+    band = (positive(command, 5), positive(command, 6))
+    if band[1] <= band[0]:
+        raise command.fault("to have frequencies that rise", f"{band[0]:g} and {band[1]:g} Hz", "swap them")
+    exponent = number(command, 7, lambda v: 0.01 <= v <= 1, "an exponent from 0.01 to 1")
+    return Moist(command, words[8], words[0], share, words[2], limits, band, exponent)
+
+
+def fractal_box(command: Command, folder: Path) -> Item:
+    """A box, its dimension and weights, the media, its name; then perhaps a seed, y or n for smoothing, and a tag."""
+    words = counted(command, 13, 14, 15, 16)
+    weights = tuple(not_negative(command, place) for place in (7, 8, 9))
+    return FractalBox(
+        command, point(command, 0), point(command, 3), _dimension(command, 6), (weights[0], weights[1], weights[2]),
+        whole(command, 10, 1, MOST_BINS), words[11], words[12], _seed(command, 13),
+        len(words) > 14 and one_of(command, 14, ("y", "n")) == "y",
+    )  # fmt: skip
+
+
+def roughness(command: Command, folder: Path) -> Item:
+    """A face, its dimension and weights, two limits, the box; then perhaps a seed."""
+    words = counted(command, 12, 13)
+    weights = (not_negative(command, 7), not_negative(command, 8))
+    limits = (not_negative(command, 9), not_negative(command, 10))
+    return Roughness(
+        command, point(command, 0), point(command, 3), _dimension(command, 6), weights, limits, words[11],
+        _seed(command, 12),
+    )  # fmt: skip
+
+
+def water(command: Command, folder: Path) -> Item:
+    """A rough face, the level of the water, the box."""
+    words = counted(command, 8)
+    return Flood(command, point(command, 0), point(command, 3), positive(command, 6), words[7])
+
+
+def grass(command: Command, folder: Path) -> Item:
+    """A face, its dimension, two limits, the number of blades, the box; then perhaps a seed."""
+    words = counted(command, 11, 12)
+    limits = (not_negative(command, 7), not_negative(command, 8))
+    return Lawn(
+        command, point(command, 0), point(command, 3), _dimension(command, 6), limits, whole(command, 9, 1),
+        words[10], _seed(command, 11),
+    )  # fmt: skip
+
+
+def _dimension(command: Command, place: int) -> float:
+    return number(command, place, lambda v: 0 <= v <= 100, "a fractal dimension from 0 to 100")
+
+
+def _seed(command: Command, place: int) -> int | None:
+    return whole(command, place, 0, LARGEST_SEED) if len(command.words) > place else None
+
+
+def _share(command: Command, place: int) -> float:
+    return number(command, place, lambda v: 0 <= v <= 1, "a fraction from 0 to 1")
+
+
+def _limits(command: Command, place: int, least: float, most: float) -> Limits:
+    """Two numbers that do not fall."""
+    low, high = (number(command, place + k, lambda v: least <= v <= most, f"a number from {least:g}") for k in (0, 1))
+    if low > high:
+        raise command.fault("to have limits that rise", f"{low:g} and {high:g}", "swap them")
+    return low, high
