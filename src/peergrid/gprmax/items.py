@@ -205,7 +205,7 @@ class Flood:
 
 @dataclass(frozen=True)
 class Lawn:
-    """Blades of grass on a face, their ends between two limits along its normal, metres, and roots of the same length."""
+    """Blades of grass on a face, their ends between two limits along its normal, metres, and roots as long."""
 
     command: Command
     lo: Vector

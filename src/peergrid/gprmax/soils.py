@@ -76,7 +76,7 @@ class Spread:
 class Mixture:
     """Rock, a liquid with one Debye pole and air, by the complex refractive index model with an exponent.
 
-    rock, liquid: the media, the first's fraction, limits of the second's; band: Hz, over which a Debye pole stands for it.
+    rock, liquid: the media, the first's fraction, limits of the second's; band: Hz, over which one pole stands for all.
     """
 
     name: str
