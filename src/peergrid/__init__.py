@@ -1,6 +1,17 @@
-"""peergrid: stencil + grid → schedule → verify → predict → run → measure.
+"""Stencil computations on all processor cores or NVIDIA GPUs of a machine, with the same bits on any.
 
-The folders are named after that line; `docs/architecture.md` says what is in each.
+    import peergrid
+
+    @peergrid.stencil
+    def heat(u, k):
+        u.next[0, 0] = u[0, 0] + k * (u[-1, 0] + u[1, 0] + u[0, -1] + u[0, 1] - 4 * u[0, 0])
+
+    u = peergrid.Grid((512, 512)).field("u", init=1.0)
+    result = peergrid.run(heat(u, k=0.2), steps=100)
+
+`stencil`, `Grid`, `run` and `Simulation` are where to begin; `peergrid.jobs` carries model files out, and
+`peergrid.models`, `peergrid.inverse`, `peergrid.spins`, `peergrid.images` and `peergrid.sparse` are libraries of their
+own. `peergrid docs` prints the documents of this version, `peergrid docs api` those of the names below.
 """
 
 from typing import TYPE_CHECKING

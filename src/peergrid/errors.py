@@ -5,6 +5,14 @@ from __future__ import annotations
 from typing import ClassVar
 
 
+def extra(name: str) -> str:
+    """The way to install one of peergrid's extras, for sentences about a package that is not there.
+
+    No index is named: peergrid comes as a folder of sources, or as a wheel made of it.
+    """
+    return f"install peergrid with its extra '{name}', such as pip install '.[{name}]' in its source folder"
+
+
 class PeergridError(Exception):
     """Base of every error meant for the user: one sentence with what was expected, what came, what to do."""
 

@@ -16,6 +16,7 @@ import pytest
 from cli_call import MODEL, Call
 
 from peergrid.schedule.strategies import STRATEGIES
+from peergrid.simulate import Simulation
 
 CONTRACT = {
     "model", "shape", "cells", "steps", "dtype", "devices", "strategy", "depth", "seconds", "gcells_per_s",
@@ -127,7 +128,9 @@ def test_a_full_disk_leaves_no_broken_file(model: Path, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_a_signal_ends_the_run_with_whole_files(model: Path, tmp_path: Path, number: signal.Signals) -> None:
-    model.write_text(MODEL.replace("steps = 30", "steps = 3000000"))
+    hurried = number != signal.SIGINT  # then no pictures are drawn, which the model asks for
+    drawing = MODEL.replace("pictures = false", f"pictures = {str(hurried).lower()}")
+    model.write_text(drawing.replace("steps = 30", "steps = 3000000"))
     process = subprocess.Popen(
         [sys.executable, "-m", "peergrid", "run", str(model), "-o", "cut", "--devices", "cpu:2", "--json"],
         cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
@@ -141,11 +144,28 @@ def test_a_signal_ends_the_run_with_whole_files(model: Path, tmp_path: Path, num
     out, err = process.communicate(timeout=60)
     assert process.returncode == 0, err
     assert f'"interrupted_by": "{number.name}"' in out
+    assert (f"No pictures are drawn: after {number.name}" in err) == hurried
     assert sorted(path.name for path in (tmp_path / "cut").iterdir()) == ["results.h5", "snapshots.h5"]
     with h5py.File(tmp_path / "cut/results.h5") as file:
         steps = int(file.attrs["steps"])
         assert 0 < steps < 3000000
         assert file["rxs/rx1/Ez"].shape == (steps + 1,)
+
+
+def test_memory_that_runs_out_is_one_sentence(call: Call, model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def none_left(*_: object) -> None:
+        raise MemoryError
+
+    monkeypatch.setattr(Simulation, "run", none_left)
+    answer = call("run", model, "--no-write", "--devices", "cpu:1")
+    assert answer.code == 3
+    assert answer.err.splitlines()[-1].startswith(
+        "The memory of this machine, or what this process may take of it, ran"
+    )
+
+
+def test_an_output_that_is_a_file_is_one_sentence(call: Call, model: Path) -> None:
+    assert call("run", model, "-o", model).err.endswith("but that is a file: choose a folder with -o DIR.\n")
 
 
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, -signal.SIGTERM)])
@@ -168,7 +188,7 @@ def test_a_film_that_cannot_be_made_is_refused_before_the_run(
     model.write_text(MODEL + 'animation = "mp4"\n')
     answer = call("run", model, "-o", "film")
     assert answer.code == 2
-    assert "install 'peergrid[mp4]'" in answer.err
+    assert "install peergrid with its extra 'mp4'" in answer.err
     assert not list((tmp_path / "film").iterdir())
 
 

@@ -11,7 +11,7 @@ from PIL import Image
 
 from peergrid.errors import UsageError
 from peergrid.io.colours import diverging
-from peergrid.io.pictures import robust_limit, running_level
+from peergrid.io.pictures import robust_limit, running_level, titled
 from peergrid.io.snapshots import SnapshotWriter
 from peergrid.jobs.recording import scale_of
 from peergrid.models import Head
@@ -113,6 +113,10 @@ def test_the_animation_has_a_frame_for_each_snapshot_and_shows_the_field(tmp_pat
     assert reds[0][0] < 46 + 62, "in the upper half: y points up"
 
 
+def test_a_title_names_the_model_where_it_has_a_name() -> None:
+    assert (titled("Two pipes", "Ez"), titled("", "Ez")) == ("Two pipes: Ez", "Ez")
+
+
 def test_an_mp4_is_made_where_the_extra_is_installed(tmp_path: Path) -> None:
     pytest.importorskip("imageio_ffmpeg")
     built = build(MODEL)
@@ -126,8 +130,8 @@ def test_an_mp4_without_the_extra_is_one_sentence(tmp_path: Path, monkeypatch: p
     with pytest.raises(UsageError) as caught:
         animate(tmp_path / "a.mp4", built, sample(built, tmp_path))
     assert str(caught.value) == (
-        "output.animation = 'mp4' is expected to find imageio-ffmpeg, which is not installed; install 'peergrid[mp4]' "
-        "or use 'gif'."
+        "output.animation = 'mp4' is expected to find imageio-ffmpeg, which is not installed; install peergrid with "
+        "its extra 'mp4', such as pip install '.[mp4]' in its source folder, or use 'gif'."
     )
     assert not list(tmp_path.glob("*.mp4"))
 

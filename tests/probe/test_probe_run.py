@@ -14,7 +14,8 @@ from probe_examples import machine, number, outcome, profile
 
 from peergrid.cli.probe import probe as command
 from peergrid.errors import DeviceFault, UsageError
-from peergrid.probe import Bench, Impossible, Lack, Measurement, Probe, measure, session, show
+from peergrid.machine import encode
+from peergrid.probe import Bench, Impossible, Lack, Measurement, Probe, measure, runner, session, show
 from peergrid.probe import profile as profiles
 from peergrid.probe import worker as worker_process
 from peergrid.probe.cpu import spin
@@ -141,6 +142,18 @@ def test_each_outcome_is_told_as_it_comes(tmp_path: Path) -> None:
     script = worker(tmp_path, f"print({first!r}, flush=True)\n{wait}print({second!r}, flush=True)")
     found = measure(probes, quick=False, say=lambda words: told.touch(), limit=20.0, command=script)
     assert [item.status for item in found] == ["done", "done"]
+
+
+def test_what_is_missing_is_told_once(tmp_path: Path) -> None:
+    probes = [made(None, gpus=99, name=name) for name in ("one", "two", "three")]
+    told = [runner.outcome(probe, "impossible", "no GPU") for probe in probes]
+    body = "\n".join(f"print({json.dumps({'outcome': encode(one)})!r}, flush=True)" for one in told)
+    said: list[str] = []
+    found = measure(probes, quick=False, say=said.append, command=worker(tmp_path, body))
+    assert [item.reason for item in found] == ["no GPU"] * 3
+    assert [words.rpartition(" (")[0] for words in said] == [
+        "one: impossible: no GPU", "two: impossible: as above", "three: impossible: as above"
+    ]  # fmt: skip
 
 
 def test_what_has_no_time_left_is_recorded_so(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ import pytest
 from executions import load
 from runtime_problems import heat_fixed
 
-from peergrid import DeviceFault, Options, UsageError
+from peergrid import DeviceFault, DoesNotFit, Options, UsageError
 from peergrid.grid.partition import Partition
 from peergrid.runtime.cpu import executor as cpu_executor
 from peergrid.runtime.cpu.executor import ThreadedExecutor
@@ -58,6 +58,27 @@ def test_a_pass_may_take_longer_than_the_timeout(strategy: str) -> None:
     executor.execute(schedule, 1, 0)
     assert slow.is_set()
     executor.close()
+
+
+@pytest.mark.parametrize("allowed", [0, 1, 3, 4, 5])
+def test_threads_that_the_system_does_not_start_are_one_sentence(allowed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    executor, schedule = executor_and_schedule("threads", timeout=20)
+    begin, begun = threading.Thread.start, list[threading.Thread]()
+
+    def start(thread: threading.Thread) -> None:
+        if len(begun) == allowed:
+            raise RuntimeError("can't start new thread")
+        begun.append(thread)
+        begin(thread)
+
+    monkeypatch.setattr(threading.Thread, "start", start)
+    if allowed < 5:  # a thread for each queue, and for two of three hosts
+        with pytest.raises(DoesNotFit, match="starts no more threads for 3 virtual devices; use fewer"):
+            executor.execute(schedule, 1, 0)
+    else:
+        executor.execute(schedule, 1, 0)
+    executor.close()
+    assert not any(thread.is_alive() for thread in begun)
 
 
 def test_a_barrier_that_is_not_met_is_named() -> None:

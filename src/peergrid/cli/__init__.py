@@ -23,8 +23,13 @@ from peergrid.cli.run import run
 from peergrid.cli.source import source
 from peergrid.cli.trace import trace
 from peergrid.cli.verify import verify
-from peergrid.errors import PeergridError, UsageError
+from peergrid.errors import DoesNotFit, PeergridError, UsageError
 from peergrid.runtime.ranks.launcher import INTERRUPTED, end_all, require_alone
+
+OUT_OF_MEMORY = (
+    "The memory of this machine, or what this process may take of it, ran out: use fewer devices, fewer steps or a "
+    "coarser grid."
+)
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
 
@@ -42,7 +47,7 @@ def peergrid(
         bool, typer.Option("--version", is_eager=True, callback=_say_version, help="Say which version this is.")
     ] = False,
 ) -> None:
-    """All the devices of a machine work on one grid as if they were one."""
+    """Stencil computations, such as waves and radar, on all processor cores or NVIDIA GPUs of a machine."""
     if context.invoked_subcommand not in (None, "run", "machine", "probe"):
         require_alone(context.invoked_subcommand)
 
@@ -81,6 +86,8 @@ def main() -> None:
         _refuse(f"{message}; see 'peergrid --help'." if message else "", error.exit_code)
     except PeergridError as error:
         _refuse(str(error), error.exit_code)
+    except MemoryError:
+        _refuse(OUT_OF_MEMORY, DoesNotFit.exit_code)
     except OSError as error:  # of standard output: files that a command writes have sentences of their own
         sys.stdout = open(os.devnull, "w")  # noqa: SIM115
         _refuse(f"What was found could not be written: {error.strerror or error}.", UsageError.exit_code)

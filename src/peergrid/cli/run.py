@@ -110,7 +110,7 @@ def run(
             tell(simulation.notes)
             found = summary(str(model), built, simulation, stop, resumed, moved)
             if folder is not None:
-                found = _written(folder, built, simulation, found)
+                found = _written(folder, built, simulation, found, hurried=stop.hurried)
                 if not stop:
                     folder.clear_checkpoints()
     typer.echo(json.dumps(asdict(found), indent=2) if as_json else text(found))
@@ -135,9 +135,11 @@ def _with_steps(described: Model, steps: int | None) -> Model:
     return described.with_steps(steps)
 
 
-def _written(folder: Folder, built: BuiltModel, simulation: Simulation, found: Summary) -> Summary:
-    """The summary with the files that the folder now has."""
-    paths = folder.finish(built, simulation, found.sha256)
+def _written(folder: Folder, built: BuiltModel, simulation: Simulation, found: Summary, *, hurried: bool) -> Summary:
+    """The summary with the files that the folder now has; hurried: without pictures."""
+    if hurried:
+        announce(f"No pictures are drawn: after {found.interrupted_by} there may be no time for them.")
+    paths = folder.finish(built, simulation, found.sha256, pictures=not hurried)
     return replace(found, outputs=tuple(str(path) for path in paths))
 
 

@@ -22,6 +22,11 @@ class StopRequest:
         return self.signal_number != 0
 
     @property
+    def hurried(self) -> bool:
+        """True where a batch system or a closed terminal asked, which may kill the process soon."""
+        return self.signal_number in (signal.SIGTERM, signal.SIGHUP)
+
+    @property
     def name(self) -> str:
         return signal.Signals(self.signal_number).name
 

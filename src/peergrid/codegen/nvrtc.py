@@ -14,7 +14,7 @@ from typing import Any
 
 from peergrid.codegen.cache import MOST_BYTES
 from peergrid.codegen.cuda.skeletons import expanded
-from peergrid.errors import DoesNotFit, PeergridError, UsageError
+from peergrid.errors import DoesNotFit, PeergridError, UsageError, extra
 
 IMPORTING = threading.Lock()
 """Held around imports of cuda.core, and of what imports it: threads that are the first at once find it half made."""
@@ -104,7 +104,7 @@ def _program(
         with IMPORTING:
             from cuda.core import Program, ProgramOptions
     except ImportError:
-        raise UsageError("Kernels for GPUs need the CUDA packages: pip install 'peergrid[cuda]'.") from None
+        raise UsageError(f"Kernels for GPUs need the CUDA packages: {extra('cuda')}.") from None
     options = ProgramOptions(
         arch=arch,
         std="c++17",

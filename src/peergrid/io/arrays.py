@@ -10,11 +10,10 @@ import h5py
 import numpy as np
 from numpy.typing import NDArray
 
-from peergrid.errors import UsageError
+from peergrid.errors import UsageError, extra
 from peergrid.io.files import check_plain, reason
 
 LARGEST = 1 << 40  # bytes
-EXTRA = "pip install 'peergrid[seismic]'"
 
 
 def read_array(file: Path, dataset: str, what: str) -> NDArray[Any]:
@@ -34,7 +33,7 @@ def read_array(file: Path, dataset: str, what: str) -> NDArray[Any]:
             check_plain(file, LARGEST)
         found = read(file, dataset)
     except ImportError:
-        raise UsageError(f"{what} in '{file.name}' needs a library that is not here; {EXTRA} installs it.") from None
+        raise UsageError(f"{what} in '{file.name}' needs a library that is not here; {extra('seismic')}.") from None
     except (OSError, ValueError, KeyError, RuntimeError, TypeError) as error:
         named = f" with an array '{dataset}'" if dataset else ""
         raise UsageError(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from peergrid.errors import UsageError
+from peergrid.errors import UsageError, extra
 
 
 def film_library() -> Any:
@@ -13,7 +13,7 @@ def film_library() -> Any:
         import imageio_ffmpeg
     except ImportError:
         raise UsageError(
-            "output.animation = 'mp4' is expected to find imageio-ffmpeg, which is not installed; install "
-            "'peergrid[mp4]' or use 'gif'."
+            "output.animation = 'mp4' is expected to find imageio-ffmpeg, which is not installed; "
+            f"{extra('mp4')}, or use 'gif'."
         ) from None
     return imageio_ffmpeg

@@ -30,6 +30,16 @@ def robust_limit(values: Array, percentile: float = 99.5) -> float:
     return float(np.percentile(sizes, percentile)) or float(sizes.max())
 
 
+def titled(model: str, shown: str) -> str:
+    """The title of a picture: the model's, where it has one, and what is shown."""
+    return f"{model}: {shown}" if model else shown
+
+
+def gained(shown: str, samples: int, each: float, unit: str) -> str:
+    """The words beside the colours of a section; each: from sample to sample, in this unit."""
+    return f"{shown}, automatic gain control (AGC), window {gain_window(samples) * each:.3g} {unit}"
+
+
 def gain_window(samples: int) -> int:
     """The samples of the window of automatic gain control: a twelfth of the trace."""
     return max(1, samples // 12)

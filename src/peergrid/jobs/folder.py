@@ -47,6 +47,10 @@ class Folder:
             for name in ("results.h5", self.snapshots.name):
                 if (self.path / name).is_dir():
                     raise IsADirectoryError(EISDIR, f"'{name}' there is a folder")
+        except FileExistsError:
+            raise UsageError(
+                f"The results should go to '{self.path}', but that is a file: choose a folder with -o DIR."
+            ) from None
         except OSError as error:
             raise UsageError(
                 f"The results should go to '{self.path}', but {error.strerror or error}: "
@@ -89,8 +93,10 @@ class Folder:
         with suppress(OSError):  # there is none, or something else lies in it
             self.checkpoints.rmdir()
 
-    def finish(self, built: BuiltModel, simulation: Simulation, sha256: str) -> tuple[Path, ...]:
-        """Write traces, final fields and pictures; return every file of the run."""
+    def finish(
+        self, built: BuiltModel, simulation: Simulation, sha256: str, *, pictures: bool = True
+    ) -> tuple[Path, ...]:
+        """Write traces, final fields and, if there is time for them, pictures; return every file of the run."""
         os.environ["MPLBACKEND"] = "agg"  # files alone are drawn, whatever the user's setting
         snapshots = self.snapshots if built.model.snapshots.every else None
         outcome = Outcome(
@@ -99,6 +105,7 @@ class Folder:
             snapshots=snapshots,
             reductions=simulation.reductions(),
             about={"devices": str(simulation.devices), "steps": simulation.step, "sha256": sha256},
+            pictures=pictures,
         )
         written = built.write(self.path, outcome)
         return (written[0], snapshots, *written[1:]) if snapshots else written

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import Any
 
-from peergrid.errors import DeviceFault
+from peergrid.errors import DeviceFault, extra
 from peergrid.machine.model import Missing
 
 
@@ -14,7 +14,7 @@ def find() -> tuple[Any, Missing | None]:
     try:
         from cuda.bindings import driver
     except ImportError:
-        return None, Missing("CUDA", "the package cuda-bindings is not installed: pip install 'peergrid[cuda]'")
+        return None, Missing("CUDA", f"the package cuda-bindings is not installed: {extra('cuda')}")
     try:
         code = driver.cuInit(0)[0]
     except (RuntimeError, OSError):

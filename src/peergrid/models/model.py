@@ -88,7 +88,8 @@ class Outcome:
 
     traces: of each receiver of the problem, one value for each step; fields: names and final values, one after another
     (it can be gone through once); snapshots: the file of the snapshots, None where none were taken; reductions: by
-    their names; about: what the results should say about the run: devices, steps, digest.
+    their names; about: what the results should say about the run: devices, steps, digest; pictures: False where there
+    is no time to draw any.
     """
 
     traces: Mapping[str, Array]
@@ -96,6 +97,7 @@ class Outcome:
     snapshots: Path | None = None
     reductions: Mapping[str, Series] = field(default_factory=dict)
     about: Mapping[str, str | int | float] = field(default_factory=dict)
+    pictures: bool = True
 
 
 class Model(Protocol):

@@ -63,8 +63,10 @@ def measure(
     while rest := list(probes[len(found) :]):
         before = len(found)
         for item in _one_worker(rest, quick, budget, command) if budget.left() else _all(rest, "timeout", OVER):
+            said = {one.reason for one in found if one.status == "impossible"}
             found.append(item)
-            say(f"{item.name}: {item.status}{': ' + item.reason if item.reason else ''} ({item.seconds:.1f} s)")
+            reason = "as above" if item.status == "impossible" and item.reason in said else item.reason
+            say(f"{item.name}: {item.status}{f': {reason}' if reason else ''} ({item.seconds:.1f} s)")
         if len(found) == before:  # the worker died before its first word: do not start it for ever
             found += _all(rest, "failed", NO_START)
     return tuple(found)

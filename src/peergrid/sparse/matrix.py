@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from peergrid.errors import UsageError
+from peergrid.errors import UsageError, extra
 
 Numbers = np.ndarray[Any, np.dtype[Any]]
 
@@ -87,7 +87,7 @@ def read_matrix(file: Path | str) -> CsrMatrix:
     try:
         from scipy.io import mmread
     except ImportError:
-        raise UsageError("Matrix Market files are read by SciPy: pip install 'peergrid[sparse]'.") from None
+        raise UsageError(f"Matrix Market files are read by SciPy: {extra('sparse')}.") from None
     try:
         found = mmread(str(file))
     except (OSError, ValueError, OverflowError) as error:

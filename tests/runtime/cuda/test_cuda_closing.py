@@ -113,6 +113,30 @@ def test_a_gpu_that_does_not_answer_is_given_back() -> None:
     assert not driver.live
 
 
+def test_a_gpu_whose_kind_nobody_knows_is_given_back() -> None:
+    class Nameless(HostDriver):
+        def architecture(self, ordinal: int) -> str:
+            raise UsageError("no name")
+
+    driver = Nameless()
+    with pytest.raises(UsageError, match="no name"):
+        made(driver)
+    assert not driver.live
+
+
+def test_ctrl_c_at_the_first_call_of_the_end_gives_everything_back() -> None:
+    class Interrupted(HostDriver):
+        def current(self) -> int:
+            raise KeyboardInterrupt
+
+    driver = Interrupted()
+    devices = Devices(driver, (0, 1))
+    devices.allocate(1, 64)
+    with pytest.raises(KeyboardInterrupt):
+        devices.close()
+    assert not driver.live
+
+
 def test_without_a_folder_for_machine_code_functions_are_compiled_for_the_process() -> None:
     """An installation that is read-only, and a user without a home: such a function lies in no file."""
     made: dict[str, Any] = {}

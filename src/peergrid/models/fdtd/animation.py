@@ -24,7 +24,7 @@ from peergrid.errors import UsageError
 from peergrid.grid import Array
 from peergrid.io.atomic import replacing
 from peergrid.io.film import film_library
-from peergrid.io.pictures import STYLE, robust_limit
+from peergrid.io.pictures import STYLE, robust_limit, titled
 from peergrid.io.snapshots import SnapshotReader, read_snapshots
 from peergrid.models.fdtd.build import UNIT_NAMES, Built
 from peergrid.models.fdtd.pictures import outlines
@@ -157,8 +157,7 @@ def _canvas(built: Built, field: str) -> tuple[Bytes, tuple[int, int, int, int]]
         axes.set_ylim(0, built.model.grid.size[1])
         axes.set_xlabel("x (m)")
         axes.set_ylabel("y (m)")
-        title = f"{built.model.model.title}: {field}" if built.model.model.title else field
-        figure.text(54 / width, 1 - 8 / height, title, va="top", fontsize=10)
+        figure.text(54 / width, 1 - 8 / height, titled(built.model.title, field), va="top", fontsize=10)
         canvas: Any = FigureCanvasAgg(figure)
         canvas.draw()
         picture = np.asarray(canvas.buffer_rgba())[..., :3].mean(axis=2)

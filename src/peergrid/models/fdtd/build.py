@@ -111,7 +111,7 @@ class Built:
 
         results = folder / "results.h5"
         write_results(results, self, outcome.traces, outcome.fields, outcome.about)
-        if not self.model.output.pictures and self.model.output.animation == "none":
+        if not outcome.pictures or (not self.model.output.pictures and self.model.output.animation == "none"):
             return (results,)
         from peergrid.models.fdtd.gallery import draw_all  # takes matplotlib along, which is slow to come
 

@@ -16,7 +16,7 @@ from matplotlib.patches import Patch
 
 from peergrid.grid import Array
 from peergrid.io.colours import diverging
-from peergrid.io.pictures import DPI, LARGEST, STYLE, gain_window, robust_limit, save, section
+from peergrid.io.pictures import DPI, LARGEST, STYLE, gained, robust_limit, save, section, titled
 from peergrid.models.fdtd.build import UNIT_NAMES, Built, ModelReceiver
 from peergrid.models.fdtd.materials import CONDUCTOR
 from peergrid.models.fdtd.model import PlaneWave
@@ -34,7 +34,7 @@ def picture_model(path: Path, built: Built) -> None:
         _show_materials(axes, built)
         _mark(axes, built)
         _explain(figure, axes, built)
-        axes.set_title(built.model.model.title)
+        axes.set_title(built.model.title)
         save(path, figure)
 
 
@@ -56,7 +56,7 @@ def picture_snapshot(
         _outline(axes, built)
         _mark(axes, built)
         figure.colorbar(image, ax=axes, label=f"{field} ({UNIT_NAMES[field]})", shrink=0.85, pad=0.02, extend="both")
-        axes.set_title(f"{built.model.model.title}: {field} at {time * 1e9:.2f} ns")
+        axes.set_title(titled(built.model.title, f"{field} at {time * 1e9:.2f} ns"))
         save(path, figure)
 
 
@@ -89,8 +89,8 @@ def picture_section(path: Path, built: Built, recorders: Sequence[ModelReceiver]
         values,
         places(np.array([one.position for one in recorders])),
         (built.dt * 1e9, "time (ns)"),
-        title=f"{built.model.model.title}: {component}",
-        label=_gained(component, built, values),
+        title=titled(built.model.title, component),
+        label=gained(component, values.shape[1], built.dt * 1e9, "ns"),
     )
 
 
@@ -112,14 +112,9 @@ def picture_survey(path: Path, built: Built, recorder: ModelReceiver, row: int, 
         values,
         (along, words),
         (built.dt * 1e9, "time (ns)"),
-        title=f"{built.model.model.title}: {component} at '{recorder.name}'",
-        label=_gained(component, built, values),
+        title=titled(built.model.title, f"{component} at '{recorder.name}'"),
+        label=gained(component, values.shape[1], built.dt * 1e9, "ns"),
     )
-
-
-def _gained(component: str, built: Built, values: Array) -> str:
-    window = gain_window(values.shape[1]) * built.dt * 1e9
-    return f"{component}, automatic gain control (AGC), window {window:.3g} ns"
 
 
 def outlines(cells: np.ndarray[Any, Any]) -> np.ndarray[Any, np.dtype[np.bool_]]:

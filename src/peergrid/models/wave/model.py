@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from peergrid.errors import UsageError
+from peergrid.errors import UsageError, extra
 from peergrid.grid import Dtype
-from peergrid.io.arrays import EXTRA, read_array
+from peergrid.io.arrays import read_array
 from peergrid.io.rule import Count, FileName, Finite, NotNegative, Positive, PositiveCount, Rule, Title
 from peergrid.models.model import Head, Memory, RunSpec, Snapshots
 from peergrid.models.survey import Shift, Survey, Vector
@@ -248,7 +248,7 @@ class WaveModel:
 
     def check_results(self) -> None:
         if self.output.segy and find_spec("segyio") is None:
-            raise UsageError(f"output.segy needs the library segyio, which is not here; {EXTRA} installs it.")
+            raise UsageError(f"output.segy needs the library segyio, which is not here; {extra('seismic')}.")
 
     def build(self) -> BuiltWaves:
         from peergrid.models.wave.results import BuiltWaves  # which takes a model

@@ -11,7 +11,7 @@ from matplotlib.colors import ListedColormap
 from matplotlib.figure import Figure
 
 from peergrid.io.colours import diverging
-from peergrid.io.pictures import LARGEST, STYLE, robust_limit, save, section
+from peergrid.io.pictures import LARGEST, STYLE, gained, robust_limit, save, section, titled
 from peergrid.models.survey import Trace, distances
 from peergrid.models.wave.shot import Gather
 
@@ -37,11 +37,12 @@ def picture_gather(path: Path, gather: Gather, title: str) -> None:
 def picture_survey(path: Path, traces: Sequence[Trace], gathers: Sequence[Gather], title: str) -> None:
     """The first receiver's traces of all shots side by side, with gain."""
     words, along = distances(traces)
+    values = np.stack([gather.traces[0] for gather in gathers])
     section(
         path,
-        np.stack([gather.traces[0] for gather in gathers]),
+        values,
         (along, words),
         (gathers[0].dt, "time (s)"),
-        title=f"{title}: the first receiver of each shot, with gain",
-        label="over the running r.m.s.",
+        title=titled(title, "the first receiver of each shot"),
+        label=gained("pressure", values.shape[1], gathers[0].dt, "s"),
     )

@@ -102,7 +102,7 @@ class BuiltWaves:
         if self.model.output.segy and len(gather.traces):
             written.append(folder / "gather.segy")
             write_segy(written[-1], [gather])
-        if self.model.output.picture and len(gather.traces):
+        if outcome.pictures and self.model.output.picture and len(gather.traces):
             from peergrid.models.wave.picture import picture_gather  # takes matplotlib along
 
             written.append(folder / "gather.png")

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from peergrid.errors import UsageError
+from peergrid.errors import DoesNotFit, UsageError
 from peergrid.grid import Array, Box, FirstValues, Index
 from peergrid.runtime.cpu.sync import Aborted, Barrier, Token, Waits
 from peergrid.runtime.devices import cores
@@ -141,10 +141,9 @@ class ThreadedExecutor:
             for host, ops in programs.items()
             if host != 0
         ]
-        for thread in hosts:
-            thread.start()
+        started = [thread for thread in hosts if self._started(thread)]
         self._host(0, programs.get(0, []), schedule, times, step, first, barriers)
-        for thread in hosts:
+        for thread in started:
             thread.join()
         self._drain()
         self._waits.settle(_increments(schedule), times)
@@ -215,8 +214,14 @@ class ThreadedExecutor:
     def _open(self, queue: Queue) -> None:
         self._inboxes[queue] = SimpleQueue()
         worker = threading.Thread(target=self._serve, args=(self._inboxes[queue],), name=str(queue), daemon=True)
-        worker.start()
-        self._workers.append(worker)  # only now: one that could not start cannot be joined
+        if self._started(worker):
+            self._workers.append(worker)
+
+    def _started(self, thread: threading.Thread) -> bool:
+        """True where a thread began; where the system starts no more of them the run is over."""
+        if not self._waits.aborted:
+            self._guard(partial(_start, thread, self.layout.devices))
+        return thread.ident is not None
 
     def _serve(self, inbox: SimpleQueue[Callable[[], object] | None]) -> None:
         """Work off a queue; after a failure anywhere, pass over what is left."""
@@ -360,6 +365,16 @@ class ThreadedExecutor:
             pass
         except BaseException as error:
             self._waits.abort(error)
+
+
+def _start(thread: threading.Thread, devices: int) -> None:
+    try:
+        thread.start()
+    except RuntimeError:
+        raise DoesNotFit(
+            f"The system starts no more threads for {devices} virtual devices; use fewer devices, or raise the limit "
+            "of processes ('ulimit -u')."
+        ) from None
 
 
 def _increments(schedule: Schedule) -> dict[Flag, int]:

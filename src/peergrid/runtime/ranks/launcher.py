@@ -10,7 +10,7 @@ import time
 from collections.abc import Mapping
 from types import TracebackType
 
-from peergrid.errors import PeergridError, UsageError
+from peergrid.errors import PeergridError, UsageError, extra
 from peergrid.runtime.devices import Devices, cores, parse_devices
 from peergrid.runtime.ranks.gpus import host, share
 from peergrid.runtime.ranks.ranks import Communicator
@@ -42,7 +42,7 @@ def world() -> Communicator | None:
     except ImportError:
         raise UsageError(
             f"A launcher started {size} processes, but mpi4py, which joins them, is not installed: "
-            "pip install 'peergrid[mpi]', or start one process."
+            f"{extra('mpi')}, or start one process."
         ) from None
     except RuntimeError as error:
         raise UsageError(

@@ -6,7 +6,7 @@ import ctypes
 from typing import Any
 
 from peergrid.codegen.nvrtc import IMPORTING
-from peergrid.errors import DeviceFault, UsageError
+from peergrid.errors import DeviceFault, UsageError, extra
 from peergrid.runtime.ranks.ranks import Ranks
 
 
@@ -53,7 +53,7 @@ def _missing() -> str:
 
         nccl.get_unique_id()
     except ImportError as error:
-        return f"{error} (pip install 'peergrid[nccl]')"
+        return f"{error} ({extra('nccl')})"
     except RuntimeError as error:
         return f"{error}"
     return ""

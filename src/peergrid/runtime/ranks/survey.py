@@ -10,7 +10,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from peergrid.errors import PeergridError
+from peergrid.errors import PeergridError, extra
 from peergrid.runtime.devices import cores
 from peergrid.runtime.ranks.gpus import Part, host, part, together
 from peergrid.runtime.ranks.launcher import own_devices
@@ -106,7 +106,7 @@ def _nccl() -> str:
     try:
         return f"by nccl4py {version('nccl4py')}: --route nccl"
     except PackageNotFoundError:
-        return "is not there: pip install 'peergrid[nccl]'"
+        return f"is not there: {extra('nccl')}"
 
 
 def _edges(parts: Sequence[Part], by_address: bool) -> Iterator[str]:

@@ -190,9 +190,8 @@ class Devices:
         The thread keeps its current context: the garbage collector may close devices between two calls of another run.
         """
         self._closed = True
-        with suppress(PeergridError):
+        with self._stack, suppress(PeergridError):  # an interrupt in between gives everything back, too
             self._before = self.driver.current()
-        self._stack.close()
 
     def _restore(self) -> None:
         _quietly(self.driver.make_current, self._before)

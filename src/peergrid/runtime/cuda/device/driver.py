@@ -15,7 +15,7 @@ import numpy as np
 
 from peergrid.codegen.cuda.gpu_model import H200, GpuModel
 from peergrid.codegen.nvrtc import compile_cubin
-from peergrid.errors import DeviceFault
+from peergrid.errors import DeviceFault, extra
 from peergrid.runtime.cuda.device.faults import error
 
 PEER_ALREADY_ENABLED = 704
@@ -94,7 +94,7 @@ class CudaDriver:
         try:
             from cuda.bindings import driver
         except ImportError:
-            raise DeviceFault("CUDA devices need the CUDA packages: pip install 'peergrid[cuda]'.") from None
+            raise DeviceFault(f"CUDA devices need the CUDA packages: {extra('cuda')}.") from None
         self._d: Any = driver
         try:
             self._call("cuInit", 0)

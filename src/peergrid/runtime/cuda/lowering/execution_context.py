@@ -58,7 +58,11 @@ class ExecutionContext:
     ) -> None:
         self.layout, self.own = layout, own
         self.devices = Devices(driver, ordinals, processes)
-        self.programs = Programs(self.devices, cache, sources)
+        try:
+            self.programs = Programs(self.devices, cache, sources)
+        except BaseException:
+            self.devices.close()
+            raise
         try:
             mine = self.devices.mine
             self.step_seconds = step_seconds(layout, ordinals, driver, mine)
