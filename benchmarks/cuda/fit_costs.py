@@ -2,8 +2,9 @@
 
     python benchmarks/cuda/fit_costs.py RECORD [RECORD ...] [--sweeps 4] [--fit] [--out forecasts.json]
 
-RECORD: what `forecasts.py` wrote; where it has forecasts from before the measurements, those are compared. --fit: renew
-`src/peergrid/predict/figures.json` from the rows that may be used for it, held close to what they were.
+RECORD: what `forecasts.py` wrote; where it has forecasts from before the measurements, those are compared. Or what this
+script wrote: the same cases are foretold again. --fit: renew `src/peergrid/predict/figures.json` from the rows that may
+be used for it, held close to what they were.
 """
 
 from __future__ import annotations
@@ -79,7 +80,7 @@ def rows_of(record: dict[str, Any]) -> list[dict[str, Any]]:
     that grow with the GPUs, to compare forecasts with.
     """
     if "benchmark" not in record:
-        return list(record["rows"])
+        return [{"fit": False, "block": None, "host_seconds_per_step": math.nan, **row} for row in record["rows"]]
     found = []
     for row in record["rows"]:
         name = "radar" if "radar" in row["series"] else "Jacobi"
