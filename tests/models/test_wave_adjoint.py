@@ -27,7 +27,7 @@ CASES = {
     ),
     "matched surface": (
         Medium(SHAPE, (10.0, 8.0), VELOCITY, 1 + RNG.random(SHAPE)),
-        replace(SCHEME, layer=4, absorber="cpml", free_surface=True),
+        replace(SCHEME, layer=4, absorber="cpml", free_surface=True, time_order=4),
     ),
     "tilted surface": (
         Medium(SHAPE, 10.0, VELOCITY, epsilon=0.2, delta=DELTA, tilt=0.7),

@@ -161,6 +161,10 @@ MISTAKES: Mapping[str, tuple[str, Mapping[str, Any], str]] = {
         "[medium]\nvelocity=1500\ntilt=1", {**PLANE, "kind": 'tti2d', "absorber": "cpml"},
         "grid.absorber is expected to be 'sponge' in a medium with tilted axes",
     ),
+    "time order": (
+        "[medium]\nvelocity=1500", {**PLANE, "kind": "vti2d", "absorber": "cpml\"\ntime_order = 4 #"},
+        "grid.time_order is expected to be 2 in a medium with epsilon",
+    ),
     "layer": (
         "[medium]\nvelocity=1500\n[[layer]]\ntop=1.0\ndensity=2.0", PLANE, r"layer\[1\].density is expected beside",
     ),

@@ -18,7 +18,7 @@ DELTA = 0.1 * RNG.random((31, 27))
 MEDIA: Mapping[str, tuple[Medium, Scheme]] = {
     "free surface": (
         Medium((31, 27), 10.0, 1500 + 800 * RNG.random((31, 27)), 1 + RNG.random((31, 27))),
-        Scheme(layer=5, free_surface=True, absorber="cpml"),
+        Scheme(layer=5, free_surface=True, absorber="cpml", time_order=4),
     ),
     "matched": (
         Medium((31, 27), (10.0, 12.0), 2000.0, epsilon=DELTA + 0.1, delta=DELTA),
@@ -111,6 +111,11 @@ MISTAKES: Mapping[str, tuple[Any, str]] = {
     "order": (lambda: Scheme(order=7), "even, from 2 to 16"),
     "courant": (lambda: Scheme(courant=1.2), "the limit of stability"),
     "absorber": (lambda: Scheme(absorber="pml"), "'sponge' or 'cpml', got 'pml'"),  # type: ignore[arg-type]
+    "time order": (lambda: Scheme(time_order=3), "time_order is expected to be 2 or 4, got 3"),  # type: ignore[arg-type]
+    "fourth": (
+        lambda: Propagator(Medium((31, 27), 10.0, 2000.0, epsilon=0.1), Scheme(time_order=4)),
+        "time_order is expected to be 2 in a medium with epsilon",
+    ),
     "tilted": (
         lambda: Propagator(Medium((31, 27), 10.0, 2000.0, tilt=0.5), Scheme(absorber="cpml")),
         "expected to be 'sponge' in a medium with tilted axes",
@@ -139,4 +144,5 @@ def test_coarse_grids_and_long_steps_are_mentioned() -> None:
     slow, fast = shot.warnings
     assert "too slowly at order 2; a spacing of" in slow
     assert "too fast" in fast
+    assert "too slowly, as" in shot_at((50, 50), (40, 10), Scheme(courant=1.0, time_order=4), 25.0).warnings[-1]
     assert not shot_at((50, 50), (40, 10)).warnings

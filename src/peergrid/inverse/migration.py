@@ -26,7 +26,7 @@ def migrate(shot: Shot, traces: Array, *, devices: str = "auto", kept: int = KEP
 
     traces: as recorded at the shot's receivers, shape (receivers, steps), without the direct wave; kept: states of the
     forward run in memory at a time. Add the images of many shots. Raises UsageError for other than acoustic media of
-    uniform density.
+    uniform density and steps of second order.
     """
     found: Doubles = _correlated(shot, traces, devices, kept)[
         shot.propagator.frame.inside.slices((0,) * shot.propagator.medium.ndim)
@@ -39,7 +39,7 @@ def gradient(shot: Shot, observed: Array, *, devices: str = "auto", kept: int = 
 
     observed: shape (receivers, steps); kept: as of `migrate`. The damping in layers and the time step are taken not to
     depend on the velocity, nor is anything in perfectly matched layers. Raises UsageError for other than acoustic media
-    of uniform density.
+    of uniform density and steps of second order.
     """
     _check(shot)
     with Simulation(shot.problem, shot.steps, devices=devices) as simulation:
@@ -106,5 +106,8 @@ def _folded(values: Doubles, before: tuple[int, ...], after: tuple[int, ...]) ->
 
 def _check(shot: Shot) -> None:
     medium = shot.propagator.medium
-    if medium.kind != "acoustic" or medium.density is not None:
-        raise UsageError("An image is expected of an acoustic medium of uniform density, got another; leave it plain.")
+    if medium.kind != "acoustic" or medium.density is not None or shot.propagator.scheme.time_order != 2:
+        raise UsageError(
+            "An image is expected of an acoustic medium of uniform density with time_order 2, got another; leave it "
+            "plain."
+        )

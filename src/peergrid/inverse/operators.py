@@ -58,4 +58,4 @@ def adjoint(
                 simulation.set(name, values)
             simulation.run(1)
         found = simulation.traces()
-    return np.array([found[name][::-1] for name in recorded.names])
+    return propagator.sent(np.array([found[name][::-1] for name in recorded.names]))

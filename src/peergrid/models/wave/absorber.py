@@ -64,15 +64,15 @@ class Side:
 
 
 def absorbing(
-    frame: Frame, dt: float, driven: Sequence[Driven], first: Weights, second: Weights
+    frame: Frame, dt: float, driven: Sequence[Driven], first: Weights, second: Weights, name: str
 ) -> tuple[Stage, list[Stage]]:
     """The stages in layers before and after that which advances the waves; driven: along each axis.
 
-    first, second: weights of the derivatives half way between nodes and on nodes.
+    first, second: weights of the derivatives half way between nodes and on nodes; name: of the memories.
     """
     reach = len(first[0] if isinstance(first[0], tuple) else first)
     before, after = list[Update](), list[Update]()
-    for side in sides(frame, dt, reach):
+    for side in sides(frame, dt, reach, name):
         given, axis = driven[side.axis], side.axis
         memories = side.psi, side.zeta
         if given.flux is None:
@@ -86,30 +86,31 @@ def absorbing(
     return Stage(tuple(before)), apart(after)
 
 
-def sides(frame: Frame, dt: float, reach: int) -> Iterator[Side]:
+def sides(frame: Frame, dt: float, reach: int, name: str) -> Iterator[Side]:
     """The layers of a frame; reach: cells that the derivative half way between nodes reads to each side."""
     grid = frame.grid
     whole = Box((frame.reach,) * grid.ndim, tuple(n - frame.reach for n in grid.shape))
     if frame.scheme.free_surface:
         whole = whole.with_axis(grid.ndim - 1, frame.before[-1] + 1, whole.hi[-1])
     for axis in range(grid.ndim):
-        name = f"cpml.{'xyz'[axis]}"
-        nodes, between = (_numbers(frame, dt, axis, place) for place in ("nodes", "between"))
+        letter = "xyz"[axis]
+        nodes, between = (_numbers(frame, dt, axis, place, name) for place in ("nodes", "between"))
         lo, hi = frame.inside.lo[axis], frame.inside.hi[axis]
         for sign, first, end in (("-", 0, lo + reach), ("+", hi - reach, grid.shape[axis])):
             if sign == "+" or frame.absorbs_before(axis):
                 box = whole & whole.with_axis(axis, first, end)
                 wide = grid.box & box.with_axis(axis, first - reach, end + reach)
-                psi, zeta = grid.field(f"{name}{sign}.psi", within=wide), grid.field(f"{name}{sign}.zeta", within=box)
+                psi = grid.field(f"{name}.{letter}{sign}.psi", within=wide)
+                zeta = grid.field(f"{name}.{letter}{sign}.zeta", within=box)
                 yield Side(axis, box, psi, zeta, nodes, between)
 
 
-def _numbers(frame: Frame, dt: float, axis: int, place: str) -> Numbers:
+def _numbers(frame: Frame, dt: float, axis: int, place: str, name: str) -> Numbers:
     """a and b on nodes, or half way between; σ rises as the square of the depth, up to what leaves `ECHO`."""
     thick = frame.scheme.layer * frame.medium.spacings[axis]
     most = 3 * float(frame.medium.values("velocity").max()) * log(1 / ECHO) / (2 * thick)
     sigma: Doubles = most * frame.depth(axis, 0.5 if place == "between" else 0.0) ** 2
     rate = sigma + SLOWEST * most
     b = np.exp(-rate * dt)
-    name = f"cpml.{'xyz'[axis]}.{place}"
+    name = f"{name}.{'xyz'[axis]}.{place}"
     return frame.grid.profile(f"{name}.a", axis, sigma / rate * (b - 1)), frame.grid.profile(f"{name}.b", axis, b)

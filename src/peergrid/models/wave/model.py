@@ -21,7 +21,7 @@ from peergrid.models.model import Head, Memory, RunSpec, Snapshots
 from peergrid.models.survey import Shift, Survey, Vector
 from peergrid.models.wave.medium import PARAMETERS, Medium
 from peergrid.models.wave.propagator import Propagator
-from peergrid.models.wave.scheme import Absorber, Frame, Scheme
+from peergrid.models.wave.scheme import Absorber, Frame, Scheme, TimeOrder
 from peergrid.models.wave.shot import PointSource, Shot
 from peergrid.models.waveforms import Doubles, Waveform
 
@@ -58,7 +58,7 @@ class GridSpec:
     """The table `[grid]`: extent in metres from the first node to the last, spacing, duration in seconds or steps.
 
     layer: cells, by default 40 of a sponge or 10 that match perfectly; order, courant, free_surface, dtype and
-    absorber: as of `Scheme`.
+    absorber, time_order: as of `Scheme`.
     """
 
     size: Lengths
@@ -71,6 +71,7 @@ class GridSpec:
     free_surface: bool = False
     dtype: Dtype = "float32"
     absorber: Absorber = "sponge"
+    time_order: TimeOrder = 2
 
 
 @dataclass(frozen=True)
@@ -198,7 +199,7 @@ class WaveModel:
         """The discretisation."""
         grid = self.grid
         layer = THICKNESS[grid.absorber] if grid.layer is None else grid.layer
-        return Scheme(grid.order, grid.courant, layer, grid.free_surface, grid.dtype, grid.absorber)
+        return Scheme(grid.order, grid.courant, layer, grid.free_surface, grid.dtype, grid.absorber, grid.time_order)
 
     def with_steps(self, steps: int) -> Self:
         return replace(self, grid=replace(self.grid, steps=steps, time=None))
@@ -230,7 +231,8 @@ class WaveModel:
     def memory(self, *, computing: bool, writing: bool) -> Memory:
         item, nodes = 4 if self.grid.dtype == "float32" else 8, prod(self.shape)
         states = STATES[self.equations] + (self.ndim if self.medium.density is not None else 0)
-        states += self._layers
+        passes = 2 if self.grid.time_order == 4 else 1
+        states += passes - 1 + passes * self._layers
         given = sum(getattr(self.medium, name) is not None for name in PARAMETERS) + 2
         making = given * (8 + item) + 24
         cells = nodes * (making + (states * 2 + given) * item * computing + (2 * item + 16) * writing) + (64 << 20)

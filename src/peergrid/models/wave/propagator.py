@@ -23,6 +23,7 @@ TILTED = (
     "absorber is expected to be 'sponge' in a medium with tilted axes, where some waves grow in perfectly matched "
     "layers, got 'cpml'; change it."
 )
+SECOND = "time_order is expected to be 2 in a medium with epsilon, delta or angles, got 4; leave it out."
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,6 +40,8 @@ class Propagator:
     def __post_init__(self) -> None:
         if self.medium.kind == "tti" and self.scheme.absorber == "cpml":
             raise UsageError(TILTED)
+        if self.medium.kind != "acoustic" and self.scheme.time_order == 4:
+            raise UsageError(SECOND)
         largest = self.frame.largest_step()
         if self.time_step is not None and not 0 < self.time_step <= largest:
             raise UsageError(
@@ -136,47 +139,70 @@ class Propagator:
         curves = self.frame.damping(self.dt)
         return tuple(self.frame.grid.profile(f"damping.{'xyz'[axis]}", axis, c) for axis, c in enumerate(curves))
 
+    def sent(self, samples: Doubles) -> Doubles:
+        """Samples as they go in, shape (sources, steps): with fourth order in time smoothed, as the wave equation's
+        fourth derivative in time acts on sources, too; 0 before the first and after the last.
+        """
+        if self.scheme.time_order == 2:
+            return samples
+        wide = np.pad(samples, ((0, 0), (1, 1)))
+        return samples + (wide[:, 2:] - 2 * samples + wide[:, :-2]) / 6
+
     @cached_property
     def advance(self) -> tuple[Stage, ...]:
         """The stages that advance the waves, without sources."""
-        make = {"acoustic": self._acoustic, "vti": self._vertical, "tti": self._tilted}
-        usual = tuple(Stage((update,)) for update in make[self.medium.kind]())
-        if not self.frame.matched:
-            return usual
-        weights = self._scaled(staggered, 1), self._scaled(second, 2)
-        before, after = absorbing(self.frame, self.dt, self._driven(), *weights)
-        return (*usual[:-1], before, usual[-1], *after)
+        if self.medium.kind == "tti":
+            return tuple(Stage((update,)) for update in self._tilted())
+        if self.medium.kind == "vti":
+            return self._vertical()
+        (u,) = self.waves
+        if self.scheme.time_order == 2:
+            return self._acoustic(u, u)
+        ahead = self.frame.grid.field("ahead")
+        return *self._acoustic(u, ahead), *self._mirrored((ahead,)), *self._acoustic(ahead, u)
 
     @cached_property
     def surface(self) -> tuple[Stage, ...]:
         """The stage that continues waves above a free surface."""
+        return self._mirrored(self.waves)
+
+    def _mirrored(self, waves: tuple[Field, ...]) -> tuple[Stage, ...]:
         box, axis = self.frame.grid.box, self.medium.ndim - 1
         rows = (
-            stencils.mirror(k)(self.waves).within(box.with_axis(axis, self.top - k, self.top - k + 1))
+            stencils.mirror(k)(waves).within(box.with_axis(axis, self.top - k, self.top - k + 1))
             for k in range(1, self.frame.mirrored + 1)
         )
         return (Stage(tuple(rows)),) if self.top else ()
 
-    def _acoustic(self) -> Sequence[Update]:
+    def _acoustic(self, of: Field, found: Field) -> tuple[Stage, ...]:
+        """A step by the derivatives of a wave; or what stands for one in fourth order, where `found` is no wave."""
         (u,), c = self.waves, self._speed
+        last = found is u
+        factors = ((c,),) if last else ((c, stencils.TWELFTH),)
+        name = f"cpml.{found.name}"
         if self.medium.density is None:
-            return (stencils.acoustic(u, c, self._scaled(second, 2), self.damping),)
-        lightness = self.frame.grid.field("lightness", self._lightness)
+            weights = self._scaled(second, 2)
+            update = (
+                stencils.acoustic(u, of, c, weights, self.damping) if last else stencils.ahead(u, found, c, weights)
+            )
+            return self._layered((update,), (Driven(of, (found,), factors),) * self.medium.ndim, name)
         weights = self._scaled(staggered, 1)
-        return (
-            stencils.fluxes(u, self._flow, lightness, weights),
-            stencils.divergence(u, self._flow, c, weights, self.damping),
-        )
+        fluxes = stencils.fluxes(of, self._flow, self._lightness, weights)
+        if last:
+            update = stencils.divergence(u, self._flow, c, weights, self.damping)
+        else:
+            update = stencils.ahead_by_flux(u, found, self._flow, c, weights)
+        driven = tuple(Driven(of, (found,), factors, flux) for flux in self._flow)
+        return self._layered((fluxes, update), driven, name)
 
-    def _driven(self) -> tuple[Driven, ...]:
-        """The waves that the second derivative along each axis changes."""
-        c, waves, last = self._speed, self.waves, self.medium.ndim - 1
-        if self.medium.density is not None:
-            return tuple(Driven(waves[0], waves, ((c,),), flux) for flux in self._flow)
-        if self.medium.kind == "acoustic":
-            return (Driven(waves[0], waves, ((c,),)),) * (last + 1)
-        a, b = self._coupled
-        return *(Driven(waves[0], waves, ((c, a), (c, b))),) * last, Driven(waves[1], waves, ((c, b), (c,)))
+    def _layered(self, updates: tuple[Update, ...], driven: Sequence[Driven], name: str) -> tuple[Stage, ...]:
+        """The stages of updates, with those of perfectly matched layers about the last."""
+        usual = tuple(Stage((update,)) for update in updates)
+        if not self.frame.matched:
+            return usual
+        weights = self._scaled(staggered, 1), self._scaled(second, 2)
+        before, after = absorbing(self.frame, self.dt, driven, *weights, name)
+        return (*usual[:-1], before, usual[-1], *after)
 
     @cached_property
     def _speed(self) -> Coefficient:
@@ -188,10 +214,11 @@ class Propagator:
         grid = self.frame.grid
         return tuple(grid.field(f"flux.{'xyz'[axis]}") for axis in range(grid.ndim))
 
-    @property
-    def _lightness(self) -> Doubles:
+    @cached_property
+    def _lightness(self) -> Field:
         """1/ρ, above a free surface that of the mirror image."""
-        return self._imaged(self.frame.continued(1 / self.medium.values("density")))
+        values = self._imaged(self.frame.continued(1 / self.medium.values("density")))
+        return self.frame.grid.field("lightness", values)
 
     def _imaged(self, values: Doubles) -> Doubles:
         """A parameter on the grid, above a free surface that of the mirror image; numbers stay numbers."""
@@ -202,9 +229,11 @@ class Propagator:
             values[..., top - count : top] = values[..., top + 1 : top + 1 + count][..., ::-1]
         return values
 
-    def _vertical(self) -> Sequence[Update]:
-        a, b = self._coupled
-        return (stencils.vertical(*self.waves, self._speed, a, b, self._scaled(second, 2), self.damping),)
+    def _vertical(self) -> tuple[Stage, ...]:
+        (p, r), c, (a, b) = self.waves, self._speed, self._coupled
+        update = stencils.vertical(p, r, c, a, b, self._scaled(second, 2), self.damping)
+        across, along = Driven(p, (p, r), ((c, a), (c, b))), Driven(r, (p, r), ((c, b), (c,)))
+        return self._layered((update,), (*(across,) * (self.medium.ndim - 1), along), "cpml")
 
     def _tilted(self) -> Sequence[Update]:
         c, (a, b), grid = self._speed, self._coupled, self.frame.grid

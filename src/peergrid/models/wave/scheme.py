@@ -17,6 +17,7 @@ from peergrid.models.wave.weights import second, staggered
 from peergrid.models.waveforms import Doubles
 
 Absorber = Literal["sponge", "cpml"]
+TimeOrder = Literal[2, 4]
 ECHO = 1e-2  # what a sponge is to let through of a wave that meets it head on, there and back
 
 
@@ -24,9 +25,10 @@ ECHO = 1e-2  # what a sponge is to let through of a wave that meets it head on, 
 class Scheme:
     """Of space and time.
 
-    order: of differences in space, even, 2 to 16; in time it is 2; courant: the time step in units of the largest that
-    is stable; layer: cells of absorbing layer on every side, outside the medium; free_surface: none at the top, where
-    pressure vanishes at node 0 instead; dtype: of all fields.
+    order: of differences in space, even, 2 to 16; courant: the time step in units of the largest that is stable; layer:
+    cells of absorbing layer on every side, outside the medium; free_surface: none at the top, where pressure is zero at
+    node 0 instead; dtype: of all fields; absorber: a sponge, or perfectly matched layers (`absorber`), which media with
+    tilted axes do not have; time_order: 2, or 4 in acoustic media.
     """
 
     order: int = 8
@@ -35,10 +37,13 @@ class Scheme:
     free_surface: bool = False
     dtype: Dtype = "float32"
     absorber: Absorber = "sponge"
+    time_order: TimeOrder = 2
 
     def __post_init__(self) -> None:
         if self.order not in range(2, 17, 2):
             raise UsageError(f"An order in space is expected to be even, from 2 to 16, got {self.order!r}.")
+        if self.time_order not in get_args(TimeOrder):
+            raise UsageError(f"time_order is expected to be 2 or 4, got {self.time_order!r}.")
         if not 0 < self.courant <= 1:
             raise UsageError(
                 f"courant is expected to be above 0 and not above 1, the limit of stability, got {self.courant!r}."
@@ -162,17 +167,22 @@ class Frame:
         return found
 
     def largest_step(self) -> float:
-        """The largest time step that is surely stable, seconds: 2 / √λ, λ a bound of the operator's eigenvalues."""
+        """The largest time step that is surely stable, seconds: 2 / √λ, λ a bound of the operator's eigenvalues.
+
+        With fourth order in time it is √(12 / λ), as λ dt² - (λ dt²)² / 12 has to lie between 0 and 4; it has to rise
+        with λ where layers are to damp what they match, up to √(6 / λ).
+        """
+        limit = 2.0 if self.scheme.time_order == 2 else sqrt(6 if self.matched else 12)
         medium, order = self.medium, self.scheme.order
         velocity, density = medium.values("velocity"), medium.values("density")
         if medium.density is not None:
             rows = (_row_sum(1 / density, axis, order) / h**2 for axis, h in enumerate(medium.spacings))
-            return 2 / sqrt(float((density * velocity**2 * sum(rows)).max()))
+            return limit / sqrt(float((density * velocity**2 * sum(rows)).max()))
         weights = second(order)
         highest = abs(weights[0] + 2 * sum(w * (-1) ** k for k, w in enumerate(weights[1:], 1)))
         stretch = np.maximum(1.0, 1 + 2 * medium.values("epsilon"))
         fastest = float((velocity**2 * stretch).max())
-        return 2 / sqrt(fastest * sum(highest / h**2 for h in medium.spacings))
+        return limit / sqrt(fastest * sum(highest / h**2 for h in medium.spacings))
 
 
 def _row_sum(lightness: Doubles, axis: int, order: int) -> Doubles:

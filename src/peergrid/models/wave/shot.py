@@ -100,7 +100,7 @@ class Shot:
 
     @cached_property
     def samples(self) -> Doubles:
-        """The samples of each source in each step, shape (sources, steps)."""
+        """Samples as each source sends them into each step, shape (sources, steps)."""
         times = np.arange(self.steps, dtype=np.float64) * self.propagator.dt
         found = np.zeros((len(self.sources), self.steps))
         for row, source in zip(found, self.sources, strict=True):
@@ -114,7 +114,7 @@ class Shot:
                         f"shape {given.shape}."
                     )
                 row[: len(given)] = given[: self.steps]
-        return found
+        return self.propagator.sent(found)
 
     @cached_property
     def warnings(self) -> tuple[str, ...]:
@@ -159,10 +159,11 @@ def coarse(propagator: Propagator, frequency: float) -> tuple[str, ...]:
             f"too slowly at order {scheme.order}; a spacing of {velocity / frequency / needed:.3g} m or a higher order "
             f"helps."
         )
-    fast = (np.pi * frequency * propagator.dt) ** 2 / 6
-    if fast > ACCURATE:
+    angle = 2 * np.pi * frequency * propagator.dt
+    off, way = (angle**2 / 24, "fast") if scheme.time_order == 2 else (angle**4 / 720, "slowly")
+    if off > ACCURATE:
         found.append(
-            f"Waves of {frequency:.3g} Hz run {fast:.1%} too fast, as a time step of {propagator.dt:.3g} s is long for "
+            f"Waves of {frequency:.3g} Hz run {off:.1%} too {way}, as a time step of {propagator.dt:.3g} s is long for "
             f"them; a smaller courant helps."
         )
     return tuple(found)

@@ -18,6 +18,8 @@ from peergrid.grid import Index
 from peergrid.stencil import Cell, stencil
 from peergrid.stencil.trace import Stencil
 
+TWELFTH = 1 / 12
+
 
 def shifted(ndim: int, axis: int, by: int) -> Index:
     """The offset of so many cells along an axis."""
@@ -75,9 +77,20 @@ def advance(u: Any, change: Any, damping: Sequence[Any]) -> None:
 
 
 @stencil
-def acoustic(u: Any, c: Any, weights: Any, damping: Any) -> None:
-    """One step with a density that is the same everywhere; c: (v dt)²."""
-    advance(u, here(c) * second(u, range(u.described.grid.ndim), weights), damping)
+def acoustic(u: Any, of: Any, c: Any, weights: Any, damping: Any) -> None:
+    """One step by derivatives of `of`, with a density that is the same everywhere; c: (v dt)²."""
+    advance(u, here(c) * second(of, range(u.described.grid.ndim), weights), damping)
+
+
+@stencil
+def ahead(u: Any, found: Any, c: Any, weights: Any) -> None:
+    """u + L u / 12, L u being what a step of second order in time adds; that of it is a step of fourth order.
+
+    Method: the modified equation, Dablain, Geophysics 51 (1986) 54.
+    """
+    found.next[(0,) * u.described.grid.ndim] = here(u) + TWELFTH * here(c) * second(
+        u, range(u.described.grid.ndim), weights
+    )
 
 
 @stencil
@@ -93,8 +106,18 @@ def fluxes(u: Any, flow: Any, lightness: Any, weights: Any) -> None:
 @stencil
 def divergence(u: Any, flow: Any, c: Any, weights: Any, damping: Any) -> None:
     """One step from the fluxes; c: ρ (v dt)²."""
-    parts = [half_way(f.__getitem__, u.described.grid.ndim, axis, weights, 0) for axis, f in enumerate(flow)]
-    advance(u, here(c) * sum(parts[1:], parts[0]), damping)
+    advance(u, here(c) * _divergence(flow, weights), damping)
+
+
+@stencil
+def ahead_by_flux(u: Any, found: Any, flow: Any, c: Any, weights: Any) -> None:
+    """`ahead`, from the fluxes."""
+    found.next[(0,) * u.described.grid.ndim] = here(u) + TWELFTH * here(c) * _divergence(flow, weights)
+
+
+def _divergence(flow: Any, weights: Any) -> Any:
+    parts = [half_way(f.__getitem__, len(flow), axis, weights, 0) for axis, f in enumerate(flow)]
+    return sum(parts[1:], parts[0])
 
 
 @stencil
