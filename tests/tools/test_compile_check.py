@@ -10,6 +10,7 @@ import pytest
 from catalogue import RECORD
 from catalogue.library import load, refusal, version
 from catalogue.measure import parts
+from catalogue.own import own_texts
 from catalogue.record import read
 from catalogue.sample import sample
 
@@ -35,6 +36,19 @@ def test_the_sample_has_every_kind_of_kernel() -> None:
     kinds = {parts(name)[2].rstrip("0123456789 ") for name in entries}
     assert len(kinds) > 20
     assert not {kind for kind in kinds if not re.search(rf"\b{kind}", text)}
+
+
+def test_kernels_that_depend_on_no_problem_are_tried_too() -> None:
+    text = "\n".join(piece.source for piece in own_texts())
+    for kernel in (
+        "multiply_rows",
+        "multiply_slices",
+        "half_step_pass",
+        "half_step_and_store",
+        "each_pixel",
+        "of_chunks",
+    ):
+        assert re.search(rf"\b{kernel}\(", text), kernel
 
 
 def test_a_folder_without_the_library_is_refused(tmp_path: Path) -> None:
