@@ -30,7 +30,7 @@ from peergrid.machine.driver import find  # noqa: E402
 from peergrid.probe import Bench  # noqa: E402
 from peergrid.probe.cuda import warp_sum  # noqa: E402
 from peergrid.probe.cuda.devices import Gpus, Scope, Stream  # noqa: E402
-from peergrid.probe.cuda.reduction import SEVERAL, SINGLE, SIZES, Sums, _repeated  # noqa: E402
+from peergrid.probe.cuda.reduction import SEVERAL, SIZES, Sums, _repeated, single  # noqa: E402
 
 CUB = """
 #include <cub/device/device_reduce.cuh>
@@ -92,7 +92,7 @@ def row(sums: Sums, other: Cub | None, size: int, gpus: int, rounds: int) -> dic
     seconds: dict[str, list[float]] = {}
     values = set()
     for _ in range(rounds):
-        for way in SINGLE:
+        for way in single(size):
             seconds.setdefault(way, []).extend(sums.seconds(way, size, 1, 3))
             values.add(float(sums.result()[0]).hex())
         for way in SEVERAL if gpus > 1 else ():
@@ -102,7 +102,7 @@ def row(sums: Sums, other: Cub | None, size: int, gpus: int, rounds: int) -> dic
         if other is not None:
             seconds.setdefault("CUB", []).extend(other.seconds(size, 3))
     rates = {way: size / statistics.median(found) for way, found in seconds.items()}
-    ours = max(rates[way] for way in SINGLE)
+    ours = max(rates[way] for way in single(size))
     found: dict[str, Any] = {"bytes": size, "rates": rates, "same_bits": len(values) == 1, "sum": sorted(values)}
     found["of_reading"] = round(ours / rates["reading alone"], 4)
     if other is not None:

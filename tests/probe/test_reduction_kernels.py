@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from host_kernels import COMPILER, kernels, library
 
-from peergrid.probe.cuda.reduction import CHUNKS, FEWEST, LINE, MOST, PAIR, THREADS, chunk_of, shares
+from peergrid.probe.cuda.reduction import ALONE, CHUNKS, FEWEST, LINE, MOST, PAIR, THREADS, chunk_of, shares
 from peergrid.probe.cuda.warp_sum import SUM, WAYS
 
 WORDS = """
@@ -43,6 +43,7 @@ OWN = {
 NAMES = {
     "warps[": "warps_at[",
     "values[": "values_at[",
+    "parts[": "parts_at[",
     "last = add": "*last_at = add",
     "if (last)": "if (*last_at)",
     "if (!last)": "if (!*last_at)",
@@ -57,8 +58,10 @@ TYPES = {
     "chunks": ("const double2*", "u64", "u32", "double*"),
     "of_chunks": ("const double*", "u32", "double*"),
     "by_grid_barrier": ("const double2*", "u64", "u32", "double*", "u32", "double*", "u32*", "u32", "u32*"),
+    "by_one_block": ("const double2*", "u32", "double*"),
     "by_last_block": (
-        "const double2*", "u64", "u32", "double*", "u32", "u32", "double*", "u32*", "u32*", "u32", "u32", "u32", "u32*",
+        "const double2*", "u64", "u32", "double*", "double*", "u32", "u32", "double*", "u32*", "u32*",
+        "u32", "u32", "u32", "u32*",
     ),
 }  # fmt: skip
 
@@ -68,7 +71,12 @@ def text() -> str:
     source = resources.files("peergrid.probe.cuda").joinpath("kernels/reduction.cu").read_text()
     for own, host in OWN.items():
         source = source.replace(own, host)
-    shared = "__shared__ double warps[THREADS / 32];", "__shared__ bool last;", "__shared__ type values[32];"
+    shared = (
+        "__shared__ double warps[THREADS / 32];",
+        "__shared__ bool last;",
+        "__shared__ type values[32];",
+        "__shared__ double parts[ALONE * THREADS / 32];",
+    )
     for place, declared in enumerate(shared):
         kind, name = declared.removeprefix("__shared__ ").split("[")[0].removesuffix(";").split()
         assert declared in source
@@ -129,7 +137,8 @@ def test_sums_are_right_and_the_same_bits_by_every_barrier(pairs: int) -> None:
     flags = np.zeros(LINE, np.uint32)
     for _ in range(2):
         partials[:], out[0] = np.nan, np.nan
-        launch("by_last_block", count, (values, pairs, chunk, partials, 0, count, out, counter, flags, 0, 1, 1, fault))
+        given = (values, pairs, chunk, partials, partials, 0, count, out, counter, flags, 0, 1, 1, fault)
+        launch("by_last_block", count, given)
         assert out[0] == expected
         assert counter[0] == 0
     assert not fault.any()
@@ -141,21 +150,48 @@ def test_several_devices_leave_the_bits_of_one(gpus: int) -> None:
     values, chunk, out, fault = numbers(pairs), chunk_of(pairs), np.full(1, np.nan), np.zeros(1, np.uint32)
     count, flags = -(-pairs // chunk), np.zeros(32 * gpus, np.uint32)
     partials, counters = np.full(count, np.nan), np.zeros((gpus, 1), np.uint32)
+    mine = [partials, *(np.full(count, np.nan) for _ in range(gpus - 1))]
     blocks = 3
-    given = [
-        (values[2 * lo :], hi - lo, chunk, partials, lo // chunk, count, out, counters[gpu], flags, gpu, gpus, 1, fault)
-        for gpu, (lo, hi) in enumerate(shares(pairs, gpus))
-    ]
+    given: list[tuple[Any, ...]] = []
+    for gpu, (lo, hi) in enumerate(shares(pairs, gpus)):
+        places = (values[2 * lo :], hi - lo, chunk, mine[gpu], partials, lo // chunk, count)
+        given.append((*places, out, counters[gpu], flags, gpu, gpus, 1, fault))
     launch("by_last_block", blocks, *given)
     assert out[0] == by_two_kernels(values)
     assert not fault.any()
     assert flags[32 * (gpus - 1)] == 1
 
 
+@pytest.mark.parametrize("pairs", [1, 64, FEWEST, FEWEST + 1, 3 * FEWEST - 7, 4 * FEWEST])
+def test_one_block_leaves_the_same_bits(pairs: int) -> None:
+    """Up to four chunks; zeros of either sign, too."""
+    for values in (numbers(pairs), -numbers(pairs), np.zeros(2 * pairs), np.full(2 * pairs, -0.0)):
+        out = np.full(1, np.nan)
+        launch("by_one_block", 1, (values, pairs, out))
+        assert out.tobytes() == np.float64(by_two_kernels(values)).tobytes()
+    assert ALONE == 4 * FEWEST * PAIR
+
+
 def test_a_gpu_that_never_says_so_is_noticed() -> None:
     pairs, out, fault = 64, np.zeros(1), np.zeros(1, np.uint32)
     words = np.zeros(64, np.uint32)
-    given = (numbers(pairs), pairs, FEWEST, np.zeros(1), 0, 1, out, np.zeros(1, np.uint32), words, 0, 2, 1, fault)
+    partials = np.zeros(1)
+    given = (
+        numbers(pairs),
+        pairs,
+        FEWEST,
+        partials,
+        partials,
+        0,
+        1,
+        out,
+        np.zeros(1, np.uint32),
+        words,
+        0,
+        2,
+        1,
+        fault,
+    )
     launch("by_last_block", 1, given)
     assert fault[0] == 1
 

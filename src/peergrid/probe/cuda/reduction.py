@@ -1,4 +1,4 @@
-"""Sums of doubles on one GPU by two kernels, a grid barrier or the last block, on several by flags or events."""
+"""Sums of doubles: on one GPU by one block, by two kernels, a grid barrier or the last block; on several by flags."""
 
 from __future__ import annotations
 
@@ -16,10 +16,16 @@ from peergrid.probe.experiment import At, Bench, Measurement, Probe, result
 
 THREADS, PAIR = 256, 16
 FEWEST, MOST, CHUNKS = 512, 8192, 2048  # pairs of a chunk, and how many chunks there are to be between
+ALONE = 4 * FEWEST * PAIR  # bytes that one block sums up
 LINE = 128
 SIZES = tuple(1 << bits for bits in range(10, 31, 2))
 SINGLE = ("two kernels", "grid barrier", "last block")
 SEVERAL = ("events", "flags")
+
+
+def single(size: int) -> tuple[str, ...]:
+    """The ways to sum so many bytes on one GPU."""
+    return (*SINGLE, "one block") if size <= ALONE else SINGLE
 
 
 def chunk_of(pairs: int) -> int:
@@ -46,7 +52,7 @@ def run(bench: Bench) -> Iterator[Measurement]:
         for size in sizes:
             found = {}
             for count in counts:
-                for way in SINGLE if count == 1 else SEVERAL:
+                for way in single(size) if count == 1 else SEVERAL:
                     seconds = sums.seconds(way, size, count, bench.choose(3, 9))
                     found[count, way] = sums.result()
                     at: At = {"by": way, "devices": count, "bytes": size}
@@ -66,7 +72,7 @@ class Sums:
     gate: Gate
     streams: tuple[Stream, ...]
     values: tuple[int, ...]
-    partials: int
+    mine: tuple[int, ...]
     out: int
     counters: tuple[int, ...]
     flags: int
@@ -87,13 +93,13 @@ class Sums:
                 devices.call("cuMemcpyAsync", address + done, address, more, 0)
                 done += more
             devices.wait(gpu)
-        partials = scope.memory(0, 8 * (size // PAIR // FEWEST + 1))
+        chunks = 8 * (size // PAIR // FEWEST + 1)
         return cls(
             devices,
             Gate.make(scope, range(gpus)),
             tuple(scope.stream(gpu) for gpu in range(gpus)),
             values,
-            partials,
+            tuple(scope.memory(gpu, chunks) for gpu in range(gpus)),
             scope.memory(0, LINE),
             tuple(scope.words(gpu, 64) for gpu in range(gpus)),
             scope.words(0, 32 * gpus),
@@ -128,12 +134,25 @@ class Sums:
         found: np.ndarray[Any, np.dtype[np.float64]] = self.devices.read(0, self.out, 1, np.float64)
         return found
 
+    @property
+    def partials(self) -> int:
+        """The address at which the sums of all chunks come together."""
+        return self.mine[0]
+
     def _repeats(self, size: int) -> int:
         return max(1, min(20, (64 << 20) // size))
 
     def _clear(self) -> None:
         self.devices.fill(0, self.counters[0], 0, 1)
         self.goals[0] = 0
+
+    def _by_one_block(self, pairs: int, gpus: int) -> list[Work]:
+        kernel = self.devices.kernel(0, "reduction", "by_one_block")
+
+        def work(stream: Stream) -> None:
+            kernel(stream, 1, THREADS, u64(self.values[0]), u32(pairs), u64(self.out))
+
+        return [work]
 
     def _by_two_kernels(self, pairs: int, gpus: int) -> list[Work]:
         return [self._chunks(pairs, 1, 0, then=self._of_chunks(pairs))]
@@ -201,13 +220,16 @@ class Sums:
         begin, end = shares(pairs, gpus)[gpu]
         first, count = begin // chunk, -(-pairs // chunk)
         blocks = max(1, -(-(end - begin) // chunk))
-        places = u64(self.values[gpu] + PAIR * begin), u64(end - begin), u32(chunk), u64(self.partials)
-        rest = u64(self.out), u64(self.counters[gpu]), u64(self.flags), u32(gpu), u32(gpus)
+        places = u64(self.values[gpu] + PAIR * begin), u64(end - begin), u32(chunk), u64(self.mine[gpu])
+        partials, rest = (
+            u64(self.partials),
+            (u64(self.out), u64(self.counters[gpu]), u64(self.flags), u32(gpu), u32(gpus)),
+        )
 
         def work(stream: Stream) -> None:
             goals[gpu] += 1
             fault = u64(self.counters[gpu] + LINE)
-            kernel(stream, blocks, THREADS, *places, u32(first), u32(count), *rest, u32(goals[gpu]), fault)
+            kernel(stream, blocks, THREADS, *places, partials, u32(first), u32(count), *rest, u32(goals[gpu]), fault)
 
         return work
 
@@ -228,9 +250,10 @@ PROBE = Probe(
     method=(
         "Chunks of 8 to 128 KiB, by the number of values alone, are summed by a block each, their sums by one block. "
         "Between: the end of a kernel, a grid barrier in a cooperative kernel, or the block that comes last in one "
-        "launch; on several GPUs the chunks' sums go to GPU 0, and events or flags say that they are there. Behind a "
-        "gate kernel, timed by events of GPU 0, on one GPU up to 20 sums in a row. What fits the L2 stays in it. All "
-        "sums must be the same to the bit. 'Reading alone' is a kernel that only reads."
+        "launch; up to 32 KiB one block may do all of it. On several GPUs the chunks' sums go to GPU 0, and events or "
+        "flags say that they are there. Behind a gate kernel, timed by events of GPU 0, on one GPU up to 20 sums in a "
+        "row. What fits the L2 stays in it. All sums must be the same to the bit. 'Reading alone' is a kernel that "
+        "only reads."
     ),
     run=run,
     gpus=1,

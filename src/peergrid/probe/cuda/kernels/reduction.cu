@@ -41,16 +41,21 @@ __device__ __forceinline__ void sum_chunks(const double2* from, u64 pairs, u32 c
     }
 }
 
-// The sum of the chunks' sums, by one block: many loads at a time, added in their order.
-__device__ __forceinline__ void total(const volatile double* partials, u32 count, double* out) {
-    double own = 0.0;
-    for (u32 i = threadIdx.x; i < count; i += THREADS * FLIGHT) {
+// A thread's part of the chunks' sums from `first` to `last`, added to what it has of those before: many loads at a time,
+// added in their order. A thread has every THREADS-th of all, wherever `first` lies.
+__device__ __forceinline__ double added(double own, const volatile double* partials, u32 first, u32 last) {
+    for (u32 i = first + (threadIdx.x - first) % THREADS; i < last; i += THREADS * FLIGHT) {
         double v[FLIGHT];
 #pragma unroll
-        for (int k = 0; k < FLIGHT; ++k) v[k] = i + k * THREADS < count ? partials[i + k * THREADS] : 0.0;
+        for (int k = 0; k < FLIGHT; ++k) v[k] = i + k * THREADS < last ? partials[i + k * THREADS] : 0.0;
 #pragma unroll
         for (int k = 0; k < FLIGHT; ++k) own += v[k];
     }
+    return own;
+}
+
+// The sum of the chunks' sums, by one block, from what its threads have of them.
+__device__ __forceinline__ void total(double own, double* out) {
     const double sum = block_sum(own);
     if (threadIdx.x == 0) *out = sum;
 }
@@ -60,7 +65,49 @@ extern "C" __global__ void __launch_bounds__(THREADS) chunks(const double2* from
     sum_chunks(from, pairs, chunk, partials);
 }
 extern "C" __global__ void __launch_bounds__(THREADS) of_chunks(const double* partials, u32 count, double* out) {
-    total(partials, count, out);
+    total(added(0.0, partials, 0, count), out);
+}
+
+// Up to ALONE of the smallest chunks, all by one block: each thread's loads are under way at once, and nobody asks who is
+// last. The tree is the same: of each chunk the sums of warps in their order, then those of chunks as the first lanes of a
+// warp add them, to which the zeros of the others change nothing.
+#define ALONE 4
+#define SMALLEST 512
+extern "C" __global__ void __launch_bounds__(THREADS) by_one_block(const double2* from, u32 pairs, double* out) {
+    __shared__ double parts[ALONE * THREADS / 32];
+    const u32 warp = threadIdx.x / 32, lane = threadIdx.x % 32;
+    double2 v[ALONE * SMALLEST / THREADS];
+#pragma unroll
+    for (int k = 0; k < ALONE * SMALLEST / THREADS; ++k) {
+        v[k].x = v[k].y = 0.0;
+        if (k * THREADS + threadIdx.x < pairs) v[k] = from[k * THREADS + threadIdx.x];
+    }
+    double sums[ALONE];
+#pragma unroll
+    for (int c = 0; c < ALONE; ++c) {
+        sums[c] = 0.0;
+#pragma unroll
+        for (int k = c * SMALLEST / THREADS; k < (c + 1) * SMALLEST / THREADS; ++k) sums[c] += v[k].x + v[k].y;
+    }
+#pragma unroll
+    for (int step = 16; step > 0; step /= 2)
+#pragma unroll
+        for (int c = 0; c < ALONE; ++c) sums[c] += __shfl_down_sync(~0u, sums[c], step);
+#pragma unroll
+    for (int c = 0; c < ALONE; ++c)
+        if (lane == 0) parts[c * (THREADS / 32) + warp] = sums[c];
+    __syncthreads();
+    if (warp > 0) return;
+    double own = 0.0;
+    if (lane < ALONE) {
+        double sum = parts[lane * (THREADS / 32)];
+#pragma unroll
+        for (int w = 1; w < THREADS / 32; ++w) sum += parts[lane * (THREADS / 32) + w];
+        own += sum;
+    }
+#pragma unroll
+    for (int step = ALONE / 2; step > 0; step /= 2) own += __shfl_down_sync(~0u, own, step);
+    if (lane == 0) *out = own;
 }
 
 // A cooperative kernel with a barrier of the grid in the middle; `goal`: blocks that have come to it, all launches counted.
@@ -78,30 +125,37 @@ extern "C" __global__ void __launch_bounds__(THREADS)
             }
     }
     __syncthreads();
-    if (blockIdx.x == 0) total(partials, count, out);
+    if (blockIdx.x == 0) total(added(0.0, partials, 0, count), out);
 }
 
-// One kernel, on one GPU or on each of `gpus`: the block that comes last adds the sums of the chunks, on GPU 0, whose
-// memory they all go to. flags: a word on GPU 0 for every other, a line apart, in which they say that theirs are there.
+// One kernel, on one GPU or on each of `gpus`: the block that comes last adds the sums of the chunks, on GPU 0. Another GPU
+// has its own in `mine`, and its last block alone takes them to GPU 0, from `first` of `partials` on: blocks do not wait
+// for stores to another GPU. flags: a word on GPU 0 for every other, a line apart, in which they say that theirs are there;
+// until then GPU 0 adds its own.
 extern "C" __global__ void __launch_bounds__(THREADS)
-    by_last_block(const double2* from, u64 pairs, u32 chunk, double* partials, u32 first, u32 count, double* out,
-                  u32* counter, u32* flags, u32 me, u32 gpus, u32 goal, u32* fault) {
+    by_last_block(const double2* from, u64 pairs, u32 chunk, double* mine, double* partials, u32 first, u32 count,
+                  double* out, u32* counter, u32* flags, u32 me, u32 gpus, u32 goal, u32* fault) {
     __shared__ bool last;
-    sum_chunks(from, pairs, chunk, partials + first);
+    sum_chunks(from, pairs, chunk, mine);
     if (threadIdx.x == 0) {
-        if (me) fence_sys();
         last = add_acq_rel_gpu(counter, 1) == gridDim.x - 1;
         if (last) *counter = 0;
     }
     __syncthreads();
     if (!last) return;
+    const u32 made = (u32)((pairs + chunk - 1) / chunk);
     if (me) {
+        const volatile double* const found = mine;
+        for (u32 i = threadIdx.x; i < made; i += THREADS) partials[first + i] = found[i];
+        fence_sys();
+        __syncthreads();
         if (threadIdx.x == 0) store_release_sys(flags + 32 * me, goal);
         return;
     }
+    const double own = added(0.0, mine, 0, made);
     if (threadIdx.x > 0 && threadIdx.x < gpus && !await_sys(flags + 32 * threadIdx.x, goal, BUDGET)) *fault = 1;
     __syncthreads();
-    total(partials, count, out);
+    total(added(own, partials, made, count), out);
 }
 
 // 32 doubles in shared memory, summed by one thread or by a warp, seven ways; `all` is the mask of the whole warp, which
