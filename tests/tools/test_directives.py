@@ -12,7 +12,7 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT / "benchmarks")]
 
-from directives import Directives, Line, problem  # noqa: E402
+from directives import Directives, Line, compared, problem  # noqa: E402
 
 import peergrid  # noqa: E402
 
@@ -52,3 +52,13 @@ def test_a_wrong_call_ends_with_a_sentence(
     first.tofile(tmp_path / "first")
     done = subprocess.run([program.program, *arguments], cwd=tmp_path, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (2, f"{sentence}\n")
+
+
+def test_a_program_that_does_not_end_is_left(first: Line, tmp_path: Path) -> None:
+    endless = tmp_path / "endless"
+    endless.write_text("#!/bin/sh\nexec sleep 60\n")
+    endless.chmod(0o755)
+    found = compared(Directives(endless), first, "cpu:1", 2, 2, 0.1)
+    assert found["directives"] == "did not end within 0.1 s"
+    assert set(found["gcells_per_second"]) == {"one step per pass", "several"}
+    assert not found["same_bits"]

@@ -62,7 +62,7 @@ def directives() -> str:
     found = [load(name) for name in ("directives", "h200-x2-directives") if (RESULTS / f"{name}.json").exists()]
     columns = ("directives", "one step per pass", "several")
     rows = [
-        [row["devices"], str(each["steps"]), *(f"{row['gcells_per_second'][name]:,.3g}" for name in columns)]
+        [row["devices"], str(each["steps"]), *(_rate(row["gcells_per_second"].get(name)) for name in columns)]
         for each in found
         for row in each["rows"]
     ]
@@ -70,6 +70,10 @@ def directives() -> str:
     cells = " and ".join(sorted({f"{each['cells']:,}" for each in found}))
     head = ["devices", "steps", "directives", "peergrid, one step per pass", "peergrid, several"]
     return "\n".join([f"GCells/s, {cells} cells ({places}).", "", *table(head, rows)])
+
+
+def _rate(gcells: float | None) -> str:
+    return "–" if gcells is None else f"{gcells:,.3g}"
 
 
 def _waves(name: str, title: str, scheme: str) -> str:
