@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from itertools import count
 from types import MappingProxyType
 
 import numpy as np
@@ -14,6 +15,8 @@ from peergrid.stencil import Problem
 from peergrid.stencil.lagged import rotating_fields
 
 LINE = 64  # bytes of a cache line
+PAGE = 4096  # bytes
+APART = 17  # lines of a page between the begins of one array and the next
 
 
 @dataclass(frozen=True)
@@ -55,8 +58,9 @@ def allocate(layout: Layout, device: int, rotating: Mapping[str, str] = MappingP
     rotating: fields without memory of their own: each lies in the other slot of another one (see `rotating_fields`).
     """
     problem = layout.problem
+    places = count()
     state = {
-        name: (_empty(layout, device, name), _empty(layout, device, name))
+        name: (_empty(layout, device, name, places), _empty(layout, device, name, places))
         for name in problem.state
         if name not in rotating
     }
@@ -64,7 +68,7 @@ def allocate(layout: Layout, device: int, rotating: Mapping[str, str] = MappingP
         described, box = problem.fields[name], layout.local(device, name)
         one, two = (Block(described, box, block.view(box)) for block in state[followed])
         state[name] = (two, one)
-    return DeviceMemory(device, state, {name: _empty(layout, device, name) for name in problem.coefficients})
+    return DeviceMemory(device, state, {name: _empty(layout, device, name, places) for name in problem.coefficients})
 
 
 def rotating(layout: Layout, norm: str | None = None) -> Mapping[str, str]:
@@ -135,22 +139,31 @@ def first_nonfinite(layout: Layout, memories: Iterable[DeviceMemory], name: str,
     return None
 
 
-def _empty(layout: Layout, device: int, name: str) -> Block:
+def _empty(layout: Layout, device: int, name: str, places: Iterator[int]) -> Block:
+    """A block of NaN; places: the number of this array among those of the device."""
     described = layout.problem.fields[name]
     box = layout.local(device, name)
     shape = tuple(box.shape[axis] for axis in described.axes)
     if len(shape) < 3:
         return Block(described, box, np.full(shape, np.nan, dtype=layout.problem.grid.dtype))
-    return Block(described, box, _on_lines(layout.problem, shape, box.lo[-1]))
+    return Block(described, box, _on_lines(layout.problem, shape, box.lo[-1], next(places)))
 
 
-def _on_lines(problem: Problem, shape: Index, first: int) -> Array:
-    """An array of NaN whose rows lie on cache lines with the cell at which most updates begin; the first is `first`."""
+def _on_lines(problem: Problem, shape: Index, first: int, place: int) -> Array:
+    """An array of NaN whose rows lie on cache lines with the cell at which most updates begin; the first is `first`.
+
+    Arrays begin at different lines of a page: processors take a load and a store of equal places in two pages for the
+    same at first, and they share the places of a first-level cache.
+    """
     updates = [update.box for stage in problem.stages for update in stage.updates]
     begin = max(updates, key=lambda box: box.size).lo[-1] if updates else 0
-    count = LINE // problem.itemsize
-    row = -(-shape[-1] // count) * count
+    line = LINE // problem.itemsize
+    row = -(-shape[-1] // line) * line
     size = shape[0] * shape[1] * row
-    values = np.full(size + 2 * count, np.nan, dtype=problem.grid.dtype)
-    start = -values.ctypes.data % LINE // problem.itemsize + (first - begin) % count
+    values = np.full(size + line + 2 * PAGE // problem.itemsize, np.nan, dtype=problem.grid.dtype)
+    start = (
+        -values.ctypes.data % PAGE // problem.itemsize
+        + (first - begin) % line
+        + place * APART * line % (PAGE // problem.itemsize)
+    )
     return values[start : start + size].reshape(*shape[:-1], row)[..., : shape[-1]]

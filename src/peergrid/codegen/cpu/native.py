@@ -35,6 +35,11 @@ def _processor() -> tuple[str, str, str]:
     return llvm.get_process_triple(), llvm.get_host_cpu_name(), llvm.get_host_cpu_features().flatten()
 
 
+def shifts_vectors() -> bool:
+    """True if this processor takes one instruction to shift two vectors of 64 bytes together."""
+    return "+avx512f" in _processor()[2].split(",")
+
+
 def _machine() -> Any:
     triple, cpu, features = _processor()
     return llvm.Target.from_triple(triple).create_target_machine(

@@ -2,10 +2,8 @@
 
 A pointer for each plane of a field that is read, and no more: neighbours along a line and on the lines beside it are
 reached from there. Several planes are computed at once, and what more than one of them reads is loaded once. The
-function walks over lines and vectors by itself; the end of a line is one masked vector.
-
-Memory is fetched ahead by the processor, but only within a page of 4096 bytes: the first values of every page would be
-waited for. They are asked for some lines ahead, of the planes that no plane before has read.
+function walks over lines and vectors by itself; the end of a line is one masked vector (see `loads`). Memory of planes
+that no plane before has read is asked for ahead (see `fetch`).
 """
 
 from __future__ import annotations
@@ -16,23 +14,19 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from peergrid.codegen.cpu.native import HEAD
+from peergrid.codegen.cpu.fetch import FORESEEN, page_ahead, vector_ahead
+from peergrid.codegen.cpu.lanes import VECTOR, Lanes
+from peergrid.codegen.cpu.loads import Load, Reach, ends, masked, reaches, whole
+from peergrid.codegen.cpu.native import HEAD, shifts_vectors
 from peergrid.codegen.cpu.rows import Operand, RowCode, Write
 from peergrid.stencil import Assignment, Problem
 from peergrid.stencil.expr import Binary, Const, Expr, Now, Param, Read, Unary, Where, ordered
 from peergrid.stencil.pairs import FORMATS
 from peergrid.stencil.program import counts
 
-VECTOR = 64  # bytes
-PAGE = 4096  # bytes; fetching ahead ends there
-LINES_AHEAD = 2  # lines from where a page is asked for to where it begins
-ASKED = 8  # cache lines of a page that are asked for
 ARITHMETIC = {"add": "fadd", "sub": "fsub", "mul": "fmul", "div": "fdiv"}
 COMPARE = {"lt": "olt", "le": "ole", "gt": "ogt", "ge": "oge", "eq": "oeq", "ne": "une"}
 BEST = {"min": "olt", "max": "ogt"}  # NaN wins, and of two equal zeros the second
-NUMBER = {"float32": "float", "float64": "double"}
-SUFFIX = {"float32": "f32", "float64": "f64"}
-LOAD = "load"  # of a vector; masked at the end of a line
 
 
 @dataclass
@@ -48,25 +42,21 @@ class _Writer:
     users: list[set[str]] = field(default_factory=list)
     lines: dict[tuple[int, int], str] = field(default_factory=dict)
     before: list[str] = field(default_factory=list)
-    code: list[str] = field(default_factory=list)
+    code: list[str | Load] = field(default_factory=list)
     known: dict[tuple[object, ...], str] = field(default_factory=dict)
     ahead: int = 0
 
     @property
-    def kind(self) -> str:
-        return NUMBER[self.problem.grid.dtype]
-
-    @property
-    def lanes(self) -> int:
-        return VECTOR // self.problem.itemsize
+    def lanes(self) -> Lanes:
+        return Lanes(self.problem.grid.dtype)
 
     @property
     def vector(self) -> str:
-        return f"<{self.lanes} x {self.kind}>"
+        return self.lanes.vector
 
     @property
     def mask(self) -> str:
-        return f"<{self.lanes} x i1>"
+        return self.lanes.mask
 
     def pointer(self, operand: Operand, user: str) -> int:
         """The number of an operand, which is added where it is new."""
@@ -101,7 +91,7 @@ class _Writer:
         parts = [self._operand(expr, place, names) for place in range(len(expr.operands))]
         match expr:
             case Const(value):
-                return f"splat ({self.kind} {_bits(value, self.problem.grid.dtype)})"
+                return f"splat ({self.lanes.number} {_bits(value, self.problem.grid.dtype)})"
             case Read() if self._varies(expr):
                 return self._load(expr, user)
             case Read() | Param() | Now():
@@ -129,13 +119,13 @@ class _Writer:
                 return self._power_of_two(value)
             case "exponent":
                 return self._exponent(value)
-        called = f"@llvm.{'fabs' if op == 'abs' else op}.v{self.lanes}{SUFFIX[self.problem.grid.dtype]}"
+        called = f"@llvm.{'fabs' if op == 'abs' else op}.{self.lanes.suffix}"
         return self._let(f"call {self.vector} {called}({self.vector} {value})")
 
     def _power_of_two(self, value: str) -> str:
         """2 to the nearest whole number: the sum has it in its last digits, and these become the exponent."""
-        kind, words = FORMATS[self.problem.grid.dtype], self._words
-        raise_by = f"splat ({self.kind} {_bits(kind.to_whole + kind.largest, self.problem.grid.dtype)})"
+        kind, words = FORMATS[self.problem.grid.dtype], self.lanes.words
+        raise_by = f"splat ({self.lanes.number} {_bits(kind.to_whole + kind.largest, self.problem.grid.dtype)})"
         raised = self._let(f"fadd {self.vector} {value}, {raise_by}")
         bits = self._let(f"bitcast {self.vector} {raised} to {words}")
         moved = self._let(f"shl {words} {bits}, {self._whole(kind.fraction)}")
@@ -143,16 +133,12 @@ class _Writer:
 
     def _exponent(self, value: str) -> str:
         """The exponent of normal numbers, from their bits."""
-        kind, words = FORMATS[self.problem.grid.dtype], self._words
+        kind, words = FORMATS[self.problem.grid.dtype], self.lanes.words
         bits = self._let(f"bitcast {self.vector} {value} to {words}")
         size = self._let(f"and {words} {bits}, {self._whole(2 ** (8 * self.problem.itemsize - 1) - 1)}")
         moved = self._let(f"lshr {words} {size}, {self._whole(kind.fraction)}")
         found = self._let(f"sub {words} {moved}, {self._whole(kind.largest)}")
         return self._let(f"sitofp {words} {found} to {self.vector}")
-
-    @property
-    def _words(self) -> str:
-        return f"<{self.lanes} x i{8 * self.problem.itemsize}>"
 
     def _whole(self, value: int) -> str:
         return f"splat (i{8 * self.problem.itemsize} {value})"
@@ -188,10 +174,10 @@ class _Writer:
         if key not in self.known:
             self.known[key] = name = f"%c{number}"
             self.before += [
-                f"{name}.1 = load {self.kind}, ptr %l{number}",
-                f"{name}.2 = insertelement {self.vector} poison, {self.kind} {name}.1, i64 0",
+                f"{name}.1 = load {self.lanes.number}, ptr %l{number}",
+                f"{name}.2 = insertelement {self.vector} poison, {self.lanes.number} {name}.1, i64 0",
                 f"{name} = shufflevector {self.vector} {name}.2, {self.vector} poison, "
-                f"<{self.lanes} x i32> zeroinitializer",
+                f"<{self.lanes.count} x i32> zeroinitializer",
             ]
         return self.known[key]
 
@@ -205,21 +191,25 @@ class _Writer:
             self.known[instruction] = name = f"%v{len(self.known)}"
             if instruction[0] == "load":
                 _, line, along = instruction
+                assert isinstance(line, str)
                 assert isinstance(along, int)
-                self.code += [
-                    f"{name}.x = getelementptr i8, ptr {line}, i64 %x",
-                    f"{name}.p = getelementptr i8, ptr {name}.x, i64 {along * self.problem.itemsize}",
-                    f"{name} = {LOAD} {name}.p",
-                ]
+                self.code.append(Load(name, line, along))
             else:
                 self.code.append(f"{name} = {instruction[0]}")
         return self.known[instruction]
 
 
-def vector_code(problem: Problem, assignments: Sequence[Assignment], in_place: Mapping[str, str], rows: int) -> RowCode:
+def vector_code(
+    problem: Problem,
+    assignments: Sequence[Assignment],
+    in_place: Mapping[str, str],
+    rows: int,
+    shifting: bool | None = None,
+) -> RowCode:
     """The row function of an update's assignments on so many planes at once.
 
-    in_place: fields whose old values lie where new values are written, each with the field that is written there.
+    in_place: fields whose old values lie where new values are written, each with the field that is written there;
+    shifting: neighbours along a line are shifted together (None: where this processor does it in one instruction).
     """
     writer = _Writer(problem, in_place)
     targets = [(Write(a.target, ahead), a.target) for ahead in range(rows) for a in assignments]
@@ -227,7 +217,8 @@ def vector_code(problem: Problem, assignments: Sequence[Assignment], in_place: M
     values: list[str] = []
     for writer.ahead in range(rows):
         values += [writer.value(a.value, a.target) for a in assignments]
-    text = _function(writer, list(zip(stores, values, strict=True)), _fetched(writer, rows))
+    shifted = reaches(writer.lanes, writer.code) if (shifts_vectors() if shifting is None else shifting) else {}
+    text = _function(writer, list(zip(stores, values, strict=True)), _fetched(writer, rows), shifted)
     return RowCode(text, tuple(writer.operands), tuple(frozenset(users) for users in writer.users))
 
 
@@ -243,53 +234,60 @@ def _fetched(writer: _Writer, rows: int) -> list[int]:
     for number, operand in enumerate(writer.operands):
         if isinstance(operand, Write):
             planes.setdefault(f"new {operand.field}", []).append((operand.ahead, number))
-        elif isinstance(operand, Read) and len(writer.problem.fields[operand.field].axes) == 3:
+        elif isinstance(operand, Read) and _in_planes(writer, operand):
             planes.setdefault(operand.field, []).append((operand.offset[0], number))
     return [number for found in planes.values() for _, number in sorted(found)[-rows:]]
 
 
-def _function(writer: _Writer, stores: list[tuple[int, str]], fetched: list[int]) -> str:
+def _function(writer: _Writer, stores: list[tuple[int, str]], fetched: list[int], shifted: Mapping[str, Reach]) -> str:
     """The text of a module with the function `rows`, which the driver calls."""
-    size, numbers = writer.problem.itemsize, range(len(writer.operands))
-    cells = ", ".join(f"i32 {cell}" for cell in range(writer.lanes))
+    lanes, numbers = writer.lanes, range(len(writer.operands))
+    foreseen = sum(_in_planes(writer, operand) for operand in writer.operands) <= FORESEEN
+    asked = [(number, isinstance(writer.operands[number], Write)) for number in fetched]
+    cells = ", ".join(f"i32 {cell}" for cell in range(lanes.count))
     return "\n".join(
         [
             HEAD,
-            *_declarations(writer),
+            *_declarations(lanes),
             "",
             "define void @rows(ptr %p, ptr %s, i64 %ny, i64 %nx) #0 {",
             "start:",
             *(line for i in numbers for line in _operand(i)),
-            f"  %bytes = mul i64 %nx, {size}",
+            f"  %bytes = mul i64 %nx, {lanes.size}",
             f"  %whole = and i64 %bytes, -{VECTOR}",
-            f"  %cells = and i64 %nx, {writer.lanes - 1}",
+            f"  %cells = and i64 %nx, {lanes.count - 1}",
             "  %few = trunc i64 %cells to i32",
-            f"  %few.1 = insertelement <{writer.lanes} x i32> poison, i32 %few, i64 0",
-            f"  %few.all = shufflevector <{writer.lanes} x i32> %few.1, <{writer.lanes} x i32> poison, "
-            f"<{writer.lanes} x i32> zeroinitializer",
-            f"  %mask = icmp ult <{writer.lanes} x i32> <{cells}>, %few.all",
+            f"  %few.1 = insertelement <{lanes.count} x i32> poison, i32 %few, i64 0",
+            f"  %few.all = shufflevector <{lanes.count} x i32> %few.1, <{lanes.count} x i32> poison, "
+            f"<{lanes.count} x i32> zeroinitializer",
+            f"  %mask = icmp ult <{lanes.count} x i32> <{cells}>, %few.all",
+            *(f"  {line}" for line in ends(lanes, shifted)),
             "  %none = icmp sle i64 %ny, 0",
             "  br i1 %none, label %end, label %line",
             "line:",
             "  %y = phi i64 [ 0, %start ], [ %y.next, %next ]",
             *(f"  %l{i} = phi ptr [ %b{i}, %start ], [ %l{i}.next, %next ]" for i in numbers),
             *(f"  {line}" for line in writer.before),
-            *(line for i in fetched for line in _page_ahead(i, isinstance(writer.operands[i], Write))),
+            *(line for one in asked if foreseen for line in page_ahead(*one)),
             "  %long = icmp ne i64 %whole, 0",
             "  br i1 %long, label %enter, label %rest",
             "enter:",
             "  br label %vectors",
             "vectors:",
             "  %x = phi i64 [ 0, %enter ], [ %x.next, %vectors ]",
-            *_vector(writer, stores),
             f"  %x.next = add i64 %x, {VECTOR}",
+            "  %first = icmp eq i64 %x, 0",
             "  %more = icmp ult i64 %x.next, %whole",
+            *(line for one in asked if not foreseen for line in vector_ahead(*one)),
+            *(f"  {line}" for line in whole(lanes, writer.code, shifted)),
+            *_stored(lanes, stores),
             "  br i1 %more, label %vectors, label %rest",
             "rest:",
             "  %all = icmp eq i64 %cells, 0",
             "  br i1 %all, label %next, label %last",
             "last:",
-            *_masked(writer, stores),
+            *(f"  {_renamed(line)}" for line in masked(lanes, writer.code)),
+            *_stored_masked(lanes, stores),
             "  br label %next",
             "next:",
             *(f"  %l{i}.next = getelementptr i8, ptr %l{i}, i64 %s{i}" for i in numbers),
@@ -306,15 +304,22 @@ def _function(writer: _Writer, stores: list[tuple[int, str]], fetched: list[int]
     )
 
 
-def _declarations(writer: _Writer) -> list[str]:
+def _in_planes(writer: _Writer, operand: Operand) -> bool:
+    """True for an operand whose values fill a plane."""
+    return isinstance(operand, Write) or (
+        isinstance(operand, Read) and len(writer.problem.fields[operand.field].axes) == 3
+    )
+
+
+def _declarations(lanes: Lanes) -> list[str]:
     """The functions of LLVM that a module may call."""
-    vector, mask = writer.vector, writer.mask
-    suffix = f"v{writer.lanes}{SUFFIX[writer.problem.grid.dtype]}"
+    vector, mask, words = lanes.vector, lanes.mask, lanes.words
     return [
-        f"declare {vector} @llvm.sqrt.{suffix}({vector})",
-        f"declare {vector} @llvm.fabs.{suffix}({vector})",
-        f"declare {vector} @llvm.masked.load.{suffix}.p0(ptr, i32, {mask}, {vector})",
-        f"declare void @llvm.masked.store.{suffix}.p0({vector}, ptr, i32, {mask})",
+        f"declare {vector} @llvm.sqrt.{lanes.suffix}({vector})",
+        f"declare {vector} @llvm.fabs.{lanes.suffix}({vector})",
+        f"declare {vector} @llvm.masked.load.{lanes.suffix}.p0(ptr, i32, {mask}, {vector})",
+        f"declare {words} @llvm.masked.load.{lanes.words_suffix}.p0(ptr, i32, {mask}, {words})",
+        f"declare void @llvm.masked.store.{lanes.suffix}.p0({vector}, ptr, i32, {mask})",
         "declare void @llvm.prefetch.p0(ptr, i32, i32, i32)",
     ]
 
@@ -329,66 +334,25 @@ def _operand(number: int) -> list[str]:
     ]
 
 
-def _page_ahead(number: int, written: bool) -> list[str]:
-    """Ask for the first values of a page that begins some lines ahead."""
-    name = f"%f{number}"
-    ask = [
+def _stored(lanes: Lanes, stores: list[tuple[int, str]]) -> list[str]:
+    """A whole vector's new values. All are stored in the end, so that loads need not wait for stores."""
+    return [
+        *(f"  %o{n} = getelementptr i8, ptr %l{i}, i64 %x" for n, (i, _) in enumerate(stores)),
+        *(f"  store {lanes.vector} {value}, ptr %o{n}, align {lanes.size}" for n, (_, value) in enumerate(stores)),
+    ]
+
+
+def _stored_masked(lanes: Lanes, stores: list[tuple[int, str]]) -> list[str]:
+    """The new values of the cells after the last whole vector."""
+    call = f"call void @llvm.masked.store.{lanes.suffix}.p0"
+    return [
         line
-        for k in range(ASKED)
+        for number, (operand, value) in enumerate(stores)
         for line in (
-            f"  {name}.{k} = getelementptr i8, ptr {name}.page, i64 {VECTOR * k}",
-            f"  call void @llvm.prefetch.p0(ptr {name}.{k}, i32 {int(written)}, i32 2, i32 1)",
+            f"  %q{number} = getelementptr i8, ptr %l{operand}, i64 %whole",
+            f"  {call}({lanes.vector} {_renamed(value)}, ptr %q{number}, i32 {lanes.size}, {lanes.mask} %mask)",
         )
     ]
-    return [
-        f"  {name}.by = mul i64 %s{number}, {LINES_AHEAD}",
-        f"  {name}.line = getelementptr i8, ptr %l{number}, i64 {name}.by",
-        f"  {name}.from = ptrtoint ptr {name}.line to i64",
-        f"  {name}.up = add i64 {name}.from, {PAGE - 1}",
-        f"  {name}.start = and i64 {name}.up, -{PAGE}",
-        f"  {name}.far = sub i64 {name}.start, {name}.from",
-        f"  {name}.there = icmp ult i64 {name}.far, %bytes",
-        f"  br i1 {name}.there, label {name}.ask, label {name}.done",
-        f"f{number}.ask:",
-        f"  {name}.page = inttoptr i64 {name}.start to ptr",
-        *ask,
-        f"  br label {name}.done",
-        f"f{number}.done:",
-    ]
-
-
-def _vector(writer: _Writer, stores: list[tuple[int, str]]) -> list[str]:
-    """A whole vector. All is stored in the end, so that loads need not wait for stores."""
-    size = writer.problem.itemsize
-    code = [
-        line.replace(f"= {LOAD} ", f"= load {writer.vector}, ptr ")
-        + (f", align {size}" if f"= {LOAD} " in line else "")
-        for line in writer.code
-    ]
-    return [
-        *(f"  {line}" for line in code),
-        *(f"  %o{n} = getelementptr i8, ptr %l{i}, i64 %x" for n, (i, _) in enumerate(stores)),
-        *(f"  store {writer.vector} {value}, ptr %o{n}, align {size}" for n, (_, value) in enumerate(stores)),
-    ]
-
-
-def _masked(writer: _Writer, stores: list[tuple[int, str]]) -> list[str]:
-    """The cells after the last whole vector."""
-    size, suffix = writer.problem.itemsize, f"v{writer.lanes}{SUFFIX[writer.problem.grid.dtype]}"
-    lines: list[str] = []
-    for line in writer.code:
-        name, _, pointer = line.partition(f" = {LOAD} ")
-        if pointer:
-            call = f"call {writer.vector} @llvm.masked.load.{suffix}.p0"
-            line = f"{name} = {call}(ptr {pointer}, i32 {size}, {writer.mask} %mask, {writer.vector} zeroinitializer)"
-        lines.append(f"  {_renamed(line)}")
-    for number, (operand, value) in enumerate(stores):
-        call = f"call void @llvm.masked.store.{suffix}.p0"
-        lines += [
-            f"  %q{number} = getelementptr i8, ptr %l{operand}, i64 %whole",
-            f"  {call}({writer.vector} {_renamed(value)}, ptr %q{number}, i32 {size}, {writer.mask} %mask)",
-        ]
-    return lines
 
 
 def _renamed(line: str) -> str:
