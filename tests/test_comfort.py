@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,11 +12,21 @@ from restored_runs import waves
 import peergrid
 import user_types
 from peergrid import Box, Grid, Options, Problem, Simulation, UsageError
+from peergrid.io.checkpoint import read_state, write_state
 
 
 @peergrid.stencil
 def heat(u: peergrid.Cell, k: peergrid.Expr) -> None:
     u.next[0, 0] = u[0, 0] + k * (u[-1, 0] + u[1, 0] + u[0, -1] + u[0, 1] - 4 * u[0, 0])
+
+
+@peergrid.stencil
+def swing(u: peergrid.Cell, k: peergrid.Expr) -> None:
+    around = u[-1, 0] + u[1, 0] + u[0, -1] + u[0, 1] - 4 * u[0, 0]
+    u.next[0, 0] = 2 * u[0, 0] - u.prev[0, 0] + k * around
+
+
+RANDOM = np.random.default_rng(5).random((24, 20)).astype(np.float32)
 
 
 def warm(boundary: Any = "periodic") -> peergrid.Field:
@@ -73,6 +84,36 @@ def test_other_values_from_a_step_on(devices: str) -> None:
         assert (simulation.gather("u") == 0.5).all()
 
 
+@peergrid.stencil
+def spread(u: peergrid.Cell, c: peergrid.Cell) -> None:
+    around = u[-1, 0] + u[1, 0] + u[0, -1] + u[0, 1] - 4 * u[0, 0]
+    u.next[0, 0] = u[0, 0] + c[0, 0] * around
+
+
+@pytest.mark.parametrize(("boundary", "by"), [("periodic", "array"), ("fixed", "array"), ("reflecting", "function")])
+def test_a_wave_begins_with_two_fields(boundary: Any, by: str) -> None:
+    """As one that began earlier goes on; at fixed edges, which no update writes, the two may differ."""
+    whole = peergrid.run(swing(Grid((24, 20), boundary).field("u", RANDOM), k=0.2), 20, devices="cpu:1")
+    half = peergrid.run(swing(Grid((24, 20), boundary).field("u", RANDOM), k=0.2), 9, devices="cpu:1").fields
+    now, before = half["u"], half["u.prev"]
+    given: Any = (
+        (now, before) if by == "array" else tuple(lambda box, a=a: a[box.slices((0, 0))] for a in (now, before))
+    )
+    u = Grid((24, 20), boundary).field("u", given[0], prev=given[1])
+    rest = peergrid.run(swing(u, k=0.2), 11, devices="cpu:3", options=Options("overlap", 2))
+    assert np.array_equal(rest.fields["u"], whole.fields["u"])
+    other = before.copy()
+    other[0] += 1.0  # an edge
+    changed = peergrid.run(swing(Grid((24, 20), boundary).field("u", now, prev=other), k=0.2), 1, devices="cpu:2")
+    assert np.array_equal(changed.fields["u.prev"][1:-1], now[1:-1])
+    assert np.array_equal(changed.fields["u.prev"][0], other[0] if boundary == "fixed" else now[0])
+
+
+def test_values_before_the_first_step_that_nobody_reads() -> None:
+    with pytest.raises(UsageError, match=r"no stencil reads 'u\.prev'; leave out 'prev'"):
+        Problem.of(heat(Grid((8, 8)).field("u", 1.0, prev=0.0), k=0.2))
+
+
 def test_a_wave_goes_on_from_two_fields() -> None:
     whole = peergrid.run(Problem.of(waves().stages), 20, devices="cpu:1")
     with Simulation(waves(), 20, devices="cpu:1") as one, Simulation(waves(), 20, devices="cpu:2") as two:
@@ -84,10 +125,39 @@ def test_a_wave_goes_on_from_two_fields() -> None:
         assert np.array_equal(two.gather("u"), whole.fields["u"])
 
 
+@pytest.mark.parametrize("kind", ["field", "profile"])
+def test_other_coefficients_from_a_step_on(kind: str, tmp_path: Path) -> None:
+    """A run that goes on from its state has them, too; one that goes on from an earlier state has the first ones."""
+    grid = Grid((24, 20), "periodic")
+    one, two = (np.random.default_rng(n).random((24, 20) if kind == "field" else 20) / 9 for n in (1, 2))
+
+    def problem(values: Any, init: Any) -> Problem:
+        named = grid.field("c", values) if kind == "field" else grid.profile("c", 1, values)
+        return Problem.of(spread(grid.field("u", init), named))
+
+    half = peergrid.run(problem(one, RANDOM), 8, devices="cpu:1").fields["u"]
+    whole = peergrid.run(problem(two, half), 9, devices="cpu:1")
+    unchanged = peergrid.run(problem(one, half), 9, devices="cpu:1")
+    with Simulation(problem(one, RANDOM), 20, devices="cpu:3", options=Options("peer", 2)) as simulation:
+        simulation.run(8)
+        before = simulation.state()
+        simulation.set("c", two)
+        write_state(tmp_path / "state.h5", simulation.state())
+        simulation.run(9)
+        assert simulation.sha256() == whole.sha256
+        simulation.restore(before)
+        simulation.run(9)
+        assert simulation.sha256() == unchanged.sha256
+    with Simulation(problem(one, RANDOM), 20, devices="cpu:2") as simulation:
+        simulation.restore(read_state(tmp_path / "state.h5"))
+        simulation.run(9)
+        assert simulation.sha256() == whole.sha256
+
+
 def test_what_cannot_be_set() -> None:
     with Simulation(waves(), 5, devices="cpu:1") as simulation:
-        with pytest.raises(UsageError, match=r"'c' is none of the fields that change: u\.prev, u\."):
-            simulation.set("c", 1.0)
+        with pytest.raises(UsageError, match=r"'d' is none of the fields: u, u\.prev, c\."):
+            simulation.set("d", 1.0)
         with pytest.raises(UsageError, match="takes a number or an array of shape"):
             simulation.set("u", np.zeros(5))
         with pytest.raises(UsageError, match=r"'u' keeps its values in .*, which no update writes"):
@@ -111,6 +181,25 @@ def test_a_box_beside_the_field(box: Box) -> None:
         pytest.raises(UsageError, match="A box within"),
     ):
         simulation.gather("u", box)
+
+
+@pytest.mark.parametrize("block", [1, 3])
+def test_values_where_they_lie(block: int) -> None:
+    options = Options("overlap", depth=3, block=block)
+    problem = swing(Grid((24, 20), "periodic").field("u", RANDOM), k=0.2)
+    with Simulation(problem, 14, devices="cpu:6", options=options, split=(3, 2)) as simulation:
+        for steps in (0, 5, 9):
+            simulation.run(steps)
+            for name in ("u", "u.prev"):
+                whole = simulation.gather(name)
+                views = simulation.views(name)
+                assert sum(box.size for box, _ in views) == whole.size
+                for box, values in views:
+                    assert np.array_equal(values, whole[box.slices((0, 0))])
+                    assert np.shares_memory(values, dict(simulation.views(name))[box])
+                    assert not values.flags.writeable
+    with pytest.raises(UsageError, match="closed"):
+        simulation.views("u")
 
 
 class OfDlpack:

@@ -29,8 +29,9 @@ class Records:
 class State:
     """All that a run needs to go on after a step, in the coordinates of the grid: on any devices, in any arrangement.
 
-    fields: the values of the state fields; seconds: of stepping so far; identity: digests of the parts of its problem
-    (see `stencil.identity`); version: of peergrid; about: texts of whoever keeps it, by name.
+    fields: the values of the state fields, and of coefficients that were given others; seconds: of stepping so far;
+    identity: digests of the parts of its problem (see `stencil.identity`); version: of peergrid; about: texts of
+    whoever keeps it, by name.
     """
 
     step: int

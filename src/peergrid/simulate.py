@@ -24,16 +24,16 @@ from peergrid.grid.partition import Partition
 from peergrid.resolve import layout_of, norm_in_passes, partition_of, resolve_options, with_supported_block
 from peergrid.result import Records, Result, State, Timeline, check_state, joined, other_version
 from peergrid.runtime.devices import Devices, parse_devices
-from peergrid.runtime.executor import Executor
+from peergrid.runtime.executor import Executor, Views
 from peergrid.runtime.executors import KernelKind, executor_of
 from peergrid.runtime.ranks.executor import RankedExecutor
 from peergrid.runtime.ranks.launcher import abort_on_error, own_devices
 from peergrid.runtime.ranks.lead import LeadingExecutor, follow
 from peergrid.runtime.ranks.ranks import Communicator, Ranks, devices_of_all
-from peergrid.schedule import Options, ResolvedOptions, Schedule, build, one_iteration
-from peergrid.schedule.build import is_whole, repeated
-from peergrid.schedule.pass_plan import due as due_within
+from peergrid.schedule import Options, ResolvedOptions, Schedule, build
+from peergrid.schedule.build import is_whole
 from peergrid.schedule.proved import require_right
+from peergrid.schedule.schedules import Schedules
 from peergrid.schedule.strategies import StrategyName
 from peergrid.schedule.timeline import exposed_communication
 from peergrid.stencil import Problem, Stage, Update
@@ -111,11 +111,12 @@ class Simulation:
         self.seconds = 0.0
         self._slot = 0
         self._restored: State | None = None  # without fields
+        self._coefficients: dict[str, Array] = {}  # those that were given other values
         self._lock = threading.RLock()
         self._closed = self._torn = False
         self._process = os.getpid()
         self._exposed: float | None = None
-        self._schedules: dict[tuple[object, ...], Schedule] = {}
+        self._schedules = Schedules(self.layout, self.options)
         self._executor: Executor = executor_of(
             self.devices,
             self.layout,
@@ -167,7 +168,7 @@ class Simulation:
         """
         with self._open():
             self._check_left(steps)
-            parts = self._parts(steps)
+            parts = self._schedules.through(steps, self.step, self._slot)
             self._executor.expect([schedule for schedule, _ in parts])
             for schedule, _ in parts:
                 self._executor.prepare(schedule)
@@ -198,15 +199,27 @@ class Simulation:
             assert isinstance(self._executor, RankedExecutor | LeadingExecutor)
             return tuple((box, self._executor.gather_own(name, self._slot, box)) for box in boxes)
 
+    def views(self, name: str) -> Views:
+        """The values of a state field where they lie: of each device of this process its box, and an array of that.
+
+        Nothing is copied. The arrays are NumPy's, or of GPUs have a `__cuda_array_interface__`, which CuPy
+        (`cupy.asarray`), PyTorch (`torch.as_tensor`) and Numba take. They are good until the next step, `set`,
+        `restore` or `close`, and not to be written to.
+        """
+        self._check_state_field(name)
+        with self._open():
+            return self._executor.views(name, self._slot)
+
     def set(self, name: str, values: ArrayLike) -> None:
-        """Give a state field other values: a number, or an array of the shape of its box; other fields stay.
+        """Give a field or profile other values from here on: a number, or an array of its shape; others stay.
 
         Raises UsageError where they are no such values, and where they differ from the present ones on cells that no
         update writes, of a field that has `prev` or is one.
         """
-        self._check_state_field(name)
+        if name not in self.problem.fields:
+            raise UsageError(f"'{name}' is none of the fields: {', '.join(self.problem.fields)}.")
         described = self.problem.fields[name]
-        given = self.problem.grid.field(name, values, within=described.box).first_values()
+        given = described.with_values(values).first_values()
         with self._open():
             for box in kept_by_lag(self.problem, name):
                 if not np.array_equal(self.gather(name, box), given[box.slices(described.box.lo)]):
@@ -216,6 +229,8 @@ class Simulation:
                     )
             with self._stepping():
                 self._executor.load(name, given, self._slot)
+            if name not in self.problem.state:
+                self._coefficients[name] = given
 
     def traces(self) -> dict[str, Array]:
         """The record of each receiver, one value per step done so far: entry k is the value after step k + 1."""
@@ -255,7 +270,7 @@ class Simulation:
     def state(self) -> State:
         """Everything that the run needs to go on from here, see `restore`; a copy of its own."""
         with self._open():
-            fields = {name: self.gather(name) for name in self.problem.state}
+            fields = {name: self.gather(name) for name in self.problem.state} | self._coefficients
             norms = None if self._norm is None else self.norms()
             records = Records(self.traces(), norms, self.reductions())
             return State(self.step, fields, records, self.seconds, self._identity, VERSION)
@@ -268,8 +283,11 @@ class Simulation:
         with self._open():
             check_state(state, self._identity, self.total_steps)
             with self._stepping():
-                for name, values in state.fields.items():
+                given = {name: values for name, values in state.fields.items() if name not in self.problem.state}
+                first = {name: self.problem.fields[name].first_values() for name in self._coefficients.keys() - given}
+                for name, values in {**state.fields, **first}.items():
                     self._executor.load(name, values, 0)
+                self._coefficients = given
             self.step, self.seconds, self._slot = state.step, state.seconds, 0
             self._restored = replace(state, fields={})
 
@@ -375,7 +393,8 @@ class Simulation:
         devices are given back.
         """
         try:
-            self._executor.expect([schedule for schedule, _ in self._parts(self.total_steps)])
+            whole = self._schedules.through(self.total_steps, self.step, self._slot)
+            self._executor.expect([schedule for schedule, _ in whole])
             for name, described in self.problem.fields.items():
                 self._executor.load(name, described.values if described.made_by else described.first_values(), 0)
         except BaseException:
@@ -413,39 +432,6 @@ class Simulation:
         self._executor.execute(schedule, times, self.step)
         self.step += times * schedule.steps
         self._slot = schedule.final
-
-    def _parts(self, steps: int) -> list[tuple[Schedule, int]]:
-        """The schedules that advance by so many steps, with repetitions: whole periods, and the rest.
-
-        A period begins where reductions repeat; where they are due too far apart for one schedule, the steps up to each
-        of them are such a run.
-        """
-        found: list[tuple[Schedule, int]] = []
-        every = repeated(self.layout.problem)
-        step, slot, end = self.step, self._slot, self.step + steps
-        while step < end:
-            stop, times, whole = end, 0, self._schedule(0, slot, None if every is None else 0)
-            if every is None:
-                stop = min(end, *(step - step % one.every + one.every for one in self.layout.problem.reductions))
-                times = (stop - step - 1) // whole.steps  # the rest ends where reductions are due
-            elif step % every:
-                stop = min(end, step - step % every + every)  # from where on periods are alike
-            else:
-                times = (end - step) // whole.steps
-            rest = stop - step - times * whole.steps
-            last = self._schedule(rest, slot, step + times * whole.steps) if rest else whole
-            found += [(whole, times)] * bool(times) + [(last, 1)] * bool(rest)
-            step, slot = stop, last.final
-        return found
-
-    def _schedule(self, steps: int, slot: int, start: int | None) -> Schedule:
-        """The schedule of so many steps from a slot and a step of the run; of 0 steps, one period."""
-        due = due_within(self.layout.problem, start, steps)
-        key = steps, slot, due if steps else start
-        if key not in self._schedules:
-            make = one_iteration if not steps else partial(build, steps=steps)
-            self._schedules[key] = make(self.layout, self.options, first=slot, start=start)
-        return self._schedules[key]
 
 
 def run(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Literal, cast, get_args
 
@@ -85,14 +85,20 @@ class Grid:
         return tuple(found)
 
     def field(
-        self, name: str, init: ArrayLike | Callable[[Box], ArrayLike] = 0.0, *, within: Box | None = None
+        self,
+        name: str,
+        init: ArrayLike | Callable[[Box], ArrayLike] = 0.0,
+        *,
+        prev: ArrayLike | Callable[[Box], ArrayLike] | None = None,
+        within: Box | None = None,
     ) -> Field:
         """A field with one value for each cell of the grid, or of the box `within` alone.
 
         init: a number, or an array of the box's shape; it is converted to the grid's dtype, and copied unless it is
         read-only (an array is made so by `array.flags.writeable = False`): what is written to it later does not count.
         Or a function that gives the values on any box within that one, such as what it reads there from a file: no
-        process holds the whole array then, unless it asks for it.
+        process holds the whole array then, unless it asks for it. prev: the values one step before, in the same way,
+        for stencils that read `u.prev`; left out, they are those of `init`.
         """
         box = self.box if within is None else within
         if box.empty or not self.box.covers(box):
@@ -100,6 +106,10 @@ class Grid:
         for axis in range(self.ndim):
             if self.periodic[axis] and box.shape[axis] != self.shape[axis]:
                 raise UsageError(f"Field '{name}' cannot be confined along the periodic axis {axis}: {box}.")
+        begun = self._begun(name, box, init)
+        return begun if prev is None else replace(begun, earlier=self._begun(name, box, prev))
+
+    def _begun(self, name: str, box: Box, init: ArrayLike | Callable[[Box], ArrayLike]) -> Field:
         axes = tuple(range(self.ndim))
         if callable(init):
             return Field(name, self, box, axes, np.zeros((), self.dtype), init)
@@ -128,7 +138,8 @@ class Field:
 
     box: the cells that have a value; axes: the axes along which it varies (all for a field, one for a profile);
     init: the values at step 0, shape = extent of the box along `axes`, or a single number (shape ()); made_by: what
-    gives them on a box within that of the field, in place of `init`.
+    gives them on a box within that of the field, in place of `init`; earlier: the field as it was one step before that,
+    None where it was the same.
     """
 
     name: str
@@ -137,6 +148,7 @@ class Field:
     axes: tuple[int, ...]
     init: Array = field(compare=False, repr=False)
     made_by: Callable[[Box], ArrayLike] | None = field(default=None, compare=False, repr=False)
+    earlier: Field | None = field(default=None, compare=False, repr=False)
 
     @property
     def full(self) -> bool:
@@ -156,6 +168,11 @@ class Field:
             return np.broadcast_to(values, box.shape)
         spans = box.slices(self.box.lo)
         return self.first_values()[tuple(spans[axis] for axis in self.axes)]
+
+    def with_values(self, values: ArrayLike) -> Field:
+        """The same field with other first values: a number, or an array of its shape."""
+        shape = tuple(self.box.shape[axis] for axis in self.axes)
+        return replace(self, init=_values(self.name, self.grid, shape, values), made_by=None)
 
     def global_array(self) -> Array:
         """A fresh array of the values at step 0."""

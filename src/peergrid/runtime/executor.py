@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import NoReturn, Protocol, runtime_checkable
+from dataclasses import dataclass, field
+from typing import Any, NoReturn, Protocol, runtime_checkable
 
 from peergrid.errors import UsageError
 from peergrid.grid import Array, Box, FirstValues, Index
@@ -11,6 +12,21 @@ from peergrid.runtime.trace.recorder import Recorded
 from peergrid.schedule import Layout, Schedule
 from peergrid.schedule.timeline import Span
 from peergrid.stencil.reduction import Series
+
+
+@dataclass(frozen=True)
+class DeviceArray:
+    """Values in the memory of a GPU, which CuPy (`asarray`), PyTorch (`as_tensor`) and Numba take without a copy.
+
+    owner: what the memory lives as long as, unless it is closed.
+    """
+
+    __cuda_array_interface__: Mapping[str, Any]
+    owner: object = field(repr=False, compare=False)
+
+
+Views = tuple[tuple[Box, Array | DeviceArray], ...]
+"""Boxes, each with its values where they lie."""
 
 
 class Executor(Protocol):
@@ -52,6 +68,9 @@ class Executor(Protocol):
 
     def gather(self, name: str, slot: int, box: Box | None = None) -> Array:
         """The global array of a state field, or its values on a box within that of the field."""
+
+    def views(self, name: str, slot: int) -> Views:
+        """The cells of a state field that each device of this process owns, without a copy; not to be written to."""
 
     def traces(self) -> Array:
         """The receivers' records, shape (receivers, all steps); NaN where not yet recorded."""

@@ -126,6 +126,18 @@ def collect(layout: Layout, memories: Iterable[DeviceMemory], name: str, slot: i
     return whole
 
 
+def views(layout: Layout, memories: Iterable[DeviceMemory], name: str, slot: int) -> tuple[tuple[Box, Array], ...]:
+    """The cells of a state field that each device owns, without a copy; not to be written to."""
+    found: list[tuple[Box, Array]] = []
+    for memory in memories:
+        owned = layout.partition.owned(memory.device) & layout.problem.fields[name].box
+        if not owned.empty:
+            values = memory.block(name, slot).view(owned)
+            values.flags.writeable = False
+            found.append((owned, values))
+    return tuple(found)
+
+
 def first_nonfinite(layout: Layout, memories: Iterable[DeviceMemory], name: str, slot: int) -> Index | None:
     """The first owned cell, in global order of the devices, where a state field is NaN or infinite."""
     for memory in memories:

@@ -149,6 +149,7 @@ class Problem:
         fields = _by_name(chain.from_iterable(u.fields for u in updates))
         grid = next(iter(fields.values())).grid
         _check_grids(fields.values(), grid)
+        _check_earlier(fields)
         cut = tuple(Stage(tuple(_cut(u, grid, fields) for u in stage.updates)) for stage in staged)
         reduced = _check_reductions(asked, grid, cut)
         more = (f for one in reduced for f in one.fields if f.name not in one.previous)
@@ -225,7 +226,7 @@ def _by_name(items: Iterable[Named]) -> dict[str, Named]:
 
 def _same(one: Field | Signal, two: Field | Signal) -> bool:
     if isinstance(one, Field) and isinstance(two, Field):
-        return one == two and one.init is two.init
+        return one == two and one.init is two.init and one.earlier is two.earlier
     return isinstance(one, Signal) and isinstance(two, Signal) and one.samples is two.samples
 
 
@@ -233,6 +234,14 @@ def _check_grids(fields: Iterable[Field], grid: Grid) -> None:
     for one in fields:
         if one.grid != grid:
             raise UsageError(f"All fields of a problem share one grid; '{one.name}' lives on {one.grid}.")
+
+
+def _check_earlier(fields: Mapping[str, Field]) -> None:
+    for name, one in fields.items():
+        if one.earlier is not None and f"{name}{PREVIOUS}" not in fields:
+            raise UsageError(
+                f"'{name}' is given values one step before, but no stencil reads '{name}{PREVIOUS}'; leave out 'prev'."
+            )
 
 
 def _cut(update: Update, grid: Grid, fields: Mapping[str, Field]) -> Update:

@@ -113,7 +113,8 @@ class Cell(_StandIn):
 
     @property
     def prev(self) -> Cell:
-        before = replace(self.described, name=f"{self.described.name}{PREVIOUS}")
+        first = self.described.earlier or self.described
+        before = replace(first, name=f"{self.described.name}{PREVIOUS}")
         self.notes.keep(before, self.described)
         return Cell(before, self.notes)
 

@@ -20,11 +20,11 @@ from peergrid.errors import DoesNotFit, UsageError
 from peergrid.grid import Array, Box, FirstValues, Index
 from peergrid.runtime.cpu.sync import Aborted, Barrier, Token, Waits
 from peergrid.runtime.devices import cores
-from peergrid.runtime.executor import refuse_norms
+from peergrid.runtime.executor import Views, refuse_norms
 from peergrid.runtime.inorder import copy, owned_receivers
 from peergrid.runtime.kernel import Kernel
 from peergrid.runtime.mail import Letter, LocalMail, Mail
-from peergrid.runtime.memory import allocate, collect, fill, first_nonfinite
+from peergrid.runtime.memory import allocate, collect, fill, first_nonfinite, views
 from peergrid.runtime.norms import Norms
 from peergrid.runtime.reductions import Reductions
 from peergrid.runtime.reference_reduction import reference_reductions
@@ -159,6 +159,9 @@ class ThreadedExecutor:
 
     def gather(self, name: str, slot: int, box: Box | None = None) -> Array:
         return collect(self.layout, self.memories.values(), name, slot, box)
+
+    def views(self, name: str, slot: int) -> Views:
+        return views(self.layout, self.memories.values(), name, slot)
 
     def traces(self) -> Array:
         return self._traces

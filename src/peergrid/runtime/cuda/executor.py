@@ -32,7 +32,7 @@ from peergrid.runtime.cuda.submission.submitter import End, Submission, Submissi
 from peergrid.runtime.cuda.timing import spans, start_clocks, timed
 from peergrid.runtime.cuda.watchdog import blame, overdue
 from peergrid.runtime.devices import cores
-from peergrid.runtime.executor import refuse_norms
+from peergrid.runtime.executor import Views, refuse_norms
 from peergrid.runtime.trace.recorder import Recorded
 from peergrid.schedule import Layout, Schedule
 from peergrid.schedule.ops import Flag, describe
@@ -131,6 +131,9 @@ class CudaExecutor:
 
     def gather(self, name: str, slot: int, box: Box | None = None) -> Array:
         return self._execution.memory.gather(name, slot, box)
+
+    def views(self, name: str, slot: int) -> Views:
+        return self._execution.memory.views(name, slot, self)
 
     def traces(self) -> Array:
         return self._execution.memory.traces()

@@ -12,7 +12,7 @@ import numpy as np
 
 from peergrid.errors import UsageError
 from peergrid.grid import Array, Box, FirstValues, Index
-from peergrid.runtime.executor import Executor
+from peergrid.runtime.executor import Executor, Views
 from peergrid.runtime.ranks.ranks import Ranks
 from peergrid.schedule import Schedule
 from peergrid.schedule.passes.ranks import of_rank, over_ranks
@@ -84,6 +84,9 @@ class RankedExecutor:
                 self._ranks.finish(self._comm.Ibcast(part, root=rank))
                 whole[owned.slices(wanted.lo)] = part
         return whole
+
+    def views(self, name: str, slot: int) -> Views:
+        return self._inner.views(name, slot)
 
     def gather_own(self, name: str, slot: int, box: Box) -> Array:
         """The values on a box of cells that a device of this rank owns; no other rank is asked."""

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from peergrid.grid import Array, Box, FirstValues, Index
+from peergrid.runtime.executor import Views
 from peergrid.runtime.ranks.executor import RankedExecutor
 from peergrid.runtime.ranks.ranks import POLL, SOON, Communicator
 from peergrid.schedule import Schedule
@@ -64,6 +65,9 @@ class LeadingExecutor:
     def gather(self, name: str, slot: int, box: Box | None = None) -> Array:
         self._say("gather", name, slot, box)
         return self._inner.gather(name, slot, box)
+
+    def views(self, name: str, slot: int) -> Views:
+        return self._inner.views(name, slot)
 
     def gather_own(self, name: str, slot: int, box: Box) -> Array:
         return self._inner.gather_own(name, slot, box)

@@ -25,6 +25,7 @@ from peergrid.runtime.cuda.device.driver import CudaDriver, Driver
 from peergrid.runtime.cuda.memory.blocks import BlockLayout, block_layouts
 from peergrid.runtime.cuda.memory.room import check_room, in_pages
 from peergrid.runtime.cuda.memory.sharing import Sharing
+from peergrid.runtime.executor import DeviceArray, Views
 from peergrid.runtime.inorder import owned_receivers
 from peergrid.runtime.memory import take_cells
 from peergrid.schedule import Layout
@@ -275,6 +276,23 @@ class FieldMemory:
             if not owned.empty:
                 whole[owned.slices(wanted.lo)] = self._rows(device, name, slot, owned)
         return whole
+
+    def views(self, name: str, slot: int, owner: object) -> Views:
+        """The cells of a state field that each device here owns, in its memory; owner: of all memory."""
+        found: list[tuple[Box, DeviceArray]] = []
+        for device in self.devices.mine:
+            owned, block = self.owned(device, name), self.plan.blocks[device][name]
+            if not owned.empty:
+                interface = {
+                    "shape": owned.shape,
+                    "typestr": np.dtype(self.layout.problem.grid.dtype).str,
+                    "data": (self.pointer(device, name, slot) + block.index(owned.lo) * block.itemsize, False),
+                    "strides": tuple(pitch * block.itemsize for pitch in block.pitches),
+                    "version": 3,
+                    "stream": None,  # nothing is under way between two runs
+                }
+                found.append((owned, DeviceArray(interface, owner)))
+        return tuple(found)
 
     def _rows(self, device: int, name: str, slot: int, cells: Box) -> Array:
         """Cells of a block: downloaded with the rest of their rows along axis 0."""
