@@ -1,4 +1,4 @@
-"""What row functions in vectors ask memory for ahead of its use.
+"""The lines of memory that row functions in vectors ask for ahead of their use.
 
 Processors foresee what is read next, but only within a page of 4096 bytes and of a limited number of pages at a time.
 Where few planes are read, only the first values of a page would be waited for: they are asked for some lines ahead.
