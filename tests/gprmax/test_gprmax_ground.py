@@ -1,17 +1,21 @@
-"""Soil in gprMax's input files: the same media on every node as gprMax 4.0.1 has, and what is refused."""
+"""Soils and files of cells in gprMax's input files: on every node the medium of gprMax 4.0.1; what is refused."""
 
 from __future__ import annotations
 
+import json
 import random
+import shutil
 from math import prod
 from pathlib import Path
 
+import h5py
 import numpy as np
 import pytest
 
 from peergrid.errors import UsageError
 from peergrid.gprmax import read
-from peergrid.models.fdtd3d import COMPONENTS, Medium, Pole
+from peergrid.gprmax.library import Database
+from peergrid.models.fdtd3d import COMPONENTS, PEC, Medium, Pole, debye, drude, lorentz
 
 HERE = Path(__file__).parent
 SMALL = """\
@@ -35,9 +39,10 @@ def _properties(medium: Medium) -> tuple[float, ...]:
     )  # fmt: skip
 
 
-def test_soils_and_their_faces_give_each_component_the_medium_of_gprmax() -> None:
-    domain = read(HERE / "soils.in").domain
-    with np.load(HERE / "soils.npz") as recorded:
+@pytest.mark.parametrize("name", ["soils", "cells"])
+def test_each_component_has_the_medium_that_gprmax_gives_it(name: str) -> None:
+    domain = read(HERE / f"{name}.in").domain
+    with np.load(HERE / f"{name}.npz") as recorded:
         theirs, properties = recorded["ids"], recorded["properties"]
     own = np.array([_properties(medium) for medium in domain.media])
     for place, component in enumerate(COMPONENTS):
@@ -93,11 +98,121 @@ def test_soil_that_cannot_be_is_one_sentence(tmp_path: Path, line: str, expected
     assert "\n" not in found
 
 
-def test_mutated_soils_are_read_or_refused(tmp_path: Path) -> None:
-    chance, lines = random.Random(3), (HERE / "soils.in").read_text().splitlines()
-    others = ("nan", "1e400", "-1", "x", "", "9" * 40, "inf", "0", "0.02", "loam", "sand", "2")
+def _cells(tmp_path: Path, **others: np.ndarray) -> Path:
+    """A model with a file of 2 x 2 x 2 cells, whose arrays `others` may change."""
+    with h5py.File(tmp_path / "cells.h5", "w") as file:
+        arrays = {"data": np.array([[[0, 1], [-1, 2]], [[2, 2], [1, -1]]], np.int16)} | others
+        for name, values in arrays.items():
+            file[name] = values
+        file.attrs["dx_dy_dz"] = (0.001, 0.001, 0.001)
+    (tmp_path / "list.txt").write_text(
+        "## three\n#material: 1 inf 1 0 pec\n#material: 2 0 1 0 a+b\n#material: 9 1 1 0 c\n"
+    )
+    return _file(tmp_path, SMALL + "#geometry_objects_read: 0.004 0.005 0.02 cells.h5 list.txt\n")
+
+
+def test_cells_take_their_media_from_a_list(tmp_path: Path) -> None:
+    domain = read(_cells(tmp_path)).domain
+    names = [domain.media[number].name for number in domain.ids[2, 4:6, 5, 20]]
+    assert names == ["pec", "c{list}"]
+    assert domain.media[domain.ids[2, 4, 7, 21]].name == "c{list}"
+    assert domain.media[domain.ids[2, 4, 5, 23]].name == "free_space"
+
+
+@pytest.mark.parametrize(
+    ("others", "expected"),
+    [
+        ({"data": np.full((2, 2, 2), 3)}, "of which 3 are named"),
+        ({"data": np.full((2, 2, 2), -2)}, "of which 3 are named"),
+        ({"data": np.full((2, 2, 2), 1.0)}, "no whole numbers"),
+        ({"data": np.zeros((2, 2), int)}, "to lie within the domain"),
+        ({"data": np.zeros((40, 2, 2), int), "ID": np.zeros(1), "rigidE": np.zeros(1), "rigidH": np.zeros(1)},
+         "to lie within the domain"),
+        ({"ID": np.zeros((6, 3, 3, 2), int), "rigidE": np.zeros(1), "rigidH": np.zeros(1)}, "/ID has shape"),
+        ({"ID": np.zeros((6, 3, 3, 3), int), "rigidE": np.zeros(1), "rigidH": np.zeros(1)}, "/rigidE has shape"),
+    ],
+)  # fmt: skip
+def test_files_of_cells_that_cannot_be_are_one_sentence(
+    tmp_path: Path, others: dict[str, np.ndarray], expected: str
+) -> None:
+    with pytest.raises(UsageError) as raised:
+        _ = read(_cells(tmp_path, **others)).domain
+    assert "line 7: #geometry_objects_read is expected" in str(raised.value)
+    assert expected in str(raised.value)
+
+
+def test_a_file_of_cells_that_lies_elsewhere_or_is_none_is_refused(tmp_path: Path) -> None:
+    model = _cells(tmp_path)
+    (tmp_path / "cells.h5").rename(tmp_path / "other.h5")
+    with h5py.File(tmp_path / "cells.h5", "w") as file:
+        file["data"] = h5py.ExternalLink("other.h5", "data")
+        file.attrs["dx_dy_dz"] = (0.001, 0.001, 0.001)
+    with pytest.raises(UsageError, match="lie in another file"):
+        _ = read(model).domain
+    (tmp_path / "cells.h5").write_text("none")
+    with pytest.raises(UsageError, match="to name an HDF5 file of cells"):
+        _ = read(model).domain
+    (tmp_path / "cells.h5").unlink()
+    with pytest.raises(UsageError, match="#geometry_objects_read is expected to name"):
+        _ = read(model).domain
+
+
+@pytest.mark.parametrize(
+    ("entry", "expected"),
+    [
+        ({"model": "constant"}, "a fault at 'base'"),
+        ({"model": "constant", "base": {"relative_permittivity": 0.5}}, "0.5 below 1"),
+        ({"model": "debye", "base": {"relative_permittivity": 2}, "poles": [3]}, "a fault at"),
+        ({"model": "odd", "base": {"relative_permittivity": 2}, "poles": [{}]}, "model odd"),
+        ({"alias": {"material": "wet"}}, "in a circle"),
+        ({"alias": {"material": "wet", "database": "more"}}, "another database"),
+        ([], "a fault at"),
+    ],
+)
+def test_databases_with_faults_are_one_sentence(tmp_path: Path, entry: object, expected: str) -> None:
+    document = {"schema": "gprMax-material-database", "schema_version": 1, "materials": {"wet": entry}}
+    (tmp_path / "own.json").write_text(json.dumps(document))
+    with pytest.raises(UsageError, match=expected):
+        read(_file(tmp_path, SMALL + "#material_from_database: own wet\n"))
+    (tmp_path / "own.json").write_text(json.dumps(document)[:-1])
+    with pytest.raises(UsageError, match="A database of materials is expected at 'own"):
+        read(_file(tmp_path, SMALL + "#material_from_database: own wet\n"))
+    with pytest.raises(UsageError, match="copy gprMax's data/materials file there"):
+        read(_file(tmp_path, SMALL + "#material_from_database: gpr wet\n"))
+
+
+def test_a_database_has_media_of_every_model(tmp_path: Path) -> None:
+    base = {"relative_permittivity": 3, "electric_conductivity_s_per_m": 0.1}
+    poles = {
+        "debye": {"relative_permittivity_difference": 2, "relaxation_time_s": 1e-11},
+        "lorentz": {
+            "relative_permittivity_difference": 2, "resonance_frequency_hz": 1e9, "damping_coefficient_per_s": 1e8,
+        },
+        "drude": {"plasma_frequency_hz": 2e9, "collision_frequency_per_s": 5e9},
+        "general": {"w_per_s": [2e11, 0], "q_per_s": [-1e11, 0]},
+    }  # fmt: skip
+    entries: dict[str, object] = {
+        model: {"model": model, "base": base, "poles": [pole], "metadata": {"original_id": f"{model} medium"}}
+        for model, pole in poles.items()
+    }
+    entries |= {"metal": {"model": "builtin", "builtin": "pec"}, "wet": {"alias": {"material": "general"}}}
+    document = {"schema": "gprMax-material-database", "schema_version": 1, "materials": entries}
+    (tmp_path / "own.json").write_text(json.dumps(document))
+    database = Database(tmp_path / "own.json")
+    assert database.medium("metal") == PEC
+    for key, pole in (("debye", debye(2, 1e-11)), ("lorentz", lorentz(2, 1e9, 1e8)), ("drude", drude(2e9, 5e9))):
+        assert database.medium(key) == Medium(f"{key} medium", 3.0, 0.1, poles=(pole,))
+    assert database.medium("wet", "soil") == Medium("soil", 3.0, 0.1, poles=(Pole(2e11, -1e11),))
+
+
+@pytest.mark.parametrize(("name", "count"), [("soils", 250), ("cells", 100)])
+def test_mutated_files_are_read_or_refused(tmp_path: Path, name: str, count: int) -> None:
+    chance, lines = random.Random(3), (HERE / f"{name}.in").read_text().splitlines()
+    for file in ("part.h5", "bare.h5", "part_materials.json"):
+        shutil.copy(HERE / file, tmp_path)
+    others = ("nan", "1e400", "-1", "x", "", "9" * 40, "inf", "0", "0.02", "loam", "sand", "2", "../x")
     refused: list[str] = []
-    for _ in range(300):
+    for _ in range(count):
         changed = list(lines)
         for _ in range(chance.randint(1, 3)):
             at = chance.randrange(3, len(lines))
@@ -110,5 +225,5 @@ def test_mutated_soils_are_read_or_refused(tmp_path: Path) -> None:
                 _ = model.domain
         except UsageError as error:
             refused.append(str(error))
-    assert 100 < len(refused) < 300
+    assert count / 3 < len(refused) < count
     assert not [sentence for sentence in refused if "\n" in sentence]

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from peergrid.errors import UsageError
-from peergrid.gprmax import ground
+from peergrid.gprmax import ground, voxels
 from peergrid.gprmax.items import (
     FractalBox,
     Heard,
@@ -25,6 +25,7 @@ from peergrid.gprmax.items import (
     Source,
     Stretching,
     Vector,
+    Voxels,
     Wave,
 )
 from peergrid.gprmax.media import BACKGROUND, Media
@@ -182,6 +183,8 @@ def _rasterised(plan: Plan, media: Media, dtype: Dtype) -> Raster:
             layers = [one for one in plan.items if isinstance(one, Layer) and one.box == item.name]
             lo, numbers, used = ground.cells(frame, item, layers, media, dtype)
             raster.fill_each(lo, numbers, media.fillings(used, item.smooth))
+        elif isinstance(item, Voxels):
+            voxels.insert(frame, item, media, raster)
         elif isinstance(item, Shape):
             place = cells(frame, item)
             if place is None:

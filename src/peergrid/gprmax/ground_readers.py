@@ -9,14 +9,17 @@ from peergrid.gprmax.items import (
     Choice,
     Flood,
     FractalBox,
+    Given,
     Item,
     Lawn,
     Mixing,
     Moist,
     Roughness,
+    Voxels,
 )
+from peergrid.gprmax.library import Database
 from peergrid.gprmax.soils import Limits, Soil, Spread
-from peergrid.gprmax.text import Command
+from peergrid.gprmax.text import Command, beside
 
 MOST_BINS = 10_000
 LARGEST_SEED = (1 << 32) - 1
@@ -96,6 +99,28 @@ def grass(command: Command, folder: Path) -> Item:
         command, point(command, 0), point(command, 3), _dimension(command, 6), limits, whole(command, 9, 1),
         words[10], _seed(command, 11),
     )  # fmt: skip
+
+
+def voxels(command: Command, folder: Path) -> Item:
+    """A corner, a file of cells, a database beside it or a list of materials; then y or n for smoothing."""
+    words = counted(command, 5, 6)
+    file = beside(command, words[3], folder, folder)
+    if words[4].endswith(".txt"):
+        materials = beside(command, words[4], folder, folder)
+    else:
+        materials = beside(command, f"{words[4]}.json", file.parent, folder)
+    return Voxels(command, point(command, 0), file, materials, len(words) > 5 and one_of(command, 5, ("y", "n")) == "y")
+
+
+def from_database(command: Command, folder: Path) -> Item:
+    """A database beside the model, a key, and perhaps another name."""
+    words = counted(command, 2, 3)
+    file = beside(command, f"{words[0]}.json", folder, folder)
+    if not file.is_file():
+        raise command.fault(
+            f"to find '{file.name}' in the model's folder", "no such file", "copy gprMax's data/materials file there"
+        )
+    return Given(command, Database(file).medium(words[1], words[-1]))
 
 
 def _dimension(command: Command, place: int) -> float:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from peergrid.gprmax.soils import Limits, Soil, Spread
 from peergrid.gprmax.text import Command
-from peergrid.models.fdtd3d import Pole, Stretch
+from peergrid.models.fdtd3d import Medium, Pole, Stretch
 from peergrid.models.fdtd3d.domain import Axis, Component, Current
 
 Vector = tuple[float, float, float]
@@ -32,6 +32,23 @@ class Material:
     conductivity: float
     permeability: float
     magnetic_loss: float
+
+    @property
+    def medium(self) -> Medium:
+        """Without poles, which come from other commands."""
+        return Medium(self.name, self.permittivity, self.conductivity, self.permeability, self.magnetic_loss)
+
+
+@dataclass(frozen=True)
+class Given:
+    """A medium from a database."""
+
+    command: Command
+    medium: Medium
+
+    @property
+    def name(self) -> str:
+        return self.medium.name
 
 
 @dataclass(frozen=True)
@@ -222,12 +239,12 @@ Layer = Roughness | Flood | Lawn
 
 @dataclass(frozen=True)
 class Voxels:
-    """Cells from a file, from a corner on, with the media of another."""
+    """Cells from a file, from a corner on, with the media of another: a database, or a list of #material lines."""
 
     command: Command
     at: Vector
     file: Path
-    materials: str
+    materials: Path
     smooth: bool
 
 
@@ -302,6 +319,6 @@ class Passed:
 
 
 Item = (
-    Setting | Material | Dispersion | Mixing | Choice | Moist | Shape | FractalBox | Layer | Voxels | Wave
+    Setting | Material | Given | Dispersion | Mixing | Choice | Moist | Shape | FractalBox | Layer | Voxels | Wave
     | SampledWaves | Source | Heard | HeardArray | Stretching | Passed
 )  # fmt: skip

@@ -10,7 +10,7 @@ from math import isinf
 import numpy as np
 
 from peergrid.errors import UsageError
-from peergrid.gprmax.items import Choice, Dispersion, Fill, Item, Material, Mixing, Moist
+from peergrid.gprmax.items import Choice, Dispersion, Fill, Given, Item, Material, Mixing, Moist
 from peergrid.gprmax.raster import NOTHING, Filling, Ids, Mask, Raster
 from peergrid.gprmax.soils import Mixture
 from peergrid.gprmax.text import Command
@@ -34,7 +34,7 @@ class Media:
         self._mixings: dict[str, Mixing | Choice | Moist] = {}
         self._blends: dict[tuple[str, int], tuple[int, ...]] = {}
         for item in items:
-            if isinstance(item, Material):
+            if isinstance(item, Material | Given):
                 self._name(item)
             elif isinstance(item, Mixing | Choice | Moist):
                 if item.name in self._mixings:
@@ -95,8 +95,15 @@ class Media:
             raise item.command.fault("to mix a medium with one Debye pole in", f"'{item.liquid}'", "correct it")
         return Mixture(item.name, rock, item.share, liquid, item.limits, item.band, item.exponent)
 
-    def known(self, medium: Medium) -> int:
-        """The number of the model's own medium of that name, where it has one, else of this one."""
+    def known(self, medium: Medium, library: str | None = None) -> int:
+        """The number of the model's own medium of that name, where it has one, else of this one.
+
+        library: of a medium from a file, which has a name of its own where the model's is another medium.
+        """
+        if library is not None and self._known[self._places.get(medium.name, BACKGROUND)] != medium:
+            medium = replace(medium, name=f"{medium.name}{{{library}}}")
+            if self._known[self._places.get(medium.name, BACKGROUND)] not in (medium, VACUUM):
+                return self._add(medium)
         if medium.name not in self._places:
             self._places[medium.name] = self._add(medium)
         return self._places[medium.name]
@@ -163,12 +170,12 @@ class Media:
         """True where surfaces of a medium are averaged with what is beside them."""
         return not (medium.stops_electric or medium.stops_magnetic) and (self._dispersive or not medium.poles)
 
-    def _name(self, item: Material) -> None:
+    def _name(self, item: Material | Given) -> None:
+        if "+" in item.name:
+            raise item.command.fault("to have a name without '+'", f"'{item.name}'", "use '_'")
         if item.name in self._places:
             raise item.command.fault("to have a name of its own", f"'{item.name}' again", "rename it")
-        self._places[item.name] = self._add(
-            Medium(item.name, item.permittivity, item.conductivity, item.permeability, item.magnetic_loss)
-        )
+        self._places[item.name] = self._add(item.medium)
 
     def _add(self, medium: Medium) -> int:
         if len(self._known) >= MOST:

@@ -115,6 +115,23 @@ class Raster:
             shifted = tuple(slice(s.start + d, s.stop + d) for s, d in zip(where, offset, strict=True))
             np.copyto(self.ids[component][shifted], numbers, where=inside & (own & bit != 0))
 
+    def insert(self, lo: Index, solid: Ids, ids: Ids, fixed: NDArray[np.uint32]) -> None:
+        """Put cells in from `lo` on, with the media of their components and the bits of those that are fixed.
+
+        NOTHING leaves a cell, or a component with its bits, as it was.
+        """
+        where = tuple(slice(b, b + n) for b, n in zip(lo, solid.shape, strict=True))
+        np.copyto(self.solid[where], solid, where=solid != NOTHING)
+        nodes = tuple(slice(b, b + n) for b, n in zip(lo, ids.shape[1:], strict=True))
+        np.copyto(self.ids[(slice(None), *nodes)], ids, where=ids != NOTHING)
+        for (component, offset), bit in BIT.items():
+            shifted = tuple(
+                slice(min(d, n - m), None) for d, n, m in zip(offset, ids.shape[1:], solid.shape, strict=True)
+            )
+            there = ids[component][shifted][tuple(slice(0, n) for n in solid.shape)] != NOTHING
+            bits = self._fixed[where]
+            np.copyto(bits, bits & ~bit | fixed & bit, where=there)
+
     def fix(self, axis: int, place: Place, medium: int) -> None:
         """Put edges along an axis in, at nodes."""
         where = tuple(slice(b, h) for b, h in zip(place.lo, place.hi, strict=True))

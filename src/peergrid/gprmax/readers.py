@@ -128,8 +128,6 @@ def _grading(command: Command, place: int) -> Grading:
 
 def material(command: Command, folder: Path) -> Item:
     words = counted(command, 5)
-    if "+" in words[4]:
-        raise command.fault("to have a name without '+'", f"'{words[4]}'", "use '_'")
     return Material(
         command, words[4],
         number(command, 0, lambda v: 1 <= v <= 1e20, "a relative permittivity not below 1"),

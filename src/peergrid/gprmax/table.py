@@ -35,7 +35,6 @@ _OUTSIDE = "compute that from the receivers' traces, or run this model in gprMax
 _CIRCUITS = "model the port by #voltage_source or #transmission_line, or run this model in gprMax"
 _WAVEGUIDES = "feed the guide by #hertzian_dipole, or run this model in gprMax"
 _WAVES = "put a #hertzian_dipole far away, or use kind = 'fdtd2d' for a plane wave in 2D"
-_MIXTURES = "give the material by #material and #add_dispersion_debye"
 _OLD = "it is of gprMax 2; write the model for gprMax 3 or 4"
 
 TABLE: Mapping[str, Reader | Refused | Noted] = MappingProxyType(
@@ -55,6 +54,8 @@ TABLE: Mapping[str, Reader | Refused | Noted] = MappingProxyType(
         "add_dispersion_debye": readers.dispersion,
         "add_dispersion_lorentz": readers.dispersion,
         "add_dispersion_drude": readers.dispersion,
+        "material_from_database": ground_readers.from_database,
+        "geometry_objects_read": ground_readers.voxels,
         "soil_peplinski": ground_readers.peplinski,
         "material_range": ground_readers.spread,
         "material_list": ground_readers.choice,
@@ -91,8 +92,6 @@ TABLE: Mapping[str, Reader | Refused | Noted] = MappingProxyType(
         "snapshot": Noted("no snapshot is taken"),
         "material_density": Noted("it serves absorption rates alone"),
         "study": Refused("give its positions by #src_steps and #rx_steps, or run each position on its own"),
-        "geometry_objects_read": Refused("write its cells as boxes, or run this model in gprMax"),
-        "material_from_database": Refused(_MIXTURES),
         "magnetic_edge": Refused("give the cells around it a #material with magnetic loss"),
         "thin_wire": Refused("use #edge, a wire of about a fifth of a cell's radius"),
         "pml_slab": Refused("use #pml_cells"),

@@ -39,14 +39,14 @@ class Command:
         return UsageError(f"{self.where}: #{self.name} is expected {expected}, got {shown(came)}; {advice}.")
 
 
-def commands(file: Path) -> tuple[Command, ...]:
-    """The commands of a file and of those that it includes, in order.
+def commands(file: Path, label: str = "") -> tuple[Command, ...]:
+    """The commands of a file and of those that it includes, in order; label: what begins their places in sentences.
 
     Raises UsageError, one sentence with the line, for what is no command, for `#python` blocks, which are never
     executed, and for included files that cannot be read or lie outside the model's folder.
     """
     found: list[Command] = []
-    for command in _of(file, file.parent.resolve(), (file.resolve(),), ""):
+    for command in _of(file, file.parent.resolve(), (file.resolve(),), label):
         found.append(command)
         if len(found) > MOST:
             raise UsageError(

@@ -1,4 +1,4 @@
-"""New HDF5 files on disks that may be full.
+"""New HDF5 files on disks that may be full, and datasets of files that anybody may have written.
 
 The HDF5 library cannot leave a file whose writes fail: it tries again while closing and complains past every handler.
 So it writes through an object that notes the first fault, lets the rest pass, and reports when asked.
@@ -16,6 +16,9 @@ from typing import Any
 import h5py
 
 from peergrid.io.atomic import replacing
+
+UNREADABLE = (OSError, ValueError, TypeError, EOFError, SyntaxError, OverflowError, RuntimeError, MemoryError)
+"""Errors of NumPy and HDF5 on damaged files."""
 
 
 class Disk(RawIOBase):
@@ -87,3 +90,15 @@ def creating(path: Path) -> Iterator[NewFile]:
             yield NewFile(file, disk)
         if disk.fault is not None:
             raise disk.fault
+
+
+def own_dataset(opened: h5py.File, name: str) -> Any:
+    """A dataset whose values lie in this file. Raises KeyError where there is none, ValueError for any other."""
+    found = opened[name]
+    if not isinstance(found, h5py.Dataset):
+        raise KeyError(name)
+    if found.file.filename != opened.filename or found.external or found.is_virtual:
+        raise ValueError("its values lie in another file")
+    if found.shape is None:
+        raise ValueError("it holds no values")
+    return found

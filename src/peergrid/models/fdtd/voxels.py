@@ -14,11 +14,10 @@ from numpy.typing import NDArray
 
 from peergrid.errors import UsageError
 from peergrid.io.files import check_plain, reason
+from peergrid.io.hdf5 import UNREADABLE, own_dataset
 
 LARGEST = 1 << 40  # bytes of a file
 SMALL = 1 << 20  # values that are read whatever the grid has: where they lie is said better then
-UNREADABLE = (OSError, ValueError, TypeError, EOFError, SyntaxError, OverflowError, RuntimeError, MemoryError)
-"""Errors of NumPy and HDF5 on damaged files."""
 
 Voxels = NDArray[np.integer[Any]]
 
@@ -36,7 +35,7 @@ def load_voxels(file: Path, dataset: str, cells: tuple[int, int], path: str) -> 
                 found = np.load(file, mmap_mode="r", allow_pickle=False)
             return np.array(_checked(found, file, cells, path))
         with h5py.File(file, "r") as opened:
-            return np.asarray(_checked(_own_dataset(opened, dataset), file, cells, path)[...])
+            return np.asarray(_checked(own_dataset(opened, dataset), file, cells, path)[...])
     except UsageError:
         raise
     except KeyError:
@@ -47,18 +46,6 @@ def load_voxels(file: Path, dataset: str, cells: tuple[int, int], path: str) -> 
         raise UsageError(
             f"{path}.file is expected to be a readable .npy or HDF5 file, got '{file}': {reason(error)}; correct it."
         ) from None
-
-
-def _own_dataset(opened: h5py.File, name: str) -> Any:
-    """A dataset whose values lie in this file. Raises KeyError where there is none, ValueError for any other."""
-    found = opened[name]
-    if not isinstance(found, h5py.Dataset):
-        raise KeyError(name)
-    if found.file.filename != opened.filename or found.external or found.is_virtual:
-        raise ValueError("its values lie in another file")
-    if found.shape is None:
-        raise ValueError("it holds no values")
-    return found
 
 
 def _checked(found: Any, file: Path, cells: tuple[int, int], path: str) -> Any:

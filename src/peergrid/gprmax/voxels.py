@@ -1,0 +1,136 @@
+"""Cells from files that `#geometry_objects_write` of gprMax, or another program, has written.
+
+Files of gprMax have, beside the media of cells, those of every component and which of them are fixed: these are taken
+as they are. Other files have cells alone.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import h5py
+import numpy as np
+from numpy.typing import NDArray
+
+from peergrid.errors import UsageError
+from peergrid.gprmax.items import Dispersion, Material, Voxels
+from peergrid.gprmax.library import Database
+from peergrid.gprmax.media import Media
+from peergrid.gprmax.raster import BIT, NOTHING, Ids, Offset, Raster
+from peergrid.gprmax.shapes import Frame
+from peergrid.gprmax.table import read as read_items
+from peergrid.gprmax.text import commands
+from peergrid.grid import Index
+from peergrid.io.files import check_plain, reason
+from peergrid.io.hdf5 import UNREADABLE, own_dataset
+from peergrid.io.rule import shown
+from peergrid.models.fdtd3d import Medium
+
+LARGEST = 1 << 40  # bytes of a file
+FIXED: tuple[tuple[int, Offset], ...] = (
+    (0, (0, 0, 0)), (0, (0, 1, 0)), (0, (0, 1, 1)), (0, (0, 0, 1)),
+    (1, (0, 0, 0)), (1, (0, 0, 1)), (1, (1, 0, 1)), (1, (1, 0, 0)),
+    (2, (0, 0, 0)), (2, (1, 0, 0)), (2, (1, 1, 0)), (2, (0, 1, 0)),
+    (3, (0, 0, 0)), (3, (1, 0, 0)), (4, (0, 0, 0)), (4, (0, 1, 0)), (5, (0, 0, 0)), (5, (0, 0, 1)),
+)  # fmt: skip
+"""What the layers of `/rigidE` and `/rigidH` are about: the component, and its node's distance from the cell's."""
+
+
+def insert(frame: Frame, item: Voxels, media: Media, raster: Raster) -> None:
+    """Put the cells of a file in. Raises UsageError, one sentence with the line."""
+    try:
+        check_plain(item.file, LARGEST)
+        with h5py.File(item.file, "r") as file:
+            _insert(file, frame, item, media, raster)
+    except UsageError:
+        raise
+    except (*UNREADABLE, KeyError) as error:
+        cause = reason(error) if isinstance(error, OSError) else f"{error}"
+        raise item.command.fault(
+            "to name an HDF5 file of cells", f"'{item.file.name}': {cause}", "correct the path or the file"
+        ) from None
+
+
+def _insert(file: h5py.File, frame: Frame, item: Voxels, media: Media, raster: Raster) -> None:
+    spacing = np.asarray(file.attrs.get("dx_dy_dz", ()), np.float64)
+    if spacing.shape != (3,) or not np.allclose(spacing, frame.spacing, rtol=1e-6, atol=0):
+        raise item.command.fault(
+            f"to name a file of cells of {frame.spacing} m", f"{spacing.tolist()}", "write one with this #dx_dy_dz"
+        )
+    cells = own_dataset(file, "data")
+    lo = frame.inside(item.command, frame.node(item.at))
+    shape = tuple(1 if axis == frame.flat else n for axis, n in enumerate(cells.shape))
+    whole = all(name in file for name in ("ID", "rigidE", "rigidH"))
+    if len(shape) != 3 or (whole and any(a + n > m for a, n, m in zip(lo, shape, frame.cells, strict=True))):
+        raise item.command.fault(
+            f"to lie within the domain of {frame.cells} cells", f"{shape} cells from node {lo}", "move it"
+        )
+    count = tuple(min(n, m - a) for a, n, m in zip(lo, shape, frame.cells, strict=True))
+    numbers = _numbers(file, item, media)
+    solid = _taken(cells[_part(frame, cells.shape, count)], numbers)
+    used = [int(number) for number in np.unique(solid) if number != NOTHING]
+    fillings = media.fillings(used, item.smooth and not whole)
+    if not whole:
+        raster.fill_each(lo, solid, fillings)
+        return
+    nodes = own_dataset(file, "ID")
+    if nodes.shape != (6, *(n + 1 for n in cells.shape)):
+        raise ValueError(f"/ID has shape {nodes.shape}")
+    reach = tuple(n if axis == frame.flat else n + 1 for axis, n in enumerate(count))
+    ids = _taken(nodes[(slice(None), *_part(frame, nodes.shape[1:], reach, last=1))], numbers)
+    bits = np.zeros(count, np.uint32)
+    layers = [(name, layer) for name, layers in (("rigidE", 12), ("rigidH", 6)) for layer in range(layers)]
+    for (name, layer), key in zip(layers, FIXED, strict=True):
+        fixed = own_dataset(file, name)
+        if fixed.shape != ((12 if name == "rigidE" else 6), *cells.shape):
+            raise ValueError(f"/{name} has shape {fixed.shape}")
+        bits |= np.where(fixed[(layer, *_part(frame, cells.shape, count))] != 0, BIT[key], np.uint32(0))
+    raster.insert(lo, solid, ids, bits)
+
+
+def _part(frame: Frame, shape: Index, count: Index, last: int = 0) -> tuple[slice, ...]:
+    """The part of an array that is taken; along the flat axis its last layer, or the one so many before it."""
+    flat = frame.flat
+    begin = tuple(n - 1 - last if axis == flat else 0 for axis, n in enumerate(shape))
+    return tuple(slice(b, b + n) for b, n in zip(begin, count, strict=True))
+
+
+def _numbers(file: h5py.File, item: Voxels, media: Media) -> Ids:
+    """The numbers in the model of the media of a file, and NOTHING behind the last."""
+    if item.materials.suffix == ".json":
+        database, keys = Database(item.materials), own_dataset(file, "material_keys")
+        if keys.ndim != 1 or keys.shape[0] >= NOTHING or keys.dtype.kind not in "SO":
+            raise ValueError("/material_keys are no list of names")
+        found = [database.medium(key.decode() if isinstance(key, bytes) else str(key)) for key in keys[:].tolist()]
+    else:
+        found = listed(item.materials)
+    label = item.materials.stem
+    return np.array([*(media.known(medium, label) for medium in found), NOTHING], np.uint16)
+
+
+def listed(file: Path) -> list[Medium]:
+    """The media of a list of `#material` lines, in order. Raises UsageError, one sentence with the file and line."""
+    made: dict[str, Medium] = {}
+    for item in read_items(commands(file, f"{file.name}, "), file.parent):
+        if isinstance(item, Material):
+            made[item.name] = item.medium
+        elif isinstance(item, Dispersion):
+            for name in item.materials:
+                if name not in made:
+                    raise item.command.fault("to name a material above", f"'{shown(name)}'", "correct it")
+                made[name] = replace(made[name], poles=made[name].poles + item.poles)
+        else:
+            raise UsageError(f"'{file.name}' is expected to list materials alone, got other commands; take them out.")
+    return list(made.values())
+
+
+def _taken(found: NDArray[Any], numbers: Ids) -> Ids:
+    """Numbers of a file as those of the model; -1 as NOTHING."""
+    if found.dtype.kind not in "iu":
+        raise ValueError("media are no whole numbers")
+    if found.size and (int(found.min()) < -1 or int(found.max()) >= len(numbers) - 1):
+        raise ValueError(f"media {found.min()} to {found.max()}, of which {len(numbers) - 1} are named")
+    taken: Ids = numbers[found]
+    return taken
