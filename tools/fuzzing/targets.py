@@ -188,7 +188,9 @@ def _lines() -> tuple[bytes, ...]:
 
 def _inputs() -> tuple[bytes, ...]:
     root = Path(__file__).parents[2]
-    return tuple((root / name).read_bytes() for name in ("examples/bar.in", "tests/gprmax/objects.in", "tests/gprmax/soils.in"))
+    return tuple(
+        (root / name).read_bytes() for name in ("examples/bar.in", "tests/gprmax/objects.in", "tests/gprmax/soils.in")
+    )
 
 
 TARGETS = (
