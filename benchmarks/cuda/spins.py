@@ -1,9 +1,11 @@
 """Relaxation of binary variables on a random bipartite graph: rates of each exchange, the same bits, the energy.
 
     python benchmarks/cuda/spins.py [--devices 1,2] [--colour 16777216] [--seconds 70] [--out spins.json]
+    mpiexec -n 2 python benchmarks/cuda/spins.py --ranks [--colour 16777216] [--out spins-ranks.json]
 
-A sample is 100 half steps from the host's clock, the best of three; `flips_per_ns` counts every variable drawn.
-`speed_up` is against one GPU. Parts are left out where the time is over.
+Exchanges `passes, …` are those of `Relaxation`, whose half steps are passes of a schedule; with --ranks a process has
+a GPU, and the exchanges are by address, by NCCL and by MPI. A sample is 100 half steps from the host's clock, the best
+of three; `flips_per_ns` counts every variable drawn. Parts are left out where the time is over.
 """
 
 from __future__ import annotations
@@ -13,6 +15,7 @@ import json
 import sys
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +24,7 @@ sys.path[:0] = [str(ROOT / "src"), str(ROOT / "benchmarks")]
 
 from record import about  # noqa: E402
 
+from peergrid import Options  # noqa: E402
 from peergrid.errors import PeergridError  # noqa: E402
 from peergrid.spins import BipartiteGraph, Relaxation, gpu_kernel, gpus, random_graph  # noqa: E402
 from peergrid.spins.exact import bethe_energy  # noqa: E402
@@ -28,10 +32,26 @@ from peergrid.spins.exact import bethe_energy  # noqa: E402
 COUPLING, SEED, HALF_STEPS, WARM = 0.3, 7, 100, 20
 
 
-def cases(counts: list[int]) -> Iterator[tuple[int, gpus.Exchange]]:
+PASSES = "passes, "
+
+
+def cases(counts: list[int]) -> Iterator[tuple[int, str]]:
     """The counts of GPUs and the exchanges that make a difference."""
+    several = ("store", "copy", "nccl", f"{PASSES}copy", f"{PASSES}store")
     for count in counts:
-        yield from ((count, exchange) for exchange in (("store",) if count == 1 else ("store", "copy", "nccl")))
+        yield from ((count, exchange) for exchange in (("store", f"{PASSES}copy") if count == 1 else several))
+
+
+@contextmanager
+def opened(graph: BipartiteGraph, count: int, exchange: str) -> Iterator[Any]:
+    """A relaxation on so many GPUs."""
+    if not exchange.startswith(PASSES):
+        with gpus.gpu_relaxation(graph, COUPLING, SEED, count, exchange) as run:  # type: ignore[arg-type]
+            yield run
+        return
+    options = Options("async", route=exchange.removeprefix(PASSES))  # type: ignore[arg-type]
+    with Relaxation(graph, COUPLING, SEED, "cuda:" + ",".join(map(str, range(count))), options) as run:
+        yield run
 
 
 def bits(counts: list[int]) -> list[dict[str, Any]]:
@@ -43,16 +63,18 @@ def bits(counts: list[int]) -> list[dict[str, Any]]:
     for count, exchange in cases(counts):
         row: dict[str, Any] = {"gpus": count, "exchange": exchange}
         try:
-            with gpus.gpu_relaxation(graph, COUPLING, SEED, count, exchange) as run:
+            with opened(graph, count, exchange) as run:
                 run.advance(33)
-                row["same_as_cpu"] = all(run.sha256(gpu) == wanted for gpu in range(count))
+                row["same_as_cpu"] = run.sha256() == wanted and (
+                    isinstance(run, Relaxation) or all(run.sha256(gpu) == wanted for gpu in range(count))
+                )
         except PeergridError as error:
             row["refused"] = str(error)
         found.append(row)
     return found
 
 
-def rate(graph: BipartiteGraph, count: int, exchange: gpus.Exchange, energy: bool = False) -> dict[str, Any]:
+def rate(graph: BipartiteGraph, count: int, exchange: str, energy: bool = False) -> dict[str, Any]:
     """One arrangement, or why there is none."""
     try:
         return measured(graph, count, exchange, energy)
@@ -60,26 +82,52 @@ def rate(graph: BipartiteGraph, count: int, exchange: gpus.Exchange, energy: boo
         return {"variables": 2 * graph.per_colour, "gpus": count, "exchange": exchange, "refused": str(error)}
 
 
-def measured(graph: BipartiteGraph, count: int, exchange: gpus.Exchange, energy: bool) -> dict[str, Any]:
+def measured(graph: BipartiteGraph, count: int, exchange: str, energy: bool) -> dict[str, Any]:
     """The rate, the digest after the same number of half steps, the energy if asked for."""
-    with gpus.gpu_relaxation(graph, COUPLING, SEED, count, exchange) as run:
-        run.advance(WARM)
-        samples = []
-        for _ in range(3):
-            started = time.perf_counter()
-            run.advance(HALF_STEPS)
-            samples.append((time.perf_counter() - started) / HALF_STEPS)
+    with opened(graph, count, exchange) as run:
+        samples = sampled(run)
         row = {
             "variables": 2 * graph.per_colour,
             "gpus": count,
             "exchange": exchange,
             "microseconds": [round(1e6 * sample, 2) for sample in samples],
             "flips_per_ns": round(graph.per_colour / min(samples) * 1e-9, 3),
-            "sha256": run.sha256(count - 1),
+            "sha256": run.sha256() if isinstance(run, Relaxation) else run.sha256(count - 1),
         }
         if energy:
             row |= {"energy": run.energy(), "bethe": bethe_energy(COUPLING)}
         return row
+
+
+def sampled(run: Any) -> list[float]:
+    """Seconds of a half step, of three samples."""
+    run.advance(WARM)
+    samples = []
+    for _ in range(3):
+        started = time.perf_counter()
+        run.advance(HALF_STEPS)
+        samples.append((time.perf_counter() - started) / HALF_STEPS)
+    return samples
+
+
+def over_ranks(comm: Any, colour: int, out: Path) -> None:
+    """A GPU for each rank, by each route; rank 0 writes the slowest rank's times."""
+    graph, rows = random_graph(colour, 1), []
+    for route in (None, "nccl", "mpi", "mpi-direct"):
+        row: dict[str, Any] = {"variables": 2 * colour, "ranks": comm.size, "route": route or "by address"}
+        try:
+            options = Options("async", route=route)  # type: ignore[arg-type]
+            with Relaxation(graph, COUPLING, SEED, f"cuda:{comm.rank}", options, comm) as run:
+                seconds = list(map(max, zip(*comm.allgather(sampled(run)), strict=True)))
+                row |= {"flips_per_ns": round(colour / min(seconds) * 1e-9, 3), "sha256": run.sha256()}
+                row |= {"microseconds": [round(1e6 * one, 2) for one in seconds], "notes": list(run.notes)}
+        except PeergridError as error:
+            row["refused"] = str(error)
+        rows.append(row)
+        if comm.rank == 0:
+            print(row, flush=True)
+            found = {**about(("peergrid", "numpy", "cuda-bindings", "mpi4py")), "coupling": COUPLING, "ranks": rows}
+            out.write_text(json.dumps(found, indent=1) + "\n")
 
 
 def variants(graph: BipartiteGraph) -> Iterator[dict[str, Any]]:
@@ -121,7 +169,13 @@ def main() -> None:
     parser.add_argument("--colour", type=int, default=1 << 24, help="variables of a colour")
     parser.add_argument("--seconds", type=float, default=70)
     parser.add_argument("--out", type=Path, default=Path("spins.json"))
+    parser.add_argument("--ranks", action="store_true", help="a GPU for each process of mpiexec")
     given = parser.parse_args()
+    if given.ranks:
+        from mpi4py import MPI
+
+        over_ranks(MPI.COMM_WORLD, given.colour, given.out)
+        return
     started, found = time.monotonic(), {**about(("peergrid", "numpy", "cuda-bindings")), "coupling": COUPLING}
     for name, row in parts([int(text) for text in given.devices.split(",")], given.colour):
         found.setdefault(name, []).extend(row if isinstance(row, list) else [row])
