@@ -58,6 +58,46 @@ def cpu_forecasts() -> str:
     return "\n".join(lines)
 
 
+EIGHT = (  # the suite, a word for its grid, and what its series begin with
+    ("jacobi", "Jacobi, 17408²", "strong, one step"),
+    ("jacobi", "the same, several steps per pass", "strong "),
+    ("jacobi", "the same, norm of every step", "strong, norm"),
+    ("jacobi", "Jacobi, 17408² for each GPU", "weak overlap"),
+    ("fdtd", "radar, 16384²", "large radar"),
+    ("small", "Jacobi, 4096²", "4096²"),
+    ("small", "Jacobi, 256² for each GPU", "256² each"),
+)
+
+
+def eight() -> str:
+    """What eight H200s are foretold to do, beside what earlier commits measured."""
+    told = {name: load(f"h200-x8-{name}-foretold") for name in ("jacobi", "fdtd", "small")}
+    known = {name: load(f"h200-x8-{name}") for name in told}
+    rows = []
+    for suite, grid, start in EIGHT:
+        (way, seconds, cells), before = _least(told[suite], start), _least(known[suite], start)
+        figures = f"{seconds * 1e6:.3g}", f"{cells / seconds / 1e9:,.0f}", f"{before[1] * 1e6:.3g}"
+        rows.append([grid, way, *figures])
+    about, then = told["jacobi"]["about"], known["jacobi"]["about"]
+    heads = ["", "fastest", "µs per step, foretold", "GCells/s, foretold", "µs per step, earlier"]
+    return "\n".join(
+        [
+            f"**Eight H200s, foretold** ({about['date']}, commit {about['commit'][:7]}, `{about['command']}`)",
+            f"beside what they measured earlier ({then['date']}, commit {then['commit'][:7]}):",
+            "",
+            *table(heads, rows),
+        ]
+    )
+
+
+def _least(record: Found, start: str) -> tuple[str, float, int]:
+    """Strategy, seconds of a step and cells of the fastest row on eight GPUs whose series begins so."""
+    rows = [row for row in record["rows"] if row["count"] == 8 and row["series"].startswith(start)]
+    plain = [row for row in rows if start != "strong " or "," not in row["series"]]
+    row = min(plain, key=lambda row: row["seconds_per_step"])
+    return row["options"]["strategy"], row["seconds_per_step"], row["shape"][0] * row["shape"][1]
+
+
 def _rows(rows: list[Found]) -> list[list[str]]:
     found = []
     kinds = sorted({(row["problem"], row.get("gpus", 1), tuple(row["shape"])) for row in rows})
