@@ -47,15 +47,7 @@ def executor_of(
         raise UsageError(
             f"The reference kernel runs on virtual devices, not on {devices}; use 'cpu:1', or no `kernel`."
         )
-    if devices.kind == "cuda" and max(plan.problem.grid.shape) > LONGEST:
-        raise UsageError(
-            f"Kernels on GPUs count cells of an axis in 32 bits: at most {LONGEST:,} of them, got "
-            f"{max(plan.problem.grid.shape):,}; use more axes, or virtual devices."
-        )
-    mine = range(plan.devices) if ranks is None else ranks.mine
-    fields = sum(map(plan.memory, mine)) if devices.kind == "cpu" else 0
-    gathered = gathered_bytes(plan.problem) if ranks is None else 0  # several ranks have what they ask for
-    check_host_memory(fields + gathered, plan.problem.grid.box.size)
+    check_size(devices, plan, ranks)
     check_records(plan.problem, steps, norm is not None)
     if devices.kind == "cuda":
         from peergrid.runtime.cuda.executor import CudaExecutor
@@ -73,6 +65,19 @@ def executor_of(
 
     mail = MpiMail(ranks, plan.problem.grid.dtype)
     return RankedExecutor(_on_virtual_devices(plan, steps, kernel, cache, norm, mine, mail), ranks)
+
+
+def check_size(devices: Devices, plan: Layout, ranks: Ranks | None = None) -> None:
+    """Raise UsageError for axes too long for GPUs, DoesNotFit for fields that the host has too little memory for."""
+    if devices.kind == "cuda" and max(plan.problem.grid.shape) > LONGEST:
+        raise UsageError(
+            f"Kernels on GPUs count cells of an axis in 32 bits: at most {LONGEST:,} of them, got "
+            f"{max(plan.problem.grid.shape):,}; use more axes, or virtual devices."
+        )
+    mine = range(plan.devices) if ranks is None else ranks.mine
+    fields = sum(map(plan.memory, mine)) if devices.kind == "cpu" else 0
+    gathered = gathered_bytes(plan.problem) if ranks is None else 0  # several ranks have what they ask for
+    check_host_memory(fields + gathered, plan.problem.grid.box.size)
 
 
 def _on_virtual_devices(

@@ -13,6 +13,7 @@ from peergrid.grid.partition import Partition
 from peergrid.runtime.cpu.executor import ThreadedExecutor
 from peergrid.runtime.devices import Devices, parse_devices
 from peergrid.runtime.executor import Executor
+from peergrid.runtime.executors import check_size
 from peergrid.runtime.kernel import Kernel
 from peergrid.runtime.ranks.executor import RankedExecutor
 from peergrid.runtime.ranks.messages import MpiMail
@@ -70,6 +71,7 @@ class OwnKernelRun:
             raise UsageError(f"These passes make one step between two exchanges, got depth = {options.depth}.")
         self.layout: Layout = layout(problem, partition, options)
         self.step = 0
+        check_size(place.devices, self.layout, place.ranks)
         self._options, self._schedules = options, dict[tuple[int, int], Schedule]()
         self._executor = _executor(self.layout, kernels, place)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from typing import Any
 
 import numpy as np
@@ -13,15 +14,20 @@ from peergrid import Options
 from peergrid.codegen.cuda.skeletons import expanded
 from peergrid.codegen.nvrtc import resources
 from peergrid.errors import DeviceFault, DoesNotFit, UsageError
+from peergrid.grid.partition import Partition
+from peergrid.runtime.cuda.executor import CudaExecutor
 from peergrid.runtime.devices import Devices
 from peergrid.runtime.own_kernel import Place
+from peergrid.runtime.trace.replay import check_recorded
+from peergrid.schedule import build, layout
 from peergrid.schedule.strategies import STRATEGIES
 from peergrid.sparse import CsrMatrix, Products, RangeProducts, SlicedMatrix
 from peergrid.sparse.gpus import GpuProduct
 from peergrid.sparse.problem import products
 from peergrid.spins import Relaxation, random_graph
 from peergrid.spins.gpu_kernel import GpuHalfStep
-from peergrid.spins.rule import thresholds
+from peergrid.spins.problem import FIELD, half_steps
+from peergrid.spins.rule import first_words, thresholds
 
 host = pytest.mark.skipif(COMPILER is None, reason="no C++ compiler")
 RANDOM = np.random.default_rng(3)
@@ -130,6 +136,23 @@ def test_one_range_asks_for_gpus_that_reach_each_other() -> None:
         RangeProducts(MATRICES["float64"], np.ones(2500), "cpu:2")
     with pytest.raises(UsageError, match="GPU 0 does not reach GPU 1: let each have a copy"):
         RangeProducts(MATRICES["float64"], np.ones(2500), place(2, HostDriver(links=False)))
+
+
+@host
+@pytest.mark.parametrize("strategy", ["async", "overlap", "peer"])
+def test_queues_did_what_was_proved(strategy: Any) -> None:
+    first = first_words(GRAPH.words, 11)
+    problem, options = half_steps(first), Options(strategy)
+    plan = layout(problem, Partition.over(problem.grid, 3), options)
+    kernel = GpuHalfStep(GRAPH, thresholds(0.4), 11, problem)
+    with closing(CudaExecutor(plan, 0, (0, 1, 2), driver=HostDriver(), own=kernel)) as executor:
+        for slot in (0, 1):
+            executor.load(FIELD, first.view(np.float32), slot)
+        schedule = build(plan, options, 2, 0)
+        executor.execute(schedule, 1, 0)
+        found = executor.record(schedule, 2, 2)
+    assert len(found.log.iterations) == 2
+    assert [str(fault) for fault in check_recorded(plan, found)] == []
 
 
 @host
