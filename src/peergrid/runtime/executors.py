@@ -64,7 +64,7 @@ def executor_of(
     from peergrid.runtime.ranks.messages import MpiMail
 
     mail = MpiMail(ranks, plan.problem.grid.dtype)
-    return RankedExecutor(_on_virtual_devices(plan, steps, kernel, cache, norm, mine, mail), ranks)
+    return RankedExecutor(_on_virtual_devices(plan, steps, kernel, cache, norm, ranks.mine, mail), ranks)
 
 
 def check_size(devices: Devices, plan: Layout, ranks: Ranks | None = None) -> None:
