@@ -23,7 +23,8 @@ from peergrid.jobs.folder import Folder
 from peergrid.jobs.requested import RequestedOptions
 from peergrid.jobs.survey import SurveyJob, survey_of
 from peergrid.models import parse
-from peergrid.models.survey import surveyed
+from peergrid.models.survey import surveyed, traces
+from peergrid.models.wave.model import WaveModel
 from peergrid.runtime.devices import parse_devices
 
 ROOT = Path(__file__).parents[2]
@@ -246,8 +247,34 @@ def test_shots_of_waves_are_those_of_single_runs(tmp_path: Path) -> None:
     with segyio.open(tmp_path / "all/gathers.segy", ignore_geometry=True) as file:
         assert list(file.attributes(segyio.TraceField.FieldRecord)) == [1, 1, 1, 2, 2, 2, 3, 3, 3]
         assert file.header[4][segyio.TraceField.SourceX] == 11250
+        assert file.header[4][segyio.TraceField.CDP_X] == (11250 + 17250) // 2
         assert np.abs(file.trace[4]).max() == pytest.approx(np.abs(traces[1, 1]).max(), rel=0.05)
     assert (tmp_path / "all/section.png").exists()
+
+
+KINDS = {
+    "common_midpoint": ("traces = 3\nstep = [12.5, 0.0]", [100.0, 87.5, 75.0], [120.0, 132.5, 145.0]),
+    "steps": (
+        "traces = 2\nsource_step = [0.0, 5.0]\nreceiver_step = [10.0, 0.0]", [100.0, 100.0], [120.0, 130.0],
+    ),
+    "positions": ("sources = [[90.0, 50.0], [30.0, 40.0]]", [90.0, 30.0], [120.0, 120.0]),
+    "positions, receivers": (
+        "sources = [[90.0, 50.0], [30.0, 40.0]]\nreceivers = [[100.0, 55.0], [40.0, 45.0]]", [90.0, 30.0],
+        [100.0, 40.0],
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_shots_lie_where_the_survey_has_them(kind: str) -> None:
+    """The sources and the first receivers along x; the line of receivers stays one."""
+    keys, sources, receivers = KINDS[kind]
+    model = parse(f'{SHOTS[: SHOTS.index("[survey]")]}[survey]\nkind = "{kind.partition(",")[0]}"\n{keys}\n')
+    assert isinstance(model, WaveModel)
+    shots = list(traces(model))
+    assert [shot.sources[0].position[0] for shot in shots] == sources
+    assert [shot.places[0, 0] for shot in shots] == receivers
+    assert all(np.ptp(shot.places[:, 0]) == 80.0 for shot in shots)
 
 
 def test_shots_outside_the_medium_are_refused() -> None:

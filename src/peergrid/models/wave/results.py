@@ -198,11 +198,12 @@ def _header(numbers: tuple[int, int, int], gather: Gather, samples: int, interva
 
     shot, place, number = numbers
     source, receiver = gather.sources[0], gather.receivers[number]
-    (sx, sy), (gx, gy) = across(source), across(receiver)
+    (sx, sy), (gx, gy), (mx, my) = across(source), across(receiver), across((source + receiver) / 2)
     return {
         T.TRACE_SEQUENCE_LINE: place + 1, T.TRACE_SEQUENCE_FILE: place + 1, T.FieldRecord: shot + 1,
         T.TraceNumber: number + 1, T.TraceIdentificationCode: 1,
         T.SourceX: sx, T.SourceY: sy, T.GroupX: gx, T.GroupY: gy, T.SourceGroupScalar: CENTIMETRES,
+        T.CDP_X: mx, T.CDP_Y: my,
         T.ElevationScalar: CENTIMETRES, T.SourceDepth: round(float(source[-1]) * -CENTIMETRES),
         T.ReceiverGroupElevation: round(float(receiver[-1]) * CENTIMETRES),
         T.CoordinateUnits: 1, T.TRACE_SAMPLE_COUNT: samples, T.TRACE_SAMPLE_INTERVAL: interval,
