@@ -1,6 +1,6 @@
 """The price of snapshots on CPUs: the same radar run with and without them, in turns.
 
-Usage: benchmarks/snapshots.py [--cells 4000] [--steps 480] [--rounds 4] [--folder DIR]
+Usage: benchmarks/snapshots.py [--cells 4000] [--steps 960] [--rounds 4] [--folder DIR]
 """
 
 from __future__ import annotations
@@ -14,10 +14,13 @@ from pathlib import Path
 
 from record import about, save
 
-from peergrid.jobs import run_model
-from peergrid.models import Model, parse
+from peergrid.jobs.folder import Folder
+from peergrid.jobs.recording import recording
+from peergrid.jobs.requested import requested_of
+from peergrid.jobs.run import carry_out
+from peergrid.models import BuiltModel, parse
 
-CASES = {"none": (0, 1), "five": (5, 1), "five, every 4th node": (5, 4), "one": (1, 1)}  # how many, stride
+CASES = {"none": (0, 1), "ten": (10, 1), "ten, every 4th node": (10, 4), "one": (1, 1)}  # how many, stride
 MODEL = """
 [grid]
 size = [{width}, {height}]
@@ -50,18 +53,21 @@ pictures = false
 """
 
 
-def model(cells: int, steps: int, count: int, stride: int) -> Model:
+def model(cells: int, steps: int, count: int, stride: int) -> BuiltModel:
     """A layer under air, twice as wide as high, with so many snapshots."""
     width, every = cells / 1000, steps // count if count else 0
     places = {"top": width / 4, "middle": width / 2, "above": width / 4 + 0.02}
-    return parse(MODEL.format(width=width, height=width / 2, steps=steps, every=every, stride=stride, **places))
+    return parse(MODEL.format(width=width, height=width / 2, steps=steps, every=every, stride=stride, **places)).build()
 
 
-def seconds(described: Model, folder: Path) -> float:
-    """The time of a run with all its files, after what is alike in all of them: kernels are compiled."""
-    started = time.perf_counter()
-    run_model(described, folder)
-    return time.perf_counter() - started
+def seconds(built: BuiltModel, folder: Path) -> float:
+    """The time of all steps until the snapshots have their file's name, on all processors."""
+    requested = requested_of(built.model, None, None, None)
+    with requested.simulation(built, requested.resolve(built), built.steps) as simulation:
+        started = time.perf_counter()
+        with recording(Folder(folder), built, simulation, None, print) as recorded:
+            carry_out(simulation, built, recorded, lambda step: False)
+        return time.perf_counter() - started
 
 
 def price(taken: float, usual: float, count: int) -> dict[str, float]:
@@ -72,17 +78,17 @@ def price(taken: float, usual: float, count: int) -> dict[str, float]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--cells", type=int, default=4000, help="along the longer axis")
-    parser.add_argument("--steps", type=int, default=480)
+    parser.add_argument("--steps", type=int, default=960)
     parser.add_argument("--rounds", type=int, default=4)
     parser.add_argument("--folder", type=Path, default=None, help="where files are written (default: temporary)")
     given = parser.parse_args()
     models = {name: model(given.cells, given.steps, *case) for name, case in CASES.items()}
     taken: dict[str, list[float]] = {name: [] for name in models}
     with tempfile.TemporaryDirectory(dir=given.folder) as folder:
-        seconds(models["none"], Path(folder) / "first")
-        for _ in range(given.rounds):
-            for name, one in models.items():
-                taken[name].append(seconds(one, Path(folder) / "run"))
+        seconds(models["none"], Path(folder))
+        for number in range(given.rounds):
+            for name in list(models)[:: -1 if number % 2 else 1]:
+                taken[name].append(seconds(models[name], Path(folder)))
     usual = statistics.median(taken["none"])
     size = (given.cells + 1) * (given.cells // 2 + 1) * 4
     found = {
