@@ -14,7 +14,7 @@ unexport PYTHONDONTWRITEBYTECODE
 # One worker more than processors: some tests wait, for processes and for time to pass.
 WORKERS = $(shell $(PYTHON) -c "import os; print(len(os.sched_getaffinity(0)) + 1)")
 
-.PHONY: demo test lint site gallery nvrtc oldest-nvrtc catalogue lock clean
+.PHONY: demo test lint fuzz site gallery nvrtc oldest-nvrtc catalogue lock clean
 
 demo: $(VENV)/run
 	$(BIN)/peergrid run examples/gpr.toml -o demo
@@ -28,6 +28,10 @@ lint: $(VENV)/dev
 	$(BIN)/mypy
 	$(BIN)/pyright
 	$(BIN)/lint-imports
+
+# A minute of mutated files for every reader.
+fuzz: $(VENV)/dev
+	$(BIN)/python tools/fuzz --seconds 60
 
 # The site of the documents, without warnings.
 site: $(VENV)/dev

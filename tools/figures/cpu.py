@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import statistics
 from typing import Any
 
 from figures.records import RESULTS, load, table, where
@@ -55,6 +56,23 @@ def waves_cpu() -> str:
 
 def tti_cpu() -> str:
     return _waves("tti_cpu", "TTI", "8th order, two stages, tilted axis, all parameters variable")
+
+
+def files() -> str:
+    """The price of what a run writes on the way."""
+    kept, taken = load("checkpoints_cpu"), load("snapshots_cpu")
+    still, beside = (kept[name]["share of a minute"] for name in ("still", "beside"))
+    usual, size = statistics.median(taken["seconds"]["none"]), taken["bytes of a whole snapshot"]
+    rows = [
+        [name, f"{1000 * one['seconds of each']:.0f} ms", f"{one['share of the run']:.0%}"]
+        for name, one in taken["price"].items()
+    ]
+    head = (
+        f"**Files on the way** ({where(taken['about'])}). A checkpoint of {kept['bytes'] / 2**20:.0f} MiB once a "
+        f"minute stops the run for {still:.2%} of the time and is written beside it in {beside:.2%}. Snapshots of "
+        f"{size / 2**20:.0f} MiB of a radar run that keeps all cores busy for {usual:.1f} s:"
+    )
+    return "\n".join([head, "", *table(["snapshots", "each", "of the run"], rows)])
 
 
 def directives() -> str:
