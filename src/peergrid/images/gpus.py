@@ -16,7 +16,7 @@ from peergrid.images.table import Line, Pixels, straight
 from peergrid.runtime.cuda.commands.buffer import CommandWriter
 from peergrid.runtime.cuda.device.devices import Devices
 from peergrid.runtime.cuda.device.driver import CudaDriver, Driver
-from peergrid.runtime.cuda.once import issue_once
+from peergrid.runtime.cuda.issue import issue
 from peergrid.schedule.ops import Event, Queue
 
 Variant = Literal["each", "packed"]
@@ -126,5 +126,5 @@ class _Share:
         for event in events[1:]:
             commands.launch(-1, context, entry("cuLaunchKernel"), kernel, stream, blocks, THREADS, self._values)
             commands.call(-1, context, entry("cuEventRecord"), event, stream)
-        issue_once(commands.finish(), entry("cuCtxSetCurrent"), "A kernel of an image")
+        issue(commands.finish(), entry("cuCtxSetCurrent"), "A kernel of an image")
         return list(pairwise(events))

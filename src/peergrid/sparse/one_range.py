@@ -13,8 +13,8 @@ from peergrid.errors import UsageError
 from peergrid.runtime.cuda.commands.buffer import CommandBuffer, CommandWriter
 from peergrid.runtime.cuda.device.devices import Devices
 from peergrid.runtime.cuda.device.driver import CudaDriver
+from peergrid.runtime.cuda.issue import issue
 from peergrid.runtime.cuda.memory.one_range import OneRange
-from peergrid.runtime.cuda.once import issue_once
 from peergrid.runtime.own_kernel import IN_STREAMS, Place, place_of
 from peergrid.schedule.ops import Event, Queue
 from peergrid.sparse.gpus import GpuProduct
@@ -22,7 +22,7 @@ from peergrid.sparse.matrix import CsrMatrix, Numbers
 from peergrid.sparse.problem import products, split
 from peergrid.sparse.sliced import SlicedMatrix
 
-AT_ONCE = 64  # products issued before the host waits
+AT_ONCE = 256  # pairs of products issued before the host waits
 
 
 class RangeProducts:
@@ -63,7 +63,7 @@ class RangeProducts:
                 one.grant([(size * max(0, box.lo[0] - left), size * (box.hi[0] + right)) for box in owned])
             self._kernel, self._owned, self._arguments = GpuProduct(matrix, problem), owned, Arguments(problem)
             self._tables = [self._kernel.tables(self._devices, device, box) for device, box in enumerate(owned)]
-            self._products = [self._product(source) for source in (0, 1)]
+            self._one, self._two = ([self._products(source, n) for source in (0, 1)] for n in (1, 2))
         except BaseException:
             self.close()
             raise
@@ -75,13 +75,11 @@ class RangeProducts:
 
     def advance(self, steps: int) -> None:
         """Make products and wait for them. Raises DeviceFault where a device reads what it has no access to."""
-        set_context = self._devices.driver.entry("cuCtxSetCurrent")
-        for number in range(steps):
-            issue_once(self._products[self.step % 2], set_context, "A product over one range of addresses")
-            self.step += 1
-            if number % AT_ONCE == AT_ONCE - 1:
-                self._devices.synchronize()
-        self._devices.synchronize()
+        pairs, rest = divmod(steps, 2)
+        for begun in range(0, pairs, AT_ONCE):
+            self._issue(self._two[self.step % 2], min(AT_ONCE, pairs - begun))
+        self._issue(self._one[self.step % 2], rest)
+        self.step += steps
 
     def vector(self) -> Numbers:
         """The vector now."""
@@ -101,9 +99,22 @@ class RangeProducts:
     ) -> None:
         self.close()
 
-    def _product(self, source: int) -> CommandBuffer:
+    def _issue(self, commands: CommandBuffer, times: int) -> None:
+        """Make products, and wait for them."""
+        entry = self._devices.driver.entry
+        issue(commands, entry("cuCtxSetCurrent"), "A product over one range of addresses", times)
+        self._devices.synchronize()
+
+    def _products(self, source: int, count: int) -> CommandBuffer:
+        """The calls of one product or two, the first from a slot to the other."""
+        commands = CommandWriter()
+        for number in range(count):
+            self._product(commands, (source + number) % 2)
+        return commands.finish()
+
+    def _product(self, commands: CommandWriter, source: int) -> None:
         """The calls of a product from one slot to the other: waits for all devices, then launches."""
-        devices, kernel, commands = self._devices, self._kernel, CommandWriter()
+        devices, kernel = self._devices, self._kernel
         entry, every = devices.driver.entry, range(devices.count)
         queues = [Queue(device, "products") for device in every]
         done = [devices.event(Event(device, "product")) for device in every]
@@ -131,4 +142,3 @@ class RangeProducts:
                 (self._tables[device],),
             )
             commands.call(-1, devices.context(device), entry("cuEventRecord"), done[device], stream)
-        return commands.finish()

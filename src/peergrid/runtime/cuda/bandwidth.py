@@ -5,7 +5,7 @@ from __future__ import annotations
 from peergrid.runtime.cuda.commands.buffer import CommandWriter
 from peergrid.runtime.cuda.device.devices import Devices
 from peergrid.runtime.cuda.device.driver import CudaDriver, Driver
-from peergrid.runtime.cuda.once import issue_once
+from peergrid.runtime.cuda.issue import issue
 from peergrid.schedule.ops import Event, Queue
 
 COUNT = 1 << 30
@@ -41,6 +41,6 @@ def _copy(devices: Devices, source: int, target: int, count: int) -> float:
     for _ in range(COPIES):
         commands.call(-1, context, entry("cuMemcpyAsync"), target, source, count, stream)
     commands.call(-1, context, entry("cuEventRecord"), after, stream)
-    issue_once(commands.finish(), entry("cuCtxSetCurrent"), "A copy to measure the memory with")
+    issue(commands.finish(), entry("cuCtxSetCurrent"), "A copy to measure the memory with")
     devices.synchronize()
     return devices.driver.elapsed(before, after)
