@@ -16,6 +16,7 @@ from peergrid.runtime.mail import Mail
 from peergrid.runtime.ranks.executor import RankedExecutor
 from peergrid.runtime.ranks.ranks import Ranks
 from peergrid.schedule import Layout
+from peergrid.stencil.lagged import passing_fields
 
 if TYPE_CHECKING:
     from peergrid.runtime.cpu.executor import ThreadedExecutor
@@ -109,8 +110,11 @@ def _on_virtual_devices(
     reductions = compiled_reductions(plan, steps, folder)
     without_memory = rotating(plan, norm)
     compiled = compile_kernel(plan.problem, folder, rotate=bool(without_memory))
+    left = passing_fields(plan.problem) - {norm}
+    within = compile_kernel(plan.problem, folder, rotate=bool(without_memory), left=left) if left else None
     for device, length in product(range(plan.devices) if mine is None else mine, sorted(set(plan.blocks))):
-        compiled.prepare(plan.partition.owned(device), length)  # now, not in the first step
+        for one in (compiled, within) if within else (compiled,):
+            one.prepare(plan.partition.owned(device), length)  # now, not in the first step
     return ThreadedExecutor(
         plan,
         steps,
@@ -118,6 +122,7 @@ def _on_virtual_devices(
         norms=norms,
         reductions=reductions,
         rotating=without_memory,
+        within=within,
         devices=mine,
         mail=mail,
     )

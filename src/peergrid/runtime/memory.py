@@ -12,7 +12,7 @@ import numpy as np
 from peergrid.grid import Array, Box, Field, FirstValues, Index
 from peergrid.schedule.layout import Layout
 from peergrid.stencil import Problem
-from peergrid.stencil.lagged import rotating_fields
+from peergrid.stencil.lagged import kept_value, rotating_fields, without_update
 
 LINE = 64  # bytes of a cache line
 PAGE = 4096  # bytes
@@ -86,6 +86,18 @@ def fill(layout: Layout, memory: DeviceMemory, name: str, values: FirstValues, s
     block = memory.block(name, slot)
     if block.array.size:
         block.array[...] = take_cells(layout.problem, block.field, values, block.box)
+
+
+def keeps_value(problem: Problem, memory: DeviceMemory, name: str, slot: int) -> bool:
+    """True where the cells that no update writes have the value that the problem says they keep, if it says one."""
+    value = kept_value(problem, name)
+    if value is None:
+        return True
+    block, bits = memory.block(name, slot), np.dtype(f"u{problem.itemsize}")
+    kept = np.array(value, problem.grid.dtype).view(bits)
+    boxes = (box & block.box for box in without_update(problem, name))
+    cells = (block.view(box) for box in boxes if not box.empty)
+    return all(bool((values.view(bits) == kept).all()) for values in cells)
 
 
 def take_cells(problem: Problem, described: Field, values: FirstValues, box: Box) -> Array:

@@ -1,4 +1,4 @@
-"""Fields that hold what another field was one step before, as `u.prev` does: their new value need not be copied."""
+"""Fields that need not be copied or kept: those that hold another one a step before, and those of one step alone."""
 
 from __future__ import annotations
 
@@ -65,16 +65,44 @@ def _read_in_place(problem: Problem, number: int, name: str, followed: str) -> b
     return all(n == number and followed in update.targets and not any(read.offset) for n, update, read in readers)
 
 
-def kept_by_lag(problem: Problem, name: str) -> tuple[Box, ...]:
-    """The cells of a field that no update writes, if it is a lagged field or followed by one: there both are alike."""
-    lagged = lagged_fields(problem)
-    if name not in lagged and name not in lagged.values():
-        return ()
+@remembered()
+def passing_fields(problem: Problem) -> frozenset[str]:
+    """The fields whose values no later step needs, as those of a derivative that a stage stores for the next one.
+
+    One stage alone writes them, and nothing reads them before in a step. Cells without an update never change.
+    """
+    reduced = {one.source(alias)[0] for one in problem.reductions for alias in one.described}
+    found: set[str] = set()
+    for name in set(problem.state) - reduced:
+        numbers = [number for number, stage in enumerate(problem.stages) if name in stage.targets]
+        before = problem.stages[: numbers[0] + 1] if len(numbers) == 1 else problem.stages
+        read_before = any(read.field == name for stage in before for update in stage.updates for read in update.reads)
+        if len(numbers) == 1 and not read_before:
+            found.add(name)
+    return frozenset(found)
+
+
+def kept_value(problem: Problem, name: str) -> float | None:
+    """The number that a field begins with everywhere, if it is one: cells without an update keep it."""
+    init = problem.fields[name].init
+    return float(init) if problem.fields[name].made_by is None and init.shape == () else None
+
+
+def without_update(problem: Problem, name: str) -> tuple[Box, ...]:
+    """The cells of a field that no update writes."""
     rest: tuple[Box, ...] = (problem.fields[name].box,)
     for stage in problem.stages:
         for update, _ in stage.writers(name):
             rest = tuple(piece for piece in subtract(rest, update.box) if not piece.empty)
     return rest
+
+
+def kept_by_lag(problem: Problem, name: str) -> tuple[Box, ...]:
+    """The cells of a field that no update writes, if it is a lagged field or followed by one: there both are alike."""
+    lagged = lagged_fields(problem)
+    if name not in lagged and name not in lagged.values():
+        return ()
+    return without_update(problem, name)
 
 
 def _follows(problem: Problem, stage: Stage, update: Update, name: str, followed: str) -> bool:

@@ -122,11 +122,17 @@ class _Packer:
         return number, cell[0] + row, cell[1] + line - origin[1], cell[2] + column - origin[2]
 
 
-def program(problem: Problem, plan: StreamPlan, tiles: Iterable[Box], recorded: tuple[int, ...]) -> DriverTables:
-    """The tables of a pass over disjoint tiles."""
+def program(
+    problem: Problem,
+    plan: StreamPlan,
+    tiles: Iterable[Box],
+    recorded: tuple[int, ...],
+    left: frozenset[str] = frozenset(),
+) -> DriverTables:
+    """The tables of a pass over disjoint tiles; recorded, left: as of a `Tile`."""
     packer = _Packer(plan.at_once)
     windows: list[Windows] = []
-    for tile in (Tile(problem, plan, box, recorded) for box in tiles):
+    for tile in (Tile(problem, plan, box, recorded, left) for box in tiles):
         parts = list(_parts(tile))
         windows.append(_windows(tile, _main_column(pieces for _, pieces in parts), LINE // problem.itemsize))
         packer.tile(parts, windows[-1])

@@ -13,7 +13,7 @@ from peergrid.grid import Box, Index
 from peergrid.stencil import Growth, Problem, footprint, write_box
 
 SHARE = 0.75  # of the cache; the rest is for rows of the slots, tables and whatever else runs
-SHARE_3D = 0.5  # the same of 3D tiles, of which larger ones lose little by little: planes come from the next level
+SHARE_3D = 0.75  # the same of 3D tiles, of which larger ones lose little by little: planes come from the next level
 BEYOND = 0.25  # additional time for each time that the share is exceeded
 MOST_BEYOND = 3  # times
 LARGE = 32  # second-level caches: of a pass that moves more, nothing is left in the last level for the next

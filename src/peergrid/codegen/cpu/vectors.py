@@ -228,6 +228,11 @@ def copy_vectors(problem: Problem, name: str, rows: int) -> RowCode:
     return vector_code(problem, (old,), {}, rows)
 
 
+def fill_vectors(problem: Problem, name: str, value: float, rows: int) -> RowCode:
+    """The row function that gives a field a value, on so many planes at once."""
+    return vector_code(problem, (Assignment(name, Const(value)),), {}, rows)
+
+
 def _fetched(writer: _Writer, rows: int) -> list[int]:
     """The operands that lie on planes which no plane before has read: the foremost of each field."""
     planes: dict[str, list[tuple[int, int]]] = {}

@@ -8,12 +8,13 @@ from itertools import chain, pairwise, product
 
 from peergrid.codegen.cpu.plan import Node, Storage, StreamPlan, code_of
 from peergrid.codegen.cpu.rows import Operand, RowCode, Write, copy_code, past_cache_code
-from peergrid.codegen.cpu.vectors import copy_vectors
+from peergrid.codegen.cpu.vectors import copy_vectors, fill_vectors
 from peergrid.codegen.regions import Part, cover, mirror_cuts, mirrored
 from peergrid.grid import Box, Grid, Index
 from peergrid.grid.box import subtract
 from peergrid.stencil import Problem, Update, footprint, write_box
 from peergrid.stencil.expr import Param, Read
+from peergrid.stencil.lagged import kept_value
 
 Active = frozenset[str]
 
@@ -48,13 +49,15 @@ class Piece:
 class Tile:
     """A part of the computed box along the axes across the stream, worked off on its own.
 
-    recorded: the receivers (indices) to be recorded where their cell lies in the tile.
+    recorded: the receivers (indices) to be recorded where their cell lies in the tile; left: fields whose values need
+    not be in memory behind the pass.
     """
 
     problem: Problem
     plan: StreamPlan
     box: Box
     recorded: tuple[int, ...]
+    left: frozenset[str] = frozenset()
 
     def region(self, node: Node, name: str) -> Box:
         """The cells on which a node must know a field it writes."""
@@ -163,7 +166,12 @@ class Tile:
         return Placement(home, shift)
 
     def _copied(self, name: str, box: Box, source: Storage, target: Storage) -> Piece:
+        """Values carried over; of a field that is left out of memory, the one that they are, where it is known."""
+        value = kept_value(self.problem, name) if name in self.left and box.ndim == 3 else None
+
         def form(rows: int, first: Box) -> Form:
+            if value is not None:
+                return self._copy(fill_vectors(self.problem, name, value, rows), first, source, target)
             code = copy_code(self.problem, name) if box.ndim < 3 else copy_vectors(self.problem, name, rows)
             return self._copy(code, first, source, target)
 
@@ -178,7 +186,8 @@ class Tile:
         """The values that a node is the last to write, from their windows to the target."""
         for name, home in node.after.items():
             box = write_box(self.problem, name, self.box)
-            if home.kind == "window" and node.stage == self._last_writer(name) and not box.empty:
+            wanted = name not in self.left and node.stage == self._last_writer(name)
+            if home.kind == "window" and wanted and not box.empty:
                 yield self._kept(name, box, home)
 
     def _kept(self, name: str, box: Box, home: Storage) -> Piece:

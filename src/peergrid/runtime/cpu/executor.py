@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from queue import SimpleQueue
 from types import MappingProxyType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -24,7 +24,7 @@ from peergrid.runtime.executor import Views, refuse_norms
 from peergrid.runtime.inorder import copy, owned_receivers
 from peergrid.runtime.kernel import Kernel
 from peergrid.runtime.mail import Letter, LocalMail, Mail
-from peergrid.runtime.memory import allocate, collect, fill, first_nonfinite, views
+from peergrid.runtime.memory import allocate, collect, fill, first_nonfinite, keeps_value, views
 from peergrid.runtime.norms import Norms
 from peergrid.runtime.reductions import Reductions
 from peergrid.runtime.reference_reduction import reference_reductions
@@ -55,6 +55,9 @@ from peergrid.schedule.ops import (
 from peergrid.schedule.timeline import Span
 from peergrid.stencil.reduction import Series
 
+if TYPE_CHECKING:
+    from peergrid.runtime.cpu.kernel import CpuKernel
+
 AHEAD = 4096  # operations issued before the hosts wait for the queues: what is issued takes memory
 
 Job = Callable[[], Position | None]
@@ -69,7 +72,8 @@ class ThreadedExecutor:
 
     timeout: seconds without any progress before a wait is given up; recorder: told of everything that happens; norms:
     of a field, added up as it is computed; reductions: how they are made (None: as the reference makes them); devices:
-    those of this process (None: all), mail: what carries messages to and from the others.
+    those of this process (None: all), mail: what carries messages to and from the others; within: the kernel of passes
+    behind which another one follows at once: its fields `left` need not be in memory then.
     """
 
     host_seconds: float | None = None
@@ -84,11 +88,14 @@ class ThreadedExecutor:
         norms: Norms | None = None,
         reductions: Reductions | None = None,
         rotating: Mapping[str, str] = MappingProxyType({}),
+        within: CpuKernel | None = None,
         devices: Sequence[int] | None = None,
         mail: Mail | None = None,
     ) -> None:
         self.layout = layout
         self.kernel = kernel
+        self._within = within
+        self._last = 0
         self._norms = norms
         self._reductions = reductions or reference_reductions(layout, total_steps)
         mine = range(layout.devices) if devices is None else devices
@@ -107,8 +114,12 @@ class ThreadedExecutor:
         self._workers: list[threading.Thread] = []
 
     def load(self, name: str, values: FirstValues, slot: int) -> None:
+        left = self._within is not None and name in self._within.left
         for memory in self.memories.values():
-            fill(self.layout, memory, name, values, slot)
+            for one in (0, 1) if left else (slot,):
+                fill(self.layout, memory, name, values, one)
+            if left and not keeps_value(self.layout.problem, memory, name, slot):
+                self._within = None
 
     def expect(self, schedules: Sequence[Schedule]) -> None:
         """Nothing: kernels come prepared."""
@@ -120,6 +131,7 @@ class ThreadedExecutor:
         return schedule
 
     def execute(self, schedule: Schedule, times: int, step: int) -> None:
+        self._last = step + times * schedule.steps
         iterations = max(1, AHEAD // max(1, len(schedule.ops)))
         for done in range(0, times, iterations):
             self._execute(schedule, min(iterations, times - done), step + done * schedule.steps)
@@ -320,9 +332,11 @@ class ThreadedExecutor:
         memory, recorded = self.memories[op.device], self.recorded[op.device]
         started = time.perf_counter()
         with self._waits.computing():
-            self.kernel(memory, op.box, op.source, op.target, base + op.level, op.steps, self._traces, recorded)
+            step = base + op.level
+            kernel = self._within if self._within is not None and step + op.steps < self._last else self.kernel
+            kernel(memory, op.box, op.source, op.target, step, op.steps, self._traces, recorded)
             if self._norms is not None:
-                self._norms.add(memory, op, base + op.level)
+                self._norms.add(memory, op, step)
         self._busy[op.queue] = self._busy.get(op.queue, 0.0) + time.perf_counter() - started
 
     def _reduce(self, op: Reduce, base: int) -> None:

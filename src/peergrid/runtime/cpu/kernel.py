@@ -28,15 +28,21 @@ KEPT = 4096  # bound calls; a run has a few for each box of each device
 
 
 def compile_kernel(
-    problem: Problem, cache: Path | None, cache_bytes: int | None = None, *, rotate: bool = False
+    problem: Problem,
+    cache: Path | None,
+    cache_bytes: int | None = None,
+    *,
+    rotate: bool = False,
+    left: frozenset[str] = frozenset(),
 ) -> CpuKernel:
     """The `Kernel` of a problem.
 
     cache: folder for compiled code, kept between runs (None: nowhere; a folder that cannot be written does no harm);
     cache_bytes: of the processor cache to plan for, by default the second level of one core; rotate: fields rotate in
-    memory (see `rotating_fields`).
+    memory (see `rotating_fields`); left: fields whose values need not be in memory behind a pass.
     """
-    return CpuKernel(problem, cache, partial(tiled_plan, problem, cache_bytes or second_level(), rotate=rotate))
+    planner = partial(tiled_plan, problem, cache_bytes or second_level(), rotate=rotate)
+    return CpuKernel(problem, cache, planner, left)
 
 
 @dataclass(frozen=True)
@@ -56,11 +62,14 @@ class CpuKernel:
     """A `Kernel` from generated code. Row functions are compiled when first needed: see `prepare`.
 
     planner: the plan for a box and a number of steps, and tiles: disjoint, together the box, whole along axis 0 (in
-    1D any parts).
+    1D any parts); left: fields whose values need not be in memory behind a pass.
     """
 
-    def __init__(self, problem: Problem, cache: Path | None, planner: TilePlanner) -> None:
+    def __init__(
+        self, problem: Problem, cache: Path | None, planner: TilePlanner, left: frozenset[str] = frozenset()
+    ) -> None:
         self.problem = problem
+        self.left = left
         self._cache = cache
         self._planner = planner
         self._lock = threading.RLock()
@@ -127,7 +136,7 @@ class CpuKernel:
             key = (box, steps, tuple(n for n in recorded if self.problem.receivers[n].cell in box))
             if key not in self._programs:
                 plan, parts = self._planner(box, steps)
-                self._programs[key] = program(self.problem, plan, parts, key[2])
+                self._programs[key] = program(self.problem, plan, parts, key[2], self.left)
             return self._programs[key]
 
     def _ready(self, chosen: DriverTables) -> Table:
