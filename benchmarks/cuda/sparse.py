@@ -25,6 +25,7 @@ import numpy as np
 ROOT = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT / "src"), str(ROOT / "benchmarks")]
 
+from matrices import BANDS, drawn  # noqa: E402
 from record import about  # noqa: E402
 
 from peergrid import Options  # noqa: E402
@@ -32,18 +33,8 @@ from peergrid.errors import PeergridError  # noqa: E402
 from peergrid.runtime.devices import gpu_count  # noqa: E402
 from peergrid.sparse import CsrMatrix, Products, RangeProducts, SlicedMatrix  # noqa: E402
 
-BANDS = {"near the diagonal": 4096, "anywhere": 0}
 ROUNDS, REPEATS = 5, 50
 Run = Products | RangeProducts
-
-
-def drawn(rows: int, width: int, band: int, dtype: str) -> CsrMatrix:
-    """Rows of `width` nonzeros at columns within a band around the diagonal, or anywhere (0), in rising order."""
-    random = np.random.default_rng(1)
-    near = random.integers(0, band or rows, (rows, width)) + (np.arange(rows)[:, np.newaxis] - band // 2 if band else 0)
-    columns = np.sort(np.clip(near, 0, rows - 1), axis=1).ravel()
-    values = random.random(rows * width, dtype=np.dtype(dtype)) / np.dtype(dtype).type(width)
-    return CsrMatrix(np.arange(rows + 1) * width, columns, values)
 
 
 def per_product(run: Run, repeats: int) -> float:

@@ -76,6 +76,19 @@ def spins_forecast() -> str:
     return "\n".join([text, "", *table(head, rows)])
 
 
+def sparse_cpu() -> str:
+    """Sparse products on virtual devices beside SciPy's."""
+    found = load("sparse_cpu")
+    ways = tuple(found["found"][0]["seconds"])
+    rows = [
+        [each["columns"], *(f"{2e-9 * each['nonzeros'] / each['seconds'][way]:.2f}" for way in ways)]
+        for each in found["found"]
+    ]
+    same = "have the same bits" if all(each["same_bits"] for each in found["found"]) else "have other bits"
+    text = f"Billions of operations a second, {found['rows']:,} rows of {found['width']} nonzeros, float64"
+    return "\n".join([f"{text} ({where(found)}); all results {same}.", "", *table(["columns", *ways], rows)])
+
+
 WAYS = ("one block", "two kernels", "grid barrier", "last block", "CUB", "reading alone")
 
 

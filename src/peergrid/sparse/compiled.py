@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numba
+import numpy as np
 
 from peergrid.grid import Array, Box
 from peergrid.runtime.memory import DeviceMemory
-from peergrid.sparse.matrix import CsrMatrix
+from peergrid.sparse.matrix import CsrMatrix, Numbers
 from peergrid.sparse.problem import FIELD
 from peergrid.sparse.sliced import NONE, SLICE, SlicedMatrix
 
+PLACE = np.uint64  # of whole numbers that cannot be negative, which need no look whether they are
 
-@dataclass(frozen=True)
+
+@dataclass(frozen=True, eq=False)
 class ProductKernel:
     """A `Kernel` for `products`: the rows of a box."""
 
@@ -32,32 +36,35 @@ class ProductKernel:
         recorded: tuple[int, ...],
     ) -> None:
         known, made = memory.block(FIELD, source), memory.block(FIELD, target)
-        a, b = box.lo[0], box.hi[0]
+        compiled = multiply_slices if isinstance(self.matrix, SlicedMatrix) else multiply
+        vector, origin = known.array, PLACE(known.box.lo[0])
+        compiled(*self._parts, vector, origin, made.view(box), PLACE(box.lo[0]))
+
+    @cached_property
+    def _parts(self) -> tuple[Numbers, Numbers, Numbers]:
+        """Starts, columns and values as the compiled product takes them."""
         matrix = self.matrix
-        vector, origin, rows = known.array, known.box.lo[0], made.view(box)
-        if isinstance(matrix, SlicedMatrix):
-            multiply_slices(matrix.starts, matrix.columns, matrix.values, vector, origin, rows, a)
-        else:
-            multiply(matrix.starts[a : b + 1], matrix.columns, matrix.values, vector, origin, rows)
+        return matrix.starts.astype(PLACE), matrix.columns.astype(np.uint32, copy=False), matrix.values
 
 
 @numba.njit(nogil=True)
-def multiply(starts: Any, columns: Any, values: Any, vector: Any, origin: int, rows: Any) -> None:
-    """rows[i] = the sum of the nonzeros of row i times their elements of the vector, which begins at `origin`."""
-    for i in range(len(rows)):
+def multiply(starts: Any, columns: Any, values: Any, vector: Any, origin: Any, rows: Any, first: Any) -> None:
+    """rows[i] = the sum of the nonzeros of row `first` + i times their elements of the vector, from `origin` on."""
+    for i in range(PLACE(len(rows))):
         total = values.dtype.type(0)
-        for k in range(starts[i], starts[i + 1]):
-            total += values[k] * vector[columns[k] - origin]
+        for k in range(starts[first + i], starts[first + i + PLACE(1)]):
+            total += values[k] * vector[PLACE(columns[k]) - origin]
         rows[i] = total
 
 
 @numba.njit(nogil=True)
-def multiply_slices(starts: Any, columns: Any, values: Any, vector: Any, origin: int, rows: Any, first: int) -> None:
-    """The same of slices, for the rows from `first` on."""
-    for i in range(len(rows)):
+def multiply_slices(starts: Any, columns: Any, values: Any, vector: Any, origin: Any, rows: Any, first: Any) -> None:
+    """The same of slices."""
+    each = PLACE(SLICE)
+    for i in range(PLACE(len(rows))):
         row = first + i
         total = values.dtype.type(0)
-        for k in range(starts[row // SLICE] + row % SLICE, starts[row // SLICE + 1], SLICE):
+        for k in range(starts[row // each] + row % each, starts[row // each + PLACE(1)], each):
             if columns[k] != NONE:
-                total += values[k] * vector[columns[k] - origin]
+                total += values[k] * vector[PLACE(columns[k]) - origin]
         rows[i] = total

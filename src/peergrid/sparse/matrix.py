@@ -18,7 +18,7 @@ Numbers = np.ndarray[Any, np.dtype[Any]]
 class CsrMatrix:
     """The nonzeros of row i are `values[starts[i]:starts[i + 1]]`, in `columns` of the same places.
 
-    A row is added up in the order in which its nonzeros are stored.
+    A row is added up in the order in which its nonzeros are stored. Rows are numbered in 32 bits.
     """
 
     starts: Numbers
@@ -57,7 +57,7 @@ class CsrMatrix:
             raise UsageError(f"A matrix of real numbers is expected, got {found.dtype}.")
         single = found.dtype == np.float32
         values = found.data.astype(np.float32 if single else np.float64)
-        return cls(found.indptr.astype(np.int64), found.indices.astype(np.int64), values)
+        return cls(found.indptr.astype(np.int64), found.indices.astype(np.uint32), values)
 
     @property
     def rows(self) -> int:
