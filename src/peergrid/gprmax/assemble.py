@@ -153,11 +153,7 @@ class Plan:
 def assemble(plan: Plan, dtype: Dtype = "float32") -> Domain:
     """The domain of a model. Raises UsageError, one sentence with the line, for what does not fit together."""
     settings, frame = plan.settings, plan.frame
-    harmonic = settings.get("magnetic_averaging", "harmonic") == "harmonic"
-    media = Media(plan.items, settings.get("dispersive_averaging", False), harmonic)
-    raster = _rasterised(plan, media, dtype)
-    absorber = _absorber(plan, media, raster)
-    media.smooth(raster)
+    media, raster = rasterised(plan, dtype)
     flat = tuple(slice(0, 1) if axis == frame.flat else slice(None) for axis in range(3))
     return Domain(
         shape=frame.cells,
@@ -168,15 +164,17 @@ def assemble(plan: Plan, dtype: Dtype = "float32") -> Domain:
         ids=raster.ids[(slice(None), *flat)],
         mode=plan.mode,
         dtype=dtype,
-        absorber=absorber,
+        absorber=_absorber(plan, media, raster),
         sources=tuple(_sources(plan)),
         receivers=tuple(_receivers(plan)),
         title=str(settings.get("title", "")),
     )
 
 
-def _rasterised(plan: Plan, media: Media, dtype: Dtype) -> Raster:
-    """The objects of a model on its grid, in the order of the file."""
+def rasterised(plan: Plan, dtype: Dtype) -> tuple[Media, Raster]:
+    """The objects of a model on its grid, in the order of the file, and the media that they have."""
+    harmonic = plan.settings.get("magnetic_averaging", "harmonic") == "harmonic"
+    media = Media(plan.items, plan.settings.get("dispersive_averaging", False), harmonic)
     frame, raster = plan.frame, Raster(plan.frame.cells, BACKGROUND)
     for item in plan.items:
         if isinstance(item, FractalBox):
@@ -191,7 +189,8 @@ def _rasterised(plan: Plan, media: Media, dtype: Dtype) -> Raster:
                 _fix(frame, item, media, raster)
             else:
                 raster.fill(place, media.filled(item.command, item.fill))
-    return raster
+    media.smooth(raster)
+    return media, raster
 
 
 def _fix(frame: Frame, shape: Shape, media: Media, raster: Raster) -> None:

@@ -1,4 +1,4 @@
-"""From the words of commands about soil to data: models of mixing, boxes of soil, files of cells."""
+"""From the words of commands about soil and files to data: models of mixing, boxes of soil, cells, views."""
 
 from __future__ import annotations
 
@@ -15,11 +15,14 @@ from peergrid.gprmax.items import (
     Mixing,
     Moist,
     Roughness,
+    Saved,
+    View,
     Voxels,
 )
 from peergrid.gprmax.library import Database
 from peergrid.gprmax.soils import Limits, Soil, Spread
 from peergrid.gprmax.text import Command, beside
+from peergrid.io.rule import LONGEST
 
 MOST_BINS = 10_000
 LARGEST_SEED = (1 << 32) - 1
@@ -110,6 +113,28 @@ def voxels(command: Command, folder: Path) -> Item:
     else:
         materials = beside(command, f"{words[4]}.json", file.parent, folder)
     return Voxels(command, point(command, 0), file, materials, len(words) > 5 and one_of(command, 5, ("y", "n")) == "y")
+
+
+def view(command: Command, folder: Path) -> Item:
+    """Two corners, the spacing of samples, a name, and n for cells or f for edges."""
+    counted(command, 11)
+    step = (positive(command, 6), positive(command, 7), positive(command, 8))
+    edges = one_of(command, 10, ("n", "f")) == "f"
+    return View(command, point(command, 0), point(command, 3), step, _name(command, 9), edges)
+
+
+def saved(command: Command, folder: Path) -> Item:
+    """Two corners and a name."""
+    counted(command, 7)
+    return Saved(command, point(command, 0), point(command, 3), _name(command, 6))
+
+
+def _name(command: Command, place: int) -> str:
+    """A word that files can be called after, inside the folder of results."""
+    word = command.words[place]
+    if len(word) > LONGEST or not all(c.isalnum() or c in "_-+=." for c in word) or word.startswith("."):
+        raise command.fault("to have a name without folders", f"'{word}'", "use letters, digits, '_' and '-'")
+    return word
 
 
 def from_database(command: Command, folder: Path) -> Item:

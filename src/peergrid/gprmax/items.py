@@ -248,6 +248,28 @@ class Voxels:
     smooth: bool
 
 
+@dataclass(frozen=True)
+class View:
+    """A file for ParaView: the media of cells, every so many metres, or of all edges."""
+
+    command: Command
+    lo: Vector
+    hi: Vector
+    step: Vector
+    name: str
+    edges: bool
+
+
+@dataclass(frozen=True)
+class Saved:
+    """A file of cells that can be read again."""
+
+    command: Command
+    lo: Vector
+    hi: Vector
+    name: str
+
+
 Shape = Box | Cone | Ellipsoid | Triangle | Sector | Plate | Edge
 
 
@@ -319,6 +341,6 @@ class Passed:
 
 
 Item = (
-    Setting | Material | Given | Dispersion | Mixing | Choice | Moist | Shape | FractalBox | Layer | Voxels | Wave
-    | SampledWaves | Source | Heard | HeardArray | Stretching | Passed
+    Setting | Material | Given | Dispersion | Mixing | Choice | Moist | Shape | FractalBox | Layer | Voxels | View
+    | Saved | Wave | SampledWaves | Source | Heard | HeardArray | Stretching | Passed
 )  # fmt: skip

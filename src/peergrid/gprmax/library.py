@@ -12,6 +12,7 @@ from peergrid.errors import UsageError
 from peergrid.io.files import read_plain, reason
 from peergrid.io.rule import shown
 from peergrid.models.fdtd3d import PEC, PMC, VACUUM, Medium, Pole, debye, drude, lorentz
+from peergrid.models.fdtd3d.constants import EPSILON_0
 
 LARGEST = 1 << 26  # bytes of a file
 SCHEMA = "gprMax-material-database"
@@ -42,9 +43,9 @@ class Database:
     def medium(self, key: str, name: str | None = None) -> Medium:
         """The medium of a key, by its original name or another."""
         try:
-            entry = self._entry(key)
-            named = name or str(entry.get("metadata", {}).get("original_id", entry.get("name", key)))
-            return _medium(entry, named)
+            found = self._entry(key)
+            named = name or str(found.get("metadata", {}).get("original_id", found.get("name", key)))
+            return _medium(found, named)
         except (KeyError, TypeError, ValueError, AttributeError, OverflowError, ZeroDivisionError) as error:
             raise UsageError(
                 f"'{shown(self._file.name)}' is expected to have a material '{shown(key)}' of its schema, got a fault "
@@ -52,28 +53,56 @@ class Database:
             ) from None
 
     def _entry(self, key: str) -> Mapping[str, Any]:
-        entry: Mapping[str, Any] = self._entries[key]
+        found: Mapping[str, Any] = self._entries[key]
         for _ in self._entries:
-            if "alias" not in entry:
-                return entry
-            if "database" in entry["alias"]:
+            if "alias" not in found:
+                return found
+            if "database" in found["alias"]:
                 raise ValueError("alias of another database")
-            entry = self._entries[entry["alias"]["material"]]
+            found = self._entries[found["alias"]["material"]]
         raise ValueError("aliases in a circle")
 
 
-def _medium(entry: Mapping[str, Any], name: str) -> Medium:
-    model = entry["model"]
+def entry(medium: Medium) -> dict[str, object]:
+    """A medium as a database has it."""
+    loss = medium.conductivity + EPSILON_0 * sum(pole.conductivity for pole in medium.poles)
+    found: dict[str, object] = {
+        "name": medium.name,
+        "model": "constant",
+        "base": {
+            "relative_permittivity": medium.permittivity,
+            "electric_conductivity_s_per_m": "inf" if medium.stops_electric else loss,
+            "relative_permeability": medium.permeability,
+            "magnetic_conductivity_s_per_m": "inf" if medium.stops_magnetic else medium.magnetic_loss,
+        },
+        "averagable": not (medium.poles or medium.stops_electric or medium.stops_magnetic),
+        "metadata": {"original_id": medium.name},
+    }
+    pairs = [(complex(pole.weight), complex(pole.rate)) for pole in medium.poles]
+    if any(w.imag or q.imag or w.real < 0 for w, q in pairs):
+        poles = [{"w_per_s": [w.real, w.imag], "q_per_s": [q.real, q.imag]} for w, q in pairs]
+        return found | {"model": "general", "poles": poles}
+    if pairs:
+        names = ("relative_permittivity_difference", "relaxation_time_s")
+        return found | {
+            "model": "debye",
+            "poles": [{names[0]: -w.real / q.real, names[1]: -1 / q.real} for w, q in pairs],
+        }
+    return found
+
+
+def _medium(given: Mapping[str, Any], name: str) -> Medium:
+    model = given["model"]
     if model == "builtin":
-        return {medium.name: medium for medium in (PEC, PMC, VACUUM)}[entry["builtin"]]
-    base = entry["base"]
+        return {medium.name: medium for medium in (PEC, PMC, VACUUM)}[given["builtin"]]
+    base = given["base"]
     loss, magnetic_loss = (
         _number(base.get(field, 0.0), 0.0, infinite=True)
         for field in ("electric_conductivity_s_per_m", "magnetic_conductivity_s_per_m")
     )
     permeability = _number(base.get("relative_permeability", 1.0), 1.0)
-    poles = () if model == "constant" else tuple(_poles(model, entry["poles"]))
-    extra = _number(entry.get("inclusive_conductivity_s_per_m", 0.0), 0.0)
+    poles = () if model == "constant" else tuple(_poles(model, given["poles"]))
+    extra = _number(given.get("inclusive_conductivity_s_per_m", 0.0), 0.0)
     permittivity = _number(base["relative_permittivity"], 1.0)
     return Medium(name, permittivity, loss + extra, permeability, magnetic_loss, poles)
 

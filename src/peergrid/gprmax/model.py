@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Self
 
 from peergrid.errors import UsageError
+from peergrid.gprmax import geometry
 from peergrid.gprmax.assemble import Plan, assemble
 from peergrid.gprmax.items import Heard, Passed, Setting, Source, Stretching
 from peergrid.gprmax.table import read as read_items
 from peergrid.gprmax.text import commands
 from peergrid.grid import Dtype
 from peergrid.models.fdtd3d import COMPONENTS, Absorber, BuiltDomain, Domain, Slab, Stretch, build, memory
-from peergrid.models.model import Memory, RunSpec, Snapshots
+from peergrid.models.model import Memory, Outcome, RunSpec, Snapshots
+from peergrid.models.survey import Trace
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,6 +29,18 @@ class BuiltInput(BuiltDomain):
     @property
     def warnings(self) -> tuple[str, ...]:
         return (*super().warnings, *self.notes)
+
+    def write(self, folder: Path, outcome: Outcome) -> tuple[Path, ...]:
+        """Results of a domain, and the files of the geometry that the input file asks for."""
+        return (*super().write(folder, outcome), *self._geometry(folder))
+
+    def write_survey(self, folder: Path, traces: Sequence[Trace], about: Mapping[str, str | int]) -> tuple[Path, ...]:
+        """The traces, and the files of the geometry, which is the same for all."""
+        return (*super().write_survey(folder, traces, about), *self._geometry(folder))
+
+    def _geometry(self, folder: Path) -> tuple[Path, ...]:
+        assert isinstance(self.model, InputModel)
+        return geometry.write(self.model.plan, self.model.dtype, folder)
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,6 +95,7 @@ class InputModel:
         names = [item.name for item in self.plan.of(Setting)]
         moved = [name for name in ("src_steps", "rx_steps") if name in names]
         notes += [f"#{name} moves nothing in a single run: it is of a survey." for name in moved]
+        geometry.check(self.plan)
         built = build(self.domain, self)
         return BuiltInput(**vars(built), notes=tuple(dict.fromkeys(notes)))
 

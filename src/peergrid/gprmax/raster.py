@@ -82,7 +82,7 @@ class Raster:
         self.solid: Ids = np.full(cells, background, np.uint16)
         nodes = tuple(n + 1 for n in cells)
         self.ids: Ids = np.full((6, *nodes), background, np.uint16)
-        self._fixed: NDArray[np.uint32] = np.zeros(nodes, np.uint32)
+        self.fixed: NDArray[np.uint32] = np.zeros(nodes, np.uint32)
 
     def fill(self, place: Place, filling: Filling) -> None:
         """Put cells in."""
@@ -90,7 +90,7 @@ class Raster:
         fixing = {key: bit for key, bit in BIT.items() if filling.fixed[key[0]]}
         _put(self.solid[where], place.mask, filling.solid)
         kept = np.uint32(sum(bit for key, bit in BIT.items() if filling.fixed[key[0]] is None))
-        bits = self._fixed[where]
+        bits = self.fixed[where]
         own = bits if place.mask is None else bits[place.mask]
         _put(bits, place.mask, own & kept | np.uint32(sum(fixing.values())))
         for component, offset in fixing:
@@ -109,7 +109,7 @@ class Raster:
             kept[number] = sum(bit for key, bit in BIT.items() if filling.fixed[key[0]] is None)
             fixing[number] = sum(bit for key, bit in BIT.items() if filling.fixed[key[0]])
         np.copyto(self.solid[where], numbers, where=inside)
-        bits, own = self._fixed[where], fixing[numbers]
+        bits, own = self.fixed[where], fixing[numbers]
         np.copyto(bits, bits & kept[numbers] | own, where=inside)
         for (component, offset), bit in sorted(BIT.items(), reverse=True):
             shifted = tuple(slice(s.start + d, s.stop + d) for s, d in zip(where, offset, strict=True))
@@ -129,7 +129,7 @@ class Raster:
                 slice(min(d, n - m), None) for d, n, m in zip(offset, ids.shape[1:], solid.shape, strict=True)
             )
             there = ids[component][shifted][tuple(slice(0, n) for n in solid.shape)] != NOTHING
-            bits = self._fixed[where]
+            bits = self.fixed[where]
             np.copyto(bits, bits & ~bit | fixed & bit, where=there)
 
     def fix(self, axis: int, place: Place, medium: int) -> None:
@@ -140,7 +140,7 @@ class Raster:
             inner = tuple(max(0, d - b) for b, d in zip(place.lo, offset, strict=True))
             own = tuple(slice(s.start + i - d, s.stop - d) for s, d, i in zip(where, offset, inner, strict=True))
             mask = None if place.mask is None else place.mask[tuple(slice(i, None) for i in inner)]
-            _mark(self._fixed[own], mask, BIT[axis, offset])
+            _mark(self.fixed[own], mask, BIT[axis, offset])
 
     def averages(self) -> Iterator[tuple[int, tuple[slice, slice, slice], Mask, tuple[Ids, ...]]]:
         """Components to average, plane by plane: the component, the plane of nodes, where in it, the cells around."""
@@ -153,7 +153,7 @@ class Raster:
                     here = slice(max(0, plane - offset[0]), max(0, plane - offset[0]) + 1)
                     around.append(_before(self.solid[here], offset))
                     if plane >= offset[0]:
-                        bits = self._fixed[here, : self.cells[1], : self.cells[2]] & BIT[component, offset]
+                        bits = self.fixed[here, : self.cells[1], : self.cells[2]] & BIT[component, offset]
                         fixed |= _before(bits, offset, outside=0) != 0
                 yield component, where, ~fixed, tuple(around)
 

@@ -1,0 +1,161 @@
+"""Files of a model's geometry: cells for `#geometry_objects_read` here and in gprMax 4, and views for ParaView."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+
+import h5py
+import numpy as np
+from numpy.typing import NDArray
+
+from peergrid.gprmax.assemble import Plan, rasterised
+from peergrid.gprmax.items import Saved, View
+from peergrid.gprmax.library import SCHEMA, entry
+from peergrid.gprmax.raster import BIT, Ids, Raster
+from peergrid.gprmax.shapes import Frame
+from peergrid.gprmax.voxels import FIXED
+from peergrid.grid import Dtype, Index
+from peergrid.io.atomic import replacing
+from peergrid.io.hdf5 import creating
+from peergrid.models.fdtd3d import Medium
+
+MOST_EDGES = 1 << 28
+"""Of a view of edges."""
+
+LINE = 3
+"""VTK's number of a cell that is a line."""
+
+
+def write(plan: Plan, dtype: Dtype, folder: Path) -> tuple[Path, ...]:
+    """The files that a model asks for, written into a folder. The model is rasterised again for them."""
+    wanted = [item for item in plan.items if isinstance(item, View | Saved)]
+    if not wanted:
+        return ()
+    media, raster = rasterised(plan, dtype)
+    written: list[Path] = []
+    for item in wanted:
+        lo, hi = _region(plan.frame, item)
+        if isinstance(item, Saved):
+            written += _save(folder, item.name, plan, raster, media.all, lo, hi)
+        else:
+            path = folder / f"{item.name}.vtkhdf"
+            with creating(path) as new:
+                if item.edges:
+                    _edges(new.hdf5, plan.frame, raster, media.all, lo, hi)
+                else:
+                    _image(new.hdf5, plan.frame, raster, media.all, lo, hi, _strides(plan.frame, item))
+            written.append(path)
+    return tuple(written)
+
+
+def check(plan: Plan) -> None:
+    """Raises UsageError, one sentence with the line, for a file that cannot be written."""
+    for item in plan.items:
+        if isinstance(item, View | Saved):
+            lo, hi = _region(plan.frame, item)
+            count = 3 * np.prod([b - a + 1 for a, b in zip(lo, hi, strict=True)], dtype=float)
+            if isinstance(item, View) and item.edges and count > MOST_EDGES:
+                raise item.command.fault(f"to have at most {MOST_EDGES:,} edges", f"{count:.3g}", "view a part, or n")
+
+
+def _region(frame: Frame, item: View | Saved) -> tuple[Index, Index]:
+    lo, hi = (frame.inside(item.command, frame.node(p, u)) for p, u in ((item.lo, False), (item.hi, True)))
+    if any(b <= a for a, b in zip(lo, hi, strict=True)):
+        raise item.command.fault("to go from lower to higher nodes", f"{lo} to {hi}", "correct its corners")
+    return lo, hi
+
+
+def _strides(frame: Frame, item: View) -> Index:
+    return tuple(max(1, round(step / d)) for step, d in zip(item.step, frame.spacing, strict=True))
+
+
+def _save(
+    folder: Path, name: str, plan: Plan, raster: Raster, media: tuple[Medium, ...], lo: Index, hi: Index
+) -> Iterator[Path]:
+    """Cells, components and which are fixed, and the database of their media."""
+    where = tuple(slice(a, b) for a, b in zip(lo, hi, strict=True))
+    nodes = (slice(None), *(slice(a, b + 1) for a, b in zip(lo, hi, strict=True)))
+    used = np.union1d(np.unique(raster.solid[where]), np.unique(raster.ids[nodes]))
+    keys = _keys(media[number].name for number in used)
+    database = folder / f"{_identifier(name)}_materials.json"
+    with creating(folder / f"{name}.h5") as new:
+        file, bits = new.hdf5, raster.fixed[where]
+        file.attrs["Title"] = str(plan.settings.get("title", ""))
+        file.attrs["MaterialDatabase"] = database.stem
+        file.attrs["MaterialDatabaseSchemaVersion"] = 1
+        file.attrs["dx_dy_dz"] = np.array(plan.frame.spacing)
+        file["material_keys"] = np.array([key.encode() for key in keys])
+        file["data"] = np.searchsorted(used, raster.solid[where]).astype(np.int16)
+        file["ID"] = np.searchsorted(used, raster.ids[nodes]).astype(np.uint32)
+        layers = [(bits & BIT[key] != 0).astype(np.int8) for key in FIXED]
+        file["rigidE"], file["rigidH"] = np.stack(layers[:12]), np.stack(layers[12:])
+    yield folder / f"{name}.h5"
+    document: Mapping[str, object] = {
+        "schema": SCHEMA,
+        "schema_version": 1,
+        "database": {"id": database.stem, "name": f"Media of {name}.h5", "version": "1"},
+        "materials": {key: entry(media[number]) for key, number in zip(keys, used, strict=True)},
+    }
+    with replacing(database) as partial:
+        partial.write_text(json.dumps(document, indent=1) + "\n")
+    yield database
+
+
+def _keys(names: Iterable[str]) -> list[str]:
+    """Keys that gprMax takes: letters, digits and marks that do not matter to it."""
+    plain = ("".join(c if c.isascii() and c.isalnum() else "_" for c in name) for name in names)
+    return [f"material_{number:03d}_{name[:60]}" for number, name in enumerate(plain)]
+
+
+def _identifier(name: str) -> str:
+    """A name as gprMax takes it for a database."""
+    plain = "".join(c if c.isascii() and (c.isalnum() or c in "_-") else "_" for c in name)
+    return plain if plain[0].isalpha() else f"database_{plain}"
+
+
+def _image(
+    file: h5py.File, frame: Frame, raster: Raster, media: tuple[Medium, ...], lo: Index, hi: Index, strides: Index
+) -> None:
+    """The media of cells, every so many along each axis, as an image of VTKHDF."""
+    cells = raster.solid[tuple(slice(a, b, s) for a, b, s in zip(lo, hi, strides, strict=True))]
+    group = _group(file, "ImageData", media)
+    group.attrs["WholeExtent"] = [end for n in cells.shape for end in (0, n)]
+    group.attrs["Origin"] = np.array(lo) * frame.spacing
+    group.attrs["Spacing"] = np.array(strides) * frame.spacing
+    group.attrs["Direction"] = np.eye(3).ravel()
+    group["CellData/Material"] = np.ascontiguousarray(cells.T)
+
+
+def _edges(file: h5py.File, frame: Frame, raster: Raster, media: tuple[Medium, ...], lo: Index, hi: Index) -> None:
+    """The media of edges as lines of an unstructured grid of VTKHDF."""
+    count = tuple(b - a + 1 for a, b in zip(lo, hi, strict=True))
+    axes = [(np.arange(a, b + 1)) * d for a, b, d in zip(lo, hi, frame.spacing, strict=True)]
+    number = np.arange(np.prod(count)).reshape(count)
+    ends: list[NDArray[np.int64]] = []
+    materials: list[Ids] = []
+    for axis in range(3):
+        first, second = (np.delete(number, gone, axis).ravel() for gone in (-1, 0))
+        ends.append(np.stack([first, second], axis=1))
+        edges = tuple(slice(a, b + (k != axis)) for k, (a, b) in enumerate(zip(lo, hi, strict=True)))
+        materials.append(raster.ids[axis][edges].ravel())
+    lines = np.concatenate(ends)
+    group = _group(file, "UnstructuredGrid", media)
+    group["NumberOfPoints"], group["NumberOfCells"] = [number.size], [len(lines)]
+    group["NumberOfConnectivityIds"] = [lines.size]
+    group["Points"] = np.stack([c.ravel() for c in np.meshgrid(*axes, indexing="ij")], axis=1)
+    group["Connectivity"] = lines.ravel()
+    group["Offsets"] = 2 * np.arange(len(lines) + 1)
+    group["Types"] = np.full(len(lines), LINE, np.uint8)
+    group["CellData/Material"] = np.concatenate(materials)
+
+
+def _group(file: h5py.File, kind: str, media: tuple[Medium, ...]) -> h5py.Group:
+    """The group that VTK reads, with the names of the media by their numbers."""
+    group = file.create_group("VTKHDF")
+    group.attrs["Version"] = (2, 0)
+    group.attrs.create("Type", np.bytes_(kind))
+    names = [medium.name.encode("ascii", "backslashreplace") for medium in media]
+    group.create_dataset("FieldData/MaterialNames", data=names, dtype=h5py.string_dtype("ascii"))
+    return group
