@@ -1,6 +1,10 @@
 """Waves in tilted media on many GPUs, on paper: the parts of a step, and how many slices hide a network; not measured.
 
     python benchmarks/wave_scaling.py
+    python benchmarks/wave_scaling.py --measure
+
+With --measure the parts are measured on two cores of this machine instead, a core for a device, and so is the number of
+slices whose interior takes longer than their halos on each network.
 
 TTI in two stages, 8th order in space, 512³ cells with `overlap`: on one host of up to eight H200s over NVLink, and on
 three hosts of two over several networks, beside the speed-ups of a case study of 2009 on hosts of two GPUs. A
@@ -9,17 +13,22 @@ network is hidden where a step on a long chain of GPUs takes at most 2 % longer 
 
 from __future__ import annotations
 
+import argparse
 from dataclasses import replace
+from math import ceil
 from typing import Any
 
+import numpy as np
 from record import about, save
 from wave_problems import AXIS, FIRST, RADIUS, SECOND, along_axis, tilted
 
-from peergrid import Grid, Options, Problem
+from peergrid import Grid, Options, Problem, Simulation
+from peergrid.grid.partition import Partition
 from peergrid.predict.forecast import Forecaster
 from peergrid.predict.machine import Line, Machine
 from peergrid.predict.machines import machine_named
 from peergrid.predict.scaling import seconds_on
+from peergrid.schedule import layout
 
 NETWORKS = {
     "InfiniBand DDR, 1.6 GB/s, 5 us": Line(5e-6, 1.6e9),
@@ -30,6 +39,7 @@ THEIRS = {"1 x 2": 1.98, "2 x 1": 1.97, "2 x 2": 3.98, "3 x 2": 4.50, "3 x 2, 76
 SLICES = (4, 8, 16, 24, 32, 48, 64, 85, 100, 128, 192, 256, 384, 512, 768, 1024)
 HIDDEN = 1.02
 CHAIN = 16  # GPUs
+MEASURED_CELLS = 96
 OVERLAP = Options("overlap", 1)
 
 
@@ -64,7 +74,52 @@ def hiding(machine: Machine, cells: int) -> tuple[int | None, dict[int, float]]:
     return (min(kept) if kept else None), longer
 
 
+def measured(slices: int, cells: int) -> dict[str, float]:
+    """Seconds of a step and of its parts on two cores, so many slices on each, in the fastest of some timelines."""
+    with Simulation(waves(2 * slices, cells), 10**6, devices="cpu:2", options=OVERLAP) as run:
+        run.run(4)
+        found = []
+        for _ in range(5):
+            timeline = run.trace(4)
+            parts = timeline.split()
+            seconds = max(span.end for span in timeline.spans) / 4
+            found.append((seconds, parts.boundary / 4, parts.interior / 4, parts.exchange / 4))
+    return dict(zip(("seconds", "halo", "interior", "exchange"), min(found), strict=True))
+
+
+def hidden_from(cells: int, slice_seconds: float) -> dict[str, int]:
+    """The fewest slices whose interior takes longer than a halo on each network, at so many seconds for a slice."""
+    problem = waves(256, cells)
+    made = layout(problem, Partition.over(problem.grid, 2), OVERLAP)
+    width = max(halo.target_box.shape[0] for halo in made.exchanged)
+    sent = sum(halo.source_box.size for halo in made.exchanged if halo.source == 0)
+    return {
+        name: 2 * width + ceil((line.latency + sent * problem.itemsize / line.bandwidth) / slice_seconds)
+        for name, line in NETWORKS.items()
+    }
+
+
+def measure() -> None:
+    """The parts on this machine; writes benchmarks/results/wave-split-cpu.json."""
+    rows = {slices: measured(slices, MEASURED_CELLS) for slices in (24, 32, 48, 64, 96)}
+    for slices, row in rows.items():
+        print(slices, {key: float(f"{value:.4g}") for key, value in row.items()}, flush=True)
+    slope, rest = np.polyfit(list(rows), [row["seconds"] for row in rows.values()], 1)
+    hidden = hidden_from(MEASURED_CELLS, slope)
+    found = {"slices": rows, "slice_seconds": slope, "other_seconds": rest, "hidden_from": hidden}
+    print({key: value for key, value in found.items() if key != "slices"})
+    told = f"TTI in slices of {MEASURED_CELLS}² cells on two cores, a core for a device"
+    save("wave-split-cpu", {"what": told, **found, **about()})
+
+
 def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--measure", action="store_true")
+    measure() if parser.parse_args().measure else foretell()
+
+
+def foretell() -> None:
+    """The parts on H200s; writes benchmarks/results/wave-scaling-foretold.json."""
     host = machine_named("h200-x8")
     cube = waves(512, 512)
     found: dict[str, Any] = {"one host": {gpus: parts(cube, host, gpus) for gpus in (1, 2, 4, 8)}}

@@ -11,7 +11,7 @@ import numpy as np
 from peergrid.errors import UsageError
 from peergrid.grid import Array
 from peergrid.schedule import Schedule
-from peergrid.schedule.timeline import Span, chrome
+from peergrid.schedule.timeline import Span, Split, chrome, split
 from peergrid.stencil.reduction import Series
 from peergrid.version import VERSION
 
@@ -86,6 +86,10 @@ class Timeline:
     def chrome(self) -> dict[str, Any]:
         """In Chrome's format, as Perfetto shows it."""
         return chrome(self.schedule.ops, self.spans)
+
+    def split(self) -> Split:
+        """The times of boundary regions, interiors and exchanges in all its steps."""
+        return split(self.schedule.ops, self.spans)
 
 
 def check_state(state: State, expected: Mapping[str, str], steps: int) -> None:

@@ -14,6 +14,7 @@ def test_every_device_computes_every_pass(call: Call, model: Path, tmp_path: Pat
     found = answer.json
     assert found["steps"] == 8
     assert 0 <= found["exposed_communication"] <= 1
+    assert all(0 < found[part] * 8 <= found["seconds"] for part in ("boundary", "interior", "exchange"))
     events = json.loads((tmp_path / "t.json").read_text())["traceEvents"]
     bars = [event for event in events if event["ph"] == "X"]
     assert len(bars) == found["operations"]

@@ -24,7 +24,9 @@ INTERVALS = 4  # exchange intervals in the picture unless told otherwise
 
 @dataclass(frozen=True)
 class Traced:
-    """The keys of `trace --json`. steps: in the timeline, after as many to warm up; seconds: what it spans."""
+    """The keys of `trace --json`. steps: in the timeline, after as many to warm up; seconds: what it spans; boundary,
+    interior, exchange: seconds of a step that these take on the busiest device, whatever they hide behind.
+    """
 
     model: str
     devices: str
@@ -33,6 +35,9 @@ class Traced:
     steps: int
     operations: int
     seconds: float
+    boundary: float
+    interior: float
+    exchange: float
     exposed_communication: float
     output: str
     notes: tuple[str, ...]
@@ -70,14 +75,18 @@ def trace(
 
 
 def _traced(name: str, simulation: Simulation, timeline: Timeline, output: str) -> Traced:
+    parts, steps = timeline.split(), timeline.schedule.steps
     return Traced(
         model=name,
         devices=str(simulation.devices),
         strategy=simulation.options.strategy,
         depth=simulation.options.depth,
-        steps=timeline.schedule.steps,
+        steps=steps,
         operations=len(timeline.spans),
         seconds=max((span.end for span in timeline.spans), default=0.0),
+        boundary=parts.boundary / steps,
+        interior=parts.interior / steps,
+        exchange=parts.exchange / steps,
         exposed_communication=simulation.exposed_communication() or 0.0,
         output=output,
         notes=simulation.notes,
@@ -89,5 +98,7 @@ def _text(found: Traced) -> str:
     return (
         f"{found.steps} steps on {found.devices} ({found.strategy}, depth {found.depth}): {spent}, "
         f"{found.exposed_communication:.1%} of it without computation\n"
+        f"a step: boundary regions {found.boundary * 1e3:.3g}, interiors {found.interior * 1e3:.3g}, exchange "
+        f"{found.exchange * 1e3:.3g} ms on the busiest device\n"
         f"{found.output}: open it in https://ui.perfetto.dev or chrome://tracing"
     )

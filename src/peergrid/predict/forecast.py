@@ -30,7 +30,7 @@ from peergrid.schedule.build import repeated
 from peergrid.schedule.ops import Compute, Copy, HostBarrier, Sync, hosts_of
 from peergrid.schedule.passes import apply_passes
 from peergrid.schedule.passes.hosts import AssignHosts
-from peergrid.schedule.timeline import Span, exposed_communication
+from peergrid.schedule.timeline import Span, exposed_communication, split
 from peergrid.stencil import Problem
 
 
@@ -102,7 +102,7 @@ class Forecaster:
             passes = len({op.level for op in found.schedule.ops if isinstance(op, Compute)})
             seconds, host, spans = max(each, host) * passes / steps, host * passes / steps, ()
         plan = Plan(found.plan, total_steps, self.machine.model)
-        boundary, interior, exchange = (part / steps for part in _parts(found.lowered, spans, self.devices))
+        parts = split(found.lowered.ops, spans)
         return Forecast(
             options=found.schedule.options,
             seconds_per_step=seconds,
@@ -110,9 +110,9 @@ class Forecaster:
             host_seconds_per_step=host,
             memory=tuple(plan.bytes(device) for device in range(self.devices)),
             taken=tuple(plan.taken(device) for device in range(self.devices)),
-            boundary=boundary,
-            interior=interior,
-            exchange=exchange,
+            boundary=parts.boundary / steps,
+            interior=parts.interior / steps,
+            exchange=parts.exchange / steps,
             fused=found.fused is not None,
             schedule=found.lowered,
             spans=spans,
@@ -289,16 +289,6 @@ def _different(boxes: Sequence[Box]) -> list[tuple[Box, int]]:
     for device, box in enumerate(boxes):
         found.setdefault((box.shape, device == 0, device == last), (box, device))
     return list(found.values())
-
-
-def _parts(schedule: Schedule, spans: Sequence[Span], devices: int) -> tuple[float, float, float]:
-    """Seconds of boundary regions, interiors and exchanges on the device where they take longest."""
-    found = {kind: [0.0] * devices for kind in ("boundary", "interior", "exchange")}
-    for span in spans:
-        op = schedule.ops[span.op]
-        kind = "exchange" if isinstance(op, Copy) else "boundary" if span.queue.name == "boundary" else "interior"
-        found[kind][span.queue.device] += span.end - span.start
-    return max(found["boundary"]), max(found["interior"]), max(found["exchange"])
 
 
 def fits(forecast: Forecast, machine: Machine) -> bool:

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from peergrid.schedule.ops import Compute, Copy, Op, Queue, Receive, Reduce, Send, describe
+from peergrid.schedule.ops import Compute, Copy, Op, Queue, Receive, Reduce, Send, Transfer, describe
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +47,27 @@ def exposed_communication(ops: Sequence[Op], spans: Iterable[Span]) -> float:
     devices = {span.queue.device for span in computing}
     busy = max(_covered(span for span in computing if span.queue.device == device) for device in devices)
     return max(0.0, 1.0 - busy / whole) if whole > 0 else 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Split:
+    """Seconds of computing boundary regions and interiors, and of copies, each on the device where it takes longest."""
+
+    boundary: float
+    interior: float
+    exchange: float
+
+
+def split(ops: Sequence[Op], spans: Iterable[Span]) -> Split:
+    """The times of the parts, whatever they hide behind; kernels that exchange by themselves only compute."""
+    found: dict[str, dict[int, float]] = {"boundary": {}, "interior": {}, "exchange": {}}
+    for span in spans:
+        op = ops[span.op]
+        if isinstance(op, Transfer | Compute | Reduce):
+            computed = "boundary" if span.queue.name == "boundary" else "interior"
+            part = found["exchange" if isinstance(op, Transfer) else computed]
+            part[span.queue.device] = part.get(span.queue.device, 0.0) + span.end - span.start
+    return Split(**{name: max(part.values(), default=0.0) for name, part in found.items()})
 
 
 def _covered(spans: Iterable[Span]) -> float:
