@@ -11,9 +11,12 @@ BANDS = {"near the diagonal": 4096, "anywhere": 0}
 
 
 def drawn(rows: int, width: int, band: int, dtype: str) -> CsrMatrix:
-    """Rows of `width` nonzeros at columns within a band around the diagonal, or anywhere (0), in rising order."""
-    random = np.random.default_rng(1)
-    near = random.integers(0, band or rows, (rows, width)) + (np.arange(rows)[:, np.newaxis] - band // 2 if band else 0)
-    columns = np.sort(np.clip(near, 0, rows - 1), axis=1).ravel().astype(np.uint32)
+    """Rows of `width` nonzeros in a window of `band` columns around the diagonal, or anywhere (0), one in each `width`-th
+    of it, so that no column comes twice.
+    """
+    random, span = np.random.default_rng(1), band or rows
+    each = span // width
+    first = np.clip(np.arange(rows) - span // 2, 0, rows - span)
+    columns = first[:, np.newaxis] + np.arange(width) * each + random.integers(0, each, (rows, width))
     values = random.random(rows * width, dtype=np.dtype(dtype)) / np.dtype(dtype).type(width)
-    return CsrMatrix(np.arange(rows + 1) * width, columns, values)
+    return CsrMatrix(np.arange(rows + 1) * width, columns.ravel().astype(np.uint32), values)

@@ -49,6 +49,7 @@ def cusparse(matrix: CsrMatrix, vector: Any) -> tuple[Callable[[int], float], Ca
     """Seconds of so many products by cuSPARSE, and their result; None without CuPy."""
     try:
         import cupy
+        from cupyx import cusparse as library
         from cupyx.scipy import sparse
     except ImportError as error:
         print(f"no CuPy: {error}", flush=True)
@@ -62,7 +63,7 @@ def cusparse(matrix: CsrMatrix, vector: Any) -> tuple[Callable[[int], float], Ca
         cupy.cuda.Device().synchronize()
         started = time.perf_counter()
         for _ in range(repeats):
-            cupy.cusparse.spmv(held, x, y)
+            library.spmv(held, x, y)
         cupy.cuda.Device().synchronize()
         return (time.perf_counter() - started) / repeats
 
