@@ -11,8 +11,8 @@ BANDS = {"near the diagonal": 4096, "anywhere": 0}
 
 
 def drawn(rows: int, width: int, band: int, dtype: str) -> CsrMatrix:
-    """Rows of `width` nonzeros in a window of `band` columns around the diagonal, or anywhere (0), one in each `width`-th
-    of it, so that no column comes twice.
+    """Rows of `width` nonzeros in a window of `band` columns around the diagonal, or anywhere (0); one lies in each
+    `width`-th of it, so that no column comes twice.
     """
     random, span = np.random.default_rng(1), band or rows
     each = span // width

@@ -21,7 +21,7 @@ from peergrid.runtime.own_kernel import Place
 from peergrid.runtime.trace.replay import check_recorded
 from peergrid.schedule import build, layout
 from peergrid.schedule.strategies import STRATEGIES
-from peergrid.sparse import CsrMatrix, Products, RangeProducts, SlicedMatrix
+from peergrid.sparse import CsrMatrix, Products, RangeProducts, SlicedMatrix, power_iteration
 from peergrid.sparse.gpus import GpuProduct
 from peergrid.sparse.problem import products
 from peergrid.spins import Relaxation, random_graph
@@ -71,6 +71,14 @@ def test_products_have_the_bits_of_virtual_devices(dtype: str, kind: str) -> Non
             found.advance(3)
             assert found.vector().tobytes() == on_processors(rows, vector, 3)
         assert not driver.live
+
+
+@host
+def test_the_power_iteration_has_the_same_bits() -> None:
+    matrix = CsrMatrix.of(np.diag(np.arange(1.0, 41.0)) + 0.01)
+    alone, found = (power_iteration(matrix, where, 1e-3) for where in ("cpu:1", place(2, HostDriver())))
+    assert (found.value, found.products) == (alone.value, alone.products)
+    assert found.vector.tobytes() == alone.vector.tobytes()
 
 
 @host
