@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -42,6 +43,16 @@ def test_a_function_is_called_every_so_many_steps() -> None:
     assert [at for at, _ in seen] == [7, 14, 21]
     assert seen[1][1] == peergrid.run(step, 14, devices="cpu:1").sha256
     assert result.sha256 == peergrid.run(step, 25, devices="cpu:1").sha256
+
+
+def test_a_call_that_raises_ends_the_run() -> None:
+    def cancel(simulation: Simulation) -> None:
+        raise InterruptedError(simulation.step)
+
+    before = threading.active_count()
+    with pytest.raises(InterruptedError, match=r"^7$"):
+        peergrid.run(heat(warm(), k=0.2), 25, devices="cpu:2", every=7, call=cancel)
+    assert threading.active_count() == before
 
 
 @pytest.mark.parametrize(

@@ -7,15 +7,18 @@ import sys
 import time
 from functools import partial
 from pathlib import Path
+from typing import get_args
 
 import pytest
 from cli_call import Call
 
 from peergrid.cli.verification import Ways, verify_all
+from peergrid.cli.verify import OUTCOMES, SHOWN, said
 from peergrid.codegen.cuda.choose.balance import balanced
 from peergrid.grid.partition import Partition
 from peergrid.models.fdtd import build
 from peergrid.models.modelfile import read
+from peergrid.runtime.trace.judge import Outcome
 from peergrid.schedule import Options
 from peergrid.schedule.strategies import STRATEGIES, Strategy
 from peergrid.stencil import Problem
@@ -78,6 +81,12 @@ def test_what_gpus_carry_out_is_proved_without_any(call: Call, model: Path) -> N
     assert call(*arguments).out.splitlines()[-1] == f"lowered for GPUs: {answer.json['passes'][0]}"
 
 
+def test_every_outcome_of_a_mutant_is_explained() -> None:
+    assert {said(outcome) for outcome in get_args(Outcome)} == {
+        *(f"{name}: {meaning}" for name, meaning in OUTCOMES.items()), "disagreement"
+    }  # fmt: skip
+
+
 def test_text_says_the_same(call: Call, model: Path) -> None:
     answer = call("verify", model, "--devices", 2, "--depth", 1, "--strategy", "peer")
     assert answer.out.splitlines()[1] == "0 races, 0 stale reads, 0 deadlocks"
@@ -130,6 +139,9 @@ def test_a_wrong_strategy_is_rejected_with_exit_code_1(
     assert answer.code == 1
     assert answer.json["races"] > 0
     assert answer.err.startswith("threads, 2 devices, depth 1, order left-right: Race on ")
+    more = len(answer.json["faults"]) - SHOWN
+    text = call("verify", model, "--devices", 2, "--depth", 1, "--strategy", "threads").out
+    assert text.splitlines()[-1] == f"and {more} more"
 
 
 @pytest.mark.parametrize(

@@ -89,12 +89,13 @@ def test_a_program_goes_on_where_another_ended(tmp_path: Path) -> None:
 
 def test_the_example_of_the_documentation_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    (shortest, *_), (code,) = (re.findall(rf"```{kind}\n(.*?)```", PAGE, re.DOTALL) for kind in ("toml", "python"))
+    (shortest, *_), code = (re.findall(rf"```{kind}\n(.*?)```", PAGE, re.DOTALL) for kind in ("toml", "python"))
     Path("model.toml").write_text(
         shortest.replace("spacing = 0.005", "spacing = 0.01") + "[output]\npictures = false\n"
     )
-    exec(code, found := {})
+    exec("\n".join(code), found := {})
     assert found["pulse"].max() > 0
+    assert found["found"].traces["rx1.Ez"].max() > 0
 
 
 def test_a_survey_from_a_program(tmp_path: Path) -> None:

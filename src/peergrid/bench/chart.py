@@ -18,43 +18,59 @@ NAMES: dict[Metric, tuple[str, float]] = {
     "seconds_per_step": ("µs per step", 1e6),
     "efficiency": ("rate over that of as many single devices, %", 100.0),
 }
+DEEP = ", deep"  # at the end of series with several steps between exchanges
 WIDTH, HEIGHT = 4.5, 4.5  # inches of a panel
 Line = tuple[list[int], list[float]]
 
 
 def draw(path: Path, title: str, metric: Metric, rows: Sequence[Measured]) -> None:
     """Write a PNG."""
-    panels = list(dict.fromkeys(_panel(row) for row in rows))
-    lines = list(dict.fromkeys(_line(row) for row in rows))
-    colours = dict(zip(lines, mpl.colormaps["tab20"](range(20)).tolist() * (1 + len(lines) // 20), strict=False))
+    with mpl.rc_context({"font.size": 9, "axes.spines.top": False, "axes.spines.right": False}):
+        chart(title, metric, rows).savefig(path)
+
+
+def chart(title: str, metric: Metric, rows: Sequence[Measured]) -> Figure:
+    """The figure; series that differ in their depth alone have one colour, and the best of each count has a star."""
+    panels = list(dict.fromkeys(_panel(metric, row) for row in rows))
+    lines = list(dict.fromkeys(_line(metric, row).removesuffix(DEEP) for row in rows))
+    palette = mpl.colormaps["tab10" if len(lines) <= 10 else "tab20"](range(20)).tolist()
+    colours = dict(zip(lines, palette * (1 + len(lines) // 20), strict=False))
     label, _ = NAMES[metric]
     scale = {} if metric == "efficiency" else {"yscale": "log"}
-    with mpl.rc_context({"font.size": 9, "axes.spines.top": False, "axes.spines.right": False}):
-        figure = Figure(figsize=(max(8.0, WIDTH * len(panels) + 2), HEIGHT), dpi=150, layout="constrained")
-        FigureCanvasAgg(figure)
-        figure.suptitle(title)
-        axes = figure.subplots(1, len(panels), sharey=True, squeeze=False)[0]
-        for place, panel in zip(axes, panels, strict=True):
-            mine = [row for row in rows if _panel(row) == panel]
-            place.set(title=panel, xlabel="devices", xscale="log", **scale)
-            _lines(place, metric, mine, colours)
-            _ideal(place, metric, mine)
-            counts = sorted({row.count for row in mine})
-            place.set_xticks(counts, [str(count) for count in counts])
-            place.set_xticks([], minor=True)
-            place.grid(visible=True, which="both", linewidth=0.3)
-        axes[0].set_ylabel(label)
-        named = {text: handle for ax in axes for handle, text in zip(*ax.get_legend_handles_labels(), strict=True)}
-        figure.legend(named.values(), named.keys(), loc="outside right upper", fontsize=7, frameon=False)
-        figure.savefig(path)
+    figure = Figure(figsize=(max(8.0, WIDTH * len(panels) + 2), HEIGHT), dpi=150, layout="constrained")
+    FigureCanvasAgg(figure)
+    figure.suptitle(title)
+    axes = figure.subplots(1, len(panels), sharey=True, squeeze=False)[0]
+    for place, panel in zip(axes, panels, strict=True):
+        mine = [row for row in rows if _panel(metric, row) == panel]
+        place.set(title=panel, xlabel="devices", xscale="log", **scale)
+        _lines(place, metric, mine, colours)
+        _ideal(place, metric, mine)
+        _best(place, metric, mine)
+        counts = sorted({row.count for row in mine})
+        place.set_xticks(counts, [str(count) for count in counts])
+        place.set_xticks([], minor=True)
+        place.grid(visible=True, which="both", linewidth=0.3)
+    axes[0].set_ylabel(label)
+    named = {text: handle for ax in axes for handle, text in zip(*ax.get_legend_handles_labels(), strict=True)}
+    figure.legend(named.values(), named.keys(), loc="outside right upper", fontsize=7, frameon=False)
+    return figure
 
 
 def _lines(axes: Any, metric: Metric, rows: Sequence[Measured], colours: dict[str, Any]) -> None:
-    for name in dict.fromkeys(_line(row) for row in rows):
-        found = sorted((row for row in rows if _line(row) == name), key=lambda row: row.count)
-        counts, values = _points(metric, found)
-        style = "--" if name.endswith("deep") else "-"
-        axes.plot(counts, values, style, marker="o", markersize=3.5, linewidth=1.2, color=colours[name], label=name)
+    for name in dict.fromkeys(_line(metric, row) for row in rows):
+        found = sorted((row for row in rows if _line(metric, row) == name), key=lambda row: row.count)
+        style, colour = "--" if name.endswith(DEEP) else "-", colours[name.removesuffix(DEEP)]
+        axes.plot(*_points(metric, found), style, marker="o", markersize=3.5, linewidth=1.2, color=colour, label=name)
+
+
+def _best(axes: Any, metric: Metric, rows: Sequence[Measured]) -> None:
+    """A star at the best value of each count."""
+    choose = min if metric == "seconds_per_step" else max
+    for count in sorted({row.count for row in rows}):
+        counts, values = _points(metric, [row for row in rows if row.count == count])
+        if values:
+            axes.plot(counts[:1], choose(values), "*", color="black", markersize=9, linestyle="", label="best")
 
 
 def _ideal(axes: Any, metric: Metric, rows: Sequence[Measured]) -> None:
@@ -74,10 +90,11 @@ def _points(metric: Metric, rows: Sequence[Measured]) -> Line:
     return [count for count, _ in pairs], [value for _, value in pairs]
 
 
-def _panel(row: Measured) -> str:
-    """The problem, where the series names it."""
-    return row.series.partition(": ")[0] if ": " in row.series else ""
+def _panel(metric: Metric, row: Measured) -> str:
+    """The problem, where the series names it; of times of a step, which grids of different sizes do not share."""
+    problem, colon, _ = row.series.partition(": ")
+    return problem if colon else row.base.removesuffix(DEEP) if metric == "seconds_per_step" else ""
 
 
-def _line(row: Measured) -> str:
-    return row.series.rpartition(": ")[2]
+def _line(metric: Metric, row: Measured) -> str:
+    return row.series.removeprefix(_panel(metric, row)).removeprefix(":").strip()

@@ -23,6 +23,13 @@ from peergrid.stencil import Problem
 from peergrid.verification import target_of
 
 SHOWN = 5  # faults in the text
+OUTCOMES = {  # of mutants; docs/verification.md has more on each
+    "killed": "both checkers reject it",
+    "implied": "right: other operations keep the order that was taken away",
+    "spare": "right: no two accesses that conflict lost their order",
+    "commutes": "right: the operations that changed places give the same values",
+    "unused": "right: no expression uses the cells that it lacks",
+}
 PER_KIND = 1  # mutants of each kind on every schedule
 
 
@@ -54,7 +61,8 @@ def verify(
     """Prove that no schedule of a model has a race, a stale read or a deadlock, with two independent checkers.
 
     For GPUs, none of which has to be here, what is proved is what they carry out, after all passes of its lowering.
-    All of them take minutes; name a strategy, a depth or a number of devices for fewer.
+    All of them take some twenty seconds, with --mutants a minute; name a strategy, a depth or a number of devices for
+    fewer.
     With --recorded the devices (default: all) carry schedules out, noting what they do: the notes are checked.
     """
     if recorded:
@@ -79,7 +87,7 @@ def _record(model: Path, strategy: str | None, devices: str | None, depth: int |
     text = (
         f"{found.schedules} schedules carried out {TIMES} times on {found.devices}, {found.operations} operations noted"
     )
-    lines = [text, *found.notes, f"{len(found.faults)} faults", *found.faults[:SHOWN]]
+    lines = [text, *found.notes, f"{len(found.faults)} faults", *_first(found.faults)]
     typer.echo(json.dumps(asdict(found), indent=2) if as_json else "\n".join(lines))
     if found.faults:
         raise CheckFailed(found.faults[0])
@@ -134,6 +142,17 @@ def _text(found: Verification) -> str:
             f"{found.mutants} mutants: {found.killed} rejected by both checkers, {found.redundant} as good as before, "
             f"{found.disagreements} on which the checkers disagree"
         )
-        lines += [f"  {number:6d} {outcome}" for outcome, number in sorted(found.outcomes.items())]
+        lines += [f"  {number:6d} {said(outcome)}" for outcome, number in sorted(found.outcomes.items())]
     lines += [f"lowered for GPUs: {passes}" for passes in found.passes or ()]
-    return "\n".join([*lines, *found.faults[:SHOWN]])
+    return "\n".join([*lines, *_first(found.faults)])
+
+
+def said(outcome: str) -> str:
+    """The name of an outcome, and its meaning."""
+    return f"{outcome}: {OUTCOMES[outcome]}" if outcome in OUTCOMES else outcome
+
+
+def _first(faults: tuple[str, ...]) -> list[str]:
+    """The first faults, and how many more there are."""
+    more = len(faults) - SHOWN
+    return [*faults[:SHOWN], *([f"and {more} more"] if more > 0 else [])]
