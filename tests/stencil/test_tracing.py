@@ -244,7 +244,7 @@ def gathered(u) -> None:  # type: ignore[no-untyped-def]
         ),
         (
             lambda: Problem.of(smooth(U, 0.1), [Receiver("r", "w", (1,))]),
-            "Receiver 'r' records 'w', which is none of u.",
+            "Receiver 'r' records a field of the problem (u), got 'w'.",
         ),
         (
             lambda: smooth(U, 0.1).within(Box((1.0,), (3.0,))),  # type: ignore[arg-type]

@@ -139,8 +139,8 @@ def _tiny() -> str:
         for record, row in [_widest("small", name)]
     )
     return (
-        f"- **Small grids**: a step of Jacobi with 256² cells on each GPU takes {said}; all blocks of 8 GPUs meet in "
-        f"{met['barrier_us']['8 all']:.2f} µs ({when(met)})."
+        f"- **Small grids**: a step of Jacobi with 256² cells on each GPU takes {said}; a barrier of all blocks of "
+        f"8 GPUs takes {met['barrier_us']['8 all']:.2f} µs ({when(met)})."
     )
 
 
@@ -180,8 +180,8 @@ def _hosts() -> str:
     rows = [row for row in found["rows"] if row["size"] == 17408 and row["depth"] == 1 and not row["route"]]
     times = ", ".join(f"`{row['strategy']}` {row['host_microseconds_per_step']:.0f}" for row in rows)
     return (
-        "- **The host**: its busiest thread issues for so many µs per step, Jacobi 17408² on 4 GPUs, an exchange after "
-        f"every step: {times} ({when(found)})."
+        "- **The host**: µs per step that its busiest thread takes to issue work, Jacobi 17408² on 4 GPUs, an exchange "
+        f"after every step: {times} ({when(found)})."
     )
 
 
@@ -206,8 +206,8 @@ def ladder() -> str:
     heads = [f"{base}, {shapes[base]}" for base in bases]
     return "\n".join(
         [
-            f"**Every strategy** on {over} GPUs: the rate over that of as many of the fastest single GPU, one step per "
-            f"exchange, or several (deep) ({when(found)}; `{found['about']['command']}`). Under `persistent` "
+            f"**Every strategy** on {over} GPUs: the rate as a share of so many times the fastest single GPU; one step "
+            f"per exchange, or several (deep) ({when(found)}; `{found['about']['command']}`). Under `persistent` "
             "boxes of more than 8 million cells are passes of kernels of their own now; the rates of Jacobi are those "
             "of one kernel for all.",
             "",
@@ -234,9 +234,9 @@ def _bits(found: Found, lead: str) -> str:
     runs, same = (sum(row[key] for row in rows) for key in ("runs", "same"))
     devices, problems = (", ".join(sorted({row[key] for row in rows}, key=_place)) for key in ("devices", "problem"))
     failed = f"; {len(found['failed'])} ended in an error, all named in the record" if found["failed"] else ""
-    left = f"; time ended before {found['not_run']:,} more of them" if found["not_run"] else ""
+    left = f"; {found['not_run']:,} more were not reached in the time given" if found["not_run"] else ""
     return (
-        f"**{lead}** {same:,} of {runs:,} runs ({problems}; every strategy, depths, routes, orders; {devices}) left "
+        f"**{lead}** {same:,} of {runs:,} runs ({problems}; every strategy, depths, routes, orders; {devices}) have "
         f"the bits of the CPU's reference ({when(found)}{failed}{left})."
     )
 
@@ -271,6 +271,6 @@ def own() -> str:
     more = (
         f" Heat has 7 operations a cell, Jacobi 4; one step per pass it has {heat[0]:.1%} of the rate." if heat else ""
     )
-    lead = "**Stencils of one's own** run as fast as the same thing shipped, in interleaved samples"
+    lead = "**Stencils of one's own** run as fast as the same equations of peergrid's own models, measured in turns"
     said = f"{lead} ({when(found)}).{more}"
     return "\n".join([said, "", *table(["stencil", "GPUs", "GCells/s", "of the shipped one", "spread"], lines)])

@@ -18,7 +18,7 @@ NAMES: dict[Metric, tuple[str, float]] = {
     "seconds_per_step": ("µs per step", 1e6),
     "efficiency": ("rate over that of as many single devices, %", 100.0),
 }
-DEEP = ", deep"  # at the end of series with several steps between exchanges
+SEVERAL = ", deep"  # at the end of series with several steps between exchanges
 WIDTH, HEIGHT = 4.5, 4.5  # inches of a panel
 Line = tuple[list[int], list[float]]
 
@@ -32,7 +32,7 @@ def draw(path: Path, title: str, metric: Metric, rows: Sequence[Measured]) -> No
 def chart(title: str, metric: Metric, rows: Sequence[Measured]) -> Figure:
     """The figure; series that differ in their depth alone have one colour, and the best of each count has a star."""
     panels = list(dict.fromkeys(_panel(metric, row) for row in rows))
-    lines = list(dict.fromkeys(_line(metric, row).removesuffix(DEEP) for row in rows))
+    lines = list(dict.fromkeys(_line(metric, row).removesuffix(SEVERAL) for row in rows))
     palette = mpl.colormaps["tab10" if len(lines) <= 10 else "tab20"](range(20)).tolist()
     colours = dict(zip(lines, palette * (1 + len(lines) // 20), strict=False))
     label, _ = NAMES[metric]
@@ -60,7 +60,7 @@ def chart(title: str, metric: Metric, rows: Sequence[Measured]) -> Figure:
 def _lines(axes: Any, metric: Metric, rows: Sequence[Measured], colours: dict[str, Any]) -> None:
     for name in dict.fromkeys(_line(metric, row) for row in rows):
         found = sorted((row for row in rows if _line(metric, row) == name), key=lambda row: row.count)
-        style, colour = "--" if name.endswith(DEEP) else "-", colours[name.removesuffix(DEEP)]
+        style, colour = "--" if name.endswith(SEVERAL) else "-", colours[name.removesuffix(SEVERAL)]
         axes.plot(*_points(metric, found), style, marker="o", markersize=3.5, linewidth=1.2, color=colour, label=name)
 
 
@@ -93,7 +93,7 @@ def _points(metric: Metric, rows: Sequence[Measured]) -> Line:
 def _panel(metric: Metric, row: Measured) -> str:
     """The problem, where the series names it; of times of a step, which grids of different sizes do not share."""
     problem, colon, _ = row.series.partition(": ")
-    return problem if colon else row.base.removesuffix(DEEP) if metric == "seconds_per_step" else ""
+    return problem if colon else row.base.removesuffix(SEVERAL) if metric == "seconds_per_step" else ""
 
 
 def _line(metric: Metric, row: Measured) -> str:

@@ -48,7 +48,7 @@ def parse(text: str, folder: Path = Path()) -> Model:
         return reader(_kind(table))(table)
     except tomllib.TOMLDecodeError as error:
         raise UsageError(
-            f"A model file is expected to be TOML, got a line that is none: {shown(str(error), 200)}; correct it."
+            f"A model file is expected to be TOML, and cannot be read as that: {shown(str(error), 200)}; correct it."
         ) from None
     except ValueError as error:
         if "integer string conversion" not in str(error):  # Python's own, about thousands of digits

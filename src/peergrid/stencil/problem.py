@@ -312,7 +312,8 @@ def _check_receivers(receivers: tuple[Receiver, ...], fields: Mapping[str, Field
 def _check_receiver(receiver: Receiver, fields: Mapping[str, Field]) -> None:
     if receiver.field not in fields:
         raise UsageError(
-            f"Receiver '{receiver.name}' records '{receiver.field}', which is none of {', '.join(sorted(fields))}."
+            f"Receiver '{receiver.name}' records a field of the problem ({', '.join(sorted(fields))}), got "
+            f"'{receiver.field}'."
         )
     box = fields[receiver.field].box
     if len(receiver.cell) != box.ndim or receiver.cell not in box:
