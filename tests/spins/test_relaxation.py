@@ -23,6 +23,7 @@ from peergrid.spins.exact import CRITICAL, bethe_energy
 from peergrid.spins.philox import philox
 from peergrid.spins.rule import energy, first_words, half_step, thresholds
 
+ROOT = Path(__file__).parents[2]
 GRAPH = random_graph(37 * 32, 5)
 KNOWN = [  # of Random123, the authors' own implementation
     ((0, 0, 0, 0), 0, (0x6627E8D5, 0xE169C58D, 0xBC57AC4C, 0x9B00DBD8)),
@@ -144,23 +145,12 @@ def test_what_cannot_mean_anything(call, sentence: str) -> None:  # type: ignore
         call()
 
 
-APP = """
-from mpi4py import MPI
-from peergrid.spins import Relaxation, random_graph
-with Relaxation(random_graph(37 * 32, 5), 0.4, 11, "cpu:2", comm=MPI.COMM_WORLD) as found:
-    found.advance(5)
-    digest = found.sha256()
-if MPI.COMM_WORLD.rank == 0:
-    print(digest)
-"""
-
-
 def test_two_processes_leave_the_bits_of_one() -> None:
     mpiexec = Path(sys.executable).with_name("mpiexec")
     if not mpiexec.exists():
         pytest.skip("no MPI beside this Python: pip install mpi4py mpich")
-    paths = os.environ | {"PYTHONPATH": str(Path(__file__).parents[2] / "src")}
-    command = [str(mpiexec), "-n", "2", sys.executable, "-c", APP]
+    paths = os.environ | {"PYTHONPATH": str(ROOT / "src")}
+    command = [str(mpiexec), "-n", "2", sys.executable, str(ROOT / "examples" / "spins_ranks.py")]
     done = subprocess.run(command, capture_output=True, text=True, check=False, env=paths, timeout=120)
     with Relaxation(GRAPH, 0.4, 11, "cpu:1") as alone:
         alone.advance(5)
