@@ -326,6 +326,14 @@ class HeardArray:
 
 
 @dataclass(frozen=True)
+class Study:
+    """A table of the positions of objects, a case after another."""
+
+    command: Command
+    file: Path
+
+
+@dataclass(frozen=True)
 class Stretching:
     """A factor of the absorbers."""
 

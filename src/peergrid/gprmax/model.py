@@ -12,12 +12,13 @@ from peergrid.errors import UsageError
 from peergrid.gprmax import geometry
 from peergrid.gprmax.assemble import Plan, assemble
 from peergrid.gprmax.items import Heard, Passed, Setting, Source, Stretching
+from peergrid.gprmax.survey import anchors, positions, stepping
 from peergrid.gprmax.table import read as read_items
 from peergrid.gprmax.text import commands
-from peergrid.grid import Dtype
+from peergrid.grid import Dtype, Index
 from peergrid.models.fdtd3d import COMPONENTS, Absorber, BuiltDomain, Domain, Slab, Stretch, build, memory
 from peergrid.models.model import Memory, Outcome, RunSpec, Snapshots
-from peergrid.models.survey import Trace
+from peergrid.models.survey import Shift, Survey, Trace, Vector
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,13 +46,19 @@ class BuiltInput(BuiltDomain):
 
 @dataclass(frozen=True, eq=False)
 class InputModel:
-    """An input file as data; a `Model` of `models.model`. shortened: the steps to run instead of the file's."""
+    """An input file as data; a `SurveyedModel` of `models.survey`.
+
+    shortened: the steps to run instead of the file's; traces: of its survey, where they are asked for; placed: the
+    domain of one trace.
+    """
 
     plan: Plan
     run: RunSpec = RunSpec()
     snapshots: Snapshots = field(default_factory=Snapshots)
     shortened: int | None = None
     dtype: Dtype = "float32"
+    traces: int | None = None
+    placed: Domain | None = None
 
     @property
     def title(self) -> str:
@@ -70,10 +77,44 @@ class InputModel:
     @cached_property
     def domain(self) -> Domain:
         """The domain, rasterised when it is first asked for."""
-        return replace(assemble(self.plan, self.dtype), steps=self.steps)
+        return self.placed or replace(assemble(self.plan, self.dtype), steps=self.steps)
 
     def with_steps(self, steps: int) -> Self:
         return replace(self, shortened=steps)
+
+    def with_traces(self, traces: int) -> Self:
+        """The same model, to make so many traces; one is a run without a survey.
+
+        Raises UsageError where the file does not say how they differ, or its table of cases says how many there are.
+        """
+        if "study" in self.plan.settings:
+            raise UsageError("A file with a #study is expected to make the traces of its table; leave out '-n'.")
+        if traces > 1:
+            stepping(self.plan, traces)
+        return replace(self, traces=traces)
+
+    @cached_property
+    def survey(self) -> Survey | None:
+        """The survey that the file describes, or so many traces of it; None for a single run."""
+        if self.placed is not None:
+            return None
+        study = self.plan.settings.get("study")
+        if study is not None:
+            return positions(self.plan, study)
+        return None if self.traces is None or self.traces == 1 else stepping(self.plan, self.traces)
+
+    @property
+    def anchors(self) -> tuple[Vector, Vector]:
+        return anchors(self.plan)
+
+    def moved(self, shift: Shift) -> Self:
+        sources, receivers = (self._nodes(way) for way in (shift.sources, shift.receivers))
+        return replace(self, placed=self.domain.moved(sources, receivers))
+
+    def _nodes(self, way: Vector) -> Index:
+        """A way in metres, along the axes of the grid, in nodes along x, y and z."""
+        frame, left = self.plan.frame, iter(way)
+        return tuple(0 if axis == frame.flat else round(next(left) / d) for axis, d in enumerate(frame.spacing))
 
     def memory(self, *, computing: bool, writing: bool) -> Memory:
         plan = self.plan
@@ -93,8 +134,9 @@ class InputModel:
     def build(self) -> BuiltInput:
         notes = [item.note for item in self.plan.of(Passed)]
         names = [item.name for item in self.plan.of(Setting)]
-        moved = [name for name in ("src_steps", "rx_steps") if name in names]
-        notes += [f"#{name} moves nothing in a single run: it is of a survey." for name in moved]
+        if self.placed is None:
+            moved = [name for name in ("src_steps", "rx_steps") if name in names]
+            notes += [f"#{name} moves nothing in a single run; '-n N' makes a survey of N traces." for name in moved]
         geometry.check(self.plan)
         built = build(self.domain, self)
         return BuiltInput(**vars(built), notes=tuple(dict.fromkeys(notes)))

@@ -36,6 +36,7 @@ from peergrid.gprmax.items import (
     Setting,
     Source,
     Stretching,
+    Study,
     Triangle,
     Wave,
 )
@@ -267,6 +268,14 @@ def receiver(command: Command, folder: Path) -> Item:
 def receivers(command: Command, folder: Path) -> Item:
     counted(command, 9)
     return HeardArray(command, point(command, 0), point(command, 3), vector(command, 6))
+
+
+def study(command: Command, folder: Path) -> Item:
+    """The traces of a survey, in a table beside the file."""
+    words = counted(command, 2)
+    if words[0].lower() != "gpr":
+        raise command.fault("to be of the kind 'gpr'", f"'{words[0]}'", "run each of its cases on its own")
+    return Setting(command.name, Study(command, beside(command, words[1], folder, folder)))
 
 
 def steps(command: Command, folder: Path) -> Item:

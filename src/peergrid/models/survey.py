@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from math import dist
 from pathlib import Path
-from typing import Annotated, ClassVar, Protocol, Self, TypeVar, cast
+from typing import Annotated, ClassVar, Protocol, Self, TypeVar, cast, runtime_checkable
 
 from peergrid.errors import UsageError
 from peergrid.grid import Array
@@ -103,6 +103,14 @@ class SurveyedModel(Model, Protocol):
 
     def build(self) -> SurveyedBuilt:
         """As of `Model`."""
+
+
+@runtime_checkable
+class CountedModel(Model, Protocol):
+    """A model whose file says how traces differ, and not how many are made."""
+
+    def with_traces(self, traces: int) -> Self:
+        """The same model with a survey of so many traces. Raises UsageError where it cannot have one."""
 
 
 class SurveyedBuilt(BuiltModel, Protocol):

@@ -10,7 +10,7 @@ TEz has Hz, Ex and Ey; nodes have index 0 along that axis.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import inf, isinf, pi, sqrt
 from typing import Literal, Protocol, get_args
 
@@ -274,3 +274,16 @@ class Domain:
             return COMPONENTS
         own = "E" if self.mode.startswith("TM") else "H"
         return tuple(c for c in COMPONENTS if (c[0] == own) == (c[1] == self.mode[-1]))
+
+    def moved(self, sources: Index, receivers: Index) -> Domain:
+        """The same with its dipoles, and its receivers, so many nodes further along x, y and z; other sources stay."""
+        dipoles = tuple(
+            replace(one, node=_further(one.node, sources)) if isinstance(one, ElectricDipole | MagneticDipole) else one
+            for one in self.sources
+        )
+        heard = tuple(replace(one, node=_further(one.node, receivers)) for one in self.receivers)
+        return replace(self, sources=dipoles, receivers=heard)
+
+
+def _further(node: Index, way: Index) -> Index:
+    return tuple(i + s for i, s in zip(node, way, strict=True))

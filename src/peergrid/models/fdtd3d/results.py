@@ -16,7 +16,7 @@ from peergrid.grid import Array, Index
 from peergrid.io.dimensions import attach, make_scale
 from peergrid.io.hdf5 import creating
 from peergrid.models.fdtd3d.build import BuiltDomain, LineRecorder, Recorder
-from peergrid.models.fdtd3d.domain import ElectricDipole, MagneticDipole, Source, TransmissionLine, VoltageSource
+from peergrid.models.fdtd3d.domain import ElectricDipole, MagneticDipole, Source, VoltageSource
 from peergrid.models.fdtd3d.line import incident
 from peergrid.models.survey import Trace
 from peergrid.models.waveforms import Doubles
@@ -75,9 +75,18 @@ def write_survey(path: Path, built: BuiltDomain, traces: Sequence[Trace], about:
             group.attrs["Name"] = recorder.name
             _place(group, built, recorder.node)
             for output in recorder.outputs:
+                made = group.create_dataset(output, (built.steps + 1, len(traces)), built.domain.dtype)
+                _time(made, built, output)
+        for number, line in enumerate(built.lines, start=1):
+            group = file.create_group(f"tls/tl{number}")
+            _describe_line(group, built, line)
+            for output in ("Vtotal", "Itotal"):
                 group.create_dataset(output, (built.steps + 1, len(traces)), built.domain.dtype)
         for column, one in enumerate(traces):
             found = {name: values / unit for (name, unit), values in zip(units.items(), one.values, strict=True)}
+            for number, line in enumerate(built.lines, start=1):
+                for output, name in (("Vtotal", line.voltage), ("Itotal", line.current)):
+                    file[f"tls/tl{number}/{output}"][:, column] = samples(built, ((1.0, name),), found)
             for number, recorder in enumerate(built.recorders, start=1):
                 for output, parts in recorder.outputs.items():
                     file[f"rxs/rx{number}/{output}"][:, column] = samples(built, parts, found)
@@ -88,8 +97,9 @@ def _steps(places: h5py.Dataset, built: BuiltDomain) -> tuple[int, ...]:
     """The cells from the first trace to the second, of the first that moves."""
     if len(places) < 2 or not places.shape[1]:
         return 0, 0, 0
-    way = (places[1, 0] - places[0, 0]) / np.array(built.domain.spacing)
-    return tuple(round(float(step)) for step in way)
+    ways = np.rint((places[1] - places[0]) / np.array(built.domain.spacing)).astype(int)
+    way = next((one for one in ways if one.any()), ways[0])
+    return tuple(int(step) for step in way)
 
 
 def samples(built: BuiltDomain, parts: tuple[tuple[float, str], ...], traces: Mapping[str, Array]) -> Array:
@@ -127,9 +137,13 @@ def _write_receiver(group: h5py.Group, built: BuiltDomain, recorder: Recorder, t
     _place(group, built, recorder.node)
     for output, parts in recorder.outputs.items():
         group[output] = samples(built, parts, traces)
-        group[output].attrs["Quantity"] = output
-        group[output].attrs["SampleInterval"] = built.dt
-        group[output].attrs["TimeSampleOffset"] = 0.0 if output[0] == "E" else -0.5 * built.dt
+        _time(group[output], built, output)
+
+
+def _time(record: h5py.Dataset, built: BuiltDomain, output: str) -> None:
+    record.attrs["Quantity"] = output
+    record.attrs["SampleInterval"] = built.dt
+    record.attrs["TimeSampleOffset"] = 0.0 if output[0] == "E" else -0.5 * built.dt
 
 
 def _write_source(group: h5py.Group, built: BuiltDomain, source: Source) -> None:
@@ -162,12 +176,8 @@ def _excitation(group: h5py.Group, built: BuiltDomain, source: Source, unit: str
 
 
 def _write_line(group: h5py.Group, built: BuiltDomain, line: LineRecorder, traces: Mapping[str, Array]) -> None:
-    source: TransmissionLine = line.source
-    group.attrs["ID"] = source.name or f"TransmissionLine({','.join(map(str, source.node))})"
-    group.attrs["Polarisation"] = source.axis
-    group.attrs["Resistance"] = source.resistance
-    group.attrs["dl"] = line.cell_length(built.dt)
-    _place(group, built, source.node)
+    source = line.source
+    _describe_line(group, built, line)
     excitation = _excitation(group, built, source, "V")
     for name, half in (("samples_whole", False), ("samples_half", True)):
         excitation[name] = source.drive.samples(built.steps + 1, built.dt, half=half)
@@ -178,6 +188,16 @@ def _write_line(group: h5py.Group, built: BuiltDomain, line: LineRecorder, trace
     group["Vinc"], group["Iinc"] = sent, current
     group["Vtotal"], group["Itotal"] = total, samples(built, ((1.0, line.current),), traces)
     group["frequency"], group["S11"] = reflection(sent, total - sent, built.dt)
+
+
+def _describe_line(group: h5py.Group, built: BuiltDomain, line: LineRecorder) -> None:
+    source = line.source
+    group.attrs["ID"] = source.name or f"TransmissionLine({','.join(map(str, source.node))})"
+    group.attrs["Polarisation"] = source.axis
+    group.attrs["Resistance"] = source.resistance
+    group.attrs["dl"] = line.cell_length(built.dt)
+    group.attrs["TimeVoltageOffset"], group.attrs["TimeCurrentOffset"] = 0.0, -0.5 * built.dt
+    _place(group, built, source.node)
 
 
 def reflection(sent: Doubles, back: Doubles, dt: float) -> tuple[Doubles, np.ndarray]:

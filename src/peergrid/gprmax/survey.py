@@ -1,0 +1,141 @@
+"""Surveys of an input file: the places of dipoles and receivers in each trace, by #src_steps and #rx_steps, or #study.
+
+All dipoles move together, and all receivers; voltage sources and transmission lines stay.
+"""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterable, Mapping
+from math import isfinite
+
+from peergrid.errors import UsageError
+from peergrid.gprmax.assemble import Plan
+from peergrid.gprmax.items import Heard, HeardArray, Source, Study
+from peergrid.gprmax.shapes import nearest
+from peergrid.gprmax.text import Command
+from peergrid.grid import Index
+from peergrid.io.files import read_plain, reason
+from peergrid.models.survey import Positions, Steps, Vector
+
+DIPOLES = ("hertzian_dipole", "magnetic_dipole")
+POSITION = ("x_m", "y_m", "z_m")
+LARGEST = 1 << 26  # bytes of a table
+Row = Mapping[str, str]
+
+
+def anchors(plan: Plan) -> tuple[Vector, Vector]:
+    """Where the first dipole and the first receiver are, metres along the axes of the grid; 0 where there is none."""
+    dipoles, receivers = (_at(plan, next(iter(objects.values()), (0, 0, 0))) for objects in _objects(plan))
+    return dipoles, receivers
+
+
+def stepping(plan: Plan, traces: int) -> Steps:
+    """So many traces by #src_steps and #rx_steps.
+
+    Raises UsageError where neither is there, and where something would leave the domain.
+    """
+    found = [
+        tuple(nearest(s / d) for s, d in zip(plan.settings.get(name, (0.0,) * 3), plan.frame.spacing, strict=True))
+        for name in ("src_steps", "rx_steps")
+    ]
+    if not any(map(any, found)):
+        raise UsageError(
+            f"{traces} traces are expected of a file with a line '#src_steps: …' or '#rx_steps: …' that says how they "
+            "differ, got none; add them, or leave out '-n'."
+        )
+    corners = ((one.command, corner) for one in plan.of(HeardArray) for corner in (one.lo, one.hi))
+    dipoles = [(one.command, one.at) for one in plan.of(Source) if one.command.name in DIPOLES]
+    heard = [*((one.command, one.at) for one in plan.of(Heard)), *corners]
+    for step, placed in zip(found, (dipoles, heard), strict=True):
+        for command, point in placed:
+            last = (i + (traces - 1) * s for i, s in zip(plan.frame.source(command, point), step, strict=True))
+            plan.frame.inside(command, tuple(last))
+    sources, receivers = (_at(plan, step) for step in found)
+    return Steps(traces, sources, receivers)
+
+
+def positions(plan: Plan, study: Study) -> Positions:
+    """The cases of a #study, each a trace. Raises UsageError where it asks for more than positions."""
+    cases: dict[str, dict[str, tuple[str, Index]]] = {}
+    for where, row in _rows(study):
+        given = [name for name, value in row.items() if value and name not in ("case_id", "object_id", *POSITION)]
+        if given:
+            raise UsageError(
+                f"{where}: a study is expected to give positions alone, got {given[0]} = '{row[given[0]]}'; run that "
+                "case on its own."
+            )
+        case = cases.setdefault(row["case_id"], {})
+        if row["object_id"] in case:
+            raise UsageError(f"{where}: '{row['object_id']}' is expected once in a case, got it again; leave one.")
+        case[row["object_id"]] = where, _node(plan, study, where, row)
+    if not cases:
+        raise study.command.fault("to name a table with cases", "none", "add a row for each trace")
+    dipoles, receivers = _objects(plan)
+    for states in cases.values():
+        for name, (where, _) in states.items():
+            if name not in dipoles and name not in receivers:
+                known = ", ".join((*dipoles, *receivers))
+                raise UsageError(f"{where}: object_id is expected to be one of {known}, got '{name}'; correct it.")
+    sources = tuple(_moved(plan, dipoles, case, "dipoles") for case in cases.values())
+    return Positions(sources, tuple(_moved(plan, receivers, case, "receivers") for case in cases.values()))
+
+
+def _objects(plan: Plan) -> tuple[dict[str, Index], dict[str, Index]]:
+    """The nodes of dipoles and of receivers by the names that a study has for them."""
+    dipoles: dict[str, Index] = {}
+    for kind in DIPOLES:
+        own = [one for one in plan.of(Source) if one.command.name == kind]
+        dipoles |= {f"{kind}_{n}": plan.frame.source(one.command, one.at) for n, one in enumerate(own, start=1)}
+    receivers = {f"rx_{n}": plan.frame.source(one.command, one.at) for n, one in enumerate(plan.of(Heard), start=1)}
+    return dipoles, receivers
+
+
+def _moved(plan: Plan, objects: Mapping[str, Index], case: Mapping[str, tuple[str, Index]], what: str) -> Vector:
+    """Where the first of some objects is in a case, metres; all have to move together, those that are not named not."""
+    if not objects:
+        return _at(plan, (0, 0, 0))
+    ways = {
+        tuple(a - b for a, b in zip(case[name][1] if name in case else node, node, strict=True))
+        for name, node in objects.items()
+    }
+    if len(ways) > 1:
+        where = next(where for where, _ in case.values())
+        raise UsageError(f"{where}: all {what} are expected to move together, got {len(ways)} ways; name all of them.")
+    first = next(iter(objects.values()))
+    return _at(plan, tuple(i + s for i, s in zip(first, ways.pop(), strict=True)))
+
+
+def _rows(study: Study) -> Iterable[tuple[str, Row]]:
+    """The rows of a table, each with the words for where it is."""
+    try:
+        rows = list(csv.reader(read_plain(study.file, LARGEST).decode("utf-8-sig").splitlines()))
+    except (OSError, ValueError, csv.Error) as error:
+        raise study.command.fault("to name a table that can be read", reason(error), "correct the path") from None
+    head = [name.strip() for name in rows[0]] if rows else []
+    if not {"case_id", "object_id", *POSITION} <= set(head):
+        raise study.command.fault(
+            f"to name a table with the columns case_id, object_id, {', '.join(POSITION)}", ",".join(head) or "none",
+            "add what is missing",
+        )  # fmt: skip
+    for number, words in enumerate(rows[1:], start=2):
+        if any(words):
+            row = dict(zip(head, (word.strip() for word in [*words, *[""] * len(head)]), strict=False))
+            yield f"{study.file.name}, line {number}", row
+
+
+def _node(plan: Plan, study: Study, where: str, row: Row) -> Index:
+    try:
+        x, y, z = (float(row[name]) for name in POSITION)
+    except ValueError:
+        x = y = z = float("nan")
+    if not all(map(isfinite, (x, y, z))):
+        got = ", ".join(row[name] for name in POSITION)
+        raise UsageError(f"{where}: x_m, y_m and z_m are expected to be finite numbers, got '{got}'; correct them.")
+    return plan.frame.source(Command(study.command.name, study.command.text, where), (x, y, z))
+
+
+def _at(plan: Plan, node: Index) -> Vector:
+    """Metres of a node along the axes of the grid."""
+    found = zip(node, plan.frame.spacing, strict=True)
+    return tuple(i * d for axis, (i, d) in enumerate(found) if axis != plan.frame.flat)
