@@ -25,7 +25,7 @@ Row = Mapping[str, str]
 
 
 def anchors(plan: Plan) -> tuple[Vector, Vector]:
-    """Where the first dipole and the first receiver are, metres along the axes of the grid; 0 where there is none."""
+    """Positions of the first dipole and the first receiver, metres along the axes of the grid; 0 where there is none."""
     dipoles, receivers = (_at(plan, next(iter(objects.values()), (0, 0, 0))) for objects in _objects(plan))
     return dipoles, receivers
 
@@ -92,7 +92,7 @@ def _objects(plan: Plan) -> tuple[dict[str, Index], dict[str, Index]]:
 
 
 def _moved(plan: Plan, objects: Mapping[str, Index], case: Mapping[str, tuple[str, Index]], what: str) -> Vector:
-    """Where the first of some objects is in a case, metres; all have to move together, those that are not named not."""
+    """The position of the first of some objects in a case, metres. All move together; those not named stay."""
     if not objects:
         return _at(plan, (0, 0, 0))
     ways = {
