@@ -25,7 +25,7 @@ Row = Mapping[str, str]
 
 
 def anchors(plan: Plan) -> tuple[Vector, Vector]:
-    """Positions of the first dipole and the first receiver, metres along the axes of the grid; 0 where there is none."""
+    """Positions of the first dipole and the first receiver, metres along the axes of the grid; without one 0."""
     dipoles, receivers = (_at(plan, next(iter(objects.values()), (0, 0, 0))) for objects in _objects(plan))
     return dipoles, receivers
 
