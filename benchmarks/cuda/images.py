@@ -2,9 +2,10 @@
 
     python benchmarks/cuda/images.py [--devices cuda] [--bytes 1073741824] [--out images.json]
 
-On all processors; on one GPU with a pixel for each thread; on one GPU with loads of 16 bytes; on all GPUs. Rates count
-the bytes read and written; the median of the repetitions after the first three. Transfers: copies of the whole image
-from and to pageable memory of the host, by the driver. Every result is compared with that of NumPy.
+On all processors; on one GPU with a pixel for each thread; on one GPU with loads of 16 bytes; on all GPUs; a formula
+that is no line also with its table in shared memory. Rates count the bytes read and written; the median of the
+repetitions after the first three. Transfers: copies of the whole image from and to pageable memory of the host, by the
+driver. Every result is compared with that of NumPy.
 """
 
 from __future__ import annotations
@@ -33,6 +34,11 @@ from peergrid.runtime.devices import cores, parse_devices  # noqa: E402
 
 FORMULAS = {"line": "x / 3", "table": "sqrt(x) * 16"}
 REPETITIONS, WARM = 13, 3
+WAYS = {
+    "each": "a pixel a thread",
+    "packed": "16 bytes a thread",
+    "shared": "16 bytes a thread, table in shared memory",
+}
 
 
 def on_processors(image: np.ndarray[Any, Any], formula: str) -> dict[str, Any]:
@@ -50,7 +56,7 @@ def measured(image: np.ndarray[Any, Any], formula: str, ordinals: tuple[int, ...
     assert np.array_equal(found[:2], values[image[:2]])
     assert np.array_equal(found[-2:], values[image[-2:]])
     return {
-        "way": f"{len(ordinals)} GPU, {'a pixel' if variant == 'each' else '16 bytes'} a thread",
+        "way": f"{len(ordinals)} GPU, {WAYS[variant]}",
         "formula": formula,
         "dtype": str(image.dtype),
         "seconds": statistics.median(seconds.kernels[WARM:]),
@@ -74,7 +80,8 @@ def main() -> None:
         image = np.random.default_rng(1).integers(0, np.iinfo(dtype).max + 1, (height, width), dtype)
         rows.append(on_processors(image, FORMULAS["line"]))
         for formula in FORMULAS.values():
-            for some, variant in ((ordinals[:1], "each"), (ordinals[:1], "packed"), (ordinals, "packed")):
+            ways = ((ordinals[:1], "each"), (ordinals[:1], "packed"), (ordinals, "packed"), (ordinals[:1], "shared"))
+            for some, variant in ways[: 4 if formula == FORMULAS["table"] else 3]:
                 rows.append(measured(image, formula, some, variant))
         for row in rows:
             row.setdefault("gbytes_per_second", 2 * image.nbytes / row["seconds"] / 1e9)

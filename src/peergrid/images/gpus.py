@@ -12,6 +12,7 @@ import numpy as np
 
 from peergrid.codegen.cache import default_cache
 from peergrid.codegen.cuda.skeletons import skeleton
+from peergrid.errors import UsageError
 from peergrid.images.table import Line, Pixels, straight
 from peergrid.runtime.cuda.commands.buffer import CommandWriter
 from peergrid.runtime.cuda.device.devices import Devices
@@ -19,9 +20,9 @@ from peergrid.runtime.cuda.device.driver import CudaDriver, Driver
 from peergrid.runtime.cuda.issue import issue
 from peergrid.schedule.ops import Event, Queue
 
-Variant = Literal["each", "packed"]
-KERNELS: dict[Variant, str] = {"each": "each_pixel", "packed": "packed_pixels"}
-THREADS, LOAD = 256, 16  # of a block; bytes
+Variant = Literal["each", "packed", "shared"]
+KERNELS: dict[Variant, str] = {"each": "each_pixel", "packed": "packed_pixels", "shared": "shared_pixels"}
+THREADS, MOST_THREADS, LOAD = 256, 1024, 16  # of a block; bytes
 NAMES = {np.dtype(np.uint8): "unsigned char", np.dtype(np.uint16): "unsigned short"}
 IMAGE = np.dtype(
     [
@@ -68,7 +69,8 @@ def on_gpus(
 ) -> tuple[Pixels, Seconds]:
     """The new image, and the times that it took; values: the new ones of all that a pixel can have.
 
-    Raises DeviceFault and DoesNotFit as runs do.
+    Variant `shared` asks for GPUs whose thread blocks may have the table in shared memory. Raises DeviceFault and
+    DoesNotFit as runs do.
     """
     out, line = np.empty_like(image), None if image.itemsize == 1 else straight(values)
     flat, result = image.reshape(-1), out.reshape(-1)
@@ -102,7 +104,7 @@ class _Share:
         self._code = driver.compile(text, devices.architecture(number), default_cache(), None)
         self._in, self._out = (devices.allocate(number, before.nbytes) for _ in range(2))
         line = line or Line(0, 0)
-        table = devices.constant(number, values)
+        table, self._table_bytes = devices.constant(number, values), values.nbytes
         self._values = np.array([(self._in, self._out, table, before.size, line.offset, line.slope, 0)], IMAGE)
 
     def upload(self) -> None:
@@ -119,12 +121,19 @@ class _Share:
         entry, context, queue = devices.driver.entry, devices.context(number), Queue(number, "image")
         kernel, stream = devices.function(number, self._code, KERNELS[variant]), devices.stream(queue)
         each = 1 if variant == "each" else LOAD // self._before.itemsize
-        blocks = max(1, -(-self._before.size // (THREADS * each)))
+        threads, shared = (MOST_THREADS, self._table_bytes) if variant == "shared" else (THREADS, 0)
+        blocks = max(1, -(-self._before.size // (threads * each)))
+        if variant == "shared":
+            blocks = min(blocks, devices.resident(number, kernel, threads, shared))
+            if not blocks:
+                raise UsageError(
+                    f"Thread blocks of this GPU cannot have {shared} bytes of shared memory; use 'packed'."
+                )
         events = [devices.event(Event(number, f"image {place}"), timing=True) for place in range(repetitions + 1)]
         commands = CommandWriter()
         commands.call(-1, context, entry("cuEventRecord"), events[0], stream)
         for event in events[1:]:
-            commands.launch(-1, context, entry("cuLaunchKernel"), kernel, stream, blocks, THREADS, self._values)
+            commands.launch(-1, context, entry("cuLaunchKernel"), kernel, stream, blocks, threads, self._values, shared)
             commands.call(-1, context, entry("cuEventRecord"), event, stream)
         issue(commands.finish(), entry("cuCtxSetCurrent"), "A kernel of an image")
         return list(pairwise(events))

@@ -8,7 +8,9 @@ import numpy as np
 import pytest
 from host_driver import COMPILER, HostDriver
 
+from peergrid.codegen.cuda.gpu_model import H200
 from peergrid.codegen.nvrtc import compile_cubin
+from peergrid.errors import UsageError
 from peergrid.images.formula import parse
 from peergrid.images.gpus import KERNELS, Variant, on_gpus, source
 from peergrid.images.table import Line, table
@@ -29,6 +31,20 @@ def test_pixels_are_those_of_the_table(dtype: np.dtype[Any], formula: str, varia
         assert np.array_equal(found, values[image])
         assert len(seconds.kernels) == 2
         assert not driver.live
+
+
+@pytest.mark.skipif(COMPILER is None, reason="no C++ compiler")
+def test_a_block_takes_more_pixels_than_it_has_loads_under_way() -> None:
+    values = table(parse("sqrt(x) * 16"), TYPES[1])
+    image = np.random.default_rng(1).integers(0, 1 << 16, (40_007,)).astype(TYPES[1])
+    found, _ = on_gpus(image, values, (0,), "shared", driver=HostDriver(blocks=1))
+    assert np.array_equal(found, values[image])
+
+
+def test_a_gpu_without_as_much_shared_memory_is_refused() -> None:
+    image, values = np.zeros(10, TYPES[1]), np.zeros(1 << 16, TYPES[1])
+    with pytest.raises(UsageError, match="cannot have 131072 bytes of shared memory; use 'packed'"):
+        on_gpus(image, values, (0,), "shared", driver=HostDriver(gpu=H200.with_block_shared(99 << 10)))
 
 
 @pytest.mark.nvrtc
