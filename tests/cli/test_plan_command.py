@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import h5py
+import numpy as np
 import pytest
 from cli_call import MODEL, Call
 
@@ -90,3 +92,38 @@ def test_the_geometry_is_drawn_before_a_long_run(call: Call, model: Path, tmp_pa
     refused = call("plan", model, "--picture", tmp_path / "model.bmp")
     assert refused.code == 2
     assert "--picture is expected to end in .png, .pdf, .svg, got 'model.bmp'" in refused.err
+
+
+INPUT = """\
+#domain: 0.04 0.03 0.002
+#dx_dy_dz: 0.002 0.002 0.002
+#time_window: 30
+#pml_cells: 4
+#waveform: ricker 1 1.5e9 pulse
+#hertzian_dipole: z 0.02 0.016 0 pulse
+#rx: 0.004 0.016 0
+#rx_steps: 0.002 0 0
+"""
+
+
+def test_input_files_of_gprmax_are_warned_of_as_by_a_run_and_have_a_precision(call: Call, tmp_path: Path) -> None:
+    (tmp_path / "model.in").write_text(INPUT)
+    planned = call("plan", "model.in", "--devices", "cpu:1", "--dtype", "float64", "--json")
+    ran = call("run", "model.in", "--devices", "cpu:1", "--dtype", "float64", "--json")
+    assert planned.json["dtype"] == ran.json["dtype"] == "float64"
+    said = [line for line in planned.err.splitlines() if line.startswith("warning")]
+    assert "warning: Receiver 1 lies inside the absorber, where fields mean nothing; move it inwards." in said
+    assert said == [line for line in ran.err.splitlines() if line.startswith("warning")]
+    assert call("plan", "model.in", "-n", "3", "--machine", "h200-x2").err.splitlines() == said[:1]
+    with h5py.File(tmp_path / "results/model/results.h5") as file:
+        assert file["rxs/rx1/Ez"].dtype == np.float64
+
+
+def test_what_a_file_says_itself_is_not_said_again(call: Call, model: Path, tmp_path: Path) -> None:
+    for option, value, key in (("-n", 3, "the table [survey]"), ("--dtype", "float64", "grid.dtype")):
+        answer = call("run", model, option, value)
+        sentence = f"'{option}' is expected with an input file of gprMax, got another; say it in {key}.\n"
+        assert (answer.code, answer.err) == (2, sentence)
+    (tmp_path / "model.in").write_text(INPUT)
+    assert call("run", "model.in", "--dtype", "double").err == "'--dtype' takes float32 or float64, got 'double'.\n"
+    assert call("run", "model.in", "-n", "0").err == "'-n' takes a whole number from 1 to 100000, got 0.\n"

@@ -7,15 +7,17 @@ from collections.abc import Callable
 from dataclasses import dataclass, fields
 from functools import wraps
 from pathlib import Path
-from typing import Annotated, Any, cast, get_type_hints
+from typing import Annotated, Any, cast, get_args, get_type_hints
 
 import typer
 
 from peergrid.cli.guard import check_description_memory, check_model_memory
 from peergrid.errors import UsageError
-from peergrid.grid import Index
+from peergrid.grid import Dtype, Index
+from peergrid.io.rule import shown
 from peergrid.jobs.requested import RequestedOptions
 from peergrid.models import Model, RunSpec
+from peergrid.models.survey import MOST, OpenModel
 from peergrid.runtime.devices import parse_devices
 from peergrid.runtime.ranks.launcher import own_devices, world
 from peergrid.schedule import Options
@@ -26,6 +28,12 @@ from peergrid.schedule.strategies import STRATEGIES
 
 ModelFile = Annotated[Path, typer.Argument(metavar="MODEL.toml", help="The model file; see docs/model-files.md.")]
 DeviceSpec = Annotated[str, typer.Option("--devices", metavar="SPEC", help="auto, cpu:4, cuda, cuda:0,1 or cuda:0,0.")]
+Traces = Annotated[
+    int | None, typer.Option("-n", "--traces", metavar="N", help="Of a survey of an input file of gprMax.")
+]
+Precision = Annotated[
+    str | None, typer.Option("--dtype", metavar="NAME", help="float32 or float64, of an input file of gprMax.")
+]
 AsJson = Annotated[bool, typer.Option("--json", help="One JSON object on standard output, nothing else.")]
 
 
@@ -72,6 +80,25 @@ class CommandLineOptions:
         else:
             check_model_memory(model, chosen, writing)
         return found
+
+
+def opened(model: Model, traces: int | None, dtype: str | None) -> Model:
+    """The model with what its file leaves open. Raises UsageError where that means nothing, or the file says it."""
+    given = {"-n": traces, "--dtype": dtype}
+    for option in (name for name, value in given.items() if value is not None and not isinstance(model, OpenModel)):
+        key = "the table [survey]" if option == "-n" else "grid.dtype"
+        raise UsageError(f"'{option}' is expected with an input file of gprMax, got another; say it in {key}.")
+    if not isinstance(model, OpenModel):
+        return model
+    if dtype is not None:
+        if dtype not in get_args(Dtype):
+            raise UsageError(f"'--dtype' takes {' or '.join(get_args(Dtype))}, got '{shown(dtype)}'.")
+        model = model.with_dtype(cast(Dtype, dtype))
+    if traces is not None:
+        if not 1 <= traces <= MOST:
+            raise UsageError(f"'-n' takes a whole number from 1 to {MOST}, got {traces}.")
+        model = model.with_traces(traces)
+    return model
 
 
 def arranging(command: Callable[..., None]) -> Callable[..., None]:

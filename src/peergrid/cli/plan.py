@@ -12,8 +12,8 @@ from typing import Annotated
 
 import typer
 
-from peergrid.cli.choose import AsJson, CommandLineOptions, ModelFile, arranging
-from peergrid.cli.notes import announce, tell
+from peergrid.cli.choose import AsJson, CommandLineOptions, ModelFile, Precision, Traces, arranging, opened
+from peergrid.cli.notes import announce, tell, warn
 from peergrid.errors import UsageError
 from peergrid.io.atomic import replacing
 from peergrid.jobs.folder import Folder
@@ -91,10 +91,12 @@ def plan(
         Path | None,
         typer.Option("--picture", metavar="FILE", help="Draw the geometry, as .png, .pdf or .svg, and plan nothing."),
     ] = None,
+    traces: Traces = None,
+    dtype: Precision = None,
     as_json: AsJson = False,
 ) -> None:
     """Say what a model needs, how it would be arranged, and how long it would take, without running it."""
-    described = read(model)
+    described = opened(read(model), traces, dtype)
     if picture is not None:
         _draw(described.build(), picture)
         return
@@ -103,7 +105,9 @@ def plan(
 
         asked = machine_for(machine or USUAL_MACHINE, gpus, nodes or 1, network)
         elsewhere = replace(arguments, devices="cpu:1").requested(described, elsewhere=True)
-        foretold, events = foretell(str(model), described.build(), elsewhere, asked)
+        built = described.build()
+        _warn(built)
+        foretold, events = foretell(str(model), built, elsewhere, asked)
         if timeline is not None:
             Folder(timeline.parent).prepare()
             with replacing(timeline) as partial:
@@ -116,6 +120,8 @@ def plan(
         tell((f"The model has a survey of {len(shifts(many))} traces; the figures are those of one on all devices.",))
     requested = arguments.requested(described)
     built = described.build()
+    if requested.leads:
+        _warn(built)
     chosen = requested.resolve(built, None if as_json else announce)
     enough = (TRIALS + 2) * 2 * chosen.options.depth
     with requested.simulation(built, chosen, max(built.steps, enough)) as simulation:
@@ -124,6 +130,12 @@ def plan(
         found = replace(found, predicted=_predicted(built.problem, requested, simulation.options))
     tell(found.notes)
     typer.echo(json.dumps(asdict(found), indent=2) if as_json else _text(found))
+
+
+def _warn(built: BuiltModel) -> None:
+    """Say the warnings that a run of the model has."""
+    for warning in built.warnings:
+        warn(warning)
 
 
 def _draw(built: BuiltModel, path: Path) -> None:

@@ -10,7 +10,7 @@ from typing import Annotated
 
 import typer
 
-from peergrid.cli.choose import AsJson, CommandLineOptions, ModelFile, arranging
+from peergrid.cli.choose import AsJson, CommandLineOptions, ModelFile, Precision, Traces, arranging, opened
 from peergrid.cli.notes import announce, tell, warn
 from peergrid.cli.stop import StopRequest, stop_on_signal
 from peergrid.cli.summary import Summary, summary, text
@@ -23,7 +23,7 @@ from peergrid.jobs.recording import Recording, recording
 from peergrid.jobs.requested import RequestedOptions
 from peergrid.jobs.run import carry_out, check_folder, restore
 from peergrid.models import BuiltModel, Model, read
-from peergrid.models.survey import MOST, CountedModel, surveyed
+from peergrid.models.survey import surveyed
 from peergrid.progress import Reporter
 from peergrid.runtime.fit import gibibytes
 from peergrid.runtime.traffic import counted
@@ -69,13 +69,12 @@ def run(
         int | None,
         typer.Option("--devices-per-trace", metavar="N", help="Of a survey (default: what is foretold to be fastest)."),
     ] = None,
-    traces: Annotated[
-        int | None, typer.Option("-n", "--traces", metavar="N", help="Of a survey of an input file of gprMax.")
-    ] = None,
+    traces: Traces = None,
+    dtype: Precision = None,
     as_json: AsJson = False,
 ) -> None:
     """Run a model, or all traces of its survey, and write traces, fields, snapshots and pictures."""
-    described = _with_traces(_with_steps(read(model), steps), traces)
+    described = _with_steps(opened(read(model), traces, dtype), steps)
     requested = arguments.requested(described, writing=write)
     folder = Folder(output or Path("results") / model.stem) if write and requested.leads else None
     period = None if checkpoint is None else Period.read(checkpoint)
@@ -136,17 +135,6 @@ def _with_steps(described: Model, steps: int | None) -> Model:
     if steps < 1:
         raise UsageError(f"'--steps' takes a whole number above 0, got {steps}.")
     return described.with_steps(steps)
-
-
-def _with_traces(described: Model, traces: int | None) -> Model:
-    """The model with a number of traces. Raises UsageError for none, and for a file that says how many there are."""
-    if traces is None:
-        return described
-    if not 1 <= traces <= MOST:
-        raise UsageError(f"'-n' takes a whole number from 1 to {MOST}, got {traces}.")
-    if not isinstance(described, CountedModel):
-        raise UsageError("'-n' is expected with an input file of gprMax, got another; say it in its table [survey].")
-    return described.with_traces(traces)
 
 
 def _written(folder: Folder, built: BuiltModel, simulation: Simulation, found: Summary, *, hurried: bool) -> Summary:

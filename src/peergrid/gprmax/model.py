@@ -82,6 +82,9 @@ class InputModel:
     def with_steps(self, steps: int) -> Self:
         return replace(self, shortened=steps)
 
+    def with_dtype(self, dtype: Dtype) -> Self:
+        return replace(self, dtype=dtype)
+
     def with_traces(self, traces: int) -> Self:
         """The same model, to make so many traces; one is a run without a survey.
 
@@ -134,7 +137,7 @@ class InputModel:
     def build(self) -> BuiltInput:
         notes = [item.note for item in self.plan.of(Passed)]
         names = [item.name for item in self.plan.of(Setting)]
-        if self.placed is None:
+        if self.placed is None and self.survey is None:
             moved = [name for name in ("src_steps", "rx_steps") if name in names]
             notes += [f"#{name} moves nothing in a single run; '-n N' makes a survey of N traces." for name in moved]
         geometry.check(self.plan)

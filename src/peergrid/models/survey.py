@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Annotated, ClassVar, Protocol, Self, TypeVar, cast, runtime_checkable
 
 from peergrid.errors import UsageError
-from peergrid.grid import Array
+from peergrid.grid import Array, Dtype
 from peergrid.io.rule import Finite, Rule
 from peergrid.models.model import BuiltModel, Model
 
@@ -106,11 +106,14 @@ class SurveyedModel(Model, Protocol):
 
 
 @runtime_checkable
-class CountedModel(Model, Protocol):
-    """A model whose file says how traces differ, and not how many are made."""
+class OpenModel(Model, Protocol):
+    """A model whose file does not say how many traces are made, nor in which precision."""
 
     def with_traces(self, traces: int) -> Self:
         """The same model with a survey of so many traces. Raises UsageError where it cannot have one."""
+
+    def with_dtype(self, dtype: Dtype) -> Self:
+        """The same model in a precision."""
 
 
 class SurveyedBuilt(BuiltModel, Protocol):
