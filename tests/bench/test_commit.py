@@ -29,6 +29,7 @@ def test_a_checkout_an_archive_and_bare_files(checkout: Path, tmp_path: Path) ->
     assert commit(checkout) == head.strip()
     (checkout / "src" / "one.py").write_text("2\n")
     assert commit(checkout) == f"{head.strip()}-dirty"
+    assert commit(checkout / "src") == "", "a package that was installed somewhere within is not of this commit"
     archive = tmp_path / "archive"
     archive.mkdir()
     subprocess.run(f"git archive HEAD | tar -x -C {archive}", cwd=checkout, shell=True, check=True)

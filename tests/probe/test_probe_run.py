@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from probe_examples import machine, number, outcome, profile
 
+from peergrid.bench.commit import commit
 from peergrid.cli.probe import probe as command
 from peergrid.errors import DeviceFault, UsageError
 from peergrid.machine import encode
@@ -23,6 +24,7 @@ from peergrid.probe.cpu.threads import Others, counts, inside, on_each_processor
 from peergrid.probe.cuda.devices import Gpus
 from peergrid.probe.registry import PROBES, choose
 from peergrid.probe.runner import run
+from peergrid.version import VERSION
 
 ENOUGH_CORES = len(os.sched_getaffinity(0)) >= 2
 
@@ -161,7 +163,7 @@ def test_what_has_no_time_left_is_recorded_so(tmp_path: Path) -> None:
     ended = json.dumps({"outcome": _outcome(probes[0])})
     said: list[str] = []
     script = worker(tmp_path, f"print({ended!r}, flush=True)\ntime.sleep(60)")
-    found = measure(probes, quick=False, say=said.append, total=1.0, command=script)
+    found = measure(probes, quick=False, say=said.append, total=3.0, command=script)
     assert [(item.status, item.reason) for item in found] == [("done", ""), *[("timeout", session.OVER)] * 2]
     assert len(said) == 3
 
@@ -247,6 +249,9 @@ def test_processors_turn_through_all_of_them() -> None:
 def test_the_command_measures_and_compares(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     place = tmp_path / "p.json"
     command(names=["host-start"], quick=True, output=place)
+    measured = profiles.read(place)
+    assert (measured.peergrid, measured.commit) == (VERSION, commit())
+    assert measured.command.startswith(Path(sys.argv[0]).name)
     capsys.readouterr()
     found = profiles.read(place)
     assert [item.status for item in found.probes] == ["done"]

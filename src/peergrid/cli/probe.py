@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+import shlex
+import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from peergrid.bench.commit import commit
 from peergrid.errors import DeviceFault, UsageError
 from peergrid.machine import discover, encode
 from peergrid.probe import Probe, compare, measure, show
@@ -90,7 +93,8 @@ def _recorded(path: Path, chosen: tuple[Probe, ...], named: bool) -> profiles.Pr
 
 def _measure(chosen: tuple[Probe, ...], quick: bool) -> profiles.Profile:
     outcomes = measure(chosen, quick, say=lambda words: typer.echo(words, err=True))
-    return profiles.new(discover(), outcomes, quick)
+    command = shlex.join([Path(sys.argv[0]).name, *sys.argv[1:]])
+    return profiles.new(discover(), outcomes, quick, command=command, commit=commit())
 
 
 def _judge(found: profiles.Profile) -> None:

@@ -53,9 +53,10 @@ def _decode(kind: Any, data: Any, where: str) -> Any:
 def _dataclass(kind: type[Any], data: Any, where: str) -> Any:
     _expect(isinstance(data, dict), "an object", data, where)
     hints = typing.get_type_hints(kind)
-    names = [field.name for field in dataclasses.fields(kind)]
-    lacking = [name for name in names if name not in data]
+    fields = dataclasses.fields(kind)
+    lacking = [one.name for one in fields if one.name not in data and one.default is dataclasses.MISSING]
     _expect(not lacking, f"an entry '{''.join(lacking[:1])}'", "none", where)
+    names = [one.name for one in fields if one.name in data]
     return kind(**{name: _decode(hints[name], data[name], f"{where}.{name}") for name in names})
 
 

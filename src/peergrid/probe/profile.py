@@ -8,13 +8,13 @@ import tempfile
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from importlib import metadata
 from pathlib import Path
 from typing import Any
 
 from peergrid.errors import UsageError
 from peergrid.machine import Machine, decode, encode
 from peergrid.probe.experiment import Measurement, Scalar
+from peergrid.version import VERSION as OWN_VERSION
 
 FORMAT = "peergrid-profile"
 VERSION = 1
@@ -41,7 +41,10 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True)
 class Profile:
-    """A measured machine. `format` and `version` say how to read the file; `created` is UTC, ISO 8601."""
+    """A measured machine. `format` and `version` say how to read the file; `created` is UTC, ISO 8601.
+
+    command, commit: how it was measured, and the commit of the sources where that is known.
+    """
 
     format: str
     version: int
@@ -50,6 +53,8 @@ class Profile:
     quick: bool
     machine: Machine
     probes: tuple[Outcome, ...]
+    command: str = ""
+    commit: str = ""
 
     def results(self, quantity: str = "") -> Iterator[Measurement]:
         """All results, or those of one quantity."""
@@ -66,10 +71,10 @@ class Profile:
         return None
 
 
-def new(machine: Machine, probes: tuple[Outcome, ...], quick: bool) -> Profile:
+def new(machine: Machine, probes: tuple[Outcome, ...], quick: bool, *, command: str = "", commit: str = "") -> Profile:
     """A profile of now."""
     created = datetime.now(UTC).isoformat(timespec="seconds")
-    return Profile(FORMAT, VERSION, created, _own_version(), quick, machine, probes)
+    return Profile(FORMAT, VERSION, created, OWN_VERSION, quick, machine, probes, command, commit)
 
 
 def dumps(profile: Profile) -> str:
@@ -171,10 +176,3 @@ def replace(path: Path, text: str) -> None:
     except BaseException:
         Path(name).unlink(missing_ok=True)
         raise
-
-
-def _own_version() -> str:
-    try:
-        return metadata.version("peergrid")
-    except metadata.PackageNotFoundError:
-        return "unknown"
