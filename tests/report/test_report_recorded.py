@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from peergrid.probe import show
 from peergrid.probe.profile import read
 from peergrid.report import page
 
@@ -28,3 +30,12 @@ def test_the_full_profile_lacks_nothing_without_a_reason() -> None:
         for outcome in profile.probes:
             assert outcome.status in ("done", "impossible"), outcome.name
             assert outcome.results or outcome.reason, outcome.name
+
+
+def test_what_is_known_to_be_wrong_is_said_at_the_top() -> None:
+    profile = replace(read(PROFILES[0]), notes=("Barriers are <wrong>.",))
+    top = page(profile).split("<nav>")[0]
+    assert '<p class="slow">Added later: Barriers are &lt;wrong&gt;.</p>' in top
+    assert show.profile(profile).splitlines()[1] == "Note: Barriers are <wrong>."
+    for name in ("profile-h200-x4", "profile-h200-x8-quick"):
+        assert "Added later" in page(read(RESULTS / f"{name}.json"))

@@ -43,7 +43,8 @@ class Outcome:
 class Profile:
     """A measured machine. `format` and `version` say how to read the file; `created` is UTC, ISO 8601.
 
-    command, commit: how it was measured, and the commit of the sources where that is known.
+    command, commit: how it was measured, and the commit of the sources where that is known; notes: sentences that were
+    added later about numbers that are known to be wrong, or that a newer profile replaces.
     """
 
     format: str
@@ -55,6 +56,7 @@ class Profile:
     probes: tuple[Outcome, ...]
     command: str = ""
     commit: str = ""
+    notes: tuple[str, ...] = ()
 
     def results(self, quantity: str = "") -> Iterator[Measurement]:
         """All results, or those of one quantity."""

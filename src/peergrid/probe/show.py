@@ -18,7 +18,7 @@ def profile(found: Profile) -> str:
             without.setdefault(f"{outcome.status}: {outcome.reason}", []).append(outcome.name)
     reasons = [f"\n{reason}\n  {', '.join(names)}" for reason, names in without.items()]
     measured = [line for outcome in found.probes if outcome.results for line in _outcome(outcome)]
-    return "\n".join([found.machine.label, *measured, *reasons])
+    return "\n".join([found.machine.label, *(f"Note: {note}" for note in found.notes), *measured, *reasons])
 
 
 def catalogue(probes: Sequence[Probe]) -> str:

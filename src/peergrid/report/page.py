@@ -68,9 +68,13 @@ def _head(profile: Profile) -> str:
     return (
         f"<header><h1>{escape(profile.machine.label)}</h1>"
         f'<p class="faint">A {kind} profile of {escape(measured)} UTC; {escape(facts)}.</p>'
-        f"<nav>{links}</nav>{_flags(flags(profile))}{_broken(profile)}{_glance(profile)}"
+        f"{_notes(profile)}<nav>{links}</nav>{_flags(flags(profile))}{_broken(profile)}{_glance(profile)}"
         f'<p class="method">{READING}</p></header>'
     )
+
+
+def _notes(profile: Profile) -> str:
+    return "".join(f'<p class="slow">Added later: {escape(note)}</p>' for note in profile.notes)
 
 
 def _flags(found: Sequence[Shortfall]) -> str:
