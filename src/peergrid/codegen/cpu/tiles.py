@@ -13,7 +13,9 @@ from peergrid.grid import Box, Index
 from peergrid.stencil import Growth, Problem, footprint, write_box
 
 SHARE = 0.75  # of the cache; the rest is for rows of the slots, tables and whatever else runs
-SHARE_3D = 0.75  # the same of 3D tiles, of which larger ones lose little by little: planes come from the next level
+SHARE_3D = 0.5  # the same of 3D tiles, of which larger ones lose little by little: planes come from the next level
+SHARE_OF_MANY = 0.75  # the same where many values are in flight: every cache line is asked for ahead (see `fetch`)
+MANY = 48  # values in flight for each cell of a tile's cross-section
 BEYOND = 0.25  # additional time for each time that the share is exceeded
 MOST_BEYOND = 3  # times
 LARGE = 32  # second-level caches: of a pass that moves more, nothing is left in the last level for the next
@@ -26,12 +28,13 @@ ROW_START = 200  # cells in whose time a row begins: its pointers, its first loa
 class Weight:
     """Bytes in flight for each cell of a tile's cross-section, and the cells added around it along each plane axis.
 
-    margins: of what is read; computed: of what the nodes compute, on average.
+    margins: of what is read; computed: of what the nodes compute, on average; share: of the cache that a 3D tile takes.
     """
 
     bytes_per_cell: int
     margins: Index
     computed: tuple[float, ...]
+    share: float = SHARE_3D
 
 
 def tiled_plan(
@@ -63,7 +66,8 @@ def weigh(problem: Problem, plan: StreamPlan) -> Weight:
     rows = sum(_rows(problem, plan)) + len(streamed) * (lag + 1)
     rows += sum(max(2, read.get(name, 0)) for name in problem.state if _large(problem, name))
     first = 1 if problem.grid.ndim > 1 else 0
-    return Weight(rows * problem.itemsize, margins[first:], _computed(problem, plan)[first:])
+    share = SHARE_OF_MANY if rows > MANY else SHARE_3D
+    return Weight(rows * problem.itemsize, margins[first:], _computed(problem, plan)[first:], share)
 
 
 def _computed(problem: Problem, plan: StreamPlan) -> tuple[float, ...]:
@@ -116,7 +120,7 @@ def _cost(extents: Index, counts: Index, weight: Weight, cache_bytes: int) -> tu
         redundant = prod((s + m) / s for s, m in zip(sizes, around, strict=True))
         averages = [m / 2 if count > 1 else 0.0 for m, count in zip(weight.margins, counts, strict=True)]
         taken = prod(s + m for s, m in zip(sizes, averages, strict=True)) * weight.bytes_per_cell
-        exceeded = max(0.0, taken / (SHARE_3D * cache_bytes) - 1)
+        exceeded = max(0.0, taken / (weight.share * cache_bytes) - 1)
         return redundant * (1 + BEYOND * min(MOST_BEYOND, exceeded)), prod(counts)
     grown = tuple(size + margin for size, margin in zip(sizes, weight.margins, strict=True))
     redundancy = prod(g / s for g, s in zip(grown, sizes, strict=True)) * (1 + ROW_START / grown[-1])
