@@ -7,6 +7,7 @@ from math import sqrt
 
 from peergrid.errors import UsageError
 from peergrid.grid import Index
+from peergrid.models.fdtd3d import plane_wave
 from peergrid.models.fdtd3d.constants import SPEED_OF_LIGHT
 from peergrid.models.fdtd3d.domain import (
     AXES,
@@ -91,7 +92,7 @@ def _absorber_faults(domain: Domain) -> Iterator[str]:
 def _source_faults(domain: Domain) -> Iterator[str]:
     for number, source in enumerate(domain.sources, start=1):
         if isinstance(source, PlaneWave):
-            yield f"Source {number} is a plane wave, which is not carried out; use dipoles far away."
+            yield from (f"Source {number}, a plane wave, {fault}." for fault in plane_wave.faults(domain, source))
             continue
         name = f"{'H' if isinstance(source, MagneticDipole) else 'E'}{source.axis}"
         if name not in domain.live:

@@ -209,8 +209,9 @@ class TransmissionLine:
 class PlaneWave:
     """A plane wave (V/m) inside the box of nodes from `lo` to `hi`; outside there is only what is scattered.
 
-    direction: the way it goes; polarisation: that of its electric field, normal to it; both of length 1. The waveform
-    is the field at the corner of the box that the wave reaches first.
+    direction: the way it goes, along an axis; polarisation: that of its electric field, normal to it; both of length 1.
+    The waveform is the field in the plane of nodes `origin` along that axis, by default a cell before the box. medium:
+    that of the box's faces.
     """
 
     lo: Index
@@ -219,6 +220,7 @@ class PlaneWave:
     polarisation: tuple[float, float, float]
     drive: Drive
     medium: str = VACUUM.name
+    origin: int | None = None
     name: str = ""
 
 
