@@ -16,7 +16,7 @@ from peergrid.gprmax.table import TABLE, Noted, Refused, markdown
 from peergrid.gprmax.waves import Pulse
 from peergrid.jobs import run_model
 from peergrid.models import modelfile
-from peergrid.models.fdtd3d import COMPONENTS, ElectricDipole
+from peergrid.models.fdtd3d import COMPONENTS, ElectricDipole, PlaneWave
 
 HERE = Path(__file__).parent
 SMALL = """\
@@ -173,3 +173,40 @@ def test_waveforms_are_those_of_gprmax() -> None:
         "sine": [0.0, -0.95105652, 0.0],
     }.items():
         np.testing.assert_allclose(Pulse(kind, 1.0, 1e9, 1e-11).sample(times), expected, atol=1e-8)
+
+
+WAVE = "#plane_wave_vector: 0.02 0.02 0.02 0.04 0.042 0.044 0 -1 0 30 pulse"
+VOLUME = """\
+#domain: 0.06 0.06 0.06
+#dx_dy_dz: 0.002 0.002 0.002
+#time_window: 11
+#pml_cells: 3
+#waveform: ricker 1 1.5e9 pulse
+"""
+
+
+@pytest.mark.parametrize(
+    "line", [WAVE, "#plane_wave_angles: 0.02 0.02 0.02 0.04 0.042 0.044 90 270 30 pulse free_space 0 1e-9"]
+)
+def test_a_plane_wave_goes_along_an_axis(tmp_path: Path, line: str) -> None:
+    model = read(_file(tmp_path, VOLUME + line))
+    (wave,) = model.domain.sources
+    assert model.build().problem.signals
+    assert isinstance(wave, PlaneWave)
+    assert (wave.lo, wave.hi, wave.origin) == ((10, 10, 10), (20, 21, 22), 31)
+    assert wave.direction == (0, -1, 0)
+    assert wave.polarisation == pytest.approx((-np.cos(np.pi / 6), 0, 0.5), abs=1e-12)
+    assert wave.drive.stop == (1e-9 if "angles" in line else np.inf)
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        (WAVE.replace("0 -1 0", "1 2 0"), "to be a wave along an axis, got direction"),
+        (WAVE.replace("0 -1 0", "0 0 0"), "is expected to have a direction, got 0 0 0"),
+        (WAVE + " mud", "is expected in a medium of the domain without poles, got 'mud'"),
+        (WAVE.replace(" 30 ", " 400 "), "to have an angle from 0 to 360 degrees as word 10"),
+    ],
+)
+def test_other_plane_waves_are_refused(tmp_path: Path, line: str, said: str) -> None:
+    assert said in _sentence(tmp_path, VOLUME + line)

@@ -17,6 +17,7 @@ from peergrid.gprmax.items import (
     FractalBox,
     Heard,
     HeardArray,
+    Incoming,
     Item,
     Layer,
     SampledWaves,
@@ -41,6 +42,7 @@ from peergrid.models.fdtd3d import (
     Drive,
     ElectricDipole,
     MagneticDipole,
+    PlaneWave,
     Receiver,
     Slab,
     Stretch,
@@ -231,12 +233,22 @@ def _sources(plan: Plan) -> Iterator[Placed]:
             waves[item.name] = Pulse(item.kind, item.amplitude, item.frequency, plan.dt)
         elif isinstance(item, SampledWaves):
             waves |= sampled(item, plan.dt, plan.steps)
-    for source in plan.of(Source):
+    for source in (item for item in plan.items if isinstance(item, Source | Incoming)):
         if source.waveform not in waves:
             raise source.command.fault("to name a #waveform", f"'{source.waveform}'", "define it")
-        node = plan.frame.source(source.command, source.at)
         drive = Drive(waves[source.waveform], source.start, source.stop)
-        yield _source(source, node, drive)
+        if isinstance(source, Incoming):
+            yield _incoming(plan.frame, source, drive)
+        else:
+            yield _source(source, plan.frame.source(source.command, source.at), drive)
+
+
+def _incoming(frame: Frame, wave: Incoming, drive: Drive) -> PlaneWave:
+    """The plane wave, which sets out at the domain's end that it comes from."""
+    lo, hi = (frame.source(wave.command, corner) for corner in (wave.lo, wave.hi))
+    way = next(axis for axis, d in enumerate(wave.direction) if d)
+    origin = 0 if wave.direction[way] > 0 else frame.cells[way] + 1
+    return PlaneWave(lo, hi, wave.direction, wave.polarisation, drive, wave.medium, origin)
 
 
 def _source(source: Source, node: Index, drive: Drive) -> Placed:

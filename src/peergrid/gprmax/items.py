@@ -306,6 +306,24 @@ class Source:
 
 
 @dataclass(frozen=True)
+class Incoming:
+    """A plane wave in the box between two corners: where it goes and where its electric field points, as unit vectors.
+
+    medium: the name of what surrounds the bodies in the box.
+    """
+
+    command: Command
+    lo: Vector
+    hi: Vector
+    direction: Vector
+    polarisation: Vector
+    waveform: str
+    medium: str
+    start: float = 0.0
+    stop: float = inf
+
+
+@dataclass(frozen=True)
 class Heard:
     """A receiver; no outputs: all six components."""
 
@@ -350,5 +368,5 @@ class Passed:
 
 Item = (
     Setting | Material | Given | Dispersion | Mixing | Choice | Moist | Shape | FractalBox | Layer | Voxels | View
-    | Saved | Wave | SampledWaves | Source | Heard | HeardArray | Stretching | Passed
+    | Saved | Wave | SampledWaves | Source | Incoming | Heard | HeardArray | Stretching | Passed
 )  # fmt: skip

@@ -10,7 +10,7 @@ from pathlib import Path
 from types import MappingProxyType
 
 from peergrid.errors import UsageError
-from peergrid.gprmax import ground_readers, readers
+from peergrid.gprmax import ground_readers, plane_wave_readers, readers
 from peergrid.gprmax.items import FractalBox, Item, Lawn, Passed, Roughness
 from peergrid.gprmax.readers import Reader
 from peergrid.gprmax.text import Command
@@ -34,7 +34,8 @@ class Noted:
 _OUTSIDE = "compute that from the receivers' traces, or run this model in gprMax"
 _CIRCUITS = "model the port by #voltage_source or #transmission_line, or run this model in gprMax"
 _WAVEGUIDES = "feed the guide by #hertzian_dipole, or run this model in gprMax"
-_WAVES = "put a #hertzian_dipole far away, or use kind = 'fdtd2d' for a plane wave in 2D"
+_LAYERED = "use #plane_wave_vector above the layers, or kind = 'fdtd2d' for a plane wave onto layers in 2D"
+_OBLIQUE = "use #plane_wave_vector along an axis, and turn the model"
 _OLD = "it is of gprMax 2; write the model for gprMax 3 or 4"
 
 TABLE: Mapping[str, Reader | Refused | Noted] = MappingProxyType(
@@ -81,6 +82,8 @@ TABLE: Mapping[str, Reader | Refused | Noted] = MappingProxyType(
         "magnetic_dipole": readers.dipole,
         "voltage_source": readers.resistive,
         "transmission_line": readers.resistive,
+        "plane_wave_angles": plane_wave_readers.by_angles,
+        "plane_wave_vector": plane_wave_readers.by_vector,
         "rx": readers.receiver,
         "rx_array": readers.receivers,
         "src_steps": readers.steps,
@@ -97,10 +100,8 @@ TABLE: Mapping[str, Reader | Refused | Noted] = MappingProxyType(
         "pml_slab": Refused("use #pml_cells"),
         "symmetry_boundary": Refused("compute the whole domain; a wall of #pml_cells: 0 is a perfect conductor"),
         "magnetic_frill_source": Refused("use #transmission_line"),
-        "plane_wave_angles": Refused(_WAVES),
-        "plane_wave_axial": Refused(_WAVES),
-        "plane_wave_vector": Refused(_WAVES),
-        "discrete_plane_wave": Refused(_WAVES),
+        "plane_wave_axial": Refused(_LAYERED),
+        "discrete_plane_wave": Refused(_OBLIQUE),
         "eigenmode_band": Refused(_WAVEGUIDES),
         "eigenmode_port": Refused(_WAVEGUIDES),
         "eigenmode_excitation": Refused(_WAVEGUIDES),

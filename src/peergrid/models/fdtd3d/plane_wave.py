@@ -156,7 +156,7 @@ class Incident:
         before = (wave.lo if self.sign > 0 else wave.hi)[self.way] - self.sign
         origin = before if wave.origin is None else wave.origin
         places = [self.sign * (plane - origin) for plane in (wave.lo[self.way], wave.hi[self.way])]
-        cells = (steps + max(places)) // 2 + 3
+        cells = max(max(places) + 2, (steps + max(places)) // 2 + 3)
         e, h = np.zeros(cells + 1), np.zeros(cells + 1)  # h[r] lies between e[r] and e[r + 1]
         sent_e, sent_h = self._sent(steps, dt)
         found_e, found_h = np.zeros((2, steps + 1)), np.zeros((2, steps))
