@@ -79,7 +79,7 @@ class Incident:
     h: int
 
     def stages(self, fields: Mapping[Component, Field]) -> tuple[list[Stage], list[Stage]]:
-        """What follows the half step of H, and that of E."""
+        """The stages that follow the half step of H, and that of E."""
         series, magnetic, electric = self._series(), list[Update](), list[Update]()
         for far in (False, True):
             magnetic.append(self._end(fields[self._named("H", self.h)], far, series.electric[far], "H"))
@@ -234,7 +234,7 @@ def incidents(lattice: Lattice) -> Iterator[Incident]:
 
 
 def faults(domain: Domain, wave: PlaneWave) -> Iterator[str]:
-    """What keeps a plane wave from being carried out, each as the end of a sentence."""
+    """Reasons against carrying a plane wave out, each as the end of a sentence."""
     try:
         way, _ = way_of(wave)
     except ValueError:
