@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -111,11 +112,14 @@ def test_a_vector_that_vanishes_is_said_so() -> None:
 
 
 def test_matrix_market_files_are_read(tmp_path: Path) -> None:
-    mmwrite(tmp_path / "m.mtx", MATRICES["banded"])
-    found, wanted = read_matrix(tmp_path / "m.mtx"), CsrMatrix.of(MATRICES["banded"])
-    assert np.array_equal(found.starts, wanted.starts)
-    assert np.array_equal(found.columns, wanted.columns)
-    np.testing.assert_allclose(found.values, wanted.values, rtol=1e-14)
+    plain, packed = tmp_path / "m.mtx", tmp_path / "m.mtx.gz"
+    mmwrite(plain, MATRICES["banded"])
+    packed.write_bytes(gzip.compress(plain.read_bytes()))
+    wanted = CsrMatrix.of(MATRICES["banded"])
+    for found in map(read_matrix, (plain, packed)):
+        assert np.array_equal(found.starts, wanted.starts)
+        assert np.array_equal(found.columns, wanted.columns)
+        np.testing.assert_allclose(found.values, wanted.values, rtol=1e-14)
 
 
 def one_bad(tmp_path: Path) -> None:

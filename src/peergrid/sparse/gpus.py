@@ -22,7 +22,7 @@ MOST = (1 << 32) - ROUND_BYTES  # places of nonzeros on a GPU
 MATRIX = np.dtype([("starts", "<u8"), ("columns", "<u8"), ("values", "<u8"), ("first", "<i8")])
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class GpuProduct:
     """An `OwnKernel` for `products`."""
 

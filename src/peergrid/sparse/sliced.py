@@ -1,4 +1,4 @@
-"""Sliced ELLPACK: slices of 32 rows as long as the longest, the layout that GPUs read best if rows are alike."""
+"""Sliced ELLPACK: slices of 32 rows, all as long as the longest, whose k-th nonzeros lie side by side."""
 
 from __future__ import annotations
 
