@@ -15,7 +15,7 @@ from peergrid.gprmax.raster import NOTHING, Filling, Ids, Mask, Raster
 from peergrid.gprmax.soils import Mixture
 from peergrid.gprmax.text import Command
 from peergrid.io.rule import shown
-from peergrid.models.fdtd3d import PEC, PMC, VACUUM, Medium
+from peergrid.models.fdtd3d import PEC, PMC, VACUUM, Medium, Pole
 
 MOST = NOTHING  # which is none
 BUILT_IN = (PEC, VACUUM, PMC)
@@ -188,20 +188,20 @@ class Media:
 
 
 def _mean(name: str, parts: list[Medium]) -> Medium:
-    """The arithmetic mean of the properties, each part's poles with their share."""
+    """The arithmetic mean of the properties, each part's poles with their share, those of one rate as one."""
     share = 1 / len(parts)
-    poles = tuple(
-        replace(pole, weight=pole.weight * share, conductivity=pole.conductivity * share)
-        for part in parts
-        for pole in part.poles
-    )
+    poles: dict[complex, Pole] = {}
+    for pole in (pole for part in parts for pole in part.poles):
+        weight, loss = pole.weight * share, pole.conductivity * share
+        known = poles.get(pole.rate, Pole(0.0, pole.rate))
+        poles[pole.rate] = replace(known, weight=known.weight + weight, conductivity=known.conductivity + loss)
     return Medium(
         name,
         sum(part.permittivity for part in parts) * share,
         sum(part.conductivity for part in parts) * share,
         sum(part.permeability for part in parts) * share,
         sum(part.magnetic_loss for part in parts) * share,
-        poles,
+        tuple(poles.values()),
     )
 
 

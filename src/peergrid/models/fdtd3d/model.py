@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from math import prod
 from typing import Self
 
 from peergrid.grid import Dtype
 from peergrid.models.fdtd3d.build import BuiltDomain, build
-from peergrid.models.fdtd3d.domain import Absorber, Domain
+from peergrid.models.fdtd3d.domain import Absorber, Domain, Medium
 from peergrid.models.model import Memory, RunSpec, Snapshots
 
 COEFFICIENTS = 12  # a factor and what is kept, of six components
@@ -46,7 +47,7 @@ class DomainModel:
         return memory(
             domain.nodes, 4 if domain.dtype == "float32" else 8, domain.absorber, domain.steps,
             components=len(domain.live), recorded=recorded, sources=len(domain.sources),
-            ids=domain.ids.itemsize, computing=computing, writing=writing,
+            ids=domain.ids.itemsize, computing=computing, writing=writing, poles=remembered(domain.media),
         )  # fmt: skip
 
     def check_results(self) -> None:
@@ -56,18 +57,25 @@ class DomainModel:
         return build(self.domain, self)
 
 
+def remembered(media: Iterable[Medium]) -> int:
+    """The most numbers that the poles of a medium need at a node."""
+    return max((sum(1 + bool(complex(pole.rate).imag) for pole in medium.poles) for medium in media), default=0)
+
+
 def memory(
     nodes: tuple[int, ...], itemsize: int, absorber: Absorber, steps: int, *,
-    components: int, recorded: int, sources: int, ids: int, computing: bool, writing: bool,
+    components: int, recorded: int, sources: int, ids: int, computing: bool, writing: bool, poles: int = 0,
 ) -> Memory:  # fmt: skip
-    """The memory of a run, an upper bound without poles, from what is known of a model before it is rasterised.
+    """The memory of a run, an upper bound, from what is known of a model before it is rasterised.
 
-    recorded: components that receivers record; ids: bytes of the index of a medium; the rest as of `Model.memory`.
+    recorded: components that receivers record; ids: bytes of the index of a medium; poles: the most numbers that an
+    electric component remembers, one for a real pole and two for one that rings; the rest as of `Model.memory`.
     """
     count = prod(nodes)
     shares = sum(slab.cells / nodes["xyz".index(side[0])] for side, slab in absorber.slabs)
     stretched = 4 * len(absorber.stretches) * shares if components > 3 else 2 * len(absorber.stretches) * shares
-    state, fixed = 2 * (components + stretched), COEFFICIENTS * components / 6
+    memories = poles * (3 if components > 3 else 2)
+    state, fixed = 2 * (components + stretched + memories), COEFFICIENTS * components / 6 + memories
     host = 6 * ids + (GHOSTS * (state + fixed) * itemsize if computing else 0) + itemsize * (2 if writing else 1)
     records = steps * (6 * recorded * itemsize + SAMPLES * sources)
     return Memory(int(count * host) + LIBRARIES, records, steps, int(count * state * itemsize))
