@@ -66,6 +66,14 @@ def test_without_a_seed_the_soil_is_the_same_in_every_run_and_that_is_said(tmp_p
     np.testing.assert_array_equal(model.domain.ids, read(_file(tmp_path, SMALL)).domain.ids)
 
 
+def test_the_memory_of_a_run_counts_poles_before_anything_is_rasterised(tmp_path: Path) -> None:
+    soil = read(_file(tmp_path, SMALL)).memory(computing=True, writing=False)
+    dry = SMALL.replace("#soil_peplinski: 0.5 0.3 2.0 2.66 0.001 0.25 loam", "#material_range: 2 9 0 0 1 1 0 0 loam")
+    plain = read(_file(tmp_path, dry)).memory(computing=True, writing=False)
+    values = 31**3 * 3 * 3  # a memory, twice, and what feeds it, of three components
+    assert soil.cells - plain.cells == pytest.approx(1.05 * 4 * values, abs=1)
+
+
 @pytest.mark.parametrize(
     ("line", "expected"),
     [

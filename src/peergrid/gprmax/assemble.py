@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import ROUND_FLOOR, Decimal
 from functools import cached_property
 from math import ceil, isinf, sqrt
@@ -14,12 +14,15 @@ import numpy as np
 from peergrid.errors import UsageError
 from peergrid.gprmax import ground, voxels
 from peergrid.gprmax.items import (
+    Flood,
     FractalBox,
     Heard,
     HeardArray,
     Incoming,
     Item,
+    Lawn,
     Layer,
+    Mixing,
     SampledWaves,
     Setting,
     Shape,
@@ -32,11 +35,13 @@ from peergrid.gprmax.items import (
 from peergrid.gprmax.media import BACKGROUND, Media
 from peergrid.gprmax.raster import Raster
 from peergrid.gprmax.shapes import Frame, cells, edges, nearest
+from peergrid.gprmax.soils import GRASS, WATER, Soil
 from peergrid.gprmax.waves import Pulse, sampled
 from peergrid.grid import Dtype, Index
 from peergrid.models.fdtd3d import (
     AXES,
     SIDES,
+    VACUUM,
     Absorber,
     Domain,
     Drive,
@@ -48,6 +53,7 @@ from peergrid.models.fdtd3d import (
     Stretch,
     TransmissionLine,
     VoltageSource,
+    remembered,
 )
 from peergrid.models.fdtd3d.domain import Mode, Waveform
 from peergrid.models.fdtd3d.domain import Source as Placed
@@ -143,6 +149,18 @@ class Plan:
         return samples - 1
 
     @property
+    def poles(self) -> int:
+        """The most numbers that poles need at a node, an upper bound but for media that files of cells bring."""
+        named = [medium for medium in media_of(self).all if medium.poles]
+        grown = [WATER] * bool(self.of(Flood)) + [GRASS] * bool(self.of(Lawn))
+        mixed = [WATER] * any(isinstance(item, Mixing) and isinstance(item.model, Soil) for item in self.items)
+        every = (*named, *grown, *mixed)
+        if not self.settings.get("dispersive_averaging", False):
+            return remembered(every)
+        rates = {pole.rate: pole for medium in every for pole in medium.poles}
+        return remembered([replace(VACUUM, poles=tuple(rates.values()))])
+
+    @property
     def thickness(self) -> Mapping[str, int]:
         """Cells of absorber by side, of those that have any."""
         given = self.settings.get("pml_cells", (CELLS_OF_ABSORBER,) * 6)
@@ -173,10 +191,15 @@ def assemble(plan: Plan, dtype: Dtype = "float32") -> Domain:
     )
 
 
+def media_of(plan: Plan) -> Media:
+    """The media that a model names."""
+    harmonic = plan.settings.get("magnetic_averaging", "harmonic") == "harmonic"
+    return Media(plan.items, plan.settings.get("dispersive_averaging", False), harmonic)
+
+
 def rasterised(plan: Plan, dtype: Dtype) -> tuple[Media, Raster]:
     """The objects of a model on its grid, in the order of the file, and the media that they have."""
-    harmonic = plan.settings.get("magnetic_averaging", "harmonic") == "harmonic"
-    media = Media(plan.items, plan.settings.get("dispersive_averaging", False), harmonic)
+    media = media_of(plan)
     frame, raster = plan.frame, Raster(plan.frame.cells, BACKGROUND)
     for item in plan.items:
         if isinstance(item, FractalBox):

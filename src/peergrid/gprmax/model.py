@@ -128,7 +128,7 @@ class InputModel:
             nodes, 4 if self.dtype == "float32" else 8, Absorber(slabs, "HORIPML", stretches), self.steps,  # type: ignore[arg-type]
             components=6 if plan.frame.flat is None else 3,
             recorded=sum(len(item.outputs or COMPONENTS) for item in plan.of(Heard)), sources=len(plan.of(Source)),
-            ids=3, computing=computing, writing=writing,
+            ids=3, computing=computing, writing=writing, poles=plan.poles,
         )  # fmt: skip
 
     def check_results(self) -> None:

@@ -31,7 +31,7 @@ from peergrid.models.fdtd3d.domain import (
     drude,
     lorentz,
 )
-from peergrid.models.fdtd3d.model import DomainModel, memory
+from peergrid.models.fdtd3d.model import DomainModel, memory, remembered
 
 __all__ = [
     "AXES",
@@ -61,4 +61,5 @@ __all__ = [
     "drude",
     "lorentz",
     "memory",
+    "remembered",
 ]

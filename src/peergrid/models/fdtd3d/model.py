@@ -75,7 +75,11 @@ def memory(
     shares = sum(slab.cells / nodes["xyz".index(side[0])] for side, slab in absorber.slabs)
     stretched = 4 * len(absorber.stretches) * shares if components > 3 else 2 * len(absorber.stretches) * shares
     memories = poles * (3 if components > 3 else 2)
-    state, fixed = 2 * (components + stretched + memories), COEFFICIENTS * components / 6 + memories
-    host = 6 * ids + (GHOSTS * (state + fixed) * itemsize if computing else 0) + itemsize * (2 if writing else 1)
+    state, fixed = 2 * (components + stretched), COEFFICIENTS * components / 6
+    host = (
+        6 * ids
+        + (GHOSTS * (state + fixed + 3 * memories) * itemsize if computing else 0)
+        + itemsize * (2 if writing else 1)
+    )
     records = steps * (6 * recorded * itemsize + SAMPLES * sources)
     return Memory(int(count * host) + LIBRARIES, records, steps, int(count * state * itemsize))
