@@ -90,9 +90,11 @@ def test_views_are_images_and_lines_of_vtk(written: Path) -> None:
 
 
 def test_a_run_leaves_them_beside_its_results(tmp_path: Path) -> None:
-    model = modelfile.read(HERE / "part.in").with_steps(1)
+    model = modelfile.read(HERE.parents[1] / "examples" / "soil.in").with_steps(20)
     run_model(model, tmp_path / "out", devices="cpu:1")
-    assert {"results.h5", "part.h5", "seen.vtkhdf"} <= {path.name for path in (tmp_path / "out").iterdir()}
+    assert {"results.h5", "ground.vtkhdf"} <= {path.name for path in (tmp_path / "out").iterdir()}
+    with h5py.File(tmp_path / "out" / "results.h5") as file:
+        assert np.abs(file["rxs/rx1/Ex"][:]).max() > 1e-6
 
 
 def test_media_of_every_kind_come_back_from_a_database(tmp_path: Path) -> None:

@@ -213,6 +213,13 @@ def test_a_database_has_media_of_every_model(tmp_path: Path) -> None:
     assert database.medium("wet", "soil") == Medium("soil", 3.0, 0.1, poles=(Pole(2e11, -1e11),))
 
 
+def test_a_wall_takes_the_place_of_an_absorber(tmp_path: Path) -> None:
+    walls = "#pml_cells: 5\n#symmetry_boundary: zmax pec\n#symmetry_boundary: x0 PEC\n"
+    assert read(_file(tmp_path, SMALL + walls)).plan.thickness == {"x+": 5, "y-": 5, "y+": 5, "z-": 5}
+    with pytest.raises(UsageError, match="the wall that is carried out, got 'pmc'"):
+        read(_file(tmp_path, SMALL + "#symmetry_boundary: x0 pmc\n"))
+
+
 @pytest.mark.parametrize(("name", "count"), [("soils", 250), ("cells", 100)])
 def test_mutated_files_are_read_or_refused(tmp_path: Path, name: str, count: int) -> None:
     chance, lines = random.Random(3), (HERE / f"{name}.in").read_text().splitlines()

@@ -14,6 +14,7 @@ import numpy as np
 from peergrid.errors import UsageError
 from peergrid.gprmax import ground, voxels
 from peergrid.gprmax.items import (
+    Edge,
     Flood,
     FractalBox,
     Heard,
@@ -30,6 +31,7 @@ from peergrid.gprmax.items import (
     Stretching,
     Vector,
     Voxels,
+    Wall,
     Wave,
 )
 from peergrid.gprmax.media import BACKGROUND, Media
@@ -167,6 +169,7 @@ class Plan:
         sides = [f"{axis}{end}" for end in "-+" for axis in AXES]
         found = dict(zip(sides, given, strict=True))
         flat = self.frame.flat
+        found |= {item.side: 0 for item in self.of(Wall)}
         return {side: n for side, n in found.items() if n and (flat is None or side[0] != AXES[flat])}
 
 
@@ -225,7 +228,8 @@ def _fix(frame: Frame, shape: Shape, media: Media, raster: Raster) -> None:
     own = sorted({axis for axis, _ in axes})
     for axis, where in axes:
         name = names[own.index(axis) if len(names) == 2 else axis if len(names) == 3 else 0]
-        raster.fix(axis, where, media.place(shape.command, name))
+        magnetic = isinstance(shape, Edge) and shape.magnetic
+        raster.fix(axis + 3 * magnetic, where, media.place(shape.command, name))
 
 
 def _absorber(plan: Plan, media: Media, raster: Raster) -> Absorber:

@@ -9,7 +9,7 @@ from pathlib import Path
 from peergrid.gprmax.soils import Limits, Soil, Spread
 from peergrid.gprmax.text import Command
 from peergrid.models.fdtd3d import Medium, Pole, Stretch
-from peergrid.models.fdtd3d.domain import Axis, Component, Current
+from peergrid.models.fdtd3d.domain import Axis, Component, Current, Side
 
 Vector = tuple[float, float, float]
 
@@ -136,12 +136,13 @@ class Plate:
 
 @dataclass(frozen=True)
 class Edge:
-    """Edges of cells between two points on a line along an axis."""
+    """Edges of cells between two points on a line along an axis, or the magnetic components along it at their nodes."""
 
     command: Command
     lo: Vector
     hi: Vector
     fill: Fill
+    magnetic: bool = False
 
 
 @dataclass(frozen=True)
@@ -352,6 +353,14 @@ class Study:
 
 
 @dataclass(frozen=True)
+class Wall:
+    """A side without absorber, where the domain ends at a perfect conductor."""
+
+    command: Command
+    side: Side
+
+
+@dataclass(frozen=True)
 class Stretching:
     """A factor of the absorbers."""
 
@@ -368,5 +377,6 @@ class Passed:
 
 Item = (
     Setting | Material | Given | Dispersion | Mixing | Choice | Moist | Shape | FractalBox | Layer | Voxels | View
-    | Saved | Wave | SampledWaves | Source | Incoming | Heard | HeardArray | Stretching | Passed
+    | Saved | Wave | SampledWaves | Source | Incoming | Heard | HeardArray | Stretching | Wall
+    | Passed
 )  # fmt: skip

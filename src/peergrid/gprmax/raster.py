@@ -132,15 +132,15 @@ class Raster:
             bits = self.fixed[where]
             np.copyto(bits, bits & ~bit | fixed & bit, where=there)
 
-    def fix(self, axis: int, place: Place, medium: int) -> None:
-        """Put edges along an axis in, at nodes."""
+    def fix(self, component: int, place: Place, medium: int) -> None:
+        """Give a component at nodes a medium of its own."""
         where = tuple(slice(b, h) for b, h in zip(place.lo, place.hi, strict=True))
-        _put(self.ids[axis][where], place.mask, medium)
-        for offset in OFFSETS[axis]:
+        _put(self.ids[component][where], place.mask, medium)
+        for offset in OFFSETS[component]:
             inner = tuple(max(0, d - b) for b, d in zip(place.lo, offset, strict=True))
             own = tuple(slice(s.start + i - d, s.stop - d) for s, d, i in zip(where, offset, inner, strict=True))
             mask = None if place.mask is None else place.mask[tuple(slice(i, None) for i in inner)]
-            _mark(self.fixed[own], mask, BIT[axis, offset])
+            _mark(self.fixed[own], mask, BIT[component, offset])
 
     def averages(self) -> Iterator[tuple[int, tuple[slice, slice, slice], Mask, tuple[Ids, ...]]]:
         """Components to average, plane by plane: the component, the plane of nodes, where in it, the cells around."""

@@ -38,10 +38,11 @@ from peergrid.gprmax.items import (
     Stretching,
     Study,
     Triangle,
+    Wall,
     Wave,
 )
 from peergrid.gprmax.text import Command, beside
-from peergrid.models.fdtd3d import AXES, COMPONENTS, Grading, Stretch, debye, drude, lorentz
+from peergrid.models.fdtd3d import AXES, COMPONENTS, SIDES, Grading, Stretch, debye, drude, lorentz
 from peergrid.models.fdtd3d.domain import Component, Current
 
 Reader = Callable[[Command, Path], Item]
@@ -51,6 +52,7 @@ KINDS = (
     "gaussian", "gaussiandot", "gaussiandotnorm", "gaussiandotdot", "gaussiandotdotnorm", "gaussianprime",
     "gaussiandoubleprime", "ricker", "sine", "contsine", "impulse", "gauspulse",
 )  # fmt: skip
+FACES = ("x0", "xmax", "y0", "ymax", "z0", "zmax")
 PROFILES = ("constant", "linear", "quadratic", "cubic", "quartic", "quintic", "sextic", "septic", "octic")
 RECORDED: tuple[Component | Current, ...] = (*COMPONENTS, *get_args(Current))
 
@@ -215,7 +217,17 @@ def plate(command: Command, folder: Path) -> Item:
 
 def edge(command: Command, folder: Path) -> Item:
     words = counted(command, 7)
-    return Edge(command, point(command, 0), point(command, 3), Fill(words[6:], smooth=False))
+    fill = Fill(words[6:], smooth=False)
+    return Edge(command, point(command, 0), point(command, 3), fill, command.name == "magnetic_edge")
+
+
+def wall(command: Command, folder: Path) -> Item:
+    """A side and pec."""
+    counted(command, 2)
+    side = SIDES[FACES.index(one_of(command, 0, FACES))]
+    if command.words[1].lower() != "pec":
+        raise command.fault("to be pec, the wall that is carried out", f"'{command.words[1]}'", "use the whole domain")
+    return Wall(command, side)
 
 
 def waveform(command: Command, folder: Path) -> Item:
