@@ -138,6 +138,7 @@ WRONG = [
     (lambda at: CsrMatrix(ARRAY([0, 2, 1]), ARRAY([0]), ARRAY([1.0])), "are expected to rise"),
     (lambda at: CsrMatrix(ARRAY([0, 1]), ARRAY([0]), ARRAY([1])), "or float64 is expected, got 1 rows of int64"),
     (lambda at: Products(CsrMatrix.of(np.eye(3)), np.ones(4)), r"A vector of 3 numbers is expected"),
+    (lambda at: Products(CsrMatrix.of(np.eye(3)), np.ones(3)).set(np.ones(2)), r"3 numbers is expected, .* got \(2,\)"),
     (lambda at: Products(CsrMatrix.of(np.eye(3)), np.ones(3), "cpu:9"), "use fewer devices or a larger grid"),
 ]  # fmt: skip
 

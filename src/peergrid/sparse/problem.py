@@ -7,6 +7,9 @@ farthest nonzero is away, else the whole vector.
 
 from __future__ import annotations
 
+import numpy as np
+
+from peergrid.errors import UsageError
 from peergrid.grid import Grid
 from peergrid.grid.partition import Partition, balanced_cuts
 from peergrid.sparse.matrix import CsrMatrix, Numbers
@@ -26,6 +29,14 @@ def products(matrix: CsrMatrix | SlicedMatrix, vector: Numbers) -> Problem:
         vector.next[0] = vector[-left] + vector[right]
 
     return Problem.of(within_reach(grid.field(FIELD, vector)))
+
+
+def fitting(matrix: CsrMatrix | SlicedMatrix, vector: Numbers) -> Numbers:
+    """A vector in the matrix' type. Raises UsageError where it has not as many numbers as the matrix has rows."""
+    if vector.shape != (matrix.rows,):
+        raise UsageError(f"A vector of {matrix.rows} numbers is expected, as the matrix has rows; got {vector.shape}.")
+    found: Numbers = np.ascontiguousarray(vector, matrix.values.dtype)
+    return found
 
 
 def split(problem: Problem, matrix: CsrMatrix | SlicedMatrix, devices: int) -> Partition:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from peergrid.errors import Unstable, UsageError
+from peergrid.errors import Unstable
 from peergrid.runtime.devices import Devices
 from peergrid.runtime.own_kernel import IN_STREAMS, Kernels, OwnKernelRun, Place, place_of
 from peergrid.runtime.ranks.ranks import Communicator
@@ -14,7 +14,7 @@ from peergrid.schedule import Options
 from peergrid.sparse.compiled import ProductKernel
 from peergrid.sparse.gpus import GpuProduct
 from peergrid.sparse.matrix import CsrMatrix, Numbers
-from peergrid.sparse.problem import FIELD, products, split
+from peergrid.sparse.problem import FIELD, fitting, products, split
 from peergrid.sparse.sliced import SlicedMatrix
 
 
@@ -39,11 +39,8 @@ class Products(OwnKernelRun):
         options: Options = IN_STREAMS,
         comm: Communicator | None = None,
     ) -> None:
-        if vector.shape != (matrix.rows,):
-            raise UsageError(
-                f"A vector of {matrix.rows} numbers is expected, as the matrix has rows; got {vector.shape}."
-            )
-        place, problem = place_of(devices, comm, options), products(matrix, vector)
+        self._matrix = matrix
+        place, problem = place_of(devices, comm, options), products(matrix, fitting(matrix, vector))
         partition = split(problem, matrix, place.devices.count)
         kernels = Kernels(ProductKernel(matrix), GpuProduct(matrix, problem))
         super().__init__(problem, kernels, partition, options, place)
@@ -51,7 +48,7 @@ class Products(OwnKernelRun):
 
     def set(self, vector: Numbers) -> None:
         """Go on from another vector."""
-        self.load(FIELD, vector.astype(self.layout.problem.grid.dtype), self.step % 2)
+        self.load(FIELD, fitting(self._matrix, vector), self.step % 2)
 
     def vector(self) -> Numbers:
         """The vector now."""

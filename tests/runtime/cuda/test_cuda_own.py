@@ -144,6 +144,8 @@ def test_one_range_asks_for_gpus_that_reach_each_other() -> None:
         RangeProducts(MATRICES["float64"], np.ones(2500), "cpu:2")
     with pytest.raises(UsageError, match="GPU 0 does not reach GPU 1: let each have a copy"):
         RangeProducts(MATRICES["float64"], np.ones(2500), place(2, HostDriver(links=False)))
+    with pytest.raises(UsageError, match="A vector of 2500 numbers is expected"):
+        RangeProducts(MATRICES["float64"], np.ones(2499), place(2, HostDriver()))
 
 
 @host
