@@ -129,7 +129,7 @@ def _side(frame: Frame, layer: Layer, start: Index, stop: Index) -> tuple[int, b
     if any(not start[k] <= lo[k] < hi[k] <= stop[k] for k in plane):
         raise layer.command.fault(f"to lie within its box, {start} to {stop}", f"nodes {lo} to {hi}", "correct it")
     if lower and isinstance(layer, Lawn):
-        raise layer.command.fault("to lie on a face that looks to higher nodes", "another", "turn the model")
+        raise layer.command.fault("to lie on a face that looks to higher nodes", "another", "rotate the model")
     return axis, lower, (lo[plane[0]], lo[plane[1]]), (hi[plane[0]], hi[plane[1]])
 
 

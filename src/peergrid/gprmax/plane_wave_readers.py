@@ -39,7 +39,7 @@ def _incoming(command: Command, theta: float, phi: float, place: int) -> Incomin
     psi = radians(number(command, place, lambda v: 0 <= v <= 360, "an angle from 0 to 360 degrees"))
     direction = _rounded((sin(theta) * cos(phi), sin(theta) * sin(phi), cos(theta)))
     if sum(map(bool, direction)) != 1:
-        raise command.fault("to be a wave along an axis", f"direction {direction}", "turn the model")
+        raise command.fault("to be a wave along an axis", f"direction {direction}", "rotate the model")
     polarisation = _rounded(
         (
             cos(psi) * sin(phi) - sin(psi) * cos(theta) * cos(phi),

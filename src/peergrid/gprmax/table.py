@@ -35,7 +35,7 @@ _OUTSIDE = "compute that from the receivers' traces, or run this model in gprMax
 _CIRCUITS = "model the port by #voltage_source or #transmission_line, or run this model in gprMax"
 _WAVEGUIDES = "feed the guide by #hertzian_dipole, or run this model in gprMax"
 _LAYERED = "use #plane_wave_vector above the layers, or kind = 'fdtd2d' for a plane wave onto layers in 2D"
-_OBLIQUE = "use #plane_wave_vector along an axis, and turn the model"
+_OBLIQUE = "use #plane_wave_vector along an axis, and rotate the model"
 _OLD = "it is of gprMax 2; write the model for gprMax 3 or 4"
 
 TABLE: Mapping[str, Reader | Refused | Noted] = MappingProxyType(

@@ -238,7 +238,7 @@ def faults(domain: Domain, wave: PlaneWave) -> Iterator[str]:
     try:
         way, _ = way_of(wave)
     except ValueError:
-        yield f"is expected to go along an axis, got direction {wave.direction}; turn the model"
+        yield f"is expected to go along an axis, got direction {wave.direction}; rotate the model"
         return
     if way == domain.invariant or abs(wave.polarisation[way]) > SMALL:
         yield f"is expected to have its fields across the way it goes, and to go in the plane of mode {domain.mode}"
