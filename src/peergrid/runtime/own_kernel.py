@@ -30,7 +30,7 @@ IN_STREAMS = Options("async")
 
 
 @dataclass(frozen=True)
-class Kernels:
+class OwnKernels:
     """The same passes on virtual devices and on GPUs."""
 
     cpu: Kernel
@@ -65,7 +65,7 @@ class OwnKernelRun:
     """
 
     def __init__(
-        self, problem: Problem, kernels: Kernels, partition: Partition, options: Options, place: Place
+        self, problem: Problem, kernels: OwnKernels, partition: Partition, options: Options, place: Place
     ) -> None:
         if options.depth != 1:
             raise UsageError(f"These passes make one step between two exchanges, got depth = {options.depth}.")
@@ -118,7 +118,7 @@ class OwnKernelRun:
         self.close()
 
 
-def _executor(plan: Layout, kernels: Kernels, place: Place) -> Executor:
+def _executor(plan: Layout, kernels: OwnKernels, place: Place) -> Executor:
     """The executor of virtual devices or of GPUs, of one process or of several."""
     ranks, devices = place.ranks, place.devices
     if devices.kind == "cuda":

@@ -8,7 +8,7 @@ import numpy as np
 
 from peergrid.errors import Unstable
 from peergrid.runtime.devices import Devices
-from peergrid.runtime.own_kernel import IN_STREAMS, Kernels, OwnKernelRun, Place, place_of
+from peergrid.runtime.own_kernel import IN_STREAMS, OwnKernelRun, OwnKernels, Place, place_of
 from peergrid.runtime.ranks.ranks import Communicator
 from peergrid.schedule import Options
 from peergrid.sparse.compiled import ProductKernel
@@ -42,7 +42,7 @@ class Products(OwnKernelRun):
         self._matrix = matrix
         place, problem = place_of(devices, comm, options), products(matrix, fitting(matrix, vector))
         partition = split(problem, matrix, place.devices.count)
-        kernels = Kernels(ProductKernel(matrix), GpuProduct(matrix, problem))
+        kernels = OwnKernels(ProductKernel(matrix), GpuProduct(matrix, problem))
         super().__init__(problem, kernels, partition, options, place)
         self.set(vector)
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from peergrid.grid.partition import Partition
 from peergrid.runtime.devices import Devices
-from peergrid.runtime.own_kernel import IN_STREAMS, Kernels, OwnKernelRun, Place, place_of
+from peergrid.runtime.own_kernel import IN_STREAMS, OwnKernelRun, OwnKernels, Place, place_of
 from peergrid.runtime.ranks.ranks import Communicator
 from peergrid.schedule import Options
 from peergrid.spins.compiled import HalfStepKernel
@@ -45,7 +45,7 @@ class Relaxation(OwnKernelRun):
         self.graph = graph
         place, first, limits = place_of(devices, comm, options), first_words(graph.words, seed), thresholds(coupling)
         problem = half_steps(first)
-        kernels = Kernels(HalfStepKernel(graph, limits, seed), GpuHalfStep(graph, limits, seed, problem))
+        kernels = OwnKernels(HalfStepKernel(graph, limits, seed), GpuHalfStep(graph, limits, seed, problem))
         super().__init__(problem, kernels, Partition.over(problem.grid, place.devices.count), options, place)
         for slot in (0, 1):
             self.load(FIELD, first.view(np.float32), slot)
