@@ -19,7 +19,7 @@ from peergrid.runtime.own_kernel import IN_STREAMS, Place, place_of
 from peergrid.schedule.ops import Event, Queue
 from peergrid.sparse.gpus import GpuProduct
 from peergrid.sparse.matrix import CsrMatrix, Numbers
-from peergrid.sparse.problem import fitting, products, split
+from peergrid.sparse.problem import as_vector, products, split
 from peergrid.sparse.sliced import SlicedMatrix
 
 AT_ONCE = 256  # pairs of products issued before the host waits
@@ -50,7 +50,7 @@ class RangeProducts:
         place = place_of(devices, None, IN_STREAMS)
         if place.devices.kind != "cuda" or place.ranks is not None:
             raise UsageError(f"GPUs of one process are expected here, got {place.devices}.")
-        problem = products(matrix, fitting(matrix, vector))
+        problem = products(matrix, as_vector(matrix, vector))
         partition = split(problem, matrix, place.devices.count)
         self.step, self._matrix = 0, matrix
         self._devices = Devices(place.driver or CudaDriver(), place.devices.ordinals)
@@ -71,7 +71,7 @@ class RangeProducts:
 
     def set(self, vector: Numbers) -> None:
         """Go on from another vector."""
-        self._slots[self.step % 2].upload(fitting(self._matrix, vector))
+        self._slots[self.step % 2].upload(as_vector(self._matrix, vector))
 
     def advance(self, steps: int) -> None:
         """Make products and wait for them. Raises DeviceFault where a device reads what it has no access to."""

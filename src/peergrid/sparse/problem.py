@@ -31,7 +31,7 @@ def products(matrix: CsrMatrix | SlicedMatrix, vector: Numbers) -> Problem:
     return Problem.of(within_reach(grid.field(FIELD, vector)))
 
 
-def fitting(matrix: CsrMatrix | SlicedMatrix, vector: Numbers) -> Numbers:
+def as_vector(matrix: CsrMatrix | SlicedMatrix, vector: Numbers) -> Numbers:
     """A vector in the matrix' type. Raises UsageError where it has not as many numbers as the matrix has rows."""
     if vector.shape != (matrix.rows,):
         raise UsageError(f"A vector of {matrix.rows} numbers is expected, as the matrix has rows; got {vector.shape}.")

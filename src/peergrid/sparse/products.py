@@ -14,7 +14,7 @@ from peergrid.schedule import Options
 from peergrid.sparse.compiled import ProductKernel
 from peergrid.sparse.gpus import GpuProduct
 from peergrid.sparse.matrix import CsrMatrix, Numbers
-from peergrid.sparse.problem import FIELD, fitting, products, split
+from peergrid.sparse.problem import FIELD, as_vector, products, split
 from peergrid.sparse.sliced import SlicedMatrix
 
 
@@ -40,7 +40,7 @@ class Products(OwnKernelRun):
         comm: Communicator | None = None,
     ) -> None:
         self._matrix = matrix
-        place, problem = place_of(devices, comm, options), products(matrix, fitting(matrix, vector))
+        place, problem = place_of(devices, comm, options), products(matrix, as_vector(matrix, vector))
         partition = split(problem, matrix, place.devices.count)
         kernels = OwnKernels(ProductKernel(matrix), GpuProduct(matrix, problem))
         super().__init__(problem, kernels, partition, options, place)
@@ -48,7 +48,7 @@ class Products(OwnKernelRun):
 
     def set(self, vector: Numbers) -> None:
         """Go on from another vector."""
-        self.load(FIELD, fitting(self._matrix, vector), self.step % 2)
+        self.load(FIELD, as_vector(self._matrix, vector), self.step % 2)
 
     def vector(self) -> Numbers:
         """The vector now."""
