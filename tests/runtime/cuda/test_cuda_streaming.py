@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -15,6 +16,7 @@ from peergrid import Options
 from peergrid.codegen.cuda.gpu_model import H200
 from peergrid.grid import Boundary, Box, Field, Grid, Index
 from peergrid.models.wave import Medium, Propagator, Scheme
+from peergrid.models.wave.scheme import TimeOrder
 from peergrid.schedule.strategies import StrategyName
 from peergrid.stencil import Problem, Receiver, Stage, stencil
 
@@ -113,6 +115,18 @@ def test_tilted_waves_with_layers_sources_and_receivers_stream() -> None:
     angles = np.random.default_rng(1).uniform(0, 1, (2, *shape))
     medium = Medium(shape, 10.0, 2000 + 500 * angles[0], None, 0.2 * angles[1], 0.1 * angles[1], *angles)
     waves = Propagator(medium, Scheme(layer=2))
+    points = np.array([[153.0, 62.0, 71.0], [170.0, 70.0, 111.0]])
+    problem, _ = waves.problem(points[:1], np.ones((1, 8)), points)
+    driver = HostDriver(gpu=GPU)
+    assert carried_out(problem, (1, 1, 1), Options("overlap", depth=1), driver) == expected(problem)
+    assert "stream3d" in driver.kernels
+
+
+@pytest.mark.parametrize(("more", "time_order"), [({"epsilon": 0.2, "delta": 0.1}, 2), ({"density": 1.0}, 4)])
+def test_waves_with_matched_layers_stream_between_them(more: Mapping[str, float], time_order: TimeOrder) -> None:
+    shape, values = (36, 26, 33), np.random.default_rng(1).uniform(0, 1, (36, 26, 33))
+    scheme = Scheme(order=2, layer=2, absorber="cpml", time_order=time_order)
+    waves = Propagator(Medium(shape, 10.0, 2000 + 500 * values, **more), scheme)
     points = np.array([[153.0, 62.0, 71.0], [170.0, 70.0, 111.0]])
     problem, _ = waves.problem(points[:1], np.ones((1, 8)), points)
     driver = HostDriver(gpu=GPU)

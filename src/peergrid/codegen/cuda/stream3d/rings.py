@@ -9,8 +9,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
-from peergrid.codegen.cuda.blocked.levels import Levels, Node, Version
-from peergrid.codegen.cuda.onestep.groups import groups
+from peergrid.codegen.cuda.blocked.levels import Levels, Node, Version, plain_updates
+from peergrid.codegen.cuda.onestep.groups import SOURCE, TARGET, groups
 from peergrid.codegen.cuda.stream3d.reads import Reads, Use, reads
 from peergrid.codegen.cuda.stream_shape import StreamShape
 from peergrid.stencil import Problem
@@ -70,9 +70,19 @@ class Rings:
         return part(self.whole, self.stages) if len(self.stages) < len(self.whole.stages) else self.whole
 
     def version(self, field: str, *, after: bool) -> int:
-        """Which block of memory has a state field before or after these stages (see `onestep.groups`)."""
-        found = [group for group in groups(self.whole) if set(group.stages) <= set(self.stages)]
-        return found[-1].after[field] if after else found[0].before[field]
+        """Which block of memory has a state field before or after these stages (see `onestep.groups`): in tiles, where
+        later groups whose other updates write the field change nothing.
+        """
+        made, usual = groups(self.whole), plain_updates(self.whole)
+        writing = [group for group in made if any(field in usual[stage] for stage in group.stages)]
+        if not writing:
+            found = [group for group in made if set(group.stages) <= set(self.stages)]
+            return found[-1].after[field] if after else found[0].before[field]
+        end = self.stages[-1] + 1 if after else self.stages[0]
+        done = [group for group in writing if group.stages[-1] < end]
+        if not done:
+            return SOURCE
+        return TARGET if done[-1] is writing[-1] else done[-1].after[field]
 
     @property
     def reads(self) -> Reads:
