@@ -11,6 +11,7 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from glob import glob
 from io import StringIO
 from pathlib import Path
@@ -18,6 +19,7 @@ from pathlib import Path
 import pytest
 from cli_call import Call
 
+from peergrid.cli.farm import Progress
 from peergrid.farm import FarmFolder, JobQueue, make_jobs, parse_slots, work
 
 PAGE = (Path(__file__).parents[2] / "docs" / "farm.md").read_text()
@@ -58,6 +60,19 @@ def test_logs_exit_codes_retries_and_resumption(call: Call, tmp_path: Path, monk
     other = call("farm", "-i", "x", "--resume", "--", "true", "{}")
     assert other.code == 2
     assert "but others came" in other.err
+
+
+def test_a_terminal_shows_how_far_it_is_from_the_beginning(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Terminal(StringIO):
+        def isatty(self) -> bool:
+            return True
+
+    monkeypatch.setattr(sys, "stderr", Terminal())
+    progress = Progress(3, 1)
+    progress(JobQueue.of([2, 3], 1))
+    assert sys.stderr.getvalue() == "\r1 of 3 jobs done, 0 running\033[K"  # type: ignore[attr-defined]
+    progress(replace(JobQueue.of([2, 3], 1), done=1))
+    assert re.search(r" jobs/s, \d+ s left", sys.stderr.getvalue())  # type: ignore[attr-defined]
 
 
 def test_a_killed_farm_leaves_jobs_that_the_next_one_takes_over(call: Call, tmp_path: Path) -> None:

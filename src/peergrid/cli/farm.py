@@ -147,11 +147,11 @@ class Progress:
             print(self._line(queue, now), file=sys.stderr, flush=True)
 
     def _line(self, queue: JobQueue, now: float) -> str:
-        ended = queue.done + len(queue.failed)
-        rate = ended / max(now - self._started, 1e-9)
+        rate = (queue.done + len(queue.failed)) / max(now - self._started, 1e-9)
         words = [f"{self._before + queue.done} of {self._jobs} jobs done", f"{queue.busy} running"]
         words += [f"{len(queue.failed)} failed"] * bool(queue.failed)
-        words += [f"{rate:.3g} jobs/s, {(len(queue.waiting) + queue.busy) / rate:.0f} s left"] * bool(ended)
+        if rate:
+            words.append(f"{rate:.3g} jobs/s, {(len(queue.waiting) + queue.busy) / rate:.0f} s left")
         return ", ".join(words) + ("; stopping when these have ended" if queue.draining else "")
 
 
