@@ -54,6 +54,18 @@ __device__ __forceinline__ double added(double own, const volatile double* parti
     return own;
 }
 
+// Chunks' sums to another GPU's memory, by one block: many at a time.
+__device__ __forceinline__ void hand_over(const volatile double* from, u32 count, double* to) {
+    for (u32 i = threadIdx.x; i < count; i += THREADS * FLIGHT) {
+        double v[FLIGHT];
+#pragma unroll
+        for (int k = 0; k < FLIGHT; ++k) v[k] = i + k * THREADS < count ? from[i + k * THREADS] : 0.0;
+#pragma unroll
+        for (int k = 0; k < FLIGHT; ++k)
+            if (i + k * THREADS < count) to[i + k * THREADS] = v[k];
+    }
+}
+
 // The sum of the chunks' sums, by one block, from what its threads have of them.
 __device__ __forceinline__ void total(double own, double* out) {
     const double sum = block_sum(own);
@@ -145,8 +157,7 @@ extern "C" __global__ void __launch_bounds__(THREADS)
     if (!last) return;
     const u32 made = (u32)((pairs + chunk - 1) / chunk);
     if (me) {
-        const volatile double* const found = mine;
-        for (u32 i = threadIdx.x; i < made; i += THREADS) partials[first + i] = found[i];
+        hand_over(mine, made, partials + first);
         fence_sys();
         __syncthreads();
         if (threadIdx.x == 0) store_release_sys(flags + 32 * me, goal);
