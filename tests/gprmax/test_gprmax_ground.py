@@ -133,9 +133,7 @@ def test_cells_take_their_media_from_a_list(tmp_path: Path) -> None:
         ({"data": np.full((2, 2, 2), 3)}, "of which 3 are named"),
         ({"data": np.full((2, 2, 2), -2)}, "of which 3 are named"),
         ({"data": np.full((2, 2, 2), 1.0)}, "no whole numbers"),
-        ({"data": np.zeros((2, 2), int)}, "to lie within the domain"),
-        ({"data": np.zeros((40, 2, 2), int), "ID": np.zeros(1), "rigidE": np.zeros(1), "rigidH": np.zeros(1)},
-         "to lie within the domain"),
+        ({"data": np.zeros((2, 2), int)}, "to reach into the domain"),
         ({"ID": np.zeros((6, 3, 3, 2), int), "rigidE": np.zeros(1), "rigidH": np.zeros(1)}, "/ID has shape"),
         ({"ID": np.zeros((6, 3, 3, 3), int), "rigidE": np.zeros(1), "rigidH": np.zeros(1)}, "/rigidE has shape"),
     ],
@@ -147,6 +145,19 @@ def test_files_of_cells_that_cannot_be_are_one_sentence(
         _ = read(_cells(tmp_path, **others)).domain
     assert "line 7: #geometry_objects_read is expected" in str(raised.value)
     assert expected in str(raised.value)
+
+
+def test_cells_beyond_the_domain_are_left_out_and_that_is_said(tmp_path: Path) -> None:
+    for name in ("part.h5", "part_materials.json"):
+        shutil.copy(HERE / name, tmp_path)
+    line = "#geometry_objects_read: 0.025 0.025 0.02 part.h5 part_materials\n"
+    model = read(_file(tmp_path, SMALL + line))
+    assert "line 7: cells of 'part.h5' beyond the domain are left out." in model.build().warnings
+    inside = read(_file(tmp_path, SMALL + line.replace("0.025 0.025 0.02", "0.015 0.015 0.01")))
+    assert not [note for note in inside.build().warnings if "beyond" in note]
+    left, whole = model.domain.ids[2, 26:30, 26:30, 22:30], inside.domain.ids[2, 16:20, 16:20, 12:20]
+    for own, expected in zip(left.flat, whole.flat, strict=True):
+        assert _properties(model.domain.media[own]) == _properties(inside.domain.media[expected])
 
 
 def test_a_file_of_cells_that_lies_elsewhere_or_is_none_is_refused(tmp_path: Path) -> None:

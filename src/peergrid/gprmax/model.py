@@ -11,10 +11,11 @@ from typing import Self
 from peergrid.errors import UsageError
 from peergrid.gprmax import geometry
 from peergrid.gprmax.assemble import Plan, assemble
-from peergrid.gprmax.items import Heard, Passed, Setting, Source, Stretching
+from peergrid.gprmax.items import Heard, Passed, Setting, Source, Stretching, Voxels
 from peergrid.gprmax.survey import anchors, positions, stepping
 from peergrid.gprmax.table import read as read_items
 from peergrid.gprmax.text import commands
+from peergrid.gprmax.voxels import beyond
 from peergrid.grid import Dtype, Index
 from peergrid.models.fdtd3d import COMPONENTS, Absorber, BuiltDomain, Domain, Slab, Stretch, build, memory
 from peergrid.models.model import Memory, Outcome, RunSpec, Snapshots
@@ -140,6 +141,7 @@ class InputModel:
         if self.placed is None and self.survey is None:
             moved = [name for name in ("src_steps", "rx_steps") if name in names]
             notes += [f"#{name} moves nothing in a single run; '-n N' makes a survey of N traces." for name in moved]
+        notes += [note for item in self.plan.of(Voxels) for note in beyond(self.plan.frame, item)]
         geometry.check(self.plan)
         built = build(self.domain, self)
         return BuiltInput(**vars(built), notes=tuple(dict.fromkeys(notes)))

@@ -6,6 +6,8 @@ as they are. Other files have cells alone.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -39,11 +41,27 @@ FIXED: tuple[tuple[int, Offset], ...] = (
 
 
 def insert(frame: Frame, item: Voxels, media: Media, raster: Raster) -> None:
-    """Put the cells of a file in. Raises UsageError, one sentence with the line."""
+    """Put the cells of a file in, those that lie in the domain. Raises UsageError, one sentence with the line."""
+    with _opened(item) as file:
+        _insert(file, frame, item, media, raster)
+
+
+def beyond(frame: Frame, item: Voxels) -> tuple[str, ...]:
+    """A sentence where some cells of a file lie beyond the domain. Raises UsageError for a file that is none."""
+    with _opened(item) as file:
+        shape = own_dataset(file, "data").shape
+    lo = frame.inside(item.command, frame.node(item.at))
+    if any(a + n > m for axis, (a, n, m) in enumerate(zip(lo, shape, frame.cells, strict=True)) if axis != frame.flat):
+        return (f"{item.command.where}: cells of '{item.file.name}' beyond the domain are left out.",)
+    return ()
+
+
+@contextmanager
+def _opened(item: Voxels) -> Iterator[h5py.File]:
     try:
         check_plain(item.file, LARGEST)
         with h5py.File(item.file, "r") as file:
-            _insert(file, frame, item, media, raster)
+            yield file
     except UsageError:
         raise
     except (*UNREADABLE, KeyError) as error:
@@ -63,9 +81,9 @@ def _insert(file: h5py.File, frame: Frame, item: Voxels, media: Media, raster: R
     lo = frame.inside(item.command, frame.node(item.at))
     shape = tuple(1 if axis == frame.flat else n for axis, n in enumerate(cells.shape))
     whole = all(name in file for name in ("ID", "rigidE", "rigidH"))
-    if len(shape) != 3 or (whole and any(a + n > m for a, n, m in zip(lo, shape, frame.cells, strict=True))):
+    if len(shape) != 3 or any(a >= m for a, m in zip(lo, frame.cells, strict=True)):
         raise item.command.fault(
-            f"to lie within the domain of {frame.cells} cells", f"{shape} cells from node {lo}", "move it"
+            f"to reach into the domain of {frame.cells} cells", f"{shape} cells from node {lo}", "move it"
         )
     count = tuple(min(n, m - a) for a, n, m in zip(lo, shape, frame.cells, strict=True))
     numbers = _numbers(file, item, media)
