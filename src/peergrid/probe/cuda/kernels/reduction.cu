@@ -144,7 +144,7 @@ extern "C" __global__ void __launch_bounds__(THREADS)
 // has its own in `mine`, and its last block alone takes them to GPU 0, from `first` of `partials` on: blocks do not wait
 // for stores to another GPU. flags: a word on GPU 0 for every other, a line apart, in which they say that theirs are there;
 // until then GPU 0 adds its own.
-extern "C" __global__ void __launch_bounds__(THREADS)
+extern "C" __global__ void __launch_bounds__(THREADS, 8)
     by_last_block(const double2* from, u64 pairs, u32 chunk, double* mine, double* partials, u32 first, u32 count,
                   double* out, u32* counter, u32* flags, u32 me, u32 gpus, u32 goal, u32* fault) {
     __shared__ bool last;
