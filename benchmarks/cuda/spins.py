@@ -5,7 +5,8 @@
 
 Exchanges `passes, …` are those of `Relaxation`, whose half steps are passes of a schedule; with --ranks a process has
 a GPU, and the exchanges are by address, by NCCL and by MPI. A sample is 100 half steps from the host's clock, the best
-of three; `flips_per_ns` counts every variable drawn. Parts are left out where the time is over.
+of three; `flips_per_ns` counts every variable drawn, `exchanged_bits` what all GPUs get in a half step.
+Parts are left out where the time is over.
 """
 
 from __future__ import annotations
@@ -90,6 +91,7 @@ def measured(graph: BipartiteGraph, count: int, exchange: str, energy: bool) -> 
             "variables": 2 * graph.per_colour,
             "gpus": count,
             "exchange": exchange,
+            "exchanged_bits": (count - 1) * graph.per_colour,
             "microseconds": [round(1e6 * sample, 2) for sample in samples],
             "flips_per_ns": round(graph.per_colour / min(samples) * 1e-9, 3),
             "sha256": run.sha256() if isinstance(run, Relaxation) else run.sha256(count - 1),

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from peergrid.errors import UsageError
 from peergrid.schedule import Options
 from peergrid.schedule.mutate import mutants
+from peergrid.schedule.ops import Copy
 from peergrid.schedule.strategies import STRATEGIES
 from peergrid.schedule.verify import program, prove
 from peergrid.spins import BipartiteGraph, Relaxation, random_graph
@@ -71,6 +72,8 @@ def test_the_exchange_is_an_all_gather_that_is_proved() -> None:
     with Relaxation(GRAPH, 0.4, devices="cpu:3") as found:
         schedule, layout = found.schedule(2), found.layout
     assert len(layout.exchanged) == 3 * 2
+    copied = sum(32 * op.target_box.size for op in schedule.ops if isinstance(op, Copy))
+    assert copied == 2 * (3 - 1) * GRAPH.per_colour  # bits, in two half steps
     assert all(layout.local(device, "variables") == layout.problem.grid.box for device in range(3))
     assert prove(layout, program(layout, schedule)).holds
     dropped = [
