@@ -5,8 +5,6 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-import h5py
-
 from peergrid.io.atomic import replacing
 from peergrid.simulate import Simulation
 
@@ -18,6 +16,8 @@ def save(simulation: Simulation, path: Path | str) -> None:
     `path` shows them as whole arrays (virtual datasets): move them together. Raises UsageError where they cannot be
     written.
     """
+    import h5py  # a program that saves nothing needs none
+
     path, comm = Path(path), simulation.comm
     rank, names = 0 if comm is None else comm.rank, simulation.problem.state
     mine = path.with_name(f"{path.stem}.{rank}.h5")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import resource
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -10,6 +9,11 @@ import psutil
 
 from peergrid.errors import DoesNotFit
 from peergrid.stencil import Problem
+
+try:
+    import resource
+except ImportError:  # not a Unix: there are no such limits
+    resource = None  # type: ignore[assignment]
 
 RESERVE = 0.9  # the share of free memory that a run may take
 
@@ -23,9 +27,10 @@ def free_memory(group: Path = Path("/sys/fs/cgroup")) -> int:
 
 
 def _left_of_limits(group: Path) -> Iterator[int]:
-    limit = resource.getrlimit(resource.RLIMIT_AS)[0]
-    if limit != resource.RLIM_INFINITY:
-        yield limit - int(psutil.Process().memory_info().vms)
+    if resource is not None:
+        limit = resource.getrlimit(resource.RLIMIT_AS)[0]
+        if limit != resource.RLIM_INFINITY:
+            yield limit - int(psutil.Process().memory_info().vms)
     try:
         given, used = int((group / "memory.max").read_text()), int((group / "memory.current").read_text())
         counts = dict(line.split() for line in (group / "memory.stat").read_text().splitlines())
