@@ -9,16 +9,17 @@ from peergrid.simulate import Simulation
 PAUSE_SECONDS = 0.25
 
 
-def advance(simulation: Simulation, until: int, every: Sequence[int]) -> Iterator[int]:
+def advance(simulation: Simulation, until: int, every: Sequence[int], at: Sequence[int] = ()) -> Iterator[int]:
     """Advance to step `until`; yield the step at each pause.
 
-    every: periods in steps; the run pauses at all their multiples. Between them it pauses about four times a
-    second, at whole exchange intervals so that no exchange is wasted.
+    every: periods in steps; the run pauses at all their multiples, and at the steps `at`. Between them it pauses about
+    four times a second, at whole exchange intervals so that no exchange is wasted.
     """
     depth = simulation.options.depth
     chunk = depth
     while simulation.step < until:
         stops = [until, *((simulation.step // n + 1) * n for n in every if n > 0)]
+        stops += [step for step in at if step > simulation.step]
         ends = _aligned(simulation.step + chunk, depth)
         before, seconds = simulation.step, simulation.seconds
         simulation.run(min(*stops, ends) - simulation.step)

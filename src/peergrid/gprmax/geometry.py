@@ -19,6 +19,7 @@ from peergrid.gprmax.voxels import FIXED
 from peergrid.grid import Dtype, Index
 from peergrid.io.atomic import replacing
 from peergrid.io.hdf5 import creating
+from peergrid.io.vtk import add_cells
 from peergrid.models.fdtd3d import Medium
 
 MOST_EDGES = 1 << 28
@@ -120,11 +121,8 @@ def _image(
 ) -> None:
     """The media of cells, every so many along each axis, as an image of VTKHDF."""
     cells = raster.solid[tuple(slice(a, b, s) for a, b, s in zip(lo, hi, strides, strict=True))]
-    group = _group(file, "ImageData", media)
-    group.attrs["WholeExtent"] = [end for n in cells.shape for end in (0, n)]
-    group.attrs["Origin"] = np.array(lo) * frame.spacing
-    group.attrs["Spacing"] = np.array(strides) * frame.spacing
-    group.attrs["Direction"] = np.eye(3).ravel()
+    group = add_cells(file, cells.shape, np.array(lo) * frame.spacing, np.array(strides) * frame.spacing)
+    _name_media(group, media)
     group["CellData/Material"] = np.ascontiguousarray(cells.T)
 
 
@@ -141,7 +139,10 @@ def _edges(file: h5py.File, frame: Frame, raster: Raster, media: tuple[Medium, .
         edges = tuple(slice(a, b + (k != axis)) for k, (a, b) in enumerate(zip(lo, hi, strict=True)))
         materials.append(raster.ids[axis][edges].ravel())
     lines = np.concatenate(ends)
-    group = _group(file, "UnstructuredGrid", media)
+    group = file.create_group("VTKHDF")
+    group.attrs["Version"] = (2, 0)
+    group.attrs.create("Type", np.bytes_("UnstructuredGrid"))
+    _name_media(group, media)
     group["NumberOfPoints"], group["NumberOfCells"] = [number.size], [len(lines)]
     group["NumberOfConnectivityIds"] = [lines.size]
     group["Points"] = np.stack([c.ravel() for c in np.meshgrid(*axes, indexing="ij")], axis=1)
@@ -151,11 +152,7 @@ def _edges(file: h5py.File, frame: Frame, raster: Raster, media: tuple[Medium, .
     group["CellData/Material"] = np.concatenate(materials)
 
 
-def _group(file: h5py.File, kind: str, media: tuple[Medium, ...]) -> h5py.Group:
-    """The group that VTK reads, with the names of the media by their numbers."""
-    group = file.create_group("VTKHDF")
-    group.attrs["Version"] = (2, 0)
-    group.attrs.create("Type", np.bytes_(kind))
+def _name_media(group: h5py.Group, media: tuple[Medium, ...]) -> None:
+    """The names of the media by their numbers."""
     names = [medium.name.encode("ascii", "backslashreplace") for medium in media]
     group.create_dataset("FieldData/MaterialNames", data=names, dtype=h5py.string_dtype("ascii"))
-    return group

@@ -16,6 +16,7 @@ from peergrid.gprmax.items import (
     Moist,
     Roughness,
     Saved,
+    Snapped,
     View,
     Voxels,
 )
@@ -115,6 +116,19 @@ def voxels(command: Command, folder: Path) -> Item:
     return Voxels(command, point(command, 0), file, materials, len(words) > 5 and one_of(command, 5, ("y", "n")) == "y")
 
 
+def snapshot(command: Command, folder: Path) -> Item:
+    """Two corners, the spacing of samples, seconds or a step, and a name that may end in .vtkhdf or .h5."""
+    words = counted(command, 11)
+    step = (positive(command, 6), positive(command, 7), positive(command, 8))
+    time = whole(command, 9, 0) if words[9].isascii() and words[9].isdigit() else not_negative(command, 9)
+    name = _name(command, 10)
+    suffix = Path(name).suffix
+    if suffix not in ("", ".vtkhdf", ".h5") or name in OWN:
+        raise command.fault("to have a name in .vtkhdf or .h5, not that of results", f"'{name}'", "rename it")
+    file = name if suffix else f"{name}.vtkhdf"
+    return Snapped(command, point(command, 0), point(command, 3), step, time, file)
+
+
 def view(command: Command, folder: Path) -> Item:
     """Two corners, the spacing of samples, a name, and n for cells or f for edges."""
     counted(command, 11)
@@ -127,6 +141,9 @@ def saved(command: Command, folder: Path) -> Item:
     """Two corners and a name."""
     counted(command, 7)
     return Saved(command, point(command, 0), point(command, 3), _name(command, 6))
+
+
+OWN = ("results.h5", "snapshots.h5")
 
 
 def _name(command: Command, place: int) -> str:

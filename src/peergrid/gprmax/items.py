@@ -262,6 +262,18 @@ class View:
 
 
 @dataclass(frozen=True)
+class Snapped:
+    """A file of the fields between two corners, every so many metres; time: seconds, or a step where it is whole."""
+
+    command: Command
+    lo: Vector
+    hi: Vector
+    step: Vector
+    time: float | int
+    file: str
+
+
+@dataclass(frozen=True)
 class Saved:
     """A file of cells that can be read again."""
 
@@ -377,6 +389,6 @@ class Passed:
 
 Item = (
     Setting | Material | Given | Dispersion | Mixing | Choice | Moist | Shape | FractalBox | Layer | Voxels | View
-    | Saved | Wave | SampledWaves | Source | Incoming | Heard | HeardArray | Stretching | Wall
+    | Snapped | Saved | Wave | SampledWaves | Source | Incoming | Heard | HeardArray | Stretching | Wall
     | Passed
 )  # fmt: skip

@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Self
 
 from peergrid.errors import UsageError
-from peergrid.gprmax import geometry
+from peergrid.gprmax import geometry, snapshots
 from peergrid.gprmax.assemble import Plan, assemble
 from peergrid.gprmax.items import Heard, Passed, Setting, Source, Stretching, Voxels
 from peergrid.gprmax.survey import anchors, positions, stepping
 from peergrid.gprmax.table import read as read_items
 from peergrid.gprmax.text import commands
 from peergrid.gprmax.voxels import beyond
-from peergrid.grid import Dtype, Index
+from peergrid.grid import Array, Dtype, Index
 from peergrid.models.fdtd3d import COMPONENTS, Absorber, BuiltDomain, Domain, Slab, Stretch, build, memory
 from peergrid.models.model import Memory, Outcome, RunSpec, Snapshots
 from peergrid.models.survey import Shift, Survey, Trace, Vector
@@ -24,21 +24,39 @@ from peergrid.models.survey import Shift, Survey, Trace, Vector
 
 @dataclass(frozen=True, eq=False)
 class BuiltInput(BuiltDomain):
-    """A problem with the commands that change nothing in it."""
+    """A problem with the commands that change nothing in it, and with snapshots."""
 
     notes: tuple[str, ...] = ()
+    regions: tuple[snapshots.Region, ...] = ()
 
     @property
     def warnings(self) -> tuple[str, ...]:
         return (*super().warnings, *self.notes)
 
     def write(self, folder: Path, outcome: Outcome) -> tuple[Path, ...]:
-        """Results of a domain, and the files of the geometry that the input file asks for."""
-        return (*super().write(folder, outcome), *self._geometry(folder))
+        """Results of a domain, and the files that the input file asks for; its snapshots are there."""
+        reached = int(outcome.about.get("steps", self.steps))
+        taken = (folder / one.file for one in self.regions if one.step <= reached)
+        return (*super().write(folder, outcome), *taken, *self._geometry(folder))
 
     def write_survey(self, folder: Path, traces: Sequence[Trace], about: Mapping[str, str | int]) -> tuple[Path, ...]:
         """The traces, and the files of the geometry, which is the same for all."""
         return (*super().write_survey(folder, traces, about), *self._geometry(folder))
+
+    @property
+    def moments(self) -> tuple[int, ...]:
+        """The steps of snapshots, in order."""
+        return tuple(sorted({one.step for one in self.regions if one.step <= self.steps}))
+
+    def moment(self, folder: Path, step: int, field: Callable[[str], Array]) -> Callable[[], None]:
+        """Take the nodes of a step's snapshots; what it returns writes them."""
+        found = [(one, snapshots.taken(self, one, field)) for one in self.regions if one.step == step]
+
+        def write() -> None:
+            for region, nodes in found:
+                snapshots.write(folder / region.file, self, region, nodes)
+
+        return write
 
     def _geometry(self, folder: Path) -> tuple[Path, ...]:
         assert isinstance(self.model, InputModel)
@@ -143,8 +161,11 @@ class InputModel:
             notes += [f"#{name} moves nothing in a single run; '-n N' makes a survey of N traces." for name in moved]
         notes += [note for item in self.plan.of(Voxels) for note in beyond(self.plan.frame, item)]
         geometry.check(self.plan)
+        regions = snapshots.regions(self.plan)
+        if regions and (self.placed is not None or self.survey is not None):
+            notes.append("#snapshot is of single runs; a survey takes none.")
         built = build(self.domain, self)
-        return BuiltInput(**vars(built), notes=tuple(dict.fromkeys(notes)))
+        return BuiltInput(**vars(built), notes=tuple(dict.fromkeys(notes)), regions=regions)
 
 
 def read(path: Path) -> InputModel:

@@ -6,10 +6,11 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 
+from peergrid.io.behind import Behind, behind
 from peergrid.io.checkpoints import Checkpoints, Period
 from peergrid.io.snapshots import Scale, SnapshotParts, SnapshotWriter
 from peergrid.jobs.folder import Folder
-from peergrid.models import BuiltModel, UnitsNamed
+from peergrid.models import BuiltModel, MomentsBuilt, UnitsNamed
 from peergrid.simulate import Simulation
 
 ABOUT = "snapshots"  # the name under which a checkpoint has how these are taken
@@ -17,12 +18,17 @@ ABOUT = "snapshots"  # the name under which a checkpoint has how these are taken
 
 @dataclass(frozen=True)
 class Recording:
-    """The writers of a run and their steps; snapshots: None where none are taken."""
+    """The writers of a run and their steps; snapshots: None where none are taken.
+
+    folder, files: of what is written after single steps, None where nothing is.
+    """
 
     built: BuiltModel
     simulation: Simulation
     snapshots: SnapshotWriter | SnapshotParts | None = None
     checkpoints: Checkpoints | None = None
+    folder: Folder | None = None
+    files: Behind | None = None
 
     @property
     def every(self) -> tuple[int, ...]:
@@ -31,6 +37,17 @@ class Recording:
         kept = 0 if self.checkpoints is None else self.checkpoints.every
         return self.built.model.run.check_every, taken, kept
 
+    @property
+    def at(self) -> tuple[int, ...]:
+        """Single steps at which the run has to pause."""
+        return self.built.moments if self.files is not None and isinstance(self.built, MomentsBuilt) else ()
+
+    def take(self, step: int) -> None:
+        """Have the files of a single step written, if it has any."""
+        if step in self.at and self.files is not None and self.folder is not None:
+            assert isinstance(self.built, MomentsBuilt)
+            self.files.put(self.built.moment(self.folder.path, step, self.simulation.gather))
+
     def look(self, step: int) -> None:
         """Write what is due after a step. Raises Unstable where a field is not finite."""
         if step % self.built.model.run.check_every == 0:
@@ -38,6 +55,7 @@ class Recording:
         taken = self.built.model.snapshots
         if self.snapshots is not None and step % taken.every == 0:
             self.snapshots.put(step, {name: self.simulation.gather(name) for name in taken.fields})
+        self.take(step)
         if self.checkpoints is not None and self.checkpoints.due(step):
             self.keep()
 
@@ -45,6 +63,8 @@ class Recording:
         """Make a checkpoint now, of a run that makes any, with the snapshots up to here on the disk before it."""
         if self.checkpoints is not None:
             self.simulation.check()
+            if self.files is not None:
+                self.files.wait()
             if isinstance(self.snapshots, SnapshotParts):
                 self.snapshots.cut(self.simulation.step)
             state = self.simulation.state()
@@ -76,7 +96,11 @@ def recording(
             snapshots = stack.enter_context(parts)
         elif taken.every:
             snapshots = stack.enter_context(SnapshotWriter(folder.snapshots, scale))
-        yield Recording(built, simulation, snapshots, checkpoints)
+        files = stack.enter_context(behind()) if isinstance(built, MomentsBuilt) and built.moments else None
+        recorded = Recording(built, simulation, snapshots, checkpoints, folder, files)
+        if simulation.step == 0:
+            recorded.take(0)
+        yield recorded
 
 
 def scale_of(built: BuiltModel) -> Scale:

@@ -128,7 +128,7 @@ def carry_out(simulation: Simulation, built: BuiltModel, recorded: Recording, en
 
     ended: is told the step of each pause.
     """
-    for step in advance(simulation, built.steps, recorded.every):
+    for step in advance(simulation, built.steps, recorded.every, recorded.at):
         recorded.look(step)
         if ended(step):
             recorded.keep()

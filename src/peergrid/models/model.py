@@ -192,6 +192,21 @@ class UnitsNamed(Protocol):
 
 
 @runtime_checkable
+class MomentsBuilt(BuiltModel, Protocol):
+    """A problem of which files are written after single steps, while the run goes on."""
+
+    @property
+    def moments(self) -> tuple[int, ...]:
+        """The steps after which some are; 0 is before the first."""
+
+    def moment(self, folder: Path, step: int, field: Callable[[str], Array]) -> Callable[[], None]:
+        """Take what the files of a step need of the fields, by their names; what it returns writes them, in a thread.
+
+        That raises UsageError where a file cannot be written.
+        """
+
+
+@runtime_checkable
 class PicturedBuilt(BuiltModel, Protocol):
     """A problem whose geometry can be drawn before it runs."""
 

@@ -1,0 +1,101 @@
+"""Snapshots of input files of gprMax: what is in their files, when they are written, what is refused."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import h5py
+import numpy as np
+import pytest
+from scipy.ndimage import map_coordinates
+
+from peergrid.errors import UsageError
+from peergrid.gprmax import read
+from peergrid.jobs import run_model
+from peergrid.models.fdtd3d import COMPONENTS
+
+MODEL = """\
+#domain: 0.036 0.032 0.04
+#dx_dy_dz: 0.002 0.002 0.002
+#time_window: 41
+#pml_cells: 4
+#waveform: ricker 1 1.5e9 pulse
+#hertzian_dipole: y 0.018 0.016 0.02 pulse
+#rx: 0.022 0.016 0.02
+"""
+WHOLE = "#snapshot: 0 0 0 0.036 0.032 0.04 0.002 0.002 0.002 {} {}\n"
+PART = "#snapshot: 0.01 0.008 0.012 0.022 0.02 0.024 0.004 0.006 0.002 {} {}\n"
+PLANE = MODEL.replace("0.032 0.04", "0.032 inf").replace("0.016 0.02", "0.016 0.002") + "#domain_mode: TE\n"
+
+
+def _file(folder: Path, text: str) -> Path:
+    path = folder / "model.in"
+    path.write_text(text)
+    return path
+
+
+@pytest.mark.parametrize(("text", "lo", "width", "count"), [
+    (MODEL + WHOLE.format(40, "shot"), (0, 0, 0), (1, 1, 1), (18, 16, 20)),
+    (MODEL + PART.format(40, "shot"), (5, 4, 6), (2, 3, 1), (3, 2, 6)),
+    (PLANE + PART.format(40, "shot").replace("0.02 0.024", "0.02 inf"), (5, 4), (2, 3), (3, 2)),
+])  # fmt: skip
+def test_fields_are_those_at_the_centres_of_cells(
+    tmp_path: Path, text: str, lo: tuple[int, ...], width: tuple[int, ...], count: tuple[int, ...]
+) -> None:
+    """At the last step, beside the final fields of the results: interpolated there by SciPy."""
+    found = run_model(_file(tmp_path, text), tmp_path / "out", devices="cpu:2")
+    assert found.outputs == (tmp_path / "out/results.h5", tmp_path / "out/shot.vtkhdf")
+    with h5py.File(tmp_path / "out/results.h5") as results, h5py.File(tmp_path / "out/shot.vtkhdf") as file:
+        image = file["VTKHDF"]
+        assert image.attrs["WholeExtent"].tolist() == [e for n in (*count, 1)[:3] for e in (0, n)]
+        np.testing.assert_allclose(image.attrs["Origin"][: len(lo)], np.multiply(lo, 0.002))
+        np.testing.assert_allclose(image.attrs["Spacing"][: len(lo)], np.multiply(width, 0.002))
+        for name, values in image["CellData"].items():
+            half = [(name[0] == "E") == ("xyz"[axis] == name[1]) for axis in range(len(lo))]
+            axes = [a + s * (np.arange(n) + 0.5) - 0.5 * h for a, s, n, h in zip(lo, width, count, half, strict=True)]
+            nodes = results[f"fields/{name}"][:].astype(np.float64)
+            expected = map_coordinates(nodes, np.meshgrid(*axes, indexing="ij"), order=1)
+            scale = np.abs(nodes).max()
+            np.testing.assert_allclose(values[:].T.reshape(count), expected, rtol=0, atol=1e-6 * scale, err_msg=name)
+        assert np.abs(image["CellData/Ey"][:]).max() > 0.01 * np.abs(results["fields/Ey"][:]).max() > 0
+        assert set(image["CellData"]) == (set(COMPONENTS) if len(lo) == 3 else {"Ex", "Ey", "Hz"})
+
+
+def test_each_has_its_step_and_is_there_after_an_end(tmp_path: Path) -> None:
+    """The run stops at a failure after step 20: snapshots up to there are whole, later ones are not there."""
+    text = MODEL + WHOLE.format(0, "first.h5") + WHOLE.format(13, "second.h5") + WHOLE.format("7e-11", "third.h5")
+    model = read(_file(tmp_path, text))
+    run_model(model, tmp_path / "whole", devices="cpu:1")
+    dt = model.domain.dt
+
+    def fail(simulation: object) -> None:
+        if simulation.step >= 13:  # type: ignore[attr-defined]
+            raise RuntimeError("here")
+
+    with pytest.raises(RuntimeError, match="here"):
+        run_model(model, tmp_path / "ended", devices="cpu:1", checkpoint="5steps", call=fail)
+    assert {path.name for path in (tmp_path / "ended").glob("*.h5")} == {"first.h5", "second.h5"}
+    run_model(model, tmp_path / "ended", devices="cpu:1", resume=True)
+    for name, step in (("first.h5", 0), ("second.h5", 13), ("third.h5", 18)):
+        with h5py.File(tmp_path / "whole" / name) as file, h5py.File(tmp_path / "ended" / name) as other:
+            assert (file.attrs["iteration"], file.attrs["time"]) == (step, step * dt)
+            assert file.attrs["magnetic_time"] == (step - 0.5) * dt
+            assert np.array_equal(file["Ey"][:], other["Ey"][:])
+            assert file["Ey"][:].any() == (step > 0)
+
+
+@pytest.mark.parametrize(
+    ("line", "sentence"),
+    [
+        (WHOLE.format(41, "a"), "line 8: #snapshot is expected to be of a step from 0 to 40, got 41"),
+        (WHOLE.format(1, "results.h5"), "not that of results, got 'results.h5'"),
+        (WHOLE.format(1, "a.vti"), "a name in .vtkhdf or .h5"),
+        (WHOLE.format(1, "../a"), "a name without folders, got '../a'"),
+        (WHOLE.format(1, "a") + PART.format(2, "a.vtkhdf"), "names of their own, got 'a.vtkhdf' twice"),
+        (WHOLE.format(1, "a").replace(" 0.002 0.002 0.002", " 0.02 0.002 0.002"), "in whole samples, within"),
+    ],
+)
+def test_what_cannot_be_taken_is_refused(tmp_path: Path, line: str, sentence: str) -> None:
+    with pytest.raises(UsageError, match=sentence.replace("(", r"\(")) as raised:
+        read(_file(tmp_path, MODEL + line)).build()
+    assert "\n" not in str(raised.value)
