@@ -14,6 +14,8 @@ from peergrid.errors import UsageError
 FILES = {
     "model": 120,
     "gprmax": 300,
+    "gprmax cells": 40,
+    "gprmax media": 60,
     "npy": 80,
     "hdf5": 60,
     "samples": 60,

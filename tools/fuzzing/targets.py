@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import os
+import shutil
 import sys
 from collections.abc import Callable
 from contextlib import chdir, redirect_stderr, redirect_stdout
@@ -30,6 +31,13 @@ CORPUS = Path(__file__).parent / "corpus"
 RECORDED = Path(__file__).parents[2] / "benchmarks" / "results" / "profile-h200-x2-quick.json"
 GRID = "[grid]\nsize = [0.4, 0.3]\nspacing = 0.01\nsteps = 2\n"
 VOXELS = GRID + '[[shape]]\nkind = "voxels"\nmaterials = ["vacuum", "conductor"]\nfile = '
+GPRMAX = Path(__file__).parents[2] / "tests" / "gprmax"
+CELLS = """#domain: 0.02 0.02 0.02
+#dx_dy_dz: 0.001 0.001 0.001
+#time_window: 9
+#material_from_database: part_materials material_003_clay loam
+#geometry_objects_read: 0.002 0.003 0.004 part.h5 part_materials
+"""
 MOST = 128 << 20  # bytes that a model may need to be built here
 EXITS = {0, 2, 3, 4}  # of the command line on files that nobody meant
 
@@ -56,6 +64,15 @@ def take_input(path: Path) -> None:
     model = read_input(path)
     if model.memory(computing=True, writing=False).cells < MOST:
         model.build()
+
+
+def take_cells(path: Path) -> None:
+    """A file of gprMax's cells, or the database of its media, in a model that inserts them."""
+    for name in ("part.h5", "part_materials.json"):
+        if name != path.name:
+            shutil.copy(GPRMAX / name, path.parent)
+    (path.parent / "cells.in").write_text(CELLS)
+    take_input(path.parent / "cells.in")
 
 
 def take_npy(path: Path) -> None:
@@ -193,9 +210,15 @@ def _inputs() -> tuple[bytes, ...]:
     )
 
 
+def _from_gprmax(name: str) -> Callable[[], tuple[bytes, ...]]:
+    return lambda: ((GPRMAX / name).read_bytes(),)
+
+
 TARGETS = (
     Target("model", "model.toml", _models, take_model),
     Target("gprmax", "model.in", _inputs, take_input),
+    Target("gprmax cells", "part.h5", _from_gprmax("part.h5"), take_cells),
+    Target("gprmax media", "part_materials.json", _from_gprmax("part_materials.json"), take_cells),
     Target("npy", "cells.npy", _npy, take_npy),
     Target("hdf5", "cells.h5", _hdf5, take_hdf5),
     Target("samples", "samples.csv", _samples, take_samples),
