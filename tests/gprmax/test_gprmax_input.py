@@ -102,8 +102,8 @@ def test_included_files_are_read_inside_the_folder_alone(tmp_path: Path) -> None
 
 
 def test_passed_over_commands_are_said(tmp_path: Path) -> None:
-    model = modelfile.read(_file(tmp_path, SMALL + "#snapshot: 0 0 0 1 1 1 1 1 1 5 shot\n"))
-    assert any(note.startswith("line 10: #snapshot is passed over; ") for note in model.build().warnings)
+    model = modelfile.read(_file(tmp_path, SMALL + "#output_dir: elsewhere\n"))
+    assert any(note.startswith("line 10: #output_dir is passed over; ") for note in model.build().warnings)
 
 
 def test_every_other_command_is_refused_by_name_and_line(tmp_path: Path) -> None:
