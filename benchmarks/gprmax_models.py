@@ -4,9 +4,9 @@
 
 PYTHON: the interpreter of an environment with gprMax 4.0.1. FOLDER: its models as `gprmax_expand.py` leaves them, `pkg`
 of the package, `master` and `devel` of the repository. Both run in double precision. `#time_window` is cut to so many
-samples, `#pml_cells` and all else stay; views and snapshots are left out; what is drawn at
-random without a seed gets one, and tests of objects a receiver in their midst. For each receiver the relative L2 difference
-of E and of H as vectors, of each line that of voltage and current. Besides the files of gprMax there are the models of
+samples; views and snapshots are left out; what is drawn at random without a seed gets one, and tests of objects a
+receiver in their midst. For each receiver the relative L2 difference of E and of H as vectors, of each line that of
+voltage and current, where they are not silent in both. Besides the files of gprMax there are the models of
 `gprmax3d.py`, here read from their text.
 """
 
@@ -100,10 +100,8 @@ def compared(text: str, beside: Path | None, python: str) -> dict[str, Any]:
         model = read(folder / "model.in").with_dtype("float64")
         run_model(model, folder / "out", devices="cpu:2")
         found = differences(folder / "model.h5", folder / "out/results.h5")
-    if not all(found.values()):
-        raise SystemExit(f"Traces are expected to be heard, got silence at {[key for key in found if not found[key]]}.")
     samples = model.steps + 1
-    return {"cells": model.shape, "samples": samples, "worst": max(found.values(), default=None), "traces": found}
+    return {"cells": model.shape, "samples": samples, "worst": max(found.values()), "traces": found}
 
 
 def differences(theirs: Path, ours: Path) -> dict[str, float]:
@@ -118,12 +116,12 @@ def differences(theirs: Path, ours: Path) -> dict[str, float]:
                         key = path[:-1] if group == "rxs" else path
                         expected = there[path][:][: there.attrs["Iterations"]]
                         pairs.setdefault(key, []).append((here[path][:], expected))
-    return {key: relative(*(np.stack(one) for one in zip(*found, strict=True))) for key, found in pairs.items()}
-
-
-def relative(found: Any, expected: Any) -> float:
-    scale = np.linalg.norm(expected)
-    return float(np.linalg.norm(found - expected) / scale) if scale else float(np.linalg.norm(found))
+    heard = {key: [np.stack(one) for one in zip(*found, strict=True)] for key, found in pairs.items()}
+    return {
+        key: float(np.linalg.norm(own - expected) / np.linalg.norm(expected))
+        for key, (own, expected) in heard.items()
+        if own.any() or expected.any()
+    }
 
 
 def main() -> None:
