@@ -103,3 +103,9 @@ def test_no_kind_and_one_that_is_no_name() -> None:
     assert parse(grid).shape == (100, 50)
     with pytest.raises(UsageError, match=r"^model.kind is expected to be text that is not empty, got 5; correct it.$"):
         parse(f"{grid}[model]\nkind = 5\n")
+
+
+def test_a_kind_outside_its_table() -> None:
+    said = r"^kind is expected in table \[model\], got 'acoustic2d' above all tables; write \[model\] before it\.$"
+    with pytest.raises(UsageError, match=said):
+        parse('kind = "acoustic2d"\n[grid]\n')

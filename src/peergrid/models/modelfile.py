@@ -63,7 +63,15 @@ def parse(text: str, folder: Path = Path()) -> Model:
 
 
 def _kind(table: Mapping[str, Any]) -> str:
-    """The kind that a file names; the usual one where it names none, or what no reader takes for a name."""
+    """The kind that a file names; the usual one where it names none, or what no reader takes for a name.
+
+    Raises UsageError where it stands outside its table.
+    """
+    if isinstance(table.get("kind"), str):
+        raise UsageError(
+            f"kind is expected in table [model], got '{shown(table['kind'])}' above all tables; write [model] before "
+            "it."
+        )
     head = table.get("model")
     named = head.get("kind") if isinstance(head, Mapping) else None
     return named if isinstance(named, str) and named.strip() else Head.kind
