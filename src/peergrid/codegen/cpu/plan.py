@@ -20,7 +20,9 @@ from peergrid.stencil import Growth, Problem, Stage, Update, footprint
 from peergrid.stencil.lagged import lagged_fields, rotating_fields
 from peergrid.stencil.remember import remembered
 
-Kind = Literal["window", "handover", "source", "target", "coefficient", "parameter", "signal", "traces", "sink"]
+Kind = Literal[
+    "window", "border", "handover", "source", "target", "coefficient", "parameter", "signal", "traces", "sink"
+]
 Final = Literal["", "inside", "beyond"]
 
 
@@ -31,7 +33,8 @@ AT_ONCE = 2  # planes that are computed at a time in 3D: neighbouring ones read 
 class Storage:
     """The place of values: a window by number, a field's block in a slot, or what its kind says.
 
-    A handover is the target slot for cells of the tile, and a window (by number) for those beyond it.
+    A handover is the target slot for cells of the tile, and a window (by number) for those beyond it. A border has
+    lines of a window (by number) on all planes, which one tile computes and the next one takes.
     """
 
     kind: Kind

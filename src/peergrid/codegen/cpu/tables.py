@@ -118,8 +118,9 @@ class _Packer:
         if not access.shift:
             return number, 0, *access.place
         row, line, column = lifted(access.shift, 0)
-        origin = lifted(windows[storage.number].lo, 0) if storage.kind == "window" else (0, 0, 0)
-        return number, cell[0] + row, cell[1] + line - origin[1], cell[2] + column - origin[2]
+        origin = lifted(windows[storage.number].lo, 0) if storage.kind in ("window", "border") else (0, 0, 0)
+        lines = cell[1] + line - (0 if storage.kind == "border" else origin[1])
+        return number, cell[0] + row, lines, cell[2] + column - origin[2]
 
 
 def program(
@@ -132,13 +133,19 @@ def program(
     """The tables of a pass over disjoint tiles; recorded, left: as of a `Tile`."""
     packer = _Packer(plan.at_once)
     windows: list[Windows] = []
-    for tile in (Tile(problem, plan, box, recorded, left) for box in tiles):
+    borders: dict[Storage, Triple] = {}
+    for tile in _in_order(problem, plan, tiles, recorded, left):
         parts = list(_parts(tile))
         windows.append(_windows(tile, _main_column(pieces for _, pieces in parts), LINE // problem.itemsize))
         packer.tile(parts, windows[-1])
+        for storage, box in tile.borders():
+            _, lines, cells = borders.get(storage, (0, 0, 0))
+            width = windows[-1][storage.number].shape[2]
+            borders[storage] = (box.shape[0], max(lines, box.shape[1]), max(cells, width))
     shapes = [_extent(windows, number) for number in range(len(plan.depths))]
     wanted = {Storage("window", number=n): (plan.depths[n], *shape) for n, shape in enumerate(shapes)}
     widest = max((work[4] for work in packer.works), default=0)
+    wanted.update(borders)
     wanted.update({storage: (1, 1, widest) for storage in packer.storages if storage.kind == "sink"})
     buffers, size = _buffers(wanted, problem.itemsize)
     return DriverTables(
@@ -153,6 +160,18 @@ def program(
         buffers=buffers,
         scratch=size,
     )
+
+
+def _in_order(
+    problem: Problem, plan: StreamPlan, boxes: Iterable[Box], recorded: tuple[int, ...], left: frozenset[str]
+) -> Iterator[Tile]:
+    """The tiles, each with its neighbours where all follow one another along axis 1 alone."""
+    found = list(boxes)
+    beside = all(one.with_axis(1, two.lo[1], two.hi[1]) == two for one, two in pairwise(found) if one.ndim == 3)
+    follow = beside and all(one.ndim == 3 and one.hi[1] == two.lo[1] for one, two in pairwise(found))
+    neighbours: list[Box | None] = [None, *found, None] if follow else [None] * (len(found) + 2)
+    for number, box in enumerate(found):
+        yield Tile(problem, plan, box, recorded, left, neighbours[number], neighbours[number + 2])
 
 
 def _parts(tile: Tile) -> Iterator[tuple[int, tuple[Piece, ...]]]:

@@ -12,11 +12,13 @@ from peergrid.codegen.cpu.vectors import copy_vectors, fill_vectors
 from peergrid.codegen.regions import Part, cover, mirror_cuts, mirrored
 from peergrid.grid import Box, Grid, Index
 from peergrid.grid.box import subtract
-from peergrid.stencil import Problem, Update, footprint, write_box
-from peergrid.stencil.expr import Param, Read
+from peergrid.stencil import Growth, Problem, Update, footprint, write_box
+from peergrid.stencil.expr import Param, Read, ordered
 from peergrid.stencil.lagged import kept_value
+from peergrid.stencil.remember import remembered
 
 Active = frozenset[str]
+DEAR = 24  # operations for a value from which on it is taken from the tile before: fewer are made anew sooner
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +52,8 @@ class Tile:
     """A part of the computed box along the axes across the stream, worked off on its own.
 
     recorded: the receivers (indices) to be recorded where their cell lies in the tile; left: fields whose values need
-    not be in memory behind the pass.
+    not be in memory behind the pass; before, behind: the tiles beside it along axis 1 which have the same borders, in
+    order: what one has computed around itself the next one takes, in 3D.
     """
 
     problem: Problem
@@ -58,19 +61,49 @@ class Tile:
     box: Box
     recorded: tuple[int, ...]
     left: frozenset[str] = frozenset()
+    before: Box | None = None
+    behind: Box | None = None
+
+    def taken(self, node: Node) -> dict[str, Box]:
+        """The cells of each window that a node need not compute: the tile before it has."""
+        return self._passed_on(node, self.box) if self.before else {}
+
+    def borders(self) -> Iterator[tuple[Storage, Box]]:
+        """Where the cells come from that the tile before has computed."""
+        for node in self.plan.nodes:
+            for name, cells in self.taken(node).items():
+                yield border(node, name), cells
+
+    def _passed_on(self, node: Node, box: Box) -> dict[str, Box]:
+        """The cells around a tile's box that the tile before it computes as well."""
+        found: dict[str, Box] = {}
+        for name in node.written:
+            growth = footprint(self.problem, self.plan.steps).targets[node.step][node.stage][name]
+            region = self._grown(name, growth, box)
+            lines = region.with_axis(1, region.lo[1], min(region.hi[1], box.lo[1] + growth.above[1]))
+            dear = _operations(self.problem, node.stage, name) >= DEAR
+            if dear and node.after[name].kind == "window" and not lines.empty:
+                found[name] = lines
+        return found
 
     def region(self, node: Node, name: str) -> Box:
         """The cells on which a node must know a field it writes."""
         growth = footprint(self.problem, self.plan.steps).targets[node.step][node.stage][name]
-        return write_box(self.problem, name, self.problem.grid.clip(growth.apply(self.box)))
+        return self._grown(name, growth, self.box)
+
+    def _grown(self, name: str, growth: Growth, box: Box) -> Box:
+        return write_box(self.problem, name, self.problem.grid.clip(growth.apply(box)))
 
     def pieces(self, node: Node) -> Iterator[Piece]:
-        """The pieces of a node, in order: updates, then values carried over.
+        """The pieces of a node, in order: what the tile before has computed, updates, then values carried over.
 
         Where a field goes into the memory of one that rotates, the cells without an update have the same values there.
         """
         stage = self.problem.stages[node.stage]
         regions = {name: self.region(node, name) for name in stage.targets if name in node.written}
+        for name, lines in self.taken(node).items():
+            yield self._moved(name, lines, border(node, name), node.after[name])
+            regions[name] = regions[name].with_axis(1, lines.hi[1], regions[name].hi[1])
         rest: dict[str, tuple[Box, ...]] = {
             name: (region,)
             for name, region in regions.items()
@@ -83,6 +116,8 @@ class Tile:
         for name, boxes in rest.items():
             for part in chain.from_iterable(self._handover_cuts(node, box, [(name, (0,) * box.ndim)]) for box in boxes):
                 yield self._copied(name, part, node.before[name], node.after[name])
+        for name, lines in self._passed_on(node, self.behind).items() if self.behind else ():
+            yield self._moved(name, lines, node.after[name], border(node, name))
         if node.step == self.plan.steps - 1:
             yield from self._stored(node)
 
@@ -165,6 +200,19 @@ class Tile:
             home = Storage("target", home.name) if inside else Storage("window", number=home.number)
         return Placement(home, shift)
 
+    def _moved(self, name: str, box: Box, source: Storage, target: Storage) -> Piece:
+        """Lines from a window to its border, or back; a border's first line is the box's first."""
+
+        def place(home: Storage, row: int) -> Placement:
+            return Placement(home, (row, -box.lo[1] if home.kind == "border" else 0, 0))
+
+        def form(rows: int, first: Box) -> Form:
+            code = copy_vectors(self.problem, name, rows)
+            places = ((target, o.ahead) if isinstance(o, Write) else (source, _plane(o)) for o in code.operands)
+            return Form(code, tuple(place(home, row) for home, row in places))
+
+        return self._piece(box, form)
+
     def _copied(self, name: str, box: Box, source: Storage, target: Storage) -> Piece:
         """Values carried over; of a field that is left out of memory, the one that they are, where it is known."""
         value = kept_value(self.problem, name) if name in self.left and box.ndim == 3 else None
@@ -213,6 +261,18 @@ class Tile:
         """The last stage that writes a field; of a coefficient, the last stage."""
         stages = self.problem.stages
         return max((s for s, stage in enumerate(stages) if name in stage.targets), default=len(stages) - 1)
+
+
+@remembered()
+def _operations(problem: Problem, stage: int, name: str) -> int:
+    """The most operations that an update of a stage makes for a value of a field."""
+    values = [a.value for update in problem.stages[stage].updates for a in update.assignments if a.target == name]
+    return max((sum(bool(part.operands) for part in ordered((value,))) for value in values), default=0)
+
+
+def border(node: Node, name: str) -> Storage:
+    """Where a node's lines of a field wait for the next tile."""
+    return Storage("border", f"{name}, step {node.step}, stage {node.stage}", node.after[name].number)
 
 
 def _plane(operand: Operand) -> int:

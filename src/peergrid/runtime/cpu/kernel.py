@@ -181,7 +181,7 @@ class _Places:
 
     def row(self, storage: Storage) -> Row:
         match storage.kind:
-            case "window":
+            case "window" | "border":
                 return _buffer_row(self.buffers[storage], self.problem.itemsize)
             case "sink":
                 return self.buffers[storage].offset, 0, 0, 0, 0, 1, 0
