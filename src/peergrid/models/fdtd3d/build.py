@@ -13,6 +13,7 @@ from peergrid.models.fdtd3d.assembly import Half
 from peergrid.models.fdtd3d.check import check, growing
 from peergrid.models.fdtd3d.constants import ETA_0, SPEED_OF_LIGHT
 from peergrid.models.fdtd3d.domain import AXES, Component, Domain, PlaneWave, TransmissionLine
+from peergrid.models.fdtd3d.far_field import Surface, surfaces
 from peergrid.models.fdtd3d.lattice import Lattice, electric_of
 from peergrid.models.fdtd3d.line import LAST, Line
 from peergrid.models.fdtd3d.media import factors
@@ -64,6 +65,7 @@ class BuiltDomain:
     units: Mapping[str, float]
     recorders: tuple[Recorder, ...]
     lines: tuple[LineRecorder, ...]
+    far_fields: tuple[Surface, ...] = ()
 
     @property
     def steps(self) -> int:
@@ -158,6 +160,8 @@ def build(domain: Domain, model: Model | None = None) -> BuiltDomain:
     after_h, after_e = ([stage for wave in waves for stage in wave[half]] for half in (0, 1))
     stages = [*magnetic, *after_h, *_staged(driven.updates(fields, "H")), *electric, *after_e, *between,
               *_staged(driven.updates(fields, "E")), *_staged([edges])]  # fmt: skip
+    far = surfaces(domain)
+    stages += [surface.stage(fields) for surface in far]
     heard = tuple(_record(lattice, units))
     recorded = tuple(
         LineRecorder(line.source, line.name, f"{line.name}.voltage", f"{line.name}.current") for line in lines
@@ -172,6 +176,7 @@ def build(domain: Domain, model: Model | None = None) -> BuiltDomain:
         MappingProxyType(units),
         tuple(one for one, _ in heard),
         recorded,
+        far,
     )
 
 

@@ -236,6 +236,22 @@ class Receiver:
     name: str = ""
 
 
+@dataclass(frozen=True)
+class FarField:
+    """A box of nodes around all that radiates or scatters, from whose faces the field far away is worked out.
+
+    frequencies: Hz; theta, phi: the directions of which results have every pair, degrees from the z axis, and from the
+    x axis towards y. In a box around that of a plane wave it is the scattered field's. Outside must be vacuum.
+    """
+
+    lo: Index
+    hi: Index
+    frequencies: tuple[float, ...]
+    theta: tuple[float, ...] = tuple(float(angle) for angle in range(0, 181, 5))
+    phi: tuple[float, ...] = tuple(float(angle) for angle in range(0, 360, 5))
+    name: str = ""
+
+
 @dataclass(frozen=True, eq=False)
 class Domain:
     """A rasterised model.
@@ -257,6 +273,7 @@ class Domain:
     absorber: Absorber = Absorber()
     sources: tuple[Source, ...] = ()
     receivers: tuple[Receiver, ...] = ()
+    far_fields: tuple[FarField, ...] = ()
     title: str = ""
 
     @property

@@ -10,6 +10,7 @@ from typing import Self
 from peergrid.grid import Dtype
 from peergrid.models.fdtd3d.build import BuiltDomain, build
 from peergrid.models.fdtd3d.domain import Absorber, Domain, Medium
+from peergrid.models.fdtd3d.far_field import size
 from peergrid.models.model import Memory, RunSpec, Snapshots
 
 COEFFICIENTS = 12  # a factor and what is kept, of six components
@@ -44,11 +45,13 @@ class DomainModel:
     def memory(self, *, computing: bool, writing: bool) -> Memory:
         domain = self.domain
         recorded = sum(len(receiver.outputs) for receiver in domain.receivers)
-        return memory(
+        found = memory(
             domain.nodes, 4 if domain.dtype == "float32" else 8, domain.absorber, domain.steps,
             components=len(domain.live), recorded=recorded, sources=len(domain.sources),
             ids=domain.ids.itemsize, computing=computing, writing=writing, poles=remembered(domain.media),
         )  # fmt: skip
+        sums = sum(map(size, domain.far_fields)) * (4 if domain.dtype == "float32" else 8)
+        return replace(found, cells=found.cells + 8 * sums, devices=found.devices + 2 * sums)
 
     def check_results(self) -> None:
         """Nothing is needed to write results but HDF5."""

@@ -1,7 +1,7 @@
 """Results in one HDF5 file in the layout of gprMax, so that its tools read them: `/rxs/rx1/Ez`, `/srcs`, `/tls`.
 
 Sample k of E is at time k dt, of H and of currents half a step earlier; sample 0 is what a run starts from. All values
-are in SI units. Beyond that layout there are the final fields (`/fields`).
+are in SI units. Beyond that layout there are the final fields (`/fields`) and far fields (`/far_fields/far1`).
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from peergrid.io.dimensions import attach, make_scale
 from peergrid.io.hdf5 import creating
 from peergrid.models.fdtd3d.build import BuiltDomain, LineRecorder, Recorder
 from peergrid.models.fdtd3d.domain import ElectricDipole, MagneticDipole, Source, VoltageSource
+from peergrid.models.fdtd3d.far_field import Radiation, Surface
 from peergrid.models.fdtd3d.line import incident
 from peergrid.models.survey import Trace
 from peergrid.models.waveforms import Doubles
@@ -49,11 +50,17 @@ def write_results(
             _write_line(file.create_group(f"tls/tl{number}"), built, line, traces)
         for number, recorder in enumerate(built.recorders, start=1):
             _write_receiver(file.create_group(f"rxs/rx{number}"), built, recorder, traces)
-        group = file.create_group("fields")
+        group, sums = file.create_group("fields"), dict[str, Array]()
+        needed = {name for surface in built.far_fields for name in surface.fields}
         for name, values in fields:
+            if name in needed:
+                sums[name] = values
             if name in built.units:
                 group[name] = values * values.dtype.type(built.units[name])
                 attach(group[name], ["xyz"[axis] for axis in built.lattice.axes], built.unit_names[name])
+        for number, surface in enumerate(built.far_fields, start=1):
+            if sums.keys() >= set(surface.fields):
+                _write_far_field(file.create_group(f"far_fields/far{number}"), surface, surface.radiation(sums))
 
 
 def write_survey(path: Path, built: BuiltDomain, traces: Sequence[Trace], about: Mapping[str, str | int]) -> None:
@@ -198,6 +205,25 @@ def _describe_line(group: h5py.Group, built: BuiltDomain, line: LineRecorder) ->
     group.attrs["dl"] = line.cell_length(built.dt)
     group.attrs["TimeVoltageOffset"], group.attrs["TimeCurrentOffset"] = 0.0, -0.5 * built.dt
     _place(group, built, source.node)
+
+
+def _write_far_field(group: h5py.Group, surface: Surface, found: Radiation) -> None:
+    """r E in every pair of directions, shape (frequencies, theta, phi)."""
+    wished = surface.wished
+    theta, phi = np.meshgrid(wished.theta, wished.phi, indexing="ij")
+    group.attrs["Name"] = wished.name or surface.name
+    for name, values, unit in (
+        ("frequency", wished.frequencies, "Hz"), ("theta", wished.theta, "degrees"), ("phi", wished.phi, "degrees"),
+    ):  # fmt: skip
+        group[name] = np.array(values)
+        group[name].attrs["units"] = unit
+    along_theta, along_phi = found.far(theta, phi)
+    for name, pattern, unit in (
+        ("Etheta", along_theta, "V s"), ("Ephi", along_phi, "V s"), ("directivity", found.directivity(theta, phi), "1"),
+        ("power", found.power, "J/Hz"),
+    ):  # fmt: skip
+        group[name] = pattern
+        group[name].attrs["units"] = unit
 
 
 def reflection(sent: Doubles, back: Doubles, dt: float) -> tuple[Doubles, np.ndarray]:
