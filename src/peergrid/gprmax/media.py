@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from difflib import get_close_matches
+from functools import reduce
 from math import isinf
 
 import numpy as np
@@ -31,6 +32,7 @@ class Media:
         self._places = {medium.name: place for place, medium in enumerate(self._known)}
         self._closed: dict[int, tuple[bool, ...]] = {}
         self._averages: dict[tuple[bool, tuple[int, ...]], int] = {}
+        self._found: dict[tuple[int, int], int] = {}
         self._mixings: dict[str, Mixing | Choice | Moist] = {}
         self._blends: dict[tuple[str, int], tuple[int, ...]] = {}
         for item in items:
@@ -141,10 +143,14 @@ class Media:
                 ids[mixed] = self._mixed(component, mixed, around)
 
     def _mixed(self, component: int, where: Mask, around: tuple[Ids, ...]) -> Ids:
-        keys = np.sort(np.stack([cell[where] for cell in around], axis=1), axis=1)
-        unique, which = np.unique(keys, axis=0, return_inverse=True)
-        numbers = [self._average(component, tuple(int(k) for k in key)) for key in unique]
-        found: Ids = np.array(numbers, np.uint16)[which.reshape(-1)]
+        rows = np.sort(np.stack([cell[where].astype(np.uint64) for cell in around]), axis=0)
+        keys = reduce(lambda left, right: left << np.uint64(16) | right, rows)  # which four media at most, as a number
+        unique, which = np.unique(keys, return_inverse=True)
+        for key in unique.tolist():
+            if (component, key) not in self._found:
+                media = tuple(key >> 16 * k & 0xFFFF for k in reversed(range(len(around))))
+                self._found[component, key] = self._average(component, media)
+        found: Ids = np.array([self._found[component, key] for key in unique.tolist()], np.uint16)[which]
         return found
 
     def _average(self, component: int, key: tuple[int, ...]) -> int:
