@@ -10,6 +10,7 @@ import h5py
 import numpy as np
 import pytest
 from fdtd3d_examples import SPACING, absorbing, vacuum
+from PIL import Image
 
 import peergrid
 from peergrid import Options, UsageError
@@ -36,6 +37,7 @@ from peergrid.models.fdtd3d import (
     lorentz,
 )
 from peergrid.models.fdtd3d.model import LIBRARIES
+from peergrid.models.fdtd3d.picture import CONDUCTOR
 from peergrid.models.survey import Trace
 from peergrid.models.waveforms import Ricker
 
@@ -184,3 +186,21 @@ def test_memory_is_bounded_from_the_description() -> None:
     bound = model.memory(computing=True, writing=True)
     assert needed < bound.cells - LIBRARIES
     assert bound.steps == 24
+
+
+def test_the_picture_shows_conductors_in_every_slice(tmp_path: Path) -> None:
+    """Pixels of the colour of conductors: as the cells of a cube of twice the width, but for the legend."""
+    counts = []
+    for wide in (0, 4, 8):
+        domain = vacuum((20, 16, 24), 2, media=(Medium("soil", 5.0), PEC), absorber=absorbing(3))
+        ids = np.zeros((6, 21, 17, 25), np.uint8)
+        ids[:, 6 : 6 + wide, 4 : 4 + wide, 8 : 8 + wide] = 1
+        source = ElectricDipole("z", (8, 6, 10), Drive(Ricker(1e9)))
+        built = build(replace(domain, ids=ids, sources=(source,), receivers=(Receiver((12, 12, 12)),)))
+        built.picture(tmp_path / "picture.png")
+        with Image.open(tmp_path / "picture.png") as image:
+            pixels = np.asarray(image.convert("RGB"), np.int16)
+        counts.append(int((np.abs(pixels - np.round(255 * np.array(CONDUCTOR))).max(axis=2) < 2).sum()))
+    small, large = counts[1] - counts[0], counts[2] - counts[0]
+    assert small > 3000
+    assert large == pytest.approx(4 * small, rel=0.05)

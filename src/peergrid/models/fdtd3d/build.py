@@ -119,6 +119,12 @@ class BuiltDomain:
         """The position of a node, metres along x, y and z."""
         return tuple(i * d for i, d in zip(node, self.domain.spacing, strict=True))
 
+    def picture(self, path: Path) -> None:
+        """Draw three slices of the media, with sources, receivers and absorbers."""
+        from peergrid.models.fdtd3d.picture import picture_model  # takes matplotlib along, which is slow to come
+
+        picture_model(path, self)
+
     def write(self, folder: Path, outcome: Outcome) -> tuple[Path, ...]:
         """Traces, sources, lines and final fields in `results.h5`."""
         from peergrid.models.fdtd3d.results import write_results  # takes a built domain

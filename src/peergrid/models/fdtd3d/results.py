@@ -123,7 +123,7 @@ def _describe(file: h5py.File, built: BuiltDomain, about: Mapping[str, str | int
     domain = built.domain
     attributes = {
         "Title": built.model.title, "peergrid": VERSION, "Iterations": domain.steps + 1, "nx_ny_nz": domain.shape,
-        "dx_dy_dz": domain.spacing, "dt": domain.dt, "nsrc": len(domain.sources), "nrx": len(built.recorders),
+        "dx_dy_dz": domain.spacing, "dt": domain.dt, "nsrc": len(built.sources), "nrx": len(built.recorders),
         "srcsteps": (0, 0, 0), "rxsteps": (0, 0, 0),
     }  # fmt: skip
     for name, value in (attributes | dict(about)).items():
