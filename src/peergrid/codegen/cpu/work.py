@@ -69,7 +69,7 @@ class Tile:
         return self._passed_on(node, self.box) if self.before else {}
 
     def borders(self) -> Iterator[tuple[Storage, Box]]:
-        """Where the cells come from that the tile before has computed."""
+        """The places of cells that the tile before has computed."""
         for node in self.plan.nodes:
             for name, cells in self.taken(node).items():
                 yield border(node, name), cells
@@ -271,7 +271,7 @@ def _operations(problem: Problem, stage: int, name: str) -> int:
 
 
 def border(node: Node, name: str) -> Storage:
-    """Where a node's lines of a field wait for the next tile."""
+    """The place in which a node's lines of a field wait for the next tile."""
     return Storage("border", f"{name}, step {node.step}, stage {node.stage}", node.after[name].number)
 
 
