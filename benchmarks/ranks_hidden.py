@@ -32,11 +32,11 @@ sys.path.append(str(HERE.parent / "tests" / "runtime"))
 from launchers import MPICH, OPENMPI, Hosts, Mpi, two_hosts, veth  # noqa: E402
 
 from peergrid import Grid, Options, Problem, stencil  # noqa: E402
+from peergrid.costs.machine import Calls, Delays, Line, Machine  # noqa: E402
 from peergrid.grid import Box  # noqa: E402
 from peergrid.grid.partition import Partition  # noqa: E402
-from peergrid.predict.costs import Given, Timed  # noqa: E402
 from peergrid.predict.kernels import Duration  # noqa: E402
-from peergrid.predict.machine import Calls, Delays, Line, Machine  # noqa: E402
+from peergrid.predict.operations import Given, Timed  # noqa: E402
 from peergrid.predict.simulation import simulate  # noqa: E402
 from peergrid.predict.virtual import virtual_machine  # noqa: E402
 from peergrid.runtime.cpu.executor import ThreadedExecutor  # noqa: E402

@@ -10,7 +10,7 @@ import statistics
 
 from record import RESULTS, about, save
 
-from peergrid.predict.machines import machine_named
+from peergrid.costs.machines import machine_named
 from peergrid.spins.forecast import foretold
 
 MACHINE = "h200-x8"

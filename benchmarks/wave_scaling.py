@@ -23,10 +23,10 @@ from record import about, save
 from wave_problems import AXIS, FIRST, RADIUS, SECOND, along_axis, tilted
 
 from peergrid import Grid, Options, Problem, Simulation
+from peergrid.costs.machine import Line, Machine
+from peergrid.costs.machines import machine_named
 from peergrid.grid.partition import Partition
 from peergrid.predict.forecast import Forecaster
-from peergrid.predict.machine import Line, Machine
-from peergrid.predict.machines import machine_named
 from peergrid.predict.scaling import seconds_on
 from peergrid.schedule import layout
 

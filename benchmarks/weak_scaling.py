@@ -15,10 +15,10 @@ from typing import Any
 from record import about, save
 
 from peergrid.bench.problems import RADAR, relax
+from peergrid.costs.machine import Line
+from peergrid.costs.machines import machine_named
 from peergrid.grid import Grid
 from peergrid.models import parse
-from peergrid.predict.machine import Line
-from peergrid.predict.machines import machine_named
 from peergrid.predict.scaling import seconds_on
 from peergrid.schedule import Options
 from peergrid.stencil import Problem

@@ -3,7 +3,7 @@
     python benchmarks/cuda/fit_costs.py RECORD [RECORD ...] [--sweeps 4] [--fit] [--out forecasts.json]
 
 RECORD: what `forecasts.py` wrote; where it has forecasts from before the measurements, those are compared. Or what this
-script wrote: the same cases are foretold again. --fit: renew `src/peergrid/predict/figures.json` from the rows that may
+script wrote: the same cases are foretold again. --fit: renew `src/peergrid/costs/figures.json` from the rows that may
 be used for it, held close to what they were.
 """
 
@@ -30,12 +30,11 @@ from problems3d import acoustic_problem, heat_problem  # noqa: E402
 
 from peergrid.bench.own import own_heat, own_waves  # noqa: E402
 from peergrid.bench.problems import jacobi, radar  # noqa: E402
-from peergrid.predict import kernels  # noqa: E402
+from peergrid.costs.families import FAMILIES, Family  # noqa: E402
+from peergrid.costs.machine import Calls, Delays, Machine  # noqa: E402
+from peergrid.costs.machines import LAUNCH, machine_named  # noqa: E402
 from peergrid.predict.choice import ranked  # noqa: E402
 from peergrid.predict.forecast import Forecast, Forecaster  # noqa: E402
-from peergrid.predict.kernels import Family  # noqa: E402
-from peergrid.predict.machine import Calls, Delays, Machine  # noqa: E402
-from peergrid.predict.machines import LAUNCH, machine_named  # noqa: E402
 from peergrid.resolve import CANDIDATES  # noqa: E402
 from peergrid.runtime.cuda.memory.fields import Plan  # noqa: E402
 from peergrid.schedule import Options  # noqa: E402
@@ -131,14 +130,14 @@ def fit(
     Least squares of the logarithms of errors in the logarithms of figures, by the method of Levenberg and Marquardt
     with Huber's weights; figures are held close to what they were.
     """
-    keys = [("families", n, f.name) for n in kernels.FAMILIES for f in fields(Family)]
+    keys = [("families", n, f.name) for n in FAMILIES for f in fields(Family)]
     keys += [("calls", "", f.name) for f in fields(Calls)] + [("delays", "", f.name) for f in fields(Delays)]
     first = np.log([_figure(machine, key) for key in keys])
     most = np.log([MOST_SHARE if key[2] in ("memory", "issue") else math.inf for key in keys])
 
     def built(logarithms: Vector) -> tuple[Machine, dict[str, Family]]:
         given = dict(zip(keys, np.exp(logarithms), strict=True))
-        families = {n: Family(*(given["families", n, f.name] for f in fields(Family))) for n in kernels.FAMILIES}
+        families = {n: Family(*(given["families", n, f.name] for f in fields(Family))) for n in FAMILIES}
         calls = Calls(**{f.name: given["calls", "", f.name] for f in fields(Calls)})
         delays = Delays(**{f.name: given["delays", "", f.name] for f in fields(Delays)})
         return replace(machine, calls=calls, delays=delays), families
@@ -179,7 +178,7 @@ def fit(
 
 def _figure(machine: Machine, key: tuple[str, str, str]) -> float:
     kind, name, figure = key
-    found: object = kernels.FAMILIES[name] if kind == "families" else getattr(machine, kind)
+    found: object = FAMILIES[name] if kind == "families" else getattr(machine, kind)
     return float(max(getattr(found, figure), LEAST_FIGURE))
 
 
@@ -209,7 +208,7 @@ def main() -> None:
     measured = [row for record in records for row in rows_of(record)]
     rows = [row for row in measured if row.get("seconds_per_step") and not (row["fit"] and _odd(row))]
     machine = machine_named(given.machine)
-    families = kernels.FAMILIES
+    families = FAMILIES
     if given.fit:
         fitted = [row for row in rows if row["fit"] and (row["gpus"] > 1 or row["strategy"] not in ALIKE)]
         known = [
@@ -285,7 +284,7 @@ def memory(rows: list[dict[str, Any]], machine: Machine, most: int) -> Iterator[
         if row["strategy"] == "memory" and made_here and max(row["bytes"]) >= LEAST:
             asked = Forecaster(problem(row["problem"], tuple(row["shape"])), machine, row["gpus"])
             plan = asked.arrangement(Options("overlap", depth=row["depth"], block=row["block"])).plan
-            made = Plan(plan, RECORDED, machine.model)
+            made = Plan(plan, RECORDED, asked.gpu)
             foretold = [made.taken(device) for device in range(row["gpus"])]
             error = max(foretold) / max(row["bytes"]) - 1
             named = {key: row[key] for key in ("problem", "shape", "gpus", "depth")}
@@ -316,7 +315,7 @@ def _said(row: dict[str, Any], host: float) -> str:
 
 def save(machine: Machine, families: dict[str, Family], records: list[str], launch: float) -> None:
     """Replace the figures that `peergrid.predict` has; launch: seconds of one, as `runtime.cuda.calls` measures it."""
-    path = ROOT / "src" / "peergrid" / "predict" / "figures.json"
+    path = ROOT / "src" / "peergrid" / "costs" / "figures.json"
     rounded = {name: {k: float(f"{v:.4g}") for k, v in asdict(family).items()} for name, family in families.items()}
     calls, delays = (
         {k: float(f"{v:.4g}") for k, v in asdict(part).items()} for part in (machine.calls, machine.delays)

@@ -38,11 +38,11 @@ from peergrid.bench.own import own_heat, own_waves  # noqa: E402
 from peergrid.bench.problems import jacobi, noisy, radar  # noqa: E402
 from peergrid.codegen.cuda.choose.balance import balanced  # noqa: E402
 from peergrid.codegen.cuda.choose.steps import block_of, lengths, split_at  # noqa: E402
+from peergrid.costs.machine import Machine  # noqa: E402
+from peergrid.costs.machines import LAUNCH, nearest, with_host  # noqa: E402
 from peergrid.errors import PeergridError  # noqa: E402
 from peergrid.predict.choice import ranked  # noqa: E402
 from peergrid.predict.forecast import Forecaster  # noqa: E402
-from peergrid.predict.machine import Machine  # noqa: E402
-from peergrid.predict.machines import LAUNCH, nearest, with_host  # noqa: E402
 from peergrid.resolve import CANDIDATES  # noqa: E402
 from peergrid.runtime.cuda.calls import launch_seconds  # noqa: E402
 from peergrid.runtime.cuda.device.devices import Devices  # noqa: E402

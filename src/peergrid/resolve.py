@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from math import gcd
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from peergrid.codegen.cache import default_cache
 from peergrid.errors import UsageError
@@ -18,6 +19,9 @@ from peergrid.schedule.ops import Carrier, Route
 from peergrid.schedule.strategies import STRATEGIES, StrategyName
 from peergrid.stencil import Problem, footprint
 from peergrid.stencil.lagged import rotating_fields
+
+if TYPE_CHECKING:
+    from peergrid.predict.forecast import Forecast
 
 CANDIDATES = 5  # predicted to be the fastest, of which a trial takes the fastest
 CPU_DEPTH = 8  # ghost depth on virtual devices unless told otherwise: enough to work from the cache
@@ -77,8 +81,9 @@ def resolve_options(
 ) -> ResolvedOptions:
     """The options of a run of so many steps: as named, and the rest by default or by trial.
 
-    On GPUs a run that takes long enough is worth a trial, whose outcome is remembered in `cache`; `say` is told before
-    it begins. Where GPUs are not addressed from here nothing is tried.
+    On GPUs a run that takes long enough is worth a trial of what is foretold to be the fastest, whose outcome is
+    remembered in `cache`; `say` is told before it begins. A shorter one is arranged as foretold. Where GPUs are not
+    addressed from here nothing is tried.
     """
     usual = default_options(devices, problem, norm)
     usual = replace(usual, order=order or usual.order, route=route)
@@ -89,9 +94,13 @@ def resolve_options(
 
     folder = (cache or default_cache()) / "cubin"
     cut = partition_of(problem, devices, usual, split, norm)
-    ways = _promising(problem, devices, usual, (strategy, depth), steps, cut if split else None, norm)
-    trial = Trial(problem, cut, devices.ordinals, steps, norm, folder, say=say, ways=ways)
-    return trial.fastest(usual, strategy, depth) if trial.worthwhile else ResolvedOptions(resolved)
+    promising = _promising(problem, devices, usual, (strategy, depth), steps, cut if split else None, norm)
+    ways = tuple((one.options.strategy, one.options.depth) for one in promising)
+    foretold = promising[0].seconds_per_step if promising else None
+    trial = Trial(problem, cut, devices.ordinals, steps, norm, folder, say=say, ways=ways, foretold=foretold)
+    if trial.worthwhile:
+        return trial.fastest(usual, strategy, depth)
+    return ResolvedOptions(replace(resolved, strategy=ways[0][0], depth=ways[0][1]) if ways else resolved)
 
 
 def _promising(
@@ -102,7 +111,7 @@ def _promising(
     steps: int,
     split: Partition | None,
     norm: str | None,
-) -> tuple[tuple[StrategyName, int], ...]:
+) -> tuple[Forecast, ...]:
     """The arrangements that are predicted to be the fastest, of those that fit; none where nothing can be foretold."""
     from peergrid.predict.choice import ranked
     from peergrid.predict.forecast import fits
@@ -114,8 +123,7 @@ def _promising(
     strategy, depth = named
     strategies = (strategy,) if strategy else tuple(STRATEGIES)
     found = ranked(asked, strategies, min(steps, _gap(problem)), (depth,) if depth else (), usual)
-    possible = [one.options for one in found if fits(one, asked.machine)]
-    return tuple((options.strategy, options.depth) for options in possible[:CANDIDATES])
+    return tuple(one for one in found if fits(one, asked.machine))[:CANDIDATES]
 
 
 def with_supported_block(options: Options, devices: Devices, problem: Problem, norm: str | None = None) -> Options:

@@ -78,14 +78,23 @@ def shape_of(shape: tuple[int, ...]) -> str:
 
 @dataclass(frozen=True)
 class Timeline:
-    """A schedule as it was carried out once: when each operation ran."""
+    """A schedule as it was carried out once: when each operation ran.
+
+    foretold: the same as a forecast says it, for the same steps.
+    """
 
     schedule: Schedule
     spans: tuple[Span, ...]
+    foretold: Timeline | None = None
 
     def chrome(self) -> dict[str, Any]:
-        """In Chrome's format, as Perfetto shows it."""
-        return chrome(self.schedule.ops, self.spans)
+        """In Chrome's format, as Perfetto shows it: what is foretold beside what was measured, devices of its own."""
+        found = chrome(self.schedule.ops, self.spans)
+        if self.foretold is not None:
+            devices = 1 + max((span.queue.device for span in self.spans), default=0)
+            beside = chrome(self.foretold.schedule.ops, self.foretold.spans, ", foretold", devices)
+            found["traceEvents"] += beside["traceEvents"]
+        return found
 
     def split(self) -> Split:
         """The times of boundary regions, interiors and exchanges in all its steps."""

@@ -16,7 +16,7 @@ def test_every_device_computes_every_pass(call: Call, model: Path, tmp_path: Pat
     assert 0 <= found["exposed_communication"] <= 1
     assert all(0 < found[part] * 8 <= found["seconds"] for part in ("boundary", "interior", "exchange"))
     events = json.loads((tmp_path / "t.json").read_text())["traceEvents"]
-    bars = [event for event in events if event["ph"] == "X"]
+    bars = [event for event in events if event["ph"] == "X" and event["pid"] < 3]
     assert len(bars) == found["operations"]
     assert {(bar["pid"], bar["name"]) for bar in bars if bar["cat"] == "compute"} == {
         (device, f"steps {n}→{n + 2}") for device in range(3) for n in range(0, 8, 2)
@@ -24,6 +24,22 @@ def test_every_device_computes_every_pass(call: Call, model: Path, tmp_path: Pat
     assert {event["args"]["name"] for event in events if event["name"] == "thread_name"} == {"boundary", "interior"}
     assert {bar["cat"] for bar in bars} >= {"compute", "copy", "wait"}
     assert all(bar["dur"] >= 0 and bar["ts"] >= 0 for bar in bars)
+
+
+def test_what_is_foretold_stands_beside_what_was_measured(call: Call, model: Path, tmp_path: Path) -> None:
+    found = call(
+        "trace", model, "-o", "t.json", "--devices", "cpu:2", "--strategy", "overlap", "--depth", 2, "--json"
+    ).json
+    events = json.loads((tmp_path / "t.json").read_text())["traceEvents"]
+    named = {event["pid"]: event["args"]["name"] for event in events if event["name"] == "process_name"}
+    assert named == {0: "device 0", 1: "device 1", 2: "device 0, foretold", 3: "device 1, foretold"}
+    bars = [event for event in events if event["ph"] == "X"]
+    measured, foretold = (
+        sorted((bar["pid"] % 2, bar["name"]) for bar in bars if bar["cat"] == "compute" and (bar["pid"] > 1) is beside)
+        for beside in (False, True)
+    )
+    assert measured == foretold
+    assert found["predicted_seconds"] > 0
 
 
 def test_steps_are_positive(call: Call, model: Path) -> None:

@@ -10,12 +10,13 @@ from hypothesis import strategies as st
 
 from peergrid.bench.problems import radar
 from peergrid.codegen.cuda.fused.persistent import PersistentKernel
+from peergrid.costs.families import FAMILIES
+from peergrid.costs.machines import bundled, machine_named
 from peergrid.grid import Box, Grid
 from peergrid.predict.choice import ranked, reason
 from peergrid.predict.forecast import Forecaster, fits
-from peergrid.predict.kernels import FAMILIES, duration
+from peergrid.predict.kernels import duration
 from peergrid.predict.launches import KernelWork, block_tile, launches, persistent
-from peergrid.predict.machines import bundled, machine_named
 from peergrid.predict.scaling import fewest, scaling
 from peergrid.runtime.cuda.memory.fields import Plan
 from peergrid.schedule import Options
@@ -115,7 +116,7 @@ def test_several_steps_per_pass_pay_in_three_dimensions_too() -> None:
 def test_memory_is_that_of_the_run_to_the_byte() -> None:
     asked = Forecaster(flat(1000, 600), H200, 2)
     found = asked.forecast(Options("overlap", depth=2), total_steps=77)
-    plan = Plan(asked.arrangement(found.options).plan, 77, H200.model)
+    plan = Plan(asked.arrangement(found.options).plan, 77, asked.gpu)
     assert found.memory == tuple(plan.bytes(device) for device in range(2))
 
 

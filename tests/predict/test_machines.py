@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from peergrid.costs.machines import bundled, machine_named, nearest
 from peergrid.errors import UsageError
-from peergrid.predict.machines import bundled, machine_at, machine_named, nearest
+from peergrid.predict.profiles import machine_at, machine_of
 
 RESULTS = Path(__file__).resolve().parents[2] / "benchmarks" / "results"
 
@@ -24,7 +25,6 @@ def test_a_recorded_profile_gives_the_machine_of_its_name(file: str, name: str) 
 
 
 def test_a_profile_without_gpus_is_refused() -> None:
-    from peergrid.predict.profiles import machine_of
     from peergrid.probe.profile import read
 
     profile = read(RESULTS / "profile-h200-x2.json")

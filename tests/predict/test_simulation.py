@@ -9,13 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from peergrid.costs.machine import Line
+from peergrid.costs.machines import machine_named
 from peergrid.errors import UsageError
 from peergrid.grid import Box, Grid
 from peergrid.grid.partition import Partition
-from peergrid.predict.costs import COSTS, Given, Timed
 from peergrid.predict.kernels import Duration
-from peergrid.predict.machine import Line
-from peergrid.predict.machines import machine_named
+from peergrid.predict.operations import COSTS, Given, Timed
 from peergrid.predict.simulation import simulate
 from peergrid.runtime.cuda.lowering.passes import queued_passes
 from peergrid.schedule import Options, Schedule, layout, one_iteration

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from peergrid.costs.machines import machine_named
 from peergrid.errors import UsageError
-from peergrid.predict.machines import machine_named
 from peergrid.spins.forecast import foretold
 
 MACHINE, COLOUR, RATE = machine_named("h200-x8"), 1 << 20, 3e10

@@ -43,6 +43,36 @@ def forecasts(folder: Path | None = None) -> str:
     return "\n".join(lines)
 
 
+def foretold() -> str:
+    """The same in a few lines, and what it takes to choose."""
+    record, virtual, choosing = load("h200-forecasts"), load("cpu-forecasts"), load("choosing")
+    rows: list[Found] = record["rows"]
+    heads = ["", "cases", "median error", "within 25 %"]
+    kinds = {name: [row for row in rows if row["problem"] == name] for name in sorted({r["problem"] for r in rows})}
+    found = [_share(name, kind) for name, kind in kinds.items()]
+    choices, spent = record["choices"], [row["seconds"] for row in choosing["seconds"]["found"]]
+    plans = max(row["seconds"] for row in choosing["plans"]["found"])
+    lines = [
+        f"Times of a step, foretold and then measured ({when(record)}): every strategy, one step per exchange and",
+        "several, 512² to 16384² cells and as many in 3D, none of which a calibration used; and on virtual devices",
+        f"({where(virtual)}).",
+        "",
+        *table(heads, [*found, _share("1 and 2 H200s", rows), _share("2 virtual devices", virtual["rows"])]),
+        "",
+        f"The best of the {choices['tried']} arrangements that are foretold to be the fastest, which a run tries, is",
+        f"within 3 % of the best of all on {choices['within_3_percent_after_trial']:.0%} of {choices['cases']} grids, "
+        f"and nowhere more than {choices['worst_after_trial']:.1%} slower.",
+        f"Choosing takes {median(spent):.2g} s, at most {max(spent):.2g} s, and `peergrid plan` at most {plans:.2g} s",
+        f"({where(choosing['seconds'])}).",
+    ]
+    return "\n".join(lines)
+
+
+def _share(name: str, rows: list[Found]) -> list[str]:
+    errors = [abs(row["error"]) for row in rows]
+    return [name, str(len(errors)), f"{median(errors):.1%}", f"{sum(e <= 0.25 for e in errors) / len(errors):.0%}"]
+
+
 def cpu_forecasts() -> str:
     """The same of two virtual devices."""
     record = load("cpu-forecasts")

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 from peergrid.bench.measure import Case
 from peergrid.codegen.cuda.choose.steps import steps_per_pass
+from peergrid.costs.machine import Machine
 from peergrid.predict.forecast import Forecaster
-from peergrid.predict.machine import Machine
 from peergrid.resolve import ROWS_PER_STEP
 from peergrid.schedule import Options
 
@@ -36,7 +36,7 @@ def foretold(case: Case, machine: Machine) -> Foretold:
     problem = case.make()
     asked = Forecaster(problem, machine.with_gpus(case.count), case.count, case.norm)
     most = max(1, problem.grid.shape[0] // case.count // ROWS_PER_STEP)
-    depth = case.depth or steps_per_pass(problem, most, case.norm, machine.model)
+    depth = case.depth or steps_per_pass(problem, most, case.norm, asked.gpu)
     found = asked.forecast(Options(case.strategy, depth=depth, block=case.block))
     return Foretold(
         series=case.series,

@@ -137,7 +137,7 @@ def _foretell(
 ) -> None:
     """The same suite on paper, for a machine that need not be here: a table, and NAME-foretold.json."""
     from peergrid.bench.foretell import foretold  # takes compilers along, which are slow to come
-    from peergrid.predict.machines import machine_at
+    from peergrid.predict.profiles import machine_at
 
     if devices != "auto":
         raise UsageError(f"'--machine' foretells, without devices; leave '--devices {devices}' out, or measure there.")

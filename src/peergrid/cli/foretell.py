@@ -6,14 +6,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
+from peergrid.costs.machine import Line, Machine
 from peergrid.errors import DoesNotFit, UsageError
 from peergrid.grid.partition import Partition
 from peergrid.jobs.requested import RequestedOptions
 from peergrid.models import BuiltModel
 from peergrid.predict.choice import ranked, reason
 from peergrid.predict.forecast import Forecast, Forecaster, fits
-from peergrid.predict.machine import Line, Machine
-from peergrid.predict.machines import machine_at
+from peergrid.predict.profiles import machine_at
 from peergrid.predict.scaling import MOST, WHOLE, Point, fewest, scaling, seconds_on
 from peergrid.progress import megacells
 from peergrid.runtime.fit import gibibytes

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import statistics
-from contextlib import closing
 from dataclasses import asdict, dataclass, replace
 from itertools import groupby
 from pathlib import Path
@@ -22,7 +21,6 @@ from peergrid.models import BuiltModel, PicturedBuilt, read
 from peergrid.models.survey import shifts, surveyed
 from peergrid.progress import megacells
 from peergrid.resolve import layout_of, partition_of
-from peergrid.runtime.executors import executor_of
 from peergrid.runtime.fit import gibibytes
 from peergrid.schedule import Options, one_iteration
 from peergrid.schedule.strategies import STRATEGIES, StrategyName
@@ -166,17 +164,11 @@ def _seconds_per_step(simulation: Simulation) -> float:
 
 def _predicted(problem: Problem, requested: RequestedOptions, options: Options) -> dict[StrategyName, float]:
     """Seconds of a step under each strategy on virtual devices, with the options as they are beside."""
-    from peergrid.predict.virtual import VirtualForecaster  # takes compilers along
-    from peergrid.runtime.cpu.executor import ThreadedExecutor
+    from peergrid.predict.virtual import virtual_forecaster  # takes compilers along
 
     cut = partition_of(problem, requested.devices, options, requested.split)
     plan = layout_of(problem, requested.devices, options, cut)
-    executor = executor_of(requested.devices, plan, 2 * plan.depth, "compiled", None, None)
-    assert isinstance(executor, ThreadedExecutor), "virtual devices of one process"
-    with closing(executor):
-        for name, described in problem.fields.items():
-            executor.load(name, described.first_values(), 0)
-        asked = VirtualForecaster(executor)
+    with virtual_forecaster(requested.devices, plan) as asked:
         ways = {name: one_iteration(plan, replace(options, strategy=name)) for name in STRATEGIES}
         found = {name: asked.seconds_per_step(schedule) for name, schedule in ways.items()}
     return dict(sorted(found.items(), key=lambda each: each[1]))

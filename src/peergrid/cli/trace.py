@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Annotated
 
@@ -16,6 +16,7 @@ from peergrid.io.atomic import replacing
 from peergrid.jobs.folder import Folder
 from peergrid.models import read
 from peergrid.result import Timeline
+from peergrid.schedule import Schedule, one_iteration
 from peergrid.simulate import Simulation
 
 MOST = 5_000  # steps: thousands of operations each
@@ -24,8 +25,9 @@ INTERVALS = 4  # exchange intervals in the picture unless told otherwise
 
 @dataclass(frozen=True)
 class Traced:
-    """The keys of `trace --json`. steps: in the timeline, after as many to warm up; seconds: what it spans; boundary,
-    interior, exchange: seconds of a step that these take on the busiest device, whatever they hide behind.
+    """The keys of `trace --json`. steps: in the timeline, after as many to warm up; seconds: what it spans;
+    predicted_seconds: the same as foretold, None where it is not; boundary, interior, exchange: seconds of a step that
+    these take on the busiest device, whatever they hide behind.
     """
 
     model: str
@@ -35,6 +37,7 @@ class Traced:
     steps: int
     operations: int
     seconds: float
+    predicted_seconds: float | None
     boundary: float
     interior: float
     exchange: float
@@ -67,6 +70,7 @@ def trace(
     with requested.simulation(built, chosen, 2 * shown) as simulation:
         simulation.run(shown)
         timeline = simulation.trace(shown)
+        timeline = replace(timeline, foretold=foretold(simulation, timeline.schedule))
         found = _traced(str(model), simulation, timeline, str(output))
     with replacing(output) as partial:
         partial.write_text(json.dumps(timeline.chrome()))
@@ -83,7 +87,8 @@ def _traced(name: str, simulation: Simulation, timeline: Timeline, output: str) 
         depth=simulation.options.depth,
         steps=steps,
         operations=len(timeline.spans),
-        seconds=max((span.end for span in timeline.spans), default=0.0),
+        seconds=_end(timeline),
+        predicted_seconds=None if timeline.foretold is None else _end(timeline.foretold),
         boundary=parts.boundary / steps,
         interior=parts.interior / steps,
         exchange=parts.exchange / steps,
@@ -93,8 +98,31 @@ def _traced(name: str, simulation: Simulation, timeline: Timeline, output: str) 
     )
 
 
+def foretold(simulation: Simulation, schedule: Schedule) -> Timeline | None:
+    """The timeline of a schedule as a forecast says it; None where nothing is foretold."""
+    devices, problem, options = simulation.devices, simulation.problem, simulation.options
+    if simulation.comm is not None:
+        return None
+    if devices.kind == "cpu":
+        from peergrid.predict.virtual import virtual_forecaster  # takes compilers along
+
+        interval = one_iteration(simulation.layout, options)
+        with virtual_forecaster(devices, simulation.layout) as asked:
+            return Timeline(schedule, asked.spans(schedule, interval))
+    from peergrid.predict.here import forecaster_here
+
+    elsewhere = forecaster_here(problem, devices, split=simulation.layout.partition)
+    return None if elsewhere is None else Timeline(*elsewhere.spans(schedule))
+
+
+def _end(timeline: Timeline) -> float:
+    return max((span.end for span in timeline.spans), default=0.0)
+
+
 def _text(found: Traced) -> str:
     spent = f"{found.operations} operations in {found.seconds * 1e3:.3g} ms"
+    if found.predicted_seconds is not None:
+        spent += f" ({found.predicted_seconds * 1e3:.3g} ms foretold)"
     return (
         f"{found.steps} steps on {found.devices} ({found.strategy}, depth {found.depth}): {spent}, "
         f"{found.exposed_communication:.1%} of it without computation\n"

@@ -53,7 +53,7 @@ def depths_of(forecaster: Forecaster, most: int | None = None) -> tuple[int, ...
     problem = forecaster.problem
     rows = problem.grid.shape[0] // forecaster.devices
     limit = max(1, min(rows // ROWS_PER_STEP, most or rows))
-    return tuple(dict.fromkeys((*lengths(problem, limit, forecaster.norm, forecaster.machine.model)[:DEPTHS], 1)))
+    return tuple(dict.fromkeys((*lengths(problem, limit, forecaster.norm, forecaster.gpu)[:DEPTHS], 1)))
 
 
 def reason(best: Forecast, others: Sequence[Forecast]) -> str:

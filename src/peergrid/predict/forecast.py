@@ -6,24 +6,25 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, cached_property, partial
 from itertools import chain
-from typing import Any
 
 from peergrid.codegen.cuda.choose.balance import balanced
 from peergrid.codegen.cuda.choose.steps import block_of, split_at
 from peergrid.codegen.cuda.fused.peer import PeerKernel
 from peergrid.codegen.cuda.fused.persistent import PersistentKernel
+from peergrid.codegen.cuda.gpu_model import GpuModel
+from peergrid.costs.families import FAMILIES, Family
+from peergrid.costs.machine import Machine
 from peergrid.grid import Box
 from peergrid.grid.partition import Partition
-from peergrid.predict.costs import Given, State, Timed, compute
-from peergrid.predict.kernels import FAMILIES, Family, duration
+from peergrid.predict.kernels import duration
 from peergrid.predict.launches import Boxes, KernelWork, Site, launches, persistent, tiles2d
-from peergrid.predict.machine import Machine
+from peergrid.predict.operations import Given, State, Timed, compute
 from peergrid.predict.simulation import simulate
 from peergrid.runtime.cuda.lowering.kernels import Kernels
 from peergrid.runtime.cuda.lowering.passes import queued_passes
 from peergrid.runtime.cuda.lowering.plan import KernelPlan
-from peergrid.runtime.cuda.lowering.routes import choose
-from peergrid.runtime.cuda.lowering.transfer import transfer
+from peergrid.runtime.cuda.lowering.routes import Routes
+from peergrid.runtime.cuda.lowering.streaming import StreamingPlan
 from peergrid.runtime.cuda.memory.fields import Plan
 from peergrid.schedule import Layout, Options, Schedule, layout, one_iteration
 from peergrid.schedule.build import repeated
@@ -74,11 +75,16 @@ class Forecaster:
     typical: tuple[int, ...] | None = None
     families: dict[str, Family] = field(default_factory=lambda: FAMILIES)
 
+    @cached_property
+    def gpu(self) -> GpuModel:
+        """The GPU that kernels are chosen for."""
+        return GpuModel.of(self.machine)
+
     def options(self, options: Options) -> Options:
         """The options with a number of steps per pass for which there is a kernel."""
         if options.block is not None:
             return options
-        block = block_of(self.problem, options.depth, self.machine.model, self.norm)
+        block = block_of(self.problem, options.depth, self.gpu, self.norm)
         return options if block == options.depth else replace(options, block=block)
 
     def plan(self, options: Options) -> Layout:
@@ -86,7 +92,7 @@ class Forecaster:
         key = options.depth, options.block
         if key not in self.laid:
             cut = self.split or balanced(self.problem, self.devices, options.depth, self.norm, options.block)
-            align = split_at(self.problem, cut, self.norm, self.machine.model)
+            align = split_at(self.problem, cut, self.norm, self.gpu)
             self.laid[key] = layout(self.problem, cut, options, align)
         return self.laid[key]
 
@@ -101,7 +107,7 @@ class Forecaster:
             each, host = self._fused_pass(found, given)
             passes = len({op.level for op in found.schedule.ops if isinstance(op, Compute)})
             seconds, host, spans = max(each, host) * passes / steps, host * passes / steps, ()
-        plan = Plan(found.plan, total_steps, self.machine.model)
+        plan = Plan(found.plan, total_steps, self.gpu)
         parts = split(found.lowered.ops, spans)
         return Forecast(
             options=found.schedule.options,
@@ -118,13 +124,20 @@ class Forecaster:
             spans=spans,
         )
 
+    def spans(self, schedule: Schedule) -> tuple[Schedule, tuple[Span, ...]]:
+        """The schedule that queues carry out, once, and the times of its operations; none in kernels that exchange by
+        themselves.
+        """
+        found = Arrangement(self.plan(schedule.options), schedule, self.machine, self.gpu, self.norm, self.typical)
+        return found.lowered, simulate(found.lowered, self.given(found), iterations=1).spans
+
     def arrangement(self, options: Options) -> Arrangement:
         """The schedule under the options, and the kernels of its passes; found once."""
         options = self.options(options)
         if options not in self.made:
             plan = self.plan(options)
             schedule = one_iteration(plan, options, start=None if repeated(self.problem) is None else 0)
-            self.made[options] = Arrangement(plan, schedule, self.machine, self.norm, self.typical)
+            self.made[options] = Arrangement(plan, schedule, self.machine, self.gpu, self.norm, self.typical)
         return self.made[options]
 
     @cached_property
@@ -208,11 +221,12 @@ class Arrangement:
     plan: Layout
     schedule: Schedule
     machine: Machine
+    gpu: GpuModel
     norm: str | None = None
     typical: tuple[int, ...] | None = None
 
     def site(self, device: int) -> Site:
-        return Site(self.plan, device, self.machine.model)
+        return Site(self.plan, device, self.gpu)
 
     @cached_property
     def lowered(self) -> Schedule:
@@ -241,32 +255,18 @@ class Arrangement:
 
     def route(self, op: Copy) -> str:
         """The route that a copy takes."""
-        return self._routes[op.source_device, op.source_box, op.target_device, op.target_box, op.field]
+        return self._routes.of(op).route
 
     @cached_property
-    def _routes(self) -> dict[tuple[object, ...], str]:
-        blocks = Plan(self.plan, 1, self.machine.model).blocks
-        found: dict[tuple[object, ...], str] = {}
-        for op in self.schedule.ops:
-            if isinstance(op, Copy):
-                ends = op.source_device, op.source_box, op.target_device, op.target_box, op.field
-                found[ends] = found.get(ends) or self._route(op, blocks)
-        return found
-
-    def _route(self, op: Copy, blocks: Any) -> str:
-        options, boxes = self.schedule.options, (op.source_box, op.target_box)
-        moved = transfer(blocks[op.source_device][op.field], blocks[op.target_device][op.field], boxes, (0, 0))
-        most = max(self.plan.partition.owned(device).size for device in range(self.plan.devices))
-        few = options.depth == 1 or most <= self.machine.model.launch_bound_cells
-        brief = options.strategy != "serial" and few
-        within = op.source_device == op.target_device
-        reachable, runs = self._reaches(op.source_device, op.target_device), moved.bytes // moved.run
-        return choose(op.route, options.within is None, reachable, moved.run, runs, brief, within).route
+    def _routes(self) -> Routes:
+        blocks = Plan(self.plan, 1, self.gpu).blocks
+        streamed = any(isinstance(made, StreamingPlan) for made in self.passes.values())
+        return Routes(self.lowered, self.plan, blocks, self.gpu.costs, streamed, self._reaches)
 
     @cached_property
     def _kernels(self) -> Kernels:
         units = (self.machine.multiprocessors,) * self.plan.devices
-        return Kernels(self.plan, self.norm, self.machine.model, units, self._reaches)
+        return Kernels(self.plan, self.norm, self.gpu, units, self._reaches)
 
     def _reaches(self, device: int, other: int) -> bool:
         return device // self.machine.gpus == other // self.machine.gpus

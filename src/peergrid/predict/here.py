@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 
 from peergrid.codegen.cache import default_cache
+from peergrid.costs.machine import Machine
+from peergrid.costs.machines import LAUNCH, nearest, with_host
 from peergrid.errors import PeergridError
 from peergrid.grid.partition import Partition
 from peergrid.predict.forecast import Forecaster
-from peergrid.predict.machine import Machine
-from peergrid.predict.machines import LAUNCH, nearest, with_host
 from peergrid.runtime.cuda.device.driver import CudaDriver, Driver
 from peergrid.runtime.devices import Devices
 from peergrid.schedule import Options

@@ -6,16 +6,29 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from pathlib import Path
 from statistics import median
 
+from peergrid.costs.machine import Line, Machine
+from peergrid.costs.machines import machine_named, nearest, with_host
 from peergrid.errors import UsageError
-from peergrid.predict.machine import Line, Machine
-from peergrid.predict.machines import nearest, with_host
 from peergrid.probe.experiment import Scalar
 from peergrid.probe.profile import Profile
 
 PROFILED = 1.549e-6  # seconds of a launch in the profile of the machine on which calls were calibrated
 SMALL, LARGE = 1 << 10, 1 << 28
+
+
+def machine_at(place: str) -> Machine:
+    """The machine of a profile in a file, or of a name.
+
+    Raises UsageError where there is neither, or the profile says nothing of GPUs.
+    """
+    if not Path(place).exists():
+        return machine_named(place)
+    from peergrid.probe.profile import read
+
+    return machine_of(read(Path(place)), Path(place).name)
 
 
 def machine_of(profile: Profile, name: str) -> Machine:

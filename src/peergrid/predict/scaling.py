@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from peergrid.costs.machine import Machine
 from peergrid.errors import UsageError
 from peergrid.grid import Box
 from peergrid.grid.partition import Partition
-from peergrid.predict.costs import Given, Timed
 from peergrid.predict.forecast import Arrangement, Forecaster
-from peergrid.predict.machine import Machine
+from peergrid.predict.operations import Given, Timed
 from peergrid.predict.simulation import in_order, simulate
 from peergrid.runtime.cuda.memory import fields
 from peergrid.runtime.cuda.memory.fields import MOST_GPUS, Plan
@@ -78,7 +78,7 @@ def _windowed(problem: Problem, machine: Machine, options: Options, rows: int) -
     plain = replace(options, strategy="overlap") if options.strategy in ("peer", "persistent", "graph") else options
     found = asked.arrangement(plain)
     given = _alike(found, asked.given(found))
-    memory = Plan(found.plan, 1, machine.model).taken(WINDOW // 2)
+    memory = Plan(found.plan, 1, asked.gpu).taken(WINDOW // 2)
     return simulate(found.lowered, given).seconds / found.schedule.steps, memory
 
 
@@ -86,7 +86,7 @@ def _alike(found: Arrangement, given: Given) -> Given:
     """The same knowledge, with the outer devices doing what the one in the middle does."""
     middle: dict[object, tuple[Box, ...]] = {}
     outer: dict[tuple[int, tuple[Box, ...]], tuple[Box, ...]] = {}
-    items = [ops for _, ops in in_order(found.schedule, given) if isinstance(ops[0], Compute)]
+    items = [ops for _, ops in in_order(found.lowered, given) if isinstance(ops[0], Compute)]
     for ops in items:
         op = ops[0]
         if isinstance(op, Compute) and op.device == WINDOW // 2:
@@ -107,5 +107,6 @@ def _alike(found: Arrangement, given: Given) -> Given:
 
 def fewest(problem: Problem, machine: Machine, options: Options, steps: int) -> int | None:
     """The fewest GPUs that have memory for a run; None where `MOST` have too little."""
-    plan = Plan(Forecaster(problem, machine, 1).plan(options), steps, machine.model)
+    asked = Forecaster(problem, machine, 1)
+    plan = Plan(asked.plan(options), steps, asked.gpu)
     return fields.fewest(plan, machine.memory - machine.reserved)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import chain, groupby, pairwise
 
 from peergrid.errors import UsageError
-from peergrid.predict.costs import Given, State, carry_out
+from peergrid.predict.operations import Given, State, carry_out
 from peergrid.schedule import Schedule
 from peergrid.schedule.ops import (
     Compute,
@@ -40,15 +40,18 @@ class Simulated:
     host_seconds: float
 
 
-def simulate(schedule: Schedule, given: Given) -> Simulated:
-    """The iterations of a schedule one after another. Raises UsageError where an operation waits for ever."""
+def simulate(schedule: Schedule, given: Given, iterations: int = MOST) -> Simulated:
+    """The iterations of a schedule one after another, at most so many.
+
+    Raises UsageError where an operation waits for ever.
+    """
     items = tuple(in_order(schedule, given))
     state = State(given, together=frozenset(_called_before(schedule)))
     reached = [0.0]
     durations: list[float] = []
     spans: tuple[Span, ...] = ()
     hosts = 0.0
-    for iteration in range(MOST):
+    for iteration in range(iterations):
         state.spans.clear()
         state.flags = _last(state.flags)
         before = dict(state.hosts)
@@ -60,7 +63,7 @@ def simulate(schedule: Schedule, given: Given) -> Simulated:
         spans = tuple(state.spans)
         if iteration + 1 >= FEW and abs(durations[-1] - durations[-2]) <= SETTLED * durations[-1]:
             break
-    last = durations[1:][-4:]
+    last = durations[1:][-4:] or durations
     return Simulated(sum(last) / len(last), _from_zero(spans), hosts)
 
 

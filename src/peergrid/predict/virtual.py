@@ -7,8 +7,9 @@ queues and copies do beside is simulated, with costs that are measured here and 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing, contextmanager
 from dataclasses import asdict, dataclass, replace
 from functools import cache
 from queue import SimpleQueue
@@ -17,14 +18,17 @@ from threading import Barrier, Thread
 
 import numpy as np
 
+from peergrid.costs.machine import Calls, Delays, Line, Machine
 from peergrid.grid import Array, Box
-from peergrid.predict.costs import Given, Timed
 from peergrid.predict.kernels import Duration
-from peergrid.predict.machine import Calls, Delays, Line, Machine
+from peergrid.predict.operations import Given, Timed
 from peergrid.predict.simulation import simulate
 from peergrid.runtime.cpu.executor import ThreadedExecutor
+from peergrid.runtime.devices import Devices
+from peergrid.runtime.executors import executor_of
 from peergrid.runtime.memory import DeviceMemory
-from peergrid.schedule import Schedule
+from peergrid.schedule import Layout, Schedule
+from peergrid.schedule.timeline import Span
 
 TIMES = 3  # a pass is carried out, after once to warm up
 IDLE = 8  # iterations
@@ -40,10 +44,16 @@ class VirtualForecaster:
 
     def seconds_per_step(self, schedule: Schedule) -> float:
         """Seconds of a step of a schedule that is repeated."""
+        return simulate(schedule, self._given(schedule)).seconds / schedule.steps
+
+    def spans(self, schedule: Schedule, interval: Schedule) -> tuple[Span, ...]:
+        """The times of a schedule's operations, carried out once; interval: the shortest that it repeats."""
+        return simulate(schedule, self._given(interval), iterations=1).spans
+
+    def _given(self, schedule: Schedule) -> Given:
         given = Given(virtual_machine(), self.executor.layout.problem.itemsize, _nothing, lambda op: "copy")
         slower = self._idle(schedule) / simulate(schedule, given).seconds
-        given = replace(given, machine=_slowed(given.machine, slower), passes=cache(self._timed))
-        return simulate(schedule, given).seconds / schedule.steps
+        return replace(given, machine=_slowed(given.machine, slower), passes=cache(self._timed))
 
     def _idle(self, schedule: Schedule) -> float:
         """Seconds of an iteration in which kernels do nothing: threads get in each other's way."""
@@ -82,6 +92,17 @@ class VirtualForecaster:
         """As many rows of what another device owns."""
         owned = self.executor.layout.partition.owned(device)
         return owned.with_axis(0, owned.lo[0], min(owned.hi[0], owned.lo[0] + box.shape[0]))
+
+
+@contextmanager
+def virtual_forecaster(devices: Devices, plan: Layout) -> Iterator[VirtualForecaster]:
+    """Forecasts of schedules of a layout, in memory of their own."""
+    executor = executor_of(devices, plan, 2 * plan.depth, "compiled", None, None)
+    assert isinstance(executor, ThreadedExecutor), "virtual devices of one process"
+    with closing(executor):
+        for name, described in plan.problem.fields.items():
+            executor.load(name, described.first_values(), 0)
+        yield VirtualForecaster(executor)
 
 
 @cache

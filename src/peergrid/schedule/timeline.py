@@ -23,17 +23,21 @@ class Span:
     end: float
 
 
-def chrome(ops: Sequence[Op], spans: Iterable[Span]) -> dict[str, Any]:
-    """The trace in Chrome's format: a JSON object with `traceEvents`."""
+def chrome(ops: Sequence[Op], spans: Iterable[Span], named: str = "", first: int = 0) -> dict[str, Any]:
+    """The trace in Chrome's format: a JSON object with `traceEvents`.
+
+    named: what stands behind the names of devices; first: the number of the process of device 0.
+    """
     spans = tuple(spans)
     queues = sorted({span.queue for span in spans})
     threads = {queue: number for number, queue in enumerate(queues)}
     events: list[dict[str, Any]] = []
     for device in sorted({queue.device for queue in queues}):
-        events.append(_meta("process_name", device, 0, f"device {device}"))
+        events.append(_meta("process_name", first + device, 0, f"device {device}{named}"))
     for queue, thread in threads.items():
-        events.append(_meta("thread_name", queue.device, thread, queue.name))
-    events += [_event(ops[span.op], span, threads[span.queue]) for span in sorted(spans, key=lambda s: s.start)]
+        events.append(_meta("thread_name", first + queue.device, thread, queue.name))
+    ordered = sorted(spans, key=lambda s: s.start)
+    events += [_event(ops[span.op], span, first + span.queue.device, threads[span.queue]) for span in ordered]
     return {"traceEvents": events, "displayTimeUnit": "ns"}
 
 
@@ -79,12 +83,12 @@ def _covered(spans: Iterable[Span]) -> float:
     return total
 
 
-def _event(op: Op, span: Span, thread: int) -> dict[str, Any]:
+def _event(op: Op, span: Span, process: int, thread: int) -> dict[str, Any]:
     return {
         "name": _name(op),
         "cat": type(op).__name__.lower(),
         "ph": "X",
-        "pid": span.queue.device,
+        "pid": process,
         "tid": thread,
         "ts": span.start * 1e6,
         "dur": (span.end - span.start) * 1e6,

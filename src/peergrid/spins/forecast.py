@@ -6,12 +6,12 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from peergrid.costs.machine import Machine
 from peergrid.errors import UsageError
 from peergrid.grid import Box
 from peergrid.grid.partition import Partition
-from peergrid.predict.costs import Given, Timed
 from peergrid.predict.kernels import Duration
-from peergrid.predict.machine import Machine
+from peergrid.predict.operations import Given, Timed
 from peergrid.predict.simulation import simulate
 from peergrid.schedule import Options, layout, one_iteration
 from peergrid.schedule.passes.hosts import AssignHosts

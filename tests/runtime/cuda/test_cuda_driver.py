@@ -18,7 +18,6 @@ from peergrid.grid import Box, Grid
 from peergrid.grid.partition import Partition
 from peergrid.runtime import cuda as ours
 from peergrid.runtime.cuda.device.faults import FAULTS, classify, error
-from peergrid.runtime.cuda.lowering.routes import FEW, FEW_RUNS, choose
 from peergrid.runtime.cuda.lowering.transfer import Side, memcpy_2d, memcpy_3d, transfer
 from peergrid.runtime.cuda.memory.blocks import GUARD, LINE, BlockLayout, block_layouts
 from peergrid.schedule import layout
@@ -99,20 +98,6 @@ def test_whole_rows_travel_as_one_run() -> None:
     assert moved.run == (64 + 50) * 4
     part = transfer(one, two, (Box((8, 1), (10, 50)), Box((8, 1), (10, 50))), (0, 0))
     assert (part.counts, part.run) == ((2,), 49 * 4)
-
-
-def test_routes_follow_what_devices_can_do() -> None:
-    assert choose("store", False, True, 4, 1).route == "store"
-    assert choose("copy", True, True, 64, 100).route == "store"
-    assert choose("copy", False, True, 64, 100).route == "copy"
-    assert choose("copy", True, True, 64, FEW_RUNS).route == "copy"
-    assert choose("copy", True, True, 64, FEW_RUNS, within=True).route == "store"
-    assert choose("copy", False, True, 64, FEW_RUNS, within=True).route == "copy"
-    assert choose("copy", True, True, FEW, 1, brief=True).route == "store"
-    assert choose("copy", True, True, FEW + 4, 1, brief=True).route == "copy"
-    assert choose("copy", False, True, FEW, 1, brief=True).route == "copy"
-    assert choose("store", False, False, 4, 1).route == "host"
-    assert not choose("host", False, False, 4, 1).reason
 
 
 @pytest.mark.parametrize("depth", [2, 8])

@@ -167,10 +167,11 @@ def test_peer_access_is_granted_where_a_schedule_needs_it(
     assert sorted(granted) == sorted([*wanted, *((two, one) for one, two in wanted)])
 
 
-def test_short_pieces_are_stored_unless_copies_were_asked_for() -> None:
-    executor = check("heat_fixed", (1, 3), Options("overlap"))
-    assert any("which stores move faster" in note for note in executor.notes)
-    assert not check("heat_fixed", (1, 3), Options("overlap", route="copy")).notes
+@pytest.mark.parametrize(("route", "stored"), [(None, True), ("copy", False)])
+def test_short_pieces_are_stored_unless_copies_were_asked_for(route: Route | None, stored: bool) -> None:
+    driver = HostDriver()
+    assert not check("heat_fixed", (1, 3), Options("serial", route=route), driver).notes
+    assert ("store_4" in driver.kernels) == stored
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ from peergrid.bench.problems import jacobi
 from peergrid.codegen.cuda.gpu_model import H200, GpuModel
 from peergrid.grid.partition import Partition
 from peergrid.runtime.cuda.executor import CudaExecutor
-from peergrid.runtime.cuda.trial import CELLS_PER_SECOND, STEP_SECONDS, WORTH_SECONDS, Trial
+from peergrid.runtime.cuda.trial import WORTH_SECONDS, Trial
 from peergrid.schedule import ResolvedOptions, Schedule, layout, one_iteration
 from peergrid.stencil import Problem
 
@@ -164,14 +164,20 @@ def test_nothing_can_be_carried_out(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 
 
 def test_only_long_runs_are_worth_it(tmp_path: Path) -> None:
-    enough = int(WORTH_SECONDS / STEP_SECONDS)
+    launch, large = H200.costs.calls.launch, jacobi(4096, 4096)
+    enough = int(WORTH_SECONDS / launch)
     assert trial(tmp_path, steps=enough).worthwhile  # however small the grid
     assert not trial(tmp_path, steps=enough // 2).worthwhile
-    large = jacobi(4096, 4096)
-    enough = int(WORTH_SECONDS / (STEP_SECONDS + (1 << 23) / CELLS_PER_SECOND)) + 1
+    moved = 8 * (1 << 23) / H200.costs.bandwidth
+    enough = int(WORTH_SECONDS / (launch + moved)) + 1
     assert trial(tmp_path, steps=enough, problem=large).worthwhile
     assert not trial(tmp_path, steps=enough - 1, problem=large).worthwhile
     assert not trial(tmp_path, devices=3, steps=enough, problem=large).worthwhile
+
+
+def test_runs_are_as_long_as_foretold(tmp_path: Path) -> None:
+    assert replace(trial(tmp_path, steps=1000), foretold=WORTH_SECONDS / 1000).worthwhile
+    assert not replace(trial(tmp_path, steps=999), foretold=WORTH_SECONDS / 1000).worthwhile
 
 
 @pytest.mark.skipif(COMPILER is None, reason="no C++ compiler here to run generated kernels on the host")

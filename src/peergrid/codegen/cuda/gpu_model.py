@@ -8,8 +8,13 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from peergrid.codegen.cuda.stream_shape import StreamShape
+from peergrid.costs.machine import Machine
+from peergrid.costs.machines import machine_named
 
 BLOCK_SHARED = 160 << 10  # bytes of a block that kernels ask for at most: what an A100 and later ones of its kind give
+
+
+USUAL = machine_named("h200-x2")
 
 
 @dataclass(frozen=True)
@@ -60,12 +65,12 @@ class GpuModel:
     are launched on a stream beside it; narrow_cells: of a remainder of 3D tiles, from which on it is stored densely;
     streamed_cells_3d: of a 3D box, from which on a step is made by kernels that stream; streamed_share_3d: of its
     cells, that they must serve;
-    launch_bound_cells: of a device, up to which launches may take longer than the work; long_rows: of an
-    interior tile, in whose time a boundary tile and after it tiles of boundary strips are made (33 are too few, 58 do);
-    persistent_warps, persistent_rows: warps of a block and rows of a boundary tile to choose from for persistent
-    kernels that have interior tiles, too; persistent_passes: of one launch, at most;
+    long_rows: of an interior tile, in whose time a boundary tile and after it tiles of boundary strips are made (33
+    are too few, 58 do); persistent_warps, persistent_rows: warps of a block and rows of a boundary tile to choose from
+    for persistent kernels that have interior tiles, too; persistent_passes: of one launch, at most;
     thread_values, thread_bytes: values that a thread of a one-step kernel may have in registers before it gets fewer
-    rows, and bytes of these from which on each is loaded where it is used, in statements of statement_operations.
+    rows, and bytes of these from which on each is loaded where it is used, in statements of statement_operations;
+    costs: what calls, links and kernels take on a machine of such GPUs.
     """
 
     multiprocessors: int = 132
@@ -83,7 +88,6 @@ class GpuModel:
     wide_cube: int = 1 << 22
     concurrent_cells: int = 1 << 22
     narrow_cells: int = 1 << 16
-    launch_bound_cells: int = 1 << 23
     long_rows: int = 48
     persistent_warps: tuple[int, ...] = (8, 4)
     persistent_rows: tuple[int, ...] = (16, 24, 32, 48, 64, 96, 128)
@@ -92,6 +96,13 @@ class GpuModel:
     thread_bytes: int = 800
     statement_operations: int = 6
     streams: Streams = Streams()
+    costs: Machine = USUAL
+
+    @classmethod
+    def of(cls, machine: Machine) -> GpuModel:
+        """The model for which kernels of a machine's GPUs are chosen."""
+        model = cls(multiprocessors=machine.multiprocessors, costs=machine)
+        return model if machine.shared_bytes >= cls.most_shared else model.with_block_shared(machine.shared_bytes)
 
     def with_block_shared(self, count: int) -> GpuModel:
         """The model of a GPU whose blocks may have that many bytes: on smaller GPUs one block may have them all."""

@@ -12,12 +12,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
+from peergrid.codegen.cuda.blocked.levels import levels
 from peergrid.codegen.cuda.blocked.plain import obstacles
 from peergrid.codegen.cuda.blocked.tiles import overhead
 from peergrid.codegen.cuda.blocked2d.pass_kernel import PassKernel
 from peergrid.codegen.cuda.choose.shape2d import pass_kernel, registers
 from peergrid.codegen.cuda.fused.persistent import PersistentKernel
 from peergrid.codegen.cuda.gpu_model import GpuModel
+from peergrid.costs.families import FAMILIES
+from peergrid.costs.machine import Machine
 from peergrid.grid import Box
 from peergrid.stencil import Problem
 from peergrid.stencil.remember import remembered
@@ -58,6 +61,16 @@ def persistent_kernel(
         if found:
             return min(found, key=lambda kernel: _cost(kernel, boxes, multiprocessors))
     return None
+
+
+def saves_launches(problem: Problem, steps: int, cells: int, machine: Machine) -> bool:
+    """True where a pass over so many cells of a device may lose less by its blocks, which have fewer loads under way
+    than those of a kernel of its own, than a launch takes.
+    """
+    plan = levels(problem, steps)
+    moved = cells * (len(plan.inputs) + len(plan.finals)) * problem.itemsize / machine.bandwidth
+    lost = moved / FAMILIES["persistent with interior tiles"].memory - moved / FAMILIES["interior 2D"].memory
+    return lost <= machine.calls.launch + machine.delays.arrival + machine.delays.start
 
 
 def _within_shared(kernel: PersistentKernel, choices: Sequence[int]) -> Iterator[PersistentKernel]:

@@ -24,7 +24,7 @@ from typing import Any
 from peergrid.codegen.cuda import onestep
 from peergrid.codegen.cuda.choose.steps import block_of, lengths, several_steps, split_at
 from peergrid.codegen.cuda.gpu_model import GpuModel
-from peergrid.codegen.cuda.persistent_choice import persistent_kernel
+from peergrid.codegen.cuda.persistent_choice import persistent_kernel, saves_launches
 from peergrid.codegen.cuda.stream3d.choose import one_pass
 from peergrid.errors import DeviceFault, DoesNotFit, UsageError
 from peergrid.grid.partition import Partition
@@ -38,9 +38,9 @@ from peergrid.schedule import Layout, Options, ResolvedOptions, Schedule, layout
 from peergrid.schedule.build import repeated
 from peergrid.schedule.strategies import StrategyName
 from peergrid.stencil import Problem
+from peergrid.stencil.cost import minimal_bytes
 
-WORTH_SECONDS = 1.0  # of a run, at the rates below, from which on a trial is worth its kernels: they take seconds
-STEP_SECONDS, CELLS_PER_SECOND = 4e-6, 1e12  # of a device: a step of the smallest grids, and cell updates of large ones
+WORTH_SECONDS = 1.0  # of a run, as foretold, from which on a trial is worth its kernels: compilers take seconds
 CANDIDATES = 2  # numbers of steps per pass to try: the third was never the best where all were tried
 SLOW_DOUBLE = 8  # times as long as in single precision: there several steps may cost more than they save
 SAMPLES = 3
@@ -56,7 +56,7 @@ class Trial:
 
     cache: folder of compiled kernels and of what was found; driver: what to run on, the installed one by default;
     say: told, before devices are kept busy, what they are kept busy with; ways: the candidates to be tried, the most
-    promising first (empty: those that rules of thumb name).
+    promising first (empty: those that rules of thumb name); foretold: seconds of a step under the first of them.
     """
 
     problem: Problem
@@ -68,12 +68,18 @@ class Trial:
     driver: Driver | None = None
     say: Callable[[str], None] | None = None
     ways: tuple[Way, ...] = ()
+    foretold: float | None = None
 
     @property
     def worthwhile(self) -> bool:
         """True where the run takes so long that choosing well matters."""
-        cells = self.problem.grid.box.size / self.partition.devices
-        return self.steps * (STEP_SECONDS + cells / CELLS_PER_SECOND) >= WORTH_SECONDS
+        return self.steps * (self._least if self.foretold is None else self.foretold) >= WORTH_SECONDS
+
+    @property
+    def _least(self) -> float:
+        """Seconds of a step that is a launch, and as fast as memory."""
+        costs = self._gpu.costs
+        return costs.calls.launch + minimal_bytes(self.problem) / self.partition.devices / costs.bandwidth
 
     def fastest(
         self, usual: Options, strategy: StrategyName | None = None, depth: int | None = None
@@ -131,7 +137,9 @@ class Trial:
     @property
     def _strategies(self) -> tuple[StrategyName, ...]:
         cells = self.problem.grid.box.size // self.partition.devices
-        small: tuple[StrategyName, ...] = ("persistent",) if cells <= self._gpu.launch_bound_cells else ()
+        flat = self.problem.grid.ndim == 2
+        short = flat and saves_launches(self.problem, 1, cells, self._gpu.costs)
+        small: tuple[StrategyName, ...] = ("persistent",) if short else ()
         return (("peer", "overlap") if self.partition.devices > 1 else ("overlap",)) + small
 
     def _depths(self, most: int) -> tuple[int, ...]:

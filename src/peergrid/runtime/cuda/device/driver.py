@@ -15,6 +15,7 @@ import numpy as np
 
 from peergrid.codegen.cuda.gpu_model import H200, GpuModel
 from peergrid.codegen.nvrtc import compile_cubin
+from peergrid.costs.machines import nearest
 from peergrid.errors import DeviceFault, extra
 from peergrid.runtime.cuda.device.faults import error
 
@@ -118,7 +119,8 @@ class CudaDriver:
 
     def model(self, ordinal: int) -> GpuModel:
         """The model of a GPU. Blocks may have 227 KiB of shared memory on H200s, 163 on A100s, 99 on RTXs."""
-        usual = replace(H200, multiprocessors=self._attribute("multiprocessors", ordinal))
+        costs = nearest(self.name(ordinal), 1)
+        usual = replace(H200, multiprocessors=self._attribute("multiprocessors", ordinal), costs=costs)
         return usual.with_block_shared(self._attribute("shared", ordinal))
 
     def bandwidth(self, ordinal: int) -> float:

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 
 import numpy as np
 
 from peergrid.codegen.cuda import service
 from peergrid.runtime.cuda.commands.buffer import CommandWriter
 from peergrid.runtime.cuda.lowering.execution_context import ExecutionContext
-from peergrid.runtime.cuda.lowering.routes import Choice, choose
+from peergrid.runtime.cuda.lowering.routes import Choice, Routes
 from peergrid.runtime.cuda.lowering.signals import launch
 from peergrid.runtime.cuda.lowering.transfer import Side, Transfer, memcpy_2d, memcpy_3d, transfer
-from peergrid.schedule import Options
 from peergrid.schedule.ops import Copy, Queue
 
 
@@ -23,29 +21,12 @@ class Copies:
     """The copies of one schedule; choices: the routes taken so far."""
 
     execution: ExecutionContext
-    options: Options
+    routes: Routes
     choices: set[Choice] = field(default_factory=set)
-
-    @cached_property
-    def brief(self) -> bool:
-        """True where the run is launch-bound and stores find room at once: one kernel then replaces several copies.
-
-        Beside long tiles of several steps they wait for room, and a copy engine does not. `serial` waits for every halo
-        by itself.
-        """
-        layout = self.execution.layout
-        most = max(layout.partition.owned(device).size for device in range(layout.devices))
-        return self.options.strategy != "serial" and (
-            self.options.depth == 1 or most <= self.execution.gpu.launch_bound_cells
-        )
 
     def choice(self, op: Copy) -> Choice:
         """The route that a copy takes."""
-        moved = self._transfer(op)
-        ends = (op.source_device, op.target_device)
-        reachable = op.route == "host" or all(self.execution.peers.reaches(op.queue.device, end) for end in ends)
-        free, runs = self.options.within is None, moved.bytes // moved.run
-        choice = choose(op.route, free, reachable, moved.run, runs, self.brief, ends[0] == ends[1])
+        choice = self.routes.of(op)
         self.choices.add(choice)
         return choice
 

@@ -21,7 +21,7 @@ from peergrid.codegen.cuda.fused import exchange
 from peergrid.codegen.cuda.fused.peer import PeerKernel
 from peergrid.codegen.cuda.fused.persistent import PersistentKernel
 from peergrid.codegen.cuda.gpu_model import GpuModel
-from peergrid.codegen.cuda.persistent_choice import persistent_kernel
+from peergrid.codegen.cuda.persistent_choice import persistent_kernel, saves_launches
 from peergrid.codegen.cuda.reduce import ReduceKernel
 from peergrid.codegen.cuda.stream3d.choose import one_pass
 from peergrid.errors import UsageError
@@ -135,7 +135,7 @@ class Kernels:
                 "neighbours that exchange and reach each other: each pass is a kernel of its own"
             )
         streamed = plan.blocks == (1,) and one_step(plan.problem, largest, self.gpu) is not None
-        if streamed or largest > self.gpu.launch_bound_cells:
+        if streamed or not saves_launches(plan.problem, plan.blocks[0], largest, self.gpu.costs):
             return None, (
                 "a persistent kernel has too few loads under way for boxes this large, which launches cost nothing: "
                 "each pass is a kernel of its own"

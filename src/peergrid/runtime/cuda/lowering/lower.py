@@ -19,9 +19,10 @@ from peergrid.runtime.cuda.lowering.grouped import GroupedMessages
 from peergrid.runtime.cuda.lowering.kernels import computations, joint, kernels_of, reduce_kernel
 from peergrid.runtime.cuda.lowering.launch import KernelLaunch
 from peergrid.runtime.cuda.lowering.messages import Messages
-from peergrid.runtime.cuda.lowering.routes import Choice
+from peergrid.runtime.cuda.lowering.routes import Choice, Routes
 from peergrid.runtime.cuda.lowering.semaphores import Edge, edges, words
 from peergrid.runtime.cuda.lowering.signals import advance_step_counter, barrier, record, signal, tie, wait
+from peergrid.runtime.cuda.lowering.streaming import StreamingPlan
 from peergrid.schedule import Schedule
 from peergrid.schedule.ops import (
     Compute,
@@ -114,7 +115,8 @@ class Lowering:
     noting: Noting | None = None
 
     def __post_init__(self) -> None:
-        self.copies = Copies(self.execution, self.schedule.options)
+        self.plans = kernels_of(self.execution).plans(self.schedule)
+        self.copies = Copies(self.execution, self._routes)
         processes = self.execution.devices.processes
         self.messages: Messages | GroupedMessages
         if processes is None or processes.calls is None:
@@ -124,7 +126,13 @@ class Lowering:
         self.parts: dict[tuple[int, int], dict[int, Queue]] = {}  # what computes a device's part of a pass, by number
         for number, ops in computations(self.schedule):
             self.parts.setdefault((ops[0].device, ops[0].level), {})[number] = ops[0].queue
-        self.plans = kernels_of(self.execution).plans(self.schedule)
+
+    @property
+    def _routes(self) -> Routes:
+        execution, blocks = self.execution, self.execution.memory.plan.blocks
+        streamed = any(isinstance(plan, StreamingPlan) for plan in self.plans.values())
+        costs, reaches = execution.gpu.costs, execution.peers.reaches
+        return Routes(self.schedule, execution.layout, blocks, costs, streamed, reaches)
 
     @property
     def clocked(self) -> bool:

@@ -1,10 +1,8 @@
-"""A machine as predictions see it: a few figures of its GPUs, its links and its host."""
+"""A machine as costs see it: a few figures of its GPUs, its links and its host."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-
-from peergrid.codegen.cuda.gpu_model import H200, GpuModel
 
 
 @dataclass(frozen=True)
@@ -43,8 +41,8 @@ class Delays:
 
     start: of a kernel, to its first instruction and from its last one to its end; node: the same in a graph; graph: of
     a graph, to its first node; arrival: from a call of the host to the queue; event: until another queue of the device
-    sees an event; words: until another GPU sees a word; grid: a barrier of all blocks of a GPU; neighbour: the same
-    with the neighbours' flags.
+    sees an event; engine: from a kernel to a copy engine and back to a kernel; words: until another GPU sees a word;
+    grid: a barrier of all blocks of a GPU; neighbour: the same with the neighbours' flags.
     """
 
     start: float = 2.2e-6
@@ -52,6 +50,7 @@ class Delays:
     graph: float = 2.0e-6
     arrival: float = 2.0e-6
     event: float = 1.0e-6
+    engine: float = 6.1e-6
     words: float = 2.5e-6
     grid: float = 0.9e-6
     neighbour: float = 1.3e-6
@@ -63,9 +62,10 @@ class Machine:
 
     gpus: on a host; multiprocessors, clock, lanes: of a GPU, cycles per second, float32 results of a multiprocessor
     in a cycle; double: times as long in float64; memory: bytes of a GPU; reserved: those of it that the driver keeps;
-    bandwidth: of its memory, bytes read plus written; cache, cache_bandwidth: the same of its last cache; copy, store,
-    host: the routes between two GPUs; network: between hosts; measured: whether by `peergrid probe`, else by data
-    sheets; source: where the figures are from.
+    bandwidth: of its memory, bytes read plus written; cache, cache_bandwidth: the same of its last cache; piece: bytes
+    of memory in a row, in whose time a copy engine moves fewer; copy, store, host: the routes between two GPUs;
+    network: between hosts; measured: whether by `peergrid probe`, else by data sheets; source: where the figures are
+    from.
     """
 
     name: str
@@ -83,6 +83,7 @@ class Machine:
     lanes: int = 128
     double: float = 2.0
     reserved: int = 600 << 20
+    piece: int = 1 << 10
     cache: int = 50 << 20
     cache_bandwidth: float = 6.0e12
     network: Line | None = None
@@ -95,12 +96,6 @@ class Machine:
     def arithmetic(self) -> float:
         """Float32 results of a GPU in a second."""
         return self.multiprocessors * self.lanes * self.clock
-
-    @property
-    def model(self) -> GpuModel:
-        """The model for which kernels of these GPUs are chosen."""
-        model = replace(H200, multiprocessors=self.multiprocessors)
-        return model if self.shared_bytes >= H200.most_shared else model.with_block_shared(self.shared_bytes)
 
     def with_gpus(self, gpus: int, nodes: int = 1, network: Line | None = None) -> Machine:
         """The machine with so many GPUs on each of so many hosts."""

@@ -10,9 +10,9 @@ from dataclasses import dataclass, field
 from itertools import accumulate
 from typing import Any
 
+from peergrid.costs.machine import Line, Machine
 from peergrid.grid import Box
 from peergrid.predict.kernels import Duration
-from peergrid.predict.machine import Line, Machine
 from peergrid.schedule.ops import (
     Compute,
     Copy,

@@ -1,4 +1,4 @@
-"""Machines by name: those that were measured, and others from data sheets, marked so; or from a profile."""
+"""Machines by name: those that were measured, and others from data sheets, marked so."""
 
 from __future__ import annotations
 
@@ -7,12 +7,11 @@ from collections.abc import Mapping
 from dataclasses import replace
 from functools import cache
 from importlib.resources import files
-from pathlib import Path
 from typing import Any
 
+from peergrid.costs.families import figures
+from peergrid.costs.machine import Calls, Delays, Line, Machine
 from peergrid.errors import UsageError
-from peergrid.predict.kernels import figures
-from peergrid.predict.machine import Calls, Delays, Line, Machine
 
 LAUNCH: float = figures()["launch"]
 """Seconds of a launch, as `peergrid.runtime.cuda.calls` measures it, of the host on which calls were calibrated."""
@@ -21,7 +20,7 @@ LAUNCH: float = figures()["launch"]
 @cache
 def bundled() -> Mapping[str, Machine]:
     """The machines that peergrid brings along, by name."""
-    described = json.loads((files("peergrid.predict") / "machines.json").read_text())
+    described = json.loads((files("peergrid.costs") / "machines.json").read_text())
     return {name: _machine(name, given) for name, given in described.items()}
 
 
@@ -33,19 +32,6 @@ def machine_named(name: str) -> Machine:
             f"{', '.join(bundled())}."
         )
     return bundled()[name]
-
-
-def machine_at(place: str) -> Machine:
-    """The machine of a profile in a file, or of a name.
-
-    Raises UsageError where there is neither, or the profile says nothing of GPUs.
-    """
-    if not Path(place).exists():
-        return machine_named(place)
-    from peergrid.predict.profiles import machine_of
-    from peergrid.probe.profile import read
-
-    return machine_of(read(Path(place)), Path(place).name)
 
 
 def nearest(gpu: str, gpus: int) -> Machine:
