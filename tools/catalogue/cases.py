@@ -87,7 +87,7 @@ def _fused() -> Iterator[Case]:
         yield Case(f"small jacobi persistent x{devices}", partial(relaxed, 1024, 1024), 4, "persistent", devices)
         yield Case(f"small radar persistent x{devices}", small, 4, "persistent", devices)
     yield Case("small jacobi persistent one step", partial(relaxed, 1024, 1024), 1, "persistent", 2)
-    yield Case("large jacobi persistent", jacobi, 8, "persistent", 2)
+    yield Case("large jacobi persistent", partial(relaxed, 3072, 4096), 8, "persistent", 2)
 
 
 def _volume() -> Iterator[Case]:
