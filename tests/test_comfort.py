@@ -247,6 +247,10 @@ def test_values_elsewhere_are_refused() -> None:
 
 
 def test_texts_are_short() -> None:
+    grid = Grid((8, 6))
+    assert repr(grid.field("u")) == "Field('u', 8×6 float32)"
+    assert repr(grid.profile("c", 1, 0.0)) == "Field('c', 6 float32)"
+    assert repr(heat) == "Stencil(heat)"
     problem = waves()
     assert repr(problem) == "Problem(u.prev, u on 60×40 float32; 1 stage, 2 receivers, 2 reductions)"
     assert repr(heat(warm(), k=0.2)) == "Update(heat: u in (0, 0) to (24, 20))"

@@ -132,7 +132,7 @@ class Grid:
         return Signal(name, self, array)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Field:
     """A named quantity on a grid: where it exists, along which axes it varies, and its first values.
 
@@ -149,6 +149,10 @@ class Field:
     init: Array = field(compare=False, repr=False)
     made_by: Callable[[Box], ArrayLike] | None = field(default=None, compare=False, repr=False)
     earlier: Field | None = field(default=None, compare=False, repr=False)
+
+    def __repr__(self) -> str:
+        extent = "×".join(str(self.box.shape[axis]) for axis in self.axes)
+        return f"Field('{self.name}', {extent} {self.grid.dtype})"
 
     @property
     def full(self) -> bool:

@@ -163,11 +163,14 @@ StandIn = Cell | Clock | Expr | tuple["StandIn", ...]
 Argument = Field | Signal | float | Sequence["Argument"]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Stencil:
     """A traced function: calling it with fields, signals and numbers gives the update of every cell."""
 
     function: Callable[..., None]
+
+    def __repr__(self) -> str:
+        return f"Stencil({self.name})"
 
     @property
     def name(self) -> str:
