@@ -19,8 +19,8 @@ from peergrid.predict.kernels import duration
 from peergrid.predict.launches import KernelWork, block_tile, launches, persistent
 from peergrid.predict.scaling import fewest, scaling
 from peergrid.runtime.cuda.memory.fields import Plan
-from peergrid.schedule import Options
-from peergrid.schedule.ops import Compute
+from peergrid.schedule import Options, build
+from peergrid.schedule.ops import Compute, Copy
 from peergrid.schedule.strategies import STRATEGIES, StrategyName
 from peergrid.stencil import Problem, stencil
 
@@ -142,3 +142,15 @@ def test_more_gpus_take_less_time_and_memory_each() -> None:
     assert [point.memory for point in points] == sorted((point.memory for point in points), reverse=True)
     assert points[0].efficiency == 1
     assert points[2].seconds_per_step < points[1].seconds_per_step < points[0].seconds_per_step
+
+
+def test_the_timeline_of_a_whole_schedule_has_every_pass_and_halo_once() -> None:
+    asked = Forecaster(flat(1000, 600), H200, 2)
+    options = Options("overlap", depth=2)
+    schedule = build(asked.plan(options), options, 6)
+    lowered, spans = asked.spans(schedule)
+    found = [lowered.ops[span.op] for span in spans]
+    assert {op.level for op in found if isinstance(op, Compute)} == {0, 2, 4}
+    assert len(found) == len(set(found))
+    assert any(isinstance(op, Copy) for op in found)
+    assert all(0 <= span.start <= span.end for span in spans)
