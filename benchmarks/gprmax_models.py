@@ -66,6 +66,13 @@ SHIPPED = {
 }
 """Files, and the samples of a trace."""
 
+TIES = "cells whose centres lie exactly on a slanted face: rounding decides, of single precision in gprMax"
+EXPLAINED = {
+    f"{TESTS}/geometry_tests/cone_geometry/non_axis_aligned_cone.in": TIES,
+    f"{TESTS}/geometry_tests/cylinder_geometry/cylinder_non_axis_aligned.in": TIES,
+}
+"""Why models differ that do."""
+
 UNSEEDED = re.compile(r"^(#fractal_box:(?: +\S+){13}|#add_surface_roughness:(?: +\S+){12}) *$", re.M)
 NEAR = "\n#rx: 0.04 0.045 0.05\n"  # in tests of objects, whose own receivers hear nothing for long
 LEFT_OUT = re.compile(r"^#(geometry_view|snapshot|geometry_objects_write|num_threads|omp_threads|messages):.*\n?", re.M)
@@ -136,6 +143,7 @@ def main() -> None:
     for name, text, beside in models(given.folder):
         if given.only in name:
             found[name] = compared(text, beside, given.gprmax)
+            found[name] |= {"explained": EXPLAINED[name]} if name in EXPLAINED else {}
             print(name, found[name]["cells"], f"{found[name]['worst']:.1e}", flush=True)
             if given.out:
                 given.out.write_text(json.dumps(record, indent=1) + "\n")
