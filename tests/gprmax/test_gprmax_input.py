@@ -210,3 +210,37 @@ def test_a_plane_wave_goes_along_an_axis(tmp_path: Path, line: str) -> None:
 )
 def test_other_plane_waves_are_refused(tmp_path: Path, line: str, said: str) -> None:
     assert said in _sentence(tmp_path, VOLUME + line)
+
+
+FAR = """\
+#hertzian_dipole: z 0.03 0.03 0.03 pulse
+#ntff_surface: 0.014 0.016 0.018 0.044 0.046 0.042 around
+#ntff_frequency: around band 1e9 2e9 rectangular
+#ntff_far_field_array: 0 180 45 0 270 90 band sphere Etheta Ephi rcs
+"""
+
+
+def test_fields_far_away_are_asked_for(tmp_path: Path) -> None:
+    model = read(_file(tmp_path, VOLUME + FAR + "#ntff_far_field: 90 180 band"))
+    sphere, back = model.domain.far_fields
+    assert (sphere.lo, sphere.hi, sphere.frequencies) == ((7, 8, 9), (22, 23, 21), (1e9, 2e9))
+    assert (sphere.theta, sphere.phi) == ((0, 45, 90, 135, 180), (0, 90, 180, 270))
+    assert (back.theta, back.phi, back.name) == ((90,), (180,), "band")
+    assert any("results have r E_theta and r E_phi, from which rcs follow" in note for note in model.build().warnings)
+    with pytest.warns(UserWarning, match="rcs follow"):
+        assert run_model(model, devices="cpu:1").sha256
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ("rectangular", "hann", "is expected to have a rectangular window, got 'hann'"),
+        ("180 45 0", "180 0 0", "to have a step from 0.001 to 360 degrees as word 3"),
+        ("270 90 band", "270 90 bend", "is expected to name an #ntff_frequency, got 'bend'"),
+        ("around band", "about band", "is expected to name an #ntff_surface, got 'about'"),
+        ("0.014 0.016", "0 0.016", "is expected to have a box within nodes 1 to"),
+        ("0 180 45", "90 0 45", "is expected to go from lower to higher angles, got 90 to 0"),
+    ],
+)
+def test_fields_far_away_that_cannot_be_are_refused(tmp_path: Path, old: str, new: str, said: str) -> None:
+    assert said in _sentence(tmp_path, VOLUME + FAR.replace(old, new))

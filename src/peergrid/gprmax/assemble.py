@@ -15,6 +15,8 @@ from peergrid.errors import UsageError
 from peergrid.gprmax import ground, voxels
 from peergrid.gprmax.items import (
     Edge,
+    Faces,
+    Faraway,
     Flood,
     FractalBox,
     Heard,
@@ -28,6 +30,7 @@ from peergrid.gprmax.items import (
     Setting,
     Shape,
     Source,
+    Spectrum,
     Stretching,
     Vector,
     Voxels,
@@ -48,6 +51,7 @@ from peergrid.models.fdtd3d import (
     Domain,
     Drive,
     ElectricDipole,
+    FarField,
     MagneticDipole,
     PlaneWave,
     Receiver,
@@ -190,8 +194,23 @@ def assemble(plan: Plan, dtype: Dtype = "float32") -> Domain:
         absorber=_absorber(plan, media, raster),
         sources=tuple(_sources(plan)),
         receivers=tuple(_receivers(plan)),
+        far_fields=tuple(_far_fields(plan)),
         title=str(settings.get("title", "")),
     )
+
+
+def _far_fields(plan: Plan) -> Iterator[FarField]:
+    faces = {item.name: item for item in plan.of(Faces)}
+    spectra = {item.name: item for item in plan.of(Spectrum)}
+    for wished in plan.of(Faraway):
+        spectrum = spectra.get(wished.spectrum)
+        if spectrum is None:
+            raise wished.command.fault("to name an #ntff_frequency", f"'{wished.spectrum}'", "define it")
+        around = faces.get(spectrum.faces)
+        if around is None:
+            raise spectrum.command.fault("to name an #ntff_surface", f"'{spectrum.faces}'", "define it")
+        lo, hi = (plan.frame.source(around.command, corner) for corner in (around.lo, around.hi))
+        yield FarField(lo, hi, spectrum.frequencies, wished.theta, wished.phi, wished.name or wished.spectrum)
 
 
 def media_of(plan: Plan) -> Media:

@@ -380,6 +380,38 @@ class Stretching:
 
 
 @dataclass(frozen=True)
+class Faces:
+    """A box from whose faces fields far away are worked out."""
+
+    command: Command
+    lo: Vector
+    hi: Vector
+    name: str
+
+
+@dataclass(frozen=True)
+class Spectrum:
+    """The frequencies of a box's fields far away, Hz."""
+
+    command: Command
+    faces: str
+    name: str
+    frequencies: tuple[float, ...]
+
+
+@dataclass(frozen=True)
+class Faraway:
+    """Directions by theta and phi, degrees, every pair of them."""
+
+    command: Command
+    theta: tuple[float, ...]
+    phi: tuple[float, ...]
+    spectrum: str
+    name: str
+    outputs: tuple[str, ...]
+
+
+@dataclass(frozen=True)
 class Passed:
     """A sentence about a command at the end of the run: that it changes no field, or what was taken for it."""
 
@@ -390,5 +422,5 @@ class Passed:
 Item = (
     Setting | Material | Given | Dispersion | Mixing | Choice | Moist | Shape | FractalBox | Layer | Voxels | View
     | Snapped | Saved | Wave | SampledWaves | Source | Incoming | Heard | HeardArray | Stretching | Wall
-    | Passed
+    | Faces | Spectrum | Faraway | Passed
 )  # fmt: skip

@@ -10,8 +10,8 @@ from pathlib import Path
 from types import MappingProxyType
 
 from peergrid.errors import UsageError
-from peergrid.gprmax import ground_readers, plane_wave_readers, readers
-from peergrid.gprmax.items import FractalBox, Item, Lawn, Passed, Roughness
+from peergrid.gprmax import far_readers, ground_readers, plane_wave_readers, readers
+from peergrid.gprmax.items import Faraway, FractalBox, Item, Lawn, Passed, Roughness
 from peergrid.gprmax.readers import Reader
 from peergrid.gprmax.text import Command
 from peergrid.io.rule import shown
@@ -92,6 +92,11 @@ TABLE: Mapping[str, Reader | Refused | Noted] = MappingProxyType(
         "rx_steps": readers.steps,
         "study": readers.study,
         "snapshot": ground_readers.snapshot,
+        "ntff_surface": far_readers.surface,
+        "ntff_frequency": far_readers.spectrum,
+        "ntff_far_field": far_readers.direction,
+        "ntff_far_field_array": far_readers.directions,
+        "ntff_antenna_ports": Noted("gains and efficiencies follow from far fields and the ports' records"),
         "omp_threads": Noted("--devices cpu:N says how many threads compute"),
         "num_threads": Noted("--devices cpu:N says how many threads compute"),
         "output_dir": Noted("-o says where results go"),
@@ -118,10 +123,9 @@ TABLE: Mapping[str, Reader | Refused | Noted] = MappingProxyType(
         "radiometry": Refused(_OUTSIDE),
         **dict.fromkeys(
             (
-                "ntff_surface", "ntff_frequency", "ntff_layered_background", "ntff_layered_frequency",
-                "ntff_layered_time", "ntff_layered_time_far_field", "ntff_layered_time_far_field_array",
-                "ntff_far_field", "ntff_far_field_array", "ntff_time_far_field", "ntff_time_far_field_array",
-                "ntff_antenna_ports", "ksir_frequency", "ksir_time_rx", "ksir_time_rx_spherical",
+                "ntff_layered_background", "ntff_layered_frequency", "ntff_layered_time",
+                "ntff_layered_time_far_field", "ntff_layered_time_far_field_array", "ntff_time_far_field",
+                "ntff_time_far_field_array", "ksir_frequency", "ksir_time_rx", "ksir_time_rx_spherical",
                 "ksir_time_rx_array", "ksir_frequency_rx", "ksir_frequency_rx_spherical", "ksir_frequency_rx_array",
                 "ksir_far_field", "ksir_far_field_array", "ksir_antenna_ports",
             ),
@@ -161,7 +165,11 @@ def _items(commands: Iterable[Command], folder: Path) -> Iterator[Item]:
         if isinstance(entry, Noted):
             yield Passed(command, f"{command.where}: #{command.name} is passed over; {entry.note}.")
         else:
-            yield from _seeded(entry(command, folder), seeds)
+            item = entry(command, folder)
+            yield from _seeded(item, seeds)
+            if isinstance(item, Faraway) and (more := sorted({*item.outputs} - {"Etheta", "Ephi"})):
+                said = f"results have r E_theta and r E_phi, from which {shown(', '.join(more), 100)} follow"
+                yield Passed(command, f"{command.where}: {said}.")
 
 
 def _seeded(item: Item, seeds: Iterator[int]) -> Iterator[Item]:
