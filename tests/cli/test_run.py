@@ -210,7 +210,7 @@ SHELL = f"{sys.executable} -m peergrid run small.toml -o out --devices cpu:1"
     ],
 )
 def test_whatever_the_shell_does(model: Path, tmp_path: Path, command: str, code: int, said: str) -> None:
-    model.write_text(MODEL.replace("pictures = false", "pictures = true"))
+    model.write_text(MODEL.replace("snapshots = 10\npictures = false", "pictures = true"))
     done = subprocess.run(command, shell=True, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert done.returncode == code, done.stderr
     assert "Traceback" not in done.stderr

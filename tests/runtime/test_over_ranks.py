@@ -137,7 +137,7 @@ def test_any_ranks_leave_the_bits_of_one_process(
 
 
 @pytest.mark.namespaces
-@pytest.mark.parametrize(("mpi", "ranks", "number"), [(MPICH, 4, 2), (OPENMPI, 2, 3)], ids=("mpich-4", "openmpi-2"))
+@pytest.mark.parametrize(("mpi", "ranks", "number"), [(MPICH, 3, 2), (OPENMPI, 2, 3)], ids=("mpich-3", "openmpi-2"))
 def test_ranks_of_two_hosts_leave_the_bits_of_one_process(
     mpi: Mpi, ranks: int, number: int, alone: dict[str, list[str]], hosts: Hosts
 ) -> None:
