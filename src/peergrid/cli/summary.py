@@ -91,6 +91,8 @@ def summary(
 
 def _foretold(simulation: Simulation, resumed: int) -> float | None:
     """The seconds that were foretold of the steps of this run; None on virtual devices."""
+    if simulation.devices.kind == "cpu":
+        return None
     from peergrid.predict.here import seconds_per_step  # takes compilers along, which are slow to come
 
     each = seconds_per_step(simulation.problem, simulation.devices, simulation.options, simulation.partition)
@@ -99,17 +101,17 @@ def _foretold(simulation: Simulation, resumed: int) -> float | None:
 
 def _roofline_fraction(built: BuiltModel, devices: Devices, rate: float) -> float | None:
     """The rate over what the memory allows one step at a time (temporal blocking can pass 1); None if not measured."""
+    moved = minimal_bytes(built.problem)
     if devices.kind == "cpu":
         enough = free_memory() > MEASURED
-        bandwidth = copy_bandwidth(min(devices.count, cores())) if enough else None
+        bandwidth = copy_bandwidth(min(devices.count, cores()), moved) if enough else None
     else:
         from peergrid.runtime.cuda import bandwidth as cuda
 
         gpus = sorted(set(devices.ordinals))
         one = cuda.copy_bandwidth(gpus[0])
         bandwidth = None if one is None else one * len(gpus)
-    bytes_per_cell = minimal_bytes(built.problem) / built.problem.grid.box.size
-    return None if bandwidth is None else rate * bytes_per_cell / bandwidth
+    return None if bandwidth is None else rate * moved / built.problem.grid.box.size / bandwidth
 
 
 def text(found: Summary) -> str:

@@ -8,12 +8,16 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 
-MEBIBYTE = 1 << 20
+LARGE = 192 << 20  # bytes of an array that no cache holds
+SMALL = 8 << 20  # the least that is worth the start of threads
 
 
-def copy_bandwidth(threads: int, mebibytes: int = 192, samples: int = 3) -> float:
-    """Bytes per second, read plus written, of copying one large array to another; the median of some samples."""
-    source = np.ones(mebibytes * MEBIBYTE // 4, dtype=np.float32)
+def copy_bandwidth(threads: int, moved: int = 2 * LARGE, samples: int = 3) -> float:
+    """Bytes per second, read plus written, of copying one array to another; the median of some samples.
+
+    moved: bytes, read plus written, of what the figure stands beside; a copy moves as many, from 16 to 384 MiB.
+    """
+    source = np.ones(min(max(moved // 2, SMALL), LARGE) // 4, dtype=np.float32)
     target = np.empty_like(source)
     parts = list(zip(np.array_split(target, threads), np.array_split(source, threads), strict=True))
 
