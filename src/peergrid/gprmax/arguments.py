@@ -4,12 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from math import isfinite, isnan
-from typing import TypeVar
+from typing import TypedDict, TypeVar
 
-from peergrid.gprmax.items import Fill, Vector
+from peergrid.gprmax.objects import Vector
 from peergrid.gprmax.text import Command
 
 CHOICE = TypeVar("CHOICE", bound=str)
+
+
+class Fill(TypedDict):
+    """The material of an object, or one for each axis; smoothed at its surface where that can be."""
+
+    material: tuple[str, ...]
+    smooth: bool
 
 
 def counted(command: Command, *allowed: int) -> tuple[str, ...]:
@@ -94,9 +101,9 @@ def fill(command: Command, place: int) -> Fill:
             f"to have 1 to 5 words behind its {place} of geometry", str(len(left)), "name a material, or one per axis"
         )
     if len(left) == 1:
-        return Fill((left[0],))
+        return Fill(material=(left[0],), smooth=True)
     if len(left) in (2, 3) and left[1].lower() in ("y", "n"):
-        return Fill((left[0],), left[1].lower() == "y")  # a tag marks cells for far-field output alone
+        return Fill(material=(left[0],), smooth=left[1].lower() == "y")  # a tag marks cells for far-field output alone
     if len(left) == 2:
         one_of(command, place + 1, ("y", "n"))
-    return Fill(left[:3], smooth=False)
+    return Fill(material=left[:3], smooth=False)

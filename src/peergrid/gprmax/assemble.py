@@ -14,30 +14,23 @@ import numpy as np
 from peergrid.errors import UsageError
 from peergrid.gprmax import ground, voxels
 from peergrid.gprmax.items import (
-    Edge,
     Faces,
     Faraway,
-    Flood,
-    FractalBox,
     Heard,
     HeardArray,
     Incoming,
     Item,
-    Lawn,
-    Layer,
     Mixing,
     SampledWaves,
     Setting,
-    Shape,
     Source,
     Spectrum,
     Stretching,
-    Vector,
-    Voxels,
     Wall,
     Wave,
 )
 from peergrid.gprmax.media import BACKGROUND, Media
+from peergrid.gprmax.objects import Edge, Flood, FractalBox, Lawn, Layer, Shape, Vector, Voxels
 from peergrid.gprmax.raster import Raster
 from peergrid.gprmax.shapes import Frame, cells, edges, nearest
 from peergrid.gprmax.soils import GRASS, WATER, Soil
@@ -235,14 +228,14 @@ def rasterised(plan: Plan, dtype: Dtype) -> tuple[Media, Raster]:
             if place is None:
                 _fix(frame, item, media, raster)
             else:
-                raster.fill(place, media.filled(item.command, item.fill))
+                raster.fill(place, media.filled(item))
     media.smooth(raster)
     return media, raster
 
 
 def _fix(frame: Frame, shape: Shape, media: Media, raster: Raster) -> None:
     """Put an object without thickness in: one material, or one for each axis that it has edges along."""
-    names = shape.fill.materials
+    names = shape.materials
     axes = list(edges(frame, shape))
     own = sorted({axis for axis, _ in axes})
     for axis, where in axes:
@@ -298,11 +291,11 @@ def _incoming(frame: Frame, wave: Incoming, drive: Drive) -> PlaneWave:
 
 
 def _source(source: Source, node: Index, drive: Drive) -> Placed:
-    if source.command.name == "hertzian_dipole":
+    if source.kind == "electric_dipole":
         return ElectricDipole(source.axis, node, drive)
-    if source.command.name == "magnetic_dipole":
+    if source.kind == "magnetic_dipole":
         return MagneticDipole(source.axis, node, drive)
-    kind = VoltageSource if source.command.name == "voltage_source" else TransmissionLine
+    kind = VoltageSource if source.kind == "voltage_source" else TransmissionLine
     return kind(source.axis, node, drive, source.resistance)
 
 

@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from peergrid.gprmax.fractal import bins, chances, heights
-from peergrid.gprmax.items import Flood, FractalBox, Lawn, Layer, Roughness
 from peergrid.gprmax.media import Media
+from peergrid.gprmax.objects import Flood, FractalBox, Lawn, Layer, Roughness
 from peergrid.gprmax.raster import NOTHING, Ids
 from peergrid.gprmax.shapes import Frame, nearest
 from peergrid.gprmax.soils import GRASS, WATER

@@ -5,25 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 from peergrid.gprmax.arguments import at_least, counted, not_negative, number, one_of, point, positive, whole
-from peergrid.gprmax.items import (
-    Choice,
-    Flood,
-    FractalBox,
-    Given,
-    Item,
-    Lawn,
-    Mixing,
-    Moist,
-    Roughness,
-    Saved,
-    Snapped,
-    View,
-    Voxels,
-)
+from peergrid.gprmax.items import Choice, Given, Item, Mixing, Moist, Saved, Snapped, View, ending, free
 from peergrid.gprmax.library import Database
+from peergrid.gprmax.objects import DataFile, Flood, FractalBox, Lawn, Roughness, Voxels
 from peergrid.gprmax.soils import Limits, Soil, Spread
 from peergrid.gprmax.text import Command, beside
-from peergrid.io.rule import LONGEST
 
 MOST_BINS = 10_000
 LARGEST_SEED = (1 << 32) - 1
@@ -72,8 +58,8 @@ def fractal_box(command: Command, folder: Path) -> Item:
     words = counted(command, 13, 14, 15, 16)
     weights = tuple(not_negative(command, place) for place in (7, 8, 9))
     return FractalBox(
-        command, point(command, 0), point(command, 3), _dimension(command, 6), (weights[0], weights[1], weights[2]),
-        whole(command, 10, 1, MOST_BINS), words[11], words[12], _seed(command, 13),
+        command, point(command, 0), point(command, 3), _dimension(command, 6), words[11],
+        (weights[0], weights[1], weights[2]), whole(command, 10, 1, MOST_BINS), words[12], _seed(command, 13),
         len(words) > 14 and one_of(command, 14, ("y", "n")) == "y",
     )  # fmt: skip
 
@@ -84,7 +70,7 @@ def roughness(command: Command, folder: Path) -> Item:
     weights = (not_negative(command, 7), not_negative(command, 8))
     limits = (not_negative(command, 9), not_negative(command, 10))
     return Roughness(
-        command, point(command, 0), point(command, 3), _dimension(command, 6), weights, limits, words[11],
+        command, point(command, 0), point(command, 3), _dimension(command, 6), limits, words[11], weights,
         _seed(command, 12),
     )  # fmt: skip
 
@@ -113,20 +99,20 @@ def voxels(command: Command, folder: Path) -> Item:
         materials = beside(command, words[4], folder, folder)
     else:
         materials = beside(command, f"{words[4]}.json", file.parent, folder)
-    return Voxels(command, point(command, 0), file, materials, len(words) > 5 and one_of(command, 5, ("y", "n")) == "y")
+    smooth = len(words) > 5 and one_of(command, 5, ("y", "n")) == "y"
+    return Voxels(command, point(command, 0), str(file), DataFile(str(materials)), smooth)
 
 
 def snapshot(command: Command, folder: Path) -> Item:
     """Two corners, the spacing of samples, seconds or a step, and a name that may end in .vtkhdf or .h5."""
     words = counted(command, 11)
     step = (positive(command, 6), positive(command, 7), positive(command, 8))
-    time = whole(command, 9, 0) if words[9].isascii() and words[9].isdigit() else not_negative(command, 9)
     name = _name(command, 10)
-    suffix = Path(name).suffix
-    if suffix not in ("", ".vtkhdf", ".h5") or name in OWN:
+    if not ending(name):
         raise command.fault("to have a name in .vtkhdf or .h5, not that of results", f"'{name}'", "rename it")
-    file = name if suffix else f"{name}.vtkhdf"
-    return Snapped(command, point(command, 0), point(command, 3), step, time, file)
+    steps = words[9].isascii() and words[9].isdigit()
+    time, after = (None, whole(command, 9, 0)) if steps else (not_negative(command, 9), None)
+    return Snapped(command, point(command, 0), point(command, 3), name, time, after, step)
 
 
 def view(command: Command, folder: Path) -> Item:
@@ -134,7 +120,7 @@ def view(command: Command, folder: Path) -> Item:
     counted(command, 11)
     step = (positive(command, 6), positive(command, 7), positive(command, 8))
     edges = one_of(command, 10, ("n", "f")) == "f"
-    return View(command, point(command, 0), point(command, 3), step, _name(command, 9), edges)
+    return View(command, point(command, 0), point(command, 3), _name(command, 9), step, edges)
 
 
 def saved(command: Command, folder: Path) -> Item:
@@ -143,13 +129,10 @@ def saved(command: Command, folder: Path) -> Item:
     return Saved(command, point(command, 0), point(command, 3), _name(command, 6))
 
 
-OWN = ("results.h5", "snapshots.h5")
-
-
 def _name(command: Command, place: int) -> str:
     """A word that files can be called after, inside the folder of results."""
     word = command.words[place]
-    if len(word) > LONGEST or not all(c.isalnum() or c in "_-+=." for c in word) or word.startswith("."):
+    if not free(word):
         raise command.fault("to have a name without folders", f"'{word}'", "use letters, digits, '_' and '-'")
     return word
 

@@ -1,17 +1,51 @@
-"""The commands of an input file as data: one frozen dataclass for each thing that they can say."""
+"""A model in words as data: one frozen dataclass for each thing that input files and model files can say.
+
+Many are tables of a model file as they stand, as `objects` are.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import inf
 from pathlib import Path
+from typing import Annotated, ClassVar, Literal
 
-from peergrid.gprmax.soils import Limits, Soil, Spread
-from peergrid.gprmax.text import Command
-from peergrid.models.fdtd3d import Medium, Pole, Stretch
-from peergrid.models.fdtd3d.domain import Axis, Component, Current, Side
+from peergrid.gprmax.objects import (
+    LOWER,
+    UPPER,
+    FractalBox,
+    Layer,
+    Loss,
+    Place,
+    Placed,
+    Rising,
+    Shape,
+    Share,
+    Step,
+    Vector,
+    Voxels,
+)
+from peergrid.gprmax.soils import Soil, Spread
+from peergrid.io.rule import LONGEST, AtLeastOne, Count, Finite, Name, NotNegative, Positive, Rule, Title
+from peergrid.models.fdtd3d import Medium, Pole, Stretch, debye, drude, lorentz
+from peergrid.models.fdtd3d.domain import Axis, Component, Current, Side, Waveform
 
-Vector = tuple[float, float, float]
+OWN = ("results.h5", "snapshots.h5")
+
+
+def free(name: str) -> bool:
+    """True for a name that files can be called after, inside the folder of results."""
+    plain = name != "" and len(name) <= LONGEST and all(c.isalnum() or c in "_-+=." for c in name)
+    return plain and not name.startswith(".")
+
+
+def ending(name: str) -> bool:
+    """True for a free name that a snapshot can have."""
+    return free(name) and Path(name).suffix in ("", ".vtkhdf", ".h5") and name not in OWN
+
+
+Stem = Annotated[str, Rule("a name of letters, digits, '_' and '-', without folders", free)]
+SnapshotName = Annotated[str, Rule("a name without folders, ending in .vtkhdf, .h5 or nothing", ending)]
 
 
 @dataclass(frozen=True)
@@ -23,27 +57,86 @@ class Setting:
 
 
 @dataclass(frozen=True)
-class Material:
+class Debye:
+    """A Debye pole, as `fdtd3d.debye` has it."""
+
+    kind: ClassVar[str] = "debye"
+    strength: Positive
+    relaxation: Positive
+
+    @property
+    def pole(self) -> Pole:
+        return debye(self.strength, self.relaxation)
+
+
+@dataclass(frozen=True)
+class Drude:
+    """A Drude pole, as `fdtd3d.drude` has it."""
+
+    kind: ClassVar[str] = "drude"
+    frequency: Positive
+    collisions: Positive
+
+    @property
+    def pole(self) -> Pole:
+        return drude(self.frequency, self.collisions)
+
+
+@dataclass(frozen=True)
+class Lorentz:
+    """A Lorentz pole, as `fdtd3d.lorentz` has it."""
+
+    kind: ClassVar[str] = "lorentz"
+    strength: Positive
+    frequency: Positive
+    damping: Positive
+
+    @property
+    def pole(self) -> Pole:
+        return lorentz(self.strength, self.frequency, self.damping)
+
+
+@dataclass(frozen=True)
+class AnyPole:
+    """A pole as `fdtd3d.Pole` has it: weight and rate by their real and imaginary parts."""
+
+    kind: ClassVar[str] = "pole"
+    weight: tuple[Finite, Finite]
+    rate: tuple[Finite, Finite]
+    conductivity: Finite = 0.0
+
+    @property
+    def pole(self) -> Pole:
+        weight, rate = complex(*self.weight), complex(*self.rate)
+        if weight.imag or rate.imag:
+            return Pole(weight, rate, self.conductivity)
+        return Pole(weight.real, rate.real, self.conductivity)
+
+
+PoleSpec = Debye | Drude | Lorentz | AnyPole
+
+
+@dataclass(frozen=True)
+class Material(Placed):
     """A medium by its properties, as `fdtd3d.Medium` has them."""
 
-    command: Command
-    name: str
-    permittivity: float
-    conductivity: float
-    permeability: float
-    magnetic_loss: float
+    name: Name
+    permittivity: AtLeastOne = 1.0
+    conductivity: Loss = 0.0
+    permeability: AtLeastOne = 1.0
+    magnetic_loss: Loss = 0.0
+    poles: tuple[PoleSpec, ...] = ()
 
     @property
     def medium(self) -> Medium:
-        """Without poles, which come from other commands."""
+        """Without its poles."""
         return Medium(self.name, self.permittivity, self.conductivity, self.permeability, self.magnetic_loss)
 
 
 @dataclass(frozen=True)
-class Given:
+class Given(Placed):
     """A medium from a database."""
 
-    command: Command
     medium: Medium
 
     @property
@@ -52,104 +145,17 @@ class Given:
 
 
 @dataclass(frozen=True)
-class Dispersion:
+class Dispersion(Placed):
     """Poles for the media of these names."""
 
-    command: Command
     materials: tuple[str, ...]
-    poles: tuple[Pole, ...]
+    poles: tuple[PoleSpec, ...]
 
 
 @dataclass(frozen=True)
-class Fill:
-    """The material of an object, or one for each axis; smoothed at its surface where that can be."""
-
-    materials: tuple[str, ...]
-    smooth: bool = True
-
-
-@dataclass(frozen=True)
-class Box:
-    """Two corners, metres."""
-
-    command: Command
-    lo: Vector
-    hi: Vector
-    fill: Fill
-
-
-@dataclass(frozen=True)
-class Cone:
-    """A cone from one face's centre and radius to the other's; a cylinder where both radii are the same."""
-
-    command: Command
-    first: Vector
-    second: Vector
-    radii: tuple[float, float]
-    fill: Fill
-
-
-@dataclass(frozen=True)
-class Ellipsoid:
-    """A centre and three radii, metres; `round` where it is a sphere."""
-
-    command: Command
-    centre: Vector
-    radii: Vector
-    fill: Fill
-    round: bool
-
-
-@dataclass(frozen=True)
-class Triangle:
-    """Three corners in a plane normal to an axis, and the thickness along it, metres; 0 for a patch."""
-
-    command: Command
-    corners: tuple[Vector, Vector, Vector]
-    thickness: float
-    fill: Fill
-
-
-@dataclass(frozen=True)
-class Sector:
-    """A sector of a cylinder: the axis, the centre in the other two, the extent along it; metres, degrees."""
-
-    command: Command
-    axis: int
-    centre: tuple[float, float]
-    extent: tuple[float, float]
-    radius: float
-    start: float
-    angle: float
-    fill: Fill
-
-
-@dataclass(frozen=True)
-class Plate:
-    """A rectangle without thickness between two corners."""
-
-    command: Command
-    lo: Vector
-    hi: Vector
-    fill: Fill
-
-
-@dataclass(frozen=True)
-class Edge:
-    """Edges of cells between two points on a line along an axis, or the magnetic components along it at their nodes."""
-
-    command: Command
-    lo: Vector
-    hi: Vector
-    fill: Fill
-    magnetic: bool = False
-
-
-@dataclass(frozen=True)
-class Mixing:
+class Mixing(Placed):
     """A model of mixing: media between two limits."""
 
-    command: Command
     model: Soil | Spread
 
     @property
@@ -158,139 +164,69 @@ class Mixing:
 
 
 @dataclass(frozen=True)
-class Choice:
+class Choice(Placed):
     """Media by their names, as a model of mixing."""
 
-    command: Command
-    name: str
-    materials: tuple[str, ...]
+    kind: ClassVar[str] = "list"
+    name: Name
+    materials: Annotated[tuple[Name, ...], Rule("a list of names", lambda v: len(v) >= 1)]
 
 
 @dataclass(frozen=True)
-class Moist:
+class Moist(Placed):
     """A mixture of two media and air, as `soils.Mixture` has it, its media by their names."""
 
-    command: Command
-    name: str
-    rock: str
-    share: float
-    liquid: str
-    limits: Limits
-    band: Limits
-    exponent: float
+    kind: ClassVar[str] = "crim"
+    name: Name
+    rock: Name
+    share: Share
+    liquid: Name
+    limits: Annotated[Rising, Rule("two fractions up to 1 that do not fall", lambda v: v[1] <= 1)]
+    band: Annotated[tuple[Positive, Positive], Rule("two frequencies that rise", lambda v: v[0] < v[1])]
+    exponent: Annotated[float, Rule("an exponent from 0.01 to 1", lambda v: 0.01 <= v <= 1)]
 
 
 @dataclass(frozen=True)
-class FractalBox:
-    """A box of cells with media at random; `bins` of a model of mixing, or one medium; seed None: the file has none."""
-
-    command: Command
-    lo: Vector
-    hi: Vector
-    dimension: float
-    weights: Vector
-    bins: int
-    material: str
-    name: str
-    seed: int | None
-    smooth: bool
-
-
-@dataclass(frozen=True)
-class Roughness:
-    """Heights at random on a face of the fractal box of a name, between two limits along its normal, metres."""
-
-    command: Command
-    lo: Vector
-    hi: Vector
-    dimension: float
-    weights: tuple[float, float]
-    limits: Limits
-    box: str
-    seed: int | None
-
-
-@dataclass(frozen=True)
-class Flood:
-    """Water on a rough face, up to a level along its normal, metres."""
-
-    command: Command
-    lo: Vector
-    hi: Vector
-    level: float
-    box: str
-
-
-@dataclass(frozen=True)
-class Lawn:
-    """Blades of grass on a face, their ends between two limits along its normal, metres, and roots as long."""
-
-    command: Command
-    lo: Vector
-    hi: Vector
-    dimension: float
-    limits: Limits
-    blades: int
-    box: str
-    seed: int | None
-
-
-Layer = Roughness | Flood | Lawn
-
-
-@dataclass(frozen=True)
-class Voxels:
-    """Cells from a file, from a corner on, with the media of another: a database, or a list of #material lines."""
-
-    command: Command
-    at: Vector
-    file: Path
-    materials: Path
-    smooth: bool
-
-
-@dataclass(frozen=True)
-class View:
+class View(Placed):
     """A file for ParaView: the media of cells, every so many metres, or of all edges."""
 
-    command: Command
-    lo: Vector
-    hi: Vector
-    step: Vector
-    name: str
-    edges: bool
+    lo: Place = field(metadata=LOWER)
+    hi: Place = field(metadata=UPPER)
+    name: Stem
+    step: Step = (0.0, 0.0, 0.0)
+    edges: bool = False
 
 
 @dataclass(frozen=True)
-class Snapped:
-    """A file of the fields between two corners, every so many metres; time: seconds, or a step where it is whole."""
+class Snapped(Placed):
+    """A file of the fields between two corners, every so many metres; time: seconds, or after: steps, one of them."""
 
-    command: Command
-    lo: Vector
-    hi: Vector
-    step: Vector
-    time: float | int
-    file: str
+    lo: Place = field(metadata=LOWER)
+    hi: Place = field(metadata=UPPER)
+    name: SnapshotName
+    time: NotNegative | None = None
+    after: Count | None = None
+    step: Step = (0.0, 0.0, 0.0)
+
+    @property
+    def file(self) -> str:
+        """The file's name."""
+        return self.name if Path(self.name).suffix else f"{self.name}.vtkhdf"
 
 
 @dataclass(frozen=True)
-class Saved:
+class Saved(Placed):
     """A file of cells that can be read again."""
 
-    command: Command
-    lo: Vector
-    hi: Vector
-    name: str
-
-
-Shape = Box | Cone | Ellipsoid | Triangle | Sector | Plate | Edge
+    lo: Place = field(metadata=LOWER)
+    hi: Place = field(metadata=UPPER)
+    name: Stem
 
 
 @dataclass(frozen=True)
-class Wave:
+class Wave(Placed):
     """A waveform by its kind."""
 
-    command: Command
     kind: str
     amplitude: float
     frequency: float
@@ -298,77 +234,74 @@ class Wave:
 
 
 @dataclass(frozen=True)
-class SampledWaves:
+class SampledWaves(Placed):
     """Waveforms from a file of columns."""
 
-    command: Command
     file: Path
 
 
-@dataclass(frozen=True)
-class Source:
-    """A source at a node; resistance: of voltage sources and lines, Ω."""
+SourceKind = Literal["electric_dipole", "magnetic_dipole", "voltage_source", "transmission_line"]
 
-    command: Command
+
+@dataclass(frozen=True)
+class Source(Placed):
+    """A source at a node; waveform: by its name, or as it is; resistance: of voltage sources and lines, Ω."""
+
+    kind: SourceKind
     axis: Axis
     at: Vector
-    waveform: str
+    waveform: str | Waveform
     resistance: float = 0.0
     start: float = 0.0
     stop: float = inf
 
 
 @dataclass(frozen=True)
-class Incoming:
+class Incoming(Placed):
     """A plane wave in the box between two corners: where it goes and where its electric field points, as unit vectors.
 
     medium: the name of what surrounds the bodies in the box.
     """
 
-    command: Command
     lo: Vector
     hi: Vector
     direction: Vector
     polarisation: Vector
-    waveform: str
+    waveform: str | Waveform
     medium: str
     start: float = 0.0
     stop: float = inf
 
 
 @dataclass(frozen=True)
-class Heard:
+class Heard(Placed):
     """A receiver; no outputs: all six components."""
 
-    command: Command
-    at: Vector
-    name: str = ""
-    outputs: tuple[Component | Current, ...] = ()
+    at: Place = field(metadata={"key": "position"})
+    name: Title = ""
+    outputs: tuple[Component | Current, ...] = field(default=(), metadata={"key": "fields"})
 
 
 @dataclass(frozen=True)
-class HeardArray:
+class HeardArray(Placed):
     """Receivers in rows from one corner to the other, every so many metres."""
 
-    command: Command
-    lo: Vector
-    hi: Vector
-    step: Vector
+    lo: Place = field(metadata=LOWER)
+    hi: Place = field(metadata=UPPER)
+    step: Step
 
 
 @dataclass(frozen=True)
-class Study:
+class Study(Placed):
     """A table of the positions of objects, a case after another."""
 
-    command: Command
     file: Path
 
 
 @dataclass(frozen=True)
-class Wall:
+class Wall(Placed):
     """A side without absorber, where the domain ends at a perfect conductor."""
 
-    command: Command
     side: Side
 
 
@@ -380,30 +313,27 @@ class Stretching:
 
 
 @dataclass(frozen=True)
-class Faces:
+class Faces(Placed):
     """A box from whose faces fields far away are worked out."""
 
-    command: Command
     lo: Vector
     hi: Vector
     name: str
 
 
 @dataclass(frozen=True)
-class Spectrum:
+class Spectrum(Placed):
     """The frequencies of a box's fields far away, Hz."""
 
-    command: Command
     faces: str
     name: str
     frequencies: tuple[float, ...]
 
 
 @dataclass(frozen=True)
-class Faraway:
+class Faraway(Placed):
     """Directions by theta and phi, degrees, every pair of them."""
 
-    command: Command
     theta: tuple[float, ...]
     phi: tuple[float, ...]
     spectrum: str
@@ -412,10 +342,9 @@ class Faraway:
 
 
 @dataclass(frozen=True)
-class Passed:
+class Passed(Placed):
     """A sentence about a command at the end of the run: that it changes no field, or what was taken for it."""
 
-    command: Command
     note: str
 
 

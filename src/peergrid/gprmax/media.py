@@ -6,12 +6,13 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from difflib import get_close_matches
 from functools import reduce
-from math import isinf
+from math import isinf, pi
 
 import numpy as np
 
 from peergrid.errors import UsageError
-from peergrid.gprmax.items import Choice, Dispersion, Fill, Given, Item, Material, Mixing, Moist
+from peergrid.gprmax.items import Choice, Dispersion, Given, Item, Lorentz, Material, Mixing, Moist, PoleSpec
+from peergrid.gprmax.objects import Body, Solid
 from peergrid.gprmax.raster import NOTHING, Filling, Ids, Mask, Raster
 from peergrid.gprmax.soils import Mixture
 from peergrid.gprmax.text import Command
@@ -43,11 +44,12 @@ class Media:
                     raise item.command.fault("to have a name of its own", f"'{item.name}' again", "rename it")
                 self._mixings[item.name] = item
         for item in items:
-            if isinstance(item, Dispersion):
-                for name in item.materials:
+            if isinstance(item, Dispersion | Material) and item.poles:
+                poles = tuple(_pole(item.command, pole) for pole in item.poles)
+                for name in item.materials if isinstance(item, Dispersion) else (item.name,):
                     place = self.place(item.command, name)
                     medium = self._known[place]
-                    self._known[place] = replace(medium, poles=medium.poles + item.poles)
+                    self._known[place] = replace(medium, poles=medium.poles + poles)
 
     @property
     def all(self) -> tuple[Medium, ...]:
@@ -58,12 +60,10 @@ class Media:
         """The number of a medium. Raises UsageError where none has that name."""
         if name not in self._places:
             close = get_close_matches(name, (*self._places, *self._mixings), n=1)
-            advice = f"did you mean '{shown(close[0])}'?" if close else "define it by #material."
+            advice = f"did you mean '{shown(close[0])}'?" if close else "define it."
             if name in self._mixings:
-                advice = "a model of mixing is for #fractal_box alone."
-            raise UsageError(
-                f"{command.where}: #{command.name} is expected to name a material, got '{shown(name)}'; {advice}"
-            )
+                advice = "a model of mixing is for fractal boxes alone."
+            raise UsageError(f"{command.what} is expected to name a material, got '{shown(name)}'; {advice}")
         return self._places[name]
 
     def mixed(self, command: Command, name: str, count: int) -> tuple[int, ...]:
@@ -114,9 +114,10 @@ class Media:
         """The fillings of cells by the numbers of their media."""
         return {place: self._filling([place], smooth) for place in places}
 
-    def filled(self, command: Command, fill: Fill) -> Filling:
+    def filled(self, body: Body) -> Filling:
         """The filling of an object. Perfect conductors fix no magnetic component: they take what is beside them."""
-        return self._filling([self.place(command, name) for name in fill.materials], fill.smooth)
+        smooth = isinstance(body, Solid) and body.smooth
+        return self._filling([self.place(body.command, name) for name in body.materials], smooth)
 
     def _filling(self, places: list[int], smooth: bool) -> Filling:
         parts = [self._known[place] for place in places]
@@ -217,3 +218,11 @@ def _harmonic(values: list[float]) -> float:
         return 0.0
     total = sum(0.0 if isinf(value) else 1 / value for value in values)
     return len(values) / total if total else float("inf")
+
+
+def _pole(command: Command, given: PoleSpec) -> Pole:
+    if isinstance(given, Lorentz) and given.damping >= 2 * pi * given.frequency:
+        raise command.fault(
+            "to have a damping below the pole's angular frequency", f"{given.damping:g} per second", "lower it"
+        )
+    return given.pole

@@ -11,7 +11,8 @@ from typing import Self
 from peergrid.errors import UsageError
 from peergrid.gprmax import geometry, snapshots
 from peergrid.gprmax.assemble import Plan, assemble
-from peergrid.gprmax.items import Heard, Passed, Setting, Source, Stretching, Voxels
+from peergrid.gprmax.items import Heard, Passed, Setting, Source, Stretching
+from peergrid.gprmax.objects import Voxels
 from peergrid.gprmax.survey import anchors, positions, stepping
 from peergrid.gprmax.table import read as read_items
 from peergrid.gprmax.text import commands

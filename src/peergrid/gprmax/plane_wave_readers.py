@@ -10,7 +10,8 @@ from math import atan2, cos, hypot, inf, radians, sin
 from pathlib import Path
 
 from peergrid.gprmax.arguments import counted, not_negative, number, point, whole
-from peergrid.gprmax.items import Incoming, Item, Vector
+from peergrid.gprmax.items import Incoming, Item
+from peergrid.gprmax.objects import Vector
 from peergrid.gprmax.text import Command
 from peergrid.models.fdtd3d import VACUUM
 

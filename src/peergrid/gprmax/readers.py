@@ -20,29 +20,27 @@ from peergrid.gprmax.arguments import (
     whole,
 )
 from peergrid.gprmax.items import (
-    Box,
-    Cone,
+    Debye,
     Dispersion,
-    Edge,
-    Ellipsoid,
-    Fill,
+    Drude,
     Heard,
     HeardArray,
     Item,
+    Lorentz,
     Material,
-    Plate,
+    PoleSpec,
     SampledWaves,
-    Sector,
     Setting,
     Source,
+    SourceKind,
     Stretching,
     Study,
-    Triangle,
     Wall,
     Wave,
 )
+from peergrid.gprmax.objects import Box, Cone, Cylinder, Edge, Ellipsoid, Plate, Sector, Sphere, Triangle
 from peergrid.gprmax.text import Command, beside
-from peergrid.models.fdtd3d import AXES, COMPONENTS, SIDES, Grading, Stretch, debye, drude, lorentz
+from peergrid.models.fdtd3d import AXES, COMPONENTS, SIDES, Grading, Stretch
 from peergrid.models.fdtd3d.domain import Component, Current
 
 Reader = Callable[[Command, Path], Item]
@@ -146,79 +144,81 @@ def dispersion(command: Command, folder: Path) -> Item:
     width = 3 if command.name.endswith("lorentz") else 2
     count = whole(command, 0, 1, 100)
     names = at_least(command, 2 + width * count)[1 + width * count :]
-    poles = []
+    poles: list[PoleSpec] = []
     for first in range(1, 1 + width * count, width):
         a, b = positive(command, first), positive(command, first + 1)
         if command.name.endswith("debye"):
-            poles.append(debye(a, b))
+            poles.append(Debye(a, b))
         elif command.name.endswith("drude"):
-            poles.append(drude(a, b))
+            poles.append(Drude(a, b))
         else:
-            damping = positive(command, first + 2)
-            if damping >= 2 * 3.141592653589793 * b:
-                raise command.fault(
-                    "to have a damping below the pole's angular frequency", f"{damping:g} per second", "lower it"
-                )
-            poles.append(lorentz(a, b, damping))
+            poles.append(Lorentz(a, b, positive(command, first + 2)))
     return Dispersion(command, names, tuple(poles))
 
 
 def box(command: Command, folder: Path) -> Item:
     at_least(command, 7)
-    return Box(command, point(command, 0), point(command, 3), fill(command, 6))
+    return Box(command, point(command, 0), point(command, 3), **fill(command, 6))
 
 
 def cylinder(command: Command, folder: Path) -> Item:
     at_least(command, 8)
     radius = positive(command, 6)
-    return Cone(command, point(command, 0), point(command, 3), (radius, radius), fill(command, 7))
+    return Cylinder(command, point(command, 0), point(command, 3), radius, **fill(command, 7))
 
 
 def cone(command: Command, folder: Path) -> Item:
     at_least(command, 9)
     radii = (not_negative(command, 6), not_negative(command, 7))
-    return Cone(command, point(command, 0), point(command, 3), radii, fill(command, 8))
+    return Cone(command, point(command, 0), point(command, 3), radii, **fill(command, 8))
 
 
 def sphere(command: Command, folder: Path) -> Item:
     at_least(command, 5)
-    return Ellipsoid(command, point(command, 0), (positive(command, 3),) * 3, fill(command, 4), round=True)
+    return Sphere(command, point(command, 0), positive(command, 3), **fill(command, 4))
 
 
 def ellipsoid(command: Command, folder: Path) -> Item:
     at_least(command, 7)
     radii = (positive(command, 3), positive(command, 4), positive(command, 5))
-    return Ellipsoid(command, point(command, 0), radii, fill(command, 6), round=False)
+    return Ellipsoid(command, point(command, 0), radii, **fill(command, 6))
 
 
 def triangle(command: Command, folder: Path) -> Item:
     at_least(command, 11)
     corners = (point(command, 0), point(command, 3), point(command, 6))
     thickness = number(command, 9, lambda v: 0 <= v <= 1e20 or isinf(v), "a thickness not below 0")
-    return Triangle(command, corners, thickness, fill(command, 10))
+    return Triangle(command, corners, thickness, **fill(command, 10))
 
 
 def sector(command: Command, folder: Path) -> Item:
     at_least(command, 9)
-    axis = AXES.index(one_of(command, 0, AXES))
+    axis = one_of(command, 0, AXES)
     inner = [number(command, k, lambda v: abs(v) <= 1e20 or isinf(v), "a coordinate") for k in range(1, 5)]
     start = number(command, 6, lambda v: 0 <= v <= 360, "an angle from 0 to 360")
     angle = number(command, 7, lambda v: 0 < v <= 360, "an angle above 0 and up to 360")
     return Sector(
-        command, axis, (inner[0], inner[1]), (inner[2], inner[3]), positive(command, 5), start, angle, fill(command, 8)
+        command,
+        axis,
+        (inner[0], inner[1]),
+        (inner[2], inner[3]),
+        positive(command, 5),
+        start,
+        angle,
+        **fill(command, 8),
     )
 
 
 def plate(command: Command, folder: Path) -> Item:
     """A plate of one material, or of one for each of its two axes."""
     words = counted(command, 7, 8)
-    return Plate(command, point(command, 0), point(command, 3), Fill(words[6:], smooth=False))
+    return Plate(command, point(command, 0), point(command, 3), material=words[6:])
 
 
 def edge(command: Command, folder: Path) -> Item:
     words = counted(command, 7)
-    fill = Fill(words[6:], smooth=False)
-    return Edge(command, point(command, 0), point(command, 3), fill, command.name == "magnetic_edge")
+    magnetic = command.name == "magnetic_edge"
+    return Edge(command, point(command, 0), point(command, 3), magnetic, material=words[6:])
 
 
 def wall(command: Command, folder: Path) -> Item:
@@ -249,7 +249,8 @@ def excitation_file(command: Command, folder: Path) -> Item:
 
 def dipole(command: Command, folder: Path) -> Item:
     words = counted(command, 5, 7)
-    return Source(command, one_of(command, 0, AXES), point(command, 1), words[4], 0.0, *_times(command, 5))
+    kind: SourceKind = "magnetic_dipole" if command.name == "magnetic_dipole" else "electric_dipole"
+    return Source(command, kind, one_of(command, 0, AXES), point(command, 1), words[4], 0.0, *_times(command, 5))
 
 
 def resistive(command: Command, folder: Path) -> Item:
@@ -258,7 +259,9 @@ def resistive(command: Command, folder: Path) -> Item:
     if len(words) > (11 if command.name == "voltage_source" else 8) or len(words) == 7:
         counted(command, 6, 8)
     resistance = not_negative(command, 4) if command.name == "voltage_source" else positive(command, 4)
-    return Source(command, one_of(command, 0, AXES), point(command, 1), words[5], resistance, *_times(command, 6))
+    kind: SourceKind = "voltage_source" if command.name == "voltage_source" else "transmission_line"
+    where = one_of(command, 0, AXES), point(command, 1)
+    return Source(command, kind, *where, words[5], resistance, *_times(command, 6))
 
 
 def _times(command: Command, place: int) -> tuple[float, float]:

@@ -12,7 +12,19 @@ from math import ceil, floor, isinf, pi
 import numpy as np
 from numpy.typing import NDArray
 
-from peergrid.gprmax.items import Box, Cone, Edge, Ellipsoid, Plate, Sector, Shape, Triangle, Vector
+from peergrid.gprmax.objects import (
+    Box,
+    Cone,
+    Cylinder,
+    Edge,
+    Ellipsoid,
+    Plate,
+    Sector,
+    Shape,
+    Sphere,
+    Triangle,
+    Vector,
+)
 from peergrid.gprmax.raster import Mask, Place
 from peergrid.gprmax.text import Command
 from peergrid.grid import Index
@@ -50,7 +62,7 @@ class Frame:
         """The node, where it is one of the grid's."""
         if any(not 0 <= i <= n for i, n in zip(node, self.cells, strict=True)):
             raise command.fault(
-                f"to lie within the domain, nodes 0 to {self.cells}", f"node {node}", "move it or enlarge #domain"
+                f"to lie within the domain, nodes 0 to {self.cells}", f"node {node}", "move it or enlarge the domain"
             )
         return node
 
@@ -76,9 +88,9 @@ def cells(frame: Frame, shape: Shape) -> Place | None:
     if isinstance(shape, Box):
         lo, hi = (frame.inside(shape.command, frame.node(p, u)) for p, u in ((shape.lo, False), (shape.hi, True)))
         return _filled(shape, Place(lo, hi))
-    if isinstance(shape, Cone):
+    if isinstance(shape, Cylinder | Cone):
         return _filled(shape, _cone(frame, shape))
-    if isinstance(shape, Ellipsoid):
+    if isinstance(shape, Sphere | Ellipsoid):
         return _filled(shape, _ellipsoid(frame, shape))
     if isinstance(shape, Triangle | Sector):
         axis, level, thickness, mask, first = _flat(frame, shape)
@@ -120,7 +132,7 @@ def _filled(shape: Shape, place: Place) -> Place:
     return place
 
 
-def _cone(frame: Frame, shape: Cone) -> Place:
+def _cone(frame: Frame, shape: Cylinder | Cone) -> Place:
     spacing = np.array(frame.spacing)
     ends = [frame.node(shape.first), frame.node(shape.second, upper=True)]
     first, second = (np.array(end) * spacing for end in ends)
@@ -151,8 +163,9 @@ def _cone(frame: Frame, shape: Cone) -> Place:
     return Place(lo, hi, (distance <= radius) & (depth >= 0) & (depth <= length))
 
 
-def _ellipsoid(frame: Frame, shape: Ellipsoid) -> Place:
-    spacing, radii = np.array(frame.spacing), np.array(shape.radii)
+def _ellipsoid(frame: Frame, shape: Sphere | Ellipsoid) -> Place:
+    spacing = np.array(frame.spacing)
+    radii = np.array(shape.radii if isinstance(shape, Ellipsoid) else (shape.radius,) * 3)
     node = frame.node(shape.centre)
     centre = np.array(node) * spacing
     lo, hi = frame.around(centre - radii, centre + radii)
@@ -162,7 +175,7 @@ def _ellipsoid(frame: Frame, shape: Ellipsoid) -> Place:
         )
         for k in range(3)
     )
-    if shape.round:
+    if isinstance(shape, Sphere):
         return Place(lo, hi, np.asarray(np.sqrt(x + y + z) <= radii[0]))
     return Place(lo, hi, np.asarray(x / radii[0] ** 2 + y / radii[1] ** 2 + z / radii[2] ** 2 <= 1))
 
@@ -170,7 +183,7 @@ def _ellipsoid(frame: Frame, shape: Ellipsoid) -> Place:
 def _flat(frame: Frame, shape: Triangle | Sector) -> tuple[int, int, int, Mask, tuple[int, int]]:
     """The axis that a prism is normal to, where it begins and its thickness in cells, its section and that's first."""
     if isinstance(shape, Sector):
-        axis = shape.axis
+        axis = "xyz".index(shape.axis)
         low, high = (nearest(e / frame.spacing[axis]) for e in shape.extent)
         others = [k for k in range(3) if k != axis]
         mask, first = _sector(frame, shape, others)

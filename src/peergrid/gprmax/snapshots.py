@@ -56,7 +56,7 @@ def _placed(plan: Plan, item: Snapped) -> Region:
             f"to go from lower to higher nodes in whole samples, within {frame.cells}", f"{tuple(lo)} to {last}",
             "correct its corners or its spacing",
         )  # fmt: skip
-    step = item.time if isinstance(item.time, int) else nearest(item.time / plan.dt)
+    step = item.after if item.after is not None else nearest((item.time or 0.0) / plan.dt)
     if not 0 <= step <= plan.steps:
         raise item.command.fault(f"to be of a step from 0 to {plan.steps}", str(step), "take it earlier")
     return Region(item.file, step, tuple(lo), count, tuple(stride))

@@ -11,14 +11,14 @@ from math import isfinite
 
 from peergrid.errors import UsageError
 from peergrid.gprmax.assemble import Plan
-from peergrid.gprmax.items import Heard, HeardArray, Source, Study
+from peergrid.gprmax.items import Heard, HeardArray, Source, SourceKind, Study
 from peergrid.gprmax.shapes import nearest
 from peergrid.gprmax.text import Command
 from peergrid.grid import Index
 from peergrid.io.files import read_plain, reason
 from peergrid.models.survey import Positions, Steps, Vector
 
-DIPOLES = ("hertzian_dipole", "magnetic_dipole")
+DIPOLES: Mapping[str, SourceKind] = {"hertzian_dipole": "electric_dipole", "magnetic_dipole": "magnetic_dipole"}
 POSITION = ("x_m", "y_m", "z_m")
 LARGEST = 1 << 26  # bytes of a table
 Row = Mapping[str, str]
@@ -45,7 +45,7 @@ def stepping(plan: Plan, traces: int) -> Steps:
             "differ, got none; add them, or leave out '-n'."
         )
     corners = ((one.command, corner) for one in plan.of(HeardArray) for corner in (one.lo, one.hi))
-    dipoles = [(one.command, one.at) for one in plan.of(Source) if one.command.name in DIPOLES]
+    dipoles = [(one.command, one.at) for one in plan.of(Source) if one.kind in DIPOLES.values()]
     heard = [*((one.command, one.at) for one in plan.of(Heard)), *corners]
     for step, placed in zip(found, (dipoles, heard), strict=True):
         for command, point in placed:
@@ -84,9 +84,9 @@ def positions(plan: Plan, study: Study) -> Positions:
 def _objects(plan: Plan) -> tuple[dict[str, Index], dict[str, Index]]:
     """The nodes of dipoles and of receivers by the names that a study has for them."""
     dipoles: dict[str, Index] = {}
-    for kind in DIPOLES:
-        own = [one for one in plan.of(Source) if one.command.name == kind]
-        dipoles |= {f"{kind}_{n}": plan.frame.source(one.command, one.at) for n, one in enumerate(own, start=1)}
+    for word, kind in DIPOLES.items():
+        own = [one for one in plan.of(Source) if one.kind == kind]
+        dipoles |= {f"{word}_{n}": plan.frame.source(one.command, one.at) for n, one in enumerate(own, start=1)}
     receivers = {f"rx_{n}": plan.frame.source(one.command, one.at) for n, one in enumerate(plan.of(Heard), start=1)}
     return dipoles, receivers
 

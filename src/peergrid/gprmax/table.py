@@ -11,7 +11,8 @@ from types import MappingProxyType
 
 from peergrid.errors import UsageError
 from peergrid.gprmax import far_readers, ground_readers, plane_wave_readers, readers
-from peergrid.gprmax.items import Faraway, FractalBox, Item, Lawn, Passed, Roughness
+from peergrid.gprmax.items import Faraway, Item, Passed
+from peergrid.gprmax.objects import FractalBox, Lawn, Roughness
 from peergrid.gprmax.readers import Reader
 from peergrid.gprmax.text import Command
 from peergrid.io.rule import shown

@@ -23,7 +23,10 @@ NAME = re.compile(r"#([A-Za-z_][A-Za-z0-9_]*):(?:\s|$)")
 
 @dataclass(frozen=True)
 class Command:
-    """A command as written: its name without `#`, the text behind the colon, and where it stands."""
+    """A command as written: its name without `#`, the text behind the colon, and where it stands.
+
+    A table of a model file is one without a name.
+    """
 
     name: str
     text: str
@@ -34,9 +37,19 @@ class Command:
         """The text behind the colon, split at blanks."""
         return tuple(self.text.split())
 
+    @classmethod
+    def table(cls, path: str) -> Command:
+        """That of a table of a model file."""
+        return cls("", "", path)
+
+    @property
+    def what(self) -> str:
+        """The command with its place, as sentences begin."""
+        return f"{self.where}: #{self.name}" if self.name else self.where
+
     def fault(self, expected: str, came: str, advice: str) -> UsageError:
         """The error of a command whose words cannot mean anything."""
-        return UsageError(f"{self.where}: #{self.name} is expected {expected}, got {shown(came)}; {advice}.")
+        return UsageError(f"{self.what} is expected {expected}, got {shown(came)}; {advice}.")
 
 
 def commands(file: Path, label: str = "") -> tuple[Command, ...]:

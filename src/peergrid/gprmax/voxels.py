@@ -17,9 +17,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from peergrid.errors import UsageError
-from peergrid.gprmax.items import Dispersion, Material, Voxels
+from peergrid.gprmax.items import Dispersion, Material
 from peergrid.gprmax.library import Database
 from peergrid.gprmax.media import Media
+from peergrid.gprmax.objects import Voxels
 from peergrid.gprmax.raster import BIT, NOTHING, Ids, Offset, Raster
 from peergrid.gprmax.shapes import Frame
 from peergrid.gprmax.table import read as read_items
@@ -138,7 +139,7 @@ def listed(file: Path) -> list[Medium]:
             for name in item.materials:
                 if name not in made:
                     raise item.command.fault("to name a material above", f"'{shown(name)}'", "correct it")
-                made[name] = replace(made[name], poles=made[name].poles + item.poles)
+                made[name] = replace(made[name], poles=made[name].poles + tuple(one.pole for one in item.poles))
         else:
             raise UsageError(f"'{file.name}' is expected to list materials alone, got other commands; take them out.")
     return list(made.values())

@@ -23,7 +23,8 @@ T = TypeVar("T")
 def read_table(kind: Callable[..., T], table: Mapping[str, Any], path: str = "") -> T:
     """The dataclass `kind` from a table; `path` is where the table stands in the file.
 
-    A field's key is its name, or `metadata["key"]`. Raises UsageError for unknown, missing or wrong values.
+    A field's key is its name, or `metadata["key"]`; one with `metadata["place"]`, a function, has none, and is made of
+    the path by it. Raises UsageError for unknown, missing or wrong values.
     """
     known = keys(kind)
     tag = {"kind"} if hasattr(kind, "kind") else set()
@@ -31,7 +32,8 @@ def read_table(kind: Callable[..., T], table: Mapping[str, Any], path: str = "")
         if key not in known.keys() | tag:
             raise UsageError(_unknown(key, list(known), path))
     hints = _hints(kind)
-    values: dict[str, Any] = {}
+    places = [one for one in fields(kind) if "place" in one.metadata]  # type: ignore[arg-type]
+    values: dict[str, Any] = {one.name: one.metadata["place"](path) for one in places}
     for key, one in known.items():
         place = f"{path}.{key}" if path else key
         if key in table:
@@ -43,7 +45,7 @@ def read_table(kind: Callable[..., T], table: Mapping[str, Any], path: str = "")
 
 def keys(kind: Any) -> dict[str, Field[Any]]:
     """The keys of a dataclass's table, each with its field."""
-    return {one.metadata.get("key", one.name): one for one in fields(kind)}
+    return {one.metadata.get("key", one.name): one for one in fields(kind) if "place" not in one.metadata}
 
 
 def read_value(hint: Any, value: object, path: str) -> Any:
