@@ -28,6 +28,12 @@ def test_far_reads_in_3d_exchange_more_often(ndim: int, reach: int, depth: int) 
     assert default_options(Devices("cpu", (0, 1)), far(ndim, reach)).depth == depth
 
 
+@pytest.mark.parametrize(("devices", "depth"), [(4, 4), (16, 1), (64, 1)])
+def test_thin_slabs_exchange_more_often(devices: int, depth: int) -> None:
+    """Most of what a device computes is its own."""
+    assert default_options(Devices("cpu", tuple(range(devices))), far(2, 1)).depth == depth
+
+
 @pytest.mark.parametrize(("reach", "depth"), [(1, 8), (2, 1), (4, 1)])
 def test_waves_in_3d_whose_fields_rotate_make_single_steps(reach: int, depth: int) -> None:
     @stencil

@@ -30,13 +30,12 @@ ROWS_PER_STEP = 4  # rows of a device for each step of depth, so that most of it
 
 def default_options(devices: Devices, problem: Problem, norm: str | None = None) -> Options:
     """The strategy and depth used unless the user chooses: on GPUs as many steps as one pass is worth."""
+    most = min(max(1, problem.grid.shape[0] // devices.count // ROWS_PER_STEP), _gap(problem))
     if devices.kind == "cpu":
-        return Options("async", depth=1 if norm else min(_cpu_depth(problem), _gap(problem)))
+        return Options("async", depth=1 if norm else min(_cpu_depth(problem), most))
     from peergrid.codegen.cuda.choose.steps import steps_per_pass
     from peergrid.runtime.cuda.memory.room import gpu_model
 
-    rows = problem.grid.shape[0] // devices.count
-    most = min(max(1, rows // ROWS_PER_STEP), _gap(problem))
     usual = Options("overlap", depth=steps_per_pass(problem, most, norm, gpu_model(devices.ordinals)))
     return usual if usual.depth == 1 or _has_room(usual, devices, problem) else replace(usual, depth=1)
 

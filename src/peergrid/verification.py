@@ -21,7 +21,7 @@ from peergrid.schedule.passes import Chain, apply_passes
 from peergrid.schedule.passes.hosts import hosts_of_gpus
 from peergrid.schedule.proved import repeated
 from peergrid.schedule.strategies import StrategyName
-from peergrid.schedule.windows import MANY, objections_by_window
+from peergrid.schedule.windows import MANY, kinds, objections_by_window
 from peergrid.stencil import Problem
 
 
@@ -93,7 +93,8 @@ def target_of(spec: str) -> Target:
 def opinions(plan: Layout, iterations: tuple[Schedule, ...]) -> tuple[Iterator[Fault], Iterator[Fault]]:
     """The faults that the static proof finds, and those of the replay; of many devices by what repeats."""
     if plan.devices >= MANY:
-        return objections_by_window(plan, iterations), replayed_by_window(plan, iterations)
+        windows = tuple(kinds(plan, iterations))
+        return objections_by_window(plan, iterations, windows), replayed_by_window(plan, iterations, windows)
     both = Checkers(plan, iterations)
     return both.proved(iterations), both.replayed(iterations)
 

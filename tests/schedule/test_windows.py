@@ -8,7 +8,7 @@ import pytest
 from test_passes import PASSES, diffuse
 
 from peergrid import Grid, Options, verify
-from peergrid.grid import Boundary
+from peergrid.grid import Boundary, Box
 from peergrid.grid.partition import Partition
 from peergrid.runtime.trace.judge import check, replayed_by_window
 from peergrid.schedule import Layout, Schedule, build, layout, one_iteration
@@ -78,6 +78,18 @@ def kinds_of(devices: int) -> int:
 
 def test_three_hundred_devices_have_as_many_kinds_as_thirty() -> None:
     assert kinds_of(300) == kinds_of(30) < 10
+
+
+def test_fields_at_one_end_of_the_grid_make_no_more_kinds_elsewhere() -> None:
+    """Devices on which a field has no cells are alike, wherever they are."""
+    grid, options = Grid((4 * 40, 4)), Options("async")
+    edge = grid.field("v", within=Box((154, 0), (160, 4)))
+    problem = Problem.of(
+        [diffuse(grid.field("u"), grid.field("a")), diffuse(edge, grid.field("b")).within(Box((155, 1), (159, 3)))]
+    )
+    plan = layout(problem, Partition(grid, (40, 1)), options)
+    schedule = one_iteration(plan, options)
+    assert len([*kinds(plan, (schedule, schedule))]) < 12
 
 
 def test_a_hundred_devices_are_verified_by_windows() -> None:

@@ -15,8 +15,9 @@ from collections import defaultdict
 from collections.abc import Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields, is_dataclass, replace
 from functools import cached_property
+from typing import NamedTuple
 
-from peergrid.grid import Box
+from peergrid.grid import Box, Index
 from peergrid.schedule.access import Access, accesses, declared
 from peergrid.schedule.access_table import AccessTable
 from peergrid.schedule.build import Schedule
@@ -37,10 +38,8 @@ from peergrid.schedule.ops import (
     SignalOp,
     SignalWait,
     Sync,
-    Touching,
     Transfer,
     Wait,
-    access_key,
     hosts_of,
 )
 from peergrid.schedule.unroll import unroll
@@ -64,12 +63,17 @@ class Window:
         return not fault.ops or any(self.middle in devices_of(op) for op in fault.ops)
 
 
-def objections_by_window(layout: Layout, iterations: Sequence[Schedule]) -> Iterator[Fault]:
-    """The faults of schedules carried out one after another, from one window of each kind and from the whole."""
+def objections_by_window(
+    layout: Layout, iterations: Sequence[Schedule], windows: Iterable[Window] | None = None
+) -> Iterator[Fault]:
+    """The faults of schedules carried out one after another, from one window of each kind and from the whole.
+
+    windows: one of each kind, where they are known.
+    """
     yield from stuck(unroll(iterations))
     for schedule in {id(one): one for one in iterations}.values():
         yield from unreduced(layout, schedule)
-    for window in kinds(layout, iterations):
+    for window in kinds(layout, iterations) if windows is None else windows:
         table = AccessTable(layout, window.iterations, devices=window.devices)
         yield from filter(window.concerns, objections(window.iterations, table))
 
@@ -180,72 +184,117 @@ class _Parts:
 
     def kind(self, middle: int, devices: Sequence[int]) -> Hashable:
         """The description that windows of one kind share."""
-        names, problem = _Names(self.layout, middle, devices), self.layout.problem
-        memory = tuple(
-            (names.box(self.layout.local(device, name)), names.box(owned), names.box(write_box(problem, name, owned)))
-            for device in devices
-            for owned in [self.layout.partition.owned(device)]
-            for name in problem.state
-        )
-        ops = tuple((names.of(op), names.accesses(self.accessed(op))) for op in self.ops(devices))
-        return memory, ops
+        names = _Names(devices)
+        memory = tuple((self._offset_of(device, middle), self._memory[device]) for device in devices)
+        return memory, tuple(names.of(self._described(op)) for op in self.ops(devices))
 
-    def accessed(self, op: Op) -> tuple[Access, ...]:
-        if not isinstance(op, Touching):
-            return ()
-        key = access_key(op)
-        if key not in self._accessed:
-            self._accessed[key] = accesses(self.layout, op, declared)
-        return self._accessed[key]
+    def _offset_of(self, device: int, middle: int) -> Index:
+        return tuple(a - o for a, o in zip(self.origins[device], self.origins[middle], strict=True))
 
     @cached_property
-    def _accessed(self) -> dict[Hashable, tuple[Access, ...]]:
+    def origins(self) -> tuple[Index, ...]:
+        """The first cell that each device owns."""
+        return tuple(self.layout.partition.owned(device).lo for device in range(self.layout.devices))
+
+    @cached_property
+    def _memory(self) -> tuple[Hashable, ...]:
+        """The memory of each device and what it owns of every field, seen from its first cell."""
+        problem = self.layout.problem
+        found = []
+        for device, origin in enumerate(self.origins):
+            owned = self.layout.partition.owned(device)
+            boxes = [owned]
+            for name in problem.state:
+                boxes += [self.layout.local(device, name), write_box(problem, name, owned)]
+            found.append(tuple(_seen_from(origin, box) for box in boxes))
+        return tuple(found)
+
+    def _described(self, op: Op) -> _Description:
+        """The description of an operation of the schedule, or of one that a window has a part of; found once."""
+        if id(op) not in self._known:
+            form = _Form(self.origins[next(iter(devices_of(op)), 0)])
+            shape = form.of(op), tuple(map(form.of, accesses(self.layout, op, declared)))
+            number = self._numbered.setdefault(shape, len(self._numbered))
+            self._known[id(op)] = op, _Description(number, tuple(form.devices), tuple(form.names))
+        return self._known[id(op)][1]
+
+    @cached_property
+    def _known(self) -> dict[int, tuple[Op, _Description]]:
+        return {}
+
+    @cached_property
+    def _numbered(self) -> dict[Hashable, int]:
         return {}
 
 
-class _Names:
-    """Numbers in place of what a window calls its devices, hosts, events and flags; boxes seen from its middle."""
+class _Description(NamedTuple):
+    """An operation: the number of its form, which others share, and the devices, hosts, events and flags in it."""
 
-    def __init__(self, layout: Layout, middle: int, devices: Sequence[int]) -> None:
-        self._devices = {device: place for place, device in enumerate(devices)}
-        self._origin = layout.partition.owned(middle).lo
-        self._seen: dict[Hashable, int] = {}
+    form: int
+    devices: tuple[int, ...]
+    names: tuple[Hashable, ...]
+
+
+class _Form:
+    """The form of an operation, with its boxes seen from a cell; what it names is left out and noted."""
+
+    def __init__(self, origin: Index) -> None:
+        self._origin = origin
+        self.devices: list[int] = []
+        self.names: list[Hashable] = []
 
     def of(self, value: object) -> Hashable:
-        """An operation, or a part of one, without the names that windows differ by."""
+        """A part of an operation or of an access."""
         match value:
             case Box():
-                return self.box(value)
+                return _seen_from(self._origin, value)
             case Queue():
-                return self._devices[value.device], value.name, value.priority
+                self.devices.append(value.device)
+                return value.name, value.priority
             case Event() | Flag():
-                return type(value).__name__, self._devices.get(value.device, -1), self._number(value)
+                self.names.append(value)
+                return type(value).__name__
+            case Access():
+                device, *place = value.buffer
+                self.devices.append(device)
+                return *place, self.of(value.box), value.writes, value.previous
             case tuple():
                 return tuple(map(self.of, value))
         if is_dataclass(value) and not isinstance(value, type):
-            return (
-                type(value).__name__,
-                *(self._field(field.name, getattr(value, field.name)) for field in fields(value)),
-            )
+            return type(value), *(self._field(field.name, getattr(value, field.name)) for field in fields(value))
         return value
 
     def _field(self, name: str, value: object) -> Hashable:
         if name in ("device", "source_device", "target_device"):
-            return self._devices[value]  # type: ignore[index]
+            self.devices.append(value)  # type: ignore[arg-type]
+            return None
         if name in ("host", "hosts"):
-            hosts: Iterable[int] = value if isinstance(value, tuple) else (value,)
-            return tuple(self._number(("host", host)) for host in hosts)
+            hosts: Sequence[int] = value if isinstance(value, tuple) else (value,)
+            self.names += hosts
+            return len(hosts)
         return self.of(value)
 
-    def _number(self, value: Hashable) -> int:
-        return self._seen.setdefault(value, len(self._seen))
 
-    def box(self, box: Box) -> Hashable:
-        return tuple(a - o for a, o in zip(box.lo, self._origin, strict=True)), tuple(
-            a - o for a, o in zip(box.hi, self._origin, strict=True)
-        )
+class _Names:
+    """Numbers in place of what a window calls its devices, hosts, events and flags."""
 
-    def accesses(self, some: tuple[Access, ...]) -> Hashable:
-        return tuple(
-            (self._devices[one.buffer[0]], *one.buffer[1:], self.box(one.box), one.writes, one.previous) for one in some
-        )
+    def __init__(self, devices: Sequence[int]) -> None:
+        self._devices = {device: place for place, device in enumerate(devices)}
+        self._seen: dict[Hashable, int] = {}
+
+    def of(self, described: _Description) -> Hashable:
+        """An operation without the names that windows differ by."""
+        devices = tuple([self._devices[device] for device in described.devices])
+        return described.form, devices, tuple([self._name(name) for name in described.names])
+
+    def _name(self, name: Hashable) -> tuple[int, int]:
+        device = self._devices.get(name.device, -1) if isinstance(name, Event | Flag) else -1
+        return device, self._seen.setdefault(name, len(self._seen))
+
+
+def _seen_from(origin: Index, box: Box) -> Hashable:
+    """A box without its place on the grid; one without cells is like any other."""
+    if box.empty:
+        return None
+    lo = tuple([a - o for a, o in zip(box.lo, origin, strict=True)])
+    return lo, box.shape

@@ -20,7 +20,7 @@ from peergrid.schedule.mutate import Mutant
 from peergrid.schedule.ops import Queue, Touching, queues_of
 from peergrid.schedule.unroll import unroll
 from peergrid.schedule.verify import program
-from peergrid.schedule.windows import kinds
+from peergrid.schedule.windows import Window, kinds
 
 Outcome = Literal["killed", "implied", "spare", "commutes", "unused", "disagreement"]
 """
@@ -51,9 +51,11 @@ def check(layout: Layout, iterations: tuple[Schedule, ...], seed: int = 0) -> tu
     return tuple(Checkers(layout, iterations).replayed(iterations, seed))
 
 
-def replayed_by_window(layout: Layout, iterations: tuple[Schedule, ...], seed: int = 0) -> Iterator[Fault]:
-    """The same for many devices: from one window of each kind (see `schedule.windows`)."""
-    for window in kinds(layout, iterations):
+def replayed_by_window(
+    layout: Layout, iterations: tuple[Schedule, ...], windows: Iterable[Window] | None = None, seed: int = 0
+) -> Iterator[Fault]:
+    """The same for many devices: from one window of each kind (see `schedule.windows`), where they are known these."""
+    for window in kinds(layout, iterations) if windows is None else windows:
         usage = Usage(layout, window.iterations, window.devices)
         yield from filter(
             window.concerns, replay.objections(window.iterations, entries(window.iterations, seed), usage)
