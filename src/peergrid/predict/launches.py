@@ -21,7 +21,7 @@ from peergrid.codegen.cuda.blocked2d.pass_kernel import PassKernel
 from peergrid.codegen.cuda.choose import shape1d, shape2d, shape3d
 from peergrid.codegen.cuda.fused.persistent import PersistentKernel
 from peergrid.codegen.cuda.gpu_model import GpuModel
-from peergrid.codegen.cuda.onestep.regions import Variant
+from peergrid.codegen.cuda.onestep.regions import Later, Variant
 from peergrid.codegen.cuda.persistent_choice import resident as persistent_resident
 from peergrid.codegen.cuda.stream3d.pass_kernel import PassKernel3D
 from peergrid.codegen.cuda.stream3d.remainder import remainders
@@ -98,13 +98,14 @@ def launches(made: KernelPlan, site: Site, boxes: Boxes) -> tuple[KernelWork, ..
 
 
 def _by_regions(made: Any, site: Site, boxes: Boxes) -> Iterator[KernelWork]:
-    yield from single_steps(site, boxes, made.between)
+    yield from single_steps(site, boxes)
 
 
-def single_steps(site: Site, boxes: Boxes, between: bool = False) -> Iterator[KernelWork]:
-    """One step over some boxes by the kernels of `onestep`; between: as in `OneStepPlan`."""
-    program = onestep.program(site.problem, [boxes], site.gpu, carries=between or site.problem.grid.ndim < 3)
-    for launch in program.launches(boxes, site.recorded):
+def single_steps(site: Site, boxes: Boxes, later: Later | None = None) -> Iterator[KernelWork]:
+    """One step over some boxes by the kernels of `onestep`; later: as in `OneStepPlan`."""
+    carries = later is not None or site.problem.grid.ndim < 3
+    program = onestep.program(site.problem, [boxes], site.gpu, carries=carries, later=(later,))
+    for launch in program.launches(boxes, site.recorded, later):
         yield _single(site, program, launch, _touched(site.problem, boxes))
 
 
@@ -350,7 +351,7 @@ def _with_remainder(kernel: PassKernel3D, site: Site, boxes: Boxes) -> Iterator[
     rest = [left for box in boxes for left in kernel.shorter(box, 1, 1).remainder(box, 1, site.recorded)]
     for part in remainders(kernel.problem, kernel.steps, rest, site.gpu):
         for number, step in enumerate(part.steps):
-            for place, work in enumerate(single_steps(site, step, between=True)):
+            for place, work in enumerate(single_steps(site, step, part.later(number))):
                 behind = bool(number or place)
                 yield replace(
                     work, family=f"{work.family}, remainder", beside=bool(plain), behind=behind and bool(plain)

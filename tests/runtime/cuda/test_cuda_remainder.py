@@ -18,6 +18,7 @@ from peergrid.codegen.cuda.gpu_model import H200
 from peergrid.errors import DoesNotFit
 from peergrid.grid import Boundary, Box, Grid, Index
 from peergrid.grid.partition import Partition
+from peergrid.models.wave import Medium, Propagator, Scheme
 from peergrid.runtime.cuda.memory.fields import Plan, has_room
 from peergrid.schedule import layout
 from peergrid.schedule.strategies import StrategyName
@@ -124,6 +125,31 @@ def test_boundary_and_interior_share_what_four_steps_leave_in_between(depth: int
     problem = Problem.of([heat(u, 0.1), Stage((damped(u, d).within(grid.box.with_axis(1, 0, LAYERS)),))])
     options = Options("overlap", depth=depth, block=4)
     assert carried_out(problem, (2, 1, 1), options, HostDriver(seed=seed, gpu=GPU)) == expected(problem)
+
+
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_boundary_and_interior_share_scratch_of_the_same_step_alone(seed: int) -> None:
+    """Two kernels write the field in a step, and what is between them is another's in the next step."""
+    grid = Grid((44, 14, 40))
+    u = grid.field("u", np.random.default_rng(3).random(grid.shape))
+    d = grid.profile("d", 1, np.linspace(0.2, 0.9, 14))
+    layer = Stage((damped(u, d).within(grid.box.with_axis(1, 0, LAYERS)),))
+    problem = Problem.of([heat(u, 0.1), heat(u, 0.05), layer])
+    options, driver = Options("overlap", depth=2), HostDriver(seed=seed, gpu=GPU)
+    assert carried_out(problem, (2, 1, 1), options, driver) == expected(problem)
+    assert "stream3d" in driver.kernels
+
+
+@pytest.mark.parametrize("strategy", ["serial", "overlap"])
+def test_receivers_between_nodes_near_a_cut(strategy: StrategyName) -> None:
+    """They read farther than the wave itself: steps in between make no cells whose reads no memory holds."""
+    shape, values = (60, 20, 20), np.random.default_rng(1).uniform(0, 1, (60, 20, 20))
+    waves = Propagator(Medium(shape, 10.0, 2000 + 500 * values), Scheme(2, layer=2))
+    point = np.array([[283.0, 92.0, 91.0]])
+    problem, _ = waves.problem(point, np.ones((1, 8)), point)
+    driver = HostDriver(gpu=GPU)
+    assert carried_out(problem, (2, 1, 1), Options(strategy, depth=2), driver) == expected(problem)
+    assert "stream3d" in driver.kernels
 
 
 def test_tiles_are_lower_where_a_gpu_gives_less_shared_memory() -> None:

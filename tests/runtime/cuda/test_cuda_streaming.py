@@ -13,7 +13,6 @@ from host_driver import COMPILER, HostDriver
 from host_runs import carried_out
 
 from peergrid import Options
-from peergrid.codegen.cuda.choose.steps import supports
 from peergrid.codegen.cuda.gpu_model import H200
 from peergrid.grid import Boundary, Box, Field, Grid, Index
 from peergrid.models.wave import Medium, Propagator, Scheme
@@ -133,7 +132,6 @@ def test_waves_with_matched_layers_stream_between_them(more: Mapping[str, float]
     driver = HostDriver(gpu=GPU)
     assert carried_out(problem, (1, 1, 1), Options("overlap", depth=1), driver) == expected(problem)
     assert "stream3d" in driver.kernels
-    assert not supports(problem, 2), "what kernels of no usual updates change between two steps, tiles do not see"
 
 
 @pytest.mark.parametrize("boundary", ["reflecting", "periodic", ("fixed", "periodic", "reflecting")])

@@ -13,7 +13,6 @@ from dataclasses import replace
 from itertools import product
 from math import ceil, prod
 
-from peergrid.codegen.cuda.blocked.levels import plain_updates
 from peergrid.codegen.cuda.gpu_model import H200, GpuModel
 from peergrid.codegen.cuda.onestep.groups import groups
 from peergrid.codegen.cuda.stream3d import tiles
@@ -50,7 +49,7 @@ def pass3d(problem: Problem, steps: int, gpu: GpuModel = H200) -> PassKernel3D |
 
     gpu: what it is fitted to.
     """
-    if not 1 <= steps <= MOST_STEPS or not supported(problem) or (steps > 1 and _goes_on_elsewhere(problem)):
+    if not 1 <= steps <= MOST_STEPS or not supported(problem):
         return None
     for columns in (COLUMNS, NARROW):
         found = []
@@ -63,16 +62,6 @@ def pass3d(problem: Problem, steps: int, gpu: GpuModel = H200) -> PassKernel3D |
         if found:
             return min(found, key=lambda kernel: _clocks(kernel, gpu))
     return None
-
-
-def _goes_on_elsewhere(problem: Problem) -> bool:
-    """True where what usual updates write is changed by a kernel that makes none of them: such a step is a pass."""
-    usual = plain_updates(problem)
-    written = set().union(*usual)
-    return any(
-        not written.isdisjoint(group.targets(problem)) and not any(usual[stage] for stage in group.stages)
-        for group in groups(problem)
-    )
 
 
 def worth(kernel: PassKernel3D, gpu: GpuModel = H200) -> float:

@@ -7,9 +7,10 @@ the registers nor the conditions of absorbing layers and sources; all small ones
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import repeat
 
 import numpy as np
 
@@ -18,7 +19,7 @@ from peergrid.codegen.cuda.gpu_model import H200, GpuModel
 from peergrid.codegen.cuda.onestep import cell, rows3d
 from peergrid.codegen.cuda.onestep.groups import Group, groups, scratch_fields
 from peergrid.codegen.cuda.onestep.prelude import prelude
-from peergrid.codegen.cuda.onestep.regions import Region, Variant, regions
+from peergrid.codegen.cuda.onestep.regions import Later, Region, Variant, regions
 from peergrid.codegen.cuda.onestep.wide import THREADS, WideKernel
 from peergrid.grid import Box
 from peergrid.stencil import Problem
@@ -126,15 +127,18 @@ class Program:
         if number == 0 and self.arguments.problem.receivers:
             yield RECORD.replace("__AT__", _record_at(self.arguments))
 
-    def launches(self, boxes: Iterable[Box], recorded: tuple[int, ...] = ()) -> tuple[Launch, ...]:
+    def launches(
+        self, boxes: Iterable[Box], recorded: tuple[int, ...] = (), later: Later | None = None
+    ) -> tuple[Launch, ...]:
         """The launches that advance all the boxes by one step, in order.
 
-        recorded: the receivers of the device that computes (indices into the problem's receivers).
+        recorded: the receivers of the device that computes (indices into the problem's receivers); later: as in
+        `regions`.
         """
         boxes, problem = tuple(boxes), self.arguments.problem
         found: list[Launch] = []
         for number, group in enumerate(groups(problem)):
-            parts = _regions(problem, number, boxes, self.carries)
+            parts = _regions(problem, number, boxes, self.carries, later)
             wide, rows, cells = _kinds(parts, self.gpu)
             wide.sort(key=lambda region: region.box.size)
             made = [*self._cells(number, cells), *self._rows(number, rows)]
@@ -181,14 +185,21 @@ def arguments_of(problem: Problem) -> Arguments:
     return Arguments(problem, len(scratch_fields(problem)))
 
 
-def program(problem: Problem, works: Iterable[Iterable[Box]], gpu: GpuModel = H200, *, carries: bool = True) -> Program:
+def program(
+    problem: Problem,
+    works: Iterable[Iterable[Box]],
+    gpu: GpuModel = H200,
+    *,
+    carries: bool = True,
+    later: Sequence[Later | None] = (),
+) -> Program:
     """The program for advancing each of several sets of boxes by one step; gpu: what it is fitted to; carries: as in
-    `regions`.
+    `regions`; later: of each set, if it is not the last step.
     """
     variants: tuple[dict[Variant, None], ...] = ({}, {}, {})
-    for boxes in works:
+    for boxes, following in zip(works, later or repeat(None), strict=False):
         for number in range(len(groups(problem))):
-            parts = _regions(problem, number, tuple(boxes), carries)
+            parts = _regions(problem, number, tuple(boxes), carries, following)
             for found, kind in zip(variants, _kinds(parts, gpu), strict=True):
                 found.update(dict.fromkeys(region.variant for region in kind))
     wide, rows, cells = (tuple(sorted(found)) for found in variants)  # in whatever order regions come
@@ -225,9 +236,9 @@ def _record_at(arguments: Arguments) -> str:
     return text
 
 
-def _regions(problem: Problem, number: int, boxes: tuple[Box, ...], carries: bool) -> list[Region]:
+def _regions(problem: Problem, number: int, boxes: tuple[Box, ...], carries: bool, later: Later | None) -> list[Region]:
     changing = boxes if carries else (box for box in boxes if _changes(problem, box))
-    return [region for box in changing for region in _of_box(problem, number, box, carries)]
+    return [region for box in changing for region in _of_box(problem, number, box, carries, later)]
 
 
 def _changes(problem: Problem, box: Box) -> bool:
@@ -237,5 +248,5 @@ def _changes(problem: Problem, box: Box) -> bool:
 
 
 @remembered(1024)
-def _of_box(problem: Problem, number: int, box: Box, carries: bool) -> tuple[Region, ...]:
-    return regions(problem, number, groups(problem)[number], box, carries=carries)
+def _of_box(problem: Problem, number: int, box: Box, carries: bool, later: Later | None) -> tuple[Region, ...]:
+    return regions(problem, number, groups(problem)[number], box, carries=carries, later=later)

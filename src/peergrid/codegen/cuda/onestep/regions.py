@@ -33,26 +33,45 @@ class Region:
     variant: Variant
 
 
+@dataclass(frozen=True)
+class Later:
+    """The steps that follow one, so many, after which `box` is done: no cells are made but those that they read."""
+
+    box: Box
+    steps: int
+
+    def read(self, problem: Problem, stage: int, name: str) -> Box:
+        """The cells of what a stage writes that are read by others, of its own step or of these, or are in the box."""
+        growth = footprint(problem, self.steps + 1).targets[0][stage][name]
+        return problem.grid.clip(growth.apply(self.box))
+
+
 Label = tuple[str, Member | str]
 
 
-def regions(problem: Problem, number: int, group: Group, box: Box, *, carries: bool = True) -> tuple[Region, ...]:
+def regions(
+    problem: Problem, number: int, group: Group, box: Box, *, carries: bool = True, later: Later | None = None
+) -> tuple[Region, ...]:
     """The disjoint regions of one group for advancing `box` by one step.
 
     carries: whether cells that no update ever writes are carried over; else they have their value wherever it is
-    read, and are in no region unless another field of theirs is written.
+    read, and are in no region unless another field of theirs is written; later: bounds what is made, since memory
+    may end where no step reads.
     """
     needs = footprint(problem, 1).targets[0]
+
+    def around(stage: int, name: str) -> Box:
+        cells = problem.grid.clip(needs[stage][name].apply(box))
+        return cells & later.read(problem, stage, name) if later else cells
+
     pieces: list[Part[Label]] = [(_hull(problem, group, needs, box), frozenset())]
     for name in group.targets(problem):
-        need = needs[group.last_stage(problem, name)][name]
-        cells = write_box(problem, name, problem.grid.clip(need.apply(box)))
+        cells = write_box(problem, name, around(group.last_stage(problem, name), name))
         for written in (cells,) if carries else _written(problem, name, cells):
             pieces = split(pieces, written, ("store", name))
     for member in group.members(problem):
         update = problem.stages[member.stage].updates[member.update]
-        cells = problem.grid.clip(needs[member.stage][member.of(problem).target].apply(box))
-        for image in problem.grid.images(update.box, cells):
+        for image in problem.grid.images(update.box, around(member.stage, member.of(problem).target)):
             pieces = split(pieces, image, ("make", member))
     offsets = (read.offset for member in group.members(problem) for read in member.of(problem).reads)
     pieces = split(pieces, unmirrored(problem.grid, offsets), ("unmirrored", ""))

@@ -15,6 +15,7 @@ from functools import reduce
 
 from peergrid.codegen.cuda.gpu_model import H200, GpuModel
 from peergrid.codegen.cuda.onestep.groups import scratch_fields
+from peergrid.codegen.cuda.onestep.regions import Later
 from peergrid.grid import Box
 from peergrid.grid.box import subtract
 from peergrid.stencil import Growth, Problem, footprint
@@ -25,21 +26,31 @@ NARROW_COLUMNS = 24  # at most, of what is kept densely
 
 @dataclass(frozen=True)
 class Remainder:
-    """The disjoint boxes that each step advances; dense: what is kept of the steps in between, if not whole blocks."""
+    """The disjoint boxes that each step advances; around: the boxes that all remainders of the pass leave done lie in
+    it; dense: what is kept of the steps in between, if not whole blocks.
+    """
 
     steps: tuple[Boxes, ...]
+    around: Box
     dense: Box | None = None
+
+    def later(self, number: int) -> Later:
+        """What follows a step: fields reach unequally far, and boxes hold what the farthest one needs."""
+        return Later(self.around, len(self.steps) - 1 - number)
 
 
 def remainders(problem: Problem, steps: int, rest: Iterable[Box], gpu: GpuModel = H200) -> tuple[Remainder, ...]:
     """The remainders of `steps` steps after which all of `rest` is done; independent of one another."""
     rest = tuple(rest)
     narrow = tuple(box for box in rest if steps > 1 and not scratch_fields(problem) and _narrow(box, gpu))
+    if not rest:
+        return ()
+    around = reduce(Box.hull, rest)
     found = [_steps(problem, steps, tuple(box for box in rest if box not in narrow))]
-    made = [Remainder(found[0])] if found[0][-1] else []
+    made = [Remainder(found[0], around)] if found[0][-1] else []
     for box in narrow:
         parts = _steps(problem, steps, (box,))
-        made.append(Remainder(parts, _written(problem, parts[0])))
+        made.append(Remainder(parts, around, _written(problem, parts[0])))
     return tuple(made)
 
 

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import repeat
 from typing import Any
 
 from numpy.typing import NDArray
 
 from peergrid.codegen.cuda import onestep
 from peergrid.codegen.cuda.blocked.program import Program
+from peergrid.codegen.cuda.onestep.regions import Later
 from peergrid.runtime.cuda.lowering.execution_context import ExecutionContext
 from peergrid.runtime.cuda.lowering.launch import KernelLaunch
 from peergrid.runtime.cuda.lowering.plan import Boxes, Served, Setting, Works
@@ -21,13 +23,13 @@ from peergrid.runtime.cuda.lowering.programs import Needed
 class OneStepPlan:
     """A kernel for each large region and stage, and one for the small ones together.
 
-    between: whether steps are made from and to memory between the slots. Slots of 3D fields have what no update writes
-    from the start (`FieldMemory.load`), so that passes from slot to slot need not carry it.
+    later: of steps made from and to memory between the slots, what follows each of the works. Slots of 3D fields have
+    what no update writes from the start (`FieldMemory.load`), so that passes from slot to slot need not carry it.
     """
 
     setting: Setting
     works: Works
-    between: bool = False
+    later: tuple[Later, ...] = ()
 
     def needed(self) -> Needed:
         return Needed(self._program.needed)
@@ -36,8 +38,8 @@ class OneStepPlan:
         return iter(())
 
     def served(self) -> Served:
-        for device, boxes in self.works:
-            for launch in self._program.launches(boxes, self.setting.recorded[device]):
+        for (device, boxes), later in zip(self.works, self.later or repeat(None), strict=False):
+            for launch in self._program.launches(boxes, self.setting.recorded[device], later):
                 if launch.receivers:
                     yield launch.kernel, "receivers"
                 elif launch.regions:
@@ -45,8 +47,10 @@ class OneStepPlan:
                 else:
                     yield launch.kernel, f"cells {launch.box.lo} to {launch.box.hi}"
 
-    def launches(self, execution: ExecutionContext, device: int, boxes: Boxes) -> Iterator[KernelLaunch]:
-        for launch in self._program.launches(boxes, self.setting.recorded[device]):
+    def launches(
+        self, execution: ExecutionContext, device: int, boxes: Boxes, later: Later | None = None
+    ) -> Iterator[KernelLaunch]:
+        for launch in self._program.launches(boxes, self.setting.recorded[device], later):
             unit = self._program.units[self._program.unit(launch.kernel)]
             function = execution.programs.function(device, unit, launch.kernel)
             values = _values(execution, device, launch)
@@ -58,8 +62,8 @@ class OneStepPlan:
     @cached_property
     def _program(self) -> onestep.Program:
         problem, works = self.setting.problem, [boxes for _, boxes in self.works]
-        carries = self.between or problem.grid.ndim < 3
-        return onestep.program(problem, works, self.setting.gpu, carries=carries)
+        carries = bool(self.later) or problem.grid.ndim < 3
+        return onestep.program(problem, works, self.setting.gpu, carries=carries, later=self.later)
 
 
 def _values(execution: ExecutionContext, device: int, launch: onestep.Launch) -> NDArray[Any]:

@@ -92,8 +92,10 @@ class TiledPlan:
 
     def _single(self, parts: Iterable[tuple[int, Remainder]]) -> OneStepPlan:
         """The plan of the single steps of all parts."""
+        parts = tuple(parts)
         works = tuple((device, boxes) for device, part in parts for boxes in part.steps)
-        return OneStepPlan(self.setting, works, between=True)
+        later = tuple(part.later(number) for _, part in parts for number in range(len(part.steps)))
+        return OneStepPlan(self.setting, works, later)
 
     def _steps(
         self, execution: ExecutionContext, device: int, part: Remainder, single: OneStepPlan
@@ -106,5 +108,7 @@ class TiledPlan:
         for number, boxes in enumerate(part.steps):
             before = between(number - 1) if number else None
             after = between(number) if number + 1 < self.kernel.steps else None
-            for launch in single.launches(execution, device, boxes):
+            for launch in single.launches(execution, device, boxes, part.later(number)):
+                if scratch := execution.memory.scratch(device, number):
+                    launch.values["scratch"][0] = scratch
                 yield replace(launch, before=before, after=after, later=number)

@@ -68,6 +68,13 @@ class Plan:
         return max((blocks_between(kernel.steps) for kernel in self._parted), default=0)
 
     @property
+    def scratch_sets(self) -> int:
+        """The sets of scratch blocks: one for each step of a remainder. Parts of a pass that are made at the same time
+        share a step's, since both leave the same values there; another step's would be overwritten.
+        """
+        return self.between + 1
+
+    @property
     def _parted(self) -> list[PassKernel3D]:
         """The kernels whose passes leave anything, which those of 3D problems alone do."""
         if self.layout.problem.grid.ndim < 3:
@@ -100,7 +107,7 @@ class Plan:
         """Bytes of device memory that a device needs."""
         problem, blocks = self.layout.problem, self.blocks[device]
         fields = sum(self.slots(name) * block.bytes for name, block in blocks.items())
-        scratch = sum(blocks[name].bytes for name in self.scratch)
+        scratch = self.scratch_sets * sum(blocks[name].bytes for name in self.scratch)
         between = self.between * sum(blocks[name].bytes for name in problem.state) + self._dense_bytes(device)
         signals = sum(signal.samples.nbytes for signal in problem.signals.values())
         return fields + scratch + between + signals + len(problem.receivers) * self.total_steps * problem.itemsize
@@ -109,7 +116,7 @@ class Plan:
         """Bytes that a device has less, as its driver reports, while the run is in it; more: needed beside these."""
         blocks = self.blocks[device]
         listed = [block.bytes for name, block in blocks.items() for _ in range(self.slots(name))]
-        listed += [blocks[name].bytes for name in self.scratch]
+        listed += self.scratch_sets * [blocks[name].bytes for name in self.scratch]
         return in_pages([*listed, self.bytes(device) - sum(listed), more])
 
     def check(self, devices: Devices, more: Sequence[int] = ()) -> None:
@@ -170,7 +177,10 @@ class FieldMemory:
         }
         state = {place: self._fields[place] for place in self._fields if place[1][0] in problem.state}
         self._fields |= sharing.addresses(state)
-        self._scratch = {d: tuple(self._block(d, plan.blocks[d][name]) for name in plan.scratch) for d in devices.mine}
+        self._scratch = {
+            d: [tuple(self._block(d, plan.blocks[d][name]) for name in plan.scratch) for _ in range(plan.scratch_sets)]
+            for d in devices.mine
+        }
         self._between = {
             d: [
                 {name: self._block(d, plan.blocks[d][name]) for name in self.layout.problem.state}
@@ -209,8 +219,8 @@ class FieldMemory:
         problem = self.layout.problem
         filled = np.zeros(1, self.arguments.dtype)
         filled["fields"][0] = self.placed(device)
-        for n, name in enumerate(self.plan.scratch):
-            filled["scratch"][0, n] = self._shifted(self._scratch[device][n], self.plan.blocks[device][name])
+        if self.plan.scratch:
+            filled["scratch"][0] = self.scratch(device, 0)
         for n, signal in enumerate(problem.signals.values()):
             filled["signals"]["samples"][0, n] = self.devices.constant(device, signal.samples)
             filled["signals"]["count"][0, n] = len(signal.samples)
@@ -219,6 +229,11 @@ class FieldMemory:
         filled["traces"] = self._traces[device]
         filled["total_steps"] = self.plan.total_steps
         return filled
+
+    def scratch(self, device: int, number: int) -> list[int]:
+        """The addresses of the scratch blocks of a step of a pass."""
+        blocks = zip(self.plan.scratch, self._scratch[device][number], strict=True)
+        return [self._shifted(pointer, self.plan.blocks[device][name]) for name, pointer in blocks]
 
     def placed(self, device: int) -> np.ndarray[tuple[int], np.dtype[np.void]]:
         """The fields of a device as its kernels address them, shape (fields,); of a neighbour in another process only
@@ -265,7 +280,8 @@ class FieldMemory:
         if problem.grid.ndim < 3 or name not in problem.state or not keeps_cells(problem, name):
             return
         yield self.pointer(device, name, 1 - slot)
-        yield from (self._scratch[device][n] for n, field in enumerate(self.plan.scratch) if field == name)
+        for blocks in self._scratch[device]:
+            yield from (block for block, field in zip(blocks, self.plan.scratch, strict=True) if field == name)
 
     def gather(self, name: str, slot: int, box: Box | None = None) -> Array:
         """The global array of a state field, or its values on a box, put together from what each device owns."""
