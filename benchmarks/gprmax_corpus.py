@@ -4,7 +4,8 @@ Usage: benchmarks/gprmax_corpus.py FOLDER... [-o FILE] [--cells N] [--about TEXT
 
 The folders are those of gprMax's package and of its public repository, their blocks of Python expanded before by
 `benchmarks/gprmax_expand.py`. Files with the same text count once, files for gprMax 2 apart. Models of at most N cells
-are rasterised and made into a problem too; nothing is run.
+are rasterised and made into a problem too; nothing is run. What is read whole is written as a model file, which is read
+again; of models of at most N cells both have the same media at every node, and the same of everything else.
 """
 
 from __future__ import annotations
@@ -14,14 +15,19 @@ import json
 import re
 from collections import Counter
 from collections.abc import Mapping
+from dataclasses import fields, replace
 from datetime import UTC, datetime
 from math import prod
 from pathlib import Path
 
+import numpy as np
+
 from peergrid.bench.commit import commit
 from peergrid.errors import PeergridError
-from peergrid.gprmax import read
+from peergrid.gprmax import InputModel, read
 from peergrid.gprmax.table import TABLE, Noted, Refused
+from peergrid.models import modelfile
+from peergrid.models.fdtd3d import Domain
 
 WHOLE = ("built", "read")
 VERSION_2 = "it is of gprMax 2;"
@@ -37,6 +43,31 @@ def outcome(path: Path, most: int) -> str:
     except PeergridError as error:
         return str(error)
     return "built"
+
+
+def converted(path: Path, most: int) -> str:
+    """The way a file ends as a model file: the same, read (too large to compare here), or its sentence."""
+    model = read(path)
+    try:
+        again = modelfile.parse(model.written(path.parent)[0], path.parent)
+    except PeergridError as error:
+        return str(error)
+    assert isinstance(again, InputModel)
+    if prod(model.shape) > most:
+        return "read"
+    return "same" if alike(model.domain, again.domain) else "another"
+
+
+def alike(one: Domain, two: Domain) -> bool:
+    """True where two domains are the same, waveforms by their samples."""
+    names = [field.name for field in fields(Domain) if field.name not in ("ids", "sources")]
+    if any(getattr(one, name) != getattr(two, name) for name in names) or not np.array_equal(one.ids, two.ids):
+        return False
+    for a, b in zip(one.sources, two.sources, strict=True):
+        pair = [source.drive.samples(one.steps, one.dt, half=half) for half in (True, False) for source in (a, b)]
+        if replace(a, drive=b.drive) != b or not (np.array_equal(*pair[:2]) and np.array_equal(*pair[2:])):
+            return False
+    return True
 
 
 def command_of(sentence: str) -> str:
@@ -80,6 +111,7 @@ def main() -> None:
     old = [path for path, end in ends.items() if VERSION_2 in end]
     ends = {path: end for path, end in ends.items() if path not in old}
     whole = sum(end in WHOLE for end in ends.values())
+    as_tables = {path: converted(path, given.cells) for path, end in ends.items() if end in WHOLE}
     record = {
         "command": "benchmarks/gprmax_corpus.py FOLDERS",
         "about": given.about,
@@ -90,6 +122,9 @@ def main() -> None:
         "share": round(whole / max(1, len(ends)), 4),
         "built": sum(end == "built" for end in ends.values()),
         "for_gprmax_2": len(old),
+        "converted": sum(end in ("same", "read") for end in as_tables.values()),
+        "converted_compared": sum(end == "same" for end in as_tables.values()),
+        "not_converted": {path.name: end for path, end in as_tables.items() if end not in ("same", "read")},
         "refused_by": dict(Counter(command_of(e) for e in ends.values() if e not in WHOLE).most_common()),
         "commands": by_command(ends),
         "ends": {"/".join(path.parts[-3:]): end for path, end in ends.items()},

@@ -13,6 +13,7 @@ from typing import Annotated, Any, get_args, get_origin, get_type_hints
 import numpy as np
 import pytest
 
+from peergrid.gprmax.tables import Tables
 from peergrid.io.schema import keys
 from peergrid.models import Head, RunSpec
 from peergrid.models.fdtd import RadarModel, build
@@ -184,14 +185,17 @@ def dataclasses_in(hint: Any) -> Iterator[Any]:
     """Every dataclass that a type hint reaches."""
     if isinstance(hint, type) and is_dataclass(hint):
         yield hint
-        for inner in get_type_hints(hint, include_extras=True).values():
-            yield from dataclasses_in(inner)
+        inner = get_type_hints(hint, include_extras=True)
+        for one in keys(hint).values():
+            yield from dataclasses_in(inner[one.name])
     elif get_origin(hint) in (Annotated, tuple, typing.Union, types.UnionType):
         for inner in get_args(hint):
             yield from dataclasses_in(inner)
 
 
-@pytest.mark.parametrize("kind", sorted(set(dataclasses_in(RadarModel)), key=lambda k: k.__name__))
+@pytest.mark.parametrize(
+    "kind", sorted({*dataclasses_in(RadarModel), *dataclasses_in(Tables)}, key=lambda k: k.__name__)
+)
 def test_every_key_is_documented(kind: Any) -> None:
     """docs/model-files.md has each key in back quotes, and each kind as it is written."""
     page = (ROOT / "docs" / "model-files.md").read_text(encoding="utf-8")

@@ -12,6 +12,7 @@ from typer.exceptions import TyperException
 from peergrid import __version__
 from peergrid.cli.bench import bench
 from peergrid.cli.cache import cache
+from peergrid.cli.convert import convert
 from peergrid.cli.docs import docs
 from peergrid.cli.farm import FarmCommand, farm
 from peergrid.cli.image import image
@@ -63,6 +64,7 @@ app.command()(bench)
 app.command()(report)
 app.command()(image)
 app.command()(cache)
+app.command()(convert)
 app.command()(docs)
 app.command(cls=FarmCommand)(farm)
 

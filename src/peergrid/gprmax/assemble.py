@@ -34,7 +34,7 @@ from peergrid.gprmax.objects import Edge, Flood, FractalBox, Lawn, Layer, Shape,
 from peergrid.gprmax.raster import Raster
 from peergrid.gprmax.shapes import Frame, cells, edges, nearest
 from peergrid.gprmax.soils import GRASS, WATER, Soil
-from peergrid.gprmax.waves import Pulse, sampled
+from peergrid.gprmax.waves import Column, Formula, columns
 from peergrid.grid import Dtype, Index
 from peergrid.models.fdtd3d import (
     AXES,
@@ -84,7 +84,7 @@ class Plan:
             if isinstance(item, SampledWaves) and not item.file.is_file():
                 raise item.command.fault("to name a file that is there", f"'{item.file.name}'", "correct the path")
             if isinstance(item, Layer) and item.box not in boxes:
-                raise item.command.fault("to name a #fractal_box", f"'{item.box}'", "define it, or correct the name")
+                raise item.command.fault("to name a fractal box", f"'{item.box}'", "define it, or correct the name")
         _ = self.frame, self.steps
 
     @cached_property
@@ -107,7 +107,7 @@ class Plan:
         flat = thin[0] if len(thin) == 1 and wanted != "3D" else None
         if any(isinf(s) for axis, s in enumerate(size) if axis != flat) or (wanted in ("TM", "TE") and flat is None):
             raise UsageError(
-                "#domain is expected to be inf, or one cell thick, along the one axis of #domain_mode: TM or TE "
+                "The domain is expected to be inf, or one cell thick, along the one axis of mode TM or TE "
                 f"alone, got {counts} cells; correct it."
             )
         if (
@@ -116,10 +116,22 @@ class Plan:
             or np.prod(counts, dtype=float) > MOST_CELLS
         ):
             raise UsageError(
-                f"#domain is expected to be two cells or more along each axis, or one along one of them, and at most "
-                f"{MOST_CELLS:,} in all, got {counts}; correct it or #dx_dy_dz."
+                "The domain is expected to be two cells or more along each axis, or one along one of them, and at most "
+                f"{MOST_CELLS:,} in all, got {counts}; correct it or the spacing."
             )
         return Frame(tuple(1 if axis == flat else n for axis, n in enumerate(counts)), spacing, flat)
+
+    @cached_property
+    def waves(self) -> Mapping[str, Formula | Column]:
+        """Waveforms by their names, of which later ones win."""
+        found: dict[str, Formula | Column] = {}
+        for item in self.items:
+            if isinstance(item, Wave):
+                found[item.name] = item.formula
+            elif isinstance(item, SampledWaves):
+                _, named = columns(item.command, item.file)
+                found |= {name: Column(item.command, str(item.file), name) for name in named}
+        return found
 
     @property
     def mode(self) -> Mode:
@@ -143,7 +155,7 @@ class Plan:
         samples = window if isinstance(window, int) else ceil(min(window / self.dt, 1e18)) + 1
         if samples < 2 or samples > MOST_STEPS:
             raise UsageError(
-                f"#time_window is expected to have 2 to {MOST_STEPS:,} samples, got {samples:.4g}; correct it."
+                f"The time window is expected to have 2 to {MOST_STEPS:,} samples, got {samples:.4g}; correct it."
             )
         return samples - 1
 
@@ -162,12 +174,15 @@ class Plan:
     @property
     def thickness(self) -> Mapping[str, int]:
         """Cells of absorber by side, of those that have any."""
+        flat = self.frame.flat
+        return {side: n for side, n in self.asked.items() if n and (flat is None or side[0] != AXES[flat])}
+
+    @property
+    def asked(self) -> Mapping[str, int]:
+        """Cells of absorber of all six sides, as the file says."""
         given = self.settings.get("pml_cells", (CELLS_OF_ABSORBER,) * 6)
         sides = [f"{axis}{end}" for end in "-+" for axis in AXES]
-        found = dict(zip(sides, given, strict=True))
-        flat = self.frame.flat
-        found |= {item.side: 0 for item in self.of(Wall)}
-        return {side: n for side, n in found.items() if n and (flat is None or side[0] != AXES[flat])}
+        return dict(zip(sides, given, strict=True)) | {item.side: 0 for item in self.of(Wall)}
 
 
 def assemble(plan: Plan, dtype: Dtype = "float32") -> Domain:
@@ -192,18 +207,24 @@ def assemble(plan: Plan, dtype: Dtype = "float32") -> Domain:
     )
 
 
-def _far_fields(plan: Plan) -> Iterator[FarField]:
+def wished(plan: Plan) -> Iterator[tuple[Faraway, Spectrum, Faces]]:
+    """The fields far away that a model asks for, each with its frequencies and its box."""
     faces = {item.name: item for item in plan.of(Faces)}
     spectra = {item.name: item for item in plan.of(Spectrum)}
-    for wished in plan.of(Faraway):
-        spectrum = spectra.get(wished.spectrum)
+    for one in plan.of(Faraway):
+        spectrum = spectra.get(one.spectrum)
         if spectrum is None:
-            raise wished.command.fault("to name an #ntff_frequency", f"'{wished.spectrum}'", "define it")
+            raise one.command.fault("to name an #ntff_frequency", f"'{one.spectrum}'", "define it")
         around = faces.get(spectrum.faces)
         if around is None:
             raise spectrum.command.fault("to name an #ntff_surface", f"'{spectrum.faces}'", "define it")
+        yield one, spectrum, around
+
+
+def _far_fields(plan: Plan) -> Iterator[FarField]:
+    for one, spectrum, around in wished(plan):
         lo, hi = (plan.frame.source(around.command, corner) for corner in (around.lo, around.hi))
-        yield FarField(lo, hi, spectrum.frequencies, wished.theta, wished.phi, wished.name or wished.spectrum)
+        yield FarField(lo, hi, spectrum.frequencies, one.theta, one.phi, one.name or one.spectrum)
 
 
 def media_of(plan: Plan) -> Media:
@@ -256,7 +277,7 @@ def _absorber(plan: Plan, media: Media, raster: Raster) -> Absorber:
             continue
         if thickness >= length:
             raise UsageError(
-                f"#pml_cells is expected to leave cells between the absorbers, got {thickness} of {length} cells along "
+                f"Absorbers are expected to leave cells between them, got {thickness} of {length} cells along "
                 f"{side[0]}; make them thinner."
             )
         plane = raster.solid.take(thickness - 1 if side[1] == "-" else length - thickness, axis)
@@ -266,20 +287,28 @@ def _absorber(plan: Plan, media: Media, raster: Raster) -> Absorber:
 
 
 def _sources(plan: Plan) -> Iterator[Placed]:
-    waves: dict[str, Waveform] = {}
-    for item in plan.items:
-        if isinstance(item, Wave):
-            waves[item.name] = Pulse(item.kind, item.amplitude, item.frequency, plan.dt)
-        elif isinstance(item, SampledWaves):
-            waves |= sampled(item, plan.dt, plan.steps)
     for source in (item for item in plan.items if isinstance(item, Source | Incoming)):
-        if source.waveform not in waves:
-            raise source.command.fault("to name a #waveform", f"'{source.waveform}'", "define it")
-        drive = Drive(waves[source.waveform], source.start, source.stop)
+        drive = Drive(_sampled(plan, waveform(plan, source)), source.start, source.stop)
         if isinstance(source, Incoming):
             yield _incoming(plan.frame, source, drive)
         else:
             yield _source(source, plan.frame.source(source.command, source.at), drive)
+
+
+def waveform(plan: Plan, source: Source | Incoming) -> Formula | Column | Waveform:
+    """The waveform of a source, which it may have by name."""
+    found = source.waveform
+    if not isinstance(found, str):
+        return found
+    if found not in plan.waves:
+        raise source.command.fault("to name a #waveform", f"'{found}'", "define it")
+    return plan.waves[found]
+
+
+def _sampled(plan: Plan, found: Formula | Column | Waveform) -> Waveform:
+    if isinstance(found, Formula):
+        return found.pulse(plan.dt)
+    return found.sampled(plan.dt, plan.steps) if isinstance(found, Column) else found
 
 
 def _incoming(frame: Frame, wave: Incoming, drive: Drive) -> PlaneWave:
@@ -305,10 +334,11 @@ def _receivers(plan: Plan) -> Iterator[Receiver]:
             node = plan.frame.source(item.command, item.at)
             yield Receiver(node, item.outputs, item.name) if item.outputs else Receiver(node, name=item.name)
         elif isinstance(item, HeardArray):
-            yield from _array(plan.frame, item)
+            yield from (Receiver(node) for node in array(plan.frame, item))
 
 
-def _array(frame: Frame, item: HeardArray) -> Iterator[Receiver]:
+def array(frame: Frame, item: HeardArray) -> Iterator[Index]:
+    """The nodes of receivers in rows."""
     lo, hi = (frame.source(item.command, corner) for corner in (item.lo, item.hi))
     step = [max(1, nearest(s / d)) for s, d in zip(item.step, frame.spacing, strict=True)]
     if any(b < a for a, b in zip(lo, hi, strict=True)) or min(item.step) < 0:
@@ -316,4 +346,4 @@ def _array(frame: Frame, item: HeardArray) -> Iterator[Receiver]:
     x, y, z = (range(a, b + 1, s) for a, b, s in zip(lo, hi, step, strict=True))
     if len(x) * len(y) * len(z) > 1 << 20:
         raise item.command.fault("to have at most a million receivers", str(len(x) * len(y) * len(z)), "step further")
-    yield from (Receiver((i, j, k)) for i in x for j in y for k in z)
+    yield from ((i, j, k) for i in x for j in y for k in z)

@@ -102,7 +102,7 @@ def _faces(
             rough = found.get(key)
             if rough is None or not rough.levels[0] <= level <= rough.levels[1]:
                 raise layer.command.fault(
-                    "to stand on a rough face behind its #add_surface_roughness, between its limits",
+                    "to stand on a rough face behind its roughness, between its limits",
                     f"level {level} on " + ("none" if rough is None else f"levels {rough.levels}"), "correct it",
                 )  # fmt: skip
             found[key] = replace(rough, water=level)

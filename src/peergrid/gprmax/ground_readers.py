@@ -31,7 +31,7 @@ def spread(command: Command, folder: Path) -> Item:
     """Limits of the four properties."""
     words = counted(command, 9)
     limits = [_limits(command, place, least, 1e20) for place, least in ((0, 1.0), (2, 0.0), (4, 1.0), (6, 0.0))]
-    return Mixing(command, Spread(words[8], (limits[0], limits[1], limits[2], limits[3])))
+    return Mixing(command, Spread(words[8], *limits))
 
 
 def choice(command: Command, folder: Path) -> Item:

@@ -26,6 +26,7 @@ from peergrid.gprmax.objects import (
     Voxels,
 )
 from peergrid.gprmax.soils import Soil, Spread
+from peergrid.gprmax.waves import Column, Formula
 from peergrid.io.rule import LONGEST, AtLeastOne, Count, Finite, Name, NotNegative, Positive, Rule, Title
 from peergrid.models.fdtd3d import Medium, Pole, Stretch, debye, drude, lorentz
 from peergrid.models.fdtd3d.domain import Axis, Component, Current, Side, Waveform
@@ -225,12 +226,10 @@ class Saved(Placed):
 
 @dataclass(frozen=True)
 class Wave(Placed):
-    """A waveform by its kind."""
+    """A waveform by its formula."""
 
-    kind: str
-    amplitude: float
-    frequency: float
     name: str
+    formula: Formula
 
 
 @dataclass(frozen=True)
@@ -250,7 +249,7 @@ class Source(Placed):
     kind: SourceKind
     axis: Axis
     at: Vector
-    waveform: str | Waveform
+    waveform: str | Formula | Column | Waveform
     resistance: float = 0.0
     start: float = 0.0
     stop: float = inf
@@ -267,7 +266,7 @@ class Incoming(Placed):
     hi: Vector
     direction: Vector
     polarisation: Vector
-    waveform: str | Waveform
+    waveform: str | Formula | Column | Waveform
     medium: str
     start: float = 0.0
     stop: float = inf

@@ -69,7 +69,7 @@ class InputModel:
     """An input file as data; a `SurveyedModel` of `models.survey`.
 
     shortened: the steps to run instead of the file's; traces: of its survey, where they are asked for; placed: the
-    domain of one trace.
+    domain of one trace; given: the survey, where a file has it as a table.
     """
 
     plan: Plan
@@ -79,6 +79,7 @@ class InputModel:
     dtype: Dtype = "float32"
     traces: int | None = None
     placed: Domain | None = None
+    given: Survey | None = None
 
     @property
     def title(self) -> str:
@@ -121,6 +122,8 @@ class InputModel:
         """The survey that the file describes, or so many traces of it; None for a single run."""
         if self.placed is not None:
             return None
+        if self.given is not None:
+            return self.given
         study = self.plan.settings.get("study")
         if study is not None:
             return positions(self.plan, study)
@@ -131,10 +134,10 @@ class InputModel:
         return anchors(self.plan)
 
     def moved(self, shift: Shift) -> Self:
-        sources, receivers = (self._nodes(way) for way in (shift.sources, shift.receivers))
+        sources, receivers = (self.nodes(way) for way in (shift.sources, shift.receivers))
         return replace(self, placed=self.domain.moved(sources, receivers))
 
-    def _nodes(self, way: Vector) -> Index:
+    def nodes(self, way: Vector) -> Index:
         """A way in metres, along the axes of the grid, in nodes along x, y and z."""
         frame, left = self.plan.frame, iter(way)
         return tuple(0 if axis == frame.flat else round(next(left) / d) for axis, d in enumerate(frame.spacing))
@@ -154,17 +157,30 @@ class InputModel:
     def check_results(self) -> None:
         """Nothing is needed to write results but HDF5."""
 
+    def written(self, folder: Path) -> tuple[str, tuple[str, ...]]:
+        """The text of a model file in a folder that means the same, and notes about what it does not say.
+
+        Raises UsageError, one sentence with the command and its line, where it cannot be said.
+        """
+        from peergrid.gprmax.convert import text  # which takes a model's tables along
+
+        notes = [item.note for item in self.plan.of(Passed)]
+        return text(self.plan, self.dtype, self.survey, folder), (*notes, *self._unmoved())
+
+    def _unmoved(self) -> list[str]:
+        """Sentences about steps that move nothing, for want of a number of traces."""
+        names = [item.name for item in self.plan.of(Setting) if self.placed is None and self.survey is None]
+        moving = [name for name in ("src_steps", "rx_steps") if name in names]
+        return [f"#{name} moves nothing in a single run; '-n N' makes a survey of N traces." for name in moving]
+
     def build(self) -> BuiltInput:
         notes = [item.note for item in self.plan.of(Passed)]
-        names = [item.name for item in self.plan.of(Setting)]
-        if self.placed is None and self.survey is None:
-            moved = [name for name in ("src_steps", "rx_steps") if name in names]
-            notes += [f"#{name} moves nothing in a single run; '-n N' makes a survey of N traces." for name in moved]
+        notes += self._unmoved()
         notes += [note for item in self.plan.of(Voxels) for note in beyond(self.plan.frame, item)]
         geometry.check(self.plan)
         regions = snapshots.regions(self.plan)
         if regions and (self.placed is not None or self.survey is not None):
-            notes.append("#snapshot is of single runs; a survey takes none.")
+            notes.append("Snapshots in files of their own are of single runs; a survey takes none.")
         built = build(self.domain, self)
         return BuiltInput(**vars(built), notes=tuple(dict.fromkeys(notes)), regions=regions)
 

@@ -32,7 +32,7 @@ UPPER: Mapping[str, str] = {"key": "upper"}
 
 @dataclass(frozen=True)
 class Placed:
-    """What stands somewhere in a file: `command` says where, and makes the sentences about it."""
+    """A thing that stands somewhere in a file: `command` says where, and makes the sentences about it."""
 
     command: Command = field(metadata={"place": Command.table})
 

@@ -40,16 +40,13 @@ from peergrid.gprmax.items import (
 )
 from peergrid.gprmax.objects import Box, Cone, Cylinder, Edge, Ellipsoid, Plate, Sector, Sphere, Triangle
 from peergrid.gprmax.text import Command, beside
+from peergrid.gprmax.waves import FORMS, Formula
 from peergrid.models.fdtd3d import AXES, COMPONENTS, SIDES, Grading, Stretch
 from peergrid.models.fdtd3d.domain import Component, Current
 
 Reader = Callable[[Command, Path], Item]
 """From a command to what it says; the path is the model's folder."""
 
-KINDS = (
-    "gaussian", "gaussiandot", "gaussiandotnorm", "gaussiandotdot", "gaussiandotdotnorm", "gaussianprime",
-    "gaussiandoubleprime", "ricker", "sine", "contsine", "impulse", "gauspulse",
-)  # fmt: skip
 FACES = ("x0", "xmax", "y0", "ymax", "z0", "zmax")
 PROFILES = ("constant", "linear", "quadratic", "cubic", "quartic", "quintic", "sextic", "septic", "octic")
 RECORDED: tuple[Component | Current, ...] = (*COMPONENTS, *get_args(Current))
@@ -233,7 +230,7 @@ def wall(command: Command, folder: Path) -> Item:
 def waveform(command: Command, folder: Path) -> Item:
     words = counted(command, 4)
     amplitude = number(command, 1, lambda v: abs(v) <= 1e20)
-    return Wave(command, one_of(command, 0, KINDS), amplitude, positive(command, 2), words[3])
+    return Wave(command, words[3], Formula(one_of(command, 0, FORMS), positive(command, 2), amplitude))
 
 
 def excitation_file(command: Command, folder: Path) -> Item:

@@ -109,7 +109,7 @@ def edges(frame: Frame, shape: Shape) -> Iterator[tuple[int, Place]]:
         return
     assert isinstance(shape, Plate | Edge)
     if isinstance(shape, Edge) and shape.magnetic and frame.flat is not None:
-        raise shape.command.fault("to be in three dimensions", "two", "give the cells a #material with magnetic loss")
+        raise shape.command.fault("to be in three dimensions", "two", "give the cells a material with magnetic loss")
     lo, hi = (frame.inside(shape.command, frame.node(p, u)) for p, u in ((shape.lo, False), (shape.hi, True)))
     extended = [axis for axis in range(3) if hi[axis] > lo[axis]]
     wanted = 2 if isinstance(shape, Plate) else 1

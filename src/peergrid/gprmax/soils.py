@@ -7,13 +7,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import log10, pi
+from typing import Annotated, ClassVar
 
 import numpy as np
 
+from peergrid.gprmax.objects import Rising, Share
+from peergrid.io.rule import Name, Rule
 from peergrid.models.fdtd3d import Medium, debye
 from peergrid.models.waveforms import Doubles
 
 Limits = tuple[float, float]
+Density = Annotated[float, Rule("a density above 0 in g/cm³", lambda v: 0 < v <= 100)]
 HIGHEST = 1.3e9  # Hz, at which the water in soils is taken
 
 _FAST = 4.9
@@ -34,12 +38,13 @@ class Soil:
     Permittivity and conductivity from 0.3 to 1.3 GHz by N. R. Peplinski, F. T. Ulaby and M. C. Dobson (1995).
     """
 
-    name: str
-    sand: float
-    clay: float
-    bulk: float
-    particles: float
-    water: Limits
+    kind: ClassVar[str] = "peplinski"
+    name: Name
+    sand: Share
+    clay: Share
+    bulk: Density
+    particles: Density
+    water: Annotated[Rising, Rule("two fractions up to 1 that do not fall, the last above 0", lambda v: 0 < v[1] <= 1)]
 
     def media(self, count: int) -> tuple[Medium, ...]:
         """So many media, from dry to wet."""
@@ -63,12 +68,17 @@ class Soil:
 class Spread:
     """Media with limits for each property: permittivity, conductivity, permeability, magnetic loss."""
 
-    name: str
-    limits: tuple[Limits, Limits, Limits, Limits]
+    kind: ClassVar[str] = "range"
+    name: Name
+    permittivity: Annotated[Rising, Rule("two numbers from 1 that do not fall", lambda v: v[0] >= 1)] = (1.0, 1.0)
+    conductivity: Rising = (0.0, 0.0)
+    permeability: Annotated[Rising, Rule("two numbers from 1 that do not fall", lambda v: v[0] >= 1)] = (1.0, 1.0)
+    magnetic_loss: Rising = (0.0, 0.0)
 
     def media(self, count: int) -> tuple[Medium, ...]:
         """So many media, from the first limits to the second."""
-        columns = zip(*(middles(limits, count).tolist() for limits in self.limits), strict=True)
+        limits = (self.permittivity, self.conductivity, self.permeability, self.magnetic_loss)
+        columns = zip(*(middles(pair, count).tolist() for pair in limits), strict=True)
         return tuple(Medium(f"{self.name}|{k}", *values) for k, values in enumerate(columns))
 
 

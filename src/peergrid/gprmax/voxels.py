@@ -76,7 +76,7 @@ def _insert(file: h5py.File, frame: Frame, item: Voxels, media: Media, raster: R
     spacing = np.asarray(file.attrs.get("dx_dy_dz", ()), np.float64)
     if spacing.shape != (3,) or not np.allclose(spacing, frame.spacing, rtol=1e-6, atol=0):
         raise item.command.fault(
-            f"to name a file of cells of {frame.spacing} m", f"{spacing.tolist()}", "write one with this #dx_dy_dz"
+            f"to name a file of cells of {frame.spacing} m", f"{spacing.tolist()}", "write one with this spacing"
         )
     cells = own_dataset(file, "data")
     lo = frame.inside(item.command, frame.node(item.at))

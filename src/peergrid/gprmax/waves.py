@@ -3,17 +3,61 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import e, log, pi, sqrt
+from pathlib import Path
+from typing import ClassVar, Literal, get_args
 
 import numpy as np
 
 from peergrid.errors import UsageError
-from peergrid.gprmax.items import SampledWaves
+from peergrid.gprmax.text import Command
 from peergrid.io.files import read_plain, reason
+from peergrid.io.rule import FileName, Finite, Name, Positive
 from peergrid.models.waveforms import Doubles
 
 LARGEST = 1 << 28  # bytes of a file of samples
+Form = Literal[
+    "gaussian", "gaussiandot", "gaussiandotnorm", "gaussiandotdot", "gaussiandotdotnorm", "gaussianprime",
+    "gaussiandoubleprime", "ricker", "sine", "contsine", "impulse", "gauspulse",
+]  # fmt: skip
+FORMS: tuple[Form, ...] = get_args(Form)
+
+
+@dataclass(frozen=True)
+class Formula:
+    """A waveform by the name of gprMax's formula."""
+
+    kind: ClassVar[str] = "gprmax"
+    form: Form
+    frequency: Positive
+    amplitude: Finite = 1.0
+
+    def pulse(self, dt: float) -> Pulse:
+        """The waveform at a time step; an impulse lasts one."""
+        return Pulse(self.form, self.amplitude, self.frequency, dt)
+
+
+@dataclass(frozen=True)
+class Column:
+    """A waveform from a column of a file with a line of names."""
+
+    command: Command = field(metadata={"place": Command.table})
+    kind: ClassVar[str] = "column"
+    file: FileName
+    name: Name
+
+    def sampled(self, dt: float, steps: int) -> Sampled:
+        """The waveform, every dt where the file has no times. Raises UsageError, one sentence."""
+        times, found = columns(self.command, Path(self.file))
+        if self.name not in found:
+            raise self.command.fault(f"to name one of the columns {', '.join(found)}", f"'{self.name}'", "correct it")
+        if times is not None:
+            return Sampled(times, found[self.name])
+        values = np.zeros(steps + 1)
+        count = min(len(values), len(found[self.name]))
+        values[:count] = found[self.name][:count]
+        return Sampled(dt * np.arange(steps + 1, dtype=np.float64), values)
 
 
 @dataclass(frozen=True)
@@ -73,30 +117,29 @@ class Sampled:
         return np.interp(times, self.times, self.values, left=0.0, right=0.0)
 
 
-def sampled(item: SampledWaves, dt: float, steps: int) -> Mapping[str, Sampled]:
-    """The waveforms of a file: names in the first line, a column of values for each; with a column `time`, seconds."""
+def columns(command: Command, file: Path) -> tuple[Doubles | None, Mapping[str, Doubles]]:
+    """The times of a file, seconds, where it has a column `time`, and its other columns by the names in its first line.
+
+    Raises UsageError, one sentence.
+    """
     try:
-        lines = [line.split() for line in read_plain(item.file, LARGEST).decode("utf-8-sig").splitlines()]
+        lines = [line.split() for line in read_plain(file, LARGEST).decode("utf-8-sig").splitlines()]
         rows = [line for line in lines if line and not line[0].startswith("#")]
         values = np.array([[float(word) for word in row] for row in rows[1:]], np.float64)
     except (OSError, ValueError) as error:
         cause = reason(error) if isinstance(error, OSError) else str(error)
-        raise item.command.fault(
-            "to name a file with a line of names and then columns of numbers", f"'{item.file.name}': {cause}",
+        raise command.fault(
+            "to name a file with a line of names and then columns of numbers", f"'{file.name}': {cause}",
             "correct the path or the file",
         ) from None  # fmt: skip
     names = rows[0] if rows else []
     if values.ndim != 2 or values.shape[0] < 2 or values.shape[1] != len(names) or not np.isfinite(values).all():
-        raise item.command.fault(
+        raise command.fault(
             "to name a file with a column of at least two finite numbers under each name",
             f"an array of shape {values.shape} under {len(names)} names", "correct the file",
         )  # fmt: skip
-    times: Doubles = dt * np.arange(steps + 1, dtype=np.float64)
-    if names[0].lower() == "time":
-        times, values, names = values[:, 0], values[:, 1:], names[1:]
-        if (np.diff(times) <= 0).any():
-            raise UsageError(f"{item.command.where}: times in '{item.file.name}' are expected to rise; sort them.")
-    count = min(len(times), len(values))
-    columns = np.zeros((len(times), len(names)))
-    columns[:count] = values[:count]
-    return {name: Sampled(times, columns[:, k]) for k, name in enumerate(names)}
+    if names[0].lower() != "time":
+        return None, dict(zip(names, values.T, strict=True))
+    if (np.diff(values[:, 0]) <= 0).any():
+        raise UsageError(f"{command.where}: times in '{file.name}' are expected to rise; sort them.")
+    return values[:, 0], dict(zip(names[1:], values.T[1:], strict=True))

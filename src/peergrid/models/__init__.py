@@ -2,6 +2,7 @@
 
 from peergrid.models.model import (
     BuiltModel,
+    ForeignModel,
     Head,
     Memory,
     Model,
@@ -17,6 +18,7 @@ from peergrid.models.modelfile import parse, read
 
 __all__ = [
     "BuiltModel",
+    "ForeignModel",
     "Head",
     "Memory",
     "Model",

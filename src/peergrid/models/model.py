@@ -214,6 +214,17 @@ class PicturedBuilt(BuiltModel, Protocol):
         """Draw the geometry into a file, .png, .pdf or .svg."""
 
 
+@runtime_checkable
+class ForeignModel(Model, Protocol):
+    """A model from a file of another program, which a model file can say, too."""
+
+    def written(self, folder: Path) -> tuple[str, tuple[str, ...]]:
+        """The text of a model file that means the same, to lie in a folder, and notes about what it leaves out.
+
+        Raises UsageError where it cannot be said.
+        """
+
+
 Reader = Callable[[Mapping[str, Any]], Model]
 """From the tables of a model file to a model; files that it names are absolute or relative to the present folder.
 

@@ -24,6 +24,7 @@ GROUP = "peergrid.models"
 WAVES = ("acoustic2d", "acoustic3d", "vti2d", "vti3d", "tti2d", "tti3d")
 OWN = (
     EntryPoint("fdtd2d", "peergrid.models.fdtd:read", GROUP),
+    EntryPoint("fdtd3d", "peergrid.gprmax.modelfile:read", GROUP),
     *(EntryPoint(kind, "peergrid.models.wave:read", GROUP) for kind in WAVES),
 )
 

@@ -289,10 +289,7 @@ class Domain:
     @property
     def live(self) -> tuple[Component, ...]:
         """The components that the mode has."""
-        if self.mode == "3D":
-            return COMPONENTS
-        own = "E" if self.mode.startswith("TM") else "H"
-        return tuple(c for c in COMPONENTS if (c[0] == own) == (c[1] == self.mode[-1]))
+        return live(self.mode)
 
     def moved(self, sources: Index, receivers: Index) -> Domain:
         """The same with its dipoles, and its receivers, so many nodes further along x, y and z; other sources stay."""
@@ -302,6 +299,14 @@ class Domain:
         )
         heard = tuple(replace(one, node=_further(one.node, receivers)) for one in self.receivers)
         return replace(self, sources=dipoles, receivers=heard)
+
+
+def live(mode: Mode) -> tuple[Component, ...]:
+    """The components that a mode has."""
+    if mode == "3D":
+        return COMPONENTS
+    own = "E" if mode.startswith("TM") else "H"
+    return tuple(c for c in COMPONENTS if (c[0] == own) == (c[1] == mode[-1]))
 
 
 def _further(node: Index, way: Index) -> Index:

@@ -1,0 +1,40 @@
+"""`peergrid convert`: an input file of another program as a model file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from peergrid.cli.choose import Precision, Traces, opened
+from peergrid.cli.notes import tell
+from peergrid.cli.replace import guard
+from peergrid.errors import UsageError
+from peergrid.io.atomic import replacing
+from peergrid.models import ForeignModel, read
+
+START = "# Written by 'peergrid convert' from"
+
+
+def convert(
+    given: Annotated[Path, typer.Argument(metavar="MODEL.in", help="An input file of gprMax.")],
+    output: Annotated[Path, typer.Argument(metavar="MODEL.toml", help="The model file to write.")],
+    traces: Traces = None,
+    dtype: Precision = None,
+) -> None:
+    """Write an input file of gprMax as a model file; both give the same results, bit by bit."""
+    if given.suffix.lower() == ".toml" or output.suffix.lower() != ".toml":
+        raise UsageError(f"A file .in and a new one .toml are expected, got '{given.name}' and '{output.name}'.")
+    guard(output, "model file of 'peergrid convert'", START)
+    model = opened(read(given), traces, dtype)
+    if not isinstance(model, ForeignModel):
+        raise UsageError(f"'{given.name}' is expected to be an input file of gprMax, got another.")
+    try:
+        text, notes = model.written(output.parent)
+    except UsageError as error:
+        raise UsageError(f"{given.name}: {error}") from None
+    with replacing(output) as partial:
+        partial.write_text(f"{START} {given.name}\n\n{text}", encoding="utf-8")
+    tell(notes)
+    typer.echo(f"wrote {output}")

@@ -1,0 +1,77 @@
+"""The reader of model files of the kind fdtd3d: the same items as of an input file, from tables."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Self
+
+from peergrid.errors import UsageError
+from peergrid.gprmax.assemble import Plan
+from peergrid.gprmax.items import Heard, HeardArray, Source
+from peergrid.gprmax.model import InputModel
+from peergrid.gprmax.survey import DIPOLES
+from peergrid.gprmax.tables import Output, Tables
+from peergrid.gprmax.text import Command
+from peergrid.io.schema import read_table
+from peergrid.models.fdtd3d.domain import Component, live
+from peergrid.models.model import Snapshots
+from peergrid.models.survey import shifts
+
+
+@dataclass(frozen=True, eq=False)
+class TableModel(InputModel):
+    """A model file as data, whose survey is that of its table."""
+
+    def with_traces(self, traces: int) -> Self:
+        """Refused: the file says it. Raises UsageError."""
+        raise UsageError("'-n' is expected with an input file of gprMax, got another; say it in the table [survey].")
+
+
+def read(table: Mapping[str, Any]) -> TableModel:
+    """The model of a file's tables; a `Reader` of `models.model`."""
+    tables = read_table(Tables, table)
+    _check(tables)
+    plan = Plan(tuple(tables.items()))
+    model = TableModel(plan, tables.run, _snapshots(tables.output, plan), dtype=tables.grid.dtype, given=tables.survey)
+    _check_survey(model)
+    return model
+
+
+def _snapshots(output: Output, plan: Plan) -> Snapshots:
+    there = live(plan.mode)
+    for name in output.fields:
+        if name not in there:
+            raise UsageError(f"output.fields is expected to be fields of mode {plan.mode}, got '{name}'; take it out.")
+    usual: Component = "Ez" if "Ez" in there else there[0]
+    return Snapshots(output.snapshots, output.fields or (usual,), output.stride)
+
+
+def _check(tables: Tables) -> None:
+    grid = tables.grid
+    if (grid.time_window is None) == (grid.steps is None):
+        got = "neither" if grid.steps is None else "both"
+        raise UsageError(f"grid is expected to have a time_window or a number of steps, got {got}; give one of them.")
+    if len(tables.absorber.stretches) > 2:
+        raise UsageError(
+            f"absorber.stretch is expected once or twice, got {len(tables.absorber.stretches)}; take some out."
+        )
+    for snapshot in tables.snapshots:
+        if (snapshot.time is None) == (snapshot.after is None):
+            got = "neither" if snapshot.time is None else "both"
+            raise snapshot.command.fault("to have a time, or steps that it is after", got, "give one of them")
+
+
+def _check_survey(model: TableModel) -> None:
+    """Every trace has its dipoles and receivers in the domain."""
+    if model.given is None:
+        return
+    plan = model.plan
+    dipoles = [(one.command, one.at) for one in plan.of(Source) if one.kind in DIPOLES.values()]
+    heard = [(one.command, one.at) for one in plan.of(Heard)]
+    heard += [(one.command, corner) for one in plan.of(HeardArray) for corner in (one.lo, one.hi)]
+    for number, shift in enumerate(shifts(model), start=1):
+        for way, placed in ((model.nodes(shift.sources), dipoles), (model.nodes(shift.receivers), heard)):
+            for command, point in placed:
+                moved = (i + s for i, s in zip(plan.frame.source(command, point), way, strict=True))
+                plan.frame.inside(Command.table(f"survey, trace {number}: {command.where}"), tuple(moved))

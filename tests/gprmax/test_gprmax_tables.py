@@ -1,0 +1,255 @@
+"""Model files of the kind fdtd3d: what they say, and that input files of gprMax become such files, bit by bit."""
+
+from __future__ import annotations
+
+import tomllib
+from dataclasses import fields, replace
+from pathlib import Path
+
+import h5py
+import numpy as np
+import pytest
+
+from peergrid.cli import app
+from peergrid.errors import UsageError
+from peergrid.gprmax import InputModel
+from peergrid.jobs import run_model, run_survey
+from peergrid.models import modelfile, parse
+from peergrid.models.fdtd3d import Domain
+from peergrid.models.registry import reader
+from peergrid.models.survey import Positions, Steps
+
+HERE = Path(__file__).parent
+EXAMPLES = HERE.parents[1] / "examples"
+PLANE = """\
+#domain: 0.06 0.05 0.002
+#dx_dy_dz: 0.002 0.002 0.002
+#time_window: 41
+#pml_cells: 4
+#material: 6 0.01 1 0 soil
+#waveform: gaussiandotnorm 2 1.5e9 pulse
+#hertzian_dipole: z 0.031 0.04 0 pulse
+#rx: 0.024 0.036 0
+#box: 0 0 0 0.06 0.03 0.002 soil
+"""
+SPACE = """\
+#title: "quotes", \\ and ü
+#domain: 0.04 0.036 0.032
+#dx_dy_dz: 0.002 0.002 0.002
+#time_window: 1.2e-10
+#time_step_stability_factor: 0.9
+#pml_cells: 4 3 4 2 4 5
+#symmetry_boundary: y0 pec
+#pml_formulation: MRIPML
+#pml_cfs: constant forward 0 0.1 linear reverse 1 3 quartic forward 0 none
+#pml_cfs: quadratic forward 0.05 0 constant forward 1 1 cubic forward 0 2
+#magnetic_averaging: arithmetic
+#material: 6 0.01 1 0.5 soil
+#material: 4 0 1 0 wet
+#add_dispersion_debye: 2 3 9e-12 1.7 3e-11 wet soil
+#add_dispersion_lorentz: 1 0.7 4e9 2e8 wet
+#add_dispersion_drude: 1 1e9 3e8 wet
+#box: 0 0 0 0.04 0.036 0.014 soil n
+#box: 0.02 0.01 0.01 0.03 0.02 0.02 wet pec soil
+#excitation_file: pulse.txt linear 0
+#waveform: contsine 1 1.5e9 wave
+#rx_array: 0.014 0.014 0.018 0.018 0.018 0.018 0.002 0.004 0.002
+#rx: 0.016 0.018 0.018 last Ez Ix
+#magnetic_dipole: y 0.012 0.016 0.02 pulse 1e-11 1e-10
+#transmission_line: z 0.02 0.018 0.018 73 wave
+#voltage_source: x 0.024 0.018 0.018 0 wave
+#plane_wave_vector: 0.012 0.012 0.012 0.028 0.024 0.022 0 0 -1 30 wave
+#ntff_surface: 0.01 0.01 0.01 0.03 0.026 0.024 box
+#ntff_frequency: box band 1e9 2e9 rectangular
+#ntff_far_field_array: 0 90 30 0 0 1 band
+#snapshot: 0.008 0.008 0.008 0.032 0.028 0.024 0.004 0.004 0.002 10 early
+#snapshot: 0.008 0.008 0.008 0.032 0.028 0.024 0.002 0.002 0.002 1e-10 late.h5
+"""
+
+
+def _file(folder: Path, text: str) -> Path:
+    (folder / "pulse.txt").write_text("pulse\n0\n1\n-0.7\n0.3\n0\n")
+    path = folder / "model.in"
+    path.write_text(text)
+    return path
+
+
+def _both(path: Path, traces: int | None = None) -> tuple[InputModel, InputModel]:
+    """An input file's model, and that of the file that it is converted into."""
+    model = modelfile.read(path)
+    assert isinstance(model, InputModel)
+    model = model if traces is None else model.with_traces(traces)
+    again = parse(model.written(path.parent)[0], path.parent)
+    assert isinstance(again, InputModel)
+    return model, again
+
+
+def _assert_same(one: Domain, two: Domain) -> None:
+    for field in (field.name for field in fields(Domain) if field.name not in ("ids", "sources")):
+        assert getattr(one, field) == getattr(two, field), field
+    np.testing.assert_array_equal(one.ids, two.ids)
+    for a, b in zip(one.sources, two.sources, strict=True):
+        assert replace(a, drive=b.drive) == b
+        for half in (False, True):
+            given, found = (source.drive.samples(one.steps, one.dt, half) for source in (a, b))
+            np.testing.assert_array_equal(given, found)
+            assert np.abs(found).max() > 0
+
+
+@pytest.mark.parametrize("name", ["objects.in", "soils.in", "cells.in", "part.in"])
+def test_converted_files_have_the_same_medium_everywhere(name: str) -> None:
+    one, two = _both(HERE / name)
+    _assert_same(one.domain, two.domain)
+
+
+@pytest.mark.parametrize("text", [SPACE, PLANE.replace("dipole: z", "dipole: x") + "#domain_mode: TE\n"])
+def test_converted_files_are_of_the_same_domain(text: str, tmp_path: Path) -> None:
+    one, two = _both(_file(tmp_path, text))
+    _assert_same(one.domain, two.domain)
+    assert one.build().regions == two.build().regions
+
+
+def test_converted_files_give_the_same_bits(tmp_path: Path) -> None:
+    one, two = _both(_file(tmp_path, PLANE))
+    given, found = (run_model(model, tmp_path / str(n), devices="cpu:1") for n, model in enumerate((one, two)))
+    assert given.sha256 == found.sha256
+    assert [file.name for file in given.outputs] == [file.name for file in found.outputs]
+    with h5py.File(given.outputs[0]) as theirs, h5py.File(found.outputs[0]) as ours:
+        names: list[str] = []
+        theirs.visititems(lambda name, node: names.append(name) if isinstance(node, h5py.Dataset) else None)
+        assert any(name.startswith("rxs/") for name in names)
+        for name in names:
+            np.testing.assert_array_equal(theirs[name][()], ours[name][()], err_msg=name)
+
+
+def test_a_survey_by_steps_is_a_table(tmp_path: Path) -> None:
+    steps = PLANE + "#src_steps: 0.002 0 0\n#rx_steps: 0.004 0 0\n"
+    one, two = _both(_file(tmp_path, steps), traces=3)
+    assert one.survey == two.survey == Steps(3, (0.002, 0.0), (0.004, 0.0))
+    digests = {run_survey(model, tmp_path / str(n), devices="cpu:1").sha256 for n, model in enumerate((one, two))}
+    assert len(digests) == 1
+    with pytest.raises(UsageError, match="say it in the table"):
+        two.with_traces(2)
+
+
+def test_a_study_is_a_table_of_positions(tmp_path: Path) -> None:
+    (tmp_path / "cases.csv").write_text("case_id,object_id,x_m,y_m,z_m\na,rx_1,0.02,0.03,0\nb,rx_1,0.03,0.03,0\n")
+    one, two = _both(_file(tmp_path, PLANE + "#study: gpr cases.csv\n"))
+    assert isinstance(one.survey, Positions)
+    assert one.survey == two.survey
+
+
+def test_what_a_model_file_cannot_say_is_refused_by_command_and_line(tmp_path: Path) -> None:
+    for line, said in (
+        (
+            "#add_dispersion_debye: 1 3 9e-12 free_space",
+            "line 10: #add_dispersion_debye is expected to be of a material",
+        ),
+        (f"#material: 6 0.01 1 0 {'x' * 101}", "line 10: #material is expected to be what a model file can say"),
+    ):
+        model = modelfile.read(_file(tmp_path, f"{PLANE}{line}\n"))
+        assert isinstance(model, InputModel)
+        with pytest.raises(UsageError, match=said):
+            model.written(tmp_path)
+
+
+def test_the_command_writes_a_file_that_runs_from_another_folder(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "there").mkdir()
+    output = tmp_path / "there" / "model.toml"
+    given = _file(tmp_path, SPACE + "#src_steps: 0.002 0 0\n#output_dir: there\n")
+    for _ in range(2):  # it may be written again
+        app(["convert", str(given), str(output)], standalone_mode=False)
+    said = capsys.readouterr()
+    assert said.out == 2 * f"wrote {output}\n"
+    assert "#src_steps moves nothing" in said.err
+    assert "#output_dir is passed over" in said.err
+    model = modelfile.read(output)
+    assert isinstance(model, InputModel)
+    _assert_same(_both(given)[0].domain, model.domain)
+    other = tmp_path / "mine.toml"
+    other.write_text("[model]\n")
+    for words, match in (
+        ((given, other), "a model file of 'peergrid convert' to replace"),
+        ((given, tmp_path / "x.txt"), "are expected, got"),
+        ((output, other), "are expected, got"),
+    ):
+        with pytest.raises(UsageError, match=match):
+            app(["convert", *map(str, words)], standalone_mode=False)
+    assert other.read_text() == "[model]\n"
+
+
+def test_the_example_hears_the_pipe() -> None:
+    model = modelfile.read(EXAMPLES / "pipe3d.toml")
+    without = tomllib.loads((EXAMPLES / "pipe3d.toml").read_text())
+    without["shape"] = without["shape"][:1]
+    bare = reader("fdtd3d")(without)
+    with_pipe, alone = (run_model(one, devices="cpu:2").traces["rx1.Ex"] for one in (model, bare))
+    assert 0.01 < np.abs(with_pipe - alone).max() / np.abs(with_pipe).max() < 0.1
+
+
+SMALL = """
+[model]
+kind = "fdtd3d"
+[grid]
+size = [0.04, 0.036, 0.032]
+spacing = 0.002
+steps = 10
+{grid}
+[absorber]
+cells = 4
+[[material]]
+name = "soil"
+permittivity = 4
+{material}
+[[shape]]
+kind = "box"
+material = "soil"
+lower = [0, 0, 0]
+upper = [0.04, 0.036, 0.01]
+{shape}
+[[source]]
+kind = "electric_dipole"
+axis = "z"
+position = [0.02, 0.018, 0.02]
+waveform = {{ kind = "ricker", frequency = 1e9 }}
+{source}
+[[receiver]]
+position = [0.024, 0.018, 0.02]
+{more}
+"""
+
+
+@pytest.mark.parametrize(
+    ("where", "line", "sentence"),
+    [
+        ("grid", "time_window = 1e-9", "grid is expected to have a time_window or a number of steps, got both; give "),
+        ("grid", "spacings = 1", "grid.spacings is no known key; did you mean 'spacing'?"),
+        ("shape", "smoth = false", "shape[1].smoth is no known key; did you mean 'smooth'?"),
+        ("shape", '[[shape]]\nkind = "bx"', "shape[2].kind is expected to be 'box', "),
+        ("shape", '[[shape]]\nkind = "sphere"\nmaterial = "soil"\ncentre = [1, 1, 1]\nradius = 0.01',
+         "shape[2] is expected to have at least one cell of the grid in it, got none; enlarge or move it."),
+        ("shape", '[[shape]]\nkind = "plate"\nmaterial = "sol"\nlower = [0, 0, 0]\nupper = [0.01, 0.01, 0]',
+         "shape[2] is expected to name a material, got 'sol'; did you mean 'soil'?"),
+        ("material", 'poles = [{ kind = "lorentz", strength = 1, frequency = 1e6, damping = 1e9 }]',
+         "material[1] is expected to have a damping below the pole's angular frequency, got 1e+09 per second; lower "),
+        ("source", "start = 2e-9\nstop = 1e-9", "source[1] is expected to stop after it starts, got 2e-09 and 1e-09"),
+        ("source", "resistance = 50", "source[1].resistance is no known key; known are axis, position, waveform, "),
+        ("more", "[[receiver]]\nposition = [1, 1, 1]", "receiver[2] is expected to lie within the domain, nodes 0 to "),
+        ("more", '[[snapshot]]\nlower = [0, 0, 0]\nupper = [0.01, 0.01, 0.01]\nname = "x"',
+         "snapshot[1] is expected to have a time, or steps that it is after, got neither; give one of them."),
+        ("more", '[[view]]\nlower = [0, 0, 0]\nupper = [0.01, 0.01, 0.01]\nname = "../x"',
+         "view[1].name is expected to be a name of letters, digits, '_' and '-', without folders, got '../x'"),
+        ("more", '[survey]\nkind = "common_offset"\ntraces = 10\nstep = [0.004, 0, 0]',
+         "survey, trace 6: receiver[1] is expected to lie within the domain, nodes 0 to (20, 18, 16), got node (22"),
+    ],
+)  # fmt: skip
+def test_wrong_files_are_refused_in_a_sentence(where: str, line: str, sentence: str) -> None:
+    parts = dict.fromkeys(("grid", "material", "shape", "source", "more"), "")
+    with pytest.raises(UsageError) as raised:
+        parse(SMALL.format(**(parts | {where: line}))).build()
+    found = str(raised.value)
+    assert found.startswith(sentence)
+    assert "\n" not in found
+    assert found.endswith((".", "?"))
