@@ -14,10 +14,10 @@ from peergrid.codegen.cache import default_cache
 from peergrid.codegen.cuda.skeletons import skeleton
 from peergrid.errors import UsageError
 from peergrid.images.table import Line, Pixels, straight
-from peergrid.runtime.cuda.commands.buffer import CommandWriter
+from peergrid.runtime.cuda.commands.issue import issue
+from peergrid.runtime.cuda.commands.writer import CommandWriter
 from peergrid.runtime.cuda.device.devices import Devices
 from peergrid.runtime.cuda.device.driver import CudaDriver, Driver
-from peergrid.runtime.cuda.issue import issue
 from peergrid.schedule.ops import Event, Queue
 
 Variant = Literal["each", "packed", "shared"]
@@ -85,7 +85,7 @@ def on_gpus(
         uploaded = perf_counter()
         times = [tuple(share.issue(variant, repetitions)) for share in shares]
         devices.synchronize()
-        slowest = tuple(max(devices.driver.elapsed(*pair) for pair in pairs) for pairs in zip(*times, strict=True))
+        slowest = tuple(max(devices.elapsed(*pair) for pair in pairs) for pairs in zip(*times, strict=True))
         computed = perf_counter()
         for share in shares:
             share.download()
@@ -115,11 +115,10 @@ class _Share:
         self._devices.enter(self._number)
         self._devices.driver.download(self._after, self._out)
 
-    def issue(self, variant: Variant, repetitions: int) -> list[tuple[int, int]]:
+    def issue(self, variant: Variant, repetitions: int) -> list[tuple[Event, Event]]:
         """Launch the kernel some times; the events before and after each."""
         devices, number = self._devices, self._number
-        entry, context, queue = devices.driver.entry, devices.context(number), Queue(number, "image")
-        kernel, stream = devices.function(number, self._code, KERNELS[variant]), devices.stream(queue)
+        queue, kernel = Queue(number, "image"), devices.function(number, self._code, KERNELS[variant])
         each = 1 if variant == "each" else LOAD // self._before.itemsize
         threads, shared = (MOST_THREADS, self._table_bytes) if variant == "shared" else (THREADS, 0)
         blocks = max(1, -(-self._before.size // (threads * each)))
@@ -129,11 +128,11 @@ class _Share:
                 raise UsageError(
                     f"Thread blocks of this GPU cannot have {shared} bytes of shared memory; use 'packed'."
                 )
-        events = [devices.event(Event(number, f"image {place}"), timing=True) for place in range(repetitions + 1)]
-        commands = CommandWriter()
-        commands.call(-1, context, entry("cuEventRecord"), events[0], stream)
+        events = [Event(number, f"image {place}") for place in range(repetitions + 1)]
+        commands = CommandWriter(devices)
+        commands.record(-1, queue, events[0], timing=True)
         for event in events[1:]:
-            commands.launch(-1, context, entry("cuLaunchKernel"), kernel, stream, blocks, threads, self._values, shared)
-            commands.call(-1, context, entry("cuEventRecord"), event, stream)
-        issue(commands.finish(), entry("cuCtxSetCurrent"), "A kernel of an image")
+            commands.launch(-1, queue, kernel, blocks, threads, self._values, shared=shared)
+            commands.record(-1, queue, event, timing=True)
+        issue(devices, commands.finish(), "A kernel of an image")
         return list(pairwise(events))

@@ -10,10 +10,11 @@ import numpy as np
 from peergrid.codegen.cache import default_cache
 from peergrid.codegen.cuda.common.arguments import Arguments
 from peergrid.errors import UsageError
-from peergrid.runtime.cuda.commands.buffer import CommandBuffer, CommandWriter
+from peergrid.runtime.cuda.commands.buffer import CommandBuffer
+from peergrid.runtime.cuda.commands.issue import issue
+from peergrid.runtime.cuda.commands.writer import CommandWriter
 from peergrid.runtime.cuda.device.devices import Devices
 from peergrid.runtime.cuda.device.driver import CudaDriver
-from peergrid.runtime.cuda.issue import issue
 from peergrid.runtime.cuda.memory.one_range import OneRange
 from peergrid.runtime.own_kernel import IN_STREAMS, Place, place_of
 from peergrid.schedule.ops import Event, Queue
@@ -101,13 +102,12 @@ class RangeProducts:
 
     def _issue(self, commands: CommandBuffer, times: int) -> None:
         """Make products, and wait for them."""
-        entry = self._devices.driver.entry
-        issue(commands, entry("cuCtxSetCurrent"), "A product over one range of addresses", times)
+        issue(self._devices, commands, "A product over one range of addresses", times)
         self._devices.synchronize()
 
     def _products(self, source: int, count: int) -> CommandBuffer:
         """The calls of one product or two, the first from a slot to the other."""
-        commands = CommandWriter()
+        commands = CommandWriter(self._devices)
         for number in range(count):
             self._product(commands, (source + number) % 2)
         return commands.finish()
@@ -115,30 +115,25 @@ class RangeProducts:
     def _product(self, commands: CommandWriter, source: int) -> None:
         """The calls of a product from one slot to the other: waits for all devices, then launches."""
         devices, kernel = self._devices, self._kernel
-        entry, every = devices.driver.entry, range(devices.count)
-        queues = [Queue(device, "products") for device in every]
-        done = [devices.event(Event(device, "product")) for device in every]
-        for device in every:
-            for other in every:
-                if other != device:
-                    stream = devices.stream(queues[device])
-                    commands.call(-1, devices.context(device), entry("cuStreamWaitEvent"), stream, done[other], 0)
+        queues = [Queue(device, "products") for device in range(devices.count)]
+        for queue in queues:
+            for other in range(devices.count):
+                if other != queue.device:
+                    commands.wait(-1, queue, Event(other, "product"))
         for device, box in enumerate(self._owned):
             code = devices.driver.compile(kernel.source, devices.architecture(device), default_cache() / "cubin", None)
-            values, stream = np.zeros(1, self._arguments.dtype), devices.stream(queues[device])
+            values = np.zeros(1, self._arguments.dtype)
             values["fields"]["slot"][0, 0] = [one.address for one in self._slots]
             values["source"], values["target"] = source, 1 - source
             values["lo"][0, 0], values["hi"][0, 0] = box.lo[0], box.hi[0]
             commands.launch(
                 -1,
-                devices.context(device),
-                entry("cuLaunchKernel"),
+                queues[device],
                 devices.function(device, code, kernel.entry),
-                stream,
                 kernel.blocks(box),
                 kernel.threads,
                 values,
-                kernel.shared,
-                (self._tables[device],),
+                shared=kernel.shared,
+                more=(self._tables[device],),
             )
-            commands.call(-1, devices.context(device), entry("cuEventRecord"), done[device], stream)
+            commands.record(-1, queues[device], Event(device, "product"))

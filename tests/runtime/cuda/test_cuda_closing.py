@@ -89,14 +89,14 @@ def test_closed_within_a_step_by_the_same_thread(monkeypatch: pytest.MonkeyPatch
     driver = HostDriver()
     executor, schedule = made(driver, 1)
     executor.prepare(schedule)
-    entry = executor._execution.entry
+    entry = executor._execution.devices.entry
 
     def handled(name: str) -> int:
         found = entry(name)
         executor.close()
         return found
 
-    monkeypatch.setattr(executor._execution, "entry", handled)
+    monkeypatch.setattr(executor._execution.devices, "entry", handled)
     with pytest.raises(UsageError, match="closed within its steps"):
         executor.execute(schedule, 1, 0)
     assert not driver.live

@@ -133,7 +133,7 @@ def test_zones_wait_for_edge_tiles_beside_long_plain_tiles() -> None:
         executor = CudaExecutor(plan, STEPS, (0,), driver=HostDriver(blocks=1, gpu=gpu))
         execution = executor._execution
         table = lower(execution, build(plan, options, 1)).buffers[0].table
-        launches = table[table[:, FUNCTION] == execution.entry("cuLaunchKernel")]
+        launches = table[table[:, FUNCTION] == execution.devices.entry("cuLaunchKernel")]
         assert len(launches) == 3
         assert len(set(launches[:, FIRST + 8])) == streams
         executor.close()

@@ -129,7 +129,7 @@ def test_what_failed_is_named(strategy: str, call: str, code: int, said: str) ->
     driver = HostDriver(words=detail != "events")
     executor, schedule = executor_and_schedule(name, driver, "copy" if detail == "copy" else None)  # type: ignore[arg-type]
     answer = CFUNCTYPE(c_int)(lambda: code)
-    executor._execution._entries[call] = int(cast(answer, c_void_p).value or 0)
+    executor._execution.devices._entries[call] = int(cast(answer, c_void_p).value or 0)
     with pytest.raises(PeergridError, match=said) as raised:
         executor.execute(schedule, 1, 0)
     assert isinstance(raised.value, DeviceFault)

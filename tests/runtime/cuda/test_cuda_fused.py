@@ -98,7 +98,7 @@ def test_tiles_of_zones_begin_when_plain_tiles_have() -> None:
     lowered = lower_fused(executor._execution, fuse_exchange(plan, one_iteration(plan, options)))
     assert isinstance(lowered, Lowered)
     names = {address: name for (_, _, name), address in executor._execution.devices._functions.items()}
-    launch = executor._execution.entry("cuLaunchKernel")
+    launch = executor._execution.devices.entry("cuLaunchKernel")
     rows = [row for row in lowered.buffers[0].table if row[FUNCTION] == launch]
     found = [(int(row[FIRST + 8]), names[int(row[FIRST])]) for row in rows]
     executor.close()
@@ -165,7 +165,7 @@ def test_hosts_keep_pace_with_what_they_launch(strategy: StrategyName) -> None:
     problem, options = random_heat((90, 200), ("fixed", "fixed")), Options(strategy, depth=DEPTH)
     plan = layout(problem, Partition.over(problem.grid, 2), options)
     executor = CudaExecutor(plan, 60, (0, 1), driver=HostDriver(), submission_threads=2)
-    lowered, entry = executor._lower(one_iteration(plan, options)), executor._execution.entry
+    lowered, entry = executor._lower(one_iteration(plan, options)), executor._execution.devices.entry
     kinds = [entry(name) for name in ("cuLaunchKernel", "cuLaunchCooperativeKernel")]
     for submission in executor._submitter.work(lowered).submissions:
         launched = {row[FIRST + 8] for row in submission.commands.table if row[FUNCTION] in kinds}

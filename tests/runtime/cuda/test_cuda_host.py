@@ -21,6 +21,7 @@ from peergrid.grid import Index
 from peergrid.grid.partition import Partition
 from peergrid.models.fdtd.build import build as radar
 from peergrid.models.modelfile import parse
+from peergrid.runtime.cuda import executor as module
 from peergrid.runtime.cuda.bandwidth import COPIES, LEAST, copy_bandwidth
 from peergrid.runtime.cuda.device.faults import error
 from peergrid.runtime.cuda.executor import CudaExecutor
@@ -231,7 +232,7 @@ def test_what_is_prepared_needs_no_compiler_any_more(strategy: StrategyName, mon
     executor = CudaExecutor(plan, STEPS, (0, 1), driver=driver)
     whole = one_iteration(plan, options)
     issued = list[int]()
-    monkeypatch.setattr(executor._execution, "issue", lambda commands: issued.append(len(commands.ops)))
+    monkeypatch.setattr(module, "issue", lambda devices, commands, subject: issued.append(len(commands.ops)))
     executor.prepare(whole)
     assert issued == [0]  # the loop that issues has been called
     monkeypatch.delattr(HostDriver, "compile")
@@ -251,7 +252,7 @@ def test_graphs_are_given_back_where_a_later_one_fails(failing: str, monkeypatch
         monkeypatch.setattr(driver, "instantiate", lambda graph: (_ for _ in ()).throw(error(2, "cuGraphInstantiate")))
     else:
         executor._lowered.clear()
-        executor._execution._entries[failing] = int(cast(refused, c_void_p).value or 0)
+        executor._execution.devices._entries[failing] = int(cast(refused, c_void_p).value or 0)
     with pytest.raises(DoesNotFit, match="CUDA_ERROR_OUT_OF_MEMORY"):
         executor.execute(whole, 17, 2)
     assert driver.captures == 2

@@ -169,13 +169,13 @@ class Launch:
 def launches(execution: ExecutionContext, commands: CommandBuffer) -> Iterator[tuple[Launch, frozenset[Launch]]]:
     """What computes, in the order of issue, and what its stream and events put before it."""
     names = {address: name for (_, _, name), address in execution.devices._functions.items()}
-    record, wait = map(execution.entry, ("cuEventRecord", "cuStreamWaitEvent"))
+    record, wait = map(execution.devices.entry, ("cuEventRecord", "cuStreamWaitEvent"))
     held: dict[int, frozenset[Launch]] = {}
     recorded: dict[int, frozenset[Launch]] = {}
     passes: Counter[int] = Counter()
     for number, row in enumerate(commands.table.tolist()):
         context = row[CONTEXT]
-        name = names[row[FIRST]] if row[FUNCTION] == execution.entry("cuLaunchKernel") else ""
+        name = names[row[FIRST]] if row[FUNCTION] == execution.devices.entry("cuLaunchKernel") else ""
         if row[FUNCTION] == record:
             recorded[row[FIRST]] = held.get(row[FIRST + 1], frozenset())
         elif row[FUNCTION] == wait:

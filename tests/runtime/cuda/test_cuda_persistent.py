@@ -158,7 +158,7 @@ def test_no_more_blocks_than_the_kernel_was_chosen_for(
         kernels_of(executor._execution).cooperative(schedule),
         lower_persistent(executor._execution, fuse_steps(plan, schedule)),
     )
-    launches = {executor._execution.entry(name) for name in ("cuLaunchKernel", "cuLaunchCooperativeKernel")}
+    launches = {executor._execution.devices.entry(name) for name in ("cuLaunchKernel", "cuLaunchCooperativeKernel")}
     assert kernel is not None
     assert isinstance(lowered, Lowered)
     found = [int(row[FIRST + 1]) for row in lowered.buffers[0].table if row[FUNCTION] in launches]

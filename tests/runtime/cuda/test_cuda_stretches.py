@@ -12,9 +12,9 @@ from runtime_problems import heat_2d
 
 from peergrid import Grid, Options, Problem
 from peergrid.grid.partition import Partition
-from peergrid.runtime.cuda.commands.buffer import NOTHING, CommandBuffer, CommandWriter
+from peergrid.runtime.cuda.commands.buffer import NOTHING, CommandBuffer
 from peergrid.runtime.cuda.commands.replay import DONE, NOT_READY, replay
-from peergrid.runtime.cuda.commands.rows import CONTEXT
+from peergrid.runtime.cuda.commands.rows import COLUMNS, CONTEXT, FUNCTION, KIND, POLL
 from peergrid.runtime.cuda.lowering.execution_context import ExecutionContext
 from peergrid.runtime.cuda.lowering.lower import lower
 from peergrid.runtime.cuda.lowering.passes import queued_on
@@ -68,8 +68,8 @@ def test_a_question_in_vain_is_time_spent_waiting() -> None:
             time.sleep(0.05)
         return answers.pop(0)
 
-    function, made, words = CFUNCTYPE(c_int)(answer), CommandWriter(), np.zeros(4, np.int64)
-    made.poll(0, 0, int(cast(function, c_void_p).value or 0), 0)
-    assert carried_out(made.finish(), words) == (DONE, 3)
+    function, table, words = CFUNCTYPE(c_int)(answer), np.zeros((1, COLUMNS), np.int64), np.zeros(4, np.int64)
+    table[0, KIND], table[0, FUNCTION] = POLL, int(cast(function, c_void_p).value or 0)
+    assert carried_out(CommandBuffer(table, (0,), (), ()), words) == (DONE, 3)
     assert not answers
     assert 0 < words[1] < 0.05e9

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from peergrid.runtime.cuda.commands.buffer import CommandWriter
+from peergrid.runtime.cuda.commands.issue import issue
+from peergrid.runtime.cuda.commands.writer import CommandWriter
 from peergrid.runtime.cuda.device.devices import Devices
 from peergrid.runtime.cuda.device.driver import CudaDriver, Driver
-from peergrid.runtime.cuda.issue import issue
 from peergrid.schedule.ops import Event, Queue
 
 COUNT = 1 << 30
@@ -33,14 +33,12 @@ def copy_bandwidth(ordinal: int = 0, samples: int = 5, driver: Driver | None = N
 
 def _copy(devices: Devices, source: int, target: int, count: int) -> float:
     """Seconds of several copies."""
-    queue, entry = Queue(0, "copy"), devices.driver.entry
-    stream, context = devices.stream(queue), devices.context(0)
-    before, after = (devices.event(Event(0, name), timing=True) for name in ("before", "after"))
-    commands = CommandWriter()
-    commands.call(-1, context, entry("cuEventRecord"), before, stream)
+    queue, before, after = Queue(0, "copy"), Event(0, "before"), Event(0, "after")
+    commands = CommandWriter(devices)
+    commands.record(-1, queue, before, timing=True)
     for _ in range(COPIES):
-        commands.call(-1, context, entry("cuMemcpyAsync"), target, source, count, stream)
-    commands.call(-1, context, entry("cuEventRecord"), after, stream)
-    issue(commands.finish(), entry("cuCtxSetCurrent"), "A copy to measure the memory with")
+        commands.call(-1, queue, "cuMemcpyAsync", target, source, count, devices.stream(queue))
+    commands.record(-1, queue, after, timing=True)
+    issue(devices, commands.finish(), "A copy to measure the memory with")
     devices.synchronize()
-    return devices.driver.elapsed(before, after)
+    return devices.elapsed(before, after)

@@ -10,7 +10,9 @@ from threading import Barrier
 
 import numpy as np
 
-from peergrid.runtime.cuda.commands.buffer import NOTHING, CommandBuffer, CommandWriter
+from peergrid.runtime.cuda.commands.buffer import CommandBuffer
+from peergrid.runtime.cuda.commands.issue import issue
+from peergrid.runtime.cuda.commands.writer import CommandWriter
 from peergrid.runtime.cuda.device.devices import Devices
 from peergrid.runtime.cuda.device.driver import CudaDriver, Driver
 from peergrid.runtime.cuda.lowering.programs import Programs
@@ -38,7 +40,7 @@ def launch_seconds(ordinals: tuple[int, ...], driver: Driver | None = None, cach
         with closing(Workers(devices.count, "launches")) as workers:
             barrier, found = Barrier(devices.count), list[float]()
             for _ in range(SAMPLES + 1):
-                jobs = [workers.submit(_issue, devices, commands, barrier) for commands in buffers]
+                jobs = [workers.submit(_seconds, devices, commands, barrier) for commands in buffers]
                 found.append(max(job.result() for job in jobs) / LAUNCHES)
                 devices.synchronize()
         return median(found[1:])
@@ -47,25 +49,16 @@ def launch_seconds(ordinals: tuple[int, ...], driver: Driver | None = None, cach
 def _launches(devices: Devices, programs: Programs, device: int) -> CommandBuffer:
     """Launches of a kernel that does nothing, all in one queue."""
     function = programs.function(device, SOURCE, "nothing")
-    stream, values = devices.stream(Queue(device, "launches")), np.zeros(WORDS, np.uint64)
-    commands, entry = CommandWriter(), devices.driver.entry("cuLaunchKernel")
+    queue, values, commands = Queue(device, "launches"), np.zeros(WORDS, np.uint64), CommandWriter(devices)
     for _ in range(LAUNCHES):
-        commands.launch(-1, devices.context(device), entry, function, stream, 1, THREADS, values)
+        commands.launch(-1, queue, function, 1, THREADS, values)
     return commands.finish()
 
 
-def _issue(devices: Devices, commands: CommandBuffer, barrier: Barrier) -> float:
+def _seconds(devices: Devices, commands: CommandBuffer, barrier: Barrier) -> float:
     """Seconds of this thread for all calls of a buffer."""
-    from peergrid.runtime.cuda.commands.replay import replay  # takes a compiler along, which is slow to come
-    from peergrid.runtime.cuda.device.faults import error
-
-    table, abort, spent = commands.table, np.zeros(1, np.int64), np.zeros(3, np.int64)
-    addresses = int(abort.ctypes.data), int(spent.ctypes.data)
-    set_context = devices.driver.entry("cuCtxSetCurrent")
+    devices.entry("cuCtxSetCurrent")
     barrier.wait()
     began = time.perf_counter()
-    state, code, _, _ = replay(table, NOTHING, (table[:0], table[:0]), 2, 1, set_context, 1, *addresses)
-    seconds = time.perf_counter() - began
-    if state:
-        raise error(int(code), "A launch to measure the host with")
-    return seconds
+    issue(devices, commands, "A launch to measure the host with")
+    return time.perf_counter() - began

@@ -10,8 +10,10 @@ from typing import Any
 
 from peergrid.errors import DeviceFault, PeergridError
 from peergrid.grid import Array, Box, FirstValues, Index
-from peergrid.runtime.cuda.commands.buffer import CommandBuffer, CommandWriter
+from peergrid.runtime.cuda.commands.buffer import CommandBuffer
+from peergrid.runtime.cuda.commands.issue import issue
 from peergrid.runtime.cuda.commands.replay import DONE, FAILED, TIMED_OUT
+from peergrid.runtime.cuda.commands.writer import CommandWriter
 from peergrid.runtime.cuda.device.driver import CudaDriver, Driver
 from peergrid.runtime.cuda.device.faults import error
 from peergrid.runtime.cuda.device.processes import Line, Processes
@@ -106,9 +108,10 @@ class CudaExecutor:
 
     def prepare(self, schedule: Schedule) -> None:
         self._check_whole()
+        devices = self._execution.devices
         try:
             self._lower(schedule)
-            self._execution.issue(CommandWriter().finish())  # the loop that issues is compiled now, too
+            issue(devices, CommandWriter(devices).finish(), "Nothing")  # the loop that issues is compiled now, too
         except PeergridError:
             self._broken = True
             raise

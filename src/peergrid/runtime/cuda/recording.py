@@ -14,7 +14,7 @@ import numpy as np
 from peergrid.codegen.cuda import service
 from peergrid.errors import UsageError
 from peergrid.grid import Box
-from peergrid.runtime.cuda.commands.buffer import CommandWriter
+from peergrid.runtime.cuda.commands.writer import CommandWriter
 from peergrid.runtime.cuda.lowering.execution_context import ExecutionContext
 from peergrid.runtime.cuda.lowering.lower import Numbered
 from peergrid.runtime.trace.noted import completed, joined
@@ -142,8 +142,7 @@ class Notes:
         execution, values = self.execution, np.zeros(1, service.NOTE)
         values["list"], values["site"], values["word"] = self.address, len(self.sites) - 1, word
         function = execution.programs.function(queue.device, service.NOTES, "note")
-        context, stream = execution.devices.context(queue.device), execution.devices.stream(queue)
-        commands.launch(number, context, execution.entry("cuLaunchKernel"), function, stream, 1, 1, values)
+        commands.launch(number, queue, function, 1, 1, values)
 
 
 def _raised(flag: Flag, count: int, span: int, numbers: dict[tuple[Flag, int], int]) -> Position | None:

@@ -8,9 +8,10 @@ import numpy as np
 
 from peergrid.codegen.cuda import service
 from peergrid.grid import Box, Index
-from peergrid.runtime.cuda.commands.replay import invoke
-from peergrid.runtime.cuda.commands.rows import ARGUMENTS
+from peergrid.runtime.cuda.commands.issue import issue
+from peergrid.runtime.cuda.commands.writer import CommandWriter
 from peergrid.runtime.cuda.lowering.execution_context import ExecutionContext
+from peergrid.schedule.ops import Queue
 
 NOWHERE = (1 << 63) - 1
 BLOCKS, THREADS = 1024, 256
@@ -36,14 +37,10 @@ def _search(execution: ExecutionContext, device: int, name: str, slot: int, owne
     values["pitch"][0, 2 - len(pitches) :] = pitches
     values["shape"] = (1,) * (3 - owned.ndim) + owned.shape
     values["found"] = found
-    pointers = np.array([values.ctypes.data], np.uint64)
     kernel = execution.utility_kernel(device, f"search_{block.itemsize}")
-    blocks = min(BLOCKS, -(-owned.size // THREADS))
-    words = (kernel, blocks, 1, 1, THREADS, 1, 1, 0, 0, int(pointers.ctypes.data), 0)
-    execution.check(
-        invoke(execution.entry("cuLaunchKernel"), words), f"Searching '{name}' for values that are not finite"
-    )
-    assert len(words) == ARGUMENTS
+    commands, blocks = CommandWriter(execution.devices), min(BLOCKS, -(-owned.size // THREADS))
+    commands.launch(-1, Queue(device, "search"), kernel, blocks, THREADS, values)
+    issue(execution.devices, commands.finish(), f"Searching '{name}' for values that are not finite")
     driver.synchronize()
     answer = np.empty(1, np.int64)
     driver.download(answer, found)

@@ -5,7 +5,9 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass, replace
 
-from peergrid.runtime.cuda.commands.buffer import CommandBuffer, CommandWriter
+from peergrid.runtime.cuda.commands.buffer import CommandBuffer
+from peergrid.runtime.cuda.commands.issue import issue
+from peergrid.runtime.cuda.commands.writer import CommandWriter
 from peergrid.runtime.cuda.lowering.execution_context import ExecutionContext
 from peergrid.runtime.cuda.lowering.lower import Lowered
 from peergrid.schedule.ops import Event, Queue, SignalWait, Touching, queues_of
@@ -37,9 +39,9 @@ def start_clocks(execution: ExecutionContext, queues: tuple[Queue, ...]) -> dict
     for queue in queues:
         if queue.device not in found:
             event = Event(queue.device, "trace start")
-            commands = CommandWriter()
-            _record(execution, commands, queue, event)
-            execution.issue(commands.finish())
+            commands = CommandWriter(execution.devices)
+            commands.record(-1, queue, event, timing=True)
+            issue(execution.devices, commands.finish(), "An event to measure the devices from")
             found[queue.device] = (event, time.perf_counter())
     execution.devices.synchronize()
     return found
@@ -53,11 +55,7 @@ def spans(
     for number, before, after in marks:
         (queue,) = queues_of(lowered.schedule.ops[number])
         start, at = clocks[queue.device]
-        execution.devices.enter(queue.device)
-        first, last = (
-            at + execution.devices.driver.elapsed(*(execution.devices.event(e, timing=True) for e in (start, event)))
-            for event in (before, after)
-        )
+        first, last = (at + execution.devices.elapsed(start, event) for event in (before, after))
         found.append(Span(number, queue, first, last))
     origin = min((span.start for span in found), default=0.0)
     return tuple(replace(span, start=span.start - origin, end=span.end - origin) for span in found)
@@ -66,7 +64,7 @@ def spans(
 def _with_events(
     execution: ExecutionContext, lowered: Lowered, commands: CommandBuffer, marks: list[Mark]
 ) -> CommandBuffer:
-    writer = CommandWriter(relocations=list(commands.relocations), keep=list(commands.keep))
+    writer = CommandWriter(execution.devices, relocations=list(commands.relocations), keep=list(commands.keep))
     for n, number in enumerate(commands.ops):
         op = lowered.schedule.ops[number] if number >= 0 else None
         measured = op is not None and isinstance(op, Touching | SignalWait)
@@ -74,15 +72,9 @@ def _with_events(
             (queue,) = queues_of(lowered.schedule.ops[number])
             before, after = (Event(queue.device, f"trace {len(marks)} {side}") for side in ("before", "after"))
             marks.append((number, before, after))
-            _record(execution, writer, queue, before)
+            writer.record(-1, queue, before, timing=True)
         writer.rows.append([int(word) for word in commands.table[n]])
         writer.ops.append(number)
         if measured and (n + 1 == len(commands.ops) or commands.ops[n + 1] != number):
-            _record(execution, writer, queue, after)
+            writer.record(-1, queue, after, timing=True)
     return writer.finish()
-
-
-def _record(execution: ExecutionContext, commands: CommandWriter, queue: Queue, event: Event) -> None:
-    devices = execution.devices
-    handle = devices.event(event, timing=True)
-    commands.call(-1, devices.context(queue.device), execution.entry("cuEventRecord"), handle, devices.stream(queue))

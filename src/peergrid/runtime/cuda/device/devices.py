@@ -32,6 +32,7 @@ class Devices:
         self.mine = tuple(range(len(ordinals))) if processes is None else processes.mine
         self._streams: dict[Queue, int] = {}
         self._events: dict[tuple[Event, bool], int] = {}
+        self._entries: dict[str, int] = {}
         self._constants: dict[tuple[int, bytes], int] = {}
         self._modules: dict[tuple[int, bytes], int] = {}
         self._functions: dict[tuple[int, bytes, str], int] = {}
@@ -85,6 +86,17 @@ class Devices:
             handle = self._events[event, timing] = self.driver.create_event(timing)
             self._on_close(event.device, self.driver.destroy_event, handle)
         return self._events[event, timing]
+
+    def elapsed(self, first: Event, last: Event) -> float:
+        """Seconds between two events of a device, recorded with timing."""
+        self.enter(first.device)
+        return self.driver.elapsed(self.event(first, timing=True), self.event(last, timing=True))
+
+    def entry(self, name: str) -> int:
+        """The address of a driver function."""
+        if name not in self._entries:
+            self._entries[name] = self.driver.entry(name)
+        return self._entries[name]
 
     def allocate(self, device: int, count: int) -> int:
         """That many bytes of device memory."""

@@ -1,5 +1,5 @@
 """Command buffers of schedules whose kernels exchange with their neighbours themselves.
 
 In the order of reading: `protocol`, what their text says of waits and signals; `chain`, what neighbours have in common;
-`peer`, a launch for each pass, with `sums`, what adds up its norms beside the next; `persistent`, one for many.
+`peer`, a launch for each pass; `persistent`, one for many.
 """

@@ -101,8 +101,3 @@ def passes(schedule: Schedule) -> list[Compute]:
 def hosts_of_devices(schedule: Schedule) -> dict[int, int]:
     """The host that issues for each device."""
     return {queue.device: hosts_of(op)[0] for op in schedule.ops for queue in queues_of(op)}
-
-
-def offset(table: NDArray[Any], name: str) -> int:
-    """The place of a member of a struct, in bytes."""
-    return int(table.dtype.fields[name][1])  # type: ignore[index]

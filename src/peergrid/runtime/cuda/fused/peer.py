@@ -13,17 +13,17 @@ from dataclasses import dataclass, replace
 from peergrid.codegen.cuda.blocked.program import Launch
 from peergrid.codegen.cuda.fused.exchange import boundary_counts
 from peergrid.codegen.cuda.fused.peer import PeerKernel
-from peergrid.runtime.cuda.commands.buffer import CommandWriter, Relocation
-from peergrid.runtime.cuda.fused.chain import Chain, hosts_of_devices, offset, passed, passes
-from peergrid.runtime.cuda.fused.sums import await_sums, mark_sums, sums_queue
+from peergrid.runtime.cuda.commands.buffer import Relocation
+from peergrid.runtime.cuda.commands.writer import CommandWriter
+from peergrid.runtime.cuda.fused.chain import Chain, hosts_of_devices, passed, passes
 from peergrid.runtime.cuda.lowering import signals
 from peergrid.runtime.cuda.lowering.device_tiles import DeviceTiles, tiles_on
 from peergrid.runtime.cuda.lowering.execution_context import ExecutionContext
 from peergrid.runtime.cuda.lowering.kernels import kernels_of
-from peergrid.runtime.cuda.lowering.launch import KernelLaunch
+from peergrid.runtime.cuda.lowering.launch import KernelLaunch, offset
 from peergrid.runtime.cuda.lowering.lower import Lowered
 from peergrid.schedule import Schedule
-from peergrid.schedule.ops import Compute, Flag, Queue
+from peergrid.schedule.ops import Compute, Event, Flag, Queue
 
 PEERS = passed("peer")
 MOST_WAITING = 0.5  # share of a GPU that waiting tiles of devices which share it may take
@@ -44,12 +44,12 @@ def lower_fused(execution: ExecutionContext, schedule: Schedule, notes: int = 0)
                 "for each other: queues exchange in their place"
             )
     devices, host_of = execution.devices.mine, hosts_of_devices(schedule)
-    commands = {host: CommandWriter() for host in sorted({host_of[device] for device in devices})}
+    commands = {host: CommandWriter(execution.devices) for host in sorted({host_of[device] for device in devices})}
     for number, part in enumerate(row.passes):
         for device in devices:
             row.write(commands[host_of[device]], device, number, part)
     queues = [queue for device in devices for queue in row.queues(device)]
-    queues += [] if execution.norms is None else [sums_queue(device) for device in devices]
+    queues += [] if execution.norms is None else [_sums_queue(device) for device in devices]
     buffers = {host: made.finish() for host, made in commands.items()}
     return Lowered(schedule, buffers, tuple(queues), frozenset(), {PEERS: len(row.passes)})
 
@@ -109,7 +109,7 @@ class _Row:
         """One pass of one device; its kernels meet before the next, beside which its norms are summed up."""
         queues, plain = self.queues(device), self.cut[device][0].program
         strips = queues[-1] if (queues[0].name, queues[-1].name) == ("interior", "strips") else None
-        operation = self.chain.awaits(device, number)
+        operation, slots = self.chain.awaits(device, number), (part.source, part.target)
         for queue, launch in zip(queues, self.launches[device], strict=True):
             links = self.chain.links(device, number, operation)
             if strips and queue == queues[0]:
@@ -118,18 +118,18 @@ class _Row:
                     min(launch.blocks, self.tiles.resident(device, plain)) - 1,
                 )
             if self.execution.norms is not None:
-                await_sums(self.execution, commands, operation, queue, part.target)
+                commands.wait(operation, queue, _summed(device, part.target))
             if queue == strips:
                 self._await_plain(commands, queue, operation, number)
-            self._launch(commands, queue, operation, part, replace(launch, more=(links, *launch.more)))
+            replace(launch, more=(links, *launch.more)).write(commands, operation, queue, slots, part.level)
             commands.relocations.append(Relocation(int(links.ctypes.data) + offset(links, "passed"), number, PEERS))
-        signals.barrier(self.execution, commands, operation, queues)
+        signals.barrier(commands, operation, queues)
         if self.execution.norms is not None:
-            signals.after(self.execution, commands, operation, sums_queue(device), queues)
-            sums = self.tiles.sums(device)
+            queue, sums = _sums_queue(device), self.tiles.sums(device)
             assert sums is not None, "kernels of a run with norms leave sums"
-            self._launch(commands, sums_queue(device), operation, part, sums)
-            mark_sums(self.execution, commands, operation, device, part.target)
+            signals.after(commands, operation, queue, queues)
+            sums.write(commands, operation, queue, slots, part.level)
+            commands.record(operation, queue, _summed(device, part.target))
 
     def _await_plain(self, commands: CommandWriter, queue: Queue, operation: int, number: int) -> None:
         """A queue goes on when the plain tiles of a pass's first wave have their room.
@@ -141,27 +141,21 @@ class _Row:
             self.execution, commands, operation, queue, "await_flag", _begun(queue.device), number + 1, counted=PEERS
         )
 
-    def _launch(
-        self, commands: CommandWriter, queue: Queue, operation: int, part: Compute, launch: KernelLaunch
-    ) -> None:
-        devices, values = self.execution.devices, launch.values.copy()
-        values["source"], values["target"] = part.source, part.target
-        address = commands.launch(
-            operation,
-            devices.context(queue.device),
-            self.execution.entry("cuLaunchKernel"),
-            launch.function,
-            devices.stream(queue),
-            launch.blocks,
-            launch.threads,
-            values,
-            launch.shared,
-            launch.arguments(part.target),
-            launch.rows,
-        )
-        commands.relocations.append(Relocation(address + offset(values, "step"), part.level, None))
-
 
 def _begun(device: int) -> Flag:
     """The word in which plain tiles say that those of the first wave of a pass have begun."""
     return Flag(device, "plain tiles begun")
+
+
+def _sums_queue(device: int) -> Queue:
+    """The queue in which a device sums up norms: of the lowest priority, since a pass has time to spare at its end.
+
+    What a pass leaves to be summed up is kept once for each slot of the state. So the next pass, which writes the other
+    slot, begins at once; the one after it waits for the sums.
+    """
+    return Queue(device, "sums")
+
+
+def _summed(device: int, slot: int) -> Event:
+    """The newest sums of a pass that wrote a slot are made."""
+    return Event(device, f"sums of slot {slot}")

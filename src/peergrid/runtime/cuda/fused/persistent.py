@@ -18,13 +18,14 @@ from peergrid.codegen.cuda.blocked.program import Launch
 from peergrid.codegen.cuda.fused.persistent import PASSES, PersistentKernel, Tables
 from peergrid.codegen.cuda.persistent_choice import resident
 from peergrid.grid import Box
-from peergrid.runtime.cuda.commands.buffer import CommandWriter, Relocation
-from peergrid.runtime.cuda.fused.chain import Chain, offset, passed, passes
+from peergrid.runtime.cuda.commands.buffer import Relocation
+from peergrid.runtime.cuda.commands.writer import CommandWriter
+from peergrid.runtime.cuda.fused.chain import Chain, passed, passes
 from peergrid.runtime.cuda.lowering.device_tiles import tiles_on
 from peergrid.runtime.cuda.lowering.duration import IN_FLIGHT_SECONDS
 from peergrid.runtime.cuda.lowering.execution_context import ExecutionContext
 from peergrid.runtime.cuda.lowering.kernels import UNFIT, kernels_of
-from peergrid.runtime.cuda.lowering.launch import KernelLaunch
+from peergrid.runtime.cuda.lowering.launch import KernelLaunch, offset
 from peergrid.runtime.cuda.lowering.lower import Lowered
 from peergrid.schedule import Schedule
 from peergrid.schedule.ops import Compute, Flag, Queue, Wait
@@ -120,7 +121,7 @@ class _Row:
 
     def lowered(self, iterations: int) -> Lowered:
         """Several iterations in one launch on each device."""
-        commands, count = CommandWriter(), iterations * len(passes(self.schedule))
+        commands, count = CommandWriter(self.chain.execution.devices), iterations * len(passes(self.schedule))
         for device in self.launches:
             self._write(commands, device, count)
         queues = tuple(self._queue(device) for device in self.launches)
@@ -129,24 +130,12 @@ class _Row:
 
     def _write(self, commands: CommandWriter, device: int, count: int) -> None:
         execution, launch, first = self.chain.execution, self.launches[device], passes(self.schedule)[0]
-        values, links = launch.values.copy(), self.chain.links(device, 0, self._barrier(device))
-        arguments = self._arguments(device, count)
-        values["source"], values["target"] = first.source, first.target
+        barrier, queue, slots = self._barrier(device), self._queue(device), (first.source, first.target)
+        links, arguments = self.chain.links(device, 0, barrier), self._arguments(device, count)
         shared = execution.devices.ordinals.count(execution.devices.ordinals[device]) > 1
-        address = commands.launch(
-            self._barrier(device),
-            execution.devices.context(device),
-            execution.entry("cuLaunchKernel" if shared else "cuLaunchCooperativeKernel"),
-            launch.function,
-            execution.devices.stream(self._queue(device)),
-            launch.blocks,
-            launch.threads,
-            values,
-            launch.shared,
-            (links, arguments),
-        )
+        whole = replace(launch, more=(links, arguments), cooperative=not shared)
+        whole.write(commands, barrier, queue, slots, 0)
         commands.relocations += [
-            Relocation(address + offset(values, "step"), 0, None),
             Relocation(int(links.ctypes.data) + offset(links, "passed"), 0, MANY),
             Relocation(int(arguments.ctypes.data) + offset(arguments, "before"), 0, MET),
         ]

@@ -8,10 +8,9 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from peergrid.codegen.cuda import service
-from peergrid.runtime.cuda.commands.buffer import CommandWriter
+from peergrid.runtime.cuda.commands.writer import CommandWriter
 from peergrid.runtime.cuda.lowering.execution_context import ExecutionContext
 from peergrid.runtime.cuda.lowering.routes import Choice, Routes
-from peergrid.runtime.cuda.lowering.signals import launch
 from peergrid.runtime.cuda.lowering.transfer import Side, Transfer, memcpy_2d, memcpy_3d, transfer
 from peergrid.schedule.ops import Copy, Queue
 
@@ -39,11 +38,11 @@ class Copies:
         (op,) = ops
         moved, queue = self._transfer(op), op.queue
         if route == "copy":
-            memcpy(self.execution, commands, number, queue, moved.source, moved.target, moved)
+            memcpy(commands, number, queue, moved.source, moved.target, moved)
         else:
             staged = moved.packed(self.execution.staging(op, moved.bytes))
-            memcpy(self.execution, commands, number, queue, moved.source, staged, moved)
-            memcpy(self.execution, commands, number, queue, staged, moved.target, moved)
+            memcpy(commands, number, queue, moved.source, staged, moved)
+            memcpy(commands, number, queue, staged, moved.target, moved)
 
     def _transfer(self, op: Copy) -> Transfer:
         memory = self.execution.memory
@@ -73,26 +72,17 @@ class Copies:
         values = np.zeros(1, service.STORES)
         values["boxes"], values["count"] = self.execution.devices.constant(queue.device, table), len(ops)
         kernel = self.execution.utility_kernel(queue.device, f"store_{size}")
-        launch(self.execution, commands, number, queue, kernel, blocks, service.STORE_THREADS, values)
+        commands.launch(number, queue, kernel, blocks, service.STORE_THREADS, values)
 
 
-def memcpy(
-    execution: ExecutionContext,
-    commands: CommandWriter,
-    number: int,
-    queue: Queue,
-    source: Side,
-    target: Side,
-    moved: Transfer,
-) -> None:
+def memcpy(commands: CommandWriter, number: int, queue: Queue, source: Side, target: Side, moved: Transfer) -> None:
     """The call that copies runs of bytes from one side to the other."""
-    devices, entry = execution.devices, execution.entry
-    context, stream = devices.context(queue.device), devices.stream(queue)
+    stream = commands.devices.stream(queue)
     if not moved.counts:
-        commands.call(number, context, entry("cuMemcpyAsync"), target.address, source.address, moved.run, stream)
+        commands.call(number, queue, "cuMemcpyAsync", target.address, source.address, moved.run, stream)
         return
     describe = memcpy_2d if len(moved.counts) == 1 else memcpy_3d
     words = describe(source, target, moved.counts, moved.run)
     commands.keep.append(words)
     name = "cuMemcpy2DAsync" if len(moved.counts) == 1 else "cuMemcpy3DAsync"
-    commands.call(number, context, entry(name), int(words.ctypes.data), stream)
+    commands.call(number, queue, name, int(words.ctypes.data), stream)

@@ -152,11 +152,10 @@ class DeviceTiles:
 
     def _arguments(self, device: int, box: Box) -> NDArray[Any]:
         """`Arguments` without tiles."""
-        template, values = self._execution.template(device), np.zeros(1, self._dtype)
+        whole, values = self._execution.arguments(device, box), np.zeros(1, self._dtype)
         for name in self._dtype.names or ():
             if name != "scratch":
-                values[name] = template[name]
-        values["lo"][0, : box.ndim], values["hi"][0, : box.ndim] = box.lo, box.hi
+                values[name] = whole[name]
         return values
 
     @cached_property

@@ -7,12 +7,13 @@ from pathlib import Path
 from typing import Any, TypeVar, cast
 
 import numpy as np
+from numpy.typing import NDArray
 
 from peergrid.codegen.cuda import service
-from peergrid.runtime.cuda.commands.buffer import LINE, NOTHING, CommandBuffer
+from peergrid.grid import Box
+from peergrid.runtime.cuda.commands.buffer import LINE
 from peergrid.runtime.cuda.device.devices import Devices, host_words
 from peergrid.runtime.cuda.device.driver import Driver
-from peergrid.runtime.cuda.device.faults import error
 from peergrid.runtime.cuda.device.processes import Processes
 from peergrid.runtime.cuda.lowering.duration import step_seconds, timeout
 from peergrid.runtime.cuda.lowering.own_kernel import OwnKernel
@@ -91,12 +92,7 @@ class ExecutionContext:
         self._flags: dict[int, FlagWords] = {}
         self._shared_flags: dict[int, FlagWords] = {}
         self.semaphores = HostWords(self.devices)
-        self._step_counters: dict[Queue, int] = {}
         self.message_words = HostWords(self.devices, shared=False)
-        self._staging: dict[tuple[object, ...], int] = {}
-        self._templates: dict[int, np.ndarray[Any, Any]] = {}
-        self._entries: dict[str, int] = {}
-        self._found: dict[int, int] = {}
         self._made: dict[Hashable, object] = {}
 
     @property
@@ -109,21 +105,15 @@ class ExecutionContext:
         """The word that stops every host thread."""
         return int(self.words.ctypes.data)
 
-    def entry(self, name: str) -> int:
-        """The address of a driver function."""
-        if name not in self._entries:
-            self._entries[name] = self.devices.driver.entry(name)
-        return self._entries[name]
-
     def utility_kernel(self, device: int, name: str) -> int:
         """One of the small kernels on a device."""
         return self.programs.function(device, service.SOURCE, name)
 
-    def template(self, device: int) -> np.ndarray[Any, Any]:
-        """The kernel arguments of a device, without what differs from launch to launch."""
-        if device not in self._templates:
-            self._templates[device] = self.memory.template(device)
-        return self._templates[device]
+    def arguments(self, device: int, box: Box) -> NDArray[Any]:
+        """The arguments of a device's kernels for the cells of a box, shape (1,)."""
+        values = self.once(("arguments", device), lambda: self.memory.template(device)).copy()
+        values["lo"][0, : box.ndim], values["hi"][0, : box.ndim] = box.lo, box.hi
+        return values
 
     def flag(self, flag: Flag) -> int:
         """The address of a flag: on its device where all that exchange with it reach it, else in host memory."""
@@ -151,9 +141,7 @@ class ExecutionContext:
 
     def step_counter(self, queue: Queue) -> int:
         """The address of the word that counts a queue's time steps when graphs are replayed."""
-        if queue not in self._step_counters:
-            self._step_counters[queue] = self.devices.allocate(queue.device, 8)
-        return self._step_counters[queue]
+        return self.once(("step counter", queue), lambda: self.devices.allocate(queue.device, 8))
 
     def barrier(self, hosts: tuple[int, ...]) -> int:
         """The address of the word that counts arrivals at a barrier of hosts."""
@@ -162,10 +150,8 @@ class ExecutionContext:
 
     def staging(self, op: Copy, count: int) -> int:
         """Pinned memory for one halo on its way through the host; the same for every iteration."""
-        key = (op.field, op.source_device, op.source_box, op.target_device, op.target_box, op.slot)
-        if key not in self._staging:
-            self._staging[key] = self.devices.allocate_host(count)
-        return self._staging[key]
+        key = ("staging", op.field, op.source_device, op.source_box, op.target_device, op.target_box, op.slot)
+        return self.once(key, lambda: self.devices.allocate_host(count))
 
     def message_buffer(self, flag: Flag, number: int, count: int) -> int:
         """Memory for one message on its way, the same for every schedule that has as large ones: pinned, or the GPU's
@@ -184,33 +170,7 @@ class ExecutionContext:
 
     def found(self, device: int) -> int:
         """A word of device memory for an answer."""
-        if device not in self._found:
-            self._found[device] = self.devices.allocate(device, 8)
-        return self._found[device]
-
-    def issue(self, commands: CommandBuffer) -> None:
-        """Carry out a few calls, none of which waits, once and from this thread."""
-        from peergrid.runtime.cuda.commands.replay import replay  # takes a compiler along, which is slow to come
-
-        spent = np.zeros(3, np.int64)
-        state, code, row, _ = replay(
-            commands.table,
-            NOTHING,
-            (commands.table[:0], commands.table[:0]),
-            2,
-            1,
-            self.entry("cuCtxSetCurrent"),
-            1,
-            self.abort_address,
-            int(spent.ctypes.data),
-        )
-        if state:
-            raise error(int(code), f"Row {int(row)} of a command buffer of {len(commands.ops)} calls")
-
-    def check(self, code: int, doing: str) -> None:
-        """Raise the classified error of a driver call made by address."""
-        if code:
-            raise error(code, doing)
+        return self.once(("found", device), lambda: self.devices.allocate(device, 8))
 
     def close(self) -> None:
         try:

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 
-from peergrid.runtime.cuda.commands.buffer import CommandWriter
+from peergrid.runtime.cuda.commands.writer import CommandWriter
 from peergrid.runtime.cuda.device.processes import Calls, Line
 from peergrid.runtime.cuda.lowering.copies import memcpy
 from peergrid.runtime.cuda.lowering.execution_context import ExecutionContext
@@ -37,8 +37,8 @@ class GroupedMessages:
         number, queue = ops[0][0], ops[0][1].queue
         devices, entry = self.execution.devices, self.calls.entry
         moves = [(op, *self._ends(op, place)) for place, (_, op) in enumerate(ops)]
-        move = partial(memcpy, self.execution, commands, number, queue)
-        call = partial(commands.call, number, devices.context(queue.device))
+        move = partial(memcpy, commands, number, queue)
+        call = partial(commands.call_at, number, queue)
         for op, moved, packed in moves:
             if isinstance(op, Send) and packed != moved.source:
                 move(moved.source, packed, moved)

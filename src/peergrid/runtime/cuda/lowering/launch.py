@@ -8,7 +8,10 @@ from typing import Any
 
 from numpy.typing import NDArray
 
+from peergrid.runtime.cuda.commands.buffer import Relocation
+from peergrid.runtime.cuda.commands.writer import CommandWriter
 from peergrid.runtime.cuda.memory.fields import Places
+from peergrid.schedule.ops import Queue
 
 
 @dataclass(frozen=True, eq=False)
@@ -17,8 +20,8 @@ class KernelLaunch:
     follows it, behind which comes, if there are any, one of `norms`: that of the slot which the pass writes.
 
     rows: rows of blocks; concurrent: whether it may run at the same time as the next launch of the pass; waits:
-    whether, then, it waits for the launch before; before, after: where it finds and leaves the state, if not in the
-    slots of the pass; later: steps of the pass before it.
+    whether, then, it waits for the launch before; cooperative: whether its blocks meet at barriers; before, after:
+    where it finds and leaves the state, if not in the slots of the pass; later: steps of the pass before it.
     """
 
     function: int
@@ -31,16 +34,54 @@ class KernelLaunch:
     rows: int = 1
     concurrent: bool = False
     waits: bool = False
+    cooperative: bool = False
     before: Places | None = None
     after: Places | None = None
     later: int = 0
 
-    def arguments(self, target: int) -> tuple[NDArray[Any], ...]:
-        """The arguments after `values` in a pass that writes this slot."""
-        return (*self.more, *self.norms[target : target + 1])
+    def write(
+        self,
+        commands: CommandWriter,
+        number: int,
+        queue: Queue,
+        slots: tuple[int, int],
+        level: int,
+        clock: int | None = None,
+    ) -> None:
+        """The call for operation `number` of a pass from one slot to the other, from a time level on.
+
+        clock: the address of a word that the level counts from, in graphs; else it counts from the iteration's step.
+        """
+        values, (source, target) = self.values.copy(), slots
+        values["source"], values["target"] = slots
+        for places, slot, kind in ((self.before, source, "pitch"), (self.after, target, "into")):
+            if places is not None:
+                values["fields"]["slot"][0, :, slot] = places.addresses
+                values["fields"][kind][0] = places.pitches
+        if clock is not None:
+            values["clock"], values["step"] = clock, level
+        address = commands.launch(
+            number,
+            queue,
+            self.function,
+            self.blocks,
+            self.threads,
+            values,
+            shared=self.shared,
+            more=(*self.more, *self.norms[target : target + 1]),
+            rows=self.rows,
+            cooperative=self.cooperative,
+        )
+        if clock is None:
+            commands.relocations.append(Relocation(address + offset(values, "step"), level, None))
 
 
 def chained(launches: Iterable[KernelLaunch]) -> Iterator[KernelLaunch]:
     """The launches one after another, as the stages of a step have to be, all concurrent with the next of the pass."""
     for place, launch in enumerate(launches):
         yield replace(launch, concurrent=True, waits=place > 0)
+
+
+def offset(struct: NDArray[Any], name: str) -> int:
+    """The place of a member of a struct, in bytes."""
+    return int(struct.dtype.fields[name][1])  # type: ignore[index]

@@ -12,7 +12,8 @@ from itertools import accumulate, groupby
 from typing import Protocol
 
 from peergrid.codegen.cuda.reduce import SHARED_BYTES, THREADS
-from peergrid.runtime.cuda.commands.buffer import CommandBuffer, CommandWriter, Relocation
+from peergrid.runtime.cuda.commands.buffer import CommandBuffer
+from peergrid.runtime.cuda.commands.writer import CommandWriter
 from peergrid.runtime.cuda.lowering.copies import Copies
 from peergrid.runtime.cuda.lowering.execution_context import ExecutionContext
 from peergrid.runtime.cuda.lowering.grouped import GroupedMessages
@@ -21,14 +22,13 @@ from peergrid.runtime.cuda.lowering.launch import KernelLaunch
 from peergrid.runtime.cuda.lowering.messages import Messages
 from peergrid.runtime.cuda.lowering.routes import Choice, Routes
 from peergrid.runtime.cuda.lowering.semaphores import Edge, edges, words
-from peergrid.runtime.cuda.lowering.signals import advance_step_counter, barrier, record, signal, tie, wait
+from peergrid.runtime.cuda.lowering.signals import advance_step_counter, barrier, signal
 from peergrid.runtime.cuda.lowering.streaming import StreamingPlan
 from peergrid.schedule import Schedule
 from peergrid.schedule.ops import (
     Compute,
     Copy,
     DeviceBarrier,
-    Event,
     Flag,
     HostBarrier,
     Op,
@@ -144,7 +144,7 @@ class Lowering:
 
     def host(self, host: int) -> CommandBuffer:
         """The command buffer of one host."""
-        commands, items = CommandWriter(), list(self._items(host))
+        commands, items = CommandWriter(self.execution.devices), list(self._items(host))
         last = {item[0][1].queue: n for n, item in enumerate(items) if isinstance(item[0][1], Compute | Reduce)}
         for n, item in enumerate(items):
             if self.noting is not None:
@@ -192,23 +192,19 @@ class Lowering:
             case Send() | Receive():
                 self.messages.write(commands, [(n, part) for n, part in item if isinstance(part, Send | Receive)])
             case Record():
-                record(execution, commands, number, op.queue, op.event)
+                commands.record(number, op.queue, op.event)
             case Wait():
-                wait(execution, commands, number, op.queue, op.event)
+                commands.wait(number, op.queue, op.event)
             case SignalOp(flag=Semaphore()) | SignalWait(flag=Semaphore()):
                 words(execution, commands, number, [part for _, part in item if isinstance(part, Signal)])
             case SignalOp() | SignalWait():
                 signal(execution, commands, number, op)
-            case Sync(target=Queue() as queue):
-                context = execution.devices.context(queue.device)
-                commands.poll(number, context, execution.entry("cuStreamQuery"), execution.devices.stream(queue))
-            case Sync(target=Event() as event):
-                context = execution.devices.context(event.device)
-                commands.poll(number, context, execution.entry("cuEventQuery"), execution.devices.event(event))
+            case Sync():
+                commands.poll(number, op.target)
             case HostBarrier():
                 commands.barrier(number, execution.barrier(op.hosts), len(op.hosts))
             case DeviceBarrier():
-                barrier(execution, commands, number, op.queues)
+                barrier(commands, number, op.queues)
 
     def _compute(self, commands: CommandWriter, number: int, ops: list[Compute]) -> None:
         """The launches of one pass, each with those that may run at the same time."""
@@ -223,14 +219,13 @@ class Lowering:
 
     def _reduce(self, commands: CommandWriter, number: int, op: Reduce) -> None:
         """The launch of a reduction of what a device owns."""
-        execution, ndim = self.execution, op.box.ndim
+        execution = self.execution
         kernel = reduce_kernel(execution.layout.problem, op.reduction)
         blocks, reduced = execution.reductions.struct(op.reduction, op.device)
-        values = execution.template(op.device).copy()
-        values["lo"][0, :ndim], values["hi"][0, :ndim] = op.box.lo, op.box.hi
+        values = execution.arguments(op.device, op.box)
         function = execution.programs.function(op.device, kernel.source, kernel.entry)
         launch = KernelLaunch(function, blocks, THREADS, SHARED_BYTES, values, (reduced,))
-        self._launch(commands, number, op.queue, launch, (1 - op.slot, op.slot), op.level, op.queue)
+        launch.write(commands, number, op.queue, (1 - op.slot, op.slot), op.level, self._clock(op.queue))
 
     def _together(
         self, commands: CommandWriter, number: int, op: Compute, launch: KernelLaunch, others: list[KernelLaunch]
@@ -241,12 +236,12 @@ class Lowering:
         names = (f"beside {queue.name}", f"beside {queue.name} too")
         sides = [Queue(queue.device, name, queue.priority) for name in names[: len(set(places))]]
         for side in sides:
-            tie(self.execution, commands, number, queue, side)
+            commands.tie(number, queue, side)
         self._advance(commands, number, op, launch, queue)
         for place, other in zip(places, others, strict=True):
             self._advance(commands, number, op, other, sides[place % len(sides)])
         for side in sides:
-            tie(self.execution, commands, number, side, queue)
+            commands.tie(number, side, queue)
 
     def _sums(self, commands: CommandWriter, number: int, op: Compute) -> None:
         """The sums of a pass's norms, behind the last of the parts in which a device computes it.
@@ -256,44 +251,13 @@ class Lowering:
         parts, sums = self.parts[op.device, op.level], self.plans[op.steps].sums(self.execution, op.device)
         if sums is not None and number == max(parts):
             for queue in sorted(set(parts.values()) - {op.queue}):
-                tie(self.execution, commands, number, queue, op.queue)
+                commands.tie(number, queue, op.queue)
             self._advance(commands, number, op, sums, op.queue)
 
     def _advance(self, commands: CommandWriter, number: int, op: Compute, launch: KernelLaunch, queue: Queue) -> None:
-        self._launch(commands, number, queue, launch, (op.source, op.target), op.level + launch.later, op.queue)
+        level, clock = op.level + launch.later, self._clock(op.queue)
+        launch.write(commands, number, queue, (op.source, op.target), level, clock)
 
-    def _launch(
-        self,
-        commands: CommandWriter,
-        number: int,
-        queue: Queue,
-        launch: KernelLaunch,
-        slots: tuple[int, int],
-        level: int,
-        counted: Queue,
-    ) -> None:
-        """A launch that reads and writes slots from a time level on; counted: the queue whose step counter it asks."""
-        execution, values, (source, target) = self.execution, launch.values, slots
-        values["source"], values["target"] = source, target
-        for places, slot, kind in ((launch.before, source, "pitch"), (launch.after, target, "into")):
-            if places is not None:
-                values["fields"]["slot"][0, :, slot] = places.addresses
-                values["fields"][kind][0] = places.pitches
-        if self.captured:
-            values["clock"], values["step"] = execution.step_counter(counted), level
-        address = commands.launch(
-            number,
-            execution.devices.context(queue.device),
-            execution.entry("cuLaunchKernel"),
-            launch.function,
-            execution.devices.stream(queue),
-            launch.blocks,
-            launch.threads,
-            values,
-            launch.shared,
-            launch.arguments(target),
-            launch.rows,
-        )
-        if not self.captured:
-            offset = int(values.dtype.fields["step"][1])  # type: ignore[index]
-            commands.relocations.append(Relocation(address + offset, level, None))
+    def _clock(self, queue: Queue) -> int | None:
+        """The step counter that launches of a queue ask, in graphs."""
+        return self.execution.step_counter(queue) if self.captured else None

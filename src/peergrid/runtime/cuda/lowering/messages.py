@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from peergrid.runtime.cuda.commands.buffer import CommandWriter
+from peergrid.runtime.cuda.commands.writer import CommandWriter
 from peergrid.runtime.cuda.device.devices import host_words
 from peergrid.runtime.cuda.device.processes import Line
 from peergrid.runtime.cuda.lowering.copies import memcpy
@@ -59,9 +59,9 @@ class Messages:
         awaited = place - self.each[flag] if sends else place
         packed = moved.packed(address)
         ends = (moved.source, packed) if sends else (packed, moved.target)
-        in_stream(execution, commands, number, op.queue, [Word(WAIT, self._word(flag, CARRIER), awaited, flag)])
-        memcpy(execution, commands, number, op.queue, *ends, moved)
-        in_stream(execution, commands, number, op.queue, [Word(WRITE, self._word(flag, QUEUE), place, flag)])
+        in_stream(commands, number, op.queue, [Word(WAIT, self._word(flag, CARRIER), awaited, flag)])
+        memcpy(commands, number, op.queue, *ends, moved)
+        in_stream(commands, number, op.queue, [Word(WRITE, self._word(flag, QUEUE), place, flag)])
 
     def overdue(self, lines: Sequence[Line]) -> str:
         """The sentence about the message that is farthest behind; empty where none is."""

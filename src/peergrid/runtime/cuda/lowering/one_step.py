@@ -67,8 +67,7 @@ class OneStepPlan:
 
 
 def _values(execution: ExecutionContext, device: int, launch: onestep.Launch) -> NDArray[Any]:
-    values, box = execution.template(device).copy(), launch.box
-    values["lo"][0, : box.ndim], values["hi"][0, : box.ndim] = box.lo, box.hi
+    values = execution.arguments(device, launch.box)
     if launch.regions:
         values["regions"] = execution.devices.constant(device, launch.table())
         values["count"] = len(launch.regions)

@@ -36,8 +36,7 @@ class OwnPlan:
         tables = execution.once(("tables", device), lambda: kernel.tables(execution.devices, device, owned))
         function = execution.programs.function(device, kernel.source, kernel.entry)
         for box in boxes:
-            values = execution.template(device).copy()
-            values["lo"][0, : box.ndim], values["hi"][0, : box.ndim] = box.lo, box.hi
+            values = execution.arguments(device, box)
             count, last = kernel.blocks(box), box == boxes[-1]
             yield KernelLaunch(function, count, kernel.threads, kernel.shared, values, (tables,), concurrent=not last)
 

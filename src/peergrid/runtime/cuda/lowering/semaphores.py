@@ -12,7 +12,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from peergrid.runtime.cuda.commands.buffer import CommandWriter, Relocation
+from peergrid.runtime.cuda.commands.buffer import Relocation
+from peergrid.runtime.cuda.commands.writer import CommandWriter
 from peergrid.runtime.cuda.lowering.execution_context import ExecutionContext
 from peergrid.schedule import Schedule
 from peergrid.schedule.ops import Flag, Queue, Semaphore, SignalOp, SignalWait
@@ -30,7 +31,7 @@ def words(
         Word(WRITE if isinstance(op, SignalOp) else WAIT, execution.semaphores.address(op.flag), op.value, op.flag)
         for op in ops
     ]
-    in_stream(execution, commands, number, ops[0].queue, places)
+    in_stream(commands, number, ops[0].queue, places)
 
 
 @dataclass(frozen=True)
@@ -43,15 +44,12 @@ class Word:
     flag: Flag
 
 
-def in_stream(
-    execution: ExecutionContext, commands: CommandWriter, number: int, queue: Queue, places: Sequence[Word]
-) -> None:
+def in_stream(commands: CommandWriter, number: int, queue: Queue, places: Sequence[Word]) -> None:
     """One call that writes and awaits words."""
-    devices, rows = execution.devices, np.zeros((len(places), WORDS), np.int64)
+    rows = np.zeros((len(places), WORDS), np.int64)
     for row, place in zip(rows, places, strict=True):
         row[0], row[ADDRESS] = place.kind, place.address
-    entry, stream = execution.entry("cuStreamBatchMemOp"), devices.stream(queue)
-    address = commands.words(number, devices.context(queue.device), entry, stream, rows)
+    address = commands.words(number, queue, rows)
     for n, place in enumerate(places):
         commands.relocations.append(Relocation(address + 8 * (WORDS * n + VALUE), place.value, place.flag))
 

@@ -79,8 +79,7 @@ class StreamingPlan:
         for number, launch in enumerate(self.kernel.launches(box, slots)):
             if not launch.blocks:  # of cells that no update of its stages writes
                 continue
-            program, values = launch.program, execution.template(device).copy()
-            values["lo"][0], values["hi"][0] = box.lo, box.hi
+            program, values = launch.program, execution.arguments(device, box)
             values["regions"] = execution.devices.constant(device, launch.regions)
             values["count"] = len(launch.regions)
             function = execution.programs.function(device, program.source, program.entry)

@@ -14,9 +14,11 @@ from itertools import groupby
 import numpy as np
 
 from peergrid.errors import PeergridError
-from peergrid.runtime.cuda.commands.buffer import CommandBuffer, CommandWriter
+from peergrid.runtime.cuda.commands.buffer import CommandBuffer
 from peergrid.runtime.cuda.commands.replay import DONE
 from peergrid.runtime.cuda.commands.rows import CONTEXT
+from peergrid.runtime.cuda.commands.writer import CommandWriter
+from peergrid.runtime.cuda.device.devices import Devices
 from peergrid.runtime.cuda.device.faults import error
 from peergrid.runtime.cuda.lowering.duration import IN_FLIGHT_SECONDS
 from peergrid.runtime.cuda.lowering.execution_context import ExecutionContext
@@ -72,13 +74,13 @@ class Graphs:
 
     def _one(self, lowered: Lowered, commands: CommandBuffer, iterations: int) -> CommandBuffer:
         """A command buffer that launches one graph of so many iterations."""
-        origin, made = lowered.queues[0], CommandWriter()
+        origin, made = lowered.queues[0], CommandWriter(self._execution.devices)
         self._launch(made, lowered, origin, lowered.queues, commands, iterations)
         return made.finish()
 
     def _several(self, lowered: Lowered, commands: CommandBuffer, cut: Sequence[Stretch | int]) -> CommandBuffer:
         """A command buffer that launches a graph for every stretch, and makes the other calls as they are."""
-        made = CommandWriter(keep=[*commands.keep])
+        made = CommandWriter(self._execution.devices, keep=[*commands.keep])
         for part in cut:
             if isinstance(part, int):
                 made.same(commands, part)
@@ -98,23 +100,16 @@ class Graphs:
         iterations: int,
     ) -> None:
         """Capture a command buffer, and write the launch of its graph into the origin's queue."""
-        execution, stream = self._execution, self._execution.devices.stream(origin)
         executable = self._capture(lowered, origin, queues, commands, iterations)
         made.keep.append(commands)
-        made.call(
-            commands.ops[0],
-            execution.devices.context(origin.device),
-            execution.entry("cuGraphLaunch"),
-            executable,
-            stream,
-        )
+        made.call(commands.ops[0], origin, "cuGraphLaunch", executable, made.devices.stream(origin))
 
     def _capture(
         self, lowered: Lowered, origin: Queue, queues: Sequence[Queue], commands: CommandBuffer, iterations: int
     ) -> int:
         """The executable graph of some iterations of a command buffer; its queues begin and end with the origin's."""
         devices, stream = self._execution.devices, self._execution.devices.stream(origin)
-        fork, join = rows_between(self._execution, origin, queues)
+        fork, join = rows_between(devices, origin, queues)
         devices.enter(origin.device)
         devices.driver.begin_capture(stream)
         try:
@@ -157,23 +152,18 @@ def _stretches(schedule: Schedule, commands: CommandBuffer, ordinals: tuple[int,
     return cut
 
 
-def rows_between(
-    execution: ExecutionContext, origin: Queue, queues: Sequence[Queue]
-) -> tuple[CommandBuffer, CommandBuffer]:
+def rows_between(devices: Devices, origin: Queue, queues: Sequence[Queue]) -> tuple[CommandBuffer, CommandBuffer]:
     """The events that tie all queues to the origin at the capture's start, and back to it at its end."""
     others = [queue for queue in queues if queue != origin]
-    fork, join = CommandWriter(), CommandWriter()
-    entry, devices = execution.entry, execution.devices
+    fork, join = CommandWriter(devices), CommandWriter(devices)
     start = Event(origin.device, "graph start")
-    context = devices.context(origin.device)
     if others:
-        fork.call(-1, context, entry("cuEventRecord"), devices.event(start), devices.stream(origin))
+        fork.record(-1, origin, start)
     for queue in others:
-        fork.call(-1, 0, entry("cuStreamWaitEvent"), devices.stream(queue), devices.event(start), 0)
+        fork.wait(-1, queue, start)
         done = Event(queue.device, f"graph end of {queue}")
-        there = devices.context(queue.device)
-        join.call(-1, there, entry("cuEventRecord"), devices.event(done), devices.stream(queue))
-        join.call(-1, context, entry("cuStreamWaitEvent"), devices.stream(origin), devices.event(done), 0)
+        join.record(-1, queue, done)
+        join.wait(-1, origin, done)
     return fork.finish(), join.finish()
 
 

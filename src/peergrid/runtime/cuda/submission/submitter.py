@@ -12,9 +12,10 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from peergrid.errors import UsageError
-from peergrid.runtime.cuda.commands.buffer import NOTHING, CommandBuffer, CommandWriter, Words
+from peergrid.runtime.cuda.commands.buffer import NOTHING, CommandBuffer, Words
 from peergrid.runtime.cuda.commands.replay import DONE, replay
 from peergrid.runtime.cuda.commands.rows import CONTEXT
+from peergrid.runtime.cuda.commands.writer import CommandWriter
 from peergrid.runtime.cuda.lowering.duration import IN_FLIGHT_SECONDS
 from peergrid.runtime.cuda.lowering.execution_context import SECOND, ExecutionContext
 from peergrid.runtime.cuda.lowering.lower import Lowered
@@ -119,7 +120,7 @@ class Submitter:
                 else (submission.marks[0].table, submission.marks[1].table),
                 submission.every,
                 times,
-                self._execution.entry("cuCtxSetCurrent"),
+                self._execution.devices.entry("cuCtxSetCurrent"),
                 self.timeout,
                 self._execution.abort_address,
                 int(end.spent.ctypes.data),
@@ -156,21 +157,17 @@ class Submitter:
 
     def _marks(self, queues: Sequence[Queue], parity: int) -> CommandBuffer:
         """Rows that record where queues are, and wait for where they were the time before."""
-        commands, execution = CommandWriter(), self._execution
+        commands = CommandWriter(self._execution.devices)
         for queue in queues:
-            context = execution.devices.context(queue.device)
-            here, before = (
-                execution.devices.event(Event(queue.device, f"mark {p} of {queue}")) for p in (parity, 1 - parity)
-            )
-            commands.call(-1, context, execution.entry("cuEventRecord"), here, execution.devices.stream(queue))
-            commands.poll(-1, context, execution.entry("cuEventQuery"), before, SLEEP)
+            here, before = (Event(queue.device, f"mark {p} of {queue}") for p in (parity, 1 - parity))
+            commands.record(-1, queue, here)
+            commands.poll(-1, before, SLEEP)
         return commands.finish()
 
     def _drain(self, queues: Sequence[Queue]) -> CommandBuffer:
-        commands, execution = CommandWriter(), self._execution
+        commands = CommandWriter(self._execution.devices)
         for queue in queues:
-            context, stream = execution.devices.context(queue.device), execution.devices.stream(queue)
-            commands.poll(-1, context, execution.entry("cuStreamQuery"), stream)
+            commands.poll(-1, queue)
         return commands.finish()
 
 
