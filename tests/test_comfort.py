@@ -13,7 +13,9 @@ from restored_runs import waves
 import peergrid
 import user_types
 from peergrid import Box, Grid, Options, Problem, Simulation, UsageError
+from peergrid.grid.partition import Partition
 from peergrid.io.checkpoint import read_state, write_state
+from peergrid.schedule import ResolvedOptions
 
 
 @peergrid.stencil
@@ -183,6 +185,15 @@ def test_a_box_of_a_field(box: Box) -> None:
     with Simulation(heat(warm(), k=0.2), 6, devices="cpu:6", split=(3, 2)) as simulation:
         simulation.run(6)
         assert np.array_equal(simulation.gather("u", box), simulation.gather("u")[box.slices((0, 0))])
+
+
+def test_boxes_that_were_chosen_with_options_are_those_of_the_run() -> None:
+    problem = Problem.of(heat(warm(), k=0.2))
+    chosen = ResolvedOptions(Options("async"), split=Partition(problem.grid, (3, 2)))
+    with Simulation(problem, 6, devices="cpu:6", options=chosen) as simulation:
+        assert simulation.partition.parts == (3, 2)
+    with Simulation(problem, 6, devices="cpu:6", options=chosen, split=(6, 1)) as simulation:
+        assert simulation.partition.parts == (6, 1)
 
 
 @pytest.mark.parametrize("box", [Box((0, 0), (25, 20)), Box((3, 3), (3, 5)), Box((-1, 0), (2, 2))])

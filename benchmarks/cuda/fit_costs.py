@@ -33,9 +33,8 @@ from peergrid.bench.problems import jacobi, radar  # noqa: E402
 from peergrid.costs.families import FAMILIES, Family  # noqa: E402
 from peergrid.costs.machine import Calls, Delays, Machine  # noqa: E402
 from peergrid.costs.machines import LAUNCH, machine_named  # noqa: E402
-from peergrid.predict.choice import ranked  # noqa: E402
+from peergrid.predict.choice import CANDIDATES, ranked  # noqa: E402
 from peergrid.predict.forecast import Forecast, Forecaster  # noqa: E402
-from peergrid.resolve import CANDIDATES  # noqa: E402
 from peergrid.runtime.cuda.memory.fields import Plan  # noqa: E402
 from peergrid.schedule import Options  # noqa: E402
 from peergrid.stencil import Problem  # noqa: E402

@@ -41,9 +41,8 @@ from peergrid.codegen.cuda.choose.steps import block_of, lengths, split_at  # no
 from peergrid.costs.machine import Machine  # noqa: E402
 from peergrid.costs.machines import LAUNCH, nearest, with_host  # noqa: E402
 from peergrid.errors import PeergridError  # noqa: E402
-from peergrid.predict.choice import ranked  # noqa: E402
+from peergrid.predict.choice import CANDIDATES, ranked  # noqa: E402
 from peergrid.predict.forecast import Forecaster  # noqa: E402
-from peergrid.resolve import CANDIDATES  # noqa: E402
 from peergrid.runtime.cuda.calls import launch_seconds  # noqa: E402
 from peergrid.runtime.cuda.device.devices import Devices  # noqa: E402
 from peergrid.runtime.cuda.device.driver import CudaDriver  # noqa: E402

@@ -14,7 +14,7 @@ from peergrid.grid import Index
 from peergrid.grid.partition import Partition
 from peergrid.runtime.devices import Devices
 from peergrid.schedule import Layout, Options, ResolvedOptions, layout
-from peergrid.schedule.exchange import Order
+from peergrid.schedule.exchange import ORDERS, Order
 from peergrid.schedule.ops import Carrier, Route
 from peergrid.schedule.strategies import STRATEGIES, StrategyName
 from peergrid.stencil import Problem, footprint
@@ -23,7 +23,6 @@ from peergrid.stencil.lagged import rotating_fields
 if TYPE_CHECKING:
     from peergrid.predict.forecast import Forecast
 
-CANDIDATES = 5  # predicted to be the fastest, of which a trial takes the fastest
 CPU_DEPTH = 8  # ghost depth on virtual devices unless told otherwise: enough to work from the cache
 ROWS_PER_STEP = 4  # rows of a device for each step of depth, so that most of its work is not redundant
 
@@ -93,13 +92,17 @@ def resolve_options(
 
     folder = (cache or default_cache()) / "cubin"
     cut = partition_of(problem, devices, usual, split, norm)
-    promising = _promising(problem, devices, usual, (strategy, depth), steps, cut if split else None, norm)
-    ways = tuple((one.options.strategy, one.options.depth) for one in promising)
-    foretold = promising[0].seconds_per_step if promising else None
-    trial = Trial(problem, cut, devices.ordinals, steps, norm, folder, say=say, ways=ways, foretold=foretold)
-    if trial.worthwhile:
-        return trial.fastest(usual, strategy, depth)
-    return ResolvedOptions(replace(resolved, strategy=ways[0][0], depth=ways[0][1]) if ways else resolved)
+    orders = (order,) if order else tuple(ORDERS)
+    promising = _promising(problem, devices, usual, (strategy, depth), steps, cut if split else None, norm, orders)
+    if not promising:
+        trial = Trial(problem, cut, devices.ordinals, steps, norm, folder, say=say)
+        return trial.fastest(usual, strategy, depth) if trial.worthwhile else ResolvedOptions(resolved)
+    from peergrid.predict.choice import candidates
+
+    other = None if promising[0].partition.parts == cut.parts else promising[0].partition
+    ways, foretold = candidates(promising, usual, orders), promising[0].seconds_per_step
+    trial = Trial(problem, other or cut, devices.ordinals, steps, norm, folder, say=say, ways=ways, foretold=foretold)
+    return replace(trial.fastest(usual) if trial.worthwhile else ResolvedOptions(ways[0]), split=other)
 
 
 def _promising(
@@ -110,8 +113,9 @@ def _promising(
     steps: int,
     split: Partition | None,
     norm: str | None,
+    orders: Sequence[Order],
 ) -> tuple[Forecast, ...]:
-    """The arrangements that are predicted to be the fastest, of those that fit; none where nothing can be foretold."""
+    """The arrangements that fit, the fastest by prediction first; none where nothing can be foretold."""
     from peergrid.predict.choice import ranked
     from peergrid.predict.forecast import fits
     from peergrid.predict.here import forecaster_here
@@ -121,8 +125,8 @@ def _promising(
         return ()
     strategy, depth = named
     strategies = (strategy,) if strategy else tuple(STRATEGIES)
-    found = ranked(asked, strategies, min(steps, _gap(problem)), (depth,) if depth else (), usual)
-    return tuple(one for one in found if fits(one, asked.machine))[:CANDIDATES]
+    found = ranked(asked, strategies, min(steps, _gap(problem)), (depth,) if depth else (), usual, orders)
+    return tuple(one for one in found if fits(one, asked.machine))
 
 
 def with_supported_block(options: Options, devices: Devices, problem: Problem, norm: str | None = None) -> Options:

@@ -105,7 +105,8 @@ class Simulation:
             self._ranks = self._ranks.by(self.options.route, self.devices.kind)
         elif self.options.within != self.options.route:
             raise UsageError(f"The route '{self.options.route}' is one between ranks, and a launcher started none.")
-        self.partition = partition_of(problem, self.devices, self.options, split, norm)
+        boxes = self._chosen.split if split is None else split
+        self.partition = partition_of(problem, self.devices, self.options, boxes, norm)
         self.layout = layout_of(problem, self.devices, self.options, self.partition, norm)
         self.step = 0
         self.seconds = 0.0

@@ -24,6 +24,13 @@ def test_a_plan_for_another_machine_needs_no_device(call: Call, model: Path) -> 
     assert found["seconds"] == pytest.approx(times[0] * found["steps"])
     assert (found["strategy"], found["depth"]) == (found["best"][0]["strategy"], found["best"][0]["depth"])
     assert found["scaling"][0]["gpus"] == 1
+    assert {(way["order"], tuple(way["split"])) for way in found["best"]} == {("all", (2, 1))}
+
+
+def test_a_named_order_and_route_are_those_of_all_arrangements(call: Call, model: Path) -> None:
+    model.write_text(MODEL + "\n[run]\nexchange = 'pairwise'\nroute = 'copy'\n")
+    found = call("plan", model, "--machine", "h200-x2", "--json").json
+    assert {(way["order"], way["route"]) for way in found["best"]} == {("pairwise", "copy")}
 
 
 def test_snapshots_are_counted(call: Call, model: Path) -> None:

@@ -11,15 +11,17 @@ from hypothesis import strategies as st
 from peergrid.bench.problems import radar
 from peergrid.codegen.cuda.fused.persistent import PersistentKernel
 from peergrid.costs.families import FAMILIES
+from peergrid.costs.machine import Line
 from peergrid.costs.machines import bundled, machine_named
 from peergrid.grid import Box, Grid
-from peergrid.predict.choice import ranked, reason
+from peergrid.predict.choice import candidates, ranked, reason
 from peergrid.predict.forecast import Forecaster, fits
 from peergrid.predict.kernels import duration
 from peergrid.predict.launches import KernelWork, block_tile, launches, persistent
 from peergrid.predict.scaling import fewest, scaling
 from peergrid.runtime.cuda.memory.fields import Plan
 from peergrid.schedule import Options, build
+from peergrid.schedule.exchange import ORDERS
 from peergrid.schedule.ops import Compute, Copy
 from peergrid.schedule.strategies import STRATEGIES, StrategyName
 from peergrid.stencil import Problem, stencil
@@ -134,6 +136,49 @@ def test_the_fastest_arrangement_comes_first_and_says_why() -> None:
     assert [one.seconds_per_step for one in found] == sorted(one.seconds_per_step for one in found)
     assert found[0].options.depth > 1
     assert f"'{found[0].options.strategy}'" in reason(found[0], found)
+
+
+def test_halos_take_the_route_that_is_foretold_to_be_the_fastest() -> None:
+    """By costs alone they are stored, for hosts issue longer than memory moves; but beside tiles that stay."""
+    asked = Forecaster(Problem.of(average3d(Grid((408, 408, 408)).field("u"))), machine_named("h200-x8"), 8)
+    best = ranked(asked, ("overlap",), depths=(4,), orders=("all",))[0]
+    assert best.options.route == "copy"
+    by_cost = ranked(asked, ("overlap",), depths=(4,), usual=Options(route="store"), orders=("all",))[0]
+    assert by_cost.options.route == "store"
+    assert by_cost.seconds_per_step > 1.03 * best.seconds_per_step
+    assert by_cost.seconds_per_step == pytest.approx(asked.forecast(Options("overlap", depth=4)).seconds_per_step)
+
+
+def test_an_order_is_taken_where_halos_get_in_each_others_way() -> None:
+    asked = Forecaster(Problem.of(average3d(Grid((408, 408, 408)).field("u"))), machine_named("h200-x8"), 8)
+    orders = {ranked(asked, ("overlap",), depths=(4,), orders=(order,))[0].options.order for order in ORDERS}
+    assert orders == set(ORDERS)  # as named
+    free = ranked(asked, ("overlap",), depths=(4,))[0]
+    named = [asked.forecast(replace(free.options, order=order)).seconds_per_step for order in ORDERS]
+    assert free.seconds_per_step <= 1.03 * min(named)
+    assert max(named) > 1.03 * min(named)
+
+
+def test_boxes_take_the_place_of_slabs_where_slow_links_show() -> None:
+    problem, slow = Problem.of(average3d(Grid((256, 256, 256)).field("u"))), Line(1e-6, 2e9)
+    machine = replace(machine_named("h200-x8"), copy=slow, store=slow)
+    assert ranked(Forecaster(problem, machine_named("h200-x8"), 8))[0].partition.parts == (8, 1, 1)
+    first = ranked(Forecaster(problem, machine, 8), ("overlap",), depths=(1,))[0]
+    assert first.partition.parts == (2, 2, 2)
+    slabs = Forecaster(problem, machine, 8).forecast(first.options)
+    assert first.seconds_per_step < slabs.seconds_per_step
+
+
+def test_a_trial_has_the_first_few_a_graph_every_order_and_the_usual_route() -> None:
+    found = ranked(Forecaster(flat(8192, 8192), H200, 4))
+    ways = candidates(found, Options("overlap"))
+    assert ways[:5] == tuple(replace(one.options, block=None) for one in found[:5])
+    assert "graph" in {way.strategy for way in ways}
+    copies = next(one.options for one in found if not one.fused)
+    assert {way.order for way in ways if (way.strategy, way.depth) == (copies.strategy, copies.depth)} == set(ORDERS)
+    routed = replace(found[0], fused=False, options=Options("overlap", depth=4, route="store"))
+    assert Options("overlap", depth=4) in candidates((routed,), Options("overlap"))
+    assert {way.order for way in candidates(found, Options("overlap", order="all"), ("all",))} == {"all"}
 
 
 def test_more_gpus_take_less_time_and_memory_each() -> None:

@@ -124,6 +124,21 @@ def test_a_graph_ends_with_all_of_its_queues() -> None:
     assert lowered > as_built + given.machine.copy.latency
 
 
+def test_an_engine_is_turned_to_once_for_copies_in_a_row() -> None:
+    schedule = schedule_of("async", 2, 1)
+    copies = sum(isinstance(op, Copy) for op in schedule.ops)
+    assert copies == 8  # two halos of each device in each of two steps
+    none, some = (simulate(schedule, known(1e-5, engine=seconds)).seconds for seconds in (0.0, 1e-3))
+    assert some - none == pytest.approx(copies / 4 * 1e-3, rel=0.01)
+
+
+def test_stores_wait_for_tiles_that_stay() -> None:
+    schedule = schedule_of("overlap", 2, 1)
+    free = replace(known(3e-3), route=lambda op: "store")
+    hidden, waiting = (simulate(schedule, one).seconds for one in (free, replace(free, stay=True)))
+    assert waiting > hidden + MACHINE.delays.start
+
+
 def test_a_flag_that_nobody_raises_is_an_error() -> None:
     schedule = schedule_of("peer", 2, 1)
     queue = Queue(0, "boundary", -1)

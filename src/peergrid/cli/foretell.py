@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -18,6 +18,7 @@ from peergrid.predict.scaling import MOST, WHOLE, Point, fewest, scaling, second
 from peergrid.progress import megacells
 from peergrid.runtime.fit import gibibytes
 from peergrid.schedule import Options
+from peergrid.schedule.exchange import ORDERS
 from peergrid.schedule.strategies import STRATEGIES
 from peergrid.schedule.timeline import chrome
 
@@ -28,11 +29,15 @@ BEST = 5  # arrangements that are shown
 class Way:
     """An arrangement with what is foretold of it; times of a step in seconds.
 
-    boundary, interior, exchange: of the busiest device, whatever hides behind what.
+    route: of all halos between GPUs (null: of each that which costs least); order: of the exchange; split: parts along
+    each axis; boundary, interior, exchange: of the busiest device, whatever hides behind what.
     """
 
     strategy: str
     depth: int
+    route: str | None
+    order: str
+    split: tuple[int, ...]
     seconds_per_step: float
     seconds: float
     exposed_communication: float
@@ -120,7 +125,7 @@ def foretell(
         per_step, fullest = seconds_on(problem, machine, first, devices)
         each = (fullest,) * devices
         notes += (f"{devices} GPUs are simulated by a chain of alike slabs; '{first.strategy}' was chosen on {small}.",)
-    plan = asked.arrangement(first).plan
+    cut = best[0].partition
     foretold = Foretold(
         model=name,
         shape=problem.grid.shape,
@@ -132,8 +137,8 @@ def foretell(
         devices=f"{devices} × {machine.gpu}",
         strategy=first.strategy,
         depth=first.depth,
-        split=plan.partition.parts if small == devices else (devices,) + (1,) * (problem.grid.ndim - 1),
-        rows=_rows(asked, first) if small == devices else (problem.grid.shape[0] // devices,) * devices,
+        split=cut.parts if small == devices else (devices,) + (1,) * (problem.grid.ndim - 1),
+        rows=_rows(cut) if small == devices else (problem.grid.shape[0] // devices,) * devices,
         fits=devices >= needed,
         gpus_needed=needed,
         memory_per_device=each,
@@ -165,6 +170,7 @@ def text(found: Foretold) -> str:
     lines += [
         f"{way.strategy:<12}{way.depth:>5}{way.seconds_per_step * 1e6:>12.2f}{way.exposed_communication:>10.1%}"
         f"{way.boundary * 1e6:>11.2f}{way.interior * 1e6:>11.2f}{way.exchange * 1e6:>11.2f}"
+        f"{_beside(way, found.best)}"
         for way in found.best
     ]
     lines += ["", "GPUs    µs a step   efficiency   memory of one"]
@@ -181,21 +187,31 @@ def _best(asked: Forecaster, built: BuiltModel, requested: RequestedOptions) -> 
     strategies = tuple(STRATEGIES) if requested.strategy is None else (requested.strategy,)
     depths = () if requested.depth is None else (min(requested.depth, built.steps),)
     usual = Options(order=requested.order or "all", route=requested.route)
-    found = ranked(asked, strategies, built.steps, depths, usual)
+    orders = (requested.order,) if requested.order else tuple(ORDERS)
+    found = ranked(asked, strategies, built.steps, depths, usual, orders)
     if not found:
         raise UsageError("No kernel makes the steps that '--depth' asks for between exchanges; use fewer.")
     return tuple(sorted(found, key=lambda one: not fits(one, asked.machine)))
 
 
-def _rows(asked: Forecaster, options: Options) -> tuple[int, ...]:
-    partition = asked.arrangement(options).plan.partition
+def _rows(partition: Partition) -> tuple[int, ...]:
     return tuple(partition.owned(device).shape[0] for device in range(partition.devices))
+
+
+def _beside(way: Way, ways: Sequence[Way]) -> str:
+    """The route, the order and the split of an arrangement, those in which some differ."""
+    told = {"route": way.route or "by cost", "order": way.order, "split": "×".join(map(str, way.split))}
+    differs = [name for name in told if len({getattr(other, name) for other in ways}) > 1]
+    return "".join(f"   {name} {told[name]}" for name in differs)
 
 
 def _way(one: Forecast, steps: int) -> Way:
     return Way(
         one.options.strategy,
         one.options.depth,
+        one.options.route,
+        one.options.order,
+        one.partition.parts,
         one.seconds_per_step,
         one.seconds_per_step * steps,
         one.exposed,

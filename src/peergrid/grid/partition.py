@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property, reduce
 from itertools import pairwise, product
-from math import prod
+from math import inf, prod
 
 import numpy as np
 from numpy.typing import NDArray
@@ -65,14 +65,12 @@ class Partition:
             raise UsageError(f"A grid is split over at least one device, got {devices}.")
         if devices <= grid.shape[0]:
             return cls(grid, (devices,) + (1,) * (grid.ndim - 1))
-        possible = [
-            p for p in _factorings(devices, grid.ndim) if all(a <= n for a, n in zip(p, grid.shape, strict=True))
-        ]
+        possible = splits(grid, devices)
         if not possible:
             raise UsageError(
                 f"A grid of shape {grid.shape} cannot be cut into {devices} boxes; use fewer devices or a larger grid."
             )
-        return cls(grid, min(possible, key=lambda parts: _surface(grid.shape, parts)))
+        return possible[0]
 
     @property
     def devices(self) -> int:
@@ -103,6 +101,16 @@ class Partition:
     def _boxes(self) -> tuple[Box, ...]:
         spans = [list(pairwise(cuts)) for cuts in self.cuts]
         return tuple(Box(tuple(a for a, _ in span), tuple(b for _, b in span)) for span in product(*spans))
+
+
+def splits(grid: Grid, devices: int, beside: Index | None = None) -> tuple[Partition, ...]:
+    """The even splits over that many devices, those with the smallest halos first; beside: parts of another, than which
+    their halos are smaller.
+    """
+    found = [p for p in _factorings(devices, grid.ndim) if all(a <= n for a, n in zip(p, grid.shape, strict=True))]
+    most = inf if beside is None else _surface(grid.shape, beside)
+    fewer = (parts for parts in found if beside is None or _surface(grid.shape, parts) < most)
+    return tuple(Partition(grid, parts) for parts in sorted(fewer, key=lambda parts: _surface(grid.shape, parts)))
 
 
 def even_cuts(extent: int, parts: int) -> Index:

@@ -42,7 +42,8 @@ class Forecast:
     seconds_per_step; exposed: the share of it in which the busiest device computes nothing; host_seconds_per_step: what
     the busiest thread issues; memory: bytes of arrays on each device; taken: those that its driver
     reports; boundary, interior, exchange: seconds of a step that these
-    take on the busiest device, whatever they hide behind; fused: whether kernels exchange by themselves.
+    take on the busiest device, whatever they hide behind; fused: whether kernels exchange by themselves; partition: the
+    boxes of the devices.
     """
 
     options: Options
@@ -55,6 +56,7 @@ class Forecast:
     interior: float
     exchange: float
     fused: bool
+    partition: Partition = field(repr=False, compare=False)
     schedule: Schedule = field(repr=False, compare=False)
     spans: tuple[Span, ...] = field(repr=False, compare=False)
 
@@ -120,6 +122,7 @@ class Forecaster:
             interior=parts.interior / steps,
             exchange=parts.exchange / steps,
             fused=found.fused is not None,
+            partition=found.plan.partition,
             schedule=found.lowered,
             spans=spans,
         )
@@ -165,6 +168,8 @@ class Forecaster:
             found.route,
             captured=strategy == "graph",
             several=len({host for op in found.lowered.ops for host in hosts_of(op)}) > 1 or found.fused is not None,
+            stay=found.stay,
+            moved=found.moved,
         )
 
     def _timed(self, found: Arrangement, device: int, steps: int, boxes: tuple[Box, ...]) -> tuple[Timed, ...]:
@@ -256,6 +261,15 @@ class Arrangement:
     def route(self, op: Copy) -> str:
         """The route that a copy takes."""
         return self._routes.of(op).route
+
+    def moved(self, op: Copy) -> int:
+        """The bytes in whose time a copy engine moves a halo."""
+        return self._routes.bytes_of(op)
+
+    @property
+    def stay(self) -> bool:
+        """True where tiles stay for a whole pass."""
+        return self._routes.stay
 
     @cached_property
     def _routes(self) -> Routes:

@@ -49,7 +49,9 @@ class Given:
     """The knowledge of a schedule and a machine from which a simulation starts.
 
     passes: the launches of computations, by device, steps and boxes; route: the route that a copy takes; captured:
-    whether graphs are launched; several: whether several threads issue.
+    whether graphs are launched; several: whether several threads issue; stay: whether tiles stay for a whole pass, so
+    that a kernel that stores halos waits for their end; moved: bytes in whose time a copy engine moves a halo, where
+    these are not its own.
     """
 
     machine: Machine
@@ -58,10 +60,16 @@ class Given:
     route: Callable[[Copy], str]
     captured: bool = False
     several: bool = False
+    stay: bool = False
+    moved: Callable[[Copy], int] | None = None
 
     def start(self) -> float:
         """Seconds of a kernel beside its work."""
         return self.machine.delays.node if self.captured else self.machine.delays.start
+
+    def bytes_of(self, op: Copy) -> int:
+        """The bytes in whose time a copy engine moves a halo."""
+        return op.source_box.size * self.itemsize if self.moved is None else self.moved(op)
 
     def line(self, source: int, target: int, route: str) -> Line:
         """The way between two devices."""
@@ -75,7 +83,8 @@ class Given:
 class State:
     """The times at which hosts (threads that issue), queues, GPUs and ports are free, and events and flags come.
 
-    together: the semaphores, by number, that one call holds with the operation before.
+    copying: queues whose latest work was a copy; together: the semaphores, by number, that one call holds with the
+    operation before.
     """
 
     given: Given
@@ -86,6 +95,7 @@ class State:
     events: dict[Event, tuple[float, int]] = field(default_factory=dict)
     flags: dict[tuple[Flag, int], float] = field(default_factory=dict)
     messages: dict[int, list[float]] = field(default_factory=dict)
+    copying: set[Queue] = field(default_factory=set)
     together: frozenset[int] = frozenset()
     spans: list[Span] = field(default_factory=list)
 
@@ -105,6 +115,7 @@ class State:
         served = max(start, self.busy.get(queue.device, 0.0)) + took.busy
         end = max(start + took.alone, served)
         self.busy[queue.device] = served
+        self.copying.discard(queue)
         self.queues[queue] = end
         return start, end
 
@@ -157,12 +168,14 @@ def copy(state: State, number: int, ops: Sequence[Any]) -> None:
         _stores(state, number, ops)
         return
     for op in ops:
-        count = op.source_box.size * given.itemsize
+        count = given.bytes_of(op)
         ready = state.issue(op.host, machine.calls.copy * (2 if route == "host" else 1))
         line = given.line(op.source_device, op.target_device, route)
         start = max(state.queues.get(op.queue, 0.0), ready)
+        start += 0.0 if op.queue in state.copying else machine.delays.engine
         end = _sent(state, op, start, line, count)
         state.queues[op.queue] = end
+        state.copying.add(op.queue)
         state.spans.append(Span(number, op.queue, start, end))
 
 
@@ -170,6 +183,8 @@ def _stores(state: State, number: int, ops: Sequence[Any]) -> None:
     """One kernel that stores several halos."""
     given, first = state.given, ops[0]
     ready = state.issue(first.host, given.machine.calls.launch)
+    if given.stay:
+        ready = max(ready, state.busy.get(first.queue.device, 0.0))
     inside = [op for op in ops if op.source_device == op.target_device]
     moved = sum(2 * op.source_box.size * given.itemsize for op in inside)
     took = moved / given.machine.bandwidth

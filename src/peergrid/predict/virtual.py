@@ -115,7 +115,9 @@ def virtual_machine() -> Machine:
         name="processors", gpu="processor", gpus=1, multiprocessors=1, clock=1.0, memory=0, bandwidth=line.bandwidth,
         copy=line, store=line, host=line, measured=True, source="measured at the start",
         calls=Calls(launch=issue, event=issue, words=issue, copy=issue, graph=0.0, sync=wake, barrier=wake),
-        delays=Delays(start=0.0, node=0.0, arrival=wake, event=wake, words=wake, grid=wake, neighbour=wake),
+        delays=Delays(
+            start=0.0, node=0.0, arrival=wake, event=wake, engine=0.0, words=wake, grid=wake, neighbour=wake
+        ),
     )  # fmt: skip
 
 

@@ -65,10 +65,13 @@ class Options:
 
 @dataclass(frozen=True)
 class ResolvedOptions:
-    """Options with what a user may want to know about the choice; notes: a sentence each."""
+    """Options with what a user may want to know about the choice; notes: a sentence each; split: boxes that were chosen
+    with them (None: the usual ones).
+    """
 
     options: Options
     notes: tuple[str, ...] = ()
+    split: Partition | None = None
 
 
 @dataclass(frozen=True)

@@ -134,7 +134,7 @@ def test_the_arrangement_is_remembered(tmp_path: Path, monkeypatch: pytest.Monke
     def chosen(distance: int) -> ResolvedOptions:
         problem = radar(distance)
         cut = balanced(problem, 2, 8)
-        ways: tuple[tuple[StrategyName, int], ...] = (("overlap", 8), ("peer", 4))
+        ways = Options("overlap", 8), Options("peer", 4)
         trial = Trial(problem, cut, (0, 1), 400, cache=tmp_path, driver=HostDriver(), ways=ways)
         return trial.fastest(Options("overlap", 8))
 

@@ -44,7 +44,7 @@ def fake(times: dict[tuple[str, int], float], asked: list[tuple[str, int]], patc
 def test_named_ways_are_tried_and_no_others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[tuple[str, int]] = []
     fake({("graph", 4): 0.5, ("peer", 8): 0.7}, asked, monkeypatch)
-    found = replace(trial(tmp_path), ways=(("peer", 8), ("graph", 4), ("overlap", 8))).fastest(USUAL)
+    found = replace(trial(tmp_path), ways=(Options("peer", 8), Options("graph", 4), USUAL)).fastest(USUAL)
     assert found.options == Options("graph", 4)
     assert asked == [("peer", 8), ("graph", 4), ("overlap", 8)]
 
@@ -96,9 +96,9 @@ DAMAGED = [
     "",
     "[]",
     "{}",
-    '{"strategy": "none", "depth": 8}',
-    '{"strategy": "peer"}',
-    '{"strategy": "peer", "depth": 0}',
+    '{"fastest": 1}',
+    '{"fastest": {"strategy": "none", "depth": 8, "order": "all", "route": null}}',
+    '{"fastest": {"strategy": "peer"}}',
 ]
 
 

@@ -1,8 +1,9 @@
 """Autotuning of a run on GPUs: a few candidates carried out for some milliseconds, the fastest remembered.
 
-Strategy and steps per pass change no bit of the result, so the choice may rest on a measurement. It is kept on disk
-under the machine, the shape of the devices' boxes and the text of the kernels, so that every later run starts at once
-and in the same way. Candidates have the devices' memory one after another, none needs more than the usual way.
+Strategy, steps per pass, route and order change no bit of the result, so the choice may rest on a measurement. It is
+kept on disk under the machine, the shape of the devices' boxes and the text of the kernels, so that every later run
+starts at once and in the same way. Candidates have the devices' memory one after another, none needs more than the
+usual way.
 """
 
 from __future__ import annotations
@@ -46,8 +47,8 @@ SLOW_DOUBLE = 8  # times as long as in single precision: there several steps may
 SAMPLES = 3
 SAMPLE_SECONDS = 2e-3
 
-Way = tuple[StrategyName, int]
-"""A strategy and the steps between exchanges."""
+Way = Options
+"""A candidate."""
 
 
 @dataclass(frozen=True)
@@ -89,38 +90,35 @@ class Trial:
         usual: what is known without a device, with the order and the route that are asked for; what a trial cannot
         tell stays so. Raises DeviceFault where the devices fail for good; a candidate that fails alone is left out.
         """
-        named = dict.fromkeys(way[0] for way in self.ways)
-        strategies = (strategy,) if strategy else tuple(named) or self._strategies
         usual = replace(usual, strategy=strategy or usual.strategy, depth=depth or usual.depth)
         if max(self.ordinals) >= self._driver.device_count():
             return ResolvedOptions(usual)  # the run says so
-        most = dict.fromkeys(way[1] for way in self.ways)
-        depths = (depth,) if depth else tuple(most) or self._depths(usual.depth)
-        if len(depths) == len(strategies) == 1:
-            return ResolvedOptions(replace(usual, strategy=strategies[0], depth=depths[0]))
-        place = self._place(usual, depths, strategies)
-        known = _remembered(place)
-        if known in product(strategies, depths):
-            return ResolvedOptions(
-                replace(usual, strategy=known[0], depth=known[1]),
-                (f"{_words(known)}: the fastest of an earlier trial on these GPUs.",),
-            )
+        strategies = (strategy,) if strategy else self._strategies
+        depths = (depth,) if depth else self._depths(usual.depth)
+        ways = self.ways or tuple(replace(usual, strategy=s, depth=d) for s, d in product(strategies, depths))
+        if len(ways) == 1:
+            return ResolvedOptions(ways[0])
+        place = self._place(ways)
+        known = _remembered(place, ways)
+        if known is not None:
+            return ResolvedOptions(known, (f"{_words(known)}: the fastest of an earlier trial on these GPUs.",))
         if self.say is not None:
             self.say("compiling and trying a few ways to arrange the run; the fastest is remembered")
         started = time.perf_counter()
-        ways = [replace(usual, strategy=s, depth=d) for s, d in self.ways or product(strategies, depths)]
         with closing(Devices(self._driver, self.ordinals)) as devices:  # their contexts outlive each candidate
             self._compile(devices, ways)
-            attempts = _Attempts(self, devices, usual)
-            attempts.make(depths, strategies, self.ways)
+            attempts = _Attempts(self, devices)
+            if self.ways:
+                attempts.make(ways)
+            else:
+                attempts.search(usual, depths, strategies)
         faults, seconds = tuple(attempts.faults), attempts.seconds
         found = attempts.best
         if seconds[found] == inf:
             return ResolvedOptions(usual, faults)
         if not faults:
             _remember(place, found, seconds)
-        options = replace(usual, strategy=found[0], depth=found[1])
-        return ResolvedOptions(options, (_account(found, seconds, time.perf_counter() - started), *faults))
+        return ResolvedOptions(found, (_account(found, seconds, time.perf_counter() - started), *faults))
 
     @cached_property
     def _driver(self) -> Driver:
@@ -167,18 +165,18 @@ class Trial:
         except (UsageError, DoesNotFit):  # said again, if nothing else can be done, by the run itself
             return inf
 
-    def _place(self, usual: Options, depths: Sequence[int], strategies: Sequence[str]) -> Path | None:
+    def _place(self, ways: Sequence[Way]) -> Path | None:
         """The file of the answer: under the machine, the boxes, the candidates, and the kernels' text."""
         if self.cache is None:
             return None
-        gpus = sorted(set(self.ordinals))
+        gpus, depths = sorted(set(self.ordinals)), tuple(dict.fromkeys(way.depth for way in ways))
         machine = [(self._driver.name(gpu), [self._driver.reaches(gpu, peer) for peer in gpus]) for gpu in gpus]
         boxes = [self.partition.owned(device) for device in range(self.partition.devices)]
         texts = self._texts(depths) or [onestep.program(self.problem, [boxes[:1]], self._gpu).source]
-        if "persistent" in strategies:
+        if any(way.strategy == "persistent" for way in ways):
             texts += self._persistent(depths)
         texts += [str(reduction) for reduction in self.problem.reductions]
-        facts = (machine, self.ordinals, boxes, usual.order, usual.route, depths, strategies, texts)
+        facts = (machine, self.ordinals, boxes, [_named(way) for way in ways], texts)
         return self.cache / "trials" / f"{hashlib.sha256(repr(facts).encode()).hexdigest()[:24]}.json"
 
     def _texts(self, depths: Sequence[int]) -> list[str]:
@@ -219,8 +217,8 @@ class Trial:
 class _Attempts:
     """The candidates tried so far: seconds of a step of each, and a sentence for each that failed."""
 
-    def __init__(self, trial: Trial, devices: Devices, usual: Options) -> None:
-        self._trial, self._devices, self._usual = trial, devices, usual
+    def __init__(self, trial: Trial, devices: Devices) -> None:
+        self._trial, self._devices = trial, devices
         self.seconds: dict[Way, float] = {}
         self.faults: list[str] = []
 
@@ -228,26 +226,23 @@ class _Attempts:
     def best(self) -> Way:
         return min(self.seconds, key=self.seconds.__getitem__)
 
-    def make(self, depths: Sequence[int], strategies: Sequence[StrategyName], ways: Sequence[Way] = ()) -> None:
-        """Try the ways that are named; else the depths under the first strategy, then the others at the best of them;
-        'persistent' wants its own.
-        """
+    def make(self, ways: Iterable[Way]) -> None:
+        """Try all of them."""
         for way in ways:
             self._try(way)
-        if ways:
-            return
-        for depth in depths:
-            self._try((strategies[0], depth))
-        best = self.best[1]
+
+    def search(self, usual: Options, depths: Sequence[int], strategies: Sequence[StrategyName]) -> None:
+        """Try the depths under the first strategy, then the others at the best of them; 'persistent' wants its own."""
+        self.make(replace(usual, strategy=strategies[0], depth=depth) for depth in depths)
+        best = self.best.depth
         for strategy in strategies[1:]:
-            for depth in depths if strategy == "persistent" else (best,):
-                self._try((strategy, depth))
+            tried = depths if strategy == "persistent" else (best,)
+            self.make(replace(usual, strategy=strategy, depth=depth) for depth in tried)
 
     def _try(self, way: Way) -> None:
         """A candidate that fails alone is left out; where the devices are lost with it, its fault is raised."""
         try:
-            options = replace(self._usual, strategy=way[0], depth=way[1])
-            self.seconds[way] = self._trial.step_seconds(options)
+            self.seconds[way] = self._trial.step_seconds(way)
         except DeviceFault as fault:
             try:
                 self._devices.synchronize()
@@ -263,7 +258,14 @@ def _period(plan: Layout, options: Options) -> Schedule:
 
 
 def _words(way: Way) -> str:
-    return f"'{way[0]}', depth {way[1]}"
+    route = f", route '{way.route}'" if way.route else ""
+    order = f", order '{way.order}'" if way.order != Options().order else ""
+    return f"'{way.strategy}', depth {way.depth}{route}{order}"
+
+
+def _named(way: Way) -> dict[str, Any]:
+    """The parts of a candidate by which an answer names it."""
+    return {"strategy": way.strategy, "depth": way.depth, "order": way.order, "route": way.route}
 
 
 def _account(found: Way, seconds: Mapping[Way, float], spent: float) -> str:
@@ -297,13 +299,13 @@ def _step_seconds(executor: CudaExecutor, schedule: Schedule, most: int) -> floa
     return median(sample(times) for _ in range(SAMPLES))
 
 
-def _remembered(place: Path | None) -> tuple[Any, Any]:
-    """The way that an earlier trial found; nothing of the kind where there was none or it cannot be read."""
+def _remembered(place: Path | None, ways: Iterable[Way]) -> Way | None:
+    """The candidate that an earlier trial found; none where there was no trial or it cannot be read."""
     try:
-        found = json.loads(place.read_text()) if place is not None else {}
-        return found["strategy"], found["depth"]
+        found = json.loads(place.read_text())["fastest"] if place is not None else None
     except (OSError, ValueError, KeyError, TypeError):
-        return None, None
+        return None
+    return next((way for way in ways if _named(way) == found), None)
 
 
 def _remember(place: Path | None, found: Way, seconds: Mapping[Way, float]) -> None:
@@ -311,8 +313,8 @@ def _remember(place: Path | None, found: Way, seconds: Mapping[Way, float]) -> N
     if place is None:
         return
     partial = place.with_suffix(f".{os.getpid()}")
-    tried = {f"{strategy} {depth}": time for (strategy, depth), time in seconds.items() if isfinite(time)}
+    tried = {_words(way): time for way, time in seconds.items() if isfinite(time)}
     with suppress(OSError):
         place.parent.mkdir(parents=True, exist_ok=True)
-        partial.write_text(json.dumps({"strategy": found[0], "depth": found[1], "seconds_per_step": tried}))
+        partial.write_text(json.dumps({"fastest": _named(found), "seconds_per_step": tried}))
         partial.replace(place)

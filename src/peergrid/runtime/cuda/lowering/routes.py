@@ -60,6 +60,21 @@ class Routes:
                 found.setdefault(_ends(op), self._choice(op, stored))
         return found
 
+    def bytes_of(self, op: Copy) -> int:
+        """The bytes in whose time a copy engine moves a halo."""
+        if id(op) not in self._known:
+            self._known[id(op)] = in_time_of(self._moved(op), self.machine)
+        return self._known[id(op)]
+
+    @cached_property
+    def _known(self) -> dict[int, int]:
+        return {}
+
+    @cached_property
+    def stay(self) -> bool:
+        """True where tiles stay for a whole pass, beside which no kernel finds room."""
+        return self.streamed or max(self.layout.blocks) > 1
+
     def _choice(self, op: Copy, stored: bool) -> Choice:
         ends = op.source_device, op.target_device
         if op.route != "host" and not all(self.reaches(op.queue.device, end) for end in ends):
@@ -85,14 +100,18 @@ class Routes:
         """False where copies travel while tiles compute beside which no kernel finds room, and under `serial`."""
         if self.schedule.options.strategy == "serial":
             return False
-        stay = self.streamed or max(self.layout.blocks) > 1
-        return not stay or issue_seconds(self.schedule, self.machine) >= work_seconds(self.layout, self.machine)
+        return not self.stay or issue_seconds(self.schedule, self.machine) >= work_seconds(self.layout, self.machine)
 
 
 def by_copies(machine: Machine, moved: Sequence[Transfer]) -> float:
-    """Seconds of a host and a queue for copies one after the other; what is shorter than a piece counts as one."""
-    each = [one.bytes // one.run * max(one.run, machine.piece) if one.counts else one.bytes for one in moved]
-    return machine.delays.engine + sum(machine.calls.copy + machine.copy.seconds(count) for count in each)
+    """Seconds of a host and a queue for copies one after the other."""
+    each = (machine.calls.copy + machine.copy.seconds(in_time_of(one, machine)) for one in moved)
+    return machine.delays.engine + sum(each)
+
+
+def in_time_of(moved: Transfer, machine: Machine) -> int:
+    """The bytes in whose time a copy engine moves a halo: what is shorter than a piece counts as one."""
+    return moved.bytes // moved.run * max(moved.run, machine.piece) if moved.counts else moved.bytes
 
 
 def by_stores(machine: Machine, moved: Sequence[Transfer]) -> float:
