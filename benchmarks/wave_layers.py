@@ -1,14 +1,16 @@
 """Sponges and perfectly matched layers: what they send back, and the time of a step with them.
 
-    python benchmarks/wave_layers.py
+    python benchmarks/wave_layers.py [MEDIUM]
 
 The largest difference of a trace from that on a grid whose edges send nothing back in time, over the trace's largest
 value: of a Ricker wave of 20 cells at 10 Hz in the middle of 61² nodes, at four places, to a corner and along an edge
-too. Times: of 120³ nodes and their layers on two cores, the best of three. Writes benchmarks/results/wave_layers.json.
+too. Times: of 120³ nodes and their layers on two cores, the best of three.
+Writes benchmarks/results/wave_layers.json, or wave_layers_MEDIUM.json of one medium alone.
 """
 
 from __future__ import annotations
 
+import sys
 import time
 from typing import Any
 
@@ -25,7 +27,9 @@ MEDIA: dict[str, dict[str, float]] = {
     "acoustic": {},
     "density": {"density": 1.0},
     "vti": {"epsilon": 0.2, "delta": 0.1},
+    "tti": {"epsilon": 0.25, "delta": 0.1, "tilt": 0.6},
 }
+THICKER: tuple[tuple[Absorber, int], ...] = (("cpml", 30),)  # of tilted axes
 THERE = np.array([(500.0, 300.0), (300.0, 590.0), (590.0, 590.0), (10.0, 100.0)])
 WIDER, STEPS = 100, 20
 
@@ -59,15 +63,16 @@ def seconds(more: dict[str, float], absorber: Absorber, layer: int) -> float:
     return best
 
 
-def main() -> None:
+def main(*media: str) -> None:
     found: list[dict[str, Any]] = []
-    for medium, more in MEDIA.items():
-        for absorber, layer in LAYERS:
+    for medium in media or MEDIA:
+        more = MEDIA[medium]
+        for absorber, layer in (*LAYERS, *(THICKER if medium == "tti" else ())):
             row = {"echo": echo(more, absorber, layer), "seconds_per_step": seconds(more, absorber, layer)}
             found.append({"medium": medium, "absorber": absorber, "layer": layer, **row})
             print(found[-1], flush=True)
-    print(save("wave_layers", {**about(), "layers": found}))
+    print(save("_".join(("wave_layers", *media)), {**about(), "layers": found}))
 
 
 if __name__ == "__main__":
-    main()
+    main(*sys.argv[1:2])

@@ -2,8 +2,8 @@
 
     python benchmarks/waves_rough.py
 
-Velocities, densities, Thomsen's parameters and angles are noise from node to node; waves begin as noise. Writes
-benchmarks/results/waves_rough.json.
+Velocities, densities, Thomsen's parameters and angles are noise from node to node; waves begin as noise; with and
+without matched layers of six cells. Writes benchmarks/results/waves_rough.json.
 """
 
 from __future__ import annotations
@@ -55,18 +55,25 @@ def from_noise(propagator: Propagator) -> Problem:
     return replace(problem, fields=MappingProxyType(fields))
 
 
+def norms(propagator: Propagator) -> list[float]:
+    """Of the first wave, every so many steps."""
+    found = list[float]()
+    with Simulation(from_noise(propagator), STEPS, devices="cpu:1") as run:
+        while run.step < STEPS:
+            run.run(EVERY)
+            found.append(float(np.linalg.norm(run.gather(propagator.waves[0].name))))
+    return found
+
+
 def main() -> None:
     found: dict[str, Any] = {}
     for shape in SHAPES:
         for kind, medium in media(shape).items():
-            propagator = Propagator(medium, Scheme(layer=0, courant=1.0))
-            with Simulation(from_noise(propagator), STEPS, devices="cpu:1") as run:
-                norms = []
-                while run.step < STEPS:
-                    run.run(EVERY)
-                    norms.append(float(np.linalg.norm(run.gather(propagator.waves[0].name))))
-            found[f"{kind}, {'×'.join(map(str, shape))}"] = norms
-            print(kind, shape, [round(norm, 2) for norm in norms], flush=True)
+            for layer in (0, 6):
+                propagator = Propagator(medium, Scheme(layer=layer, courant=1.0, absorber="cpml"))
+                name = f"{kind}, {'×'.join(map(str, shape))}{', cpml' if layer else ''}"
+                found[name] = norms(propagator)
+                print(name, [round(norm, 2) for norm in found[name]], flush=True)
     print(save("waves_rough", {**about(), "steps": STEPS, "every": EVERY, "norms": found}))
 
 

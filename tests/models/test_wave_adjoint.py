@@ -33,6 +33,10 @@ CASES = {
         Medium(SHAPE, 10.0, VELOCITY, epsilon=0.2, delta=DELTA, tilt=0.7),
         replace(SCHEME, free_surface=True),
     ),
+    "matched, tilted surface": (
+        Medium(SHAPE, (10.0, 8.0), VELOCITY, epsilon=0.2, delta=DELTA, tilt=6 * DELTA),
+        replace(SCHEME, absorber="cpml", free_surface=True),
+    ),
 }
 SOURCES = np.array([[53.0, 61.7], [110.0, 40.0]])
 RECEIVERS = np.array([[20.0 + 13.3 * k, 17.1] for k in range(12)])

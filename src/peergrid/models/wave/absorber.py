@@ -9,6 +9,16 @@ The inner derivative is taken half way between nodes, the outer one is minus its
 rounding. Where D has weights of its own, ∂ is of an order two lower: then -D is nowhere below -∂∂, and nothing in the
 layers grows without oscillating, however strong they are.
 Methods: Komatitsch and Martin, Geophysics 72 (2007) SM155; Pasalic and McGarry, SEG Expanded Abstracts 29 (2010) 2925.
+
+Where the axis of symmetry is tilted, the slow wave that comes with these equations grows in layers of this form. There
+s is that of all axes together, along all axes alike (the multiaxial layer of Meza-Fajardo and Papageorgiou, Bulletin of
+the Seismological Society of America 98 (2008) 1811, with ratio 1) and α is 0: the outer 1/s is a damping of velocities
+by half of what d² takes from them, the inner one is left to memories,
+
+    ψ ← d² ψ + (d² - 1) ∇p,    χ ← d² χ + (d² - 1) Gz r,
+
+with ∇p + ψ and Gz r + χ for ∇p and Gz r. Both only take energy, whatever the angles are; a wave is met as it is head on
+alone, and layers are thicker for that.
 """
 
 from __future__ import annotations
@@ -86,10 +96,57 @@ def absorbing(
     return Stage(tuple(before)), apart(after)
 
 
+def absorbing_tilted(
+    frame: Frame,
+    waves: tuple[Field, Field],
+    slopes: tuple[Field, Field],
+    factors: tuple[tuple[Coefficient, ...], ...],
+    direction: Sequence[Coefficient],
+    damping: tuple[Field, ...],
+    first: Weights,
+) -> tuple[Stage, list[Stage]]:
+    """The stages in layers around tilted axes, before and after that which advances the waves.
+
+    slopes: Gz of the waves, which the first stage changes; factors: of what a wave takes from ψ; first: weights of ∇.
+    """
+    grid, reach = frame.grid, (frame.reach,) * frame.grid.ndim
+    inner = _within_reach(frame)
+    below = inner.with_axis(grid.ndim - 1, frame.before[-1] + 1, inner.hi[-1]) if frame.scheme.free_surface else inner
+    before, after = list[Update](), list[Update]()
+    for name, box in _shells(frame):
+        changed = below & box.grow(reach, reach)
+        wide = box.hull(changed.grow(reach, reach))
+        psi = [grid.field(f"cpml.{name}.psi.{'xyz'[k]}", within=wide) for k in range(grid.ndim)]
+        chi = grid.field(f"cpml.{name}.chi", within=box)
+        before.append(stencils.inwards_tilted(waves[0], *slopes, psi, chi, direction, damping, first).within(box))
+        after.append(stencils.outwards_tilted(waves, factors, psi, first).within(changed))
+    return Stage(tuple(before)), apart(after)
+
+
+def _within_reach(frame: Frame) -> Box:
+    """The cells around which derivatives stay on the grid."""
+    return Box((frame.reach,) * frame.grid.ndim, tuple(n - frame.reach for n in frame.grid.shape))
+
+
+def _shells(frame: Frame) -> Iterator[tuple[str, Box]]:
+    """The cells of all layers as boxes that do not overlap; above a free surface as far as derivatives reach."""
+    grid = frame.grid
+    rest = _within_reach(frame)
+    if frame.scheme.free_surface:
+        rest = rest.with_axis(grid.ndim - 1, frame.before[-1] - frame.reach, rest.hi[-1])
+    for axis in range(grid.ndim):
+        lo, hi = frame.inside.lo[axis], frame.inside.hi[axis]
+        if frame.absorbs_before(axis):
+            yield f"{'xyz'[axis]}-", rest.with_axis(axis, rest.lo[axis], lo)
+            rest = rest.with_axis(axis, lo, rest.hi[axis])
+        yield f"{'xyz'[axis]}+", rest.with_axis(axis, hi, rest.hi[axis])
+        rest = rest.with_axis(axis, rest.lo[axis], hi)
+
+
 def sides(frame: Frame, dt: float, reach: int, name: str) -> Iterator[Side]:
     """The layers of a frame; reach: cells that the derivative half way between nodes reads to each side."""
     grid = frame.grid
-    whole = Box((frame.reach,) * grid.ndim, tuple(n - frame.reach for n in grid.shape))
+    whole = _within_reach(frame)
     if frame.scheme.free_surface:
         whole = whole.with_axis(grid.ndim - 1, frame.before[-1] + 1, whole.hi[-1])
     for axis in range(grid.ndim):

@@ -39,6 +39,7 @@ KINDS = {
     "tti": set(PARAMETERS) - {"density"},
 }
 THICKNESS: Mapping[Absorber, int] = {"sponge": 40, "cpml": 10}  # cells of layers
+TILTED_LAYER = 20  # that of cpml around tilted axes
 STATES = {"acoustic": 2, "vti": 4, "tti": 6}  # state fields
 
 
@@ -57,8 +58,8 @@ Parameter = float | ParameterFile
 class GridSpec:
     """The table `[grid]`: extent in metres from the first node to the last, spacing, duration in seconds or steps.
 
-    layer: cells, by default 40 of a sponge or 10 that match perfectly; order, courant, free_surface, dtype and
-    absorber, time_order: as of `Scheme`.
+    layer: cells, by default 40 of a sponge, or 10 that match, 20 around tilted axes; order, courant, free_surface,
+    dtype, absorber and time_order: as of `Scheme`.
     """
 
     size: Lengths
@@ -191,14 +192,15 @@ class WaveModel:
 
     @property
     def shape(self) -> tuple[int, ...]:
-        plain = Medium(self.nodes, self.spacings, 1000.0, None if self.medium.density is None else 1.0)
-        return Frame(plain, self.scheme).shape
+        density, tilt = (None if given is None else 1.0 for given in (self.medium.density, self.medium.tilt))
+        return Frame(Medium(self.nodes, self.spacings, 1000.0, density, tilt=tilt), self.scheme).shape
 
     @property
     def scheme(self) -> Scheme:
         """The discretisation."""
         grid = self.grid
-        layer = THICKNESS[grid.absorber] if grid.layer is None else grid.layer
+        usual = TILTED_LAYER if self.equations == "tti" and grid.absorber == "cpml" else THICKNESS[grid.absorber]
+        layer = usual if grid.layer is None else grid.layer
         return Scheme(grid.order, grid.courant, layer, grid.free_surface, grid.dtype, grid.absorber, grid.time_order)
 
     def with_steps(self, steps: int) -> Self:
@@ -242,11 +244,12 @@ class WaveModel:
 
     @property
     def _layers(self) -> int:
-        """The state fields of perfectly matched layers, as fields of the whole grid, rounded up."""
+        """The state fields of layers that match, as fields of the whole grid, rounded up."""
         if self.grid.absorber != "cpml":
             return 0
         cells = 2 * (self.scheme.layer + 2 * self.scheme.order)
-        return ceil(sum(2 * min(1.0, cells / n) for n in self.shape))
+        memories = self.ndim + 1 if self.equations == "tti" else 2
+        return ceil(sum(memories * min(1.0, cells / n) for n in self.shape))
 
     def check_results(self) -> None:
         if self.output.segy and find_spec("segyio") is None:

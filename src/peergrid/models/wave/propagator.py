@@ -11,7 +11,7 @@ import numpy as np
 from peergrid.errors import UsageError
 from peergrid.grid import Box, Field
 from peergrid.models.wave import stencils
-from peergrid.models.wave.absorber import Coefficient, Driven, Weights, absorbing
+from peergrid.models.wave.absorber import Coefficient, Driven, Weights, absorbing, absorbing_tilted
 from peergrid.models.wave.arrays import Feed, Recording, feed, injection, recording
 from peergrid.models.wave.medium import Medium
 from peergrid.models.wave.scheme import Frame, Scheme
@@ -19,10 +19,6 @@ from peergrid.models.wave.weights import first, second, staggered
 from peergrid.models.waveforms import Doubles
 from peergrid.stencil import Problem, Stage, Update
 
-TILTED = (
-    "absorber is expected to be 'sponge' in a medium with tilted axes, where some waves grow in perfectly matched "
-    "layers, got 'cpml'; change it."
-)
 SECOND = "time_order is expected to be 2 in a medium with epsilon, delta or angles, got 4; leave it out."
 
 
@@ -30,7 +26,7 @@ SECOND = "time_order is expected to be 2 in a medium with epsilon, delta or angl
 class Propagator:
     """Waves in a medium with a scheme; dt: seconds, by default that of the scheme's Courant factor.
 
-    Raises UsageError where the time step is not stable, or layers would let waves grow.
+    Raises UsageError where the time step is not stable.
     """
 
     medium: Medium
@@ -38,8 +34,6 @@ class Propagator:
     time_step: float | None = None
 
     def __post_init__(self) -> None:
-        if self.medium.kind == "tti" and self.scheme.absorber == "cpml":
-            raise UsageError(TILTED)
         if self.medium.kind != "acoustic" and self.scheme.time_order == 4:
             raise UsageError(SECOND)
         largest = self.frame.largest_step()
@@ -152,7 +146,7 @@ class Propagator:
     def advance(self) -> tuple[Stage, ...]:
         """The stages that advance the waves, without sources."""
         if self.medium.kind == "tti":
-            return tuple(Stage((update,)) for update in self._tilted())
+            return self._tilted()
         if self.medium.kind == "vti":
             return self._vertical()
         (u,) = self.waves
@@ -235,15 +229,17 @@ class Propagator:
         across, along = Driven(p, (p, r), ((c, a), (c, b))), Driven(r, (p, r), ((c, b), (c,)))
         return self._layered((update,), (*(across,) * (self.medium.ndim - 1), along), "cpml")
 
-    def _tilted(self) -> Sequence[Update]:
-        c, (a, b), grid = self._speed, self._coupled, self.frame.grid
+    def _tilted(self) -> tuple[Stage, ...]:
+        waves, c, (a, b), grid = self.waves, self._speed, self._coupled, self.frame.grid
         along = (grid.field("gp"), grid.field("gr"))
-        direction = self._direction
-        weights = self._scaled(first, 1)
-        return (
-            stencils.along_axis(*self.waves, *along, direction, weights),
-            stencils.tilted(*self.waves, *along, direction, c, a, b, weights, self._scaled(second, 2), self.damping),
-        )
+        direction, weights, damping = self._direction, self._scaled(first, 1), self.damping
+        slopes = Stage((stencils.along_axis(*waves, *along, direction, weights),))
+        update = stencils.tilted(*waves, *along, direction, c, a, b, weights, self._scaled(second, 2), damping)
+        if not self.frame.matched:
+            return slopes, Stage((update,))
+        factors = (c, a, *damping), (c, b, *damping)
+        before, after = absorbing_tilted(self.frame, waves, along, factors, direction, damping, weights)
+        return slopes, before, Stage((update,)), *after
 
     @cached_property
     def _coupled(self) -> tuple[Coefficient, Coefficient]:

@@ -10,7 +10,7 @@ from peergrid.io.schema import read_table
 from peergrid.models.survey import traces
 from peergrid.models.wave.medium import PARAMETERS
 from peergrid.models.wave.model import KINDS, WaveModel
-from peergrid.models.wave.propagator import SECOND, TILTED
+from peergrid.models.wave.propagator import SECOND
 
 SLACK = 1e-6  # metres: positions are sums
 
@@ -38,8 +38,6 @@ def read(table: Mapping[str, Any]) -> WaveModel:
                 raise UsageError(f"layer[{number}].{name} is expected beside medium.{name}, which is missing; add it.")
     if model.equations == "tti" and model.medium.tilt is None:
         raise UsageError("medium.tilt is expected to be a number or a file, but is missing; add it, or use a kind vti.")
-    if model.equations == "tti" and model.grid.absorber == "cpml":
-        raise UsageError(f"grid.{TILTED}")
     if model.equations != "acoustic" and model.grid.time_order == 4:
         raise UsageError(f"grid.{SECOND}")
     _check_survey(model)

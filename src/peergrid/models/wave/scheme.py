@@ -19,6 +19,7 @@ from peergrid.models.waveforms import Doubles
 Absorber = Literal["sponge", "cpml"]
 TimeOrder = Literal[2, 4]
 ECHO = 1e-2  # what a sponge is to let through of a wave that meets it head on, there and back
+TILTED_ECHO = 3e-2  # the same of layers that match in media with tilted axes
 
 
 @dataclass(frozen=True)
@@ -27,8 +28,8 @@ class Scheme:
 
     order: of differences in space, even, 2 to 16; courant: the time step in units of the largest that is stable; layer:
     cells of absorbing layer on every side, outside the medium; free_surface: none at the top, where pressure is zero at
-    node 0 instead; dtype: of all fields; absorber: a sponge, or perfectly matched layers (`absorber`), which media with
-    tilted axes do not have; time_order: 2, or 4 in acoustic media.
+    node 0 instead; dtype: of all fields; absorber: a sponge, or layers that match the medium (`absorber`); time_order:
+    2, or 4 in acoustic media.
     """
 
     order: int = 8
@@ -68,7 +69,7 @@ class Frame:
 
     @property
     def matched(self) -> bool:
-        """True where there are perfectly matched layers."""
+        """True where there are layers that match."""
         return self.scheme.absorber == "cpml" and self.scheme.layer > 0
 
     @property
@@ -133,17 +134,19 @@ class Frame:
         return np.pad(values, tuple(zip(self.before, self.after, strict=True)), mode="edge")
 
     def damping(self, dt: float) -> tuple[Array, ...]:
-        """Along each axis a factor for each cell: 1 in the medium, falling through the sponge; none without a sponge.
+        """Along each axis a factor for each cell: 1 in the medium, falling through the layer; none where none damp.
 
-        A damping σ = σ₀ s² at relative depth s, with σ₀ such that what comes back has `ECHO` of the wave's amplitude.
+        A damping σ = σ₀ s² at relative depth s, with σ₀ such that what comes back has `ECHO` of the wave's amplitude;
+        layers that match damp by half as much, and their memories by the other half.
         """
         layer = self.scheme.layer
-        if not layer or self.matched:
+        if not layer or (self.matched and self.medium.kind != "tti"):
             return ()
         speed = float(self.medium.values("velocity").mean())
+        passing = log(1 / TILTED_ECHO) / 2 if self.matched else log(1 / ECHO)
         found = []
         for axis, h in enumerate(self.medium.spacings):
-            most = 3 * speed * log(1 / ECHO) / (layer * h)
+            most = 3 * speed * passing / (layer * h)
             found.append(np.exp(-most * self.depth(axis) ** 2 * dt / 2))
         return tuple(found)
 

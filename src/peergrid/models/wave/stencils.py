@@ -208,6 +208,35 @@ def outwards_flux(axis: int) -> Stencil:
     return stretch
 
 
+@stencil
+def inwards_tilted(p: Any, gp: Any, gr: Any, psi: Any, chi: Any, direction: Any, damping: Any, first: Any) -> None:
+    """ψ and χ before a step, in a layer around tilted axes, and Gz of both waves with them (`absorber`)."""
+    ndim = p.described.grid.ndim
+    d, along = here(damping[0]), []
+    for profile in damping[1:]:
+        d = d * here(profile)
+    kept = d * d
+    for axis, (memory, n) in enumerate(zip(psi, direction, strict=True)):
+        found = _forgotten(memory, kept, centred(p.__getitem__, ndim, axis, first))
+        along.append(here(n) * found)
+    gp.next[(0,) * ndim] = here(gp) + sum(along[1:], along[0])
+    gr.next[(0,) * ndim] = here(gr) + _forgotten(chi, kept, here(gr))
+
+
+def _forgotten(memory: Any, kept: Any, value: Any) -> Any:
+    """What layers take from a value: its memory, of which a share is kept, moves on."""
+    found = kept * (here(memory) + value) - value
+    memory.next[(0,) * memory.described.grid.ndim] = found
+    return found
+
+
+@stencil
+def outwards_tilted(waves: Any, factors: Any, psi: Any, first: Any) -> None:
+    """The changes of waves by ψ after a step, each times the product of some factors."""
+    parts = [centred(m.__getitem__, len(psi), axis, first) for axis, m in enumerate(psi)]
+    _change(waves, factors, sum(parts[1:], parts[0]))
+
+
 def _convolved(memory: Any, numbers: Any, value: Any) -> Any:
     """A memory that moves on; numbers: a and b of `absorber`."""
     return here(numbers[1]) * here(memory) + here(numbers[0]) * value
