@@ -98,8 +98,8 @@ def absorbing(
 
 def absorbing_tilted(
     frame: Frame,
-    waves: tuple[Field, Field],
-    slopes: tuple[Field, Field],
+    waves: Sequence[Field],
+    slopes: Sequence[Field],
     factors: tuple[tuple[Coefficient, ...], ...],
     direction: Sequence[Coefficient],
     damping: tuple[Field, ...],
