@@ -113,7 +113,7 @@ def absorbing_tilted(
     inner = _within_reach(frame)
     below = inner.with_axis(grid.ndim - 1, frame.before[-1] + 1, inner.hi[-1]) if frame.scheme.free_surface else inner
     before, after = list[Update](), list[Update]()
-    for name, box in _shells(frame):
+    for name, box in _parts(frame):
         changed = below & box.grow(reach, reach)
         wide = box.hull(changed.grow(reach, reach))
         psi = [grid.field(f"cpml.{name}.psi.{'xyz'[k]}", within=wide) for k in range(grid.ndim)]
@@ -128,7 +128,7 @@ def _within_reach(frame: Frame) -> Box:
     return Box((frame.reach,) * frame.grid.ndim, tuple(n - frame.reach for n in frame.grid.shape))
 
 
-def _shells(frame: Frame) -> Iterator[tuple[str, Box]]:
+def _parts(frame: Frame) -> Iterator[tuple[str, Box]]:
     """The cells of all layers as boxes that do not overlap; above a free surface as far as derivatives reach."""
     grid = frame.grid
     rest = _within_reach(frame)

@@ -224,7 +224,7 @@ def inwards_tilted(p: Any, gp: Any, gr: Any, psi: Any, chi: Any, direction: Any,
 
 
 def _forgotten(memory: Any, kept: Any, value: Any) -> Any:
-    """What layers take from a value: its memory, of which a share is kept, moves on."""
+    """The share of a value that layers take; its memory, of which a share is kept, moves on."""
     found = kept * (here(memory) + value) - value
     memory.next[(0,) * memory.described.grid.ndim] = found
     return found
