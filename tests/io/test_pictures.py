@@ -10,14 +10,14 @@ import pytest
 from PIL import Image
 
 from peergrid.errors import UsageError
-from peergrid.io.colours import diverging
-from peergrid.io.pictures import robust_limit, running_level, titled
+from peergrid.io.animation import envelope
+from peergrid.io.colours import LEVELS, diverging, wave_colours
+from peergrid.io.pictures import boundaries, outlines, robust_limit, running_level, titled
 from peergrid.io.snapshots import SnapshotWriter
 from peergrid.jobs.recording import scale_of
 from peergrid.models import Head
 from peergrid.models.fdtd import Built, build
-from peergrid.models.fdtd.animation import animate, envelope
-from peergrid.models.fdtd.gallery import draw_all
+from peergrid.models.fdtd.gallery import animation, draw_all
 from peergrid.models.fdtd.materials import CONDUCTOR, VACUUM, Material
 from peergrid.models.fdtd.model import (
     GridSpec,
@@ -28,9 +28,9 @@ from peergrid.models.fdtd.model import (
     ReceiverArray,
     ReceiverSpec,
 )
-from peergrid.models.fdtd.pictures import boundaries, outlines, picture_model, places
+from peergrid.models.fdtd.pictures import picture_model, places
 from peergrid.models.fdtd.shapes import Box
-from peergrid.models.fdtd.tints import LEVELS, MOST_NAMED, material_tints, wave_colours
+from peergrid.models.fdtd.tints import MOST_NAMED, material_tints
 from peergrid.models.waveforms import Ricker
 
 MODEL = RadarModel(
@@ -97,7 +97,7 @@ def test_a_run_interrupted_before_its_first_step_can_be_drawn(tmp_path: Path) ->
 
 def test_the_animation_has_a_frame_for_each_snapshot_and_shows_the_field(tmp_path: Path) -> None:
     built = build(MODEL)
-    animate(tmp_path / "a.gif", built, sample(built, tmp_path))
+    animation(tmp_path / "a.gif", built, sample(built, tmp_path))
     with Image.open(tmp_path / "a.gif") as film:
         assert film.n_frames == 5
         assert film.size[0] == 320
@@ -120,7 +120,7 @@ def test_a_title_names_the_model_where_it_has_a_name() -> None:
 def test_an_mp4_is_made_where_the_extra_is_installed(tmp_path: Path) -> None:
     pytest.importorskip("imageio_ffmpeg")
     built = build(MODEL)
-    animate(tmp_path / "a.mp4", built, sample(built, tmp_path))
+    animation(tmp_path / "a.mp4", built, sample(built, tmp_path))
     assert (tmp_path / "a.mp4").read_bytes()[4:8] == b"ftyp"
 
 
@@ -128,7 +128,7 @@ def test_an_mp4_without_the_extra_is_one_sentence(tmp_path: Path, monkeypatch: p
     monkeypatch.setitem(__import__("sys").modules, "imageio_ffmpeg", None)
     built = build(MODEL)
     with pytest.raises(UsageError) as caught:
-        animate(tmp_path / "a.mp4", built, sample(built, tmp_path))
+        animation(tmp_path / "a.mp4", built, sample(built, tmp_path))
     assert str(caught.value) == (
         "output.animation = 'mp4' is expected to find imageio-ffmpeg, which is not installed; install peergrid with "
         "its extra 'mp4', such as pip install '.[mp4]' in its source folder, or use 'gif'."
@@ -140,7 +140,7 @@ def test_an_animation_of_nothing_is_one_sentence(tmp_path: Path) -> None:
     built = build(MODEL)
     path = sample(built, tmp_path, frames=0)
     with pytest.raises(UsageError) as caught:
-        animate(tmp_path / "a.gif", built, path)
+        animation(tmp_path / "a.gif", built, path)
     assert str(caught.value) == f"An animation is expected to have at least one snapshot, '{path}' has none."
 
 
@@ -161,7 +161,7 @@ def test_many_materials_still_fit_the_palette(tmp_path: Path) -> None:
             sources=(),
         )
     )
-    animate(tmp_path / "a.gif", built, sample(built, tmp_path))
+    animation(tmp_path / "a.gif", built, sample(built, tmp_path))
     with Image.open(tmp_path / "a.gif") as film:
         assert film.n_frames == 5
 

@@ -27,6 +27,7 @@ from peergrid.models.fdtd3d import (
     Grading,
     MagneticDipole,
     Medium,
+    Pictures,
     Receiver,
     Slab,
     Stretch,
@@ -204,3 +205,41 @@ def test_the_picture_shows_conductors_in_every_slice(tmp_path: Path) -> None:
     small, large = counts[1] - counts[0], counts[2] - counts[0]
     assert small > 3000
     assert large == pytest.approx(4 * small, rel=0.05)
+
+
+def test_a_run_draws_media_traces_slices_of_snapshots_and_an_animation(tmp_path: Path) -> None:
+    """Slices through the source show its field, those inside a conductor none."""
+    ids = np.zeros((6, 21, 17, 25), np.uint8)
+    ids[:, 12:] = 1
+    domain = replace(
+        vacuum((20, 16, 24), 20), ids=ids, dtype="float32",
+        sources=(ElectricDipole("z", (8, 6, 10), PULSE),), receivers=(Receiver((8, 8, 10), ("Ez", "Hx"), "a/b"),),
+    )  # fmt: skip
+    coloured = []
+    for still, through in (("png", None), (None, (16 * SPACING, 12 * SPACING, 18 * SPACING))):
+        pictures = Pictures(still, "own", "gif", "x", through, 320)
+        model = DomainModel(domain, snapshots=Snapshots(5, ("Ez",), 2), pictures=pictures)
+        found = run_model(model, tmp_path / str(still), devices="cpu:1")
+        names = ["model.png", "receiver-a_b.png", *(f"snapshot-Ez-{step:06d}.png" for step in (10, 15, 20))]
+        expected = ["results.h5", "snapshots.h5", *(names if still else ()), "animation.gif"]
+        assert [file.name for file in found.outputs] == expected
+        with Image.open(found.outputs[-1]) as film:
+            assert film.n_frames == 4
+            film.seek(3)
+            pixels = np.asarray(film.convert("RGB"), np.int16)
+        coloured.append(int((np.abs(pixels[..., 0] - pixels[..., 2]) > 60).sum()))
+    assert coloured[0] > 500
+    assert coloured[1] == 0
+
+
+def test_pictures_of_a_plane_and_sections_of_a_survey(tmp_path: Path) -> None:
+    plane = replace(
+        vacuum((20, 16, 1), 20, mode="TMz"), sources=(ElectricDipole("z", (8, 6, 0), PULSE),),
+        receivers=(Receiver((9, 6, 0), ("Ez",)),),
+    )  # fmt: skip
+    model = DomainModel(plane, snapshots=Snapshots(10, ("Ez",)), pictures=Pictures("svg", animation="gif"))
+    found = run_model(model, tmp_path, devices="cpu:1")
+    assert {"model.svg", "snapshot-Ez-000020.svg", "animation.gif"} <= {file.name for file in found.outputs}
+    values = np.stack([found.traces["rx1.Ez"]])
+    traces = [Trace(((0.0, 0.0, 0.0),), ((k * SPACING, 0.0, 0.0),), values) for k in range(3)]
+    assert [file.name for file in model.build().write_survey(tmp_path, traces, {})] == ["results.h5", "section-rx1.svg"]

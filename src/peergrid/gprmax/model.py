@@ -18,7 +18,19 @@ from peergrid.gprmax.table import read as read_items
 from peergrid.gprmax.text import commands
 from peergrid.gprmax.voxels import beyond
 from peergrid.grid import Array, Dtype, Index
-from peergrid.models.fdtd3d import COMPONENTS, Absorber, BuiltDomain, Domain, Slab, Stretch, build, memory
+from peergrid.models.fdtd3d import (
+    COMPONENTS,
+    Absorber,
+    BuiltDomain,
+    Domain,
+    Pictures,
+    Slab,
+    Stretch,
+    build,
+    check_pictures,
+    drawn,
+    memory,
+)
 from peergrid.models.model import Memory, Outcome, RunSpec, Snapshots
 from peergrid.models.survey import Shift, Survey, Trace, Vector
 
@@ -80,6 +92,7 @@ class InputModel:
     traces: int | None = None
     placed: Domain | None = None
     given: Survey | None = None
+    pictures: Pictures = field(default_factory=Pictures)
 
     @property
     def title(self) -> str:
@@ -152,10 +165,11 @@ class InputModel:
             components=6 if plan.frame.flat is None else 3,
             recorded=sum(len(item.outputs or COMPONENTS) for item in plan.of(Heard)), sources=len(plan.of(Source)),
             ids=3, computing=computing, writing=writing, poles=plan.poles,
+            drawn=drawn(nodes, self.dtype, self.snapshots, self.pictures) if writing else 0,
         )  # fmt: skip
 
     def check_results(self) -> None:
-        """Nothing is needed to write results but HDF5."""
+        check_pictures(self.pictures)
 
     def written(self, folder: Path) -> tuple[str, tuple[str, ...]]:
         """The text of a model file in a folder that means the same, and notes about what it does not say.
@@ -182,7 +196,8 @@ class InputModel:
         if regions and (self.placed is not None or self.survey is not None):
             notes.append("Snapshots in files of their own are of single runs; a survey takes none.")
         built = build(self.domain, self)
-        return BuiltInput(**vars(built), notes=tuple(dict.fromkeys(notes)), regions=regions)
+        own = vars(built) | {"pictures": self.pictures}
+        return BuiltInput(**own, notes=tuple(dict.fromkeys(notes)), regions=regions)
 
 
 def read(path: Path) -> InputModel:

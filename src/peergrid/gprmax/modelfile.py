@@ -33,7 +33,14 @@ def read(table: Mapping[str, Any]) -> TableModel:
     tables = read_table(Tables, table)
     _check(tables)
     plan = Plan(tuple(tables.items()))
-    model = TableModel(plan, tables.run, _snapshots(tables.output, plan), dtype=tables.grid.dtype, given=tables.survey)
+    model = TableModel(
+        plan,
+        tables.run,
+        _snapshots(tables.output, plan),
+        dtype=tables.grid.dtype,
+        given=tables.survey,
+        pictures=tables.output.drawn,
+    )
     _check_survey(model)
     return model
 

@@ -37,7 +37,7 @@ from peergrid.gprmax.text import Command
 from peergrid.gprmax.waves import Column, Formula
 from peergrid.grid import Dtype
 from peergrid.io.rule import LARGEST, Count, Finite, Name, NotNegative, Positive, PositiveCount, Rule, Title
-from peergrid.models.fdtd3d import FarField, Grading, Stretch
+from peergrid.models.fdtd3d import FarField, Grading, Pictures, Stretch
 from peergrid.models.fdtd3d.domain import Axis, Component, Formulation
 from peergrid.models.model import Head, RunSpec
 from peergrid.models.survey import Survey
@@ -233,11 +233,27 @@ class FarFieldSpec(Placed):
 
 @dataclass(frozen=True)
 class Output:
-    """The file of snapshots: of these fields, every so many steps, on every `stride`-th node along each axis."""
+    """The file of snapshots: of these fields, every so many steps, on every `stride`-th node along each axis.
+
+    Pictures are those of `fdtd3d.Pictures`.
+    """
 
     snapshots: Count = 0
     fields: tuple[Component, ...] = ()
     stride: PositiveCount = 1
+    pictures: bool = True
+    format: Literal["png", "pdf", "svg"] = "png"
+    colours: Literal["own", "common"] = "own"
+    animation: Literal["gif", "mp4", "none"] = "none"
+    slice: Axis = "y"
+    through: Place | None = None
+    width: Annotated[int, Rule("a whole number from 160 to 3840", lambda v: 160 <= v <= 3840)] = 720
+
+    @property
+    def drawn(self) -> Pictures:
+        """The pictures."""
+        still = self.format if self.pictures else None
+        return Pictures(still, self.colours, self.animation, self.slice, self.through, self.width)
 
 
 @dataclass(frozen=True)

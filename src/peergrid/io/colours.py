@@ -8,6 +8,10 @@ from numpy.typing import NDArray
 Rgb = NDArray[np.uint8]
 Floats = NDArray[np.float64]
 
+LEVELS = 41  # odd: the middle one is no field at all
+OUTLINE = (70, 70, 74)
+CONDUCTOR_TINT = (88, 90, 96)
+
 # CIELAB of the two arms at full amplitude; lightness falls in proportion to |value| from white at the middle.
 _NEGATIVE = (32.0, 12.0, -56.0)
 _POSITIVE = (36.0, 56.0, 40.0)
@@ -26,6 +30,20 @@ def pale(count: int) -> Rgb:
     hue = number * np.pi * (3 - np.sqrt(5))  # the golden angle
     lightness = np.array([90.0, 80.0, 94.0, 85.0])[number % 4]
     return srgb(np.stack([lightness, 15 * np.cos(hue), 15 * np.sin(hue)], axis=-1))
+
+
+def shades(permittivity: Floats) -> Rgb:
+    """Sand colours, darker where the permittivity is larger, shape (n, 3)."""
+    low, high = permittivity.min(), permittivity.max()
+    share = (permittivity - low) / ((high - low) or 1.0)
+    return srgb(np.stack([98 - 30 * share, 1 + 5 * share, 4 + 18 * share], axis=-1))
+
+
+def wave_colours(tints: Rgb, levels: int = LEVELS) -> Rgb:
+    """The colour of each level of a field over each tint, shape (n, levels, 3); the middle level is the tint itself."""
+    value = np.linspace(-1, 1, levels)
+    strength = np.abs(value)[None, :, None]
+    return np.asarray(np.rint(tints[:, None, :] * (1 - strength) + diverging(value)[None] * strength), np.uint8)
 
 
 def srgb(lab: Floats) -> Rgb:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from itertools import chain, count
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ import numpy as np
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.colors import ListedColormap
 from matplotlib.figure import Figure
+from numpy.typing import NDArray
 
 from peergrid.grid import Array
 from peergrid.io.atomic import replacing
@@ -20,6 +22,7 @@ STYLE: Any = {"font.size": 9.0, "axes.linewidth": 0.6, "xtick.major.width": 0.6,
 STYLE["text.parse_math"] = False  # a $ in a title is a dollar
 DPI = 200  # sharp in print at the width of a column
 LARGEST = 1600  # pixels of a map along each axis
+MOST_OUTLINED = 0.15  # of all cells
 
 
 def robust_limit(values: Array, percentile: float = 99.5) -> float:
@@ -28,6 +31,17 @@ def robust_limit(values: Array, percentile: float = 99.5) -> float:
     if not sizes.size or not sizes.any():
         return 1.0
     return float(np.percentile(sizes, percentile)) or float(sizes.max())
+
+
+def file_part(name: str) -> str:
+    """A name as part of a file name."""
+    return "".join(c if c.isalnum() or c in "-_." else "_" for c in name)
+
+
+def unused(path: Path, made: Sequence[Path]) -> Path:
+    """A path that none of those made has: two names may be the same as parts of file names."""
+    numbered = (path.with_stem(f"{path.stem}-{number}") for number in count(2))
+    return next(one for one in chain([path], numbered) if one not in made)
 
 
 def titled(model: str, shown: str) -> str:
@@ -86,6 +100,35 @@ def section(
         axes.set_ylabel(down[1])
         axes.set_title(title)
         save(path, figure)
+
+
+def curves(path: Path, values: Mapping[str, Array], each: float, words: str, title: str) -> None:
+    """Values against time, a panel for each, with its label; each: from sample to sample, in the unit of the words."""
+    with matplotlib.rc_context(STYLE):
+        figure = Figure(figsize=(7.2, 1.2 + 2.0 * len(values)), dpi=DPI, layout="constrained")
+        panels = figure.subplots(len(values), 1, sharex=True, squeeze=False)[:, 0]
+        for panel, (label, one) in zip(panels, values.items(), strict=True):
+            panel.plot(np.arange(len(one)) * each, one, color=diverging(np.array(-1.0)) / 255, lw=1.0)
+            panel.set_ylabel(label)
+            panel.grid(visible=True, linewidth=0.3)
+            panel.margins(x=0)
+        panels[-1].set_xlabel(words)
+        panels[0].set_title(title)
+        save(path, figure)
+
+
+def outlines(cells: NDArray[Any]) -> NDArray[np.bool_]:
+    """The boundaries of materials; none where the cells are so mixed that lines would hide what lies below."""
+    edges = boundaries(cells)
+    return edges if edges.mean() <= MOST_OUTLINED else np.zeros_like(edges)
+
+
+def boundaries(cells: NDArray[Any]) -> NDArray[np.bool_]:
+    """True at each cell whose material differs from that of the next along x or y, same shape."""
+    edges = np.zeros(cells.shape, dtype=np.bool_)
+    edges[:-1] |= cells[:-1] != cells[1:]
+    edges[:, :-1] |= cells[:, :-1] != cells[:, 1:]
+    return edges
 
 
 def save(path: Path, figure: Figure) -> None:

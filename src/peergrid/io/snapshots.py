@@ -195,9 +195,9 @@ class SnapshotReader:
         self.fields: tuple[str, ...] = tuple(_fields(file))
         self.times: tuple[float, ...] = tuple(float(t) for t in file["time"]) if "time" in file else ()
 
-    def frame(self, field: str, number: int) -> Array:
-        """The snapshot `number` of a field, shape (nodes along x, nodes along y, ...)."""
-        values: Array = self._file[field][number]
+    def frame(self, field: str, number: int, where: tuple[slice | int, ...] = ()) -> Array:
+        """The snapshot `number` of a field, shape (nodes along x, nodes along y, ...), or the part of it at `where`."""
+        values: Array = self._file[field][(number, *where)]
         return values
 
 

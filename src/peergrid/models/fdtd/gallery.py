@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from itertools import chain, count, groupby
+from itertools import groupby
 from pathlib import Path
 
+from peergrid.errors import UsageError
 from peergrid.grid import Array
-from peergrid.io.pictures import robust_limit
+from peergrid.io.animation import Map, animate
+from peergrid.io.pictures import file_part, robust_limit, titled, unused
 from peergrid.io.snapshots import read_snapshots
-from peergrid.models.fdtd.animation import animate
-from peergrid.models.fdtd.build import Built
+from peergrid.models.fdtd.build import UNIT_NAMES, Built
 from peergrid.models.fdtd.pictures import (
     picture_model,
     picture_receiver,
@@ -19,6 +20,7 @@ from peergrid.models.fdtd.pictures import (
     picture_snapshot,
     picture_survey,
 )
+from peergrid.models.fdtd.tints import material_tints
 from peergrid.models.survey import Trace
 
 MOST_SECTIONS = 12
@@ -38,8 +40,25 @@ def draw_all(folder: Path, built: Built, traces: Mapping[str, Array], snapshots:
         made += _draw_snapshots(folder, built, snapshots) if snapshots else []
     if snapshots and built.model.output.animation != "none" and _any(snapshots):
         made.append(folder / f"animation.{built.model.output.animation}")
-        animate(made[-1], built, snapshots, built.model.output.fields[0])
+        animation(made[-1], built, snapshots)
     return tuple(made)
+
+
+def animation(path: Path, built: Built, snapshots: Path) -> None:
+    """The animation of all snapshots of the first field, as .gif or .mp4.
+
+    Raises UsageError where there are none, or MP4 is asked for and imageio-ffmpeg is not installed.
+    """
+    field, output = built.model.output.fields[0], built.model.output
+    marks = [(r.position, 1) for r in built.recorders] + [(e.position, 3) for e in built.emitters]
+    shown = Map(
+        titled(built.model.title, field), UNIT_NAMES[field], built.model.grid.size, ("x (m)", "y (m)"),
+        built.geometry.cells, material_tints(built.geometry.materials), marks, output.width,
+    )  # fmt: skip
+    with read_snapshots(snapshots) as reader:
+        if not reader.steps:
+            raise UsageError(f"An animation is expected to have at least one snapshot, '{snapshots}' has none.")
+        animate(path, shown, reader.times, lambda number: reader.frame(field, number), output.colours == "own")
 
 
 def draw_sections(folder: Path, built: Built, traces: Sequence[Trace]) -> tuple[Path, ...]:
@@ -47,7 +66,7 @@ def draw_sections(folder: Path, built: Built, traces: Sequence[Trace]) -> tuple[
     made: list[Path] = []
     row = 0
     for recorder in built.recorders[:MOST_SECTIONS]:
-        made.append(_free(folder / f"section-{_safe(recorder.name)}.{built.model.output.format}", made))
+        made.append(unused(folder / f"section-{file_part(recorder.name)}.{built.model.output.format}", made))
         picture_survey(made[-1], built, recorder, row, traces)
         row += len(recorder.traces)
     return tuple(made)
@@ -57,11 +76,11 @@ def _draw_receivers(folder: Path, built: Built, traces: Mapping[str, Array]) -> 
     made: list[Path] = []
     for array, members in groupby(built.recorders, key=lambda recorder: recorder.array):
         if array:
-            made.append(_free(folder / f"section-{_safe(array)}.{built.model.output.format}", made))
+            made.append(unused(folder / f"section-{file_part(array)}.{built.model.output.format}", made))
             picture_section(made[-1], built, tuple(members), traces)
             continue
         for recorder in members:
-            made.append(_free(folder / f"receiver-{_safe(recorder.name)}.{built.model.output.format}", made))
+            made.append(unused(folder / f"receiver-{file_part(recorder.name)}.{built.model.output.format}", made))
             picture_receiver(made[-1], built, recorder, traces)
     return made
 
@@ -91,14 +110,3 @@ def _begun(traces: Mapping[str, Array]) -> bool:
 def _any(snapshots: Path) -> bool:
     with read_snapshots(snapshots) as reader:
         return bool(reader.steps)
-
-
-def _safe(name: str) -> str:
-    """A name as part of a file name."""
-    return "".join(c if c.isalnum() or c in "-_." else "_" for c in name)
-
-
-def _free(path: Path, made: list[Path]) -> Path:
-    """A path that none of those made has: two names may be the same as parts of file names."""
-    numbered = (path.with_stem(f"{path.stem}-{number}") for number in count(2))
-    return next(one for one in chain([path], numbered) if one not in made)

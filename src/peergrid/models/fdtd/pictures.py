@@ -15,16 +15,14 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
 from peergrid.grid import Array
-from peergrid.io.colours import diverging
-from peergrid.io.pictures import DPI, LARGEST, STYLE, gained, robust_limit, save, section, titled
+from peergrid.io.colours import OUTLINE, diverging, shades
+from peergrid.io.pictures import DPI, LARGEST, STYLE, curves, gained, outlines, robust_limit, save, section, titled
 from peergrid.models.fdtd.build import UNIT_NAMES, Built, ModelReceiver
 from peergrid.models.fdtd.materials import CONDUCTOR
 from peergrid.models.fdtd.model import PlaneWave
 from peergrid.models.fdtd.results import from_rest
-from peergrid.models.fdtd.tints import MOST_NAMED, OUTLINE, material_tints, shades
+from peergrid.models.fdtd.tints import MOST_NAMED, material_tints
 from peergrid.models.survey import Trace, distances
-
-MOST_OUTLINED = 0.15  # of all cells
 
 
 def picture_model(path: Path, built: Built) -> None:
@@ -62,19 +60,12 @@ def picture_snapshot(
 
 def picture_receiver(path: Path, built: Built, recorder: ModelReceiver, traces: Mapping[str, Array]) -> None:
     """The traces of one receiver against time, one panel for each field."""
-    with matplotlib.rc_context(STYLE):
-        figure = Figure(figsize=(7.2, 1.2 + 2.0 * len(recorder.traces)), dpi=DPI, layout="constrained")
-        panels = figure.subplots(len(recorder.traces), 1, sharex=True, squeeze=False)[:, 0]
-        for panel, (component, name) in zip(panels, recorder.traces.items(), strict=True):
-            values = from_rest(traces[name], built.units[component])
-            panel.plot(np.arange(len(values)) * built.dt * 1e9, values, color=diverging(np.array(-1.0)) / 255, lw=1.0)
-            panel.set_ylabel(f"{component} ({UNIT_NAMES[component]})")
-            panel.grid(visible=True, linewidth=0.3)
-            panel.margins(x=0)
-        panels[-1].set_xlabel("time (ns)")
-        x, y = recorder.position
-        panels[0].set_title(f"Receiver '{recorder.name}' at ({x:g}, {y:g}) m")
-        save(path, figure)
+    values = {
+        f"{component} ({UNIT_NAMES[component]})": from_rest(traces[name], built.units[component])
+        for component, name in recorder.traces.items()
+    }
+    x, y = recorder.position
+    curves(path, values, built.dt * 1e9, "time (ns)", f"Receiver '{recorder.name}' at ({x:g}, {y:g}) m")
 
 
 def picture_section(path: Path, built: Built, recorders: Sequence[ModelReceiver], traces: Mapping[str, Array]) -> None:
@@ -115,20 +106,6 @@ def picture_survey(path: Path, built: Built, recorder: ModelReceiver, row: int, 
         title=titled(built.model.title, f"{component} at '{recorder.name}'"),
         label=gained(component, values.shape[1], built.dt * 1e9, "ns"),
     )
-
-
-def outlines(cells: np.ndarray[Any, Any]) -> np.ndarray[Any, np.dtype[np.bool_]]:
-    """The boundaries of materials; none where the cells are so mixed that lines would hide what lies below."""
-    edges = boundaries(cells)
-    return edges if edges.mean() <= MOST_OUTLINED else np.zeros_like(edges)
-
-
-def boundaries(cells: np.ndarray[Any, Any]) -> np.ndarray[Any, np.dtype[np.bool_]]:
-    """True at each cell whose material differs from that of the next along x or y, same shape."""
-    edges = np.zeros(cells.shape, dtype=np.bool_)
-    edges[:-1] |= cells[:-1] != cells[1:]
-    edges[:, :-1] |= cells[:, :-1] != cells[:, 1:]
-    return edges
 
 
 def _map_axes(built: Built) -> tuple[Figure, Any]:

@@ -21,6 +21,7 @@ from peergrid.models.fdtd3d.domain import (
     Grading,
     MagneticDipole,
     Medium,
+    Pictures,
     PlaneWave,
     Pole,
     Receiver,
@@ -32,7 +33,7 @@ from peergrid.models.fdtd3d.domain import (
     drude,
     lorentz,
 )
-from peergrid.models.fdtd3d.model import DomainModel, memory, remembered
+from peergrid.models.fdtd3d.model import DomainModel, check_pictures, drawn, memory, remembered
 
 __all__ = [
     "AXES",
@@ -51,6 +52,7 @@ __all__ = [
     "Grading",
     "MagneticDipole",
     "Medium",
+    "Pictures",
     "PlaneWave",
     "Pole",
     "Receiver",
@@ -59,7 +61,9 @@ __all__ = [
     "TransmissionLine",
     "VoltageSource",
     "build",
+    "check_pictures",
     "debye",
+    "drawn",
     "drude",
     "lorentz",
     "memory",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import sqrt
 from pathlib import Path
 from types import MappingProxyType
@@ -12,7 +12,7 @@ from peergrid.grid import Index
 from peergrid.models.fdtd3d.assembly import Half
 from peergrid.models.fdtd3d.check import check, growing
 from peergrid.models.fdtd3d.constants import ETA_0, SPEED_OF_LIGHT
-from peergrid.models.fdtd3d.domain import AXES, Component, Domain, PlaneWave, TransmissionLine
+from peergrid.models.fdtd3d.domain import AXES, Component, Domain, Pictures, PlaneWave, TransmissionLine
 from peergrid.models.fdtd3d.far_field import Surface, surfaces
 from peergrid.models.fdtd3d.lattice import Lattice, electric_of
 from peergrid.models.fdtd3d.line import LAST, Line
@@ -66,6 +66,7 @@ class BuiltDomain:
     recorders: tuple[Recorder, ...]
     lines: tuple[LineRecorder, ...]
     far_fields: tuple[Surface, ...] = ()
+    pictures: Pictures = field(default_factory=Pictures)
 
     @property
     def steps(self) -> int:
@@ -126,18 +127,26 @@ class BuiltDomain:
         picture_model(path, self)
 
     def write(self, folder: Path, outcome: Outcome) -> tuple[Path, ...]:
-        """Traces, sources, lines and final fields in `results.h5`."""
+        """Traces, sources, lines and final fields in `results.h5`, and pictures."""
         from peergrid.models.fdtd3d.results import write_results  # takes a built domain
 
         write_results(folder / "results.h5", self, outcome.traces, outcome.fields, outcome.about)
-        return (folder / "results.h5",)
+        if self.pictures == Pictures() or not outcome.pictures:
+            return (folder / "results.h5",)
+        from peergrid.models.fdtd3d.gallery import draw_all  # takes matplotlib along, which is slow to come
+
+        return (folder / "results.h5", *draw_all(folder, self, outcome.traces, outcome.snapshots))
 
     def write_survey(self, folder: Path, traces: Sequence[Trace], about: Mapping[str, str | int]) -> tuple[Path, ...]:
-        """The traces of a survey side by side in `results.h5`, as gprMax merges them."""
+        """The traces of a survey side by side in `results.h5`, as gprMax merges them, and their pictures."""
         from peergrid.models.fdtd3d.results import write_survey  # takes a built domain
 
         write_survey(folder / "results.h5", self, traces, about)
-        return (folder / "results.h5",)
+        if self.pictures.format is None:
+            return (folder / "results.h5",)
+        from peergrid.models.fdtd3d.gallery import draw_sections  # takes matplotlib along, which is slow to come
+
+        return (folder / "results.h5", *draw_sections(folder, self, traces))
 
 
 def build(domain: Domain, model: Model | None = None) -> BuiltDomain:

@@ -252,6 +252,23 @@ class FarField:
     name: str = ""
 
 
+@dataclass(frozen=True)
+class Pictures:
+    """The pictures of a run: of the media, of receivers, and of snapshots, four of which are drawn in slices.
+
+    format: of stills, None for none; colours: each snapshot's own range of amplitudes, or a common one; animation: of
+    all snapshots of the first field in the slice normal to the axis `slice`; width: of it in pixels; through: a point
+    that slices go through, metres, by default the first source.
+    """
+
+    format: Literal["png", "pdf", "svg"] | None = None
+    colours: Literal["own", "common"] = "own"
+    animation: Literal["gif", "mp4", "none"] = "none"
+    slice: Axis = "y"
+    through: tuple[float, float, float] | None = None
+    width: int = 720
+
+
 @dataclass(frozen=True, eq=False)
 class Domain:
     """A rasterised model.

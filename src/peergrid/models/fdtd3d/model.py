@@ -7,25 +7,32 @@ from dataclasses import dataclass, field, replace
 from math import prod
 from typing import Self
 
+import numpy as np
+
 from peergrid.grid import Dtype
+from peergrid.io.film import film_library
 from peergrid.models.fdtd3d.build import BuiltDomain, build
-from peergrid.models.fdtd3d.domain import Absorber, Domain, Medium
+from peergrid.models.fdtd3d.domain import Absorber, Domain, Medium, Pictures
 from peergrid.models.fdtd3d.far_field import size
 from peergrid.models.model import Memory, RunSpec, Snapshots
 
 COEFFICIENTS = 12  # a factor and what is kept, of six components
 SAMPLES = 32  # bytes of a source for each step while it is worked out
 LIBRARIES = 88 << 20  # what compiled kernels and what is loaded in the course of a run take
+WAITING = 6  # snapshots between the run and the disk at most, with the one that is taken and the one that is written
+PIXEL = 120  # bytes of each pixel of a picture while it is drawn, of at most so many along each axis:
+LARGEST = 1600
 GHOSTS = 1.05  # fields with what devices have twice
 
 
 @dataclass(frozen=True, eq=False)
 class DomainModel:
-    """A domain with the options of a run and of its snapshots; a `Model` of `models.model`."""
+    """A domain with the options of a run, of its snapshots and of its pictures; a `Model` of `models.model`."""
 
     domain: Domain
     run: RunSpec = RunSpec()
     snapshots: Snapshots = field(default_factory=Snapshots)
+    pictures: Pictures = field(default_factory=Pictures)
 
     @property
     def title(self) -> str:
@@ -49,15 +56,29 @@ class DomainModel:
             domain.nodes, 4 if domain.dtype == "float32" else 8, domain.absorber, domain.steps,
             components=len(domain.live), recorded=recorded, sources=len(domain.sources),
             ids=domain.ids.itemsize, computing=computing, writing=writing, poles=remembered(domain.media),
+            drawn=drawn(domain.nodes, domain.dtype, self.snapshots, self.pictures) if writing else 0,
         )  # fmt: skip
         sums = sum(map(size, domain.far_fields)) * (4 if domain.dtype == "float32" else 8)
         return replace(found, cells=found.cells + 8 * sums, devices=found.devices + 2 * sums)
 
     def check_results(self) -> None:
-        """Nothing is needed to write results but HDF5."""
+        check_pictures(self.pictures)
 
     def build(self) -> BuiltDomain:
-        return build(self.domain, self)
+        return replace(build(self.domain, self), pictures=self.pictures)
+
+
+def check_pictures(pictures: Pictures) -> None:
+    """Raises UsageError where an animation could not be written, for want of a library."""
+    if pictures.animation == "mp4":
+        film_library()
+
+
+def drawn(nodes: tuple[int, ...], dtype: Dtype, snapshots: Snapshots, pictures: Pictures) -> int:
+    """Bytes of the snapshots that wait for the disk, and of the pictures."""
+    kept = prod(-(-n // snapshots.stride) for n in nodes) * len(snapshots.fields) * bool(snapshots.every)
+    shown = sum(prod(min(n, LARGEST) for k, n in enumerate(nodes) if k != axis) for axis in range(3))
+    return WAITING * kept * np.dtype(dtype).itemsize + PIXEL * shown * (pictures != Pictures())
 
 
 def remembered(media: Iterable[Medium]) -> int:
@@ -68,11 +89,13 @@ def remembered(media: Iterable[Medium]) -> int:
 def memory(
     nodes: tuple[int, ...], itemsize: int, absorber: Absorber, steps: int, *,
     components: int, recorded: int, sources: int, ids: int, computing: bool, writing: bool, poles: int = 0,
+    drawn: int = 0,
 ) -> Memory:  # fmt: skip
     """The memory of a run, an upper bound, from what is known of a model before it is rasterised.
 
     recorded: components that receivers record; ids: bytes of the index of a medium; poles: the most numbers that an
-    electric component remembers, one for a real pole and two for one that rings; the rest as of `Model.memory`.
+    electric component remembers, one for a real pole and two for one that rings; drawn: bytes of snapshots and
+    pictures; the rest as of `Model.memory`.
     """
     count = prod(nodes)
     shares = sum(slab.cells / nodes["xyz".index(side[0])] for side, slab in absorber.slabs)
@@ -85,4 +108,4 @@ def memory(
         + itemsize * (2 if writing else 1)
     )
     records = steps * (6 * recorded * itemsize + SAMPLES * sources)
-    return Memory(int(count * host) + LIBRARIES, records, steps, int(count * state * itemsize))
+    return Memory(int(count * host) + drawn + LIBRARIES, records, steps, int(count * state * itemsize))

@@ -1,4 +1,4 @@
-"""The animation of a field's snapshots over the model: GIF by Pillow, MP4 where imageio-ffmpeg is installed.
+"""The animation of a field over a map: GIF by Pillow, MP4 where imageio-ffmpeg is installed.
 
 Every frame is drawn in a palette fixed beforehand, a level of the field over the tint of a material, so that nothing is
 dithered and files stay small. Amplitudes fall by orders of magnitude as waves spread; each frame is scaled by a smooth
@@ -7,7 +7,7 @@ envelope of the amplitude and says its scale.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from math import floor, log10
 from pathlib import Path
@@ -20,20 +20,37 @@ from matplotlib.figure import Figure
 from numpy.typing import NDArray
 from PIL import Image, ImageDraw, ImageFont
 
-from peergrid.errors import UsageError
 from peergrid.grid import Array
 from peergrid.io.atomic import replacing
+from peergrid.io.colours import LEVELS, OUTLINE, Rgb, wave_colours
 from peergrid.io.film import film_library
-from peergrid.io.pictures import STYLE, robust_limit, titled
-from peergrid.io.snapshots import SnapshotReader, read_snapshots
-from peergrid.models.fdtd.build import UNIT_NAMES, Built
-from peergrid.models.fdtd.pictures import outlines
-from peergrid.models.fdtd.tints import LEVELS, OUTLINE, material_tints, wave_colours
+from peergrid.io.pictures import STYLE, outlines, robust_limit
 
 DPI = 100
 PERIOD = 60  # milliseconds from frame to frame
 GREYS = 8  # shades kept for axes and text
 Bytes = NDArray[np.uint8]
+
+
+@dataclass(frozen=True, eq=False)
+class Map:
+    """The plane that a field is shown over.
+
+    title: with the field; unit: of the field; size: metres across and up; axes: their words; cells: the number of the
+    material of each cell, shape (across, up); tints: of each material, shape (n, 3); marks: positions and the radii of
+    their spots in pixels; width: of the animation in pixels; shares: per cent of the values that colours reach,
+    and what their range falls to at most from frame to frame.
+    """
+
+    title: str
+    unit: str
+    size: tuple[float, float]
+    axes: tuple[str, str]
+    cells: NDArray[Any]
+    tints: Rgb
+    marks: Sequence[tuple[tuple[float, float], int]]
+    width: int = 720
+    shares: tuple[float, float] = (98.0, 0.88)
 
 
 @dataclass(frozen=True)
@@ -52,21 +69,19 @@ class Backdrop:
     palette: Bytes
 
 
-def animate(path: Path, built: Built, snapshots: Path, field: str = "Ez") -> None:
-    """Draw all snapshots of a field; the suffix of `path` (.gif or .mp4) decides how.
+def animate(path: Path, shown: Map, times: Sequence[float], frame: Callable[[int], Array], own: bool) -> None:
+    """Draw the frames of all times, seconds; the suffix of `path` (.gif or .mp4) decides how.
 
-    Raises UsageError where there are no snapshots, or MP4 is asked for and imageio-ffmpeg is not installed.
+    frame: the values of a number, shape (across, up), SI units; own: colours stand for each frame's own range of
+    amplitudes, as `shown.shares` says. Raises UsageError where MP4 is asked for and imageio-ffmpeg is not installed.
     """
-    with read_snapshots(snapshots) as reader:
-        if not reader.steps:
-            raise UsageError(f"An animation is expected to have at least one snapshot, '{snapshots}' has none.")
-        stage = _stage(built, field)
-        frames = _frames(stage, reader, field, built.model.output.colours == "own")
-        with replacing(path) as partial:
-            if path.suffix == ".mp4":
-                _write_mp4(partial, stage, frames)
-            else:
-                _write_gif(partial, stage, frames)
+    stage = _stage(shown)
+    frames = _frames(stage, shown, times, frame, own)
+    with replacing(path) as partial:
+        if path.suffix == ".mp4":
+            _write_mp4(partial, stage, frames)
+        else:
+            _write_gif(partial, stage, frames)
 
 
 def envelope(limits: list[float], fall: float = 0.88, floor_share: float = 2e-3) -> list[float]:
@@ -81,13 +96,16 @@ def envelope(limits: list[float], fall: float = 0.88, floor_share: float = 2e-3)
     return scales
 
 
-def _frames(stage: Backdrop, reader: SnapshotReader, field: str, own: bool) -> Iterator[Bytes]:
-    limits = [robust_limit(reader.frame(field, n), 98.0) for n in range(len(reader.steps))]
-    scales = envelope(limits) if own else [max(limits)] * len(limits)
+def _frames(
+    stage: Backdrop, shown: Map, times: Sequence[float], frame: Callable[[int], Array], own: bool
+) -> Iterator[Bytes]:
+    percentile, fall = shown.shares
+    limits = [robust_limit(frame(number), percentile) for number in range(len(times))]
+    scales = envelope(limits, fall) if own else [max(limits)] * len(limits)
     font = ImageFont.truetype(str(Path(matplotlib.get_data_path()) / "fonts/ttf/DejaVuSans.ttf"), 12)
-    for number, (time, scale) in enumerate(zip(reader.times, scales, strict=True)):
-        caption = f"t = {time * 1e9:5.2f} ns    colours ± {_round(scale):g} {UNIT_NAMES[field]}"
-        yield _draw(stage, reader.frame(field, number), _round(scale), caption, font)
+    for number, (time, scale) in enumerate(zip(times, scales, strict=True)):
+        caption = f"t = {time * 1e9:5.2f} ns    colours ± {_round(scale):g} {shown.unit}"
+        yield _draw(stage, frame(number), _round(scale), caption, font)
 
 
 def _draw(stage: Backdrop, values: Array, scale: float, caption: str, font: ImageFont.FreeTypeFont) -> Bytes:
@@ -103,20 +121,20 @@ def _draw(stage: Backdrop, values: Array, scale: float, caption: str, font: Imag
     return frame
 
 
-def _stage(built: Built, field: str) -> Backdrop:
-    tints, indices = _tints(built)
+def _stage(shown: Map) -> Backdrop:
+    tints, indices = _tints(shown.tints)
     colours = wave_colours(tints).reshape(-1, 3)
     greys = np.linspace(0, 255, GREYS).astype(np.uint8)[:, None].repeat(3, axis=1)
     palette = np.zeros((256, 3), np.uint8)
     palette[: len(colours)] = colours
     palette[255 - GREYS] = OUTLINE
     palette[256 - GREYS :] = greys
-    picture, window = _canvas(built, field)
+    picture, window = _canvas(shown)
     canvas = _grey(picture)
     left, top, right, bottom = window
-    cells = _resample(indices[built.geometry.cells], bottom - top, right - left)
-    marked = _marks(built, right - left, bottom - top)
-    edges = outlines(_resample(built.geometry.cells, bottom - top, right - left))
+    cells = _resample(indices[shown.cells], bottom - top, right - left)
+    marked = _marks(shown, right - left, bottom - top)
+    edges = outlines(_resample(shown.cells, bottom - top, right - left))
     canvas[top:bottom, left:right][edges] = 255 - GREYS
     canvas[top:bottom, left:right][marked] = 256 - GREYS
     return Backdrop(canvas, window, (cells * LEVELS).astype(np.uint8), edges | marked, palette)
@@ -133,9 +151,8 @@ def _caption(text: str, width: int, height: int, font: ImageFont.FreeTypeFont) -
     return np.asarray(image)
 
 
-def _tints(built: Built) -> tuple[Bytes, NDArray[np.intp]]:
+def _tints(wanted: Rgb) -> tuple[Bytes, NDArray[np.intp]]:
     """The tints in use, at most as many as the palette holds, and for each material the number of the nearest."""
-    wanted = material_tints(built.geometry.materials)
     tints = np.unique(wanted, axis=0)
     room = (255 - GREYS) // LEVELS
     kept = tints[np.linspace(0, len(tints) - 1, min(room, len(tints))).astype(np.intp)]
@@ -143,21 +160,22 @@ def _tints(built: Built) -> tuple[Bytes, NDArray[np.intp]]:
     return kept, apart.argmin(axis=1)
 
 
-def _canvas(built: Built, field: str) -> tuple[Bytes, tuple[int, int, int, int]]:
+def _canvas(shown: Map) -> tuple[Bytes, tuple[int, int, int, int]]:
     """Axes, ticks and title in grey, shape (height, width), and the window of the map."""
-    width = built.model.output.width // 2 * 2
+    width = shown.width // 2 * 2
     inner = width - 72
-    map_height = max(40, round(inner * built.model.grid.size[1] / built.model.grid.size[0]))
+    map_height = max(40, round(inner * shown.size[1] / shown.size[0]))
     height = (map_height + 92) // 2 * 2
     window = (54, 46, 54 + inner, 46 + map_height)
     with matplotlib.rc_context(STYLE):
         figure = Figure(figsize=(width / DPI, height / DPI), dpi=DPI)
         axes = figure.add_axes((54 / width, 1 - (46 + map_height) / height, inner / width, map_height / height))
-        axes.set_xlim(0, built.model.grid.size[0])
-        axes.set_ylim(0, built.model.grid.size[1])
-        axes.set_xlabel("x (m)")
-        axes.set_ylabel("y (m)")
-        figure.text(54 / width, 1 - 8 / height, titled(built.model.title, field), va="top", fontsize=10)
+        axes.set_xlim(0, shown.size[0])
+        axes.set_ylim(0, shown.size[1])
+        axes.set_xlabel(shown.axes[0])
+        axes.set_ylabel(shown.axes[1], labelpad=0)
+        axes.locator_params(axis="y", nbins=6)
+        figure.text(54 / width, 1 - 8 / height, shown.title, va="top", fontsize=10)
         canvas: Any = FigureCanvasAgg(figure)
         canvas.draw()
         picture = np.asarray(canvas.buffer_rgba())[..., :3].mean(axis=2)
@@ -171,13 +189,12 @@ def _resample(cells: NDArray[Any], height: int, width: int) -> NDArray[Any]:
     return cells[np.ix_(columns.astype(np.intp), rows.astype(np.intp))].T
 
 
-def _marks(built: Built, width: int, height: int) -> NDArray[np.bool_]:
-    """Pixels of the sources (disks) and receivers (dots)."""
+def _marks(shown: Map, width: int, height: int) -> NDArray[np.bool_]:
+    """Pixels of the spots."""
     image = Image.new("1", (width, height))
     draw = ImageDraw.Draw(image)
-    spots = [(r.position, 1) for r in built.recorders] + [(e.position, 3) for e in built.emitters]
-    for (x, y), radius in spots:
-        u, v = x / built.model.grid.size[0] * width, (1 - y / built.model.grid.size[1]) * height
+    for (x, y), radius in shown.marks:
+        u, v = x / shown.size[0] * width, (1 - y / shown.size[1]) * height
         draw.ellipse((u - radius, v - radius, u + radius, v + radius), fill=1)
     return np.asarray(image, dtype=np.bool_)
 
