@@ -17,7 +17,7 @@ from peergrid.errors import DeviceFault, DoesNotFit
 from peergrid.grid import Box, Grid
 from peergrid.grid.partition import Partition
 from peergrid.runtime import cuda as ours
-from peergrid.runtime.cuda.device.faults import FAULTS, classify, error
+from peergrid.runtime.cuda.device.faults import KINDS, NAMES, STICKY, classify, error
 from peergrid.runtime.cuda.lowering.transfer import Side, memcpy_2d, memcpy_3d, transfer
 from peergrid.runtime.cuda.memory.blocks import GUARD, LINE, BlockLayout, block_layouts
 from peergrid.schedule import layout
@@ -33,9 +33,10 @@ def test_every_name_exists() -> None:
     assert not [name for name in names if not hasattr(bindings, name)]
 
 
-@pytest.mark.parametrize("code", FAULTS)
-def test_fault_names_are_the_drivers(code: int) -> None:
-    assert bindings.CUresult(code).name == FAULTS[code].name
+def test_names_of_faults_are_the_drivers_and_have_one_kind() -> None:
+    named = [name for names in NAMES.values() for name in names.split()]
+    assert len(named) == len(set(named))
+    assert not [name for name in {*named, *STICKY} if not hasattr(bindings.CUresult, f"CUDA_ERROR_{name}")]
 
 
 def test_every_error_of_what_is_used_is_classified() -> None:
@@ -44,7 +45,8 @@ def test_every_error_of_what_is_used_is_classified() -> None:
         "SUCCESS|PROFILER|MULTICAST|ARRAY|NOT_MAPPED|ALREADY_MAPPED|ACQUIRED|GRAPHICS|AFFINITY|DEVSIDE|TEXTURING|TENSOR"
         "|CDP|KEY_ROTATION|RECAPTURE"
     )
-    assert not [c.name for c in bindings.CUresult if int(c) not in FAULTS and not others.search(c.name)]
+    names = (code.name.removeprefix("CUDA_ERROR_") for code in bindings.CUresult)
+    assert not [name for name in names if name not in KINDS and not others.search(name)]
 
 
 def test_faults_say_what_to_do() -> None:

@@ -14,11 +14,11 @@ Kind = Literal[
 
 @dataclass(frozen=True)
 class Fault:
-    """sticky: the context is lost with it, so that this process can do no more CUDA work."""
+    """The meaning of an error code; sticky: see `STICKY`."""
 
     name: str
     kind: Kind
-    sticky: bool = False
+    sticky: bool
 
 
 ADVICE: dict[Kind, str] = {
@@ -33,99 +33,63 @@ ADVICE: dict[Kind, str] = {
     "unknown": "look it up in the CUDA driver API's list of errors",
 }
 
-FAULTS: dict[int, Fault] = {
-    1: Fault("CUDA_ERROR_INVALID_VALUE", "bad request"),
-    2: Fault("CUDA_ERROR_OUT_OF_MEMORY", "out of memory"),
-    3: Fault("CUDA_ERROR_NOT_INITIALIZED", "bad request"),
-    4: Fault("CUDA_ERROR_DEINITIALIZED", "bad request"),
-    34: Fault("CUDA_ERROR_STUB_LIBRARY", "driver"),
-    36: Fault("CUDA_ERROR_CALL_REQUIRES_NEWER_DRIVER", "driver"),
-    46: Fault("CUDA_ERROR_DEVICE_UNAVAILABLE", "device lost"),
-    100: Fault("CUDA_ERROR_NO_DEVICE", "device lost"),
-    101: Fault("CUDA_ERROR_INVALID_DEVICE", "bad request"),
-    102: Fault("CUDA_ERROR_DEVICE_NOT_LICENSED", "device lost"),
-    200: Fault("CUDA_ERROR_INVALID_IMAGE", "bad request"),
-    201: Fault("CUDA_ERROR_INVALID_CONTEXT", "bad request"),
-    202: Fault("CUDA_ERROR_CONTEXT_ALREADY_CURRENT", "bad request"),
-    205: Fault("CUDA_ERROR_MAP_FAILED", "bad request"),
-    206: Fault("CUDA_ERROR_UNMAP_FAILED", "bad request"),
-    209: Fault("CUDA_ERROR_NO_BINARY_FOR_GPU", "bad request"),
-    214: Fault("CUDA_ERROR_ECC_UNCORRECTABLE", "device lost", sticky=True),
-    215: Fault("CUDA_ERROR_UNSUPPORTED_LIMIT", "bad request"),
-    216: Fault("CUDA_ERROR_CONTEXT_ALREADY_IN_USE", "bad request"),
-    217: Fault("CUDA_ERROR_PEER_ACCESS_UNSUPPORTED", "peer"),
-    218: Fault("CUDA_ERROR_INVALID_PTX", "bad request"),
-    220: Fault("CUDA_ERROR_NVLINK_UNCORRECTABLE", "device lost", sticky=True),
-    221: Fault("CUDA_ERROR_JIT_COMPILER_NOT_FOUND", "driver"),
-    222: Fault("CUDA_ERROR_UNSUPPORTED_PTX_VERSION", "driver"),
-    223: Fault("CUDA_ERROR_JIT_COMPILATION_DISABLED", "driver"),
-    226: Fault("CUDA_ERROR_CONTAINED", "device lost", sticky=True),
-    227: Fault("CUDA_ERROR_INSUFFICIENT_LOADER_VERSION", "driver"),
-    300: Fault("CUDA_ERROR_INVALID_SOURCE", "bad request"),
-    301: Fault("CUDA_ERROR_FILE_NOT_FOUND", "bad request"),
-    302: Fault("CUDA_ERROR_SHARED_OBJECT_SYMBOL_NOT_FOUND", "driver"),
-    303: Fault("CUDA_ERROR_SHARED_OBJECT_INIT_FAILED", "driver"),
-    304: Fault("CUDA_ERROR_OPERATING_SYSTEM", "system"),
-    400: Fault("CUDA_ERROR_INVALID_HANDLE", "bad request"),
-    401: Fault("CUDA_ERROR_ILLEGAL_STATE", "bad request"),
-    402: Fault("CUDA_ERROR_LOSSY_QUERY", "bad request"),
-    500: Fault("CUDA_ERROR_NOT_FOUND", "bad request"),
-    600: Fault("CUDA_ERROR_NOT_READY", "not ready"),
-    700: Fault("CUDA_ERROR_ILLEGAL_ADDRESS", "launch failure", sticky=True),
-    701: Fault("CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES", "bad request"),
-    702: Fault("CUDA_ERROR_LAUNCH_TIMEOUT", "launch failure", sticky=True),
-    704: Fault("CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED", "peer"),
-    705: Fault("CUDA_ERROR_PEER_ACCESS_NOT_ENABLED", "peer"),
-    708: Fault("CUDA_ERROR_PRIMARY_CONTEXT_ACTIVE", "bad request"),
-    709: Fault("CUDA_ERROR_CONTEXT_IS_DESTROYED", "bad request", sticky=True),
-    710: Fault("CUDA_ERROR_ASSERT", "launch failure", sticky=True),
-    711: Fault("CUDA_ERROR_TOO_MANY_PEERS", "peer"),
-    712: Fault("CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED", "bad request"),
-    713: Fault("CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED", "bad request"),
-    714: Fault("CUDA_ERROR_HARDWARE_STACK_ERROR", "launch failure", sticky=True),
-    715: Fault("CUDA_ERROR_ILLEGAL_INSTRUCTION", "launch failure", sticky=True),
-    716: Fault("CUDA_ERROR_MISALIGNED_ADDRESS", "launch failure", sticky=True),
-    717: Fault("CUDA_ERROR_INVALID_ADDRESS_SPACE", "launch failure", sticky=True),
-    718: Fault("CUDA_ERROR_INVALID_PC", "launch failure", sticky=True),
-    719: Fault("CUDA_ERROR_LAUNCH_FAILED", "launch failure", sticky=True),
-    720: Fault("CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE", "bad request"),
-    800: Fault("CUDA_ERROR_NOT_PERMITTED", "bad request"),
-    801: Fault("CUDA_ERROR_NOT_SUPPORTED", "bad request"),
-    802: Fault("CUDA_ERROR_SYSTEM_NOT_READY", "system"),
-    803: Fault("CUDA_ERROR_SYSTEM_DRIVER_MISMATCH", "driver"),
-    804: Fault("CUDA_ERROR_COMPAT_NOT_SUPPORTED_ON_DEVICE", "driver"),
-    805: Fault("CUDA_ERROR_MPS_CONNECTION_FAILED", "system"),
-    806: Fault("CUDA_ERROR_MPS_RPC_FAILURE", "system"),
-    807: Fault("CUDA_ERROR_MPS_SERVER_NOT_READY", "not ready"),
-    808: Fault("CUDA_ERROR_MPS_MAX_CLIENTS_REACHED", "system"),
-    809: Fault("CUDA_ERROR_MPS_MAX_CONNECTIONS_REACHED", "system"),
-    810: Fault("CUDA_ERROR_MPS_CLIENT_TERMINATED", "system", sticky=True),
-    900: Fault("CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED", "bad request"),
-    901: Fault("CUDA_ERROR_STREAM_CAPTURE_INVALIDATED", "bad request"),
-    902: Fault("CUDA_ERROR_STREAM_CAPTURE_MERGE", "bad request"),
-    903: Fault("CUDA_ERROR_STREAM_CAPTURE_UNMATCHED", "bad request"),
-    904: Fault("CUDA_ERROR_STREAM_CAPTURE_UNJOINED", "bad request"),
-    905: Fault("CUDA_ERROR_STREAM_CAPTURE_ISOLATION", "bad request"),
-    906: Fault("CUDA_ERROR_STREAM_CAPTURE_IMPLICIT", "bad request"),
-    907: Fault("CUDA_ERROR_CAPTURED_EVENT", "bad request"),
-    908: Fault("CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD", "bad request"),
-    909: Fault("CUDA_ERROR_TIMEOUT", "not ready"),
-    910: Fault("CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE", "bad request"),
-    911: Fault("CUDA_ERROR_EXTERNAL_DEVICE", "device lost"),
-    912: Fault("CUDA_ERROR_INVALID_CLUSTER_SIZE", "bad request"),
-    913: Fault("CUDA_ERROR_FUNCTION_NOT_LOADED", "bad request"),
-    914: Fault("CUDA_ERROR_INVALID_RESOURCE_TYPE", "bad request"),
-    915: Fault("CUDA_ERROR_INVALID_RESOURCE_CONFIGURATION", "bad request"),
-    917: Fault("CUDA_ERROR_STREAM_DETACHED", "bad request"),
-    919: Fault("CUDA_ERROR_FABRIC_NOT_READY", "not ready"),
-    999: Fault("CUDA_ERROR_UNKNOWN", "unknown", sticky=True),
+NAMES: dict[Kind, str] = {
+    "bad request": """
+        INVALID_VALUE NOT_INITIALIZED DEINITIALIZED INVALID_DEVICE INVALID_IMAGE INVALID_CONTEXT
+        CONTEXT_ALREADY_CURRENT MAP_FAILED UNMAP_FAILED NO_BINARY_FOR_GPU UNSUPPORTED_LIMIT
+        CONTEXT_ALREADY_IN_USE INVALID_PTX INVALID_SOURCE FILE_NOT_FOUND INVALID_HANDLE ILLEGAL_STATE
+        LOSSY_QUERY NOT_FOUND LAUNCH_OUT_OF_RESOURCES PRIMARY_CONTEXT_ACTIVE CONTEXT_IS_DESTROYED
+        HOST_MEMORY_ALREADY_REGISTERED HOST_MEMORY_NOT_REGISTERED COOPERATIVE_LAUNCH_TOO_LARGE NOT_PERMITTED
+        NOT_SUPPORTED STREAM_CAPTURE_UNSUPPORTED STREAM_CAPTURE_INVALIDATED STREAM_CAPTURE_MERGE
+        STREAM_CAPTURE_UNMATCHED STREAM_CAPTURE_UNJOINED STREAM_CAPTURE_ISOLATION STREAM_CAPTURE_IMPLICIT
+        CAPTURED_EVENT STREAM_CAPTURE_WRONG_THREAD GRAPH_EXEC_UPDATE_FAILURE INVALID_CLUSTER_SIZE
+        FUNCTION_NOT_LOADED INVALID_RESOURCE_TYPE INVALID_RESOURCE_CONFIGURATION STREAM_DETACHED
+    """,
+    "out of memory": "OUT_OF_MEMORY",
+    "device lost": """
+        DEVICE_UNAVAILABLE NO_DEVICE DEVICE_NOT_LICENSED ECC_UNCORRECTABLE NVLINK_UNCORRECTABLE CONTAINED
+        EXTERNAL_DEVICE
+    """,
+    "launch failure": """
+        ILLEGAL_ADDRESS LAUNCH_TIMEOUT ASSERT HARDWARE_STACK_ERROR ILLEGAL_INSTRUCTION MISALIGNED_ADDRESS
+        INVALID_ADDRESS_SPACE INVALID_PC LAUNCH_FAILED
+    """,
+    "peer": "PEER_ACCESS_UNSUPPORTED PEER_ACCESS_ALREADY_ENABLED PEER_ACCESS_NOT_ENABLED TOO_MANY_PEERS",
+    "not ready": "NOT_READY MPS_SERVER_NOT_READY TIMEOUT FABRIC_NOT_READY",
+    "driver": """
+        STUB_LIBRARY CALL_REQUIRES_NEWER_DRIVER JIT_COMPILER_NOT_FOUND UNSUPPORTED_PTX_VERSION
+        JIT_COMPILATION_DISABLED INSUFFICIENT_LOADER_VERSION SHARED_OBJECT_SYMBOL_NOT_FOUND
+        SHARED_OBJECT_INIT_FAILED SYSTEM_DRIVER_MISMATCH COMPAT_NOT_SUPPORTED_ON_DEVICE
+    """,
+    "system": """
+        OPERATING_SYSTEM SYSTEM_NOT_READY MPS_CONNECTION_FAILED MPS_RPC_FAILURE MPS_MAX_CLIENTS_REACHED
+        MPS_MAX_CONNECTIONS_REACHED MPS_CLIENT_TERMINATED
+    """,
+    "unknown": "UNKNOWN",
 }
-NOT_READY = 600
+"""The driver's errors of each kind, without `CUDA_ERROR_`."""
+
+LOST = """
+    ECC_UNCORRECTABLE NVLINK_UNCORRECTABLE CONTAINED ILLEGAL_ADDRESS LAUNCH_TIMEOUT CONTEXT_IS_DESTROYED ASSERT
+    HARDWARE_STACK_ERROR ILLEGAL_INSTRUCTION MISALIGNED_ADDRESS INVALID_ADDRESS_SPACE INVALID_PC LAUNCH_FAILED
+    MPS_CLIENT_TERMINATED UNKNOWN
+"""
+STICKY = frozenset(LOST.split())
+"""Those with which the context is lost, so that this process can do no more CUDA work."""
+
+KINDS: dict[str, Kind] = {name: kind for kind, names in NAMES.items() for name in names.split()}
 
 
 def classify(code: int) -> Fault:
-    """The name of an error code; codes that the table does not know are 'unknown'."""
-    return FAULTS.get(code, Fault(f"CUDA error {code}", "unknown"))
+    """The fault that an error code stands for; what no kind names is 'unknown'."""
+    try:
+        from cuda.bindings.driver import CUresult
+
+        name = str(CUresult(code).name)
+    except (ImportError, ValueError):
+        name = f"CUDA error {code}"
+    short = name.removeprefix("CUDA_ERROR_")
+    return Fault(name, KINDS.get(short, "unknown"), sticky=short in STICKY)
 
 
 def error(code: int, doing: str) -> PeergridError:
