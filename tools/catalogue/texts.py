@@ -49,9 +49,8 @@ def texts(case: Case, problem: Problem, arch: str, registers: Registers) -> Iter
         yield Text(service.SOURCE)
         return
     kernels, schedule = _run(case, problem, GPUS[arch])
-    needed, shared = kernels.needed(schedule), _shared_bytes(kernels, schedule)
-    for source in (text for text in needed.texts if text != service.SOURCE):
-        yield Text(source, shared.get(source, 0))
+    needed = kernels.needed(schedule)
+    yield from (Text(source, shared) for source, shared in needed.texts.items() if source != service.SOURCE)
     for kernel in needed.striped:
         layer = kernel.around(registers(kernel.plain.source, kernel.plain.entry)).layer
         assert layer is not None
@@ -66,8 +65,3 @@ def _run(case: Case, problem: Problem, gpu: GpuModel) -> tuple[Kernels, Schedule
     plan = layout(problem, partition, options, split_at(problem, partition, case.norm, gpu))
     multiprocessors = (gpu.multiprocessors,) * case.devices
     return Kernels(plan, case.norm, gpu, multiprocessors, lambda one, other: True), one_iteration(plan, options)
-
-
-def _shared_bytes(kernels: Kernels, schedule: Schedule) -> dict[str, int]:
-    """Bytes of shared memory that launches ask for, by text."""
-    return {program.source: program.shared_bytes for program in kernels.programs(schedule)}

@@ -128,7 +128,7 @@ def test_a_text_that_is_refused_is_said_to_whom_it_serves() -> None:
 
     devices = Devices(Refusing(), (0,))
     with closing(Programs(devices, None)) as programs:
-        programs.expect([Needed(("nothing",))])
+        programs.expect([Needed({"nothing": 0})])
         programs.settle()
         with pytest.raises(CompileError, match="no such thing"):
             programs.function(0, "nothing", "kernel")
@@ -174,6 +174,6 @@ def test_nothing_is_compiled_after_the_end(monkeypatch: pytest.MonkeyPatch) -> N
     programs = Programs(devices, None)
     programs.close()
     with pytest.raises(RuntimeError):
-        programs.expect([Needed((service.SOURCE,))])
+        programs.expect([Needed({service.SOURCE: 0})])
     assert not driver.texts
     devices.close()

@@ -13,7 +13,6 @@ from functools import cached_property
 from itertools import groupby
 
 from peergrid.codegen.cuda import service
-from peergrid.codegen.cuda.blocked.program import Program
 from peergrid.codegen.cuda.blocked.tiled import TiledKernel
 from peergrid.codegen.cuda.choose.shape2d import one_step, pass_kernel
 from peergrid.codegen.cuda.choose.steps import several_steps
@@ -22,7 +21,7 @@ from peergrid.codegen.cuda.fused.peer import PeerKernel
 from peergrid.codegen.cuda.fused.persistent import PersistentKernel
 from peergrid.codegen.cuda.gpu_model import GpuModel
 from peergrid.codegen.cuda.persistent_choice import persistent_kernel, saves_launches
-from peergrid.codegen.cuda.reduce import ReduceKernel
+from peergrid.codegen.cuda.reduce import SHARED_BYTES, ReduceKernel
 from peergrid.codegen.cuda.stream3d.choose import one_pass
 from peergrid.errors import UsageError
 from peergrid.runtime.cuda.lowering.execution_context import ExecutionContext
@@ -41,7 +40,7 @@ from peergrid.schedule.passes.fused import neighbour
 from peergrid.stencil import Problem
 from peergrid.stencil.remember import remembered
 
-UTILITY = Needed((service.SOURCE,))
+UTILITY = Needed({service.SOURCE: 0})
 """The small kernels that every run has."""
 UNFIT = "no persistent kernel fits these devices: each pass is a kernel of its own"
 
@@ -79,10 +78,7 @@ class ManyPasses:
     kernel: PersistentKernel
 
     def needed(self) -> Needed:
-        return Needed((self.kernel.program.source,))
-
-    def programs(self) -> Iterator[Program]:
-        yield self.kernel.program
+        return Needed.of([self.kernel.program])
 
     def served(self) -> Served:
         yield self.kernel.program.entry, "all cells of a device, many passes in one launch"
@@ -160,11 +156,6 @@ class Kernels:
             return (TiledPlan(self._setting, fused, self._owned),)
         return tuple(self.plans(schedule).values()) if cooperative is None else (ManyPasses(cooperative),)
 
-    def programs(self, schedule: Schedule) -> Iterator[Program]:
-        """The programs that ask for shared memory."""
-        for plan in self.used(schedule):
-            yield from plan.programs()
-
     def served(self, schedule: Schedule) -> Served:
         """Which kernel serves which cells."""
         for plan in self.used(schedule):
@@ -183,7 +174,7 @@ class Kernels:
     def _reducing(self, schedule: Schedule) -> Needed:
         """The texts of the reductions."""
         names = dict.fromkeys(op.reduction for op in schedule.ops if isinstance(op, Reduce))
-        return Needed(tuple(reduce_kernel(self.layout.problem, name).source for name in names))
+        return Needed({reduce_kernel(self.layout.problem, name).source: SHARED_BYTES for name in names})
 
     def _plan(self, steps: int, works: Works) -> KernelPlan:
         if self.own is not None:

@@ -11,16 +11,15 @@ from typing import Any
 from numpy.typing import NDArray
 
 from peergrid.codegen.cuda import onestep
-from peergrid.codegen.cuda.blocked.program import Program
 from peergrid.codegen.cuda.onestep.regions import Later
 from peergrid.runtime.cuda.lowering.execution_context import ExecutionContext
 from peergrid.runtime.cuda.lowering.launch import KernelLaunch
-from peergrid.runtime.cuda.lowering.plan import Boxes, Served, Setting, Works
+from peergrid.runtime.cuda.lowering.plan import Boxes, KernelPlan, Served, Setting, Works
 from peergrid.runtime.cuda.lowering.programs import Needed
 
 
 @dataclass(frozen=True)
-class OneStepPlan:
+class OneStepPlan(KernelPlan):
     """A kernel for each large region and stage, and one for the small ones together.
 
     later: of steps made from and to memory between the slots, what follows each of the works. Slots of 3D fields have
@@ -32,10 +31,7 @@ class OneStepPlan:
     later: tuple[Later, ...] = ()
 
     def needed(self) -> Needed:
-        return Needed(self._program.needed)
-
-    def programs(self) -> Iterator[Program]:
-        return iter(())
+        return Needed(dict.fromkeys(self._program.needed, 0))
 
     def served(self) -> Served:
         for (device, boxes), later in zip(self.works, self.later or repeat(None), strict=False):
@@ -55,9 +51,6 @@ class OneStepPlan:
             function = execution.programs.function(device, unit, launch.kernel)
             values = _values(execution, device, launch)
             yield KernelLaunch(function, launch.blocks, launch.threads, 0, values, concurrent=launch.beside)
-
-    def sums(self, execution: ExecutionContext, device: int) -> KernelLaunch | None:
-        return None
 
     @cached_property
     def _program(self) -> onestep.Program:

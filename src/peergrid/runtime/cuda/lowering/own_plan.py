@@ -5,26 +5,22 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from peergrid.codegen.cuda.blocked.program import Program
 from peergrid.runtime.cuda.lowering.execution_context import ExecutionContext
 from peergrid.runtime.cuda.lowering.launch import KernelLaunch
 from peergrid.runtime.cuda.lowering.own_kernel import OwnKernel
-from peergrid.runtime.cuda.lowering.plan import Boxes, Served, Works
+from peergrid.runtime.cuda.lowering.plan import Boxes, KernelPlan, Served, Works
 from peergrid.runtime.cuda.lowering.programs import Needed
 
 
 @dataclass(frozen=True, eq=False)
-class OwnPlan:
+class OwnPlan(KernelPlan):
     """A launch for each box, all of which may run at the same time."""
 
     kernel: OwnKernel
     works: Works
 
     def needed(self) -> Needed:
-        return Needed((self.kernel.source,))
-
-    def programs(self) -> Iterator[Program]:
-        return iter(())
+        return Needed({self.kernel.source: self.kernel.shared})
 
     def served(self) -> Served:
         for _, boxes in self.works:
@@ -39,6 +35,3 @@ class OwnPlan:
             values = execution.arguments(device, box)
             count, last = kernel.blocks(box), box == boxes[-1]
             yield KernelLaunch(function, count, kernel.threads, kernel.shared, values, (tables,), concurrent=not last)
-
-    def sums(self, execution: ExecutionContext, device: int) -> KernelLaunch | None:
-        return None

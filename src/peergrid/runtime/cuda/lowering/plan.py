@@ -9,7 +9,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Protocol
 
-from peergrid.codegen.cuda.blocked.program import Program
 from peergrid.codegen.cuda.gpu_model import GpuModel
 from peergrid.grid import Box
 from peergrid.runtime.cuda.lowering.execution_context import ExecutionContext
@@ -40,21 +39,16 @@ class Texts(Protocol):
     def needed(self) -> Needed:
         """The texts of all that will be launched, as far as boxes tell: what devices have room for moves tiles."""
 
-    def programs(self) -> Iterator[Program]:
-        """The programs whose launches ask for shared memory."""
-
     def served(self) -> Served:
         """Which kernel serves which cells."""
 
 
 class KernelPlan(Texts, Protocol):
-    """Passes of one length over the boxes that `works` names."""
-
-    @property
-    def works(self) -> Works: ...
+    """Passes of one length over known boxes."""
 
     def launches(self, execution: ExecutionContext, device: int, boxes: Boxes) -> Iterator[KernelLaunch]:
         """The launches that advance the boxes on a device, in order."""
 
     def sums(self, execution: ExecutionContext, device: int) -> KernelLaunch | None:
         """The launch that adds up what the others left of the norms, when all that the device owns is done."""
+        return None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from concurrent.futures import Future, wait
 from dataclasses import dataclass
 from itertools import chain, product
@@ -23,17 +23,24 @@ Tiled = TypeVar("Tiled", bound=TiledKernel)
 
 @dataclass(frozen=True)
 class Needed:
-    """The texts to be compiled; striped: kernels whose boundary strips have a text that follows from the interior's."""
+    """The texts to be compiled, each with the bytes of shared memory that launches ask for; striped: kernels whose
+    boundary strips have a text that follows from the interior's.
+    """
 
-    texts: tuple[str, ...]
+    texts: Mapping[str, int]
     striped: tuple[TiledKernel, ...] = ()
+
+    @classmethod
+    def of(cls, programs: Iterable[Program]) -> Needed:
+        """The texts of some programs."""
+        return cls({program.source: program.shared_bytes for program in programs})
 
 
 def together(parts: Iterable[Needed]) -> Needed:
     """All of the parts, each text once."""
     parts = tuple(parts)
-    texts = dict.fromkeys(chain.from_iterable(part.texts for part in parts))
-    return Needed(tuple(texts), tuple(chain.from_iterable(part.striped for part in parts)))
+    texts = {text: count for part in parts for text, count in part.texts.items()}
+    return Needed(texts, tuple(chain.from_iterable(part.striped for part in parts)))
 
 
 class Programs:

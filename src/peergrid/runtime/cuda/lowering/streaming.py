@@ -16,12 +16,12 @@ from peergrid.grid import Box
 from peergrid.runtime.cuda.lowering.execution_context import ExecutionContext
 from peergrid.runtime.cuda.lowering.launch import KernelLaunch, chained
 from peergrid.runtime.cuda.lowering.one_step import OneStepPlan
-from peergrid.runtime.cuda.lowering.plan import Boxes, Served, Setting, Works
-from peergrid.runtime.cuda.lowering.programs import Needed
+from peergrid.runtime.cuda.lowering.plan import Boxes, KernelPlan, Served, Setting, Works
+from peergrid.runtime.cuda.lowering.programs import Needed, together
 
 
 @dataclass(frozen=True)
-class StreamingPlan:
+class StreamingPlan(KernelPlan):
     """The cells that streaming kernels leave, made at the same time, and those that are made anew behind them."""
 
     setting: Setting
@@ -29,10 +29,7 @@ class StreamingPlan:
     works: Works
 
     def needed(self) -> Needed:
-        return Needed((*(program.source for program in self.kernel.programs), *self._others.needed().texts))
-
-    def programs(self) -> Iterator[Program]:
-        return iter(self.kernel.programs)
+        return together((Needed.of(self.kernel.programs), self._others.needed()))
 
     def served(self) -> Served:
         for device, boxes in self.works:
@@ -49,9 +46,6 @@ class StreamingPlan:
         yield from streams
         if parts.after:
             yield from self._others.launches(execution, device, parts.after)
-
-    def sums(self, execution: ExecutionContext, device: int) -> KernelLaunch | None:
-        return None
 
     def wraps(self, owned: Callable[[int], Box]) -> bool:
         """True where all cells are made by kernels that read across the periodic edges of what their device owns."""

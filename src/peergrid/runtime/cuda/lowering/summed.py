@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from peergrid.codegen.cuda.blocked.program import Program
 from peergrid.grid.partition import Partition
 from peergrid.runtime.cuda.lowering.execution_context import ExecutionContext
 from peergrid.runtime.cuda.lowering.launch import KernelLaunch, chained
@@ -15,7 +14,7 @@ from peergrid.runtime.cuda.lowering.tiled import TiledPlan
 
 
 @dataclass(frozen=True)
-class SummedPlan:
+class SummedPlan(KernelPlan):
     """`owned` with norms for what devices own, `beyond` without for the rest, if there is any."""
 
     partition: Partition
@@ -25,10 +24,6 @@ class SummedPlan:
 
     def needed(self) -> Needed:
         return together(plan.needed() for plan in self._plans)
-
-    def programs(self) -> Iterator[Program]:
-        for plan in self._plans:
-            yield from plan.programs()
 
     def served(self) -> Served:
         for plan in self._plans:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from itertools import chain
 
-from peergrid.codegen.cuda.blocked.program import Launch, Program
+from peergrid.codegen.cuda.blocked.program import Launch
 from peergrid.codegen.cuda.blocked.tiled import TiledKernel
 from peergrid.codegen.cuda.stream3d.remainder import Remainder, remainders
 from peergrid.grid import Box
@@ -14,8 +14,8 @@ from peergrid.runtime.cuda.lowering.device_tiles import DeviceTiles, tiles_on
 from peergrid.runtime.cuda.lowering.execution_context import ExecutionContext
 from peergrid.runtime.cuda.lowering.launch import KernelLaunch, chained
 from peergrid.runtime.cuda.lowering.one_step import OneStepPlan
-from peergrid.runtime.cuda.lowering.plan import Boxes, Served, Setting, Works
-from peergrid.runtime.cuda.lowering.programs import Needed
+from peergrid.runtime.cuda.lowering.plan import Boxes, KernelPlan, Served, Setting, Works
+from peergrid.runtime.cuda.lowering.programs import Needed, together
 from peergrid.runtime.cuda.memory.fields import Places
 
 ROLES = {
@@ -28,7 +28,7 @@ ROLES = {
 
 
 @dataclass(frozen=True)
-class TiledPlan:
+class TiledPlan(KernelPlan):
     """Tiles of all kinds at the same time, and with them, in launches one after another, the parts of a remainder."""
 
     setting: Setting
@@ -36,16 +36,14 @@ class TiledPlan:
     works: Works
 
     def needed(self) -> Needed:
-        found = {launch.program: None for _, launch in self._cut()}
-        sums = () if self.kernel.norm is None or self.kernel.sums is None else (self.kernel.sums.source,)
-        others = (program.source for program in found if program != self.kernel.layer)
-        rest = self._single(self._expected()).needed().texts if self.kernel.leaves_remainder else ()
-        return Needed((*others, *sums, *rest), (self.kernel,) if self.kernel.layer in found else ())
-
-    def programs(self) -> Iterator[Program]:
-        yield from (launch.program for _, launch in self._cut())
-        if self.kernel.norm is not None and self.kernel.sums is not None:
-            yield self.kernel.sums
+        found = dict.fromkeys(launch.program for _, launch in self._cut())
+        sums = self.kernel.sums if self.kernel.norm else None
+        parts = [Needed.of(program for program in (*found, sums) if program not in (None, self.kernel.layer))]
+        if self.kernel.layer in found:
+            parts.append(Needed({}, (self.kernel,)))
+        if self.kernel.leaves_remainder:
+            parts.append(self._single(self._expected()).needed())
+        return together(parts)
 
     def served(self) -> Served:
         for device, launch in self._cut():
