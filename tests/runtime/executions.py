@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cache
 
 import numpy as np
-from runtime_problems import PROBLEMS
+from runtime_problems import MORE
 
 from peergrid import Options
 from peergrid.grid.partition import Partition
@@ -47,7 +47,7 @@ def found(executor: Executor, slot: int) -> Found:
 @cache
 def expected(name: str) -> Found:
     """What one device finds of a problem by name, one operation after another."""
-    problem, options = PROBLEMS[name](), Options("serial")
+    problem, options = MORE[name](), Options("serial")
     plan = layout(problem, Partition.over(problem.grid, 1), options)
     executor = InOrderExecutor(plan, STEPS)
     load(executor)

@@ -57,6 +57,11 @@ def source(ez, wave):
 
 
 @stencil
+def source_3d(u, wave):
+    u.next[0, 0, 0] = u[0, 0, 0] + wave.now
+
+
+@stencil
 def layer(psi, ez, b):
     psi.next[0, 0] = b[0, 0] * psi[0, 0] + ez[0, 0]
     ez.next[0, 0] = where(psi[0, 0] > 0.5, maximum(ez[0, 0] - psi[0, 0], -1.0), ez[0, 0])
@@ -150,9 +155,23 @@ def string() -> Problem:
     return Problem.of(wave_1d(grid.field("u", values((29,))), 0.25))
 
 
+def slanted() -> Problem:
+    """Heat in a box through which a wave goes aslant: signals that differ from cell to cell along all axes, and two."""
+    grid, box, face = Grid((11, 10, 13)), Box((2, 1, 3), (9, 8, 12)), Box((2, 3, 0), (10, 4, 13))
+    u = grid.field("u", values(grid.shape))
+    every = grid.signal("every", values((5, 60), 3), (2, -1, 3), first=0)
+    some = grid.signal("some", values((4, 30), 4), (-3, 0, 0), first=29)
+    return Problem.of(
+        [heat_3d(u, 0.1), source_3d(u, every).within(box), source_3d(u, some).within(face)],
+        [Receiver("r", "u", (4, 4, 5))],
+    )
+
+
 PROBLEMS: dict[str, Callable[[], Problem]] = {
     make.__name__: make
     for make in (
         heat_fixed, heat_periodic, heat_reflecting, heat_cube, radius_four, one_sided, between_profiles, yee, string,
     )
 }  # fmt: skip
+MORE = {**PROBLEMS, "slanted": slanted}
+"""With those that few tests run."""

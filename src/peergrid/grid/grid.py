@@ -121,15 +121,24 @@ class Grid:
             raise UsageError(f"Profile '{name}' names axis {axis}; the grid has axes 0 to {self.ndim - 1}.")
         return Field(name, self, self.box, (axis,), _values(name, self, (self.shape[axis],), values))
 
-    def signal(self, name: str, samples: ArrayLike) -> Signal:
-        """A number for each time step, read in a stencil as `signal.now`; zero after its last sample."""
+    def signal(self, name: str, samples: ArrayLike, slopes: Sequence[int] = (), first: int = 0) -> Signal:
+        """A number for each time step, read in a stencil as `signal.now`; zero after its last sample.
+
+        With slopes, a whole number for each axis, it differs from cell to cell, as a plane wave does: samples of shape
+        (steps, places), of which cell (i, j, k) has those at place first + slopes[0] i + slopes[1] j + slopes[2] k.
+        """
         with np.errstate(over="ignore"):
-            array = np.atleast_1d(_real(name, samples).astype(self.dtype))
+            array = np.atleast_1d(_real(name, samples).astype(self.dtype, order="C"))
         if not np.isfinite(array).all():
             raise UsageError(f"Signal '{name}' takes finite numbers, got some that {self.dtype} cannot hold; scale it.")
-        if array.ndim != 1:
-            raise UsageError(f"Signal '{name}' takes a one-dimensional array, got shape {array.shape}.")
-        return Signal(name, self, array)
+        if len(slopes) not in (0, self.ndim) or not all(map(_is_whole, (*slopes, first))):
+            raise UsageError(f"Signal '{name}' takes slopes of {self.ndim} whole numbers, got {slopes} and {first}.")
+        if any(slope and wraps for slope, wraps in zip(slopes, self.periodic, strict=False)):
+            raise UsageError(f"Signal '{name}' takes no slope along a periodic axis, got {slopes}.")
+        if array.ndim != (2 if slopes else 1):
+            expected = "one number for each step and place" if slopes else "a one-dimensional array"
+            raise UsageError(f"Signal '{name}' takes {expected}, got shape {array.shape}.")
+        return Signal(name, self, array, tuple(map(int, slopes)), int(first))
 
 
 @dataclass(frozen=True, repr=False)
@@ -185,11 +194,18 @@ class Field:
 
 @dataclass(frozen=True)
 class Signal:
-    """A number for each time step, the same for all cells."""
+    """A number for each time step: the same for all cells or, with slopes, one for each place (see `Grid.signal`)."""
 
     name: str
     grid: Grid
     samples: Array = field(compare=False, repr=False)
+    slopes: Index = ()
+    first: int = 0
+
+    def places(self, box: Box) -> tuple[int, int]:
+        """The lowest and the highest place of the cells of a box."""
+        ends = [sorted((s * lo, s * (hi - 1))) for s, lo, hi in zip(self.slopes, box.lo, box.hi, strict=True)]
+        return self.first + sum(low for low, _ in ends), self.first + sum(high for _, high in ends)
 
 
 def _values(name: str, grid: Grid, shape: Index, init: ArrayLike) -> Array:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from peergrid.grid import Array, Box
+from peergrid.grid import Array, Box, Signal
 from peergrid.runtime.memory import DeviceMemory
 from peergrid.stencil import Problem, Stage, Update, footprint, read_box, write_box
 from peergrid.stencil.expr import Binary, Const, Expr, Now, Param, Read, Unary, Where
@@ -146,8 +146,7 @@ class ReferenceKernel:
             case Param(key):
                 return self._kind(self.problem.params[key])
             case Now(name):
-                samples = self.problem.signals[name].samples
-                return samples[step] if step < len(samples) else self._kind(0)
+                return self._sample(self.problem.signals[name], cells, step)
             case Read():
                 return self._read(value, cells, patches[value.field])
             case Unary(op):
@@ -157,6 +156,15 @@ class ReferenceKernel:
             case Where():
                 return np.where(*operands)
         raise TypeError(f"Unknown expression {value!r}.")
+
+    def _sample(self, signal: Signal, cells: Box, step: int) -> Any:
+        """A signal's sample: a number or, where it has slopes, one for each of the cells."""
+        if step >= len(signal.samples):
+            return self._kind(0)
+        if not signal.slopes:
+            return signal.samples[step]
+        lines = (s * np.arange(lo, hi) for s, lo, hi in zip(signal.slopes, cells.lo, cells.hi, strict=True))
+        return signal.samples[step][signal.first + sum(np.ix_(*lines))]
 
     def _kind(self, value: float) -> Any:
         """A number rounded to the grid's dtype."""

@@ -28,7 +28,7 @@ def identity(problem: Problem) -> Mapping[str, str]:
     for name, field in problem.fields.items():
         found[f"field '{name}'"] = _digest(_corners(field.box), field.axes, _first(field))
     for name, signal in problem.signals.items():
-        found[f"signal '{name}'"] = _digest(_values(signal.samples))
+        found[f"signal '{name}'"] = _digest(_values(signal.samples), *(signal.slopes and (signal.slopes, signal.first)))
     for one in problem.reductions:
         found[f"reduction '{one.name}'"] = _digest(one.kind, one.every, _corners(one.box), _expressions([one.value]))
     return found

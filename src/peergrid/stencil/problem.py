@@ -155,6 +155,7 @@ class Problem:
         more = (f for one in reduced for f in one.fields if f.name not in one.previous)
         fields = _by_name(chain(fields.values(), more))
         signals = _by_name(chain.from_iterable(u.signals for u in updates))
+        _check_signals(u for stage in cut for u in stage.updates)
         params = dict(chain(*(u.params for u in updates), *(one.params for one in reduced)))
         recorded = (receivers,) if isinstance(receivers, Receiver) else tuple(receivers)
         _check_receivers(recorded, fields)
@@ -195,6 +196,11 @@ class Problem:
         """Results of functions of this problem, see `remember`."""
         return {}
 
+    @cached_property
+    def travelling(self) -> bool:
+        """True where some signal differs from cell to cell."""
+        return any(signal.slopes for signal in self.signals.values())
+
     @property
     def itemsize(self) -> int:
         """Bytes of one value."""
@@ -227,7 +233,7 @@ def _by_name(items: Iterable[Named]) -> dict[str, Named]:
 def _same(one: Field | Signal, two: Field | Signal) -> bool:
     if isinstance(one, Field) and isinstance(two, Field):
         return one == two and one.init is two.init and one.earlier is two.earlier
-    return isinstance(one, Signal) and isinstance(two, Signal) and one.samples is two.samples
+    return isinstance(one, Signal) and isinstance(two, Signal) and one == two and one.samples is two.samples
 
 
 def _check_grids(fields: Iterable[Field], grid: Grid) -> None:
@@ -296,6 +302,18 @@ def _kept(stages: Iterable[Stage]) -> frozenset[str]:
         and writers[name] == writers.get(name.removesuffix(PREVIOUS))
         and len({number for number, _ in writers[name]}) == 1
     )
+
+
+def _check_signals(updates: Iterable[Update]) -> None:
+    """Raises UsageError where an update reads a signal at places that it does not have."""
+    for update in updates:
+        for signal in (one for one in update.signals if one.slopes and not update.box.empty):
+            low, high = signal.places(update.box)
+            if low < 0 or high >= signal.samples.shape[1]:
+                raise UsageError(
+                    f"{update.title} reads the signal '{signal.name}' at places {low} to {high} of {update.box}, which "
+                    f"has places 0 to {signal.samples.shape[1] - 1}; confine the update, or give it more."
+                )
 
 
 def _check_receivers(receivers: tuple[Receiver, ...], fields: Mapping[str, Field]) -> None:

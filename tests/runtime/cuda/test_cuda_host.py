@@ -10,11 +10,11 @@ import pytest
 from executions import STEPS, carry_through, expected, found, load
 from host_driver import COMPILER, HostDriver
 from line_problems import distant
-from runtime_problems import PROBLEMS, yee_with_absorber
+from runtime_problems import MORE, PROBLEMS, yee_with_absorber
 
 from peergrid import Options
 from peergrid.codegen.cuda.choose import shape2d
-from peergrid.codegen.cuda.gpu_model import H200
+from peergrid.codegen.cuda.gpu_model import H200, GpuModel
 from peergrid.codegen.cuda.onestep.groups import groups
 from peergrid.errors import DeviceFault, DoesNotFit, UsageError
 from peergrid.grid import Index
@@ -69,7 +69,7 @@ def check(
     device, one of its own by default.
     """
     driver = driver or HostDriver()
-    problem = PROBLEMS[name]()
+    problem = MORE[name]()
     plan = layout(problem, Partition(problem.grid, split), options)
     gpus = tuple(range(plan.devices)) if ordinals is None else ordinals
     executor = CudaExecutor(plan, STEPS, gpus, driver=driver, submission_threads=submission_threads)
@@ -94,6 +94,11 @@ def test_wide_kernels(name: str) -> None:
     axes = PROBLEMS[name]().grid.ndim
     for split in SPLITS[axes]:
         check(name, split, Options("overlap"), HostDriver(gpu=WIDE))
+
+
+@pytest.mark.parametrize("gpu", [H200, WIDE, replace(WIDE, thread_bytes=1)], ids=["rows", "wide", "side by side"])
+def test_signals_that_differ_from_cell_to_cell(gpu: GpuModel) -> None:
+    check("slanted", (2, 1, 2), Options("overlap", depth=2, block=1), HostDriver(gpu=gpu))
 
 
 @pytest.mark.parametrize("strategy", ["overlap", "graph"])

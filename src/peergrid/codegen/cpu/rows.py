@@ -40,7 +40,15 @@ class Write:
     ahead: int = 0
 
 
-Operand = Write | Read | Param | Now
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """The sample of a signal with slopes at the cell, or `ahead` rows from it."""
+
+    signal: str
+    ahead: int = 0
+
+
+Operand = Write | Read | Param | Now | Sample
 
 
 @dataclass(frozen=True)
@@ -117,6 +125,9 @@ class _Body:
         if isinstance(expr, Read) and self._varies(expr):
             return self._let(f"p{self.pointer(self._operand_of(expr), user)}[x]")
         number = self.pointer(self._operand_of(expr), user)
+        along = slopes(self.problem, expr)[-1]
+        if along:
+            return self._let(f"p{number}[{along} * x]")
         key = ("point", number)
         if key not in self.known:
             self.known[key] = f"c{len(self.before)}"
@@ -125,6 +136,8 @@ class _Body:
 
     def _operand_of(self, expr: Read | Param | Now) -> Operand:
         """The operand that is loaded for an expression in the row that is being written."""
+        if isinstance(expr, Now) and any(slopes(self.problem, expr)):
+            return Sample(expr.signal, self.ahead)
         if not isinstance(expr, Read):
             return expr
         if expr.field in self.in_place:
@@ -141,6 +154,12 @@ class _Body:
             self.known[key] = f"v{len(self.loop)}"
             self.loop.append(f"{self.known[key]} = {form.format(*parts)}")
         return self.known[key]
+
+
+def slopes(problem: Problem, expr: Expr) -> Index:
+    """The slopes of a signal's sample; zeros where all cells have the same, and for any other expression."""
+    found = problem.signals[expr.signal].slopes if isinstance(expr, Now) else ()
+    return found or (0,) * problem.grid.ndim
 
 
 def row_code(

@@ -18,7 +18,7 @@ from peergrid.codegen.cpu.fetch import FORESEEN, page_ahead, vector_ahead
 from peergrid.codegen.cpu.lanes import VECTOR, Lanes
 from peergrid.codegen.cpu.loads import Load, Reach, ends, masked, reaches, whole
 from peergrid.codegen.cpu.native import HEAD, shifts_vectors
-from peergrid.codegen.cpu.rows import Operand, RowCode, Write
+from peergrid.codegen.cpu.rows import Operand, RowCode, Sample, Write, slopes
 from peergrid.stencil import Assignment, Problem
 from peergrid.stencil.expr import Binary, Const, Expr, Now, Param, Read, Unary, Where, ordered
 from peergrid.stencil.pairs import FORMATS
@@ -94,6 +94,8 @@ class _Writer:
                 return f"splat ({self.lanes.number} {_bits(value, self.problem.grid.dtype)})"
             case Read() if self._varies(expr):
                 return self._load(expr, user)
+            case Now(signal) if along := slopes(self.problem, expr)[-1]:
+                return self._gather(self.pointer(Sample(signal, self.ahead), user), along)
             case Read() | Param() | Now():
                 return self._spread(expr, user)
             case Unary(op):
@@ -169,6 +171,8 @@ class _Writer:
         operand: Operand = expr
         if isinstance(expr, Read):
             operand = Read(expr.field, (expr.offset[0] + self.ahead, *expr.offset[1:]))
+        elif isinstance(expr, Now) and any(slopes(self.problem, expr)):
+            operand = Sample(expr.signal, self.ahead)
         number = self.pointer(operand, user)
         key = ("line", number)
         if key not in self.known:
@@ -180,6 +184,17 @@ class _Writer:
                 f"<{self.lanes.count} x i32> zeroinitializer",
             ]
         return self.known[key]
+
+    def _gather(self, number: int, along: int) -> str:
+        """A signal's samples, so many places apart from cell to cell; those of lanes beyond the line exist as well."""
+        start = self._let(f"mul i64 %x, {along}")
+        found = "poison"
+        for lane in range(self.lanes.count):
+            at = self._let(f"add i64 {start}, {lane * along * self.lanes.size}")
+            place = self._let(f"getelementptr i8, ptr %l{number}, i64 {at}")
+            value = self._let(f"load {self.lanes.number}, ptr {place}")
+            found = self._let(f"insertelement {self.vector} {found}, {self.lanes.number} {value}, i64 {lane}")
+        return found
 
     def _varies(self, read: Read) -> bool:
         """True where the values differ along a line."""

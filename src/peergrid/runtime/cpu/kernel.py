@@ -13,13 +13,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from peergrid.codegen.cpu.jit import compile_driver, compile_rows
+from peergrid.codegen.cpu.lanes import VECTOR
 from peergrid.codegen.cpu.plan import Storage, StreamPlan
 from peergrid.codegen.cpu.tables import AXES, Buffer, DriverTables, program
 from peergrid.codegen.cpu.tiles import tiled_plan
-from peergrid.grid import Array, Box
+from peergrid.grid import Array, Box, Signal
 from peergrid.runtime.cpu.caches import second_level
 from peergrid.runtime.memory import Block, DeviceMemory
 from peergrid.stencil import Problem
+from peergrid.stencil.remember import remembered
 
 Table = NDArray[np.int64]
 TilePlanner = Callable[[Box, int], tuple[StreamPlan, tuple[Box, ...]]]
@@ -187,6 +189,8 @@ class _Places:
                 return self.buffers[storage].offset, 0, 0, 0, 0, 1, 0
             case "parameter":
                 return self._series([self.problem.params[storage.name]], moves=0)
+            case "signal" if self.problem.signals[storage.name].slopes:
+                return self._travelling(self.problem.signals[storage.name], storage.number)
             case "signal":
                 samples = self.problem.signals[storage.name].samples[: self.last]
                 return self._series([*samples, *[0.0] * (self.last - len(samples))], moves=1)
@@ -194,9 +198,32 @@ class _Places:
                 return self.traces.ctypes.data, 0, self.traces.strides[0], self.traces.strides[1], 0, 0, 1
         return _block_row(self.memory.block(storage.name, self.slots[storage.kind]))
 
+    def _travelling(self, signal: Signal, step: int) -> Row:
+        """Of a signal with slopes, from a step of the pass on: samples of all steps, with room for vectors beside."""
+        places, itemsize, steps = signal.samples.shape[1], self.problem.itemsize, [0, 0, 0]
+        alike = next(one.name for one in self.problem.signals.values() if one.samples is signal.samples)
+        samples, room = _with_room(self.problem, alike, max(self.last, len(signal.samples)))
+        self.made.append(samples)
+        for axis, slope in zip(AXES[len(signal.slopes)], signal.slopes, strict=True):
+            steps[axis] = slope * itemsize
+        base = samples.ctypes.data + (room + step * places + signal.first) * itemsize
+        return base, steps[0], steps[1], steps[2], 0, 0, places
+
     def _series(self, values: Iterable[float], moves: int) -> Row:
         self.made.append(np.array(values, dtype=self.problem.grid.dtype))
         return self.made[-1].ctypes.data, 0, 0, self.problem.itemsize, 0, 0, moves
+
+
+@remembered(16)
+def _with_room(problem: Problem, name: str, last: int) -> tuple[Array, int]:
+    """The samples of a signal with slopes, zeros to the last step, and the values before them: as many as vectors at
+    the end of a line reach beyond it, as there are behind.
+    """
+    samples, slope = problem.signals[name].samples, problem.signals[name].slopes[-1]
+    room = VECTOR // problem.itemsize * (1 + abs(slope))
+    found = np.zeros(2 * room + last * samples.shape[1], samples.dtype)
+    found[room : room + samples.size] = samples.reshape(-1)
+    return found, room
 
 
 def _buffer_row(buffer: Buffer, itemsize: int) -> Row:

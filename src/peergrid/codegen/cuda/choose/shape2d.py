@@ -34,9 +34,10 @@ def pass_kernel(
 ) -> PassKernel | None:
     """The kernel that makes `steps` steps of a 2D problem in one pass; None where there is none.
 
-    Fewer than `least` are left to other kernels, unless the norm of each step's change is asked for.
+    Fewer than `least` are left to other kernels, unless the norm of each step's change is asked for; so are signals
+    that differ from cell to cell.
     """
-    if problem.grid.ndim != 2 or not (1 if norm else least) <= steps <= MOST_STEPS:
+    if problem.grid.ndim != 2 or problem.travelling or not (1 if norm else least) <= steps <= MOST_STEPS:
         return None
     widths = (4,) if norm else (4, 2)
     found = [kernel for columns in widths if (kernel := _kernel(problem, steps, columns, norm)) is not None]

@@ -38,8 +38,11 @@ def several_steps(
 ) -> PassKernel1D | PassKernel | PassKernel3D | None:
     """The kernel that makes `steps` steps of a problem of any dimension in one pass; None where there is none.
 
-    One step is left to other kernels, unless the norm of each step's change is asked for.
+    One step is left to other kernels, unless the norm of each step's change is asked for; so are signals that differ
+    from cell to cell.
     """
+    if problem.travelling:
+        return None
     if problem.grid.ndim == 1:
         return pass1d(problem, steps, gpu) if steps > 1 and norm is None else None
     if problem.grid.ndim == 3:

@@ -10,6 +10,7 @@ Where sources and receivers lie is in the struct, too: kernels of a B-scan, whos
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -65,9 +66,16 @@ class Arguments:
         """The C++ text of a parameter."""
         return f"a.params[{self.params.index(key)}]"
 
-    def now(self, signal: str, step: str = "step") -> str:
-        """The C++ text of a signal's sample at a time step, given as text."""
-        return f"sample(a.signals[{self.signals.index(signal)}], {step})"
+    def now(self, signal: str, step: str = "step", cell: Sequence[str] = ()) -> str:
+        """The C++ text of a signal's sample at a time step, given as text; cell: the texts of the cell's index, which a
+        signal with slopes asks for.
+        """
+        described = self.problem.signals[signal]
+        asked = [f"a.signals[{self.signals.index(signal)}]", step]
+        if described.slopes:
+            terms = (f"{slope} * ({index})" for slope, index in zip(described.slopes, cell, strict=True))
+            asked += [str(described.samples.shape[1]), " + ".join((str(described.first), *terms))]
+        return f"sample({', '.join(asked)})"
 
     @cached_property
     def movable(self) -> tuple[Update, ...]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -50,22 +50,28 @@ class Body:
             found[node] = None
             return ""
 
-        for _ in self.statements(read):
+        for _ in self.statements(read, ("0",) * self.arguments.problem.grid.ndim):
             pass
         for name in self.variant.stored:
             self.result(name, read)
         return tuple(found)
 
-    def statements(self, read: Reader, lane: str = "", nested: int = MOST_NESTED) -> Iterator[str]:
+    def statements(
+        self, read: Reader, cell: Sequence[str] = (), lane: str = "", nested: int = MOST_NESTED
+    ) -> Iterator[str]:
         """One declaration `const R v<n> = …;` for each assignment, in order, and before it what several values use.
 
-        lane: what names end with (`v`) or have within (`t`) where several cells are written side by side; nested: see
-        `cell_text`.
+        cell: texts of the cell's index; lane: what names end with (`v`) or have within (`t`) where several cells are
+        written side by side; nested: see `cell_text`.
         """
         given, problem = self.arguments, self.arguments.problem
         names = [f"v{number}{lane}" for number in range(len(self.values))]
         prefix = f"t{lane}_" if lane else "t"
-        found = cell_text(self.values, read, given.param, given.now, problem.grid.dtype, prefix, names, nested)
+
+        def now(signal: str) -> str:
+            return given.now(signal, cell=cell)
+
+        found = cell_text(self.values, read, given.param, now, problem.grid.dtype, prefix, names, nested)
         for name, member, result in zip(names, self.variant.members, found, strict=True):
             yield from result.declarations
             yield f"const R {name} = {result.value};  // {member.of(problem).target}, stage {member.stage}"

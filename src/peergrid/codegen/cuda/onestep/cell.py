@@ -47,7 +47,7 @@ def function(arguments: Arguments, group: Group, variant: Variant, number: int) 
         f"const R* {naming.field(name)} = {naming.block(name, group.before.get(name, SOURCE))};"
         for name in sorted(before)
     ]
-    lines += body.statements(read)
+    lines += body.statements(read, names)
     lines += [
         f"({naming.block(name, group.after[name])})[{naming.at(name, here, group.after[name])}]"
         f" = {body.result(name, read)};"

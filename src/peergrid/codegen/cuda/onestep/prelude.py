@@ -34,6 +34,12 @@ __device__ __forceinline__ void store(R* to, const R* from, int k, int lo, int h
   for (int v = 0; v < W; ++v) if (k + v >= lo && k + v < hi) to[v] = from[v];
 }}
 """
+SAMPLE_AT = """\
+__device__ __forceinline__ R sample(const Signal& s, long long step, int places, int place) {
+  return step < s.count && place >= 0 && place < places ? __ldg(s.samples + step * places + place) : R(0);
+}
+"""
+"""Of signals with slopes, where a problem has them; lanes beside a region may lie at no place."""
 LANES = "xyzw"
 
 
@@ -45,4 +51,5 @@ def prelude(arguments: Arguments) -> str:
     pack = " ".join(f"w.{LANES[n]} = from[{n}];" for n in range(width))
     wide = {"float32": "float4", "float64": "double2"}[dtype]
     shaped = HELPERS.format(width=width, wide=wide, unpack=unpack, pack=pack)
-    return "\n".join((helpers(arguments.problem), arguments.source, shaped))
+    parts = helpers(arguments.problem), arguments.source, shaped
+    return "\n".join((*parts, SAMPLE_AT) if arguments.problem.travelling else parts)

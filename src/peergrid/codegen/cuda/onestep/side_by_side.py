@@ -29,7 +29,8 @@ class Loaded:
 class SideBySide:
     """The statements of W cells.
 
-    nested: operations of a statement (with more, the values of many rows are used at once); place: what has the value
+    nested: operations of a statement (with more, the values of many rows are used at once); cell: the texts of
+    the index of cell number v; place: what has the value
     of a read of cell number v, and at which of its elements; load: the statement that loads it under a name; output:
     the variable of a field's new value in cell number v.
     """
@@ -37,6 +38,7 @@ class SideBySide:
     body: Body
     width: int
     nested: int
+    cell: Callable[[str], tuple[str, ...]]
     place: Callable[[Read, int], tuple[Loaded, int]]
     load: Callable[[Loaded, str], str]
     output: Callable[[str, int], str]
@@ -55,7 +57,7 @@ class SideBySide:
 
     def _cell(self, v: int) -> Iterator[str]:
         read, lane = self._reader(v), f"_{v}"
-        yield from self.body.statements(read, lane, self.nested)
+        yield from self.body.statements(read, self.cell(str(v)), lane, self.nested)
         for name in self.body.variant.stored:
             yield f"{self.output(name, v)} = {self.body.result(name, read, lane)};"
 

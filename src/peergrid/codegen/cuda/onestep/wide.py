@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 
 from peergrid.codegen.cuda.common.arguments import Arguments
 from peergrid.codegen.cuda.common.expressions import plus
@@ -162,13 +162,18 @@ class WideKernel:
     def _statements(self, depth: int) -> str:
         read = self._reader(self.rows)
         results = [f"{self._out(name)}[r][v] = {self.body.result(name, read)};" for name in self.variant.stored]
-        return _indent([*self.body.statements(read), *results], depth)
+        return _indent([*self.body.statements(read, self._cell("r", "v")), *results], depth)
+
+    def _cell(self, row: str, column: str) -> tuple[str, ...]:
+        """The texts of the index of one of a thread's cells."""
+        *planes, line = coordinates(self.ndim)[:-1] or ("",)
+        return (*planes, *([f"{line} + {row}"] if line else []), f"{coordinates(self.ndim)[-1]} + {column}")
 
     def _side_by_side(self) -> Iterator[str]:
         """The statements of all cells of a thread, which has one row."""
         nested = self.gpu.statement_operations
         places = self._loaded, self._load, lambda name, v: f"{self._out(name)}[0][{v}]"
-        return SideBySide(self.body, self.width, nested, *places).lines()
+        return SideBySide(self.body, self.width, nested, partial(self._cell, "0"), *places).lines()
 
     def _loaded(self, node: Read, v: int) -> tuple[Loaded, int]:
         """The load that has the value of a read of cell number v, and the element of it."""

@@ -52,6 +52,8 @@ def supported(problem: Problem) -> bool:
         if not plain and any(update.box.size > half for update in stage.updates):
             return False
         for update, _ in plain.values():
+            if any(signal.slopes for signal in update.signals):
+                return False
             for axis, wraps in enumerate(problem.grid.periodic):
                 if wraps and update.box.shape[axis] != problem.grid.shape[axis]:
                     return False

@@ -65,6 +65,8 @@ def _able(problem: Problem, number: int, updates: tuple[Update, ...]) -> bool:
     seen = {read for _, assignment in plain.values() for read in assignment.reads}
     for update in updates:
         others = {name for name in update.targets if name not in plain}
+        if any(signal.slopes for signal in update.signals):
+            return False
         if not all(_own(problem, name) and _alone(problem, name, number) for name in others):
             return False
         if not all(_readable(problem, number, read, seen, plain) for read in update.reads):

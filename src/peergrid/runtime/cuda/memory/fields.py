@@ -109,7 +109,7 @@ class Plan:
         fields = sum(self.slots(name) * block.bytes for name, block in blocks.items())
         scratch = self.scratch_sets * sum(blocks[name].bytes for name in self.scratch)
         between = self.between * sum(blocks[name].bytes for name in problem.state) + self._dense_bytes(device)
-        signals = sum(signal.samples.nbytes for signal in problem.signals.values())
+        signals = sum({id(one.samples): one.samples.nbytes for one in problem.signals.values()}.values())
         return fields + scratch + between + signals + len(problem.receivers) * self.total_steps * problem.itemsize
 
     def taken(self, device: int, more: int = 0) -> int:
@@ -221,8 +221,11 @@ class FieldMemory:
         filled["fields"][0] = self.placed(device)
         if self.plan.scratch:
             filled["scratch"][0] = self.scratch(device, 0)
+        known: dict[int, int] = {}  # signals may share their samples
         for n, signal in enumerate(problem.signals.values()):
-            filled["signals"]["samples"][0, n] = self.devices.constant(device, signal.samples)
+            if id(signal.samples) not in known:
+                known[id(signal.samples)] = self.devices.constant(device, signal.samples)
+            filled["signals"]["samples"][0, n] = known[id(signal.samples)]
             filled["signals"]["count"][0, n] = len(signal.samples)
         filled["params"][0, : len(problem.params)] = list(problem.params.values())
         filled["corners"] = self.arguments.corners
