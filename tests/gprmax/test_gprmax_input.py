@@ -11,12 +11,14 @@ import numpy as np
 import pytest
 
 from peergrid.errors import UsageError
-from peergrid.gprmax import read
+from peergrid.gprmax import directions, read
 from peergrid.gprmax.table import TABLE, Noted, Refused, markdown
 from peergrid.gprmax.waves import Pulse
+from peergrid.grid import Index
 from peergrid.jobs import run_model
 from peergrid.models import modelfile
 from peergrid.models.fdtd3d import COMPONENTS, ElectricDipole, PlaneWave
+from peergrid.models.fdtd3d.incident import way
 
 HERE = Path(__file__).parent
 SMALL = """\
@@ -188,21 +190,47 @@ VOLUME = """\
 @pytest.mark.parametrize(
     "line", [WAVE, "#plane_wave_angles: 0.02 0.02 0.02 0.04 0.042 0.044 90 270 30 pulse free_space 0 1e-9"]
 )
-def test_a_plane_wave_goes_along_an_axis(tmp_path: Path, line: str) -> None:
+def test_a_plane_wave_is_read(tmp_path: Path, line: str) -> None:
     model = read(_file(tmp_path, VOLUME + line))
     (wave,) = model.domain.sources
     assert model.build().problem.signals
     assert isinstance(wave, PlaneWave)
-    assert (wave.lo, wave.hi, wave.origin) == ((10, 10, 10), (20, 21, 22), 31)
+    assert (wave.lo, wave.hi, wave.origin) == ((10, 10, 10), (20, 21, 22), (0, 31, 0))
     assert wave.direction == (0, -1, 0)
     assert wave.polarisation == pytest.approx((-np.cos(np.pi / 6), 0, 0.5), abs=1e-12)
     assert wave.drive.stop == (1e-9 if "angles" in line else np.inf)
 
 
 @pytest.mark.parametrize(
+    ("theta", "phi", "expected"),
+    [
+        (36.7, 63.4, (1, 2, 3)),
+        (90, 45, (1, 1, 0)),
+        (125.3, 315, (1, -1, -1)),
+        (10, 200, (-19, -7, 115)),
+        (0, 30, (0, 0, 1)),
+    ],
+)
+def test_angles_become_whole_numbers(theta: float, phi: float, expected: Index) -> None:
+    """The smallest; on cells of another shape the same angles have other numbers."""
+    t, p = np.radians((theta, phi))
+    towards = tuple(round(float(v), 13) for v in (np.sin(t) * np.cos(p), np.sin(t) * np.sin(p), np.cos(t)))
+    assert directions.whole(towards, (0.002,) * 3) == expected
+    flat = directions.whole(towards, (0.002, 0.004, 0.001))
+    assert np.cos(np.radians(0.05)) < np.dot(way(flat, (0.002, 0.004, 0.001)), towards) <= 1 + 1e-12
+
+
+def test_an_old_notation_of_plane_waves(tmp_path: Path) -> None:
+    old = "#discrete_plane_wave: 0.02 0.02 0.02 0.04 0.042 0.044 90 63.4 36.7 pulse"
+    (found,) = read(_file(tmp_path, VOLUME + old)).domain.sources
+    new = old.replace("discrete_plane_wave", "plane_wave_angles").replace("90 63.4 36.7", "36.7 63.4 90")
+    (wave,) = read(_file(tmp_path, VOLUME + new)).domain.sources
+    assert (found, wave.direction) == (wave, (1, 2, 3))
+
+
+@pytest.mark.parametrize(
     ("line", "said"),
     [
-        (WAVE.replace("0 -1 0", "1 2 0"), "to be a wave along an axis, got direction"),
         (WAVE.replace("0 -1 0", "0 0 0"), "is expected to have a direction, got 0 0 0"),
         (WAVE + " mud", "is expected in a medium of the domain without poles, got 'mud'"),
         (WAVE.replace(" 30 ", " 400 "), "to have an angle from 0 to 360 degrees as word 10"),

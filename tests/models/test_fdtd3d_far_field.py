@@ -134,7 +134,7 @@ def test_a_debye_sphere_scatters_by_mies_series() -> None:
     for k in range(3):
         x, y, z = np.meshgrid(*(nodes + 0.5 * (axis == k) for axis in range(3)), indexing="ij")
         ids[k] = x**2 + y**2 + z**2 < radius**2
-    wave = PlaneWave((11, 11, 11), (n - 11,) * 3, (0.0, 0.0, 1.0), (1.0, 0.0, 0.0), PULSE)
+    wave = PlaneWave((11, 11, 11), (n - 11,) * 3, (0, 0, 1), (1.0, 0.0, 0.0), PULSE)
     domain = vacuum(
         (n, n, n), 300, ids=ids, media=(VACUUM, medium), absorber=absorbing(7), sources=(wave,), dtype="float32",
         far_fields=(FarField((9, 9, 9), (n - 9,) * 3, (frequency,)),),

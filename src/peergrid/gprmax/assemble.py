@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from peergrid.errors import UsageError
-from peergrid.gprmax import ground, voxels
+from peergrid.gprmax import directions, ground, voxels
 from peergrid.gprmax.items import (
     Faces,
     Faraway,
@@ -200,7 +200,7 @@ def assemble(plan: Plan, dtype: Dtype = "float32") -> Domain:
         mode=plan.mode,
         dtype=dtype,
         absorber=_absorber(plan, media, raster),
-        sources=tuple(_sources(plan)),
+        sources=tuple(sources(plan)),
         receivers=tuple(_receivers(plan)),
         far_fields=tuple(_far_fields(plan)),
         title=str(settings.get("title", "")),
@@ -286,7 +286,8 @@ def _absorber(plan: Plan, media: Media, raster: Raster) -> Absorber:
     return Absorber(tuple(slabs), plan.settings.get("pml_formulation", "HORIPML"), stretches)
 
 
-def _sources(plan: Plan) -> Iterator[Placed]:
+def sources(plan: Plan) -> Iterator[Placed]:
+    """The sources of an input file, in order."""
     for source in (item for item in plan.items if isinstance(item, Source | Incoming)):
         drive = Drive(_sampled(plan, waveform(plan, source)), source.start, source.stop)
         if isinstance(source, Incoming):
@@ -312,11 +313,16 @@ def _sampled(plan: Plan, found: Formula | Column | Waveform) -> Waveform:
 
 
 def _incoming(frame: Frame, wave: Incoming, drive: Drive) -> PlaneWave:
-    """The plane wave, which sets out at the domain's end that it comes from."""
+    """The plane wave, which sets out at the domain's corner that it comes from."""
     lo, hi = (frame.source(wave.command, corner) for corner in (wave.lo, wave.hi))
-    way = next(axis for axis, d in enumerate(wave.direction) if d)
-    origin = 0 if wave.direction[way] > 0 else frame.cells[way] + 1
-    return PlaneWave(lo, hi, wave.direction, wave.polarisation, drive, wave.medium, origin)
+    direction = directions.whole(wave.direction, frame.spacing)
+    if not any(direction):
+        raise wave.command.fault(
+            f"to go near a direction of whole numbers up to {directions.MOST}", "other angles", "use #plane_wave_vector"
+        )
+    polarisation = directions.polarisation(direction, wave.polarisation, frame.spacing)
+    origin = tuple(0 if m >= 0 else n + 1 for m, n in zip(direction, frame.cells, strict=True))
+    return PlaneWave(lo, hi, direction, polarisation, drive, wave.medium, origin)
 
 
 def _source(source: Source, node: Index, drive: Drive) -> Placed:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from peergrid.errors import UsageError
+from peergrid.gprmax import directions
 from peergrid.gprmax.assemble import Plan, array, waveform, wished
 from peergrid.gprmax.items import (
     AnyPole,
@@ -191,8 +192,10 @@ def _sources(plan: Plan, folder: Path) -> Iterator[PointSource | PlaneWave]:
             wave = replace(wave, file=_beside(Path(wave.file), folder))
         assert isinstance(wave, Waveform)
         if isinstance(item, Incoming):
-            way = item.direction, item.polarisation
-            yield PlaneWave(item.command, item.lo, item.hi, *way, wave, item.medium, item.start, item.stop)
+            x, y, z = directions.whole(item.direction, plan.frame.spacing)
+            yield PlaneWave(
+                item.command, item.lo, item.hi, (x, y, z), item.polarisation, wave, item.medium, item.start, item.stop
+            )
             continue
         given: dict[str, Any] = {"start": item.start, "stop": item.stop}
         if item.kind in ("voltage_source", "transmission_line"):

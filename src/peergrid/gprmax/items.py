@@ -27,6 +27,7 @@ from peergrid.gprmax.objects import (
 )
 from peergrid.gprmax.soils import Soil, Spread
 from peergrid.gprmax.waves import Column, Formula
+from peergrid.grid import Index
 from peergrid.io.rule import LONGEST, AtLeastOne, Count, Finite, Name, NotNegative, Positive, Rule, Title
 from peergrid.models.fdtd3d import Medium, Pole, Stretch, debye, drude, lorentz
 from peergrid.models.fdtd3d.domain import Axis, Component, Current, Side, Waveform
@@ -257,15 +258,17 @@ class Source(Placed):
 
 @dataclass(frozen=True)
 class Incoming(Placed):
-    """A plane wave in the box between two corners: where it goes and where its electric field points, as unit vectors.
+    """A plane wave in the box between two corners.
 
-    medium: the name of what surrounds the bodies in the box.
+    direction: whole numbers, places from node to node, or as a unit vector what these are to come near; polarisation:
+    degrees, its electric field points along -phi at 0 and along -theta at 90; medium: the name of what surrounds the
+    bodies in the box.
     """
 
     lo: Vector
     hi: Vector
-    direction: Vector
-    polarisation: Vector
+    direction: Index | Vector
+    polarisation: float
     waveform: str | Formula | Column | Waveform
     medium: str
     start: float = 0.0

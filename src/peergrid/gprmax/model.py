@@ -10,7 +10,7 @@ from typing import Self
 
 from peergrid.errors import UsageError
 from peergrid.gprmax import geometry, snapshots
-from peergrid.gprmax.assemble import Plan, assemble
+from peergrid.gprmax.assemble import Plan, assemble, sources
 from peergrid.gprmax.items import Heard, Passed, Setting, Source, Stretching
 from peergrid.gprmax.objects import Voxels
 from peergrid.gprmax.survey import anchors, positions, stepping
@@ -24,6 +24,7 @@ from peergrid.models.fdtd3d import (
     BuiltDomain,
     Domain,
     Pictures,
+    PlaneWave,
     Slab,
     Stretch,
     build,
@@ -166,6 +167,7 @@ class InputModel:
             recorded=sum(len(item.outputs or COMPONENTS) for item in plan.of(Heard)), sources=len(plan.of(Source)),
             ids=3, computing=computing, writing=writing, poles=plan.poles,
             drawn=drawn(nodes, self.dtype, self.snapshots, self.pictures) if writing else 0,
+            places=sum(one.count for one in sources(plan) if isinstance(one, PlaneWave)),
         )  # fmt: skip
 
     def check_results(self) -> None:

@@ -36,7 +36,6 @@ _OUTSIDE = "compute that from the receivers' traces, or run this model in gprMax
 _CIRCUITS = "model the port by #voltage_source or #transmission_line, or run this model in gprMax"
 _WAVEGUIDES = "feed the guide by #hertzian_dipole, or run this model in gprMax"
 _LAYERED = "use #plane_wave_vector above the layers, or kind = 'fdtd2d' for a plane wave onto layers in 2D"
-_OBLIQUE = "use #plane_wave_vector along an axis, and rotate the model"
 _OLD = "it is of gprMax 2; write the model for gprMax 3 or 4"
 
 TABLE: Mapping[str, Reader | Refused | Noted] = MappingProxyType(
@@ -87,6 +86,7 @@ TABLE: Mapping[str, Reader | Refused | Noted] = MappingProxyType(
         "transmission_line": readers.resistive,
         "plane_wave_angles": plane_wave_readers.by_angles,
         "plane_wave_vector": plane_wave_readers.by_vector,
+        "discrete_plane_wave": plane_wave_readers.discrete,
         "rx": readers.receiver,
         "rx_array": readers.receivers,
         "src_steps": readers.steps,
@@ -107,7 +107,6 @@ TABLE: Mapping[str, Reader | Refused | Noted] = MappingProxyType(
         "pml_slab": Refused("use #pml_cells"),
         "magnetic_frill_source": Refused("use #transmission_line"),
         "plane_wave_axial": Refused(_LAYERED),
-        "discrete_plane_wave": Refused(_OBLIQUE),
         "eigenmode_band": Refused(_WAVEGUIDES),
         "eigenmode_port": Refused(_WAVEGUIDES),
         "eigenmode_excitation": Refused(_WAVEGUIDES),

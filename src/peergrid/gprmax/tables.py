@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from math import inf
 from typing import Annotated, ClassVar, Literal
 
+from peergrid.gprmax.directions import MOST
 from peergrid.gprmax.items import (
     Choice,
     Faces,
@@ -31,12 +32,12 @@ from peergrid.gprmax.items import (
     Stretching,
     View,
 )
-from peergrid.gprmax.objects import LOWER, UPPER, FractalBox, Layer, Loss, Place, Placed, Shape, Vector, Voxels
+from peergrid.gprmax.objects import LOWER, UPPER, Angle, FractalBox, Layer, Loss, Place, Placed, Shape, Vector, Voxels
 from peergrid.gprmax.soils import Soil, Spread
 from peergrid.gprmax.text import Command
 from peergrid.gprmax.waves import Column, Formula
 from peergrid.grid import Dtype
-from peergrid.io.rule import LARGEST, Count, Finite, Name, NotNegative, Positive, PositiveCount, Rule, Title
+from peergrid.io.rule import LARGEST, Count, Name, NotNegative, Positive, PositiveCount, Rule, Title
 from peergrid.models.fdtd3d import FarField, Grading, Pictures, Stretch
 from peergrid.models.fdtd3d.domain import Axis, Component, Formulation
 from peergrid.models.model import Head, RunSpec
@@ -48,7 +49,8 @@ Steps = Annotated[int, Rule("a whole number from 1 to 1000000000", lambda v: 1 <
 Courant = Annotated[float, Rule("a number above 0 and not above 1 (the limit of stability)", lambda v: 0 < v <= 1)]
 Cells = Annotated[int, Rule("a whole number from 0 to 1000000", lambda v: 0 <= v <= 10**6)]
 Power = Annotated[int, Rule("a whole number from 0 to 8", lambda v: 0 <= v <= 8)]
-Unit = Annotated[tuple[Finite, Finite, Finite], Rule("three numbers, not all 0", any)]
+Whole = Annotated[int, Rule(f"a whole number from -{MOST} to {MOST}", lambda v: -MOST <= v <= MOST)]
+Direction = Annotated[tuple[Whole, Whole, Whole], Rule("three whole numbers, not all 0", any)]
 Frequencies = Annotated[tuple[Positive, ...], Rule("a list of frequencies", lambda v: len(v) >= 1)]
 Theta = Annotated[float, Rule("degrees from 0 to 180", lambda v: 0 <= v <= 180)]
 Phi = Annotated[float, Rule("degrees from -360 to 360", lambda v: -360 <= v <= 360)]
@@ -191,8 +193,8 @@ class PlaneWave(Placed):
     kind: ClassVar[str] = "plane_wave"
     lo: Place = field(metadata=LOWER)
     hi: Place = field(metadata=UPPER)
-    direction: Unit
-    polarisation: Unit
+    direction: Direction
+    polarisation: Angle
     waveform: Waveform
     medium: Name = "free_space"
     start: NotNegative = 0.0

@@ -17,7 +17,7 @@ from peergrid.models.fdtd3d.far_field import Surface, surfaces
 from peergrid.models.fdtd3d.lattice import Lattice, electric_of
 from peergrid.models.fdtd3d.line import LAST, Line
 from peergrid.models.fdtd3d.media import factors
-from peergrid.models.fdtd3d.plane_wave import incidents
+from peergrid.models.fdtd3d.plane_wave import faces, stages_of
 from peergrid.models.fdtd3d.sources import drives
 from peergrid.models.fdtd3d.yee import neighbours
 from peergrid.models.model import Model, Outcome
@@ -171,8 +171,8 @@ def build(domain: Domain, model: Model | None = None) -> BuiltDomain:
     feeding = tuple(update for line in lines for update in line.updates(fields))
     edges = tuple(line.edge(fields) for line in lines)
     between = [Stage(feeding)] if feeding else []
-    waves = [incident.stages(fields) for incident in incidents(lattice)]
-    after_h, after_e = ([stage for wave in waves for stage in wave[half]] for half in (0, 1))
+    waves = faces(lattice)
+    after_h, after_e = (stages_of(waves, fields, letter) for letter in "HE")
     stages = [*magnetic, *after_h, *_staged(driven.updates(fields, "H")), *electric, *after_e, *between,
               *_staged(driven.updates(fields, "E")), *_staged([edges])]  # fmt: skip
     far = surfaces(domain)

@@ -11,7 +11,8 @@ TEz has Hz, Ex and Ey; nodes have index 0 along that axis.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from math import inf, isinf, pi, sqrt
+from itertools import product
+from math import gcd, inf, isinf, pi, sqrt
 from typing import Literal, Protocol, get_args
 
 import numpy as np
@@ -209,19 +210,43 @@ class TransmissionLine:
 class PlaneWave:
     """A plane wave (V/m) inside the box of nodes from `lo` to `hi`; outside there is only what is scattered.
 
-    direction: the way it goes, along an axis; polarisation: that of its electric field, normal to it; both of length 1.
-    The waveform is the field in the plane of nodes `origin` along that axis, by default a cell before the box. medium:
-    that of the box's faces.
+    direction: whole numbers m; it goes along (m_x / dx, m_y / dy, m_z / dz), so that its fields are the same at nodes
+    with the same m · node. polarisation: that of its electric field, normal to that and of length 1. The waveform is
+    the field at the node `origin`, by default one before the box along each axis. medium: that of the box's faces.
     """
 
     lo: Index
     hi: Index
-    direction: tuple[float, float, float]
+    direction: Index
     polarisation: tuple[float, float, float]
     drive: Drive
     medium: str = VACUUM.name
-    origin: int | None = None
+    origin: Index | None = None
     name: str = ""
+
+    @property
+    def slopes(self) -> Index:
+        """The direction without a common factor: places of the wave from node to node along x, y and z."""
+        common = gcd(*self.direction)
+        return tuple(m // common for m in self.direction)
+
+    def place(self, node: Index) -> int:
+        """The place of a node on the wave: 0 at the origin, the same where its fields are."""
+        ends = zip(self.slopes, self.lo, self.hi, strict=True)
+        origin = self.origin or tuple(hi + 1 if m < 0 else lo - (m > 0) for m, lo, hi in ends)
+        return sum(m * (i - o) for m, i, o in zip(self.slopes, node, origin, strict=True))
+
+    @property
+    def places(self) -> tuple[int, int]:
+        """The first and the last place of the box's nodes and of those around it that a wave has."""
+        found = [self.place(node) for node in product(*((lo - 1, hi) for lo, hi in zip(self.lo, self.hi, strict=True)))]
+        return max(0, min(found)), max(found)
+
+    @property
+    def count(self) -> int:
+        """The number of these places."""
+        first, last = self.places
+        return last + 1 - first
 
 
 Source = ElectricDipole | MagneticDipole | VoltageSource | TransmissionLine | PlaneWave

@@ -94,17 +94,24 @@ def raw(component: Component, medium: Medium, dt: float) -> Numbers:
     return electric(medium, dt) if component[0] == "E" else magnetic(medium, dt)
 
 
+def placed(lattice: Lattice, component: Component, medium: Medium) -> tuple[float, float]:
+    """The numbers of a medium for a component, in the units of the stencils (see `yee`): keep, and a curl's factor."""
+    numbers = raw(component, medium, lattice.domain.dt)
+    unit = lattice.scale(component) * (1 / ETA_0 if component[0] == "E" else ETA_0)
+    return numbers.keep, numbers.factor * unit
+
+
 def factors(lattice: Lattice, component: Component) -> Factors:
     """The factors of a component: numbers where they are the same everywhere, else fields."""
     dt, used = lattice.domain.dt, np.flatnonzero(lattice.used(component))
     numbers = {int(index): raw(component, lattice.media[index], dt) for index in used}
-    unit = lattice.scale(component) * (1 / ETA_0 if component[0] == "E" else ETA_0)
-    keep = _placed(lattice, component, "keep", {i: n.keep for i, n in numbers.items()})
-    factor = _placed(lattice, component, "factor", {i: n.factor * unit for i, n in numbers.items()})
+    scaled = {i: placed(lattice, component, lattice.media[i]) for i in numbers}
+    keep = _field(lattice, component, "keep", {i: kept for i, (kept, _) in scaled.items()})
+    factor = _field(lattice, component, "factor", {i: factor for i, (_, factor) in scaled.items()})
     return Factors(None if keep == 1.0 else keep, factor, tuple(_poles(lattice, component, numbers)))
 
 
-def _placed(
+def _field(
     lattice: Lattice, component: Component, name: str, values: Mapping[int, float], box: Box | None = None
 ) -> Coefficient:
     """A number where all media in use have the same, else a field, on a box alone if there is one."""
@@ -139,15 +146,13 @@ def _poles(lattice: Lattice, component: Component, numbers: Mapping[int, Numbers
             PoleState(
                 tuple(lattice.grid.field(f"{label}.{part}", within=box) for part, _ in parts),
                 tuple(
-                    _placed(
+                    _field(
                         lattice, component, f"pole{place + 1}.decay.{part}", {i: of(v) for i, v in decay.items()}, box
                     )
                     for part, of in parts
                 ),
                 tuple(
-                    _placed(
-                        lattice, component, f"pole{place + 1}.feed.{part}", {i: of(v) for i, v in feed.items()}, box
-                    )
+                    _field(lattice, component, f"pole{place + 1}.feed.{part}", {i: of(v) for i, v in feed.items()}, box)
                     for part, of in parts
                 ),
             )

@@ -12,12 +12,13 @@ import numpy as np
 from peergrid.grid import Dtype
 from peergrid.io.film import film_library
 from peergrid.models.fdtd3d.build import BuiltDomain, build
-from peergrid.models.fdtd3d.domain import Absorber, Domain, Medium, Pictures
+from peergrid.models.fdtd3d.domain import Absorber, Domain, Medium, Pictures, PlaneWave
 from peergrid.models.fdtd3d.far_field import size
 from peergrid.models.model import Memory, RunSpec, Snapshots
 
 COEFFICIENTS = 12  # a factor and what is kept, of six components
 SAMPLES = 32  # bytes of a source for each step while it is worked out
+WAVE = 144  # bytes of a place of a plane wave for each step: six components, as worked out and for the devices
 LIBRARIES = 88 << 20  # what compiled kernels and what is loaded in the course of a run take
 WAITING = 6  # snapshots between the run and the disk at most, with the one that is taken and the one that is written
 PIXEL = 120  # bytes of each pixel of a picture while it is drawn, of at most so many along each axis:
@@ -57,6 +58,7 @@ class DomainModel:
             components=len(domain.live), recorded=recorded, sources=len(domain.sources),
             ids=domain.ids.itemsize, computing=computing, writing=writing, poles=remembered(domain.media),
             drawn=drawn(domain.nodes, domain.dtype, self.snapshots, self.pictures) if writing else 0,
+            places=sum(one.count for one in domain.sources if isinstance(one, PlaneWave)),
         )  # fmt: skip
         sums = sum(map(size, domain.far_fields)) * (4 if domain.dtype == "float32" else 8)
         return replace(found, cells=found.cells + 8 * sums, devices=found.devices + 2 * sums)
@@ -89,13 +91,13 @@ def remembered(media: Iterable[Medium]) -> int:
 def memory(
     nodes: tuple[int, ...], itemsize: int, absorber: Absorber, steps: int, *,
     components: int, recorded: int, sources: int, ids: int, computing: bool, writing: bool, poles: int = 0,
-    drawn: int = 0,
+    drawn: int = 0, places: int = 0,
 ) -> Memory:  # fmt: skip
     """The memory of a run, an upper bound, from what is known of a model before it is rasterised.
 
     recorded: components that receivers record; ids: bytes of the index of a medium; poles: the most numbers that an
     electric component remembers, one for a real pole and two for one that rings; drawn: bytes of snapshots and
-    pictures; the rest as of `Model.memory`.
+    pictures; places: of plane waves; the rest as of `Model.memory`.
     """
     count = prod(nodes)
     shares = sum(slab.cells / nodes["xyz".index(side[0])] for side, slab in absorber.slabs)
@@ -107,5 +109,5 @@ def memory(
         + (GHOSTS * (state + fixed + 3 * memories) * itemsize if computing else 0)
         + itemsize * (2 if writing else 1)
     )
-    records = steps * (6 * recorded * itemsize + SAMPLES * sources)
+    records = steps * (6 * recorded * itemsize + SAMPLES * sources + WAVE * places)
     return Memory(int(count * host) + drawn + LIBRARIES, records, steps, int(count * state * itemsize))
