@@ -106,3 +106,28 @@ def test_traces_are_refused_that_are_alike_or_leave_the_domain(tmp_path: Path) -
         with pytest.raises(UsageError, match=sentence):
             read(_file(tmp_path, MODEL.format(*PLACES[0]) + text)).with_traces(traces)
     assert surveyed(read(_file(tmp_path, MODEL.format(*PLACES[0]))).with_traces(1)) is None
+
+
+FAR = """\
+#ntff_surface: 0.01 0.01 0.01 0.03 0.026 0.022 box
+#ntff_frequency: box band 2e9 4e9 rectangular
+#ntff_far_field_array: 0 180 90 0 90 90 band
+"""
+
+
+def test_fields_far_away_are_those_of_each_trace(tmp_path: Path) -> None:
+    bare = "".join(line for line in MODEL.splitlines(keepends=True) if "soil" not in line and "line" not in line) + FAR
+    survey = bare.format("0.014 0.016 0.016", "0.016 0.018 0.016") + "#src_steps: 0.004 0 0\n"
+    run_survey(read(_file(tmp_path, survey)).with_traces(2), tmp_path / "survey", devices="cpu:1")
+    places = "0.014 0.016 0.016", "0.018 0.016 0.016"
+    with h5py.File(tmp_path / "survey/results.h5") as merged:
+        group = merged["far_fields/far1"]
+        assert group["theta"][:].tolist() == [0, 90, 180]
+        for column, place in enumerate(places):
+            run_model(_file(tmp_path, bare.format(place, "0.016 0.018 0.016")), tmp_path / "alone", devices="cpu:1")
+            with h5py.File(tmp_path / "alone/results.h5") as single:
+                for name in ("Etheta", "Ephi", "directivity", "power"):
+                    expected = single[f"far_fields/far1/{name}"]
+                    np.testing.assert_array_equal(group[name][column], expected[:])
+                    assert group[name].attrs["units"] == expected.attrs["units"]
+        assert np.abs(group["Etheta"][0] - group["Etheta"][1]).max() > 0

@@ -17,7 +17,7 @@ from peergrid.jobs.share import Share, fastest, groups
 from peergrid.jobs.traces import TraceFiles, digest_of
 from peergrid.jobs.workers import share_out
 from peergrid.models import Model, read
-from peergrid.models.survey import SurveyedBuilt, SurveyedModel, Trace, shifts, surveyed
+from peergrid.models.survey import FoundBuilt, SurveyedBuilt, SurveyedModel, Trace, shifts, surveyed
 from peergrid.pauses import advance
 from peergrid.runtime.devices import Devices
 from peergrid.runtime.retain import hold
@@ -150,10 +150,11 @@ def shoot(built: SurveyedBuilt, requested: RequestedOptions, chosen: ResolvedOpt
         for _ in advance(simulation, built.steps, ()):
             simulation.check()
         records = simulation.traces()
+        findings = built.findings(simulation.gather) if isinstance(built, FoundBuilt) else {}
         figures = Shot(simulation.seconds, replace(chosen, options=simulation.options), simulation.notes)
     units = {one.name: built.units.get(one.field, 1.0) for one in built.problem.receivers}
     values = [records[name] * records[name].dtype.type(units[name]) for name in built.receivers]
-    return Trace(built.sources, tuple(built.receivers.values()), np.stack(values)), figures
+    return Trace(built.sources, tuple(built.receivers.values()), np.stack(values), findings), figures
 
 
 def _digest(model: SurveyedModel, first: SurveyedBuilt) -> str:

@@ -40,6 +40,8 @@ class TraceFiles(Sequence[Trace]):
             file = new.hdf5
             file.attrs["survey"], file.attrs["sha256"] = self.survey, digest_of(trace)
             file["values"], file["sources"], file["receivers"] = trace.values, trace.sources, trace.receivers
+            for name, values in trace.findings.items():
+                file[f"findings/{name}"] = values
 
     def done(self) -> tuple[int, ...]:
         """The numbers of the traces that are there, whole. Raises UsageError where they are of another survey."""
@@ -83,14 +85,19 @@ class TraceFiles(Sequence[Trace]):
 
 
 def digest_of(trace: Trace) -> str:
-    """SHA-256 of a trace's values and places."""
+    """SHA-256 of a trace's values, places and findings."""
     digest = hashlib.sha256(repr((trace.sources, trace.receivers, trace.values.dtype.str, trace.values.shape)).encode())
     digest.update(np.ascontiguousarray(trace.values).data)
+    for name, values in sorted(trace.findings.items()):
+        digest.update(repr((name, values.dtype.str, values.shape)).encode())
+        digest.update(np.ascontiguousarray(values).data)
     return digest.hexdigest()
 
 
 def _read(file: h5py.File) -> Trace:
-    return Trace(_places(file["sources"]), _places(file["receivers"]), file["values"][...])
+    found = file.get("findings", {})
+    findings = {name: values[...] for name, values in found.items()}
+    return Trace(_places(file["sources"]), _places(file["receivers"]), file["values"][...], findings)
 
 
 def _places(found: h5py.Dataset) -> tuple[Vector, ...]:

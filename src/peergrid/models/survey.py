@@ -6,8 +6,8 @@ sources and receivers (`SurveyedModel`), and writes all traces together (`Survey
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from itertools import pairwise
 from math import dist
 from pathlib import Path
@@ -79,12 +79,14 @@ class Shift:
 class Trace:
     """One trace, or shot, of a survey.
 
-    sources, receivers: positions as placed, metres; values: of each receiver, SI units, shape (receivers, steps).
+    sources, receivers: positions as placed, metres; values: of each receiver, SI units, shape (receivers, steps);
+    findings: what else is known at its end, by names (`FoundBuilt`).
     """
 
     sources: tuple[Vector, ...]
     receivers: tuple[Vector, ...]
     values: Array
+    findings: Mapping[str, Array] = field(default_factory=dict)
 
 
 class SurveyedModel(Model, Protocol):
@@ -133,6 +135,14 @@ class SurveyedBuilt(BuiltModel, Protocol):
         traces: read from the disk whenever one is asked for; about: what the file should say of the survey, nothing of
         which depends on devices.
         """
+
+
+@runtime_checkable
+class FoundBuilt(BuiltModel, Protocol):
+    """A problem of whose final fields something is worked out when a trace ends."""
+
+    def findings(self, field: Callable[[str], Array]) -> Mapping[str, Array]:
+        """Arrays by the names that results have for them; field: the final values of a field, by its name."""
 
 
 MODEL = TypeVar("MODEL", bound=SurveyedModel)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import sqrt
 from pathlib import Path
 from types import MappingProxyType
 
-from peergrid.grid import Index
+from peergrid.grid import Array, Index
 from peergrid.models.fdtd3d.assembly import Half
 from peergrid.models.fdtd3d.check import check, growing
 from peergrid.models.fdtd3d.constants import ETA_0, SPEED_OF_LIGHT
@@ -119,6 +119,16 @@ class BuiltDomain:
     def place(self, node: Index) -> Vector:
         """The position of a node, metres along x, y and z."""
         return tuple(i * d for i, d in zip(node, self.domain.spacing, strict=True))
+
+    def findings(self, field: Callable[[str], Array]) -> Mapping[str, Array]:
+        """The fields far away, by the names of their boxes and of what there is of them."""
+        from peergrid.models.fdtd3d.results import pattern  # takes a built domain
+
+        return {
+            f"{surface.name}.{output}": values
+            for surface in self.far_fields
+            for output, values in pattern(surface, {name: field(name) for name in surface.fields}).items()
+        }
 
     def picture(self, path: Path) -> None:
         """Draw three slices of the media, with sources, receivers and absorbers."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import h5py
 import numpy as np
@@ -17,13 +18,16 @@ from peergrid.io.dimensions import attach, make_scale
 from peergrid.io.hdf5 import creating
 from peergrid.models.fdtd3d.build import BuiltDomain, LineRecorder, Recorder
 from peergrid.models.fdtd3d.domain import ElectricDipole, MagneticDipole, Source, VoltageSource
-from peergrid.models.fdtd3d.far_field import Radiation, Surface
+from peergrid.models.fdtd3d.far_field import Surface
 from peergrid.models.fdtd3d.line import incident
 from peergrid.models.survey import Trace
 from peergrid.models.waveforms import Doubles
 from peergrid.version import VERSION
 
 KINDS = {ElectricDipole: "HertzianDipole", MagneticDipole: "MagneticDipole", VoltageSource: "VoltageSource"}
+FAR = {"Etheta": "V s", "Ephi": "V s", "directivity": "1", "power": "J/Hz"}
+"""What there is of a field far away, and its units."""
+_FAR = "far_fields/far{}"
 HEARD = 0.01  # of the strongest: frequencies at which a line's reflection is worked out
 
 
@@ -60,7 +64,10 @@ def write_results(
                 attach(group[name], ["xyz"[axis] for axis in built.lattice.axes], built.unit_names[name])
         for number, surface in enumerate(built.far_fields, start=1):
             if sums.keys() >= set(surface.fields):
-                _write_far_field(file.create_group(f"far_fields/far{number}"), surface, surface.radiation(sums))
+                group = _directions(file, number, surface)
+                for output, values in pattern(surface, sums).items():
+                    group[output] = values
+                    group[output].attrs["units"] = FAR[output]
 
 
 def write_survey(path: Path, built: BuiltDomain, traces: Sequence[Trace], about: Mapping[str, str | int]) -> None:
@@ -97,6 +104,13 @@ def write_survey(path: Path, built: BuiltDomain, traces: Sequence[Trace], about:
             for number, recorder in enumerate(built.recorders, start=1):
                 for output, parts in recorder.outputs.items():
                     file[f"rxs/rx{number}/{output}"][:, column] = samples(built, parts, found)
+            for number, surface in enumerate(built.far_fields, start=1):
+                group = file[_FAR.format(number)] if column else _directions(file, number, surface)
+                for output, unit in FAR.items():
+                    values = one.findings[f"{surface.name}.{output}"]
+                    if not column:
+                        group.create_dataset(output, (len(traces), *values.shape), values.dtype).attrs["units"] = unit
+                    group[output][column] = values
             new.check()
 
 
@@ -207,23 +221,28 @@ def _describe_line(group: h5py.Group, built: BuiltDomain, line: LineRecorder) ->
     _place(group, built, source.node)
 
 
-def _write_far_field(group: h5py.Group, surface: Surface, found: Radiation) -> None:
-    """r E in every pair of directions, shape (frequencies, theta, phi)."""
-    wished = surface.wished
+def pattern(surface: Surface, fields: Mapping[str, Array]) -> Mapping[str, Array]:
+    """The field far away from the final fields of a box, r E in every pair of directions, by the names of `FAR`.
+
+    Shapes are (frequencies, theta, phi), of the power (frequencies).
+    """
+    wished, found = surface.wished, surface.radiation(fields)
     theta, phi = np.meshgrid(wished.theta, wished.phi, indexing="ij")
+    along_theta, along_phi = found.far(theta, phi)
+    values: tuple[Any, ...] = along_theta, along_phi, found.directivity(theta, phi), found.power
+    return dict(zip(FAR, values, strict=True))
+
+
+def _directions(file: h5py.File, number: int, surface: Surface) -> h5py.Group:
+    """The group of a field far away, with its frequencies and directions."""
+    group, wished = file.create_group(_FAR.format(number)), surface.wished
     group.attrs["Name"] = wished.name or surface.name
     for name, values, unit in (
         ("frequency", wished.frequencies, "Hz"), ("theta", wished.theta, "degrees"), ("phi", wished.phi, "degrees"),
     ):  # fmt: skip
         group[name] = np.array(values)
         group[name].attrs["units"] = unit
-    along_theta, along_phi = found.far(theta, phi)
-    for name, pattern, unit in (
-        ("Etheta", along_theta, "V s"), ("Ephi", along_phi, "V s"), ("directivity", found.directivity(theta, phi), "1"),
-        ("power", found.power, "J/Hz"),
-    ):  # fmt: skip
-        group[name] = pattern
-        group[name].attrs["units"] = unit
+    return group
 
 
 def reflection(sent: Doubles, back: Doubles, dt: float) -> tuple[Doubles, np.ndarray]:
