@@ -73,15 +73,19 @@ class KernelWork:
 
 @dataclass(frozen=True)
 class Site:
-    """The place of a pass: the layout, the device, and what kernels are chosen for."""
+    """The place of a pass: the layout, the device, and what kernels are chosen for.
+
+    made: what kernels make of the layout's problem, if it is another one, as where fields rotate.
+    """
 
     layout: Layout
     device: int
     gpu: GpuModel
+    made: Problem | None = None
 
     @property
     def problem(self) -> Problem:
-        return self.layout.problem
+        return self.made or self.layout.problem
 
     @property
     def recorded(self) -> tuple[int, ...]:
@@ -98,7 +102,7 @@ def launches(made: KernelPlan, site: Site, boxes: Boxes) -> tuple[KernelWork, ..
 
 
 def _by_regions(made: Any, site: Site, boxes: Boxes) -> Iterator[KernelWork]:
-    yield from single_steps(site, boxes)
+    yield from single_steps(replace(site, made=made.setting.problem), boxes)
 
 
 def single_steps(site: Site, boxes: Boxes, later: Later | None = None) -> Iterator[KernelWork]:
@@ -360,7 +364,7 @@ def _with_remainder(kernel: PassKernel3D, site: Site, boxes: Boxes) -> Iterator[
 
 
 def _by_streams(made: Any, site: Site, boxes: Boxes) -> Iterator[KernelWork]:
-    kernel = made.kernel
+    kernel, site = made.kernel, replace(site, made=made.setting.problem)
     parts = kernel.parts_of(boxes, site.gpu, site.recorded)
     plain = [work for box in parts.plain for work in _streamed(kernel, site, box)]
     if parts.beside:
@@ -368,7 +372,8 @@ def _by_streams(made: Any, site: Site, boxes: Boxes) -> Iterator[KernelWork]:
             yield replace(work, beside=bool(plain), behind=bool(place and plain)) if plain else work
     yield from plain
     if parts.after:
-        yield from single_steps(site, parts.after)
+        for plan in made.behind:
+            yield from single_steps(replace(site, made=plan.setting.problem), parts.after)
 
 
 def _streamed(kernel: Any, site: Site, box: Box) -> Iterator[KernelWork]:

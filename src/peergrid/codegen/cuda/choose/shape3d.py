@@ -19,6 +19,7 @@ from peergrid.codegen.cuda.stream3d import tiles
 from peergrid.codegen.cuda.stream3d.choose import supported
 from peergrid.codegen.cuda.stream3d.core import core, unmirrored
 from peergrid.codegen.cuda.stream3d.pass_kernel import PassKernel3D
+from peergrid.codegen.cuda.stream3d.rotation import rotation
 from peergrid.codegen.cuda.stream_shape import StreamShape
 from peergrid.stencil import Problem
 from peergrid.stencil.program import CellProgram
@@ -147,6 +148,8 @@ def _moved(problem: Problem, gpu: GpuModel) -> float:
 
 def _one_step(problem: Problem, gpu: GpuModel) -> float:
     """Clocks of a multiprocessor for one step of the grid, by kernels that make one."""
+    if (found := rotation(problem)) is not None:
+        problem = found.step
     cells = problem.grid.box.size
     usual = (core(problem, 1, confined=cells >= gpu.streamed_cells_3d)[0] & problem.grid.box).size
     return (usual + (cells - usual) * OTHERS_COST) * _moved(problem, gpu) / gpu.multiprocessors

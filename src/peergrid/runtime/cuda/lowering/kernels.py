@@ -23,6 +23,7 @@ from peergrid.codegen.cuda.gpu_model import GpuModel
 from peergrid.codegen.cuda.persistent_choice import persistent_kernel, saves_launches
 from peergrid.codegen.cuda.reduce import SHARED_BYTES, ReduceKernel
 from peergrid.codegen.cuda.stream3d.choose import one_pass
+from peergrid.codegen.cuda.stream3d.rotation import rotation_of
 from peergrid.errors import UsageError
 from peergrid.runtime.cuda.lowering.execution_context import ExecutionContext
 from peergrid.runtime.cuda.lowering.one_step import OneStepPlan
@@ -189,7 +190,8 @@ class Kernels:
         return SummedPlan(partition, works, owned, self._unsummed(steps, beyond) if beyond else None)
 
     def _unsummed(self, steps: int, works: Works) -> KernelPlan:
-        problem, setting = self.layout.problem, self._setting
+        setting = self._setting
+        problem = setting.problem
         if steps > 1:
             return TiledPlan(setting, self._several(steps), works)
         largest = max(box.size for _, boxes in works for box in boxes)
@@ -215,7 +217,8 @@ class Kernels:
     @cached_property
     def _setting(self) -> Setting:
         recorded = tuple(owned_receivers(self.layout, device) for device in range(self.layout.devices))
-        return Setting(self.layout.problem, self.gpu, recorded)
+        found = rotation_of(self.layout.problem, self.layout.blocks)
+        return Setting(found.step if found else self.layout.problem, self.gpu, recorded, found)
 
     @property
     def _owned(self) -> Works:

@@ -8,6 +8,7 @@ from functools import cached_property
 from itertools import repeat
 from typing import Any
 
+import numpy as np
 from numpy.typing import NDArray
 
 from peergrid.codegen.cuda import onestep
@@ -49,7 +50,7 @@ class OneStepPlan(KernelPlan):
         for launch in self._program.launches(boxes, self.setting.recorded[device], later):
             unit = self._program.units[self._program.unit(launch.kernel)]
             function = execution.programs.function(device, unit, launch.kernel)
-            values = _values(execution, device, launch)
+            values = self._values(execution, device, launch)
             yield KernelLaunch(function, launch.blocks, launch.threads, 0, values, concurrent=launch.beside)
 
     @cached_property
@@ -58,13 +59,15 @@ class OneStepPlan(KernelPlan):
         carries = bool(self.later) or problem.grid.ndim < 3
         return onestep.program(problem, works, self.setting.gpu, carries=carries, later=self.later)
 
-
-def _values(execution: ExecutionContext, device: int, launch: onestep.Launch) -> NDArray[Any]:
-    values = execution.arguments(device, launch.box)
-    if launch.regions:
-        values["regions"] = execution.devices.constant(device, launch.table())
-        values["count"] = len(launch.regions)
-    if launch.receivers:
-        values["receivers"] = execution.devices.constant(device, execution.memory.receivers(launch.receivers))
-        values["count"] = len(launch.receivers)
-    return values
+    def _values(self, execution: ExecutionContext, device: int, launch: onestep.Launch) -> NDArray[Any]:
+        whole, given = execution.arguments(device, launch.box), self._program.arguments
+        values = np.zeros(1, given.dtype)
+        for name in given.dtype.names or ():
+            values[name] = given.corners if name == "corners" else whole[name]
+        if launch.regions:
+            values["regions"] = execution.devices.constant(device, launch.table())
+            values["count"] = len(launch.regions)
+        if launch.receivers:
+            values["receivers"] = execution.devices.constant(device, execution.memory.receivers(launch.receivers))
+            values["count"] = len(launch.receivers)
+        return values

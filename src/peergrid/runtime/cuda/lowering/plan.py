@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from peergrid.codegen.cuda.gpu_model import GpuModel
+from peergrid.codegen.cuda.stream3d.rotation import Rotation
 from peergrid.grid import Box
 from peergrid.runtime.cuda.lowering.execution_context import ExecutionContext
 from peergrid.runtime.cuda.lowering.launch import KernelLaunch
@@ -26,11 +27,15 @@ Served = Iterator[tuple[str, str]]
 
 @dataclass(frozen=True)
 class Setting:
-    """What plans are made for: a problem, a model of the GPUs, and the receivers that each device records."""
+    """What plans are made for: a problem, a model of the GPUs, and the receivers that each device records.
+
+    rotation: of the problem whose step this one is, where fields rotate.
+    """
 
     problem: Problem
     gpu: GpuModel
     recorded: tuple[tuple[int, ...], ...]
+    rotation: Rotation | None = None
 
 
 class Texts(Protocol):

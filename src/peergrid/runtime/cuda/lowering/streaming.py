@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -29,13 +29,15 @@ class StreamingPlan(KernelPlan):
     works: Works
 
     def needed(self) -> Needed:
-        return together((Needed.of(self.kernel.programs), self._others.needed()))
+        others = (plan.needed() for plan in dict.fromkeys((self._others, *self.behind)))
+        return together((Needed.of(self.kernel.programs), *others))
 
     def served(self) -> Served:
         for device, boxes in self.works:
             for box in self._parts(device, boxes).plain:
                 yield from ((program.entry, f"cells {box.lo} to {box.hi}") for program in self.kernel.programs)
-        yield from self._others.served()
+        for plan in dict.fromkeys((self._others, *self.behind)):
+            yield from plan.served()
 
     def launches(self, execution: ExecutionContext, device: int, boxes: Boxes) -> Iterator[KernelLaunch]:
         parts = self._parts(device, boxes)
@@ -45,7 +47,8 @@ class StreamingPlan(KernelPlan):
             yield from chained(others) if streams else others
         yield from streams
         if parts.after:
-            yield from self._others.launches(execution, device, parts.after)
+            for plan in self.behind:
+                yield from plan.launches(execution, device, parts.after)
 
     def wraps(self, owned: Callable[[int], Box]) -> bool:
         """True where all cells are made by kernels that read across the periodic edges of what their device owns."""
@@ -60,9 +63,23 @@ class StreamingPlan(KernelPlan):
 
     @cached_property
     def _others(self) -> OneStepPlan:
+        """What makes cells beside the stream and, where no fields rotate, those behind it."""
         parts = ((device, self._parts(device, boxes)) for device, boxes in self.works)
-        left = ((device, boxes) for device, part in parts for boxes in (part.beside, part.after) if boxes)
-        return OneStepPlan(self.setting, tuple(left))
+        anew = self.setting.rotation is None
+        left = ((device, cells) for device, part in parts for cells in (part.beside, part.after if anew else ()))
+        return OneStepPlan(self.setting, tuple((device, cells) for device, cells in left if cells))
+
+    @cached_property
+    def behind(self) -> tuple[OneStepPlan, ...]:
+        """What makes the cells behind the stream, one after another."""
+        setting, found = self.setting, self.setting.rotation
+        if found is None:
+            return (self._others,)
+        parts = ((device, self._parts(device, boxes).after) for device, boxes in self.works)
+        works = tuple((device, cells) for device, cells in parts if cells)
+        none = replace(setting, recorded=((),) * len(setting.recorded))
+        early = () if found.early is None else (OneStepPlan(replace(none, problem=found.early), works),)
+        return (*early, OneStepPlan(replace(setting, problem=found.late), works))
 
     def _parts(self, device: int, boxes: Boxes) -> Parts:
         return self.kernel.parts_of(boxes, self.setting.gpu, self.setting.recorded[device])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
@@ -18,6 +18,7 @@ from peergrid.codegen.cuda.gpu_model import H200, GpuModel
 from peergrid.codegen.cuda.onestep.groups import scratch_fields
 from peergrid.codegen.cuda.stream3d.pass_kernel import PassKernel3D
 from peergrid.codegen.cuda.stream3d.remainder import blocks_between, remainders
+from peergrid.codegen.cuda.stream3d.rotation import rotation_of
 from peergrid.errors import DoesNotFit, PeergridError
 from peergrid.grid import Array, Box, FirstValues
 from peergrid.runtime.cuda.device.devices import Devices
@@ -55,8 +56,19 @@ class Plan:
     gpu: GpuModel = H200
 
     @cached_property
+    def rotating(self) -> Mapping[str, str]:
+        """The fields without memory of their own, each with the field in whose other slot it lies."""
+        found = rotation_of(self.layout.problem, self.layout.blocks)
+        return found.fields if found else {}
+
+    @cached_property
     def blocks(self) -> tuple[dict[str, BlockLayout], ...]:
-        return tuple(block_layouts(self.layout, d) for d in range(self.layout.devices))
+        """The block of every field on each device."""
+        found = tuple(block_layouts(self.layout, d) for d in range(self.layout.devices))
+        for blocks in found:
+            for name, followed in self.rotating.items():
+                blocks[name] = replace(blocks[name], box=blocks[followed].box)
+        return found
 
     @cached_property
     def scratch(self) -> tuple[str, ...]:
@@ -101,7 +113,8 @@ class Plan:
         return found
 
     def slots(self, name: str) -> int:
-        return 2 if name in self.layout.problem.state else 1
+        """The blocks of memory that a field has of its own."""
+        return 0 if name in self.rotating else 2 if name in self.layout.problem.state else 1
 
     def bytes(self, device: int) -> int:
         """Bytes of device memory that a device needs."""
@@ -177,6 +190,9 @@ class FieldMemory:
         }
         state = {place: self._fields[place] for place in self._fields if place[1][0] in problem.state}
         self._fields |= sharing.addresses(state)
+        for name, followed in plan.rotating.items():
+            for (device, (_, slot)), address in [item for item in self._fields.items() if item[0][1][0] == followed]:
+                self._fields[device, (name, 1 - slot)] = address
         self._scratch = {
             d: [tuple(self._block(d, plan.blocks[d][name]) for name in plan.scratch) for _ in range(plan.scratch_sets)]
             for d in devices.mine
@@ -194,7 +210,7 @@ class FieldMemory:
 
     def pointer(self, device: int, name: str, slot: int) -> int:
         """The address of a block's first value; a coefficient is the same in both slots."""
-        return self._fields[device, (name, slot if self.plan.slots(name) == 2 else 0)]
+        return self._fields[device, (name, slot if name in self.layout.problem.state else 0)]
 
     def between(self, device: int, number: int, dense: Box | None = None) -> Places:
         """The places of fields between the steps of a pass; dense: in blocks that hold the cells of this box alone."""
@@ -277,8 +293,11 @@ class FieldMemory:
 
     def _others(self, device: int, name: str, slot: int) -> Iterator[int]:
         """The other blocks of a 3D state field with cells that no update writes: kernels that stream leave these out
-        of each pass, so that they have their value in all blocks from the start.
+        of each pass, so that they have their value in all blocks from the start. Where a field rotates, it and the one
+        that it follows have the same there.
         """
+        if name in (*self.plan.rotating, *self.plan.rotating.values()):
+            return
         problem = self.layout.problem
         if problem.grid.ndim < 3 or name not in problem.state or not keeps_cells(problem, name):
             return

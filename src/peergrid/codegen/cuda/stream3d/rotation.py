@@ -1,0 +1,103 @@
+"""Waves of two time levels in place: in passes of one step a field that rotates has no memory of its own.
+
+It lies in the other slot of the field that it follows (see `stencil.lagged.rotating_fields`): the new value of a cell
+replaces the one before the last, which the same thread has read. So no kernel makes a cell twice. Cells of sources and
+of receivers, which kernels that stream leave to others, are not made anew behind these: what comes before the usual
+updates reads fields as they were, what comes after them goes on from their results.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from peergrid.codegen.cuda.blocked.levels import plain_updates
+from peergrid.codegen.cuda.onestep.groups import scratch_fields
+from peergrid.stencil import Growth, Problem, Stage, footprint
+from peergrid.stencil.expr import Read
+from peergrid.stencil.lagged import rotating_fields
+from peergrid.stencil.problem import Assignment, Update
+from peergrid.stencil.remember import remembered
+
+
+@dataclass(frozen=True, eq=False)
+class Rotation:
+    """What kernels make of a problem with rotating fields, each of which is in the other slot of another field.
+
+    fields: those, with the fields that they follow; step: all but their copies; early, late: the stages before and
+    behind the usual updates, the latter on what these left in the slot that is written, where the rotating fields are.
+    """
+
+    fields: Mapping[str, str]
+    step: Problem
+    early: Problem | None
+    late: Problem
+
+
+def rotation_of(problem: Problem, blocks: tuple[int, ...]) -> Rotation | None:
+    """The rotation in passes of so many steps; None where fields have memory of their own."""
+    return rotation(problem) if blocks == (1,) else None
+
+
+@remembered()
+def rotation(problem: Problem) -> Rotation | None:
+    """The rotation in passes of one step over a 3D grid, if kernels can work in place."""
+    fields, usual = rotating_fields(problem), [n for n, plain in enumerate(plain_updates(problem)) if plain]
+    if problem.grid.ndim < 3 or not fields or not usual or scratch_fields(problem):
+        return None
+    early = [stage for stage in problem.stages[: usual[-1]] if not _usual(problem, stage)]
+    late, main = problem.stages[usual[-1] + 1 :], problem.stages[usual[-1]]
+    alone = all(len(problem.stages[number].updates) == 1 for number in usual)
+    recorded = any(receiver.field in fields for receiver in problem.receivers)
+    if not alone or recorded or not set(fields) <= set(main.targets) or not _made_once(problem, usual[-1], fields):
+        return None
+    if not _before(problem, early) or not _behind(late, problem, set(fields.values())):
+        return None
+    (update,) = main.updates
+    kept = tuple(one for one in update.assignments if one.target not in fields)
+    stages = tuple(Stage((replace(update, assignments=kept),)) if one is main else one for one in problem.stages)
+    here = (0,) * problem.grid.ndim
+    made = tuple(Assignment(followed, Read(name, here)) for name, followed in fields.items())
+    results = Stage((Update("results", update.box, made, ()),))
+    return Rotation(
+        fields,
+        replace(problem, stages=stages),
+        replace(problem, stages=tuple(early), receivers=()) if early else None,
+        replace(problem, stages=(results, *late)),
+    )
+
+
+def _usual(problem: Problem, stage: Stage) -> bool:
+    return bool(plain_updates(problem)[problem.stages.index(stage)])
+
+
+def _made_once(problem: Problem, number: int, fields: Mapping[str, str]) -> bool:
+    """Whether nothing reads beyond a cell what the stage leaves there: none is made by two devices or regions."""
+    needs, none = footprint(problem, 1).targets[0][number], Growth.none(problem.grid.ndim)
+    return all(needs[followed] == none for followed in fields.values())
+
+
+def _before(problem: Problem, early: Sequence[Stage]) -> bool:
+    """Whether stages find fields as the step found them, and nothing but these reads or writes what they write."""
+    mine = {name for stage in early for name in stage.targets}
+    known: set[str] = set()
+    for stage in problem.stages:
+        if stage in early and not known.isdisjoint(_reads(stage)):
+            return False
+        if stage not in early:
+            known |= set(stage.targets)
+            if not mine.isdisjoint(_reads(stage) | set(stage.targets)):
+                return False
+    return True
+
+
+def _behind(late: Sequence[Stage], problem: Problem, followed: set[str]) -> bool:
+    """Whether stages change nothing but the fields that are followed, each cell by itself and by what never changes."""
+    reads = {read for stage in late for update in stage.updates for read in update.reads}
+    changing = {read for read in reads if read.field in problem.state}
+    own = all(read.field in followed and not any(read.offset) for read in changing)
+    return own and all(set(stage.targets) <= followed for stage in late)
+
+
+def _reads(stage: Stage) -> set[str]:
+    return {read.field for update in stage.updates for read in update.reads}
