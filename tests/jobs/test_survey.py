@@ -55,6 +55,35 @@ count = 2
 pictures = false
 """
 SURVEY = '[survey]\nkind = "common_offset"\ntraces = 4\nstep = [0.03, 0.0]\n'
+SHOTS = """
+[model]
+title = "shots"
+kind = "acoustic2d"
+[grid]
+size = [300.0, 200.0]
+spacing = 10.0
+steps = 40
+layer = 6
+order = 4
+[medium]
+velocity = 1500.0
+[[layer]]
+top = 120.0
+velocity = 2200.0
+[[source]]
+position = [100.0, 50.0]
+waveform = { kind = "ricker", frequency = 6.0 }
+[[receiver_array]]
+first = [120.0, 55.0]
+last = [200.0, 55.0]
+count = 3
+[output]
+segy = true
+[survey]
+kind = "common_offset"
+traces = 3
+step = [12.5, 0.0]
+"""
 
 
 def survey(text: str, folder: Path, devices: str = "cpu:1", each: int | None = None) -> SurveyJob:
@@ -129,9 +158,16 @@ def test_traces_of_another_survey_are_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(not hasattr(os, "killpg"), reason="needs process groups, to end a job with all its workers")
-def test_a_killed_survey_goes_on_to_the_same_file(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("many", "merged"),
+    [
+        (MODEL + SURVEY.replace("traces = 4", "traces = 10").replace("0.03", "0.01"), "results.h5"),
+        (SHOTS.replace("traces = 3", "traces = 10").replace("12.5, 0.0", "10.0, 0.0"), "gathers.h5"),
+    ],
+    ids=["radar", "waves"],
+)
+def test_a_killed_survey_goes_on_to_the_same_file(many: str, merged: str, tmp_path: Path) -> None:
     """On two processes; resumed in this one."""
-    many = MODEL + SURVEY.replace("traces = 4", "traces = 10").replace("0.03", "0.01")
     (tmp_path / "many.toml").write_text(many)
     begin = "from peergrid.jobs import run_survey; run_survey('many.toml', 'out', devices='cpu:2')"
     job = subprocess.Popen(
@@ -153,7 +189,7 @@ def test_a_killed_survey_goes_on_to_the_same_file(tmp_path: Path) -> None:
     found = run_survey(parse(many), tmp_path / "out", devices="cpu:1", resume=True)
     assert found.traces == 10
     assert found.sha256 == carried_out(survey(many, tmp_path / "whole"))
-    assert (tmp_path / "out/results.h5").read_bytes() == (tmp_path / "whole/results.h5").read_bytes()
+    assert (tmp_path / "out" / merged).read_bytes() == (tmp_path / "whole" / merged).read_bytes()
 
 
 def test_the_command_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
@@ -199,37 +235,6 @@ def test_the_example_shows_the_pipes(tmp_path: Path) -> None:
         late = np.abs(file["rxs/rx1/Ez"][350:430]).max(axis=0)
     assert late[0] > 2 * late[1]
     assert late[0] > 2 * late[2]
-
-
-SHOTS = """
-[model]
-title = "shots"
-kind = "acoustic2d"
-[grid]
-size = [300.0, 200.0]
-spacing = 10.0
-steps = 40
-layer = 6
-order = 4
-[medium]
-velocity = 1500.0
-[[layer]]
-top = 120.0
-velocity = 2200.0
-[[source]]
-position = [100.0, 50.0]
-waveform = { kind = "ricker", frequency = 6.0 }
-[[receiver_array]]
-first = [120.0, 55.0]
-last = [200.0, 55.0]
-count = 3
-[output]
-segy = true
-[survey]
-kind = "common_offset"
-traces = 3
-step = [12.5, 0.0]
-"""
 
 
 def test_shots_of_waves_are_those_of_single_runs(tmp_path: Path) -> None:
