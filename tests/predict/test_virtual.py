@@ -47,5 +47,27 @@ def test_a_pass_is_measured_with_all_devices_busy() -> None:
         assert each[0] == each[1] > 0
 
 
+def test_the_kernel_of_passes_with_another_behind_is_measured_and_never_beyond_a_run() -> None:
+    """Idle passes, which say how threads get in each other's way, are more than the traces have room for."""
+    problem, options = Problem.of(average(Grid((64, 48)).field("u"))), Options("async")
+    plan = layout(problem, Partition(problem.grid, (2, 1)), options)
+    ends = list[int]()
+
+    class Within(ReferenceKernel):
+        left = frozenset[str]()
+
+        def __call__(self, *given):  # type: ignore[no-untyped-def]
+            ends.append(given[4] + given[5])
+            super().__call__(*given)
+
+    within = Within(problem)
+    with closing(ThreadedExecutor(plan, 4, ReferenceKernel(problem), within=within)) as executor:  # type: ignore[arg-type]
+        load(executor)
+        assert VirtualForecaster(executor).seconds_per_step(one_iteration(plan, options)) > 0
+        assert executor.within is within
+    assert ends
+    assert max(ends) <= 4
+
+
 def test_what_the_interpreter_takes_is_measured_once() -> None:
     assert virtual_machine() is virtual_machine()

@@ -57,15 +57,16 @@ class VirtualForecaster:
 
     def _idle(self, schedule: Schedule) -> float:
         """Seconds of an iteration in which kernels do nothing: threads get in each other's way."""
-        executor, kernel = self.executor, self.executor.kernel
-        executor.kernel = _idle_kernel
+        executor = self.executor
+        kernels = executor.kernel, executor.within
+        executor.kernel, executor.within = _idle_kernel, None
         try:
             executor.execute(schedule, 1, 0)
             began = time.perf_counter()
             executor.execute(schedule, IDLE, 0)
             return (time.perf_counter() - began) / IDLE
         finally:
-            executor.kernel = kernel
+            executor.kernel, executor.within = kernels
 
     def _timed(self, device: int, steps: int, boxes: tuple[Box, ...]) -> tuple[Timed, ...]:
         seconds = sum(self._pass(device, steps, box) for box in boxes)
@@ -75,13 +76,13 @@ class VirtualForecaster:
         """Seconds of a pass over a box, while the other devices are as busy."""
         executor, devices = self.executor, range(self.executor.layout.devices)
         boxes = [box if other == device else self._alike(other, box) for other in devices]
-        ready, traces = Barrier(len(devices)), executor.traces()
+        ready, traces, kernel = Barrier(len(devices)), executor.traces(), executor.within or executor.kernel
 
         def carry_out(one: int) -> float:
             memory, recorded = executor.memories[one], executor.recorded[one]
             ready.wait()
             began = time.perf_counter()
-            executor.kernel(memory, boxes[one], 0, 1, 0, steps, traces, recorded)
+            kernel(memory, boxes[one], 0, 1, 0, steps, traces, recorded)
             return time.perf_counter() - began
 
         with ThreadPoolExecutor(len(devices)) as threads:

@@ -94,7 +94,7 @@ class ThreadedExecutor:
     ) -> None:
         self.layout = layout
         self.kernel = kernel
-        self._within = within
+        self.within = within
         self._last = 0
         self._norms = norms
         self._reductions = reductions or reference_reductions(layout, total_steps)
@@ -114,12 +114,12 @@ class ThreadedExecutor:
         self._workers: list[threading.Thread] = []
 
     def load(self, name: str, values: FirstValues, slot: int) -> None:
-        left = self._within is not None and name in self._within.left
+        left = self.within is not None and name in self.within.left
         for memory in self.memories.values():
             for one in (0, 1) if left else (slot,):
                 fill(self.layout, memory, name, values, one)
             if left and not keeps_value(self.layout.problem, memory, name, slot):
-                self._within = None
+                self.within = None
 
     def expect(self, schedules: Sequence[Schedule]) -> None:
         """Nothing: kernels come prepared."""
@@ -333,7 +333,7 @@ class ThreadedExecutor:
         started = time.perf_counter()
         with self._waits.computing():
             step = base + op.level
-            kernel = self._within if self._within is not None and step + op.steps < self._last else self.kernel
+            kernel = self.within if self.within is not None and step + op.steps < self._last else self.kernel
             kernel(memory, op.box, op.source, op.target, step, op.steps, self._traces, recorded)
             if self._norms is not None:
                 self._norms.add(memory, op, step)
