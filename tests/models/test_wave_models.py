@@ -189,5 +189,5 @@ def test_files_of_another_shape_and_without_a_name_are_refused(tmp_path: Path) -
     with pytest.raises(UsageError, match=r"a value for each node, shape \(21, 16\), got \(20, 16\) in 'v.npy'"):
         model('[medium]\nvelocity = { file = "v.npy" }', folder=tmp_path).build()
     as_hdf5(tmp_path)
-    with pytest.raises(UsageError, match=r"it has model, other; name one of them as dataset"):
+    with pytest.raises(UsageError, match=r"it has model/velocity, other; name one of them as dataset"):
         model('[medium]\nvelocity = { file = "v.h5" }', folder=tmp_path).build()

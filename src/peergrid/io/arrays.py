@@ -51,18 +51,23 @@ def _npy(file: Path, _: str) -> NDArray[Any]:
 
 def _hdf5(file: Path, dataset: str) -> NDArray[Any]:
     with h5py.File(file, "r") as opened:
-        return np.asarray(opened[_only(dataset, list(opened))])
+        names = list[str]()
+        opened.visititems(lambda name, one: names.append(name) if isinstance(one, h5py.Dataset) else None)
+        return np.asarray(opened[_only(dataset, names)])
 
 
 def _zarr(file: Path, dataset: str) -> NDArray[Any]:
     import zarr
 
     opened: Any = zarr.open(str(file), mode="r")
-    return np.asarray(opened[...] if hasattr(opened, "shape") else opened[_only(dataset, sorted(opened))][...])
+    if hasattr(opened, "shape"):
+        return np.asarray(opened[...])
+    names = sorted(name for name, one in opened.members(max_depth=None) if hasattr(one, "shape"))
+    return np.asarray(opened[_only(dataset, names)][...])
 
 
 def _only(dataset: str, names: list[str]) -> str:
-    """The array that is meant: the one named, or the only one."""
+    """The array that is meant: the one named, or the only one, in any group."""
     if dataset or len(names) == 1:
         return dataset or names[0]
     raise ValueError(f"it has {', '.join(names[:8]) or 'nothing'}; name one of them as dataset")
