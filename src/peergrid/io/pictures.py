@@ -136,4 +136,6 @@ def save(path: Path, figure: Figure) -> None:
     FigureCanvasAgg(figure)
     with replacing(path) as partial:
         figure.savefig(partial, format=path.suffix.removeprefix("."))
-    figure.clear()  # its parts refer to each other, and would stay for a while
+    for image in (image for axes in figure.axes for image in axes.images):
+        image.set_data([[0.0]])  # parts of a figure refer to each other: its arrays would stay until Python gets to it
+    figure.clear()
