@@ -23,7 +23,7 @@ from record import about  # noqa: E402
 
 from peergrid import Options, Problem, Simulation  # noqa: E402
 from peergrid.bench.problems import radar  # noqa: E402
-from peergrid.codegen.cuda.choose.balance import EDGE, row_costs  # noqa: E402
+from peergrid.codegen.cuda.choose.balance import row_costs  # noqa: E402
 from peergrid.grid.partition import Partition, balanced_cuts  # noqa: E402
 
 DEPTH, RUNS = 8, 3
@@ -62,8 +62,8 @@ def main() -> None:
     parser.add_argument("--strategy", default="peer")
     parser.add_argument(
         "--edge",
-        default=str(round(EDGE * DEPTH)),
-        help="what a cell of an edge costs, in cells of plain tiles; several: 4,8",
+        default="0",
+        help="what a cell of an edge costs, in cells of plain tiles (0: as foretold); several: 4,8",
     )
     parser.add_argument("--out", type=Path)
     asked = parser.parse_args()
@@ -72,7 +72,7 @@ def main() -> None:
     for gpus in map(int, asked.gpus.split(",")):
         wanted = {"equal rows": Partition.over(problem.grid, gpus)}
         for edge in map(int, asked.edge.split(",")) if gpus > 1 else ():
-            cuts = balanced_cuts(row_costs(problem, DEPTH, edge), gpus)
+            cuts = balanced_cuts(row_costs(problem, DEPTH, edge or None), gpus)
             wanted[f"equal time, edge {edge}"] = Partition.slabs(problem.grid, cuts)
         for name, partition in wanted.items():
             row = {"slabs": name, **measured(problem, partition, asked.steps, asked.strategy)}

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from peergrid.codegen.cuda import onestep
+from peergrid.codegen.cuda.blocked.instructions import MOVES, placed, slowest
 from peergrid.codegen.cuda.blocked.levels import Levels, levels
 from peergrid.codegen.cuda.blocked.program import Launch, Program
 from peergrid.codegen.cuda.blocked.tiles import overhead
@@ -45,7 +46,6 @@ FILLED = (
     0.5  # of the rows beside its own that a tile takes a full row's time for: its pipeline fills and runs dry there
 )
 STRIP_COLUMNS = 2.0  # of a lane of a boundary strip
-MOVES = 1.2  # instructions beside arithmetic for each value that a tile makes: from lane to lane, into a window
 BARRIER = 24  # instructions in the time of a block's barrier
 ROW, ROW_FIELD = 24, 6  # the same for each row that a lane streams, and for each field of it
 
@@ -194,12 +194,12 @@ def _rows_cost(kernel: PassKernel, kind: str, regions: np.ndarray[Any, Any], col
     if kind == "interior":
         return np.full(len(regions), _row(problem, steps, columns))
     if kind == "strip":
-        each = [_placed(problem, strip.box) for strip in kernel.strips]
+        each = [placed(problem, strip.box) for strip in kernel.strips]
         made = [steps * columns * cells + ROW + ROW_FIELD * fields for cells, fields in each]
         chosen: np.ndarray[Any, Any] = np.array(made)[regions["variant"]]
         return chosen
     boxes = (Box(tuple(map(int, row["lo"][:2])), tuple(map(int, row["hi"][:2]))) for row in regions)
-    each = [_placed(problem, box) for box in boxes]
+    each = [placed(problem, box) for box in boxes]
     rows: np.ndarray[Any, Any] = np.array([steps * columns * n + ROW + ROW_FIELD * fields for n, fields in each])
     return rows
 
@@ -208,40 +208,6 @@ def _rows_cost(kernel: PassKernel, kind: str, regions: np.ndarray[Any, Any], col
 def _absorbs(problem: Problem, box: Box) -> bool:
     """A test for absorbers: some stage has several updates in a box."""
     return any(sum(update.box.overlaps(box) for update in stage.updates) > 1 for stage in problem.stages)
-
-
-@remembered(4096)
-def _placed(problem: Problem, box: Box) -> tuple[float, int]:
-    """Instructions of one step for a cell of a box where updates are not those of the interior, and the fields of them:
-    every update that reaches the box is asked whether it applies.
-    """
-    cells, fields = 0.0, set[str]()
-    for reach, each, named in _updates(problem):
-        share = (reach & box).size / max(1, box.size)
-        if share > 0:
-            cells += share * each
-            fields |= named
-    return cells * problem.itemsize / 4, len(fields)
-
-
-@remembered(4096)
-def _slowest(problem: Problem, box: Box) -> tuple[float, int]:
-    """The same for the lanes that have the most to do, for which the others wait."""
-    here = [(each, named) for reach, each, named in _updates(problem) if reach.overlaps(box)]
-    cells = sum(each for each, _ in here) * problem.itemsize / 4
-    return cells, len(set[str]().union(*(named for _, named in here)))
-
-
-@remembered()
-def _updates(problem: Problem) -> tuple[tuple[Box, float, set[str]], ...]:
-    """The box of each update, its instructions for a cell, and the fields that it reads and writes."""
-    found = []
-    for stage in problem.stages:
-        for update in stage.updates:
-            values = tuple(assignment.value for assignment in update.assignments)
-            named = {read.field for read in update.reads} | {a.target for a in update.assignments}
-            found.append((update.box, CellProgram(values).operations + MOVES * len(values), named))
-    return tuple(found)
 
 
 def _tiled(
@@ -321,7 +287,7 @@ def block_tile(kernel: PersistentKernel, tile: Box) -> float:
     those around it, as many rows as the steps that are left need, with a barrier behind each stage.
     """
     made, problem, steps = kernel.made, kernel.made.problem, kernel.made.steps
-    cells, fields = _slowest(problem, tile)
+    cells, fields = slowest(problem, tile)
     around, parts = overhead(problem, steps) / steps, made.edge_width / WARP / kernel.warps
     rounds = [(min(tile.shape[0], kernel.rows) + left * around) * parts for left in range(steps + 1)]
     arithmetic = sum(max(1.0, each) for each in rounds[:-1]) * cells

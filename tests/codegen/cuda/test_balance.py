@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 import pytest
@@ -10,7 +11,8 @@ from stream_examples import absorbers, relaxation
 from stream_examples_3d import add, diffusion, heat
 
 from peergrid import Grid, Options, Problem
-from peergrid.codegen.cuda.choose.balance import balanced, row_costs
+from peergrid.bench.problems import radar
+from peergrid.codegen.cuda.choose.balance import balanced, dear_cell, row_costs
 from peergrid.codegen.norm import NORM_ROWS
 from peergrid.grid import Boundary, Box
 from peergrid.grid.partition import Partition
@@ -97,3 +99,25 @@ def test_layers_of_a_cube_cost() -> None:
     layer = Box((0, 0, 0), (6, 64, 64))
     found = rows(balanced(Problem.of([heat(u, 0.1), add(u, pulse).within(layer)]), 4, 2))
     assert found[0] < min(found[1:])
+
+
+def test_what_was_measured_of_slabs_with_absorbers_follows_from_costs() -> None:
+    """Boxes of 2048 rows of a radar, 8 steps a pass: 0.344 ms at an end with 18 rows of absorber, 0.298 ms in the
+    middle, 0.12 µs for each row more or less (docs/measurements/boundary-strips.md): as if the end had 380 rows more.
+    """
+    costs = row_costs(radar(16384, 16384, 1), 8) / 16384
+    assert costs[:40].sum() - costs[8000:8040].sum() == pytest.approx((0.344 - 0.298) / 0.12e-3, rel=0.05)
+
+
+def test_cells_with_more_arithmetic_are_dearer() -> None:
+    from peergrid.stencil import stencil
+
+    def cost(terms: int) -> int:
+        @stencil
+        def summed(u: Any) -> None:
+            u.next[0, 0] = sum((0.1 * n * u[1, 0] * u[0, 1] for n in range(1, terms)), u[0, 0])
+
+        problem = Problem.of(summed(Grid((400, 300)).field("u")))
+        return dear_cell(problem, [Box((0, 0), (8, 300))], 8)
+
+    assert cost(12) > 2 * cost(4) > 2

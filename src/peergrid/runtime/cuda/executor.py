@@ -20,7 +20,7 @@ from peergrid.runtime.cuda.device.processes import Line, Processes
 from peergrid.runtime.cuda.fused.chain import passed
 from peergrid.runtime.cuda.fused.peer import lower_fused
 from peergrid.runtime.cuda.fused.persistent import lower_persistent, replays
-from peergrid.runtime.cuda.lowering.duration import CALL, batches
+from peergrid.runtime.cuda.lowering.duration import batches
 from peergrid.runtime.cuda.lowering.execution_context import ExecutionContext
 from peergrid.runtime.cuda.lowering.kernels import kernels_of
 from peergrid.runtime.cuda.lowering.lower import Lowered, increments, lower
@@ -269,7 +269,8 @@ class CudaExecutor:
     def _iteration_seconds(self, lowered: Lowered) -> float:
         """Seconds of one iteration: the devices' or, where the run is launch-bound, the hosts'."""
         calls = max(len(commands.ops) for commands in lowered.buffers.values())
-        return max(CALL * calls, self._execution.step_seconds * lowered.schedule.steps)
+        issued = self._execution.gpu.costs.calls.launch * calls
+        return max(issued, self._execution.step_seconds * lowered.schedule.steps)
 
     def _iterations(self, lowered: Lowered, times: int, step: int) -> None:
         """Carry out some iterations of a schedule."""

@@ -2,28 +2,28 @@
 
 Most cells belong to plain tiles; those that a confined update reaches, or an edge of the grid, to dearer ones. So the
 devices at the ends of a grid with absorbers get fewer rows than those in between. As in all of `choose`, no device is
-asked: every machine makes the same schedule.
+asked: every machine makes the same schedule, by the costs of an H200.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 from numpy.typing import NDArray
 
+from peergrid.codegen.cuda.blocked.instructions import placed
 from peergrid.codegen.cuda.blocked.plain import obstacles, plain_box
 from peergrid.codegen.cuda.common.arguments import Arguments
+from peergrid.codegen.cuda.gpu_model import USUAL
 from peergrid.codegen.cuda.stream3d.core import core
 from peergrid.codegen.norm import NORM_ROWS
+from peergrid.costs.families import FAMILIES
 from peergrid.grid import Box
 from peergrid.grid.partition import Partition, balanced_cuts
 from peergrid.stencil import Problem, footprint
+from peergrid.stencil.cost import minimal_bytes
 
-EDGE = 2.75  # times what a cell of a plain tile costs in a pass, any other does in each of its steps
-"""From boxes of 2048 rows of a radar on an H200 (16384 columns, float32, 8 steps): 0.344 ms at an end with 18 rows of
-absorber, 0.298 ms in the middle, 0.12 µs for each row more or less: the 18 rows cost as much as 380 others. A pass over
-plain tiles takes what moving its rows takes, however many steps it makes; one over others takes as long for every step.
-"""
-EDGE_3D = 5  # times in all in 3D, where plain tiles serve edges of the grid
 BOUNDARIES = 2  # boundary regions of a slab in rows, at least; see `fused.exchange.supports`
 
 
@@ -46,16 +46,29 @@ def balanced(
 def row_costs(problem: Problem, steps: int, edge: int | None = None) -> NDArray[np.int64]:
     """The cost of a pass of `steps` steps for each row, in cells of plain tiles.
 
-    edge: how many of them any other cell costs (see `EDGE`).
+    edge: how many of them any other cell costs (see `dear_cell`).
     """
     rows, across = problem.grid.shape[0], problem.grid.box.size // problem.grid.shape[0]
     dear = np.zeros(rows, np.int64)
-    for box in _dear(problem, steps):
-        inside = box & problem.grid.box
-        if not inside.empty:
-            dear[inside.lo[0] : inside.hi[0]] += inside.size // inside.shape[0]
-    times = edge or (EDGE_3D if problem.grid.ndim == 3 else round(EDGE * steps))
+    boxes = [inside for box in _dear(problem, steps) if not (inside := box & problem.grid.box).empty]
+    for box in boxes:
+        dear[box.lo[0] : box.hi[0]] += box.size // box.shape[0]
+    times = edge or (dear_cell(problem, boxes, steps) if boxes else 1)
     return across + (times - 1) * np.minimum(dear, across)
+
+
+def dear_cell(problem: Problem, boxes: Sequence[Box], steps: int) -> int:
+    """The cost of a cell of some boxes that no plain tile advances, in cells of plain tiles.
+
+    A pass over plain tiles takes what memory moves, however many steps it makes; one over others takes the instructions
+    of every step. In 3D, where plain tiles serve edges of the grid, the others take what memory moves, too.
+    """
+    if problem.grid.ndim == 3:
+        return round(FAMILIES["streaming 3D"].memory / FAMILIES["one step, mixed 3D"].memory)
+    instructions = sum(box.size * placed(problem, box)[0] for box in boxes) / sum(box.size for box in boxes)
+    moved = minimal_bytes(problem) / problem.grid.box.size / USUAL.bandwidth
+    spent = instructions / (USUAL.arithmetic * FAMILIES["strip 2D beside interior"].issue)
+    return max(1, round(steps * spent / moved))
 
 
 def _dear(problem: Problem, steps: int) -> tuple[Box, ...]:

@@ -17,7 +17,6 @@ from peergrid.stencil.cost import minimal_bytes, operations
 IN_FLIGHT_SECONDS = 0.1  # of work in one launch, or issued ahead: displays wait for launches, drivers kill those of 2 s
 BATCH_SECONDS = 3.0  # of work after which a run can be interrupted: the interpreter does not run while hosts issue
 TIMEOUT_FACTOR = 20  # estimated exchange intervals in a timeout: slow kernels, slow neighbours, other programs
-CALL = 2e-6  # seconds of the host for a call to the driver (decision 032)
 SHORTEST = 1e-6  # seconds of a step, however few its cells
 UNKNOWN = 5e10  # bytes a second where a driver does not say: a slow laptop's
 OPERATION = 0.25  # bytes that memory moves in the time of a single precision operation, where it moves most
