@@ -15,6 +15,8 @@ from peergrid.gprmax.items import (
     AnyPole,
     Choice,
     Dispersion,
+    Faces,
+    Faraway,
     Given,
     Heard,
     HeardArray,
@@ -22,12 +24,18 @@ from peergrid.gprmax.items import (
     Material,
     Mixing,
     Moist,
+    Passed,
     PoleSpec,
+    SampledWaves,
     Saved,
+    Setting,
     Snapped,
     Source,
+    Spectrum,
     Stretching,
     View,
+    Wall,
+    Wave,
 )
 from peergrid.gprmax.objects import Body, DataFile, FractalBox, Layer, Placed, Shape, Voxels
 from peergrid.gprmax.tables import (
@@ -58,6 +66,14 @@ from peergrid.models.model import Head
 from peergrid.models.survey import Survey
 
 KIND = TypeVar("KIND", bound=Placed)
+WRITTEN = (
+    Material, Given, Dispersion, Mixing, Choice, Moist, Body, FractalBox, Layer, Voxels, Wave, SampledWaves, Source,
+    Incoming, Heard, HeardArray, Faces, Spectrum, Faraway, Wall, Snapped, View, Saved, Passed,
+)  # fmt: skip
+SETTINGS = (
+    "title", "domain", "dx_dy_dz", "time_window", "time_step_stability_factor", "domain_mode", "magnetic_averaging",
+    "dispersive_averaging", "pml_cells", "pml_formulation", "src_steps", "rx_steps", "study",
+)  # fmt: skip
 
 
 def text(plan: Plan, dtype: Dtype, survey: Survey | None, folder: Path) -> str:
@@ -65,6 +81,11 @@ def text(plan: Plan, dtype: Dtype, survey: Survey | None, folder: Path) -> str:
 
     Raises UsageError, one sentence with the command and its line, for what a model file cannot say.
     """
+    for item in plan.items:
+        if isinstance(item, Placed) and not isinstance(item, WRITTEN):
+            raise item.command.fault("to have a table in model files", "none", "run the input file as it is")
+        if isinstance(item, Setting) and item.name not in SETTINGS:
+            raise UsageError(f"#{item.name} is expected to have a key in model files, got none; run the input file.")
     settings = plan.settings
     tables = Tables(
         grid=_grid(plan, dtype),
