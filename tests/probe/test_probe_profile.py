@@ -116,3 +116,8 @@ def test_a_failing_write_leaves_the_old_file(tmp_path: Path, monkeypatch: pytest
         profiles.write(place, profile(number("q", 2.0)))
     assert place.read_bytes() == before
     assert os.listdir(tmp_path) == ["p.json"]
+
+
+def test_what_is_no_file_is_not_read() -> None:
+    with pytest.raises(UsageError, match=r"'/dev/zero' should be a profile, .* \(it is no plain file\)"):
+        profiles.read(Path("/dev/zero"))

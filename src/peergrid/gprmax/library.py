@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from peergrid.errors import UsageError
-from peergrid.io.files import read_plain, reason
+from peergrid.files import read_plain, reason
 from peergrid.io.rule import shown
 from peergrid.models.fdtd3d import PEC, PMC, VACUUM, Medium, Pole, debye, drude, lorentz
 from peergrid.models.fdtd3d.constants import EPSILON_0

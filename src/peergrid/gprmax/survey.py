@@ -10,12 +10,12 @@ from collections.abc import Iterable, Mapping
 from math import isfinite
 
 from peergrid.errors import UsageError
+from peergrid.files import read_plain, reason
 from peergrid.gprmax.assemble import Plan
 from peergrid.gprmax.items import Heard, HeardArray, Source, SourceKind, Study
 from peergrid.gprmax.shapes import nearest
 from peergrid.gprmax.text import Command
 from peergrid.grid import Index
-from peergrid.io.files import read_plain, reason
 from peergrid.models.survey import Positions, Steps, Vector
 
 DIPOLES: Mapping[str, SourceKind] = {"hertzian_dipole": "electric_dipole", "magnetic_dipole": "magnetic_dipole"}

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from peergrid.errors import UsageError
-from peergrid.io.files import read_plain, reason
+from peergrid.files import read_plain, reason
 from peergrid.io.rule import shown
 
 LARGEST = 1 << 26  # bytes of a file

@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from peergrid.errors import UsageError
+from peergrid.files import check_plain, reason
 from peergrid.gprmax.items import Dispersion, Material
 from peergrid.gprmax.library import Database
 from peergrid.gprmax.media import Media
@@ -26,7 +27,6 @@ from peergrid.gprmax.shapes import Frame
 from peergrid.gprmax.table import read as read_items
 from peergrid.gprmax.text import commands
 from peergrid.grid import Index
-from peergrid.io.files import check_plain, reason
 from peergrid.io.hdf5 import UNREADABLE, own_dataset
 from peergrid.io.rule import shown
 from peergrid.models.fdtd3d import Medium

@@ -11,8 +11,8 @@ from typing import ClassVar, Literal, get_args
 import numpy as np
 
 from peergrid.errors import UsageError
+from peergrid.files import read_plain, reason
 from peergrid.gprmax.text import Command
-from peergrid.io.files import read_plain, reason
 from peergrid.io.rule import FileName, Finite, Name, Positive
 from peergrid.models.waveforms import Doubles
 

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from peergrid.errors import UsageError, extra
-from peergrid.io.files import check_plain, reason
+from peergrid.files import check_plain, reason
 
 LARGEST = 1 << 40  # bytes
 

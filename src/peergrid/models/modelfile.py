@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from peergrid.errors import UsageError
-from peergrid.io.files import read_plain, reason
+from peergrid.files import read_plain, reason
 from peergrid.io.rule import shown
 from peergrid.models.model import Head, Model
 from peergrid.models.registry import file_reader, reader

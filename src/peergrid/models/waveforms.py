@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from peergrid.errors import UsageError
-from peergrid.io.files import read_plain, reason
+from peergrid.files import read_plain, reason
 from peergrid.io.rule import LARGEST as MOST
 from peergrid.io.rule import FileName, Finite, NotNegative, Positive, Rule, shown
 

@@ -12,12 +12,14 @@ from pathlib import Path
 from typing import Any
 
 from peergrid.errors import UsageError
+from peergrid.files import read_plain, reason
 from peergrid.machine import Machine, decode, encode
 from peergrid.probe.experiment import Measurement, Scalar
 from peergrid.version import VERSION as OWN_VERSION
 
 FORMAT = "peergrid-profile"
 VERSION = 1
+LARGEST = 64 << 20  # bytes of a profile
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,10 +120,10 @@ def read(path: Path) -> Profile:
         UsageError: there is no such file, or it is no readable profile.
     """
     try:
-        text = path.read_text(encoding="utf-8")
+        text = read_plain(path, LARGEST).decode("utf-8")
     except OSError as error:
         raise UsageError(
-            f"'{path}' should be a profile, but cannot be read ({error.strerror}): give an existing file."
+            f"'{path}' should be a profile, but cannot be read ({reason(error)}): give an existing file."
         ) from error
     except UnicodeDecodeError as error:
         raise UsageError(f"'{path}' should be a profile in JSON, but is not text: measure it again.") from error

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from peergrid.errors import UsageError
-from peergrid.io.files import check_plain, reason
+from peergrid.files import check_plain, reason
 from peergrid.io.hdf5 import UNREADABLE, own_dataset
 
 LARGEST = 1 << 40  # bytes of a file

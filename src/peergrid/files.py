@@ -1,4 +1,4 @@
-"""Files that a model names: plain ones alone, and no larger than they can mean anything."""
+"""Files that a command or a model names: plain ones alone, and no larger than they can mean anything."""
 
 from __future__ import annotations
 
