@@ -65,6 +65,7 @@ SPACE = """\
 #transmission_line: z 0.02 0.018 0.018 73 wave
 #voltage_source: x 0.024 0.018 0.018 0 wave
 #plane_wave_vector: 0.012 0.012 0.012 0.028 0.024 0.022 1 0 -2 30 wave
+#thin_wire: 0.016 0.018 0.01 0.016 0.018 0.014 0.0003
 #ntff_surface: 0.01 0.01 0.01 0.03 0.026 0.024 box
 #ntff_frequency: box band 1e9 2e9 rectangular
 #ntff_far_field_array: 0 90 30 0 0 1 band

@@ -30,7 +30,7 @@ from peergrid.gprmax.items import (
     Wave,
 )
 from peergrid.gprmax.media import BACKGROUND, Media
-from peergrid.gprmax.objects import Edge, Flood, FractalBox, Lawn, Layer, Shape, Vector, Voxels
+from peergrid.gprmax.objects import Edge, Flood, FractalBox, Lawn, Layer, Shape, Vector, Voxels, Wire
 from peergrid.gprmax.raster import Raster
 from peergrid.gprmax.shapes import Frame, cells, edges, nearest
 from peergrid.gprmax.soils import GRASS, WATER, Soil
@@ -56,6 +56,7 @@ from peergrid.models.fdtd3d import (
 )
 from peergrid.models.fdtd3d.domain import Mode, Waveform
 from peergrid.models.fdtd3d.domain import Source as Placed
+from peergrid.models.fdtd3d.domain import Wire as PlacedWire
 
 LIGHT = 299_792_458.0  # m/s
 ESSENTIAL = ("domain", "dx_dy_dz", "time_window")
@@ -203,6 +204,7 @@ def assemble(plan: Plan, dtype: Dtype = "float32") -> Domain:
         sources=tuple(sources(plan)),
         receivers=tuple(_receivers(plan)),
         far_fields=tuple(_far_fields(plan)),
+        wires=tuple(_wire(plan.frame, item) for item in plan.of(Wire)),
         title=str(settings.get("title", "")),
     )
 
@@ -225,6 +227,17 @@ def _far_fields(plan: Plan) -> Iterator[FarField]:
     for one, spectrum, around in wished(plan):
         lo, hi = (plan.frame.source(around.command, corner) for corner in (around.lo, around.hi))
         yield FarField(lo, hi, spectrum.frequencies, one.theta, one.phi, one.name or one.spectrum)
+
+
+def _wire(frame: Frame, item: Wire) -> PlacedWire:
+    lo, hi = (frame.source(item.command, corner) for corner in (item.lo, item.hi))
+    extended = [axis for axis in range(3) if hi[axis] != lo[axis]]
+    if len(extended) != 1 or hi < lo:
+        raise item.command.fault(
+            "to reach from lower to higher nodes along one axis", f"nodes {lo} to {hi}", "correct its corners"
+        )
+    (axis,) = extended
+    return PlacedWire(AXES[axis], lo, hi[axis] - lo[axis], item.radius)
 
 
 def media_of(plan: Plan) -> Media:

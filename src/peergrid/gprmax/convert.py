@@ -37,7 +37,7 @@ from peergrid.gprmax.items import (
     Wall,
     Wave,
 )
-from peergrid.gprmax.objects import Body, DataFile, FractalBox, Layer, Placed, Shape, Voxels
+from peergrid.gprmax.objects import Body, DataFile, FractalBox, Layer, Placed, Shape, Voxels, Wire
 from peergrid.gprmax.tables import (
     AbsorberSpec,
     Conductivity,
@@ -92,7 +92,7 @@ def text(plan: Plan, dtype: Dtype, survey: Survey | None, folder: Path) -> str:
         model=Head(str(settings.get("title", "")), "fdtd3d"),
         materials=tuple(_checked(Material, _materials(plan))),
         mixtures=tuple(one.model if isinstance(one, Mixing) else one for one in _mixtures(plan)),
-        shapes=tuple(_checked(Shape | FractalBox | Voxels, _shapes(plan, folder))),
+        shapes=tuple(_checked(Shape | FractalBox | Voxels | Wire, _shapes(plan, folder))),
         surfaces=tuple(_checked(Layer, _layers(plan))),
         sources=tuple(_checked(PointSource | PlaneWave, _sources(plan, folder))),
         receivers=tuple(_checked(Heard, _receivers(plan))),
@@ -188,14 +188,14 @@ def _mixtures(plan: Plan) -> Iterator[Mixing | Choice | Moist]:
             yield item
 
 
-def _shapes(plan: Plan, folder: Path) -> Iterator[Shape | FractalBox | Voxels]:
+def _shapes(plan: Plan, folder: Path) -> Iterator[Shape | FractalBox | Voxels | Wire]:
     for item in plan.items:
         if isinstance(item, Voxels):
             files = _beside(item.file, folder), DataFile(_beside(item.materials, folder))
             yield replace(item, given=files[0], media=files[1])
         elif isinstance(item, Body):
             yield replace(item, material=item.materials[0]) if len(item.materials) == 1 else item
-        elif isinstance(item, FractalBox):
+        elif isinstance(item, FractalBox | Wire):
             yield item
 
 

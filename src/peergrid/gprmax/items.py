@@ -24,6 +24,7 @@ from peergrid.gprmax.objects import (
     Step,
     Vector,
     Voxels,
+    Wire,
 )
 from peergrid.gprmax.soils import Soil, Spread
 from peergrid.gprmax.waves import Column, Formula
@@ -352,6 +353,6 @@ class Passed(Placed):
 
 Item = (
     Setting | Material | Given | Dispersion | Mixing | Choice | Moist | Shape | FractalBox | Layer | Voxels | View
-    | Snapped | Saved | Wave | SampledWaves | Source | Incoming | Heard | HeardArray | Stretching | Wall
+    | Wire | Snapped | Saved | Wave | SampledWaves | Source | Incoming | Heard | HeardArray | Stretching | Wall
     | Faces | Spectrum | Faraway | Passed
 )  # fmt: skip

@@ -150,6 +150,16 @@ class Edge(Body):
 
 
 @dataclass(frozen=True)
+class Wire(Placed):
+    """A conductor thinner than a cell between two points on a line along an axis, and its radius, metres."""
+
+    kind: ClassVar[str] = "wire"
+    lo: Place = field(metadata=LOWER)
+    hi: Place = field(metadata=UPPER)
+    radius: Positive
+
+
+@dataclass(frozen=True)
 class FractalBox(Placed):
     """A box of cells with media at random; `bins` of a model of mixing, or one medium; seed None: the file has none."""
 

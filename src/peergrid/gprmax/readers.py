@@ -38,7 +38,7 @@ from peergrid.gprmax.items import (
     Wall,
     Wave,
 )
-from peergrid.gprmax.objects import Box, Cone, Cylinder, Edge, Ellipsoid, Plate, Sector, Sphere, Triangle
+from peergrid.gprmax.objects import Box, Cone, Cylinder, Edge, Ellipsoid, Plate, Sector, Sphere, Triangle, Wire
 from peergrid.gprmax.text import Command, beside
 from peergrid.gprmax.waves import FORMS, Formula
 from peergrid.models.fdtd3d import AXES, COMPONENTS, SIDES, Grading, Stretch
@@ -216,6 +216,11 @@ def edge(command: Command, folder: Path) -> Item:
     words = counted(command, 7)
     magnetic = command.name == "magnetic_edge"
     return Edge(command, point(command, 0), point(command, 3), magnetic, material=words[6:])
+
+
+def thin_wire(command: Command, folder: Path) -> Item:
+    counted(command, 7)
+    return Wire(command, point(command, 0), point(command, 3), positive(command, 6))
 
 
 def wall(command: Command, folder: Path) -> Item:

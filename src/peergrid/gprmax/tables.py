@@ -32,7 +32,20 @@ from peergrid.gprmax.items import (
     Stretching,
     View,
 )
-from peergrid.gprmax.objects import LOWER, UPPER, Angle, FractalBox, Layer, Loss, Place, Placed, Shape, Vector, Voxels
+from peergrid.gprmax.objects import (
+    LOWER,
+    UPPER,
+    Angle,
+    FractalBox,
+    Layer,
+    Loss,
+    Place,
+    Placed,
+    Shape,
+    Vector,
+    Voxels,
+    Wire,
+)
 from peergrid.gprmax.soils import Soil, Spread
 from peergrid.gprmax.text import Command
 from peergrid.gprmax.waves import Column, Formula
@@ -266,7 +279,7 @@ class Tables:
     grid: GridSpec = field(kw_only=True)
     materials: tuple[Material, ...] = field(default=(), metadata={"key": "material"})
     mixtures: tuple[Mixture, ...] = field(default=(), metadata={"key": "mixture"})
-    shapes: tuple[Shape | FractalBox | Voxels, ...] = field(default=(), metadata={"key": "shape"})
+    shapes: tuple[Shape | FractalBox | Voxels | Wire, ...] = field(default=(), metadata={"key": "shape"})
     surfaces: tuple[Layer, ...] = field(default=(), metadata={"key": "surface"})
     sources: tuple[PointSource | PlaneWave, ...] = field(default=(), metadata={"key": "source"})
     receivers: tuple[Heard, ...] = field(default=(), metadata={"key": "receiver"})

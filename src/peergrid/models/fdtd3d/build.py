@@ -9,6 +9,7 @@ from pathlib import Path
 from types import MappingProxyType
 
 from peergrid.grid import Array, Index
+from peergrid.models.fdtd3d import wire
 from peergrid.models.fdtd3d.assembly import Half
 from peergrid.models.fdtd3d.check import check, growing
 from peergrid.models.fdtd3d.constants import ETA_0, SPEED_OF_LIGHT
@@ -183,7 +184,8 @@ def build(domain: Domain, model: Model | None = None) -> BuiltDomain:
     between = [Stage(feeding)] if feeding else []
     waves = faces(lattice)
     after_h, after_e = (stages_of(waves, fields, letter) for letter in "HE")
-    stages = [*magnetic, *after_h, *_staged(driven.updates(fields, "H")), *electric, *after_e, *between,
+    stages = [*magnetic, *wire.stages(lattice, fields, placed), *after_h,
+              *_staged(driven.updates(fields, "H")), *electric, *after_e, *between,
               *_staged(driven.updates(fields, "E")), *_staged([edges])]  # fmt: skip
     far = surfaces(domain)
     stages += [surface.stage(fields) for surface in far]

@@ -262,6 +262,16 @@ class Receiver:
 
 
 @dataclass(frozen=True)
+class Wire:
+    """A perfectly conducting wire thinner than a cell: so many edges along an axis from a node on, radius in metres."""
+
+    axis: Axis
+    node: Index
+    edges: int
+    radius: float
+
+
+@dataclass(frozen=True)
 class FarField:
     """A box of nodes around all that radiates or scatters, from whose faces the field far away is worked out.
 
@@ -316,6 +326,7 @@ class Domain:
     sources: tuple[Source, ...] = ()
     receivers: tuple[Receiver, ...] = ()
     far_fields: tuple[FarField, ...] = ()
+    wires: tuple[Wire, ...] = ()
     title: str = ""
 
     @property

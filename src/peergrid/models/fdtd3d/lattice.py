@@ -13,6 +13,7 @@ from peergrid.grid import Box, Grid, Index
 from peergrid.models.fdtd3d.domain import (
     AXES,
     COMPONENTS,
+    PEC,
     SIDES,
     Component,
     Domain,
@@ -54,6 +55,12 @@ class Lattice:
                 length = domain.spacing[AXES.index(source.axis)]
                 own[cell] = len(media)
                 media.append(replace(around, conductivity=around.conductivity + length / through))
+        for wire in domain.wires:
+            own = others.setdefault(electric_of(wire.axis), {})
+            for number in range(wire.edges):
+                node = tuple(i + number * (AXES[axis] == wire.axis) for axis, i in enumerate(wire.node))
+                own[plain.cell(node)] = len(media)
+        media += [PEC] * bool(domain.wires)
         return replace(plain, media=tuple(media), others=others)
 
     def cell(self, node: Index) -> Index:

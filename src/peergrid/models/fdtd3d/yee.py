@@ -119,6 +119,19 @@ def stretch(name: str, box: Box, curl: Curl, term: Difference, layer: Stretched,
     return step(curl.target, curl.factor, term.of, layer.memory, layer.gain, layer.decay, layer.feed).within(box)
 
 
+def more(name: str, box: Box, curl: Curl, term: Difference, share: float, ahead: bool) -> Update:
+    """The change of a component by a share of one difference of its curl, after its update."""
+
+    @stencil
+    def step(target: Any, factor: Any, u: Any, share: Any) -> None:
+        at = (0,) * box.ndim
+        change = share * (_here(factor) * _difference(u, term.axis, ahead))
+        target.next[at] = _signed(target[at], term.sign, change)
+
+    step.function.__name__ = name
+    return step(curl.target, curl.factor, term.of, share).within(box)
+
+
 def _arguments(curl: Curl) -> Any:
     sources = [term.of for term in curl.differences]
     poles = [(p.memory, p.decay, p.feed) for p in curl.poles]
