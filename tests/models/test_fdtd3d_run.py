@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from math import sqrt
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +29,7 @@ from peergrid.models.fdtd3d import (
     MagneticDipole,
     Medium,
     Pictures,
+    PlaneWave,
     Receiver,
     Slab,
     Stretch,
@@ -60,6 +62,7 @@ def everything() -> Domain:
         ElectricDipole("z", (8, 9, 12), PULSE), MagneticDipole("x", (7, 9, 11), PULSE),
         VoltageSource("y", (9, 7, 12), PULSE, 50.0), VoltageSource("x", (9, 12, 12), PULSE, 0.0),
         TransmissionLine("z", (11, 11, 12), PULSE, 73.0),
+        PlaneWave((5, 4, 12), (9, 8, 15), (1, -2, 3), (0.0, 3 / sqrt(13), 2 / sqrt(13)), PULSE),
     )  # fmt: skip
     return vacuum(
         (16, 18, 20), 24, ids=ids, media=media, sources=sources, absorber=Absorber((("x-", Slab(3)), ("z+", Slab(4)))),
@@ -69,11 +72,8 @@ def everything() -> Domain:
 
 def test_the_bits_are_the_same_on_any_devices() -> None:
     problem = build(everything()).problem
-    ways = [
-        ("cpu:1", Options("serial", depth=1)),
-        ("cpu:2", Options("overlap", depth=2)),
-        ("cpu:3", Options("peer", depth=1)),
-    ]
+    chosen = ((1, "serial", 1), (2, "overlap", 2), (3, "peer", 1), (4, "async", 3), (7, "threads", 1), (2, "graph", 1))
+    ways = [(f"cpu:{count}", Options(strategy, depth=depth)) for count, strategy, depth in chosen]
     found = [peergrid.run(problem, steps=24, devices=devices, options=options) for devices, options in ways]
     assert len({one.sha256 for one in found}) == 1
     assert len({np.stack(list(one.traces.values())).tobytes() for one in found}) == 1
