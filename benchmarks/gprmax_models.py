@@ -40,6 +40,7 @@ TESTS, EXAMPLES = "devel/reframe_tests/tests/src", "pkg/_examples"
 SHIPPED = {
     f"{EXAMPLES}/gpr/basic/cylinder_Ascan_2D.in": 637,
     f"{EXAMPLES}/features/waveforms/gauspulse.in": 600,
+    f"{EXAMPLES}/features/plane_waves/dielectric_sphere_tfsf.in": 200,
     f"{EXAMPLES}/gpr/materials/heterogeneous_soil.in": 150,
     f"{EXAMPLES}/gpr/antennas/gssi_1500/antenna_like_GSSI_1500_fs.in": 120,
     f"{TESTS}/2d_tests/2D_ExHyHz_hs.in": 600,
@@ -66,8 +67,25 @@ SHIPPED = {
 }
 """Files, and the samples of a trace."""
 
+WAVES = """#domain: 0.07 0.066 0.074
+#dx_dy_dz: 0.002 0.002 0.002
+#time_window: 240
+#pml_cells: 6
+#material: 4 0.01 1 0 ball
+#waveform: ricker 1 4e9 w
+#sphere: 0.034 0.034 0.038 0.006 ball
+#rx: 0.03 0.036 0.036
+#rx: 0.016 0.034 0.036
+#rx: 0.05 0.05 0.056
+#plane_wave_{}: 0.022 0.022 0.024 0.046 0.044 0.052 {} w
+"""
+DIRECTIONS = ("vector 0 -1 0 40", "vector 2 1 0 90", "vector 1 2 3 40", "angles 36.7 63.4 10", "vector 1 -2 1 40")
+"""A ball in plane waves."""
+
 TIES = "cells whose centres lie exactly on a slanted face: rounding decides, of single precision in gprMax"
+LATE = "gprMax starts some components of a wave towards lower x, y or z up to a cell late"
 EXPLAINED = {
+    "plane wave, vector 1 -2 1 40": LATE,
     f"{TESTS}/geometry_tests/cone_geometry/non_axis_aligned_cone.in": TIES,
     f"{TESTS}/geometry_tests/cylinder_geometry/cylinder_non_axis_aligned.in": TIES,
 }
@@ -82,6 +100,8 @@ def models(folder: Path) -> Iterator[tuple[str, str, Path | None]]:
     """Names, texts, and the folder of files that they name."""
     for name, model in MODELS.items():
         yield name, model.text.replace("0.002 soil", "inf soil"), None  # both cells of a TE plane
+    for words in DIRECTIONS:
+        yield f"plane wave, {words}", WAVES.format(*words.split(" ", 1)), None
     for file, samples in SHIPPED.items():
         text = LEFT_OUT.sub("", (folder / file).read_text())
         if "geometry_tests" in file:
