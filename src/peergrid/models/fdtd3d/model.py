@@ -23,6 +23,7 @@ LIBRARIES = 88 << 20  # what compiled kernels and what is loaded in the course o
 WAITING = 6  # snapshots between the run and the disk at most, with the one that is taken and the one that is written
 PIXEL = 120  # bytes of each pixel of a picture while it is drawn, of at most so many along each axis:
 LARGEST = 1600
+DRAWING = 100 << 20  # what draws, and three maps as they come out
 GHOSTS = 1.05  # fields with what devices have twice
 
 
@@ -80,7 +81,7 @@ def drawn(nodes: tuple[int, ...], dtype: Dtype, snapshots: Snapshots, pictures: 
     """Bytes of the snapshots that wait for the disk, and of the pictures."""
     kept = prod(-(-n // snapshots.stride) for n in nodes) * len(snapshots.fields) * bool(snapshots.every)
     shown = sum(prod(min(n, LARGEST) for k, n in enumerate(nodes) if k != axis) for axis in range(3))
-    return WAITING * kept * np.dtype(dtype).itemsize + PIXEL * shown * (pictures != Pictures())
+    return WAITING * kept * np.dtype(dtype).itemsize + (DRAWING + PIXEL * shown) * (pictures != Pictures())
 
 
 def remembered(media: Iterable[Medium]) -> int:
