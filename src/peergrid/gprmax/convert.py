@@ -67,8 +67,8 @@ from peergrid.models.survey import Survey
 
 KIND = TypeVar("KIND", bound=Placed)
 WRITTEN = (
-    Material, Given, Dispersion, Mixing, Choice, Moist, Body, FractalBox, Layer, Voxels, Wave, SampledWaves, Source,
-    Incoming, Heard, HeardArray, Faces, Spectrum, Faraway, Wall, Snapped, View, Saved, Passed,
+    Material, Given, Dispersion, Mixing, Choice, Moist, Body, FractalBox, Layer, Voxels, Wire, Wave, SampledWaves,
+    Source, Incoming, Heard, HeardArray, Faces, Spectrum, Faraway, Wall, Snapped, View, Saved, Passed,
 )  # fmt: skip
 SETTINGS = (
     "title", "domain", "dx_dy_dz", "time_window", "time_step_stability_factor", "domain_mode", "magnetic_averaging",
