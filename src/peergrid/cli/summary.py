@@ -23,9 +23,11 @@ class Summary:
 
     rows: of each device along the first axis; seconds: stepping alone; host_seconds: how much of it the busiest thread
     issued work to GPUs, without waiting; predicted_seconds: as foretold for GPUs; prediction_error: by which share of
-    `seconds` that is more; nvlink_bytes: of each GPU, as NVML counted them while it stepped; interrupted_by: the signal
-    that ended the run early, or ''; resumed_from: the step of the checkpoint that it went on from, or 0; notes: what
-    was chosen by trial, or arranged otherwise than asked for, and why.
+    `seconds` that is more; predicted_by: the machine that is known and most like this one, whose figures those are;
+    route: of all halos between devices (None: of each that which costs least); nvlink_bytes: of each GPU, as NVML
+    counted them while it stepped; interrupted_by: the signal that ended the run early, or ''; resumed_from: the step of
+    the checkpoint that it went on from, or 0; notes: what was chosen by trial, or arranged otherwise than asked for,
+    and why.
     """
 
     model: str
@@ -37,12 +39,14 @@ class Summary:
     strategy: str
     depth: int
     order: str
+    route: str | None
     split: tuple[int, ...]
     rows: tuple[int, ...]
     seconds: float
     host_seconds: float | None
     predicted_seconds: float | None
     prediction_error: float | None
+    predicted_by: str | None
     gcells_per_s: float
     roofline_fraction: float | None
     exposed_communication: float | None
@@ -60,7 +64,7 @@ def summary(
     """The figures of a run that has ended, without the files; resumed: the step that it went on from."""
     grid, options = built.problem.grid, simulation.options
     rate = grid.box.size * simulation.step / simulation.seconds if simulation.seconds else 0.0
-    foretold = _foretold(simulation, resumed)
+    foretold, machine = _foretold(simulation, resumed)
     return Summary(
         model=name,
         shape=grid.shape,
@@ -71,12 +75,14 @@ def summary(
         strategy=options.strategy,
         depth=options.depth,
         order=options.order,
+        route=options.route,
         split=simulation.partition.parts,
         rows=tuple(simulation.partition.owned(device).shape[0] for device in range(simulation.partition.devices)),
         seconds=simulation.seconds,
         host_seconds=simulation.host_seconds,
         predicted_seconds=foretold,
         prediction_error=foretold / simulation.seconds - 1 if foretold and simulation.seconds else None,
+        predicted_by=machine,
         gcells_per_s=rate / 1e9,
         roofline_fraction=_roofline_fraction(built, simulation.devices, rate),
         exposed_communication=simulation.exposed_communication(),
@@ -89,14 +95,17 @@ def summary(
     )
 
 
-def _foretold(simulation: Simulation, resumed: int) -> float | None:
-    """The seconds that were foretold of the steps of this run; None on virtual devices."""
+def _foretold(simulation: Simulation, resumed: int) -> tuple[float | None, str | None]:
+    """The seconds that were foretold of the steps of this run, and the machine whose figures say so; None on virtual
+    devices.
+    """
     if simulation.devices.kind == "cpu":
-        return None
-    from peergrid.predict.here import seconds_per_step  # takes compilers along, which are slow to come
+        return None, None
+    from peergrid.predict.here import machine_here, seconds_per_step  # takes compilers along, which are slow to come
 
     each = seconds_per_step(simulation.problem, simulation.devices, simulation.options, simulation.partition)
-    return None if each is None else each * (simulation.step - resumed)
+    machine = machine_here(simulation.devices)
+    return (None, None) if each is None or machine is None else (each * (simulation.step - resumed), machine.name)
 
 
 def _roofline_fraction(built: BuiltModel, devices: Devices, rate: float) -> float | None:
@@ -117,7 +126,11 @@ def _roofline_fraction(built: BuiltModel, devices: Devices, rate: float) -> floa
 def text(found: Summary) -> str:
     """The figures as people read them."""
     ended = f", ended by {found.interrupted_by}" if found.interrupted_by else ""
-    foretold = "" if found.prediction_error is None else f", {found.predicted_seconds:.3g} s foretold"
+    foretold = (
+        ""
+        if found.prediction_error is None
+        else f", {found.predicted_seconds:.3g} s foretold by figures of '{found.predicted_by}'"
+    )
     roof = (
         "" if found.roofline_fraction is None else f", {found.roofline_fraction:.0%} of what memory allows step by step"
     )

@@ -125,9 +125,10 @@ def test_turns_of_small_grids_take_as_long_as_their_calls() -> None:
     with closing(CudaExecutor(made, STEPS, (0, 1, 2, 3), driver=HostDriver())) as executor:
         lowered = executor._lower(one_iteration(made, options))
         assert executor._execution.step_seconds == duration.SHORTEST
+        calls = max(len(part.ops) for part in lowered.buffers.values())
         assert (
             executor._iteration_seconds(lowered)
-            == duration.CALL * max(len(part.ops) for part in lowered.buffers.values())
+            == executor._execution.gpu.costs.calls.launch * calls
             > 20 * duration.SHORTEST
         )
 
