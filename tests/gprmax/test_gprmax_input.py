@@ -142,8 +142,16 @@ def test_what_cannot_mean_anything_is_one_sentence(tmp_path: Path, line: str, ex
         assert expected in _sentence(tmp_path, f"{SMALL}{line}\n")
 
 
+MORE = """
+#waveform: ricker 1 1.5e9 more
+#thin_wire: 0.06 0.055 0.04 0.06 0.055 0.06 0.0005
+#plane_wave_vector: 0.03 0.03 0.03 0.08 0.07 0.06 1 2 -1 30 more
+#plane_wave_angles: 0.03 0.03 0.03 0.08 0.07 0.06 36.7 63.4 10 more
+"""
+
+
 def test_mutated_files_are_read_or_refused(tmp_path: Path) -> None:
-    chance, text = random.Random(7), (HERE / "objects.in").read_text()
+    chance, text = random.Random(7), (HERE / "objects.in").read_text() + MORE
     refused: list[str] = []
     for _ in range(300):
         try:
