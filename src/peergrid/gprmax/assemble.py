@@ -202,8 +202,8 @@ def assemble(plan: Plan, dtype: Dtype = "float32") -> Domain:
         dtype=dtype,
         absorber=_absorber(plan, media, raster),
         sources=tuple(sources(plan)),
-        receivers=tuple(_receivers(plan)),
-        far_fields=tuple(_far_fields(plan)),
+        receivers=tuple(receivers(plan)),
+        far_fields=tuple(far_fields(plan)),
         wires=tuple(_wire(plan.frame, item) for item in plan.of(Wire)),
         title=str(settings.get("title", "")),
     )
@@ -223,7 +223,8 @@ def wished(plan: Plan) -> Iterator[tuple[Faraway, Spectrum, Faces]]:
         yield one, spectrum, around
 
 
-def _far_fields(plan: Plan) -> Iterator[FarField]:
+def far_fields(plan: Plan) -> Iterator[FarField]:
+    """The fields far away as placed."""
     for one, spectrum, around in wished(plan):
         lo, hi = (plan.frame.source(around.command, corner) for corner in (around.lo, around.hi))
         yield FarField(lo, hi, spectrum.frequencies, one.theta, one.phi, one.name or one.spectrum)
@@ -347,7 +348,8 @@ def _source(source: Source, node: Index, drive: Drive) -> Placed:
     return kind(source.axis, node, drive, source.resistance)
 
 
-def _receivers(plan: Plan) -> Iterator[Receiver]:
+def receivers(plan: Plan) -> Iterator[Receiver]:
+    """The receivers as placed, in order."""
     for item in plan.items:
         if isinstance(item, Heard):
             node = plan.frame.source(item.command, item.at)

@@ -10,8 +10,8 @@ from typing import Self
 
 from peergrid.errors import UsageError
 from peergrid.gprmax import geometry, snapshots
-from peergrid.gprmax.assemble import Plan, assemble, sources
-from peergrid.gprmax.items import Heard, Passed, Setting, Source, Stretching
+from peergrid.gprmax.assemble import Plan, assemble, far_fields, receivers, sources
+from peergrid.gprmax.items import Passed, Setting, Source, Stretching
 from peergrid.gprmax.objects import Voxels
 from peergrid.gprmax.survey import anchors, positions, stepping
 from peergrid.gprmax.table import read as read_items
@@ -19,7 +19,6 @@ from peergrid.gprmax.text import commands
 from peergrid.gprmax.voxels import beyond
 from peergrid.grid import Array, Dtype, Index
 from peergrid.models.fdtd3d import (
-    COMPONENTS,
     Absorber,
     BuiltDomain,
     Domain,
@@ -164,10 +163,11 @@ class InputModel:
         return memory(
             nodes, 4 if self.dtype == "float32" else 8, Absorber(slabs, "HORIPML", stretches), self.steps,  # type: ignore[arg-type]
             components=6 if plan.frame.flat is None else 3,
-            recorded=sum(len(item.outputs or COMPONENTS) for item in plan.of(Heard)), sources=len(plan.of(Source)),
+            recorded=sum(len(one.outputs) for one in receivers(plan)), sources=len(plan.of(Source)),
             ids=3, computing=computing, writing=writing, poles=plan.poles,
             drawn=drawn(nodes, self.dtype, self.snapshots, self.pictures) if writing else 0,
             places=sum(one.count for one in sources(plan) if isinstance(one, PlaneWave)),
+            far_fields=far_fields(plan),
         )  # fmt: skip
 
     def check_results(self) -> None:

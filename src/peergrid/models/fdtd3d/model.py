@@ -12,7 +12,7 @@ import numpy as np
 from peergrid.grid import Dtype
 from peergrid.io.film import film_library
 from peergrid.models.fdtd3d.build import BuiltDomain, build
-from peergrid.models.fdtd3d.domain import Absorber, Domain, Medium, Pictures, PlaneWave
+from peergrid.models.fdtd3d.domain import Absorber, Domain, FarField, Medium, Pictures, PlaneWave
 from peergrid.models.fdtd3d.far_field import size
 from peergrid.models.model import Memory, RunSpec, Snapshots
 
@@ -54,15 +54,14 @@ class DomainModel:
     def memory(self, *, computing: bool, writing: bool) -> Memory:
         domain = self.domain
         recorded = sum(len(receiver.outputs) for receiver in domain.receivers)
-        found = memory(
+        return memory(
             domain.nodes, 4 if domain.dtype == "float32" else 8, domain.absorber, domain.steps,
             components=len(domain.live), recorded=recorded, sources=len(domain.sources),
             ids=domain.ids.itemsize, computing=computing, writing=writing, poles=remembered(domain.media),
             drawn=drawn(domain.nodes, domain.dtype, self.snapshots, self.pictures) if writing else 0,
             places=sum(one.count for one in domain.sources if isinstance(one, PlaneWave)),
+            far_fields=domain.far_fields,
         )  # fmt: skip
-        sums = sum(map(size, domain.far_fields)) * (4 if domain.dtype == "float32" else 8)
-        return replace(found, cells=found.cells + 8 * sums, devices=found.devices + 2 * sums)
 
     def check_results(self) -> None:
         check_pictures(self.pictures)
@@ -92,13 +91,14 @@ def remembered(media: Iterable[Medium]) -> int:
 def memory(
     nodes: tuple[int, ...], itemsize: int, absorber: Absorber, steps: int, *,
     components: int, recorded: int, sources: int, ids: int, computing: bool, writing: bool, poles: int = 0,
-    drawn: int = 0, places: int = 0,
+    drawn: int = 0, places: int = 0, far_fields: Iterable[FarField] = (),
 ) -> Memory:  # fmt: skip
     """The memory of a run, an upper bound, from what is known of a model before it is rasterised.
 
     recorded: components that receivers record; ids: bytes of the index of a medium; poles: the most numbers that an
     electric component remembers, one for a real pole and two for one that rings; drawn: bytes of snapshots and
-    pictures; places: of plane waves; the rest as of `Model.memory`.
+    pictures; places: of plane waves; far_fields: those of a box without cells are passed over; the rest as of
+    `Model.memory`.
     """
     count = prod(nodes)
     shares = sum(slab.cells / nodes["xyz".index(side[0])] for side, slab in absorber.slabs)
@@ -111,4 +111,7 @@ def memory(
         + itemsize * (2 if writing else 1)
     )
     records = steps * (6 * recorded * itemsize + SAMPLES * sources + WAVE * places)
-    return Memory(int(count * host) + drawn + LIBRARIES, records, steps, int(count * state * itemsize))
+    boxes = [one for one in far_fields if all(a < b for a, b in zip(one.lo, one.hi, strict=True))]
+    sums = itemsize * sum(map(size, boxes))
+    cells = int(count * host) + 8 * sums + drawn + LIBRARIES
+    return Memory(cells, records, steps, int(count * state * itemsize) + 2 * sums)
