@@ -17,7 +17,7 @@ from peergrid.grid import Array, Boundary, Box, Dtype, Grid
 from peergrid.grid.partition import Partition
 from peergrid.runtime.cpu.kernel import CpuKernel, TilePlanner
 from peergrid.runtime.inorder import owned_receivers
-from peergrid.runtime.kernel import Kernel
+from peergrid.runtime.kernel import Kernel, Pass
 from peergrid.runtime.memory import DeviceMemory, allocate, fill
 from peergrid.runtime.reference import ReferenceKernel
 from peergrid.schedule.layout import Layout
@@ -58,7 +58,7 @@ def advance(kernel: Kernel, layout: Layout, device: int, box: Box, steps: int) -
     for name, described in problem.fields.items():
         fill(layout, memory, name, described.global_array(), slot=0)
     traces = np.full((len(problem.receivers), STEP + steps + 1), np.nan, problem.grid.dtype)
-    kernel(memory, box, 0, 1, STEP, steps, traces, owned_receivers(layout, device))
+    kernel(memory, Pass(box, 0, 1, STEP, steps, traces, owned_receivers(layout, device)))
     return memory, traces
 
 
@@ -171,7 +171,7 @@ def test_traces_without_room_are_refused(compiled: Path) -> None:
     kernel = CpuKernel(problem, compiled, in_tiles(problem, 100))
     traces = np.zeros((1, 3), np.float32)
     with pytest.raises(IndexError, match=r"^The traces have room for 3 steps, got steps 2 to 4\.$"):
-        kernel(allocate(layout, 0), problem.grid.box, 0, 1, 2, 2, traces, (0,))
+        kernel(allocate(layout, 0), Pass(problem.grid.box, 0, 1, 2, 2, traces, (0,)))
 
 
 def test_one_kernel_serves_many_memories_and_slots(compiled: Path) -> None:
@@ -187,7 +187,7 @@ def test_one_kernel_serves_many_memories_and_slots(compiled: Path) -> None:
                 fill(layout, memory, name, described.global_array(), slot=0)
             traces = np.full((3, 8), np.nan, np.float32)
             for turn in range(4):
-                kernel(memory, problem.grid.box, turn % 2, 1 - turn % 2, 2 * turn, 2, traces, (0, 1, 2))
+                kernel(memory, Pass(problem.grid.box, turn % 2, 1 - turn % 2, 2 * turn, 2, traces, (0, 1, 2)))
             ends.append((memory, traces))
         (right, right_traces), (found, found_traces) = ends
         assert all(same(right.block(n, 0).array, found.block(n, 0).array) for n in problem.state)

@@ -17,6 +17,7 @@ from peergrid.codegen.cpu.plan import code_of, stream_plan
 from peergrid.grid import Box, Dtype, Grid, Index
 from peergrid.grid.partition import Partition
 from peergrid.runtime.cpu.kernel import CpuKernel
+from peergrid.runtime.kernel import Pass
 from peergrid.runtime.memory import allocate, fill, rotating
 from peergrid.runtime.reference import ReferenceKernel
 from peergrid.schedule.layout import Layout
@@ -90,7 +91,7 @@ def test_lines_are_written_within_their_ends_alone(compiled: Path) -> None:
         for slot in (0, 1):
             memory.block(name, slot).array[...] = 1.0
     traces = np.zeros((1, 4), np.float32)
-    CpuKernel(problem, compiled, in_tiles(problem, 64))(memory, Box((2, 2, 3), (7, 6, 36)), 0, 1, 0, 1, traces, ())
+    CpuKernel(problem, compiled, in_tiles(problem, 64))(memory, Pass(Box((2, 2, 3), (7, 6, 36)), 0, 1, 0, 1, traces))
     changed = memory.block("u", 1).array != 1.0
     assert changed[2:7, 2:6, 3:36].any()
     changed[2:7, 2:6, 3:36] = False
@@ -141,7 +142,7 @@ def test_fields_rotate_in_all_dimensions(compiled: Path, ndim: int, past_cache: 
             for halo in layout.wrapped:
                 block = memory.block(halo.field, step % 2)
                 block.view(halo.target_box)[...] = block.view(halo.source_box)
-            kernel(memory, box, step % 2, 1 - step % 2, step, 1, np.zeros((0, 3), np.float32), ())
+            kernel(memory, Pass(box, step % 2, 1 - step % 2, step, 1, np.zeros((0, 3), np.float32)))
         ends.append([memory.block(name, slot).view(box) for name in problem.state for slot in (0, 1)])
     assert all(same(one, two) for one, two in zip(*ends, strict=True))
 

@@ -10,6 +10,8 @@ from peergrid.grid import Grid
 from peergrid.grid.partition import Partition
 from peergrid.predict.virtual import VirtualForecaster, virtual_machine
 from peergrid.runtime.cpu.executor import ThreadedExecutor
+from peergrid.runtime.kernel import Pass
+from peergrid.runtime.memory import DeviceMemory
 from peergrid.runtime.reference import ReferenceKernel
 from peergrid.schedule import Options, layout, one_iteration
 from peergrid.stencil import Problem, stencil
@@ -56,9 +58,9 @@ def test_the_kernel_of_passes_with_another_behind_is_measured_and_never_beyond_a
     class Within(ReferenceKernel):
         left = frozenset[str]()
 
-        def __call__(self, *given):  # type: ignore[no-untyped-def]
-            ends.append(given[4] + given[5])
-            super().__call__(*given)
+        def __call__(self, memory: DeviceMemory, part: Pass) -> None:
+            ends.append(part.step + part.steps)
+            super().__call__(memory, part)
 
     within = Within(problem)
     with closing(ThreadedExecutor(plan, 4, ReferenceKernel(problem), within=within)) as executor:  # type: ignore[arg-type]

@@ -12,6 +12,7 @@ from peergrid import Options, Simulation, reduction
 from peergrid.grid import Array, Grid
 from peergrid.grid.partition import Partition
 from peergrid.runtime.cpu.kernel import compile_kernel
+from peergrid.runtime.kernel import Pass
 from peergrid.runtime.memory import allocate, fill
 from peergrid.schedule.layout import Layout
 from peergrid.stencil import Problem, stencil
@@ -85,7 +86,7 @@ def test_a_pass_that_another_one_follows_leaves_them_out(compiled: Path) -> None
         for name, described in problem.fields.items():
             fill(layout, memory, name, described.global_array(), slot=0)
         kernel = compile_kernel(problem, compiled, left=left)
-        kernel(memory, problem.grid.box, 0, 1, 0, 1, np.zeros((0, 1), np.float32), ())
+        kernel(memory, Pass(problem.grid.box, 0, 1, 0, 1, np.zeros((0, 1), np.float32)))
         found[len(left)] = {name: memory.block(name, 1).array for name in "ug"}
     assert found[0]["u"].tobytes() == found[1]["u"].tobytes()
     assert np.isfinite(found[0]["g"]).all()

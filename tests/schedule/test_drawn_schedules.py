@@ -8,6 +8,7 @@ from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
 from peergrid.runtime.inorder import copy
+from peergrid.runtime.kernel import Pass
 from peergrid.runtime.trace.cells import exact_reads
 from peergrid.runtime.trace.interleave import interleave
 from peergrid.runtime.trace.judge import check, judge
@@ -46,7 +47,8 @@ def test_a_drawn_schedule_finds_the_bits_of_one_device(case: Case, rest: int, se
             copy(at_random.memories, op)
             return
         memory, recorded = at_random.memories[op.device], at_random.recorded[op.device]
-        at_random.kernel(memory, op.box, op.source, op.target, base + op.level, op.steps, at_random.traces(), recorded)
+        part = Pass(op.box, op.source, op.target, base + op.level, op.steps, at_random.traces(), recorded)
+        at_random.kernel(memory, part)
 
     log = interleave((repeated, repeated, shorter), seed, act)
     assert check_trace(plan, log) == ()

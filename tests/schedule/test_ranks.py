@@ -15,6 +15,7 @@ from peergrid.errors import UsageError
 from peergrid.grid import Grid
 from peergrid.grid.partition import Partition
 from peergrid.runtime.inorder import InOrderExecutor
+from peergrid.runtime.kernel import Pass
 from peergrid.runtime.trace.interleave import interleave
 from peergrid.runtime.trace.judge import Outcome, check, judge
 from peergrid.runtime.trace.replay import check_trace
@@ -68,7 +69,8 @@ class Mail:
             case Compute():
                 memory, recorded = memories[op.device], self.executor.recorded[op.device]
                 traces, level = self.executor.traces(), base + op.level
-                self.executor.kernel(memory, op.box, op.source, op.target, level, op.steps, traces, recorded)
+                part = Pass(op.box, op.source, op.target, level, op.steps, traces, recorded)
+                self.executor.kernel(memory, part)
             case Reduce():
                 raise AssertionError("none is drawn")
 

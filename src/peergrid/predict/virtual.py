@@ -19,13 +19,14 @@ from threading import Barrier, Thread
 import numpy as np
 
 from peergrid.costs.machine import Calls, Delays, Line, Machine
-from peergrid.grid import Array, Box
+from peergrid.grid import Box
 from peergrid.predict.kernels import Duration
 from peergrid.predict.operations import Given, Timed
 from peergrid.predict.simulation import simulate
 from peergrid.runtime.cpu.executor import ThreadedExecutor
 from peergrid.runtime.devices import Devices
 from peergrid.runtime.executors import executor_of
+from peergrid.runtime.kernel import Pass
 from peergrid.runtime.memory import DeviceMemory
 from peergrid.schedule import Layout, Schedule
 from peergrid.schedule.timeline import Span
@@ -82,7 +83,7 @@ class VirtualForecaster:
             memory, recorded = executor.memories[one], executor.recorded[one]
             ready.wait()
             began = time.perf_counter()
-            kernel(memory, boxes[one], 0, 1, 0, steps, traces, recorded)
+            kernel(memory, Pass(boxes[one], 0, 1, 0, steps, traces, recorded))
             return time.perf_counter() - began
 
         with ThreadPoolExecutor(len(devices)) as threads:
@@ -133,16 +134,7 @@ def _nothing(device: int, steps: int, boxes: tuple[Box, ...]) -> tuple[Timed, ..
     return (Timed(Duration(0.0, 0.0)),)
 
 
-def _idle_kernel(
-    memory: DeviceMemory,
-    box: Box,
-    source: int,
-    target: int,
-    step: int,
-    steps: int,
-    traces: Array,
-    recorded: tuple[int, ...],
-) -> None:
+def _idle_kernel(memory: DeviceMemory, part: Pass) -> None:
     """A kernel that leaves everything as it is."""
 
 

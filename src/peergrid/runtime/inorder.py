@@ -8,7 +8,7 @@ import numpy as np
 
 from peergrid.grid import Array, Box, FirstValues, Index
 from peergrid.runtime.executor import refuse_norms
-from peergrid.runtime.kernel import Kernel
+from peergrid.runtime.kernel import Kernel, Pass
 from peergrid.runtime.memory import DeviceMemory, allocate, collect, fill, first_nonfinite
 from peergrid.runtime.norms import Norms
 from peergrid.runtime.reference import ReferenceKernel
@@ -73,7 +73,8 @@ class InOrderExecutor:
 
     def _compute(self, op: Compute, base: int) -> None:
         memory, recorded = self.memories[op.device], self.recorded[op.device]
-        self.kernel(memory, op.box, op.source, op.target, base + op.level, op.steps, self._traces, recorded)
+        part = Pass(op.box, op.source, op.target, base + op.level, op.steps, self._traces, recorded)
+        self.kernel(memory, part)
         if self._norms is not None:
             self._norms.add(memory, op, base + op.level)
 

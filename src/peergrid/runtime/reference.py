@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from peergrid.grid import Array, Box, Signal
+from peergrid.runtime.kernel import Pass
 from peergrid.runtime.memory import DeviceMemory
 from peergrid.stencil import Problem, Stage, Update, footprint, read_box, write_box
 from peergrid.stencil.expr import Binary, Const, Expr, Now, Param, Read, Unary, Where
@@ -70,17 +71,8 @@ class ReferenceKernel:
 
     problem: Problem
 
-    def __call__(
-        self,
-        memory: DeviceMemory,
-        box: Box,
-        source: int,
-        target: int,
-        step: int,
-        steps: int,
-        traces: Array,
-        recorded: tuple[int, ...],
-    ) -> None:
+    def __call__(self, memory: DeviceMemory, part: Pass) -> None:
+        box, source, target, step, steps, traces, recorded = part
         patches = {name: self._load(memory, name, box, source, steps) for name in self.problem.fields}
         needs = footprint(self.problem, steps).targets
         for t in range(steps):

@@ -12,7 +12,7 @@ import numpy as np
 
 from peergrid.codegen.reductions import leaves
 from peergrid.grid import Array, Box
-from peergrid.runtime.kernel import Kernel
+from peergrid.runtime.kernel import Kernel, Pass
 from peergrid.runtime.memory import Block, DeviceMemory
 from peergrid.runtime.reductions import Reductions, Values
 from peergrid.runtime.reference import ReferenceKernel
@@ -44,7 +44,7 @@ def values_by(make: MakeKernel, problem: Problem) -> Values:
         key = one.name, memory.device, box, slot
         if key not in kept:
             kept[key] = _memory(problem, one, memory, box, slot)
-        kernels[one.name](kept[key], box, 0, 1, 0, 1, traces, ())
+        kernels[one.name](kept[key], Pass(box, 0, 1, 0, 1, traces))
         return kept[key].block(VALUE, 1).array
 
     return values

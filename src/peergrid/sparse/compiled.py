@@ -9,7 +9,7 @@ from typing import Any
 import numba
 import numpy as np
 
-from peergrid.grid import Array, Box
+from peergrid.runtime.kernel import Pass
 from peergrid.runtime.memory import DeviceMemory
 from peergrid.sparse.matrix import CsrMatrix, Numbers
 from peergrid.sparse.problem import FIELD
@@ -24,18 +24,9 @@ class ProductKernel:
 
     matrix: CsrMatrix | SlicedMatrix
 
-    def __call__(
-        self,
-        memory: DeviceMemory,
-        box: Box,
-        source: int,
-        target: int,
-        step: int,
-        steps: int,
-        traces: Array,
-        recorded: tuple[int, ...],
-    ) -> None:
-        known, made = memory.block(FIELD, source), memory.block(FIELD, target)
+    def __call__(self, memory: DeviceMemory, part: Pass) -> None:
+        box = part.box
+        known, made = memory.block(FIELD, part.source), memory.block(FIELD, part.target)
         compiled = multiply_slices if isinstance(self.matrix, SlicedMatrix) else multiply
         vector, origin = known.array, PLACE(known.box.lo[0])
         compiled(*self._parts, vector, origin, made.view(box), PLACE(box.lo[0]))

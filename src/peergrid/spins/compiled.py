@@ -8,7 +8,7 @@ from typing import Any
 import numba
 import numpy as np
 
-from peergrid.grid import Array, Box
+from peergrid.runtime.kernel import Pass
 from peergrid.runtime.memory import DeviceMemory
 from peergrid.spins.graph import BipartiteGraph
 from peergrid.spins.philox import MULTIPLIERS, ROUNDS, WEYL, Words
@@ -29,19 +29,10 @@ class HalfStepKernel:
     limits: Words
     seed: int
 
-    def __call__(
-        self,
-        memory: DeviceMemory,
-        box: Box,
-        source: int,
-        target: int,
-        step: int,
-        steps: int,
-        traces: Array,
-        recorded: tuple[int, ...],
-    ) -> None:
-        neighbours = self.graph.red if target == 0 else self.graph.blue
-        other, own = (memory.block(FIELD, slot) for slot in (source, target))
+    def __call__(self, memory: DeviceMemory, part: Pass) -> None:
+        box, step = part.box, part.step
+        neighbours = self.graph.red if part.target == 0 else self.graph.blue
+        other, own = (memory.block(FIELD, slot) for slot in (part.source, part.target))
         advance(
             neighbours,
             other.array.view(np.uint32),

@@ -22,6 +22,7 @@ from peergrid.codegen.cuda.stream3d.pass_kernel import PassKernel3D
 from peergrid.codegen.norm import NORM_ROWS
 from peergrid.grid import Array, Box, Index
 from peergrid.grid.partition import Partition
+from peergrid.runtime.kernel import Pass
 from peergrid.runtime.memory import DeviceMemory, allocate, fill
 from peergrid.runtime.reference import ReferenceKernel
 from peergrid.schedule.layout import Layout
@@ -155,7 +156,7 @@ class Device:
 
     def reference(self, source: int, step: int, steps: int) -> None:
         kernel = ReferenceKernel(self.problem)
-        kernel(self.memory, self.box, source, 1 - source, step, steps, self.expected_traces, self.recorded)
+        kernel(self.memory, Pass(self.box, source, 1 - source, step, steps, self.expected_traces, self.recorded))
 
     def agrees(self, slot: int) -> bool:
         """Whether both memories hold the same bits on the device's own cells, and both traces."""

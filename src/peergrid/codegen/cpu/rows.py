@@ -7,6 +7,7 @@ ends of an absorber, every value of a parameter, every shape. Constants of the s
 from __future__ import annotations
 
 import re
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
@@ -64,7 +65,7 @@ class RowCode:
 
 
 @dataclass
-class _Body:
+class RowWriter(ABC):
     """A row function while it is written: values are numbered, equal ones once."""
 
     problem: Problem
@@ -73,9 +74,6 @@ class _Body:
     operands: list[Operand] = field(default_factory=list)
     users: list[set[str]] = field(default_factory=list)
     known: dict[tuple[object, ...], str] = field(default_factory=dict)
-    constants: list[str] = field(default_factory=list)
-    before: list[str] = field(default_factory=list)
-    loop: list[str] = field(default_factory=list)
 
     def pointer(self, operand: Operand, user: str) -> int:
         """The number of an operand, which is added where it is new."""
@@ -92,6 +90,19 @@ class _Body:
         for part in ordered((expr,)):
             names[part] = self._new(part, user, names)
         return names[expr]
+
+    @abstractmethod
+    def _new(self, expr: Expr, user: str, names: Mapping[Expr, str]) -> str:
+        """The name of an expression's value, written now; names: of its parts."""
+
+
+@dataclass
+class _Body(RowWriter):
+    """A row function of Python."""
+
+    constants: list[str] = field(default_factory=list)
+    before: list[str] = field(default_factory=list)
+    loop: list[str] = field(default_factory=list)
 
     def _new(self, expr: Expr, user: str, names: Mapping[Expr, str]) -> str:
         parts = [self._operand(expr, place, names) for place in range(len(expr.operands))]

@@ -18,9 +18,9 @@ from peergrid.codegen.cpu.fetch import FORESEEN, page_ahead, vector_ahead
 from peergrid.codegen.cpu.lanes import VECTOR, Lanes
 from peergrid.codegen.cpu.loads import Load, Reach, ends, masked, reaches, whole
 from peergrid.codegen.cpu.native import HEAD, shifts_vectors
-from peergrid.codegen.cpu.rows import Operand, RowCode, Sample, Write, slopes
+from peergrid.codegen.cpu.rows import Operand, RowCode, RowWriter, Sample, Write, slopes
 from peergrid.stencil import Assignment, Problem
-from peergrid.stencil.expr import Binary, Const, Expr, Now, Param, Read, Unary, Where, ordered
+from peergrid.stencil.expr import Binary, Const, Expr, Now, Param, Read, Unary, Where
 from peergrid.stencil.pairs import FORMATS
 from peergrid.stencil.program import counts
 
@@ -30,21 +30,12 @@ BEST = {"min": "olt", "max": "ogt"}  # NaN wins, and of two equal zeros the seco
 
 
 @dataclass
-class _Writer:
-    """A function while it is written: values are numbered, equal ones once.
+class _Writer(RowWriter):
+    """A row function of LLVM's; before: code of a line, ahead of its vectors; code: of a vector."""
 
-    before: code of a line, ahead of its vectors; code: of a vector.
-    """
-
-    problem: Problem
-    in_place: Mapping[str, str]
-    operands: list[Operand] = field(default_factory=list)
-    users: list[set[str]] = field(default_factory=list)
     lines: dict[tuple[int, int], str] = field(default_factory=dict)
     before: list[str] = field(default_factory=list)
     code: list[str | Load] = field(default_factory=list)
-    known: dict[tuple[object, ...], str] = field(default_factory=dict)
-    ahead: int = 0
 
     @property
     def lanes(self) -> Lanes:
@@ -57,22 +48,6 @@ class _Writer:
     @property
     def mask(self) -> str:
         return self.lanes.mask
-
-    def pointer(self, operand: Operand, user: str) -> int:
-        """The number of an operand, which is added where it is new."""
-        if operand not in self.operands:
-            self.operands.append(operand)
-            self.users.append(set())
-        number = self.operands.index(operand)
-        self.users[number].add(user)
-        return number
-
-    def value(self, expr: Expr, user: str) -> str:
-        """The name of an expression's value; the code of it and of its parts is written first."""
-        names: dict[Expr, str] = {}
-        for part in ordered((expr,)):
-            names[part] = self._new(part, user, names)
-        return names[expr]
 
     def line(self, number: int, beside: int) -> str:
         """The pointer to the line `beside` an operand's own."""

@@ -22,7 +22,7 @@ from peergrid.runtime.cpu.sync import Aborted, Barrier, Token, Waits
 from peergrid.runtime.devices import cores
 from peergrid.runtime.executor import Views, refuse_norms
 from peergrid.runtime.inorder import copy, owned_receivers
-from peergrid.runtime.kernel import Kernel
+from peergrid.runtime.kernel import Kernel, Pass
 from peergrid.runtime.mail import Letter, LocalMail, Mail
 from peergrid.runtime.memory import allocate, collect, fill, first_nonfinite, keeps_value, views
 from peergrid.runtime.norms import Norms
@@ -334,7 +334,7 @@ class ThreadedExecutor:
         with self._waits.computing():
             step = base + op.level
             kernel = self.within if self.within is not None and step + op.steps < self._last else self.kernel
-            kernel(memory, op.box, op.source, op.target, step, op.steps, self._traces, recorded)
+            kernel(memory, Pass(op.box, op.source, op.target, step, op.steps, self._traces, recorded))
             if self._norms is not None:
                 self._norms.add(memory, op, step)
         self._busy[op.queue] = self._busy.get(op.queue, 0.0) + time.perf_counter() - started

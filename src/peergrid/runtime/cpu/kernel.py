@@ -19,6 +19,7 @@ from peergrid.codegen.cpu.tables import AXES, Buffer, DriverTables, program
 from peergrid.codegen.cpu.tiles import tiled_plan
 from peergrid.grid import Array, Box, Signal
 from peergrid.runtime.cpu.caches import second_level
+from peergrid.runtime.kernel import Pass
 from peergrid.runtime.memory import Block, DeviceMemory
 from peergrid.stencil import Problem
 from peergrid.stencil.remember import remembered
@@ -81,23 +82,14 @@ class CpuKernel:
         self._bound: dict[tuple[object, ...], _Bound] = {}
         self._driver: Callable[..., None] | None = None
 
-    def __call__(
-        self,
-        memory: DeviceMemory,
-        box: Box,
-        source: int,
-        target: int,
-        step: int,
-        steps: int,
-        traces: Array,
-        recorded: tuple[int, ...],
-    ) -> None:
+    def __call__(self, memory: DeviceMemory, part: Pass) -> None:
+        box, source, target, step, steps, traces, recorded = part
         if box.empty or steps < 1:
             return
         key = (id(memory), box, source, target, steps, recorded)
         bound = self._bound.get(key)
         if bound is None or bound.memory is not memory or bound.traces is not traces or step + steps > bound.last:
-            bound = self._bind(key, memory, box, source, target, step, steps, traces, recorded)
+            bound = self._bind(key, memory, part)
         assert self._driver is not None
         moved = step * self.problem.itemsize
         self._driver(*bound.tables, self._scratch(bound.scratch), moved, bound.at_once)
@@ -106,18 +98,8 @@ class CpuKernel:
         """Plan and compile what calls on `box` with `steps` steps need, so that the first of them is not slow."""
         self._ready(self._program(box, steps, recorded))
 
-    def _bind(
-        self,
-        key: tuple[object, ...],
-        memory: DeviceMemory,
-        box: Box,
-        source: int,
-        target: int,
-        step: int,
-        steps: int,
-        traces: Array,
-        recorded: tuple[int, ...],
-    ) -> _Bound:
+    def _bind(self, key: tuple[object, ...], memory: DeviceMemory, part: Pass) -> _Bound:
+        box, source, target, step, steps, traces, recorded = part
         chosen = self._program(box, steps, recorded)
         functions = self._ready(chosen)
         last = traces.shape[1] if recorded else max(traces.shape[1], step + steps)
