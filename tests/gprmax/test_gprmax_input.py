@@ -17,7 +17,7 @@ from peergrid.gprmax.waves import Pulse
 from peergrid.grid import Index
 from peergrid.jobs import run_model
 from peergrid.models import modelfile
-from peergrid.models.fdtd3d import COMPONENTS, ElectricDipole, PlaneWave
+from peergrid.models.fdtd3d import COMPONENTS, ElectricDipole, PlaneWave, Wire
 from peergrid.models.fdtd3d.incident import way
 
 HERE = Path(__file__).parent
@@ -254,6 +254,24 @@ FAR = """\
 #ntff_frequency: around band 1e9 2e9 rectangular
 #ntff_far_field_array: 0 180 45 0 270 90 band sphere Etheta Ephi rcs
 """
+
+
+WIRE = "#thin_wire: 0.03 0.03 0.02 0.03 0.03 0.04 0.0005"
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        (WIRE.replace("0.04", "0.02"), "is expected to reach from lower to higher nodes along one axis"),
+        (WIRE.replace("0.02", "0.05"), "is expected to reach from lower to higher nodes along one axis"),
+        (WIRE.replace("0.0005", "0.002"), "is expected to have a radius above 0 and below half a cell, 0.001 m"),
+        (WIRE.replace("0.04", "0.056"), "is expected inside the domain and outside of absorbers"),
+    ],
+)
+def test_wires_that_cannot_be_are_refused(tmp_path: Path, line: str, said: str) -> None:
+    (wire,) = read(_file(tmp_path, VOLUME + WIRE)).domain.wires
+    assert wire == Wire("z", (15, 15, 10), 10, 0.0005)
+    assert said in _sentence(tmp_path, VOLUME + line)
 
 
 def test_fields_far_away_are_asked_for(tmp_path: Path) -> None:

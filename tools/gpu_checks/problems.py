@@ -104,8 +104,11 @@ def example() -> Any:
 
 
 @cache
-def radar3d(nx: int, ny: int, nz: int, steps: int) -> Any:
-    """Radar in three dimensions: wet soil, absorbers on all sides and a dipole."""
+def radar3d(nx: int, ny: int, nz: int, steps: int, lit: bool = False) -> Any:
+    """Radar in three dimensions: wet soil, absorbers on all sides and a dipole.
+
+    lit: with a plane wave aslant and a thin wire instead.
+    """
     import numpy as np
 
     from peergrid.models import fdtd3d
@@ -113,12 +116,15 @@ def radar3d(nx: int, ny: int, nz: int, steps: int) -> Any:
 
     ids = np.zeros((6, nx + 1, ny + 1, nz + 1), np.uint8)
     ids[:3, :, :, : nz // 3] = 1
-    drive, spacing = fdtd3d.Drive(Ricker(4e9)), 0.002
+    drive, spacing, middle = fdtd3d.Drive(Ricker(4e9)), 0.002, (nx // 2, ny // 2, nz // 2)
+    polarisation = 0.0, 0.2**0.5, 2 * 0.2**0.5
+    wave = fdtd3d.PlaneWave((8, 8, middle[2] - 2), (nx - 8, ny - 8, nz - 8), (1, 2, -1), polarisation, drive)
+    dipole = fdtd3d.ElectricDipole("y", (*middle[:2], middle[2] - 2), drive)
     domain = fdtd3d.Domain(
         (nx, ny, nz), (spacing,) * 3, dt=0.57 * spacing / 299_792_458, steps=steps,
         media=(fdtd3d.VACUUM, fdtd3d.Medium("wet", 4.0, 0.01, poles=(fdtd3d.debye(2.0, 1e-11),))), ids=ids,
         absorber=fdtd3d.Absorber(tuple((side, fdtd3d.Slab(5)) for side in fdtd3d.SIDES)),
-        sources=(fdtd3d.ElectricDipole("y", (nx // 2, ny // 2, nz // 2 - 2), drive),),
+        sources=(wave if lit else dipole,), wires=(fdtd3d.Wire("z", middle, 3, 0.0004),) if lit else (),
     )  # fmt: skip
     return fdtd3d.build(domain).problem
 
@@ -129,6 +135,7 @@ CHECKED: dict[str, Callable[[], Any]] = {
     "heat3d": lambda: cube((96, 80, 72)),
     "radius4": lambda: radius_four(600, 1100),
     "radar3d": lambda: radar3d(200, 24, 28, 40),
+    "waves3d": lambda: radar3d(90, 24, 28, 24, lit=True),
     "reduced": lambda: reduced(300, 2100),
     "reduced1d": lambda: reduced(90_000),
     "reduced3d": lambda: reduced(40, 30, 140),
