@@ -11,7 +11,7 @@ import pytest
 from emulate import advance
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from stream_examples import absorbers, radar, relaxation, relaxed_thrice, two_fields, wide_reads, yee
+from stream_examples import absorbers, jacobi, radar, relaxation, relaxed_thrice, two_fields, wide_reads, yee
 
 from peergrid.codegen.cuda.blocked.program import Program
 from peergrid.codegen.cuda.blocked2d.pass_kernel import PassKernel
@@ -21,7 +21,7 @@ from peergrid.codegen.cuda.choose.shape2d import pass_kernel
 from peergrid.codegen.cuda.fused.peer import PeerKernel
 from peergrid.codegen.cuda.gpu_model import H200
 from peergrid.codegen.nvrtc import Resources, resources
-from peergrid.grid import Boundary, Box
+from peergrid.grid import Boundary, Box, Grid
 from peergrid.grid.partition import Partition
 from peergrid.stencil import Problem
 
@@ -102,6 +102,21 @@ def test_registers_left_beside_plain_tiles(registers: int, room: tuple[int, int]
 )
 def test_blocks_of_zones_are_large_where_plain_tiles_leave_no_room(registers: int, tiles: int) -> None:
     assert tiles_in_block(registers) == tiles
+
+
+@pytest.mark.parametrize(("size", "higher"), [(2048, False), (4096, True), (8192, False), (17408, False)])
+def test_plain_tiles_are_higher_where_all_begin_at_once_by_it(size: int, higher: bool) -> None:
+    """A block of strips takes the room of two blocks; that costs small grids more than rows that tiles make more."""
+    problem, slots = Problem.of(jacobi(Grid((size, size)).field("u"))), 4 * 528
+    usual = pass_kernel(problem, 8)
+    assert usual is not None
+    box, made = problem.grid.box, usual.around(116)
+    assert made.displaced == 2 * usual.shape.warps
+    plain, _, strips = made.shorter(box, 528, slots).launches(box, slots)
+    alone = replace(made, displaced=0).shorter(box, 528, slots).launches(box, slots)[0]
+    assert (len(plain.regions) < len(alone.regions)) == higher
+    assert (len(plain.regions) <= slots - made.displaced * strips.blocks) == (size <= 4096)
+    assert usual.around(200).displaced == 0, "strips find room beside two blocks of radar"
 
 
 @pytest.mark.parametrize(

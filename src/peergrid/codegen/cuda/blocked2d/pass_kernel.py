@@ -17,11 +17,19 @@ import numpy as np
 from peergrid.codegen.cuda.blocked.plain import FAR
 from peergrid.codegen.cuda.blocked.prelude import prelude
 from peergrid.codegen.cuda.blocked.program import Launch, Program, regions_of, serving
+from peergrid.codegen.cuda.blocked.tiles import Tiles, overhead
 from peergrid.codegen.cuda.blocked2d.boundary.kernel import Boundary2D
 from peergrid.codegen.cuda.blocked2d.boundary.rings import MOST_ROWS, BoundaryShape
 from peergrid.codegen.cuda.blocked2d.shape import Shape, margin
 from peergrid.codegen.cuda.blocked2d.stream.kernel import Stream2D
-from peergrid.codegen.cuda.blocked2d.strips.kernel import USUAL, StripKernel2D, layers, left, tiles_in_block
+from peergrid.codegen.cuda.blocked2d.strips.kernel import (
+    USUAL,
+    StripKernel2D,
+    displaced,
+    layers,
+    left,
+    tiles_in_block,
+)
 from peergrid.codegen.cuda.blocked2d.tiles import Cut, Strip, tiles
 from peergrid.codegen.cuda.common.arguments import RECEIVER, Arguments
 from peergrid.codegen.cuda.common.norm import NORM_SUM_BYTES
@@ -33,6 +41,7 @@ from peergrid.stencil.remember import remembered
 
 ROWS = (8, 16, 32, 64)  # of tiles that are made shorter
 SHORT = 4  # rows of an edge tile in passes of one step, where there is room
+STRIP_ROW = 0.4  # of the time of a plain tile's row, that of a strip's
 
 
 @dataclass(frozen=True)
@@ -44,7 +53,7 @@ class PassKernel:
     layer_rows, least_rows, most_rows: most rows of an edge tile and of one in a strip, fewest and most of a plain one;
     short tiles cost more and are done sooner; edge_ahead: rows that an edge tile loads ahead; has_strips: whether
     strips have their kernel; beside: registers of a thread that plain tiles leave to it (see `strips.kernel.left`);
-    tiles_per_block: its tiles in a block.
+    tiles_per_block: its tiles in a block; displaced: plain tiles whose room such a block takes.
     """
 
     problem: Problem
@@ -59,6 +68,7 @@ class PassKernel:
     most_rows: int = FAR
     beside: int = USUAL
     tiles_per_block: int = 1
+    displaced: int = 0
 
     leaves_remainder = False
 
@@ -68,7 +78,8 @@ class PassKernel:
 
     def around(self, registers: int) -> PassKernel:
         """The kernel where plain tiles take so many registers: those of strips as these leave room for them."""
-        return replace(self, beside=left(registers), tiles_per_block=tiles_in_block(registers))
+        room = displaced(registers, self.shape.warps)
+        return replace(self, beside=left(registers), tiles_per_block=tiles_in_block(registers), displaced=room)
 
     @cached_property
     def stream(self) -> Stream2D:
@@ -130,7 +141,7 @@ class PassKernel:
         it, and tiles of strips find room beside both.
         """
         here = [k for k in recorded if self.problem.receivers[k].cell in box]
-        found = tiles(self.problem, self.shape.steps, box, self.cut, slots, here, self.strips)
+        found = self._tiles(box, slots, here)
         launches = [
             Launch(self.plain, regions_of(found.plain), np.zeros(0, RECEIVER)),
             Launch(self.edge, *serving(self.problem, found.edge, here)),
@@ -140,6 +151,25 @@ class PassKernel:
             has_strips["variant"] = [number for number, _ in found.layer]
             launches.append(Launch(self.layer, has_strips, np.zeros(0, RECEIVER)))
         return tuple(launch for launch in launches if len(launch.regions))
+
+    def _tiles(self, box: Box, slots: int, recorded: Sequence[int]) -> Tiles:
+        """The tiles of a box. Where strips come first and take the room of plain tiles, which begin when they have
+        ended, plain tiles are higher and all run at once, if that takes less time by the rows that a slot makes.
+        """
+
+        def cut(count: int) -> Tiles:
+            return tiles(self.problem, self.shape.steps, box, self.cut, count, recorded, self.strips)
+
+        def rows(boxes: Sequence[Box]) -> int:
+            return max((tile.shape[0] for tile in boxes), default=0) + overhead(self.problem, self.steps)
+
+        found = cut(slots)
+        room = slots - self.displaced * -(-len(found.layer) // self.tiles_per_block)
+        if not room < len(found.plain) <= slots or room <= 0:
+            return found
+        higher, strips = cut(room), [tile for _, tile in found.layer]
+        gained = rows(found.plain) + STRIP_ROW * rows(strips) - rows(higher.plain)
+        return higher if gained > 0 and len(higher.plain) <= room else found
 
     def shorter(self, box: Box, edge_slots: int, plain_slots: int) -> PassKernel:
         """The kernel with shorter tiles where `box` leaves a device room for more of them: a pass is over when its

@@ -58,6 +58,17 @@ def tiles_in_block(registers: int) -> int:
     return 1 if _beside(registers) >= LEAST else LARGE_BLOCK
 
 
+def displaced(registers: int, warps: int) -> int:
+    """Plain tiles, of blocks with so many warps and registers of a thread, whose room a block of strips takes: none
+    where it finds room beside them.
+    """
+    large = tiles_in_block(registers)
+    if large == 1:
+        return 0
+    plain, strips = (4 * REGISTERS // (each * count) for each, count in ((_granted(registers), warps), (USUAL, large)))
+    return -(-plain // max(1, strips)) * warps
+
+
 def _beside(registers: int) -> int:
     """Registers that as many plain tiles as there is room for leave over."""
     return REGISTERS % _granted(registers)
