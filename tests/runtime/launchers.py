@@ -42,11 +42,11 @@ class Mpi:
     def there(self) -> bool:
         return (self.folder / "bin" / "mpiexec").exists()
 
-    def command(self, ranks: int, hosts: Hosts | None = None) -> list[str]:
-        """The launcher of so many ranks, of which two hosts have as many as each other, or the first one more."""
-        line, half = [str(self.folder / "bin" / "mpiexec")], -(-ranks // 2)
+    def command(self, ranks: int, hosts: Hosts | None = None, first: int = 0) -> list[str]:
+        """The launcher of so many ranks; first: those of the first of two hosts (0: half of them, or one more)."""
+        line, half = [str(self.folder / "bin" / "mpiexec")], first or -(-ranks // 2)
         if self.name == "openmpi":
-            line += ["--bind-to", "none", "--oversubscribe"]
+            line += ["--bind-to", "none", "--oversubscribe", "--mca", "mpi_yield_when_idle", "1"]
         if hosts is not None:
             line = ["ip", "netns", "exec", hosts.spaces[0], *line]
             line += self._over_tcp(hosts.ssh, (half, ranks - half))

@@ -40,24 +40,45 @@ def counted(factor: float = 0.2) -> Problem:
     return Problem.of([smooth(u, factor)], reductions=[total(u)])
 
 
-def matrix(cases: list[tuple[str, int]], devices: int = 1) -> None:
-    """Several problems by strategies and depths: digests of all that each leaves, with its traces and norms."""
-    found: dict[str, set[str]] = {}
+def matrix(cases: list[tuple[str, int]], devices: int = 1, places: list[list[int]] | None = None) -> None:
+    """Several problems by strategies and depths: digests of all that each leaves, with its traces and norms.
+
+    places: the ranks that share a grid, one set after the other (none: all of them); rank 0 prints what each found.
+    """
+    world = MPI.COMM_WORLD
+    places = places or [list(range(world.size))]
+    joined = {place: comm for place, ranks in enumerate(places) if (comm := among(world, ranks, place)) is not None}
+    found: dict[int, dict[str, set[str]]] = {place: {} for place in joined}
     for name, problem in problems().items():
-        state = next(iter(problem.state))
-        norm = state if problem.grid.ndim == 2 else None
         for strategy, depth in cases:
-            given = {"devices": f"cpu:{devices}", "options": Options(strategy, depth), "norm": norm}
-            with Simulation(problem, STEPS, comm=MPI.COMM_WORLD, **given) as simulation:
-                simulation.run(4)
-                simulation.run(STEPS - 4)
-                simulation.check()
-                bits = hashlib.sha256(simulation.sha256().encode())
-                for series in (*simulation.traces().values(), *([] if norm is None else [simulation.norms()])):
-                    bits.update(series.tobytes())
-            found.setdefault(name, set()).add(bits.hexdigest())
-    if MPI.COMM_WORLD.rank == 0:
-        print(json.dumps({name: sorted(bits) for name, bits in found.items()}))
+            for place, comm in joined.items():  # one after the other: places with as many ranks have the same proofs
+                bits = left(problem, Options(strategy, depth), devices, comm)
+                found[place].setdefault(name, set()).add(bits)
+    everyone = world.Ibarrier()
+    while not everyone.Test():  # who has no more to do leaves the processors to the others
+        time.sleep(0.01)
+    answers = world.gather({place: {name: sorted(bits) for name, bits in one.items()} for place, one in found.items()})
+    if answers is not None:
+        print(json.dumps([[one[place] for one in answers if place in one] for place in range(len(places))]))
+
+
+def among(world: MPI.Intracomm, ranks: list[int], tag: int) -> MPI.Intracomm | None:
+    """What joins some ranks; None on others."""
+    return world.Create_group(world.group.Incl(ranks), tag) if world.rank in ranks else None
+
+
+def left(problem: Problem, options: Options, devices: int, comm: MPI.Intracomm) -> str:
+    """The digest of all that a run leaves."""
+    norm = next(iter(problem.state)) if problem.grid.ndim == 2 else None
+    given = {"devices": f"cpu:{devices}", "options": options, "norm": norm}
+    with Simulation(problem, STEPS, comm=comm, **given) as simulation:
+        simulation.run(4)
+        simulation.run(STEPS - 4)
+        simulation.check()
+        bits = hashlib.sha256(simulation.sha256().encode())
+        for series in (*simulation.traces().values(), *([] if norm is None else [simulation.norms()])):
+            bits.update(series.tobytes())
+    return bits.hexdigest()
 
 
 def problems() -> dict[str, Problem]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from dataclasses import fields, is_dataclass
+from functools import cache
 from types import NoneType, UnionType
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
@@ -71,9 +72,15 @@ def digest(schedule: Schedule) -> str:
 
 
 def _encode(value: object) -> object:
-    if is_dataclass(value):
-        return {"is": type(value).__name__, **{f.name: _encode(getattr(value, f.name)) for f in fields(value)}}
+    kind = type(value)
+    if names := _names(kind):
+        return {"is": kind.__name__, **{name: _encode(getattr(value, name)) for name in names}}
     return [_encode(item) for item in value] if isinstance(value, tuple) else value
+
+
+@cache
+def _names(kind: type) -> tuple[str, ...]:
+    return tuple(one.name for one in fields(kind)) if is_dataclass(kind) else ()
 
 
 def _decode(value: object) -> Any:

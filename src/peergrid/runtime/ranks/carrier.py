@@ -26,7 +26,7 @@ class Carrier:
     """Carries lines of messages over a communicator of its own; direct: from GPU memory to GPU memory."""
 
     def __init__(self, ranks: Ranks, direct: bool) -> None:
-        self._ranks, self._comm, self._direct = ranks, ranks.comm.Dup(), direct
+        self._ranks, self._comm, self._direct = ranks, ranks.another(), direct
         self._met: set[tuple[tuple[int, int], ...]] = set()
 
     @contextmanager

@@ -43,6 +43,7 @@ class RankedExecutor:
         self._inner, self._ranks, self._comm = inner, ranks, ranks.comm
         self._divides = divides
         self._parts: dict[Schedule, Schedule] = {}
+        self._wholes: dict[Schedule, Schedule] = {}  # with messages, of all ranks
 
     @property
     def notes(self) -> Sequence[str]:
@@ -63,7 +64,7 @@ class RankedExecutor:
         self._inner.prepare(self._part(schedule))
 
     def carried_out(self, schedule: Schedule) -> Schedule:
-        return self._inner.carried_out(schedule) if self._divides else over_ranks(schedule, self._ranks.of_device)
+        return self._inner.carried_out(schedule) if self._divides else self._over_ranks(schedule)
 
     def execute(self, schedule: Schedule, times: int, step: int) -> None:
         self._inner.execute(self._part(schedule), times, step)
@@ -128,6 +129,11 @@ class RankedExecutor:
             if self._divides:
                 self._parts[schedule] = schedule
             else:
-                whole = over_ranks(schedule, self._ranks.of_device)
+                whole = self._over_ranks(schedule)
                 self._parts[schedule] = of_rank(whole, self._ranks.of_device, self._comm.rank)
         return self._parts[schedule]
+
+    def _over_ranks(self, schedule: Schedule) -> Schedule:
+        if schedule not in self._wholes:
+            self._wholes[schedule] = over_ranks(schedule, self._ranks.of_device)
+        return self._wholes[schedule]

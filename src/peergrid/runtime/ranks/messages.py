@@ -27,7 +27,7 @@ class MpiMail:
         from mpi4py import MPI
 
         self._ranks, self._dtype = ranks, np.dtype(dtype)
-        self._comm = ranks.comm.Dup()
+        self._comm = ranks.another()
         several = MPI.Query_thread() == MPI.THREAD_MULTIPLE
         self._alone: AbstractContextManager[object] = nullcontext() if several else threading.Lock()
         self._sent: dict[int, deque[tuple[Any, Array]]] = {}

@@ -16,7 +16,7 @@ from peergrid.runtime.ranks.gpus import part, together
 from peergrid.schedule.ops import Carrier
 
 Decision = TypeVar("Decision")
-POLL = 1e-4  # seconds between two questions whether all are there
+POLL = 1e-3  # seconds between two questions whether all are there, at most; and a twentieth of those waited so far
 SOON = 2e-3  # seconds for which one asks without a pause
 
 
@@ -36,7 +36,7 @@ class Communicator(Protocol):
     def Ibcast(self, buffer: Any, root: int = 0) -> Any: ...  # noqa: N802
     def Iallgather(self, sent: Any, received: Any) -> Any: ...  # noqa: N802
     def Iallgatherv(self, sent: Any, received: Any) -> Any: ...  # noqa: N802
-    def Dup(self) -> Communicator: ...  # noqa: N802
+    def Idup(self) -> tuple[Communicator, Any]: ...  # noqa: N802
     def Free(self) -> None: ...  # noqa: N802
     def Abort(self, errorcode: int = 0) -> None: ...  # noqa: N802
 
@@ -83,6 +83,12 @@ class Ranks:
         answer: Decision = self.comm.bcast(decide() if self.comm.rank == 0 else None)
         return answer
 
+    def another(self) -> Communicator:
+        """A communicator of the same ranks, whose messages are apart. Raises DeviceFault where a rank does not come."""
+        found, request = self.comm.Idup()
+        self.finish(request)
+        return found
+
     def gathered(self) -> None:
         """Wait until all ranks are here. Raises DeviceFault where one of them does not come."""
         self.finish(self.comm.Ibarrier())
@@ -97,7 +103,7 @@ class Ranks:
                     f"Nothing moved for {self.timeout:g} s: another rank does not come to where this one waits; see "
                     "which process hangs, or is gone, and start the run anew."
                 )
-            time.sleep(POLL if waited > SOON else 0)
+            time.sleep(min(waited / 20, POLL) if waited > SOON else 0)
 
     def same(self, subject: str, value: Hashable) -> None:
         """Raise UsageError, on all ranks, where they do not agree on a value."""
@@ -113,9 +119,10 @@ class Ranks:
 def devices_of_all(comm: Communicator, own: Devices) -> tuple[Devices, Ranks]:
     """The devices of all ranks as one list; own: those of this rank.
 
-    Raises UsageError, on all ranks, where they do not go together (see `gpus.together`).
+    Raises UsageError, on all ranks, where they do not go together (see `gpus.together`), DeviceFault where one does not
+    come.
     """
-    parts = comm.allgather(part(own))
+    parts = Ranks(comm, ()).allgather(part(own))
     devices, by_address = together(parts, comm.rank)
     of_device = tuple(rank for rank, found in enumerate(parts) for _ in range(found.devices.count))
     return devices, Ranks(comm, of_device, by_address=by_address)
