@@ -56,6 +56,7 @@ def test_a_wire_takes_up_the_current_of_its_radius(share: float) -> None:
         (Wire("z", (0, 6, 2), 4, 0.0001), "inside the domain and outside of absorbers, got nodes 0 to 0 along x"),
         (Wire("y", (6, 6, 2), 7, 0.0001), "got nodes 6 to 13 along y"),
         (Wire("z", (6, 7, 3), 4, 0.0001), "to have cells between it and other wires"),
+        (Wire("z", (6, 6, 3), 2, 0.0001), "to have cells between it and other wires"),
     ],
 )
 def test_wires_that_cannot_be_are_refused(wire: Wire, said: str) -> None:

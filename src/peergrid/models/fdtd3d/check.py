@@ -73,8 +73,8 @@ def _faults(domain: Domain) -> Iterator[str]:
     yield from _source_faults(domain)
     for number, wished in enumerate(domain.far_fields, start=1):
         yield from (f"Far field {number} {fault}." for fault in far_field.faults(domain, wished))
-    for number, thin in enumerate(domain.wires, start=1):
-        yield from (f"Wire {number} {fault}." for fault in wire.faults(domain, thin))
+    for number in range(len(domain.wires)):
+        yield from (f"Wire {number + 1} {fault}." for fault in wire.faults(domain, number))
     for number, receiver in enumerate(domain.receivers, start=1):
         if _outside(domain, receiver.node):
             yield f"Receiver {number} is expected on nodes from 0 to {_last(domain)}, got {receiver.node}; move it."

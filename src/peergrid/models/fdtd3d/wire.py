@@ -48,8 +48,9 @@ def beside(wire: Wire) -> Iterator[tuple[Component, int, Box]]:
         yield component, radial, Box(lo, hi)
 
 
-def faults(domain: Domain, wire: Wire) -> Iterator[str]:
-    """Reasons against a wire, each as the end of a sentence."""
+def faults(domain: Domain, number: int) -> Iterator[str]:
+    """Reasons against a wire, counted from 0, each as the end of a sentence."""
+    wire = domain.wires[number]
     if domain.mode != "3D":
         yield f"is expected in three dimensions, got mode {domain.mode}; use edges of a conductor"
         return
@@ -63,7 +64,6 @@ def faults(domain: Domain, wire: Wire) -> Iterator[str]:
         first, last = wire.node[axis], wire.node[axis] + (wire.edges if axis == along else 0)
         if wire.edges < 1 or first < low or last > domain.shape[axis] - high:
             yield f"is expected inside the domain and outside of absorbers, got nodes {first} to {last} along {name}"
-    others = domain.wires[: domain.wires.index(wire)]
-    for one, two in ((a, b) for other in others for a in beside(other) for b in beside(wire)):
+    for one, two in ((a, b) for other in domain.wires[:number] for a in beside(other) for b in beside(wire)):
         if one[0] == two[0] and one[2].overlaps(two[2]):
             yield "is expected to have cells between it and other wires, got one beside it; use edges of a conductor"
