@@ -173,5 +173,15 @@ PROBLEMS: dict[str, Callable[[], Problem]] = {
         heat_fixed, heat_periodic, heat_reflecting, heat_cube, radius_four, one_sided, between_profiles, yee, string,
     )
 }  # fmt: skip
-MORE = {**PROBLEMS, "slanted": slanted}
+
+
+def slanted_plane() -> Problem:
+    """The same in two dimensions."""
+    grid = Grid((29, 26))
+    wave = grid.signal("wave", values((5, 100), 3), (3, -1), first=26)
+    u = grid.field("u", values(grid.shape))
+    return Problem.of([heat_2d(u, 0.1), source(u, wave).within(Box((3, 4), (20, 22)))])
+
+
+MORE = {**PROBLEMS, "slanted": slanted, "slanted_plane": slanted_plane}
 """With those that few tests run."""

@@ -14,6 +14,7 @@ from runtime_problems import MORE, PROBLEMS, yee_with_absorber
 
 from peergrid import Options
 from peergrid.codegen.cuda.choose import shape2d
+from peergrid.codegen.cuda.choose.steps import supports
 from peergrid.codegen.cuda.gpu_model import H200, GpuModel
 from peergrid.codegen.cuda.onestep.groups import groups
 from peergrid.errors import DeviceFault, DoesNotFit, UsageError
@@ -99,6 +100,14 @@ def test_wide_kernels(name: str) -> None:
 @pytest.mark.parametrize("gpu", [H200, WIDE, replace(WIDE, thread_bytes=1)], ids=["rows", "wide", "side by side"])
 def test_signals_that_differ_from_cell_to_cell(gpu: GpuModel) -> None:
     check("slanted", (2, 1, 2), Options("overlap", depth=2, block=1), HostDriver(gpu=gpu))
+
+
+def test_signals_that_differ_from_cell_to_cell_in_a_plane() -> None:
+    """No kernel of several stages or steps makes them: those know no cell's index."""
+    driver = HostDriver(gpu=replace(H200, streamed_cells=1))
+    check("slanted_plane", (2, 1), Options("async", depth=4, block=1), driver)
+    assert not {"edge2d", "stream2d"} & driver.kernels
+    assert not supports(MORE["slanted_plane"](), 2)
 
 
 @pytest.mark.parametrize("strategy", ["overlap", "graph"])
