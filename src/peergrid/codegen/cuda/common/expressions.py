@@ -11,50 +11,13 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from peergrid.codegen.cuda.skeletons import include
 from peergrid.grid import Dtype
 from peergrid.stencil import Problem
 from peergrid.stencil.expr import Binary, Const, Expr, Now, Param, Read, Unary, Where, ordered
 from peergrid.stencil.program import CellProgram, counts, has_exponents, is_operation
 
 CTYPES: dict[Dtype, str] = {"float32": "float", "float64": "double"}
-
-PRELUDE = """\
-// minimum and maximum as NumPy has them: NaN where either is NaN, the second where both are equal.
-template <typename R> __device__ __forceinline__ R pg_min(R a, R b) { return a < b || a != a ? a : b; }
-template <typename R> __device__ __forceinline__ R pg_max(R a, R b) { return a > b || a != a ? a : b; }
-__device__ __forceinline__ float pg_sqrt(float a) { return __fsqrt_rn(a); }
-__device__ __forceinline__ double pg_sqrt(double a) { return __dsqrt_rn(a); }
-__device__ __forceinline__ float pg_abs(float a) { return fabsf(a); }
-__device__ __forceinline__ double pg_abs(double a) { return fabs(a); }
-"""
-"""What emitted text calls; once per translation unit, before it."""
-
-EXPONENTS = """\
-// 2 to the nearest whole number (the sum has it in its last digits); the exponent of a normal number; of packs, too.
-__device__ __forceinline__ float pg_power_of_two(float a) {
-  return __int_as_float(__float_as_int(a + 12583039.0f) << 23);
-}
-__device__ __forceinline__ double pg_power_of_two(double a) {
-  return __longlong_as_double(__double_as_longlong(a + 6755399441056767.0) << 52);
-}
-__device__ __forceinline__ float pg_exponent(float a) { return float((__float_as_int(fabsf(a)) >> 23) - 127); }
-__device__ __forceinline__ double pg_exponent(double a) {
-  return double((__double_as_longlong(fabs(a)) >> 52) - 1023);
-}
-template <class C> __device__ __forceinline__ C pg_power_of_two(const C& a) {
-  C found;
-#pragma unroll
-  for (int n = 0; n < sizeof(a.v) / sizeof(a.v[0]); ++n) found.v[n] = pg_power_of_two(a.v[n]);
-  return found;
-}
-template <class C> __device__ __forceinline__ C pg_exponent(const C& a) {
-  C found;
-#pragma unroll
-  for (int n = 0; n < sizeof(a.v) / sizeof(a.v[0]); ++n) found.v[n] = pg_exponent(a.v[n]);
-  return found;
-}
-"""
-"""What the text of exponents calls, where a problem has them."""
 
 INFIX = {
     "add": "+",
@@ -79,7 +42,6 @@ CALLS = {
     "exponent": "pg_exponent",
 }
 PREFIX = {"neg": "-", "not": "!"}
-
 
 MOST_NESTED = 64  # operations within one another that are written as one expression, if not said otherwise
 
@@ -199,7 +161,7 @@ class _Writer:
 
 def helpers(problem: Problem) -> str:
     """The functions that the text of a problem's values calls."""
-    return PRELUDE + EXPONENTS if has_exponents(problem) else PRELUDE
+    return include("values.cuh", *(("exponents.cuh",) if has_exponents(problem) else ())).removesuffix("\n")
 
 
 def literal(value: float, dtype: Dtype) -> str:
