@@ -36,7 +36,7 @@ def in_browser(content: str, folder: Path) -> tuple[list[tuple[int, int, int]], 
     arguments = ["--headless=new", "--no-sandbox", "--disable-gpu", "--enable-logging=stderr", "--dump-dom"]
     home = [f"--user-data-dir={folder / 'home'}", "--window-size=1400,900"]
     done = subprocess.run(
-        [str(CHROMIUM), *arguments, *home, place.as_uri()], capture_output=True, text=True, timeout=60, check=True
+        [str(CHROMIUM), *arguments, *home, place.as_uri()], capture_output=True, text=True, timeout=240, check=True
     )
     title = re.search(r"<title>([\d/ ]+)</title>", done.stdout)
     assert title is not None, done.stdout[:500]
