@@ -74,6 +74,7 @@ def test_a_model_too_large_to_describe_here_is_refused_before_it_is_made(call: C
         (("--machine", "cray-1"), "neither a file nor a machine"),
         (("--gpus", "0"), "'--gpus' takes"),
         (("--nodes", "2"), "'--nodes' needs '--network"),
+        (("--nodes", "0"), "'--nodes' takes a whole number above 0, got 0."),
         (("--nodes", "2", "--network", "fast"), "'--network' takes LATENCY,BANDWIDTH"),
         (("--gpus", "2000"), "no more than 1,024 GPUs"),
         (("--machine", "h200-x2", "--split", "3x1"), "makes 3 parts for 2 GPUs"),

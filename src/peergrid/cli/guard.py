@@ -18,10 +18,11 @@ def check_model_memory(model: Model, devices: Devices, writing: bool) -> Memory:
     needed, cells = model.memory(computing=devices.kind == "cpu", writing=writing), prod(model.shape)
     free, steps = free_memory(), needed.steps
     if needed.records > RESERVE * free:
+        most = int(steps * RESERVE * free / needed.records)
+        fewer = f"at most about {rounded(most)} steps, or fewer" if most > 1 else "fewer"
         raise DoesNotFit(
             f"The signals of sources and the records of receivers over {steps:,} steps need "
-            f"{gibibytes(needed.records)} of memory and {gibibytes(free)} are free: use at most about "
-            f"{rounded(steps * RESERVE * free / needed.records)} steps, or fewer receivers and sources."
+            f"{gibibytes(needed.records)} of memory and {gibibytes(free)} are free: use {fewer} receivers and sources."
         )
     check_host_memory(needed.cells + needed.records, cells)
     if devices.kind == "cuda":

@@ -101,7 +101,7 @@ def plan(
     if any(given is not None for given in (machine, gpus, nodes, network, timeline)):
         from peergrid.cli.foretell import foretell, machine_for, text  # takes compilers along, which are slow to come
 
-        asked = machine_for(machine or USUAL_MACHINE, gpus, nodes or 1, network)
+        asked = machine_for(machine or USUAL_MACHINE, gpus, 1 if nodes is None else nodes, network)
         elsewhere = replace(arguments, devices="cpu:1").requested(described, elsewhere=True)
         built = described.build()
         _warn(built)

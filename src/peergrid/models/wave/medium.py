@@ -102,7 +102,9 @@ class Medium:
 def _spacings(given: float | Sequence[float], ndim: int) -> tuple[float, ...]:
     found = (given,) * ndim if isinstance(given, int | float) else tuple(given)
     if len(found) != ndim or not all(isinstance(h, int | float) and 1e-9 < h < 1e9 for h in found):
-        raise UsageError(f"A spacing is expected to be positive metres, one number or {ndim}, got {given!r}.")
+        raise UsageError(
+            f"A spacing is expected to be metres between 1e-9 and 1e9, one number or {ndim}, got {given!r}."
+        )
     return tuple(float(h) for h in found)
 
 
