@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -24,6 +25,7 @@ from peergrid.runtime.cuda.memory.fields import Plan
 from peergrid.schedule import build, layout
 from peergrid.schedule.strategies import StrategyName
 from peergrid.stencil import Problem, Receiver, Stage, stencil
+from peergrid.stencil.cost import minimal_bytes
 
 SHAPE = (40, 18, 37)
 STREAMS = replace(H200, streamed_cells_3d=1000, streamed_share_3d=0)
@@ -104,6 +106,7 @@ def test_nothing_is_copied_or_allocated_for_the_step_before() -> None:
     one, two = (Plan(layout(problem, Partition.over(problem.grid, 1), Options(depth=depth)), STEPS) for depth in (1, 2))
     assert one.rotating
     assert not two.rotating, "several steps compute cells more than once"
+    assert minimal_bytes(written()) == 16 * prod(SHAPE)
     assert two.bytes(0) - one.bytes(0) >= 2 * one.blocks[0]["u.prev"].bytes
 
 
