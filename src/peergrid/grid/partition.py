@@ -104,13 +104,14 @@ class Partition:
 
 
 def splits(grid: Grid, devices: int, beside: Index | None = None) -> tuple[Partition, ...]:
-    """The even splits over that many devices, those with the smallest halos first; beside: parts of another, than which
-    their halos are smaller.
+    """The even splits over that many devices, those with the smallest halos first, of equal ones those with cuts along
+    the first axes; beside: parts of another, than which their halos are smaller.
     """
     found = [p for p in _factorings(devices, grid.ndim) if all(a <= n for a, n in zip(p, grid.shape, strict=True))]
     most = inf if beside is None else _surface(grid.shape, beside)
     fewer = (parts for parts in found if beside is None or _surface(grid.shape, parts) < most)
-    return tuple(Partition(grid, parts) for parts in sorted(fewer, key=lambda parts: _surface(grid.shape, parts)))
+    ordered = sorted(fewer, key=lambda parts: (_surface(grid.shape, parts), tuple(-part for part in parts)))
+    return tuple(Partition(grid, parts) for parts in ordered)
 
 
 def even_cuts(extent: int, parts: int) -> Index:
@@ -161,6 +162,6 @@ def _factorings(number: int, axes: int) -> list[Index]:
 
 
 def _surface(shape: Index, parts: Index) -> float:
-    """Cells in all cuts together; ties go to cuts along the first axes."""
+    """Cells in all cuts together."""
     cells = prod(shape)
     return sum((p - 1) * cells / n for p, n in zip(parts, shape, strict=True))

@@ -16,9 +16,13 @@ from runtime_problems import PROBLEMS, heat_3d
 from peergrid import DeviceFault, Grid, Options, stencil
 from peergrid.bench.problems import jacobi
 from peergrid.codegen.cuda.gpu_model import H200, GpuModel
+from peergrid.costs.machine import Line
+from peergrid.costs.machines import machine_named
 from peergrid.grid.partition import Partition
+from peergrid.resolve import resolve_options
 from peergrid.runtime.cuda.executor import CudaExecutor
 from peergrid.runtime.cuda.trial import WORTH_SECONDS, Trial
+from peergrid.runtime.devices import Devices
 from peergrid.schedule import ResolvedOptions, Schedule, layout, one_iteration
 from peergrid.stencil import Problem
 
@@ -301,3 +305,32 @@ def test_one_step_per_pass_is_tried_where_operations_in_double_precision_are_slo
             made.fastest(Options("overlap", depth=4), strategy="overlap")
             assert (("overlap", 1) in asked) == (dtype == "float64" and number == 0)
             assert len(asked) > 1
+
+
+def on_slow_links(patch: pytest.MonkeyPatch) -> Devices:
+    """Four GPUs whose links show, as far as runs are arranged on them."""
+    slow, driver = Line(1e-6, 2e9), HostDriver(gpus=4, gpu=H200)
+    machine = replace(machine_named("h200-x4"), copy=slow, store=slow)
+    patch.setattr("peergrid.predict.here.machine_here", lambda *_: machine)
+    for room in ("runtime.cuda.memory.room", "runtime.cuda.trial"):
+        patch.setattr(f"peergrid.{room}.CudaDriver", lambda: driver)
+    return Devices("cuda", tuple(range(4)))
+
+
+def test_a_run_is_arranged_as_foretold_and_a_long_one_tries_that(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    devices, asked = on_slow_links(monkeypatch), list[tuple[str, int]]()
+    fake({("graph", 1): 0.5}, asked, monkeypatch)
+    monkeypatch.setattr(Trial, "_compile", lambda *_: None)
+    problem = Problem.of(heat_3d(Grid((128, 128, 128)).field("u"), 0.1))
+    short = resolve_options(devices, problem, 10, depth=1, cache=tmp_path)
+    assert short.split is not None
+    assert short.split.parts == (2, 2, 1)
+    assert not asked
+    long = resolve_options(devices, problem, 10**7, depth=1, cache=tmp_path)
+    assert long.options.strategy == "graph"
+    assert long.split == short.split
+    assert len(asked) > 5
+    named = resolve_options(devices, problem, 10, strategy="overlap", split=(4, 1, 1), cache=tmp_path)
+    assert named.split is None
