@@ -82,6 +82,21 @@ WAVES = """#domain: 0.07 0.066 0.074
 DIRECTIONS = ("vector 0 -1 0 40", "vector 2 1 0 90", "vector 1 2 3 40", "angles 36.7 63.4 10", "vector 1 -2 1 40")
 """A ball in plane waves."""
 
+WIRES = """#domain: 0.07 0.066 0.08
+#dx_dy_dz: 0.002 0.003 0.0025
+#time_window: 240
+#pml_cells: 6
+#material: 4 0.01 1 0 soil
+#waveform: ricker 1 4e9 w
+#box: 0 0 0 0.07 0.066 0.03 soil
+#thin_wire: 0.04 0.036 0.02 0.04 0.036 0.06 0.0004
+#thin_wire: 0.02 0.018 0.04 0.02 0.048 0.04 0.0007
+#hertzian_dipole: z 0.03 0.036 0.04 w
+#rx: 0.048 0.036 0.036
+#rx: 0.02 0.034 0.036
+#rx: 0.04 0.039 0.05
+"""
+
 TIES = "cells whose centres lie exactly on a slanted face: rounding decides, of single precision in gprMax"
 LATE = "gprMax starts some components of a wave towards lower x, y or z up to a cell late"
 EXPLAINED = {
@@ -100,6 +115,7 @@ def models(folder: Path) -> Iterator[tuple[str, str, Path | None]]:
     """Names, texts, and the folder of files that they name."""
     for name, model in MODELS.items():
         yield name, model.text.replace("0.002 soil", "inf soil"), None  # both cells of a TE plane
+    yield "thin wires", WIRES, None
     for words in DIRECTIONS:
         yield f"plane wave, {words}", WAVES.format(*words.split(" ", 1)), None
     for file, samples in SHIPPED.items():
