@@ -128,6 +128,7 @@ def test_media_of_every_kind_come_back_from_a_database(tmp_path: Path) -> None:
         ("#geometry_view: 0 0 0 0.01 0.01 0.01 0.001 0.001 0.001 seen x", "to have n or f"),
         ("#geometry_view: 0 0 0 0.01 0.01 0 0.001 0.001 0.001 seen n", "from lower to higher nodes"),
         ("#geometry_objects_write: 0 0 0 0.02 0.01 0.01 part", "to lie within the domain"),
+        ("#geometry_objects_write: 0 0 0 0.01 0.01 0.01 results", "to have another name than results"),
     ],
 )
 def test_files_that_cannot_be_written_are_one_sentence(tmp_path: Path, line: str, expected: str) -> None:

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from peergrid.gprmax.assemble import Plan, rasterised
-from peergrid.gprmax.items import Saved, View
+from peergrid.gprmax.items import OWN, Saved, View
 from peergrid.gprmax.library import SCHEMA, entry
 from peergrid.gprmax.raster import BIT, Ids, Raster
 from peergrid.gprmax.shapes import Frame
@@ -54,6 +54,8 @@ def write(plan: Plan, dtype: Dtype, folder: Path) -> tuple[Path, ...]:
 def check(plan: Plan) -> None:
     """Raises UsageError, one sentence with the line, for a file that cannot be written."""
     for item in plan.items:
+        if isinstance(item, Saved) and f"{item.name}.h5" in OWN:
+            raise item.command.fault("to have another name than results", f"'{item.name}'", "rename it")
         if isinstance(item, View | Saved):
             lo, hi = _region(plan.frame, item)
             count = 3 * np.prod([b - a + 1 for a, b in zip(lo, hi, strict=True)], dtype=float)
