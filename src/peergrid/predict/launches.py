@@ -16,7 +16,7 @@ from peergrid.codegen.cuda import onestep
 from peergrid.codegen.cuda.blocked.instructions import MOVES, placed, slowest
 from peergrid.codegen.cuda.blocked.levels import Levels, levels
 from peergrid.codegen.cuda.blocked.program import Launch, Program
-from peergrid.codegen.cuda.blocked.tiles import overhead
+from peergrid.codegen.cuda.blocked.reach import overhead
 from peergrid.codegen.cuda.blocked1d.pass_kernel import PassKernel1D
 from peergrid.codegen.cuda.blocked2d.pass_kernel import PassKernel
 from peergrid.codegen.cuda.choose import shape1d, shape2d, shape3d

@@ -14,7 +14,7 @@ from dataclasses import replace
 
 from peergrid.codegen.cuda.blocked.levels import levels
 from peergrid.codegen.cuda.blocked.plain import obstacles
-from peergrid.codegen.cuda.blocked.tiles import overhead
+from peergrid.codegen.cuda.blocked.reach import overhead
 from peergrid.codegen.cuda.blocked2d.pass_kernel import PassKernel
 from peergrid.codegen.cuda.choose.shape2d import pass_kernel, registers
 from peergrid.codegen.cuda.fused.persistent import PersistentKernel

@@ -2,6 +2,6 @@
 
 In the order of reading: `reach`, how far steps reach; `levels`, which row of which step is made when; `plain`, where
 one update serves all cells, and `tiles`, how these are cut. `step_plan` is what `levels` is, for the tiles that are not
-plain. `prelude` and `program` are what a kernel starts with, and what it is to an executor; `shared` says how much
-shared memory thread blocks have.
+plain. `prelude` and `program` are what a kernel starts with, and what it is to an executor; `tiled`, the protocol
+of kernels that cut boxes into tiles.
 """

@@ -90,14 +90,24 @@ def plain_updates(problem: Problem) -> tuple[dict[str, tuple[Update, Assignment]
     return tuple(found)
 
 
+@remembered()
+def plain_fields(problem: Problem) -> tuple[str, ...]:
+    """The fields that the interior reads, writes, or carries over because they change elsewhere."""
+    half = problem.grid.box.size / 2
+    found = {name for name in problem.state if problem.fields[name].box.size > half}
+    for stage in plain_updates(problem):
+        for target, (_, assignment) in stage.items():
+            found |= {target, *(read.field for read in assignment.reads)}
+    return tuple(name for name in problem.fields if name in found)
+
+
 def levels(problem: Problem, steps: int, skew: int = 0, norm: str | None = None) -> Levels:
     """The nodes of the interior's updates. skew: additional rows between steps, so that steps become
     independent; norm: a field whose rows before each step are kept until its row after the step is known.
     """
     stages = plain_updates(problem)
     accesses = [_access(number, plain) for number, plain in enumerate(stages) if plain]
-    fields = _read_or_carried(problem, stages)
-    made = pipeline(fields, accesses, steps, between_steps=skew, kept=norm)
+    made = pipeline(plain_fields(problem), accesses, steps, between_steps=skew, kept=norm)
     nodes = tuple(
         _node(node, {t: assignment for t, (_, assignment) in stages[node.stage].items()}) for node in made.nodes
     )
@@ -118,14 +128,3 @@ def _node(made: PipelineNode, assignments: Mapping[str, Assignment]) -> Node:
 def writes_of(made: PipelineNode, assignments: Mapping[str, Assignment]) -> tuple[Write, ...]:
     """The writes of a node, by its targets' assignments."""
     return tuple(Write(assignments[t], new, made.before[t]) for t, new in made.after.items())
-
-
-def _read_or_carried(problem: Problem, stages: tuple[dict[str, tuple[Update, Assignment]], ...]) -> list[str]:
-    """The fields that the interior reads or writes, and those it has to carry over because they change elsewhere."""
-    half = problem.grid.box.size / 2
-    named: dict[str, None] = {name: None for name in problem.state if problem.fields[name].box.size > half}
-    for plain in stages:
-        for target, (_, assignment) in plain.items():
-            named[target] = None
-            named.update(dict.fromkeys(sorted(read.field for read in assignment.reads)))
-    return [name for name in problem.fields if name in named]

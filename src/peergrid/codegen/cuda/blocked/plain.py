@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import reduce
 
-from peergrid.codegen.cuda.blocked.levels import plain_updates
+from peergrid.codegen.cuda.blocked.levels import plain_fields, plain_updates
 from peergrid.grid import Box
 from peergrid.stencil import Growth, Problem, footprint
 from peergrid.stencil.problem import Update
@@ -39,17 +39,6 @@ def plain_box(problem: Problem, steps: int) -> Box:
         if update is plain[stage].get(target, (None,))[0]:
             allowed &= shrunk(unbounded(problem, update.box), growth)
     return allowed
-
-
-@remembered()
-def plain_fields(problem: Problem) -> set[str]:
-    """The fields that plain tiles read, write or carry over."""
-    half = problem.grid.box.size / 2
-    found = {name for name in problem.state if problem.fields[name].box.size > half}
-    for stage in plain_updates(problem):
-        for target, (_, assignment) in stage.items():
-            found |= {target, *(read.field for read in assignment.reads)}
-    return found
 
 
 @remembered()

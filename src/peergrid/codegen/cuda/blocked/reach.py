@@ -14,5 +14,10 @@ def reach(problem: Problem, steps: int) -> Growth:
 
 def row_reach(problem: Problem, steps: int) -> tuple[int, int]:
     """The rows above and below its own that a tile reads."""
-    inputs = footprint(problem, steps).inputs.values()
-    return max(g.below[0] for g in inputs), max(g.above[0] for g in inputs)
+    growth = reach(problem, steps)
+    return growth.below[0], growth.above[0]
+
+
+def overhead(problem: Problem, steps: int) -> int:
+    """Rows that a tile streams beside its own."""
+    return sum(row_reach(problem, steps))

@@ -8,7 +8,6 @@ from math import ceil
 
 from peergrid.codegen.cuda.blocked.plain import FAR
 from peergrid.grid import Box
-from peergrid.stencil import Problem, footprint
 
 
 @dataclass(frozen=True)
@@ -51,12 +50,6 @@ def spans(lo: int, hi: int, count: int, align: int = 1) -> Iterator[tuple[int, i
         first, last = lo + units * k // count * align, min(hi, lo + units * (k + 1) // count * align)
         if first < last:
             yield first, last
-
-
-def overhead(problem: Problem, steps: int) -> int:
-    """Rows that a tile streams beside its own."""
-    inputs = footprint(problem, steps).inputs.values()
-    return max(g.below[0] for g in inputs) + max(g.above[0] for g in inputs)
 
 
 def _round_up(value: int, multiple: int) -> int:

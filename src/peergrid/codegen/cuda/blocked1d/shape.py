@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 
-from peergrid.codegen.cuda.blocked.levels import levels, plain_updates
+from peergrid.codegen.cuda.blocked.levels import plain_updates
 from peergrid.codegen.cuda.blocked.reach import reach
 from peergrid.stencil import Problem, footprint
 
@@ -55,11 +55,6 @@ class Tile1D:
     def segment(self) -> int:
         """Cells of a boundary tile with its ghost cells."""
         return self.shape.most + sum(self.ghosts)
-
-    @cached_property
-    def held(self) -> tuple[str, ...]:
-        """The fields that interior tiles hold: those that their updates read or write, or that they carry over."""
-        return tuple(version.field for version in levels(self.problem, 1).inputs)
 
     @cached_property
     def fields(self) -> tuple[str, ...]:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from peergrid.codegen.cuda.blocked.levels import plain_updates
+from peergrid.codegen.cuda.blocked.levels import plain_fields, plain_updates
 from peergrid.codegen.cuda.blocked.plain import FAR, unbounded
 from peergrid.codegen.cuda.blocked.prelude import prelude
 from peergrid.codegen.cuda.blocked1d.shape import Tile1D
@@ -193,7 +193,7 @@ class Text1D:
             wraps=_flag(grid.periodic[0]),
             reflects=_flag(grid.boundary[0] == "reflecting"),
             stored=", ".join(map(self._stored, tile.fields)),
-            held=", ".join(map(self._stored, tile.held)),
+            held=", ".join(map(self._stored, plain_fields(self.problem))),
             stages=", ".join(f"Stage_{stage}" for stage in range(len(self.problem.stages))),
         )
 

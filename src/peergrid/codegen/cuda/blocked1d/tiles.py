@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from math import ceil
 
-from peergrid.codegen.cuda.blocked.plain import obstacles, plain_box, plain_fields, shrunk, unbounded
+from peergrid.codegen.cuda.blocked.levels import plain_fields
+from peergrid.codegen.cuda.blocked.plain import obstacles, plain_box, shrunk, unbounded
 from peergrid.codegen.cuda.blocked.tiles import Tiles, spans
 from peergrid.codegen.cuda.blocked1d.shape import ALIGN, Tile1D
 from peergrid.grid import Box

@@ -17,7 +17,8 @@ import numpy as np
 from peergrid.codegen.cuda.blocked.plain import FAR
 from peergrid.codegen.cuda.blocked.prelude import prelude
 from peergrid.codegen.cuda.blocked.program import Launch, Program, regions_of, serving
-from peergrid.codegen.cuda.blocked.tiles import Tiles, overhead
+from peergrid.codegen.cuda.blocked.reach import overhead
+from peergrid.codegen.cuda.blocked.tiles import Tiles
 from peergrid.codegen.cuda.blocked2d.boundary.kernel import Boundary2D
 from peergrid.codegen.cuda.blocked2d.boundary.rings import MOST_ROWS, BoundaryShape
 from peergrid.codegen.cuda.blocked2d.shape import Shape, margin

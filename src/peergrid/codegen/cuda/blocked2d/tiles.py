@@ -11,7 +11,8 @@ from dataclasses import dataclass, replace
 from math import ceil
 
 from peergrid.codegen.cuda.blocked.plain import FAR, allowed, core_of, obstacles
-from peergrid.codegen.cuda.blocked.tiles import Tiles, bands, chunks, overhead, spans
+from peergrid.codegen.cuda.blocked.reach import overhead
+from peergrid.codegen.cuda.blocked.tiles import Tiles, bands, chunks, spans
 from peergrid.grid import Box
 from peergrid.stencil import Problem
 from peergrid.stencil.remember import remembered

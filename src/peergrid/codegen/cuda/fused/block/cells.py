@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property, reduce
+from functools import cached_property
 
+from peergrid.codegen.cuda.blocked.reach import reach
 from peergrid.codegen.cuda.common.arguments import Arguments
-from peergrid.stencil import Growth, Problem, Stage, footprint
+from peergrid.stencil import Growth, Problem, Stage
 
 
 @dataclass(frozen=True)
@@ -46,7 +47,7 @@ class BlockCells2D:
     @cached_property
     def reach(self) -> Growth:
         """The extent of what one step reads around the cells that it makes, of any field."""
-        return reduce(Growth.__or__, footprint(self.problem, 1).inputs.values())
+        return reach(self.problem, 1)
 
     @property
     def columns(self) -> int:
