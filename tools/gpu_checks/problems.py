@@ -129,12 +129,26 @@ def radar3d(nx: int, ny: int, nz: int, steps: int, lit: bool = False) -> Any:
     return fdtd3d.build(domain).problem
 
 
+@cache
+def shot(nx: int, ny: int, nz: int) -> Any:
+    """A seismic shot of second order: a source and receivers between nodes, on both sides of where two devices meet."""
+    import numpy as np
+
+    from peergrid.bench.problems import noise
+    from peergrid.models.wave import Medium, Propagator, Scheme
+
+    waves = Propagator(Medium((nx, ny, nz), 10.0, 2000 + 500 * noise((nx, ny, nz), 5)), Scheme(order=2, layer=2))
+    places = [[10 * (nx // 2 + step) + 3.0, 5.0 * ny + 2.0, 5.0 * nz + 1.0] for step in (-3, -1, 0, 2)]
+    return waves.problem(np.array(places[:1]), np.ones((1, 40)), np.array(places))[0]
+
+
 CHECKED: dict[str, Callable[[], Any]] = {
     "gpr": example,
     "jacobi": lambda: relaxed(700, 1000),
     "heat3d": lambda: cube((96, 80, 72)),
     "radius4": lambda: radius_four(600, 1100),
     "radar3d": lambda: radar3d(200, 24, 28, 40),
+    "shot3d": lambda: shot(180, 24, 22),
     "waves3d": lambda: radar3d(90, 24, 28, 24, lit=True),
     "reduced": lambda: reduced(300, 2100),
     "reduced1d": lambda: reduced(90_000),
