@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from math import prod
 
 import numpy as np
 
@@ -160,11 +159,6 @@ class ReduceKernel:
 def record_doubles(problem: Problem, reduction: Reduction, first: int, last: int) -> int:
     """The number of doubles in one record; first, last: the groups of which a device has a part."""
     return last - first + 2 * GROUP + (2 * LEAF if problem.grid.ndim == 1 else 0)
-
-
-def leaves_of(problem: Problem) -> int:
-    """The leaves of the grid."""
-    return prod(problem.grid.shape[:-1]) * -(-problem.grid.shape[-1] // LEAF)
 
 
 def _bool(value: bool) -> str:

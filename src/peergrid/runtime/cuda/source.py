@@ -31,7 +31,7 @@ def source_of_run(
     """The CUDA C++ that a run compiles, each text under a line for each of its kernels, parts of several texts once.
 
     steps: between exchanges (None: as many as one pass is worth); strategy, gpus: as the run has them; gpu: what the
-    kernels are fitted to. Raises UsageError where no kernel makes so many steps.
+    kernels are chosen for. Raises UsageError where no kernel makes so many steps.
     """
     depth = steps_per_pass(problem, gpu=gpu) if steps is None else steps
     block = block_of(problem, depth, gpu)

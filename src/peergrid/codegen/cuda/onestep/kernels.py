@@ -143,8 +143,8 @@ class Program:
             wide.sort(key=lambda region: region.box.size)
             made = [*self._cells(number, cells), *self._rows(number, rows)]
             made += [self._wide(region, group) for region in wide]
-            aside = bool(wide) and wide[-1].box.size >= self.gpu.concurrent_cells
-            found += [replace(launch, beside=aside and launch is not made[-1]) for launch in made]
+            concurrent = bool(wide) and wide[-1].box.size >= self.gpu.concurrent_cells
+            found += [replace(launch, beside=concurrent and launch is not made[-1]) for launch in made]
         inside = tuple(n for n in recorded if any(problem.receivers[n].cell in box for box in boxes))
         if inside:
             found.append(Launch("record", -(-len(inside) // 128), 128, boxes[0], receivers=inside))
@@ -173,11 +173,6 @@ class Program:
         table = tuple((region.box, self.cells.index(region.variant)) for region in parts)
         blocks = sum(-(-box.size // cell.THREADS) for box, _ in table)
         return [Launch(f"cells_{group}", blocks, cell.THREADS, parts[0].box, regions=table)]
-
-
-def supports(problem: Problem, steps: int) -> bool:
-    """True for the number of steps that one-step kernels make: one."""
-    return steps == 1
 
 
 def arguments_of(problem: Problem) -> Arguments:

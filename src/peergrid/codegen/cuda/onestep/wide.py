@@ -228,11 +228,11 @@ class WideKernel:
             patch = patches[node.field, plane]
             at_row = plus("r", row - patch.first_row) if with_rows else "0"
             at_column = plus("v", column - patch.first_column) if with_columns else "0"
-            return f"{self._held(patch)}[{at_row}][{at_column}]"
+            return f"{self._array(patch)}[{at_row}][{at_column}]"
 
         return read
 
-    def _held(self, patch: Patch) -> str:
+    def _array(self, patch: Patch) -> str:
         sign = "" if patch.plane == 0 else ("_m" if patch.plane < 0 else "_p") + str(abs(patch.plane))
         return f"{self.naming.field(patch.field)}{sign}"
 
@@ -274,13 +274,13 @@ class WideKernel:
         patches = self._patches(self.rows)
         yield from self._pointers()
         for patch in patches.values():
-            yield f"R {self._held(patch)}[{patch.rows}][{patch.width}];"
+            yield f"R {self._array(patch)}[{patch.rows}][{patch.width}];"
             for row, columns in patch.columns.items():
                 yield from self._row(patch, row, columns)
 
     def _row(self, patch: Patch, row: int, columns: frozenset[int]) -> Iterator[str]:
         """One row: whole aligned groups of W by one access, other values one by one."""
-        held = f"{self._held(patch)}[{row - patch.first_row}]"
+        array = f"{self._array(patch)}[{row - patch.first_row}]"
         offset = self.naming.at(patch.field, self._index(patch, row), self.group.before.get(patch.field, SOURCE))
         place = f"from_{self.naming.field(patch.field)} + {offset}"
         axes = self.arguments.problem.fields[patch.field].axes
@@ -288,10 +288,10 @@ class WideKernel:
         if self.ndim - 1 in axes:
             for chunk in sorted({column // self.width * self.width for column in columns}):
                 if set(range(chunk, chunk + self.width)) <= rest:
-                    yield f"load({held} + {chunk - patch.first_column}, {plus(place, chunk)});"
+                    yield f"load({array} + {chunk - patch.first_column}, {plus(place, chunk)});"
                     rest -= set(range(chunk, chunk + self.width))
         for column in sorted(rest):
-            yield f"{held}[{column - patch.first_column}] = __ldg({plus(place, column)});"
+            yield f"{array}[{column - patch.first_column}] = __ldg({plus(place, column)});"
 
     def _index(self, patch: Patch, row: int) -> dict[int, str]:
         names = coordinates(self.ndim)

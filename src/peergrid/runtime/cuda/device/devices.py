@@ -55,11 +55,6 @@ class Devices:
     def count(self) -> int:
         return len(self.ordinals)
 
-    @property
-    def queues(self) -> tuple[Queue, ...]:
-        """The queues that have a stream."""
-        return tuple(self._streams)
-
     def context(self, device: int) -> int:
         """The context of a device; for another process's, which is alike, that of the first here: it tells of room."""
         return self._context_of.get(self.ordinals[device], self._context_of[self.ordinals[self.mine[0]]])

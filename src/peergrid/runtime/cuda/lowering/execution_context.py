@@ -36,7 +36,7 @@ Made = TypeVar("Made")
 class ExecutionContext:
     """The resources of one executor.
 
-    norms: None unless the norm of a field is asked for; gpu: the model that kernels are fitted to; multiprocessors: of
+    norms: None unless the norm of a field is asked for; gpu: the model that kernels are chosen for; multiprocessors: of
     each device; semaphores: the words that order queues of different GPUs; step_seconds, timeout: see `duration`.
 
     least: the shortest timeout in seconds; cache: a folder for compiled kernels; sources: one for their texts;

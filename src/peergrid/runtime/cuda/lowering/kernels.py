@@ -89,7 +89,7 @@ class ManyPasses:
 class Kernels:
     """What the passes of schedules over a layout are made by.
 
-    norm: a field the norm of whose change is summed up; gpu: what kernels are fitted to; multiprocessors: of each
+    norm: a field the norm of whose change is summed up; gpu: what kernels are chosen for; multiprocessors: of each
     device; reaches: whether one device may use another's memory; own: the kernel of a problem whose updates say what is
     read and no more.
     """

@@ -48,7 +48,7 @@ class Places:
 class Plan:
     """The bytes that each device needs, known before anything is allocated.
 
-    gpu: what their kernels are fitted to.
+    gpu: what their kernels are chosen for.
     """
 
     layout: Layout

@@ -61,7 +61,7 @@ def _carries(devices: Devices, source: int, target: int) -> bool:
     driver = devices.driver
     pattern = np.random.default_rng(source * 1000 + target).integers(0, 1 << 62, PROBE_WORDS)
     arrived = np.zeros_like(pattern)
-    with _held(devices, target, pattern.nbytes) as there, _held(devices, source, pattern.nbytes) as here:
+    with _temporary(devices, target, pattern.nbytes) as there, _temporary(devices, source, pattern.nbytes) as here:
         driver.upload(here, pattern)
         devices.enter(target)
         driver.upload(there, arrived)
@@ -76,7 +76,7 @@ def _carries(devices: Devices, source: int, target: int) -> bool:
 
 
 @contextmanager
-def _held(devices: Devices, device: int, count: int) -> Iterator[int]:
+def _temporary(devices: Devices, device: int, count: int) -> Iterator[int]:
     """Device memory for a while; the device is current at the beginning."""
     devices.enter(device)
     pointer = devices.driver.allocate(count)

@@ -1,5 +1,5 @@
 """Does it fit on the GPUs: the bytes that devices need against what is free, before anything is allocated; and what
-kernels are fitted to.
+kernels are chosen for.
 """
 
 from __future__ import annotations

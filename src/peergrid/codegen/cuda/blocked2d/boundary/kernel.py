@@ -71,8 +71,9 @@ class Boundary2D:
 
     problem: Problem
     shape: BoundaryShape
-    entry: str = "edge2d"
     norm: str | None = None
+
+    entry = "edge2d"
 
     @cached_property
     def rings(self) -> BoundaryRings:
