@@ -25,6 +25,7 @@ from wave_problems import AXIS, FIRST, RADIUS, SECOND, along_axis, tilted
 from peergrid import Grid, Options, Problem, Simulation
 from peergrid.costs.machine import Line, Machine
 from peergrid.costs.machines import machine_named
+from peergrid.grid import Box
 from peergrid.grid.partition import Partition
 from peergrid.predict.forecast import Forecaster
 from peergrid.predict.scaling import seconds_on
@@ -46,9 +47,11 @@ OVERLAP = Options("overlap", 1)
 def waves(slices: int, cells: int) -> Problem:
     """A step in so many slices of cells × cells; no array is made."""
     grid = Grid((slices + 2 * RADIUS, cells + 2 * RADIUS, cells + 2 * RADIUS))
+    inside = Box((2 * RADIUS,) * 3, tuple(n - 2 * RADIUS for n in grid.shape))
     p, q, gp, gq, m, a, b = (grid.field(name) for name in ("p", "q", "gp", "gq", "m", "a", "b"))
     axis = [grid.field(name) for name in AXIS]
-    return Problem.of([along_axis(p, q, gp, gq, *axis, FIRST), tilted(p, q, gp, gq, *axis, m, a, b, FIRST, SECOND)])
+    advance = tilted(p, q, gp, gq, *axis, m, a, b, FIRST, SECOND).within(inside)
+    return Problem.of([along_axis(p, q, gp, gq, *axis, FIRST), advance])
 
 
 def parts(problem: Problem, machine: Machine, gpus: int) -> dict[str, float]:

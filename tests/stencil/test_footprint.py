@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from peergrid.grid import Box, Grid
-from peergrid.stencil import Growth, Problem, footprint, read_box, stencil, write_box
+from peergrid.grid.grid import Boundary
+from peergrid.stencil import Growth, Problem, footprint, read_box, read_boxes, stencil, write_box
 
 
 @stencil
@@ -56,3 +57,32 @@ def test_a_confined_field_is_read_and_written_where_it_is() -> None:
     problem = Problem.of(lopsided(u).within(Box((7,), (8,))))
     assert read_box(problem, "u", Box((0,), (30,)), 1) == Box((4,), (9,))
     assert write_box(problem, "u", Box((6,), (30,))) == Box((6,), (9,))
+
+
+@stencil
+def slope(g, u):  # type: ignore[no-untyped-def]
+    g.next[0] = u[1] - u[-1]
+
+
+@stencil
+def bend(u, g):  # type: ignore[no-untyped-def]
+    u.next[0] = u[0] + g[1] - g[-1]
+
+
+@pytest.mark.parametrize(
+    ("boundary", "within", "read"),
+    [
+        ("periodic", None, ()),  # written everywhere
+        ("fixed", Box((2,), (28,)), (Box((0,), (1,)),)),  # the first cell, which no update writes, stays in the copy
+        ("fixed", None, (Box((0,), (11,)),)),  # the first cell is read, too
+    ],
+)
+def test_of_a_field_that_a_step_writes_before_it_reads_old_values_are_not_read(
+    boundary: Boundary, within: Box | None, read: tuple[Box, ...]
+) -> None:
+    grid = Grid(30, boundary)
+    u, g = grid.field("u"), grid.field("g")
+    last = bend(u, g) if within is None else bend(u, g).within(within)
+    assert read_boxes(Problem.of([slope(g, u), last]), "g", Box((0,), (10,)), 1) == read
+    back = Problem.of([last, slope(g, u)])  # reads what the step before has left
+    assert read_boxes(back, "g", Box((0,), (10,)), 1)[-1].hi[0] > 10

@@ -8,12 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import reduce
 from operator import le
 
 from peergrid.grid import Box, Grid, Index
+from peergrid.grid.box import subtract
+from peergrid.stencil.lagged import without_update
 from peergrid.stencil.problem import Problem, Stage
 from peergrid.stencil.reduction import Reduction
 from peergrid.stencil.remember import remembered
+
+FAR = 1 << 40  # cells: beyond any grid
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +109,14 @@ def read_box(problem: Problem, name: str, box: Box, steps: int) -> Box:
 
 
 def read_boxes(problem: Problem, name: str, box: Box, steps: int) -> tuple[Box, ...]:
-    """The same as disjoint boxes that may leave cells out: those of one step lack the corners that a star lacks."""
+    """The same as disjoint boxes that may leave cells out: those of one step lack the corners that a star lacks, and of
+    a field that is written anew before it is read there are only the cells that no update writes, which are kept.
+    """
+    if steps and name in renewed_fields(problem):
+        kept = (
+            one & box for part in without_update(problem, name) for one, _ in problem.grid.shifted_images(part, box)
+        )
+        return tuple(part for part in kept if not part.empty)
     whole = read_box(problem, name, box, steps)
     if steps != 1 or name not in problem.state:
         return () if whole.empty else (whole,)
@@ -115,6 +127,26 @@ def read_boxes(problem: Problem, name: str, box: Box, steps: int) -> tuple[Box, 
             rest = [piece for part in rest for piece in part - known]
         found += [piece for piece in rest if not piece.empty]
     return (whole,) if sum(piece.size for piece in found) == whole.size else tuple(found)
+
+
+@remembered()
+def renewed_fields(problem: Problem) -> frozenset[str]:
+    """The fields of which a step reads no cell but those that one of its stages has written before."""
+    return frozenset(name for name in problem.state if _renewed(problem, name))
+
+
+def _renewed(problem: Problem, name: str) -> bool:
+    number = next((n for n, stage in enumerate(problem.stages) if name in stage.targets), 0)
+    reading = [
+        (n, update.box.shift(read.offset))
+        for n, stage in enumerate(problem.stages)
+        for update in stage.updates
+        for read in update.reads
+        if read.field == name
+    ]
+    written = (_endless(problem.grid, update.box) for update, _ in problem.stages[number].writers(name))
+    seen = tuple(part for _, box in reading for part in _folded(problem.grid, box))
+    return all(n > number for n, _ in reading) and not reduce(subtract, written, seen)
 
 
 @remembered()
@@ -175,7 +207,15 @@ def write_box(problem: Problem, name: str, box: Box) -> Box:
 
 def _reach(problem: Problem, box: Box) -> Box:
     """A field's box, unbounded along periodic axes (there it spans the axis and repeats)."""
-    far = 1 << 40
-    lo = tuple(-far if p else a for a, p in zip(box.lo, problem.grid.periodic, strict=True))
-    hi = tuple(far if p else b for b, p in zip(box.hi, problem.grid.periodic, strict=True))
-    return Box(lo, hi)
+    for axis, periodic in enumerate(problem.grid.periodic):
+        if periodic:
+            box = box.with_axis(axis, -FAR, FAR)
+    return box
+
+
+def _endless(grid: Grid, box: Box) -> Box:
+    """A box, unbounded along the periodic axes that it spans."""
+    for axis, periodic in enumerate(grid.periodic):
+        if periodic and box.shape[axis] == grid.shape[axis]:
+            box = box.with_axis(axis, -FAR, FAR)
+    return box

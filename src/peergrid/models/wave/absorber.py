@@ -110,7 +110,7 @@ def absorbing_tilted(
     slopes: Gz of the waves, which the first stage changes; factors: of what a wave takes from ψ; first: weights of ∇.
     """
     grid, reach = frame.grid, (frame.reach,) * frame.grid.ndim
-    inner = _within_reach(frame)
+    inner = frame.changing
     below = inner.with_axis(grid.ndim - 1, frame.before[-1] + 1, inner.hi[-1]) if frame.scheme.free_surface else inner
     before, after = list[Update](), list[Update]()
     for name, box in _parts(frame):
@@ -123,15 +123,10 @@ def absorbing_tilted(
     return Stage(tuple(before)), apart(after)
 
 
-def _within_reach(frame: Frame) -> Box:
-    """The cells around which derivatives stay on the grid."""
-    return Box((frame.reach,) * frame.grid.ndim, tuple(n - frame.reach for n in frame.grid.shape))
-
-
 def _parts(frame: Frame) -> Iterator[tuple[str, Box]]:
     """The cells of all layers as boxes that do not overlap; above a free surface as far as derivatives reach."""
     grid = frame.grid
-    rest = _within_reach(frame)
+    rest = frame.changing
     if frame.scheme.free_surface:
         rest = rest.with_axis(grid.ndim - 1, frame.before[-1] - frame.reach, rest.hi[-1])
     for axis in range(grid.ndim):
@@ -146,7 +141,7 @@ def _parts(frame: Frame) -> Iterator[tuple[str, Box]]:
 def sides(frame: Frame, dt: float, reach: int, name: str) -> Iterator[Side]:
     """The layers of a frame; reach: cells that the derivative half way between nodes reads to each side."""
     grid = frame.grid
-    whole = _within_reach(frame)
+    whole = frame.changing
     if frame.scheme.free_surface:
         whole = whole.with_axis(grid.ndim - 1, frame.before[-1] + 1, whole.hi[-1])
     for axis in range(grid.ndim):
