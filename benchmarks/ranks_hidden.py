@@ -40,6 +40,7 @@ from peergrid.predict.operations import Given, Timed  # noqa: E402
 from peergrid.predict.simulation import simulate  # noqa: E402
 from peergrid.predict.virtual import virtual_machine  # noqa: E402
 from peergrid.runtime.cpu.executor import ThreadedExecutor  # noqa: E402
+from peergrid.runtime.kernel import Pass  # noqa: E402
 from peergrid.runtime.ranks.exchange_times import exchange_times  # noqa: E402
 from peergrid.runtime.ranks.executor import RankedExecutor  # noqa: E402
 from peergrid.runtime.ranks.messages import MpiMail  # noqa: E402
@@ -64,9 +65,9 @@ def problem(rows: int, columns: int) -> Problem:
     return Problem.of(heat(Grid((rows, columns), dtype="float64").field("u", 0.0), 0.1))
 
 
-def sleeping(seconds: float, cells: int, memory: Any, box: Box, *rest: Any) -> None:
+def sleeping(seconds: float, cells: int, memory: Any, work: Pass) -> None:
     """A pass of a device that takes so long for a step of so many cells, and computes nothing."""
-    time.sleep(seconds * rest[3] * box.size / cells)
+    time.sleep(seconds * work.steps * work.box.size / cells)
 
 
 def step_seconds(comm: Any, columns: int, depth: int, seconds: float) -> float:

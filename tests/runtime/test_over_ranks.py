@@ -11,7 +11,9 @@ import sys
 import time
 from collections.abc import Iterator
 from dataclasses import replace
+from mmap import mmap
 from pathlib import Path
+from tempfile import NamedTemporaryFile
 
 import h5py
 import numpy as np
@@ -26,6 +28,7 @@ from peergrid import Options
 from peergrid.grid.partition import Partition
 from peergrid.runtime.cpu.executor import ThreadedExecutor
 from peergrid.runtime.ranks import launcher
+from peergrid.runtime.ranks.ranks import take_names
 from peergrid.runtime.ranks.settings import settings as settings_in_force
 from peergrid.runtime.ranks.survey import RankFacts, warnings_of
 from peergrid.runtime.reference import ReferenceKernel
@@ -211,6 +214,16 @@ def alive(pids: list[int]) -> Iterator[int]:
         yield pid
 
 
+def test_memory_that_ranks_share_is_gone_with_the_last_of_them() -> None:
+    with NamedTemporaryFile(prefix="mpich_shm_", dir="/dev/shm", delete=False) as file:
+        file.write(b"shared")
+        file.flush()
+        with mmap(file.fileno(), 6) as mapped:
+            take_names()
+            assert not Path(file.name).exists()
+            assert mapped.read() == b"shared"
+
+
 def test_a_rank_that_its_launcher_cannot_end_ends_by_itself() -> None:
     """As where the wire between them is cut: MPI waits within its call, and nothing of Python goes on."""
     program = """
@@ -254,6 +267,7 @@ def test_ranks_that_are_interrupted_go_on_as_another_number_of_them(tmp_path: Pa
         time.sleep(0.02)
     process.send_signal(signal.SIGINT)
     process.communicate(timeout=100)
+    assert process.returncode == 0  # as one process that ends at a pause
     again = subprocess.run(
         [str(MPIEXEC), "-n", "3", *given, str(folder), "--resume"],
         capture_output=True, text=True, timeout=100, env=environment(), check=False,

@@ -10,8 +10,9 @@ from contextlib import contextmanager
 from peergrid.errors import DeviceFault
 from peergrid.schedule.ops import Flag, Op, SignalWait, describe
 
-SPINS = 200  # questions in a row before a thread sleeps between them
-POLL = 2e-5  # seconds of such a sleep
+SOON = 3e-4  # seconds for which a thread asks without a pause
+PAUSE = 2e-5  # seconds between two questions then
+SHARE, LONG = 0.25, 1e-3  # while others compute: a share of the time waited so far, and seconds at most
 TICK = 0.05  # seconds between two looks at the abort flag and the clock
 
 Token = threading.Event
@@ -83,13 +84,13 @@ class Waits:
                 self._check(op)
 
     def poll(self, ready: Callable[[], bool], op: Op) -> None:
-        """Ask until the answer is yes."""
-        asked = 0
+        """Ask until the answer is yes: often, but for where each question would keep others from computing."""
+        began = time.monotonic()
         with self._noted(op):
             while not ready():
                 self._check(op)
-                asked += 1
-                time.sleep(0 if asked < SPINS else POLL)
+                waited = time.monotonic() - began
+                time.sleep(min(waited * SHARE, LONG) if self._computing else PAUSE if waited > SOON else 0)
 
     def pass_barrier(self, barrier: Barrier, op: Op) -> None:
         """Wait until all parties of a barrier are here."""

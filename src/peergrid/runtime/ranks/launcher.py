@@ -19,7 +19,7 @@ SIZES = ("PMI_SIZE", "OMPI_COMM_WORLD_SIZE", "SLURM_STEP_NUM_TASKS")
 """Where launchers (of MPICH and Intel MPI, of Open MPI, of Slurm) write how many processes they started."""
 
 INTERRUPTED = 130  # what shells expect of a program that Ctrl-C ended
-CUT_OFF = 3  # seconds in which a launcher ends a rank that asks for it; then the rank ends by itself
+CUT_OFF = 2  # seconds in which a launcher ends a rank that asks for it; then the rank ends by itself
 LAST_WORDS = 0.2  # seconds in which a launcher takes what a process has written before it ends
 
 

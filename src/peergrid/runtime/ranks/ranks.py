@@ -5,7 +5,9 @@ from __future__ import annotations
 import pickle
 import time
 from collections.abc import Callable, Hashable
+from contextlib import suppress
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any, Protocol, TypeVar, cast, get_args
 
 import numpy as np
@@ -18,6 +20,7 @@ from peergrid.schedule.ops import Carrier
 Decision = TypeVar("Decision")
 POLL = 1e-3  # seconds between two questions whether all are there, at most; and a twentieth of those waited so far
 SOON = 2e-3  # seconds for which one asks without a pause
+SHARED = "/dev/shm/mpich_shm_"
 
 
 class Communicator(Protocol):
@@ -123,6 +126,19 @@ def devices_of_all(comm: Communicator, own: Devices) -> tuple[Devices, Ranks]:
     come.
     """
     parts = Ranks(comm, ()).allgather(part(own))
+    take_names()  # all are past MPI's start
     devices, by_address = together(parts, comm.rank)
     of_device = tuple(rank for rank, found in enumerate(parts) for _ in range(found.devices.count))
     return devices, Ranks(comm, of_device, by_address=by_address)
+
+
+def take_names() -> None:
+    """Take their names from the files of shared memory that MPICH's ranks have mapped by now: nobody opens them again,
+    and where ranks are killed they would stay in memory until the machine starts anew.
+    """
+    with suppress(OSError):
+        paths = {
+            words[5] for line in Path("/proc/self/maps").read_text().splitlines() if len(words := line.split()) == 6
+        }
+        for path in filter(lambda path: path.startswith(SHARED), paths):
+            Path(path).unlink(missing_ok=True)
