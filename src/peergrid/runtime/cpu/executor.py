@@ -387,7 +387,9 @@ class ThreadedExecutor:
 def _start(thread: threading.Thread, devices: int) -> None:
     try:
         thread.start()
-    except RuntimeError:
+    except RuntimeError as error:
+        if "start new thread" not in str(error):
+            raise  # of a signal's handler, in the middle of it
         raise DoesNotFit(
             f"The system starts no more threads for {devices} virtual devices; use fewer devices, or raise the limit "
             "of processes ('ulimit -u')."
