@@ -186,7 +186,6 @@ class Propagator:
             update = stencils.divergence(u, self._flow, c, weights, self.damping)
         else:
             update = stencils.ahead_by_flux(u, found, self._flow, c, weights)
-        update = update.within(self.frame.changing)
         driven = tuple(Driven(of, (found,), factors, flux) for flux in self._flow)
         return self._layered((fluxes, update), driven, name)
 
@@ -236,7 +235,6 @@ class Propagator:
         direction, weights, damping = self._direction, self._scaled(first, 1), self.damping
         slopes = Stage((stencils.along_axis(*waves, *along, direction, weights),))
         update = stencils.tilted(*waves, *along, direction, c, a, b, weights, self._scaled(second, 2), damping)
-        update = update.within(self.frame.changing)
         if not self.frame.matched:
             return slopes, Stage((update,))
         factors = (c, a, *damping), (c, b, *damping)

@@ -75,36 +75,25 @@ class Frame:
     @property
     def mirrored(self) -> int:
         """Cells above a free surface that continue the waves."""
-        return max(self.reach * (2 if self.two_stages else 1), HALF) if self.scheme.free_surface else 0
-
-    @property
-    def two_stages(self) -> bool:
-        """True where a stage stores derivatives for the next one."""
-        return self.medium.density is not None or self.medium.kind == "tti"
-
-    @property
-    def margin(self) -> int:
-        """Cells at each edge beyond the layers."""
-        return max(self.reach, HALF)
+        two_stages = self.medium.density is not None or self.medium.kind == "tti"
+        return max(self.reach * (2 if two_stages else 1), HALF) if self.scheme.free_surface else 0
 
     @property
     def changing(self) -> Box:
-        """The cells in which waves change: where layers have room, derivatives that are stored for them are stored
-        wherever they are read, and need no exchange.
-        """
-        margin = self.reach * (2 if self.two_stages and self.scheme.layer >= self.reach else 1)
-        return Box((margin,) * self.medium.ndim, tuple(n - margin for n in self.shape))
+        """The cells around which derivatives stay on the grid."""
+        return Box((self.reach,) * self.medium.ndim, tuple(n - self.reach for n in self.shape))
 
     @property
     def before(self) -> tuple[int, ...]:
         """Cells of the grid before node 0 of the medium, along each axis."""
-        usual = (self.scheme.layer + self.margin,) * self.medium.ndim
-        return usual if not self.mirrored else (*usual[:-1], self.margin + self.mirrored)
+        margin = max(self.reach, HALF)
+        usual = (self.scheme.layer + margin,) * self.medium.ndim
+        return usual if not self.mirrored else (*usual[:-1], margin + self.mirrored)
 
     @property
     def after(self) -> tuple[int, ...]:
         """Cells of the grid after the medium's last node, along each axis."""
-        return (self.scheme.layer + self.margin,) * self.medium.ndim
+        return (self.scheme.layer + max(self.reach, HALF),) * self.medium.ndim
 
     @property
     def shape(self) -> tuple[int, ...]:
