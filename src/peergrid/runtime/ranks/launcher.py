@@ -13,7 +13,7 @@ from types import TracebackType
 from peergrid.errors import PeergridError, UsageError, extra
 from peergrid.runtime.devices import Devices, cores, parse_devices
 from peergrid.runtime.ranks.gpus import host, share
-from peergrid.runtime.ranks.ranks import Communicator
+from peergrid.runtime.ranks.ranks import Communicator, take_names
 
 SIZES = ("PMI_SIZE", "OMPI_COMM_WORLD_SIZE", "SLURM_STEP_NUM_TASKS")
 """Where launchers (of MPICH and Intel MPI, of Open MPI, of Slurm) write how many processes they started."""
@@ -106,4 +106,5 @@ def _abort(comm: Communicator, code: int) -> None:
     sys.stderr.flush()
     time.sleep(LAST_WORDS)  # launchers drop what they have not read when they end all
     signal.alarm(CUT_OFF)  # a rank whose launcher is out of reach would wait in MPI for ever
+    take_names()
     comm.Abort(code)
