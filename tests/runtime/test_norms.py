@@ -5,7 +5,7 @@ from __future__ import annotations
 import ctypes
 import ctypes.util
 from concurrent.futures import ThreadPoolExecutor
-from functools import cache
+from functools import cache, reduce
 from itertools import pairwise, product
 
 import numpy as np
@@ -16,10 +16,11 @@ from hypothesis import strategies as st
 from runtime_problems import PROBLEMS, random_heat, yee
 
 import peergrid
-from peergrid import Box, Grid, Options, Problem, Simulation, UsageError, reduction, stencil
+from peergrid import Grid, Options, Problem, Simulation, UsageError, reduction, stencil
 from peergrid.codegen.norm import NORM_COLUMNS, NORM_ROWS
 from peergrid.codegen.reductions import LEAF, leaves, total
 from peergrid.grid import Array
+from peergrid.grid.box import subtract
 from peergrid.grid.partition import Partition
 from peergrid.runtime.cpu.norm import compiled_sums
 from peergrid.runtime.inorder import InOrderExecutor
@@ -28,9 +29,11 @@ from peergrid.runtime.norms import Norms
 from peergrid.runtime.reductions import grouped
 from peergrid.runtime.reference_norm import add_square, reference_sums
 from peergrid.schedule import build, layout
-from peergrid.schedule.access import declared
+from peergrid.schedule.access import accesses
+from peergrid.schedule.ops import Compute
 from peergrid.schedule.strategies import STRATEGIES, StrategyName
 from peergrid.simulate import CHECK_EVERY
+from peergrid.stencil import write_box
 from peergrid.stencil.reduction import NORM, norm_of
 
 STEPS = 5
@@ -246,12 +249,15 @@ def test_what_a_norm_reads_is_what_the_proof_knows_of(name: str) -> None:
     """Every change of a cell is told from two values that the schedule's proof takes for read and written there."""
     grid = Grid((12, 10))
     problem = Problem.of(forgetful(grid.field("u"), grid.field("given"))) if name == "forgetful" else PROBLEMS[name]()
-    box = Box(tuple(n // 4 for n in problem.grid.shape), tuple(n // 2 + 1 for n in problem.grid.shape))
-    for field in problem.state:
-        rest = [box & problem.fields[field].box]
-        for known in declared(problem, field, box, 1):
-            rest = [piece for part in rest for piece in part - known]
-        assert all(part.empty for part in rest)
+    options = Options("overlap", 2, 1)
+    plan = layout(problem, Partition.over(problem.grid, 2), options)
+    for op in build(plan, options, 1).ops:
+        if isinstance(op, Compute):
+            own, known = op.box & plan.partition.owned(op.device), accesses(plan, op)
+            for field, writes in product(problem.state, (False, True)):
+                boxes = [one.box for one in known if one.buffer[1] == field and one.writes == writes]
+                counted = write_box(problem, field, own) if writes else own & problem.fields[field].box
+                assert not any(part.size for part in reduce(subtract, boxes, (counted,)))
 
 
 @pytest.mark.parametrize("name", ["heat_cube", "yee"])

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import reduce
 
 from peergrid.grid import Box
+from peergrid.grid.box import subtract
 from peergrid.schedule.layout import Layout
 from peergrid.schedule.ops import Compute, Op, Receive, Reduce, Send, Transfer, WrappedCompute
 from peergrid.stencil import Problem, read_boxes, reduced_boxes, write_box
+from peergrid.stencil.footprint import renewed_fields
 from peergrid.stencil.remember import remembered
 
 Buffer = tuple[int, str, int]
@@ -55,8 +58,13 @@ def _moved(op: Transfer) -> Iterator[Access]:
 
 
 def _read(layout: Layout, op: Compute, reads: Reads) -> Iterator[Access]:
+    """Of a field that is written anew, own cells are declared, too: a norm compares them with the new ones."""
+    renewed = renewed_fields(layout.problem) if reads is declared else frozenset()
     for name in layout.problem.state:
         boxes = reads(layout.problem, name, op.box, op.steps)
+        if name in renewed:
+            own: tuple[Box, ...] = (op.box & layout.partition.owned(op.device),)
+            boxes = (*boxes, *reduce(subtract, boxes, own))
         for box in layout.wrap(boxes) if isinstance(op, WrappedCompute) else boxes:
             yield Access((op.device, name, op.source), box, op.level, False)
 
