@@ -63,10 +63,14 @@ def _read(layout: Layout, op: Compute, reads: Reads) -> Iterator[Access]:
     for name in layout.problem.state:
         boxes = reads(layout.problem, name, op.box, op.steps)
         if name in renewed:
-            own: tuple[Box, ...] = (op.box & layout.partition.owned(op.device),)
-            boxes = (*boxes, *reduce(subtract, boxes, own))
+            own = op.box & layout.partition.owned(op.device) & layout.problem.fields[name].box
+            boxes = (*boxes, *_outside((own,), boxes))
         for box in layout.wrap(boxes) if isinstance(op, WrappedCompute) else boxes:
             yield Access((op.device, name, op.source), box, op.level, False)
+
+
+def _outside(boxes: tuple[Box, ...], known: tuple[Box, ...]) -> Iterator[Box]:
+    return (piece for piece in reduce(subtract, known, boxes) if not piece.empty)
 
 
 def _reduced(problem: Problem, op: Reduce) -> Iterator[Access]:
