@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import ClassVar
 
 
@@ -29,6 +31,17 @@ class UsageError(PeergridError):
     """A command line, a model file or a call that cannot mean anything."""
 
     exit_code = 2
+
+
+@contextmanager
+def about(file: str) -> Iterator[None]:
+    """Have a UsageError from within begin with the name of a file, where it does not; without a name nothing changes."""
+    try:
+        yield
+    except UsageError as error:
+        if not file or str(error).startswith((f"{file}: ", f"{file}, line ")):
+            raise
+        raise UsageError(f"{file}: {error}") from None
 
 
 class NotInAStencil(UsageError, TypeError):

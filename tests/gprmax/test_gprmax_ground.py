@@ -152,7 +152,7 @@ def test_cells_beyond_the_domain_are_left_out_and_that_is_said(tmp_path: Path) -
         shutil.copy(HERE / name, tmp_path)
     line = "#geometry_objects_read: 0.025 0.025 0.02 part.h5 part_materials\n"
     model = read(_file(tmp_path, SMALL + line))
-    assert "line 7: cells of 'part.h5' beyond the domain are left out." in model.build().warnings
+    assert "model.in, line 7: cells of 'part.h5' beyond the domain are left out." in model.build().warnings
     inside = read(_file(tmp_path, SMALL + line.replace("0.025 0.025 0.02", "0.015 0.015 0.01")))
     assert not [note for note in inside.build().warnings if "beyond" in note]
     left, whole = model.domain.ids[2, 26:30, 26:30, 22:30], inside.domain.ids[2, 16:20, 16:20, 12:20]

@@ -68,7 +68,8 @@ def test_objects_of_every_kind_give_each_component_the_medium_of_gprmax() -> Non
 def test_a_file_runs_and_leaves_results_in_gprmax_layout(tmp_path: Path) -> None:
     model = modelfile.read(_file(tmp_path, SMALL))
     assert (model.title, model.shape) == ("two dimensions", (60, 50))
-    run_model(model, tmp_path / "found", devices="cpu:1")
+    found = run_model(model, tmp_path / "found", devices="cpu:1")
+    assert [path.name for path in found.outputs] == ["results.h5", "model.png", "receiver-rx1.png"]
     with h5py.File(tmp_path / "found" / "results.h5") as file:
         trace = file["rxs/rx1/Ez"][:]
         assert (file.attrs["Iterations"], trace.shape, trace[0]) == (41, (41,), 0.0)
@@ -103,9 +104,19 @@ def test_included_files_are_read_inside_the_folder_alone(tmp_path: Path) -> None
             read(model)
 
 
+def test_sentences_about_a_domain_begin_with_the_file(tmp_path: Path) -> None:
+    """One found where a line is read, one where objects are put in, and one of no line at all."""
+    for line, told in (
+        ("#boxx: 1", "model.in, line 10: a command"),
+        ("#box: 0 0 0 0.1 0.05 0.002 sol", "model.in, line 10: #box"),
+        ("#pml_cells: 60", "model.in: Absorbers are"),
+    ):
+        assert _sentence(tmp_path, f"{SMALL}{line}\n").startswith(told)
+
+
 def test_passed_over_commands_are_said(tmp_path: Path) -> None:
     model = modelfile.read(_file(tmp_path, SMALL + "#output_dir: elsewhere\n"))
-    assert any(note.startswith("line 10: #output_dir is passed over; ") for note in model.build().warnings)
+    assert any(note.startswith("model.in, line 10: #output_dir is passed over; ") for note in model.build().warnings)
 
 
 def test_every_other_command_is_refused_by_name_and_line(tmp_path: Path) -> None:

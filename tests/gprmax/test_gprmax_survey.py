@@ -48,10 +48,11 @@ def _file(folder: Path, text: str, cases: str = CASES) -> Path:
 
 def test_each_trace_is_that_of_a_run_of_its_own(tmp_path: Path) -> None:
     """Dipole and receiver move along all three axes, the line stays; its voltages are merged too."""
-    model = read(_file(tmp_path, MODEL.format(*PLACES[0]) + STEPS)).with_traces(2)
+    model = read(_file(tmp_path, MODEL.format(*PLACES[0]) + STEPS)).with_traces(2).without_pictures()
     run_survey(model, tmp_path / "survey", devices="cpu:1")
     for column, places in enumerate(PLACES):
-        run_model(_file(tmp_path, MODEL.format(*places)), tmp_path / "alone", devices="cpu:1")
+        alone = read(_file(tmp_path, MODEL.format(*places))).without_pictures()
+        run_model(alone, tmp_path / "alone", devices="cpu:1")
         with h5py.File(tmp_path / "survey/results.h5") as merged, h5py.File(tmp_path / "alone/results.h5") as single:
             for name in ("rxs/rx1/Ex", "rxs/rx1/Ez", "rxs/rx1/Hy", "tls/tl1/Vtotal", "tls/tl1/Itotal"):
                 np.testing.assert_allclose(merged[name][:, column], single[name][:], rtol=1e-6, atol=0)
@@ -63,9 +64,9 @@ def test_each_trace_is_that_of_a_run_of_its_own(tmp_path: Path) -> None:
 
 
 def test_a_table_of_cases_gives_the_traces_of_steps_and_goes_on_after_an_end(tmp_path: Path) -> None:
-    stepped = read(_file(tmp_path, MODEL.format(*PLACES[0]) + STEPS)).with_traces(2)
+    stepped = read(_file(tmp_path, MODEL.format(*PLACES[0]) + STEPS)).with_traces(2).without_pictures()
     whole = run_survey(stepped, tmp_path / "steps", devices="cpu:1")
-    study = surveyed(read(_file(tmp_path, MODEL.format(*PLACES[1]) + "#study: gpr cases.csv\n")))
+    study = surveyed(read(_file(tmp_path, MODEL.format(*PLACES[1]) + "#study: gpr cases.csv\n")).without_pictures())
     assert study is not None
     job = survey_of(study, Folder(tmp_path / "cases"), RequestedOptions(parse_devices("cpu:1")))
     assert [number for number, _ in job.carry_out([1], lambda: False)] == [1]
@@ -118,13 +119,14 @@ FAR = """\
 def test_fields_far_away_are_those_of_each_trace(tmp_path: Path) -> None:
     bare = "".join(line for line in MODEL.splitlines(keepends=True) if "soil" not in line and "line" not in line) + FAR
     survey = bare.format("0.014 0.016 0.016", "0.016 0.018 0.016") + "#src_steps: 0.004 0 0\n"
-    run_survey(read(_file(tmp_path, survey)).with_traces(2), tmp_path / "survey", devices="cpu:1")
+    run_survey(read(_file(tmp_path, survey)).with_traces(2).without_pictures(), tmp_path / "survey", devices="cpu:1")
     places = "0.014 0.016 0.016", "0.018 0.016 0.016"
     with h5py.File(tmp_path / "survey/results.h5") as merged:
         group = merged["far_fields/far1"]
         assert group["theta"][:].tolist() == [0, 90, 180]
         for column, place in enumerate(places):
-            run_model(_file(tmp_path, bare.format(place, "0.016 0.018 0.016")), tmp_path / "alone", devices="cpu:1")
+            alone = read(_file(tmp_path, bare.format(place, "0.016 0.018 0.016"))).without_pictures()
+            run_model(alone, tmp_path / "alone", devices="cpu:1")
             with h5py.File(tmp_path / "alone/results.h5") as single:
                 for name in ("Etheta", "Ephi", "directivity", "power"):
                     expected = single[f"far_fields/far1/{name}"]

@@ -82,14 +82,20 @@ class CommandLineOptions:
         return found
 
 
-def opened(model: Model, traces: int | None, dtype: str | None) -> Model:
+def opened(model: Model, traces: int | None, dtype: str | None, drawn: bool = True) -> Model:
     """The model with what its file leaves open. Raises UsageError where that means nothing, or the file says it."""
-    given = {"-n": traces, "--dtype": dtype}
-    for option in (name for name, value in given.items() if value is not None and not isinstance(model, OpenModel)):
-        key = "the table [survey]" if option == "-n" else "grid.dtype"
-        raise UsageError(f"'{option}' is expected with an input file of gprMax, got another; say it in {key}.")
+    given = {
+        "-n": ("the table [survey]", traces is not None),
+        "--dtype": ("grid.dtype", dtype is not None),
+        "--no-pictures": ("output.pictures", not drawn),
+    }
     if not isinstance(model, OpenModel):
+        for option, (key, asked) in given.items():
+            if asked:
+                raise UsageError(f"'{option}' is expected with an input file of gprMax, got another; say it in {key}.")
         return model
+    if not drawn:
+        model = model.without_pictures()
     if dtype is not None:
         if dtype not in get_args(Dtype):
             raise UsageError(f"'--dtype' takes {' or '.join(get_args(Dtype))}, got '{shown(dtype)}'.")

@@ -30,10 +30,7 @@ def convert(
     model = opened(read(given), traces, dtype)
     if not isinstance(model, ForeignModel):
         raise UsageError(f"'{given.name}' is expected to be an input file of gprMax, got another.")
-    try:
-        text, notes = model.written(output.parent)
-    except UsageError as error:
-        raise UsageError(f"{given.name}: {error}") from None
+    text, notes = model.written(output.parent)
     with replacing(output) as partial:
         partial.write_text(f"{START} {given.name}\n\n{text}", encoding="utf-8")
     tell(notes)

@@ -71,10 +71,13 @@ def run(
     ] = None,
     traces: Traces = None,
     dtype: Precision = None,
+    pictures: Annotated[
+        bool, typer.Option("--pictures/--no-pictures", help="Whether a run of an input file of gprMax draws its own.")
+    ] = True,
     as_json: AsJson = False,
 ) -> None:
     """Run a model, or all traces of its survey, and write traces, fields, snapshots and pictures."""
-    described = _with_steps(opened(read(model), traces, dtype), steps)
+    described = _with_steps(opened(read(model), traces, dtype, pictures), steps)
     requested = arguments.requested(described, writing=write)
     folder = Folder(output or Path("results") / model.stem) if write and requested.leads else None
     period = None if checkpoint is None else Period.read(checkpoint)

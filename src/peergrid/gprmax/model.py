@@ -8,7 +8,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Self
 
-from peergrid.errors import UsageError
+from peergrid.errors import UsageError, about
 from peergrid.gprmax import geometry, snapshots
 from peergrid.gprmax.assemble import Plan, assemble, far_fields, receivers, sources
 from peergrid.gprmax.items import Passed, Setting, Source, Stretching
@@ -81,7 +81,7 @@ class InputModel:
     """An input file as data; a `SurveyedModel` of `models.survey`.
 
     shortened: the steps to run instead of the file's; traces: of its survey, where they are asked for; placed: the
-    domain of one trace; given: the survey, where a file has it as a table.
+    domain of one trace; given: the survey, where a file has it as a table; file: the name that sentences begin with.
     """
 
     plan: Plan
@@ -93,6 +93,7 @@ class InputModel:
     placed: Domain | None = None
     given: Survey | None = None
     pictures: Pictures = field(default_factory=Pictures)
+    file: str = ""
 
     @property
     def title(self) -> str:
@@ -111,7 +112,8 @@ class InputModel:
     @cached_property
     def domain(self) -> Domain:
         """The domain, rasterised when it is first asked for."""
-        return self.placed or replace(assemble(self.plan, self.dtype), steps=self.steps)
+        with about(self.file):
+            return self.placed or replace(assemble(self.plan, self.dtype), steps=self.steps)
 
     def with_steps(self, steps: int) -> Self:
         return replace(self, shortened=steps)
@@ -119,15 +121,19 @@ class InputModel:
     def with_dtype(self, dtype: Dtype) -> Self:
         return replace(self, dtype=dtype)
 
+    def without_pictures(self) -> Self:
+        return replace(self, pictures=Pictures())
+
     def with_traces(self, traces: int) -> Self:
         """The same model, to make so many traces; one is a run without a survey.
 
         Raises UsageError where the file does not say how they differ, or its table of cases says how many there are.
         """
-        if "study" in self.plan.settings:
-            raise UsageError("A file with a #study is expected to make the traces of its table; leave out '-n'.")
-        if traces > 1:
-            stepping(self.plan, traces)
+        with about(self.file):
+            if "study" in self.plan.settings:
+                raise UsageError("A file with a #study is expected to make the traces of its table; leave out '-n'.")
+            if traces > 1:
+                stepping(self.plan, traces)
         return replace(self, traces=traces)
 
     @cached_property
@@ -139,7 +145,8 @@ class InputModel:
             return self.given
         study = self.plan.settings.get("study")
         if study is not None:
-            return positions(self.plan, study)
+            with about(self.file):
+                return positions(self.plan, study)
         return None if self.traces is None or self.traces == 1 else stepping(self.plan, self.traces)
 
     @property
@@ -181,7 +188,8 @@ class InputModel:
         from peergrid.gprmax.convert import text  # which takes a model's tables along
 
         notes = [item.note for item in self.plan.of(Passed)]
-        return text(self.plan, self.dtype, self.survey, folder), (*notes, *self._unmoved())
+        with about(self.file):
+            return text(self.plan, self.dtype, self.survey, folder), (*notes, *self._unmoved())
 
     def _unmoved(self) -> list[str]:
         """Sentences about steps that move nothing, for want of a number of traces."""
@@ -193,21 +201,24 @@ class InputModel:
         notes = [item.note for item in self.plan.of(Passed)]
         notes += self._unmoved()
         notes += [note for item in self.plan.of(Voxels) for note in beyond(self.plan.frame, item)]
-        geometry.check(self.plan)
-        regions = snapshots.regions(self.plan)
+        with about(self.file):
+            geometry.check(self.plan)
+            regions = snapshots.regions(self.plan)
+            built = build(self.domain, self)
         if regions and (self.placed is not None or self.survey is not None):
             notes.append("Snapshots in files of their own are of single runs; a survey takes none.")
-        built = build(self.domain, self)
         own = vars(built) | {"pictures": self.pictures}
         return BuiltInput(**own, notes=tuple(dict.fromkeys(notes)), regions=regions)
 
 
 def read(path: Path) -> InputModel:
-    """The model of an input file. Files that it names are looked for in its folder.
+    """The model of an input file. Files that it names are looked for in its folder. Runs of it draw their pictures.
 
-    Raises UsageError, one sentence with the line.
+    Raises UsageError, one sentence with the file and the line, as do all that is made of the model.
     """
-    try:
-        return InputModel(Plan(read_items(commands(path), path.parent.resolve())))
-    except RecursionError:
-        raise UsageError("An input file is expected to be read, got files nested too deep; flatten them.") from None
+    with about(path.name):
+        try:
+            plan = Plan(read_items(commands(path), path.parent.resolve()))
+        except RecursionError:
+            raise UsageError("An input file is expected to be read, got files nested too deep; flatten them.") from None
+    return InputModel(plan, pictures=Pictures("png"), file=path.name)

@@ -52,14 +52,14 @@ class Command:
         return UsageError(f"{self.what} is expected {expected}, got {shown(came)}; {advice}.")
 
 
-def commands(file: Path, label: str = "") -> tuple[Command, ...]:
-    """The commands of a file and of those that it includes, in order; label: what begins their places in sentences.
+def commands(file: Path) -> tuple[Command, ...]:
+    """The commands of a file and of those that it includes, in order, each with its file and line for sentences.
 
     Raises UsageError, one sentence with the line, for what is no command, for `#python` blocks, which are never
     executed, and for included files that cannot be read or lie outside the model's folder.
     """
     found: list[Command] = []
-    for command in _of(file, file.parent.resolve(), (file.resolve(),), label):
+    for command in _of(file, file.parent.resolve(), (file.resolve(),), file.name):
         found.append(command)
         if len(found) > MOST:
             raise UsageError(
@@ -68,9 +68,9 @@ def commands(file: Path, label: str = "") -> tuple[Command, ...]:
     return tuple(found)
 
 
-def _of(file: Path, home: Path, path: tuple[Path, ...], label: str) -> Iterator[Command]:
-    for number, line in enumerate(_text(file, label).splitlines(), start=1):
-        where = f"{label}line {number}"
+def _of(file: Path, home: Path, path: tuple[Path, ...], name: str) -> Iterator[Command]:
+    for number, line in enumerate(_text(file, name).splitlines(), start=1):
+        where = f"{name}, line {number}"
         if not line.startswith("#") or line.startswith("##"):
             continue
         match = NAME.match(line)
@@ -98,7 +98,7 @@ def _included(command: Command, file: Path, home: Path, path: tuple[Path, ...]) 
             "to include files that do not include themselves, at most 16 deep", f"'{command.text}' again",
             "take the line out",
         )  # fmt: skip
-    yield from _of(inner, home, (*path, inner), f"{inner.relative_to(home)}, ")
+    yield from _of(inner, home, (*path, inner), str(inner.relative_to(home)))
 
 
 def beside(command: Command, name: str, folder: Path, home: Path) -> Path:
@@ -115,12 +115,12 @@ def beside(command: Command, name: str, folder: Path, home: Path) -> Path:
     return found
 
 
-def _text(file: Path, label: str) -> str:
+def _text(file: Path, name: str) -> str:
     try:
         return read_plain(file, LARGEST).decode("utf-8-sig")
     except UnicodeDecodeError:
-        raise UsageError(f"{label}an input file is expected to be UTF-8 text, got other bytes; save it so.") from None
+        raise UsageError(f"{name}: an input file is expected to be UTF-8 text, got other bytes; save it so.") from None
     except (OSError, ValueError) as error:
         raise UsageError(
-            f"{label}an input file is expected at '{shown(str(file))}', got: {reason(error)}; check the path."
+            f"{name}: an input file is expected at '{shown(str(file))}', got: {reason(error)}; check the path."
         ) from None

@@ -132,7 +132,7 @@ def _numbers(file: h5py.File, item: Voxels, media: Media) -> Ids:
 def listed(file: Path) -> list[Medium]:
     """The media of a list of `#material` lines, in order. Raises UsageError, one sentence with the file and line."""
     made: dict[str, Medium] = {}
-    for item in read_items(commands(file, f"{file.name}, "), file.parent):
+    for item in read_items(commands(file), file.parent):
         if isinstance(item, Material):
             made[item.name] = item.medium
         elif isinstance(item, Dispersion):

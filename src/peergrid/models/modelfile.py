@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from peergrid.errors import UsageError
+from peergrid.errors import UsageError, about
 from peergrid.files import read_plain, reason
 from peergrid.io.rule import shown
 from peergrid.models.model import Head, Model
@@ -28,12 +28,10 @@ def read(path: Path | str) -> Model:
     Raises UsageError, one sentence that starts with the file's name.
     """
     file = Path(path)
-    try:
+    with about(file.name):
         if (other := file_reader(file.name)) is not None:
             return other(file)
         return parse(_text(file), file.parent)
-    except UsageError as error:
-        raise UsageError(f"{file.name}: {error}") from None
 
 
 def parse(text: str, folder: Path = Path()) -> Model:

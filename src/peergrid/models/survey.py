@@ -109,13 +109,16 @@ class SurveyedModel(Model, Protocol):
 
 @runtime_checkable
 class OpenModel(Model, Protocol):
-    """A model whose file does not say how many traces are made, nor in which precision."""
+    """A model whose file does not say how many traces are made, in which precision, and with which pictures."""
 
     def with_traces(self, traces: int) -> Self:
         """The same model with a survey of so many traces. Raises UsageError where it cannot have one."""
 
     def with_dtype(self, dtype: Dtype) -> Self:
         """The same model in a precision."""
+
+    def without_pictures(self) -> Self:
+        """The same model, whose runs draw nothing."""
 
 
 class SurveyedBuilt(BuiltModel, Protocol):
