@@ -35,7 +35,7 @@ class UsageError(PeergridError):
 
 @contextmanager
 def about(file: str) -> Iterator[None]:
-    """Have a UsageError from within begin with the name of a file, where it does not; without a name nothing changes."""
+    """Have a UsageError from within begin with the name of a file, where it does not; '' changes nothing."""
     try:
         yield
     except UsageError as error:
