@@ -110,8 +110,8 @@ class Kind:
 
 def _cubes() -> Iterator[tuple[str, Kind]]:
     traffic = {
-        "acoustic": 16, "acoustic_prev": 16, "tti": 84, "tti_one_stage": 48, "box27": 8, "heat": 8, "yee_periodic": 48, "yee": 52,
-        "maxwell": 56,
+        "acoustic": 16, "acoustic_prev": 16, "tti": 84, "tti_one_stage": 48, "box27": 8, "heat": 8, "yee_periodic": 48,
+        "yee": 52, "maxwell": 56,
     }  # fmt: skip
     for name, count in traffic.items():
         if name in CASES:
