@@ -16,7 +16,8 @@ def tests(report: Report, counts: list[int]) -> None:
 
 
 def _pytest() -> Case:
-    folders = [str(path) for path in (ROOT / "tests").glob("*/cuda")]
+    tests = ROOT / "tests"
+    folders = [str(path) for path in (*tests.glob("*/cuda"), tests / "sparse", tests / "spins")]
     command = [sys.executable, "-m", "pytest", "-m", "gpu", "-q", "--maxfail=6", "-p", "no:cacheprovider", *folders]
     done = call(command, LIMIT)
     tail = done.out.strip().splitlines()[-25:]
