@@ -12,6 +12,7 @@ import pytest
 
 from peergrid.errors import UsageError
 from peergrid.gprmax import directions, read
+from peergrid.gprmax.modelfile import TableModel
 from peergrid.gprmax.table import TABLE, Noted, Refused, markdown
 from peergrid.gprmax.waves import Pulse
 from peergrid.grid import Index
@@ -220,6 +221,19 @@ def test_a_plane_wave_is_read(tmp_path: Path, line: str) -> None:
     assert wave.drive.stop == (1e-9 if "angles" in line else np.inf)
 
 
+def test_a_plane_wave_onto_layers_is_read(tmp_path: Path) -> None:
+    """It sets out 25 cells before the domain, in what is there; a model file says the same."""
+    line = "#plane_wave_axial: 0.02 0.02 0.02 0.04 0.042 0.044 30 y pulse 0 1e-9"
+    model = read(_file(tmp_path, VOLUME + line))
+    (wave,) = model.domain.sources
+    assert isinstance(wave, PlaneWave)
+    assert (wave.direction, wave.medium, wave.origin, wave.drive.stop) == ((0, 1, 0), None, (0, -25, 0), 1e-9)
+    again = modelfile.parse(model.written(tmp_path)[0], tmp_path)
+    assert isinstance(again, TableModel)
+    assert again.domain.sources == model.domain.sources
+    assert "as word 8" in _sentence(tmp_path, VOLUME + line.replace(" y ", " w "))
+
+
 @pytest.mark.parametrize(
     ("theta", "phi", "expected"),
     [
@@ -251,7 +265,7 @@ def test_an_old_notation_of_plane_waves(tmp_path: Path) -> None:
     ("line", "said"),
     [
         (WAVE.replace("0 -1 0", "0 0 0"), "is expected to have a direction, got 0 0 0"),
-        (WAVE + " mud", "is expected in a medium of the domain without poles, got 'mud'"),
+        (WAVE + " mud", "is expected in a medium of the domain that is no perfect conductor, got 'mud'"),
         (WAVE.replace(" 30 ", " 400 "), "to have an angle from 0 to 360 degrees as word 10"),
     ],
 )

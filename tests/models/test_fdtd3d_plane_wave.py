@@ -14,7 +14,19 @@ import peergrid
 from peergrid import Options
 from peergrid.errors import UsageError
 from peergrid.grid import Index
-from peergrid.models.fdtd3d import AXES, COMPONENTS, VACUUM, Domain, Drive, Medium, PlaneWave, Receiver, build
+from peergrid.models.fdtd3d import (
+    AXES,
+    COMPONENTS,
+    VACUUM,
+    Domain,
+    Drive,
+    Medium,
+    PlaneWave,
+    Receiver,
+    build,
+    debye,
+    lorentz,
+)
 from peergrid.models.fdtd3d.constants import ETA_0, SPEED_OF_LIGHT
 from peergrid.models.fdtd3d.domain import Mode
 from peergrid.models.waveforms import Ricker
@@ -66,6 +78,55 @@ def test_nothing_of_a_wave_is_outside_its_box(way: Index) -> None:
             assert np.abs(apart).max() < 0.016 * np.abs(vector).max()
 
 
+SOIL = Medium("soil", 3.0, 0.02, 1.2, poles=(debye(2.0, 2e-11), lorentz(0.5, 6e9, 1e9)))
+
+
+def test_a_wave_in_a_medium_with_poles_has_its_impedance_and_leaves_nothing_outside() -> None:
+    """E at the box is the waveform after its way as ε(ω) has it, H that over the medium's impedance.
+
+    Tolerance: the scheme's own speed, after 6 cells of which 13 make the wavelength of the spectrum's peak, is 2 %.
+    """
+    way = (0, 0, 1)
+    made = domain(PlaneWave(LO, HI, way, (1.0, 0.0, 0.0), DRIVE, SOIL.name), SOIL)
+    found = traces(build(made))
+    for number in (2, 3, 4):
+        assert max(np.abs(found[f"rx{number}", c]).max() for c in ("Ex", "Ez")) < 1e-14
+    omega = 2 * np.pi * np.fft.rfftfreq(64 * STEPS, made.dt)[1:]
+    index = np.sqrt(SOIL.relative(omega) * SOIL.permeability)
+    sent = np.fft.rfft(DRIVE.waveform.sample(made.dt * np.arange(STEPS)), 64 * STEPS)[1:]
+    place = INSIDE.node[2] - (LO[2] - 1)
+    for name, on, half, over in (("Ex", 0.0, 1.0, 1.0), ("Hy", 0.5, 0.5, ETA_0 * SOIL.permeability / index)):
+        late = half * made.dt - (place + on) * SPACING * index / SPEED_OF_LIGHT
+        expected = np.fft.irfft([0, *(sent * np.exp(1j * omega * late) / over)], 64 * STEPS)[:STEPS]
+        assert np.abs(found["rx1", name] - expected).max() < 0.03 * np.abs(expected).max()
+
+
+@pytest.mark.parametrize("way", [(0, 0, 1), (0, -1, 0)])
+def test_a_wave_that_meets_layers_leaves_nothing_outside(way: Index) -> None:
+    """Inside are the wave and what layers throw back, as without a box: the fields of the same layers met by one more
+    wave from the same place, in a box of another size.
+    """
+    axis = next(k for k in range(3) if way[k])
+    shape = tuple(n + 8 * (k == axis) for k, n in enumerate(SHAPE))
+    made = replace(domain(PlaneWave(LO, HI, way, across(way, 35.0), DRIVE, None)), media=(VACUUM, SOIL, WET))
+    made = replace(made, shape=shape, ids=np.zeros((6, *(n + 1 for n in shape)), np.uint8))
+    for first, stop, number in ((9, 11, 1), (11, 13, 2)):
+        made.ids[(slice(None), *(slice(first, stop) if k == axis else slice(None) for k in range(3)))] = number
+    origin = tuple(-3 if m > 0 else n + 3 if m < 0 else 0 for m, n in zip(way, shape, strict=True))
+    boxes = [(LO, HI), (tuple(i - 2 for i in LO), tuple(i + 2 for i in HI))]
+    found = [
+        traces(build(replace(made, sources=(replace(made.sources[0], lo=lo, hi=hi, origin=origin),))))
+        for lo, hi in boxes
+    ]  # type: ignore[type-var]
+    largest = np.abs(found[0]["rx1", "Ex"]).max()
+    for number in (3, 4) if axis == 2 else (2, 3):
+        assert max(np.abs(found[0][f"rx{number}", c]).max() for c in ("Ex", "Ez", "Ey")) < 1e-14 * largest
+    for component in ("Ex", "Hx"):
+        np.testing.assert_allclose(found[0]["rx1", component], found[1]["rx1", component], atol=1e-13 * largest)
+    alone = traces(build(domain(PlaneWave(LO, HI, way, across(way, 35.0), DRIVE, origin=origin))))
+    assert np.abs(alone["rx1", "Ex"] - found[0]["rx1", "Ex"]).max() > 0.1 * largest
+
+
 @pytest.mark.parametrize("mode", ["TMy", "TEz"])
 def test_nothing_is_outside_in_a_plane(mode: Mode) -> None:
     flat = AXES.index(mode[-1])  # type: ignore[arg-type]
@@ -103,7 +164,8 @@ def test_bits_of_any_devices_and_strategies() -> None:
         ({"direction": (0, 0, 0)}, "is expected to go along three whole numbers that are not all 0, got"),
         ({"direction": (0.6, 0.8, 0.0)}, "is expected to go along three whole numbers that are not all 0, got"),
         ({"polarisation": (1.0, 0.0, 0.0)}, "to have its fields across the way it goes"),
-        ({"medium": "mud"}, "is expected in a medium of the domain without poles, got 'mud'"),
+        ({"medium": None, "direction": (1, 1, 0)}, r"to meet layers along one axis, got direction \(1, 1, 0\)"),
+        ({"medium": "mud"}, "is expected in a medium of the domain that is no perfect conductor, got 'mud'"),
         ({"lo": (0, 5, 7)}, "is expected in a box within nodes 1 to 21 along x, got 0 to 15"),
         ({"origin": (6, 5, 7)}, r"is expected to set out before its box, got node \(6, 5, 7\)"),
     ],

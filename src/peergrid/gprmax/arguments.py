@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from math import isfinite, isnan
+from math import inf, isfinite, isnan
 from typing import TypedDict, TypeVar
 
 from peergrid.gprmax.objects import Vector
@@ -67,6 +67,15 @@ def whole(command: Command, place: int, least: int, most: int = 10**9) -> int:
     if len(word) > 20 or not word.lstrip("+-").isascii() or not word.lstrip("+-").isdigit():
         raise command.fault(f"to have a whole number as word {place + 1}", f"'{word}'", "correct it")
     return int(number(command, place, lambda v: least <= v <= most, f"a whole number from {least} to {most}"))
+
+
+def times(command: Command, place: int) -> tuple[float, float]:
+    """A start and a stop time from a place on, seconds; without them a source is never switched off."""
+    if len(command.words) <= place:
+        return 0.0, inf
+    start = not_negative(command, place)
+    stop = number(command, place + 1, lambda v: v > start, "a stop time after the start")
+    return start, stop
 
 
 def point(command: Command, place: int) -> Vector:

@@ -63,6 +63,7 @@ ESSENTIAL = ("domain", "dx_dy_dz", "time_window")
 MOST_CELLS = 1 << 40
 MOST_STEPS = 1 << 31
 CELLS_OF_ABSORBER = 10
+BEFORE_LAYERS = 25
 KIND = TypeVar("KIND")
 
 
@@ -327,7 +328,7 @@ def _sampled(plan: Plan, found: Formula | Column | Waveform) -> Waveform:
 
 
 def _incoming(frame: Frame, wave: Incoming, drive: Drive) -> PlaneWave:
-    """The plane wave, which sets out at the domain's corner that it comes from."""
+    """The plane wave, which sets out at the domain's corner that it comes from, or so many cells before its layers."""
     lo, hi = (frame.source(wave.command, corner) for corner in (wave.lo, wave.hi))
     direction = directions.whole(wave.direction, frame.spacing)
     if not any(direction):
@@ -335,7 +336,8 @@ def _incoming(frame: Frame, wave: Incoming, drive: Drive) -> PlaneWave:
             f"to go near a direction of whole numbers up to {directions.MOST}", "other angles", "use #plane_wave_vector"
         )
     polarisation = directions.polarisation(direction, wave.polarisation, frame.spacing)
-    origin = tuple(0 if m >= 0 else n + 1 for m, n in zip(direction, frame.cells, strict=True))
+    before, behind = (0, 1) if wave.medium is not None else (BEFORE_LAYERS, BEFORE_LAYERS)
+    origin = tuple(-before * (m > 0) if m >= 0 else n + behind for m, n in zip(direction, frame.cells, strict=True))
     return PlaneWave(lo, hi, direction, polarisation, drive, wave.medium, origin)
 
 

@@ -215,8 +215,9 @@ def _sources(plan: Plan, folder: Path) -> Iterator[PointSource | PlaneWave]:
         if isinstance(item, Incoming):
             x, y, z = directions.whole(item.direction, plan.frame.spacing)
             yield PlaneWave(
-                item.command, item.lo, item.hi, (x, y, z), item.polarisation, wave, item.medium, item.start, item.stop
-            )
+                item.command, item.lo, item.hi, (x, y, z), item.polarisation, wave,
+                item.medium or PlaneWave.medium, item.medium is None, item.start, item.stop,
+            )  # fmt: skip
             continue
         given: dict[str, Any] = {"start": item.start, "stop": item.stop}
         if item.kind in ("voltage_source", "transmission_line"):

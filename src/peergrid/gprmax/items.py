@@ -263,7 +263,7 @@ class Incoming(Placed):
 
     direction: whole numbers, places from node to node, or as a unit vector what these are to come near; polarisation:
     degrees, its electric field points along -phi at 0 and along -theta at 90; medium: the name of what surrounds the
-    bodies in the box.
+    bodies in the box, None for the layers that the wave meets along an axis.
     """
 
     lo: Vector
@@ -271,7 +271,7 @@ class Incoming(Placed):
     direction: Index | Vector
     polarisation: float
     waveform: str | Formula | Column | Waveform
-    medium: str
+    medium: str | None
     start: float = 0.0
     stop: float = inf
 

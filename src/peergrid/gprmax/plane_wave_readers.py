@@ -1,4 +1,4 @@
-"""Plane waves by a direction of whole numbers or by angles.
+"""Plane waves by a direction of whole numbers, by angles, or along an axis onto layers.
 
 Angles are those of gprMax: theta from z, phi from x in the plane of x and y, psi of the electric field, which points
 along -phi at 0 and along -theta at 90 degrees.
@@ -6,16 +6,16 @@ along -phi at 0 and along -theta at 90 degrees.
 
 from __future__ import annotations
 
-from math import cos, inf, radians, sin
+from math import cos, radians, sin
 from pathlib import Path
 
-from peergrid.gprmax.arguments import counted, not_negative, number, point, whole
+from peergrid.gprmax.arguments import counted, number, one_of, point, times, whole
 from peergrid.gprmax.directions import MOST, SMALL
 from peergrid.gprmax.items import Incoming, Item
 from peergrid.gprmax.objects import Vector
 from peergrid.gprmax.text import Command
 from peergrid.grid import Index
-from peergrid.models.fdtd3d import VACUUM
+from peergrid.models.fdtd3d import AXES, VACUUM
 
 
 def by_vector(command: Command, folder: Path) -> Item:
@@ -39,6 +39,15 @@ def discrete(command: Command, folder: Path) -> Item:
     return _incoming(command, _towards(command, 8, 7), _angle(command, 6), 9)
 
 
+def axial(command: Command, folder: Path) -> Item:
+    """Corners, psi, the axis along which it meets layers, a waveform; start and stop."""
+    words = counted(command, 9, 11)
+    axis = one_of(command, 7, AXES)
+    direction = tuple(int(one == axis) for one in AXES)
+    corners = point(command, 0), point(command, 3)
+    return Incoming(command, *corners, direction, _angle(command, 6), words[8], None, *times(command, 9))
+
+
 def _towards(command: Command, theta_at: int, phi_at: int) -> Vector:
     """The unit vector of two angles, which are words at these places."""
     theta = radians(number(command, theta_at, lambda v: 0 <= v <= 180, "an angle from 0 to 180 degrees"))
@@ -57,8 +66,4 @@ def _incoming(command: Command, direction: Index | Vector, polarisation: float, 
     """place: of the word for the waveform."""
     words, corners = command.words, (point(command, 0), point(command, 3))
     medium = words[place + 1] if len(words) > place + 1 else VACUUM.name
-    start = not_negative(command, place + 2) if len(words) > place + 2 else 0.0
-    stop = inf
-    if len(words) > place + 3:
-        stop = number(command, place + 3, lambda v: v > start, "a stop time after the start")
-    return Incoming(command, *corners, direction, polarisation, words[place], medium, start, stop)
+    return Incoming(command, *corners, direction, polarisation, words[place], medium, *times(command, place + 2))

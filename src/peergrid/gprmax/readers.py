@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from math import inf, isinf
+from math import isinf
 from pathlib import Path
 from typing import get_args
 
@@ -16,6 +16,7 @@ from peergrid.gprmax.arguments import (
     one_of,
     point,
     positive,
+    times,
     vector,
     whole,
 )
@@ -252,7 +253,7 @@ def excitation_file(command: Command, folder: Path) -> Item:
 def dipole(command: Command, folder: Path) -> Item:
     words = counted(command, 5, 7)
     kind: SourceKind = "magnetic_dipole" if command.name == "magnetic_dipole" else "electric_dipole"
-    return Source(command, kind, one_of(command, 0, AXES), point(command, 1), words[4], 0.0, *_times(command, 5))
+    return Source(command, kind, one_of(command, 0, AXES), point(command, 1), words[4], 0.0, *times(command, 5))
 
 
 def resistive(command: Command, folder: Path) -> Item:
@@ -263,15 +264,7 @@ def resistive(command: Command, folder: Path) -> Item:
     resistance = not_negative(command, 4) if command.name == "voltage_source" else positive(command, 4)
     kind: SourceKind = "voltage_source" if command.name == "voltage_source" else "transmission_line"
     where = one_of(command, 0, AXES), point(command, 1)
-    return Source(command, kind, *where, words[5], resistance, *_times(command, 6))
-
-
-def _times(command: Command, place: int) -> tuple[float, float]:
-    if len(command.words) <= place:
-        return 0.0, inf
-    start = not_negative(command, place)
-    stop = number(command, place + 1, lambda v: v > start, "a stop time after the start")
-    return start, stop
+    return Source(command, kind, *where, words[5], resistance, *times(command, 6))
 
 
 def receiver(command: Command, folder: Path) -> Item:

@@ -35,7 +35,6 @@ class Noted:
 _OUTSIDE = "compute that from the receivers' traces, or run this model in gprMax"
 _CIRCUITS = "model the port by #voltage_source or #transmission_line, or run this model in gprMax"
 _WAVEGUIDES = "feed the guide by #hertzian_dipole, or run this model in gprMax"
-_LAYERED = "use #plane_wave_vector above the layers, or kind = 'fdtd2d' for a plane wave onto layers in 2D"
 _OLD = "it is of gprMax 2; write the model for gprMax 3 or 4"
 
 TABLE: Mapping[str, Reader | Refused | Noted] = MappingProxyType(
@@ -87,6 +86,7 @@ TABLE: Mapping[str, Reader | Refused | Noted] = MappingProxyType(
         "transmission_line": readers.resistive,
         "plane_wave_angles": plane_wave_readers.by_angles,
         "plane_wave_vector": plane_wave_readers.by_vector,
+        "plane_wave_axial": plane_wave_readers.axial,
         "discrete_plane_wave": plane_wave_readers.discrete,
         "rx": readers.receiver,
         "rx_array": readers.receivers,
@@ -106,7 +106,6 @@ TABLE: Mapping[str, Reader | Refused | Noted] = MappingProxyType(
         "material_density": Noted("it serves absorption rates alone"),
         "pml_slab": Refused("use #pml_cells"),
         "magnetic_frill_source": Refused("use #transmission_line"),
-        "plane_wave_axial": Refused(_LAYERED),
         "eigenmode_band": Refused(_WAVEGUIDES),
         "eigenmode_port": Refused(_WAVEGUIDES),
         "eigenmode_excitation": Refused(_WAVEGUIDES),

@@ -201,7 +201,7 @@ PointSource = ElectricDipole | MagneticDipole | VoltageSource | TransmissionLine
 
 @dataclass(frozen=True)
 class PlaneWave(Placed):
-    """A plane wave (V/m) inside the box between two corners."""
+    """A plane wave (V/m) inside the box between two corners; layered: in what it meets along an axis."""
 
     kind: ClassVar[str] = "plane_wave"
     lo: Place = field(metadata=LOWER)
@@ -210,6 +210,7 @@ class PlaneWave(Placed):
     polarisation: Angle
     waveform: Waveform
     medium: Name = "free_space"
+    layered: bool = False
     start: NotNegative = 0.0
     stop: Loss = inf
 
@@ -220,8 +221,8 @@ def source(given: PointSource | PlaneWave) -> Source | Incoming:
         raise given.command.fault("to stop after it starts", f"{given.start:g} and {given.stop:g} s", "correct it")
     if isinstance(given, PlaneWave):
         return Incoming(
-            given.command, given.lo, given.hi, given.direction, given.polarisation, given.waveform, given.medium,
-            given.start, given.stop,
+            given.command, given.lo, given.hi, given.direction, given.polarisation, given.waveform,
+            None if given.layered else given.medium, given.start, given.stop,
         )  # fmt: skip
     resistance = given.resistance if isinstance(given, VoltageSource | TransmissionLine) else 0.0
     return Source(given.command, given.kind, given.axis, given.at, given.waveform, resistance, given.start, given.stop)

@@ -1,8 +1,8 @@
 """Maxwell's equations on a Yee grid in three dimensions, and in the planes of two: radar, antennas, dispersive media.
 
 Read first `domain` (a model as data, rasterised), then `yee` (the stencils), `absorber`, `media`, `sources`, `line`,
-`incident` with `plane_wave`, and `wire` (the numbers that go into them), `lattice` (what is where), `assembly` and
-`build` (from a domain to the stages of a step).
+`places` with `incident` and `plane_wave`, and `wire` (the numbers that go into them), `lattice` (what is where),
+`assembly` and `build` (from a domain to the stages of a step).
 """
 
 from peergrid.models.fdtd3d.build import BuiltDomain, build

@@ -183,7 +183,7 @@ def build(domain: Domain, model: Model | None = None) -> BuiltDomain:
     edges = tuple(line.edge(fields) for line in lines)
     between = [Stage(feeding)] if feeding else []
     waves = faces(lattice)
-    after_h, after_e = (stages_of(waves, fields, letter) for letter in "HE")
+    after_h, after_e = (stages_of(waves, fields, placed, letter) for letter in "HE")
     stages = [*magnetic, *wire.stages(lattice, fields, placed), *after_h,
               *_staged(driven.updates(fields, "H")), *electric, *after_e, *between,
               *_staged(driven.updates(fields, "E")), *_staged([edges])]  # fmt: skip

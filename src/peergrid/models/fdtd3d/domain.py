@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from peergrid.grid import Dtype, Index
+from peergrid.models.fdtd3d.constants import EPSILON_0
 from peergrid.models.waveforms import Doubles
 
 Axis = Literal["x", "y", "z"]
@@ -86,6 +87,15 @@ class Medium:
     def stops_magnetic(self) -> bool:
         """True where the magnetic field stays zero."""
         return isinf(self.magnetic_loss)
+
+    def relative(self, omega: Doubles) -> NDArray[np.complex128]:
+        """The relative permittivity, all losses in it, at angular frequencies above 0 (1/s); fields as exp(iωt)."""
+        total = self.permittivity + self.conductivity / (1j * omega * EPSILON_0)
+        for pole in self.poles:
+            rate, weight = complex(pole.rate), complex(pole.weight)
+            total = total + 0.5 * (weight / (1j * omega - rate) + weight.conjugate() / (1j * omega - rate.conjugate()))
+            total = total + pole.conductivity / (1j * omega)
+        return np.asarray(total, np.complex128)
 
 
 VACUUM = Medium("free_space")
@@ -212,7 +222,8 @@ class PlaneWave:
 
     direction: whole numbers m; it goes along (m_x / dx, m_y / dy, m_z / dz), so that its fields are the same at nodes
     with the same m · node. polarisation: that of its electric field, normal to that and of length 1. The waveform is
-    the field at the node `origin`, by default one before the box along each axis. medium: that of the box's faces.
+    the field at the node `origin`, by default one before the box along each axis. medium: that of the box's faces;
+    None: along one axis, the layers that the wave meets there, as they are beside the box.
     """
 
     lo: Index
@@ -220,7 +231,7 @@ class PlaneWave:
     direction: Index
     polarisation: tuple[float, float, float]
     drive: Drive
-    medium: str = VACUUM.name
+    medium: str | None = VACUUM.name
     origin: Index | None = None
     name: str = ""
 

@@ -21,7 +21,7 @@ from peergrid.grid import Box, Field, Signal
 from peergrid.models.fdtd3d.domain import AXES, Component, Domain, PlaneWave
 from peergrid.models.fdtd3d.incident import SMALL, Incident, way
 from peergrid.models.fdtd3d.lattice import Lattice
-from peergrid.models.fdtd3d.media import placed
+from peergrid.models.fdtd3d.media import Factors, placed
 from peergrid.models.fdtd3d.yee import neighbours
 from peergrid.stencil import Stage, Update, stencil
 
@@ -31,6 +31,13 @@ def add_share(u: Any, incident: Any, share: Any) -> None:
     """Add a share of the wave."""
     at = (0,) * u.described.grid.ndim
     u.next[at] = u[at] + share * incident.now
+
+
+@stencil
+def add_as_updated(u: Any, incident: Any, sign: Any, factor: Any) -> None:
+    """Add the wave times the factor of the component's own update."""
+    at = (0,) * u.described.grid.ndim
+    u.next[at] = u[at] + sign * (factor[at] * incident.now)
 
 
 @dataclass(frozen=True)
@@ -50,18 +57,25 @@ class Faces:
         }
         return cls(incident, signals)
 
-    def updates(self, fields: Mapping[Component, Field], letter: str) -> Iterator[Update]:
+    def updates(
+        self, fields: Mapping[Component, Field], factors: Mapping[Component, Factors], letter: str
+    ) -> Iterator[Update]:
         """The updates that follow the half step of H, or that of E."""
         lattice = self.incident.lattice
         for component in (c for c in fields if c[0] == letter):
-            _, factor = placed(lattice, component, self.incident.medium)
+            own = factors[component].factor
+            if self.incident.wave.medium is not None:
+                _, own = placed(lattice, component, self.incident.medium)
             for sign, axis, of in neighbours(component):
                 if lattice.along(axis) is None or of not in self.signals:
                     continue
                 for far in (False, True):
-                    share = sign * (1 if far else -1) * factor
-                    box = self._face(component, of, axis, far)
-                    yield add_share(fields[component], self._wave(component, of, axis, far), share).within(box)
+                    towards = sign * (1 if far else -1)
+                    box, wave = self._face(component, of, axis, far), self._wave(component, of, axis, far)
+                    if isinstance(own, Field):
+                        yield add_as_updated(fields[component], wave, float(towards), own).within(box)
+                    else:
+                        yield add_share(fields[component], wave, towards * own).within(box)
 
     def _face(self, component: Component, of: Component, axis: int, far: bool) -> Box:
         """The cells of a component next to a face: where E lies in it, H half a cell outside."""
@@ -80,10 +94,12 @@ class Faces:
         return replace(signal, name=f"{signal.name}.{beyond}", first=first)
 
 
-def stages_of(waves: Iterable[Faces], fields: Mapping[Component, Field], letter: str) -> Iterator[Stage]:
+def stages_of(
+    waves: Iterable[Faces], fields: Mapping[Component, Field], factors: Mapping[Component, Factors], letter: str
+) -> Iterator[Stage]:
     """The stages that follow a half step: as few as updates of one cell allow."""
     made: list[list[Update]] = []
-    for update in (update for wave in waves for update in wave.updates(fields, letter)):
+    for update in (update for wave in waves for update in wave.updates(fields, factors, letter)):
         free = [stage for stage in made if not any(_clash(update, other) for other in stage)]
         if not free:
             made.append([])
@@ -109,9 +125,12 @@ def faults(domain: Domain, wave: PlaneWave) -> Iterator[str]:
     along = float(np.dot(way(wave.direction, domain.spacing), wave.polarisation))
     if (domain.invariant is not None and wave.direction[domain.invariant]) or abs(along) > SMALL:
         yield f"is expected to have its fields across the way it goes, and to go in the plane of mode {domain.mode}"
-    medium = next((medium for medium in domain.media if medium.name == wave.medium), None)
-    if medium is None or medium.poles or medium.stops_electric or medium.stops_magnetic:
-        yield f"is expected in a medium of the domain without poles, got '{wave.medium}'"
+    if wave.medium is None and sum(map(bool, wave.direction)) > 1:
+        yield f"is expected to meet layers along one axis, got direction {wave.direction}"
+        return
+    media = [medium for medium in domain.media if wave.medium in (None, medium.name)]
+    if not media or (wave.medium is not None and (media[0].stops_electric or media[0].stops_magnetic)):
+        yield f"is expected in a medium of the domain that is no perfect conductor, got '{wave.medium}'"
     if any(abs(p) > SMALL and f"E{AXES[k]}" not in domain.live for k, p in enumerate(wave.polarisation)):
         yield f"is expected to have fields that mode {domain.mode} has, got polarisation {wave.polarisation}"
     for axis, name in enumerate(AXES):
