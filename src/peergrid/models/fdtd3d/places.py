@@ -18,7 +18,7 @@ from peergrid.models.waveforms import Doubles
 Complex = NDArray[np.complex128]
 Values = Mapping[Component, Doubles]
 Entering = Callable[[Component, int, Values], None]
-"""What is done to a component after its update, at which step."""
+"""A function that changes a component on the line after its update at a step."""
 
 
 @dataclass(frozen=True)
@@ -66,7 +66,7 @@ class LineUpdate:
         values[:] = found
 
     def share(self, cell: int, of: Component, read: int) -> float:
-        """What a cell gains by one more of another component in a cell that it reads."""
+        """The gain of a cell for one more of another component in a cell that it reads."""
         factor = self.factor if isinstance(self.factor, float) else float(self.factor[cell - self.first])
         terms = (t for t in self.terms if t.of == of)
         return factor * sum(t.sign * ((cell + t.ahead == read) - (cell - t.back == read)) for t in terms)
