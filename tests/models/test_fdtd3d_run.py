@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import replace
 from math import sqrt
 from pathlib import Path
@@ -39,6 +40,7 @@ from peergrid.models.fdtd3d import (
     debye,
     lorentz,
 )
+from peergrid.models.fdtd3d.isosurface import picture_surfaces
 from peergrid.models.fdtd3d.model import LIBRARIES
 from peergrid.models.fdtd3d.picture import CONDUCTOR
 from peergrid.models.survey import Trace
@@ -230,6 +232,35 @@ def test_a_run_draws_media_traces_slices_of_snapshots_and_an_animation(tmp_path:
         coloured.append(int((np.abs(pixels[..., 0] - pixels[..., 2]) > 60).sum()))
     assert coloured[0] > 500
     assert coloured[1] == 0
+
+
+def test_a_picture_of_surfaces_shows_where_a_field_has_an_amplitude(tmp_path: Path) -> None:
+    """Of a field that falls as 1 / r: a ball, positive, of twice the radius at half the amplitude; and a plate."""
+    ids = np.zeros((6, 21, 21, 21), np.uint8)
+    ids[:, :2] = 1
+    built = build(replace(vacuum((20, 20, 20), 20), ids=ids))
+    x, y, z = np.ogrid[-10:11, -10:11, -10:11]
+    values = 1 / np.sqrt(x * x + y * y + z * z + 0.1)
+    counts = []
+    for level in (0.5, 0.25):
+        picture_surfaces(tmp_path / "surfaces.png", built, "Ez", values, 1e-9, level)
+        with Image.open(tmp_path / "surfaces.png") as image:
+            pixels = np.asarray(image.convert("RGB"), np.int16)
+        red, blue = (int((pixels[..., a] - pixels[..., b] > 40).sum()) for a, b in ((0, 2), (2, 0)))
+        counts.append(red)
+        assert blue == 0
+        assert (np.abs(pixels - 153).max(axis=2) < 30).sum() > 3000
+    assert counts[1] == pytest.approx(4 * counts[0], rel=0.1)
+
+
+def test_a_run_draws_surfaces_of_its_snapshots(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    domain = replace(vacuum((20, 16, 24), 20), sources=(ElectricDipole("z", (8, 6, 10), PULSE),))
+    model = DomainModel(domain, snapshots=Snapshots(10, ("Ez",), 2), pictures=Pictures("png", surfaces=0.5))
+    found = run_model(model, tmp_path, devices="cpu:1")
+    assert {"surfaces-Ez-000010.png", "surfaces-Ez-000020.png"} <= {file.name for file in found.outputs}
+    monkeypatch.setitem(sys.modules, "skimage", None)
+    with pytest.raises(UsageError, match="install peergrid with its extra 'surfaces'"):
+        run_model(model, tmp_path, devices="cpu:1")
 
 
 def test_pictures_of_a_plane_and_sections_of_a_survey(tmp_path: Path) -> None:

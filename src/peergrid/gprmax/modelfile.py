@@ -42,6 +42,8 @@ def read(table: Mapping[str, Any]) -> TableModel:
         pictures=tables.output.drawn,
     )
     _check_survey(model)
+    if tables.output.surfaces and plan.frame.flat is not None:
+        raise UsageError("output.surfaces is expected with a model in three dimensions, got a plane; leave it out.")
     return model
 
 

@@ -264,12 +264,13 @@ class Output:
     slice: Axis = "y"
     through: Place | None = None
     width: Annotated[int, Rule("a whole number from 160 to 3840", lambda v: 160 <= v <= 3840)] = 720
+    surfaces: Annotated[float, Rule("a number from 0 to 10", lambda v: 0 <= v <= 10)] = 0.0
 
     @property
     def drawn(self) -> Pictures:
         """The pictures."""
         still = self.format if self.pictures else None
-        return Pictures(still, self.colours, self.animation, self.slice, self.through, self.width)
+        return Pictures(still, self.colours, self.animation, self.slice, self.through, self.width, self.surfaces)
 
 
 @dataclass(frozen=True)

@@ -23,7 +23,7 @@ from PIL import Image, ImageDraw, ImageFont
 from peergrid.grid import Array
 from peergrid.io.atomic import replacing
 from peergrid.io.colours import LEVELS, OUTLINE, Rgb, wave_colours
-from peergrid.io.film import film_library
+from peergrid.io.extras import film_library
 from peergrid.io.pictures import STYLE, outlines, robust_limit
 
 DPI = 100

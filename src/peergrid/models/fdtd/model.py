@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, ClassVar, Literal, Self
 
 from peergrid.errors import UsageError
 from peergrid.grid import Dtype
-from peergrid.io.film import film_library
+from peergrid.io.extras import film_library
 from peergrid.io.rule import (
     AtLeastOne,
     Count,

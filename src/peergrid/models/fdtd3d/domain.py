@@ -304,7 +304,8 @@ class Pictures:
 
     format: of stills, None for none; colours: each snapshot's own range of amplitudes, or a common one; animation: of
     all snapshots of the first field in the slice normal to the axis `slice`; width: of it in pixels; through: a point
-    that slices go through, metres, by default the first source.
+    that slices go through, metres, by default the first source; surfaces: the share of the amplitude that colours reach
+    to, at which surfaces of snapshots are drawn, 0 for none.
     """
 
     format: Literal["png", "pdf", "svg"] | None = None
@@ -313,6 +314,7 @@ class Pictures:
     slice: Axis = "y"
     through: tuple[float, float, float] | None = None
     width: int = 720
+    surfaces: float = 0.0
 
 
 @dataclass(frozen=True, eq=False)

@@ -30,7 +30,7 @@ from peergrid.models.survey import Trace, distances
 MOST_SECTIONS = 12
 FALL = 0.6  # of the range of colours, from frame to frame
 SHOWN = 97.0  # per cent of the values below the amplitude that colours reach to: dipoles have strong fields beside them
-PICTURED = re.compile(r"snapshot-[EH][xyz]-\d{6,}\.(png|pdf|svg)")
+PICTURED = re.compile(r"(snapshot|surfaces)-[EH][xyz]-\d{6,}\.(png|pdf|svg)")
 
 
 def draw_all(folder: Path, built: BuiltDomain, traces: Mapping[str, Array], snapshots: Path | None) -> tuple[Path, ...]:
@@ -97,7 +97,7 @@ def _draw_snapshots(folder: Path, built: BuiltDomain, reader: SnapshotReader) ->
     made: list[Path] = []
     last = len(reader.steps) - 1
     numbers = sorted({round(last * quarter / 4) for quarter in range(1, 5)})
-    for earlier in folder.glob("snapshot-*-[0-9]*.*"):  # of another run into this folder
+    for earlier in folder.glob("s*-*-[0-9]*.*"):  # of another run into this folder
         if PICTURED.fullmatch(earlier.name):
             earlier.unlink()
     for field in built.model.snapshots.fields:
@@ -108,6 +108,12 @@ def _draw_snapshots(folder: Path, built: BuiltDomain, reader: SnapshotReader) ->
         for number in numbers:
             made.append(folder / f"snapshot-{field}-{reader.steps[number]:06d}.{built.pictures.format}")
             picture_field(made[-1], built, field, slices[number], reader.times[number], limits[number])
+            if built.pictures.surfaces and built.domain.invariant is None:
+                from peergrid.models.fdtd3d.isosurface import picture_surfaces  # takes an extra along
+
+                made.append(folder / f"surfaces-{field}-{reader.steps[number]:06d}.{built.pictures.format}")
+                values, level = reader.frame(field, number), built.pictures.surfaces * limits[number]
+                picture_surfaces(made[-1], built, field, values, reader.times[number], level)
     return made
 
 

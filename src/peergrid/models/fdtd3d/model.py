@@ -10,7 +10,7 @@ from typing import Self
 import numpy as np
 
 from peergrid.grid import Dtype
-from peergrid.io.film import film_library
+from peergrid.io.extras import film_library, surface_library
 from peergrid.models.fdtd3d.build import BuiltDomain, build
 from peergrid.models.fdtd3d.domain import Absorber, Domain, FarField, Medium, Pictures, PlaneWave
 from peergrid.models.fdtd3d.far_field import size
@@ -23,6 +23,7 @@ LIBRARIES = 88 << 20  # what compiled kernels and what is loaded in the course o
 WAITING = 6  # snapshots between the run and the disk at most, with the one that is taken and the one that is written
 PIXEL = 120  # bytes of each pixel of a picture while it is drawn, of at most so many along each axis:
 LARGEST = 1600
+SURFACES = 600 << 20  # bytes of the triangles of a picture of surfaces
 DRAWING = 100 << 20  # what draws, and three maps as they come out
 GHOSTS = 1.05  # fields with what devices have twice
 
@@ -71,16 +72,19 @@ class DomainModel:
 
 
 def check_pictures(pictures: Pictures) -> None:
-    """Raises UsageError where an animation could not be written, for want of a library."""
+    """Raises UsageError where an animation or surfaces could not be drawn, for want of a library."""
     if pictures.animation == "mp4":
         film_library()
+    if pictures.surfaces:
+        surface_library()
 
 
 def drawn(nodes: tuple[int, ...], dtype: Dtype, snapshots: Snapshots, pictures: Pictures) -> int:
     """Bytes of the snapshots that wait for the disk, and of the pictures."""
     kept = prod(-(-n // snapshots.stride) for n in nodes) * len(snapshots.fields) * bool(snapshots.every)
     shown = sum(prod(min(n, LARGEST) for k, n in enumerate(nodes) if k != axis) for axis in range(3))
-    return WAITING * kept * np.dtype(dtype).itemsize + (DRAWING + PIXEL * shown) * (pictures != Pictures())
+    drawing = (DRAWING + PIXEL * shown) * (pictures != Pictures()) + SURFACES * bool(pictures.surfaces)
+    return WAITING * kept * np.dtype(dtype).itemsize + drawing
 
 
 def remembered(media: Iterable[Medium]) -> int:

@@ -1,4 +1,4 @@
-"""The library that writes MP4, an extra of the installation."""
+"""The libraries of pictures that are extras of the installation."""
 
 from __future__ import annotations
 
@@ -17,3 +17,15 @@ def film_library() -> Any:
             f"{extra('mp4')}, or use 'gif'."
         ) from None
     return imageio_ffmpeg
+
+
+def surface_library() -> Any:
+    """The module skimage.measure. Raises UsageError where it is not installed."""
+    try:
+        from skimage import measure
+    except ImportError:
+        raise UsageError(
+            "output.surfaces is expected to find scikit-image, which is not installed; "
+            f"{extra('surfaces')}, or leave it out."
+        ) from None
+    return measure
