@@ -66,7 +66,7 @@ def _add(axes: Any, built: BuiltDomain, values: Array, level: float, step: int, 
 
 
 def _conductors(built: BuiltDomain, step: int) -> Iterator[NDArray[np.float32]]:
-    """Where there are conductors, 1 on the nodes of which every so many are taken that they are on."""
+    """A field that is 1 on nodes with a conductor and 0 on others, on every `step`-th; none without conductors."""
     conducts = np.array([medium.stops_electric for medium in built.domain.media])
     if conducts.any():
         there: NDArray[np.bool_] = conducts[built.domain.ids[:3, ::step, ::step, ::step]]
