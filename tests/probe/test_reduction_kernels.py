@@ -75,7 +75,7 @@ def text() -> str:
         "__shared__ double warps[THREADS / 32];",
         "__shared__ bool last;",
         "__shared__ type values[32];",
-        "__shared__ double parts[ALONE * THREADS / 32];",
+        "__shared__ double parts[4 * THREADS / 32];",
     )
     for place, declared in enumerate(shared):
         kind, name = declared.removeprefix("__shared__ ").split("[")[0].removesuffix(";").split()

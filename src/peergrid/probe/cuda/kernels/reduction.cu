@@ -80,23 +80,22 @@ extern "C" __global__ void __launch_bounds__(THREADS) of_chunks(const double* pa
     total(added(0.0, partials, 0, count), out);
 }
 
-// Up to ALONE of the smallest chunks, all by one block: each thread's loads are under way at once, and nobody asks who is
-// last. The tree is the same: of each chunk the sums of warps in their order, then those of chunks as the first lanes of a
-// warp add them, to which the zeros of the others change nothing.
-#define ALONE 4
+// COUNT of the smallest chunks, the last of which may be short, all by one block: each thread's loads are under way at
+// once, and nobody asks who is last. The tree is the same: of each chunk the sums of warps in their order, then those of
+// chunks as the first lanes of a warp add them, to which the zeros of the others change nothing.
 #define SMALLEST 512
-extern "C" __global__ void __launch_bounds__(THREADS) by_one_block(const double2* from, u32 pairs, double* out) {
-    __shared__ double parts[ALONE * THREADS / 32];
+template <int COUNT>
+__device__ __forceinline__ void sum_few(const double2* from, u32 pairs, double* out, double* of_warps) {
     const u32 warp = threadIdx.x / 32, lane = threadIdx.x % 32;
-    double2 v[ALONE * SMALLEST / THREADS];
+    double2 v[COUNT * SMALLEST / THREADS];
 #pragma unroll
-    for (int k = 0; k < ALONE * SMALLEST / THREADS; ++k) {
+    for (int k = 0; k < COUNT * SMALLEST / THREADS; ++k) {
         v[k].x = v[k].y = 0.0;
         if (k * THREADS + threadIdx.x < pairs) v[k] = from[k * THREADS + threadIdx.x];
     }
-    double sums[ALONE];
+    double sums[COUNT];
 #pragma unroll
-    for (int c = 0; c < ALONE; ++c) {
+    for (int c = 0; c < COUNT; ++c) {
         sums[c] = 0.0;
 #pragma unroll
         for (int k = c * SMALLEST / THREADS; k < (c + 1) * SMALLEST / THREADS; ++k) sums[c] += v[k].x + v[k].y;
@@ -104,22 +103,28 @@ extern "C" __global__ void __launch_bounds__(THREADS) by_one_block(const double2
 #pragma unroll
     for (int step = 16; step > 0; step /= 2)
 #pragma unroll
-        for (int c = 0; c < ALONE; ++c) sums[c] += __shfl_down_sync(~0u, sums[c], step);
+        for (int c = 0; c < COUNT; ++c) sums[c] += __shfl_down_sync(~0u, sums[c], step);
 #pragma unroll
-    for (int c = 0; c < ALONE; ++c)
-        if (lane == 0) parts[c * (THREADS / 32) + warp] = sums[c];
+    for (int c = 0; c < COUNT; ++c)
+        if (lane == 0) of_warps[c * (THREADS / 32) + warp] = sums[c];
     __syncthreads();
     if (warp > 0) return;
     double own = 0.0;
-    if (lane < ALONE) {
-        double sum = parts[lane * (THREADS / 32)];
+    if (lane < COUNT) {
+        double sum = of_warps[lane * (THREADS / 32)];
 #pragma unroll
-        for (int w = 1; w < THREADS / 32; ++w) sum += parts[lane * (THREADS / 32) + w];
+        for (int w = 1; w < THREADS / 32; ++w) sum += of_warps[lane * (THREADS / 32) + w];
         own += sum;
     }
 #pragma unroll
-    for (int step = ALONE / 2; step > 0; step /= 2) own += __shfl_down_sync(~0u, own, step);
+    for (int step = COUNT / 2; step > 0; step /= 2) own += __shfl_down_sync(~0u, own, step);
     if (lane == 0) *out = own;
+}
+extern "C" __global__ void __launch_bounds__(THREADS) by_one_block(const double2* from, u32 pairs, double* out) {
+    __shared__ double parts[4 * THREADS / 32];
+    if (pairs <= SMALLEST) return sum_few<1>(from, pairs, out, &parts[0]);
+    if (pairs <= 2 * SMALLEST) return sum_few<2>(from, pairs, out, &parts[0]);
+    sum_few<4>(from, pairs, out, &parts[0]);
 }
 
 // A cooperative kernel with a barrier of the grid in the middle; `goal`: blocks that have come to it, all launches counted.
