@@ -85,7 +85,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) of_chunks(const double* pa
 // chunks as the first lanes of a warp add them, to which the zeros of the others change nothing.
 #define SMALLEST 512
 template <int COUNT>
-__device__ __forceinline__ void sum_few(const double2* from, u32 pairs, double* out, double* of_warps) {
+__device__ __forceinline__ void sum_few(const double2* from, u32 pairs, double* out, double* room) {
     const u32 warp = threadIdx.x / 32, lane = threadIdx.x % 32;
     double2 v[COUNT * SMALLEST / THREADS];
 #pragma unroll
@@ -106,14 +106,14 @@ __device__ __forceinline__ void sum_few(const double2* from, u32 pairs, double* 
         for (int c = 0; c < COUNT; ++c) sums[c] += __shfl_down_sync(~0u, sums[c], step);
 #pragma unroll
     for (int c = 0; c < COUNT; ++c)
-        if (lane == 0) of_warps[c * (THREADS / 32) + warp] = sums[c];
+        if (lane == 0) room[c * (THREADS / 32) + warp] = sums[c];
     __syncthreads();
     if (warp > 0) return;
     double own = 0.0;
     if (lane < COUNT) {
-        double sum = of_warps[lane * (THREADS / 32)];
+        double sum = room[lane * (THREADS / 32)];
 #pragma unroll
-        for (int w = 1; w < THREADS / 32; ++w) sum += of_warps[lane * (THREADS / 32) + w];
+        for (int w = 1; w < THREADS / 32; ++w) sum += room[lane * (THREADS / 32) + w];
         own += sum;
     }
 #pragma unroll
