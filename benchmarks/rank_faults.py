@@ -75,7 +75,7 @@ def trial(
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
-        env=MPICH.environment(),
+        env=MPICH.environment() | {"PEERGRID_RANK_TIMEOUT": "1"},
         start_new_session=True,
     )
     assert run.stdout is not None

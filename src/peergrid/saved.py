@@ -6,6 +6,7 @@ import os
 from pathlib import Path
 
 from peergrid.io.atomic import replacing
+from peergrid.runtime.ranks.ranks import Ranks
 from peergrid.simulate import Simulation
 
 
@@ -27,7 +28,7 @@ def save(simulation: Simulation, path: Path | str) -> None:
             for number, (_, values) in enumerate(found):
                 file.create_dataset(f"{name}/{number}", data=values)
     boxes = {name: [box for box, _ in found] for name, found in parts.items()}
-    told = [(mine.name, boxes)] if comm is None else comm.allgather((mine.name, boxes))
+    told = [(mine.name, boxes)] if comm is None else Ranks(comm).allgather((mine.name, boxes))
     if rank == 0:
         with replacing(path) as new, h5py.File(new, "w") as file:
             file.attrs["step"] = simulation.step
@@ -40,4 +41,4 @@ def save(simulation: Simulation, path: Path | str) -> None:
                         shown[box.slices(whole.lo)] = source
                 file.create_virtual_dataset(name, shown)
     if comm is not None:
-        comm.allgather(None)  # whoever returns may read the file
+        Ranks(comm).gathered()  # whoever returns may read the file

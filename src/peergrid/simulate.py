@@ -88,9 +88,9 @@ class Simulation:
         if comm is None or comm.size < 2:
             self.devices = devices if isinstance(devices, Devices) else parse_devices(str(devices))
         else:
+            abort_on_error(comm)
             own = devices if isinstance(devices, Devices) else own_devices(str(devices), comm)
             self.devices, self._ranks = devices_of_all(comm, own)
-            abort_on_error(comm)
             self._ranks.same("the version", VERSION)
             self._ranks.same("the problem", tuple(sorted(self._identity.items())))
             self._ranks.same("a count of steps or an option", f"{steps} {options} {split}")
@@ -150,7 +150,7 @@ class Simulation:
         if self._ranks is not None:
             assert isinstance(self._executor, RankedExecutor)
             self._release.detach()
-            self._executor = LeadingExecutor(self._executor, self._ranks.comm)
+            self._executor = LeadingExecutor(self._executor, self._ranks)
             self._release = weakref.finalize(self, self._executor.close)
             self._release.atexit = False
 
@@ -160,7 +160,7 @@ class Simulation:
         assert isinstance(self._executor, RankedExecutor)
         self._closed = True
         self._release.detach()
-        follow(self._executor, self._ranks.comm)
+        follow(self._executor, self._ranks)
 
     def run(self, steps: int) -> None:
         """Advance by `steps` steps, by schedules that are proved right before.

@@ -19,6 +19,8 @@ from runtime_problems import heat_3d, radius_four_on, random_heat, values, wave_
 
 import peergrid
 from peergrid import Box, Grid, Options, Problem, Simulation, reduction, stencil
+from peergrid.runtime.ranks.launcher import abort_on_error
+from peergrid.runtime.ranks.ranks import Ranks
 
 STEPS = 11
 
@@ -159,15 +161,32 @@ def hung() -> None:
         simulation.run(900_000)
 
 
-def late() -> None:
-    """A rank that does not come to where the others wait between two runs."""
-    with Simulation(counted(), 1_000_000, devices="cpu:1", comm=MPI.COMM_WORLD) as simulation:
-        object.__setattr__(simulation._ranks, "timeout", 1.0)
+def late(where: str) -> None:
+    """A rank that does not come to where the others wait: rank 0 while it decides for all, in the middle of what it
+    leads, or at the end of that; or rank 1 before the steps that others take.
+    """
+    comm = MPI.COMM_WORLD
+    print(f"begun {os.getpid()}", flush=True)
+    abort_on_error(comm)
+    if where == "deciding":
+        Ranks(comm).decided(stop)
+    with Simulation(counted(), 1000, devices="cpu:1", comm=comm) as simulation:
+        if where in ("leading", "ending") and comm.rank:
+            simulation.follow()
+            return
+        if where in ("leading", "ending"):
+            simulation.lead()
+        if (where, comm.rank) in (("leading", 0), ("stepping", 1)):
+            stop()
         simulation.run(10)
-        print(f"begun {os.getpid()}", flush=True)
-        if MPI.COMM_WORLD.rank == 1:
-            os.kill(os.getpid(), signal.SIGSTOP)
-        simulation.run(10)
+        simulation.sha256()
+        if where == "ending":
+            simulation._executor._inner.close = stop
+
+
+def stop() -> None:
+    time.sleep(0.1)  # the launcher takes what was printed
+    os.kill(os.getpid(), signal.SIGSTOP)
 
 
 def endless(devices: str = "cpu:1", strategy: str = "overlap") -> None:
@@ -183,7 +202,6 @@ def endless(devices: str = "cpu:1", strategy: str = "overlap") -> None:
     with Simulation(counted(), 100_000_000, devices=devices, options=options, comm=MPI.COMM_WORLD) as simulation:
         if devices.startswith("cpu"):
             simulation._executor._inner._waits._timeout = 1.0
-        object.__setattr__(simulation._ranks, "timeout", 1.0)
         simulation.run(10)
         print(f"begun {os.getpid()}", flush=True)
         while True:

@@ -8,12 +8,15 @@ import re
 import signal
 import subprocess
 import sys
+import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from mmap import mmap
 from pathlib import Path
 from tempfile import NamedTemporaryFile
+from types import SimpleNamespace
+from typing import Any
 
 import h5py
 import numpy as np
@@ -24,13 +27,16 @@ from hypothesis import strategies as st
 from launchers import MPICH, OPENMPI, Hosts, Mpi, two_hosts
 from runtime_problems import PROBLEMS
 
-from peergrid import Options
+from peergrid import Options, Simulation
+from peergrid.errors import DeviceFault, UsageError
 from peergrid.grid.partition import Partition
 from peergrid.runtime.cpu.executor import ThreadedExecutor
+from peergrid.runtime.devices import parse_devices
 from peergrid.runtime.ranks import launcher
-from peergrid.runtime.ranks.ranks import take_names
+from peergrid.runtime.ranks.lead import LeadingExecutor, follow
+from peergrid.runtime.ranks.ranks import Ranks, devices_of_all, take_names, waiting_time
 from peergrid.runtime.ranks.settings import settings as settings_in_force
-from peergrid.runtime.ranks.survey import RankFacts, warnings_of
+from peergrid.runtime.ranks.survey import RankFacts, survey, warnings_of
 from peergrid.runtime.reference import ReferenceKernel
 from peergrid.runtime.trace.recorder import Log
 from peergrid.runtime.trace.replay import check_trace
@@ -42,6 +48,7 @@ APP = Path(__file__).with_name("ranks_app.py")
 ROOT = Path(__file__).resolve().parents[2]
 MPIEXEC = Path(sys.executable).with_name("mpiexec")
 STEPS = 11
+LATE = ("deciding", "stepping", "leading", "ending")
 SOCKETS = "NCCL is told to use sockets (NCCL_NET=Socket), which are slow between hosts with a faster network."
 PATHS = os.pathsep.join((str(ROOT / "src"), str(ROOT / "tests" / "runtime")))
 INTERRUPTED = """
@@ -183,16 +190,18 @@ def test_an_exception_in_one_rank_ends_all() -> None:
 
 
 @mpi
-@pytest.mark.parametrize("fault", ["killed", "hung", "late"])
+@pytest.mark.parametrize("fault", ["killed", "hung", *LATE])
 def test_a_rank_that_is_gone_or_silent_leaves_nobody_behind(fault: str) -> None:
+    line = command(3, "late", json.dumps(fault)) if fault in LATE else command(3, fault)
     started = subprocess.Popen(
-        command(3, fault), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment()
-    )
+        line,
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment() | {"PEERGRID_RANK_TIMEOUT": "1"},
+    )  # fmt: skip
     try:
         out, said = started.communicate(timeout=60)
     finally:
         started.kill()
-    reasons = {"hung": r"'Receive 'u' ", "late": "another rank does not come"}
+    reasons = {"hung": r"'Receive 'u' "} | dict.fromkeys(LATE, "another rank does not come")
     if fault in reasons:
         assert re.search(rf"rank [02] on .*: Nothing moved for 1 s: {reasons[fault]}", said), said
         assert started.returncode == 5
@@ -203,6 +212,90 @@ def test_a_rank_that_is_gone_or_silent_leaves_nobody_behind(fault: str) -> None:
     while any(alive(pids)) and time.monotonic() < until:
         time.sleep(0.05)
     assert not list(alive(pids))
+
+
+class Nobody:
+    """A communicator of two ranks of which the other never comes."""
+
+    size = 2
+
+    def __init__(self, rank: int) -> None:
+        self.rank = rank
+
+    def __getattr__(self, name: str) -> Callable[..., Any]:
+        assert name.startswith("I"), f"{name} waits without a limit"
+        waiting = SimpleNamespace(Test=lambda: False)
+        return lambda *buffers, **root: (self, waiting) if name == "Idup" else waiting
+
+
+@mpi
+@pytest.mark.parametrize("rank", [0, 1])
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda ranks: ranks.allgather(1),
+        lambda ranks: ranks.decided(lambda: 1),
+        lambda ranks: ranks.another(),
+        lambda ranks: ranks.gathered(),
+        lambda ranks: ranks.same("the version", 1),
+        lambda ranks: launcher.own_devices("auto", ranks.comm),
+        lambda ranks: devices_of_all(ranks.comm, parse_devices("cpu:1")),
+        lambda ranks: survey(ranks.comm),
+        lambda ranks: Simulation(next(iter(PROBLEMS.values()))(), 1, devices="cpu:1", comm=ranks.comm),
+        lambda ranks: follow(SimpleNamespace(), ranks) if ranks.comm.rank else LeadingExecutor(
+            SimpleNamespace(layout=None), ranks
+        ).traces(),
+    ],
+)  # fmt: skip
+def test_nothing_waits_for_other_ranks_without_a_limit(
+    call: Callable[[Ranks], object], rank: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PEERGRID_RANK_TIMEOUT", "0.01")
+    with pytest.raises(DeviceFault, match=r"Nothing moved for 0\.01 s: another rank does not come"):
+        call(Ranks(Nobody(rank)))
+
+
+@mpi
+def test_rank_0_says_now_and_then_that_it_is_still_there() -> None:
+    heard = threading.Semaphore(0)
+
+    def hear(buffer: np.ndarray) -> SimpleNamespace:
+        heard.release()
+        return SimpleNamespace(Test=lambda: True)
+
+    comm = SimpleNamespace(rank=0, Ibcast=hear, Ibarrier=lambda: SimpleNamespace(Test=lambda: True))
+    leading = LeadingExecutor(SimpleNamespace(layout=None, close=lambda: None), Ranks(comm, timeout=0.1))
+    assert all(heard.acquire(timeout=20) for _ in range(6))  # nobody calls it meanwhile
+    leading.close()
+
+
+def test_a_library_that_waits_for_other_ranks_is_watched() -> None:
+    program = """
+import time
+from peergrid.runtime.ranks.launcher import watched
+from peergrid.runtime.ranks.ranks import Ranks
+class Alone:
+    rank = 0
+    def Abort(self, code):
+        import os
+        os._exit(code)
+with watched(Ranks(Alone(), timeout=5.0), "What is quick"):
+    pass
+with watched(Ranks(Alone(), timeout=0.1), "The start of NCCL"):
+    time.sleep(30)
+"""
+    line = [sys.executable, "-c", program]
+    done = subprocess.run(line, env=environment(), capture_output=True, text=True, timeout=20, check=False)
+    assert done.returncode == 5
+    assert re.search(r"^rank 0 on \S+: The start of NCCL did not end within 0\.1 s: see which", done.stderr)
+
+
+@pytest.mark.parametrize("told", ["", "0", "-1", "soon", "nan"])
+def test_the_time_that_ranks_wait_is_a_number_above_zero(told: str) -> None:
+    assert waiting_time({}) == 300
+    assert waiting_time({"PEERGRID_RANK_TIMEOUT": "2.5"}) == 2.5
+    with pytest.raises(UsageError, match=f"PEERGRID_RANK_TIMEOUT takes seconds, a number above 0, got '{told}'"):
+        waiting_time({"PEERGRID_RANK_TIMEOUT": told})
 
 
 def alive(pids: list[int]) -> Iterator[int]:

@@ -19,7 +19,7 @@ from peergrid.probe import profile as profiles
 from peergrid.runtime.ranks.exchange_times import exchange_times, text
 from peergrid.runtime.ranks.gpus import host
 from peergrid.runtime.ranks.launcher import own_devices, require_alone, world
-from peergrid.runtime.ranks.ranks import devices_of_all
+from peergrid.runtime.ranks.ranks import Ranks, devices_of_all
 
 
 def probe(
@@ -69,11 +69,11 @@ def _exchanges(as_json: bool, direct: bool) -> None:
     if comm is None:
         raise UsageError("Messages need two ranks, got one: mpiexec -n 2 peergrid probe mpi.")
     own = own_devices("auto", comm)
-    ranks = devices_of_all(comm, own)[1] if all(kind == "cuda" for kind in comm.allgather(own.kind)) else None
+    ranks = devices_of_all(comm, own)[1] if all(kind == "cuda" for kind in Ranks(comm).allgather(own.kind)) else None
     if direct and ranks is None:
         raise UsageError("'--direct' gives GPU memory to MPI, but not every rank has a GPU.")
     gpu = None if ranks is None else (ranks, own.ordinals[0])
-    found = exchange_times(comm, len(set(comm.allgather(host()))), gpu=gpu, direct=direct)
+    found = exchange_times(comm, len(set(Ranks(comm).allgather(host()))), gpu=gpu, direct=direct)
     if comm.rank == 0:
         typer.echo(json.dumps(encode(found), indent=1) if as_json else text(found))
 

@@ -16,6 +16,7 @@ from peergrid.runtime.executor import Executor
 from peergrid.runtime.executors import check_size
 from peergrid.runtime.kernel import Kernel
 from peergrid.runtime.ranks.executor import RankedExecutor
+from peergrid.runtime.ranks.launcher import abort_on_error
 from peergrid.runtime.ranks.messages import MpiMail
 from peergrid.runtime.ranks.ranks import Communicator, Ranks, devices_of_all
 from peergrid.schedule import Layout, Options, Schedule, build, layout
@@ -53,6 +54,7 @@ def place_of(devices: str | Devices | Place, comm: Communicator | None, options:
     chosen = devices if isinstance(devices, Devices) else parse_devices(devices)
     if comm is None or comm.size == 1:
         return Place(chosen)
+    abort_on_error(comm)
     together, ranks = devices_of_all(comm, chosen)
     return Place(together, ranks.by(options.route, together.kind))
 

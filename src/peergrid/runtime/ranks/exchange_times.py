@@ -12,6 +12,7 @@ import numpy as np
 
 from peergrid.errors import UsageError
 from peergrid.grid import Box
+from peergrid.runtime.ranks.launcher import watched
 from peergrid.runtime.ranks.messages import MpiMail
 from peergrid.runtime.ranks.ranks import Communicator, Ranks
 from peergrid.runtime.ranks.settings import settings
@@ -63,7 +64,12 @@ def exchange_times(
     if comm.size < 2:
         raise UsageError("Messages need two ranks, got one: mpiexec -n 2 peergrid probe mpi.")
     ranks = Ranks(comm, tuple(range(comm.size)))
-    found = []
+    with watched(ranks, "Exchanges of messages"):
+        return _timed(ranks, hosts, sizes, gpu, direct)
+
+
+def _timed(ranks: Ranks, hosts: int, sizes: Sequence[int], gpu: tuple[Ranks, int] | None, direct: bool) -> Times:
+    comm, found = ranks.comm, list[Exchange]()
     for size in sizes:
         ranks.gathered()
         bare = _measured(ranks, _bare(comm, size)) if comm.rank < 2 else 0.0
@@ -121,9 +127,9 @@ def _measured(ranks: Ranks, exchange: Callable[[], None]) -> float:
     exchange()
     if ranks.comm.rank == 0:
         count[0] = max(10, min(MOST, SECONDS / (time.perf_counter() - started)))
-        ranks.comm.Send(count, peer, 1)
+        ranks.finish(ranks.comm.Isend(count, peer, 1))
     else:
-        ranks.comm.Recv(count, peer, 1)
+        ranks.finish(ranks.comm.Irecv(count, peer, 1))
     samples = []
     for _ in range(int(count[0])):
         started = time.perf_counter()

@@ -6,14 +6,16 @@ import os
 import signal
 import socket
 import sys
+import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from types import TracebackType
 
-from peergrid.errors import PeergridError, UsageError, extra
+from peergrid.errors import DeviceFault, PeergridError, UsageError, extra
 from peergrid.runtime.devices import Devices, cores, parse_devices
 from peergrid.runtime.ranks.gpus import host, share
-from peergrid.runtime.ranks.ranks import Communicator, take_names
+from peergrid.runtime.ranks.ranks import WAIT, Communicator, Ranks, take_names
 
 SIZES = ("PMI_SIZE", "OMPI_COMM_WORLD_SIZE", "SLURM_STEP_NUM_TASKS")
 """Where launchers (of MPICH and Intel MPI, of Open MPI, of Slurm) write how many processes they started."""
@@ -72,7 +74,7 @@ def own_devices(spec: str, comm: Communicator) -> Devices:
     """The devices of this rank; 'auto': its share of its host's GPUs, or processors; 'cuda': of the GPUs."""
     if spec not in ("auto", "cuda"):
         return parse_devices(spec)
-    hosts, found = comm.allgather(host()), parse_devices(spec)
+    hosts, found = Ranks(comm).allgather(host()), parse_devices(spec)
     here = [rank for rank, name in enumerate(hosts) if name == hosts[comm.rank]]
     if found.kind == "cuda":
         return found if found.count == 1 else share(found.count, here.index(comm.rank), len(here))
@@ -92,6 +94,27 @@ def abort_on_error(comm: Communicator) -> None:
             _abort(comm, INTERRUPTED if isinstance(error, KeyboardInterrupt) else 1)
 
     sys.excepthook = hook
+
+
+@contextmanager
+def watched(ranks: Ranks, awaited: str) -> Iterator[None]:
+    """End all, with a sentence, where what is inside, a library that waits for other ranks, takes too long."""
+
+    def give_up() -> None:
+        print(
+            f"rank {ranks.comm.rank} on {socket.gethostname()}: {awaited} did not end within {ranks.timeout:g} s: see "
+            f"which process hangs, or is gone, and start anew, with a larger {WAIT} if it is slow.",
+            file=sys.stderr,
+        )
+        _abort(ranks.comm, DeviceFault.exit_code)
+
+    timer = threading.Timer(ranks.timeout, give_up)
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
 
 
 def end_all(code: int) -> None:

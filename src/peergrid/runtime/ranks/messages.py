@@ -63,7 +63,7 @@ class MpiMail:
             self._awaited.clear()
             for line in self._sent.values():
                 for request, _ in line:
-                    request.Wait()
+                    self._ranks.finish(request)
             self._sent.clear()
             self._comm.Free()
 

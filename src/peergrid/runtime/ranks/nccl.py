@@ -7,6 +7,7 @@ from typing import Any
 
 from peergrid.codegen.nvrtc import IMPORTING
 from peergrid.errors import DeviceFault, UsageError, extra
+from peergrid.runtime.ranks.launcher import watched
 from peergrid.runtime.ranks.ranks import Ranks
 
 
@@ -26,7 +27,8 @@ class Nccl:
         import nccl.core as nccl
 
         name = ranks.decided(lambda: bytes(nccl.get_unique_id()))
-        self._comm: Any = nccl.Communicator.init(ranks.comm.size, ranks.comm.rank, nccl.UniqueId.from_bytes(name))
+        with watched(ranks, "The start of NCCL"):
+            self._comm: Any = nccl.Communicator.init(ranks.comm.size, ranks.comm.rank, nccl.UniqueId.from_bytes(name))
         self._library = ctypes.CDLL(loaded._inspect_loaded_library_path())
         self.address = int(self._comm.ptr)
 

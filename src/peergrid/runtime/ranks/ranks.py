@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import pickle
 import time
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Protocol, TypeVar, cast, get_args
 
@@ -21,18 +22,27 @@ Decision = TypeVar("Decision")
 POLL = 1e-3  # seconds between two questions whether all are there, at most; and a twentieth of those waited so far
 SOON = 2e-3  # seconds for which one asks without a pause
 SHARED = "/dev/shm/mpich_shm_"
+WAIT = "PEERGRID_RANK_TIMEOUT"
+
+
+def waiting_time(environment: Mapping[str, str] = os.environ) -> float:
+    """Seconds that ranks wait for each other between the parts of a run: 300, or the variable PEERGRID_RANK_TIMEOUT.
+
+    Raises UsageError where that is no number above 0.
+    """
+    told = environment.get(WAIT, "300")
+    with suppress(ValueError):
+        if (seconds := float(told)) > 0:
+            return seconds
+    raise UsageError(f"{WAIT} takes seconds, a number above 0, got '{told}'.")
 
 
 class Communicator(Protocol):
-    """The part of `mpi4py.MPI.Comm` that is used; names are MPI's."""
+    """The part of `mpi4py.MPI.Comm` that is used; names are MPI's. Nothing in it waits: `Ranks.finish` does."""
 
     rank: int
     size: int
 
-    def allgather(self, value: Any) -> list[Any]: ...
-    def bcast(self, value: Any, root: int = 0) -> Any: ...
-    def Send(self, buffer: Any, dest: int, tag: int = 0) -> None: ...  # noqa: N802
-    def Recv(self, buffer: Any, source: int, tag: int = 0) -> None: ...  # noqa: N802
     def Isend(self, buffer: Any, dest: int, tag: int = 0) -> Any: ...  # noqa: N802
     def Irecv(self, buffer: Any, source: int, tag: int = 0) -> Any: ...  # noqa: N802
     def Ibarrier(self) -> Any: ...  # noqa: N802
@@ -48,13 +58,13 @@ class Communicator(Protocol):
 class Ranks:
     """The devices of all ranks, numbered rank by rank, and the communicator that joins these.
 
-    of_device: the rank of each device; timeout: seconds that ranks wait for each other between the parts of a run;
-    by_address: whether all devices are GPUs that address each other's memory; carrier: of messages.
+    of_device: the rank of each device; timeout: seconds that ranks wait for each other between the parts of a run, see
+    `waiting_time`; by_address: whether all devices are GPUs that address each other's memory; carrier: of messages.
     """
 
     comm: Communicator
-    of_device: tuple[int, ...]
-    timeout: float = 300.0
+    of_device: tuple[int, ...] = ()
+    timeout: float = field(default_factory=waiting_time)
     by_address: bool = False
     carrier: Carrier = "mpi"
 
@@ -83,8 +93,16 @@ class Ranks:
 
     def decided(self, decide: Callable[[], Decision]) -> Decision:
         """The answer of rank 0, for all: of what is measured, or looked up, where ranks may differ."""
-        answer: Decision = self.comm.bcast(decide() if self.comm.rank == 0 else None)
-        return answer
+        if self.comm.rank == 0:
+            answer = decide()
+            said = np.frombuffer(pickle.dumps(answer), np.uint8)
+            self.finish(self.comm.Ibcast(np.array([said.size])))
+            self.finish(self.comm.Ibcast(said))
+            return answer
+        self.finish(self.comm.Ibcast(count := np.empty(1, np.int64)))
+        self.finish(self.comm.Ibcast(heard := np.empty(count[0], np.uint8)))
+        told: Decision = pickle.loads(heard.tobytes())
+        return told
 
     def another(self) -> Communicator:
         """A communicator of the same ranks, whose messages are apart. Raises DeviceFault where a rank does not come."""
@@ -104,7 +122,7 @@ class Ranks:
             if waited > self.timeout:
                 raise DeviceFault(
                     f"Nothing moved for {self.timeout:g} s: another rank does not come to where this one waits; see "
-                    "which process hangs, or is gone, and start the run anew."
+                    f"which process hangs, or is gone, and start the run anew, with a larger {WAIT} if it is slow."
                 )
             time.sleep(min(waited / 20, POLL) if waited > SOON else 0)
 
@@ -125,7 +143,7 @@ def devices_of_all(comm: Communicator, own: Devices) -> tuple[Devices, Ranks]:
     Raises UsageError, on all ranks, where they do not go together (see `gpus.together`), DeviceFault where one does not
     come.
     """
-    parts = Ranks(comm, ()).allgather(part(own))
+    parts = Ranks(comm).allgather(part(own))
     take_names()  # all are past MPI's start
     devices, by_address = together(parts, comm.rank)
     of_device = tuple(rank for rank, found in enumerate(parts) for _ in range(found.devices.count))

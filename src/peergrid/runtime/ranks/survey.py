@@ -14,7 +14,7 @@ from peergrid.errors import PeergridError, extra
 from peergrid.runtime.devices import cores
 from peergrid.runtime.ranks.gpus import Part, host, part, together
 from peergrid.runtime.ranks.launcher import own_devices
-from peergrid.runtime.ranks.ranks import Communicator
+from peergrid.runtime.ranks.ranks import Communicator, Ranks
 from peergrid.runtime.ranks.settings import settings
 
 ADAPTERS = Path("/sys/class/infiniband")
@@ -59,8 +59,8 @@ def survey(comm: Communicator) -> Survey:
     from mpi4py import MPI
 
     own = part(own_devices("auto", comm))
-    facts = comm.allgather(_facts(own))
-    parts: list[Part] = comm.allgather(own)
+    facts = Ranks(comm).allgather(_facts(own))
+    parts: list[Part] = Ranks(comm).allgather(own)
     try:
         by_address, refused = together(parts, comm.rank)[1], ""
     except PeergridError as error:
