@@ -18,7 +18,7 @@ from peergrid.gprmax.waves import Pulse
 from peergrid.grid import Index
 from peergrid.jobs import run_model
 from peergrid.models import modelfile
-from peergrid.models.fdtd3d import COMPONENTS, ElectricDipole, PlaneWave, Wire
+from peergrid.models.fdtd3d import COMPONENTS, CoaxialFeed, ElectricDipole, PlaneWave, Wire
 from peergrid.models.fdtd3d.incident import way
 
 HERE = Path(__file__).parent
@@ -232,6 +232,21 @@ def test_a_plane_wave_onto_layers_is_read(tmp_path: Path) -> None:
     assert isinstance(again, TableModel)
     assert again.domain.sources == model.domain.sources
     assert "as word 8" in _sentence(tmp_path, VOLUME + line.replace(" y ", " w "))
+
+
+def test_a_coaxial_feed_is_read(tmp_path: Path) -> None:
+    """With a limit of its spectrum, which changes no field; a model file says the same."""
+    text = VOLUME + "#plate: 0 0 0.02 0.06 0.06 0.02 pec\n#thin_wire: 0.03 0.03 0.02 0.03 0.03 0.04 0.0004\n"
+    line = "#magnetic_frill_source: z 0.03 0.03 0.02 50 pulse 1e-10 1e-9 nyquist"
+    model = read(_file(tmp_path, text + line))
+    (feed,) = model.domain.sources
+    assert isinstance(feed, CoaxialFeed)
+    assert (feed.node, feed.resistance, feed.drive.start, feed.drive.stop) == ((15, 15, 10), 50.0, 1e-10, 1e-9)
+    assert model.build().feeds
+    again = modelfile.parse(model.written(tmp_path)[0], tmp_path)
+    assert isinstance(again, TableModel)
+    assert again.domain.sources == model.domain.sources
+    assert "on an edge of a wire along x" in _sentence(tmp_path, text + line.replace(" z ", " x "))
 
 
 @pytest.mark.parametrize(

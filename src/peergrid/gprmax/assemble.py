@@ -41,6 +41,7 @@ from peergrid.models.fdtd3d import (
     SIDES,
     VACUUM,
     Absorber,
+    CoaxialFeed,
     Domain,
     Drive,
     ElectricDipole,
@@ -64,6 +65,9 @@ MOST_CELLS = 1 << 40
 MOST_STEPS = 1 << 31
 CELLS_OF_ABSORBER = 10
 BEFORE_LAYERS = 25
+FED: Mapping[str, type[VoltageSource | TransmissionLine | CoaxialFeed]] = {
+    "voltage_source": VoltageSource, "transmission_line": TransmissionLine, "coaxial_feed": CoaxialFeed,
+}  # fmt: skip
 KIND = TypeVar("KIND")
 
 
@@ -346,8 +350,7 @@ def _source(source: Source, node: Index, drive: Drive) -> Placed:
         return ElectricDipole(source.axis, node, drive)
     if source.kind == "magnetic_dipole":
         return MagneticDipole(source.axis, node, drive)
-    kind = VoltageSource if source.kind == "voltage_source" else TransmissionLine
-    return kind(source.axis, node, drive, source.resistance)
+    return FED[source.kind](source.axis, node, drive, source.resistance)
 
 
 def receivers(plan: Plan) -> Iterator[Receiver]:

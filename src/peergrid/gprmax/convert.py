@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 from peergrid.errors import UsageError
 from peergrid.gprmax import directions
-from peergrid.gprmax.assemble import Plan, array, waveform, wished
+from peergrid.gprmax.assemble import FED, Plan, array, waveform, wished
 from peergrid.gprmax.items import (
     AnyPole,
     Choice,
@@ -40,6 +40,7 @@ from peergrid.gprmax.items import (
 from peergrid.gprmax.objects import Body, DataFile, FractalBox, Layer, Placed, Shape, Voxels, Wire
 from peergrid.gprmax.tables import (
     AbsorberSpec,
+    CoaxialFeed,
     Conductivity,
     ElectricDipole,
     FarFieldSpec,
@@ -204,7 +205,7 @@ def _layers(plan: Plan) -> Iterator[Layer]:
 
 
 def _sources(plan: Plan, folder: Path) -> Iterator[PointSource | PlaneWave]:
-    kinds = {kind.kind: kind for kind in (ElectricDipole, MagneticDipole, VoltageSource, TransmissionLine)}
+    kinds = {kind.kind: kind for kind in (ElectricDipole, MagneticDipole, VoltageSource, TransmissionLine, CoaxialFeed)}
     for item in plan.items:
         if not isinstance(item, Source | Incoming):
             continue
@@ -220,7 +221,7 @@ def _sources(plan: Plan, folder: Path) -> Iterator[PointSource | PlaneWave]:
             )  # fmt: skip
             continue
         given: dict[str, Any] = {"start": item.start, "stop": item.stop}
-        if item.kind in ("voltage_source", "transmission_line"):
+        if item.kind in FED:
             given["resistance"] = item.resistance
         yield kinds[item.kind](item.command, item.axis, item.at, wave, **given)
 

@@ -241,12 +241,12 @@ class SampledWaves(Placed):
     file: Path
 
 
-SourceKind = Literal["electric_dipole", "magnetic_dipole", "voltage_source", "transmission_line"]
+SourceKind = Literal["electric_dipole", "magnetic_dipole", "voltage_source", "transmission_line", "coaxial_feed"]
 
 
 @dataclass(frozen=True)
 class Source(Placed):
-    """A source at a node; waveform: by its name, or as it is; resistance: of voltage sources and lines, Ω."""
+    """A source at a node; waveform: by its name, or as it is; resistance: Ω, of dipoles 0."""
 
     kind: SourceKind
     axis: Axis

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from math import isinf
+from math import inf, isinf
 from pathlib import Path
 from typing import get_args
 
@@ -265,6 +265,14 @@ def resistive(command: Command, folder: Path) -> Item:
     kind: SourceKind = "voltage_source" if command.name == "voltage_source" else "transmission_line"
     where = one_of(command, 0, AXES), point(command, 1)
     return Source(command, kind, *where, words[5], resistance, *times(command, 6))
+
+
+def frill(command: Command, folder: Path) -> Item:
+    """A coaxial feed. The limit of a spectrum, which comes last, changes no field."""
+    words = counted(command, 6, 7, 8, 9)
+    where = one_of(command, 0, AXES), point(command, 1)
+    drive = times(command, 6) if len(words) > 7 else (0.0, inf)
+    return Source(command, "coaxial_feed", *where, words[5], positive(command, 4), *drive)
 
 
 def receiver(command: Command, folder: Path) -> Item:

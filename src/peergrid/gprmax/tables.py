@@ -196,7 +196,15 @@ class TransmissionLine(Point):
     resistance: Positive = field(kw_only=True)
 
 
-PointSource = ElectricDipole | MagneticDipole | VoltageSource | TransmissionLine
+@dataclass(frozen=True)
+class CoaxialFeed(Point):
+    """Volts of a coaxial line of so many ohms, open, that ends in a conducting plane at the foot of a wire."""
+
+    kind: ClassVar[SourceKind] = "coaxial_feed"
+    resistance: Positive = field(kw_only=True)
+
+
+PointSource = ElectricDipole | MagneticDipole | VoltageSource | TransmissionLine | CoaxialFeed
 
 
 @dataclass(frozen=True)
@@ -224,7 +232,7 @@ def source(given: PointSource | PlaneWave) -> Source | Incoming:
             given.command, given.lo, given.hi, given.direction, given.polarisation, given.waveform,
             None if given.layered else given.medium, given.start, given.stop,
         )  # fmt: skip
-    resistance = given.resistance if isinstance(given, VoltageSource | TransmissionLine) else 0.0
+    resistance = given.resistance if isinstance(given, VoltageSource | TransmissionLine | CoaxialFeed) else 0.0
     return Source(given.command, given.kind, given.axis, given.at, given.waveform, resistance, given.start, given.stop)
 
 

@@ -1,7 +1,7 @@
 """Maxwell's equations on a Yee grid in three dimensions, and in the planes of two: radar, antennas, dispersive media.
 
 Read first `domain` (a model as data, rasterised), then `yee` (the stencils), `absorber`, `media`, `sources`, `line`,
-`places` with `incident` and `plane_wave`, and `wire` (the numbers that go into them), `lattice` (what is where),
+`places` with `incident` and `plane_wave`, `wire` and `feed` (the numbers that go into them), `lattice` (what is where),
 `assembly` and `build` (from a domain to the stages of a step).
 """
 
@@ -14,6 +14,7 @@ from peergrid.models.fdtd3d.domain import (
     SIDES,
     VACUUM,
     Absorber,
+    CoaxialFeed,
     Domain,
     Drive,
     ElectricDipole,
@@ -45,6 +46,7 @@ __all__ = [
     "VACUUM",
     "Absorber",
     "BuiltDomain",
+    "CoaxialFeed",
     "Domain",
     "DomainModel",
     "Drive",

@@ -8,16 +8,17 @@ from math import sqrt
 from pathlib import Path
 from types import MappingProxyType
 
-from peergrid.grid import Array, Index
+from peergrid.grid import Array, Field, Index
 from peergrid.models.fdtd3d import wire
 from peergrid.models.fdtd3d.assembly import Half
 from peergrid.models.fdtd3d.check import check, growing
 from peergrid.models.fdtd3d.constants import ETA_0, SPEED_OF_LIGHT
-from peergrid.models.fdtd3d.domain import AXES, Component, Domain, Pictures, PlaneWave, TransmissionLine
+from peergrid.models.fdtd3d.domain import AXES, CoaxialFeed, Component, Domain, Pictures, PlaneWave, TransmissionLine
 from peergrid.models.fdtd3d.far_field import Surface, surfaces
+from peergrid.models.fdtd3d.feed import Feed
 from peergrid.models.fdtd3d.lattice import Lattice, electric_of
 from peergrid.models.fdtd3d.line import LAST, Line
-from peergrid.models.fdtd3d.media import factors
+from peergrid.models.fdtd3d.media import Factors, factors
 from peergrid.models.fdtd3d.plane_wave import faces, stages_of
 from peergrid.models.fdtd3d.sources import drives
 from peergrid.models.fdtd3d.yee import neighbours
@@ -52,6 +53,15 @@ class LineRecorder:
         return float(sqrt(3) * SPEED_OF_LIGHT * dt)
 
 
+@dataclass(frozen=True)
+class FeedRecorder:
+    """A coaxial feed as placed, and the trace of its voltage."""
+
+    source: CoaxialFeed
+    name: str
+    voltage: str
+
+
 @dataclass(frozen=True, eq=False)
 class BuiltDomain:
     """A problem with what its results need to be understood; a `BuiltModel` of `models.model`.
@@ -66,6 +76,7 @@ class BuiltDomain:
     units: Mapping[str, float]
     recorders: tuple[Recorder, ...]
     lines: tuple[LineRecorder, ...]
+    feeds: tuple[FeedRecorder, ...] = ()
     far_fields: tuple[Surface, ...] = ()
     pictures: Pictures = field(default_factory=Pictures)
 
@@ -115,6 +126,7 @@ class BuiltDomain:
         """Positions by the problem's names of receivers, metres."""
         nodes = {f"rx{number}": recorder.node for number, recorder in enumerate(self.recorders, start=1)}
         nodes |= {line.name: line.source.node for line in self.lines}
+        nodes |= {feed.name: feed.source.node for feed in self.feeds}
         return {one.name: self.place(nodes[one.name.split(".")[0]]) for one in self.problem.receivers}
 
     def place(self, node: Index) -> Vector:
@@ -179,13 +191,17 @@ def build(domain: Domain, model: Model | None = None) -> BuiltDomain:
         Line.of(lattice, source, f"line{number}")
         for number, source in enumerate((s for s in domain.sources if isinstance(s, TransmissionLine)), start=1)
     ]
+    feeds = [
+        Feed.of(lattice, source, f"feed{number}")
+        for number, source in enumerate((s for s in domain.sources if isinstance(s, CoaxialFeed)), start=1)
+    ]
     feeding = tuple(update for line in lines for update in line.updates(fields))
     edges = tuple(line.edge(fields) for line in lines)
     between = [Stage(feeding)] if feeding else []
     waves = faces(lattice)
     after_h, after_e = (stages_of(waves, fields, placed, letter) for letter in "HE")
     stages = [*magnetic, *wire.stages(lattice, fields, placed), *after_h,
-              *_staged(driven.updates(fields, "H")), *electric, *after_e, *between,
+              *_staged(driven.updates(fields, "H")), *_fed(feeds, fields, placed), *electric, *after_e, *between,
               *_staged(driven.updates(fields, "E")), *_staged([edges])]  # fmt: skip
     far = surfaces(domain)
     stages += [surface.stage(fields) for surface in far]
@@ -194,6 +210,7 @@ def build(domain: Domain, model: Model | None = None) -> BuiltDomain:
         LineRecorder(line.source, line.name, f"{line.name}.voltage", f"{line.name}.current") for line in lines
     )
     receivers = [*(one for _, needed in heard for one in needed), *_line_receivers(lines)]
+    receivers += [Receiver(one.voltage.name, one.voltage.name, one.cell) for one in feeds]
     problem = Problem.of(stages, receivers)
     return BuiltDomain(
         model or DomainModel(domain),
@@ -203,6 +220,7 @@ def build(domain: Domain, model: Model | None = None) -> BuiltDomain:
         MappingProxyType(units),
         tuple(one for one, _ in heard),
         recorded,
+        tuple(FeedRecorder(one.source, one.name, one.voltage.name) for one in feeds),
         far,
     )
 
@@ -244,6 +262,12 @@ def _around(lattice: Lattice, current: str, cell: Index) -> Iterator[tuple[float
 
 def _staged(found: Iterable[tuple[Update, ...]]) -> list[Stage]:
     return [Stage(updates) for updates in found if updates]
+
+
+def _fed(feeds: Iterable[Feed], fields: Mapping[Component, Field], factors: Mapping[Component, Factors]) -> list[Stage]:
+    """The stages of feeds, those of the same kind together."""
+    together = zip(*(feed.stages(fields, factors) for feed in feeds), strict=True)
+    return [Stage(tuple(update for stage in alike for update in stage.updates)) for alike in together]
 
 
 def _line_receivers(lines: list[Line]) -> Iterator[Receiver]:

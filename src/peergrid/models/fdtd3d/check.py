@@ -7,11 +7,12 @@ from math import sqrt
 
 from peergrid.errors import UsageError
 from peergrid.grid import Index
-from peergrid.models.fdtd3d import far_field, plane_wave, wire
+from peergrid.models.fdtd3d import far_field, feed, plane_wave, wire
 from peergrid.models.fdtd3d.constants import SPEED_OF_LIGHT
 from peergrid.models.fdtd3d.domain import (
     AXES,
     COMPONENTS,
+    CoaxialFeed,
     Domain,
     MagneticDipole,
     PlaneWave,
@@ -103,6 +104,9 @@ def _source_faults(domain: Domain) -> Iterator[str]:
             yield f"Source {number} drives {name}, which mode {domain.mode} does not have; turn it or use 3D."
         if _outside(domain, source.node):
             yield f"Source {number} is expected on nodes from 0 to {_last(domain)}, got {source.node}; move it."
+            continue
+        if isinstance(source, CoaxialFeed):
+            yield from (f"Source {number}, a coaxial feed, {fault}." for fault in feed.faults(domain, source))
         if isinstance(source, TransmissionLine) and not source.resistance > 0:
             yield f"Source {number} is a line, expected to have a resistance above 0 Ω, got {source.resistance:g}."
         if isinstance(source, VoltageSource) and source.resistance < 0:

@@ -217,6 +217,20 @@ class TransmissionLine:
 
 
 @dataclass(frozen=True)
+class CoaxialFeed:
+    """A coaxial line of so many ohms behind a conducting plane, whose inner conductor goes on as a wire from a node on.
+
+    drive: the voltage that the line would have if it were open, twice that of the wave sent along it.
+    """
+
+    axis: Axis
+    node: Index
+    drive: Drive
+    resistance: float
+    name: str = ""
+
+
+@dataclass(frozen=True)
 class PlaneWave:
     """A plane wave (V/m) inside the box of nodes from `lo` to `hi`; outside there is only what is scattered.
 
@@ -260,7 +274,7 @@ class PlaneWave:
         return last + 1 - first
 
 
-Source = ElectricDipole | MagneticDipole | VoltageSource | TransmissionLine | PlaneWave
+Source = ElectricDipole | MagneticDipole | VoltageSource | TransmissionLine | CoaxialFeed | PlaneWave
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,5 @@
-"""Results in one HDF5 file in the layout of gprMax, so that its tools read them: `/rxs/rx1/Ez`, `/srcs`, `/tls`.
+"""Results in one HDF5 file in the layout of gprMax, so that its tools read them: `/rxs/rx1/Ez`, `/srcs`, `/tls`,
+`/frills`.
 
 Sample k of E is at time k dt, of H and of currents half a step earlier; sample 0 is what a run starts from. All values
 are in SI units. Beyond that layout there are the final fields (`/fields`) and far fields (`/far_fields/far1`).
@@ -16,7 +17,7 @@ import numpy as np
 from peergrid.grid import Array, Index
 from peergrid.io.dimensions import attach, make_scale
 from peergrid.io.hdf5 import creating
-from peergrid.models.fdtd3d.build import BuiltDomain, LineRecorder, Recorder
+from peergrid.models.fdtd3d.build import BuiltDomain, FeedRecorder, LineRecorder, Recorder
 from peergrid.models.fdtd3d.domain import ElectricDipole, MagneticDipole, Source, VoltageSource
 from peergrid.models.fdtd3d.far_field import Surface
 from peergrid.models.fdtd3d.line import incident
@@ -52,6 +53,8 @@ def write_results(
             _write_source(file.create_group(f"srcs/src{number}"), built, source)
         for number, line in enumerate(built.lines, start=1):
             _write_line(file.create_group(f"tls/tl{number}"), built, line, traces)
+        for number, feed in enumerate(built.feeds, start=1):
+            _write_feed(file.create_group(f"frills/frill{number}"), built, feed, traces[feed.voltage][:, np.newaxis])
         for number, recorder in enumerate(built.recorders, start=1):
             _write_receiver(file.create_group(f"rxs/rx{number}"), built, recorder, traces)
         group, sums = file.create_group("fields"), dict[str, Array]()
@@ -96,6 +99,10 @@ def write_survey(path: Path, built: BuiltDomain, traces: Sequence[Trace], about:
             _describe_line(group, built, line)
             for output in ("Vtotal", "Itotal"):
                 group.create_dataset(output, (built.steps + 1, len(traces)), built.domain.dtype)
+        for number, feed in enumerate(built.feeds, start=1):
+            row = [one.name for one in built.problem.receivers].index(feed.voltage)
+            voltages = np.stack([one.values[row] for one in traces], axis=1)
+            _write_feed(file.create_group(f"frills/frill{number}"), built, feed, voltages)
         for column, one in enumerate(traces):
             found = {name: values / unit for (name, unit), values in zip(units.items(), one.values, strict=True)}
             for number, line in enumerate(built.lines, start=1):
@@ -219,6 +226,25 @@ def _describe_line(group: h5py.Group, built: BuiltDomain, line: LineRecorder) ->
     group.attrs["dl"] = line.cell_length(built.dt)
     group.attrs["TimeVoltageOffset"], group.attrs["TimeCurrentOffset"] = 0.0, -0.5 * built.dt
     _place(group, built, source.node)
+
+
+def _write_feed(group: h5py.Group, built: BuiltDomain, feed: FeedRecorder, voltages: Array) -> None:
+    """The voltages and currents of a feed, samples at k dt; voltages: shape (steps, traces)."""
+    source = feed.source
+    group.attrs["ID"] = source.name or f"MagneticFrillSource({','.join(map(str, source.node))})"
+    group.attrs["Polarisation"], group.attrs["Z0"] = source.axis, source.resistance
+    _place(group, built, source.node)
+    samples = source.drive.samples(len(voltages), built.dt, half=False)
+    excitation = _excitation(group, built, source, "V")
+    excitation["samples"], excitation.attrs["TimeSampleOffset"] = samples, 0.0
+    total = voltages.astype(np.float64)
+    current = (samples[:, np.newaxis] - total) / source.resistance
+    single = total.shape[1] == 1
+    group["Vinc"] = 0.5 * samples
+    for name, values in (("Vtotal", total), ("Itot", current)):
+        group[name] = (values[:, 0] if single else values).astype(built.domain.dtype)
+    if single:
+        group["frequency"], group["S11"] = reflection(0.5 * samples, total[:, 0] - 0.5 * samples, built.dt)
 
 
 def pattern(surface: Surface, fields: Mapping[str, Array]) -> Mapping[str, Array]:

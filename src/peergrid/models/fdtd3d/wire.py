@@ -29,13 +29,18 @@ def stages(
     made = []
     for wire in lattice.domain.wires:
         for component, radial, box in beside(wire):
-            d, h = (lattice.domain.spacing[axis] for axis in (radial, AXES.index(component[1])))
-            share = 2 / log(d / wire.radius) * (d / h) * atan(h / d) - 1
+            share = strength(lattice.domain, wire, component, radial) - 1
             sign = next(sign for sign, axis, _ in neighbours(component) if axis == radial)
             term = Difference(sign, radial, fields[electric_of(wire.axis)])
             curl = Curl(fields[component], None, factors[component].factor, (term,))
             made.append(more("wire", box, curl, term, share, ahead=True))
     return (Stage(tuple(made)),) if made else ()
+
+
+def strength(domain: Domain, wire: Wire, component: Component, radial: int) -> float:
+    """The factor of the difference along the axis `radial` of the field along a wire, for a component beside it."""
+    d, h = (domain.spacing[axis] for axis in (radial, AXES.index(component[1])))
+    return 2 / log(d / wire.radius) * (d / h) * atan(h / d)
 
 
 def beside(wire: Wire) -> Iterator[tuple[Component, int, Box]]:

@@ -94,8 +94,8 @@ def advance(name: str, box: Box, curls: Sequence[Curl], ahead: bool) -> Update:
             total = None
             for term, u in zip(curl.differences, sources, strict=True):
                 total = _signed(total, term.sign, _difference(u, term.axis, ahead))
-            kept = target[at] if curl.keep is None else _here(keep) * target[at]
-            value = kept + _here(factor) * total
+            kept = target[at] if curl.keep is None else here(keep) * target[at]
+            value = kept + here(factor) * total
             for memory, decay, feed in poles:
                 value = value - memory[0][at]
                 _remember(memory, decay, feed, target[at])
@@ -112,7 +112,7 @@ def stretch(name: str, box: Box, curl: Curl, term: Difference, layer: Stretched,
     def step(target: Any, factor: Any, u: Any, memory: Any, gain: Any, decay: Any, feed: Any) -> None:
         at = (0,) * box.ndim
         plain = _difference(u, term.axis, ahead)
-        change = _here(factor) * (_stretched(plain, memory, gain, decay, feed, layer.added) - plain)
+        change = here(factor) * (_stretched(plain, memory, gain, decay, feed, layer.added) - plain)
         target.next[at] = _signed(target[at], term.sign, change)
 
     step.function.__name__ = name
@@ -125,7 +125,7 @@ def more(name: str, box: Box, curl: Curl, term: Difference, share: float, ahead:
     @stencil
     def step(target: Any, factor: Any, u: Any, share: Any) -> None:
         at = (0,) * box.ndim
-        change = share * (_here(factor) * _difference(u, term.axis, ahead))
+        change = share * (here(factor) * _difference(u, term.axis, ahead))
         target.next[at] = _signed(target[at], term.sign, change)
 
     step.function.__name__ = name
@@ -138,7 +138,8 @@ def _arguments(curl: Curl) -> Any:
     return curl.target, 1.0 if curl.keep is None else curl.keep, curl.factor, sources, poles
 
 
-def _here(value: Any) -> Any:
+def here(value: Any) -> Any:
+    """A coefficient in a stencil: a field's value in the cell, or a number."""
     return value[(0,) * value.described.grid.ndim] if isinstance(value, Cell) else value
 
 
@@ -177,8 +178,8 @@ def _remember(memory: Any, decay: Any, feed: Any, before: Any) -> None:
     at = (0,) * memory[0].described.grid.ndim
     real = memory[0]
     if len(memory) == 1:
-        real.next[at] = _here(decay[0]) * real[at] + _here(feed[0]) * before
+        real.next[at] = here(decay[0]) * real[at] + here(feed[0]) * before
         return
-    imaginary, (a, b) = memory[1], (_here(d) for d in decay)
-    real.next[at] = a * real[at] - b * imaginary[at] + _here(feed[0]) * before
-    imaginary.next[at] = b * real[at] + a * imaginary[at] + _here(feed[1]) * before
+    imaginary, (a, b) = memory[1], (here(d) for d in decay)
+    real.next[at] = a * real[at] - b * imaginary[at] + here(feed[0]) * before
+    imaginary.next[at] = b * real[at] + a * imaginary[at] + here(feed[1]) * before
