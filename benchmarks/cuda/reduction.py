@@ -114,7 +114,7 @@ def row(sums: Sums, other: Cub | None, size: int, gpus: int, rounds: int) -> dic
 
 def parts(devices: Gpus, scope: Scope, rounds: int, folder: Path) -> Iterator[tuple[str, dict[str, Any]]]:
     """The rows, the largest sizes first."""
-    sizes = (SIZES[-1] * 4, *reversed(SIZES))
+    sizes = (SIZES[-1] * 4, *(1 << bits for bits in range(30, 9, -1)))
     gpus, sums = len(devices), Sums.make(scope, sizes[0], len(devices))
     function = cub(folder)
     other = None if function is None else Cub(function, sums, scope)

@@ -1,6 +1,7 @@
 """Sparse products beside cuSPARSE's in turns, with nonzeros near the diagonal and anywhere; ways to hold the vector.
 
-    python benchmarks/cuda/sparse.py [--rows 4194304] [--width 16] [--dtype float32] [--seconds 150] [--out sparse.json]
+    python benchmarks/cuda/sparse.py [--rows 4194304] [--width 16] [--dtype float32] [--gpus 0,1] [--seconds 150]
+        [--out sparse.json]
 
 Rows have `width` nonzeros. On one GPU, `ours` are both kernels, `cusparse` is CuPy's product of the same matrix and a
 vector, all in turns and timed by the host over 50 products in a row; `against_cusparse` is the faster of ours over it.
@@ -113,9 +114,9 @@ def ways(devices: str) -> dict[str, Callable[[CsrMatrix | SlicedMatrix, Any], Ru
     }
 
 
-def several(matrix: CsrMatrix, vector: Any, columns: str, gpus: int) -> Iterator[dict[str, Any]]:
+def several(matrix: CsrMatrix, vector: Any, columns: str, gpus: str) -> Iterator[dict[str, Any]]:
     """The three ways on GPUs, with the faster kernel of each."""
-    devices = "cuda:" + ",".join(map(str, range(gpus)))
+    devices = f"cuda:{gpus}"
     slices = SlicedMatrix.of(matrix)
     for way, make in ways(devices).items():
         row: dict[str, Any] = {"columns": columns, "gpus": gpus, "vector": way, "seconds": {}}
@@ -132,12 +133,12 @@ def several(matrix: CsrMatrix, vector: Any, columns: str, gpus: int) -> Iterator
 
 def parts(given: argparse.Namespace) -> Iterator[tuple[str, dict[str, Any]]]:
     """All rows: those of one GPU first."""
-    gpus, made = gpu_count(), {}
+    gpus, made = given.gpus or ",".join(map(str, range(gpu_count()))), {}
     for columns, band in BANDS.items():
         matrix = made[columns] = drawn(given.rows, given.width, band, given.dtype)
         vector = np.random.default_rng(2).random(given.rows, dtype=matrix.values.dtype)
         yield "one", one_gpu(matrix, vector, columns)
-    for columns, matrix in made.items() if gpus > 1 else ():
+    for columns, matrix in made.items() if "," in gpus else ():
         vector = np.random.default_rng(2).random(given.rows, dtype=matrix.values.dtype)
         for row in several(matrix, vector, columns, gpus):
             yield "several", row
@@ -148,6 +149,7 @@ def main() -> None:
     parser.add_argument("--rows", type=int, default=1 << 22)
     parser.add_argument("--width", type=int, default=16, help="nonzeros of a row")
     parser.add_argument("--dtype", choices=("float32", "float64"), default="float32")
+    parser.add_argument("--gpus", default="", help="such as 0,1 (default: all); 0,0 is one GPU as two devices")
     parser.add_argument("--seconds", type=float, default=150)
     parser.add_argument("--out", type=Path, default=Path("sparse.json"))
     given = parser.parse_args()

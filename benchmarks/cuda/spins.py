@@ -1,6 +1,6 @@
 """Relaxation of binary variables on a random bipartite graph: rates of each exchange, the same bits, the energy.
 
-    python benchmarks/cuda/spins.py [--devices 1,2] [--colour 16777216] [--seconds 70] [--out spins.json]
+    python benchmarks/cuda/spins.py [--devices 0,1,2] [--colour 16777216] [--seconds 70] [--out spins.json]
     mpiexec -n 2 python benchmarks/cuda/spins.py --ranks [--colour 16777216] [--out spins-ranks.json]
 
 Exchanges `passes, …` are those of `Relaxation`, whose half steps are passes of a schedule; with --ranks a process has
@@ -36,22 +36,28 @@ COUPLING, SEED, HALF_STEPS, WARM = 0.3, 7, 100, 20
 PASSES = "passes, "
 
 
+TWICE = "one GPU as two devices, "
+"""What the exchanges of `--devices 0` begin with."""
+
+
 def cases(counts: list[int]) -> Iterator[tuple[int, str]]:
-    """The counts of GPUs and the exchanges that make a difference."""
+    """The counts of GPUs and the exchanges that make a difference; 0: one GPU as two devices."""
+    ways = {0: tuple(f"{TWICE}{route}" for route in ("copy", "store", "host")), 1: ("store", f"{PASSES}copy")}
     several = ("store", "copy", "nccl", f"{PASSES}copy", f"{PASSES}store")
     for count in counts:
-        yield from ((count, exchange) for exchange in (("store", f"{PASSES}copy") if count == 1 else several))
+        yield from ((max(1, count), exchange) for exchange in ways.get(count, several))
 
 
 @contextmanager
 def opened(graph: BipartiteGraph, count: int, exchange: str) -> Iterator[Any]:
     """A relaxation on so many GPUs."""
-    if not exchange.startswith(PASSES):
+    if not exchange.startswith((PASSES, TWICE)):
         with gpus.gpu_relaxation(graph, COUPLING, SEED, count, exchange) as run:  # type: ignore[arg-type]
             yield run
         return
-    options = Options("async", route=exchange.removeprefix(PASSES))  # type: ignore[arg-type]
-    with Relaxation(graph, COUPLING, SEED, "cuda:" + ",".join(map(str, range(count))), options) as run:
+    options = Options("async", route=exchange.removeprefix(PASSES).removeprefix(TWICE))  # type: ignore[arg-type]
+    devices = "0,0" if exchange.startswith(TWICE) else ",".join(map(str, range(count)))
+    with Relaxation(graph, COUPLING, SEED, f"cuda:{devices}", options) as run:
         yield run
 
 
@@ -91,7 +97,7 @@ def measured(graph: BipartiteGraph, count: int, exchange: str, energy: bool) -> 
             "variables": 2 * graph.per_colour,
             "gpus": count,
             "exchange": exchange,
-            "exchanged_bits": (count - 1) * graph.per_colour,
+            "exchanged_bits": (count - 1 + exchange.startswith(TWICE)) * graph.per_colour,
             "microseconds": [round(1e6 * sample, 2) for sample in samples],
             "flips_per_ns": round(graph.per_colour / min(samples) * 1e-9, 3),
             "sha256": run.sha256() if isinstance(run, Relaxation) else run.sha256(count - 1),
@@ -167,7 +173,7 @@ def parts(counts: list[int], colour: int) -> Iterator[tuple[str, Any]]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--devices", default="1,2")
+    parser.add_argument("--devices", default="1,2", help="counts of GPUs; 0: one GPU as two devices")
     parser.add_argument("--colour", type=int, default=1 << 24, help="variables of a colour")
     parser.add_argument("--seconds", type=float, default=70)
     parser.add_argument("--out", type=Path, default=Path("spins.json"))

@@ -63,14 +63,15 @@ def on_gpus(
     image: Pixels,
     values: Pixels,
     ordinals: tuple[int, ...],
-    variant: Variant = "packed",
+    variant: Variant | None = None,
     repetitions: int = 1,
     driver: Driver | None = None,
 ) -> tuple[Pixels, Seconds]:
     """The new image, and the times that it took; values: the new ones of all that a pixel can have.
 
-    Variant `shared` asks for GPUs whose thread blocks may have the table in shared memory. Raises DeviceFault and
-    DoesNotFit as runs do.
+    Variant `shared` asks for GPUs whose thread blocks may have the table in shared memory. None is `shared` where the
+    table is too large for the nearest cache and its values are not on a line, and `packed` else and where there is no
+    such room. Raises DeviceFault and DoesNotFit as runs do.
     """
     out, line = np.empty_like(image), None if image.itemsize == 1 else straight(values)
     flat, result = image.reshape(-1), out.reshape(-1)
@@ -103,7 +104,7 @@ class _Share:
         text = source(before.dtype, line)
         self._code = driver.compile(text, devices.architecture(number), default_cache(), None)
         self._in, self._out = (devices.allocate(number, before.nbytes) for _ in range(2))
-        line = line or Line(0, 0)
+        self._looked_up, line = line is None, line or Line(0, 0)
         table, self._table_bytes = devices.constant(number, values), values.nbytes
         self._values = np.array([(self._in, self._out, table, before.size, line.offset, line.slope, 0)], IMAGE)
 
@@ -115,19 +116,22 @@ class _Share:
         self._devices.enter(self._number)
         self._devices.driver.download(self._after, self._out)
 
-    def issue(self, variant: Variant, repetitions: int) -> list[tuple[Event, Event]]:
+    def issue(self, asked: Variant | None, repetitions: int) -> list[tuple[Event, Event]]:
         """Launch the kernel some times; the events before and after each."""
         devices, number = self._devices, self._number
+        variant = asked or ("shared" if self._looked_up and self._before.itemsize > 1 else "packed")
+        room = self._resident() if variant == "shared" else 0
+        if variant == "shared" and not room:
+            if asked:
+                raise UsageError(
+                    f"Thread blocks of this GPU cannot have {self._table_bytes} bytes of shared memory; use 'packed'."
+                )
+            variant = "packed"
         queue, kernel = Queue(number, "image"), devices.function(number, self._code, KERNELS[variant])
         each = 1 if variant == "each" else LOAD // self._before.itemsize
-        threads, shared = (MOST_THREADS, self._table_bytes) if variant == "shared" else (THREADS, 0)
+        threads, shared = (MOST_THREADS, self._table_bytes) if room else (THREADS, 0)
         blocks = max(1, -(-self._before.size // (threads * each)))
-        if variant == "shared":
-            blocks = min(blocks, devices.resident(number, kernel, threads, shared))
-            if not blocks:
-                raise UsageError(
-                    f"Thread blocks of this GPU cannot have {shared} bytes of shared memory; use 'packed'."
-                )
+        blocks = min(blocks, room) if room else blocks
         events = [Event(number, f"image {place}") for place in range(repetitions + 1)]
         commands = CommandWriter(devices)
         commands.record(-1, queue, events[0], timing=True)
@@ -136,3 +140,8 @@ class _Share:
             commands.record(-1, queue, event, timing=True)
         issue(devices, commands.finish(), "A kernel of an image")
         return list(pairwise(events))
+
+    def _resident(self) -> int:
+        """Blocks that have the table in shared memory and run at once; 0 where a block cannot have as much."""
+        kernel = self._devices.function(self._number, self._code, KERNELS["shared"])
+        return self._devices.resident(self._number, kernel, MOST_THREADS, self._table_bytes)

@@ -41,6 +41,22 @@ def test_a_block_takes_more_pixels_than_it_has_loads_under_way() -> None:
     assert np.array_equal(found, values[image])
 
 
+@pytest.mark.skipif(COMPILER is None, reason="no C++ compiler")
+def test_the_kernel_that_is_taken_by_itself() -> None:
+    """Shared memory for a table that the nearest cache does not hold, where there is as much and no line will do."""
+    small = H200.with_block_shared(99 << 10)
+    for gpu, formula, dtype, wanted in (
+        (H200, "sqrt(x) * 16", TYPES[1], {"shared_pixels"}),
+        (small, "sqrt(x) * 16", TYPES[1], {"shared_pixels", "packed_pixels"}),  # the first was asked for its room alone
+        (H200, "sqrt(x) * 16", TYPES[0], {"packed_pixels"}),
+        (H200, "x / 3", TYPES[1], {"packed_pixels"}),
+    ):
+        driver, values, image = HostDriver(gpu=gpu), table(parse(formula), dtype), np.arange(77).astype(dtype)
+        found, _ = on_gpus(image, values, (0,), driver=driver)
+        assert np.array_equal(found, values[image])
+        assert driver.kernels == wanted
+
+
 def test_a_gpu_without_as_much_shared_memory_is_refused() -> None:
     image, values = np.zeros(10, TYPES[1]), np.zeros(1 << 16, TYPES[1])
     with pytest.raises(UsageError, match="cannot have 131072 bytes of shared memory; use 'packed'"):
