@@ -34,22 +34,29 @@ def farm() -> str:
 
 
 def spins() -> str:
-    """Rates of half steps by exchange."""
-    found = load("h200-x2-spins")
-    alone = found["rates"][0]
+    """Rates of half steps by exchange, on one GPU and on two."""
+    one, two = load("h200-x1-spins"), load("h200-x2-spins")
+    alone = one["rates"][0]
     rows = [
+        ["–" if "devices" in row["exchange"] else str(row["gpus"]), row["exchange"], f"{row['flips_per_ns']:.1f}", "–"]
+        for row in one["rates"]
+        if "flips_per_ns" in row
+    ]
+    rows += [
         [
             str(row["gpus"]),
             row["exchange"],
             f"{row['flips_per_ns']:.1f}",
-            f"{row['flips_per_ns'] / alone['flips_per_ns']:.2f}",
+            f"{row['flips_per_ns'] / two['rates'][0]['flips_per_ns']:.2f}",
         ]
-        for row in found["rates"]
-        if "flips_per_ns" in row
+        for row in two["rates"]
+        if "flips_per_ns" in row and row["gpus"] > 1
     ]
-    same = all(row.get("same_as_cpu") for row in found["bits"]) and len({row["sha256"] for row in found["rates"]}) == 1
+    rates = [row for found in (one, two) for row in found["rates"] if "sha256" in row]
+    same = all(row.get("same_as_cpu", "refused" in row) for found in (one, two) for row in found["bits"])
+    same &= len({row["sha256"] for row in rates}) == 1
     lines = [
-        f"{alone['variables']:,} variables, coupling {found['coupling']} ({_on_gpus(found)}).",
+        f"{alone['variables']:,} variables, coupling {one['coupling']} ({_on_gpus(one)}; two GPUs: {_on_gpus(two)}).",
         "",
         *table(["GPUs", "exchange", "flips per ns", "speed-up"], rows),
         "",
@@ -57,6 +64,24 @@ def spins() -> str:
         f"{alone['energy']:.5f}, on the Bethe lattice {alone['bethe']:.5f}.",
     ]
     return "\n".join(lines)
+
+
+def sparse() -> str:
+    """Sparse products on one GPU beside cuSPARSE's."""
+    found = [load(name) for name in ("h200-x1-sparse",)]
+    rows = [
+        [
+            f"{record['rows']:,} × {record['width']}",
+            record["dtype"],
+            row["columns"],
+            *(f"{row['gflops'][way]:,.0f}" for way in ("rows", "slices", "cusparse")),
+            f"{row['against_cusparse']:.2f}",
+        ]
+        for record in found
+        for row in record["one"]
+    ]
+    head = ["rows × nonzeros", "type", "columns", "rows", "slices", "cuSPARSE", "the faster over cuSPARSE"]
+    return "\n".join([f"Billions of operations a second ({_on_gpus(found[0])}).", "", *table(head, rows)])
 
 
 def spins_forecast() -> str:
@@ -90,22 +115,14 @@ def sparse_cpu() -> str:
 
 
 WAYS = ("one block", "two kernels", "grid barrier", "last block", "CUB", "reading alone")
+SEVERAL = ("2 GPUs, events", "2 GPUs, flags")
 
 
 def reduction() -> str:
-    """Sums on one GPU by every barrier beside CUB, and on two."""
-    found = load("h200-x2-reduction")
+    """Sums on one GPU by every barrier beside CUB."""
+    found = load("h200-x1-reduction")
     rows = sorted(found["rows"], key=lambda row: int(row["bytes"]))
-    head = ["bytes", *WAYS, "2 GPUs, events", "2 GPUs, flags", "best of ours over CUB", "2 GPUs over 1"]
-    lines = [
-        [
-            _size(row["bytes"]),
-            *(_rate(row["rates"].get(way)) for way in (*WAYS, "2 GPUs, events", "2 GPUs, flags")),
-            f"{row['against_cub']:.2f}" if "against_cub" in row else "–",
-            f"{row['speed_up']:.2f}" if "speed_up" in row else "–",
-        ]
-        for row in rows
-    ]
+    lines = [[*_rates(row, WAYS), f"{row['against_cub']:.3f}" if "against_cub" in row else "–"] for row in rows]
     same = all(row["same_bits"] for row in rows)
     warp = {entry["way"]: entry["cycles"] for entry in found.get("warp_sum", ())}
     cycles = ", ".join(f"{way} {warp[way]:.0f}" for way in warp)
@@ -113,12 +130,26 @@ def reduction() -> str:
         [
             f"Sums of doubles, GB read per second ({_on_gpus(found)}).",
             "",
-            *table(head, lines),
+            *table(["bytes", *WAYS, "best of ours over CUB"], lines),
             "",
-            f"All sums of a size have {'the same bits' if same else 'different bits'}, on one GPU and on two.",
+            f"All sums of a size have {'the same bits' if same else 'different bits'}.",
             *([f"Cycles of the sum of 32 doubles: {cycles}."] if warp else []),
         ]
     )
+
+
+def reduction_two() -> str:
+    """Sums on two GPUs beside one."""
+    found = load("h200-x2-reduction")
+    rows = sorted(found["rows"], key=lambda row: int(row["bytes"]))
+    lines = [[*_rates(row, (*SEVERAL, "last block")), f"{row['speed_up']:.2f}"] for row in rows]
+    same = all(row["same_bits"] for row in rows)
+    text = f"The same on two GPUs ({_on_gpus(found)}); all sums of a size have {'the same' if same else 'other'} bits."
+    return "\n".join([text, "", *table(["bytes", *SEVERAL, "one GPU, last block", "2 GPUs over the best of 1"], lines)])
+
+
+def _rates(row: Found, ways: tuple[str, ...]) -> list[str]:
+    return [_size(row["bytes"]), *(_rate(row["rates"].get(way)) for way in ways)]
 
 
 def layers() -> str:
