@@ -9,6 +9,7 @@ from figures.records import RESULTS, Found, table, when
 
 NAMES = {
     "acoustic": "acoustic wave, 8th order, variable velocity",
+    "acoustic_prev": "the same, as one field and its values a step before",
     "tti": "TTI wave, 8th order, two stages",
     "tti_one_stage": "the same as one stage of products of derivatives",
     "box27": "mean of 27 points",

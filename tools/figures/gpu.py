@@ -56,6 +56,24 @@ draw all the power they may are clocked down (sustained rates have a row of thei
 Each figure is that of the fastest strategy on so many GPUs."""
 
 
+def samples() -> str:
+    """NVIDIA's programs and peergrid in one call on one GPU: seconds of 1,000 steps."""
+    found = load("nvidia-samples-h200-x1")
+    rows, source = found["rows"], found["samples"]
+    kinds = sorted({(row["size"], row["norm_every"]) for row in rows}, key=lambda kind: (-kind[0], kind[1]))
+    seconds = {(row["program"], row["size"], row["norm_every"]): f"{row['seconds']:.4f}" for row in rows}
+    heads = [f"{size}², norm of {'every' if every == 1 else 'the last'} step" for size, every in kinds]
+    names = dict.fromkeys(row["program"] for row in rows)
+    return "\n".join(
+        [
+            f"**Beside NVIDIA's samples in one call**, seconds of 1,000 steps of Jacobi, float32, on one GPU "
+            f"({when(found)}; their sources at {source['commit'][:7]}, built by `nvcc {source['options']}`).",
+            "",
+            *table(["", *heads], [[name, *(seconds.get((name, *kind), "–") for kind in kinds)] for name in names]),
+        ]
+    )
+
+
 def jacobi_rates(kind: str) -> Rates:
     """The best rates of Jacobi on one grid over the number of GPUs, with one step per pass or several."""
     return _rates(records("jacobi"), (lambda name: name == "strong, one step") if kind == "one step" else _strong)
