@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import ctypes
 import mmap
+import re
 from typing import Any
 
 import numpy as np
 import pytest
 from test_cpu_kernel import DTYPES
 
-from peergrid.codegen.cpu.fetch import FORESEEN
 from peergrid.codegen.cpu.native import compile_native
 from peergrid.codegen.cpu.rows import RowCode, Write
 from peergrid.codegen.cpu.vectors import vector_code
@@ -25,11 +25,6 @@ ROWS = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64, 
 @stencil
 def beside(u: Any, v: Any) -> None:
     v.next[0, 0, 0] = sum((k + 7) * u[0, 0, k] for k in range(-LEFT, RIGHT + 1))
-
-
-@stencil
-def many(u: Any, v: Any) -> None:
-    v.next[0, 0, 0] = sum(u[k, 0, 0] + u[0, 0, k] for k in range(-FORESEEN, FORESEEN))
 
 
 def code_of(problem: Problem, *, shifting: bool) -> RowCode:
@@ -85,8 +80,8 @@ def test_only_where_several_are_needed_and_the_processor_does_it_in_one_instruct
     assert "shufflevector <16 x i32> %l" not in code_of(problem_of(beside), shifting=False).text
 
 
-def test_every_cache_line_is_asked_for_where_more_planes_are_read_than_a_processor_foresees() -> None:
-    few, much = (code_of(problem_of(update), shifting=False).text for update in (beside, many))
-    assert ".page = inttoptr" in few
-    assert ".page = inttoptr" not in much
-    assert much.count("call void @llvm.prefetch") == 2  # the foremost plane of each field
+def test_cache_lines_of_the_foremost_planes_are_asked_for_the_farther_ahead_the_fewer_planes() -> None:
+    one, two = (vector_code(p := problem_of(beside), p.stages[0].updates[0].assignments, {}, n).text for n in (1, 2))
+    assert re.findall(r"%f\d+\.x, i64 (\d+)", one) == ["2304"] * 2  # a plane of each field: 36 vectors ahead
+    assert re.findall(r"%f\d+\.x, i64 (\d+)", two) == ["1152"] * 4
+    assert one.count("i32 1, i32 3, i32 1)") == 1  # that which is written

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from peergrid.codegen.cpu.fetch import FORESEEN, page_ahead, vector_ahead
+from peergrid.codegen.cpu.fetch import asked_ahead
 from peergrid.codegen.cpu.lanes import VECTOR, Lanes
 from peergrid.codegen.cpu.loads import Load, Reach, ends, masked, reaches, whole
 from peergrid.codegen.cpu.native import HEAD, shifts_vectors
@@ -237,7 +237,6 @@ def _fetched(writer: _Writer, rows: int) -> list[int]:
 def _function(writer: _Writer, stores: list[tuple[int, str]], fetched: list[int], shifted: Mapping[str, Reach]) -> str:
     """The text of a module with the function `rows`, which the driver calls."""
     lanes, numbers = writer.lanes, range(len(writer.operands))
-    foreseen = sum(_in_planes(writer, operand) for operand in writer.operands) <= FORESEEN
     asked = [(number, isinstance(writer.operands[number], Write)) for number in fetched]
     cells = ", ".join(f"i32 {cell}" for cell in range(lanes.count))
     return "\n".join(
@@ -263,7 +262,6 @@ def _function(writer: _Writer, stores: list[tuple[int, str]], fetched: list[int]
             "  %y = phi i64 [ 0, %start ], [ %y.next, %next ]",
             *(f"  %l{i} = phi ptr [ %b{i}, %start ], [ %l{i}.next, %next ]" for i in numbers),
             *(f"  {line}" for line in writer.before),
-            *(line for one in asked if foreseen for line in page_ahead(*one)),
             "  %long = icmp ne i64 %whole, 0",
             "  br i1 %long, label %enter, label %rest",
             "enter:",
@@ -273,7 +271,7 @@ def _function(writer: _Writer, stores: list[tuple[int, str]], fetched: list[int]
             f"  %x.next = add i64 %x, {VECTOR}",
             "  %first = icmp eq i64 %x, 0",
             "  %more = icmp ult i64 %x.next, %whole",
-            *(line for one in asked if not foreseen for line in vector_ahead(*one)),
+            *asked_ahead(asked),
             *(f"  {line}" for line in whole(lanes, writer.code, shifted)),
             *_stored(lanes, stores),
             "  br i1 %more, label %vectors, label %rest",
