@@ -183,6 +183,15 @@ def test_ranks_that_run_different_problems_are_refused_in_one_sentence() -> None
 
 
 @mpi
+def test_an_error_that_all_ranks_have_is_told_once(tmp_path: Path) -> None:
+    (tmp_path / "bad.toml").write_text("[grid]\nsize = [1.0]\n")
+    line = [str(MPIEXEC), "-n", "2", sys.executable, "-m", "peergrid", "run", str(tmp_path / "bad.toml")]
+    done = subprocess.run(line, capture_output=True, text=True, timeout=60, env=environment(), check=False)
+    assert done.returncode == 2
+    assert done.stderr.count("grid.size") == 1
+
+
+@mpi
 def test_an_exception_in_one_rank_ends_all() -> None:
     done = mpiexec(3, "broken", seconds=60)
     assert done.returncode

@@ -26,6 +26,7 @@ from peergrid.models import BuiltModel, Model, read
 from peergrid.models.survey import surveyed
 from peergrid.progress import Reporter
 from peergrid.runtime.fit import gibibytes
+from peergrid.runtime.ranks.launcher import world
 from peergrid.runtime.traffic import counted
 from peergrid.simulate import Simulation
 
@@ -77,6 +78,7 @@ def run(
     as_json: AsJson = False,
 ) -> None:
     """Run a model, or all traces of its survey, and write traces, fields, snapshots and pictures."""
+    world()  # before anything is read: rank 0 tells of an error for all
     described = _with_steps(opened(read(model), traces, dtype, pictures), steps)
     requested = arguments.requested(described, writing=write)
     folder = Folder(output or Path("results") / model.stem) if write and requested.leads else None

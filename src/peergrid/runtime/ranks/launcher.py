@@ -20,6 +20,9 @@ from peergrid.runtime.ranks.ranks import WAIT, Communicator, Ranks, take_names
 SIZES = ("PMI_SIZE", "OMPI_COMM_WORLD_SIZE", "SLURM_STEP_NUM_TASKS")
 """Where launchers (of MPICH and Intel MPI, of Open MPI, of Slurm) write how many processes they started."""
 
+RANKS = ("PMI_RANK", "OMPI_COMM_WORLD_RANK", "SLURM_PROCID")
+"""Where they write the number of each."""
+
 INTERRUPTED = 130  # what shells expect of a program that Ctrl-C ended
 CUT_OFF = 2  # seconds in which a launcher ends a rank that asks for it; then the rank ends by itself
 LAST_WORDS = 0.2  # seconds in which a launcher takes what a process has written before it ends
@@ -115,6 +118,12 @@ def watched(ranks: Ranks, awaited: str) -> Iterator[None]:
         yield
     finally:
         timer.cancel()
+
+
+def await_turn(environment: Mapping[str, str] = os.environ) -> None:
+    """Before an error that all processes may have is told: rank 0 tells it, and ends the others meanwhile."""
+    if launched(environment) > 1 and any(environment.get(name, "0") != "0" for name in RANKS):
+        time.sleep(2 * LAST_WORDS)
 
 
 def end_all(code: int) -> None:
