@@ -107,7 +107,7 @@ def example() -> Any:
 def radar3d(nx: int, ny: int, nz: int, steps: int, lit: bool = False) -> Any:
     """Radar in three dimensions: wet soil, absorbers on all sides and a dipole.
 
-    lit: with a plane wave aslant and a thin wire instead.
+    lit: with plane waves instead, one aslant, one that meets the soil, and a thin wire that a coaxial line feeds.
     """
     import numpy as np
 
@@ -120,11 +120,16 @@ def radar3d(nx: int, ny: int, nz: int, steps: int, lit: bool = False) -> Any:
     polarisation = 0.0, 0.2**0.5, 2 * 0.2**0.5
     wave = fdtd3d.PlaneWave((8, 8, middle[2] - 2), (nx - 8, ny - 8, nz - 8), (1, 2, -1), polarisation, drive)
     dipole = fdtd3d.ElectricDipole("y", (*middle[:2], middle[2] - 2), drive)
+    met = fdtd3d.PlaneWave((9, 9, 7), (nx - 9, ny - 9, nz - 7), (0, 0, -1), (0.6, 0.8, 0.0), drive, None)
+    feed = fdtd3d.CoaxialFeed("z", middle, drive, 50.0)
+    if lit:
+        ids[:2, *middle] = 2
     domain = fdtd3d.Domain(
         (nx, ny, nz), (spacing,) * 3, dt=0.57 * spacing / 299_792_458, steps=steps,
-        media=(fdtd3d.VACUUM, fdtd3d.Medium("wet", 4.0, 0.01, poles=(fdtd3d.debye(2.0, 1e-11),))), ids=ids,
+        media=(fdtd3d.VACUUM, fdtd3d.Medium("wet", 4.0, 0.01, poles=(fdtd3d.debye(2.0, 1e-11),)),
+               *(fdtd3d.PEC,) * lit), ids=ids,
         absorber=fdtd3d.Absorber(tuple((side, fdtd3d.Slab(5)) for side in fdtd3d.SIDES)),
-        sources=(wave if lit else dipole,), wires=(fdtd3d.Wire("z", middle, 3, 0.0004),) if lit else (),
+        sources=(wave, met, feed) if lit else (dipole,), wires=(fdtd3d.Wire("z", middle, 3, 0.0004),) if lit else (),
     )  # fmt: skip
     return fdtd3d.build(domain).problem
 

@@ -11,7 +11,7 @@ from types import MappingProxyType
 
 from peergrid.errors import UsageError
 from peergrid.gprmax import far_readers, ground_readers, plane_wave_readers, readers
-from peergrid.gprmax.items import Faraway, Item, Passed
+from peergrid.gprmax.items import Faraway, Item, Passed, Spectrum
 from peergrid.gprmax.objects import FractalBox, Lawn, Roughness
 from peergrid.gprmax.readers import Reader
 from peergrid.gprmax.text import Command
@@ -35,6 +35,7 @@ class Noted:
 _OUTSIDE = "compute that from the receivers' traces, or run this model in gprMax"
 _CIRCUITS = "model the port by #voltage_source or #transmission_line, or run this model in gprMax"
 _WAVEGUIDES = "feed the guide by #hertzian_dipole, or run this model in gprMax"
+_KIRCHHOFF = "far fields come from the currents on the surface, not by Kirchhoff's integral, which tends to the same"
 _OLD = "it is of gprMax 2; write the model for gprMax 3 or 4"
 
 TABLE: Mapping[str, Reader | Refused | Noted] = MappingProxyType(
@@ -99,7 +100,11 @@ TABLE: Mapping[str, Reader | Refused | Noted] = MappingProxyType(
         "ntff_frequency": far_readers.spectrum,
         "ntff_far_field": far_readers.direction,
         "ntff_far_field_array": far_readers.directions,
+        "ksir_frequency": far_readers.spectrum,
+        "ksir_far_field": far_readers.direction,
+        "ksir_far_field_array": far_readers.directions,
         "ntff_antenna_ports": Noted("gains and efficiencies follow from far fields and the ports' records"),
+        "ksir_antenna_ports": Noted("gains and efficiencies follow from far fields and the ports' records"),
         "omp_threads": Noted("--devices cpu:N says how many threads compute"),
         "num_threads": Noted("--devices cpu:N says how many threads compute"),
         "output_dir": Noted("-o says where results go"),
@@ -124,9 +129,8 @@ TABLE: Mapping[str, Reader | Refused | Noted] = MappingProxyType(
             (
                 "ntff_layered_background", "ntff_layered_frequency", "ntff_layered_time",
                 "ntff_layered_time_far_field", "ntff_layered_time_far_field_array", "ntff_time_far_field",
-                "ntff_time_far_field_array", "ksir_frequency", "ksir_time_rx", "ksir_time_rx_spherical",
-                "ksir_time_rx_array", "ksir_frequency_rx", "ksir_frequency_rx_spherical", "ksir_frequency_rx_array",
-                "ksir_far_field", "ksir_far_field_array", "ksir_antenna_ports",
+                "ntff_time_far_field_array", "ksir_time_rx", "ksir_time_rx_spherical", "ksir_time_rx_array",
+                "ksir_frequency_rx", "ksir_frequency_rx_spherical", "ksir_frequency_rx_array",
             ),
             Refused(_OUTSIDE),
         ),
@@ -166,6 +170,8 @@ def _items(commands: Iterable[Command], folder: Path) -> Iterator[Item]:
         else:
             item = entry(command, folder)
             yield from _seeded(item, seeds)
+            if isinstance(item, Spectrum) and command.name.startswith("ksir"):
+                yield Passed(command, f"{command.where}: {_KIRCHHOFF}.")
             if isinstance(item, Faraway) and (more := sorted({*item.outputs} - {"Etheta", "Ephi"})):
                 said = f"results have r E_theta and r E_phi, from which {shown(', '.join(more), 100)} follow"
                 yield Passed(command, f"{command.where}: {said}.")
