@@ -159,6 +159,9 @@ MORE = """
 #thin_wire: 0.06 0.055 0.04 0.06 0.055 0.06 0.0005
 #plane_wave_vector: 0.03 0.03 0.03 0.08 0.07 0.06 1 2 -1 30 more
 #plane_wave_angles: 0.03 0.03 0.03 0.08 0.07 0.06 36.7 63.4 10 more
+#plane_wave_axial: 0.03 0.03 0.03 0.08 0.07 0.06 30 z more
+#plate: 0.03 0.03 0.04 0.08 0.07 0.04 pec
+#magnetic_frill_source: z 0.06 0.055 0.04 50 more
 """
 
 
@@ -312,6 +315,14 @@ def test_wires_that_cannot_be_are_refused(tmp_path: Path, line: str, said: str) 
     (wire,) = read(_file(tmp_path, VOLUME + WIRE)).domain.wires
     assert wire == Wire("z", (15, 15, 10), 10, 0.0005)
     assert said in _sentence(tmp_path, VOLUME + line)
+
+
+def test_far_fields_by_kirchhoffs_integral_are_those_of_currents(tmp_path: Path) -> None:
+    text = FAR.replace("ntff_frequency", "ksir_frequency").replace("ntff_far", "ksir_far")
+    model, other = read(_file(tmp_path, VOLUME + text)), read(_file(tmp_path, VOLUME + FAR))
+    assert model.domain.far_fields == other.domain.far_fields
+    (told,) = set(model.build().warnings) - set(other.build().warnings)
+    assert told.startswith("model.in, line 8: far fields come from the currents on the surface")
 
 
 def test_fields_far_away_are_asked_for(tmp_path: Path) -> None:

@@ -101,6 +101,12 @@ def test_a_wave_in_a_medium_with_poles_has_its_impedance_and_leaves_nothing_outs
         assert np.abs(found["rx1", name] - expected).max() < 0.03 * np.abs(expected).max()
 
 
+def test_a_wave_does_not_set_out_in_a_metal() -> None:
+    metal = replace(SOIL, conductivity=1e9)
+    with pytest.raises(UsageError, match="in a medium that it goes through, got 'soil', where its higher frequencies"):
+        build(domain(PlaneWave(LO, HI, (0, 0, 1), (1.0, 0.0, 0.0), DRIVE, metal.name), metal))
+
+
 @pytest.mark.parametrize("way", [(0, 0, 1), (0, -1, 0)])
 def test_a_wave_that_meets_layers_leaves_nothing_outside(way: Index) -> None:
     """Inside are the wave and what layers throw back, as without a box: the fields of the same layers met by one more

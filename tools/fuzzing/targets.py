@@ -212,9 +212,8 @@ def _lines() -> tuple[bytes, ...]:
 
 def _inputs() -> tuple[bytes, ...]:
     root = Path(__file__).parents[2]
-    return tuple(
-        (root / name).read_bytes() for name in ("examples/bar.in", "tests/gprmax/objects.in", "tests/gprmax/soils.in")
-    )
+    files = ("examples/bar.in", "tests/gprmax/objects.in", "tests/gprmax/soils.in", "tools/fuzzing/corpus/waves.in")
+    return tuple((root / name).read_bytes() for name in files)
 
 
 def _from_gprmax(name: str) -> Callable[[], tuple[bytes, ...]]:

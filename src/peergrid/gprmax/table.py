@@ -32,9 +32,14 @@ class Noted:
     note: str
 
 
-_OUTSIDE = "compute that from the receivers' traces, or run this model in gprMax"
-_CIRCUITS = "model the port by #voltage_source or #transmission_line, or run this model in gprMax"
-_WAVEGUIDES = "feed the guide by #hertzian_dipole, or run this model in gprMax"
+_AROUND = "use #rx there in a larger domain, or far fields by #ntff_frequency"
+_IN_TIME = "use #ntff_frequency with as many frequencies as the pulse has"
+_IN_LAYERS = "use #rx, or a surface with vacuum around it and #ntff_frequency"
+_CIRCUITS = "use #voltage_source with the resistance of the port, or #transmission_line"
+_PORTS = "record the port by #transmission_line, whose results have S11"
+_WAVEGUIDES = "feed the guide by #hertzian_dipole across it, end it in #pml_cells, and hear its modes by #rx_array"
+_ABSORBED = "work it out from #snapshot and the conductivities of #geometry_objects_write"
+_STEERED = "run one model for each element, and add up their far fields with the weights"
 _KIRCHHOFF = "far fields come from the currents on the surface, not by Kirchhoff's integral, which tends to the same"
 _OLD = "it is of gprMax 2; write the model for gprMax 3 or 4"
 
@@ -110,7 +115,7 @@ TABLE: Mapping[str, Reader | Refused | Noted] = MappingProxyType(
         "output_dir": Noted("-o says where results go"),
         "messages": Noted("--json and the verbosity of peergrid run take its place"),
         "material_density": Noted("it serves absorption rates alone"),
-        "pml_slab": Refused("use #pml_cells"),
+        "pml_slab": Refused("end the body at a side of the domain that has #pml_cells"),
         "eigenmode_band": Refused(_WAVEGUIDES),
         "eigenmode_port": Refused(_WAVEGUIDES),
         "eigenmode_excitation": Refused(_WAVEGUIDES),
@@ -119,20 +124,27 @@ TABLE: Mapping[str, Reader | Refused | Noted] = MappingProxyType(
         "rational_network": Refused(_CIRCUITS),
         "network_terminal": Refused(_CIRCUITS),
         "network_excitation": Refused(_CIRCUITS),
-        "network_port": Refused(_CIRCUITS),
-        "rx_port": Refused(_CIRCUITS),
+        "network_port": Refused(_PORTS),
+        "rx_port": Refused(_PORTS),
         "surface_impedance": Refused("give the body a #material with its conductivity"),
-        "array_codebook": Refused(_OUTSIDE),
-        "sar": Refused(_OUTSIDE),
-        "radiometry": Refused(_OUTSIDE),
+        "array_codebook": Refused(_STEERED),
+        "sar": Refused(_ABSORBED),
+        "radiometry": Refused(_ABSORBED),
         **dict.fromkeys(
             (
                 "ntff_layered_background", "ntff_layered_frequency", "ntff_layered_time",
-                "ntff_layered_time_far_field", "ntff_layered_time_far_field_array", "ntff_time_far_field",
-                "ntff_time_far_field_array", "ksir_time_rx", "ksir_time_rx_spherical", "ksir_time_rx_array",
-                "ksir_frequency_rx", "ksir_frequency_rx_spherical", "ksir_frequency_rx_array",
+                "ntff_layered_time_far_field", "ntff_layered_time_far_field_array",
             ),
-            Refused(_OUTSIDE),
+            Refused(_IN_LAYERS),
+        ),
+        "ntff_time_far_field": Refused(_IN_TIME),
+        "ntff_time_far_field_array": Refused(_IN_TIME),
+        **dict.fromkeys(
+            (
+                "ksir_time_rx", "ksir_time_rx_spherical", "ksir_time_rx_array", "ksir_frequency_rx",
+                "ksir_frequency_rx_spherical", "ksir_frequency_rx_array",
+            ),
+            Refused(_AROUND),
         ),
         "taguchi": Refused("run the models of an optimisation one by one, for instance by peergrid farm"),
         "end_taguchi": Refused("run the models of an optimisation one by one, for instance by peergrid farm"),

@@ -22,6 +22,7 @@ from math import pi, sqrt
 import numpy as np
 from numpy.typing import NDArray
 
+from peergrid.errors import UsageError
 from peergrid.grid import Index
 from peergrid.models.fdtd3d.constants import EPSILON_0, MU_0, SPEED_OF_LIGHT
 from peergrid.models.fdtd3d.domain import AXES, COMPONENTS, Component, Domain, Medium, PlaneWave
@@ -32,6 +33,7 @@ from peergrid.models.waveforms import Doubles
 SMALL = 1e-9  # of a polarisation: nothing
 RINGING = 30.0  # times that a pole decays by e, until nothing is left
 LONGEST = 1 << 20  # steps
+FADED = 100.0  # times that a wave falls by e from a place to the next
 
 
 @dataclass(frozen=True)
@@ -129,7 +131,13 @@ class Incident:
         omega[0] = 0.5 * omega[1]  # where a conductor has no wave
         permittivity = medium.relative(omega)
         index = np.sqrt(permittivity * medium.permeability)
-        spectrum *= np.exp(1j * omega * (ahead * dt - distance * index / SPEED_OF_LIGHT))
+        exponent = 1j * omega * (ahead * dt - distance * index / SPEED_OF_LIGHT)
+        if np.abs(exponent.real).max() > FADED:
+            raise UsageError(
+                f"A plane wave is expected to set out in a medium that it goes through, got '{medium.name}', where its "
+                "higher frequencies fade in a hundredth of a cell; let it come from another medium."
+            )
+        spectrum *= np.exp(exponent)
         if not electric:
             spectrum *= np.sqrt(permittivity / medium.permeability)
         found: Doubles = np.fft.irfft(spectrum, length)[:steps]
