@@ -25,7 +25,7 @@ from peergrid.cli.source import source
 from peergrid.cli.trace import trace
 from peergrid.cli.verify import verify
 from peergrid.errors import DoesNotFit, PeergridError, UsageError
-from peergrid.runtime.ranks.launcher import INTERRUPTED, await_turn, end_all, require_alone
+from peergrid.runtime.ranks.launcher import INTERRUPTED, end_all, let_first_tell, require_alone
 
 OUT_OF_MEMORY = (
     "The memory of this machine, or what this process may take of it, ran out: use fewer devices, fewer steps or a "
@@ -97,7 +97,7 @@ def main() -> None:
 
 def _refuse(sentence: str, code: int) -> None:
     if sentence:
-        await_turn()
+        let_first_tell()
         print(sentence, file=sys.stderr)
     end_all(code)
     sys.exit(code)

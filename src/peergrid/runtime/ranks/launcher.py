@@ -120,7 +120,7 @@ def watched(ranks: Ranks, awaited: str) -> Iterator[None]:
         timer.cancel()
 
 
-def await_turn(environment: Mapping[str, str] = os.environ) -> None:
+def let_first_tell(environment: Mapping[str, str] = os.environ) -> None:
     """Before an error that all processes may have is told: rank 0 tells it, and ends the others meanwhile."""
     if launched(environment) > 1 and any(environment.get(name, "0") != "0" for name in RANKS):
         time.sleep(2 * LAST_WORDS)
