@@ -19,7 +19,7 @@ from peergrid.predict.operations import COSTS, Given, Timed
 from peergrid.predict.simulation import simulate
 from peergrid.runtime.cuda.lowering.passes import queued_passes
 from peergrid.schedule import Options, Schedule, layout, one_iteration
-from peergrid.schedule.ops import Compute, Copy, Flag, Op, Queue, Semaphore, SignalOp, SignalWait
+from peergrid.schedule.ops import Compute, Copy, Flag, Op, Queue, Route, Semaphore, SignalOp, SignalWait
 from peergrid.schedule.passes import apply_passes
 from peergrid.schedule.strategies import STRATEGIES, StrategyName
 from peergrid.schedule.timeline import chrome
@@ -137,6 +137,26 @@ def test_stores_wait_for_tiles_that_stay() -> None:
     free = replace(known(3e-3), route=lambda op: "store")
     hidden, waiting = (simulate(schedule, one).seconds for one in (free, replace(free, stay=True)))
     assert waiting > hidden + MACHINE.delays.start
+
+
+def test_stores_of_high_priority_find_room_beside_an_interior() -> None:
+    """The exchange takes what its link takes, however long the interior is that was launched before."""
+    stored = replace(known(3e-3), route=lambda op: "store")
+    assert longest_copy(schedule_of("overlap", 2, 1), stored) < 1e-5
+
+
+@pytest.mark.parametrize("route", ["copy", "store"])
+def test_messages_of_a_long_chain_travel_beside_each_other(route: Route) -> None:
+    """On eight devices an exchange takes what it takes on four: ports are free for those who come first."""
+    slow = replace(known(1e-3, scale=1e-3), route=lambda op: route)
+    four, eight = (longest_copy(schedule_of("overlap", devices, 1), slow) for devices in (4, 8))
+    assert eight == pytest.approx(four, rel=0.01)
+
+
+def longest_copy(schedule: Schedule, given: Given) -> float:
+    """Seconds of the longest copy."""
+    spans = simulate(schedule, given).spans
+    return max(span.end - span.start for span in spans if isinstance(schedule.ops[span.op], Copy))
 
 
 def test_a_flag_that_nobody_raises_is_an_error() -> None:

@@ -5,8 +5,10 @@ Operations are carried out on paper in the order in which hosts issue them; a ti
 
 from __future__ import annotations
 
+from bisect import insort
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from heapq import merge
 from itertools import accumulate
 from typing import Any
 
@@ -33,6 +35,8 @@ from peergrid.schedule.ops import (
     Wait,
 )
 from peergrid.schedule.timeline import Span
+
+MESSAGES = 64  # of a port that are known: earlier ones are long over
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,17 +85,17 @@ class Given:
 
 @dataclass
 class State:
-    """The times at which hosts (threads that issue), queues, GPUs and ports are free, and events and flags come.
+    """The times at which hosts (threads that issue), queues and GPUs are free, and events and flags come.
 
-    copying: queues whose latest work was a copy; together: the semaphores, by number, that one call holds with the
-    operation before.
+    ports: from when to when the latest messages leave or reach a GPU; copying: queues whose latest work was a copy;
+    together: the semaphores, by number, that one call holds with the operation before.
     """
 
     given: Given
     hosts: dict[int, float] = field(default_factory=dict)
     queues: dict[Queue, float] = field(default_factory=dict)
     busy: dict[int, float] = field(default_factory=dict)
-    ports: dict[tuple[int, str], float] = field(default_factory=dict)
+    ports: dict[tuple[int, str], list[tuple[float, float]]] = field(default_factory=dict)
     events: dict[Event, tuple[float, int]] = field(default_factory=dict)
     flags: dict[tuple[Flag, int], float] = field(default_factory=dict)
     messages: dict[int, list[float]] = field(default_factory=dict)
@@ -109,11 +113,14 @@ class State:
         self.hosts[host] = self.hosts.get(host, 0.0) + seconds * slower
         return self.hosts[host] + self.given.machine.delays.arrival
 
-    def kernel(self, queue: Queue, ready: float, took: Duration) -> tuple[float, float]:
-        """A kernel of a queue from when it is ready; when it starts and ends. What a GPU does at once shares it."""
+    def kernel(self, queue: Queue, ready: float, took: Duration, first: bool = False) -> tuple[float, float]:
+        """A kernel of a queue from when it is ready; when it starts and ends. What a GPU does at once shares it.
+
+        first: whether its blocks take the place of others as these end, however many are waiting.
+        """
         start = max(self.queues.get(queue, 0.0), ready) + self.given.start()
         served = max(start, self.busy.get(queue.device, 0.0)) + took.busy
-        end = max(start + took.alone, served)
+        end = start + max(took.alone, took.busy) if first else max(start + took.alone, served)
         self.busy[queue.device] = served
         self.copying.discard(queue)
         self.queues[queue] = end
@@ -188,7 +195,8 @@ def _stores(state: State, number: int, ops: Sequence[Any]) -> None:
     inside = [op for op in ops if op.source_device == op.target_device]
     moved = sum(2 * op.source_box.size * given.itemsize for op in inside)
     took = moved / given.machine.bandwidth
-    start, end = state.kernel(first.queue, ready, Duration(took, took))
+    room = first.queue.priority < 0 and not given.stay
+    start, end = state.kernel(first.queue, ready, Duration(took, took), first=room)
     for op in ops:
         if op.source_device != op.target_device:
             line = given.line(op.source_device, op.target_device, "store")
@@ -198,11 +206,18 @@ def _stores(state: State, number: int, ops: Sequence[Any]) -> None:
 
 
 def _sent(state: State, op: Copy | Send, ready: float, line: Line, count: float) -> float:
-    """The time at which a message has arrived; a GPU sends one at a time at full speed, and receives one."""
-    ports = (op.source_device, "out"), (op.target_device, "in")
-    start = max(ready, *(state.ports.get(port, 0.0) for port in ports))
+    """The time at which a message has arrived; a GPU sends one at a time at full speed, and receives one: the first that
+    comes to a port, not the first that was issued.
+    """
+    keys, took = ((op.source_device, "out"), (op.target_device, "in")), count / line.bandwidth
+    ports = [state.ports.setdefault(key, []) for key in keys]
+    start = ready
+    for begin, end in merge(*ports):
+        if end > start and begin < start + took:
+            start = end
     for port in ports:
-        state.ports[port] = start + count / line.bandwidth
+        insort(port, (start, start + took))
+        del port[:-MESSAGES]
     return start + line.seconds(count)
 
 
