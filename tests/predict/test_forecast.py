@@ -150,7 +150,9 @@ def test_halos_take_the_route_that_is_foretold_to_be_the_fastest() -> None:
 
 
 def test_an_order_is_taken_where_halos_get_in_each_others_way() -> None:
-    asked = Forecaster(Problem.of(average3d(Grid((408, 408, 408)).field("u"))), machine_named("h200-x8"), 8)
+    slow = Line(2e-6, 4e10)
+    machine = replace(machine_named("h200-x8"), copy=slow, store=slow)
+    asked = Forecaster(Problem.of(average3d(Grid((408, 408, 408)).field("u"))), machine, 8)
     orders = {ranked(asked, ("overlap",), depths=(4,), orders=(order,))[0].options.order for order in ORDERS}
     assert orders == set(ORDERS)  # as named
     free = ranked(asked, ("overlap",), depths=(4,))[0]
