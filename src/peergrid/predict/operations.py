@@ -206,8 +206,8 @@ def _stores(state: State, number: int, ops: Sequence[Any]) -> None:
 
 
 def _sent(state: State, op: Copy | Send, ready: float, line: Line, count: float) -> float:
-    """The time at which a message has arrived; a GPU sends one at a time at full speed, and receives one: the first that
-    comes to a port, not the first that was issued.
+    """The time at which a message has arrived; a GPU sends one at a time at full speed, and receives one: that which
+    comes first to a port, whichever was issued first.
     """
     keys, took = ((op.source_device, "out"), (op.target_device, "in")), count / line.bandwidth
     ports = [state.ports.setdefault(key, []) for key in keys]
