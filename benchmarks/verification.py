@@ -3,8 +3,8 @@
     python benchmarks/verification.py
 
 Runs `peergrid verify examples/gpr.toml --mutants --json`, the same for 2 and for 4 GPUs, and every execution of the
-protocols of its fused kernels on 2 to 4 devices; writes benchmarks/results/verification.json. Exits with 1 where
-anything is wrong.
+protocols of its fused kernels on 2 to 4 devices, and times the proof of schedules of 1,024 GPUs; writes
+benchmarks/results/verification.json. Exits with 1 where anything is wrong.
 """
 
 from __future__ import annotations
@@ -14,11 +14,14 @@ import resource
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from record import about, save
 
+import peergrid
+from peergrid.bench.problems import jacobi
 from peergrid.codegen.cuda.choose.shape2d import pass_kernel
 from peergrid.codegen.cuda.fused.peer import PeerKernel
 from peergrid.codegen.cuda.fused.persistent import PersistentKernel
@@ -27,6 +30,7 @@ from peergrid.models.fdtd import build
 from peergrid.models.modelfile import read
 from peergrid.runtime.cuda.fused.protocol import KernelText
 from peergrid.schedule.protocol import Protocol, explore
+from peergrid.schedule.strategies import STRATEGIES
 
 ROOT = Path(__file__).parents[1]
 MODEL = "examples/gpr.toml"
@@ -49,7 +53,15 @@ def main() -> int:
     command = f"peergrid {' '.join(COMMAND)}"
     save(
         "verification",
-        {**about(), "command": command, **times, "found": found, "lowered": lowered, "protocol": explored},
+        {
+            **about(),
+            "command": command,
+            **times,
+            "found": found,
+            "lowered": lowered,
+            "protocol": explored,
+            "many": list(many()),
+        },
     )
     right = all(each["disagreements"] == 0 and not each["faults"] for each in (found, *lowered.values()))
     return int(not right or any(row["fault"] for row in explored))
@@ -59,6 +71,16 @@ def verified(*arguments: str) -> Any:
     """The answer of a command."""
     call = [sys.executable, "-m", "peergrid", *arguments]
     return json.loads(subprocess.run(call, cwd=ROOT, stdout=subprocess.PIPE, text=True, check=False).stdout)
+
+
+def many() -> Iterator[dict[str, Any]]:
+    """The proof of Jacobi's schedule on 1,024 GPUs, by strategy, with the seconds of one processor that it takes."""
+    asked, devices = jacobi(8192, 64), "cuda:" + ",".join(map(str, range(1024)))
+    for strategy in STRATEGIES:
+        began = time.process_time()
+        proof = peergrid.verify(asked, devices=devices, strategy=strategy, depth=4)
+        seconds = round(time.process_time() - began, 2)
+        yield {"strategy": strategy, "devices": 1024, "ops": proof.ops, "right": proof.holds, "seconds": seconds}
 
 
 def protocols() -> tuple[Protocol, ...]:

@@ -28,37 +28,43 @@ class CaptureGraphs:
         return replace(schedule, ops=tuple(self._captured(schedule, found))) if found else schedule
 
     def _captured(self, schedule: Schedule, found: Origins) -> Iterator[Op]:
-        stay, waiting = ties(schedule, self.ordinals), dict[int, list[Op]]()
+        stay, waiting, queues = ties(schedule, self.ordinals), dict[int, list[Op]](), self._queues(schedule)
         for number, op in enumerate(schedule.ops):
             gpu = _gpu(op, self.ordinals)
             if number in stay:
-                yield from self._graph(schedule, found[gpu], waiting.pop(gpu, []))
+                yield from _graph(queues[gpu], found[gpu], waiting.pop(gpu, []))
                 yield op
             else:
                 waiting.setdefault(gpu, []).append(op)
         for gpu, left in waiting.items():
-            yield from self._graph(schedule, found[gpu], left)
+            yield from _graph(queues[gpu], found[gpu], left)
 
-    def _graph(self, schedule: Schedule, origin: Queue, ops: list[Op]) -> Iterator[Op]:
-        """A stretch between a fork and a join."""
-        if not ops:
-            return
-        every = sorted({queue for op in schedule.ops for queue in queues_of(op)})
-        gpu = self.ordinals[origin.device]
-        others = [queue for queue in every if self.ordinals[queue.device] == gpu and queue != origin]
-        start, recorded = Event(origin.device, "graph start"), set[Event]()
-        if others:
-            yield Record(0, origin.device, origin, start)
-        yield from (Wait(0, queue, start) for queue in others)
-        for op in ops:
-            if isinstance(op, Record):
-                recorded.add(op.event)
-            if not isinstance(op, Wait) or op.event in recorded:
-                yield op
-        for queue in others:
-            end = Event(queue.device, f"graph end of {queue}")
-            yield Record(0, queue.device, queue, end)
-            yield Wait(0, origin, end)
+    def _queues(self, schedule: Schedule) -> dict[int, list[Queue]]:
+        """The queues of each GPU."""
+        found: dict[int, list[Queue]] = {}
+        for queue in sorted({queue for op in schedule.ops for queue in queues_of(op)}):
+            found.setdefault(self.ordinals[queue.device], []).append(queue)
+        return found
+
+
+def _graph(queues: list[Queue], origin: Queue, ops: list[Op]) -> Iterator[Op]:
+    """A stretch between a fork and a join of a GPU's queues."""
+    if not ops:
+        return
+    others = [queue for queue in queues if queue != origin]
+    start, recorded = Event(origin.device, "graph start"), set[Event]()
+    if others:
+        yield Record(0, origin.device, origin, start)
+    yield from (Wait(0, queue, start) for queue in others)
+    for op in ops:
+        if isinstance(op, Record):
+            recorded.add(op.event)
+        if not isinstance(op, Wait) or op.event in recorded:
+            yield op
+    for queue in others:
+        end = Event(queue.device, f"graph end of {queue}")
+        yield Record(0, queue.device, queue, end)
+        yield Wait(0, origin, end)
 
 
 def origins(schedule: Schedule, ordinals: tuple[int, ...]) -> Origins:
