@@ -46,6 +46,7 @@ def forecasts(folder: Path | None = None) -> str:
 def foretold() -> str:
     """The same in a few lines, and what it takes to choose."""
     record, virtual, choosing = load("h200-forecasts"), load("cpu-forecasts"), load("choosing")
+    later = load("h200-x1-forecasts")
     rows: list[Found] = record["rows"]
     heads = ["", "cases", "median error", "within 25 %"]
     kinds = {name: [row for row in rows if row["problem"] == name] for name in sorted({r["problem"] for r in rows})}
@@ -57,7 +58,17 @@ def foretold() -> str:
         "several, 512² to 16384² cells and as many in 3D, none of which a calibration used; and on virtual devices",
         f"({where(virtual)}).",
         "",
-        *table(heads, [*found, _share("1 and 2 H200s", rows), _share("2 virtual devices", virtual["rows"])]),
+        *table(
+            heads,
+            [
+                *found,
+                _share("1 and 2 H200s", rows),
+                _share(
+                    f"1 H200, again ({later['about']['date']}, commit {later['about']['commit'][:7]})", later["rows"]
+                ),
+                _share("2 virtual devices", virtual["rows"]),
+            ],
+        ),
         "",
         f"The best of the {choices['tried']} arrangements that are foretold to be the fastest, which a run tries, is",
         f"within 3 % of the best of all on {choices['within_3_percent_after_trial']:.0%} of {choices['cases']} grids, "
