@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from figures.records import Found, load, table, where
+from figures.records import RESULTS, Found, load, table, where
 
 
 def _on_gpus(found: Found) -> str:
@@ -68,7 +68,8 @@ def spins() -> str:
 
 def sparse() -> str:
     """Sparse products on one GPU beside cuSPARSE's."""
-    found = [load(name) for name in ("h200-x1-sparse",)]
+    found = [load(path.stem) for path in RESULTS.glob("h200-x1-sparse*.json")]
+    found.sort(key=lambda record: (record["dtype"], record["width"]))
     rows = [
         [
             f"{record['rows']:,} × {record['width']}",
