@@ -20,7 +20,6 @@ from peergrid.errors import UsageError
 from peergrid.io.checkpoints import Period
 from peergrid.jobs.folder import Folder
 from peergrid.jobs.recording import Recording, recording
-from peergrid.jobs.requested import RequestedOptions
 from peergrid.jobs.run import carry_out, check_folder, restore
 from peergrid.models import BuiltModel, Model, read
 from peergrid.models.survey import surveyed
@@ -86,13 +85,14 @@ def run(
     if not write and (period is not None or resume):
         raise UsageError("Checkpoints lie in the folder of the results; leave out '--no-write'.")
     if (survey := surveyed(described)) is not None:
-        _check_survey(folder, requested, checkpoint)
-        assert folder is not None
-        with folder.taken():
+        _check_survey(write, checkpoint)
+        place = folder or Folder(output or Path("results") / model.stem)  # where every rank keeps its traces
+        with place.taken() if requested.leads else nullcontext():
             shots = run_survey(
-                str(model), survey, requested, folder, each=devices_per_trace, resume=resume, quiet=as_json
+                str(model), survey, requested, place, each=devices_per_trace, resume=resume, quiet=as_json
             )
-        typer.echo(json.dumps(asdict(shots), indent=2) if as_json else survey_text(shots))
+        if requested.leads:
+            typer.echo(json.dumps(asdict(shots), indent=2) if as_json else survey_text(shots))
         return
     with nullcontext() if folder is None else folder.taken():
         if folder is not None:
@@ -123,11 +123,9 @@ def run(
     typer.echo(json.dumps(asdict(found), indent=2) if as_json else text(found))
 
 
-def _check_survey(folder: Folder | None, requested: RequestedOptions, checkpoint: str | None) -> None:
+def _check_survey(write: bool, checkpoint: str | None) -> None:
     """Raise UsageError for what makes no sense where each of many traces is kept."""
-    if requested.comm is not None:
-        raise UsageError("A survey shares its traces among the devices of one process; start it without a launcher.")
-    if folder is None:
+    if not write:
         raise UsageError("A survey keeps its traces in the folder of the results; leave out '--no-write'.")
     if checkpoint is not None:
         raise UsageError("A survey keeps each trace as soon as it is done; leave out '--checkpoint'.")

@@ -13,16 +13,21 @@ from peergrid.jobs.share import Share
 from peergrid.jobs.survey import Shot, SurveyJob, survey_of
 from peergrid.models.survey import SurveyedModel
 from peergrid.progress import Reporter, megacells
+from peergrid.runtime.ranks.launcher import apart
+from peergrid.runtime.ranks.ranks import Ranks
+
+NO_SNAPSHOTS = "Snapshots are those of single runs; a survey takes none."
 
 
 @dataclass(frozen=True)
 class SurveySummary:
     """The keys of `run --json` where the model has a survey.
 
-    steps: of each trace; devices_per_trace: the others work on other traces; done: how many traces are, those among
-    them that an earlier run had made `resumed_from`; seconds: from the first trace begun to the last one kept, with the
-    start of workers, of this run; seconds_per_trace: over the traces of this run; predicted_seconds: as foretold for
-    GPUs of all traces; sha256: of all traces, the same on any devices, '' where some are not done.
+    steps: of each trace; devices: of each rank; devices_per_trace: the others work on other traces; done: how many
+    traces are, those among them that an earlier run had made `resumed_from`; seconds: from the first trace begun to
+    the last one kept, with the start of workers, of this run; seconds_per_trace: over the traces of this run;
+    predicted_seconds: as foretold for GPUs of all traces; sha256: of all traces, the same on any devices, '' where
+    some are not done.
     """
 
     model: str
@@ -57,25 +62,31 @@ def run_survey(
     resume: bool,
     quiet: bool,
 ) -> SurveySummary:
-    """Carry out what is left of a survey, and merge it where all is done."""
+    """Carry out what is left of a survey, and merge it where all is done; each of several ranks takes its traces."""
     described.check_results()
-    survey = survey_of(described, folder, requested, each)
-    for warning in survey.first.warnings:
+    survey = survey_of(described, folder, replace(requested, comm=None), each)
+    ranks, leads = None if requested.comm is None else Ranks(requested.comm), requested.leads
+    for warning in (*survey.first.warnings, *[NO_SNAPSHOTS] * bool(described.snapshots.every)) if leads else ():
         warn(warning)
-    if described.snapshots.every:
-        warn("Snapshots are those of single runs; a survey takes none.")
-    there = survey.done(resume=resume)
-    tell(_shared(survey, survey.files.total - len(there)))
+    there = survey.done(resume=resume) if ranks is None else ranks.decided(lambda: survey.done(resume=resume))
     left = [number for number in range(survey.files.total) if number not in there]
+    if leads:
+        tell(_shared(survey, len(left), ranks))
+    mine = left if ranks is None else left[ranks.comm.rank :: ranks.comm.size]
     started = time.perf_counter()
     with stop_on_signal() as stop:
-        shots = _carry_out(survey, left, stop, quiet)
+        with apart(ranks):
+            shots = _carry_out(survey, mine, len(there), stop, quiet or not leads)
+        if ranks is not None:
+            shots = [shot for part in ranks.allgather(shots) for shot in part]
         seconds = time.perf_counter() - started
         found = _summary(name, survey, len(there), shots, seconds, stop)
-        if found.done == found.traces:
-            digest, written = survey.merge()
-            found = replace(found, sha256=digest, outputs=tuple(map(str, written)))
-    tell(found.notes)
+        with apart(ranks):
+            if leads and found.done == found.traces:
+                digest, written = survey.merge()
+                found = replace(found, sha256=digest, outputs=tuple(map(str, written)))
+    if leads:
+        tell(found.notes)
     return found
 
 
@@ -92,8 +103,10 @@ def text(found: SurveySummary) -> str:
     return "\n".join(lines)
 
 
-def _shared(survey: SurveyJob, left: int) -> tuple[str, ...]:
+def _shared(survey: SurveyJob, left: int, ranks: Ranks | None) -> tuple[str, ...]:
     share, devices = survey.share, survey.requested.devices
+    if ranks is not None:
+        return (f"{left} traces are shared among {ranks.comm.size} ranks, each of which runs them on {devices}.",)
     if devices.count == 1 or not left:
         return ()
     foretold = "" if share.seconds is None else f", foretold to take {share.seconds:.3g} s"
@@ -104,10 +117,9 @@ def _devices(share: Share) -> str:
     return f"{share.each} device{'s' * (share.each > 1)}"
 
 
-def _carry_out(survey: SurveyJob, left: list[int], stop: StopRequest, quiet: bool) -> list[Shot]:
-    cells = survey.first.problem.grid.box.size * survey.first.steps
-    before, shots = survey.files.total - len(left), list[Shot]()
-    with Reporter(survey.files.total, cells, quiet, before, "trace") as reporter:
+def _carry_out(survey: SurveyJob, left: list[int], before: int, stop: StopRequest, quiet: bool) -> list[Shot]:
+    cells, shots = survey.first.problem.grid.box.size * survey.first.steps, list[Shot]()
+    with Reporter(before + len(left), cells, quiet, before, "trace") as reporter:
         for number, (_, shot) in enumerate(survey.carry_out(left, lambda: bool(stop)), start=before + 1):
             shots.append(shot)
             reporter.update(number)

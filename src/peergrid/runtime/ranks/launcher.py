@@ -25,6 +25,7 @@ RANKS = ("PMI_RANK", "OMPI_COMM_WORLD_RANK", "SLURM_PROCID")
 
 INTERRUPTED = 130  # what shells expect of a program that Ctrl-C ended
 CUT_OFF = 2  # seconds in which a launcher ends a rank that asks for it; then the rank ends by itself
+HEARD = 1.0  # seconds between two words of ranks that work apart
 LAST_WORDS = 0.2  # seconds in which a launcher takes what a process has written before it ends
 
 
@@ -97,6 +98,32 @@ def abort_on_error(comm: Communicator) -> None:
             _abort(comm, INTERRUPTED if isinstance(error, KeyboardInterrupt) else 1)
 
     sys.excepthook = hook
+
+
+@contextmanager
+def apart(ranks: Ranks | None) -> Iterator[None]:
+    """A block that takes each rank its own time and calls no MPI; all leave it together. None: there is one rank alone.
+
+    Meanwhile ranks hear of each other: where one is silent, the others end all, with a sentence.
+    """
+    if ranks is None:
+        yield
+        return
+    ended = threading.Event()
+
+    def hear() -> None:
+        try:
+            while not all(ranks.allgather(ended.wait(min(HEARD, ranks.timeout / 2)))):
+                pass
+        except DeviceFault as error:
+            print(f"rank {ranks.comm.rank} on {socket.gethostname()}: {error}", file=sys.stderr)
+            _abort(ranks.comm, error.exit_code)
+
+    hearing = threading.Thread(target=hear, name="other ranks", daemon=True)
+    hearing.start()
+    yield  # after an error nobody waits for the thread: the process ends, and all others with it
+    ended.set()
+    hearing.join()
 
 
 @contextmanager
