@@ -14,14 +14,16 @@ from functools import reduce
 import numpy as np
 from numpy.typing import NDArray
 
-from peergrid.grid import Box, Field, Grid
-from peergrid.models.wave.points import AHEAD, BEHIND, Product, footprint, products
+from peergrid.grid import Box, Field, Grid, Index
+from peergrid.models.wave.points import AHEAD, BEHIND, Place, Product, footprint, products
 from peergrid.models.wave.stencils import add, inject, interpolation
 from peergrid.models.waveforms import Doubles
 from peergrid.stencil import Receiver, Stage, Update
 
 Gains = Callable[[Box], Sequence[Doubles]]
 """The change of each wave in a step by a source of strength 1 on a node, for each cell of a box."""
+
+MOST = 16  # fields of one update
 
 
 @dataclass(frozen=True)
@@ -35,49 +37,57 @@ class Recording:
 
 def recording(waves: Sequence[Field], points: Doubles) -> Recording:
     """The stages and receivers of the mean of some waves at points, shape (points, axes), in cells."""
-    chains, names = list[list[Update]](), [""] * len(points)
+    chains, names = list[list[list[Update]]](), [""] * len(points)
     receivers = list[Receiver]()
     for number, product in enumerate(products(points)):
-        updates = list(_chain(waves, product, f"receivers.{number}"))
-        chains.append(updates)
-        last = updates[-1].targets[0]
-        for point, cell in product.cells():
+        chain, found = _chain(waves, product, f"receivers.{number}")
+        chains.append(chain)
+        for point, cell, layer in product.cells():
             names[point] = f"receiver.{point}"
-            receivers.append(Receiver(names[point], last, cell))
-    depth = max((len(updates) for updates in chains), default=0)
-    stages = (tuple(updates[k] for updates in chains if k < len(updates)) for k in range(depth))
+            receivers.append(Receiver(names[point], found[layer].name, cell))
+    depth = max(map(len, chains), default=0)
+    stages = (tuple(update for c in chains if k < len(c) for update in c[k]) for k in range(depth))
     return Recording(tuple(map(Stage, stages)), tuple(receivers), tuple(names))
 
 
-def _chain(waves: Sequence[Field], product: Product, name: str) -> Iterator[Update]:
-    """The updates that interpolate along one axis after the other, that with the fewest places first."""
-    grid = waves[0].grid
+def _chain(waves: Sequence[Field], product: Product, name: str) -> tuple[list[list[Update]], dict[Index, Field]]:
+    """The updates that interpolate along one axis after the other, that with the fewest places first, and the last
+    fields, by the layers of the places along each axis.
+    """
+    grid, chain = waves[0].grid, list[list[Update]]()
     order = sorted(range(grid.ndim), key=lambda axis: len(product.places[axis]))
     between = [axis for axis in order if not all(p.on_node for p in product.places[axis])]
     box = Box(*zip(*(product.span(axis) for axis in range(grid.ndim)), strict=True))
-    source = tuple(waves)
-    for place, axis in enumerate(between or order[:1]):
+    sources: dict[Index, tuple[Field, ...]] = {(0,) * grid.ndim: tuple(waves)}
+    for number, axis in enumerate(between or order[:1]):
         wide = box
-        for later in between[place + 1 :]:
+        for later in between[number + 1 :]:
             wide = wide.with_axis(later, box.lo[later] - BEHIND, box.hi[later] + AHEAD)
-        found = grid.field(f"{name}.{'xyz'[axis]}", within=wide)
-        if between:
-            weights: Sequence[Field | float] = _weights(grid, axis, product, name)
-            yield interpolation(axis, BEHIND)(source, found, weights).within(wide)
-        else:
-            yield interpolation(axis, 0)(source, found, (1.0,)).within(wide)
-        source = (found,)
+        layers, made, chained = product.layers(axis), dict[Index, tuple[Field, ...]](), list[Update]()
+        for layer, source in sources.items():
+            each = [tuple(n if k == axis else m for k, m in enumerate(layer)) for n in range(len(layers))]
+            titles = [f"{name}.{'xyz'[axis]}{'-'.join(map(str, one)) if any(one) else ''}" for one in each]
+            fields = [grid.field(title, within=wide) for title in titles]
+            made |= {one: (field,) for one, field in zip(each, fields, strict=True)}
+            given = zip(layers, titles, strict=True)
+            weights = [_weights(grid, axis, places, title) if between else (1.0,) for places, title in given]
+            stencil = interpolation(axis, BEHIND if between else 0)
+            for first in range(0, len(fields), MOST):
+                some = slice(first, first + MOST)
+                chained.append(stencil(source, fields[some], weights[some]).within(wide))
+        sources = made
+        chain.append(chained)
+    return chain, {layer: field for layer, (field,) in sources.items()}
 
 
-def _weights(grid: Grid, axis: int, product: Product, name: str) -> Sequence[Field | float]:
+def _weights(grid: Grid, axis: int, places: Sequence[Place], name: str) -> Sequence[Field | float]:
     """The weights of the nodes around each place along an axis: numbers where there is one place, else profiles."""
-    places = product.places[axis]
     if len(places) == 1:
         return places[0].weights
     lines = np.zeros((len(places[0].weights), grid.shape[axis]))
     for place in places:
         lines[:, place.node] = place.weights
-    return [grid.profile(f"{name}.{'xyz'[axis]}.weight{k}", axis, line) for k, line in enumerate(lines)]
+    return [grid.profile(f"{name}.weight{k}", axis, line) for k, line in enumerate(lines)]
 
 
 def injection(waves: Sequence[Field], gains: Gains, points: Doubles, samples: Doubles, top: int) -> list[Stage]:

@@ -58,8 +58,8 @@ def footprint(point: Sequence[float]) -> tuple[Box, Doubles]:
 class Product:
     """All points with one of some places along each axis.
 
-    places: along each axis, with different nodes; numbers: of the points in the set they are from, one for each
-    combination of places.
+    places: along each axis, in order; numbers: of the points in the set they are from, one for each combination of
+    places.
     """
 
     places: tuple[tuple[Place, ...], ...]
@@ -70,10 +70,26 @@ class Product:
         nodes = [p.node for p in self.places[axis]]
         return min(nodes), max(nodes) + 1
 
-    def cells(self) -> Iterator[tuple[int, Index]]:
-        """Each point's number with the cell of its nodes."""
+    def layers(self, axis: int) -> tuple[tuple[Place, ...], ...]:
+        """The places along an axis, those that have a node in common apart: the first ones of all nodes, the second…"""
+        found: list[list[Place]] = []
+        for p in self.places[axis]:
+            layer = next((layer for layer in found if layer[-1].node < p.node), None)
+            if layer is None:
+                found.append([p])
+            else:
+                layer.append(p)
+        return tuple(map(tuple, found))
+
+    def cells(self) -> Iterator[tuple[int, Index, Index]]:
+        """Each point's number with the cell of its nodes, and its layer along each axis."""
+        layers = [
+            {p: n for n, layer in enumerate(self.layers(axis)) for p in layer} for axis in range(len(self.places))
+        ]
         for at in np.ndindex(*self.numbers.shape):
-            yield int(self.numbers[at]), tuple(line[k].node for line, k in zip(self.places, at, strict=True))
+            here = [line[k] for line, k in zip(self.places, at, strict=True)]
+            layer = tuple(known[p] for known, p in zip(layers, here, strict=True))
+            yield int(self.numbers[at]), tuple(p.node for p in here), layer
 
 
 def products(points: Doubles) -> Iterator[Product]:
@@ -93,13 +109,7 @@ def _split(points: Doubles, numbers: NDArray[np.int64]) -> Iterator[Product]:
     if (taken < 0).any() or len(numbers) > taken.size:
         yield from _parted(points, numbers, shape, where)
         return
-    places = tuple(tuple(place(c) for c in line) for line in lines)
-    for axis, line in enumerate(places):
-        if len({p.node for p in line}) < len(line):
-            for offset in (0, 1):  # neighbours apart
-                yield from _split(points, np.take(taken, range(offset, len(line), 2), axis).ravel())
-            return
-    yield Product(places, taken)
+    yield Product(tuple(tuple(place(c) for c in line) for line in lines), taken)
 
 
 def _parted(

@@ -267,13 +267,17 @@ def add(waves: Any, fed: Any) -> None:
 
 
 def interpolation(axis: int, behind: int) -> Stencil:
-    """The mean of some waves between nodes along an axis; the first weight is of the node so many cells behind."""
+    """The mean of some waves between nodes along an axis, at a place for each field that is found.
+
+    The first weight of a place is of the node so many cells behind.
+    """
 
     @stencil
     def interpolate(waves: Any, found: Any, weights: Any) -> None:
-        ndim = found.described.grid.ndim
-        terms = [here(w) * _mean(waves, shifted(ndim, axis, k - behind)) for k, w in enumerate(weights)]
-        found.next[(0,) * ndim] = sum(terms[1:], terms[0])
+        for f, line in zip(found, weights, strict=True):
+            ndim = f.described.grid.ndim
+            terms = [here(w) * _mean(waves, shifted(ndim, axis, k - behind)) for k, w in enumerate(line)]
+            f.next[(0,) * ndim] = sum(terms[1:], terms[0])
 
     return interpolate
 
