@@ -5,7 +5,7 @@ from __future__ import annotations
 import statistics
 from typing import Any
 
-from figures.records import RESULTS, load, table, where
+from figures.records import load, table, where
 
 
 def same_bits() -> str:
@@ -81,7 +81,7 @@ def files() -> str:
 
 def directives() -> str:
     """The three-point stencil with directives and with peergrid, on each machine that was measured."""
-    found = [load(name) for name in ("directives", "h200-x2-directives") if (RESULTS / f"{name}.json").exists()]
+    found = [load(name) for name in ("directives", "h200-x1-directives")]
     columns = ("directives", "one step per pass", "several")
     rows = [
         [row["devices"], str(each["steps"]), *(_rate(row["gcells_per_second"].get(name)) for name in columns)]
@@ -95,7 +95,7 @@ def directives() -> str:
 
 
 def _rate(gcells: float | None) -> str:
-    return "–" if gcells is None else f"{gcells:,.3g}"
+    return "–" if gcells is None else f"{gcells:,.3g}" if gcells < 1000 else f"{gcells:,.0f}"
 
 
 def _waves(name: str, title: str, scheme: str) -> str:

@@ -82,7 +82,9 @@ def sparse() -> str:
         for row in record["one"]
     ]
     head = ["rows × nonzeros", "type", "columns", "rows", "slices", "cuSPARSE", "the faster over cuSPARSE"]
-    return "\n".join([f"Billions of operations a second ({_on_gpus(found[0])}).", "", *table(head, rows)])
+    commits = ", ".join(sorted({record["commit"][:7] for record in found}))
+    text = f"Billions of operations a second ({found[0]['hardware']['gpus']}, {where(found[0])}, commits {commits})."
+    return "\n".join([text, "", *table(head, rows)])
 
 
 def spins_forecast() -> str:

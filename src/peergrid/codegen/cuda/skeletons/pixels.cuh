@@ -40,32 +40,23 @@ extern "C" __global__ void __launch_bounds__(256) packed_pixels(const __grid_con
 }
 
 // The same with the table in shared memory, whose banks answer more looks at values anywhere than the cache does. As many
-// blocks as find room at once load the table and share the pixels; while a thread looks values up its next loads are under
-// way.
+// blocks as find room at once load the table and share the pixels, a load after another.
 constexpr int VALUES = 1 << 8 * sizeof(Pixel), AHEAD = 4;  // loads of a thread under way
-
-__device__ __forceinline__ void fetch(Pack (&pack)[AHEAD], const Pack* in, long long at, long long threads, long long packs) {
-#pragma unroll
-  for (int k = 0; k < AHEAD; ++k)
-    if (at + k * threads < packs) pack[k] = in[at + k * threads];
-}
 
 extern "C" __global__ void __launch_bounds__(1024) shared_pixels(const __grid_constant__ Image image) {
   extern __shared__ __align__(128) unsigned char shared[];
   Pixel* const table = reinterpret_cast<Pixel*>(shared);
+  for (int at = threadIdx.x * PACK; at < VALUES; at += blockDim.x * PACK)
+    *reinterpret_cast<Pack*>(table + at) = *reinterpret_cast<const Pack*>(image.table + at);
+  __syncthreads();
   const long long packs = image.pixels / PACK, threads = (long long)gridDim.x * blockDim.x;
   const Pack* const in = reinterpret_cast<const Pack*>(image.in);
   Pack* const out = reinterpret_cast<Pack*>(image.out);
-  long long at = (long long)blockIdx.x * blockDim.x + threadIdx.x;
-  Pack pack[AHEAD], next[AHEAD];
-  fetch(next, in, at, threads, packs);
-  for (int value = threadIdx.x * PACK; value < VALUES; value += blockDim.x * PACK)
-    *reinterpret_cast<Pack*>(table + value) = *reinterpret_cast<const Pack*>(image.table + value);
-  __syncthreads();
-  for (; at < packs; at += AHEAD * threads) {
+  for (long long at = (long long)blockIdx.x * blockDim.x + threadIdx.x; at < packs; at += AHEAD * threads) {
+    Pack pack[AHEAD];
 #pragma unroll
-    for (int k = 0; k < AHEAD; ++k) pack[k] = next[k];
-    fetch(next, in, at + AHEAD * threads, threads, packs);
+    for (int k = 0; k < AHEAD; ++k)
+      if (at + k * threads < packs) pack[k] = in[at + k * threads];
 #pragma unroll
     for (int k = 0; k < AHEAD; ++k) {
       if (at + k * threads >= packs) break;

@@ -82,15 +82,8 @@ extern "C" __global__ void __launch_bounds__(THREADS) of_chunks(const double* pa
 
 // COUNT of the smallest chunks, the last of which may be short, all by one block: each thread's loads are under way at
 // once, and nobody asks who is last. The tree is the same: of each chunk the sums of warps in their order, then those of
-// chunks as the first lanes of a warp add them, to which the zeros of the others change nothing. Lanes that a step of one
-// chunk's tree leaves free make that step of another.
+// chunks as the first lanes of a warp add them, to which the zeros of the others change nothing.
 #define SMALLEST 512
-// A step of two trees: lanes below `step` of each 2 * step add the first, the others the second.
-__device__ __forceinline__ double folded(double first, double second, u32 step) {
-    const bool upper = threadIdx.x & step;
-    return (upper ? second : first) + __shfl_xor_sync(~0u, upper ? first : second, step);
-}
-
 template <int COUNT>
 __device__ __forceinline__ void sum_few(const double2* from, u32 pairs, double* out, double* room) {
     const u32 warp = threadIdx.x / 32, lane = threadIdx.x % 32;
@@ -108,13 +101,12 @@ __device__ __forceinline__ void sum_few(const double2* from, u32 pairs, double* 
         for (int k = c * SMALLEST / THREADS; k < (c + 1) * SMALLEST / THREADS; ++k) sums[c] += v[k].x + v[k].y;
     }
 #pragma unroll
-    for (int step = 16, left = COUNT / 2; step > 0; step /= 2, left /= 2) {
+    for (int step = 16; step > 0; step /= 2)
 #pragma unroll
-        for (int c = 0; c < left; ++c) sums[c] = folded(sums[2 * c], sums[2 * c + 1], step);
-        if (left == 0) sums[0] += __shfl_xor_sync(~0u, sums[0], step);
-    }
-    const u32 chunk = (lane >> 4) + (lane >> 2 & 2);
-    if (lane % (32 / COUNT) == 0) room[chunk * (THREADS / 32) + warp] = sums[0];
+        for (int c = 0; c < COUNT; ++c) sums[c] += __shfl_down_sync(~0u, sums[c], step);
+#pragma unroll
+    for (int c = 0; c < COUNT; ++c)
+        if (lane == 0) room[c * (THREADS / 32) + warp] = sums[c];
     __syncthreads();
     if (warp > 0) return;
     double own = 0.0;
