@@ -75,7 +75,7 @@ def trial(
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
-        env=MPICH.environment() | {"PEERGRID_RANK_TIMEOUT": "1"},
+        env=MPICH.environment(),
         start_new_session=True,
     )
     assert run.stdout is not None
@@ -83,6 +83,8 @@ def trial(
     facts = {"fault": fault, "rank": victim, "moment": moment, "devices": devices, "strategy": strategy}
     while len(pids) < ranks:
         lines.append(run.stdout.readline())
+        if not lines[-1]:
+            raise RuntimeError("the ranks ended before they had begun:\n" + "".join(lines))
         pids += [int(text) for text in re.findall(r"begun (\d+)", lines[-1])]
     time.sleep(moment)
     if fault == CUT:

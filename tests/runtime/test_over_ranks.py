@@ -204,7 +204,7 @@ def test_a_rank_that_is_gone_or_silent_leaves_nobody_behind(fault: str) -> None:
     line = command(3, "late", json.dumps(fault)) if fault in LATE else command(3, fault)
     started = subprocess.Popen(
         line,
-        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment() | {"PEERGRID_RANK_TIMEOUT": "1"},
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment(),
     )  # fmt: skip
     try:
         out, said = started.communicate(timeout=60)
@@ -212,7 +212,7 @@ def test_a_rank_that_is_gone_or_silent_leaves_nobody_behind(fault: str) -> None:
         started.kill()
     reasons = {"hung": r"'Receive 'u' "} | dict.fromkeys(LATE, "another rank does not come")
     if fault in reasons:
-        assert re.search(rf"rank [02] on .*: Nothing moved for 1 s: {reasons[fault]}", said), said
+        assert re.search(rf"rank [02] on .*: Nothing moved for [12] s: {reasons[fault]}", said), said
         assert started.returncode == 5
     pids = [int(text) for text in re.findall(r"begun (\d+)", out)]
     assert started.returncode
