@@ -114,6 +114,18 @@ def test_a_model_knows_its_shape_before_it_is_built(absorber: str) -> None:
     assert found.shape == found.build().problem.grid.shape
 
 
+def test_a_large_medium_of_numbers_is_planned_without_arrays() -> None:
+    """A billion nodes are described in no memory to speak of; as layers they are arrays."""
+    cube = {**CUBE, "kind": "acoustic3d", "size": [10230.0] * 3}
+    plain, layered = (
+        model("[medium]\nvelocity = 2000.0\n" + more, cube).memory(computing=False, writing=False).cells
+        for more in ("", "[[layer]]\ntop = 500.0\nvelocity = 3000.0\n")
+    )
+    assert plain < 1 << 30
+    assert layered > 1024**3 * 24
+    assert model("[medium]\nvelocity = 2000.0\n", cube).build().problem.grid.shape == (1040,) * 3
+
+
 def test_results_are_the_gather_as_hdf5_segy_and_a_picture(tmp_path: Path) -> None:
     built = model("[medium]\nvelocity = 1500\n[output]\nsegy = true").build()
     with Simulation(built.problem, built.steps, devices="cpu:1", kernel="reference") as run:

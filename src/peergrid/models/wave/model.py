@@ -235,12 +235,20 @@ class WaveModel:
         states = STATES[self.equations] + (self.ndim if self.medium.density is not None else 0)
         passes = 2 if self.grid.time_order == 4 else 1
         states += passes - 1 + passes * self._layers
-        given = sum(getattr(self.medium, name) is not None for name in PARAMETERS) + 2
-        making = given * (8 + item) + 24
+        varied = sum(map(self._varies, PARAMETERS))
+        given = varied + 2 if varied else 0  # numbers take no arrays
+        making = given * (8 + item) + 24 if varied else 0
         cells = nodes * (making + (states * 2 + given) * item * computing + (2 * item + 16) * writing) + (64 << 20)
         receivers = len(self.receivers) + sum(array.count for array in self.receiver_arrays)
         records = self.steps * (3 * receivers * item + 32 * len(self.sources))
         return Memory(cells, records, self.steps, nodes * item * 2 * states)
+
+    def _varies(self, name: str) -> bool:
+        """True where a parameter differs from node to node: from a file, in layers, or about a free surface."""
+        given = getattr(self.medium, name)
+        layered = any(getattr(layer, name) is not None for layer in self.layers)
+        mirrored = self.grid.free_surface and name in ("velocity", "tilt")
+        return isinstance(given, ParameterFile) or layered or (given is not None and mirrored)
 
     @property
     def _layers(self) -> int:
