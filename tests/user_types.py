@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 import peergrid
 from peergrid import Box, Cell, Clock, Expr, Grid, Problem, Receiver, Simulation
+
+if TYPE_CHECKING:
+    from mpi4py.MPI import Intracomm
 
 
 @peergrid.stencil
@@ -47,3 +51,9 @@ def main() -> float:
         simulation.restore(state)
         corner = simulation.gather("u", Box((0, 0), (2, 2)))
     return float(result.fields["u"].max() + corner.sum() + len(seen) + result.reductions["energy"].values[-1])
+
+
+def shared(problem: Problem, comm: Intracomm) -> int:
+    with Simulation(problem, 30, devices="cpu:1", comm=comm) as simulation:
+        simulation.run(30)
+        return simulation.step

@@ -51,12 +51,14 @@ def arguments(name: str, dtype: Dtype) -> tuple[Array, Array]:
     top, low = kind.largest * np.log(2), (kind.largest + kind.fraction - 2) * np.log(2)
     near_zero, any_size = rng.normal(0, 1, CELLS), np.exp(rng.uniform(-low, top, CELLS))
     angle = largest_angle(kind)
+    tiny = np.ldexp(1.0, 2 - kind.largest - kind.fraction)  # from the smallest subnormal number up
+    small = rng.choice([-1.0, 1.0], CELLS) * np.exp(rng.uniform(np.log(tiny), 0, CELLS))
     x = {
-        "exp": [rng.uniform(-low, top, CELLS), near_zero, near_zero * 1e-4],
+        "exp": [rng.uniform(-low, top, CELLS), small, near_zero, near_zero * 1e-4],
         "log": [any_size, rng.uniform(0.5, 2, CELLS), 1 + near_zero * 1e-4],
-        "tanh": [near_zero, near_zero * 1e-3, near_zero * 1e-6, 5 * near_zero],
+        "tanh": [small, near_zero, near_zero * 1e-3, near_zero * 1e-6, 5 * near_zero],
         "power": [any_size, np.exp(rng.uniform(-3, 3, CELLS))],
-    }.get(name, [rng.uniform(-angle, angle, CELLS), 4 * near_zero, np.arange(1, CELLS) * np.pi / 2])
+    }.get(name, [rng.uniform(-angle, angle, CELLS), small, 4 * near_zero, np.arange(1, CELLS) * np.pi / 2])
     taken = np.concatenate(x).astype(dtype)
     with np.errstate(divide="ignore"):
         y = np.clip(rng.uniform(-0.95 * top, 0.95 * top, len(taken)) / np.log(np.abs(taken, dtype=float)), -1e4, 1e4)

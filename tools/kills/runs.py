@@ -1,8 +1,9 @@
-"""The runs that are ended: a radar model and a survey by the command line, heat in three dimensions by a program."""
+"""The runs that are ended: radar in two and three dimensions and surveys by the command line, heat by a program."""
 
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import h5py
@@ -49,6 +50,45 @@ traces = 6
 step = [0.01, 0.0]
 """
 )
+SPACE = """
+[model]
+kind = "fdtd3d"
+[grid]
+size = [0.12, 0.1, 0.1]
+spacing = 0.005
+steps = {steps}
+[[material]]
+name = "clay"
+permittivity = 4.0
+poles = [{{ kind = "debye", strength = 3.0, relaxation = 2.7e-11 }}]
+[[shape]]
+kind = "box"
+material = "clay"
+lower = [0.045, 0.035, 0.035]
+upper = [0.065, 0.065, 0.05]
+[[source]]
+kind = "electric_dipole"
+axis = "y"
+position = [0.05, 0.05, 0.06]
+waveform = {{ kind = "ricker", frequency = 2e9 }}
+[[receiver]]
+position = [0.065, 0.05, 0.06]
+[absorber]
+cells = 4
+[output]
+snapshots = 40
+pictures = false
+"""
+FAR = """
+[[far_field]]
+lower = [0.025, 0.025, 0.025]
+upper = [0.095, 0.075, 0.075]
+frequencies = [2e9]
+[survey]
+kind = "common_offset"
+traces = 2
+step = [0.005, 0.0, 0.0]
+"""
 EVERY = 40  # steps between two checkpoints
 
 
@@ -91,14 +131,13 @@ def run_heat(folder: Path, steps: int, devices: int, strategy: StrategyName, dep
             file["total"] = result.reductions["total"].values
 
 
-def run_radar(folder: Path, steps: int, devices: int, strategy: StrategyName, depth: int) -> None:
-    """As a user runs it, in the process that calls."""
-    _run(folder, RADAR.format(steps=steps), devices, strategy, depth, "--checkpoint", f"{EVERY}steps")
+def by_command(model: str, *more: str) -> Callable[[Path, int, int, StrategyName, int], None]:
+    """A run of a model file as a user runs it, in the process that calls. more: options of the command line."""
 
+    def run(folder: Path, steps: int, devices: int, strategy: StrategyName, depth: int) -> None:
+        _run(folder, model.format(steps=steps), devices, strategy, depth, *more)
 
-def run_survey(folder: Path, steps: int, devices: int, strategy: StrategyName, depth: int) -> None:
-    """The same of a survey, each of whose traces is kept when it is done."""
-    _run(folder, SURVEY.format(steps=steps), devices, strategy, depth)
+    return run
 
 
 def _run(folder: Path, text: str, devices: int, strategy: str, depth: int, *more: str) -> None:
@@ -111,5 +150,12 @@ def _run(folder: Path, text: str, devices: int, strategy: str, depth: int, *more
     peergrid.cli.main()
 
 
-RUNS = {"radar 2D": run_radar, "heat 3D": run_heat, "survey": run_survey}
+KEPT = ("--checkpoint", f"{EVERY}steps")  # of a survey each trace is kept when it is done
+RUNS = {
+    "radar 2D": by_command(RADAR, *KEPT),
+    "heat 3D": run_heat,
+    "survey": by_command(SURVEY),
+    "radar 3D": by_command(SPACE, *KEPT),
+    "survey 3D": by_command(SPACE.replace("snapshots = 40\n", "") + FAR),
+}
 __all__ = ["RUNS", "STRATEGIES"]

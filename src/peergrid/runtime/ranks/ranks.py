@@ -43,15 +43,15 @@ class Communicator(Protocol):
     rank: int
     size: int
 
-    def Isend(self, buffer: Any, dest: int, tag: int = 0) -> Any: ...  # noqa: N802
-    def Irecv(self, buffer: Any, source: int, tag: int = 0) -> Any: ...  # noqa: N802
+    def Isend(self, buffer: Any, /, dest: int, tag: int = 0) -> Any: ...  # noqa: N802
+    def Irecv(self, buffer: Any, /, source: int, tag: int = 0) -> Any: ...  # noqa: N802
     def Ibarrier(self) -> Any: ...  # noqa: N802
-    def Ibcast(self, buffer: Any, root: int = 0) -> Any: ...  # noqa: N802
-    def Iallgather(self, sent: Any, received: Any) -> Any: ...  # noqa: N802
-    def Iallgatherv(self, sent: Any, received: Any) -> Any: ...  # noqa: N802
+    def Ibcast(self, buffer: Any, /, root: int = 0) -> Any: ...  # noqa: N802
+    def Iallgather(self, sent: Any, received: Any, /) -> Any: ...  # noqa: N802
+    def Iallgatherv(self, sent: Any, received: Any, /) -> Any: ...  # noqa: N802
     def Idup(self) -> tuple[Communicator, Any]: ...  # noqa: N802
     def Free(self) -> None: ...  # noqa: N802
-    def Abort(self, errorcode: int = 0) -> None: ...  # noqa: N802
+    def Abort(self, errorcode: int = 0, /) -> Any: ...  # noqa: N802
 
 
 @dataclass(frozen=True)
