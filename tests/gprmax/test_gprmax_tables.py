@@ -297,3 +297,34 @@ def test_wrong_files_are_refused_in_a_sentence(where: str, line: str, sentence: 
     assert found.startswith(sentence)
     assert "\n" not in found
     assert found.endswith((".", "?"))
+
+
+BRIEF = """
+[model]
+kind = "fdtd3d"
+[grid]
+size = [0.1, 0.08, 0.08]
+spacing = 0.005
+steps = 9
+[[source]]
+kind = "electric_dipole"
+axis = "y"
+position = [0.05, 0.04, 0.04]
+waveform = {{ kind = "ricker", frequency = 2e9 }}
+[[receiver]]
+position = [0.065, 0.04, 0.04]
+{more}
+"""
+
+
+def test_faults_found_after_reading_begin_with_the_files_name(tmp_path: Path) -> None:
+    (tmp_path / "thick.toml").write_text(BRIEF.format(more="[absorber]\ncells = 40"))
+    with pytest.raises(UsageError, match=r"^thick.toml: Absorbers are expected to leave cells"):
+        modelfile.read(tmp_path / "thick.toml").build()
+
+
+def test_traces_on_the_same_nodes_are_refused() -> None:
+    survey = '[survey]\nkind = "common_offset"\ntraces = 3\nstep = [{step}, 0.0, 0.0]'
+    parse(BRIEF.format(more=survey.format(step=0.005)))
+    with pytest.raises(UsageError, match="traces 1 and 2 are expected on different nodes"):
+        parse(BRIEF.format(more=survey.format(step=1e-5)))

@@ -118,6 +118,9 @@ class InputModel:
     def with_steps(self, steps: int) -> Self:
         return replace(self, shortened=steps)
 
+    def named(self, file: str) -> Self:
+        return replace(self, file=file)
+
     def with_dtype(self, dtype: Dtype) -> Self:
         return replace(self, dtype=dtype)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any, Self
 
 from peergrid.errors import UsageError
@@ -13,10 +14,11 @@ from peergrid.gprmax.model import InputModel
 from peergrid.gprmax.survey import DIPOLES
 from peergrid.gprmax.tables import Output, Tables
 from peergrid.gprmax.text import Command
+from peergrid.grid import Index
 from peergrid.io.schema import read_table
 from peergrid.models.fdtd3d.domain import Component, live
 from peergrid.models.model import Snapshots
-from peergrid.models.survey import shifts
+from peergrid.models.survey import Shift, shifts
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,15 +74,27 @@ def _check(tables: Tables) -> None:
 
 
 def _check_survey(model: TableModel) -> None:
-    """Every trace has its dipoles and receivers in the domain."""
+    """Every trace has its dipoles and receivers in the domain, on other nodes than the trace before."""
     if model.given is None:
         return
     plan = model.plan
     dipoles = [(one.command, one.at) for one in plan.of(Source) if one.kind in DIPOLES.values()]
     heard = [(one.command, one.at) for one in plan.of(Heard)]
     heard += [(one.command, corner) for one in plan.of(HeardArray) for corner in (one.lo, one.hi)]
-    for number, shift in enumerate(shifts(model), start=1):
-        for way, placed in ((model.nodes(shift.sources), dipoles), (model.nodes(shift.receivers), heard)):
+    moves = shifts(model)
+    for number, (one, other) in enumerate(pairwise(moves), start=1):
+        if one != other and _nodes(model, one) == _nodes(model, other):
+            raise UsageError(
+                f"survey: traces {number} and {number + 1} are expected on different nodes, got the same ones; "
+                "take a longer step or a finer grid."
+            )
+    for number, shift in enumerate(moves, start=1):
+        for way, placed in zip(_nodes(model, shift), (dipoles, heard), strict=True):
             for command, point in placed:
                 moved = (i + s for i, s in zip(plan.frame.source(command, point), way, strict=True))
                 plan.frame.inside(Command.table(f"survey, trace {number}: {command.where}"), tuple(moved))
+
+
+def _nodes(model: TableModel, shift: Shift) -> tuple[Index, Index]:
+    """The nodes by which a trace has its dipoles and its receivers moved."""
+    return model.nodes(shift.sources), model.nodes(shift.receivers)

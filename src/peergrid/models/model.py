@@ -225,6 +225,14 @@ class ForeignModel(Model, Protocol):
         """
 
 
+@runtime_checkable
+class NamingModel(Model, Protocol):
+    """A model whose sentences begin with its file's name also where a fault is found after reading."""
+
+    def named(self, file: str) -> Self:
+        """The same model, of a file of this name."""
+
+
 Reader = Callable[[Mapping[str, Any]], Model]
 """From the tables of a model file to a model; files that it names are absolute or relative to the present folder.
 

@@ -11,7 +11,7 @@ from typing import Any
 from peergrid.errors import UsageError, about
 from peergrid.files import read_plain, reason
 from peergrid.io.rule import shown
-from peergrid.models.model import Head, Model
+from peergrid.models.model import Head, Model, NamingModel
 from peergrid.models.registry import file_reader, reader
 
 LARGEST = 1 << 24  # bytes of a model file
@@ -31,7 +31,8 @@ def read(path: Path | str) -> Model:
     with about(file.name):
         if (other := file_reader(file.name)) is not None:
             return other(file)
-        return parse(_text(file), file.parent)
+        model = parse(_text(file), file.parent)
+        return model.named(file.name) if isinstance(model, NamingModel) else model
 
 
 def parse(text: str, folder: Path = Path()) -> Model:
