@@ -46,6 +46,7 @@ def test_example_runs(example: Path, tmp_path: Path) -> None:
         "docs/waves.md",
         "docs/radar3d.md",
         "docs/ownership.md",
+        "docs/tutorials/devito.md",
         "docs/tutorials/physics.md",
     ],
 )
