@@ -3,9 +3,9 @@
     python benchmarks/cuda/absorbers.py [--size 512] [--only WAY,...] [--digests] [--out absorbers.json]
 
 `now`: as runs make them, the layers of each axis in stages of their own, by kernels of one step. `z`: those across rows
-in one stage with the usual updates, which the kernel that streams then makes itself. `xyz`: all layers so, a box for
-each edge and corner. `z:176x12`: in a tile of so many columns and rows. `now/6`: kernels of one step with room for so
-many blocks on a multiprocessor. Ways replace the choice of kernels in this process.
+in one stage with the usual updates, which the kernel that streams then makes itself. `yz`: those of two axes so, with a
+box for each edge. `z:176x12`: in a tile of so many columns and rows. `now/6`: kernels of one step with room for so many
+blocks on a multiprocessor. Ways replace the choice of kernels in this process.
 """
 
 from __future__ import annotations
@@ -45,8 +45,8 @@ from peergrid.runtime.cuda.lowering import kernels  # noqa: E402
 from peergrid.runtime.devices import parse_devices  # noqa: E402
 from peergrid.stencil.problem import Assignment, Stage, Update  # noqa: E402
 
-WAYS = "now,z:176x12,z,now/6,now/8,z:176x12/6,xyz:176x12"
-FORM = re.compile(r"(?P<axes>now|z|xyz)(?::(?P<columns>\d+)x(?P<rows>\d+))?(?:/(?P<blocks>\d+))?")
+WAYS = "now,z:176x12,z,now/6,now/8,z:176x12/6,yz:176x12"
+FORM = re.compile(r"(?P<axes>now|[xyz]{1,2})(?::(?P<columns>\d+)x(?P<rows>\d+))?(?:/(?P<blocks>\d+))?")
 POINT = 8  # cells of a source at most
 
 
