@@ -103,10 +103,11 @@ POWERS = [
 ]  # fmt: skip
 
 
+@pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("name", SPECIAL)
-def test_special_values(name: str) -> None:
+def test_special_values(name: str, dtype: Dtype) -> None:
     given, expected = np.transpose(SPECIAL[name])
-    np.testing.assert_array_equal(values(name, "float32", given), np.float32(expected))
+    np.testing.assert_array_equal(values(name, dtype, given), expected.astype(dtype))
 
 
 def test_special_powers() -> None:

@@ -57,10 +57,12 @@ class Whole:
     seconds: float = 0.0
 
 
-def campaign(folder: Path, kills: int, seed: int, steps: int, ends: Sequence[str] = ENDS) -> Iterator[Trial]:
-    """Trials until so many ends, of these kinds, are reached, of each run in turn."""
+def campaign(
+    folder: Path, kills: int, seed: int, steps: int, ends: Sequence[str] = ENDS, runs: Sequence[str] = tuple(RUNS)
+) -> Iterator[Trial]:
+    """Trials until so many ends, of these kinds, are reached, of each of these runs in turn."""
     choose, done = random.Random(seed), 0
-    wholes = [undisturbed(folder, Whole(name, steps)) for name in RUNS]
+    wholes = [undisturbed(folder, Whole(name, steps)) for name in runs]
     while done < kills:
         for whole in wholes:
             trial = one_trial(folder / f"trial-{done}", whole, choose, ends)

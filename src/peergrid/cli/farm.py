@@ -15,7 +15,7 @@ from typer.core import TyperCommand
 from peergrid.cli.choose import AsJson
 from peergrid.cli.notes import tell
 from peergrid.cli.stop import StopRequest, stop_on_signal
-from peergrid.errors import CheckFailed
+from peergrid.errors import CheckFailed, UsageError
 from peergrid.farm import Done, FarmFolder, Job, JobQueue, JobSlot, make_jobs, parse_slots, work
 from peergrid.farm.jobs import read_lines
 from peergrid.farm.work import LOOK_EVERY, adopted
@@ -74,6 +74,8 @@ def farm(
     """Run a command over many inputs: peergrid farm -i *.toml -- peergrid run {} -o out/{stem}."""
     folder, places = FarmFolder(log), parse_slots(slots)
     earlier = folder.earlier() if resume else None
+    if resume and earlier is None and not context.meta[COMMAND]:
+        raise UsageError(f"'{log}' should hold a farm to go on with, but has none; give its folder by --log.")
     command = tuple(context.meta[COMMAND]) or tuple(earlier["command"] if earlier else ())
     given = _inputs([*(inputs or []), *(more or [])], lines, needed=earlier is None)
     jobs = make_jobs(command, given or (earlier["inputs"] if earlier else ()))
