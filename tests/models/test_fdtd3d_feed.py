@@ -39,7 +39,7 @@ def test_a_quarter_wave_monopole_has_its_impedance(tmp_path: Path) -> None:
     """Thin ones are resonant a few per cent below a quarter of a wavelength, with 36 Ω there. Voltage and current in
     the results are those of the line: V = w - Z I, and the current of the receiver around the wire's foot.
     """
-    domain = monopole((36, 36, 32), 1000)
+    domain = monopole((32, 32, 28), 900)
     found = run_model(DomainModel(domain), tmp_path, devices="cpu:2")
     with h5py.File(tmp_path / "results.h5") as file:
         voltage, current, sent = (file["frills/frill1"][name][:] for name in ("Vtotal", "Itot", "Vinc"))
@@ -59,7 +59,7 @@ def test_a_quarter_wave_monopole_has_its_impedance(tmp_path: Path) -> None:
 
 def test_bits_of_any_devices_and_strategies() -> None:
     problem = build(monopole((20, 20, 26), 40, dtype="float32")).problem
-    asked = [("cpu:1", Options("serial", 1)), ("cpu:3", Options("overlap", 2)), ("cpu:2", Options("peer", 1))]
+    asked = [("cpu:1", Options("serial", 1)), ("cpu:3", Options("overlap", 2))]
     assert len({peergrid.run(problem, 40, devices=devices, options=options).sha256 for devices, options in asked}) == 1
 
 

@@ -254,10 +254,9 @@ def test_a_picture_of_surfaces_shows_where_a_field_has_an_amplitude(tmp_path: Pa
 
 
 def test_a_run_draws_surfaces_of_its_snapshots(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    domain = replace(vacuum((20, 16, 24), 20), sources=(ElectricDipole("z", (8, 6, 10), PULSE),))
+    domain = replace(vacuum((20, 16, 24), 10), sources=(ElectricDipole("z", (8, 6, 10), PULSE),))
     model = DomainModel(domain, snapshots=Snapshots(10, ("Ez",), 2), pictures=Pictures("png", surfaces=0.5))
-    found = run_model(model, tmp_path, devices="cpu:1")
-    assert {"surfaces-Ez-000010.png", "surfaces-Ez-000020.png"} <= {file.name for file in found.outputs}
+    assert "surfaces-Ez-000010.png" in [file.name for file in run_model(model, tmp_path, devices="cpu:1").outputs]
     monkeypatch.setitem(sys.modules, "skimage", None)
     with pytest.raises(UsageError, match="install peergrid with its extra 'surfaces'"):
         run_model(model, tmp_path, devices="cpu:1")
