@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-import time
+import threading
+from collections.abc import Callable
 
 import numpy as np
 import pytest
@@ -51,15 +52,30 @@ def test_bytes_of_a_warp_are_counted_for_each_of_its_additions(pretended: Preten
     }
 
 
+class Raised:
+    """A timer whose time has come as soon as somebody waits for it, however busy the machine is."""
+
+    latest: Raised
+
+    def __init__(self, seconds: float, raise_word: Callable[..., None], arguments: tuple[int, int]) -> None:
+        self._raise_word, self._arguments = raise_word, arguments
+
+    def start(self) -> None:
+        Raised.latest = self
+
+    def join(self) -> None:
+        self._raise_word(*self._arguments)
+
+
 @needs_nvrtc
 @pytest.mark.parametrize("returns", [True, False])
 def test_a_copy_that_waits_for_its_stream_does_not_return_at_once(
     returns: bool, pretended: PretendDriver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(addressing, "PAUSE_SECONDS", 0.001)
+    monkeypatch.setattr(threading, "Timer", Raised)
     if not returns:  # the call comes back when the word was raised, as the driver's does
-        pretended.cuMemcpyHtoDAsync = lambda *a: (0, time.sleep(0.1))  # type: ignore[attr-defined]
-        pretended.cuMemcpyDtoHAsync = lambda *a: (0, time.sleep(0.1))  # type: ignore[attr-defined]
+        pretended.cuMemcpyHtoDAsync = lambda *a: (0, Raised.latest.join())  # type: ignore[attr-defined]
+        pretended.cuMemcpyDtoHAsync = lambda *a: (0, Raised.latest.join())  # type: ignore[attr-defined]
     with Gpus.open(pretended) as devices:
         found = list(addressing._returns(devices))
     assert {item.median for item in found} == {float(returns)}
