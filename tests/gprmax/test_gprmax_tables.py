@@ -328,3 +328,21 @@ def test_traces_on_the_same_nodes_are_refused() -> None:
     parse(BRIEF.format(more=survey.format(step=0.005)))
     with pytest.raises(UsageError, match="traces 1 and 2 are expected on different nodes"):
         parse(BRIEF.format(more=survey.format(step=1e-5)))
+
+
+def test_a_plane_wave_has_a_medium_or_layers() -> None:
+    wave = """
+[[source]]
+kind = "plane_wave"
+lower = [0.03, 0.02, 0.02]
+upper = [0.07, 0.06, 0.06]
+direction = [0, 0, -1]
+polarisation = 90.0
+waveform = {{ kind = "ricker", frequency = 2e9 }}
+{around}
+"""
+    material = '[[material]]\nname = "clay"\npermittivity = 4.0\n'
+    for around in ("layered = true", 'medium = "clay"', 'medium = "clay"\nlayered = false'):
+        parse(BRIEF.format(more=material + wave.format(around=around)))
+    with pytest.raises(UsageError, match="a medium or layers, got 'clay' and layers; leave out one"):
+        parse(BRIEF.format(more=material + wave.format(around='medium = "clay"\nlayered = true')))

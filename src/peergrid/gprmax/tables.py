@@ -228,6 +228,8 @@ def source(given: PointSource | PlaneWave) -> Source | Incoming:
     if given.stop <= given.start:
         raise given.command.fault("to stop after it starts", f"{given.start:g} and {given.stop:g} s", "correct it")
     if isinstance(given, PlaneWave):
+        if given.layered and given.medium != PlaneWave.medium:
+            raise given.command.fault("to have a medium or layers", f"'{given.medium}' and layers", "leave out one")
         return Incoming(
             given.command, given.lo, given.hi, given.direction, given.polarisation, given.waveform,
             None if given.layered else given.medium, given.start, given.stop,
