@@ -133,6 +133,22 @@ def test_a_wave_that_meets_layers_leaves_nothing_outside(way: Index) -> None:
     assert np.abs(alone["rx1", "Ex"] - found[0]["rx1", "Ex"]).max() > 0.1 * largest
 
 
+@pytest.mark.parametrize(
+    ("way", "place", "told"),
+    [
+        ((0, 0, 1), np.s_[:, :, :, 11:], 0),  # a layer across the way
+        ((0, 0, -1), np.s_[:, 9:12, 8:11, 10:13], 0),  # a body inside
+        ((0, 1, 0), np.s_[:, :, :, 11:], 1),  # a layer along the way
+        ((0, 0, 1), np.s_[:, 14:, :, :], 1),  # all beyond a face
+        ((0, 0, 1), np.s_[:, 9:12, 3:8, 10:13], 1),  # a body through a face
+    ],
+)
+def test_a_wave_in_other_media_on_some_faces_is_told(way: Index, place: tuple[slice, ...], told: int) -> None:
+    made = replace(domain(PlaneWave(LO, HI, way, across(way, 35.0), DRIVE, None)), media=(VACUUM, WET))
+    made.ids[place] = 1
+    assert sum("meets other media on some faces" in one for one in build(made).warnings) == told
+
+
 @pytest.mark.parametrize("mode", ["TMy", "TEz"])
 def test_nothing_is_outside_in_a_plane(mode: Mode) -> None:
     flat = AXES.index(mode[-1])  # type: ignore[arg-type]

@@ -19,7 +19,7 @@ from peergrid.models.fdtd3d.feed import Feed
 from peergrid.models.fdtd3d.lattice import Lattice, electric_of
 from peergrid.models.fdtd3d.line import LAST, Line
 from peergrid.models.fdtd3d.media import Factors, factors
-from peergrid.models.fdtd3d.plane_wave import faces, stages_of
+from peergrid.models.fdtd3d.plane_wave import faces, leaking, stages_of
 from peergrid.models.fdtd3d.sources import drives
 from peergrid.models.fdtd3d.yee import neighbours
 from peergrid.models.model import Model, Outcome
@@ -113,7 +113,7 @@ class BuiltDomain:
         ]
         if not domain.sources:
             found.append("The model has no source, so that every field stays zero; add one.")
-        return (*found, *growing(domain))
+        return (*found, *growing(domain), *leaking(domain))
 
     @property
     def sources(self) -> tuple[Vector, ...]:

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from peergrid.grid import Box, Field, Signal
-from peergrid.models.fdtd3d.domain import AXES, Component, Domain, PlaneWave
+from peergrid.models.fdtd3d.domain import AXES, COMPONENTS, Component, Domain, PlaneWave
 from peergrid.models.fdtd3d.incident import SMALL, Incident, way
 from peergrid.models.fdtd3d.lattice import Lattice
 from peergrid.models.fdtd3d.media import Factors, placed
@@ -143,3 +143,34 @@ def faults(domain: Domain, wave: PlaneWave) -> Iterator[str]:
     nodes = product(*zip(wave.lo, wave.hi, strict=True))
     if min(map(wave.place, nodes)) < max(map(abs, wave.slopes)):
         yield f"is expected to set out before its box, got node {wave.origin}"
+
+
+def leaking(domain: Domain) -> Iterator[str]:
+    """Warnings of waves whose layers are not the same all around their box."""
+    for number, wave in enumerate(domain.sources, start=1):
+        if isinstance(wave, PlaneWave) and wave.medium is None and _varied(domain, wave):
+            yield (
+                f"Source {number}, a plane wave, meets other media on some faces of its box than on others, so that "
+                "parts of it are outside; let it go across the layers, and keep bodies off the faces."
+            )
+
+
+def _varied(domain: Domain, wave: PlaneWave) -> bool:
+    """True where media on the faces of the box change across the way of the wave."""
+    for component, ids in zip(COMPONENTS, domain.ids, strict=True):
+        if component not in domain.live:
+            continue
+        own, electric = AXES.index(component[1]), component[0] == "E"
+        between = [(k == own) == electric for k in range(3)]  # nodes, along these axes
+        box = [slice(lo, hi + 1 - half) for lo, hi, half in zip(wave.lo, wave.hi, between, strict=True)]
+        box = [slice(0, 1) if k == domain.invariant else cells for k, cells in enumerate(box)]
+        for axis in (k for k in range(3) if k not in (own, domain.invariant)):
+            for at in (wave.lo[axis] - (not electric), wave.hi[axis]):
+                face = [slice(at, at + 1) if k == axis else cells for k, cells in enumerate(box)]
+                line = [
+                    cells if m else slice(whole.start, whole.start + 1)
+                    for cells, whole, m in zip(face, box, wave.direction, strict=True)
+                ]
+                if (ids[tuple(face)] != ids[tuple(line)]).any():
+                    return True
+    return False
