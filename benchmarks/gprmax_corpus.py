@@ -72,8 +72,6 @@ def alike(one: Domain, two: Domain) -> bool:
 
 def command_of(sentence: str) -> str:
     """The command that a sentence refuses; the sentence itself where it names none."""
-    if "blocks of Python" in sentence:
-        return "#python"
     found = re.search(r"#\w+", sentence)
     return found[0] if found else sentence
 

@@ -103,6 +103,11 @@ def test_included_files_are_read_inside_the_folder_alone(tmp_path: Path) -> None
         model.write_text(SMALL + f"#include_file: {name}\n")
         with pytest.raises(UsageError, match="line 10: #include_file is expected to"):
             read(model)
+    (inner / "bytes.in").write_bytes(b"\xff\xfe\x00")
+    for name in ("nowhere.in", "bytes.in", "."):
+        model.write_text(SMALL + f"#include_file: {name}\n")
+        with pytest.raises(UsageError, match=r"^model.in, line 10: #include_file is expected to name a file of UTF-8"):
+            read(model)
 
 
 def test_sentences_about_a_domain_begin_with_the_file(tmp_path: Path) -> None:
@@ -110,7 +115,8 @@ def test_sentences_about_a_domain_begin_with_the_file(tmp_path: Path) -> None:
     for line, told in (
         ("#boxx: 1", "model.in, line 10: a command"),
         ("#box: 0 0 0 0.1 0.05 0.002 sol", "model.in, line 10: #box"),
-        ("#pml_cells: 60", "model.in: Absorbers are"),
+        ("#pml_cells: 60", "model.in, line 10: #pml_cells is"),
+        ("#hertzian_dipole: z 0.05 0.05 0 w 0 0", "model.in, line 10: #hertzian_dipole is"),
     ):
         assert _sentence(tmp_path, f"{SMALL}{line}\n").startswith(told)
 
@@ -120,11 +126,29 @@ def test_passed_over_commands_are_said(tmp_path: Path) -> None:
     assert any(note.startswith("model.in, line 10: #output_dir is passed over; ") for note in model.build().warnings)
 
 
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ("#voltage_source: z 0.05 0.05 0 50 w 0 1e-9 feed nyquist 75", "of #voltage_source feed nyquist 75"),
+        ("#voltage_source: z 0.05 0.05 0 50 w 0 1e-9", ""),
+        ("#box: 0 0 0 0.1 0.05 0.002 soil y ground", "the tag ground of #box"),
+        ("#box: 0 0 0 0.1 0.05 0.002 soil y", ""),
+    ],
+)
+def test_words_that_change_no_field_are_said(tmp_path: Path, line: str, words: str) -> None:
+    """Names of ports with the limits of their spectra, and tags."""
+    notes = modelfile.read(_file(tmp_path, f"{SMALL}#waveform: ricker 1 1e9 w\n{line}\n")).build().warnings
+    said = [note for note in notes if note.startswith("model.in, line 11: ")]
+    assert (len(said), words in "".join(said)) == (int(words != ""), True)
+
+
 def test_every_other_command_is_refused_by_name_and_line(tmp_path: Path) -> None:
     refused = [name for name, entry in TABLE.items() if isinstance(entry, Refused)]
     for name in refused:
         sentence = _sentence(tmp_path, f"{SMALL}#{name}: 1\n")
         assert f"line 10: #{name} is not carried out; " in sentence
+    for name in ("python", "end_python"):
+        assert f"line 10: #{name} is not carried out, " in _sentence(tmp_path, f"{SMALL}#{name}:\n")
     assert sum(isinstance(entry, Noted) for entry in TABLE.values()) + len(refused) < len(TABLE)
 
 
@@ -142,7 +166,13 @@ def test_the_documents_list_every_command() -> None:
         ("#box: 0 0 0 0.1 0.05 0.002 sol", "did you mean 'soil'?"),
         ("#sphere: 0.05 0.05 0 -1 soil", "as word 4, got '-1'"),
         ("#waveform: square 1 1e9 w", "'square'"),
-        ("#domain: 1 1 1", "expected once"),
+        ("#domain: 1 1 1", "line 10: #domain is expected once in a model, got it again; keep this or that of model.in"),
+        ("#include_file: a b", "line 10: #include_file"),
+        ("#pml_cfs: " + "constant forward 0 1 " * 3 + "port", "line 10: #pml_cfs is expected to be for all absorbers"),
+        ("#pml_formulation: HORIPML port", "got those of 'port'; take the name out"),
+        ("#ntff_surface: 0.02 0.02 0 0.08 0.04 0 s z0", "#ntff_surface is expected to have all six faces"),
+        ("#ntff_far_field: 30 40 f n Etheta Emany", "got 'Emany'"),
+        ("#time_step_stability_factor: 1 2", "to have 1 word, got 2"),
         ("#rx: 0.05 0.05 9 name Ez", None),
         ("#rx: 0.05 0.05 0 name Q", "'Q'"),
     ],

@@ -319,7 +319,7 @@ position = [0.065, 0.04, 0.04]
 
 def test_faults_found_after_reading_begin_with_the_files_name(tmp_path: Path) -> None:
     (tmp_path / "thick.toml").write_text(BRIEF.format(more="[absorber]\ncells = 40"))
-    with pytest.raises(UsageError, match=r"^thick.toml: Absorbers are expected to leave cells"):
+    with pytest.raises(UsageError, match=r"^thick.toml: The absorber is expected to leave cells"):
         modelfile.read(tmp_path / "thick.toml").build()
 
 

@@ -24,7 +24,7 @@ def counted(command: Command, *allowed: int) -> tuple[str, ...]:
     if len(command.words) not in allowed:
         *some, last = (str(n) for n in allowed)
         expected = f"{', '.join(some)} or {last}" if some else last
-        raise command.fault(f"to have {expected} words", str(len(command.words)), "correct it")
+        raise command.fault(f"to have {expected} word{'s' * (expected != '1')}", str(len(command.words)), "correct it")
     return command.words
 
 

@@ -79,9 +79,6 @@ class Plan:
 
     def __post_init__(self) -> None:
         names = [item.name for item in self.items if isinstance(item, Setting)]
-        for name in names:
-            if names.count(name) > 1:
-                raise UsageError(f"#{name} is expected once in a model, got {names.count(name)}; leave one.")
         for name in ESSENTIAL:
             if name not in names:
                 raise UsageError(f"A model is expected to have a line '#{name}: …', got none; add it.")
@@ -102,6 +99,12 @@ class Plan:
         """The items of a kind."""
         return tuple(item for item in self.items if isinstance(item, kind))
 
+    def said(self, name: str, otherwise: str) -> str:
+        """The beginning of a sentence about a setting: its command and line, where it is of an input file."""
+        found = (item.command for item in self.of(Setting) if item.name == name)
+        command = next(found, None)
+        return otherwise if command is None else command.what
+
     @cached_property
     def frame(self) -> Frame:
         """The grid."""
@@ -113,8 +116,8 @@ class Plan:
         flat = thin[0] if len(thin) == 1 and wanted != "3D" else None
         if any(isinf(s) for axis, s in enumerate(size) if axis != flat) or (wanted in ("TM", "TE") and flat is None):
             raise UsageError(
-                "The domain is expected to be inf, or one cell thick, along the one axis of mode TM or TE "
-                f"alone, got {counts} cells; correct it."
+                f"{self.said('domain', 'The domain')} is expected to be inf, or one cell thick, along the one axis of "
+                f"mode TM or TE alone, got {counts} cells; correct it."
             )
         if (
             any(n < 1 for n in counts)
@@ -122,8 +125,8 @@ class Plan:
             or np.prod(counts, dtype=float) > MOST_CELLS
         ):
             raise UsageError(
-                "The domain is expected to be two cells or more along each axis, or one along one of them, and at most "
-                f"{MOST_CELLS:,} in all, got {counts}; correct it or the spacing."
+                f"{self.said('domain', 'The domain')} is expected to be two cells or more along each axis, "
+                f"or one along one of them, and at most {MOST_CELLS:,} in all, got {counts}; correct it or the spacing."
             )
         return Frame(tuple(1 if axis == flat else n for axis, n in enumerate(counts)), spacing, flat)
 
@@ -161,7 +164,8 @@ class Plan:
         samples = window if isinstance(window, int) else ceil(min(window / self.dt, 1e18)) + 1
         if samples < 2 or samples > MOST_STEPS:
             raise UsageError(
-                f"The time window is expected to have 2 to {MOST_STEPS:,} samples, got {samples:.4g}; correct it."
+                f"{self.said('time_window', 'The time window')} is expected to have 2 to {MOST_STEPS:,} samples, "
+                f"got {samples:.4g}; correct it."
             )
         return samples - 1
 
@@ -296,8 +300,8 @@ def _absorber(plan: Plan, media: Media, raster: Raster) -> Absorber:
             continue
         if thickness >= length:
             raise UsageError(
-                f"Absorbers are expected to leave cells between them, got {thickness} of {length} cells along "
-                f"{side[0]}; make them thinner."
+                f"{plan.said('pml_cells', 'The absorber')} is expected to leave cells between its sides, "
+                f"got {thickness} of {length} cells along {side[0]}; make it thinner."
             )
         plane = raster.solid.take(thickness - 1 if side[1] == "-" else length - thickness, axis)
         slabs.append((side, Slab(thickness, float(permittivity[plane].mean()), float(permeability[plane].mean()))))

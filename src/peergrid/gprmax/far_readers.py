@@ -5,17 +5,24 @@ from __future__ import annotations
 from math import floor
 from pathlib import Path
 
-from peergrid.gprmax.arguments import at_least, counted, number, point, positive
+from peergrid.gprmax.arguments import at_least, number, one_of, point, positive
 from peergrid.gprmax.items import Faces, Faraway, Item, Spectrum
 from peergrid.gprmax.text import Command
 
 MOST = 1 << 16  # directions of a pattern
 SLACK = 1e-9  # of a step of angles
+OUTPUTS = (
+    "Ex", "Ey", "Ez", "Hx", "Hy", "Hz", "Er", "Etheta", "Ephi", "Hr", "Htheta", "Hphi", "radiation_intensity", "rcs",
+    "directivity", "directivity_dbi", "gain", "gain_dbi", "realized_gain", "realized_gain_dbi", "radiation_efficiency",
+    "total_efficiency", "exterior_power", "exterior_efficiency", "exterior_maximum",
+)  # fmt: skip
 
 
 def surface(command: Command, folder: Path) -> Item:
     """Corners and a name; faces that are left out are refused."""
-    words = counted(command, 7)
+    words = at_least(command, 7)
+    if len(words) > 7:
+        raise command.fault("to have all six faces", f"all but {', '.join(words[7:])}", "close it around what radiates")
     return Faces(command, point(command, 0), point(command, 3), words[6])
 
 
@@ -33,7 +40,7 @@ def spectrum(command: Command, folder: Path) -> Item:
 def direction(command: Command, folder: Path) -> Item:
     """Theta and phi in degrees, a spectrum, a name, outputs."""
     words = at_least(command, 3)
-    return Faraway(command, (_theta(command, 0),), (_phi(command, 1),), words[2], *_named(words, 3))
+    return Faraway(command, (_theta(command, 0),), (_phi(command, 1),), words[2], *_named(command, 3))
 
 
 def directions(command: Command, folder: Path) -> Item:
@@ -43,7 +50,7 @@ def directions(command: Command, folder: Path) -> Item:
     phi = _angles(command, _phi(command, 3), _phi(command, 4), 5)
     if len(theta) * len(phi) > MOST:
         raise command.fault(f"to have at most {MOST} directions", str(len(theta) * len(phi)), "step further")
-    return Faraway(command, theta, phi, words[6], *_named(words, 7))
+    return Faraway(command, theta, phi, words[6], *_named(command, 7))
 
 
 def _theta(command: Command, place: int) -> float:
@@ -61,5 +68,7 @@ def _angles(command: Command, first: float, last: float, place: int) -> tuple[fl
     return tuple(first + step * k for k in range(1 + floor((last - first) / step + SLACK)))
 
 
-def _named(words: tuple[str, ...], place: int) -> tuple[str, tuple[str, ...]]:
-    return (words[place] if len(words) > place else ""), words[place + 1 :]
+def _named(command: Command, place: int) -> tuple[str, tuple[str, ...]]:
+    words = command.words
+    outputs = tuple(one_of(command, k, OUTPUTS, fold=False) for k in range(place + 1, len(words)))
+    return (words[place] if len(words) > place else ""), outputs

@@ -27,6 +27,7 @@ from peergrid.gprmax.objects import (
     Wire,
 )
 from peergrid.gprmax.soils import Soil, Spread
+from peergrid.gprmax.text import Command
 from peergrid.gprmax.waves import Column, Formula
 from peergrid.grid import Index
 from peergrid.io.rule import LONGEST, AtLeastOne, Count, Finite, Name, NotNegative, Positive, Rule, Title
@@ -53,10 +54,11 @@ SnapshotName = Annotated[str, Rule("a name without folders, ending in .vtkhdf, .
 
 @dataclass(frozen=True)
 class Setting:
-    """A command of which a model has one at most: its name and what it says."""
+    """A command of which a model has one at most: its name, what it says and, from an input file, where it stands."""
 
     name: str
     value: object
+    command: Command | None = None
 
 
 @dataclass(frozen=True)

@@ -106,14 +106,21 @@ def absorber(command: Command, folder: Path) -> Item:
 
 
 def formulation(command: Command, folder: Path) -> Item:
-    counted(command, 1)
+    of_all(command, 1)
     return Setting(command.name, one_of(command, 0, ("HORIPML", "MRIPML")))
 
 
 def stretching(command: Command, folder: Path) -> Item:
-    counted(command, 12)
+    of_all(command, 12)
     alpha, kappa, sigma = (_grading(command, place) for place in (0, 4, 8))
     return Stretching(Stretch(alpha, kappa, sigma))
+
+
+def of_all(command: Command, count: int) -> None:
+    """Raise UsageError where another number of words is there; one more would name the absorbers of a #pml_slab."""
+    if len(command.words) == count + 1:
+        raise command.fault("to be for all absorbers", f"those of '{command.words[count]}'", "take the name out")
+    counted(command, count)
 
 
 def _grading(command: Command, place: int) -> Grading:

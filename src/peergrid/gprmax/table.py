@@ -11,8 +11,8 @@ from types import MappingProxyType
 
 from peergrid.errors import UsageError
 from peergrid.gprmax import far_readers, ground_readers, plane_wave_readers, readers
-from peergrid.gprmax.items import Faraway, Item, Passed, Spectrum
-from peergrid.gprmax.objects import FractalBox, Lawn, Roughness
+from peergrid.gprmax.items import Faraway, Item, Passed, Setting, Source, Spectrum
+from peergrid.gprmax.objects import FractalBox, Lawn, Roughness, Shape
 from peergrid.gprmax.readers import Reader
 from peergrid.gprmax.text import Command
 from peergrid.io.rule import shown
@@ -166,7 +166,7 @@ def read(commands: Iterable[Command], folder: Path) -> tuple[Item, ...]:
 
 
 def _items(commands: Iterable[Command], folder: Path) -> Iterator[Item]:
-    seeds = count(1)
+    seeds, once = count(1), dict[str, Command]()
     for command in commands:
         entry = TABLE.get(command.name)
         if entry is None:
@@ -181,12 +181,31 @@ def _items(commands: Iterable[Command], folder: Path) -> Iterator[Item]:
             yield Passed(command, f"{command.where}: #{command.name} is passed over; {entry.note}.")
         else:
             item = entry(command, folder)
+            if isinstance(item, Setting):
+                first = once.setdefault(command.name, command)
+                if first is not command:
+                    raise command.fault("once in a model", "it again", f"keep this or that of {first.where}")
+                item = replace(item, command=command)
             yield from _seeded(item, seeds)
+            if said := _unused(command, item):
+                yield Passed(command, f"{command.where}: {said}.")
             if isinstance(item, Spectrum) and command.name.startswith("ksir"):
                 yield Passed(command, f"{command.where}: {_KIRCHHOFF}.")
             if isinstance(item, Faraway) and (more := sorted({*item.outputs} - {"Etheta", "Ephi"})):
                 said = f"results have r E_theta and r E_phi, from which {shown(', '.join(more), 100)} follow"
                 yield Passed(command, f"{command.where}: {said}.")
+
+
+def _unused(command: Command, item: Item) -> str:
+    """A sentence without its end about those words of a command that change no field; '' where there are none."""
+    words = command.words
+    if isinstance(item, Source) and len(words) > (last := 8 if len(words) > 7 else 6):
+        return (
+            f"of #{command.name} {shown(' '.join(words[last:]))} is passed over; it is for a spectrum, not for fields"
+        )
+    if isinstance(item, Shape | FractalBox) and words[-2].lower() in ("y", "n"):
+        return f"the tag {shown(words[-1])} of #{command.name} is passed over; it changes no field"
+    return ""
 
 
 def _seeded(item: Item, seeds: Iterator[int]) -> Iterator[Item]:

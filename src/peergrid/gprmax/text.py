@@ -59,7 +59,7 @@ def commands(file: Path) -> tuple[Command, ...]:
     executed, and for included files that cannot be read or lie outside the model's folder.
     """
     found: list[Command] = []
-    for command in _of(file, file.parent.resolve(), (file.resolve(),), file.name):
+    for command in _of(_text(file), file, file.parent.resolve(), (file.resolve(),), file.name):
         found.append(command)
         if len(found) > MOST:
             raise UsageError(
@@ -68,8 +68,8 @@ def commands(file: Path) -> tuple[Command, ...]:
     return tuple(found)
 
 
-def _of(file: Path, home: Path, path: tuple[Path, ...], name: str) -> Iterator[Command]:
-    for number, line in enumerate(_text(file, name).splitlines(), start=1):
+def _of(text: str, file: Path, home: Path, path: tuple[Path, ...], name: str) -> Iterator[Command]:
+    for number, line in enumerate(text.splitlines(), start=1):
         where = f"{name}, line {number}"
         if not line.startswith("#") or line.startswith("##"):
             continue
@@ -82,8 +82,8 @@ def _of(file: Path, home: Path, path: tuple[Path, ...], name: str) -> Iterator[C
         command = Command(match[1], line[match.end() :].strip(), where)
         if command.name in ("python", "end_python"):
             raise UsageError(
-                f"{where}: blocks of Python are not executed; expand them beforehand with gprMax's option "
-                "--write-processed and run the file that it writes."
+                f"{where}: #{command.name} is not carried out, blocks of Python are never executed; expand them "
+                "beforehand with gprMax's option --write-processed and run the file that it writes."
             )
         if command.name == "include_file":
             yield from _included(command, file, home, path)
@@ -98,7 +98,13 @@ def _included(command: Command, file: Path, home: Path, path: tuple[Path, ...]) 
             "to include files that do not include themselves, at most 16 deep", f"'{command.text}' again",
             "take the line out",
         )  # fmt: skip
-    yield from _of(inner, home, (*path, inner), str(inner.relative_to(home)))
+    try:
+        text = _decoded(inner)
+    except (OSError, ValueError) as error:
+        raise command.fault(
+            "to name a file of UTF-8 text", f"'{command.text}': {reason(error)}", "correct it"
+        ) from None
+    yield from _of(text, inner, home, (*path, inner), str(inner.relative_to(home)))
 
 
 def beside(command: Command, name: str, folder: Path, home: Path) -> Path:
@@ -115,12 +121,18 @@ def beside(command: Command, name: str, folder: Path, home: Path) -> Path:
     return found
 
 
-def _text(file: Path, name: str) -> str:
+def _decoded(file: Path) -> str:
+    return read_plain(file, LARGEST).decode("utf-8-sig")
+
+
+def _text(file: Path) -> str:
     try:
-        return read_plain(file, LARGEST).decode("utf-8-sig")
+        return _decoded(file)
     except UnicodeDecodeError:
-        raise UsageError(f"{name}: an input file is expected to be UTF-8 text, got other bytes; save it so.") from None
+        raise UsageError(
+            f"{file.name}: an input file is expected to be UTF-8 text, got other bytes; save it so."
+        ) from None
     except (OSError, ValueError) as error:
         raise UsageError(
-            f"{name}: an input file is expected at '{shown(str(file))}', got: {reason(error)}; check the path."
+            f"{file.name}: an input file is expected at '{shown(str(file))}', got: {reason(error)}; check the path."
         ) from None
