@@ -44,8 +44,11 @@ class Directives:
 
     @classmethod
     def build(cls, folder: Path) -> Directives:
-        """Compiled into a folder, for the processor. Raises CalledProcessError with the compiler's words."""
-        subprocess.run(["make", "-s", "-f", SOURCES / "Makefile", f"VPATH={SOURCES}"], cwd=folder, check=True)
+        """Compiled into a folder, for the processor, whatever lies beside the sources.
+
+        Raises CalledProcessError with the compiler's words.
+        """
+        subprocess.run(["make", "-s", "-B", "-f", SOURCES / "Makefile", f"VPATH={SOURCES}"], cwd=folder, check=True)
         return cls(folder / "three_points")
 
     def run(self, first: Line, devices: int, steps: int, limit: float = 60) -> tuple[Line, str, float]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -12,6 +13,7 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT / "benchmarks")]
 
+import directives  # noqa: E402
 from directives import Directives, Line, compared, problem  # noqa: E402
 
 import peergrid  # noqa: E402
@@ -25,6 +27,16 @@ def program(tmp_path_factory: pytest.TempPathFactory) -> Directives:
 @pytest.fixture(scope="module")
 def first() -> Line:
     return np.random.default_rng(3).random(97, dtype=np.float32)
+
+
+def test_a_program_beside_the_sources_changes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As the page tells to make one there."""
+    sources = tmp_path / "sources"
+    shutil.copytree(directives.SOURCES, sources)
+    subprocess.run(["make", "-s", "-C", sources], check=True)
+    monkeypatch.setattr(directives, "SOURCES", sources)
+    (tmp_path / "built").mkdir()
+    assert Directives.build(tmp_path / "built").program.is_file()
 
 
 @pytest.mark.parametrize("devices", [1, 2, 3, 5])
