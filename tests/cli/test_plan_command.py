@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import h5py
@@ -66,6 +67,7 @@ def test_a_model_too_large_to_describe_here_is_refused_before_it_is_made(call: C
     answer = call("plan", model, "--machine", "h200-x8")
     assert answer.code == 3
     assert "Describing the model takes" in answer.err
+    assert re.search(r"its fields take at least \d[\d,.]* [GT]iB of the GPUs': plan it on a host with more", answer.err)
 
 
 @pytest.mark.parametrize(
