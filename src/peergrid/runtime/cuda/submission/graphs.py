@@ -28,7 +28,7 @@ from peergrid.schedule import Schedule
 from peergrid.schedule.ops import Event, Queue, describe, queues_of
 from peergrid.schedule.passes.captured import origins, ties
 
-BUNDLE = 16  # iterations of a schedule in one graph, where a graph can hold several
+BUNDLES = (64, 8, 1)  # iterations of a schedule in one graph, where a graph can hold several
 
 
 @dataclass(frozen=True)
@@ -57,14 +57,18 @@ class Graphs:
         if id(lowered) not in self._cuts:
             self._cuts[id(lowered)] = stretches(lowered, self._execution.devices.ordinals)
         cut = self._cuts[id(lowered)]
-        bundle = max(1, min(BUNDLE, int(IN_FLIGHT_SECONDS / (self._execution.step_seconds * lowered.schedule.steps))))
-        bundles, rest = (0, times) if any(cut.values()) else divmod(times, bundle)
-        for iterations, count in ((bundle, bundles), (1, rest)):
+        for iterations in (1,) if any(cut.values()) else self._bundles(lowered):
+            count, times = divmod(times, iterations)
             if count:
                 key = (id(lowered), iterations)
                 if key not in self._buffers:
                     self._buffers[key] = self._made(lowered, cut, iterations)
                 yield self._submitter.work(lowered, self._buffers[key], iterations), count
+
+    def _bundles(self, lowered: Lowered) -> tuple[int, ...]:
+        """The numbers of iterations of graphs, the most first: each launch costs the device time."""
+        most = max(1, int(IN_FLIGHT_SECONDS / (self._execution.step_seconds * lowered.schedule.steps)))
+        return tuple(dict.fromkeys(min(bundle, 1 << most.bit_length() - 1) for bundle in BUNDLES))
 
     def _made(self, lowered: Lowered, cut: Cuts, iterations: int) -> dict[int, CommandBuffer]:
         """The command buffers of the hosts."""
