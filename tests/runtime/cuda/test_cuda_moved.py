@@ -28,6 +28,7 @@ from peergrid.models.fdtd.model import (
 )
 from peergrid.models.waveforms import Ricker
 from peergrid.runtime.cuda.lowering.kernels import Kernels
+from peergrid.runtime.cuda.step_timer import StepTimer
 from peergrid.runtime.cuda.trial import Trial
 from peergrid.schedule import ResolvedOptions, layout, one_iteration
 from peergrid.schedule.strategies import StrategyName
@@ -127,7 +128,7 @@ def test_one_pass_for_all_stages_stays() -> None:
 def test_the_arrangement_is_remembered(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     asked = list[Options]()
 
-    def seconds(self: Trial, options: Options) -> float:
+    def seconds(self: Trial, options: Options, timer: StepTimer) -> float:
         asked.append(options)
         return 1.0
 

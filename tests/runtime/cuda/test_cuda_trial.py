@@ -21,6 +21,7 @@ from peergrid.costs.machines import machine_named
 from peergrid.grid.partition import Partition
 from peergrid.resolve import resolve_options
 from peergrid.runtime.cuda.executor import CudaExecutor
+from peergrid.runtime.cuda.step_timer import StepTimer
 from peergrid.runtime.cuda.trial import WORTH_SECONDS, Trial
 from peergrid.runtime.devices import Devices
 from peergrid.schedule import ResolvedOptions, Schedule, layout, one_iteration
@@ -38,7 +39,7 @@ def trial(
 
 
 def fake(times: dict[tuple[str, int], float], asked: list[tuple[str, int]], patch: pytest.MonkeyPatch) -> None:
-    def seconds(self: Trial, options: Options) -> float:
+    def seconds(self: Trial, options: Options, timer: StepTimer) -> float:
         asked.append((options.strategy, options.depth))
         return times.get(asked[-1], 1.0)
 
@@ -50,7 +51,7 @@ def test_named_ways_are_tried_and_no_others(tmp_path: Path, monkeypatch: pytest.
     fake({("graph", 4): 0.5, ("peer", 8): 0.7}, asked, monkeypatch)
     found = replace(trial(tmp_path), ways=(Options("peer", 8), Options("graph", 4), USUAL)).fastest(USUAL)
     assert found.options == Options("graph", 4)
-    assert asked == [("peer", 8), ("graph", 4), ("overlap", 8)]
+    assert asked == [("peer", 8), ("overlap", 8), ("graph", 4)]  # those of one depth on the same memory
 
 
 def test_the_fastest_depth_then_the_fastest_strategy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -202,9 +203,9 @@ def test_kernels_are_compiled_before_they_are_tried(tmp_path: Path, monkeypatch:
     ahead: list[str] = []
     driver, tried = HostDriver(), Trial.step_seconds
 
-    def seconds(self: Trial, options: Options) -> float:
+    def seconds(self: Trial, options: Options, timer: StepTimer) -> float:
         ahead[:] = ahead or driver.texts
-        return tried(self, options)
+        return tried(self, options, timer)
 
     monkeypatch.setattr(Trial, "step_seconds", seconds)
     replace(trial(tmp_path), driver=driver).fastest(Options("overlap", depth=4))

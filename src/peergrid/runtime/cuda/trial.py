@@ -2,8 +2,8 @@
 
 Strategy, steps per pass, route and order change no bit of the result, so the choice may rest on a measurement. It is
 kept on disk under the machine, the shape of the devices' boxes and the text of the kernels, so that every later run
-starts at once and in the same way. Candidates have the devices' memory one after another, none needs more than the
-usual way.
+starts at once and in the same way. Candidates of one depth share the devices' memory, those of others have it one after
+another; none needs more than the usual way.
 """
 
 from __future__ import annotations
@@ -15,11 +15,10 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import product
 from math import inf, isfinite
 from pathlib import Path
-from statistics import median
 from typing import Any
 
 from peergrid.codegen.cuda import onestep
@@ -35,6 +34,7 @@ from peergrid.runtime.cuda.executor import CudaExecutor
 from peergrid.runtime.cuda.lowering.kernels import Kernels
 from peergrid.runtime.cuda.lowering.programs import Programs
 from peergrid.runtime.cuda.memory.room import gpu_model, multiprocessors
+from peergrid.runtime.cuda.step_timer import StepTimer
 from peergrid.schedule import Layout, Options, ResolvedOptions, Schedule, layout, one_iteration
 from peergrid.schedule.build import repeated
 from peergrid.schedule.strategies import StrategyName
@@ -44,8 +44,6 @@ from peergrid.stencil.cost import minimal_bytes
 WORTH_SECONDS = 1.0  # of a run, as foretold, from which on a trial is worth its kernels: compilers take seconds
 CANDIDATES = 2  # numbers of steps per pass to try: the third was never the best where all were tried
 SLOW_DOUBLE = 8  # times as long as in single precision: there several steps may cost more than they save
-SAMPLES = 3
-SAMPLE_SECONDS = 2e-3
 
 Way = Options
 """A candidate."""
@@ -107,11 +105,13 @@ class Trial:
         started = time.perf_counter()
         with closing(Devices(self._driver, self.ordinals)) as devices:  # their contexts outlive each candidate
             self._compile(devices, ways)
-            attempts = _Attempts(self, devices)
-            if self.ways:
-                attempts.make(ways)
-            else:
-                attempts.search(usual, depths, strategies)
+            with closing(self.timer()) as timer:
+                attempts = _Attempts(self, devices, timer)
+                if self.ways:
+                    depths_in_order = [way.depth for way in ways]
+                    attempts.make(sorted(ways, key=lambda way: depths_in_order.index(way.depth)))
+                else:
+                    attempts.search(usual, depths, strategies)
         faults, seconds = tuple(attempts.faults), attempts.seconds
         found = attempts.best
         if seconds[found] == inf:
@@ -154,16 +154,26 @@ class Trial:
         kernel = one_pass(self.problem, self._gpu) if cells >= self._gpu.streamed_cells_3d else None
         return () if kernel is None else tuple(program.source for program in kernel.programs)
 
-    def step_seconds(self, options: Options) -> float:
+    def step_seconds(self, options: Options, timer: StepTimer) -> float:
         """Seconds of one step, the median of some samples; infinite where the devices cannot do it this way."""
         options = self._within_memory(options)
         try:
             plan = self._layout(options)
-            made = CudaExecutor(plan, self.steps, self.ordinals, cache=self.cache, driver=self._driver, norm=self.norm)
-            with closing(made) as executor:
-                return _step_seconds(executor, _period(plan, options), self.steps)
+            return timer.seconds(_period(plan, options), plan)
         except (UsageError, DoesNotFit):  # said again, if nothing else can be done, by the run itself
             return inf
+
+    def timer(self) -> StepTimer:
+        """What measures the candidates."""
+        make = partial(
+            CudaExecutor,
+            total_steps=self.steps,
+            ordinals=self.ordinals,
+            cache=self.cache,
+            driver=self._driver,
+            norm=self.norm,
+        )
+        return StepTimer(make, self.steps)
 
     def _place(self, ways: Sequence[Way]) -> Path | None:
         """The file of the answer: under the machine, the boxes, the candidates, and the kernels' text."""
@@ -217,8 +227,8 @@ class Trial:
 class _Attempts:
     """The candidates tried so far: seconds of a step of each, and a sentence for each that failed."""
 
-    def __init__(self, trial: Trial, devices: Devices) -> None:
-        self._trial, self._devices = trial, devices
+    def __init__(self, trial: Trial, devices: Devices, timer: StepTimer) -> None:
+        self._trial, self._devices, self._timer = trial, devices, timer
         self.seconds: dict[Way, float] = {}
         self.faults: list[str] = []
 
@@ -242,7 +252,7 @@ class _Attempts:
     def _try(self, way: Way) -> None:
         """A candidate that fails alone is left out; where the devices are lost with it, its fault is raised."""
         try:
-            self.seconds[way] = self._trial.step_seconds(way)
+            self.seconds[way] = self._trial.step_seconds(way, self._timer)
         except DeviceFault as fault:
             try:
                 self._devices.synchronize()
@@ -279,24 +289,6 @@ def _account(found: Way, seconds: Mapping[Way, float], spent: float) -> str:
         f"{_words(found)}: the fastest of {len(seconds)} ways tried in {spent:.2g} s, {seconds[found] * 1e6:.3g} µs "
         f"per step ({'; '.join(others)}); later runs like this one take it at once."
     )
-
-
-def _step_seconds(executor: CudaExecutor, schedule: Schedule, most: int) -> float:
-    """Samples of as many iterations as take `SAMPLE_SECONDS`, as far as a run of `most` steps allows."""
-    room, done = most // schedule.steps // (SAMPLES + 2), 0
-
-    def sample(times: int) -> float:
-        nonlocal done
-        started = time.perf_counter()
-        executor.execute(schedule, times, done * schedule.steps)
-        done += times
-        return (time.perf_counter() - started) / times / schedule.steps
-
-    if room < 1:
-        return inf
-    sample(1)
-    times = max(1, min(room, int(SAMPLE_SECONDS / sample(1) / schedule.steps)))
-    return median(sample(times) for _ in range(SAMPLES))
 
 
 def _remembered(place: Path | None, ways: Iterable[Way]) -> Way | None:

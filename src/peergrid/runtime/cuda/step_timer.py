@@ -1,0 +1,73 @@
+"""Seconds of a step on GPUs, measured: arrangements that lay memory out alike are carried out on the same memory."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from math import inf
+from statistics import median
+
+from peergrid.runtime.cuda.executor import CudaExecutor
+from peergrid.schedule import Layout, Schedule
+
+SAMPLES = 3
+SAMPLE_SECONDS = 4e-3  # at least: a call that carries a schedule out takes some 50 microseconds beside its steps
+
+
+class StepTimer:
+    """Seconds of a step of one arrangement after another; each begins at step 0 again.
+
+    make: an executor for a layout, with room for what `most` steps record. One executor exists at a time: arrangements
+    of one depth and block after another share it.
+    """
+
+    def __init__(self, make: Callable[[Layout], CudaExecutor], most: int) -> None:
+        self._make, self._most = make, most
+        self._executor: CudaExecutor | None = None
+        self._laid: tuple[int, int | None] | None = None
+
+    def seconds(self, schedule: Schedule, plan: Layout) -> float:
+        """The median of some samples; infinite where `most` steps are fewer than one iteration has.
+
+        schedule: one iteration; plan: the layout that it is of. Raises what making the executor or carrying the
+        schedule out raises; the next arrangement has an executor of its own.
+        """
+        room = self._most // schedule.steps
+        if room < 1:
+            return inf
+        try:
+            return _seconds(self._executor_of(schedule, plan), schedule, room)
+        except BaseException:
+            self.close()
+            raise
+
+    def close(self) -> None:
+        """Give the executor's memory back."""
+        made, self._executor, self._laid = self._executor, None, None
+        if made is not None:
+            made.close()
+
+    def _executor_of(self, schedule: Schedule, plan: Layout) -> CudaExecutor:
+        laid = schedule.options.depth, schedule.options.block
+        if self._executor is None or self._laid != laid:
+            self.close()
+            self._executor, self._laid = self._make(plan), laid
+        return self._executor
+
+
+def _seconds(executor: CudaExecutor, schedule: Schedule, room: int) -> float:
+    """Samples of as many iterations as take `SAMPLE_SECONDS`, at most so many as there is room for; a power of two, as
+    graphs hold.
+    """
+
+    def sample(times: int) -> float:
+        began = time.perf_counter()
+        executor.execute(schedule, times, 0)
+        return time.perf_counter() - began
+
+    sample(1)
+    times, spent = 1, sample(1)
+    while spent < SAMPLE_SECONDS and 2 * times <= room:
+        times *= min(1 << int(SAMPLE_SECONDS / spent).bit_length(), 1 << (room // times).bit_length() - 1)
+        spent = sample(times)
+    return median(sample(times) for _ in range(SAMPLES)) / times / schedule.steps
