@@ -19,6 +19,9 @@ class Described:
 
     multiprocessors: int = 132
 
+    def device_count(self) -> int:
+        return 2
+
     def name(self, ordinal: int) -> str:
         return "NVIDIA H200"
 
@@ -48,6 +51,7 @@ def test_gpus_have_the_figures_of_the_most_similar_machine() -> None:
 
 def test_a_forecast_for_gpus_that_are_here() -> None:
     problem = Problem.of(average(Grid((512, 512)).field("u")))
-    asked = forecaster_here(problem, Devices("cuda", (0, 1)), driver=driver())
+    asked = forecaster_here(problem, Devices("cuda", (0, 1)), driver=driver(78))
     assert asked is not None
+    assert asked.gpu == replace(H200, multiprocessors=78)  # so that kernels are those of the run, and chosen once
     assert asked.forecast(Options("overlap", depth=1)).seconds_per_step > 1e-6

@@ -22,6 +22,7 @@ from peergrid.schedule.ops import Route
 from peergrid.schedule.strategies import STRATEGIES, StrategyName
 
 DEPTHS = 2  # numbers of steps per pass that are looked at, beside one
+PASSES = 4  # steps between exchanges that are looked at where more than one in a pass is not worth it
 BLOCKING: tuple[StrategyName, ...] = ("serial", "async", "threads")  # worth a look at the best depth of others alone
 ROWS_PER_STEP = 4  # rows of a device for each step of depth, so that most of its work is not redundant
 CANDIDATES = 5  # foretold to be the fastest, of which a trial takes the fastest
@@ -126,11 +127,14 @@ def _forecast(forecaster: Forecaster, options: Options) -> Iterator[Forecast]:
 
 
 def depths_of(forecaster: Forecaster, most: int | None = None) -> tuple[int, ...]:
-    """The numbers of steps between exchanges that are worth a look."""
+    """The numbers of steps between exchanges that are worth a look: where calls and exchanges take the most time, as
+    on small grids, more than one are, whatever a pass is worth.
+    """
     problem = forecaster.problem
     rows = problem.grid.shape[0] // forecaster.devices
     limit = max(1, min(rows // ROWS_PER_STEP, most or rows))
-    return tuple(dict.fromkeys((*lengths(problem, limit, forecaster.norm, forecaster.gpu)[:DEPTHS], 1)))
+    deep = lengths(problem, limit, forecaster.norm, forecaster.gpu)[:DEPTHS]
+    return tuple(dict.fromkeys((*(deep if deep[0] > 1 else (min(PASSES, limit),)), 1)))
 
 
 def reason(best: Forecast, others: Sequence[Forecast]) -> str:

@@ -66,7 +66,8 @@ class Forecaster:
     """Forecasts of one problem on a machine, whatever its arrangement; what passes launch is found once.
 
     norm: a field the norm of whose change is summed up; split: a partition that is asked for; typical: the
-    devices whose boxes decide which kernels there are (None: all); families: figures of kernels, if not the usual ones.
+    devices whose boxes decide which kernels there are (None: all); families: figures of kernels, if not the usual ones;
+    model: of the GPU for which kernels are chosen (None: that of the machine).
     """
 
     problem: Problem
@@ -76,11 +77,12 @@ class Forecaster:
     split: Partition | None = None
     typical: tuple[int, ...] | None = None
     families: dict[str, Family] = field(default_factory=lambda: FAMILIES)
+    model: GpuModel | None = None
 
     @cached_property
     def gpu(self) -> GpuModel:
         """The GPU that kernels are chosen for."""
-        return GpuModel.of(self.machine)
+        return self.model or GpuModel.of(self.machine)
 
     def options(self, options: Options) -> Options:
         """The options with a number of steps per pass for which there is a kernel."""

@@ -11,6 +11,7 @@ from peergrid.errors import PeergridError
 from peergrid.grid.partition import Partition
 from peergrid.predict.forecast import Forecaster
 from peergrid.runtime.cuda.device.driver import CudaDriver, Driver
+from peergrid.runtime.cuda.memory.room import gpu_model
 from peergrid.runtime.devices import Devices
 from peergrid.schedule import Options
 from peergrid.stencil import Problem
@@ -38,7 +39,9 @@ def forecaster_here(
 ) -> Forecaster | None:
     """Forecasts of a problem on some devices, if there are any."""
     machine = machine_here(devices, driver)
-    return None if machine is None else Forecaster(problem, machine, devices.count, norm, split)
+    if machine is None:
+        return None
+    return Forecaster(problem, machine, devices.count, norm, split, model=gpu_model(devices.ordinals, driver))
 
 
 def seconds_per_step(

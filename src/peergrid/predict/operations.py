@@ -8,7 +8,6 @@ from __future__ import annotations
 from bisect import insort
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from heapq import merge
 from itertools import accumulate
 from typing import Any
 
@@ -212,7 +211,7 @@ def _sent(state: State, op: Copy | Send, ready: float, line: Line, count: float)
     keys, took = ((op.source_device, "out"), (op.target_device, "in")), count / line.bandwidth
     ports = [state.ports.setdefault(key, []) for key in keys]
     start = ready
-    for begin, end in merge(*ports):
+    for begin, end in sorted(one for port in ports for one in port if one[1] > ready):
         if end > start and begin < start + took:
             start = end
     for port in ports:
