@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import reduce
-from operator import le
+from operator import add, le
 
 from peergrid.grid import Box, Grid, Index
 from peergrid.grid.box import subtract
@@ -52,11 +52,16 @@ class Growth:
             tuple(max(g, s) for g, s in zip(above, self.above, strict=True)),
         )
 
+    def __add__(self, other: Growth) -> Growth:
+        """Grown by one and then by the other."""
+        return Growth(tuple(map(add, self.below, other.below)), tuple(map(add, self.above, other.above)))
+
     def apply(self, box: Box) -> Box:
         return box.grow(self.below, self.above)
 
 
 Need = Mapping[str, Growth]
+Reads = Mapping[tuple[str, str], Growth]
 
 
 @dataclass(frozen=True)
@@ -80,22 +85,35 @@ def footprint(problem: Problem, steps: int) -> Footprint:
     computed: list[tuple[Need, ...]] = []
     for _ in range(steps):
         stages: list[Need] = []
-        for stage in reversed(problem.stages):
+        for stage, reads in zip(reversed(problem.stages), reversed(_reads(problem)), strict=True):
             stages.append({target: need[target] for target in stage.targets})
-            need = _before(problem, stage, need, fixed)
+            need = _before(reads, need, fixed)
         computed.append(tuple(reversed(stages)))
     return Footprint({**fixed, **need}, tuple(reversed(computed)))
 
 
-def _before(problem: Problem, stage: Stage, need: Mapping[str, Growth], fixed: dict[str, Growth]) -> dict[str, Growth]:
-    """The cells that must be known before the stage so that `need` holds after it; coefficients gather in `fixed`."""
-    before = dict(need)
+@remembered()
+def _reads(problem: Problem) -> tuple[Reads, ...]:
+    """How far each stage reads each field for each of its targets, by whichever update."""
+    return tuple(_reads_of(problem, stage) for stage in problem.stages)
+
+
+def _reads_of(problem: Problem, stage: Stage) -> Reads:
+    found, nothing = dict[tuple[str, str], Growth](), Growth.none(problem.grid.ndim)
     for target in stage.targets:
         for _, assignment in stage.writers(target):
             for read in assignment.reads:
-                reach = need[target].through(read.offset, problem.grid)
-                pool = before if read.field in before else fixed
-                pool[read.field] = pool[read.field] | reach if read.field in pool else reach
+                known = found.get((target, read.field), nothing)
+                found[target, read.field] = known | nothing.through(read.offset, problem.grid)
+    return found
+
+
+def _before(reads: Reads, need: Need, fixed: dict[str, Growth]) -> dict[str, Growth]:
+    """The cells that must be known before a stage so that `need` holds after it; coefficients gather in `fixed`."""
+    before = dict(need)
+    for (target, field), growth in reads.items():
+        reach, pool = need[target] + growth, before if field in before else fixed
+        pool[field] = pool[field] | reach if field in pool else reach
     return before
 
 

@@ -5,8 +5,10 @@ from __future__ import annotations
 from functools import reduce
 
 from peergrid.stencil import Growth, Problem, footprint
+from peergrid.stencil.remember import remembered
 
 
+@remembered()
 def reach(problem: Problem, steps: int) -> Growth:
     """The extent of what a tile reads beyond its cells, of any field."""
     return reduce(Growth.__or__, footprint(problem, steps).inputs.values())

@@ -141,7 +141,7 @@ class PassKernel:
         Plain tiles come first: they fill the device in as few waves as can be; edge tiles are for what these leave of
         it, and tiles of strips find room beside both.
         """
-        here = [k for k in recorded if self.problem.receivers[k].cell in box]
+        here = tuple(k for k in recorded if self.problem.receivers[k].cell in box)
         found = self._tiles(box, slots, here)
         launches = [
             Launch(self.plain, regions_of(found.plain), np.zeros(0, RECEIVER)),
@@ -153,7 +153,7 @@ class PassKernel:
             launches.append(Launch(self.layer, has_strips, np.zeros(0, RECEIVER)))
         return tuple(launch for launch in launches if len(launch.regions))
 
-    def _tiles(self, box: Box, slots: int, recorded: Sequence[int]) -> Tiles:
+    def _tiles(self, box: Box, slots: int, recorded: tuple[int, ...]) -> Tiles:
         """The tiles of a box. Where strips come first and take the room of plain tiles, which begin when they have
         ended, plain tiles are higher and all run at once, if that takes less time by the rows that a slot makes.
         """

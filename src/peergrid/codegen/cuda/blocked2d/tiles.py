@@ -6,7 +6,7 @@ touches are handed over. Tiles may overlap: where two compute a cell, both find 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from math import ceil
 
@@ -49,14 +49,15 @@ class Strip:
     rows: int
 
 
+@remembered(8)
 def tiles(
     problem: Problem,
     steps: int,
     box: Box,
     cut: Cut,
     slots: int,
-    recorded: Iterable[int] = (),
-    strips: Sequence[Strip] = (),
+    recorded: tuple[int, ...] = (),
+    strips: tuple[Strip, ...] = (),
 ) -> Tiles:
     """The tiles of advancing `box`; slots: how many plain tiles run at once; recorded: receivers to serve.
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from itertools import product
+from itertools import islice, product
 from math import ceil, prod
 
 from peergrid.codegen.cuda.gpu_model import H200, GpuModel
@@ -22,6 +22,7 @@ from peergrid.codegen.cuda.stream3d.pass_kernel import PassKernel3D
 from peergrid.codegen.cuda.stream3d.rotation import rotation
 from peergrid.codegen.cuda.stream_shape import StreamShape
 from peergrid.stencil import Problem
+from peergrid.stencil.problem import Assignment
 from peergrid.stencil.program import CellProgram
 from peergrid.stencil.remember import remembered
 
@@ -59,7 +60,7 @@ def pass3d(problem: Problem, steps: int, gpu: GpuModel = H200) -> PassKernel3D |
             if len(problem.stages) == 1 and steps > 1:
                 ways.insert(0, replace(shape, ahead=3, split_barrier=True))
             kernels = (PassKernel3D(problem, steps, one) for one in ways)
-            found += [kernel for kernel in kernels if _splits(kernel) and _fits(kernel, gpu)][:1]
+            found += list(islice((kernel for kernel in kernels if _splits(kernel) and _fits(kernel, gpu)), 1))
         if found:
             return min(found, key=lambda kernel: _clocks(kernel, gpu))
     return None
@@ -76,8 +77,9 @@ def worth(kernel: PassKernel3D, gpu: GpuModel = H200) -> float:
 def _shapes(problem: Problem, widths: tuple[int, ...]) -> Iterator[StreamShape]:
     unroll = WINDOW if len(problem.stages) == 1 else 1
     for columns, rows, each in product(widths, ROWS, ROWS_EACH):
-        if rows % each == 0:
-            yield StreamShape(columns * 4 // problem.itemsize, rows, each, 2, own=True, unroll=unroll)
+        shape = StreamShape(columns * 4 // problem.itemsize, rows, each, 2, own=True, unroll=unroll)
+        if rows % each == 0 and LEAST_WARPS * 32 <= shape.threads(problem.itemsize) <= 1024:
+            yield shape
 
 
 def _splits(kernel: PassKernel3D) -> bool:
@@ -86,10 +88,9 @@ def _splits(kernel: PassKernel3D) -> bool:
 
 
 def _fits(kernel: PassKernel3D, gpu: GpuModel) -> bool:
-    rings, threads = kernel.rings, kernel.shape.threads(kernel.problem.itemsize)
-    if not LEAST_WARPS * 32 <= threads <= 1024 or not rings.fits or rings.shared_bytes > gpu.most_shared:
+    if not kernel.rings.fits or kernel.rings.shared_bytes > gpu.most_shared:
         return False
-    warps = ceil(threads / 32 / 4)  # of a quarter of a multiprocessor
+    warps = ceil(kernel.shape.threads(kernel.problem.itemsize) / 32 / 4)  # of a quarter of a multiprocessor
     return registers(kernel) <= min(MOST_REGISTERS, gpu.registers // 4 // (32 * warps) // 8 * 8)
 
 
@@ -113,11 +114,17 @@ def _clocks(kernel: PassKernel3D, gpu: GpuModel) -> float:
     return (ceil(waves) + waves) / 2 * (ceil(box.shape[0] / count) + rings.early) * _plane(kernel, gpu)
 
 
+@remembered(256)
+def _operations(problem: Problem, assignment: Assignment) -> int:
+    """The operations of an assignment for a cell."""
+    return CellProgram((assignment.value,)).operations
+
+
 def _plane(kernel: PassKernel3D, gpu: GpuModel) -> float:
     """Clocks of a multiprocessor for one plane of a tile."""
     problem, rings, shape = kernel.problem, kernel.rings, kernel.shape
     nodes, each = rings.levels.nodes, shape.rows_each
-    operations = sum(CellProgram((w.assignment.value,)).operations for node in nodes for w in node.writes)
+    operations = sum(_operations(problem, w.assignment) for node in nodes for w in node.writes)
     loads, stores = [*rings.loaded()], len(rings.levels.finals)
     beside = PER_ROW + SPLIT * shape.split(problem.itemsize)
     thread = each * (4 * operations + beside * len(nodes)) + PER_FIELD * (len(loads) + stores) + PER_CLOCK

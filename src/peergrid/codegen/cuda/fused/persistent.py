@@ -118,13 +118,13 @@ class PersistentKernel:
     def tables(self, box: Box, blocks: int, recorded: Sequence[int] = ()) -> Tables:
         """The plain tiles, the edge tiles and the receivers of a device's box; blocks: that run at once."""
         problem, steps = self.made.problem, self.made.shape.steps
-        here = [k for k in recorded if problem.receivers[k].cell in box]
+        here = tuple(k for k in recorded if problem.receivers[k].cell in box)
         found = self.tiles(box, blocks, here)
         edge, served = serving(problem, found.edge, here)
         plain, edge = (boundary_first(problem, steps, box, table) for table in (regions_of(found.plain), edge))
         return plain, edge, served
 
-    def tiles(self, box: Box, blocks: int, recorded: Sequence[int] = ()) -> Tiles:
+    def tiles(self, box: Box, blocks: int, recorded: tuple[int, ...] = ()) -> Tiles:
         """The tiles of a device's box: interior ones are as short as blocks that boundary tiles leave have room for.
 
         recorded: receivers in the box.

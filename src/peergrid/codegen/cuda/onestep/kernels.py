@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from itertools import repeat
 
 import numpy as np
@@ -90,26 +89,29 @@ class Program:
     @property
     def source(self) -> str:
         """All kernels in one translation unit without includes; kernels have C names."""
-        numbers = range(len(groups(self.arguments.problem)))
-        return "\n".join((prelude(self.arguments), *(text for n in numbers for text in self._kernels(n))))
+        return "\n".join((prelude(self.arguments), *(text for kernels in self._texts for text in kernels)))
 
-    @cached_property
+    @property
     def units(self) -> tuple[str, ...]:
         """A translation unit for the kernels of each group, to be compiled side by side."""
-        numbers = range(len(groups(self.arguments.problem)))
-        return tuple("\n".join((prelude(self.arguments), *self._kernels(n))) for n in numbers)
+        return tuple("\n".join((prelude(self.arguments), *kernels)) for kernels in self._texts)
 
     @property
     def needed(self) -> tuple[str, ...]:
         """The units that have kernels."""
-        return tuple(unit for number, unit in enumerate(self.units) if any(True for _ in self._kernels(number)))
+        return tuple(unit for unit, kernels in zip(self.units, self._texts, strict=True) if kernels)
+
+    @property
+    def _texts(self) -> tuple[tuple[str, ...], ...]:
+        """The kernels of each group."""
+        return _texts(self.arguments.problem, self.wide, self.cells, self.rows, self.gpu)
 
     def unit(self, kernel: str) -> int:
         """The unit that a kernel is in."""
         kind, _, number = kernel.partition("_")
         return 0 if kind == "record" else self.wide[int(number)].group if kind == "wide" else int(number)
 
-    def _kernels(self, number: int) -> Iterator[str]:
+    def kernels(self, number: int) -> Iterator[str]:
         """The kernels of a group, with the first that of receivers."""
         group = groups(self.arguments.problem)[number]
         wide, cells, rows = (
@@ -199,6 +201,15 @@ def program(
                 found.update(dict.fromkeys(region.variant for region in kind))
     wide, rows, cells = (tuple(sorted(found)) for found in variants)  # in whatever order regions come
     return Program(arguments_of(problem), wide, cells, rows, gpu, carries)
+
+
+@remembered()
+def _texts(
+    problem: Problem, wide: tuple[Variant, ...], cells: tuple[Variant, ...], rows: tuple[Variant, ...], gpu: GpuModel
+) -> tuple[tuple[str, ...], ...]:
+    """The kernels of each group for these variants: whatever asks, and asks again, a text takes long to write."""
+    made = Program(arguments_of(problem), wide, cells, rows, gpu)
+    return tuple(tuple(made.kernels(number)) for number in range(len(groups(problem))))
 
 
 def is_wide(region: Region, together: int, gpu: GpuModel) -> bool:

@@ -84,15 +84,15 @@ class Rings:
             return SOURCE
         return TARGET if done[-1] is writing[-1] else done[-1].after[field]
 
-    @property
+    @cached_property
     def reads(self) -> Reads:
         return reads(self.problem, self.steps)
 
-    @property
+    @cached_property
     def levels(self) -> Levels:
         return self.reads.levels
 
-    @property
+    @cached_property
     def width(self) -> int:
         """Values of a 16-byte access."""
         return 16 // self.problem.itemsize

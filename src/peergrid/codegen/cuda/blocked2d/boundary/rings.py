@@ -72,7 +72,7 @@ class BoundaryRings:
         """Values of a row in shared memory."""
         return self.shape.width + 2 * self.pad
 
-    @property
+    @cached_property
     def rows(self) -> int:
         """The most rows that a tile needs, those it loads beside its own included."""
         return MOST_ROWS + sum(row_reach(self.problem, self.shape.steps))
