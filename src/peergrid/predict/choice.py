@@ -24,6 +24,7 @@ from peergrid.schedule.strategies import STRATEGIES, StrategyName
 DEPTHS = 2  # numbers of steps per pass that are looked at, beside one
 PASSES = 4  # steps between exchanges that are looked at where more than one in a pass is not worth it
 BLOCKING: tuple[StrategyName, ...] = ("serial", "async", "threads")  # worth a look at the best depth of others alone
+SHARED: tuple[StrategyName, ...] = ("peer", "threads")  # by several devices: one does what it does under others
 ROWS_PER_STEP = 4  # rows of a device for each step of depth, so that most of its work is not redundant
 CANDIDATES = 5  # foretold to be the fastest, of which a trial takes the fastest
 VARIED = 2  # of the fastest arrangements, whose routes and orders are looked at: of later ones they decide nothing
@@ -79,6 +80,8 @@ def _plain(
 ) -> tuple[Forecast, ...]:
     """Every strategy at every depth, those that block at the best depth of the others alone."""
     found = list[Forecast]()
+    if forecaster.devices == 1:
+        strategies = [strategy for strategy in strategies if strategy not in SHARED] or strategies
     quick = [strategy for strategy in strategies if strategy not in BLOCKING]
     for strategy, depth in product(quick or strategies, tried):
         found += _forecast(forecaster, replace(given, strategy=strategy, depth=depth, block=None))

@@ -11,7 +11,7 @@ from peergrid.runtime.cuda.executor import CudaExecutor
 from peergrid.schedule import Layout, Schedule
 
 SAMPLES = 3
-SAMPLE_SECONDS = 4e-3  # at least: a call that carries a schedule out takes some 50 microseconds beside its steps
+SAMPLE_SECONDS = 3e-3  # at least: a call that carries a schedule out takes some 50 microseconds beside its steps
 
 
 class StepTimer:

@@ -101,6 +101,7 @@ def plain_fields(problem: Problem) -> tuple[str, ...]:
     return tuple(name for name in problem.fields if name in found)
 
 
+@remembered()
 def levels(problem: Problem, steps: int, skew: int = 0, norm: str | None = None) -> Levels:
     """The nodes of the interior's updates. skew: additional rows between steps, so that steps become
     independent; norm: a field whose rows before each step are kept until its row after the step is known.
