@@ -114,7 +114,7 @@ def _cells(tmp_path: Path, **others: np.ndarray) -> Path:
             file[name] = values
         file.attrs["dx_dy_dz"] = (0.001, 0.001, 0.001)
     (tmp_path / "list.txt").write_text(
-        "## three\n#material: 1 inf 1 0 pec\n#material: 2 0 1 0 a+b\n#material: 9 1 1 0 c\n"
+        "## three\ntitle: no command\n#material: 1 inf 1 0 pec\n#material: 2 0 1 0 a+b\n#material: 9 1 1 0 c\n"
     )
     return _file(tmp_path, SMALL + "#geometry_objects_read: 0.004 0.005 0.02 cells.h5 list.txt\n")
 

@@ -131,12 +131,16 @@ def test_passed_over_commands_are_said(tmp_path: Path) -> None:
     [
         ("#voltage_source: z 0.05 0.05 0 50 w 0 1e-9 feed nyquist 75", "of #voltage_source feed nyquist 75"),
         ("#voltage_source: z 0.05 0.05 0 50 w 0 1e-9", ""),
+        ("#hertzian_dipole: z 0.05 0.05 0 w 0 1e-9", ""),
         ("#box: 0 0 0 0.1 0.05 0.002 soil y ground", "the tag ground of #box"),
         ("#box: 0 0 0 0.1 0.05 0.002 soil y", ""),
+        ("pml_cells: 3", "'pml_cells' is passed over; a command has its # at the beginning of the line."),
+        ("  #box: 0 0 0 1 1 1 soil", "'box' is passed over"),
+        ("sand: as it was measured", ""),
     ],
 )
 def test_words_that_change_no_field_are_said(tmp_path: Path, line: str, words: str) -> None:
-    """Names of ports with the limits of their spectra, and tags."""
+    """Names of ports with the limits of their spectra, tags, and commands that are comments."""
     notes = modelfile.read(_file(tmp_path, f"{SMALL}#waveform: ricker 1 1e9 w\n{line}\n")).build().warnings
     said = [note for note in notes if note.startswith("model.in, line 11: ")]
     assert (len(said), words in "".join(said)) == (int(words != ""), True)

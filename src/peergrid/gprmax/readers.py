@@ -299,7 +299,7 @@ def study(command: Command, folder: Path) -> Item:
     """The traces of a survey, in a table beside the file."""
     words = counted(command, 2)
     if words[0].lower() != "gpr":
-        raise command.fault("to be of the kind 'gpr'", f"'{words[0]}'", "run each of its cases on its own")
+        raise command.fault("to be of the kind 'gpr'", f"'{words[0]}'", "write a file for each case, for peergrid farm")
     return Setting(command.name, Study(command, beside(command, words[1], folder, folder)))
 
 

@@ -11,7 +11,7 @@ from types import MappingProxyType
 
 from peergrid.errors import UsageError
 from peergrid.gprmax import far_readers, ground_readers, plane_wave_readers, readers
-from peergrid.gprmax.items import Faraway, Item, Passed, Setting, Source, Spectrum
+from peergrid.gprmax.items import Faraway, Item, Passed, Setting, Spectrum
 from peergrid.gprmax.objects import FractalBox, Lawn, Roughness, Shape
 from peergrid.gprmax.readers import Reader
 from peergrid.gprmax.text import Command
@@ -41,6 +41,7 @@ _WAVEGUIDES = "feed the guide by #hertzian_dipole across it, end it in #pml_cell
 _ABSORBED = "work it out from #snapshot and the conductivities of #geometry_objects_write"
 _STEERED = "run one model for each element, and add up their far fields with the weights"
 _KIRCHHOFF = "far fields come from the currents on the surface, not by Kirchhoff's integral, which tends to the same"
+_SPECTRAL = ("voltage_source", "transmission_line", "magnetic_frill_source")
 _OLD = "it is of gprMax 2; write the model for gprMax 3 or 4"
 
 TABLE: Mapping[str, Reader | Refused | Noted] = MappingProxyType(
@@ -169,6 +170,11 @@ def _items(commands: Iterable[Command], folder: Path) -> Iterator[Item]:
     seeds, once = count(1), dict[str, Command]()
     for command in commands:
         entry = TABLE.get(command.name)
+        if command.comment:
+            if entry is not None:
+                said = f"'{command.name}' is passed over; a command has its # at the beginning of the line"
+                yield Passed(command, f"{command.where}: {said}.")
+            continue
         if entry is None:
             close = get_close_matches(command.name, TABLE, n=1)
             advice = f"did you mean '#{close[0]}'?" if close else "docs/gprmax.md lists them."
@@ -199,10 +205,8 @@ def _items(commands: Iterable[Command], folder: Path) -> Iterator[Item]:
 def _unused(command: Command, item: Item) -> str:
     """A sentence without its end about those words of a command that change no field; '' where there are none."""
     words = command.words
-    if isinstance(item, Source) and len(words) > (last := 8 if len(words) > 7 else 6):
-        return (
-            f"of #{command.name} {shown(' '.join(words[last:]))} is passed over; it is for a spectrum, not for fields"
-        )
+    if command.name in _SPECTRAL and (left := " ".join(words[8 if len(words) > 7 else 6 :])):
+        return f"of #{command.name} {shown(left)} is passed over; it is for a spectrum, not for fields"
     if isinstance(item, Shape | FractalBox) and words[-2].lower() in ("y", "n"):
         return f"the tag {shown(words[-1])} of #{command.name} is passed over; it changes no field"
     return ""

@@ -19,18 +19,20 @@ LARGEST = 1 << 26  # bytes of a file
 DEEPEST = 16  # files that include one another
 MOST = 1 << 21  # commands of a model, its included files' among them
 NAME = re.compile(r"#([A-Za-z_][A-Za-z0-9_]*):(?:\s|$)")
+ALMOST = re.compile(r"\s*#?([a-z_]{1,40}):(?:\s|$)")
 
 
 @dataclass(frozen=True)
 class Command:
     """A command as written: its name without `#`, the text behind the colon, and where it stands.
 
-    A table of a model file is one without a name.
+    A table of a model file is one without a name. comment: its line does not begin with #, as one of a command does.
     """
 
     name: str
     text: str
     where: str
+    comment: bool = False
 
     @property
     def words(self) -> tuple[str, ...]:
@@ -71,7 +73,11 @@ def commands(file: Path) -> tuple[Command, ...]:
 def _of(text: str, file: Path, home: Path, path: tuple[Path, ...], name: str) -> Iterator[Command]:
     for number, line in enumerate(text.splitlines(), start=1):
         where = f"{name}, line {number}"
-        if not line.startswith("#") or line.startswith("##"):
+        if not line.startswith("#"):
+            if almost := ALMOST.match(line):
+                yield Command(almost[1], "", where, comment=True)
+            continue
+        if line.startswith("##"):
             continue
         match = NAME.match(line)
         if match is None:

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from peergrid.errors import UsageError
 from peergrid.files import check_plain, reason
-from peergrid.gprmax.items import Dispersion, Material
+from peergrid.gprmax.items import Dispersion, Material, Passed
 from peergrid.gprmax.library import Database
 from peergrid.gprmax.media import Media
 from peergrid.gprmax.objects import Voxels
@@ -140,7 +140,7 @@ def listed(file: Path) -> list[Medium]:
                 if name not in made:
                     raise item.command.fault("to name a material above", f"'{shown(name)}'", "correct it")
                 made[name] = replace(made[name], poles=made[name].poles + tuple(one.pole for one in item.poles))
-        else:
+        elif not isinstance(item, Passed):
             raise UsageError(f"'{file.name}' is expected to list materials alone, got other commands; take them out.")
     return list(made.values())
 
