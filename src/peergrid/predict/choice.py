@@ -136,8 +136,8 @@ def depths_of(forecaster: Forecaster, most: int | None = None) -> tuple[int, ...
     problem = forecaster.problem
     rows = problem.grid.shape[0] // forecaster.devices
     limit = max(1, min(rows // ROWS_PER_STEP, most or rows))
-    deep = lengths(problem, limit, forecaster.norm, forecaster.gpu)[:DEPTHS]
-    return tuple(dict.fromkeys((*(deep if deep[0] > 1 else (min(PASSES, limit),)), 1)))
+    several = lengths(problem, limit, forecaster.norm, forecaster.gpu)[:DEPTHS]
+    return tuple(dict.fromkeys((*(several if several[0] > 1 else (min(PASSES, limit),)), 1)))
 
 
 def reason(best: Forecast, others: Sequence[Forecast]) -> str:

@@ -94,7 +94,7 @@ def footprint(problem: Problem, steps: int) -> Footprint:
 
 @remembered()
 def _reads(problem: Problem) -> tuple[Reads, ...]:
-    """How far each stage reads each field for each of its targets, by whichever update."""
+    """The reach of each stage into each field for each of its targets, by whichever update."""
     return tuple(_reads_of(problem, stage) for stage in problem.stages)
 
 

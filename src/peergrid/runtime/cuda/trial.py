@@ -164,7 +164,7 @@ class Trial:
             return inf
 
     def timer(self) -> StepTimer:
-        """What measures the candidates."""
+        """The measurement of the candidates."""
         make = partial(
             CudaExecutor,
             total_steps=self.steps,
