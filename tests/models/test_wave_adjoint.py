@@ -11,6 +11,8 @@ from peergrid import Grid, Simulation, UsageError, stencil
 from peergrid.inverse import adjoint, forward, gradient, migrate
 from peergrid.inverse.backwards import ahead, backwards
 from peergrid.models.wave import Medium, PointSource, Propagator, Ricker, Scheme, Shot
+from peergrid.models.wave.scheme import Absorber
+from peergrid.models.waveforms import Doubles
 
 RNG = np.random.default_rng(5)
 SHAPE, STEPS = (24, 21), 60
@@ -38,6 +40,15 @@ CASES = {
         replace(SCHEME, absorber="cpml", free_surface=True),
     ),
 }
+CUBE = (14, 13, 15)
+ROUGH = 0.1 * RNG.random(CUBE)
+GROUND = 1500 + 800 * RNG.random(CUBE)
+SPATIAL = {
+    "acoustic": Medium(CUBE, 10.0, GROUND),
+    "density": Medium(CUBE, (10.0, 9.0, 8.0), GROUND, 1 + RNG.random(CUBE)),
+    "vti": Medium(CUBE, 10.0, GROUND, epsilon=ROUGH + 0.1, delta=ROUGH),
+    "tti": Medium(CUBE, 10.0, GROUND, epsilon=ROUGH + 0.1, delta=ROUGH, tilt=6 * ROUGH, azimuth=9 * ROUGH),
+}
 SOURCES = np.array([[53.0, 61.7], [110.0, 40.0]])
 RECEIVERS = np.array([[20.0 + 13.3 * k, 17.1] for k in range(12)])
 DEEPER = np.array([0.0, 20.0])  # no nearer to perfectly matched layers than three nodes
@@ -51,6 +62,18 @@ def test_the_adjoint_is_the_transpose(name: str) -> None:
     receivers = RECEIVERS + DEEPER
     traces = forward(propagator, SOURCES, sent, receivers, devices="cpu:2")
     back = adjoint(propagator, receivers, heard, SOURCES, devices="cpu:2")
+    assert float((traces * heard).sum()) == pytest.approx(float((sent * back).sum()), rel=1e-11)
+    assert np.abs(traces).max() > 0
+
+
+@pytest.mark.parametrize("absorber", ["sponge", "cpml"])
+@pytest.mark.parametrize("name", SPATIAL)
+def test_the_adjoint_is_the_transpose_in_3d(name: str, absorber: Absorber) -> None:
+    propagator = Propagator(SPATIAL[name], replace(SCHEME, layer=3, absorber=absorber))
+    sources, receivers = 30.0 + 50.0 * RNG.random((2, 3)), 30.0 + 50.0 * RNG.random((5, 3))
+    sent, heard = RNG.random((2, 30)) - 0.5, RNG.random((5, 30)) - 0.5
+    traces = forward(propagator, sources, sent, receivers, devices="cpu:2")
+    back = adjoint(propagator, receivers, heard, sources, devices="cpu:2")
     assert float((traces * heard).sum()) == pytest.approx(float((sent * back).sum()), rel=1e-11)
     assert np.abs(traces).max() > 0
 
@@ -77,6 +100,47 @@ def test_the_gradient_is_that_of_finite_differences(layer: int) -> None:
     step = 1e-2
     slope = (misfit(VELOCITY + step * way) - misfit(VELOCITY - step * way)) / (2 * step)
     assert float((by_velocity * way).sum()) == pytest.approx(slope, rel=1e-6)
+
+
+ELLIPTIC = np.where(DELTA > 0.05, DELTA, DELTA + 0.1)  # epsilon, which is delta in half of the cells
+OTHERS = {
+    "density": Medium(SHAPE, (10.0, 8.0), VELOCITY, 1 + RNG.random(SHAPE)),
+    "vti": Medium(SHAPE, 10.0, VELOCITY, epsilon=0.2, delta=DELTA),
+    "tti": Medium(SHAPE, 10.0, VELOCITY, epsilon=ELLIPTIC, delta=DELTA, tilt=6 * DELTA),
+    "tti without anisotropy": Medium(SHAPE, 10.0, VELOCITY, tilt=6 * DELTA),
+    "acoustic 3D": SPATIAL["acoustic"],
+    "tti 3D": SPATIAL["tti"],
+}
+
+
+@pytest.mark.parametrize("absorber", ["sponge", "cpml"])
+@pytest.mark.parametrize("name", OTHERS)
+def test_gradients_of_any_medium_are_those_of_finite_differences(name: str, absorber: Absorber) -> None:
+    """Along a direction that changes neither the mean nor the largest velocity, by which layers damp."""
+    medium = OTHERS[name]
+    velocity = medium.values("velocity")
+    scheme = replace(SCHEME, layer=3, absorber=absorber, free_surface=name == "tti")
+    dt = Propagator(medium, scheme).dt
+    rim = (slice(3, -3),) * medium.ndim
+    way = np.zeros(medium.shape)
+    way[rim] = RNG.random(way[rim].shape) - 0.5
+    way[velocity == velocity.max()] = 0.0
+    way[rim] -= (velocity < velocity.max())[rim] * way.sum() / (velocity < velocity.max())[rim].sum()
+    source, receivers = 50.0 + 30.0 * RNG.random(medium.ndim), 30.0 + 40.0 * RNG.random((4, medium.ndim))
+
+    def shot(velocity: Doubles) -> Shot:
+        propagator = Propagator(replace(medium, velocity=velocity), scheme, dt)
+        return Shot(propagator, [PointSource(source, Ricker(20.0))], receivers, 40)
+
+    def misfit(velocity: Doubles) -> float:
+        made = shot(velocity)
+        return 0.5 * float((forward(made.propagator, made.source_positions, made.samples, receivers) ** 2).sum())
+
+    found, by_velocity = gradient(shot(velocity), np.zeros((4, 40)), devices="cpu:1", kept=5)
+    assert found == pytest.approx(misfit(velocity), rel=1e-12)
+    step = 1e-1
+    slope = (misfit(velocity + step * way) - misfit(velocity - step * way)) / (2 * step)
+    assert float((by_velocity * way).sum()) == pytest.approx(slope, rel=1e-5)
 
 
 def test_migration_images_a_layer_where_it_is() -> None:
@@ -130,6 +194,7 @@ def test_mistakes_are_answered_with_a_sentence() -> None:
     propagator = Propagator(*CASES["free surface"])
     with pytest.raises(UsageError, match=r"shape \(12, steps\), one row for each receiver, got shape \(3, 60\)"):
         adjoint(propagator, RECEIVERS, np.zeros((3, 60)), SOURCES)
-    shot = Shot(propagator, [PointSource((50.0, 60.0), Ricker(20.0))], RECEIVERS, 10)
-    with pytest.raises(UsageError, match="an acoustic medium of uniform density"):
+    fourth = Propagator(*CASES["matched surface"])
+    shot = Shot(fourth, [PointSource((50.0, 60.0), Ricker(20.0))], RECEIVERS, 10)
+    with pytest.raises(UsageError, match="steps with time_order 2, got 4"):
         migrate(shot, np.zeros((12, 10)))

@@ -1,7 +1,9 @@
 """Images and gradients: the waves of a shot beside the waves of its traces sent back in time.
 
-With M = 1/(v dt)², the misfit J = ½ Σ (recorded - observed)² changes by ∂J/∂M = -Σₙ aⁿ λⁿ: aⁿ is the second difference
-of the wave in step n, λⁿ the wave of the residual sent back (Tarantola, Geophysics 49 (1984) 1259).
+With M = 1/(ρ (v dt)²), the misfit J = ½ Σ (recorded - observed)² changes by ∂J/∂M = -Σₙ aⁿ·λⁿ: aⁿ is the second
+difference of the wave in step n, λⁿ the wave of the residual sent back (Tarantola, Geophysics 49 (1984) 1259). Waves
+p and r of anisotropic media are a pair, and a·λ stands for aᵀ C⁻¹ λ with C = (a b; b 1), a = 1 + 2ε, b = √(1 + 2δ):
+M C⁻¹ times their second difference is a symmetric operator of both.
 """
 
 from __future__ import annotations
@@ -14,19 +16,19 @@ from peergrid.errors import UsageError
 from peergrid.grid import Array
 from peergrid.inverse.backwards import backwards
 from peergrid.inverse.operators import adjoint
-from peergrid.models.wave import Shot
+from peergrid.models.wave import Propagator, Shot
 from peergrid.models.waveforms import Doubles
 from peergrid.simulate import Simulation
 
 KEPT = 30  # states of a run, by which 2,000 steps are made about three times each
+SAME = 1e-6  # 2 (ε - δ) up to which p and r are one wave: less than rounding would be left of what is apart
 
 
 def migrate(shot: Shot, traces: Array, *, devices: str = "auto", kept: int = KEPT) -> Doubles:
     """The image of a shot by reverse-time migration, of the medium's nodes: Σₙ aⁿ λⁿ of its traces.
 
     traces: as recorded at the shot's receivers, shape (receivers, steps), without the direct wave; kept: states of the
-    forward run in memory at a time. Add the images of many shots. Raises UsageError for other than acoustic media of
-    uniform density and steps of second order.
+    forward run in memory at a time. Add the images of many shots. Raises UsageError for steps of fourth order.
     """
     found: Doubles = _correlated(shot, traces, devices, kept)[
         shot.propagator.frame.inside.slices((0,) * shot.propagator.medium.ndim)
@@ -38,8 +40,7 @@ def gradient(shot: Shot, observed: Array, *, devices: str = "auto", kept: int = 
     """Half the summed squares of what the receivers record less `observed`, and its gradient by velocity at the nodes.
 
     observed: shape (receivers, steps); kept: as of `migrate`. The damping in layers and the time step are taken not to
-    depend on the velocity, nor is anything in perfectly matched layers. Raises UsageError for other than acoustic media
-    of uniform density and steps of second order.
+    depend on the velocity, nor is anything in perfectly matched layers. Raises UsageError for steps of fourth order.
     """
     _check(shot)
     with Simulation(shot.problem, shot.steps, devices=devices) as simulation:
@@ -47,8 +48,8 @@ def gradient(shot: Shot, observed: Array, *, devices: str = "auto", kept: int = 
         residual = shot.gather(simulation.traces()).traces.astype(np.float64) - observed
     propagator, frame = shot.propagator, shot.propagator.frame
     by_m = -_correlated(shot, residual, devices, kept)
-    velocity = frame.continued(propagator.medium.values("velocity"))
-    by_velocity = by_m * -2 * (frame.unit / propagator.dt) ** 2 / velocity**3
+    velocity, density = (frame.continued(propagator.medium.values(name)) for name in ("velocity", "density"))
+    by_velocity = by_m * -2 * (frame.unit / propagator.dt) ** 2 / (density * velocity**3)
     if propagator.top:
         by_velocity[..., : propagator.top + 1] = 0.0
     misfit = 0.5 * float((residual**2).sum())
@@ -58,16 +59,15 @@ def gradient(shot: Shot, observed: Array, *, devices: str = "auto", kept: int = 
 
 
 def _correlated(shot: Shot, traces: Array, devices: str, kept: int) -> Doubles:
-    """Σₙ aⁿ λⁿ at every cell of the grid."""
+    """Σₙ aⁿ·λⁿ at every cell of the grid."""
     _check(shot)
     propagator = shot.propagator
     changes = _changes(shot, devices, kept)
     total = np.zeros(propagator.frame.grid.shape)
-    name = propagator.waves[0].name
 
     def look(simulation: Simulation) -> None:
         if simulation.step:  # the wave sent back is zero before its first step
-            np.add(total, next(changes) * simulation.gather(name), out=total)
+            np.add(total, _product(propagator, next(changes), _waves(propagator, simulation)), out=total)
 
     adjoint(
         propagator, shot.receiver_positions, traces, np.zeros((0, propagator.medium.ndim)), devices=devices, look=look
@@ -76,21 +76,37 @@ def _correlated(shot: Shot, traces: Array, devices: str, kept: int) -> Doubles:
     return total * cell / propagator.frame.unit**2
 
 
+def _product(propagator: Propagator, change: Doubles, back: Doubles) -> Doubles:
+    """aᵀ C⁻¹ λ at every cell, in a form without large differences; where ε = δ p is b r, and r alone counts."""
+    found: Doubles = change[-1] * back[-1]
+    if propagator.medium.kind != "acoustic":
+        stretch, coupling = propagator.couplings
+        apart = stretch - coupling**2
+        apart = np.where(apart > SAME, apart, np.inf)
+        found += (change[0] - coupling * change[1]) * (back[0] - coupling * back[1]) / apart
+    return found
+
+
 def _changes(shot: Shot, devices: str, kept: int) -> Iterator[Doubles]:
     """aⁿ of the steps of a shot, from the last but one to the first: (uⁿ⁺¹ - uⁿ) / d - d (uⁿ - uⁿ⁻¹), d the damping."""
     propagator = shot.propagator
     problem, _ = propagator.problem(shot.source_positions, shot.samples, np.zeros((0, propagator.medium.ndim)))
-    name, frame = propagator.waves[0].name, propagator.frame
+    frame = propagator.frame
     damping = frame.damped(propagator.dt, frame.grid.box)
     with Simulation(problem, shot.steps, devices=devices) as simulation:
         later: list[Doubles] = []  # the values after the next two steps
         for _ in backwards(simulation, shot.steps - 1, kept):
-            here = simulation.gather(name).astype(np.float64)
+            here = _waves(propagator, simulation)
             if len(later) == 2:
                 yield (later[1] - later[0]) / damping - damping * (later[0] - here)
             later = [here, *later[:1]]
         if len(later) == 2:
             yield (later[1] - later[0]) / damping  # before the first step the wave is at rest
+
+
+def _waves(propagator: Propagator, simulation: Simulation) -> Doubles:
+    """The values of all waves, shape (waves, *grid)."""
+    return np.array([simulation.gather(wave.name) for wave in propagator.waves], dtype=np.float64)
 
 
 def _folded(values: Doubles, before: tuple[int, ...], after: tuple[int, ...]) -> Doubles:
@@ -105,9 +121,5 @@ def _folded(values: Doubles, before: tuple[int, ...], after: tuple[int, ...]) ->
 
 
 def _check(shot: Shot) -> None:
-    medium = shot.propagator.medium
-    if medium.kind != "acoustic" or medium.density is not None or shot.propagator.scheme.time_order != 2:
-        raise UsageError(
-            "An image is expected of an acoustic medium of uniform density with time_order 2, got another; leave it "
-            "plain."
-        )
+    if shot.propagator.scheme.time_order != 2:
+        raise UsageError("An image is expected of steps with time_order 2, got 4; leave it out.")

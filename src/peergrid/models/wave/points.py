@@ -43,6 +43,12 @@ def place(cells: float) -> Place:
     return Place(node, tuple(float(w) for w in window * np.sinc(x)))
 
 
+def rounded(points: Doubles) -> Doubles:
+    """Points, in cells, as exactly as they are told apart: the same for sources as for receivers."""
+    found: Doubles = np.round(points / NEAR) * NEAR
+    return found
+
+
 def footprint(point: Sequence[float]) -> tuple[Box, Doubles]:
     """The nodes around a point, in cells, and their weights, of the box's shape."""
     places = [place(p) for p in point]
@@ -94,7 +100,7 @@ class Product:
 
 def products(points: Doubles) -> Iterator[Product]:
     """A set of points, shape (points, axes), in cells, as few products that have every point once."""
-    yield from _split(np.round(points / NEAR) * NEAR, np.arange(len(points)))
+    yield from _split(points, np.arange(len(points)))
 
 
 def _split(points: Doubles, numbers: NDArray[np.int64]) -> Iterator[Product]:

@@ -107,7 +107,7 @@ class Propagator:
         scale = within(self.velocity_squared) * self.frame.damped(self.dt, box) / cell
         if self.medium.kind == "acoustic":
             return (scale,)
-        a, b = map(within, self._couplings)
+        a, b = map(within, self.couplings)
         return scale * (a + b) / 2, scale * (b + 1) / 2
 
     @cached_property
@@ -122,8 +122,8 @@ class Propagator:
         return found
 
     @cached_property
-    def _couplings(self) -> tuple[Doubles, Doubles]:
-        """1 + 2ε and √(1 + 2δ)."""
+    def couplings(self) -> tuple[Doubles, Doubles]:
+        """1 + 2ε and √(1 + 2δ), on the grid or as numbers."""
         epsilon, delta = (self.frame.continued(self.medium.values(name)) for name in ("epsilon", "delta"))
         return 1 + 2 * epsilon, np.sqrt(1 + 2 * delta)
 
@@ -243,7 +243,7 @@ class Propagator:
 
     @cached_property
     def _coupled(self) -> tuple[Coefficient, Coefficient]:
-        a, b = self._couplings
+        a, b = self.couplings
         return self._field("stretch", a), self._field("coupling", b)
 
     @cached_property

@@ -12,7 +12,7 @@ import numpy as np
 from peergrid.errors import UsageError
 from peergrid.grid import Array, Box, Dtype, Grid
 from peergrid.models.wave.medium import Medium
-from peergrid.models.wave.points import HALF
+from peergrid.models.wave.points import HALF, rounded
 from peergrid.models.wave.weights import second, staggered
 from peergrid.models.waveforms import Doubles
 
@@ -129,8 +129,7 @@ class Frame:
                 f"{what} are expected within the medium, from 0 to {tuple(map(float, extent))} m, got one at "
                 f"{tuple(map(float, found[outside.argmax()]))}; move it."
             )
-        placed: Doubles = found / np.array(self.medium.spacings) + np.array(self.before)
-        return placed
+        return rounded(found / np.array(self.medium.spacings) + np.array(self.before))
 
     def continued(self, values: Doubles) -> Doubles:
         """A parameter on the grid: each edge value goes on beyond the edge; numbers stay numbers."""
