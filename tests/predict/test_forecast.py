@@ -14,7 +14,7 @@ from peergrid.costs.families import FAMILIES
 from peergrid.costs.machine import Line
 from peergrid.costs.machines import bundled, machine_named
 from peergrid.grid import Box, Grid
-from peergrid.predict.choice import candidates, depths_of, ranked, reason
+from peergrid.predict.choice import CANDIDATES, candidates, depths_of, ranked, reason
 from peergrid.predict.forecast import Forecaster, fits
 from peergrid.predict.kernels import duration
 from peergrid.predict.launches import KernelWork, block_tile, launches, persistent
@@ -182,7 +182,7 @@ def test_boxes_take_the_place_of_slabs_where_slow_links_show() -> None:
 def test_a_trial_has_the_first_few_a_graph_every_order_and_the_usual_route() -> None:
     found = ranked(Forecaster(flat(8192, 8192), H200, 4))
     ways = candidates(found, Options("overlap"))
-    assert ways[:5] == tuple(replace(one.options, block=None) for one in found[:5])
+    assert ways[:CANDIDATES] == tuple(replace(one.options, block=None) for one in found[:CANDIDATES])
     assert "graph" in {way.strategy for way in ways}
     copies = next(one.options for one in found if not one.fused)
     assert {way.order for way in ways if (way.strategy, way.depth) == (copies.strategy, copies.depth)} == set(ORDERS)

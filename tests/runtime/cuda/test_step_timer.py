@@ -66,14 +66,14 @@ def timer(patch: pytest.MonkeyPatch, most: int, each: float, beside: float = 0.0
 
 @pytest.mark.parametrize("each", [1e-7, 1e-5, 1e-3, 1.0])
 def test_samples_are_long_and_a_power_of_two(monkeypatch: pytest.MonkeyPatch, each: float) -> None:
-    timed, made = timer(monkeypatch, 10**9, each, beside=5e-5)
+    timed, made = timer(monkeypatch, 10**9, each, beside=3e-4)
     schedule, plan = arranged(Options("graph"))
-    assert timed.seconds(schedule, plan) == pytest.approx(each / schedule.steps, rel=0.02)
+    assert timed.seconds(schedule, plan) == pytest.approx(each / schedule.steps, rel=3e-3)
     (executor,) = made
     *_, last = executor.asked
     assert executor.asked[-SAMPLES:] == [last] * SAMPLES
     assert last.bit_count() == 1
-    assert last * each + 5e-5 >= SAMPLE_SECONDS
+    assert last * each + 3e-4 >= SAMPLE_SECONDS
     assert last == 1 or last * each < 3 * SAMPLE_SECONDS
 
 

@@ -11,7 +11,8 @@ from peergrid.runtime.cuda.executor import CudaExecutor
 from peergrid.schedule import Layout, Schedule
 
 SAMPLES = 3
-SAMPLE_SECONDS = 3e-3  # at least: a call that carries a schedule out takes some 50 microseconds beside its steps
+LEAST = 0.8  # of the seconds of a sample are those of its steps, whatever one iteration took
+SAMPLE_SECONDS, MOST_SECONDS = 3e-3, 12e-3  # of a sample: at least so many; one that takes more is the only one
 
 
 class StepTimer:
@@ -56,8 +57,8 @@ class StepTimer:
 
 
 def _seconds(executor: CudaExecutor, schedule: Schedule, room: int) -> float:
-    """Samples of as many iterations as take `SAMPLE_SECONDS`, at most so many as there is room for; a power of two, as
-    graphs hold.
+    """The median of samples of as many iterations as take `SAMPLE_SECONDS`, at most so many as there is room for; a
+    power of two, as graphs hold. What a call takes beside its iterations, as one by itself shows, does not count.
     """
 
     def sample(times: int) -> float:
@@ -66,8 +67,11 @@ def _seconds(executor: CudaExecutor, schedule: Schedule, room: int) -> float:
         return time.perf_counter() - began
 
     sample(1)
-    times, spent = 1, sample(1)
+    once = spent = min(sample(1), sample(1))
+    times = 1
     while spent < SAMPLE_SECONDS and 2 * times <= room:
         times *= min(1 << int(SAMPLE_SECONDS / spent).bit_length(), 1 << (room // times).bit_length() - 1)
         spent = sample(times)
-    return median(sample(times) for _ in range(SAMPLES)) / times / schedule.steps
+    found = median(sample(times) for _ in range(SAMPLES if spent < MOST_SECONDS else 1))
+    rest = (found - once) / (times - 1) if times > 1 else found
+    return max(rest, LEAST * found / times) / schedule.steps

@@ -183,8 +183,7 @@ class Trial:
         machine = [(self._driver.name(gpu), [self._driver.reaches(gpu, peer) for peer in gpus]) for gpu in gpus]
         boxes = [self.partition.owned(device) for device in range(self.partition.devices)]
         texts = self._texts(depths) or [onestep.program(self.problem, [boxes[:1]], self._gpu).source]
-        if any(way.strategy == "persistent" for way in ways):
-            texts += self._persistent(depths)
+        texts += self._persistent(dict.fromkeys(way.depth for way in ways if way.strategy == "persistent"))
         texts += [str(reduction) for reduction in self.problem.reductions]
         facts = (machine, self.ordinals, boxes, [_named(way) for way in ways], texts)
         return self.cache / "trials" / f"{hashlib.sha256(repr(facts).encode()).hexdigest()[:24]}.json"
@@ -195,7 +194,7 @@ class Trial:
         box, single = self.partition.owned(0), self._streamed if 1 in depths else ()
         return [*single, *(launch.program.source for kernel in made for launch in kernel.launches(box, 1))]
 
-    def _persistent(self, depths: Sequence[int]) -> list[str]:
+    def _persistent(self, depths: Iterable[int]) -> list[str]:
         """The programs of many passes."""
         boxes = tuple(self.partition.owned(device) for device in range(self.partition.devices))
         found = (persistent_kernel(self.problem, depth, boxes, self._gpu, self._multiprocessors) for depth in depths)

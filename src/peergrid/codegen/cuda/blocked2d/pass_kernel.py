@@ -31,7 +31,7 @@ from peergrid.codegen.cuda.blocked2d.strips.kernel import (
     left,
     tiles_in_block,
 )
-from peergrid.codegen.cuda.blocked2d.tiles import Cut, Strip, tiles
+from peergrid.codegen.cuda.blocked2d.tiles import Cut, Strip, rows_of, tiles
 from peergrid.codegen.cuda.common.arguments import RECEIVER, Arguments
 from peergrid.codegen.cuda.common.norm import NORM_SUM_BYTES
 from peergrid.codegen.cuda.skeletons import include
@@ -162,7 +162,7 @@ class PassKernel:
             return tiles(self.problem, self.shape.steps, box, self.cut, count, recorded, self.strips)
 
         def rows(boxes: Sequence[Box]) -> int:
-            return max((tile.shape[0] for tile in boxes), default=0) + overhead(self.problem, self.steps)
+            return max(map(rows_of, boxes), default=0) + overhead(self.problem, self.steps)
 
         found = cut(slots)
         room = slots - self.displaced * -(-len(found.layer) // self.tiles_per_block)

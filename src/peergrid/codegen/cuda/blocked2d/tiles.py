@@ -75,8 +75,13 @@ def tiles(
         layer += [(number, tile) for part in inside for tile in _pieces(part, strip.rows, strip.columns, cut.align)]
     edges = list(edge_tiles(rest, cut))
     edges += _besides([cell for cell in heard if not any(tile.covers(cell) for tile in edges)], cut)
-    edge = sorted(edges, key=lambda tile: -tile.shape[0])  # the long ones begin first
-    return Tiles(plain, tuple(edge), tuple(sorted(layer, key=lambda tile: -tile[1].shape[0])))
+    edge = sorted(edges, key=rows_of, reverse=True)  # the long ones begin first
+    return Tiles(plain, tuple(edge), tuple(sorted(layer, key=lambda tile: rows_of(tile[1]), reverse=True)))
+
+
+def rows_of(tile: Box) -> int:
+    """The rows of a tile."""
+    return tile.hi[0] - tile.lo[0]
 
 
 @remembered(8)
