@@ -46,12 +46,12 @@ def forecasts(folder: Path | None = None) -> str:
 def foretold() -> str:
     """The same in a few lines, and what it takes to choose."""
     record, virtual, choosing = load("h200-forecasts"), load("cpu-forecasts"), load("choosing")
-    later = load("h200-x1-forecasts")
+    later, chosen = load("h200-x1-forecasts"), load("h200-x1-chosen")
     rows: list[Found] = record["rows"]
     heads = ["", "cases", "median error", "within 25 %"]
     kinds = {name: [row for row in rows if row["problem"] == name] for name in sorted({r["problem"] for r in rows})}
     found = [_share(name, kind) for name, kind in kinds.items()]
-    choices, spent = record["choices"], [row["seconds"] for row in choosing["seconds"]["found"]]
+    choices, spent = choosing["choices"]["found"]["choices"], [row["seconds"] for row in choosing["seconds"]["found"]]
     plans = max(row["seconds"] for row in choosing["plans"]["found"])
     lines = [
         f"Times of a step, foretold and then measured ({when(record)}): every strategy, one step per exchange and",
@@ -73,7 +73,11 @@ def foretold() -> str:
         f"The best of the {choices['tried']} arrangements that are foretold to be the fastest, which a run tries, is",
         f"within 3 % of the best of all on {choices['within_3_percent_after_trial']:.0%} of {choices['cases']} grids, "
         f"and nowhere more than {choices['worst_after_trial']:.1%} slower.",
-        f"Choosing takes {median(spent):.2g} s, at most {max(spent):.2g} s, and `peergrid plan` at most {plans:.2g} s",
+        f"As runs make them on one H200, trial and all ({when(chosen)}),",
+        f"choices are within {chosen['worst']:.1%} of the best on all {len(chosen['rows'])} grids. With kernels",
+        f"that an earlier run compiled they take {median(row['seconds'] for row in chosen['rows']):.2g} s, at most",
+        f"{chosen['most_seconds']:.2g} s; by forecasts alone {median(spent):.2g} s, at most {max(spent):.2g} s, and",
+        f"`peergrid plan` takes at most {plans:.2g} s",
         f"({where(choosing['seconds'])}).",
     ]
     return "\n".join(lines)
