@@ -16,6 +16,7 @@ from peergrid.codegen.cpu.work import Form, Piece, Placement, Tile
 from peergrid.codegen.regions import mirror_cuts, mirrored
 from peergrid.grid import Boundary, Box, Grid, Index
 from peergrid.grid.partition import Partition
+from peergrid.models.wave import Medium, Propagator
 from peergrid.runtime.cpu.caches import second_level
 from peergrid.schedule.layout import Layout
 from peergrid.stencil import Problem, stencil
@@ -111,6 +112,16 @@ def test_tiles_fit_the_cache_and_cover_the_box() -> None:
     for tile in found:
         assert (tile.shape[1] + weight.margins[0]) * weight.bytes_per_cell <= 1 << 20
     assert tiles(problem, plan, box, 1 << 30) == (box,)
+
+
+def test_tiles_that_no_second_level_holds_fit_the_cache_behind() -> None:
+    tilted = Propagator(Medium((256,) * 3, 10.0, 2000.0, epsilon=0.2, delta=0.1, tilt=0.3))
+    problem = Problem.of(tilted.advance)
+    plan, cache = stream_plan(problem, 1), 1 << 19
+    weight = weigh(problem, plan)
+    found = tiles(problem, plan, problem.grid.box, cache)
+    assert sum(tile.size for tile in found) == problem.grid.box.size
+    assert all(tile.shape[1] * tile.shape[2] * weight.bytes_per_cell <= 8 * cache for tile in found)
 
 
 def test_the_cache_is_read_from_the_system(tmp_path) -> None:

@@ -18,6 +18,7 @@ SHARE_OF_MANY = 0.75  # the same where many values are in flight: every cache li
 MANY = 48  # values in flight for each cell of a tile's cross-section
 BEYOND = 0.25  # additional time for each time that the share is exceeded
 MOST_BEYOND = 3  # times
+NEXT = 8  # times as much a core has of the cache behind: beyond that share more time is added in the same way
 LARGE = 32  # second-level caches: of a pass that moves more, nothing is left in the last level for the next
 NARROWEST = 64  # cells along the last axis: below, a row function's start costs more than its cells
 SHORTEST = 256  # the same in 3D, where the lines of a tile should follow one another in memory to be fetched ahead
@@ -120,12 +121,17 @@ def _cost(extents: Index, counts: Index, weight: Weight, cache_bytes: int) -> tu
         redundant = prod((s + m) / s for s, m in zip(sizes, around, strict=True))
         averages = [m / 2 if count > 1 else 0.0 for m, count in zip(weight.margins, counts, strict=True)]
         taken = prod(s + m for s, m in zip(sizes, averages, strict=True)) * weight.bytes_per_cell
-        exceeded = max(0.0, taken / (weight.share * cache_bytes) - 1)
-        return redundant * (1 + BEYOND * min(MOST_BEYOND, exceeded)), prod(counts)
+        filled = taken / (weight.share * cache_bytes)
+        return redundant * (1 + _beyond(filled) + _beyond(filled / NEXT)), prod(counts)
     grown = tuple(size + margin for size, margin in zip(sizes, weight.margins, strict=True))
     redundancy = prod(g / s for g, s in zip(grown, sizes, strict=True)) * (1 + ROW_START / grown[-1])
     fits = prod(grown) * weight.bytes_per_cell <= SHARE * cache_bytes
     return redundancy * (1 if fits else 3), prod(counts)
+
+
+def _beyond(filled: float) -> float:
+    """The additional time for values that take so many times what a cache has for them."""
+    return BEYOND * min(MOST_BEYOND, max(0.0, filled - 1))
 
 
 def _cut(box: Box, axes: tuple[int, ...], counts: Index) -> Iterator[Box]:
