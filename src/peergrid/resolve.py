@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import gc
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from math import gcd
 from pathlib import Path
@@ -63,6 +65,21 @@ def _has_room(options: Options, devices: Devices, problem: Problem) -> bool:
     return has_room(plan, devices.ordinals)
 
 
+@contextmanager
+def _collection_paused() -> Iterator[None]:
+    """No search for cycles of references: plans are many objects without any, and in a large process a search takes
+    longer than a plan.
+    """
+    on = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if on:
+            gc.enable()
+
+
+@_collection_paused()
 def resolve_options(
     devices: Devices,
     problem: Problem,

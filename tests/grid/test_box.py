@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from peergrid.errors import UsageError
 from peergrid.grid import Box, subtract
 
 
@@ -66,5 +67,5 @@ def test_moving_and_growing() -> None:
 
 
 def test_corners_of_different_length_are_refused() -> None:
-    with pytest.raises(ValueError, match=r"^A box needs corners of equal length, got \(1,\) and \(2, 3\)\.$"):
+    with pytest.raises(UsageError, match=r"^A box needs corners of equal length, got \(1,\) and \(2, 3\)\.$"):
         Box((1,), (2, 3))

@@ -146,6 +146,16 @@ def test_several_steps_are_looked_at_where_passes_of_them_are_not_worth_it(side:
     assert depths_of(Forecaster(problem, machine_named("h200-x2"), 2), most=1) == (1,)
 
 
+@pytest.mark.parametrize(("side", "looked"), [(1024, True), (16384, False)])
+def test_single_steps_are_not_looked_at_where_memory_alone_makes_them_slower(side: int, looked: bool) -> None:
+    asked = Forecaster(flat(side, side), H200, 1)
+    found = ranked(asked)
+    assert any(one.options.depth == 1 for one in found) == looked
+    single = asked.forecast(Options("persistent", depth=1))
+    assert looked or single.seconds_per_step > 1.5 * found[0].seconds_per_step
+    assert ranked(asked, depths=(1,)), "a depth that is asked for is looked at"
+
+
 def test_halos_take_the_route_that_is_foretold_to_be_the_fastest() -> None:
     """By costs alone they are stored, for hosts issue longer than memory moves; but beside tiles that stay."""
     asked = Forecaster(Problem.of(average3d(Grid((408, 408, 408)).field("u"))), machine_named("h200-x8"), 8)

@@ -6,6 +6,9 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import product
 from math import prod
+from operator import lt
+
+from peergrid.errors import UsageError
 
 Index = tuple[int, ...]
 
@@ -19,7 +22,7 @@ class Box:
 
     def __post_init__(self) -> None:
         if len(self.lo) != len(self.hi):
-            raise ValueError(f"A box needs corners of equal length, got {self.lo} and {self.hi}.")
+            raise UsageError(f"A box needs corners of equal length, got {self.lo} and {self.hi}.")
 
     @classmethod
     def of(cls, shape: Iterable[int]) -> Box:
@@ -48,7 +51,7 @@ class Box:
 
     @property
     def empty(self) -> bool:
-        return any(b <= a for a, b in zip(self.lo, self.hi, strict=True))
+        return not all(map(lt, self.lo, self.hi))
 
     def __and__(self, other: Box) -> Box:
         """The cells in both."""
@@ -58,7 +61,8 @@ class Box:
         return isinstance(index, tuple) and all(a <= i < b for a, i, b in zip(self.lo, index, self.hi, strict=True))
 
     def overlaps(self, other: Box) -> bool:
-        return all(max(a, c) < min(b, d) for a, b, c, d in zip(self.lo, self.hi, other.lo, other.hi, strict=True))
+        """True where some cell is in both."""
+        return all(map(lt, map(max, self.lo, other.lo), map(min, self.hi, other.hi)))
 
     def covers(self, other: Box) -> bool:
         return other.empty or all(
@@ -75,8 +79,8 @@ class Box:
 
     def shift(self, offset: Index) -> Box:
         return Box(
-            tuple(a + o for a, o in zip(self.lo, offset, strict=True)),
-            tuple(b + o for b, o in zip(self.hi, offset, strict=True)),
+            tuple([a + o for a, o in zip(self.lo, offset, strict=True)]),
+            tuple([b + o for b, o in zip(self.hi, offset, strict=True)]),
         )
 
     def grow(self, below: Index, above: Index) -> Box:

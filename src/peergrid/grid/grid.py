@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from inspect import signature
 from typing import Any, Literal, cast, get_args
 
 import numpy as np
@@ -57,7 +58,7 @@ class Grid:
     def ndim(self) -> int:
         return len(self.shape)
 
-    @property
+    @cached_property
     def box(self) -> Box:
         return Box.of(self.shape)
 
@@ -67,8 +68,8 @@ class Grid:
 
     def clip(self, box: Box) -> Box:
         """The box without what lies beyond an edge that is not periodic."""
-        lo = tuple(a if p else max(a, 0) for a, p in zip(box.lo, self.periodic, strict=True))
-        hi = tuple(b if p else min(b, n) for b, n, p in zip(box.hi, self.shape, self.periodic, strict=True))
+        lo = tuple([a if p or a > 0 else 0 for a, p in zip(box.lo, self.periodic, strict=True)])
+        hi = tuple([b if p or b < n else n for b, n, p in zip(box.hi, self.shape, self.periodic, strict=True)])
         return Box(lo, hi)
 
     def images(self, box: Box, window: Box) -> tuple[Box, ...]:
@@ -112,6 +113,7 @@ class Grid:
     def _begun(self, name: str, box: Box, init: ArrayLike | Callable[[Box], ArrayLike]) -> Field:
         axes = tuple(range(self.ndim))
         if callable(init):
+            _check_takes_a_box(name, init)
             return Field(name, self, box, axes, np.zeros((), self.dtype), init)
         return Field(name, self, box, axes, _values(name, self, box.shape, init))
 
@@ -206,6 +208,19 @@ class Signal:
         """The lowest and the highest place of the cells of a box."""
         ends = [sorted((s * lo, s * (hi - 1))) for s, lo, hi in zip(self.slopes, box.lo, box.hi, strict=True)]
         return self.first + sum(low for low, _ in ends), self.first + sum(high for _, high in ends)
+
+
+def _check_takes_a_box(name: str, function: Callable[[Box], ArrayLike]) -> None:
+    try:
+        given = signature(function)
+    except (TypeError, ValueError):  # of functions written in C that do not tell
+        return
+    try:
+        given.bind(None)
+    except TypeError:
+        raise UsageError(
+            f"'{name}' takes a function of one box, such as lambda box: numpy.zeros(box.shape), got one of {given}."
+        ) from None
 
 
 def _values(name: str, grid: Grid, shape: Index, init: ArrayLike) -> Array:

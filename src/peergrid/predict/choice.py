@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from itertools import product
 from typing import get_args
 
 from peergrid.codegen.cuda.choose.steps import lengths
@@ -20,6 +19,7 @@ from peergrid.schedule import Options
 from peergrid.schedule.exchange import ORDERS, Order
 from peergrid.schedule.ops import Route
 from peergrid.schedule.strategies import STRATEGIES, StrategyName
+from peergrid.stencil.cost import minimal_bytes
 
 DEPTHS = 2  # numbers of steps per pass that are looked at, beside one
 PASSES = 4  # steps between exchanges that are looked at where more than one in a pass is not worth it
@@ -30,6 +30,8 @@ CANDIDATES = 4  # foretold to be the fastest, of which a trial takes the fastest
 VARIED = 2  # of the fastest arrangements, whose routes and orders are looked at: of later ones they decide nothing
 WORTH = 0.97  # of the time for which another route or order than the usual is taken: what a choice may lose
 SPLIT = 0.8  # the same for other boxes than slabs, whose forecasts no measurement was held against
+HOPELESS = 1.5  # times the best so far: a depth that cannot do better is not looked at
+CACHED = 4  # times the bytes of a cache: of more than that it holds too little to count
 EXPOSED = 0.1  # share of a step without computation, from which on other boxes are worth a look
 
 
@@ -83,8 +85,11 @@ def _plain(
     if forecaster.devices == 1:
         strategies = [strategy for strategy in strategies if strategy not in SHARED] or strategies
     quick = [strategy for strategy in strategies if strategy not in BLOCKING]
-    for strategy, depth in product(quick or strategies, tried):
-        found += _forecast(forecaster, replace(given, strategy=strategy, depth=depth, block=None))
+    for depth in tried:
+        if found and _least(forecaster, depth) > HOPELESS * min(map(_seconds, found)):
+            continue
+        for strategy in quick or strategies:
+            found += _forecast(forecaster, replace(given, strategy=strategy, depth=depth, block=None))
     if quick and found:
         best = min(found, key=lambda one: one.seconds_per_step).options.depth
         for strategy in strategies:
@@ -113,6 +118,14 @@ def _other_splits(forecaster: Forecaster, found: Sequence[Forecast]) -> Iterator
     free = forecaster.split is None and forecaster.typical is None and forecaster.norm is None
     if free and not problem.reductions and found and found[0].exposed > EXPOSED:
         yield from splits(problem.grid, forecaster.devices, found[0].partition.parts)[:1]
+
+
+def _least(forecaster: Forecaster, depth: int) -> float:
+    """Seconds of a step that none of so many steps between exchanges can beat: single ones move all fields; nothing is
+    known of several, nor of fields that a cache may hold.
+    """
+    machine, moved = forecaster.machine, minimal_bytes(forecaster.problem) / forecaster.devices
+    return moved / machine.bandwidth if depth == 1 and moved > CACHED * machine.cache else 0.0
 
 
 def _seconds(one: Forecast) -> float:

@@ -56,10 +56,11 @@ def persistent_kernel(
             return kernel
     narrow = replace(made, shape=replace(made.shape, columns=2), least_rows=LEAST_ROWS)
     short = narrow if narrow.cut.columns >= LEAST_COLUMNS else replace(made, least_rows=LEAST_ROWS)
+    works = tuple(_different(made, boxes, multiprocessors))
     for warps in gpu.persistent_warps:
         found = list(_within_shared(PersistentKernel(short, warps=warps, gpu=gpu), gpu.persistent_rows))
         if found:
-            return min(found, key=lambda kernel: _cost(kernel, boxes, multiprocessors))
+            return min(found, key=lambda kernel: _cost(kernel, works))
     return None
 
 
@@ -82,9 +83,9 @@ def _within_shared(kernel: PersistentKernel, choices: Sequence[int]) -> Iterator
         yield made
 
 
-def _cost(kernel: PersistentKernel, boxes: Sequence[Box], multiprocessors: Sequence[int]) -> float:
-    """The cost of a pass for the slowest device, in rows of plain tiles."""
-    each, works = resident(kernel), _different(kernel.made, boxes, multiprocessors)
+def _cost(kernel: PersistentKernel, works: Sequence[tuple[Box, int]]) -> float:
+    """The cost of a pass for the slowest device, in rows of plain tiles; works: each box with its multiprocessors."""
+    each = resident(kernel)
     return max(_cost_of(kernel, box, max(1, each * count)) for box, count in works)
 
 

@@ -12,7 +12,7 @@ from peergrid.schedule import Layout, Schedule
 
 SAMPLES = 3
 LEAST = 0.8  # of the seconds of a sample are those of its steps, whatever one iteration took
-SAMPLE_SECONDS, MOST_SECONDS = 3e-3, 12e-3  # of a sample: at least so many; one that takes more is the only one
+SAMPLE_SECONDS, MOST_SECONDS = 3e-3, 12e-3  # of a sample: at least so many; where one takes more, few do
 
 
 class StepTimer:
@@ -67,11 +67,14 @@ def _seconds(executor: CudaExecutor, schedule: Schedule, room: int) -> float:
         return time.perf_counter() - began
 
     sample(1)
-    once = spent = min(sample(1), sample(1))
+    alone = [sample(1), sample(1)]
+    once = spent = min(alone)
     times = 1
     while spent < SAMPLE_SECONDS and 2 * times <= room:
         times *= min(1 << int(SAMPLE_SECONDS / spent).bit_length(), 1 << (room // times).bit_length() - 1)
         spent = sample(times)
-    found = median(sample(times) for _ in range(SAMPLES if spent < MOST_SECONDS else 1))
+    known = alone if times == 1 else []
+    enough = SAMPLES if spent < MOST_SECONDS else 1
+    found = median([*known, *(sample(times) for _ in range(enough - len(known)))])
     rest = (found - once) / (times - 1) if times > 1 else found
     return max(rest, LEAST * found / times) / schedule.steps

@@ -66,15 +66,17 @@ def computing(problem: Problem, box: Box, growth: Growth) -> Iterator[Box]:
         yield image.grow(growth.above, growth.below)
 
 
-def grown(problem: Problem, steps: int) -> Iterator[tuple[tuple[int, str], Update, Growth]]:
+@remembered()
+def grown(problem: Problem, steps: int) -> tuple[tuple[tuple[int, str], Update, Growth], ...]:
     """Every update of every target, and how far beyond a tile its steps compute that target."""
-    needs = footprint(problem, steps).targets
+    needs, found = footprint(problem, steps).targets, list[tuple[tuple[int, str], Update, Growth]]()
     for number, stage in enumerate(problem.stages):
         for target in stage.targets:
             growth = reduce(Growth.__or__, (need[number][target] for need in needs))
             for update, _ in stage.writers(target):
                 if not update.box.empty:
-                    yield (number, target), update, growth
+                    found.append(((number, target), update, growth))
+    return tuple(found)
 
 
 def unbounded(problem: Problem, box: Box) -> Box:

@@ -182,7 +182,7 @@ class PassKernel:
             return self
         strips = -(-box.shape[1] // self.cut.columns)
         coarse = replace(self, most_rows=box.shape[0])
-        tiles = sum(len(launch.regions) for launch in coarse.launches(box, 1) if launch.program is coarse.edge)
+        tiles = len(coarse._tiles(box, 1, ()).edge)
         one = self.steps == 1  # then hardly a row is redundant
         few = self.layer is not None  # edge tiles beside strips: fewer find room sooner
         rows = (SHORT, *ROWS) if one else ROWS[2 * few :]

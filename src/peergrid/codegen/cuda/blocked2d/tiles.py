@@ -89,11 +89,12 @@ def _interior(
     problem: Problem, steps: int, box: Box, cut: Cut, slots: int, closed: tuple[Box, ...]
 ) -> tuple[tuple[Box, ...], tuple[Box, ...]]:
     """The plain tiles, and the boxes that are left; closed: cells that no plain tile may touch."""
-    core, points = core_of(box & allowed(problem, steps, box, cut.margin), [*obstacles(problem, steps), *closed])
+    core, points = _core(problem, steps, box, cut.margin, closed)
     core, lost = _aligned(core, cut), overhead(problem, steps)
     plain, rest = [], list(box - core)
     for strips in _strips(core, cut, slots, lost):
-        near = [point for point in points if strips[0].hull(strips[-1]).overlaps(point)]
+        whole = strips[0].hull(strips[-1])
+        near = [point for point in points if whole.overlaps(point)]
         if not near:
             plain += strips
             continue
@@ -108,9 +109,16 @@ def _interior(
 
 def grid_core(problem: Problem, steps: int, cut: Cut) -> Box:
     """The core of a whole grid, with its interior tiles; empty if there are none."""
-    box = problem.grid.box
-    core, _ = core_of(box & allowed(problem, steps, box, cut.margin), list(obstacles(problem, steps)))
-    return _aligned(core, cut)
+    return _aligned(_core(problem, steps, problem.grid.box, cut.margin)[0], cut)
+
+
+@remembered()
+def _core(
+    problem: Problem, steps: int, box: Box, margin: int, closed: tuple[Box, ...] = ()
+) -> tuple[Box, tuple[Box, ...]]:
+    """The core of a box, however it is cut into tiles, and what bars single ones; margin: columns loaded beside one."""
+    core, points = core_of(box & allowed(problem, steps, box, margin), [*obstacles(problem, steps), *closed])
+    return core, tuple(points)
 
 
 def _aligned(core: Box, cut: Cut) -> Box:

@@ -7,7 +7,9 @@ from functools import cached_property
 
 from peergrid.codegen.cuda.blocked.reach import reach
 from peergrid.codegen.cuda.common.arguments import Arguments
+from peergrid.grid import Index
 from peergrid.stencil import Growth, Problem, Stage
+from peergrid.stencil.remember import remembered
 
 
 @dataclass(frozen=True)
@@ -64,32 +66,25 @@ class BlockCells2D:
         """Values of one array in shared memory."""
         return self.height * self.shape.width
 
-    @cached_property
+    @property
     def double(self) -> tuple[str, ...]:
         """The fields that a stage both writes and reads at other cells: it reads one array and writes another."""
-        return tuple(name for name in self.problem.state if any(_mixed(stage, name) for stage in self.problem.stages))
+        return _in_two_arrays(self.problem)
 
     @cached_property
     def starts(self) -> dict[str, int]:
         """The place where the (first) array of each field begins in shared memory, in values."""
         found, at = dict[str, int](), 0
-        for name in self.arguments.fields:
-            if name in self.problem.state or self.problem.fields[name].full:
-                found[name] = at
-                at += self.values * (2 if name in self.double else 1)
+        for name in _in_arrays(self.problem):
+            found[name] = at
+            at += self.values * (2 if name in self.double else 1)
         return found
 
     @cached_property
     def profiles(self) -> tuple[Profile, ...]:
         """The coefficients along one axis, which lie behind the arrays, in the order of the fields' arguments."""
-        reads = [read for stage in self.problem.stages for update in stage.updates for read in update.reads]
         found, at = list[Profile](), self._array_values
-        for name in self.arguments.fields:
-            offsets = [read.offset for read in reads if read.field == name]
-            if name in self.starts or not offsets:
-                continue
-            (axis,) = self.problem.fields[name].axes
-            pad = max(abs(offset[axis]) for offset in offsets)
+        for name, axis, pad in _read_along_an_axis(self.problem):
             found.append(Profile(name, axis, at, (self.height, self.shape.width)[axis] + 2 * pad, pad))
             at += found[-1].length
         return tuple(found)
@@ -102,11 +97,38 @@ class BlockCells2D:
     @property
     def _array_values(self) -> int:
         """Values of all arrays."""
-        return self.values * (len(self.starts) + len(self.double))
+        return self.values * (len(_in_arrays(self.problem)) + len(self.double))
 
     def mixed(self, stage: Stage) -> tuple[str, ...]:
         """The fields that a stage both writes and reads at other cells."""
         return tuple(name for name in self.double if _mixed(stage, name))
+
+
+@remembered()
+def _in_arrays(problem: Problem) -> tuple[str, ...]:
+    """The fields that have an array in shared memory, in the order of the arguments."""
+    named = Arguments(problem).fields
+    return tuple(name for name in named if name in problem.state or problem.fields[name].full)
+
+
+@remembered()
+def _in_two_arrays(problem: Problem) -> tuple[str, ...]:
+    """The fields that some stage both writes and reads at other cells."""
+    return tuple(name for name in problem.state if any(_mixed(stage, name) for stage in problem.stages))
+
+
+@remembered()
+def _read_along_an_axis(problem: Problem) -> tuple[tuple[str, int, int], ...]:
+    """The coefficients along one axis in the order of the arguments: name, axis, and how far reads are off a cell."""
+    reads = {read for stage in problem.stages for update in stage.updates for read in update.reads}
+    far, found = dict[str, list[Index]](), list[tuple[str, int, int]]()
+    for read in reads:
+        far.setdefault(read.field, []).append(read.offset)
+    for name in Arguments(problem).fields:
+        if name in far and name not in _in_arrays(problem):
+            (axis,) = problem.fields[name].axes
+            found.append((name, axis, max(abs(offset[axis]) for offset in far[name])))
+    return tuple(found)
 
 
 def _mixed(stage: Stage, name: str) -> bool:
