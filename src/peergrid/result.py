@@ -25,7 +25,7 @@ class Records:
     reductions: Mapping[str, Series] = field(default_factory=dict)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class State:
     """All that a run needs to go on after a step, in the coordinates of the grid: on any devices, in any arrangement.
 
@@ -41,6 +41,9 @@ class State:
     identity: Mapping[str, str]
     version: str
     about: Mapping[str, str] = field(default_factory=dict)
+
+    def __repr__(self) -> str:
+        return f"State after step {self.step}: {named_arrays(self.fields)}"
 
 
 @dataclass(frozen=True, repr=False)
@@ -63,12 +66,16 @@ class Result:
     reductions: Mapping[str, Series] = field(default_factory=dict)
 
     def __repr__(self) -> str:
-        named = ", ".join(f"{name} {shape_of(values.shape)} {values.dtype}" for name, values in self.fields.items())
-        return f"Result: {named}; {self.steps} steps, {self.seconds:.3g} s"
+        return f"Result: {named_arrays(self.fields)}; {self.steps} steps, {self.seconds:.3g} s"
 
     @property
     def cells_per_second(self) -> float:
         return self.cells * self.steps / self.seconds if self.seconds else 0.0
+
+
+def named_arrays(arrays: Mapping[str, Array]) -> str:
+    """Arrays as people name them: u 512×512 float32, v 512×512 float32."""
+    return ", ".join(f"{name} {shape_of(values.shape)} {values.dtype}" for name, values in arrays.items())
 
 
 def shape_of(shape: tuple[int, ...]) -> str:

@@ -48,6 +48,7 @@ def test_a_program_gets_what_the_command_line_writes(tmp_path: Path, monkeypatch
     with pytest.warns(UserWarning, match="at its strongest after"):
         result = run_model("model.toml", "program", call=lambda run: steps.append(run.step))
     assert steps[-1] == result.steps == 30
+    assert repr(result).startswith("ModelResult: Ez 31×21 float32, Hx 31×21 float32, Hy 31×21 float32; 2 traces; 30 ")
     assert [path.name for path in result.outputs] == ["results.h5", "snapshots.h5"]
     with h5py.File("line/results.h5") as line, h5py.File("program/results.h5") as program:
         assert program.attrs["devices"] == "cpu:1"

@@ -149,6 +149,22 @@ def test_what_is_done_is_not_done_again(tmp_path: Path) -> None:
     assert (tmp_path / "a/results.h5").read_bytes() == (tmp_path / "b/results.h5").read_bytes()
 
 
+def test_a_merged_survey_is_resumed_without_a_trace_made_again(tmp_path: Path) -> None:
+    """Another survey in the same folder is begun; and so is the same one, if nobody says that it goes on."""
+    many, other = MODEL + SURVEY, MODEL + SURVEY.replace("traces = 4", "traces = 2")
+    first = run_survey(parse(many), tmp_path, devices="cpu:1")
+    (written,) = first.outputs
+    made = written.stat().st_mtime_ns
+    assert run_survey(parse(many), tmp_path, devices="cpu:2", resume=True) == first
+    assert written.stat().st_mtime_ns == made
+    assert run_survey(parse(other), tmp_path, devices="cpu:1", resume=True).traces == 2
+    assert run_survey(parse(many), tmp_path, devices="cpu:1", resume=True) == first
+    assert run_survey(parse(many), tmp_path, devices="cpu:1") == first
+    assert written.stat().st_mtime_ns != made
+    written.write_bytes(written.read_bytes()[:-200])
+    assert run_survey(parse(many), tmp_path, devices="cpu:1", resume=True) == first
+
+
 def test_traces_of_another_survey_are_refused(tmp_path: Path) -> None:
     job = survey(MODEL + SURVEY, tmp_path)
     list(job.carry_out([0], lambda: False))
@@ -211,6 +227,8 @@ def test_the_command_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsy
     with h5py.File("out/results.h5") as file:
         assert found["sha256"] == file.attrs["sha256"]
         assert file["rxs/rx1/Ez"].shape == (31, 2)
+    code, out, _ = call("run", "model.toml", "-o", "out", "--devices", "cpu:1", "--steps", "30", "--resume")
+    assert (code, out.splitlines()[0].endswith(" steps, by an earlier run")) == (0, True)
     for option, sentence in {
         "--no-write": "A survey keeps its traces in the folder of the results; leave out '--no-write'.\n",
         "--checkpoint=5s": "A survey keeps each trace as soon as it is done; leave out '--checkpoint'.\n",

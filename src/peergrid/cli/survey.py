@@ -93,10 +93,13 @@ def run_survey(
 def text(found: SurveySummary) -> str:
     """The figures as people read them."""
     ended = f", ended by {found.interrupted_by}; go on with '--resume'" if found.interrupted_by else ""
+    made = f"{found.seconds:.3g} s, {found.seconds_per_trace:.3g} s a trace, {megacells(found.gcells_per_s * 1e9)}"
+    how = f"{found.devices_per_trace} of {found.devices} ({found.strategy}, depth {found.depth})"
+    none = found.resumed_from == found.traces
     lines = [
         f"{found.done} of {found.traces} traces, each {' × '.join(map(str, found.shape))} cells and {found.steps} "
-        f"steps on {found.devices_per_trace} of {found.devices} ({found.strategy}, depth {found.depth}){ended}",
-        f"{found.seconds:.3g} s, {found.seconds_per_trace:.3g} s a trace, {megacells(found.gcells_per_s * 1e9)}",
+        f"steps{', by an earlier run' if none else f' on {how}'}{ended}",
+        *([] if none else [made]),
         *([f"sha256 {found.sha256}"] if found.sha256 else []),
         *found.outputs,
     ]

@@ -19,6 +19,7 @@ from peergrid.jobs.recording import ABOUT, Recording, recording, snapshots_in_wo
 from peergrid.jobs.requested import requested_of
 from peergrid.models import BuiltModel, Model, read
 from peergrid.pauses import advance
+from peergrid.result import named_arrays
 from peergrid.runtime.devices import Devices
 from peergrid.schedule.strategies import StrategyName
 from peergrid.simulate import Simulation
@@ -26,7 +27,7 @@ from peergrid.simulate import Simulation
 Say = Callable[[str], None]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class ModelResult:
     """The results of a model's run, in SI units.
 
@@ -43,6 +44,10 @@ class ModelResult:
     seconds: float
     sha256: str
     outputs: tuple[Path, ...] = ()
+
+    def __repr__(self) -> str:
+        described = f"{named_arrays(self.fields)}; {len(self.traces)} traces; {self.steps} steps, {self.seconds:.3g} s"
+        return f"ModelResult: {described}"
 
 
 def run_model(

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+import h5py
 import numpy as np
 
 from peergrid.errors import UsageError
 from peergrid.jobs.folder import Folder
 from peergrid.jobs.requested import RequestedOptions, requested_of
 from peergrid.jobs.share import Share, fastest, groups
-from peergrid.jobs.traces import TraceFiles, digest_of
+from peergrid.jobs.traces import DAMAGED, FILES, TraceFiles, digest_of
 from peergrid.jobs.workers import share_out
 from peergrid.models import Model, read
 from peergrid.models.survey import FoundBuilt, SurveyedBuilt, SurveyedModel, Trace, shifts, surveyed
@@ -49,7 +50,11 @@ class SurveyJob:
     share: Share
 
     def done(self, *, resume: bool) -> frozenset[int]:
-        """The traces that an earlier run made. Raises UsageError where there are some and it is not resumed."""
+        """The traces that an earlier run made: all, where it merged them and is resumed. Raises UsageError where there
+        are some and it is not resumed.
+        """
+        if resume and self.merged() is not None:
+            return frozenset(range(self.files.total))
         found = self.files.done()
         if found and not resume:
             raise UsageError(
@@ -63,10 +68,25 @@ class SurveyJob:
         work = Shooting(self.model, self.files, self.requested)
         yield from share_out(work, left, groups(self.requested.devices, self.share), stopped)
 
+    def merged(self) -> tuple[str, tuple[Path, ...]] | None:
+        """The digest of all traces and the file in which an earlier run merged them; None where there is none."""
+        for path in sorted(self.folder.path.glob("*.h5")):
+            with suppress(*DAMAGED), h5py.File(path, "r") as file:
+                if file.attrs.get("survey") == self.files.survey and not any(self.files.folder.glob(FILES)):
+                    return str(file.attrs["sha256"]), (path,)
+        return None
+
     def merge(self) -> tuple[str, tuple[Path, ...]]:
-        """The digest of all traces and the files written, where all are done; the traces' own files are removed."""
+        """The digest of all traces and the files written, where all are done; the traces' own files are removed.
+
+        What an earlier run merged stays.
+        """
+        known = self.merged()
+        if known is not None:
+            return known
         digest = hashlib.sha256("\n".join(digest_of(trace) for trace in self.files).encode()).hexdigest()
-        written = self.first.write_survey(self.folder.path, self.files, {"sha256": digest, "steps": self.first.steps})
+        about: dict[str, str | int] = {"sha256": digest, "survey": self.files.survey, "steps": self.first.steps}
+        written = self.first.write_survey(self.folder.path, self.files, about)
         self.files.clear()
         return digest, written
 
