@@ -58,7 +58,14 @@ def test_a_call_that_raises_ends_the_run() -> None:
 
 
 @pytest.mark.parametrize(
-    "given", [{"every": 5}, {"call": print}, {"every": -1, "call": print}, {"every": 1.5, "call": print}]
+    "given",
+    [
+        {"every": 5},
+        {"call": print},
+        {"every": -1, "call": print},
+        {"every": 1.5, "call": print},
+        {"every": 5, "call": 3},
+    ],
 )
 def test_a_period_and_a_function_come_together(given: dict[str, Any]) -> None:
     with pytest.raises(UsageError, match="takes 'every' and 'call' together"):
@@ -250,6 +257,23 @@ def test_first_values_from_other_libraries(kind: Any) -> None:
     assert np.array_equal(field.first_values(), values)
 
 
+def test_functions_of_coordinates_are_no_first_values() -> None:
+    with pytest.raises(UsageError, match=r"'u' takes a function of one box, such as .*, got one of \(x, y\)\."):
+        Grid((6, 5)).field("u", lambda x, y: x + y)  # type: ignore[misc, arg-type]
+
+
+@pytest.mark.parametrize("step", [heat(warm(), k=0.2), [heat(warm(), k=0.2)], Problem.of(heat(warm(), k=0.2))])
+def test_proofs_and_sources_take_what_a_run_takes(step: Any) -> None:
+    assert peergrid.verify(step).holds
+    assert "# stage 0, heat" in peergrid.source_of(step)
+
+
+def test_what_is_no_step_has_neither_proof_nor_source() -> None:
+    for asked in (peergrid.verify, peergrid.source_of):
+        with pytest.raises(UsageError, match="A step is a list of updates and stages, got a int in it"):
+            asked(3)  # type: ignore[operator]
+
+
 def test_values_elsewhere_are_refused() -> None:
     with pytest.raises(
         UsageError, match="'u' takes values in the host's memory, got a OfDlpack that NumPy cannot take: th"
@@ -267,6 +291,8 @@ def test_texts_are_short() -> None:
     assert repr(heat(warm(), k=0.2)) == "Update(heat: u in (0, 0) to (24, 20))"
     result = peergrid.run(heat(warm(), k=0.2), 5, devices="cpu:1")
     assert repr(result).startswith("Result: u 24×20 float32; 5 steps, ")
+    with Simulation(heat(warm(), k=0.2), 5, devices="cpu:1") as started:
+        assert repr(started.state()) == "State after step 0: u 24×20 float32"
     with Simulation(problem, 5, devices="cpu:2") as simulation:
         simulation.run(3)
         assert repr(simulation) == f"Simulation of {problem!r} on cpu:2: step 3 of 5"

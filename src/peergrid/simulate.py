@@ -7,7 +7,7 @@ import os
 import threading
 import time
 import weakref
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
@@ -36,7 +36,7 @@ from peergrid.schedule.proved import require_right
 from peergrid.schedule.schedules import Schedules
 from peergrid.schedule.strategies import StrategyName
 from peergrid.schedule.timeline import exposed_communication
-from peergrid.stencil import Problem, Stage, Update
+from peergrid.stencil import Step, problem_of
 from peergrid.stencil.identity import identity
 from peergrid.stencil.lagged import kept_by_lag
 from peergrid.stencil.reduction import NORM, Series
@@ -67,7 +67,7 @@ class Simulation:
 
     def __init__(
         self,
-        problem: Problem | Iterable[Stage | Update] | Stage | Update,
+        problem: Step,
         steps: int,
         *,
         devices: str | Devices = "auto",
@@ -80,7 +80,7 @@ class Simulation:
         comm: Communicator | None = None,
     ) -> None:
         _check(steps, options)
-        problem = problem if isinstance(problem, Problem) else Problem.of(problem)
+        problem = problem_of(problem)
         cache = None if cache is None else Path(cache)
         self.problem, self.total_steps = problem, steps
         self._norm = norm
@@ -436,7 +436,7 @@ class Simulation:
 
 
 def run(
-    step: Problem | Iterable[Stage | Update] | Stage | Update,
+    step: Step,
     steps: int,
     *,
     devices: str | Devices = "auto",
@@ -456,9 +456,10 @@ def run(
     field becomes NaN or infinite, which is noticed within `CHECK_EVERY` steps, UsageError where an argument cannot mean
     anything, DoesNotFit where the devices have too little memory.
     """
-    if (call is None) != (every == 0) or not is_whole(every) or every < 0:
+    if (call is None) != (every == 0) or not is_whole(every) or every < 0 or not (call is None or callable(call)):
         raise UsageError(
-            f"A run takes 'every' and 'call' together, such as every=100, call=print, got every={every!r}."
+            "A run takes 'every' and 'call' together, such as every=100, call=print, "
+            f"got every={every!r} and call={call!r}."
         )
     with Simulation(step, steps, devices=devices, options=options, split=split, norm=norm, comm=comm) as simulation:
         depth = simulation.options.depth

@@ -6,14 +6,14 @@ from typing import Literal, get_args
 
 from peergrid.errors import UsageError
 from peergrid.schedule.strategies import STRATEGIES, StrategyName
-from peergrid.stencil import Problem
+from peergrid.stencil import Problem, Step, problem_of
 
 Target = Literal["cpu", "cuda"]
 TARGETS = get_args(Target)
 
 
 def source_of(
-    problem: Problem,
+    problem: Step,
     target: Target = "cpu",
     steps: int | None = None,
     strategy: StrategyName | None = None,
@@ -27,6 +27,7 @@ def source_of(
     """
     if target not in TARGETS:
         raise UsageError(f"Source is generated for {' or '.join(TARGETS)}, got '{target}'.")
+    problem = problem_of(problem)
     if target == "cpu":
         return _of_cpus(problem, steps, strategy, gpus)
     if strategy is not None and strategy not in STRATEGIES:

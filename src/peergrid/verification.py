@@ -22,7 +22,7 @@ from peergrid.schedule.passes.hosts import hosts_of_gpus
 from peergrid.schedule.proved import repeated
 from peergrid.schedule.strategies import StrategyName
 from peergrid.schedule.windows import MANY, kinds, objections_by_window
-from peergrid.stencil import Problem
+from peergrid.stencil import Problem, Step, problem_of
 
 
 @dataclass(frozen=True)
@@ -120,7 +120,7 @@ class Proof:
 
 
 def verify(
-    problem: Problem,
+    problem: Step,
     *,
     devices: str = "cpu:2",
     strategy: StrategyName = "overlap",
@@ -129,9 +129,10 @@ def verify(
 ) -> Proof:
     """Prove the schedule that a run of a problem repeats, as its devices carry it out.
 
-    devices: 'cpu:4', or GPUs as in 'cuda:0,1', which need not be there. Raises UsageError where the options cannot be.
+    problem: or updates and stages in order; devices: 'cpu:4', or GPUs as in 'cuda:0,1', which need not be there.
+    Raises UsageError where the options cannot be.
     """
-    target = target_of(devices)
+    problem, target = problem_of(problem), target_of(devices)
     options = target.options(problem, strategy, depth, order)
     plan = target.layout(problem, options)
     schedule = one_iteration(plan, options)

@@ -298,6 +298,7 @@ def test_what_numpy_and_python_make_of_a_value() -> None:
     assert np.float32(2) * a == Binary("mul", two, a)
     assert a * np.float32(2) == a * np.int64(2) == Binary("mul", a, two)
     assert np.sqrt(a) == sqrt(a)
+    assert +a is a
     assert np.maximum(a, b) == maximum(a, b)
     assert where(np.float64(2) < a, a, b) == Where(Binary("lt", two, a), a, b)
     assert smooth(U, np.float64(0.5)).params == (("k=0.5", 0.5),)
@@ -312,6 +313,12 @@ def stepping(u) -> None:  # type: ignore[no-untyped-def]
     ("make", "sentence"),
     [
         (lambda a: a % 2, "and no shifts. There are "),
+        (lambda a: divmod(a, 2)[0], "divmod and no shifts. There are "),
+        (lambda a: round(a), "known only when it runs"),
+        (lambda a: round(a, 2), "known only when it runs"),
+        (lambda a: math.trunc(a), "known only when it runs"),
+        (lambda a: int(a), "known only when it runs"),
+        (lambda a: complex(a), "known only when it runs"),
         (lambda a: 7 // a, "and no shifts. There are "),
         (lambda a: np.arcsin(a), "A stencil has no numpy.arcsin. There are "),
         (lambda a: np.ones(3) * a, r"got an array of shape \(3,\) \(make it a field"),

@@ -9,7 +9,7 @@ from types import ModuleType
 
 from peergrid.stencil.expr import Expr, cos, equal, exp, log, maximum, minimum, sin, sqrt, tanh, where
 from peergrid.stencil.footprint import Footprint, Growth, footprint, read_box, read_boxes, reduced_boxes, write_box
-from peergrid.stencil.problem import Assignment, Problem, Receiver, Stage, Update
+from peergrid.stencil.problem import Assignment, Problem, Receiver, Stage, Step, Update, problem_of
 from peergrid.stencil.reduction import Reduction
 from peergrid.stencil.trace import Cell, Clock, Reducer, Stencil, reduction, stencil
 
@@ -26,6 +26,7 @@ __all__ = [
     "Reduction",
     "Stage",
     "Stencil",
+    "Step",
     "Update",
     "cos",
     "equal",
@@ -34,6 +35,7 @@ __all__ = [
     "log",
     "maximum",
     "minimum",
+    "problem_of",
     "read_box",
     "read_boxes",
     "reduced_boxes",

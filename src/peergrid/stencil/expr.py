@@ -112,6 +112,9 @@ class Expr(metaclass=Interned):
     def __neg__(self) -> Expr:
         return Unary("neg", self)
 
+    def __pos__(self) -> Expr:
+        return self
+
     def __abs__(self) -> Expr:
         return Unary("abs", self)
 
@@ -137,9 +140,10 @@ class Expr(metaclass=Interned):
         return Unary("not", _condition(self))
 
     def _no_operation(self, other: object) -> NoReturn:
-        raise NotInAStencil(f"A stencil has no %, //, @, ^ and no shifts. {KNOWN}")
+        raise NotInAStencil(f"A stencil has no %, //, @, ^, divmod and no shifts. {KNOWN}")
 
     __mod__ = __rmod__ = __floordiv__ = __rfloordiv__ = __matmul__ = __rmatmul__ = _no_operation
+    __divmod__ = __rdivmod__ = _no_operation
     __xor__ = __rxor__ = __lshift__ = __rlshift__ = __rshift__ = __rrshift__ = _no_operation
 
     def __bool__(self) -> bool:
@@ -148,8 +152,10 @@ class Expr(metaclass=Interned):
             "maximum in place of if, and, or, min and max."
         )
 
-    def __float__(self) -> float:
+    def _no_number(self, *_: object) -> NoReturn:
         raise NotInAStencil(f"A stencil's value is known only when it runs, so no function of Python takes it. {KNOWN}")
+
+    __float__ = __int__ = __complex__ = __round__ = __trunc__ = _no_number
 
     def __array_ufunc__(self, function: Any, method: str, *inputs: Any, **options: Any) -> Expr:
         """The operation of a NumPy scalar or function on an expression, where a stencil has the same."""

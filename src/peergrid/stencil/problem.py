@@ -207,6 +207,15 @@ class Problem:
         return 4 if self.grid.dtype == "float32" else 8
 
 
+Step = Problem | Iterable[Stage | Update] | Stage | Update
+"""What a run takes: a problem, or updates and stages in order."""
+
+
+def problem_of(step: Step) -> Problem:
+    """The problem that a run is given, or that of its updates and stages."""
+    return step if isinstance(step, Problem) else Problem.of(step)
+
+
 def _made_of(
     grid: Grid,
     fields: dict[str, Field],
