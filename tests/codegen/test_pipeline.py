@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
-
 from peergrid.codegen.pipeline import Pipeline, StageAccess, pipeline, span_of
 
 JACOBI = StageAccess(0, {"u": (-1, 1)}, ("u",))
@@ -42,11 +40,6 @@ def test_finals_keep_one_row_and_inputs_that_nobody_writes_are_their_own_finals(
     assert made.finals["u"].depth == 1
     assert made.finals["c"] is made.inputs[1]
     assert [value.source for value in made.finals.values()] == [False, True]
-
-
-@pytest.mark.parametrize(("between", "expected"), [(0, [1, 2, 3]), (1, [1, 3, 5])])
-def test_rows_between_steps(between: int, expected: list[int]) -> None:
-    assert lags(pipeline(["u"], [JACOBI], 3, between_steps=between)) == expected
 
 
 def test_inputs_that_come_late() -> None:

@@ -95,21 +95,20 @@ def pipeline(
     stages: Sequence[StageAccess],
     steps: int,
     *,
-    between_steps: int = 0,
     after_inputs: int = 0,
     carry: bool = False,
     kept: str | None = None,
 ) -> Pipeline:
     """The pipeline of the least lags.
 
-    between_steps, after_inputs: additional rows after which values of an earlier step, and inputs, are there;
-    carry: the row that a stage replaces can be read, too, where the stage leaves some of its cells as they are;
-    kept: a field whose rows before each step are kept until those after it are known.
+    after_inputs: additional rows after which inputs are there; carry: the row that a stage replaces can be read, too,
+    where the stage leaves some of its cells as they are; kept: a field whose rows before each step are kept until those
+    after it are known.
 
     A stage replaces rows in place where they are of the same step and nothing but the stage reads them (see
     `StageAccess.replaceable`).
     """
-    work = _Builder(list(fields), between_steps, after_inputs, carry)
+    work = _Builder(list(fields), after_inputs, carry)
     for step in range(steps):
         work.starts.append(dict(work.current))
         for access in stages:
@@ -130,7 +129,6 @@ class _Builder:
     """Values as numbers while nodes are added: lags and depths are known when all nodes are."""
 
     fields: list[str]
-    between_steps: int
     after_inputs: int
     carry: bool
     names: list[str] = field(init=False)
@@ -179,10 +177,7 @@ class _Builder:
     def _arrival(self, name: str, offset: int) -> int:
         """The least lag at which the row at an offset is there."""
         number = self.current[name]
-        if number < len(self.fields):
-            return self.lags[number] + offset + self.after_inputs
-        earlier = self.starts[-1].get(name) == number
-        return self.lags[number] + offset + (self.between_steps if earlier else 0)
+        return self.lags[number] + offset + (self.after_inputs if number < len(self.fields) else 0)
 
     def _replaced(self, access: StageAccess, lag: int) -> set[str]:
         """The targets whose values of this step nothing but the same row of this stage reads."""

@@ -9,22 +9,19 @@ from dataclasses import dataclass
 class StreamShape:
     """A tile of `rows` rows and `columns` columns, computed by threads with a few rows each.
 
-    ahead: clocks between the copy of a plane and its first use; held: threads keep the older planes of their own cells
-    in registers; own: all planes of their own cells, and columns beside them are shuffled; unroll: clocks in the body
-    of the loop; lead: clocks by which blocks may be apart (0: any); blocks: of a multiprocessor, which bounds the
-    registers; split_barrier: warps of a block may be apart by most of a clock (where `own`); around: threads
-    keep the cells around their own, too (where `own`).
+    ahead: clocks between the copy of a plane and its first use; own: threads keep in registers all planes of their own
+    cells, not the older ones alone, and columns beside them are shuffled; unroll: clocks in the body of the loop; lead:
+    clocks by which blocks may be apart (0: any); split_barrier: warps of a block may be apart by most of a clock (where
+    `own`); around: threads keep the cells around their own, too (where `own`).
     """
 
     columns: int = 64
     rows: int = 32
     rows_each: int = 2
     ahead: int = 3
-    held: bool = True
     own: bool = False
     unroll: int = 1
     lead: int = 0
-    blocks: int = 1
     split_barrier: bool = False
     around: bool = False
 

@@ -54,16 +54,6 @@ class Levels:
         """The version of a field after each step."""
         return tuple(versions[name] for versions in self.starts[1:])
 
-    @cached_property
-    def last_reader(self) -> dict[Version, int]:
-        """The place in `nodes` of the last node that reads a version."""
-        found: dict[Version, int] = {}
-        for place, node in enumerate(self.nodes):
-            for write in node.writes:
-                found |= {node.before[read.field]: place for read in write.assignment.reads}
-                found[self.starts[node.step].get(write.new.field, write.old)] = place
-        return found
-
     @property
     def lag(self) -> int:
         """The rows that the slowest result lies behind the newest input row."""
@@ -102,13 +92,13 @@ def plain_fields(problem: Problem) -> tuple[str, ...]:
 
 
 @remembered()
-def levels(problem: Problem, steps: int, skew: int = 0, norm: str | None = None) -> Levels:
-    """The nodes of the interior's updates. skew: additional rows between steps, so that steps become
-    independent; norm: a field whose rows before each step are kept until its row after the step is known.
+def levels(problem: Problem, steps: int, norm: str | None = None) -> Levels:
+    """The nodes of the interior's updates; norm: a field whose rows before each step are kept until its row after the
+    step is known.
     """
     stages = plain_updates(problem)
     accesses = [_access(number, plain) for number, plain in enumerate(stages) if plain]
-    made = pipeline(plain_fields(problem), accesses, steps, between_steps=skew, kept=norm)
+    made = pipeline(plain_fields(problem), accesses, steps, kept=norm)
     nodes = tuple(
         _node(node, {t: assignment for t, (_, assignment) in stages[node.stage].items()}) for node in made.nodes
     )

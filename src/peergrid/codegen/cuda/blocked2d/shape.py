@@ -11,7 +11,7 @@ ROOMY = 200  # registers of a thread: two interior tiles of so many leave 112 to
 
 @dataclass(frozen=True)
 class Shape:
-    """The cut of a pass: steps, columns per lane, rows loaded ahead, warps per block, rows between steps (`skew`).
+    """The cut of a pass: steps, columns per lane, rows loaded ahead, warps per block.
 
     blocks: thread blocks that shall fit on a multiprocessor at once, which bounds the registers (0: no bound);
     registers: the most of a thread, else (0: no bound);
@@ -23,7 +23,6 @@ class Shape:
     columns: int = 4
     ahead: int = 4
     warps: int = 4
-    skew: int = 0
     blocks: int = 0
     registers: int = 0
     rotate: bool = True

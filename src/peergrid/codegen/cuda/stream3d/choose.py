@@ -65,7 +65,7 @@ def _shape(problem: Problem, stages: tuple[int, ...], gpu: GpuModel) -> StreamSh
     for shape in _shapes(problem, stages, gpu):
         rings = Rings(problem, 1, shape, stages)
         held = rings.held * shape.rows_each * rings.width * problem.itemsize // 4
-        few = shape.threads(problem.itemsize) <= FEW_THREADS and shape.blocks == 1
+        few = shape.threads(problem.itemsize) <= FEW_THREADS
         if rings.fits and held <= (MOST_HELD_BY_FEW if few else MOST_HELD) and rings.shared_bytes <= gpu.most_shared:
             return shape
     return None

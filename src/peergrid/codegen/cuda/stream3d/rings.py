@@ -199,8 +199,7 @@ class Rings:
         shape, shared = self.shape, [use for use in uses if self._shared(use)]
         newest = max(use.plane for use in uses) if version.source else self._maker_lead(version)
         all_oldest = min(use.plane for use in uses)
-        oldest = min([newest, *(use.plane for use in shared)]) if shape.held or shape.own else all_oldest
-        oldest = newest if self.around else oldest
+        oldest = newest if self.around else min([newest, *(use.plane for use in shared)])
         planes = newest - oldest + 1 + (shape.ahead if version.source else 0)
         if shape.own:
             youngest = newest

@@ -80,7 +80,7 @@ struct Plan {{
   static __device__ __forceinline__ int first(int at, int axis) {{ return axis == 1 ? {row} : {column}; }}
 }};
 
-extern "C" __global__ void __launch_bounds__({threads}, {blocks})
+extern "C" __global__ void __launch_bounds__({threads}, 1)
 {entry}({parameters}) {{
   extern __shared__ __align__(128) unsigned char shared[];
   stream_tiles<Plan>(a, {more}, reinterpret_cast<R*>(shared));
@@ -298,7 +298,6 @@ class Text:
             row=row if periodic[1] else f"max({row}, 0)",
             column=column if periodic[2] else f"max({column}, 0)",
             threads=self._threads,
-            blocks=rings.shape.blocks,
             entry=ENTRY,
             parameters=", ".join(f"const __grid_constant__ {kind}" for kind in kinds),
             more="pace, wraps" if self._given else "Pace{nullptr, 0, 0}, Wraps{{0, 0, 0}}",

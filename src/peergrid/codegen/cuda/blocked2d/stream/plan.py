@@ -41,7 +41,7 @@ class StreamPlan2D:
 
     @cached_property
     def levels(self) -> Levels:
-        return levels(self.problem, self.shape.steps, self.shape.skew, self.norm)
+        return levels(self.problem, self.shape.steps, self.norm)
 
     @property
     def arguments(self) -> Arguments:

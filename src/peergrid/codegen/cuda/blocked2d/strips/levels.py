@@ -7,9 +7,8 @@ a cell which none of them changes is carried over from.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 
-from peergrid.codegen.cuda.blocked.levels import Levels, Node, Version, writes_of
+from peergrid.codegen.cuda.blocked.levels import Levels, Node, writes_of
 from peergrid.codegen.cuda.blocked.plain import unbounded
 from peergrid.codegen.cuda.blocked2d.strips.region import BoundaryStrip, Choice
 from peergrid.codegen.pipeline import PipelineNode, StageAccess, pipeline, span_of
@@ -25,24 +24,8 @@ class StripNode(Node):
     choices: tuple[Choice, ...] = ()
 
 
-@dataclass(frozen=True)
-class StripLevels(Levels):
-    """The nodes of a strip: what a cell may read, whichever update applies."""
-
-    @cached_property
-    def last_reader(self) -> dict[Version, int]:
-        found: dict[Version, int] = {}
-        for place, node in enumerate(self.nodes):
-            assert isinstance(node, StripNode)
-            reads = {read for choice in node.choices for read in choice.update.reads if read.field in node.before}
-            found |= {node.before[read.field]: place for read in reads}
-            found |= {write.old: place for write in node.writes}
-            found |= {self.starts[node.step][write.new.field]: place for write in node.writes}
-        return found
-
-
 @remembered(256)
-def strip_levels(problem: Problem, steps: int, strip: BoundaryStrip, norm: str | None = None) -> StripLevels:
+def strip_levels(problem: Problem, steps: int, strip: BoundaryStrip, norm: str | None = None) -> Levels:
     """The nodes of a strip; every version keeps the row that a cell which no update changes is carried over from.
 
     norm: a field whose rows before each step are kept until its row after the step is known.
@@ -51,7 +34,7 @@ def strip_levels(problem: Problem, steps: int, strip: BoundaryStrip, norm: str |
     made = pipeline(_fields(problem, strip), accesses, steps, carry=True, kept=norm)
     nodes = tuple(_node(node, strip.choices[node.stage]) for node in made.nodes)
     finals = tuple(made.finals[name] for name in problem.state if name in made.finals)
-    return StripLevels(steps, nodes, made.inputs, finals, made.starts)
+    return Levels(steps, nodes, made.inputs, finals, made.starts)
 
 
 def _access(problem: Problem, number: int, choices: tuple[Choice, ...]) -> StageAccess:
