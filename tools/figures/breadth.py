@@ -9,7 +9,7 @@ from figures.records import RESULTS, Found, table, when
 
 NAMES = {
     "acoustic": "acoustic wave, 8th order, variable velocity",
-    "acoustic_prev": "the same, as one field and its values a step before",
+    "acoustic_prev": "the same, as one field and its previous values",
     "tti": "TTI wave, 8th order, two stages",
     "tti_one_stage": "the same as one stage of products of derivatives",
     "box27": "mean of 27 points",
@@ -37,9 +37,10 @@ def breadth(folder: Path | None = None) -> str:
     heads = ["problem", "bytes", "one step per pass", "of one pass", "what suits", "two GPUs over twice one"]
     return "\n".join(
         [
-            f"**Problems of many kinds**, GCells/s and time step, float32, on one GPU ({when(record)}; a copy moves "
-            f"{record['copy_bytes_per_s'] / 1e9:,.0f} GB/s in the same run). `bytes`: the fewest that a cell and time "
-            "step take when each step is a pass of its own; `of one pass`: the rate over that of a copy of so many.",
+            f"**Problems of many kinds**, GCells/s, float32, on one GPU ({when(record)}; a copy moves "
+            f"{record['copy_bytes_per_s'] / 1e9:,.0f} GB/s in the same run). `bytes`: the fewest bytes per cell and "
+            "step with one step per pass; `of one pass`: the rate over the rate at which a copy moves that many bytes; "
+            "`what suits`: the options that peergrid chooses.",
             "",
             *table(heads, cells),
         ]

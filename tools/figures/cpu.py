@@ -1,4 +1,4 @@
-"""What was shown on CPUs: the same bits, the proof, radar beside gprMax."""
+"""Figures of CPUs: the same bits, the proof, radar beside gprMax, waves beside Devito."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ def same_bits() -> str:
         [entry["problem"], str(entry["steps"]), str(entry["runs"]), str(len(entry["digests"]))]
         for entry in found["problems"]
     ]
-    head = "**The same bits** over devices, strategies, depths and exchange orders: digests seen, of so many runs"
+    head = "**The same bits** over devices, strategies, depths and exchange orders: runs, and different digests"
     return "\n".join([f"{head} ({where(found)}).", "", *table(["problem", "steps", "runs", "digests"], rows)])
 
 
@@ -22,18 +22,18 @@ def verification() -> str:
     result = load("verification")
     found = result["found"]
     return (
-        f"**Proved**: {found['schedules']:,} schedules of the radar example ({found['ops']:,} operations; every "
-        f"strategy, 1, 2, 3, 4 and 7 devices, depths 1, 2, 3, 5 and 8, three exchange orders) have {found['races']} "
-        f"races, {found['stale_reads']} stale reads and {found['deadlocks']} deadlocks by two independent checkers. Of "
-        f"{found['mutants']:,} schedules with one thing wrong, both checkers reject {found['killed']:,}; "
-        f"{found['redundant']:,} are shown to be as good as the original, and on {found['disagreements']} the checkers "
-        f"disagree (`{result['command']}`, {result['processor_seconds']} s of processor time; {where(result)}; "
-        f"[docs/verification.md](docs/verification.md)). {_lowered(result)}"
+        f"**Proved**: two independent checkers find {found['races']} races, {found['stale_reads']} stale reads and "
+        f"{found['deadlocks']} deadlocks in {found['schedules']:,} schedules of the radar example ({found['ops']:,} "
+        "operations; every strategy, 1, 2, 3, 4 and 7 devices, depths 1, 2, 3, 5 and 8, three exchange orders). Both "
+        f"checkers reject {found['killed']:,} of {found['mutants']:,} *mutants*, schedules in which one thing was "
+        f"changed. The other {found['redundant']:,} mutants are proved to be as good as the original; the checkers "
+        f"disagree on {found['disagreements']} (`{result['command']}`, {result['processor_seconds']} s of processor "
+        f"time; {where(result)}).\n\n{_lowered(result)}"
     )
 
 
 def _lowered(result: dict[str, Any]) -> str:
-    """The same of what GPUs carry out, and of schedules edited at random."""
+    """The same for the schedules that GPUs execute, and for schedules edited at random."""
     found, states = result["lowered"].values(), sum(row["states"] for row in result["protocol"])
     schedules, ops, tried, killed = (
         sum(each[key] for each in found) for key in ("schedules", "ops", "mutants", "killed")
@@ -44,13 +44,12 @@ def _lowered(result: dict[str, Any]) -> str:
     wrong += sum(not row["right"] for row in many)
     slowest = max(row["seconds"] for row in many)
     return (
-        f"**What is proved is what runs**: {schedules:,} schedules ({ops:,} operations) after all passes of their "
-        f"lowering for 2 and 4 GPUs, {tried:,} mutants of them (both checkers reject {killed:,}, the others are as "
-        f"good), and {states:,} states of the protocols of fused kernels on 2 to 4 devices: {wrong} faults. Of "
-        f"{edits['edits']:,} schedules edited at random both checkers accept {edits['accepted']:,}, and "
-        f"{edits['wrong_runs']} of {edits['runs']:,} runs of these with random delays leave other bits. "
-        f"The schedule of a strategy for {many[0]['devices']:,} GPUs is proved in at most {slowest:.1f} s of processor "
-        "time."
+        f"**The proof covers the schedules that run**: {schedules:,} schedules ({ops:,} operations) after all passes "
+        f"of their lowering for 2 and 4 GPUs, {tried:,} mutants of them (both checkers reject {killed:,}, the others "
+        f"are as good), and {states:,} states of the protocols of fused kernels on 2 to 4 devices have {wrong} faults. "
+        f"Both checkers accept {edits['accepted']:,} of {edits['edits']:,} schedules edited at random; "
+        f"{edits['wrong_runs']} of {edits['runs']:,} runs of these, with random delays, give other bits. The proof of "
+        f"a schedule for {many[0]['devices']:,} GPUs takes at most {slowest:.1f} s of processor time."
     )
 
 
@@ -63,7 +62,7 @@ def tti_cpu() -> str:
 
 
 def files() -> str:
-    """The price of what a run writes on the way."""
+    """The cost of the files that a run writes while it steps."""
     kept, taken = load("checkpoints_cpu"), load("snapshots_cpu")
     still, beside = (kept[name]["share of a minute"] for name in ("still", "beside"))
     usual, size = statistics.median(taken["seconds"]["none"]), taken["bytes of a whole snapshot"]
@@ -72,9 +71,10 @@ def files() -> str:
         for name, one in taken["price"].items()
     ]
     head = (
-        f"**Files on the way** ({where(taken['about'])}). A checkpoint of {kept['bytes'] / 2**20:.0f} MiB once a "
-        f"minute stops the run for {still:.2%} of the time and is written beside it in {beside:.2%}. Snapshots of "
-        f"{size / 2**20:.0f} MiB of a radar run that keeps all cores busy for {usual:.1f} s:"
+        f"**Files written during a run** ({where(taken['about'])}). A checkpoint of {kept['bytes'] / 2**20:.0f} MiB "
+        f"once a minute stops the run for {still:.2%} of the time; writing it takes {beside:.2%} of the time, "
+        f"concurrently with the run. Snapshots of {size / 2**20:.0f} MiB cost a radar run that keeps all cores busy "
+        f"for {usual:.1f} s:"
     )
     return "\n".join([head, "", *table(["snapshots", "each", "of the run"], rows)])
 

@@ -9,7 +9,8 @@ from statistics import median
 from figures.records import RESULTS, Found, load, table, when, where
 
 RECORD = "h200-forecasts.json"
-CLEAN, OLD = "no calibration used, foretold before anything was measured:", "the last calibration did not use:"
+CLEAN = "that no calibration used, each predicted before it was measured:"
+OLD = "that the last calibration did not use:"
 
 
 def forecasts(folder: Path | None = None) -> str:
@@ -26,18 +27,18 @@ def forecasts(folder: Path | None = None) -> str:
     clean = record.get("foretold_before", 0) >= record["cases"]
     within, chosen = record["within_25_percent"], record["seconds_to_choose"]
     lines = [
-        f"**Forecasts of the time of a step** ({when(record)}), {record['cases']} cases of sizes that",
+        f"**Forecasts of the time of a step** ({when(record)}), {record['cases']} cases of sizes",
         CLEAN if clean else OLD,
         f"the median error is {record['median_error']:.1%}, {within:.0%} are within 25 %.",
         "",
         *table(heads, _rows(record["rows"])),
         "",
-        "Each figure is the median error over the strategies. The arrangement that is foretold to be the fastest is",
-        f"within 3 % of the best of all measured on {choices['within_3_percent']:.0%} of {choices['cases']} grids, the",
-        f"best of the {choices['tried']} that a trial takes from it on {trial:.0%}, and never more than "
+        "Each figure is the median error over the strategies. The arrangement with the shortest predicted time is",
+        f"within 3 % of the best of all measured on {choices['within_3_percent']:.0%} of {choices['cases']} grids. The",
+        f"best of the {choices['tried']} arrangements that a trial tries is so on {trial:.0%}, and never more than "
         f"{worst_chosen:.1%} slower.",
-        f"Choosing takes {usual:.2g} s, at most {chosen:.2g} s.",
-        f"Memory is foretold within {worst:.1%} of what the driver",
+        f"The choice takes {usual:.2g} s, at most {chosen:.2g} s.",
+        f"Predicted memory is within {worst:.1%} of what the driver",
         f"reports ({len(memory)} runs of 64 MiB and more).",
     ]
     return "\n".join(lines)
@@ -54,9 +55,9 @@ def foretold() -> str:
     choices, spent = choosing["choices"]["found"]["choices"], [row["seconds"] for row in choosing["seconds"]["found"]]
     plans = max(row["seconds"] for row in choosing["plans"]["found"])
     lines = [
-        f"Times of a step, foretold and then measured ({when(record)}): every strategy, one step per exchange and",
-        "several, 512² to 16384² cells and as many in 3D, none of which a calibration used; and on virtual devices",
-        f"({where(virtual)}).",
+        f"Times of a step, predicted and then measured ({when(record)}): every strategy, one step per exchange and",
+        "several, 512² to 16384² cells and as many in 3D. No calibration used these cases. The last row is for virtual",
+        f"devices ({where(virtual)}).",
         "",
         *table(
             heads,
@@ -70,14 +71,15 @@ def foretold() -> str:
             ],
         ),
         "",
-        f"The best of the {choices['tried']} arrangements that are foretold to be the fastest, which a run tries, is",
+        f"A run tries the {choices['tried']} arrangements with the shortest predicted times. The best of these is",
         f"within 3 % of the best of all on {choices['within_3_percent_after_trial']:.0%} of {choices['cases']} grids, "
-        f"and nowhere more than {choices['worst_after_trial']:.1%} slower.",
-        f"As runs make them on one H200, trial and all ({when(chosen)}),",
-        f"choices are within {chosen['worst']:.1%} of the best on all {len(chosen['rows'])} grids. With kernels",
-        f"that an earlier run compiled they take {median(row['seconds'] for row in chosen['rows']):.2g} s, at most",
-        f"{chosen['most_seconds']:.2g} s; by forecasts alone {median(spent):.2g} s, at most {max(spent):.2g} s, and",
-        f"`peergrid plan` takes at most {plans:.2g} s",
+        f"and never more than {choices['worst_after_trial']:.1%} slower.",
+        f"The choices of complete runs on one H200, with their trials ({when(chosen)}),",
+        f"are within {chosen['worst']:.1%} of the best on all {len(chosen['rows'])} grids. A choice takes "
+        f"{median(row['seconds'] for row in chosen['rows']):.2g} s, at most",
+        f"{chosen['most_seconds']:.2g} s, with kernels that an earlier run compiled. Without a trial it takes "
+        f"{median(spent):.2g} s, at most {max(spent):.2g} s,",
+        f"and `peergrid plan` takes at most {plans:.2g} s",
         f"({where(choosing['seconds'])}).",
     ]
     return "\n".join(lines)
@@ -115,7 +117,7 @@ EIGHT = (  # the suite, a word for its grid, and what its series begin with
 
 
 def eight() -> str:
-    """What eight H200s are foretold to do, beside what earlier commits measured."""
+    """Forecasts for eight H200s beside the measurements of earlier commits."""
     told = {name: load(f"h200-x8-{name}-foretold") for name in ("jacobi", "fdtd", "small")}
     known = {name: load(f"h200-x8-{name}") for name in told}
     rows = []
@@ -124,11 +126,11 @@ def eight() -> str:
         figures = f"{seconds * 1e6:.3g}", f"{cells / seconds / 1e9:,.0f}", f"{before[1] * 1e6:.3g}"
         rows.append([grid, way, *figures])
     about, then = told["jacobi"]["about"], known["jacobi"]["about"]
-    heads = ["", "fastest", "µs per step, foretold", "GCells/s, foretold", "µs per step, earlier"]
+    heads = ["", "fastest", "µs per step, predicted", "GCells/s, predicted", "µs per step, measured earlier"]
     return "\n".join(
         [
-            f"**Eight H200s, foretold** ({about['date']}, commit {about['commit'][:7]}, `{about['command']}`)",
-            f"beside what they measured earlier ({then['date']}, commit {then['commit'][:7]}):",
+            f"**Forecasts for eight H200s** ({about['date']}, commit {about['commit'][:7]}, `{about['command']}`)",
+            f"beside earlier measurements ({then['date']}, commit {then['commit'][:7]}):",
             "",
             *table(heads, rows),
         ]

@@ -1,4 +1,4 @@
-"""On GPUs: rates beside NVIDIA's samples, small grids, three dimensions, hosts, strategies, own stencils; bits."""
+"""Figures of GPUs: rates beside NVIDIA's samples, small grids, 3D, host time, strategies, own stencils, bits."""
 
 from __future__ import annotations
 
@@ -50,10 +50,10 @@ def gpu() -> str:
     )
 
 
-NOT_ALIKE = """Not alike: NVIDIA's programs copy each norm to the host and compare it there, peergrid's norms stay on
-the devices until they are asked for. Its samples last about 0.1 s, after rests of three times as long, since GPUs that
-draw all the power they may are clocked down (sustained rates have a row of their own); NVIDIA's are runs of their own.
-Each figure is that of the fastest strategy on so many GPUs."""
+NOT_ALIKE = """Two differences matter. NVIDIA's programs copy each norm to the host and compare it there; peergrid keeps
+norms on the devices until they are asked for. peergrid's samples last about 0.1 s, each after a rest three times as
+long, because a GPU at its power limit lowers its clock (one row has sustained rates); NVIDIA's samples are separate runs.
+Each figure is the rate of the fastest strategy on that number of GPUs."""
 
 
 def samples() -> str:
@@ -66,7 +66,7 @@ def samples() -> str:
     names = dict.fromkeys(row["program"] for row in rows)
     return "\n".join(
         [
-            f"**Beside NVIDIA's samples in one call**, seconds of 1,000 steps of Jacobi, float32, on one GPU "
+            f"**NVIDIA's samples and peergrid in one call**, seconds for 1,000 steps of Jacobi, float32, on one GPU "
             f"({when(found)}; their sources at {source['commit'][:7]}, built by `nvcc {source['options']}`).",
             "",
             *table(["", *heads], [[name, *(seconds.get((name, *kind), "–") for kind in kinds)] for name in names]),
@@ -149,7 +149,7 @@ def more() -> str:
 
 
 def _tiny() -> str:
-    """A grid that grows with the GPUs, and how long these take to meet."""
+    """A grid that grows with the GPUs, and the time of a barrier."""
     met = load("h200-x8-barrier")
     said = ", ".join(
         f"{row['seconds_per_step'] * 1e6:.2f} µs on {row['count']} with an exchange after {steps} ({when(record)})"
@@ -188,8 +188,8 @@ def _heat() -> str:
             f"{kind}, {one:,.0f} → {several['gcells']:,.0f} GCells/s ({several['shape']['steps']} steps per pass)"
         )
     return (
-        f"- **Three dimensions**: 512³ cells, kernels by themselves without a run around them, one step per pass and "
-        f"several: {'; '.join(lines)} ({when(found)})."
+        f"- **Three dimensions**: 512³ cells, kernels alone, outside of a run, one step per pass → several: "
+        f"{'; '.join(lines)} ({when(found)})."
     )
 
 
@@ -198,8 +198,8 @@ def _hosts() -> str:
     rows = [row for row in found["rows"] if row["size"] == 17408 and row["depth"] == 1 and not row["route"]]
     times = ", ".join(f"`{row['strategy']}` {row['host_microseconds_per_step']:.0f}" for row in rows)
     return (
-        "- **The host**: µs per step that its busiest thread takes to issue work, Jacobi 17408² on 4 GPUs, an exchange "
-        f"after every step: {times} ({when(found)})."
+        "- **The host**: µs per step in which the busiest host thread issues work, Jacobi 17408² on 4 GPUs, an "
+        f"exchange after every step: {times} ({when(found)})."
     )
 
 
@@ -224,10 +224,10 @@ def ladder() -> str:
     heads = [f"{base}, {shapes[base]}" for base in bases]
     return "\n".join(
         [
-            f"**Every strategy** on {over} GPUs: the rate as a share of so many times the fastest single GPU; one step "
-            f"per exchange, or several (deep) ({when(found)}; `{found['about']['command']}`). Under `persistent` "
-            "boxes of more than 8 million cells are passes of kernels of their own now; the rates of Jacobi are those "
-            "of one kernel for all.",
+            f"**Parallel efficiency of every strategy** on {over} GPUs: the rate over N times the rate of the fastest "
+            f"single GPU, with one step per exchange or several (deep) ({when(found)}; `{found['about']['command']}`). "
+            "`persistent` now launches a kernel for each pass of a box of more than 8 million cells; the rates of "
+            "Jacobi here are those of one kernel for all passes.",
             "",
             *table(["strategy", *heads], lines),
         ]
@@ -243,7 +243,7 @@ def _share(value: float | None) -> str:
 
 def gpu_bits() -> str:
     """The same bits on GPUs as on the CPU."""
-    leads = {"h200-x8-bits": "On GPUs", "h200-x2-bits": "On two of another machine", "h200-x1-bits": "On one GPU"}
+    leads = {"h200-x8-bits": "On GPUs", "h200-x2-bits": "On two GPUs of another machine", "h200-x1-bits": "On one GPU"}
     return "\n\n".join(_bits(load(name), lead) for name, lead in leads.items())
 
 
@@ -252,7 +252,7 @@ def _bits(found: Found, lead: str) -> str:
     runs, same = (sum(row[key] for row in rows) for key in ("runs", "same"))
     devices, problems = (", ".join(sorted({row[key] for row in rows}, key=_place)) for key in ("devices", "problem"))
     failed = f"; {len(found['failed'])} ended in an error, all named in the record" if found["failed"] else ""
-    left = f"; {found['not_run']:,} more were not reached in the time given" if found["not_run"] else ""
+    left = f"; {found['not_run']:,} more did not fit into the time given" if found["not_run"] else ""
     return (
         f"**{lead}** {same:,} of {runs:,} runs ({problems}; every strategy, depths, routes, orders; {devices}) have "
         f"the bits of the CPU's reference ({when(found)}{failed}{left})."
@@ -268,7 +268,7 @@ def _place(name: str) -> tuple[int, str]:
 
 
 def own() -> str:
-    """A user's stencils beside the same thing shipped."""
+    """A user's stencils beside the same equations in peergrid's own models."""
     found = next(iter(records("own")), None)
     if found is None:
         return ""
@@ -287,8 +287,10 @@ def own() -> str:
         row["against"] for row in found["rows"] if row["series"] == "heat: own heat, one step" and row["count"] == 1
     ]
     more = (
-        f" Heat has 7 operations a cell, Jacobi 4; one step per pass it has {heat[0]:.1%} of the rate." if heat else ""
+        f" Heat has 7 operations per cell, Jacobi 4; with one step per pass its rate is {heat[0]:.1%} of Jacobi's."
+        if heat
+        else ""
     )
-    lead = "**Stencils of one's own** run as fast as the same equations of peergrid's own models, measured in turns"
+    lead = "**User stencils** run as fast as the same equations in peergrid's own models, measured alternately"
     said = f"{lead} ({when(found)}).{more}"
     return "\n".join([said, "", *table(["stencil", "GPUs", "GCells/s", "of the shipped one", "spread"], lines)])

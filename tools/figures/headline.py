@@ -1,47 +1,63 @@
-"""The three figures of the README, each against a program that does the same."""
+"""The rates of the README, each beside those of a program that does the same."""
 
 from __future__ import annotations
 
 from figures.gpu import SAMPLES, best_samples, jacobi_rates
-from figures.records import load
+from figures.records import load, table
+
+HEADS = ["problem", "machine", "compared with", "peergrid, one step per pass", "peergrid, several steps per pass"]
 
 
 def headline() -> str:
     """Jacobi beside NVIDIA's samples, radar beside gprMax, acoustic waves beside Devito."""
-    return "\n".join((_gpus(), _radar(), _waves()))
-
-
-def _gpus() -> str:
-    theirs, single, several = best_samples(1000), jacobi_rates("one step"), jacobi_rates("several steps")
-    counts = (min(theirs), max(theirs))
-    alike = ", ".join(f"{single[n][0]:,.0f} on {n} ({single[n][0] / theirs[n][0]:.1f} ×)" for n in counts)
-    fused = ", ".join(f"{several[n][0]:,.0f} on {n} ({several[n][0] / theirs[n][0]:.0f} ×)" for n in counts)
-    program = load(SAMPLES)["about"]["program"]
-    return (
-        f"- **GPUs** (H200), Jacobi on 17408 × 17408 cells, billion cells a second, beside {program}: one step per "
-        f"pass like these, {alike}; several steps per pass, {fused}."
+    lines = table(HEADS, [*_gpus(), _radar(), _waves()])
+    return "\n".join(
+        [
+            *lines,
+            "",
+            "A row has one unit: 10⁹ (G) or 10⁶ (M) cells per second. The other programs make one step per pass.",
+        ]
     )
 
 
-def _radar() -> str:
+def _gpus() -> list[list[str]]:
+    theirs, single, several = best_samples(1000), jacobi_rates("one step"), jacobi_rates("several steps")
+    program = load(SAMPLES)["about"]["program"]
+    return [
+        [
+            "Jacobi, 17408 × 17408 cells",
+            f"{n} × H200",
+            f"{program}: {theirs[n][0]:,.0f} Gcells/s",
+            f"{single[n][0]:,.0f} ({single[n][0] / theirs[n][0]:.1f} ×)",
+            f"{several[n][0]:,.0f} ({several[n][0] / theirs[n][0]:.0f} ×)",
+        ]
+        for n in (min(theirs), max(theirs))
+    ]
+
+
+def _radar() -> list[str]:
     found = load("fdtd_cpu")
     median = {name: entry["median"] for name, entry in found["results"].items()}
     one, several = median["peergrid_depth_1"], median["peergrid_depth_16"]
-    return (
-        f"- **CPUs** ({found['threads']} threads), radar with absorbers, million cells a second, beside gprMax "
-        f"({median['gprmax']:,.0f}): one step per pass like this, {one:,.0f} ({one / median['gprmax']:.1f} ×); sixteen "
-        f"steps per pass, {several:,.0f} ({several / median['gprmax']:.0f} ×)."
-    )
+    return [
+        "radar with absorbers",
+        f"{found['threads']} CPU threads",
+        f"gprMax: {median['gprmax']:,.0f} Mcells/s",
+        f"{one:,.0f} ({one / median['gprmax']:.1f} ×)",
+        f"{several:,.0f} ({several / median['gprmax']:.0f} ×), 16 steps",
+    ]
 
 
-def _waves() -> str:
+def _waves() -> list[str]:
     found = load("waves_cpu")
     rates = {name: entry["median"] for name, entry in found["results"].items()}
     times = found["times_devito_median_of_rounds"]
     best = max((name for name in times if name != "peergrid_depth_1"), key=lambda name: float(times[name]))
     one, several = (f"{rates[name]:,.0f} ({times[name]:.2f} ×)" for name in ("peergrid_depth_1", best))
-    return (
-        f"- **CPUs** ({found['threads']} threads), acoustic waves in 3D, 8th order, million cells a second, beside "
-        f"Devito ({rates['devito']:,.0f}): one step per pass like this, {one}; {best.rpartition('_')[2]} steps per "
-        f"pass, {several}."
-    )
+    return [
+        "acoustic waves in 3D, 8th order",
+        f"{found['threads']} CPU threads",
+        f"Devito: {rates['devito']:,.0f} Mcells/s",
+        one,
+        f"{several}, {best.rpartition('_')[2]} steps",
+    ]

@@ -1,4 +1,4 @@
-"""Work that is no stencil: farms, relaxation of binary variables, reductions."""
+"""Figures of work other than stencils: farms, spins, sparse products, reductions."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ def _on_gpus(found: Found) -> str:
 
 
 def farm() -> str:
-    """A farm beside GNU parallel and waves, and the campaign of kills."""
+    """A farm beside GNU parallel and waves of jobs, and the campaign of kills."""
     beside, kills = load("farm"), load("farm_kills")
     rows = [
         [name, *(f"{beside[part]['seconds'][name]:.2f} s" for part in ("uneven", "short"))]
@@ -20,13 +20,14 @@ def farm() -> str:
     head = ["", f"{uneven['jobs']} uneven jobs, {uneven['least']:.2f} s at least", f"{short['jobs']} jobs of `true`"]
     ends = ", ".join(f"{count} × {name}" for name, count in kills["ends"].items())
     lines = [
-        f"Seconds on {beside['slots']} job slots ({where(beside)}); *waves*: as many jobs as slots are started, and "
-        "all waited for. A farm's time holds the start of Python, and a job's exit code on the disk.",
+        f"Seconds on {beside['slots']} job slots ({where(beside)}). *Waves*: one job per slot is started, and the next "
+        "ones start when all have ended. The time of a farm includes the start of Python and a write of each job's "
+        "exit code to the disk.",
         "",
         *table(head, rows),
         "",
-        f"**Kills**: a farm of {kills['jobs']} jobs, {kills['failures']} attempts of which failed, was disturbed "
-        f"{sum(kills['ends'].values())} times ({ends}) and resumed {kills['farms'] - 1} times: {kills['lost']} jobs "
+        f"**Kills**: a farm of {kills['jobs']} jobs, with {kills['failures']} failing attempts, was disturbed "
+        f"{sum(kills['ends'].values())} times ({ends}) and resumed {kills['farms'] - 1} times. {kills['lost']} jobs "
         f"were lost, {kills['twice']} ended twice, {kills['begun after their end']} began again after their end "
         f"(`{kills['command']}`).",
     ]
@@ -60,8 +61,8 @@ def spins() -> str:
         "",
         *table(["GPUs", "exchange", "flips per ns", "speed-up"], rows),
         "",
-        f"All digests are {'the same, and those of virtual devices' if same else 'not the same'}. The energy is "
-        f"{alone['energy']:.5f}, on the Bethe lattice {alone['bethe']:.5f}.",
+        f"All digests are {'the same, also as on virtual devices' if same else 'not the same'}. The energy is "
+        f"{alone['energy']:.5f}; the theory of the Bethe lattice gives {alone['bethe']:.5f}.",
     ]
     return "\n".join(lines)
 
@@ -83,12 +84,12 @@ def sparse() -> str:
     ]
     head = ["rows × nonzeros", "type", "columns", "rows", "slices", "cuSPARSE", "the faster over cuSPARSE"]
     commits = ", ".join(sorted({record["commit"][:7] for record in found}))
-    text = f"Billions of operations a second ({found[0]['hardware']['gpus']}, {where(found[0])}, commits {commits})."
+    text = f"Rates in 10⁹ operations per second ({found[0]['hardware']['gpus']}, {where(found[0])}, commits {commits})."
     return "\n".join([text, "", *table(head, rows)])
 
 
 def spins_forecast() -> str:
-    """Half steps foretold from the rate of one GPU."""
+    """Half steps predicted from the rate of one GPU."""
     found = load("spins_forecast")
     rows = [
         [
@@ -99,7 +100,7 @@ def spins_forecast() -> str:
         ]
         for row in found["rows"]
     ]
-    head = ["GPUs", "µs of a half step, foretold", "speed-up", "measured"]
+    head = ["GPUs", "µs per half step, predicted", "speed-up", "measured"]
     text = f"{found['variables']:,} variables on {found['machine']}, exchange `copy` (`{found['command']}`)."
     return "\n".join([text, "", *table(head, rows)])
 
@@ -113,7 +114,7 @@ def sparse_cpu() -> str:
         for each in found["found"]
     ]
     same = "have the same bits" if all(each["same_bits"] for each in found["found"]) else "have other bits"
-    text = f"Billions of operations a second, {found['rows']:,} rows of {found['width']} nonzeros, float64"
+    text = f"Rates in 10⁹ operations per second, {found['rows']:,} rows of {found['width']} nonzeros, float64"
     return "\n".join([f"{text} ({where(found)}); all results {same}.", "", *table(["columns", *ways], rows)])
 
 
@@ -131,12 +132,12 @@ def reduction() -> str:
     cycles = ", ".join(f"{way} {warp[way]:.0f}" for way in warp)
     return "\n".join(
         [
-            f"Sums of doubles, GB read per second ({_on_gpus(found)}).",
+            f"Sums of doubles, GB/s read ({_on_gpus(found)}).",
             "",
             *table(["bytes", *WAYS, "best of ours over CUB"], lines),
             "",
             f"All sums of a size have {'the same bits' if same else 'different bits'}.",
-            *([f"Cycles of the sum of 32 doubles: {cycles}."] if warp else []),
+            *([f"Clock cycles for the sum of 32 doubles: {cycles}."] if warp else []),
         ]
     )
 
@@ -147,7 +148,7 @@ def reduction_two() -> str:
     rows = sorted(found["rows"], key=lambda row: int(row["bytes"]))
     lines = [[*_rates(row, (*SEVERAL, "last block")), f"{row['speed_up']:.2f}"] for row in rows]
     same = all(row["same_bits"] for row in rows)
-    text = f"The same on two GPUs ({_on_gpus(found)}); all sums of a size have {'the same' if same else 'other'} bits."
+    text = f"Sums on two GPUs ({_on_gpus(found)}); all sums of a size have {'the same' if same else 'other'} bits."
     return "\n".join([text, "", *table(["bytes", *SEVERAL, "one GPU, last block", "2 GPUs over the best of 1"], lines)])
 
 
@@ -156,7 +157,7 @@ def _rates(row: Found, ways: tuple[str, ...]) -> list[str]:
 
 
 def layers() -> str:
-    """Jacobi on two GPUs by the layers exchanged at once: µs of a step, and the rate over one GPU's."""
+    """Jacobi on two GPUs by the layers of an exchange: µs of a step, and the rate over one GPU's."""
     found = load("h200-x2-layers")
     lines = [
         [
@@ -171,7 +172,7 @@ def layers() -> str:
     ]
     head = ["grid", "strategy", "layers", "bytes of a message", "µs a step", "times as fast as one GPU"]
     place = _on_gpus(found["about"])
-    return "\n".join([f"Jacobi, every step a pass of its own ({place}).", "", *table(head, lines)])
+    return "\n".join([f"Jacobi, one step per pass ({place}).", "", *table(head, lines)])
 
 
 def _size(count: int) -> str:
