@@ -52,8 +52,8 @@ def gpu() -> str:
 
 NOT_ALIKE = """Two differences matter. NVIDIA's programs copy each norm to the host and compare it there; peergrid keeps
 norms on the devices until they are asked for. peergrid's samples last about 0.1 s, each after a rest three times as
-long, because a GPU at its power limit lowers its clock (one row has sustained rates); NVIDIA's samples are separate runs.
-Each figure is the rate of the fastest strategy on that number of GPUs."""
+long, because a GPU at its power limit lowers its clock (one row has sustained rates); NVIDIA's samples are separate
+runs. Each figure is the rate of the fastest strategy on that number of GPUs."""
 
 
 def samples() -> str:
