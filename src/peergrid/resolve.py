@@ -17,6 +17,7 @@ from peergrid.grid.partition import Partition
 from peergrid.runtime.devices import Devices
 from peergrid.schedule import Layout, Options, ResolvedOptions, layout
 from peergrid.schedule.exchange import ORDERS, Order
+from peergrid.schedule.layout import ROWS_PER_STEP
 from peergrid.schedule.ops import Carrier, Route
 from peergrid.schedule.strategies import STRATEGIES, StrategyName
 from peergrid.stencil import Problem, footprint
@@ -26,7 +27,6 @@ if TYPE_CHECKING:
     from peergrid.predict.forecast import Forecast
 
 CPU_DEPTH = 8  # ghost depth on virtual devices unless told otherwise: enough to work from the cache
-ROWS_PER_STEP = 4  # rows of a device for each step of depth, so that most of its work is not redundant
 
 
 def default_options(devices: Devices, problem: Problem, norm: str | None = None) -> Options:

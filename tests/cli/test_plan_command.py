@@ -50,10 +50,23 @@ def test_figures_from_data_sheets_are_marked(call: Call, model: Path) -> None:
     assert "was not measured" in answer.err
 
 
-def test_several_nodes_are_on_paper(call: Call, model: Path) -> None:
-    answer = call("plan", model, "--machine", "h200-x2", "--nodes", "2", "--network", "5e-6,50e9", "--json")
-    assert answer.json["devices"] == "4 × NVIDIA H200"
-    assert any("on paper" in note for note in answer.json["notes"])
+def test_several_nodes_are_a_chain_over_their_network(call: Call, model: Path) -> None:
+    options = "plan", model, "--machine", "h200-x2", "--nodes", "2", "--network"
+    near, far = (call(*options, network, "--json").json for network in ("5e-6,50e9", "5e-3,50e9"))
+    assert near["devices"] == "4 × NVIDIA H200"
+    assert any("never measured" in note for note in near["notes"])
+    assert far["seconds"] > 10 * near["seconds"]
+    assert far["depth"] == far["chain"]["depths"][0]["depth"] >= near["depth"]
+    assert far["seconds"] == pytest.approx(far["chain"]["depths"][0]["seconds_per_step"] * far["steps"])
+    assert far["chain"]["rows"] is None
+    assert "the network makes a step" in far["why"]
+    assert "over that on links of a host" in call(*options, "5e-6,50e9").out
+
+
+def test_slabs_of_many_gpus_are_as_deep_as_they_have_rows(call: Call, model: Path) -> None:
+    model.write_text(MODEL.replace("[0.06, 0.04]", "[0.6, 0.04]"))
+    assert call("plan", model, "--machine", "h200-x8", "--gpus", "100", "--json").json["depth"] == 1
+    assert "use at most" in call("plan", model, "--machine", "h200-x8", "--gpus", "1000").err
 
 
 def test_the_predicted_timeline_is_written_for_perfetto(call: Call, model: Path, tmp_path: Path) -> None:

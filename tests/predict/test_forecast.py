@@ -18,7 +18,7 @@ from peergrid.predict.choice import CANDIDATES, candidates, depths_of, ranked, r
 from peergrid.predict.forecast import Forecaster, fits
 from peergrid.predict.kernels import duration
 from peergrid.predict.launches import KernelWork, block_tile, launches, persistent
-from peergrid.predict.scaling import fewest, scaling
+from peergrid.predict.scaling import fewest
 from peergrid.runtime.cuda.memory.fields import Plan
 from peergrid.schedule import Options, build
 from peergrid.schedule.exchange import ORDERS
@@ -199,14 +199,6 @@ def test_a_trial_has_the_first_few_a_graph_every_order_and_the_usual_route() -> 
     routed = replace(found[0], fused=False, options=Options("overlap", depth=4, route="store"))
     assert Options("overlap", depth=4) in candidates((routed,), Options("overlap"))
     assert {way.order for way in candidates(found, Options("overlap", order="all"), ("all",))} == {"all"}
-
-
-def test_more_gpus_take_less_time_and_memory_each() -> None:
-    points = scaling(flat(1 << 16, 4096), H200, Options("overlap", depth=1), (1, 2, 4, 64))
-    assert [point.gpus for point in points] == [1, 2, 4, 64]
-    assert [point.memory for point in points] == sorted((point.memory for point in points), reverse=True)
-    assert points[0].efficiency == 1
-    assert points[2].seconds_per_step < points[1].seconds_per_step < points[0].seconds_per_step
 
 
 def test_the_timeline_of_a_whole_schedule_has_every_pass_and_halo_once() -> None:

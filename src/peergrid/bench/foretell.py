@@ -8,8 +8,8 @@ from peergrid.bench.measure import Case
 from peergrid.codegen.cuda.choose.steps import steps_per_pass
 from peergrid.costs.machine import Machine
 from peergrid.predict.forecast import Forecaster
-from peergrid.resolve import ROWS_PER_STEP
 from peergrid.schedule import Options
+from peergrid.schedule.layout import ROWS_PER_STEP
 
 
 @dataclass(frozen=True)

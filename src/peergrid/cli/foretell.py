@@ -14,13 +14,24 @@ from peergrid.models import BuiltModel
 from peergrid.predict.choice import ranked, reason
 from peergrid.predict.forecast import Forecast, Forecaster, fits
 from peergrid.predict.profiles import machine_at
-from peergrid.predict.scaling import MOST, WHOLE, Point, fewest, scaling, seconds_on
+from peergrid.predict.scaling import (
+    MOST,
+    WHOLE,
+    ChainForecast,
+    Point,
+    chains,
+    fewest,
+    hidden_from,
+    is_chain,
+    scaling,
+)
 from peergrid.progress import megacells
 from peergrid.runtime.fit import gibibytes
 from peergrid.schedule import Options
 from peergrid.schedule.exchange import ORDERS
 from peergrid.schedule.strategies import STRATEGIES
 from peergrid.schedule.timeline import chrome
+from peergrid.stencil import Problem
 
 BEST = 5  # arrangements that are shown
 
@@ -48,11 +59,35 @@ class Way:
 
 
 @dataclass(frozen=True)
+class Depth:
+    """A number of steps between exchanges on many GPUs; slower: times as long as a step takes where the network is as
+    fast as the links of a host.
+    """
+
+    depth: int
+    seconds_per_step: float
+    slower: float
+
+
+@dataclass(frozen=True)
+class Chain:
+    """The forecast for more GPUs than one host has, or than are simulated one by one: a chain of alike slabs.
+
+    depths: what was compared, the fastest first; rows: the fewest of a GPU that hide the network with the first, to
+    within a factor of two (null: this grid has too few, or there is no network).
+    """
+
+    depths: tuple[Depth, ...]
+    rows: int | None
+
+
+@dataclass(frozen=True)
 class Foretold:
     """The object of `plan --machine`: like `Plan` of devices that are here, and beside it:
 
     measured: whether the machine's figures were; gpus_needed: the fewest that have the memory (null: more than are
-    looked at); why: a sentence about the first of `best`; scaling: the same arrangement on more and more GPUs.
+    looked at); best: arrangements of the GPUs of one host; why: a sentence about the choice; chain: of many GPUs (null:
+    `best` has them all); scaling: the same arrangement on more and more GPUs.
     """
 
     model: str
@@ -75,6 +110,7 @@ class Foretold:
     seconds: float
     why: str
     best: tuple[Way, ...]
+    chain: Chain | None
     scaling: tuple[Point, ...]
     notes: tuple[str, ...]
 
@@ -105,27 +141,26 @@ def foretell(
     split = None if requested.split is None else Partition(problem.grid, requested.split)
     if split is not None and split.devices != devices:
         raise UsageError(f"'--split' makes {split.devices} parts for {devices} GPUs; give as many parts as GPUs.")
-    notes = tuple(_notes(machine))
-    small = min(devices, WHOLE) if machine.nodes > 1 else devices
-    host = replace(machine, gpus=min(small, machine.gpus), nodes=1, network=None)
-    small = min(small, WHOLE)
-    asked = Forecaster(problem, replace(host, gpus=small), small, split=split if small == devices else None)
-    best = _best(asked, built, requested)
-    first = best[0].options
+    chain = is_chain(machine, devices)
+    few = min(machine.gpus, WHOLE) if chain else devices
+    host = replace(machine, gpus=few, nodes=1, network=None)
+    best = _best(Forecaster(problem, host, few, split=None if chain else split), built, requested)
+    first, per_step, each, why = best[0].options, best[0].seconds_per_step, best[0].taken, reason(best[0], best)
     needed = fewest(problem, machine, first, built.steps)
     if needed is None:
         raise DoesNotFit(
             f"The run needs {gibibytes(sum(best[0].taken))}, for which {MOST:,} GPUs of machine '{machine.name}' with "
             f"{gibibytes(machine.memory)} each are too few; use a coarser grid."
         )
-    counts = [1 << n for n in range(11)]
-    points = scaling(problem, machine, first, counts)
-    per_step, each = best[0].seconds_per_step, best[0].taken
-    if small < devices:
-        per_step, fullest = seconds_on(problem, machine, first, devices)
-        each = (fullest,) * devices
-        notes += (f"{devices} GPUs are simulated by a chain of alike slabs; '{first.strategy}' was chosen on {small}.",)
-    cut = best[0].partition
+    notes, cut, found = tuple(_notes(machine)), best[0].partition, None
+    parts, rows = cut.parts, _rows(cut)
+    if chain:
+        found = chains(problem, machine, first, devices, _depths(requested, built))
+        first, per_step, each = found[0].options, found[0].seconds_per_step, (found[0].memory,) * devices
+        parts = devices, *(1,) * (problem.grid.ndim - 1)
+        rows = (problem.grid.shape[0] // devices,) * devices
+        why = _why(found)
+        notes += (f"{devices:,} GPUs are simulated by a chain of alike slabs.",)
     foretold = Foretold(
         model=name,
         shape=problem.grid.shape,
@@ -137,17 +172,18 @@ def foretell(
         devices=f"{devices} × {machine.gpu}",
         strategy=first.strategy,
         depth=first.depth,
-        split=cut.parts if small == devices else (devices,) + (1,) * (problem.grid.ndim - 1),
-        rows=_rows(cut) if small == devices else (problem.grid.shape[0] // devices,) * devices,
+        split=parts,
+        rows=rows,
         fits=devices >= needed,
         gpus_needed=needed,
         memory_per_device=each,
         memory=sum(each),
         gcells_per_s=problem.grid.box.size / per_step / 1e9,
         seconds=per_step * built.steps,
-        why=reason(best[0], best),
+        why=why,
         best=tuple(_way(one, built.steps) for one in best[:BEST]),
-        scaling=points,
+        chain=None if found is None else _compared(problem, machine, found),
+        scaling=scaling(problem, machine, first, [1 << n for n in range(11)]),
         notes=notes,
     )
     return foretold, chrome(best[0].schedule.ops, best[0].spans)
@@ -173,6 +209,8 @@ def text(found: Foretold) -> str:
         f"{_beside(way, found.best)}"
         for way in found.best
     ]
+    if found.chain is not None:
+        lines += ["", *_chain_lines(found.chain)]
     lines += ["", "GPUs    µs a step   efficiency   memory of one"]
     lines += [
         f"{point.gpus:>4}{point.seconds_per_step * 1e6:>13.2f}{point.efficiency:>13.1%}   {gibibytes(point.memory)}"
@@ -185,13 +223,44 @@ def text(found: Foretold) -> str:
 def _best(asked: Forecaster, built: BuiltModel, requested: RequestedOptions) -> tuple[Forecast, ...]:
     """The arrangements that are possible, the fastest first, those that fit before the others."""
     strategies = tuple(STRATEGIES) if requested.strategy is None else (requested.strategy,)
-    depths = () if requested.depth is None else (min(requested.depth, built.steps),)
+    depths = _depths(requested, built)
     usual = Options(order=requested.order or "all", route=requested.route)
     orders = (requested.order,) if requested.order else tuple(ORDERS)
     found = ranked(asked, strategies, built.steps, depths, usual, orders)
     if not found:
         raise UsageError("No kernel makes the steps that '--depth' asks for between exchanges; use fewer.")
     return tuple(sorted(found, key=lambda one: not fits(one, asked.machine)))
+
+
+def _depths(requested: RequestedOptions, built: BuiltModel) -> tuple[int, ...]:
+    """The steps between exchanges that are asked for; none where they are free."""
+    return () if requested.depth is None else (min(requested.depth, built.steps),)
+
+
+def _compared(problem: Problem, machine: Machine, found: Sequence[ChainForecast]) -> Chain:
+    rows = None if machine.network is None else hidden_from(problem, machine, found[0].options)
+    depths = (Depth(one.options.depth, one.seconds_per_step, one.slower) for one in found)
+    return Chain(tuple(depths), rows)
+
+
+def _why(found: Sequence[ChainForecast]) -> str:
+    """A sentence about the first of some arrangements of a chain."""
+    first = found[0]
+    others = ", ".join(str(one.options.depth) for one in sorted(found[1:], key=lambda one: one.options.depth))
+    ahead = f", the fastest of these and {others}" if others else ""
+    told = f"'{first.options.strategy}' with {first.options.depth} steps between exchanges{ahead}"
+    if first.slower == 1:
+        return f"{told}."
+    return f"{told}; the network {'is hidden' if first.hidden else f'makes a step {first.slower:.3g} times as long'}."
+
+
+def _chain_lines(chain: Chain) -> Iterator[str]:
+    """The table of a chain for people."""
+    yield "depth   µs a step   over that on links of a host"
+    for one in sorted(chain.depths, key=lambda one: one.depth):
+        yield f"{one.depth:>5}{one.seconds_per_step * 1e6:>12.2f}{one.slower:>10.3f}"
+    if chain.rows is not None:
+        yield f"With depth {chain.depths[0].depth} the network is hidden where GPUs have {chain.rows:,} rows or more."
 
 
 def _rows(partition: Partition) -> tuple[int, ...]:
@@ -226,7 +295,7 @@ def _notes(machine: Machine) -> Iterator[str]:
     if not machine.measured:
         yield f"Machine '{machine.name}' was not measured: its figures are from its {machine.source}."
     if machine.nodes > 1:
-        yield "A run has one host today: more than one is on paper."
+        yield "The network is as given: a run on several hosts was never measured (docs/clusters.md)."
 
 
 def _network(text: str) -> Line:

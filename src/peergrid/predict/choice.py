@@ -17,6 +17,7 @@ from peergrid.grid.partition import Partition, splits
 from peergrid.predict.forecast import Forecast, Forecaster
 from peergrid.schedule import Options
 from peergrid.schedule.exchange import ORDERS, Order
+from peergrid.schedule.layout import ROWS_PER_STEP
 from peergrid.schedule.ops import Route
 from peergrid.schedule.strategies import STRATEGIES, StrategyName
 from peergrid.stencil.cost import minimal_bytes
@@ -25,7 +26,6 @@ DEPTHS = 2  # numbers of steps per pass that are looked at, beside one
 PASSES = 4  # steps between exchanges that are looked at where more than one in a pass is not worth it
 BLOCKING: tuple[StrategyName, ...] = ("serial", "async", "threads")  # worth a look at the best depth of others alone
 SHARED: tuple[StrategyName, ...] = ("peer", "threads")  # by several devices: one does what it does under others
-ROWS_PER_STEP = 4  # rows of a device for each step of depth, so that most of its work is not redundant
 CANDIDATES = 4  # foretold to be the fastest, of which a trial takes the fastest
 VARIED = 2  # of the fastest arrangements, whose routes and orders are looked at: of later ones they decide nothing
 WORTH = 0.97  # of the time for which another route or order than the usual is taken: what a choice may lose

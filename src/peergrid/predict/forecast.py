@@ -28,9 +28,9 @@ from peergrid.runtime.cuda.lowering.streaming import StreamingPlan
 from peergrid.runtime.cuda.memory.fields import Plan
 from peergrid.schedule import Layout, Options, Schedule, layout, one_iteration
 from peergrid.schedule.build import repeated
-from peergrid.schedule.ops import Compute, Copy, HostBarrier, Sync, hosts_of
+from peergrid.schedule.ops import Compute, Copy, hosts_of
 from peergrid.schedule.passes import apply_passes
-from peergrid.schedule.passes.hosts import AssignHosts
+from peergrid.schedule.passes.ranks import in_groups, over_ranks
 from peergrid.schedule.timeline import Span, exposed_communication, split
 from peergrid.stencil import Problem
 
@@ -237,12 +237,12 @@ class Arrangement:
 
     @cached_property
     def lowered(self) -> Schedule:
-        """The schedule that queues carry out; over a network every GPU has a process that issues for it."""
+        """The schedule that queues carry out; over a network every GPU has a process of its own, as a run has it."""
         each = tuple(range(self.plan.devices))
+        if self.machine.network is not None:
+            return in_groups(over_ranks(self.schedule, each))
         chain = queued_passes(self.schedule, each, self._reaches, self._kernels, hosts=each)
-        made = apply_passes(self.plan, self.schedule, chain)
-        waits = any(isinstance(op, Sync | HostBarrier) for op in made.ops)
-        return made if waits or self.machine.network is None else AssignHosts(each)(self.plan, made)
+        return apply_passes(self.plan, self.schedule, chain)
 
     @cached_property
     def passes(self) -> dict[int, KernelPlan]:

@@ -86,8 +86,9 @@ class Given:
 class State:
     """The times at which hosts (threads that issue), queues and GPUs are free, and events and flags come.
 
-    ports: from when to when the latest messages leave or reach a GPU; copying: queues whose latest work was a copy;
-    together: the semaphores, by number, that one call holds with the operation before.
+    ports: from when to when the latest messages leave or reach a GPU; messages: when those of a tag leave and arrive;
+    copying: queues whose latest work was a copy; together: the semaphores, by number, that one call holds with the
+    operation before.
     """
 
     given: Given
@@ -97,7 +98,7 @@ class State:
     ports: dict[tuple[int, str], list[tuple[float, float]]] = field(default_factory=dict)
     events: dict[Event, tuple[float, int]] = field(default_factory=dict)
     flags: dict[tuple[Flag, int], float] = field(default_factory=dict)
-    messages: dict[int, list[float]] = field(default_factory=dict)
+    messages: dict[int, list[tuple[float, float]]] = field(default_factory=dict)
     copying: set[Queue] = field(default_factory=set)
     together: frozenset[int] = frozenset()
     spans: list[Span] = field(default_factory=list)
@@ -221,22 +222,26 @@ def _sent(state: State, op: Copy | Send, ready: float, line: Line, count: float)
 
 
 def send(state: State, number: int, ops: Sequence[Any]) -> None:
-    """A message between processes: the queue goes on when the cells have left."""
-    (op,) = ops
-    given, count = state.given, op.source_box.size * state.given.itemsize
-    ready = max(state.queues.get(op.queue, 0.0), state.issue(op.host, given.machine.calls.copy))
-    line = given.machine.network or given.machine.host
-    state.messages.setdefault(op.tag, []).append(_sent(state, op, ready, line, count))
-    state.queues[op.queue] = ready + count / line.bandwidth
-    state.spans.append(Span(number, op.queue, ready, state.queues[op.queue]))
+    """The messages of a group to other processes, of one call: the queue goes on when the cells have left."""
+    given, first = state.given, ops[0]
+    ready = max(state.queues.get(first.queue, 0.0), state.issue(first.host, given.machine.calls.copy))
+    left = ready
+    for op in ops:
+        count = op.source_box.size * given.itemsize
+        line = given.line(op.source_device, op.target_device, "copy")
+        state.messages.setdefault(op.tag, []).append((ready, _sent(state, op, ready, line, count)))
+        left += count / line.bandwidth
+    state.queues[first.queue] = left
+    state.spans.append(Span(number, first.queue, ready, left))
 
 
 def receive(state: State, number: int, ops: Sequence[Any]) -> None:
-    """The queue waits for a word that tells it of the next message of its tag."""
-    (op,) = ops
-    ready = max(state.queues.get(op.queue, 0.0), state.issue(op.host, state.given.machine.calls.copy))
-    state.queues[op.queue] = max(ready, state.messages[op.tag].pop(0) + state.given.machine.delays.words)
-    state.spans.append(Span(number, op.queue, ready, state.queues[op.queue]))
+    """The queue waits for a word that tells it that the next messages of a group are there."""
+    given, first = state.given, ops[0]
+    ready = max(state.queues.get(first.queue, 0.0), state.issue(first.host, given.machine.calls.copy))
+    sent, arrived = zip(*(state.messages[op.tag].pop(0) for op in ops), strict=True)
+    end = state.queues[first.queue] = max(ready, max(arrived) + given.machine.delays.words)
+    state.spans.append(Span(number, first.queue, min(end, max(ready, *sent)), end))
 
 
 def record(state: State, number: int, ops: Sequence[Any]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 
 from peergrid.costs.machine import Machine
@@ -15,12 +16,15 @@ from peergrid.predict.simulation import in_order, simulate
 from peergrid.runtime.cuda.memory import fields
 from peergrid.runtime.cuda.memory.fields import MOST_GPUS, Plan
 from peergrid.schedule import Options
+from peergrid.schedule.layout import ROWS_PER_STEP
 from peergrid.schedule.ops import Compute
 from peergrid.stencil import Problem
 
 WHOLE = 8  # devices up to which a machine is simulated as it is
 WINDOW = 5  # devices that stand for more
 MOST = MOST_GPUS
+DEPTHS = (1, 2, 4, 8)  # numbers of steps between exchanges that are compared on a chain
+HIDDEN = 1.02  # times as long as over links of a host: a network that adds no more is hidden
 
 
 @dataclass(frozen=True)
@@ -33,6 +37,57 @@ class Point:
     efficiency: float
     memory: int
     fits: bool
+
+
+@dataclass(frozen=True)
+class ChainForecast:
+    """An arrangement on a long chain of slabs: seconds of a step, bytes of the fullest GPU.
+
+    slower: times as long as a step takes over a network as fast as the links of a host (1 where there is none).
+    """
+
+    options: Options
+    seconds_per_step: float
+    memory: int
+    slower: float
+
+    @property
+    def hidden(self) -> bool:
+        """True where the network adds next to nothing to a step."""
+        return self.slower <= HIDDEN
+
+
+def is_chain(machine: Machine, devices: int) -> bool:
+    """True where so many GPUs are simulated as a chain of alike slabs."""
+    return devices > min(WHOLE, machine.gpus)
+
+
+def chains(
+    problem: Problem, machine: Machine, options: Options, devices: int, depths: Sequence[int] = ()
+) -> tuple[ChainForecast, ...]:
+    """The arrangement on a chain of GPUs with different numbers of steps between exchanges, the fastest first.
+
+    depths: those that are asked for; without them all that slabs have rows for. Raises UsageError where they have too
+    few, or no kernel makes any.
+    """
+    rows = problem.grid.shape[0] // devices
+    tried = depths or [d for d in sorted({*DEPTHS, options.depth}) if ROWS_PER_STEP * d <= rows] or [1]
+    found = list[ChainForecast]()
+    for depth in tried:
+        _check_rows(problem, devices, depth)
+        with suppress(UsageError):
+            found.append(_chain(problem, machine, replace(options, depth=depth, block=None), rows))
+    if not found:
+        raise UsageError("No kernel makes the steps that '--depth' asks for between exchanges; use fewer.")
+    return tuple(sorted(found, key=lambda one: one.seconds_per_step))
+
+
+def hidden_from(problem: Problem, machine: Machine, options: Options) -> int | None:
+    """The fewest rows of a GPU that hide the network, to within a factor of two; None where this grid's are too few."""
+    fewest, rows = None, problem.grid.shape[0] // WINDOW
+    while rows >= ROWS_PER_STEP * options.depth and _chain(problem, machine, options, rows).hidden:
+        fewest, rows = rows, rows // 2
+    return fewest
 
 
 def scaling(problem: Problem, machine: Machine, options: Options, counts: Sequence[int]) -> tuple[Point, ...]:
@@ -54,13 +109,36 @@ def scaling(problem: Problem, machine: Machine, options: Options, counts: Sequen
 
 def seconds_on(problem: Problem, machine: Machine, options: Options, devices: int) -> tuple[float, int]:
     """Seconds of a step on so many GPUs, and bytes of the fullest. Raises UsageError where slabs are too thin."""
-    if devices <= min(WHOLE, machine.gpus):
-        forecast = Forecaster(problem, machine, devices).forecast(options)
-        return forecast.seconds_per_step, max(forecast.taken)
-    rows = problem.grid.shape[0] // devices
-    if rows < 4 * options.depth:
-        raise UsageError(f"Slabs of {rows} rows are too thin for halos of {options.depth} steps; use fewer GPUs.")
-    return _windowed(problem, machine, options, rows)
+    if is_chain(machine, devices):
+        _check_rows(problem, devices, options.depth)
+        return _windowed(problem, machine, options, problem.grid.shape[0] // devices)
+    forecast = Forecaster(problem, machine, devices).forecast(options)
+    return forecast.seconds_per_step, max(forecast.taken)
+
+
+def _check_rows(problem: Problem, devices: int, depth: int) -> None:
+    rows = problem.grid.shape[0]
+    if rows // devices < ROWS_PER_STEP * depth:
+        raise UsageError(
+            f"Slabs are expected to have {ROWS_PER_STEP} rows for each step between exchanges, {ROWS_PER_STEP * depth} "
+            f"in all; {devices:,} GPUs get {rows // devices} of the grid's {rows:,} each: use at most "
+            f"{max(1, rows // (ROWS_PER_STEP * depth)):,} GPUs."
+        )
+
+
+def _chain(problem: Problem, machine: Machine, options: Options, rows: int) -> ChainForecast:
+    """The forecast of a chain of slabs of so many rows, beside that with a network as fast as the links of a host."""
+    options = _apart(options)
+    seconds, memory = _windowed(problem, machine, options, rows)
+    near = seconds
+    if machine.network is not None:
+        near, _ = _windowed(problem, replace(machine, network=machine.copy), options, rows)
+    return ChainForecast(options, seconds, memory, seconds / near)
+
+
+def _apart(options: Options) -> Options:
+    """The options on a chain: kernels that exchange by themselves do so within a host."""
+    return replace(options, strategy="overlap") if options.strategy in ("peer", "persistent", "graph") else options
 
 
 def _windowed(problem: Problem, machine: Machine, options: Options, rows: int) -> tuple[float, int]:
@@ -74,9 +152,7 @@ def _windowed(problem: Problem, machine: Machine, options: Options, rows: int) -
     apart = machine.network is not None
     window = replace(machine, gpus=WINDOW - 2 if apart else WINDOW)
     asked = Forecaster(problem, window, WINDOW, split=partition, typical=tuple(range(1, WINDOW - 1)))
-    # kernels that exchange by themselves do so within a host
-    plain = replace(options, strategy="overlap") if options.strategy in ("peer", "persistent", "graph") else options
-    found = asked.arrangement(plain)
+    found = asked.arrangement(_apart(options))
     given = _alike(found, asked.given(found))
     memory = Plan(found.plan, 1, asked.gpu).taken(WINDOW // 2)
     return simulate(found.lowered, given).seconds / found.schedule.steps, memory

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain, groupby, pairwise
@@ -77,9 +78,9 @@ def in_order(schedule: Schedule, given: Given) -> Iterator[Item]:
     waiting = {
         host: list(_joined(schedule, host, given)) for host in sorted({h for op in schedule.ops for h in hosts_of(op)})
     }
-    raised: set[object] = set()
+    raised, sent = set[object](), Counter[int]()
     while any(waiting.values()):
-        ready = [host for host, items in waiting.items() if items and _ready(items[0], waiting, raised)]
+        ready = [host for host, items in waiting.items() if items and _ready(items[0], waiting, raised, sent)]
         if not ready:
             stuck = next(items[0] for items in waiting.values() if items)
             raise UsageError(f"Operation {stuck[0]} of the schedule waits for ever: 'peergrid verify' says for what.")
@@ -88,7 +89,8 @@ def in_order(schedule: Schedule, given: Given) -> Iterator[Item]:
         for other in hosts_of(ops[0]):
             waiting[other].pop(0)
         raised |= {(op.flag, op.value) for op in ops if isinstance(op, SignalOp)}
-        raised |= {op.tag for op in ops if isinstance(op, Send)}
+        sent.update(op.tag for op in ops if isinstance(op, Send))
+        sent.subtract(op.tag for op in ops if isinstance(op, Receive))
         yield number, ops
 
 
@@ -120,18 +122,22 @@ def _last(flags: Mapping[tuple[Flag, int], float]) -> dict[tuple[Flag, int], flo
     return {(flag, 0): flags[flag, value] for flag, value in highest.items()}
 
 
-def _ready(item: Item, waiting: dict[int, list[Item]], raised: set[object]) -> bool:
-    """A test of order: all hosts of an operation have come to it, and the flag that it awaits has been raised."""
+def _ready(item: Item, waiting: dict[int, list[Item]], raised: set[object], sent: Mapping[int, int]) -> bool:
+    """A test of order: all hosts of an operation have come to it, the flag that it awaits has been raised, the messages
+    that it receives have been sent; sent: how many are under way, by tag.
+    """
     number, ops = item
     here = all(waiting[host] and waiting[host][0][0] == number for host in hosts_of(ops[0]))
     first = ops[0]
     if isinstance(first, SignalWait) and first.value:  # 0 is what an earlier iteration raised it to
         return here and (first.flag, first.value) in raised
-    return here and (not isinstance(first, Receive) or first.tag in raised)
+    return here and all(sent[op.tag] > 0 for op in ops if isinstance(op, Receive))
 
 
 def _joined(schedule: Schedule, host: int, given: Given) -> Iterator[Item]:
-    """The operations of a host in order: neighbouring computations of a pass together, and neighbouring stores."""
+    """The operations of a host in order: neighbouring computations of a pass together, neighbouring stores, and
+    neighbouring messages that one queue sends or receives.
+    """
     mine = [(number, op) for number, op in _when_needed(schedule) if host in hosts_of(op)]
 
     def key(numbered: tuple[int, Op]) -> tuple[object, ...]:
@@ -141,6 +147,8 @@ def _joined(schedule: Schedule, host: int, given: Given) -> Iterator[Item]:
                 return "compute", op.queue, op.level, op.steps
             case Copy() if given.route(op) == "store":
                 return "copy", op.queue, op.source_device, op.slot
+            case Send() | Receive():
+                return type(op).__name__, op.queue
         return (number,)
 
     for _, part in groupby(mine, key=key):

@@ -11,6 +11,8 @@ from peergrid.grid.box import subtract
 from peergrid.grid.partition import Partition
 from peergrid.stencil import Growth, Problem, footprint, read_box, read_boxes, reduced_boxes, write_box
 
+ROWS_PER_STEP = 4  # rows of a device for each step between exchanges, so that most of its work is not redundant
+
 
 @dataclass(frozen=True, slots=True)
 class Halo:
